@@ -1,0 +1,178 @@
+package trace
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// These bounds decide which leaves of the attribute tree stand in the core
+// row's maps, where a filter reads them directly, and which are only in the
+// stored attribute document. Rows are written and filters compiled by the same
+// rule; a change is a migration.
+const (
+	// MaxInlineBytes is the longest string leaf of a map.
+	MaxInlineBytes = 512
+	// MaxInlineElements is the longest array whose scalars are leaves of their own.
+	MaxInlineElements = 32
+	// maxExactInteger is the largest whole number a float64 holds exactly; a map of numbers cannot hold more.
+	maxExactInteger = 1 << 53
+)
+
+// Leaves receives the leaves of an attribute tree, each once, with its path.
+type Leaves interface {
+	// Str, Num and Bool receive the scalars that stand in the maps.
+	Str(path, value string)
+	Num(path string, value float64)
+	Bool(path string, value bool)
+	// Long receives the path of what does not: a long string, null, an empty
+	// object or array, a whole number beyond 2^53, or an array that is long or
+	// holds anything but scalars. Nothing below such a path is reported.
+	Long(path string)
+}
+
+// Flatten walks a tree of attributes in the order of its keys (so that equal
+// trees give equal rows). A path joins keys with dots; a dot or backslash
+// within a key is preceded by a backslash, so different trees never share a
+// path; array elements are numbered from 0. Source: design §4, contract §3.2.
+func Flatten(attributes map[string]any, to Leaves) {
+	walkObject(make([]byte, 0, 128), true, attributes, to)
+}
+
+func walkObject(path []byte, first bool, object map[string]any, to Leaves) {
+	var few [32]string
+	keys := few[:0]
+	for k := range object {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	base := len(path)
+	for _, k := range keys {
+		path = path[:base]
+		path = appendKey(path, first, k)
+		walk(path, object[k], to)
+	}
+}
+
+func walk(path []byte, value any, to Leaves) {
+	switch v := value.(type) {
+	case map[string]any:
+		if len(v) > 0 {
+			walkObject(path, false, v, to)
+			return
+		}
+	case []any:
+		if inline(v) {
+			base := len(path)
+			for i, e := range v {
+				path = append(path[:base], '.')
+				path = strconv.AppendInt(path, int64(i), 10)
+				walk(path, e, to)
+			}
+			return
+		}
+	case string:
+		if len(v) <= MaxInlineBytes {
+			to.Str(string(path), v)
+			return
+		}
+	case bool:
+		to.Bool(string(path), v)
+		return
+	case int64:
+		if -maxExactInteger <= v && v <= maxExactInteger {
+			to.Num(string(path), float64(v))
+			return
+		}
+	case float64:
+		to.Num(string(path), v)
+		return
+	}
+	to.Long(string(path))
+}
+
+func inline(array []any) bool {
+	if len(array) == 0 || len(array) > MaxInlineElements {
+		return false
+	}
+	for _, e := range array {
+		switch e.(type) {
+		case map[string]any, []any:
+			return false
+		}
+	}
+	return true
+}
+
+// JoinPath makes the path of these keys. One empty key is the path "", two are ".".
+func JoinPath(keys ...string) string {
+	var path []byte
+	for i, k := range keys {
+		path = appendKey(path, i == 0, k)
+	}
+	return string(path)
+}
+
+// appendKey adds one key to a path, escaped.
+func appendKey(path []byte, first bool, key string) []byte {
+	if !first {
+		path = append(path, '.')
+	}
+	if !strings.ContainsAny(key, `.\`) {
+		return append(path, key...)
+	}
+	for i := range len(key) {
+		if key[i] == '.' || key[i] == '\\' {
+			path = append(path, '\\')
+		}
+		path = append(path, key[i])
+	}
+	return path
+}
+
+// SplitPath gives the keys of a path, unescaped: the inverse of JoinPath. A
+// trailing lone backslash stands for itself.
+func SplitPath(path string) []string {
+	if !strings.Contains(path, `\`) {
+		return strings.Split(path, ".")
+	}
+	var keys []string
+	var key strings.Builder
+	for i := 0; i < len(path); i++ {
+		switch {
+		case path[i] == '\\' && i+1 < len(path):
+			i++
+			key.WriteByte(path[i])
+		case path[i] == '.':
+			keys = append(keys, key.String())
+			key.Reset()
+		default:
+			key.WriteByte(path[i])
+		}
+	}
+	return append(keys, key.String())
+}
+
+// Lookup walks the tree along keys: members of objects by name, elements of
+// arrays by number. ok is false where the path leads nowhere; a stored null is
+// (nil, true).
+func Lookup(attributes map[string]any, keys []string) (value any, ok bool) {
+	value = attributes
+	for _, k := range keys {
+		switch v := value.(type) {
+		case map[string]any:
+			if value, ok = v[k]; !ok {
+				return nil, false
+			}
+		case []any:
+			i, err := strconv.Atoi(k)
+			if err != nil || i < 0 || i >= len(v) || strconv.Itoa(i) != k {
+				return nil, false
+			}
+			value = v[i]
+		default:
+			return nil, false
+		}
+	}
+	return value, true
+}
