@@ -1,0 +1,110 @@
+// Package schema names the tables and columns of ClickHouse and says which
+// attribute paths have a column of their own. The sink writes and compile
+// reads by these names and rules; a name written twice is a bug.
+package schema
+
+// The tables. Source: design §4.
+const (
+	Spans         = "spans"
+	SpanPayloads  = "span_payloads"
+	TraceIndex    = "trace_index"
+	TraceRollup   = "trace_rollup"
+	AttributeKeys = "attribute_keys"
+	Rejects       = "rejects"
+	SinkProgress  = "sink_progress"
+)
+
+// NumberColumn gives the Float64 column of spans that holds the number at an
+// attribute path; such a path is never in the map num. NaN there means absent.
+func NumberColumn(path string) (column string, ok bool) {
+	switch path {
+	case "ag.metrics.duration.cumulative":
+		return "duration_ms", true
+	case "ag.metrics.errors.incremental":
+		return "errors", true
+	case "ag.metrics.tokens.incremental.prompt":
+		return "tokens_prompt", true
+	case "ag.metrics.tokens.incremental.completion":
+		return "tokens_completion", true
+	case "ag.metrics.tokens.incremental.total":
+		return "tokens_total", true
+	case "ag.metrics.costs.incremental.prompt":
+		return "costs_prompt", true
+	case "ag.metrics.costs.incremental.completion":
+		return "costs_completion", true
+	case "ag.metrics.costs.incremental.total":
+		return "costs_total", true
+	default:
+		return "", false
+	}
+}
+
+// The paths of the two type columns; they are never in the map str.
+// span_type_declared tells whether ag.type.span is there at all.
+const (
+	TraceTypePath = "ag.type.trace"
+	SpanTypePath  = "ag.type.span"
+)
+
+// Tokens of the column kv. An attribute's token is its path, "=", and its
+// value; the others begin with "@", which no path of the ag schema does.
+const (
+	// RefToken is followed by <key>.<id|slug|version>=<value>, and once more without the key: <id|slug|version>=<value>.
+	RefToken = "@ref."
+	// LinkToken is followed by trace=<32 hex> or span=<16 hex>.
+	LinkToken = "@link."
+	// HashToken is followed by the hash's UUID.
+	HashToken = "@hash="
+	// SessionToken, UserToken and AgentToken are followed by the id.
+	SessionToken = "@session="
+	UserToken    = "@user="
+	AgentToken   = "@agent="
+)
+
+// MaxTokenValueBytes is the longest string that gets a token; a longer one is found by the maps.
+const MaxTokenValueBytes = 128
+
+// VersionShift places a stream offset above the index within its record:
+// version = offset<<VersionShift | index.
+const VersionShift = 20
+
+// Indexed tells whether string leaves at this path get a token in kv. Elements
+// of arrays and paths whose values repeat on nearly every span do not: an
+// intersection with a token that is everywhere is slower than the map. Source:
+// design §4.
+func Indexed(path string) bool {
+	return !lowCardinality(path) && !hasNumberSegment(path)
+}
+
+func lowCardinality(path string) bool {
+	last := path
+	for i := len(path) - 1; i >= 0; i-- {
+		if path[i] == '.' {
+			last = path[i+1:]
+			break
+		}
+	}
+	switch last {
+	case "system", "provider", "model", "kind", "role", "type", "format", "finish_reasons", "name", "language", "version", "streaming", "mime_type":
+		return true
+	default:
+		return false
+	}
+}
+
+func hasNumberSegment(path string) bool {
+	digits, start := true, true
+	for i := range len(path) {
+		switch c := path[i]; {
+		case c == '.':
+			if digits && !start {
+				return true
+			}
+			digits, start = true, true
+		default:
+			digits = digits && '0' <= c && c <= '9'
+			start = false
+		}
+	}
+	return digits && !start
+}
