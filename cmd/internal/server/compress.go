@@ -1,0 +1,123 @@
+package server
+
+import (
+	"bufio"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+
+	"github.com/gin-gonic/gin"
+	"github.com/klauspost/compress/gzip"
+)
+
+// compress answers in gzip from the configured size on, when the client takes
+// it. A reply below it, a reply that is already encoded and a stream that
+// flushes before it is reached go out as they are. Source: contract §9.
+func (s *Server) compress(c *gin.Context) {
+	if !acceptsGzip(c.GetHeader("Accept-Encoding")) || c.Request.Method == http.MethodHead {
+		c.Next()
+		return
+	}
+	w := &gzipWriter{ResponseWriter: c.Writer, from: s.cfg.GzipMinBytes}
+	c.Writer = w
+	defer func() {
+		c.Writer = w.ResponseWriter
+		if err := w.finish(); err != nil {
+			_ = c.Error(fmt.Errorf("server: compressing: %w", err))
+		}
+	}()
+	c.Next()
+}
+
+func acceptsGzip(header string) bool {
+	for part := range strings.SplitSeq(header, ",") {
+		coding, params, _ := strings.Cut(strings.TrimSpace(part), ";")
+		if strings.EqualFold(coding, "gzip") || coding == "*" {
+			q := strings.ReplaceAll(params, " ", "")
+			return q != "q=0" && q != "q=0.0" && q != "q=0.00" && q != "q=0.000"
+		}
+	}
+	return false
+}
+
+// gzipWriter holds back the first bytes of a body until it knows whether there are enough of them.
+type gzipWriter struct {
+	gin.ResponseWriter
+	from    int
+	held    []byte
+	zip     *gzip.Writer
+	decided bool
+}
+
+// Write holds, compresses or passes on.
+func (w *gzipWriter) Write(p []byte) (int, error) {
+	if !w.decided {
+		w.held = append(w.held, p...)
+		if len(w.held) < w.from {
+			return len(p), nil
+		}
+		return len(p), w.decide(true)
+	}
+	if w.zip != nil {
+		return w.zip.Write(p)
+	}
+	return w.ResponseWriter.Write(p)
+}
+
+// WriteString is Write for strings.
+func (w *gzipWriter) WriteString(s string) (int, error) { return w.Write([]byte(s)) }
+
+// Written also counts bytes that are still held: the handler has answered.
+func (w *gzipWriter) Written() bool { return len(w.held) > 0 || w.ResponseWriter.Written() }
+
+// Flush ends the holding: who flushes wants the bytes on the wire now.
+func (w *gzipWriter) Flush() {
+	if !w.decided {
+		_ = w.decide(false)
+	}
+	if w.zip != nil {
+		_ = w.zip.Flush()
+	}
+	w.ResponseWriter.Flush()
+}
+
+// Hijack gives the connection away, uncompressed.
+func (w *gzipWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	w.decided = true
+	return w.ResponseWriter.Hijack()
+}
+
+func (w *gzipWriter) decide(compress bool) error {
+	w.decided = true
+	held := w.held
+	w.held = nil
+	header := w.Header()
+	header.Add("Vary", "Accept-Encoding")
+	if compress && header.Get("Content-Encoding") == "" && w.Status() != http.StatusNoContent {
+		header.Set("Content-Encoding", "gzip")
+		header.Del("Content-Length")
+		zip, err := gzip.NewWriterLevel(w.ResponseWriter, gzip.BestSpeed)
+		if err != nil {
+			return err
+		}
+		w.zip = zip
+		_, err = w.zip.Write(held)
+		return err
+	}
+	if len(held) == 0 {
+		return nil
+	}
+	_, err := w.ResponseWriter.Write(held)
+	return err
+}
+
+func (w *gzipWriter) finish() error {
+	if !w.decided {
+		return w.decide(false)
+	}
+	if w.zip != nil {
+		return w.zip.Close()
+	}
+	return nil
+}

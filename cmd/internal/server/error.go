@@ -1,0 +1,232 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"net/http"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/gin-gonic/gin"
+	"github.com/google/uuid"
+	rpccode "google.golang.org/genproto/googleapis/rpc/code"
+	rpcstatus "google.golang.org/genproto/googleapis/rpc/status"
+	"google.golang.org/protobuf/proto"
+
+	"colonnade/domain"
+)
+
+var (
+	errNoRoute = domain.E(domain.NotFound, "Not Found")
+	// errNoMethod is not a domain error: no room but this one knows verbs.
+	errNoMethod = errors.New("Method Not Allowed") //nolint:staticcheck // the text is the body of the reply (contract §1.1)
+)
+
+// statusClientGone is what the log and the metrics say of a request whose
+// client left; nobody reads the reply.
+const statusClientGone = 499
+
+const operationKey = "colonnade.operation"
+
+func fails(err error) gin.HandlerFunc {
+	return func(c *gin.Context) {
+		_ = c.Error(err)
+		c.Abort()
+	}
+}
+
+// recoverPanic turns a panic into an error: bad input never ends the process.
+func (s *Server) recoverPanic(c *gin.Context) {
+	defer func() {
+		reason := recover()
+		if reason == nil {
+			return
+		}
+		if reason == http.ErrAbortHandler { //nolint:errorlint // net/http compares the panic's value in the same way
+			panic(reason)
+		}
+		s.metrics.panics.Inc()
+		s.log.ErrorContext(c.Request.Context(), "handler panicked",
+			slog.Any("reason", reason), slog.String("route", c.FullPath()), slog.String("stack", string(debug.Stack())))
+		_ = c.Error(fmt.Errorf("server: panic: %v", reason))
+		c.Abort()
+	}()
+	c.Next()
+}
+
+// renderErrors writes the status and the body of a failed request. It is the
+// only code that does. Source: contract §8.
+func (s *Server) renderErrors(c *gin.Context) {
+	c.Next()
+	last := c.Errors.Last()
+	if last == nil {
+		return
+	}
+	err := last.Err
+	reply := s.replyTo(c, err)
+	c.Set(failureKey, failure{err: err, supportID: reply.supportID})
+	if c.Writer.Written() {
+		// The status is gone; cutting the connection tells the client that the body is not whole.
+		s.log.WarnContext(c.Request.Context(), "reply broke off", slog.String("route", c.FullPath()), slog.Any("error", err))
+		panic(http.ErrAbortHandler)
+	}
+	if reply.supportID != "" {
+		c.Header("x-ag-support-id", reply.supportID)
+		c.Header("x-ag-support-ts", s.deps.Now().UTC().Format(time.RFC3339Nano))
+	}
+	if reply.retryAfter > 0 {
+		c.Header("Retry-After", strconv.Itoa(int(math.Ceil(reply.retryAfter.Seconds()))))
+	}
+	if isOTLP(c) && reply.status != http.StatusUnauthorized && reply.status != http.StatusForbidden {
+		s.writeRPCStatus(c, reply)
+		return
+	}
+	body, merr := json.Marshal(map[string]any{"detail": reply.detail})
+	if merr != nil {
+		body = []byte(`{"detail":"Internal Server Error"}`)
+	}
+	c.Data(reply.status, "application/json", body)
+}
+
+type failure struct {
+	err       error
+	supportID string
+}
+
+const failureKey = "colonnade.failure"
+
+type errorReply struct {
+	status     int
+	detail     any
+	message    string
+	supportID  string
+	retryAfter time.Duration
+}
+
+func (s *Server) replyTo(c *gin.Context, err error) errorReply {
+	switch {
+	case errors.Is(err, errNoMethod):
+		return errorReply{status: http.StatusMethodNotAllowed, detail: errNoMethod.Error(), message: errNoMethod.Error()}
+	case errors.Is(err, context.Canceled) && c.Request.Context().Err() != nil:
+		return errorReply{status: statusClientGone, detail: "Client closed the request.", message: "Client closed the request."}
+	default:
+	}
+	if tooLarge, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		err = domain.E(domain.TooLarge, "The request body exceeds %d bytes.", tooLarge.Limit)
+	} else if _, classified := errors.AsType[*domain.Error](err); !classified && errors.Is(err, context.DeadlineExceeded) {
+		err = &domain.Error{
+			Kind: domain.Unavailable, RetryAfter: time.Second, Err: err,
+			Message: "The request took too long and was given up. Narrow the time window or the filter, or try again.",
+		}
+	}
+	e, ok := errors.AsType[*domain.Error](err)
+	if !ok {
+		e = &domain.Error{Err: err}
+	}
+	reply := errorReply{status: statusOf(e.Kind), message: e.Message, retryAfter: e.RetryAfter}
+	switch {
+	case e.Kind == domain.Internal:
+		reply.supportID = uuid.NewString()
+		reply.message = "An unexpected error occurred. Please try again later or contact support."
+		reply.detail = map[string]any{"message": reply.message, "operation_id": operationID(c)}
+	case e.Kind == domain.Unauthenticated && e.Detail == nil:
+		reply.detail = map[string]any{"message": "Unauthorized"}
+	case e.Detail != nil:
+		reply.detail = e.Detail
+	case e.Fields != nil:
+		reply.detail = e.Fields
+		reply.message = fieldsSentence(e)
+	default:
+		reply.detail = e.Message
+	}
+	if e.Kind == domain.Unavailable {
+		reply.supportID = uuid.NewString()
+		reply.retryAfter = max(reply.retryAfter, time.Second)
+	}
+	return reply
+}
+
+func statusOf(k domain.Kind) int {
+	switch k {
+	case domain.Rejected:
+		return http.StatusBadRequest
+	case domain.Unauthenticated:
+		return http.StatusUnauthorized
+	case domain.Forbidden:
+		return http.StatusForbidden
+	case domain.NotFound:
+		return http.StatusNotFound
+	case domain.Conflict:
+		return http.StatusConflict
+	case domain.TooLarge:
+		return http.StatusRequestEntityTooLarge
+	case domain.Invalid:
+		return http.StatusUnprocessableEntity
+	case domain.TooMany:
+		return http.StatusTooManyRequests
+	case domain.Unavailable:
+		return http.StatusServiceUnavailable
+	case domain.NotAcceptable:
+		return http.StatusNotAcceptable
+	case domain.FailedDependency:
+		return http.StatusFailedDependency
+	default:
+		return http.StatusInternalServerError
+	}
+}
+
+// operationID names the route in a 500 body: its verb and words, joined by underscores.
+func operationID(c *gin.Context) string {
+	path := strings.NewReplacer("/", "_", ":", "", "-", "_").Replace(strings.Trim(c.FullPath(), "/"))
+	return strings.Trim(strings.ToLower(c.Request.Method)+"_"+path, "_")
+}
+
+func fieldsSentence(e *domain.Error) string {
+	if e.Message != "" || len(e.Fields) == 0 {
+		return e.Message
+	}
+	return fmt.Sprintf("%v: %s", e.Fields[0].Loc, e.Fields[0].Msg)
+}
+
+// isOTLP tells whether the route speaks OTLP, whose errors are google.rpc.Status messages. Source: contract §1.1.
+func isOTLP(c *gin.Context) bool { return strings.HasSuffix(c.FullPath(), "/v1/traces") }
+
+// writeRPCStatus answers in the encoding of the request, as OTLP/HTTP asks; a
+// JSON client also finds "detail", as on every other route.
+func (s *Server) writeRPCStatus(c *gin.Context, reply errorReply) {
+	status := &rpcstatus.Status{Code: int32(rpcCode(reply.status)), Message: reply.message}
+	if strings.HasPrefix(c.ContentType(), "application/json") {
+		c.JSON(reply.status, map[string]any{"code": status.GetCode(), "message": status.GetMessage(), "detail": reply.detail})
+		return
+	}
+	body, err := proto.Marshal(status)
+	if err != nil {
+		s.log.ErrorContext(c.Request.Context(), "encoding a status failed", slog.Any("error", err))
+	}
+	c.Data(reply.status, "application/x-protobuf", body)
+}
+
+func rpcCode(status int) rpccode.Code {
+	switch status {
+	case http.StatusNotFound:
+		return rpccode.Code_NOT_FOUND
+	case http.StatusMethodNotAllowed:
+		return rpccode.Code_UNIMPLEMENTED
+	case http.StatusTooManyRequests, http.StatusRequestEntityTooLarge:
+		return rpccode.Code_RESOURCE_EXHAUSTED
+	case http.StatusServiceUnavailable:
+		return rpccode.Code_UNAVAILABLE
+	case statusClientGone:
+		return rpccode.Code_CANCELLED
+	case http.StatusInternalServerError:
+		return rpccode.Code_INTERNAL
+	default:
+		return rpccode.Code_INVALID_ARGUMENT
+	}
+}

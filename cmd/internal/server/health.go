@@ -1,0 +1,87 @@
+package server
+
+import (
+	"context"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/gin-gonic/gin"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"colonnade/domain"
+)
+
+// Check is one condition of readiness: a store that answers, a lag in bounds.
+type Check struct {
+	Name string
+	// Probe returns nil when the condition holds; its error is shown at /readyz.
+	Probe func(ctx context.Context) error
+}
+
+const probeTimeout = 2 * time.Second
+
+// CheckResult is one line of /readyz.
+type CheckResult struct {
+	Status string `json:"status"`
+	// Error says what does not hold; empty when all is well.
+	Error string `json:"error,omitempty"`
+	// DurationMS is how long the probe took, in milliseconds.
+	DurationMS float64 `json:"duration_ms"`
+}
+
+// Readiness is the body of /readyz.
+type Readiness struct {
+	Status string                 `json:"status"`
+	Checks map[string]CheckResult `json:"checks"`
+}
+
+func (s *Server) mountProcess() {
+	public := func(path, summary string, response any) domain.Operation {
+		return domain.Operation{Method: http.MethodGet, Path: path, Permission: domain.Public, Summary: summary, Tag: "process", Response: response}
+	}
+	ok := func(c *gin.Context) error {
+		c.JSON(http.StatusOK, gin.H{"status": "ok"})
+		return nil
+	}
+	s.Handle(public("/health", "The service answers.", gin.H{}), ok)
+	s.Handle(public("/healthz", "The process is alive.", gin.H{}), ok)
+	s.Handle(public("/readyz", "The stores are reachable and the lag is in bounds.", Readiness{}), s.ready)
+	scrape := promhttp.HandlerFor(s.deps.Registry, promhttp.HandlerOpts{DisableCompression: true})
+	s.Handle(public("/metrics", "Prometheus metrics.", nil), func(c *gin.Context) error {
+		scrape.ServeHTTP(c.Writer, c.Request)
+		return nil
+	})
+}
+
+// ready asks all checks at once, so that one slow store does not hide another.
+func (s *Server) ready(c *gin.Context) error {
+	ctx, cancel := context.WithTimeout(c.Request.Context(), probeTimeout)
+	defer cancel()
+	results := make([]CheckResult, len(s.deps.Checks))
+	var wg sync.WaitGroup
+	for i, check := range s.deps.Checks {
+		wg.Go(func() { results[i] = s.probe(ctx, check) })
+	}
+	wg.Wait()
+	body := Readiness{Status: "ok", Checks: map[string]CheckResult{}}
+	status := http.StatusOK
+	for i, check := range s.deps.Checks {
+		body.Checks[check.Name] = results[i]
+		if results[i].Error != "" {
+			body.Status, status = "unavailable", http.StatusServiceUnavailable
+		}
+	}
+	c.JSON(status, body)
+	return nil
+}
+
+func (s *Server) probe(ctx context.Context, check Check) CheckResult {
+	start := s.deps.Now()
+	err := check.Probe(ctx)
+	result := CheckResult{Status: "ok", DurationMS: float64(s.deps.Now().Sub(start).Microseconds()) / 1000}
+	if err != nil {
+		result.Status, result.Error = "unavailable", err.Error()
+	}
+	return result
+}

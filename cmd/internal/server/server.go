@@ -1,0 +1,209 @@
+// Package server is the HTTP engine: it mounts operations and does for each
+// what no handler should do for itself. It strips /api, matches both forms of
+// a trailing slash, authenticates, checks the permission, bounds bodies and
+// time, recovers, compresses, logs, counts, and turns an error into a status
+// and a body: the only place that does.
+//
+// What a route means lives in write/api and read/api; who a caller is, in
+// read/access. cmd/internal/app is the only caller.
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gin-gonic/gin"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"colonnade/domain"
+)
+
+// Deps are what the engine needs from the rooms and from the process.
+type Deps struct {
+	Log *slog.Logger
+	// Registry is registered on and served at /metrics.
+	Registry interface {
+		prometheus.Registerer
+		prometheus.Gatherer
+	}
+	// Authenticate turns an Authorization header into the caller; its error is an Unauthenticated.
+	Authenticate func(ctx context.Context, authorization string) (domain.Principal, error)
+	// Allows tells whether a role holds a permission.
+	Allows func(role string, p domain.Permission) bool
+	// Checks are asked by /readyz.
+	Checks []Check
+	Now    func() time.Time
+}
+
+// Server mounts operations and serves them. It is an actor: Run serves until its context ends.
+type Server struct {
+	cfg        Config
+	deps       Deps
+	log        *slog.Logger
+	metrics    *metrics
+	engine     *gin.Engine
+	operations []domain.Operation
+	// static holds the paths without parameters. A request for one of them with
+	// another verb is 405 and never falls to a sibling route with a parameter:
+	// GET /traces/query is no trace id (contract §3.1).
+	static map[string][]string
+}
+
+// New makes an engine that answers the routes of the process itself: /health,
+// /healthz, /readyz and /metrics.
+func New(cfg Config, deps Deps) (*Server, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, fmt.Errorf("server: %w", err)
+	}
+	m, err := newMetrics(deps.Registry)
+	if err != nil {
+		return nil, err
+	}
+	gin.SetMode(gin.ReleaseMode)
+	s := &Server{
+		cfg: cfg, deps: deps, log: deps.Log.With(slog.String("room", "server")), metrics: m,
+		engine: gin.New(), static: map[string][]string{},
+	}
+	s.engine.RedirectTrailingSlash = false
+	s.engine.HandleMethodNotAllowed = true
+	s.engine.ContextWithFallback = true
+	s.engine.Use(s.observe, s.compress, s.renderErrors, s.recoverPanic)
+	s.engine.NoRoute(fails(errNoRoute))
+	s.engine.NoMethod(fails(errNoMethod))
+	s.mountProcess()
+	return s, nil
+}
+
+// Handle mounts an operation with its aliases. It panics when the operation
+// is incomplete or its route is taken: both are mistakes of the program, seen
+// at the first start.
+func (s *Server) Handle(op domain.Operation, h func(*gin.Context) error) {
+	if op.Permission == "" || op.Method == "" || !strings.HasPrefix(op.Path, "/") {
+		panic(fmt.Sprintf("server: operation %s %q has no method, path or permission", op.Method, op.Path))
+	}
+	s.operations = append(s.operations, op)
+	s.mount(op, op.Path, h)
+	if op.Preview {
+		alias := op
+		alias.Deprecated = true
+		s.mount(alias, "/preview"+op.Path, h)
+	}
+}
+
+func (s *Server) mount(op domain.Operation, path string, h func(*gin.Context) error) {
+	path = withoutSlash(path)
+	if !strings.ContainsAny(path, ":*") {
+		s.static[path] = append(s.static[path], op.Method)
+	}
+	s.engine.Handle(op.Method, path, func(c *gin.Context) {
+		if err := s.serve(c, op, h); err != nil {
+			_ = c.Error(err)
+			c.Abort()
+		}
+	})
+}
+
+// serve is the way of one request: the checks in order of cost, then the handler.
+func (s *Server) serve(c *gin.Context, op domain.Operation, h func(*gin.Context) error) error {
+	if methods, ok := s.static[c.Request.URL.Path]; ok && !slices.Contains(methods, op.Method) {
+		c.Header("Allow", strings.Join(methods, ", "))
+		return errNoMethod
+	}
+	c.Set(operationKey, op)
+	if op.Deprecated {
+		c.Header("Deprecation", "true")
+	}
+	ctx, err := s.identify(c.Request, op.Permission)
+	if err != nil {
+		return err
+	}
+	limit := op.Limit
+	if limit == 0 {
+		limit = s.cfg.MaxBodyBytes
+	}
+	if c.Request.ContentLength > limit {
+		return &http.MaxBytesError{Limit: limit}
+	}
+	c.Request.Body = http.MaxBytesReader(c.Writer, c.Request.Body, limit)
+	ctx, cancel := context.WithTimeout(ctx, s.cfg.RequestTimeout)
+	defer cancel()
+	c.Request = c.Request.WithContext(ctx)
+	return h(c)
+}
+
+// Operations are all routes in the order they were mounted, without their aliases.
+func (s *Server) Operations() []domain.Operation { return slices.Clone(s.operations) }
+
+// Handler serves every mounted operation.
+func (s *Server) Handler() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		normalise(r)
+		s.engine.ServeHTTP(w, r)
+	})
+}
+
+// normalise strips leading /api segments and one trailing slash, so that
+// every spelling of a route is the same to the router. Source: contract §1.1.
+func normalise(r *http.Request) {
+	path := r.URL.Path
+	for {
+		rest, ok := strings.CutPrefix(path, "/api")
+		if !ok || rest != "" && rest[0] != '/' {
+			break
+		}
+		path = rest
+	}
+	if path == "" {
+		path = "/"
+	}
+	r.URL.Path, r.URL.RawPath = withoutSlash(path), ""
+}
+
+func withoutSlash(path string) string {
+	if len(path) > 1 {
+		return strings.TrimSuffix(path, "/")
+	}
+	return path
+}
+
+// Run serves on the listener until ctx ends, then lets requests in flight
+// finish within the drain time and returns nil.
+func (s *Server) Run(ctx context.Context, listener net.Listener) error {
+	srv := &http.Server{
+		Handler:           s.Handler(),
+		ReadHeaderTimeout: 10 * time.Second,
+		ReadTimeout:       s.cfg.RequestTimeout * 2,
+		IdleTimeout:       2 * time.Minute,
+		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+		// Requests outlive ctx: a stop drains them instead of cutting them off.
+		BaseContext: func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
+	}
+	failed := make(chan error, 1)
+	go func() { failed <- srv.Serve(listener) }()
+	select {
+	case err := <-failed:
+		return fmt.Errorf("server: serving %s: %w", listener.Addr(), err)
+	case <-ctx.Done():
+	}
+	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.cfg.DrainTimeout)
+	defer cancel()
+	err := srv.Shutdown(drain)
+	if err != nil {
+		s.log.WarnContext(ctx, "requests cut off at the end of the drain", slog.Any("error", err))
+		err = srv.Close()
+	}
+	if served := <-failed; !errors.Is(served, http.ErrServerClosed) {
+		err = errors.Join(err, served)
+	}
+	if err != nil {
+		return fmt.Errorf("server: stopping: %w", err)
+	}
+	return nil
+}
