@@ -1,0 +1,107 @@
+// Package embedded is the ground under a Colonnade on one machine: Kafka,
+// ClickHouse and Postgres as three addresses, without anything installed.
+//
+// Each engine runs in a child process of the same executable, supervised, and
+// restarted on the same port when it dies. Kafka is franz-go's own broker with
+// its log on disk; ClickHouse is the engine as a library behind its HTTP
+// interface; Postgres is the real server. The core knows none of this: it gets
+// addresses. cmd calls Child first of all and then Start; tests use the
+// package embeddedtest. What needs the engines is behind the build tag
+// "embedded"; without it Start says so.
+package embedded
+
+import (
+	"context"
+	"log/slog"
+	"time"
+)
+
+// Names of the engines, and of their data directories.
+const (
+	Kafka      = "kafka"
+	ClickHouse = "clickhouse"
+	Postgres   = "postgres"
+)
+
+// Stack is what runs: three addresses, and nothing else is known by the core.
+type Stack struct {
+	Kafka      []string // host:port
+	ClickHouse string   // http://default:<token>@127.0.0.1:<port>/default
+	Postgres   string   // postgres://colonnade:<password>@127.0.0.1:<port>/colonnade
+
+	children
+}
+
+// Config says where the engines live and how much they may use. Only Dir is
+// needed; a zero value elsewhere means the default.
+type Config struct {
+	// Dir holds all data. One stack can use it at a time.
+	Dir string
+	// Log gets what happens to the children; nil discards it.
+	Log *slog.Logger
+	// Progress gets one clear line per step of the start; nil discards it.
+	Progress func(string)
+	// EnginesDir is the node_modules folder with the native engines. Empty: COLONNADE_ENGINES_DIR, then
+	// beside the executable, then upwards from the working directory.
+	EnginesDir string
+	// Only names the engines to start; nil means all three.
+	Only []string
+
+	// Ports are fixed ones; a zero is any free port, kept from one start to the next where possible.
+	Ports Ports
+
+	// KafkaPartitions is the number of partitions of a topic that does not say. Default 4.
+	KafkaPartitions int
+	// KafkaMaxMessageBytes bounds one batch. Default 32 MiB.
+	KafkaMaxMessageBytes int
+	// KafkaRetainBytes bounds the log of one partition on disk. Default 4 GiB.
+	KafkaRetainBytes int64
+	// KafkaRetainFor bounds the age of records. Default 7 days.
+	KafkaRetainFor time.Duration
+
+	// ClickHouseMemoryBytes caps the engine's memory. Default 3 GiB.
+	ClickHouseMemoryBytes int64
+	// ClickHouseMergeThreads is the size of the pool of background merges. Default 2.
+	ClickHouseMergeThreads int
+	// ClickHouseArguments are passed to the engine as they are, after ours: --name=value.
+	ClickHouseArguments []string
+}
+
+// Ports to listen on, on the loopback interface; zero is any free one.
+type Ports struct{ Kafka, ClickHouse, Postgres int }
+
+func (c Config) withDefaults() Config {
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	if c.Progress == nil {
+		c.Progress = func(string) {}
+	}
+	if c.Only == nil {
+		c.Only = []string{Kafka, ClickHouse, Postgres}
+	}
+	orDefault(&c.KafkaPartitions, 4)
+	orDefault(&c.KafkaMaxMessageBytes, 32<<20)
+	orDefault(&c.KafkaRetainBytes, 4<<30)
+	orDefault(&c.KafkaRetainFor, 7*24*time.Hour)
+	orDefault(&c.ClickHouseMemoryBytes, 3<<30)
+	orDefault(&c.ClickHouseMergeThreads, 2)
+	return c
+}
+
+func orDefault[T comparable](v *T, otherwise T) {
+	var zero T
+	if *v == zero {
+		*v = otherwise
+	}
+}
+
+// Start brings the engines up, all at once, and returns when each of them
+// answers. When one cannot start, the others are stopped again and the error
+// is one clear sentence.
+func Start(ctx context.Context, c Config) (*Stack, error) { return start(ctx, c.withDefaults()) }
+
+// Child serves an engine when the arguments (without the program's name) name
+// one, and tells whether they did. main and TestMain call it before anything
+// else and leave with the exit code.
+func Child(args []string) (handled bool, exit int) { return child(args) }

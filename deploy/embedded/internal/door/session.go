@@ -1,0 +1,270 @@
+//go:build embedded
+
+package door
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"colonnade/deploy/embedded/internal/chdb"
+)
+
+// session is one connection of the engine and what was set on it. The engine
+// lets nobody choose a query id, so a statement is found, to be killed, by the
+// log_comment that its connection carries.
+type session struct {
+	conn     *chdb.Conn
+	tag      string
+	comment  string // the log_comment in force: the tag, and what the client sent
+	database string
+	settings map[string]string
+	spoiled  bool // not fit for another request
+}
+
+// pool keeps connections between requests. A request gets a connection that
+// has its settings already, or any other and the difference is set.
+type pool struct {
+	lib  *chdb.Library
+	path string // the data directory, which every connection must name
+
+	mu     sync.Mutex
+	idle   []*session
+	busy   map[*session]struct{}
+	serial int
+	closed bool
+
+	control sync.Mutex // guards killer
+	killer  *chdb.Conn
+}
+
+// maxIdle bounds the connections that wait; each costs some 100 KB.
+const maxIdle = 16
+
+func newPool(lib *chdb.Library, path string, killer *chdb.Conn) *pool {
+	return &pool{lib: lib, path: path, killer: killer, busy: make(map[*session]struct{})}
+}
+
+// open yields a fresh connection.
+func (p *pool) open() (*session, error) {
+	conn, err := p.lib.Connect("--path=" + p.path)
+	if err != nil {
+		return nil, raise(codeNetwork, "NETWORK_ERROR", "%v", err)
+	}
+	p.mu.Lock()
+	p.serial++
+	s := &session{conn: conn, tag: fmt.Sprintf("colonnade-%d", p.serial), database: "default", settings: map[string]string{}}
+	p.mu.Unlock()
+	s.comment = s.tag
+	if err := s.set([]string{"log_comment=" + quote(s.tag)}); err != nil {
+		conn.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// take yields a connection on which the database and the settings are in force.
+func (p *pool) take(database string, settings map[string]string) (*session, error) {
+	s := p.pick(database, settings)
+	if s == nil {
+		var err error
+		if s, err = p.open(); err != nil {
+			return nil, err
+		}
+	}
+	if err := s.apply(database, settings); err != nil {
+		s.conn.Close()
+		return nil, err
+	}
+	p.mark(s)
+	return s, nil
+}
+
+func (p *pool) pick(database string, settings map[string]string) *session {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.idle) == 0 {
+		return nil
+	}
+	best := len(p.idle) - 1
+	for i, s := range slices.Backward(p.idle) {
+		if s.database == database && maps.Equal(s.settings, settings) {
+			best = i
+			break
+		}
+	}
+	s := p.idle[best]
+	p.idle = slices.Delete(p.idle, best, best+1)
+	return s
+}
+
+func (p *pool) mark(s *session) {
+	p.mu.Lock()
+	p.busy[s] = struct{}{}
+	p.mu.Unlock()
+}
+
+// release marks the end of a statement on a connection that is not pooled.
+func (p *pool) release(s *session) {
+	p.mu.Lock()
+	delete(p.busy, s)
+	p.mu.Unlock()
+}
+
+// give takes a connection back, or closes it when it is no longer as it should be.
+func (p *pool) give(s *session) {
+	p.mu.Lock()
+	delete(p.busy, s)
+	keep := !s.spoiled && !p.closed && len(p.idle) < maxIdle
+	if keep {
+		p.idle = append(p.idle, s)
+	}
+	p.mu.Unlock()
+	if !keep {
+		s.conn.Close()
+	}
+}
+
+// kill ends the statement that runs under the comment, if one does.
+func (p *pool) kill(comment string) {
+	p.control.Lock()
+	defer p.control.Unlock()
+	p.killer.Query("KILL QUERY WHERE Settings['log_comment']="+quote(comment)+" ASYNC", "Null", nil).Destroy()
+}
+
+// killWhenDone ends the session's statement when ctx ends before stop is
+// called. The connection is spoiled then: a kill that arrives late must not
+// hit the next statement on it.
+func (p *pool) killWhenDone(ctx context.Context, s *session) (stop func()) {
+	finished, over := make(chan struct{}), make(chan struct{})
+	cancel := context.AfterFunc(ctx, func() {
+		defer close(over)
+		for {
+			p.kill(s.comment)
+			select {
+			case <-finished:
+				return
+			case <-time.After(50 * time.Millisecond): // it may not have been listed yet
+			}
+		}
+	})
+	return func() {
+		close(finished)
+		if !cancel() {
+			<-over
+			s.spoiled = true
+		}
+	}
+}
+
+// close kills what runs and closes what waits.
+func (p *pool) close() {
+	p.mu.Lock()
+	p.closed = true
+	idle := p.idle
+	p.idle = nil
+	var comments []string
+	for s := range p.busy {
+		comments = append(comments, s.comment)
+	}
+	p.mu.Unlock()
+	for _, comment := range comments {
+		p.kill(comment)
+	}
+	for _, s := range idle {
+		s.conn.Close()
+	}
+}
+
+// shut closes the control connection, the last one.
+func (p *pool) shut() {
+	p.control.Lock()
+	defer p.control.Unlock()
+	p.killer.Close()
+}
+
+// apply brings the connection from what was set before to what is wanted now,
+// in at most two statements. readonly goes last, since nothing can be set after it.
+func (s *session) apply(database string, settings map[string]string) error {
+	if s.database != database {
+		if err := s.exec("USE " + ident(database)); err != nil {
+			return err
+		}
+		s.database = database
+	}
+	var assign []string
+	for name := range s.settings {
+		if _, wanted := settings[name]; !wanted {
+			if name == "log_comment" {
+				assign = append(assign, "log_comment="+quote(s.tag))
+				s.comment = s.tag
+				continue
+			}
+			assign = append(assign, name+"=DEFAULT")
+		}
+	}
+	readonly := ""
+	for name, value := range settings {
+		if old, is := s.settings[name]; is && old == value {
+			continue
+		}
+		if !isSettingName(name) {
+			return raise(codeUnknownSetting, "UNKNOWN_SETTING", "Setting %q is neither a builtin setting nor started with the prefix 'SQL_'", name)
+		}
+		switch name {
+		case "readonly":
+			readonly = value
+			continue
+		case "log_comment":
+			s.comment = s.tag + " " + value
+			value = s.comment
+		default:
+		}
+		assign = append(assign, name+"="+quote(value))
+	}
+	slices.Sort(assign)
+	if len(assign) > 0 {
+		if err := s.set(assign); err != nil {
+			return err
+		}
+	}
+	if readonly != "" && readonly != "0" {
+		s.spoiled = true // it cannot be unset
+		if err := s.set([]string{"readonly=" + quote(readonly)}); err != nil {
+			return err
+		}
+	}
+	s.settings = settings
+	return nil
+}
+
+func (s *session) set(assign []string) error {
+	return s.exec("SET " + strings.Join(assign, ", "))
+}
+
+func (s *session) exec(sql string) error {
+	r := s.conn.Query(sql, "Null", nil)
+	defer r.Destroy()
+	if text := r.Err(); text != "" {
+		return exception(text)
+	}
+	return nil
+}
+
+func isSettingName(name string) bool {
+	return name != "" && strings.IndexFunc(name, func(r rune) bool {
+		return (r > 0x7f || !isWordByte(byte(r))) && r != '.'
+	}) < 0
+}
+
+func quote(s string) string {
+	return "'" + strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(s) + "'"
+}
+
+func ident(s string) string {
+	return "`" + strings.NewReplacer(`\`, `\\`, "`", "\\`").Replace(s) + "`"
+}
