@@ -9,6 +9,9 @@
 -- version = stream offset << 20 | index within the record: later writes of a
 -- span are greater, and (stream_partition, version) tells which rows a range of
 -- the stream made. NaN in a metric means "absent".
+--
+-- payload_bytes = the length of this span's text in span_payloads: a page is cut
+-- by it before documents of megabytes are fetched.
 CREATE TABLE IF NOT EXISTS {{table "spans"}} {{on_cluster}}
 (
     project_id              UUID,
@@ -72,6 +75,7 @@ CREATE TABLE IF NOT EXISTS {{table "spans"}} {{on_cluster}}
     kv                      Array(String) CODEC(ZSTD(1)),
     input_preview           String CODEC(ZSTD(1)),
     output_preview          String CODEC(ZSTD(1)),
+    payload_bytes           UInt32 CODEC(ZSTD(1)),
     INDEX span_id_index span_id TYPE bloom_filter(0.01) GRANULARITY 1,
     INDEX version_index version TYPE minmax GRANULARITY 1,
     INDEX kv_index kv TYPE text(tokenizer = 'array')

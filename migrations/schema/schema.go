@@ -3,6 +3,8 @@
 // reads by these names and rules; a name written twice is a bug.
 package schema
 
+import "strings"
+
 // The tables. Source: design §4.
 const (
 	Spans         = "spans"
@@ -47,7 +49,8 @@ const (
 )
 
 // Tokens of the column kv. An attribute's token is its path, "=", and its
-// value; the others begin with "@", which no path of the ag schema does.
+// value; the others begin with "@", and no path that does has tokens (see
+// Indexed): such a token says what it says, whatever attributes a client sends.
 const (
 	// RefToken is followed by <key>.<id|slug|version>=<value>, and once more without the key: <id|slug|version>=<value>.
 	RefToken = "@ref."
@@ -70,10 +73,10 @@ const VersionShift = 20
 
 // Indexed tells whether string leaves at this path get a token in kv. Elements
 // of arrays and paths whose values repeat on nearly every span do not: an
-// intersection with a token that is everywhere is slower than the map. Source:
-// design §4.
+// intersection with a token that is everywhere is slower than the map. Nor do
+// paths that look like a token of another sort. Source: design §4.
 func Indexed(path string) bool {
-	return !lowCardinality(path) && !hasNumberSegment(path)
+	return !strings.HasPrefix(path, "@") && !lowCardinality(path) && !hasNumberSegment(path)
 }
 
 func lowCardinality(path string) bool {
