@@ -1,0 +1,119 @@
+package compile
+
+import (
+	"encoding/binary"
+	"time"
+
+	"github.com/google/uuid"
+
+	"colonnade/domain"
+)
+
+// Focus says what a list consists of.
+type Focus uint8
+
+// The two lists: of spans, and of whole traces.
+const (
+	Spans  Focus = 1
+	Traces Focus = 2
+)
+
+// Cursor is a position in a list; the next page starts behind it. Its UUID
+// (RFC 9562, version 8) holds everything, so a position outlives the row it
+// was made from. Source: design §5.
+type Cursor struct {
+	Focus Focus
+	// Order is Ascending or Descending; a cursor leads on in its own direction only.
+	Order domain.Order
+	// Start is the span's start in Unix microseconds.
+	Start int64
+	// Tie orders spans of one microsecond. A list of traces keeps its upper
+	// tieBits only, and never parts two traces whose positions agree in them.
+	Tie uint64
+	// Walk is when the first page of a list of traces was read, in Unix
+	// milliseconds: a span that arrives later does not move a trace that was
+	// there before, else the trace would come twice or never. Zero for spans.
+	Walk int64
+}
+
+// Layout of the 122 free bits: 54 start, 64 more by focus, 4 kind.
+const (
+	startBits = 54
+	walkBits  = 38 // milliseconds, modulo 8.7 years
+	tieBits   = 64 - walkBits
+
+	// epochMicros is 1900-01-01, the first moment that the store can hold; 54 bits reach to 2470.
+	epochMicros = -2208988800000000
+
+	cursorUUIDVersion = 8
+)
+
+// The 4 kind bits: two of layout version, then direction, then focus.
+const (
+	kindLayout    = 1 << 2
+	kindAscending = 1 << 1
+	kindTraces    = 1
+)
+
+// RoundTie keeps of a tie what a cursor of this focus keeps.
+func (f Focus) RoundTie(tie uint64) uint64 {
+	if f == Traces {
+		return tie &^ (1<<walkBits - 1)
+	}
+	return tie
+}
+
+// UUID is the cursor's form on the wire.
+func (c Cursor) UUID() uuid.UUID {
+	low, kind := c.Tie, uint64(kindLayout)
+	if c.Focus == Traces {
+		low = c.Focus.RoundTie(c.Tie) | uint64(c.Walk)&(1<<walkBits-1) //nolint:gosec // modulo is meant
+		kind |= kindTraces
+	}
+	if c.Order == domain.Ascending {
+		kind |= kindAscending
+	}
+	start := uint64(c.Start-epochMicros) & (1<<startBits - 1) //nolint:gosec // the store holds nothing before 1900
+	// The 122 bits as a 60-bit and a 62-bit half, split around the version and variant.
+	upper := start<<6 | low>>58
+	lower := low<<6>>2&^(1<<4-1) | kind
+	var id uuid.UUID
+	binary.BigEndian.PutUint64(id[:8], upper>>12<<16|cursorUUIDVersion<<12|upper&0xfff)
+	binary.BigEndian.PutUint64(id[8:], 0b10<<62|lower)
+	return id
+}
+
+// ParseCursor reads a UUID as a cursor; ok is false for one that is none of
+// ours. now resolves the wrapped time of the walk.
+func ParseCursor(id uuid.UUID, now time.Time) (c Cursor, ok bool) {
+	high, low := binary.BigEndian.Uint64(id[:8]), binary.BigEndian.Uint64(id[8:])
+	kind := low & 0xf
+	if high>>12&0xf != cursorUUIDVersion || low>>62 != 0b10 || kind&^(kindAscending|kindTraces) != kindLayout {
+		return Cursor{}, false
+	}
+	upper := high>>16<<12 | high&0xfff
+	tie := upper<<58 | low<<2>>6
+	c = Cursor{Focus: Spans, Order: domain.Descending, Start: int64(upper>>6) + epochMicros, Tie: tie} //nolint:gosec // 54 bits
+	if kind&kindAscending != 0 {
+		c.Order = domain.Ascending
+	}
+	if kind&kindTraces != 0 {
+		c.Focus, c.Tie = Traces, Traces.RoundTie(tie)
+		c.Walk = unwrap(tie&(1<<walkBits-1), now.UnixMilli())
+	}
+	return c, true
+}
+
+// unwrap gives the moment nearest to now whose lowest bits these are.
+func unwrap(bits uint64, now int64) int64 {
+	const period = 1 << walkBits
+	t := now&^(period-1) | int64(bits) //nolint:gosec // 38 bits
+	switch {
+	case t-now > period/2:
+		return t - period
+	case now-t > period/2:
+		return t + period
+	default:
+		return t
+	}
+}
