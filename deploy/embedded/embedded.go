@@ -65,6 +65,9 @@ type Config struct {
 	ClickHouseMergeThreads int
 	// ClickHouseArguments are passed to the engine as they are, after ours: --name=value.
 	ClickHouseArguments []string
+
+	// PostgresArguments are settings for the server, after ours: name=value.
+	PostgresArguments []string
 }
 
 // Ports to listen on, on the loopback interface; zero is any free one.

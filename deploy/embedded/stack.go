@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"colonnade/deploy/embedded/internal/broker"
+	"colonnade/deploy/embedded/internal/pgserver"
 	"colonnade/deploy/embedded/internal/supervise"
 )
 
@@ -45,7 +46,7 @@ func child(args []string) (bool, int) {
 	case "embedded-" + ClickHouse:
 		return true, supervise.Serve(runClickHouse)
 	case "embedded-" + Postgres:
-		return true, supervise.Serve(runPostgres)
+		return true, supervise.Serve(pgserver.Run)
 	default:
 		return false, 0
 	}
