@@ -11,9 +11,6 @@ import (
 type Config struct {
 	// Addr is the host and port to listen on.
 	Addr string
-	// AuthKey is the administration key; empty disables the administration
-	// routes (404). Source: contract §10.
-	AuthKey string
 	// MaxBodyBytes bounds a request body where its operation names no limit of its own.
 	MaxBodyBytes int64
 	// RequestTimeout ends the work for one request.

@@ -41,12 +41,12 @@ func (s *Server) identify(r *http.Request, permission domain.Permission) (contex
 }
 
 func (s *Server) checkAdmin(authorization string) error {
-	if s.cfg.AuthKey == "" {
+	if s.deps.AuthKey == "" {
 		return errNoRoute
 	}
 	key, ok := strings.CutPrefix(authorization, "Access ")
 	// Hashing makes the lengths equal, so that the comparison's time tells nothing.
-	got, want := sha256.Sum256([]byte(strings.TrimSpace(key))), sha256.Sum256([]byte(s.cfg.AuthKey))
+	got, want := sha256.Sum256([]byte(strings.TrimSpace(key))), sha256.Sum256([]byte(s.deps.AuthKey))
 	if !ok || subtle.ConstantTimeCompare(got[:], want[:]) != 1 {
 		return domain.E(domain.Unauthenticated, "Unauthorized")
 	}

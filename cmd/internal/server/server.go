@@ -37,6 +37,9 @@ type Deps struct {
 	Authenticate func(ctx context.Context, authorization string) (domain.Principal, error)
 	// Allows tells whether a role holds a permission.
 	Allows func(role string, p domain.Permission) bool
+	// AuthKey is the administration key; empty disables the administration
+	// routes (404). Source: contract §10.
+	AuthKey string
 	// Checks are asked by /readyz.
 	Checks []Check
 	Now    func() time.Time

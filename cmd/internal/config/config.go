@@ -1,0 +1,122 @@
+// Package config is the tree of all rooms' settings: defaults, then a file,
+// then the environment, each overriding the one before. A key of the file that
+// no room knows is refused with its line.
+//
+// Every setting has one name. "http.addr" in the file is COLONNADE_HTTP_ADDR
+// in the environment; both come from the names of the Go fields, so that a
+// room adds a setting by adding a field. What a setting means is written at
+// that field. Only cmd reads the environment.
+package config
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"path/filepath"
+	"time"
+
+	"colonnade/cmd/internal/server"
+)
+
+// Config is everything that can be set. The sections belong to the rooms.
+type Config struct {
+	// DataDir holds the embedded stores and what the first start prints: the API key.
+	DataDir string
+	// PublicURL is where clients reach the service; empty means the HTTP
+	// address. It is the base of every address in a reply.
+	PublicURL string
+	// AuthKey is the administration key; empty disables the administration routes. Source: contract §10.
+	AuthKey string
+
+	Log        Log
+	HTTP       server.Config
+	GRPC       GRPC
+	ClickHouse ClickHouse
+	Postgres   Postgres
+}
+
+// Log says what is logged, and how.
+type Log struct {
+	// Level is debug, info, warn or error.
+	Level slog.Level
+	// Format is text or json.
+	Format string
+}
+
+// GRPC says where OTLP/gRPC listens.
+type GRPC struct {
+	// Addr is the host and port to listen on; empty turns the door off.
+	Addr string
+}
+
+// ClickHouse says where the spans are kept.
+type ClickHouse struct {
+	// URL is clickhouse://, clickhouses:// (native protocol), http:// or
+	// https://, with user, password and database. Several hosts are joined by commas.
+	URL string
+	// Cluster is the name of the cluster that tables are created on; empty means one server.
+	Cluster string
+	// MaxOpenConns bounds the connections of one process.
+	MaxOpenConns int
+	// DialTimeout bounds one attempt to connect.
+	DialTimeout time.Duration
+}
+
+// Postgres says where accounts, keys and entities are kept.
+type Postgres struct {
+	// URL is postgres:// with user, password and database.
+	URL string
+	// MaxConns bounds the connections of one process.
+	MaxConns int32
+}
+
+// Default is a complete configuration but for the addresses of the stores,
+// which the embedded mode fills in.
+func Default() Config {
+	return Config{
+		DataDir:    "data",
+		Log:        Log{Level: slog.LevelInfo, Format: "text"},
+		HTTP:       server.DefaultConfig(),
+		GRPC:       GRPC{Addr: "127.0.0.1:4317"},
+		ClickHouse: ClickHouse{MaxOpenConns: 32, DialTimeout: 5 * time.Second},
+		Postgres:   Postgres{MaxConns: 16},
+	}
+}
+
+// Validate joins what every section refuses. Addresses of stores are checked
+// by the role that needs them.
+func (c Config) Validate() error {
+	var errs []error
+	section := func(name string, err error) {
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", name, err))
+		}
+	}
+	if c.DataDir == "" {
+		errs = append(errs, errors.New("data_dir: must not be empty"))
+	}
+	if c.PublicURL != "" {
+		if u, err := url.Parse(c.PublicURL); err != nil || u.Host == "" {
+			errs = append(errs, errors.New("public_url: must be an address such as https://traces.example.com"))
+		}
+	}
+	if c.Log.Format != "text" && c.Log.Format != "json" {
+		errs = append(errs, errors.New("log.format: must be text or json"))
+	}
+	section("http", c.HTTP.Validate())
+	return errors.Join(errs...)
+}
+
+// BaseURL is PublicURL, or the HTTP address where none is set.
+func (c Config) BaseURL() string {
+	if c.PublicURL != "" {
+		return c.PublicURL
+	}
+	return "http://" + c.HTTP.Addr
+}
+
+// DataPath is a path within the data directory.
+func (c Config) DataPath(elem ...string) string {
+	return filepath.Join(append([]string{c.DataDir}, elem...)...)
+}

@@ -1,0 +1,85 @@
+package config
+
+import (
+	"encoding"
+	"fmt"
+	"io"
+	"net/url"
+	"reflect"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const masked = `"********"`
+
+// Print writes the effective configuration as a file that Load reads, each
+// setting with its variable and where it came from. Secrets are masked.
+func (l *Loaded) Print(w io.Writer) error {
+	var b strings.Builder
+	var open []string
+	for _, f := range l.leaves() {
+		parts := strings.Split(f.name, ".")
+		sections := parts[:len(parts)-1]
+		for i, section := range sections {
+			if i >= len(open) || open[i] != section {
+				fmt.Fprintf(&b, "%s%s:\n", strings.Repeat("  ", i), section)
+				open = sections[:i+1]
+			}
+		}
+		if len(sections) < len(open) {
+			open = sections
+		}
+		source, ok := l.Sources[f.name]
+		if !ok {
+			source = FromDefault
+		}
+		line := strings.Repeat("  ", len(sections)) + parts[len(parts)-1] + ": " + scalar(f)
+		fmt.Fprintf(&b, "%-60s # %s, %s\n", line, f.variable(), source)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func scalar(f leaf) string {
+	v := f.value
+	if t, ok := reflect.TypeAssert[encoding.TextMarshaler](v.Addr()); ok {
+		if text, err := t.MarshalText(); err == nil {
+			return mask(f.name, string(text))
+		}
+	}
+	switch v.Kind() {
+	case reflect.Slice:
+		items := make([]string, v.Len())
+		for i := range items {
+			items[i] = mask(f.name, v.Index(i).String())
+		}
+		return "[" + strings.Join(items, ", ") + "]"
+	case reflect.String:
+		return mask(f.name, v.String())
+	default:
+		if d, ok := reflect.TypeAssert[time.Duration](v); ok {
+			return d.String()
+		}
+		return fmt.Sprint(v.Interface())
+	}
+}
+
+// mask hides secrets, and passwords within addresses.
+func mask(name, text string) string {
+	last := name[strings.LastIndexByte(name, '.')+1:]
+	for _, word := range []string{"key", "password", "secret", "token"} {
+		if strings.HasSuffix(last, word) && text != "" {
+			return masked
+		}
+	}
+	if u, err := url.Parse(text); err == nil && u.User != nil {
+		text = u.Redacted()
+	} else if err != nil && strings.Contains(text, "@") {
+		return masked // a password may be in there; it cannot be told where
+	}
+	if text == "" || strings.ContainsAny(text, ": #{}[],&*!|>'\"%@`") {
+		return strconv.Quote(text)
+	}
+	return text
+}
