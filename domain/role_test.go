@@ -1,0 +1,47 @@
+package domain_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"colonnade/domain"
+)
+
+func TestAllows(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name string
+		role string
+		p    domain.Permission
+		want bool
+	}{
+		{"viewer reads spans", domain.RoleViewer, domain.ViewSpans, true},
+		{"viewer writes nothing", domain.RoleViewer, domain.EditSpans, false},
+		{"annotator annotates", domain.RoleAnnotator, domain.EditSpans, true},
+		{"annotator commits nothing", domain.RoleAnnotator, domain.EditApplications, false},
+		{"editor deploys", domain.RoleEditor, domain.DeployEnvironment, true},
+		{"editor makes no keys", domain.RoleEditor, domain.EditKeys, false},
+		{"developer makes keys", domain.RoleDeveloper, domain.EditKeys, true},
+		{"developer stops at a guard", domain.RoleDeveloper, domain.GuardEnvironments, false},
+		{"admin passes a guard", domain.RoleAdmin, domain.GuardEnvironments, true},
+		{"owner is no administrator of the service", domain.RoleOwner, domain.Admin, false},
+		{"a permission that is in no table", domain.RoleOwner, "fly", false},
+		{"an unknown role", "king", domain.ViewSpans, false},
+		{"an unknown role at a public door", "king", domain.Public, true},
+		{"no role", "", domain.Authenticated, false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			require.Equal(t, tt.want, domain.Allows(tt.role, tt.p))
+		})
+	}
+}
+
+func TestLesserRole(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, domain.RoleViewer, domain.LesserRole(domain.RoleOwner, domain.RoleViewer))
+	require.Equal(t, domain.RoleEditor, domain.LesserRole(domain.RoleEditor, domain.RoleOwner))
+	require.Empty(t, domain.LesserRole(domain.RoleOwner, ""))
+}
