@@ -2,4 +2,125 @@
 // sides build on. It embeds the DDL of both stores and applies it, once each,
 // in order. Names of tables and columns that Go code needs are in
 // migrations/schema; nothing else here is for the wings.
+//
+// A file is numbered, applied whole, and recorded with its checksum in
+// schema_migrations. Once released it never changes: a change is a new file.
+// ClickHouse has no transactions for DDL, so a ClickHouse file that stopped in
+// the middle runs again from its start: each of its statements must bear that
+// (IF NOT EXISTS). A Postgres file and its record are one transaction.
 package migrations
+
+import (
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+)
+
+//go:embed clickhouse postgres
+var files embed.FS
+
+// file is one migration as it stands in the source tree.
+type file struct {
+	name     string
+	text     string
+	checksum string
+}
+
+// read gives the .sql files of a store in the order of their names.
+func read(from fs.FS, store string) ([]file, error) {
+	names, err := fs.Glob(from, path.Join(store, "*.sql"))
+	if err != nil {
+		return nil, fmt.Errorf("migrations: list files of %s: %w", store, err)
+	}
+	slices.Sort(names)
+	var out []file
+	for _, name := range names {
+		text, err := fs.ReadFile(from, name)
+		if err != nil {
+			return nil, fmt.Errorf("migrations: read %s: %w", name, err)
+		}
+		sum := sha256.Sum256(text)
+		out = append(out, file{name: path.Base(name), text: string(text), checksum: hex.EncodeToString(sum[:])})
+	}
+	return out, nil
+}
+
+// pending gives the files that are not recorded yet. A recorded file whose
+// text has changed stops everything: what the database holds is then not what
+// the file says, and no later file can know on which of the two it builds.
+func pending(all []file, recorded map[string]string) ([]file, error) {
+	var out []file
+	for _, f := range all {
+		checksum, done := recorded[f.name]
+		switch {
+		case !done:
+			out = append(out, f)
+		case checksum != f.checksum:
+			return nil, fmt.Errorf("migrations: %s was changed after it was applied (recorded %.12s, file %.12s): restore the file and put the change into a new one",
+				f.name, checksum, f.checksum)
+		}
+	}
+	return out, nil
+}
+
+// split gives the statements of a file: its text cut at semicolons that stand
+// outside quotes and comments. Pieces that hold no statement are left out.
+func split(text string) []string {
+	var out []string
+	start, content := 0, false
+	add := func(end int) {
+		if content {
+			out = append(out, strings.TrimSpace(text[start:end]))
+		}
+		start, content = end+1, false
+	}
+	for i := 0; i < len(text); {
+		switch c := text[i]; {
+		case strings.HasPrefix(text[i:], "--"):
+			i += skipTo(text[i:], "\n")
+		case strings.HasPrefix(text[i:], "/*"):
+			i += skipTo(text[i:], "*/")
+		case c == '\'' || c == '"' || c == '`':
+			i += quoted(text[i:])
+			content = true
+		case c == ';':
+			add(i)
+			i++
+		default:
+			content = content || !strings.ContainsRune(" \t\r\n", rune(c))
+			i++
+		}
+	}
+	add(len(text))
+	return out
+}
+
+func skipTo(text, end string) int {
+	if i := strings.Index(text, end); i >= 0 {
+		return i + len(end)
+	}
+	return len(text)
+}
+
+// quoted is the length of the quoted piece that text begins with. A quote
+// within it is doubled or follows a backslash.
+func quoted(text string) int {
+	for i := 1; i < len(text); i++ {
+		switch text[i] {
+		case '\\':
+			i++
+		case text[0]:
+			if i+1 < len(text) && text[i+1] == text[0] {
+				i++
+				continue
+			}
+			return i + 1
+		}
+	}
+	return len(text)
+}

@@ -12,7 +12,7 @@
 --
 -- payload_bytes = the length of this span's text in span_payloads: a page is cut
 -- by it before documents of megabytes are fetched.
-CREATE TABLE IF NOT EXISTS {{table "spans"}} {{on_cluster}}
+CREATE TABLE IF NOT EXISTS {{table "spans"}}{{on_cluster}}
 (
     project_id              UUID,
     trace_type              Enum8('invocation' = 1, 'annotation' = 2, 'unknown' = 3),
@@ -84,10 +84,11 @@ ENGINE = {{engine "ReplacingMergeTree" "version"}}
 PARTITION BY week
 ORDER BY (project_id, trace_type, start_time, tie)
 SETTINGS {{settings}};
+{{distributed "spans" "cityHash64(trace_id)"}}
 
 -- What a page needs only for the rows it shows. Small granules: one row of a
 -- page costs one granule.
-CREATE TABLE IF NOT EXISTS {{table "span_payloads"}} {{on_cluster}}
+CREATE TABLE IF NOT EXISTS {{table "span_payloads"}}{{on_cluster}}
 (
     project_id  UUID,
     trace_type  Enum8('invocation' = 1, 'annotation' = 2, 'unknown' = 3),
@@ -111,10 +112,11 @@ ENGINE = {{engine "ReplacingMergeTree" "version"}}
 PARTITION BY week
 ORDER BY (project_id, trace_type, start_time, tie)
 SETTINGS index_granularity = 512, index_granularity_bytes = 1048576, {{settings}};
+{{distributed "span_payloads" "cityHash64(trace_id)"}}
 
 -- Where a trace is: only aggregates that duplicates, reordering and late spans
 -- cannot harm.
-CREATE TABLE IF NOT EXISTS {{table "trace_index"}} {{on_cluster}}
+CREATE TABLE IF NOT EXISTS {{table "trace_index"}}{{on_cluster}}
 (
     project_id    UUID,
     trace_id      FixedString(16),
@@ -136,9 +138,10 @@ CREATE TABLE IF NOT EXISTS {{table "trace_index"}} {{on_cluster}}
 ENGINE = {{engine "AggregatingMergeTree"}}
 ORDER BY (project_id, trace_id)
 SETTINGS index_granularity = 1024, {{settings}};
+{{distributed "trace_index" "cityHash64(trace_id)"}}
 
 -- Totals of a settled trace, recomputed from spans, never counted up.
-CREATE TABLE IF NOT EXISTS {{table "trace_rollup"}} {{on_cluster}}
+CREATE TABLE IF NOT EXISTS {{table "trace_rollup"}}{{on_cluster}}
 (
     project_id        UUID,
     trace_id          FixedString(16),
@@ -162,9 +165,10 @@ CREATE TABLE IF NOT EXISTS {{table "trace_rollup"}} {{on_cluster}}
 ENGINE = {{engine "ReplacingMergeTree" "version"}}
 ORDER BY (project_id, trace_id)
 SETTINGS index_granularity = 1024, {{settings}};
+{{distributed "trace_rollup" "cityHash64(trace_id)"}}
 
 -- Paths seen in attributes, for autocomplete and type resolution.
-CREATE TABLE IF NOT EXISTS {{table "attribute_keys"}} {{on_cluster}}
+CREATE TABLE IF NOT EXISTS {{table "attribute_keys"}}{{on_cluster}}
 (
     project_id UUID,
     path       String,
@@ -175,9 +179,10 @@ CREATE TABLE IF NOT EXISTS {{table "attribute_keys"}} {{on_cluster}}
 ENGINE = {{engine "ReplacingMergeTree" "seen_at"}}
 ORDER BY (project_id, path, type)
 SETTINGS {{settings}};
+{{distributed "attribute_keys" "cityHash64(project_id, path)"}}
 
 -- What was refused and why. raw is bounded; the whole record is in the dead topic.
-CREATE TABLE IF NOT EXISTS {{table "rejects"}} {{on_cluster}}
+CREATE TABLE IF NOT EXISTS {{table "rejects"}}{{on_cluster}}
 (
     project_id       UUID,
     rejected_at      DateTime64(6, 'UTC'),
@@ -195,10 +200,11 @@ ENGINE = {{engine "MergeTree"}}
 PARTITION BY toMonday(rejected_at)
 ORDER BY (project_id, rejected_at)
 SETTINGS {{settings}};
+{{distributed "rejects" "rand()"}}
 
 -- How far the sink is: a row for each batch that became visible. A read that
 -- carries a token waits for next_offset to pass it.
-CREATE TABLE IF NOT EXISTS {{table "sink_progress"}} {{on_cluster}}
+CREATE TABLE IF NOT EXISTS {{table "sink_progress"}}{{on_cluster}}
 (
     topic            LowCardinality(String),
     stream_partition UInt32,
@@ -208,3 +214,4 @@ CREATE TABLE IF NOT EXISTS {{table "sink_progress"}} {{on_cluster}}
 ENGINE = {{engine "ReplacingMergeTree" "next_offset"}}
 ORDER BY (topic, stream_partition)
 SETTINGS {{settings}};
+{{distributed "sink_progress" "cityHash64(topic, stream_partition)"}}

@@ -1,0 +1,119 @@
+//go:build embedded
+
+package migrations
+
+import (
+	"context"
+	"os"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/ClickHouse/clickhouse-go/v2"
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"colonnade/deploy/embedded/embeddedtest"
+)
+
+func TestMain(m *testing.M) { os.Exit(embeddedtest.Main(m)) }
+
+func openClickHouse(t *testing.T) driver.Conn {
+	t.Helper()
+	opts, err := clickhouse.ParseDSN(embeddedtest.Database(t))
+	require.NoError(t, err)
+	conn, err := clickhouse.Open(opts)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, conn.Close()) })
+	return conn
+}
+
+func openPostgres(t *testing.T) *pgxpool.Pool {
+	t.Helper()
+	pool, err := pgxpool.New(t.Context(), embeddedtest.PostgresDatabase(t))
+	require.NoError(t, err)
+	t.Cleanup(pool.Close)
+	return pool
+}
+
+func TestClickHouseAppliesOnce(t *testing.T) {
+	t.Parallel()
+	conn := openClickHouse(t)
+	all, err := read(files, "clickhouse")
+	require.NoError(t, err)
+
+	applied, err := ClickHouse(t.Context(), conn, Deployment{})
+	require.NoError(t, err)
+	require.Len(t, applied, len(all))
+	require.True(t, slices.IsSorted(applied))
+
+	applied, err = ClickHouse(t.Context(), conn, Deployment{})
+	require.NoError(t, err)
+	require.Empty(t, applied)
+
+	changed := slices.Clone(all)
+	changed[0].checksum = "different"
+	_, err = applyClickHouse(t.Context(), conn, Deployment{}, changed)
+	require.ErrorContains(t, err, "was changed after it was applied")
+}
+
+// A file that stopped in the middle was not recorded; it runs again whole.
+func TestClickHouseRepeatsAnUnrecordedFile(t *testing.T) {
+	t.Parallel()
+	conn := openClickHouse(t)
+	_, err := ClickHouse(t.Context(), conn, Deployment{})
+	require.NoError(t, err)
+	require.NoError(t, conn.Exec(t.Context(), "TRUNCATE TABLE schema_migrations"))
+	applied, err := ClickHouse(t.Context(), conn, Deployment{})
+	require.NoError(t, err)
+	require.NotEmpty(t, applied)
+}
+
+func TestPostgresAppliesOnce(t *testing.T) {
+	t.Parallel()
+	pool := openPostgres(t)
+	all, err := read(files, "postgres")
+	require.NoError(t, err)
+
+	// Several at once: one applies, the others wait and find nothing to do.
+	var mu sync.Mutex
+	var applied []string
+	var wait sync.WaitGroup
+	for range 4 {
+		wait.Go(func() {
+			names, err := Postgres(context.WithoutCancel(t.Context()), pool)
+			mu.Lock()
+			defer mu.Unlock()
+			applied = append(applied, names...)
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wait.Wait()
+	require.Len(t, applied, len(all))
+
+	again, err := Postgres(t.Context(), pool)
+	require.NoError(t, err)
+	require.Empty(t, again)
+
+	changed := slices.Clone(all)
+	changed[0].checksum = "different"
+	_, err = applyPostgres(t.Context(), pool, changed)
+	require.ErrorContains(t, err, "was changed after it was applied")
+}
+
+func TestPostgresFileIsOneTransaction(t *testing.T) {
+	t.Parallel()
+	pool := openPostgres(t)
+	bad := []file{{name: "0001_bad.sql", text: "CREATE TABLE half (a int); SELECT nonsense;", checksum: "x"}}
+	_, err := applyPostgres(t.Context(), pool, bad)
+	require.ErrorContains(t, err, "0001_bad.sql")
+	var exists bool
+	require.NoError(t, pool.QueryRow(t.Context(), "SELECT to_regclass('half') IS NOT NULL").Scan(&exists))
+	require.False(t, exists)
+	// The lock was released.
+	_, err = applyPostgres(t.Context(), pool, nil)
+	require.NoError(t, err)
+}
