@@ -1,0 +1,254 @@
+package filter
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"colonnade/domain"
+	"colonnade/domain/trace"
+)
+
+// The bounds of a filter; one that is larger is Rejected. They bound the work
+// of a query, not what can be asked: long lists are what "in" is for.
+const (
+	// MaxDepth is how many groups may stand within each other.
+	MaxDepth = 32
+	// MaxConditions is the number of conditions of a whole filter.
+	MaxConditions = 256
+	// MaxValues is the length of one list of values.
+	MaxValues = 4096
+	// MaxTextBytes is the length of one string.
+	MaxTextBytes = 16 << 10
+)
+
+// Parse reads a filter from its JSON (contract §3.2). Nothing, null and {} give
+// a nil Expr, which holds for every span. loc leads to the filter in the body,
+// for the locations of errors: parse(data, "body", "filtering").
+//
+// A wrong form and an unknown operator are Invalid, with a location; an unknown
+// field, and an operator or value that a field does not take, are Rejected with
+// a sentence that names it.
+func Parse(data []byte, loc ...any) (Expr, error) {
+	if len(data) == 0 {
+		return nil, nil //nolint:nilnil // no filter is a filter that holds everywhere
+	}
+	v, err := trace.ParseJSON(data)
+	if err != nil {
+		return nil, err
+	}
+	return ParseValue(v, loc...)
+}
+
+// ParseValue is Parse for JSON that was read already, by trace.ParseJSON.
+func ParseValue(v any, loc ...any) (Expr, error) {
+	if v == nil {
+		return nil, nil //nolint:nilnil // no filter is a filter that holds everywhere
+	}
+	p := parser{}
+	e, err := p.group(v, loc, 1)
+	if err != nil {
+		return nil, err
+	}
+	if and, ok := e.(And); ok && len(and) == 0 {
+		return nil, nil //nolint:nilnil // {} holds everywhere
+	}
+	return e, nil
+}
+
+type parser struct{ conditions int }
+
+// invalid is a wrong form at a location.
+func invalid(kind, msg string, input any, loc []any, more ...any) error {
+	return &domain.Error{Kind: domain.Invalid, Message: msg, Fields: []domain.Field{{
+		Type: kind, Loc: slices.Concat(loc, more), Msg: msg, Input: input,
+	}}}
+}
+
+func rejected(format string, args ...any) error {
+	return domain.E(domain.Rejected, format, args...)
+}
+
+func (p *parser) group(v any, loc []any, depth int) (Expr, error) {
+	if depth > MaxDepth {
+		return nil, rejected("A filter nests at most %d groups.", MaxDepth)
+	}
+	object, ok := v.(map[string]any)
+	if !ok {
+		return nil, invalid("model_attributes_type", "Input should be an object with operator and conditions", v, loc)
+	}
+	if err := onlyKeys(object, loc, "operator", "conditions"); err != nil {
+		return nil, err
+	}
+	op, err := operator(object, "and", loc)
+	if err != nil {
+		return nil, err
+	}
+	var list []any
+	if given := object["conditions"]; given != nil {
+		if list, ok = given.([]any); !ok {
+			return nil, invalid("list_type", "Input should be a valid list", given, loc, "conditions")
+		}
+	}
+	children := make([]Expr, 0, len(list))
+	for i, c := range list {
+		child, err := p.child(c, slices.Concat(loc, []any{"conditions", i}), depth)
+		if err != nil {
+			return nil, err
+		}
+		children = append(children, child)
+	}
+	return combine(op, children, loc)
+}
+
+// child is a group or a condition: a condition names a field.
+func (p *parser) child(v any, loc []any, depth int) (Expr, error) {
+	object, ok := v.(map[string]any)
+	if !ok {
+		return nil, invalid("model_attributes_type", "Input should be a condition or a group of conditions", v, loc)
+	}
+	_, isGroup := object["conditions"]
+	if _, isCondition := object["field"]; isCondition || !isGroup && len(object) > 0 && !isLogical(object["operator"]) {
+		if p.conditions++; p.conditions > MaxConditions {
+			return nil, rejected("A filter has at most %d conditions.", MaxConditions)
+		}
+		return parseCondition(object, loc)
+	}
+	return p.group(object, loc, depth+1)
+}
+
+// combine makes the node of a logical operator. A group of no conditions
+// restricts nothing, whether it says "and" or "or"; its negation says nothing
+// sensible and is refused.
+func combine(op string, children []Expr, loc []any) (Expr, error) {
+	switch {
+	case !isLogical(op):
+		return nil, invalid("enum", fmt.Sprintf("Operator %q does not combine conditions: use and, or, not, nand or nor", op), op, loc, "operator")
+	case op == "not" && len(children) != 1:
+		return nil, rejected("Operator not takes exactly one condition.")
+	case len(children) == 0 && op != "and" && op != "or":
+		return nil, rejected("Operator %s takes at least one condition.", op)
+	case op == "not":
+		return negate(children[0]), nil
+	case op == "nand":
+		return negate(all(children)), nil
+	case op == "nor":
+		return negate(anyOf(children)), nil
+	case op == "or" && len(children) > 0:
+		return anyOf(children), nil
+	default:
+		return all(children), nil
+	}
+}
+
+// all, anyOf and negate are And, Or and Not without needless nodes.
+func all(children []Expr) Expr {
+	if len(children) == 1 {
+		return children[0]
+	}
+	return And(children)
+}
+
+func anyOf(children []Expr) Expr {
+	if len(children) == 1 {
+		return children[0]
+	}
+	return Or(children)
+}
+
+func negate(e Expr) Expr {
+	if n, ok := e.(Not); ok {
+		return n.Expr
+	}
+	return Not{e}
+}
+
+func isLogical(op any) bool {
+	switch op {
+	case "and", "or", "not", "nand", "nor":
+		return true
+	default:
+		return false
+	}
+}
+
+func operator(object map[string]any, missing string, loc []any) (string, error) {
+	switch op := object["operator"].(type) {
+	case nil:
+		return missing, nil
+	case string:
+		if isLogical(op) || groupOf(op) != 0 {
+			return op, nil
+		}
+		return "", invalid("enum", "Unknown operator: "+shorten(op), op, loc, "operator")
+	default:
+		return "", invalid("string_type", "Input should be a valid string", op, loc, "operator")
+	}
+}
+
+func onlyKeys(object map[string]any, loc []any, known ...string) error {
+	for k, v := range object {
+		if !slices.Contains(known, k) {
+			return invalid("extra_forbidden", "Extra inputs are not permitted", v, loc, k)
+		}
+	}
+	return nil
+}
+
+// shorten keeps a caller's word readable in a message.
+func shorten(s string) string {
+	const most = 64
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most], "") + "..."
+}
+
+// group is a set of operators. Source: contract §3.2.
+type group uint8
+
+const (
+	comparison group = 1 << iota
+	numeric
+	textual
+	dict
+	list
+	existence
+)
+
+func groupOf(op string) group {
+	switch op {
+	case "is", "is_not":
+		return comparison
+	case "eq", "neq", "gt", "lt", "gte", "lte", "btwn":
+		return numeric
+	case "startswith", "endswith", "contains", "matches", "like":
+		return textual
+	case "has", "has_not":
+		return dict
+	case "in", "not_in":
+		return list
+	case "exists", "not_exists":
+		return existence
+	default:
+		return 0
+	}
+}
+
+// positive gives an operator's positive twin and whether it is the negative one.
+func positive(op string) (string, bool) {
+	switch op {
+	case "is_not":
+		return "is", true
+	case "neq":
+		return "eq", true
+	case "has_not":
+		return "has", true
+	case "not_in":
+		return "in", true
+	case "not_exists":
+		return "exists", true
+	default:
+		return op, false
+	}
+}

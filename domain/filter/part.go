@@ -1,0 +1,216 @@
+package filter
+
+import (
+	"strings"
+
+	"github.com/google/uuid"
+
+	"colonnade/domain/trace"
+)
+
+// parts makes the leaves of the fields that hold lists of objects: links,
+// references, events and hashes. "in" takes partial objects and asks for one
+// that contains one of them (each of them, with all); "has" asks for one whose
+// member at the key is the value.
+func (c *condition) parts() (Expr, error) {
+	switch c.op {
+	case "exists":
+		return c.anyPart(), nil
+	case "has":
+		return c.partWith()
+	}
+	items, err := c.items()
+	if err != nil {
+		return nil, err
+	}
+	found := make([]Expr, len(items))
+	for i, item := range items {
+		if found[i], err = c.part(item); err != nil {
+			return nil, err
+		}
+	}
+	if c.all {
+		return all(found), nil
+	}
+	return anyOf(found), nil
+}
+
+func (c *condition) anyPart() Expr {
+	switch c.field {
+	case "links":
+		return Link{}
+	case "references":
+		return Reference{}
+	default:
+		return Event{}
+	}
+}
+
+func (c *condition) part(item any) (Expr, error) {
+	if id, ok := uuidOf(item); ok && c.field == "hashes" {
+		return Hash{ID: id}, nil
+	}
+	object, ok := item.(map[string]any)
+	if !ok || len(object) == 0 {
+		return nil, c.bad(item, "it takes objects with some members")
+	}
+	attributes, ok := object["attributes"].(map[string]any)
+	if !ok && object["attributes"] != nil {
+		return nil, c.bad(item, "attributes is an object")
+	}
+	if attributes != nil {
+		n, err := c.normal(attributes)
+		if err != nil {
+			return nil, err
+		}
+		attributes, _ = n.(map[string]any)
+	}
+	switch c.field {
+	case "links":
+		return c.link(object, attributes)
+	case "references":
+		return c.reference(object, attributes)
+	case "events":
+		return c.event(object, attributes)
+	default:
+		id, valid := uuidOf(object["id"])
+		if err := c.members(object, "id", "attributes"); err != nil || !valid && object["id"] != nil {
+			return nil, c.bad(item, "it takes a hash's id and attributes")
+		}
+		return Hash{id, attributes}, nil
+	}
+}
+
+// members refuses what the field's objects do not have.
+func (c *condition) members(object map[string]any, known ...string) error {
+	if err := onlyKeys(object, nil, known...); err != nil {
+		return c.bad(object, "it takes "+strings.Join(known, ", "))
+	}
+	return nil
+}
+
+func (c *condition) link(object, attributes map[string]any) (Expr, error) {
+	if err := c.members(object, "trace_id", "span_id", "attributes"); err != nil {
+		return nil, err
+	}
+	l := Link{Attributes: attributes}
+	if v := object["trace_id"]; v != nil {
+		s, _ := v.(string)
+		id, err := trace.ParseTraceID(s)
+		if l.TraceID = id; err != nil {
+			return nil, c.bad(v, "it is not a trace_id")
+		}
+	}
+	if v := object["span_id"]; v != nil {
+		s, _ := v.(string)
+		id, err := trace.ParseSpanID(s)
+		if l.SpanID = id; err != nil {
+			return nil, c.bad(v, "it is not a span_id")
+		}
+	}
+	return l, nil
+}
+
+// reference splits its value: an id, a slug or a version finds the reference
+// alone (contract §3.2). A key in its attributes goes with each of them.
+func (c *condition) reference(object, attributes map[string]any) (Expr, error) {
+	if err := c.members(object, "id", "slug", "version", "attributes"); err != nil {
+		return nil, err
+	}
+	key, isKey := attributes["key"].(string)
+	if len(attributes) > 1 || len(attributes) == 1 && !isKey {
+		return Or{}, nil // a reference's attributes are its key and nothing else
+	}
+	var found []Expr
+	if v := object["id"]; v != nil {
+		id, ok := uuidOf(v)
+		if !ok {
+			return nil, c.bad(v, "id is a UUID")
+		}
+		found = append(found, Reference{Key: key, ID: id})
+	}
+	for _, name := range []string{"slug", "version"} {
+		v := object[name]
+		s, ok := v.(string)
+		switch {
+		case v == nil:
+		case !ok || s == "":
+			return nil, c.bad(v, name+" is a string")
+		case name == "slug":
+			found = append(found, Reference{Key: key, Slug: s})
+		default:
+			found = append(found, Reference{Key: key, Version: s})
+		}
+	}
+	if len(found) == 0 {
+		return Reference{Key: key}, nil
+	}
+	return anyOf(found), nil
+}
+
+func (c *condition) event(object, attributes map[string]any) (Expr, error) {
+	if err := c.members(object, "name", "timestamp", "attributes"); err != nil {
+		return nil, err
+	}
+	e := Event{Attributes: attributes}
+	if v := object["name"]; v != nil {
+		s, ok := v.(string)
+		if e.Name = s; !ok || s == "" {
+			return nil, c.bad(v, "name is a string")
+		}
+	}
+	if v := object["timestamp"]; v != nil {
+		t, err := c.micros(v)
+		if err != nil {
+			return nil, err
+		}
+		e.Time = &t
+	}
+	return e, nil
+}
+
+// partWith is has: the key is "attributes." and a path; for hashes also "id",
+// for the others also their own members. Attributes of links and events keep
+// dotted keys as one (contract §1.2), so both readings of a path are found.
+func (c *condition) partWith() (Expr, error) {
+	path, isAttribute := strings.CutPrefix(c.key, "attributes.")
+	if !isAttribute {
+		if c.value == nil {
+			return nil, c.bad(c.value, "it takes a value")
+		}
+		e, err := c.part(map[string]any{c.key: c.value})
+		if err != nil {
+			return nil, rejected("Field %s does not take the key %s with the value %s.", c.field, shorten(c.key), show(c.value))
+		}
+		return e, nil
+	}
+	value, err := c.normal(c.value)
+	if err != nil {
+		return nil, err
+	}
+	flat := map[string]any{path: value}
+	keys := trace.SplitPath(path)
+	if c.field == "references" {
+		return c.reference(map[string]any{"attributes": flat}, flat)
+	}
+	if len(keys) == 1 {
+		return c.withAttributes(map[string]any{keys[0]: value}), nil
+	}
+	nested := value
+	for i := len(keys) - 1; i >= 0; i-- {
+		nested = map[string]any{keys[i]: nested}
+	}
+	object, _ := nested.(map[string]any)
+	return Or{c.withAttributes(flat), c.withAttributes(object)}, nil
+}
+
+func (c *condition) withAttributes(attributes map[string]any) Expr {
+	switch c.field {
+	case "links":
+		return Link{Attributes: attributes}
+	case "hashes":
+		return Hash{uuid.Nil, attributes}
+	default:
+		return Event{Attributes: attributes}
+	}
+}

@@ -1,0 +1,405 @@
+package filter
+
+import (
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"colonnade/domain/trace"
+)
+
+func (c *condition) text() (Expr, error) {
+	f := Field(c.field)
+	switch {
+	case c.op == "exists":
+		return Text{f, Exists{}}, nil
+	case c.value == nil && c.op == "is":
+		return Not{Text{f, Exists{}}}, nil
+	case c.op == "is" || c.op == "eq" || c.op == "in":
+		in, err := values(c, func(s string) (string, error) { return s, c.short(s) })
+		return Text{f, OneOf{in}}, err
+	default:
+		return c.stringTests(func(t StringTest) Expr { return Text{f, t} })
+	}
+}
+
+// stringTests makes the leaf of gt, lt, gte, lte, btwn and the text operators.
+func (c *condition) stringTests(leaf func(StringTest) Expr) (Expr, error) {
+	if groupOf(c.op) == textual {
+		p, err := c.pattern()
+		if err != nil {
+			return nil, err
+		}
+		return leaf(p), nil
+	}
+	if c.op == "btwn" {
+		pair, err := c.pair()
+		if err != nil {
+			return nil, err
+		}
+		lo, ok1 := pair[0].(string)
+		hi, ok2 := pair[1].(string)
+		if !ok1 || !ok2 {
+			return nil, c.bad(c.value, "it takes two values of one type")
+		}
+		if err := c.short(lo + hi); err != nil {
+			return nil, err
+		}
+		return And{leaf(Lexical{GreaterEqual, lo}), leaf(Lexical{LessEqual, hi})}, nil
+	}
+	s, ok := c.value.(string)
+	if !ok {
+		return nil, c.bad(c.value, "it takes a string")
+	}
+	if err := c.short(s); err != nil {
+		return nil, err
+	}
+	return leaf(Lexical{order(c.op), s}), nil
+}
+
+func order(op string) Order {
+	switch op {
+	case "lt":
+		return Less
+	case "lte":
+		return LessEqual
+	case "gt":
+		return Greater
+	default:
+		return GreaterEqual
+	}
+}
+
+func (c *condition) short(s string) error {
+	if len(s) > MaxTextBytes {
+		return rejected("A value of field %s is longer than %d bytes.", c.field, MaxTextBytes)
+	}
+	return nil
+}
+
+func (c *condition) pair() ([]any, error) {
+	pair, ok := c.value.([]any)
+	if !ok || len(pair) != 2 {
+		return nil, c.bad(c.value, "it takes [low, high]")
+	}
+	return pair, nil
+}
+
+func (c *condition) pattern() (Pattern, error) {
+	s, ok := c.value.(string)
+	if !ok {
+		return Pattern{}, c.bad(c.value, "it takes a string")
+	}
+	if err := c.short(s); err != nil {
+		return Pattern{}, err
+	}
+	p := Pattern{Value: s, Fold: !c.caseSensitive}
+	switch c.op {
+	case "startswith":
+		p.Form = Prefix
+	case "endswith":
+		p.Form = Suffix
+	case "like":
+		p.Form = Like
+		if p.Value, ok = canonicalLike(s); !ok {
+			return Pattern{}, c.bad(s, "the pattern ends in a lone backslash")
+		}
+	default:
+		p.Form = Substring
+		if c.exactMatch {
+			p.Form = Whole
+		}
+	}
+	if p.Fold {
+		p.Value = Fold(p.Value)
+	}
+	return p, nil
+}
+
+// canonicalLike doubles each backslash that escapes nothing, so that every
+// engine reads the pattern alike. ok is false where a last one escapes the end.
+func canonicalLike(s string) (string, bool) {
+	if !strings.Contains(s, `\`) {
+		return s, true
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] != '\\' {
+			b.WriteByte(s[i])
+			continue
+		}
+		if i+1 == len(s) {
+			return "", false
+		}
+		switch next := s[i+1]; next {
+		case '%', '_', '\\':
+			b.WriteByte('\\')
+			b.WriteByte(next)
+			i++
+		default:
+			b.WriteString(`\\`)
+		}
+	}
+	return b.String(), true
+}
+
+func (c *condition) time() (Expr, error) {
+	f := Field(c.field)
+	e, err := c.timeLeaf(f)
+	if err != nil || f != "deleted_at" {
+		return e, err
+	}
+	// Spans are deleted, never archived: the time is absent on all of them.
+	if _, absent := e.(Not); absent {
+		return And{}, nil
+	}
+	return Or{}, nil
+}
+
+func (c *condition) timeLeaf(f Field) (Expr, error) {
+	exists := Time{f, math.MinInt64, math.MaxInt64}
+	switch {
+	case c.op == "exists":
+		return exists, nil
+	case c.value == nil && c.op == "is":
+		return Not{exists}, nil
+	case groupOf(c.op) == textual:
+		p, err := c.pattern()
+		return TimeText{f, p}, err
+	case c.op == "btwn":
+		pair, err := c.pair()
+		if err != nil {
+			return nil, err
+		}
+		lo, err := c.micros(pair[0])
+		if err != nil {
+			return nil, err
+		}
+		hi, err := c.micros(pair[1])
+		return Time{f, lo, hi}, err
+	case c.op == "in":
+		items, err := c.items()
+		if err != nil {
+			return nil, err
+		}
+		var in []Expr
+		for _, item := range items {
+			t, err := c.micros(item)
+			if err != nil {
+				return nil, err
+			}
+			in = append(in, Time{f, t, t})
+		}
+		return anyOf(in), nil
+	}
+	t, err := c.micros(c.value)
+	switch c.op {
+	case "lt":
+		return Time{f, math.MinInt64, t - 1}, err
+	case "lte":
+		return Time{f, math.MinInt64, t}, err
+	case "gt":
+		return Time{f, t + 1, math.MaxInt64}, err
+	case "gte":
+		return Time{f, t, math.MaxInt64}, err
+	default:
+		return Time{f, t, t}, err
+	}
+}
+
+func (c *condition) micros(v any) (int64, error) {
+	t, ok := ParseTime(v)
+	if !ok {
+		return 0, c.bad(v, "it takes ISO-8601 times or integers of 10, 13, 16 or 19 digits")
+	}
+	return t.UnixMicro(), nil
+}
+
+// ParseTime reads a moment as contract §1.11 accepts it: ISO-8601, in UTC where
+// it names no zone, or a whole number (also as a string) whose 10, 13, 16 or 19
+// digits say seconds, milli-, micro- or nanoseconds since 1970.
+func ParseTime(v any) (time.Time, bool) {
+	switch v := v.(type) {
+	case int64:
+		return fromDigits(v)
+	case string:
+		if n, err := strconv.ParseInt(v, 10, 64); err == nil {
+			return fromDigits(n)
+		}
+		for _, layout := range []string{
+			time.RFC3339Nano, "2006-01-02T15:04:05.999999999", "2006-01-02 15:04:05.999999999Z07:00", "2006-01-02 15:04:05.999999999",
+			"2006-01-02T15:04Z07:00", "2006-01-02T15:04", "2006-01-02T15:04:05.999999999-0700", "2006-01-02",
+		} {
+			if t, err := time.Parse(layout, v); err == nil && 1678 <= t.Year() && t.Year() < 2262 {
+				return t.UTC(), true
+			}
+		}
+	}
+	return time.Time{}, false
+}
+
+func fromDigits(n int64) (time.Time, bool) {
+	switch len(strconv.FormatInt(n, 10)) {
+	case 10:
+		return time.Unix(n, 0).UTC(), n > 0
+	case 13:
+		return time.UnixMilli(n).UTC(), n > 0
+	case 16:
+		return time.UnixMicro(n).UTC(), n > 0
+	case 19:
+		return time.Unix(0, n).UTC(), n > 0
+	default:
+		return time.Time{}, false
+	}
+}
+
+func (c *condition) attribute(of Tree) (Expr, error) {
+	leaf := func(t Test) Expr { return Attribute{of, trace.JoinPath(trace.SplitPath(c.key)...), t} }
+	switch groupOf(c.op) {
+	case existence:
+		return leaf(Exists{}), nil
+	case dict:
+		return c.member(of)
+	case comparison:
+		t, err := c.equal(c.value)
+		return leaf(t), err
+	case list:
+		items, err := c.items()
+		if err != nil {
+			return nil, err
+		}
+		m := Member{All: c.all, Values: make([]any, len(items))}
+		for i, item := range items {
+			if m.Values[i], err = c.normal(item); err != nil {
+				return nil, err
+			}
+		}
+		return leaf(m), nil
+	case numeric:
+		return c.numbers(leaf)
+	default:
+		p, err := c.pattern()
+		return leaf(p), err
+	}
+}
+
+// member is has: the object at the key has the member of this name, or contains this object.
+func (c *condition) member(of Tree) (Expr, error) {
+	keys := trace.SplitPath(c.key)
+	switch v := c.value.(type) {
+	case string:
+		return Attribute{of, trace.JoinPath(append(keys, v)...), Exists{}}, c.short(v)
+	case map[string]any:
+		n, err := c.normal(v)
+		return Attribute{of, trace.JoinPath(keys...), Contains{n}}, err
+	default:
+		return nil, c.bad(v, "it takes the name of a member, or an object")
+	}
+}
+
+func (c *condition) equal(v any) (Test, error) {
+	n, err := c.normal(v)
+	if err != nil {
+		return nil, err
+	}
+	switch n.(type) {
+	case map[string]any, []any:
+		return Contains{n}, nil
+	default:
+		return Equal{n}, nil
+	}
+}
+
+// normal bounds a value and gives whole numbers one form, so that equal values are equal.
+func (c *condition) normal(v any) (any, error) {
+	switch v := v.(type) {
+	case string:
+		return v, c.short(v)
+	case float64:
+		if math.Trunc(v) == v && math.Abs(v) < 1<<63 {
+			return int64(v), nil
+		}
+		return v, nil
+	case []any:
+		if len(v) > MaxValues {
+			return nil, rejected("A list of values has at most %d.", MaxValues)
+		}
+		out := make([]any, len(v))
+		for i := range v {
+			var err error
+			if out[i], err = c.normal(v[i]); err != nil {
+				return nil, err
+			}
+		}
+		return out, nil
+	case map[string]any:
+		if len(v) > MaxValues {
+			return nil, rejected("An object of values has at most %d members.", MaxValues)
+		}
+		out := make(map[string]any, len(v))
+		for k, e := range v {
+			var err error
+			if out[k], err = c.normal(e); err != nil {
+				return nil, err
+			}
+		}
+		return out, nil
+	default:
+		return v, nil
+	}
+}
+
+// numbers is eq, gt, lt, gte, lte and btwn: of numbers when a number is given, of texts when a text is.
+func (c *condition) numbers(leaf func(Test) Expr) (Expr, error) {
+	if c.op == "eq" {
+		t, err := c.equal(c.value)
+		if _, scalar := t.(Equal); err == nil && (!scalar || c.value == nil) {
+			return nil, c.bad(c.value, "it takes a number, a string or a boolean")
+		}
+		return leaf(t), err
+	}
+	if c.op == "btwn" {
+		pair, err := c.pair()
+		if err != nil {
+			return nil, err
+		}
+		lo, ok1 := number(pair[0])
+		hi, ok2 := number(pair[1])
+		if ok1 && ok2 {
+			return And{leaf(Number{GreaterEqual, lo}), leaf(Number{LessEqual, hi})}, nil
+		}
+	} else if n, ok := number(c.value); ok {
+		return leaf(Number{order(c.op), n}), nil
+	}
+	return c.stringTests(func(t StringTest) Expr {
+		lexical, ok := t.(Lexical)
+		if !ok {
+			return Or{}
+		}
+		return leaf(lexical)
+	})
+}
+
+func number(v any) (float64, bool) {
+	switch v := v.(type) {
+	case int64:
+		return float64(v), true
+	case float64:
+		return v, true
+	default:
+		return 0, false
+	}
+}
+
+// uuidOf reads a UUID in any of its forms.
+func uuidOf(v any) (uuid.UUID, bool) {
+	s, ok := v.(string)
+	if !ok {
+		return uuid.Nil, false
+	}
+	id, err := uuid.Parse(s)
+	return id, err == nil && id != uuid.Nil
+}

@@ -1,0 +1,130 @@
+package trace
+
+import (
+	"math"
+	"slices"
+	"strconv"
+	"unicode/utf8"
+)
+
+// AppendJSON appends the canonical JSON of an attribute value (see Span):
+// equal values give equal bytes. Keys are sorted; whole numbers are exact; a
+// float64 is the shortest text that reads back equal and always shows that it
+// is one ("1.0", "1e+21"); <, > and & are not escaped; bytes that are not UTF-8
+// become U+FFFD. A NaN or infinity, which no Span holds, becomes null.
+func AppendJSON(dst []byte, v any) []byte {
+	switch v := v.(type) {
+	case nil:
+		return append(dst, "null"...)
+	case bool:
+		return strconv.AppendBool(dst, v)
+	case int64:
+		return strconv.AppendInt(dst, v, 10)
+	case int:
+		return strconv.AppendInt(dst, int64(v), 10)
+	case float64:
+		return appendFloat(dst, v)
+	case string:
+		return AppendString(dst, v)
+	case []any:
+		dst = append(dst, '[')
+		for i, e := range v {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = AppendJSON(dst, e)
+		}
+		return append(dst, ']')
+	case map[string]any:
+		return appendObject(dst, v)
+	default:
+		// Not a value that a Span may hold: written visibly wrong rather than lost.
+		return append(dst, `"!unsupported"`...)
+	}
+}
+
+func appendObject(dst []byte, object map[string]any) []byte {
+	var few [32]string // most objects are small: their keys are sorted on the stack
+	keys := few[:0]
+	for k := range object {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	dst = append(dst, '{')
+	for i, k := range keys {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = AppendString(dst, k)
+		dst = append(dst, ':')
+		dst = AppendJSON(dst, object[k])
+	}
+	return append(dst, '}')
+}
+
+func appendFloat(dst []byte, f float64) []byte {
+	if math.IsNaN(f) || math.IsInf(f, 0) {
+		return append(dst, "null"...)
+	}
+	if abs := math.Abs(f); abs != 0 && (abs < 1e-6 || abs >= 1e21) {
+		return strconv.AppendFloat(dst, f, 'e', -1, 64)
+	}
+	start := len(dst)
+	dst = strconv.AppendFloat(dst, f, 'f', -1, 64)
+	if slices.Contains(dst[start:], '.') {
+		return dst
+	}
+	return append(dst, ".0"...) // otherwise it would read back as an int64
+}
+
+const hexDigits = "0123456789abcdef"
+
+// AppendString appends s as a JSON string. Only the quote, the backslash and
+// control characters below 0x20 are escaped, so that a text search over stored
+// JSON finds everything else as it was written.
+func AppendString(dst []byte, s string) []byte {
+	dst = append(dst, '"')
+	return append(AppendEscaped(dst, s), '"')
+}
+
+// AppendEscaped appends what AppendString writes between its quotes.
+func AppendEscaped(dst []byte, s string) []byte {
+	done := 0
+	for i := 0; i < len(s); {
+		c := s[i]
+		if c >= utf8.RuneSelf {
+			r, size := utf8.DecodeRuneInString(s[i:])
+			if r == utf8.RuneError && size == 1 {
+				dst = append(dst, s[done:i]...)
+				dst = append(dst, "\uFFFD"...)
+				done = i + 1
+			}
+			i += size
+			continue
+		}
+		if c >= ' ' && c != '"' && c != '\\' {
+			i++
+			continue
+		}
+		dst = append(dst, s[done:i]...)
+		switch c {
+		case '"', '\\':
+			dst = append(dst, '\\', c)
+		case '\n':
+			dst = append(dst, '\\', 'n')
+		case '\r':
+			dst = append(dst, '\\', 'r')
+		case '\t':
+			dst = append(dst, '\\', 't')
+		case '\b':
+			dst = append(dst, '\\', 'b')
+		case '\f':
+			dst = append(dst, '\\', 'f')
+		default:
+			dst = append(dst, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&15])
+		}
+		i++
+		done = i
+	}
+	return append(dst, s[done:]...)
+}

@@ -1,0 +1,300 @@
+package trace
+
+import (
+	"errors"
+	"math"
+	"strconv"
+	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
+
+	"colonnade/domain"
+)
+
+// MaxDepth is how many objects and arrays ParseJSON enters; deeper input is refused.
+const MaxDepth = 256
+
+// ParseJSON reads one JSON value as an attribute value (see Span): a number
+// written without fraction or exponent that fits is an int64, any other a
+// float64. It reads what AppendJSON wrote to an equal value. Of equal keys the
+// last stands. Bytes that are not UTF-8 and lone surrogates become U+FFFD.
+// Anything that is not JSON, is deeper than MaxDepth, or holds a number
+// beyond float64 is Rejected.
+func ParseJSON(data []byte) (any, error) {
+	p := parser{data: data}
+	v, err := p.value(0)
+	if err == nil {
+		if p.space(); p.at < len(p.data) {
+			err = p.bad("text after the value")
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return v, nil
+}
+
+type parser struct {
+	data []byte
+	at   int
+}
+
+func (p *parser) bad(what string) error {
+	return domain.E(domain.Rejected, "Invalid JSON at byte %d: %s.", p.at, what)
+}
+
+func (p *parser) space() {
+	for p.at < len(p.data) {
+		switch p.data[p.at] {
+		case ' ', '\t', '\n', '\r':
+			p.at++
+		default:
+			return
+		}
+	}
+}
+
+// peek skips space and gives the next byte; 0 at the end.
+func (p *parser) peek() byte {
+	if p.space(); p.at < len(p.data) {
+		return p.data[p.at]
+	}
+	return 0
+}
+
+func (p *parser) value(depth int) (any, error) {
+	if depth > MaxDepth {
+		return nil, p.bad("nested too deeply")
+	}
+	switch c := p.peek(); {
+	case c == '{':
+		return p.object(depth)
+	case c == '[':
+		return p.array(depth)
+	case c == '"':
+		return p.str()
+	case c == '-' || '0' <= c && c <= '9':
+		return p.number()
+	case c == 't':
+		return true, p.word("true")
+	case c == 'f':
+		return false, p.word("false")
+	case c == 'n':
+		return nil, p.word("null")
+	default:
+		return nil, p.bad("a value expected")
+	}
+}
+
+func (p *parser) word(w string) error {
+	if len(p.data)-p.at < len(w) || string(p.data[p.at:p.at+len(w)]) != w {
+		return p.bad("a value expected")
+	}
+	p.at += len(w)
+	return nil
+}
+
+func (p *parser) object(depth int) (any, error) {
+	object := map[string]any{}
+	p.at++
+	if p.peek() == '}' {
+		p.at++
+		return object, nil
+	}
+	for {
+		if p.peek() != '"' {
+			return nil, p.bad("a key expected")
+		}
+		key, err := p.str()
+		if err != nil {
+			return nil, err
+		}
+		if p.peek() != ':' {
+			return nil, p.bad("a colon expected")
+		}
+		p.at++
+		if object[key], err = p.value(depth + 1); err != nil {
+			return nil, err
+		}
+		switch p.peek() {
+		case ',':
+			p.at++
+		case '}':
+			p.at++
+			return object, nil
+		default:
+			return nil, p.bad("a comma or } expected")
+		}
+	}
+}
+
+func (p *parser) array(depth int) (any, error) {
+	array := []any{}
+	p.at++
+	if p.peek() == ']' {
+		p.at++
+		return array, nil
+	}
+	for {
+		v, err := p.value(depth + 1)
+		if err != nil {
+			return nil, err
+		}
+		array = append(array, v)
+		switch p.peek() {
+		case ',':
+			p.at++
+		case ']':
+			p.at++
+			return array, nil
+		default:
+			return nil, p.bad("a comma or ] expected")
+		}
+	}
+}
+
+func (p *parser) number() (any, error) {
+	start, whole := p.at, true
+	if p.data[p.at] == '-' {
+		p.at++
+	}
+	first := p.at
+	digits := p.digits()
+	if digits == 0 || digits > 1 && p.data[first] == '0' {
+		return nil, p.bad("a number expected")
+	}
+	if p.at < len(p.data) && p.data[p.at] == '.' {
+		p.at++
+		if whole = false; p.digits() == 0 {
+			return nil, p.bad("a digit expected")
+		}
+	}
+	if p.at < len(p.data) && (p.data[p.at] == 'e' || p.data[p.at] == 'E') {
+		p.at++
+		if p.at < len(p.data) && (p.data[p.at] == '+' || p.data[p.at] == '-') {
+			p.at++
+		}
+		if whole = false; p.digits() == 0 {
+			return nil, p.bad("a digit expected")
+		}
+	}
+	text := string(p.data[start:p.at])
+	if whole {
+		if n, err := strconv.ParseInt(text, 10, 64); err == nil {
+			return n, nil
+		}
+	}
+	f, err := strconv.ParseFloat(text, 64)
+	if errors.Is(err, strconv.ErrRange) && math.IsInf(f, 0) {
+		return nil, p.bad("the number is too large")
+	}
+	return f, nil
+}
+
+func (p *parser) digits() int {
+	start := p.at
+	for p.at < len(p.data) && '0' <= p.data[p.at] && p.data[p.at] <= '9' {
+		p.at++
+	}
+	return p.at - start
+}
+
+// str reads a string; its first byte is the quote.
+func (p *parser) str() (string, error) {
+	p.at++
+	start, ascii := p.at, true
+	for p.at < len(p.data) {
+		switch c := p.data[p.at]; {
+		case c == '"':
+			s := string(p.data[start:p.at])
+			if p.at++; !ascii {
+				s = strings.ToValidUTF8(s, "\uFFFD")
+			}
+			return s, nil
+		case c == '\\':
+			return p.escaped(start)
+		case c < ' ':
+			return "", p.bad("a control character in a string")
+		case c >= utf8.RuneSelf:
+			ascii = false
+		}
+		p.at++
+	}
+	return "", p.bad("the string does not end")
+}
+
+// escaped reads the rest of a string from its first backslash.
+func (p *parser) escaped(start int) (string, error) {
+	b := append(make([]byte, 0, 2*(p.at-start)+32), p.data[start:p.at]...)
+	for p.at < len(p.data) {
+		c := p.data[p.at]
+		p.at++
+		switch {
+		case c == '"':
+			return strings.ToValidUTF8(string(b), "\uFFFD"), nil
+		case c < ' ':
+			return "", p.bad("a control character in a string")
+		case c != '\\':
+			b = append(b, c)
+			continue
+		}
+		if p.at == len(p.data) {
+			break
+		}
+		c = p.data[p.at]
+		p.at++
+		switch c {
+		case '"', '\\', '/':
+			b = append(b, c)
+		case 'b':
+			b = append(b, '\b')
+		case 'f':
+			b = append(b, '\f')
+		case 'n':
+			b = append(b, '\n')
+		case 'r':
+			b = append(b, '\r')
+		case 't':
+			b = append(b, '\t')
+		case 'u':
+			r, ok := p.hex4()
+			if !ok {
+				return "", p.bad("four hex digits expected")
+			}
+			if utf16.IsSurrogate(r) {
+				r = p.pair(r)
+			}
+			b = utf8.AppendRune(b, r)
+		default:
+			return "", p.bad("an unknown escape")
+		}
+	}
+	return "", p.bad("the string does not end")
+}
+
+// pair joins a surrogate with the one that follows; a lone one is U+FFFD.
+func (p *parser) pair(first rune) rune {
+	at := p.at
+	if at+1 < len(p.data) && p.data[at] == '\\' && p.data[at+1] == 'u' {
+		p.at += 2
+		if second, ok := p.hex4(); ok {
+			if r := utf16.DecodeRune(first, second); r != utf8.RuneError {
+				return r
+			}
+		}
+		p.at = at
+	}
+	return utf8.RuneError
+}
+
+func (p *parser) hex4() (rune, bool) {
+	if len(p.data)-p.at < 4 {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(string(p.data[p.at:p.at+4]), 16, 16)
+	if err != nil {
+		return 0, false
+	}
+	p.at += 4
+	return rune(n), true
+}
