@@ -1,0 +1,184 @@
+package stream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// assigned starts a worker for each partition that was added, from the commits
+// the broker answered. An error makes the client join again, so it is never lost.
+func (s *session) assigned(ctx context.Context, client *kgo.Client, resp *kmsg.OffsetFetchResponse) error {
+	s.mu.Lock()
+	s.client = client // open may not have returned yet
+	s.mu.Unlock()
+	adm := kadm.NewClient(client)
+	starts, err := adm.ListStartOffsets(ctx, s.cfg.Topic)
+	if err != nil {
+		return fmt.Errorf("stream: list start offsets: %w", err)
+	}
+	ends, err := adm.ListEndOffsets(ctx, s.cfg.Topic)
+	if err != nil {
+		return fmt.Errorf("stream: list end offsets: %w", err)
+	}
+	for _, group := range resp.Groups {
+		for _, topic := range group.Topics {
+			// One topic is all we consume; newer brokers name it by id only.
+			for _, commit := range topic.Partitions {
+				if commit.ErrorCode != 0 {
+					continue // the client surfaces it as a fetch error
+				}
+				start, ok1 := starts.Lookup(s.cfg.Topic, commit.Partition)
+				end, ok2 := ends.Lookup(s.cfg.Topic, commit.Partition)
+				if !ok1 || !ok2 || start.Err != nil || end.Err != nil {
+					return fmt.Errorf("stream: partition %d does not tell its bounds: %w", commit.Partition, errors.Join(start.Err, end.Err))
+				}
+				s.end([]int32{commit.Partition}) // an assignment that was not finished
+				s.start(s.partition(ctx, commit, start.Offset, end.Offset))
+			}
+		}
+	}
+	return nil
+}
+
+// partition reads a commit: where to go on and what was under way.
+func (s *session) partition(ctx context.Context, commit kmsg.OffsetFetchResponseGroupTopicPartition, start, end int64) *Partition {
+	p := &Partition{consumer: s, number: commit.Partition, next: commit.Offset, epoch: commit.LeaderEpoch, arrived: make(chan struct{}, 1)}
+	if commit.Offset < 0 {
+		p.next = start
+		return p
+	}
+	var metadata string
+	if commit.Metadata != nil {
+		metadata = *commit.Metadata
+	}
+	var err error
+	if p.intended, p.pending, err = parseIntent(metadata, commit.Offset); err != nil {
+		s.log.WarnContext(ctx, "commit carries foreign metadata; it names no range to repeat",
+			slog.Int("partition", int(p.number)), slog.Any("error", err))
+	}
+	switch {
+	case commit.Offset > end:
+		s.lost(ctx, "committed offset is beyond the end of the log", p.number, end, commit.Offset)
+		p.pending = false // its records are gone
+	case commit.Offset < start:
+		s.lost(ctx, "committed offset is below the start of the log", p.number, commit.Offset, start)
+		p.next = start
+		p.pending = p.pending && p.intended.Last >= start
+	}
+	if p.pending && p.intended.Last >= end {
+		s.lost(ctx, "log ends within the range that was being made durable", p.number, end, p.intended.Last+1)
+		p.intended.Last = end - 1
+		p.pending = p.intended.Last >= p.intended.First
+	}
+	return p
+}
+
+func (s *session) revoked(_ context.Context, _ *kgo.Client, partitions map[string][]int32) {
+	s.end(partitions[s.cfg.Topic])
+}
+
+// checkStart finds records that retention removed before they were read.
+func (s *session) checkStart(p *Partition, logStart, first int64) {
+	next := p.tail()
+	if next < logStart && first >= logStart {
+		s.lost(s.running, "records were removed from the log before they were read", p.number, next, min(logStart, first))
+	}
+}
+
+// lost makes a loss visible: offsets from (inclusive) to (exclusive) are gone.
+func (s *session) lost(ctx context.Context, what string, partition int32, from, to int64) {
+	s.metrics.losses.Inc()
+	s.metrics.lost.Add(float64(max(to-from, 0)))
+	s.log.LogAttrs(ctx, slog.LevelError, "the log lost records", slog.String("what", what),
+		slog.Int("partition", int(partition)), slog.Int64("from", from), slog.Int64("to", to))
+}
+
+// fetchError tells of every error a fetch carried. The client goes on after all
+// of them; a loss counts as one.
+func (s *session) fetchError(topic string, partition int32, err error) {
+	if s.running.Err() != nil || errors.Is(err, context.Canceled) {
+		return
+	}
+	if loss, ok := errors.AsType[*kgo.ErrDataLoss](err); ok {
+		s.lost(s.running, "the broker lost records that were already read", partition, loss.ResetTo, loss.ConsumedTo)
+		return
+	}
+	s.metrics.errors.Inc()
+	s.log.LogAttrs(s.running, slog.LevelError, "fetch failed", slog.String("topic", topic),
+		slog.Int("partition", int(partition)), slog.Any("error", err))
+	if errors.Is(err, kgo.ErrClientClosed) {
+		s.fail(err)
+	}
+}
+
+// commit commits one partition's offset and metadata, again and again until the
+// broker takes it, the context ends, or this member no longer may.
+func (s *session) commit(ctx context.Context, p *Partition, kind string, offset int64, metadata string) error {
+	start := s.now()
+	for {
+		err := s.commitOnce(ctx, p, offset, metadata)
+		if err == nil {
+			s.metrics.commits.WithLabelValues(kind, "ok").Inc()
+			s.metrics.commitTime.Observe(s.now().Sub(start).Seconds())
+			return nil
+		}
+		s.metrics.commits.WithLabelValues(kind, "error").Inc()
+		if ctx.Err() != nil || fenced(err) {
+			return fmt.Errorf("stream: %s offset %d of partition %d: %w", kind, offset, p.number, err)
+		}
+		select {
+		case <-time.After(retryPause / 5):
+		case <-ctx.Done():
+			return fmt.Errorf("stream: %s offset %d of partition %d: %w", kind, offset, p.number, err)
+		}
+	}
+}
+
+func (s *session) commitOnce(ctx context.Context, p *Partition, offset int64, metadata string) error {
+	ctx = kgo.PreCommitFnContext(ctx, func(req *kmsg.OffsetCommitRequest) error {
+		for t := range req.Topics {
+			for i := range req.Topics[t].Partitions {
+				req.Topics[t].Partitions[i].Metadata = &metadata
+			}
+		}
+		return nil
+	})
+	var failure error
+	s.client.CommitOffsetsSync(ctx, map[string]map[int32]kgo.EpochOffset{
+		s.cfg.Topic: {p.number: {Epoch: p.epoch, Offset: offset}},
+	}, func(_ *kgo.Client, _ *kmsg.OffsetCommitRequest, resp *kmsg.OffsetCommitResponse, err error) {
+		failure = err
+		if err != nil {
+			return
+		}
+		for _, topic := range resp.Topics {
+			for _, partition := range topic.Partitions {
+				failure = errors.Join(failure, kerr.ErrorForCode(partition.ErrorCode))
+			}
+		}
+	})
+	return failure
+}
+
+// fenced tells whether the broker no longer takes commits of this membership:
+// the partition is lost, or about to be.
+func fenced(err error) bool {
+	for _, fatal := range []error{
+		kerr.IllegalGeneration, kerr.UnknownMemberID, kerr.FencedInstanceID, kerr.FencedMemberEpoch,
+		kerr.StaleMemberEpoch, kerr.OffsetMetadataTooLarge, kerr.GroupAuthorizationFailed, kerr.TopicAuthorizationFailed,
+		kgo.ErrClientClosed,
+	} {
+		if errors.Is(err, fatal) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,273 @@
+package stream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// errWorkEnded is a worker that went home while its partition was still assigned.
+var errWorkEnded = errors.New("stream: the worker ended before its partition was given up")
+
+// retryPause is the pause before asking an unreachable broker again.
+const retryPause = time.Second
+
+// Consumer reads the log as a member of the group.
+type Consumer struct {
+	cfg     Config
+	log     *slog.Logger
+	now     func() time.Time
+	metrics consumerMetrics
+	admin   *kgo.Client
+}
+
+// NewConsumer makes a consumer; it joins the group in Run.
+func NewConsumer(cfg Config, now func() time.Time, log *slog.Logger, reg prometheus.Registerer) (*Consumer, error) {
+	log = log.With(slog.String("room", "stream"))
+	opts, err := options(cfg, log)
+	if err != nil {
+		return nil, err
+	}
+	admin, err := kgo.NewClient(opts...)
+	if err != nil {
+		return nil, fmt.Errorf("stream: make a client: %w", err)
+	}
+	return &Consumer{cfg: cfg, log: log, now: now, metrics: newConsumerMetrics(reg), admin: admin}, nil
+}
+
+// Run joins the group and runs work once for each assigned partition, each in
+// its own goroutine, until ctx ends or a worker fails. The worker's context
+// ends when the partition is taken away or ctx ends; the partition is given up
+// only after the worker has returned, and until then (unless the broker has
+// already thrown this member out) it may still Intend and Commit with a
+// context of its own: that is how a batch under way is finished. Run returns
+// the first worker's error, or nil when ctx ended.
+func (c *Consumer) Run(ctx context.Context, work func(ctx context.Context, p *Partition) error) error {
+	if err := c.waitForTopics(ctx); err != nil {
+		return nil //nolint:nilerr // only the context's end stops the waiting
+	}
+	running, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	s := &session{
+		Consumer: c, work: work, running: running, fail: stop,
+		workers: make(map[int32]*worker),
+	}
+	if err := s.open(); err != nil {
+		return err
+	}
+	for running.Err() == nil {
+		s.dispatch(s.client.PollRecords(running, -1))
+	}
+	// Workers finish while this member still owns their partitions.
+	s.end(s.all())
+	s.client.CloseAllowingRebalance()
+	s.end(s.all()) // an assignment may have come while the others ended
+	if ctx.Err() != nil {
+		return nil
+	}
+	return context.Cause(running)
+}
+
+// waitForTopics makes sure that the topics exist; it asks until they do or ctx ends.
+func (c *Consumer) waitForTopics(ctx context.Context) error {
+	for {
+		_, err := ensureTopics(ctx, kadm.NewClient(c.admin), c.cfg, c.log)
+		if err == nil || ctx.Err() != nil {
+			return ctx.Err()
+		}
+		c.metrics.errors.Inc()
+		c.log.WarnContext(ctx, "topics cannot be prepared", slog.Any("error", err))
+		select {
+		case <-time.After(retryPause):
+		case <-ctx.Done():
+		}
+	}
+}
+
+// Lag is how many offsets the group has not committed, for each partition. A
+// partition that was never committed counts from the start of the log.
+func (c *Consumer) Lag(ctx context.Context) (map[int32]int64, error) {
+	adm := kadm.NewClient(c.admin)
+	ends, err := adm.ListEndOffsets(ctx, c.cfg.Topic)
+	if err != nil {
+		return nil, fmt.Errorf("stream: list end offsets: %w", err)
+	}
+	starts, err := adm.ListStartOffsets(ctx, c.cfg.Topic)
+	if err != nil {
+		return nil, fmt.Errorf("stream: list start offsets: %w", err)
+	}
+	commits, err := adm.FetchOffsetsForTopics(ctx, c.cfg.Group, c.cfg.Topic)
+	if err != nil {
+		return nil, fmt.Errorf("stream: fetch commits: %w", err)
+	}
+	lag := make(map[int32]int64, len(ends[c.cfg.Topic]))
+	for number, end := range ends[c.cfg.Topic] {
+		if end.Err != nil {
+			return nil, fmt.Errorf("stream: end offset of partition %d: %w", number, end.Err)
+		}
+		var at int64
+		if start, ok := starts.Lookup(c.cfg.Topic, number); ok {
+			at = start.Offset
+		}
+		if commit, ok := commits.Lookup(c.cfg.Topic, number); ok && commit.Err == nil {
+			at = max(at, commit.At)
+		}
+		lag[number] = max(end.Offset-at, 0)
+	}
+	return lag, nil
+}
+
+// Ready tells whether the broker answers and every partition has a leader.
+func (c *Consumer) Ready(ctx context.Context) error { return ready(ctx, c.admin, c.cfg.Topic) }
+
+// Topic is the topic it reads.
+func (c *Consumer) Topic() string { return c.cfg.Topic }
+
+// Close disconnects; call it after Run has returned.
+func (c *Consumer) Close() error {
+	c.admin.Close()
+	return nil
+}
+
+// session is one membership of the group: the time of one Run.
+type session struct {
+	*Consumer
+	client  *kgo.Client
+	work    func(ctx context.Context, p *Partition) error
+	running context.Context //nolint:containedctx // the context of Run, from which workers' contexts descend
+	fail    context.CancelCauseFunc
+
+	mu      sync.Mutex
+	workers map[int32]*worker
+}
+
+// worker is one partition and the goroutine that works on it.
+type worker struct {
+	partition *Partition
+	cancel    context.CancelFunc
+	done      chan struct{}
+}
+
+func (s *session) open() error {
+	opts, err := options(s.cfg, s.log)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock() // callbacks wait until client is set
+	s.client, err = kgo.NewClient(append(opts,
+		kgo.ConsumerGroup(s.cfg.Group),
+		kgo.ConsumeTopics(s.cfg.Topic),
+		kgo.Balancers(kgo.CooperativeStickyBalancer()), // the other partitions go on while one moves
+		kgo.DisableAutoCommit(),
+		kgo.SessionTimeout(s.cfg.SessionTimeout),
+		kgo.HeartbeatInterval(s.cfg.SessionTimeout/5),
+		kgo.RebalanceTimeout(time.Minute), // a worker may need that long to finish its batch
+		// Redrive writes in transactions; what it took back must not be read.
+		kgo.FetchIsolationLevel(kgo.ReadCommitted()),
+		kgo.FetchMaxPartitionBytes(4<<20),
+		kgo.FetchMaxBytes(32<<20),
+		kgo.FetchMaxWait(500*time.Millisecond),
+		kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()),
+		// Where the log lost what was read, resume a little earlier, never at the end: nothing is skipped.
+		kgo.ConsumeResetOffset(kgo.RewindOffset(time.Minute)),
+		kgo.OnOffsetsFetched(s.assigned),
+		kgo.OnPartitionsRevoked(s.revoked),
+		kgo.OnPartitionsLost(s.revoked),
+	)...)
+	if err != nil {
+		return fmt.Errorf("stream: make a consuming client: %w", err)
+	}
+	return nil
+}
+
+// dispatch hands fetched records to the partitions' queues.
+func (s *session) dispatch(fetches kgo.Fetches) {
+	at := s.now()
+	fetches.EachError(s.fetchError)
+	fetches.EachPartition(func(f kgo.FetchTopicPartition) {
+		if len(f.Records) == 0 {
+			return
+		}
+		s.mu.Lock()
+		w := s.workers[f.Partition]
+		s.mu.Unlock()
+		if w == nil {
+			return // taken away meanwhile; its next owner reads them
+		}
+		s.checkStart(w.partition, f.LogStartOffset, f.Records[0].Offset)
+		w.partition.push(f.Records, at)
+		s.metrics.records.Add(float64(len(f.Records)))
+		for _, r := range f.Records {
+			s.metrics.bytes.Add(float64(len(r.Value)))
+		}
+	})
+}
+
+// start runs the worker of a partition.
+func (s *session) start(p *Partition) {
+	ctx, cancel := context.WithCancel(s.running)
+	w := &worker{partition: p, cancel: cancel, done: make(chan struct{})}
+	s.mu.Lock()
+	s.workers[p.number] = w
+	s.mu.Unlock()
+	s.metrics.assigned.Inc()
+	go func() {
+		defer close(w.done)
+		err := s.work(ctx, p)
+		switch {
+		case ctx.Err() == nil && err == nil:
+			s.fail(errWorkEnded)
+		case ctx.Err() == nil:
+			s.fail(err)
+		case err != nil && !errors.Is(err, context.Canceled):
+			s.log.WarnContext(ctx, "worker ended with an error", slog.Int("partition", int(p.number)), slog.Any("error", err))
+		}
+	}()
+}
+
+// end stops workers and waits for them.
+func (s *session) end(numbers []int32) {
+	var ending []*worker
+	s.mu.Lock()
+	for _, number := range numbers {
+		if w := s.workers[number]; w != nil {
+			w.cancel()
+			ending = append(ending, w)
+		}
+	}
+	s.mu.Unlock()
+	for _, w := range ending {
+		<-w.done
+		w.partition.drop()
+		s.mu.Lock()
+		delete(s.workers, w.partition.number)
+		s.mu.Unlock()
+		s.metrics.assigned.Dec()
+	}
+}
+
+func (s *session) all() []int32 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	numbers := make([]int32, 0, len(s.workers))
+	for number := range s.workers {
+		numbers = append(numbers, number)
+	}
+	return numbers
+}
+
+func (s *session) pause(number int32) {
+	s.client.PauseFetchPartitions(map[string][]int32{s.cfg.Topic: {number}})
+}
+
+func (s *session) resume(number int32) {
+	s.client.ResumeFetchPartitions(map[string][]int32{s.cfg.Topic: {number}})
+}

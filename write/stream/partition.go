@@ -1,0 +1,219 @@
+package stream
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// Partition is one assigned partition, in the hands of one worker. Its methods
+// are for that worker alone.
+type Partition struct {
+	consumer *session
+	number   int32
+	intended Range
+	pending  bool // intended holds a range
+	// epoch is the leader epoch to commit with; the broker compares it to find lost records.
+	epoch int32
+
+	mu sync.Mutex
+	// queue holds fetched records that Poll has not given out.
+	queue []fetched
+	bytes int
+	// next is the offset that Poll gives out next.
+	next   int64
+	paused bool
+	// arrived has room for one signal: the queue is not empty.
+	arrived chan struct{}
+}
+
+type fetched struct {
+	record *kgo.Record
+	at     time.Time
+}
+
+// Number is the partition's number.
+func (p *Partition) Number() int32 { return p.number }
+
+// Intended is the range that the previous owner, or this one before a crash,
+// was making durable when it ended. It must be repeated exactly, with PollTo,
+// before anything else. ok is false where nothing is pending.
+func (p *Partition) Intended() (r Range, ok bool) { return p.intended, p.pending }
+
+// Next is the offset of the record that Poll gives out next.
+func (p *Partition) Next() int64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.next
+}
+
+// Poll waits for a record and then gathers until maxBytes of values are there,
+// or linger has passed since the first was fetched. A batch holds at least one
+// record, ascending offsets, and records that did not decode, with their Err.
+// The error is the context's.
+func (p *Partition) Poll(ctx context.Context, maxBytes int, linger time.Duration) ([]Record, error) {
+	var timer *time.Timer
+	var expired <-chan time.Time
+	for {
+		first, full := p.peek(maxBytes)
+		if full {
+			break
+		}
+		if !first.IsZero() && timer == nil {
+			timer = time.NewTimer(linger - p.consumer.now().Sub(first))
+			defer timer.Stop()
+			expired = timer.C
+		}
+		select {
+		case <-p.arrived:
+			continue
+		case <-expired:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+		break
+	}
+	return p.take(func(n int, _ int64) bool { return n < maxBytes }), nil
+}
+
+// PollTo waits for and gives the records from Next through last, however large
+// they are together. Offsets that the log no longer holds are left out: their
+// loss was reported when it was found.
+func (p *Partition) PollTo(ctx context.Context, last int64) ([]Record, error) {
+	var records []Record
+	for p.Next() <= last {
+		batch := p.take(func(_ int, offset int64) bool { return offset <= last })
+		records = append(records, batch...)
+		if len(batch) > 0 {
+			continue
+		}
+		if p.beyond(last) {
+			break
+		}
+		select {
+		case <-p.arrived:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	return records, nil
+}
+
+// peek tells when the oldest queued record was fetched (zero: there is none)
+// and whether a batch is complete: maxBytes are there, or the log jumped back.
+func (p *Partition) peek(maxBytes int) (first time.Time, full bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.queue) == 0 {
+		return time.Time{}, false
+	}
+	// bytes counts the whole queue, also behind a jump: a shorter batch is harmless.
+	return p.queue[0].at, p.bytes >= maxBytes
+}
+
+// beyond tells whether the queue begins after an offset.
+func (p *Partition) beyond(last int64) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.queue) > 0 && p.queue[0].record.Offset > last
+}
+
+// take removes records from the queue while more says so, but never across a
+// jump back: a range must be ascending to be named by its ends.
+func (p *Partition) take(more func(bytes int, offset int64) bool) []Record {
+	p.mu.Lock()
+	n, bytes := 0, 0
+	for n < len(p.queue) {
+		k := p.queue[n].record
+		if !more(bytes, k.Offset) || n > 0 && k.Offset <= p.queue[n-1].record.Offset {
+			break
+		}
+		bytes += len(k.Value)
+		n++
+	}
+	taken := p.queue[:n:n]
+	p.queue = p.queue[n:]
+	p.bytes -= bytes
+	if n > 0 {
+		p.next = taken[n-1].record.Offset + 1
+		p.epoch = taken[n-1].record.LeaderEpoch
+	}
+	resume := p.paused && p.bytes < p.consumer.cfg.PartitionBufferBytes/2
+	if resume {
+		p.paused = false
+		p.consumer.resume(p.number)
+	}
+	if len(p.queue) == 0 {
+		p.queue = nil // lets go of the fetched buffers
+	}
+	p.mu.Unlock()
+
+	p.consumer.metrics.buffered.Sub(float64(bytes))
+	records := make([]Record, n)
+	for i, f := range taken {
+		records[i] = decode(f.record)
+	}
+	return records
+}
+
+// push adds fetched records and stops fetching when the worker is far behind.
+func (p *Partition) push(records []*kgo.Record, at time.Time) {
+	p.mu.Lock()
+	bytes := 0
+	for _, k := range records {
+		p.queue = append(p.queue, fetched{k, at})
+		bytes += len(k.Value)
+	}
+	p.bytes += bytes
+	if !p.paused && p.bytes > p.consumer.cfg.PartitionBufferBytes {
+		p.paused = true
+		p.consumer.pause(p.number)
+	}
+	p.mu.Unlock()
+	p.consumer.metrics.buffered.Add(float64(bytes))
+	select {
+	case p.arrived <- struct{}{}:
+	default:
+	}
+}
+
+// drop empties the queue of a partition that is given up.
+func (p *Partition) drop() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.consumer.metrics.buffered.Sub(float64(p.bytes))
+	p.queue, p.bytes = nil, 0
+	if p.paused {
+		p.paused = false
+		p.consumer.resume(p.number)
+	}
+}
+
+// Intend commits r.First as the offset, with the range in the commit's
+// metadata. Call it before making the range durable; after a crash the next
+// owner finds it in Intended.
+func (p *Partition) Intend(ctx context.Context, r Range) error {
+	if r.Last < r.First || r.First < 0 {
+		return fmt.Errorf("stream: %d-%d is no range", r.First, r.Last)
+	}
+	return p.consumer.commit(ctx, p, "intend", r.First, formatIntent(r))
+}
+
+// Commit moves the group's offset: everything before next is durable. Call it
+// after durability.
+func (p *Partition) Commit(ctx context.Context, next int64) error {
+	return p.consumer.commit(ctx, p, "commit", next, "")
+}
+
+// tail is the offset the next fetched record should have.
+func (p *Partition) tail() int64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if n := len(p.queue); n > 0 {
+		return p.queue[n-1].record.Offset + 1
+	}
+	return p.next
+}

@@ -1,0 +1,262 @@
+package stream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"colonnade/domain"
+)
+
+// Producer writes records to the log. It is safe for concurrent use and
+// connects on first use, so that a door can open before its broker does.
+type Producer struct {
+	cfg     Config
+	log     *slog.Logger
+	now     func() time.Time
+	metrics producerMetrics
+	admin   *kgo.Client
+
+	mu sync.Mutex
+	// client is nil until the topics are known to exist.
+	client *kgo.Client
+	// limit is the largest message the topics take.
+	limit int
+}
+
+// NewProducer makes a producer; nothing is sent until it is used.
+func NewProducer(cfg Config, now func() time.Time, log *slog.Logger, reg prometheus.Registerer) (*Producer, error) {
+	log = log.With(slog.String("room", "stream"))
+	opts, err := options(cfg, log)
+	if err != nil {
+		return nil, err
+	}
+	admin, err := kgo.NewClient(opts...)
+	if err != nil {
+		return nil, fmt.Errorf("stream: make a client: %w", err)
+	}
+	return &Producer{
+		cfg: cfg, log: log, now: now, metrics: newProducerMetrics(reg), admin: admin,
+		limit: cfg.MaxRecordBytes + envelopeBytes,
+	}, nil
+}
+
+// MaxValueBytes is the largest Value that Publish takes. It may shrink once
+// the broker has told its own limit.
+func (p *Producer) MaxValueBytes() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return maxValueBytes(p.limit)
+}
+
+// Publish writes the records and answers once the broker has made all of them
+// durable. The token names the last offset in every partition it touched.
+//
+// On any error the caller must treat nothing as accepted. Some records may
+// still be, or later become, part of the log; that is harmless, because a retry
+// makes records of the same content, which the sink recognises and leaves out.
+// Errors are TooLarge for a record over MaxValueBytes and otherwise Unavailable
+// with RetryAfter.
+func (p *Producer) Publish(ctx context.Context, records []Record) (domain.Token, error) {
+	return p.publish(ctx, records, func(r *Record) (*kgo.Record, error) { return encode(r, p.cfg.Topic) })
+}
+
+// Dead writes consumed records to the dead topic, each exactly as it came (also
+// one that could not be decoded), with the reason and its position beside it.
+func (p *Producer) Dead(ctx context.Context, records []Record, reason string) error {
+	_, err := p.publish(ctx, records, func(r *Record) (*kgo.Record, error) {
+		k, err := envelope(r, p.cfg.DeadTopic())
+		if err != nil {
+			return nil, err
+		}
+		k.Headers = append(k.Headers,
+			kgo.RecordHeader{Key: headerDeadReason, Value: []byte(bounded(reason))},
+			kgo.RecordHeader{Key: headerDeadPartition, Value: strconv.AppendInt(nil, int64(r.Partition), 10)},
+			kgo.RecordHeader{Key: headerDeadOffset, Value: strconv.AppendInt(nil, r.Offset, 10)})
+		return k, nil
+	})
+	return err
+}
+
+// bounded keeps a reason below what envelopeBytes leaves free.
+func bounded(reason string) string {
+	const most = 512
+	if len(reason) > most {
+		return reason[:most]
+	}
+	return reason
+}
+
+// envelope is the record as it came off the log: its own key and headers.
+func envelope(r *Record, topic string) (*kgo.Record, error) {
+	if r.Raw == nil {
+		return encode(r, topic)
+	}
+	k := &kgo.Record{Topic: topic, Key: r.Raw.Key, Value: r.Value}
+	for _, h := range r.Raw.Headers {
+		if h.Key != headerDeadReason && h.Key != headerDeadPartition && h.Key != headerDeadOffset {
+			k.Headers = append(k.Headers, kgo.RecordHeader(h))
+		}
+	}
+	return k, nil
+}
+
+func (p *Producer) publish(ctx context.Context, records []Record, encode func(*Record) (*kgo.Record, error)) (domain.Token, error) {
+	if len(records) == 0 {
+		return nil, nil
+	}
+	start := p.now()
+	ctx, cancel := context.WithTimeout(ctx, p.cfg.PublishTimeout)
+	defer cancel()
+	client, err := p.prepare(ctx)
+	if err != nil {
+		return nil, p.failed(err)
+	}
+	call := newCall(len(records))
+	for i := range records {
+		k, err := encode(&records[i])
+		if err != nil {
+			// What was already handed over stays harmless: see Publish.
+			return nil, p.failed(err)
+		}
+		client.Produce(ctx, k, call.done)
+	}
+	select {
+	case <-call.finished:
+	case <-ctx.Done():
+		// The client keeps what may already be with the broker and cancels the rest.
+		return nil, p.failed(context.Cause(ctx))
+	}
+	if call.err != nil {
+		return nil, p.failed(call.err)
+	}
+	p.metrics.seconds.Observe(p.now().Sub(start).Seconds())
+	for i := range records {
+		p.metrics.records.WithLabelValues(string(records[i].Operation)).Inc()
+		p.metrics.bytes.Add(float64(len(records[i].Value)))
+	}
+	return call.token, nil
+}
+
+// call gathers the outcome of one Publish.
+type call struct {
+	mu       sync.Mutex
+	left     int
+	err      error
+	token    domain.Token
+	finished chan struct{}
+}
+
+func newCall(n int) *call { return &call{left: n, finished: make(chan struct{})} }
+
+func (c *call) done(k *kgo.Record, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err != nil {
+		c.err = errors.Join(c.err, err)
+	} else {
+		c.token = c.token.Add(domain.Position{Partition: k.Partition, Offset: k.Offset})
+	}
+	if c.left--; c.left == 0 {
+		close(c.finished)
+	}
+}
+
+// prepare gives the producing client once the topics exist. Its batch bound
+// must fit the topic's limit, which only the broker knows: hence not in NewProducer.
+func (p *Producer) prepare(ctx context.Context) (*kgo.Client, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.client != nil {
+		return p.client, nil
+	}
+	limit, err := ensureTopics(ctx, kadm.NewClient(p.admin), p.cfg, p.log)
+	if err != nil {
+		return nil, err
+	}
+	opts, err := options(p.cfg, p.log)
+	if err != nil {
+		return nil, err
+	}
+	codec, err := compression(p.cfg.Compression)
+	if err != nil {
+		return nil, err
+	}
+	client, err := kgo.NewClient(append(opts,
+		kgo.RequiredAcks(kgo.AllISRAcks()),
+		kgo.RecordPartitioner(kgo.StickyKeyPartitioner(nil)), // Kafka's own murmur2, so that any producer puts a trace where we do
+		kgo.ProducerBatchCompression(codec),
+		kgo.ProducerLinger(p.cfg.Linger),
+		kgo.ProducerBatchMaxBytes(int32(limit)), //nolint:gosec // Validate bounds it by 1 GiB
+		kgo.MaxBufferedBytes(p.cfg.MaxBufferedBytes),
+		kgo.MaxBufferedRecords(1<<20), // bytes are the bound that counts
+		// A record that nobody waits for any more leaves the buffer, unless the
+		// broker may already have it: giving that up would break idempotence.
+		kgo.RecordDeliveryTimeout(p.cfg.PublishTimeout),
+		kgo.ProduceRequestTimeout(p.cfg.PublishTimeout),
+		kgo.ProducerOnDataLossDetected(p.dataLost),
+	)...)
+	if err != nil {
+		return nil, fmt.Errorf("stream: make a producing client: %w", err)
+	}
+	p.client, p.limit = client, limit
+	return client, nil
+}
+
+func (p *Producer) dataLost(topic string, partition int32) {
+	p.metrics.loss.Inc()
+	p.log.LogAttrs(context.Background(), slog.LevelError, "broker lost acknowledged records",
+		slog.String("topic", topic), slog.Int("partition", int(partition)))
+}
+
+// failed classifies: what the broker does not take now may be sent again later.
+func (p *Producer) failed(err error) error {
+	kind := domain.Unavailable
+	if errors.Is(err, kerr.MessageTooLarge) {
+		kind = domain.TooLarge
+	}
+	p.metrics.failures.WithLabelValues(kind.String()).Inc()
+	if kind == domain.TooLarge {
+		return domain.Wrap(kind, err, "A span is larger than the stream takes.")
+	}
+	e := domain.Wrap(kind, err, "The span stream does not answer; send the same request again.")
+	e.RetryAfter = p.cfg.RetryAfter
+	return e
+}
+
+// Ready tells whether the broker answers and every partition has a leader.
+func (p *Producer) Ready(ctx context.Context) error {
+	if _, err := p.prepare(ctx); err != nil {
+		return p.failed(err)
+	}
+	if err := ready(ctx, p.admin, p.cfg.Topic); err != nil {
+		return p.failed(err)
+	}
+	return nil
+}
+
+// Close sends what is buffered, within the publish timeout, and disconnects.
+func (p *Producer) Close() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	defer p.admin.Close()
+	if p.client == nil {
+		return nil
+	}
+	defer p.client.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), p.cfg.PublishTimeout)
+	defer cancel()
+	if err := p.client.Flush(ctx); err != nil {
+		return fmt.Errorf("stream: flush: %w", err)
+	}
+	return nil
+}

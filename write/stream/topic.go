@@ -1,0 +1,104 @@
+package stream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// The topic settings this package creates or reads.
+const (
+	settingMaxMessage = "max.message.bytes"
+	settingRetention  = "retention.ms"
+)
+
+// ensureTopics creates the topic and its dead topic where they are missing and
+// gives the smaller of the configured record bound and what both topics take.
+// Topics that exist are left as they are: they belong to the operator.
+func ensureTopics(ctx context.Context, adm *kadm.Client, cfg Config, log *slog.Logger) (maxRecordBytes int, err error) {
+	if err := ensureTopic(ctx, adm, cfg, cfg.Topic, cfg.Partitions, cfg.Retention); err != nil {
+		return 0, err
+	}
+	if err := ensureTopic(ctx, adm, cfg, cfg.DeadTopic(), 1, cfg.DeadRetention); err != nil {
+		return 0, err
+	}
+	limit := cfg.MaxRecordBytes + envelopeBytes
+	for _, topic := range []string{cfg.Topic, cfg.DeadTopic()} {
+		n, err := messageLimit(ctx, adm, topic)
+		if err != nil {
+			return 0, err
+		}
+		if n < limit {
+			log.WarnContext(ctx, "topic takes smaller records than configured",
+				slog.String("topic", topic), slog.Int("max_message_bytes", n), slog.Int("configured_bytes", limit))
+			limit = n
+		}
+	}
+	return limit, nil
+}
+
+func ensureTopic(ctx context.Context, adm *kadm.Client, cfg Config, topic string, partitions int32, retention time.Duration) error {
+	settings := map[string]*string{settingMaxMessage: new(strconv.Itoa(cfg.MaxRecordBytes + envelopeBytes))}
+	if retention > 0 {
+		settings[settingRetention] = new(strconv.FormatInt(retention.Milliseconds(), 10))
+	}
+	known, err := adm.ListTopics(ctx, topic)
+	if err != nil {
+		return fmt.Errorf("stream: describe topic %s: %w", topic, err)
+	}
+	if known.Has(topic) {
+		return nil
+	}
+	_, err = adm.CreateTopic(ctx, partitions, cfg.ReplicationFactor, settings, topic)
+	if err != nil && !errors.Is(err, kerr.TopicAlreadyExists) {
+		return fmt.Errorf("stream: create topic %s: %w", topic, err)
+	}
+	return nil
+}
+
+// messageLimit asks how large a batch the topic takes. A broker that does not
+// answer the question (or does not permit it) is held to Kafka's default.
+func messageLimit(ctx context.Context, adm *kadm.Client, topic string) (int, error) {
+	const kafkaDefault = 1048588
+	all, err := adm.DescribeTopicConfigs(ctx, topic)
+	if err != nil {
+		return 0, fmt.Errorf("stream: describe settings of topic %s: %w", topic, err)
+	}
+	config, err := all.On(topic, nil)
+	if err != nil || config.Err != nil {
+		return kafkaDefault, nil //nolint:nilerr // no permission to look is no reason not to produce
+	}
+	for _, setting := range config.Configs {
+		if setting.Key == settingMaxMessage {
+			if n, err := strconv.Atoi(setting.MaybeValue()); err == nil {
+				return n, nil
+			}
+		}
+	}
+	return kafkaDefault, nil
+}
+
+// ready asks whether every partition of the topic has a leader.
+func ready(ctx context.Context, cl *kgo.Client, topic string) error {
+	topics, err := kadm.NewClient(cl).ListTopics(ctx, topic)
+	if err != nil {
+		return fmt.Errorf("stream: describe topic %s: %w", topic, err)
+	}
+	detail := topics[topic]
+	if detail.Err != nil {
+		return fmt.Errorf("stream: topic %s: %w", topic, detail.Err)
+	}
+	for _, p := range detail.Partitions {
+		if p.Err != nil {
+			return fmt.Errorf("stream: topic %s partition %d: %w", topic, p.Partition, p.Err)
+		}
+	}
+	return nil
+}
