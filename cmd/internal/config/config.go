@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"colonnade/cmd/internal/server"
+	"colonnade/read/access"
+	"colonnade/write/stream"
 )
 
 // Config is everything that can be set. The sections belong to the rooms.
@@ -32,8 +34,11 @@ type Config struct {
 	Log        Log
 	HTTP       server.Config
 	GRPC       GRPC
+	Kafka      stream.Config
 	ClickHouse ClickHouse
 	Postgres   Postgres
+	Access     access.Config
+	Embedded   Embedded
 }
 
 // Log says what is logged, and how.
@@ -57,6 +62,8 @@ type ClickHouse struct {
 	URL string
 	// Cluster is the name of the cluster that tables are created on; empty means one server.
 	Cluster string
+	// Replicated takes the Replicated engines, whose paths use the servers' macros {shard} and {replica}.
+	Replicated bool
 	// MaxOpenConns bounds the connections of one process.
 	MaxOpenConns int
 	// DialTimeout bounds one attempt to connect.
@@ -71,9 +78,24 @@ type Postgres struct {
 	MaxConns int32
 }
 
+// Embedded bounds the stores that run in this process's tree. Zero means the
+// default of deploy/embedded.
+type Embedded struct {
+	// EnginesDir is the node_modules folder with the engines; empty means that it is looked for.
+	EnginesDir string
+	// KafkaPort, ClickHousePort and PostgresPort are fixed ports; zero is any free one.
+	KafkaPort, ClickHousePort, PostgresPort int
+	// KafkaRetainBytes bounds the log of one partition on disk.
+	KafkaRetainBytes int64
+	// ClickHouseMemoryBytes caps the engine's memory.
+	ClickHouseMemoryBytes int64
+}
+
 // Default is a complete configuration but for the addresses of the stores,
 // which the embedded mode fills in.
 func Default() Config {
+	kafka := stream.DefaultConfig()
+	kafka.Brokers = nil // no room's guess: a role that needs them says so
 	return Config{
 		DataDir:    "data",
 		Log:        Log{Level: slog.LevelInfo, Format: "text"},
@@ -81,6 +103,8 @@ func Default() Config {
 		GRPC:       GRPC{Addr: "127.0.0.1:4317"},
 		ClickHouse: ClickHouse{MaxOpenConns: 32, DialTimeout: 5 * time.Second},
 		Postgres:   Postgres{MaxConns: 16},
+		Kafka:      kafka,
+		Access:     access.DefaultConfig(),
 	}
 }
 
@@ -105,6 +129,7 @@ func (c Config) Validate() error {
 		errs = append(errs, errors.New("log.format: must be text or json"))
 	}
 	section("http", c.HTTP.Validate())
+	section("access", c.Access.Validate())
 	return errors.Join(errs...)
 }
 

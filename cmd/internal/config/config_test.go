@@ -75,6 +75,7 @@ func TestPrintMasksSecretsAndReadsBack(t *testing.T) {
 	l, err := config.Load("", []string{
 		"COLONNADE_AUTH_KEY=hunter2", "COLONNADE_POSTGRES_URL=postgres://me:hunter3@db/colonnade",
 		"COLONNADE_CLICKHOUSE_URL=clickhouse://me:hunter4@a,b:9000/x", "COLONNADE_DATA_DIR=/var/lib/colonnade",
+		"COLONNADE_KAFKA_TLS=true",
 	})
 	require.NoError(t, err)
 	var b strings.Builder
@@ -88,6 +89,7 @@ func TestPrintMasksSecretsAndReadsBack(t *testing.T) {
 	require.NoError(t, err, b.String())
 	require.Equal(t, l.DataDir, again.DataDir)
 	require.Equal(t, l.HTTP, again.HTTP)
+	require.Equal(t, l.Access, again.Access)
 }
 
 func FuzzLoad(f *testing.F) {

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"crypto/tls"
 	"encoding"
 	"errors"
 	"fmt"
@@ -142,7 +143,7 @@ func foreign(variable string) bool {
 	case PathVariable, envPrefix + "ENGINES_DIR", envPrefix + "HOST", envPrefix + "API_KEY":
 		return true
 	default:
-		return strings.HasPrefix(variable, envPrefix+"TEST_") || strings.HasPrefix(variable, envPrefix+"EMBEDDED_")
+		return strings.HasPrefix(variable, envPrefix+"TEST_")
 	}
 }
 
@@ -152,8 +153,11 @@ type leaf struct {
 	value reflect.Value
 }
 
-func (f leaf) variable() string {
-	return envPrefix + strings.ToUpper(strings.ReplaceAll(f.name, ".", "_"))
+func (f leaf) variable() string { return Variable(f.name) }
+
+// Variable is the environment's name of a setting: that of "http.addr" is COLONNADE_HTTP_ADDR.
+func Variable(setting string) string {
+	return envPrefix + strings.ToUpper(strings.ReplaceAll(setting, ".", "_"))
 }
 
 func (l *Loaded) leaves() []leaf { return leavesOf(reflect.ValueOf(&l.Config).Elem(), "") }
@@ -187,17 +191,20 @@ func settable(v reflect.Value) bool {
 		return true
 	}
 	switch v.Kind() {
-	case reflect.String, reflect.Bool, reflect.Int, reflect.Int32, reflect.Int64, reflect.Uint16, reflect.Uint64, reflect.Float64:
+	case reflect.String, reflect.Bool, reflect.Float64,
+		reflect.Int, reflect.Int16, reflect.Int32, reflect.Int64, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
 		return true
+	case reflect.Pointer: // true stands for TLS with the system's certificates
+		return v.Type() == reflect.TypeFor[*tls.Config]()
 	case reflect.Slice:
-		return v.Type().Elem().Kind() == reflect.String
+		return v.Type().Elem().Kind() == reflect.String || v.Type().Elem().Kind() == reflect.Uint8
 	default:
 		return false
 	}
 }
 
 func (f leaf) setNode(n *yaml.Node) error {
-	if n.Kind == yaml.SequenceNode && f.value.Kind() == reflect.Slice {
+	if n.Kind == yaml.SequenceNode && f.value.Kind() == reflect.Slice && f.value.Type().Elem().Kind() == reflect.String {
 		list := make([]string, len(n.Content))
 		for i, item := range n.Content {
 			if item.Kind != yaml.ScalarNode {
@@ -231,7 +238,20 @@ func (f leaf) set(text string) error {
 			return fmt.Errorf("%q is neither true nor false", text)
 		}
 		v.SetBool(b)
+	case reflect.Pointer:
+		b, err := strconv.ParseBool(text)
+		if err != nil {
+			return fmt.Errorf("%q is neither true nor false", text)
+		}
+		v.SetZero()
+		if b {
+			v.Set(reflect.ValueOf(&tls.Config{MinVersion: tls.VersionTLS12}))
+		}
 	case reflect.Slice:
+		if v.Type().Elem().Kind() == reflect.Uint8 {
+			v.SetBytes(bytesOrNil(text))
+			return nil
+		}
 		v.Set(reflect.ValueOf(words(text)).Convert(v.Type()))
 	case reflect.Float64:
 		x, err := strconv.ParseFloat(text, 64)
@@ -243,6 +263,13 @@ func (f leaf) set(text string) error {
 		return setWhole(v, text)
 	}
 	return nil
+}
+
+func bytesOrNil(text string) []byte {
+	if text == "" {
+		return nil
+	}
+	return []byte(text)
 }
 
 func setWhole(v reflect.Value, text string) error {
@@ -300,10 +327,10 @@ func words(text string) []string {
 // snake turns a Go name into a setting's: MaxBodyBytes is max_body_bytes, HTTPAddr http_addr.
 func snake(name string) string {
 	switch name { // words that are written with inner capitals
-	case "ClickHouse":
-		return "clickhouse"
-	case "GRPC", "OTLP", "HTTP", "URL":
-		return strings.ToLower(name)
+	case "ClientID":
+		return "client_id"
+	default:
+		name = strings.ReplaceAll(name, "ClickHouse", "Clickhouse")
 	}
 	var b strings.Builder
 	upper := func(i int) bool { return i < len(name) && 'A' <= name[i] && name[i] <= 'Z' }

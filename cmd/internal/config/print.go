@@ -49,7 +49,12 @@ func scalar(f leaf) string {
 		}
 	}
 	switch v.Kind() {
+	case reflect.Pointer:
+		return strconv.FormatBool(!v.IsNil())
 	case reflect.Slice:
+		if v.Type().Elem().Kind() == reflect.Uint8 {
+			return mask(f.name, string(v.Bytes()))
+		}
 		items := make([]string, v.Len())
 		for i := range items {
 			items[i] = mask(f.name, v.Index(i).String())

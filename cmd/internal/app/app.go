@@ -1,0 +1,2 @@
+// Package app is the composition root.
+package app

@@ -1,0 +1,56 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+
+	"colonnade/cmd/internal/config"
+	"colonnade/deploy/embedded"
+)
+
+// startEmbedded brings the engines up in the data directory and puts their
+// addresses into the configuration, where nothing can tell them from real ones.
+func (p *process) startEmbedded(ctx context.Context) (*embedded.Stack, error) {
+	for name, given := range map[string]bool{
+		"kafka.brokers": p.cfg.Sources["kafka.brokers"] != "", "clickhouse.url": p.cfg.ClickHouse.URL != "", "postgres.url": p.cfg.Postgres.URL != "",
+	} {
+		if given {
+			return nil, fmt.Errorf("app: --embedded brings its own stores, but %s is set: drop one of the two", name)
+		}
+	}
+	e := p.cfg.Embedded
+	stack, err := embedded.Start(ctx, embedded.Config{
+		Dir: p.cfg.DataDir, EnginesDir: e.EnginesDir, Log: p.log, Progress: p.progress,
+		Ports:                 embedded.Ports{Kafka: e.KafkaPort, ClickHouse: e.ClickHousePort, Postgres: e.PostgresPort},
+		KafkaRetainBytes:      e.KafkaRetainBytes,
+		ClickHouseMemoryBytes: e.ClickHouseMemoryBytes,
+	})
+	if err != nil {
+		return nil, err
+	}
+	p.cfg.Kafka.Brokers, p.cfg.ClickHouse.URL, p.cfg.Postgres.URL = stack.Kafka, stack.ClickHouse, stack.Postgres
+	return stack, nil
+}
+
+// listen takes a port before anything slow begins, so that a taken one is told at once.
+func listen(ctx context.Context, what, setting, addr string) (net.Listener, error) {
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
+	if err == nil {
+		return listener, nil
+	}
+	if isTaken(err) {
+		return nil, fmt.Errorf("the port of %s, %s, is taken by another process: stop it, or choose another address with %s", what, addr, config.Variable(setting))
+	}
+	reason := err
+	if op, ok := errors.AsType[*net.OpError](err); ok {
+		reason = op.Err
+	}
+	return nil, fmt.Errorf("cannot listen on %s for %s (%s): %w", addr, what, config.Variable(setting), reason)
+}
+
+func isTaken(err error) bool {
+	return strings.Contains(err.Error(), "address already in use")
+}

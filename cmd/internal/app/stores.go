@@ -1,0 +1,104 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2"
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"colonnade/cmd/internal/config"
+)
+
+// clickHouseOptions reads the address of ClickHouse in any of its four forms
+// and fills in the port of each host that names none.
+func clickHouseOptions(c config.ClickHouse) (*clickhouse.Options, error) {
+	scheme, rest, ok := strings.Cut(c.URL, "://")
+	port, secure := "", false
+	switch scheme {
+	case "clickhouse":
+		port = "9000"
+	case "clickhouses":
+		scheme, port, secure = "clickhouse", "9440", true
+	case "http":
+		port = "8123"
+	case "https":
+		port, secure = "8443", true
+	default:
+		ok = false
+	}
+	if !ok {
+		return nil, errors.New("clickhouse.url: must begin with clickhouse://, clickhouses://, http:// or https://")
+	}
+	rest, query, _ := strings.Cut(rest, "?")
+	rest, path, _ := strings.Cut(rest, "/")
+	user, hosts, found := "", rest, false
+	if at := strings.LastIndexByte(rest, '@'); at >= 0 {
+		user, hosts, found = rest[:at], rest[at+1:], true
+	}
+	list := strings.Split(hosts, ",")
+	for i, host := range list {
+		if host == "" {
+			return nil, errors.New("clickhouse.url: names no host")
+		}
+		if _, _, err := net.SplitHostPort(host); err != nil {
+			list[i] = net.JoinHostPort(strings.Trim(host, "[]"), port)
+		}
+	}
+	params, err := url.ParseQuery(query)
+	if err != nil {
+		return nil, errors.New("clickhouse.url: the part after ? is malformed")
+	}
+	if secure {
+		params.Set("secure", "true")
+	}
+	dsn := scheme + "://"
+	if found {
+		dsn += user + "@"
+	}
+	dsn += strings.Join(list, ",") + "/" + path
+	if len(params) > 0 {
+		dsn += "?" + params.Encode()
+	}
+	options, err := clickhouse.ParseDSN(dsn)
+	if err != nil {
+		return nil, fmt.Errorf("clickhouse.url: %w", err) // the driver takes the password out of its message
+	}
+	options.ClientInfo.Products = append(options.ClientInfo.Products, struct{ Name, Version string }{"colonnade", "1"})
+	options.DialTimeout = c.DialTimeout
+	options.MaxOpenConns = c.MaxOpenConns
+	options.MaxIdleConns = c.MaxOpenConns
+	return options, nil
+}
+
+func openClickHouse(c config.ClickHouse) (driver.Conn, error) {
+	options, err := clickHouseOptions(c)
+	if err != nil {
+		return nil, fmt.Errorf("app: %w", err)
+	}
+	conn, err := clickhouse.Open(options)
+	if err != nil {
+		return nil, fmt.Errorf("app: opening ClickHouse: %w", err)
+	}
+	return conn, nil
+}
+
+func openPostgres(ctx context.Context, c config.Postgres) (*pgxpool.Pool, error) {
+	options, err := pgxpool.ParseConfig(c.URL)
+	if err != nil {
+		return nil, fmt.Errorf("app: postgres.url: %w", err) // pgx takes the password out of its message
+	}
+	options.MaxConns = c.MaxConns
+	options.MaxConnIdleTime = 5 * time.Minute
+	pool, err := pgxpool.NewWithConfig(ctx, options)
+	if err != nil {
+		return nil, fmt.Errorf("app: opening Postgres: %w", err)
+	}
+	return pool, nil
+}
