@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/sasl"
@@ -20,6 +21,8 @@ func options(cfg Config, log *slog.Logger) ([]kgo.Opt, error) {
 		kgo.SeedBrokers(cfg.Brokers...),
 		kgo.ClientID(cfg.ClientID),
 		kgo.WithLogger(clientLog{log}),
+		// A broker that restarts is found again within a second.
+		kgo.RetryBackoffFn(func(failures int) time.Duration { return min(50*time.Millisecond<<min(failures, 8), time.Second) }),
 	}
 	if cfg.TLS != nil {
 		opts = append(opts, kgo.DialTLSConfig(cfg.TLS))

@@ -78,7 +78,7 @@ func (c *Consumer) Run(ctx context.Context, work func(ctx context.Context, p *Pa
 // waitForTopics makes sure that the topics exist; it asks until they do or ctx ends.
 func (c *Consumer) waitForTopics(ctx context.Context) error {
 	for {
-		_, err := ensureTopics(ctx, kadm.NewClient(c.admin), c.cfg, c.log)
+		_, err := ensureTopics(ctx, c.admin, c.cfg, c.log)
 		if err == nil || ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -103,9 +103,9 @@ func (c *Consumer) Lag(ctx context.Context) (map[int32]int64, error) {
 	if err != nil {
 		return nil, fmt.Errorf("stream: list start offsets: %w", err)
 	}
-	commits, err := adm.FetchOffsetsForTopics(ctx, c.cfg.Group, c.cfg.Topic)
+	commits, err := committed(ctx, adm, c.cfg.Group, c.cfg.Topic)
 	if err != nil {
-		return nil, fmt.Errorf("stream: fetch commits: %w", err)
+		return nil, err
 	}
 	lag := make(map[int32]int64, len(ends[c.cfg.Topic]))
 	for number, end := range ends[c.cfg.Topic] {

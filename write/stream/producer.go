@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
@@ -179,7 +178,7 @@ func (p *Producer) prepare(ctx context.Context) (*kgo.Client, error) {
 	if p.client != nil {
 		return p.client, nil
 	}
-	limit, err := ensureTopics(ctx, kadm.NewClient(p.admin), p.cfg, p.log)
+	limit, err := ensureTopics(ctx, p.admin, p.cfg, p.log)
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
 // The topic settings this package creates or reads.
@@ -22,16 +23,16 @@ const (
 // ensureTopics creates the topic and its dead topic where they are missing and
 // gives the smaller of the configured record bound and what both topics take.
 // Topics that exist are left as they are: they belong to the operator.
-func ensureTopics(ctx context.Context, adm *kadm.Client, cfg Config, log *slog.Logger) (maxRecordBytes int, err error) {
-	if err := ensureTopic(ctx, adm, cfg, cfg.Topic, cfg.Partitions, cfg.Retention); err != nil {
+func ensureTopics(ctx context.Context, cl *kgo.Client, cfg Config, log *slog.Logger) (maxRecordBytes int, err error) {
+	if err := ensureTopic(ctx, cl, cfg, cfg.Topic, cfg.Partitions, cfg.Retention); err != nil {
 		return 0, err
 	}
-	if err := ensureTopic(ctx, adm, cfg, cfg.DeadTopic(), 1, cfg.DeadRetention); err != nil {
+	if err := ensureTopic(ctx, cl, cfg, cfg.DeadTopic(), 1, cfg.DeadRetention); err != nil {
 		return 0, err
 	}
 	limit := cfg.MaxRecordBytes + envelopeBytes
 	for _, topic := range []string{cfg.Topic, cfg.DeadTopic()} {
-		n, err := messageLimit(ctx, adm, topic)
+		n, err := messageLimit(ctx, kadm.NewClient(cl), topic)
 		if err != nil {
 			return 0, err
 		}
@@ -44,19 +45,16 @@ func ensureTopics(ctx context.Context, adm *kadm.Client, cfg Config, log *slog.L
 	return limit, nil
 }
 
-func ensureTopic(ctx context.Context, adm *kadm.Client, cfg Config, topic string, partitions int32, retention time.Duration) error {
+func ensureTopic(ctx context.Context, cl *kgo.Client, cfg Config, topic string, partitions int32, retention time.Duration) error {
 	settings := map[string]*string{settingMaxMessage: new(strconv.Itoa(cfg.MaxRecordBytes + envelopeBytes))}
 	if retention > 0 {
 		settings[settingRetention] = new(strconv.FormatInt(retention.Milliseconds(), 10))
 	}
-	known, err := adm.ListTopics(ctx, topic)
-	if err != nil {
-		return fmt.Errorf("stream: describe topic %s: %w", topic, err)
+	_, err := describe(ctx, cl, topic)
+	if !errors.Is(err, kerr.UnknownTopicOrPartition) {
+		return err
 	}
-	if known.Has(topic) {
-		return nil
-	}
-	_, err = adm.CreateTopic(ctx, partitions, cfg.ReplicationFactor, settings, topic)
+	_, err = kadm.NewClient(cl).CreateTopic(ctx, partitions, cfg.ReplicationFactor, settings, topic)
 	if err != nil && !errors.Is(err, kerr.TopicAlreadyExists) {
 		return fmt.Errorf("stream: create topic %s: %w", topic, err)
 	}
@@ -85,20 +83,45 @@ func messageLimit(ctx context.Context, adm *kadm.Client, topic string) (int, err
 	return kafkaDefault, nil
 }
 
+// describe asks the broker itself: the client's own list may still lack a topic
+// that was just created.
+func describe(ctx context.Context, cl *kgo.Client, topic string) (kmsg.MetadataResponseTopic, error) {
+	req := kmsg.NewPtrMetadataRequest()
+	t := kmsg.NewMetadataRequestTopic()
+	t.Topic = &topic
+	req.Topics = []kmsg.MetadataRequestTopic{t}
+	resp, err := req.RequestWith(ctx, cl)
+	if err != nil {
+		return kmsg.MetadataResponseTopic{}, fmt.Errorf("stream: describe topic %s: %w", topic, err)
+	}
+	if len(resp.Topics) != 1 {
+		return kmsg.MetadataResponseTopic{}, fmt.Errorf("stream: describe topic %s: %d answers", topic, len(resp.Topics))
+	}
+	if err := kerr.ErrorForCode(resp.Topics[0].ErrorCode); err != nil {
+		return kmsg.MetadataResponseTopic{}, fmt.Errorf("stream: topic %s: %w", topic, err)
+	}
+	return resp.Topics[0], nil
+}
+
 // ready asks whether every partition of the topic has a leader.
 func ready(ctx context.Context, cl *kgo.Client, topic string) error {
-	topics, err := kadm.NewClient(cl).ListTopics(ctx, topic)
+	t, err := describe(ctx, cl, topic)
 	if err != nil {
-		return fmt.Errorf("stream: describe topic %s: %w", topic, err)
+		return err
 	}
-	detail := topics[topic]
-	if detail.Err != nil {
-		return fmt.Errorf("stream: topic %s: %w", topic, detail.Err)
-	}
-	for _, p := range detail.Partitions {
-		if p.Err != nil {
-			return fmt.Errorf("stream: topic %s partition %d: %w", topic, p.Partition, p.Err)
+	for _, p := range t.Partitions {
+		if err := kerr.ErrorForCode(p.ErrorCode); err != nil {
+			return fmt.Errorf("stream: topic %s partition %d: %w", topic, p.Partition, err)
 		}
 	}
 	return nil
+}
+
+// committed gives the group's commits; a group that never committed has none.
+func committed(ctx context.Context, adm *kadm.Client, group, topic string) (kadm.OffsetResponses, error) {
+	commits, err := adm.FetchOffsetsForTopics(ctx, group, topic)
+	if err != nil && !errors.Is(err, kerr.GroupIDNotFound) {
+		return nil, fmt.Errorf("stream: fetch commits of group %s: %w", group, err)
+	}
+	return commits, nil
 }

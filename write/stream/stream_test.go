@@ -1,0 +1,409 @@
+package stream_test
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"colonnade/domain"
+	"colonnade/domain/trace"
+	"colonnade/write/stream"
+)
+
+func record(n int) stream.Record {
+	var id trace.TraceID
+	binary.BigEndian.PutUint64(id[8:], uint64(n)+1)
+	return stream.Record{
+		Project: domain.ProjectID(uuid.UUID{1}), User: uuid.UUID{2}, Trace: id, Source: "otlp", Operation: stream.Upsert,
+		ReceivedAt: time.Unix(1_700_000_000, int64(n)).UTC(), Headers: map[string]string{"colour": "blue"},
+		Value: fmt.Appendf(nil, "value %d", n),
+	}
+}
+
+func records(n int) []stream.Record {
+	rs := make([]stream.Record, n)
+	for i := range rs {
+		rs[i] = record(i)
+	}
+	return rs
+}
+
+// running is a consumer under way.
+type running struct {
+	cancel context.CancelFunc
+	done   chan error
+}
+
+func run(t *testing.T, c *stream.Consumer, work func(context.Context, *stream.Partition) error) *running {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	r := &running{cancel: cancel, done: make(chan error, 1)}
+	go func() { r.done <- c.Run(ctx, work) }()
+	return r
+}
+
+func (r *running) stop(t *testing.T) {
+	t.Helper()
+	r.cancel()
+	require.NoError(t, <-r.done)
+}
+
+func TestRecordsComeBackAsTheyWent(t *testing.T) {
+	t.Parallel()
+	cfg := config(t, shared(t)...)
+	p := producer(t, cfg)
+	want := records(20)
+	want = append(want, stream.Record{
+		Project: domain.ProjectID(uuid.UUID{1}), Operation: stream.Reject, ReceivedAt: time.Unix(5, 0).UTC(), Source: "otlp", Value: []byte(`{}`),
+	})
+	token, err := p.Publish(t.Context(), want)
+	require.NoError(t, err)
+	require.NotEmpty(t, token)
+
+	var mu sync.Mutex
+	got := make(map[string]stream.Record)
+	all := make(chan struct{})
+	c := consumer(t, cfg)
+	r := run(t, c, func(ctx context.Context, p *stream.Partition) error {
+		for {
+			batch, err := p.Poll(ctx, 1<<20, 10*time.Millisecond)
+			if err != nil {
+				return err
+			}
+			mu.Lock()
+			for _, rec := range batch {
+				got[rec.Trace.String()] = rec
+			}
+			if len(got) == len(want) {
+				close(all)
+			}
+			mu.Unlock()
+			last := batch[len(batch)-1].Offset
+			if err := p.Commit(ctx, last+1); err != nil {
+				return err
+			}
+		}
+	})
+	<-all
+	r.stop(t)
+	last := make(map[int32]int64)
+	for _, w := range want {
+		g := got[w.Trace.String()]
+		require.NoError(t, g.Err)
+		require.NotZero(t, g.ContentHash)
+		last[g.Partition] = max(last[g.Partition], g.Offset)
+		g.Partition, g.Offset, g.ContentHash = 0, 0, 0
+		require.Equal(t, w, g)
+	}
+	for _, position := range token {
+		require.Equal(t, last[position.Partition], position.Offset)
+	}
+	require.Len(t, token, len(last))
+}
+
+// TestACrashedRangeIsRepeatedExactly ends a worker between Intend and Commit.
+func TestACrashedRangeIsRepeatedExactly(t *testing.T) {
+	t.Parallel()
+	cfg := config(t, shared(t)...)
+	cfg.Partitions = 1
+	p := producer(t, cfg)
+	_, err := p.Publish(t.Context(), records(10))
+	require.NoError(t, err)
+
+	crash := errors.New("crash")
+	r := run(t, consumer(t, cfg), func(ctx context.Context, p *stream.Partition) error {
+		batch, err := p.PollTo(ctx, 2)
+		if err != nil {
+			return err
+		}
+		if err := p.Commit(ctx, batch[len(batch)-1].Offset+1); err != nil {
+			return err
+		}
+		if batch, err = p.PollTo(ctx, 6); err != nil {
+			return err
+		}
+		if err := p.Intend(ctx, stream.Range{First: batch[0].Offset, Last: batch[len(batch)-1].Offset}); err != nil {
+			return err
+		}
+		return crash
+	})
+	require.ErrorIs(t, <-r.done, crash)
+	_, err = p.Publish(t.Context(), records(10))
+	require.NoError(t, err)
+
+	type seen struct {
+		intended stream.Range
+		pending  bool
+		next     int64
+		values   []string
+	}
+	found := make(chan seen, 1)
+	c := consumer(t, cfg)
+	r = run(t, c, func(ctx context.Context, p *stream.Partition) error {
+		s := seen{next: p.Next()}
+		s.intended, s.pending = p.Intended()
+		batch, err := p.PollTo(ctx, s.intended.Last)
+		if err != nil {
+			return err
+		}
+		for _, rec := range batch {
+			s.values = append(s.values, string(rec.Value))
+		}
+		if err := p.Commit(ctx, p.Next()); err != nil {
+			return err
+		}
+		found <- s
+		<-ctx.Done()
+		return nil
+	})
+	require.Equal(t, seen{
+		intended: stream.Range{First: 3, Last: 6}, pending: true, next: 3,
+		values: []string{"value 3", "value 4", "value 5", "value 6"},
+	}, <-found)
+	lag, err := c.Lag(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, map[int32]int64{0: 13}, lag)
+	r.stop(t)
+}
+
+// TestRebalanceMovesPartitionsWhole lets a second consumer join and leave while
+// records flow: no record may be committed by two owners at a time or be left out.
+func TestRebalanceMovesPartitionsWhole(t *testing.T) {
+	t.Parallel()
+	cfg := config(t, shared(t)...)
+	cfg.Partitions = 4
+	p := producer(t, cfg)
+	_, err := p.Publish(t.Context(), records(100))
+	require.NoError(t, err)
+
+	var mu sync.Mutex
+	owner := make(map[int32]string)
+	seen := make(map[string]int)
+	joined := make(chan string, 100)
+	complete := make(chan struct{}, 100)
+	work := func(name string) func(context.Context, *stream.Partition) error {
+		return func(ctx context.Context, part *stream.Partition) error {
+			mu.Lock()
+			if other := owner[part.Number()]; other != "" {
+				mu.Unlock()
+				return fmt.Errorf("partition %d belongs to %s and to %s", part.Number(), other, name)
+			}
+			owner[part.Number()] = name
+			mu.Unlock()
+			defer func() {
+				mu.Lock()
+				defer mu.Unlock()
+				owner[part.Number()] = ""
+			}()
+			joined <- name
+			for {
+				batch, err := part.Poll(ctx, 200, time.Millisecond)
+				if err != nil {
+					return err
+				}
+				r := stream.Range{First: batch[0].Offset, Last: batch[len(batch)-1].Offset}
+				// A batch under way is finished even when the partition is being taken away.
+				done := context.WithoutCancel(ctx)
+				if err := part.Intend(done, r); err != nil {
+					return err
+				}
+				mu.Lock()
+				for _, rec := range batch {
+					seen[string(rec.Value)]++
+				}
+				if len(seen)%100 == 0 {
+					complete <- struct{}{}
+				}
+				mu.Unlock()
+				if err := part.Commit(done, r.Last+1); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	one := run(t, consumer(t, cfg), work("one"))
+	<-complete
+	two := run(t, consumer(t, cfg), work("two"))
+	for name := range joined {
+		if name == "two" {
+			break
+		}
+	}
+	more := records(200)[100:]
+	_, err = p.Publish(t.Context(), more)
+	require.NoError(t, err)
+	for n := 0; n < 200; {
+		<-complete
+		mu.Lock()
+		n = len(seen)
+		mu.Unlock()
+	}
+	two.stop(t)
+	_, err = p.Publish(t.Context(), records(300)[200:])
+	require.NoError(t, err)
+	for n := 0; n < 300; {
+		<-complete
+		mu.Lock()
+		n = len(seen)
+		mu.Unlock()
+	}
+	one.stop(t)
+	for value, n := range seen {
+		require.Equal(t, 1, n, value)
+	}
+}
+
+func TestUnreachableBrokerIsUnavailable(t *testing.T) {
+	t.Parallel()
+	cfg := config(t, "127.0.0.1:1")
+	cfg.PublishTimeout = 200 * time.Millisecond
+	p := producer(t, cfg)
+	_, err := p.Publish(t.Context(), records(3))
+	require.Equal(t, domain.Unavailable, domain.KindOf(err))
+	e, ok := errors.AsType[*domain.Error](err)
+	require.True(t, ok)
+	require.Equal(t, cfg.RetryAfter, e.RetryAfter)
+	require.Error(t, p.Ready(t.Context()))
+}
+
+func TestALargeRecordIsTooLarge(t *testing.T) {
+	t.Parallel()
+	cfg := config(t, shared(t)...)
+	cfg.MaxRecordBytes = 2 << 20
+	p := producer(t, cfg)
+	require.NoError(t, p.Ready(t.Context()))
+	fits := record(0)
+	fits.Value = make([]byte, p.MaxValueBytes())
+	_, err := p.Publish(t.Context(), []stream.Record{fits})
+	require.NoError(t, err)
+	large := record(0)
+	large.Value = make([]byte, p.MaxValueBytes()+4096)
+	_, err = p.Publish(t.Context(), []stream.Record{large})
+	require.Equal(t, domain.TooLarge, domain.KindOf(err))
+}
+
+// TestBrokerKilled kills the broker between writes and while a consumer owns
+// partitions; everything acknowledged is read, in order, once it is back.
+func TestBrokerKilled(t *testing.T) {
+	t.Parallel()
+	b := startBroker(t)
+	cfg := config(t, b.addr)
+	cfg.PublishTimeout = 2 * time.Second
+	p := producer(t, cfg)
+	var mu sync.Mutex
+	seen := make(map[string]bool)
+	progress := make(chan struct{}, 1000)
+	r := run(t, consumer(t, cfg), func(ctx context.Context, part *stream.Partition) error {
+		if r, ok := part.Intended(); ok {
+			if _, err := part.PollTo(ctx, r.Last); err != nil {
+				return err
+			}
+		}
+		for {
+			batch, err := part.Poll(ctx, 1<<20, time.Millisecond)
+			if err != nil {
+				return err
+			}
+			last := batch[len(batch)-1].Offset
+			if err := part.Intend(ctx, stream.Range{First: batch[0].Offset, Last: last}); err != nil {
+				return nil //nolint:nilerr // thrown out by the restarted broker: the next owner repeats it
+			}
+			mu.Lock()
+			for _, rec := range batch {
+				seen[string(rec.Value)] = true
+			}
+			mu.Unlock()
+			_ = part.Commit(ctx, last+1)
+			progress <- struct{}{}
+		}
+	})
+	acknowledged := 0
+	for round := range 3 {
+		if round > 0 {
+			b.kill(t)
+			_, err := p.Publish(t.Context(), records(1))
+			require.Equal(t, domain.Unavailable, domain.KindOf(err))
+			b.start(t)
+		}
+		for i := range 5 {
+			batch := records(acknowledged + 20)[acknowledged:]
+			_, err := p.Publish(t.Context(), batch)
+			for tries := 0; err != nil && tries < 10; tries++ { // as a client does
+				require.Equal(t, domain.Unavailable, domain.KindOf(err), i)
+				_, err = p.Publish(t.Context(), batch)
+			}
+			require.NoError(t, err)
+			acknowledged += len(batch)
+		}
+		for n := 0; n < acknowledged; {
+			<-progress
+			mu.Lock()
+			n = len(seen)
+			mu.Unlock()
+		}
+	}
+	r.stop(t)
+}
+
+func TestRedriveSendsEachOnce(t *testing.T) {
+	t.Parallel()
+	cfg := config(t, shared(t)...)
+	cfg.Partitions = 1
+	p := producer(t, cfg)
+	_, err := p.Publish(t.Context(), records(7))
+	require.NoError(t, err)
+	read := func(upTo int) []stream.Record {
+		var got []stream.Record
+		full := make(chan struct{})
+		r := run(t, consumer(t, cfg), func(ctx context.Context, part *stream.Partition) error {
+			for len(got) < upTo {
+				batch, err := part.Poll(ctx, 1<<20, time.Millisecond)
+				if err != nil {
+					return err
+				}
+				got = append(got, batch...)
+				if err := part.Commit(ctx, part.Next()); err != nil {
+					return err
+				}
+			}
+			close(full)
+			<-ctx.Done()
+			return nil
+		})
+		<-full
+		r.stop(t)
+		return got
+	}
+	first := read(7)
+	require.NoError(t, p.Dead(t.Context(), first[:4], "no such column"))
+	require.NoError(t, p.Dead(t.Context(), first[4:6], "too deep"))
+
+	want := stream.Redriven{Total: 6, Done: 6, Reasons: map[string]int64{"no such column": 4, "too deep": 2}}
+	dry, err := stream.Redrive(t.Context(), cfg, stream.RedriveOptions{DryRun: true}, quiet())
+	require.NoError(t, err)
+	require.Equal(t, want, dry)
+	var reports []stream.Redriven
+	sent, err := stream.Redrive(t.Context(), cfg, stream.RedriveOptions{Progress: func(r stream.Redriven) { reports = append(reports, r) }}, quiet())
+	require.NoError(t, err)
+	require.Equal(t, want, sent)
+	require.Equal(t, want, reports[len(reports)-1])
+	again, err := stream.Redrive(t.Context(), cfg, stream.RedriveOptions{}, quiet())
+	require.NoError(t, err)
+	require.Zero(t, again.Total)
+
+	second := read(6)
+	require.Len(t, second, 6)
+	for i, got := range second {
+		require.Equal(t, fmt.Sprintf("0:%d", i), got.Headers[stream.HeaderRedriven])
+		delete(got.Headers, stream.HeaderRedriven)
+		got.Offset = first[i].Offset
+		require.Equal(t, first[i], got)
+	}
+}
