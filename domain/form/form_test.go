@@ -1,0 +1,135 @@
+package form_test
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"colonnade/domain"
+	"colonnade/domain/form"
+)
+
+func fieldsOf(t *testing.T, err error) []domain.Field {
+	t.Helper()
+	e, ok := errors.AsType[*domain.Error](err)
+	require.True(t, ok, "%v", err)
+	require.Equal(t, domain.Invalid, e.Kind)
+	return e.Fields
+}
+
+func TestReadsEveryForm(t *testing.T) {
+	t.Parallel()
+	id := uuid.New()
+	o, err := form.Parse([]byte(`{"s":"x","b":true,"i":3,"id":"` + id.String() + `","at":"2026-01-02T03:04:05.678Z","day":"2026-01-02",
+		"m":{"n":1.50},"list":[1,"a"],"words":["a","b"],"ids":["` + id.String() + `"],"o":{"e":"two"},"os":[{"s":"1"},{"s":"2"}],"nil":null}`))
+	require.NoError(t, err)
+	require.Equal(t, "x", o.String("s"))
+	require.Equal(t, "x", *o.StringPtr("s"))
+	require.Nil(t, o.StringPtr("absent"))
+	require.True(t, o.True("b"))
+	require.Equal(t, 3, *o.Int("i", 1))
+	require.Equal(t, id, o.UUID("id"))
+	require.Equal(t, time.Date(2026, 1, 2, 3, 4, 5, 678e6, time.UTC), o.Time("at"))
+	require.Equal(t, time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC), o.Time("day"))
+	require.Equal(t, map[string]any{"n": json.Number("1.50")}, o.Map("m"))
+	require.Len(t, o.List("list"), 2)
+	require.Equal(t, []string{"a", "b"}, o.Strings("words"))
+	require.Equal(t, []uuid.UUID{id}, o.UUIDs("ids"))
+	require.Equal(t, "two", o.Object("o").Enum("e", "one", "two"))
+	require.Len(t, o.Objects("os"), 2)
+	require.True(t, o.Present("nil"))
+	require.False(t, o.Has("nil"))
+	o.Ignore("nil")
+	o.Close()
+	require.NoError(t, o.Err())
+}
+
+func TestAbsentBranchReadsAsEmpty(t *testing.T) {
+	t.Parallel()
+	o, err := form.Parse([]byte(`{}`))
+	require.NoError(t, err)
+	none := o.Object("nothing")
+	require.Nil(t, none)
+	require.Empty(t, none.String("s"))
+	require.Nil(t, none.Map("m"))
+	require.False(t, none.Has("x"))
+	require.Nil(t, none.Names())
+	none.Close()
+	require.NoError(t, none.Err())
+}
+
+func TestReportsEveryProblemWithItsLocation(t *testing.T) {
+	t.Parallel()
+	o, err := form.Parse([]byte(`{"a":{"s":1,"ids":["x"],"e":"three","i":0,"t":"soon","l":{},"os":[1]},"zz":1,"yy":2}`))
+	require.NoError(t, err)
+	a := o.Object("a")
+	a.String("s")
+	a.UUIDs("ids")
+	a.Enum("e", "one", "two")
+	a.Int("i", 1)
+	a.Time("t")
+	a.List("l")
+	a.Objects("os")
+	a.Require("slug")
+	a.Close()
+	o.Close()
+	want := []string{
+		"string_type body a s", "uuid_parsing body a ids 0", "enum body a e", "greater_than_equal body a i", "datetime_parsing body a t",
+		"list_type body a l", "dict_type body a os 0", "missing body a slug", "extra_forbidden body yy", "extra_forbidden body zz",
+	}
+	var got []string
+	for _, f := range fieldsOf(t, o.Err()) {
+		loc := make([]string, len(f.Loc))
+		for i, l := range f.Loc {
+			b, err := json.Marshal(l)
+			require.NoError(t, err)
+			loc[i] = strings.Trim(string(b), `"`)
+		}
+		got = append(got, f.Type+" "+strings.Join(loc, " "))
+	}
+	require.Empty(t, cmp.Diff(want, got), "(-want +got)")
+}
+
+func TestParseRefuses(t *testing.T) {
+	t.Parallel()
+	tests := []struct{ name, in, want string }{
+		{"nothing", "", "missing"},
+		{"blanks", " \n", "missing"},
+		{"broken", "{", "json_invalid"},
+		{"two values", "{} {}", "json_invalid"},
+		{"a list", "[]", "model_attributes_type"},
+		{"null", "null", "model_attributes_type"},
+		{"NUL in a value", `{"a":["\u0000"]}`, "string_unicode"},
+		{"NUL in a key", `{"\u0000":1}`, "string_unicode"},
+		{"too deep", `{"a":` + strings.Repeat("[", 200) + strings.Repeat("]", 200) + `}`, "recursion_loop"},
+		{"too large a number", `{"a":1e999}`, "finite_number"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			_, err := form.Parse([]byte(tt.in))
+			require.Equal(t, tt.want, fieldsOf(t, err)[0].Type)
+		})
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add([]byte(`{"a":[1,{"b":null}]}`))
+	f.Fuzz(func(t *testing.T, in []byte) {
+		o, err := form.Parse(in)
+		if err != nil {
+			require.NotEmpty(t, fieldsOf(t, err))
+			return
+		}
+		o.Close()
+		if len(o.Names()) > 0 {
+			require.Error(t, o.Err())
+		}
+	})
+}

@@ -1,0 +1,195 @@
+// Package access finds out who calls: it turns an Authorization header into a
+// principal with a project and a role, and tells what a role may do. Here:
+// API keys, service tickets, the short memory between two looks at the store,
+// rate limits by key, and the lists of keys and projects that their owner may
+// see. Not here: making and revoking keys (write/registry) and the refusal of
+// a request (the HTTP engine, the caller of Authenticate and Allows).
+package access
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"golang.org/x/sync/singleflight"
+
+	"colonnade/domain"
+	"colonnade/domain/credential"
+)
+
+// Deps are what the room needs from outside.
+type Deps struct {
+	Pool *pgxpool.Pool
+	Now  func() time.Time
+}
+
+// Access answers who and whether. It is safe for concurrent use.
+type Access struct {
+	cfg     Config
+	deps    Deps
+	known   *memory
+	flights singleflight.Group
+	limiter *limiter
+}
+
+// New makes an inert room; it touches the store at the first question.
+func New(cfg Config, deps Deps) (*Access, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, fmt.Errorf("access: %w", err)
+	}
+	return &Access{cfg: cfg, deps: deps, known: newMemory(cfg.MaxRemembered), limiter: newLimiter(cfg.RatePerMinute, cfg.Burst)}, nil
+}
+
+// Allows tells whether a role holds a permission.
+func Allows(role string, p domain.Permission) bool { return domain.Allows(role, p) }
+
+// unauthenticated is the one refusal: it does not tell a missing key from a
+// wrong one. Source: contract §7.
+func unauthenticated() *domain.Error {
+	return &domain.Error{Kind: domain.Unauthenticated, Message: "Unauthorized", Detail: map[string]any{"message": "Unauthorized"}}
+}
+
+// Authenticate reads "ApiKey <key>", a bare key, or "Secret <ticket>". Errors
+// are Unauthenticated, TooMany when the key is over its rate, and Unavailable
+// when the store does not answer. Source: contract §7.
+func (a *Access) Authenticate(ctx context.Context, authorization string) (domain.Principal, error) {
+	scheme, value, ok := strings.Cut(strings.TrimSpace(authorization), " ")
+	switch {
+	case ok && strings.EqualFold(scheme, "Secret"):
+		return a.authenticateTicket(ctx, authorization, strings.TrimSpace(value))
+	case ok && !strings.EqualFold(scheme, "ApiKey"):
+		return domain.Principal{}, unauthenticated()
+	case !ok:
+		value = scheme
+	default:
+	}
+	key, ok := credential.ParseKey(strings.TrimSpace(value))
+	if !ok {
+		return domain.Principal{}, unauthenticated()
+	}
+	held, err := a.lookup(ctx, key.Prefix)
+	if err != nil {
+		return domain.Principal{}, err
+	}
+	// The comparison runs for an unknown prefix too, so that its time does not tell which prefixes exist.
+	if !key.Matches(held.digest) || !held.alive(a.deps.Now()) {
+		return domain.Principal{}, unauthenticated()
+	}
+	return a.admit(held, authorization)
+}
+
+func (a *Access) authenticateTicket(ctx context.Context, authorization, signed string) (domain.Principal, error) {
+	refuse := func(reason error) error {
+		e := unauthenticated()
+		e.Detail = map[string]any{"message": "Unauthorized", "reason": reason.Error()}
+		return e
+	}
+	if len(a.cfg.TicketSecret) == 0 {
+		return domain.Principal{}, refuse(credential.ErrInvalidTicket)
+	}
+	ticket, err := credential.ParseTicket(signed, a.cfg.TicketSecret, a.deps.Now())
+	if err != nil {
+		return domain.Principal{}, refuse(err)
+	}
+	held, err := a.lookup(ctx, ticket.KeyPrefix)
+	if err != nil {
+		return domain.Principal{}, err
+	}
+	p := held.principal
+	if !held.alive(a.deps.Now()) || uuid.UUID(p.Project) != ticket.Project || p.User != ticket.User {
+		return domain.Principal{}, refuse(credential.ErrInvalidTicket)
+	}
+	return a.admit(held, authorization)
+}
+
+func (a *Access) admit(held holder, authorization string) (domain.Principal, error) {
+	if wait := a.limiter.take(held.principal.KeyPrefix, a.deps.Now()); wait > 0 {
+		return domain.Principal{}, tooMany(wait)
+	}
+	p := held.principal
+	p.Credential = authorization
+	return p, nil
+}
+
+// Ticket signs a short-lived credential for the caller, which acts with the
+// same project and role while the caller's key lives. Source: contract §7.
+func (a *Access) Ticket(p domain.Principal) (string, error) {
+	if len(a.cfg.TicketSecret) == 0 {
+		return "", errors.New("access: no secret to sign tickets with")
+	}
+	signed, err := credential.Ticket{
+		Project: uuid.UUID(p.Project), User: p.User, KeyPrefix: p.KeyPrefix,
+		Expires: a.deps.Now().Add(credential.TicketLifetime).Unix(),
+	}.Sign(a.cfg.TicketSecret)
+	if err != nil {
+		return "", fmt.Errorf("access: signing a ticket: %w", err)
+	}
+	return "Secret " + signed, nil
+}
+
+// lookup is the key's holder as the store said at most Config.Remember ago.
+// Requests that miss together ask once.
+func (a *Access) lookup(ctx context.Context, prefix string) (holder, error) {
+	if held, ok := a.known.get(prefix, a.deps.Now().Add(-a.cfg.Remember)); ok {
+		return held, nil
+	}
+	// The asked-for answer outlives the caller that asked first: others wait for it.
+	result := a.flights.DoChan(prefix, func() (any, error) {
+		shared, cancel := context.WithTimeout(context.WithoutCancel(ctx), a.cfg.LookupTimeout)
+		defer cancel()
+		asked := a.deps.Now()
+		held, err := a.read(shared, prefix)
+		if err == nil {
+			a.known.put(prefix, held, asked)
+		}
+		return held, err
+	})
+	select {
+	case <-ctx.Done():
+		return holder{}, fmt.Errorf("access: looking up a key: %w", ctx.Err())
+	case r := <-result:
+		if r.Err != nil {
+			return holder{}, domain.Wrap(domain.Unavailable, r.Err, "The store of API keys does not answer. Please try again.")
+		}
+		held, ok := r.Val.(holder)
+		if !ok {
+			return holder{}, errors.New("access: looking up a key: not a holder")
+		}
+		return held, nil
+	}
+}
+
+const selectHolder = `
+SELECT k.digest, k.project_id, p.organization_id, p.workspace_id, k.user_id, m.role, coalesce(k.role, m.role), k.expires_at
+FROM api_keys k
+JOIN memberships m ON m.project_id = k.project_id AND m.user_id = k.user_id
+JOIN projects p ON p.id = k.project_id
+WHERE k.prefix = $1 AND k.revoked_at IS NULL`
+
+func (a *Access) read(ctx context.Context, prefix string) (holder, error) {
+	held := holder{principal: domain.Principal{KeyPrefix: prefix}}
+	p := &held.principal
+	var member, key string
+	err := a.deps.Pool.QueryRow(ctx, selectHolder, prefix).
+		Scan(&held.digest, (*uuid.UUID)(&p.Project), &p.Organization, &p.Workspace, &p.User, &member, &key, &held.expires)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return holder{}, nil
+	}
+	if err != nil {
+		return holder{}, fmt.Errorf("access: reading a key: %w", err)
+	}
+	p.Role = domain.LesserRole(member, key)
+	return held, nil
+}
+
+// RateHeaders are the headers of a reply to this key: its limit and what is
+// left of it. Empty while rate limits are off. Source: contract §8.
+func (a *Access) RateHeaders(keyPrefix string) http.Header {
+	return a.limiter.headers(keyPrefix, a.deps.Now())
+}

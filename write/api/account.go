@@ -1,0 +1,225 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/gin-gonic/gin"
+	"github.com/google/uuid"
+
+	"colonnade/domain"
+	"colonnade/domain/credential"
+	"colonnade/domain/form"
+	"colonnade/write/registry"
+)
+
+// AccountDeps are what the administration routes call.
+type AccountDeps struct {
+	Registry *registry.Registry
+	// Erase removes the traces of projects that are gone; nil means that there are none.
+	Erase func(ctx context.Context, projects []domain.ProjectID) error
+}
+
+// MountAccounts mounts the administration of accounts. Source: contract §10.
+func MountAccounts(r Router, deps AccountDeps) {
+	a := accounts{deps: deps}
+	r.Handle(domain.Operation{
+		Method: http.MethodPost, Path: "/admin/simple/accounts/", Permission: domain.Admin, Tag: "accounts",
+		Summary: "Create people, each with an organization, a workspace, a project and a key.",
+		Request: map[string]any{}, Response: map[string]any{},
+	}, a.create)
+	r.Handle(domain.Operation{
+		Method: http.MethodDelete, Path: "/admin/simple/accounts/", Permission: domain.Admin, Tag: "accounts",
+		Summary: "Delete people with everything that they own.", Request: map[string]any{}, Status: http.StatusNoContent,
+	}, a.delete)
+}
+
+type accounts struct{ deps AccountDeps }
+
+func (a accounts) create(c *gin.Context) error {
+	body, err := readForm(c)
+	if err != nil {
+		return err
+	}
+	requests, hidden, err := accountRequests(body)
+	if err != nil {
+		return err
+	}
+	made, err := a.deps.Registry.CreateAccounts(c.Request.Context(), requests)
+	if err != nil {
+		return err
+	}
+	reply := map[string]any{}
+	for name, account := range made {
+		reply[name] = accountJSON(account, !hidden[name])
+	}
+	c.JSON(http.StatusOK, gin.H{"accounts": reply})
+	return nil
+}
+
+// accountRequests reads the batch, and which accounts do not want their key in the reply.
+func accountRequests(body *form.Object) (requests map[string]registry.AccountRequest, hidden map[string]bool, err error) {
+	requests, hidden = map[string]registry.AccountRequest{}, map[string]bool{}
+	common := body.Object("options")
+	body.Require("accounts")
+	entries := body.Object("accounts")
+	for _, name := range entries.Names() {
+		entry := entries.Object(name)
+		if entry == nil {
+			entries.Require(name)
+			continue
+		}
+		q := registry.AccountRequest{}
+		if user := userOf(entry); user != nil {
+			user.Require("email")
+			q.Email, q.Username = user.String("email"), user.String("username")
+			user.Ignore("name", "is_admin", "is_root", "metadata")
+			user.Close()
+		}
+		q.Organization, q.Workspace, q.Project = nameOf(entry, "organization"), nameOf(entry, "workspace"), nameOf(entry, "project")
+		options := entry.Object("options")
+		q.CreateKey = option(options, common, "create_api_keys")
+		q.SeedDefaults = option(options, common, "seed_defaults")
+		hidden[name] = !option(options, common, "return_api_keys")
+		closeOptions(options)
+		entry.Ignore("user_identities", "subscription")
+		entry.Close()
+		requests[name] = q
+	}
+	closeOptions(common)
+	body.Close()
+	return requests, hidden, body.Err()
+}
+
+func closeOptions(o *form.Object) {
+	o.Ignore("create_api_keys", "return_api_keys", "seed_defaults", "dry_run", "idempotency_key", "create_identities", "reason")
+	o.Close()
+}
+
+// userOf finds the user of an account: directly, or nested once more as the
+// reference's clients send it. Source: contract §10.
+func userOf(entry *form.Object) *form.Object {
+	entry.Require("user")
+	user := entry.Object("user")
+	if user.Has("user") {
+		inner := user.Object("user")
+		user.Close()
+		return inner
+	}
+	return user
+}
+
+func nameOf(entry *form.Object, member string) string {
+	o := entry.Object(member)
+	o.Ignore("slug", "metadata", "organization_ref", "workspace_ref", "owner_user_ref", "is_default")
+	name := o.String("name")
+	o.Close()
+	return name
+}
+
+// option is on unless the account, or else the whole batch, switches it off.
+func option(own, common *form.Object, name string) bool {
+	value := common.Bool(name)
+	if b := own.Bool(name); b != nil {
+		value = b
+	}
+	return value == nil || *value
+}
+
+func (a accounts) delete(c *gin.Context) error {
+	body, err := readForm(c)
+	if err != nil {
+		return err
+	}
+	people := accountReferences(body)
+	if err := body.Err(); err != nil {
+		return err
+	}
+	gone, err := a.deps.Registry.DeleteAccounts(c.Request.Context(), people)
+	if err != nil {
+		return err
+	}
+	if a.deps.Erase != nil && len(gone) > 0 {
+		if err := a.deps.Erase(c.Request.Context(), gone); err != nil {
+			return err
+		}
+	}
+	c.Status(http.StatusNoContent)
+	return nil
+}
+
+// accountReferences reads the people of a delete: by e-mail, as they were
+// created, or by id. Members that only creating needs are taken as they are.
+func accountReferences(body *form.Object) []domain.Reference {
+	var people []domain.Reference
+	body.Require("accounts")
+	body.Ignore("options", "dry_run", "reason", "confirm")
+	entries := body.Object("accounts")
+	for _, name := range entries.Names() {
+		user := userOf(entries.Object(name))
+		if user == nil {
+			continue
+		}
+		person := domain.Reference{ID: user.UUID("id"), Slug: strings.TrimSpace(user.String("email"))}
+		if person.IsZero() {
+			user.Require("email")
+			continue
+		}
+		people = append(people, person)
+	}
+	body.Close()
+	return people
+}
+
+type userJSON struct {
+	ID        uuid.UUID `json:"id"`
+	UID       uuid.UUID `json:"uid"`
+	Email     string    `json:"email"`
+	Username  string    `json:"username"`
+	CreatedAt time.Time `json:"created_at"`
+}
+
+type organizationJSON struct {
+	ID          uuid.UUID `json:"id"`
+	Name        string    `json:"name"`
+	OwnerUserID uuid.UUID `json:"owner_user_id"`
+	CreatedAt   time.Time `json:"created_at"`
+}
+
+type workspaceJSON struct {
+	ID             uuid.UUID `json:"id"`
+	Name           string    `json:"name"`
+	OrganizationID uuid.UUID `json:"organization_id"`
+	CreatedAt      time.Time `json:"created_at"`
+}
+
+type projectJSON struct {
+	ID             uuid.UUID `json:"id"`
+	Name           string    `json:"name"`
+	OrganizationID uuid.UUID `json:"organization_id"`
+	WorkspaceID    uuid.UUID `json:"workspace_id"`
+	IsDefault      bool      `json:"is_default"`
+	CreatedAt      time.Time `json:"created_at"`
+}
+
+func accountJSON(a registry.Account, reveal bool) map[string]any {
+	reply := map[string]any{
+		"user": userJSON{ID: a.User.ID, UID: a.User.ID, Email: a.User.Email, Username: a.User.Username, CreatedAt: a.User.CreatedAt},
+		"organizations": map[string]any{"org": organizationJSON{
+			ID: a.Organization.ID, Name: a.Organization.Name, OwnerUserID: a.Organization.OwnerID, CreatedAt: a.Organization.CreatedAt,
+		}},
+		"workspaces": map[string]any{"wrk": workspaceJSON{
+			ID: a.Workspace.ID, Name: a.Workspace.Name, OrganizationID: a.Workspace.OrganizationID, CreatedAt: a.Workspace.CreatedAt,
+		}},
+		"projects": map[string]any{"prj": projectJSON{
+			ID: uuid.UUID(a.Project.ID), Name: a.Project.Name, OrganizationID: a.Project.OrganizationID,
+			WorkspaceID: a.Project.WorkspaceID, IsDefault: a.Project.IsDefault, CreatedAt: a.Project.CreatedAt,
+		}},
+	}
+	if reveal && a.Key != (credential.Key{}) {
+		reply["api_keys"] = map[string]any{"key": a.Key.Reveal()}
+	}
+	return reply
+}
