@@ -65,10 +65,7 @@ type Scope struct {
 // infinities become "NaN", "Infinity" and "-Infinity", which JSON can say;
 // bytes that are not UTF-8 become U+FFFD. Malformed wire is Rejected.
 func (s *Span) Decode(data string) error {
-	clear(s.Attributes)
-	clear(s.Events)
-	clear(s.Links)
-	*s = Span{Attributes: s.Attributes[:0], Events: s.Events[:0], Links: s.Links[:0]}
+	s.Reset()
 	m := message{data: data}
 	for m.next() {
 		var err error
@@ -101,6 +98,14 @@ func (s *Span) Decode(data string) error {
 		}
 	}
 	return m.err
+}
+
+// Reset empties the span and lets go of the memory that its values hold.
+func (s *Span) Reset() {
+	clear(s.Attributes)
+	clear(s.Events)
+	clear(s.Links)
+	*s = Span{Attributes: s.Attributes[:0], Events: s.Events[:0], Links: s.Links[:0]}
 }
 
 func (s *Span) decodeStatus(data string) error {

@@ -1,0 +1,115 @@
+// Package adapt translates foreign conventions of naming span attributes into
+// flat ag attributes: OpenLLMetry, OpenInference, the OpenTelemetry gen_ai
+// conventions as Logfire and others write them, and the Vercel AI SDK. Each is
+// one file with one pure function over a span as sent; none sees what another
+// made of it. Spans of the service's own SDK need no translation. What becomes
+// of the translated attributes beside those the client sent is write/fit's, the
+// only caller.
+package adapt
+
+import (
+	"fmt"
+	"iter"
+
+	"colonnade/write/wire"
+)
+
+// NodeType is the translated attribute that names the span type.
+const NodeType = "ag.type.node"
+
+// The conventions, weakest first: a later one overrides what an earlier one
+// made of the same span. Source: contract §1.3.
+const (
+	openLLMetry = iota
+	openInference
+	genAI
+	vercel
+	conventions
+)
+
+// Overlay collects the translated attributes of one span. The zero value is
+// ready; it is reused from span to span.
+type Overlay struct {
+	entries []wire.Attribute
+	// starts[c] is where the entries of convention c begin.
+	starts [conventions + 1]int
+}
+
+// Reset forgets the span.
+func (o *Overlay) Reset() {
+	clear(o.entries)
+	o.entries = o.entries[:0]
+	o.starts = [conventions + 1]int{}
+}
+
+// Translate replaces the overlay by what the conventions make of a span. Each
+// is isolated: one that fails leaves nothing behind, its name goes to failed,
+// and the others go on.
+func (o *Overlay) Translate(span *wire.Span, failed func(convention string)) {
+	o.Reset()
+	var present [conventions]bool
+	for i := range span.Attributes {
+		mark(span.Attributes[i].Key, &present)
+	}
+	for c := range conventions {
+		o.starts[c] = len(o.entries)
+		if !present[c] {
+			continue
+		}
+		if err := o.translate(c, span); err != nil {
+			o.entries = o.entries[:o.starts[c]]
+			failed(name(c))
+		}
+	}
+	o.starts[conventions] = len(o.entries)
+}
+
+func (o *Overlay) translate(convention int, span *wire.Span) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("adapt: %s: %v", name(convention), p)
+		}
+	}()
+	switch convention {
+	default:
+		return nil
+	}
+}
+
+// Strongest goes through the conventions that found something, the one that
+// overrides the others first, each with a number of its own and its attributes
+// in the order of the span's.
+func (o *Overlay) Strongest() iter.Seq2[uint8, []wire.Attribute] {
+	return func(yield func(uint8, []wire.Attribute) bool) {
+		for c := conventions - 1; c >= 0; c-- {
+			entries := o.entries[o.starts[c]:o.starts[c+1]]
+			if len(entries) > 0 && !yield(uint8(c+1), entries) { //nolint:gosec // c is below conventions
+				return
+			}
+		}
+	}
+}
+
+func (o *Overlay) put(key string, value any) {
+	o.entries = append(o.entries, wire.Attribute{Key: key, Value: value})
+}
+
+func name(convention int) string {
+	switch convention {
+	case openLLMetry:
+		return "openllmetry"
+	case openInference:
+		return "openinference"
+	case genAI:
+		return "gen_ai"
+	default:
+		return "vercel"
+	}
+}
+
+// mark tells by its key which conventions an attribute may belong to, so that
+// a span costs nothing for those it does not use.
+func mark(key string, present *[conventions]bool) {
+	_ = key
+	_ = present
+}

@@ -1,0 +1,231 @@
+package fit_test
+
+import (
+	"encoding/hex"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
+	collector "go.opentelemetry.io/proto/otlp/common/v1"
+	otlp "go.opentelemetry.io/proto/otlp/trace/v1"
+	"google.golang.org/protobuf/proto"
+
+	"colonnade/domain/trace"
+	"colonnade/write/fit"
+)
+
+// object is short for a JSON object in expectations.
+type object = map[string]any
+
+// attribute is one key with its value, in the order of the wire.
+type attribute struct {
+	key   string
+	value any
+}
+
+var received = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
+
+func newFitter(t testing.TB) *fit.Fitter {
+	t.Helper()
+	f, err := fit.New(prometheus.NewRegistry())
+	require.NoError(t, err)
+	return f
+}
+
+func anyValue(v any) *collector.AnyValue {
+	switch v := v.(type) {
+	case nil:
+		return &collector.AnyValue{}
+	case bool:
+		return &collector.AnyValue{Value: &collector.AnyValue_BoolValue{BoolValue: v}}
+	case int:
+		return anyValue(int64(v))
+	case int64:
+		return &collector.AnyValue{Value: &collector.AnyValue_IntValue{IntValue: v}}
+	case float64:
+		return &collector.AnyValue{Value: &collector.AnyValue_DoubleValue{DoubleValue: v}}
+	case string:
+		return &collector.AnyValue{Value: &collector.AnyValue_StringValue{StringValue: v}}
+	case []any:
+		list := &collector.ArrayValue{}
+		for _, e := range v {
+			list.Values = append(list.Values, anyValue(e))
+		}
+		return &collector.AnyValue{Value: &collector.AnyValue_ArrayValue{ArrayValue: list}}
+	case map[string]any:
+		list := &collector.KeyValueList{}
+		for k, e := range v {
+			list.Values = append(list.Values, &collector.KeyValue{Key: k, Value: anyValue(e)})
+		}
+		return &collector.AnyValue{Value: &collector.AnyValue_KvlistValue{KvlistValue: list}}
+	default:
+		panic("not an attribute value")
+	}
+}
+
+func keyValues(attributes []attribute) (kvs []*collector.KeyValue) {
+	for _, a := range attributes {
+		kvs = append(kvs, &collector.KeyValue{Key: a.key, Value: anyValue(a.value)})
+	}
+	return kvs
+}
+
+func id(s string) []byte {
+	b, err := hex.DecodeString(s)
+	if err != nil {
+		panic(err)
+	}
+	return b
+}
+
+const (
+	traceHex = "31d6cfe04b9011ec800142010a8000b0"
+	spanHex  = "31d6cfe04b9011ec"
+)
+
+// newSpan is a root span of one and a half seconds.
+func newSpan(attributes ...attribute) *otlp.Span {
+	return &otlp.Span{
+		TraceId: id(traceHex), SpanId: id(spanHex), Name: "root",
+		StartTimeUnixNano: 1_700_000_000_000_000_000, EndTimeUnixNano: 1_700_000_001_500_000_000,
+		Attributes: keyValues(attributes),
+	}
+}
+
+func record(t testing.TB, spans ...*otlp.Span) []byte {
+	t.Helper()
+	data, err := proto.Marshal(&otlp.TracesData{ResourceSpans: []*otlp.ResourceSpans{{
+		ScopeSpans: []*otlp.ScopeSpans{{Spans: spans}},
+	}}})
+	require.NoError(t, err)
+	return data
+}
+
+func fitOne(t testing.TB, span *otlp.Span) trace.Span {
+	t.Helper()
+	spans, refused, err := newFitter(t).Spans(fit.Meta{Source: "otlp", ReceivedAt: received}, record(t, span))
+	require.NoError(t, err)
+	require.Empty(t, refused)
+	require.Len(t, spans, 1)
+	return spans[0]
+}
+
+// metricsOf is ag.metrics with the duration of newSpan and these tokens.
+func metricsOf(tokens object) object {
+	return object{"duration": object{"cumulative": 1500.0}, "errors": object{}, "tokens": tokens, "costs": object{}}
+}
+
+// TestWorkedExamples is contract §11.
+func TestWorkedExamples(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name string
+		in   []attribute
+		want object
+		typ  trace.SpanType
+		hash string
+	}{
+		{
+			name: "1: the native convention",
+			in: []attribute{
+				{"ag.type.node", "workflow"},
+				{"ag.data.inputs", `@ag.type=json:{"country":"France"}`},
+				{"ag.data.outputs", "Paris"},
+				{"ag.metrics.unit.tokens.prompt", 10},
+				{"ag.metrics.unit.tokens.completion", 5},
+				{"ag.metrics.unit.tokens.total", 15},
+				{"ag.refs.application.slug", "my-app"},
+				{"ag.refs.variant.slug", "v"},
+				{"ag.refs.variant.version", "3"},
+				{"ag.foo.bar", 1},
+				{"ag.session.id", "s1"},
+				{"ag.user.id", "u1"},
+				{"ag.flags.stream", false},
+				{"ag.tags.k", "v"},
+				{"ag.meta.x.y", 1},
+				{"ag.data.weird", "z"},
+				{"service", "x"},
+			},
+			want: object{
+				"service": "x",
+				"ag": object{
+					"type":    object{"span": "workflow"},
+					"data":    object{"inputs": object{"country": "France"}, "outputs": "Paris"},
+					"session": object{"id": "s1"},
+					"user":    object{"id": "u1"},
+					"metrics": metricsOf(object{"incremental": object{"prompt": int64(10), "completion": int64(5), "total": int64(15)}}),
+					"flags":   object{"stream": false},
+					"tags":    object{"k": "v"},
+					"meta":    object{"x": object{"y": int64(1)}},
+					"references": object{
+						"application": object{"slug": "my-app"}, "application_variant": object{"slug": "v"}, "application_revision": object{"version": "3"},
+					},
+					"unsupported": object{"data": object{"weird": "z"}, "foo": object{"bar": int64(1)}},
+				},
+			},
+			typ:  trace.Workflow,
+			hash: "0d72a456-77f3-5d1f-f16d-f6a5a0cf09b1",
+		},
+		{
+			name: "2: declared types stand (overruled by section 0, rows 7 and 13)",
+			in:   []attribute{{"ag.type.span", "chat"}, {"ag.type.trace", "annotation"}},
+			want: object{"ag": object{"type": object{"span": "chat", "trace": "annotation"}, "metrics": metricsOf(object{})}},
+			typ:  trace.Chat,
+		},
+		{
+			name: "6: documents that are text",
+			in: []attribute{
+				{"ag.data.inputs", "not json"},
+				{"ag.data.parameters", "[1,2]"},
+				{"ag.data.internals", `{"a":1}`},
+				{"ag.data.outputs", `{"a":1}`},
+			},
+			want: object{"ag": object{
+				"type": object{}, "metrics": metricsOf(object{}),
+				"data":        object{"internals": object{"a": int64(1)}, "outputs": `{"a":1}`},
+				"unsupported": object{"data": object{"inputs": "not json", "parameters": "[1,2]"}},
+			}},
+		},
+		{
+			name: "7: metric names",
+			in:   []attribute{{"ag.metrics.foo.bar", 1}, {"ag.metrics.unit.costs.total", 0.5}, {"ag.metrics.acc.tokens.total", 7}},
+			want: object{"ag": object{
+				"type": object{},
+				"metrics": object{
+					"duration": object{"cumulative": 1500.0}, "errors": object{},
+					"tokens": object{"cumulative": object{"total": int64(7)}}, "costs": object{"incremental": object{"total": 0.5}},
+				},
+				"unsupported": object{"metrics": object{"foo": object{"bar": int64(1)}}},
+			}},
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			span := fitOne(t, newSpan(tt.in...))
+			if diff := cmp.Diff(tt.want, span.Attributes); diff != "" {
+				t.Errorf("attributes (-want +got):\n%s", diff)
+			}
+			require.Equal(t, tt.typ, span.SpanType)
+			require.Equal(t, tt.hash, hashOf(span))
+		})
+	}
+}
+
+func hashOf(s trace.Span) string {
+	for _, h := range s.Hashes {
+		return h.ID.String()
+	}
+	return ""
+}
+
+func TestPromotion(t *testing.T) {
+	t.Parallel()
+	span := fitOne(t, newSpan(attribute{"ag.session.id", "s1"}, attribute{"ag.user.id", "u1"}, attribute{"ag.agent.id", "a1"}))
+	require.Equal(t, []string{"s1", "u1", "a1"}, []string{span.SessionID, span.UserID, span.AgentID})
+	require.Equal(t, uuid.Nil, span.CreatedBy)
+	require.Equal(t, received, span.CreatedAt)
+}
