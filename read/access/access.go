@@ -117,6 +117,9 @@ func (a *Access) admit(held holder, authorization string) (domain.Principal, err
 	return p, nil
 }
 
+// IssuesTickets tells whether there is a secret to sign tickets with.
+func (a *Access) IssuesTickets() bool { return len(a.cfg.TicketSecret) > 0 }
+
 // Ticket signs a short-lived credential for the caller, which acts with the
 // same project and role while the caller's key lives. Source: contract §7.
 func (a *Access) Ticket(p domain.Principal) (string, error) {

@@ -1,0 +1,122 @@
+package api
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/gin-gonic/gin"
+	"github.com/google/uuid"
+
+	"colonnade/domain"
+	"colonnade/read/access"
+)
+
+// MountAccess mounts what a caller may ask about itself: its keys, its
+// project, its person, its permissions. Source: contract §7.
+func MountAccess(r Router, a *access.Access) {
+	h := accessRoutes{access: a}
+	r.Handle(domain.Operation{
+		Method: http.MethodGet, Path: "/keys/", Permission: domain.ViewKeys, Tag: "keys",
+		Summary: "List the API keys of this project, without their secrets.", Response: []access.Key{},
+	}, h.keys)
+	r.Handle(domain.Operation{
+		Method: http.MethodGet, Path: "/projects/", Permission: domain.ViewProject, Tag: "projects",
+		Summary: "List the projects that this key sees: its own.", Response: []access.Project{},
+	}, h.projects)
+	r.Handle(domain.Operation{
+		Method: http.MethodGet, Path: "/projects/:project_id", Permission: domain.ViewProject, Tag: "projects",
+		Summary: "One project; the word current means that of the key.", Response: access.Project{},
+	}, h.project)
+	r.Handle(domain.Operation{
+		Method: http.MethodGet, Path: "/profile/", Permission: domain.Authenticated, Tag: "profile",
+		Summary: "The person behind the key.", Response: access.Profile{},
+	}, h.profile)
+	r.Handle(domain.Operation{
+		Method: http.MethodGet, Path: "/access/permissions/check", Permission: domain.Authenticated, Tag: "access",
+		Summary: "Ask whether the caller may do something, and get a short-lived credential to do it with.",
+		Query: []domain.Parameter{
+			{Name: "action", Type: "string", Doc: "A permission, such as run_service."},
+			{Name: "resource_type", Type: "string", Doc: "service or local_secrets."},
+			{Name: "resource_id", Type: "string", Doc: "The resource, where it has one."},
+			{Name: "scope_type", Type: "string", Doc: "Taken and not looked at: a key has one scope, its project."},
+			{Name: "scope_id", Type: "string", Doc: "See scope_type."},
+		},
+		Response: permissionCheck{},
+	}, h.check)
+}
+
+type accessRoutes struct{ access *access.Access }
+
+func (h accessRoutes) keys(c *gin.Context) error {
+	keys, err := h.access.Keys(c.Request.Context(), domain.PrincipalFrom(c.Request.Context()).Project, false)
+	if err != nil {
+		return err
+	}
+	c.JSON(http.StatusOK, keys)
+	return nil
+}
+
+func (h accessRoutes) projects(c *gin.Context) error {
+	current, err := h.access.Current(c.Request.Context(), domain.PrincipalFrom(c.Request.Context()))
+	if err != nil {
+		return err
+	}
+	c.JSON(http.StatusOK, []access.Project{current})
+	return nil
+}
+
+func (h accessRoutes) project(c *gin.Context) error {
+	caller := domain.PrincipalFrom(c.Request.Context())
+	if name := c.Param("project_id"); name != "current" {
+		id, err := uuid.Parse(name)
+		if err != nil || domain.ProjectID(id) != caller.Project {
+			return domain.E(domain.NotFound, "Project not found")
+		}
+	}
+	current, err := h.access.Current(c.Request.Context(), caller)
+	if err != nil {
+		return err
+	}
+	c.JSON(http.StatusOK, current)
+	return nil
+}
+
+func (h accessRoutes) profile(c *gin.Context) error {
+	profile, err := h.access.Profile(c.Request.Context(), domain.PrincipalFrom(c.Request.Context()))
+	if err != nil {
+		return err
+	}
+	c.JSON(http.StatusOK, profile)
+	return nil
+}
+
+type permissionCheck struct {
+	Effect      string `json:"effect"`
+	Credentials string `json:"credentials"`
+}
+
+func (h accessRoutes) check(c *gin.Context) error {
+	var missing []domain.Field
+	for _, name := range []string{"action", "resource_type"} {
+		if c.Query(name) == "" {
+			missing = append(missing, domain.Field{Type: "missing", Loc: []any{"query", name}, Msg: "Field required"})
+		}
+	}
+	if missing != nil {
+		return &domain.Error{Kind: domain.Invalid, Message: "A parameter is missing.", Fields: missing}
+	}
+	caller := domain.PrincipalFrom(c.Request.Context())
+	if !access.Allows(caller.Role, domain.Permission(strings.ToLower(c.Query("action")))) {
+		return domain.E(domain.Forbidden, "Forbidden")
+	}
+	credentials := caller.Credential
+	if h.access.IssuesTickets() {
+		ticket, err := h.access.Ticket(caller)
+		if err != nil {
+			return err
+		}
+		credentials = ticket
+	}
+	c.JSON(http.StatusOK, permissionCheck{Effect: "allow", Credentials: credentials})
+	return nil
+}
