@@ -1,2 +1,139 @@
-// Package app is the composition root.
+// Package app is the composition root: it wires every room by hand and runs
+// the roles a process was asked for. It is the only package that knows all
+// rooms; no rule of the domain lives here. cmd/colonnade is its only caller.
 package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"colonnade/cmd/internal/config"
+	"colonnade/deploy/embedded"
+)
+
+// Roles says what a process does. Each role can run as a process of its own,
+// as often as needed.
+type Roles struct {
+	// Write takes spans and changes in.
+	Write bool
+	// Sink carries spans from the stream to ClickHouse.
+	Sink bool
+	// Read answers queries.
+	Read bool
+}
+
+// AllRoles is the whole service in one process.
+func AllRoles() Roles { return Roles{Write: true, Sink: true, Read: true} }
+
+// Options are what the command line decides.
+type Options struct {
+	Roles Roles
+	// Embedded starts the three stores in this process's tree.
+	Embedded bool
+	// Out gets the progress of the start and where to go from there.
+	Out io.Writer
+	Log *slog.Logger
+	Now func() time.Time
+	// Started is when the process began, for the time to readiness.
+	Started time.Time
+}
+
+// process is one run of Serve.
+type process struct {
+	Options
+	cfg config.Loaded
+	log *slog.Logger
+	reg *prometheus.Registry
+}
+
+// Serve runs the roles until ctx ends, then drains: doors first, then the
+// sink, then the stores. It returns nil after an orderly end; an error is one
+// clear sentence.
+func Serve(ctx context.Context, cfg config.Loaded, o Options) (err error) {
+	p := &process{Options: o, cfg: cfg, log: o.Log, reg: prometheus.NewRegistry()}
+	for _, c := range []prometheus.Collector{collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{})} {
+		if err := p.reg.Register(c); err != nil {
+			return fmt.Errorf("app: registering metrics: %w", err)
+		}
+	}
+	for _, variable := range cfg.Unknown {
+		p.log.WarnContext(ctx, "a variable of the environment sets nothing", slog.String("variable", variable))
+	}
+	doors, err := p.listen(ctx)
+	if err != nil {
+		return err
+	}
+	defer doors.close()
+
+	var engines *embedded.Stack
+	if o.Embedded {
+		if engines, err = p.startEmbedded(ctx); err != nil {
+			return err
+		}
+		defer func() {
+			p.progress("Stopping the stores ...")
+			stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
+			defer cancel()
+			err = errors.Join(err, engines.Close(stop))
+		}()
+	}
+	return p.serve(ctx, doors, engines)
+}
+
+func (p *process) serve(ctx context.Context, doors doors, engines *embedded.Stack) (err error) {
+	stores, err := p.openStores(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, stores.close()) }()
+	if p.Roles == AllRoles() {
+		if err := migrate(ctx, stores, p.cfg.Config, p.log); err != nil {
+			return err
+		}
+	}
+	key, err := p.bootstrap(ctx, stores)
+	if err != nil {
+		return err
+	}
+	house, err := p.build(ctx, stores)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, house.close()) }()
+	return p.run(ctx, house, doors, engines, key)
+}
+
+// progress tells a person at a terminal what is going on.
+func (p *process) progress(line string) { _, _ = fmt.Fprintln(p.Out, line) }
+
+// doors are the listeners, taken before anything slow begins.
+type doors struct{ http, grpc net.Listener }
+
+func (d doors) close() {
+	for _, l := range []net.Listener{d.http, d.grpc} {
+		if l != nil {
+			_ = l.Close() // it was closed by its server, or nobody was served
+		}
+	}
+}
+
+func (p *process) listen(ctx context.Context) (d doors, err error) {
+	if d.http, err = listen(ctx, "the API", "http.addr", p.cfg.HTTP.Addr); err != nil {
+		return d, err
+	}
+	if p.Roles.Write && p.cfg.GRPC.Addr != "" {
+		if d.grpc, err = listen(ctx, "OTLP/gRPC", "grpc.addr", p.cfg.GRPC.Addr); err != nil {
+			d.close()
+			return d, err
+		}
+	}
+	return d, nil
+}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -101,4 +102,53 @@ func openPostgres(ctx context.Context, c config.Postgres) (*pgxpool.Pool, error)
 		return nil, fmt.Errorf("app: opening Postgres: %w", err)
 	}
 	return pool, nil
+}
+
+// stores are the clients of the stores that the roles use; nil where none does.
+type stores struct {
+	clickhouse driver.Conn
+	postgres   *pgxpool.Pool
+}
+
+// openStores makes clients; they connect when they are first used.
+func (p *process) openStores(ctx context.Context) (s stores, err error) {
+	if err := p.requireAddresses(); err != nil {
+		return s, err
+	}
+	if s.clickhouse, err = openClickHouse(p.cfg.ClickHouse); err != nil {
+		return s, err
+	}
+	if s.postgres, err = openPostgres(ctx, p.cfg.Postgres); err != nil {
+		return s, errors.Join(err, s.close())
+	}
+	return s, nil
+}
+
+func (p *process) requireAddresses() error {
+	var missing []string
+	for setting, given := range map[string]bool{
+		"kafka.brokers":  len(p.cfg.Kafka.Brokers) > 0 || !p.Roles.Write && !p.Roles.Sink,
+		"clickhouse.url": p.cfg.ClickHouse.URL != "",
+		"postgres.url":   p.cfg.Postgres.URL != "",
+	} {
+		if !given {
+			missing = append(missing, config.Variable(setting))
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	slices.Sort(missing)
+	return fmt.Errorf("there are no stores: set %s, or run colonnade serve --embedded", strings.Join(missing, ", "))
+}
+
+func (s stores) close() error {
+	var err error
+	if s.clickhouse != nil {
+		err = s.clickhouse.Close()
+	}
+	if s.postgres != nil {
+		s.postgres.Close()
+	}
+	return err
 }

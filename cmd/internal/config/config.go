@@ -18,6 +18,7 @@ import (
 
 	"colonnade/cmd/internal/server"
 	"colonnade/read/access"
+	"colonnade/write/registry"
 	"colonnade/write/stream"
 )
 
@@ -38,6 +39,7 @@ type Config struct {
 	ClickHouse ClickHouse
 	Postgres   Postgres
 	Access     access.Config
+	Registry   registry.Config
 	Embedded   Embedded
 }
 
@@ -105,6 +107,7 @@ func Default() Config {
 		Postgres:   Postgres{MaxConns: 16},
 		Kafka:      kafka,
 		Access:     access.DefaultConfig(),
+		Registry:   registry.DefaultConfig(),
 	}
 }
 
@@ -130,6 +133,7 @@ func (c Config) Validate() error {
 	}
 	section("http", c.HTTP.Validate())
 	section("access", c.Access.Validate())
+	section("registry", c.Registry.Validate())
 	return errors.Join(errs...)
 }
 

@@ -1,0 +1,83 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+
+	"colonnade/domain/credential"
+	"colonnade/write/registry"
+)
+
+// firstAccount owns what the first start makes.
+const firstAccount = "admin@colonnade.local"
+
+const keyFile = "api-key"
+
+// firstKey is the key of the embedded mode's default project.
+type firstKey struct {
+	key  credential.Key
+	path string
+	// new tells that this start made it: the one time that it is shown.
+	new bool
+}
+
+// bootstrap makes the default organization, workspace, project and API key of
+// an embedded service. The key is in its file before the store knows it, so
+// that a crash in between loses nothing.
+func (p *process) bootstrap(ctx context.Context, s stores) (firstKey, error) {
+	if !p.Embedded {
+		return firstKey{}, nil
+	}
+	k := firstKey{path: p.cfg.DataPath(keyFile)}
+	raw, err := os.ReadFile(k.path)
+	switch {
+	case err == nil:
+		key, ok := credential.ParseKey(strings.TrimSpace(string(raw)))
+		if !ok {
+			return k, fmt.Errorf("app: %s does not hold an API key: move it away and start again", k.path)
+		}
+		k.key = key
+	case errors.Is(err, fs.ErrNotExist):
+		if k.key, err = credential.NewKey(credential.Random()); err != nil {
+			return k, fmt.Errorf("app: %w", err)
+		}
+		if err := os.WriteFile(k.path, []byte(k.key.Reveal()+"\n"), 0o600); err != nil {
+			return k, fmt.Errorf("app: keeping the API key: %w", err)
+		}
+		k.new = true
+	default:
+		return k, fmt.Errorf("app: reading the API key: %w", err)
+	}
+	r, err := registry.New(p.cfg.Registry, registry.Deps{Pool: s.postgres, Now: p.Now, Random: credential.Random()})
+	if err != nil {
+		return k, err
+	}
+	_, created, err := r.Bootstrap(ctx, registry.AccountRequest{
+		Email: firstAccount, Organization: "Default", CreateKey: true, Key: k.key, SeedDefaults: true,
+	})
+	k.new = k.new || created
+	return k, err
+}
+
+// ticketSecret gives an embedded service a secret of its own that survives
+// restarts; a deployment of several processes sets one for all.
+func (p *process) ticketSecret() ([]byte, error) {
+	if p.cfg.Access.TicketSecret != nil || !p.Embedded {
+		return p.cfg.Access.TicketSecret, nil
+	}
+	path := p.cfg.DataPath("ticket-secret")
+	raw, err := os.ReadFile(path)
+	if err == nil || !errors.Is(err, fs.ErrNotExist) {
+		return raw, err
+	}
+	key, err := credential.NewKey(credential.Random())
+	if err != nil {
+		return nil, err
+	}
+	secret := []byte(key.Reveal())
+	return secret, os.WriteFile(path, secret, 0o600)
+}

@@ -1,0 +1,85 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"colonnade/deploy/embedded"
+)
+
+// run starts the actors and waits for them. The doors stop first; the sink
+// works on until no door can hand it anything, then finishes its batch.
+func (p *process) run(ctx context.Context, h *house, d doors, engines *embedded.Stack, key firstKey) error {
+	group, ctx := errgroup.WithContext(ctx)
+	afterDoors, stopSink := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopSink()
+
+	var open sync.WaitGroup
+	door := func(run func() error) {
+		open.Add(1)
+		group.Go(func() error {
+			defer open.Done()
+			return run()
+		})
+	}
+	door(func() error { return h.server.Run(ctx, d.http) })
+	group.Go(func() error {
+		open.Wait()
+		stopSink()
+		return nil
+	})
+	_ = afterDoors
+	if engines != nil {
+		group.Go(func() error { return watchEngines(ctx, engines) })
+	}
+	p.announce(ctx, key)
+	context.AfterFunc(ctx, func() { p.progress("Draining ...") })
+	return group.Wait()
+}
+
+// watchEngines ends the process when a store was given up: without it nothing works.
+func watchEngines(ctx context.Context, engines *embedded.Stack) error {
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-engines.Done():
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err := engines.Err(); err != nil {
+			return err
+		}
+		return errors.New("app: the embedded stores have stopped")
+	}
+}
+
+// announce tells where the service is and, on the first start, how to call it.
+func (p *process) announce(ctx context.Context, key firstKey) {
+	took := p.Now().Sub(p.Started)
+	p.log.InfoContext(ctx, "ready", slog.Float64("seconds", took.Seconds()), slog.String("http", p.cfg.HTTP.Addr), slog.String("grpc", p.cfg.GRPC.Addr))
+	base := p.cfg.BaseURL()
+	p.progress(fmt.Sprintf("\nColonnade is ready after %.1f s.\n\n  API        %s\n  OTLP/HTTP  %s/otlp/v1/traces", took.Seconds(), base, base))
+	if p.Roles.Write && p.cfg.GRPC.Addr != "" {
+		p.progress("  OTLP/gRPC  " + p.cfg.GRPC.Addr)
+	}
+	if key.path == "" {
+		return
+	}
+	if !key.new {
+		p.progress("  API key    made at the first start, kept in " + key.path + "\n")
+		return
+	}
+	p.progress("  API key    " + key.key.Reveal() + "   (shown this once, kept in " + key.path + ")\n\nTry it:\n\n" + curl(base, key.key.Reveal()))
+}
+
+// curl is ready to paste: one span in, and the traces out again.
+func curl(base, key string) string {
+	return fmt.Sprintf(`  curl -sS %[1]s/otlp/v1/traces -H 'Authorization: ApiKey %[2]s' -H 'Content-Type: application/json' -d '{"resourceSpans":[{"scopeSpans":[{"spans":[{"traceId":"'$(openssl rand -hex 16)'","spanId":"'$(openssl rand -hex 8)'","name":"hello","kind":1,"startTimeUnixNano":"'$(date +%%s%%N)'","endTimeUnixNano":"'$(date +%%s%%N)'"}]}]}]}'
+  curl -sS %[1]s/traces/query -H 'Authorization: ApiKey %[2]s' -H 'Content-Type: application/json' -d '{"windowing":{"limit":5}}'
+`, base, key)
+}
