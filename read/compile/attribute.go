@@ -1,0 +1,481 @@
+package compile
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"colonnade/domain/filter"
+	"colonnade/domain/semconv"
+	"colonnade/domain/trace"
+	"colonnade/migrations/schema"
+)
+
+const (
+	traceTypePath = schema.TraceTypePath
+	spanTypePath  = schema.SpanTypePath
+	// maxExact is the largest whole number that the map num holds; see trace.Flatten.
+	maxExact = 1 << 53
+)
+
+// attribute compiles a test of a value in a tree. Only the span's attributes
+// have columns; resource and scope are documents.
+func attribute(e filter.Attribute) (pair, error) {
+	if e.Of != filter.Attributes {
+		return foreign(e), nil
+	}
+	return place(trace.SplitPath(e.Path)).test(e.Test)
+}
+
+// at is a path into the attributes and where the core row keeps what is there.
+// trace.Flatten put it: scalars stand in the maps under their path; what no map
+// holds has its path in the column long, and so has an array of other things
+// than few scalars, of whose elements the row knows nothing.
+type at struct {
+	keys []string
+	path string
+	// arrays are the paths above at which such an array would hide this one.
+	arrays []string
+}
+
+func place(keys []string) at {
+	a := at{keys: keys, path: trace.JoinPath(keys...)}
+	for i := 1; i < len(keys); i++ {
+		if isIndex(keys[i]) {
+			a.arrays = append(a.arrays, trace.JoinPath(keys[:i]...))
+		}
+	}
+	return a
+}
+
+func (a at) member(key string) at { return place(append(slices.Clone(a.keys), key)) }
+
+// isIndex tells a key that may number an element. Source: trace.Lookup.
+func isIndex(key string) bool {
+	n, err := strconv.Atoi(key)
+	return err == nil && n >= 0 && strconv.Itoa(n) == key
+}
+
+// hidden holds where the path may lead into an array that the row does not hold.
+func (a at) hidden() node {
+	if len(a.arrays) == 0 {
+		return constant(false)
+	}
+	return sql("hasAny(long, ?)", a.arrays)
+}
+
+// long holds where the path itself, or what hides it, is only in the document.
+func (a at) long() node {
+	if len(a.arrays) == 0 {
+		return sql("has(long, ?)", a.path)
+	}
+	return sql("hasAny(long, ?)", append([]string{a.path}, a.arrays...))
+}
+
+// below is the prefix of the paths under this one.
+func (a at) below() string { return a.path + "." }
+
+// computed tells whether readers see at the path what is summed over the trace
+// when it is read. No row knows it. Source: contract §1.6.
+func computed(path string) bool {
+	rest, ok := strings.CutPrefix(path, "ag.metrics.")
+	if !ok {
+		return false
+	}
+	if rest == "errors.cumulative" {
+		return true
+	}
+	vector, name, ok := strings.Cut(rest, ".cumulative.")
+	if !ok || vector != semconv.Tokens && vector != semconv.Costs {
+		return false
+	}
+	return name == semconv.Prompt || name == semconv.Completion || name == semconv.Total
+}
+
+// test compiles a test of the value here.
+func (a at) test(t filter.Test) (pair, error) {
+	switch {
+	case a.path == traceTypePath:
+		return column("toString(trace_type)", "1", t)
+	case a.path == spanTypePath:
+		return column("toString(span_type)", "span_type_declared", t)
+	case computed(a.path):
+		return between(constant(true), constant(false)), nil
+	}
+	if c, ok := schema.NumberColumn(a.path); ok {
+		return numberColumn(c, t)
+	}
+	switch t := t.(type) {
+	case filter.Exists:
+		return a.exists(), nil
+	case filter.Equal:
+		return a.equal(t.Value), nil
+	case filter.Contains:
+		return a.contains(t.Value), nil
+	case filter.Member:
+		return a.memberOf(t), nil
+	case filter.Number:
+		return a.number(t), nil
+	case filter.Lexical:
+		n, err := textTest("str[?]", "mapContains(str, ?)", t)
+		p := between(either(a.bind(n), a.long()), a.bind(n))
+		return p, err
+	case filter.Pattern:
+		n, err := textTest("str[?]", "mapContains(str, ?)", t)
+		long := both(a.long(), patternDocument(columnsOf(a.keys), t))
+		return between(either(a.bind(n), long), a.bind(n)), err
+	default:
+		return pair{}, fmt.Errorf("compile: unknown test %T", t)
+	}
+}
+
+// bind puts the path in for the ? of str[?] and mapContains(str, ?): the first
+// of each piece of text.
+func (a at) bind(n node) node {
+	switch n := n.(type) {
+	case all:
+		out := make(all, len(n))
+		for i := range n {
+			out[i] = a.bind(n[i])
+		}
+		return out
+	case raw:
+		return raw{n.text, append([]any{a.path}, n.args...)}
+	default:
+		return n
+	}
+}
+
+// column is a path whose value is always a text with a column of its own.
+func column(expression, present string, t filter.Test) (pair, error) {
+	switch t := t.(type) {
+	case filter.StringTest:
+		n, err := textTest(expression, present, t)
+		return exactly(both(sql(present), n)), err
+	case filter.Equal:
+		return exactly(both(sql(present), among(expression, onlyStrings([]any{t.Value})))), nil
+	case filter.Member:
+		if t.All && !sameValue(t.Values) {
+			return exactly(constant(false)), nil
+		}
+		return exactly(both(sql(present), among(expression, onlyStrings(t.Values)))), nil
+	default:
+		return exactly(constant(false)), nil
+	}
+}
+
+func onlyStrings(values []any) []string {
+	var out []string
+	for _, v := range values {
+		if s, ok := v.(string); ok && !slices.Contains(out, s) {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+func sameValue(values []any) bool {
+	for _, v := range values[1:] {
+		if !sameScalar(v, values[0]) {
+			return false
+		}
+	}
+	return true
+}
+
+func sameScalar(a, b any) bool {
+	switch a.(type) {
+	case map[string]any, []any:
+		return false
+	}
+	switch b.(type) {
+	case map[string]any, []any:
+		return false
+	}
+	return a == b
+}
+
+// numberColumn is a path whose value is always a number with a column of its own; NaN is absence.
+func numberColumn(c string, t filter.Test) (pair, error) {
+	switch t := t.(type) {
+	case filter.Exists:
+		return exactly(sql("NOT isNaN(" + c + ")")), nil
+	case filter.Equal:
+		return exactly(among(c, onlyNumbers([]any{t.Value}))), nil
+	case filter.Member:
+		if t.All && !sameValue(t.Values) {
+			return exactly(constant(false)), nil
+		}
+		return exactly(among(c, onlyNumbers(t.Values))), nil
+	case filter.Number:
+		return exactly(sql(c+" "+sign(t.Order)+" ?", t.Value)), nil
+	case filter.Contains, filter.Lexical, filter.Pattern:
+		return exactly(constant(false)), nil
+	default:
+		return pair{}, fmt.Errorf("compile: unknown test %T", t)
+	}
+}
+
+func onlyNumbers(values []any) []float64 {
+	var out []float64
+	for _, v := range values {
+		switch v := v.(type) {
+		case int64:
+			out = append(out, float64(v))
+		case float64:
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+// exists: a leaf here, or leaves below.
+func (a at) exists() pair {
+	if strings.HasPrefix(traceTypePath, a.below()) {
+		return exactly(constant(true)) // every span has ag.type.trace
+	}
+	found := []node{
+		sql("mapContains(str, ?)", a.path), sql("mapContains(num, ?)", a.path), sql("mapContains(bool, ?)", a.path), sql("has(long, ?)", a.path),
+	}
+	for _, leaves := range []string{"mapKeys(str)", "mapKeys(num)", "mapKeys(bool)", "long"} {
+		found = append(found, sql("arrayExists(k -> startsWith(k, ?), "+leaves+")", a.below()))
+	}
+	for _, path := range numberPaths() {
+		if strings.HasPrefix(path, a.below()) {
+			c, _ := schema.NumberColumn(path)
+			found = append(found, sql("NOT isNaN("+c+")"))
+		}
+	}
+	under := either(found...)
+	if sums(a.path) {
+		return between(constant(true), under)
+	}
+	p := pair{over: either(under, a.hidden()), under: under}
+	p.exact = len(a.arrays) == 0
+	return p
+}
+
+// numberPaths are the paths of schema.NumberColumn.
+func numberPaths() []string {
+	out := []string{"ag.metrics.duration.cumulative", "ag.metrics.errors.incremental"}
+	for _, vector := range []string{semconv.Tokens, semconv.Costs} {
+		for _, name := range []string{semconv.Prompt, semconv.Completion, semconv.Total} {
+			out = append(out, "ag.metrics."+vector+".incremental."+name)
+		}
+	}
+	return out
+}
+
+// sums tells whether a computed path lies below this one.
+func sums(path string) bool {
+	for _, p := range []string{"ag.metrics.errors.cumulative", "ag.metrics.tokens.cumulative.total", "ag.metrics.costs.cumulative.total"} {
+		if strings.HasPrefix(p, path+".") {
+			return true
+		}
+	}
+	return false
+}
+
+// equal compares a scalar.
+func (a at) equal(v any) pair {
+	switch v := v.(type) {
+	case string:
+		return a.equalString(v)
+	case bool:
+		n := sql("bool[?]", a.path)
+		if !v {
+			n = sql("mapContains(bool, ?) AND NOT bool[?]", a.path, a.path)
+		}
+		return a.scalar(n, valueTexts(v))
+	case int64:
+		if v < -maxExact || v > maxExact { // a float64 in the map, or a whole number in the document
+			return between(either(a.equalNumber(float64(v)), a.long()), constant(false))
+		}
+		return a.scalar(a.equalNumber(float64(v)), nil)
+	case float64:
+		return a.scalar(a.equalNumber(v), nil)
+	default: // null
+		return between(a.long(), constant(false))
+	}
+}
+
+func (a at) equalNumber(v float64) node {
+	if v == 0 {
+		return sql("(mapContains(num, ?) AND num[?] = 0)", a.path, a.path)
+	}
+	return sql("num[?] = ?", a.path, v)
+}
+
+func (a at) equalString(v string) pair {
+	texts := valueTexts(v)
+	if len(v) > trace.MaxInlineBytes {
+		return between(both(a.long(), inDocument(columnsOf(a.keys), texts)), constant(false))
+	}
+	n := sql("str[?] = ?", a.path, v)
+	if v == "" {
+		n = sql("(mapContains(str, ?) AND str[?] = '')", a.path, a.path)
+	}
+	p := a.scalar(n, texts)
+	if p.exact && schema.Indexed(a.path) && v != "" {
+		p.needles = indexed(rankAttribute, a.path+"=", []string{v})
+	}
+	return p
+}
+
+// scalar is a condition on a map: exact unless an array may hide the path.
+func (a at) scalar(n node, texts []string) pair {
+	if len(a.arrays) == 0 {
+		return exactly(n)
+	}
+	return between(either(n, both(a.hidden(), inDocument(columnsOf(a.keys), texts))), n)
+}
+
+// contains is PostgreSQL's @>: an object by its members, an array by its elements.
+func (a at) contains(v any) pair {
+	switch v := v.(type) {
+	case map[string]any:
+		if len(v) == 0 {
+			p := a.exists()
+			return between(p.over, constant(false))
+		}
+		keys := make([]string, 0, len(v))
+		for k := range v {
+			keys = append(keys, k)
+		}
+		slices.Sort(keys)
+		out := exactly(constant(true))
+		for _, k := range keys {
+			p := a.memberContains(k, v[k])
+			out.over, out.under = both(out.over, p.over), both(out.under, p.under)
+			out.exact = out.exact && p.exact
+			out.needles = append(out.needles, p.needles...)
+		}
+		return out
+	case []any:
+		over := []node{}
+		for _, e := range v {
+			over = append(over, a.element(e))
+		}
+		if len(v) == 0 {
+			over = append(over, a.exists().over)
+		}
+		return between(both(over...), constant(false))
+	default:
+		return a.equal(v)
+	}
+}
+
+// memberContains is one member of an object. Under a number the row cannot
+// tell an object's member from an array's element.
+func (a at) memberContains(key string, v any) pair {
+	m := a.member(key)
+	var p pair
+	switch v.(type) {
+	case map[string]any, []any:
+		p = m.contains(v)
+	default:
+		var err error
+		if p, err = m.test(filter.Equal{Value: v}); err != nil {
+			return between(constant(true), constant(false))
+		}
+	}
+	if isIndex(key) {
+		p.under, p.exact = constant(false), false
+	}
+	return p
+}
+
+// element is a superset of where an array here has an element that equals or contains v.
+func (a at) element(v any) node {
+	long := both(a.long(), inDocument(columnsOf(a.keys), valueTexts(v)))
+	in := func(name string, value any) node {
+		return either(sql("arrayExists((k, v) -> v = ? AND startsWith(k, ?), mapKeys("+name+"), mapValues("+name+"))", value, a.below()), long)
+	}
+	switch v := v.(type) {
+	case string:
+		if len(v) > trace.MaxInlineBytes {
+			return either(sql("arrayExists(k -> startsWith(k, ?), long)", a.below()), long)
+		}
+		return in("str", v)
+	case bool:
+		return in("bool", v)
+	case int64:
+		return either(in("num", float64(v)), sql("arrayExists(k -> startsWith(k, ?), long)", a.below()))
+	case float64:
+		return in("num", v)
+	case nil:
+		return either(sql("arrayExists(k -> startsWith(k, ?), long)", a.below()), long)
+	default:
+		return long
+	}
+}
+
+// memberOf is one of several values, or an array that has one. The row cannot
+// tell an array from an object of numbered members, so elements are never sure.
+func (a at) memberOf(m filter.Member) pair {
+	out := exactly(constant(m.All))
+	for _, v := range m.Values {
+		var p pair
+		switch v.(type) {
+		case map[string]any, []any:
+			p = a.contains(v)
+		default:
+			p = a.equal(v)
+		}
+		p.over = either(p.over, a.element(v))
+		if m.All {
+			out.over, out.under = both(out.over, p.over), both(out.under, p.under)
+		} else {
+			out.over, out.under = either(out.over, p.over), either(out.under, p.under)
+		}
+	}
+	return between(out.over, out.under)
+}
+
+func (a at) number(t filter.Number) pair {
+	n := sql("num[?] "+sign(t.Order)+" ?", a.path, t.Value)
+	zero := t.Value > 0 && t.Order <= filter.LessEqual || t.Value < 0 && t.Order >= filter.Greater ||
+		t.Value == 0 && (t.Order == filter.LessEqual || t.Order == filter.GreaterEqual)
+	if zero { // an absent number reads as 0
+		n = both(sql("mapContains(num, ?)", a.path), n)
+	}
+	return between(either(n, a.long()), n)
+}
+
+// foreign compiles a test of the resource or the scope, which are documents;
+// only the service's name has a column.
+func foreign(e filter.Attribute) pair {
+	if e.Of == filter.Scope {
+		return between(foreignOver("scope", e), constant(false))
+	}
+	if words, ok := equals(e); ok && e.Path == "service.name" {
+		service := among("service", onlyStrings(words))
+		// Anything but a text, and the text "", are in the document only.
+		if len(onlyStrings(words)) == len(words) && !slices.Contains(words, any("")) {
+			if _, member := e.Test.(filter.Member); !member {
+				return between(service, constant(false))
+			}
+			return between(either(service, sql("service = ''")), constant(false))
+		}
+	}
+	return between(foreignOver("resource", e), constant(false))
+}
+
+func foreignOver(column string, e filter.Attribute) node {
+	keys := trace.SplitPath(e.Path)
+	var texts []string
+	if last := keys[len(keys)-1]; !isIndex(last) {
+		texts = append(texts, string(append(trace.AppendString(nil, last), ':')))
+	}
+	switch t := e.Test.(type) {
+	case filter.Equal:
+		texts = append(texts, valueTexts(t.Value)...)
+	case filter.Contains:
+		texts = append(texts, valueTexts(t.Value)...)
+	case filter.Pattern:
+		return both(inDocument([]string{column}, texts), patternDocument([]string{column}, t))
+	default: // ranges and lists leave no text that must occur
+	}
+	return inDocument([]string{column}, texts)
+}

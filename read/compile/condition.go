@@ -1,0 +1,217 @@
+package compile
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"colonnade/domain/filter"
+	"colonnade/domain/trace"
+)
+
+// Condition is a compiled filter: it chooses rows of spans.
+type Condition struct {
+	// Exact tells that the chosen rows are just the filter's spans. Otherwise
+	// they contain them, and filter.Match has to decide.
+	Exact bool
+	// Documents tells that it searches the text of span_payloads.
+	Documents bool
+	// Types are the trace types that the filter leaves possible, in stored order; empty means that nothing matches.
+	Types []trace.Type
+	// TraceIDs are the only traces that can match; nil means any.
+	TraceIDs []trace.TraceID
+	// Min and Max bound the start of matching spans, inclusive, in Unix microseconds.
+	Min, Max int64
+
+	over    node
+	needles []needle
+}
+
+// Needle tells whether the inverted index can find the rows, so that a scan
+// in windows from the newest would be a detour.
+func (c *Condition) Needle() bool { return len(c.needles) > 0 }
+
+// pair holds a condition from both sides: every span that matches is in over,
+// and every row in under matches. A negation swaps the two.
+type pair struct {
+	over, under node
+	exact       bool
+	needles     []needle
+}
+
+// exactly is a condition that the core row decides.
+func exactly(n node) pair { return pair{over: n, under: n, exact: true} }
+
+// between is one that it does not.
+func between(over, under node) pair { return pair{over: over, under: under} }
+
+// Filter compiles a tree; nil holds for every span.
+func Filter(e filter.Expr) (*Condition, error) {
+	p, err := compile(e)
+	if err != nil {
+		return nil, err
+	}
+	c := &Condition{Exact: p.exact, Min: math.MinInt64, Max: math.MaxInt64, over: p.over, needles: choose(p.needles)}
+	c.Types = []trace.Type{trace.Invocation, trace.Annotation, trace.Unknown}
+	c.narrow(e)
+	if c.over == constant(false) || c.Min > c.Max {
+		c.Types = nil
+	}
+	c.Documents = documents(c.over)
+	return c, nil
+}
+
+// narrow takes from the tree what bounds every match: types, ids, times.
+func (c *Condition) narrow(e filter.Expr) {
+	switch e := e.(type) {
+	case filter.And:
+		for _, child := range e {
+			c.narrow(child)
+		}
+	case filter.TraceType:
+		c.Types = slices.DeleteFunc(c.Types, func(t trace.Type) bool { return !slices.Contains(e.In, t) })
+	case filter.Attribute:
+		if words, ok := equals(e); ok && e.Of == filter.Attributes && e.Path == traceTypePath {
+			c.Types = slices.DeleteFunc(c.Types, func(t trace.Type) bool { return !slices.Contains(words, any(t.String())) })
+		}
+	case filter.TraceID:
+		if c.TraceIDs == nil {
+			c.TraceIDs = e.In
+			return
+		}
+		both := make([]trace.TraceID, 0, len(c.TraceIDs))
+		for _, id := range c.TraceIDs {
+			if slices.Contains(e.In, id) {
+				both = append(both, id)
+			}
+		}
+		if c.TraceIDs = both; len(both) == 0 {
+			c.Types = nil
+		}
+	case filter.Time:
+		if e.Field == filter.StartTime {
+			c.Min, c.Max = max(c.Min, e.Min), min(c.Max, e.Max)
+		}
+	default: // an Or, a Not and the other leaves bound nothing by themselves
+	}
+}
+
+// equals gives the values of which an attribute has to equal one.
+func equals(a filter.Attribute) ([]any, bool) {
+	switch t := a.Test.(type) {
+	case filter.Equal:
+		return []any{t.Value}, true
+	case filter.Member:
+		return t.Values, !t.All
+	default:
+		return nil, false
+	}
+}
+
+func documents(n node) bool {
+	switch n := n.(type) {
+	case document:
+		return true
+	case all:
+		return slices.ContainsFunc(n, documents)
+	case some:
+		return slices.ContainsFunc(n, documents)
+	case negated:
+		return documents(n.of)
+	default:
+		return false
+	}
+}
+
+func compile(e filter.Expr) (pair, error) {
+	switch e := e.(type) {
+	case nil:
+		return exactly(constant(true)), nil
+	case filter.And:
+		return compileAnd(e)
+	case filter.Or:
+		return compileOr(e)
+	case filter.Not:
+		p, err := compile(e.Expr)
+		return pair{over: not(p.under), under: not(p.over), exact: p.exact}, err
+	case filter.TraceID:
+		return exactly(ids("trace_id", e.In)), nil
+	case filter.SpanID:
+		return exactly(ids("span_id", e.In)), nil
+	case filter.ParentID:
+		return exactly(ids("parent_id", e.In)), nil
+	case filter.TraceType:
+		return exactly(among("trace_type", words(e.In))), nil
+	case filter.SpanType:
+		return exactly(among("span_type", words(e.In))), nil
+	case filter.SpanKind:
+		return exactly(among("span_kind", words(e.In))), nil
+	case filter.StatusCode:
+		return exactly(among("status_code", words(e.In))), nil
+	case filter.Text:
+		return text(e)
+	case filter.Time:
+		return moment(e)
+	case filter.TimeText:
+		return momentText(e)
+	case filter.User:
+		return user(e)
+	case filter.Attribute:
+		return attribute(e)
+	case filter.Link:
+		return link(e), nil
+	case filter.Reference:
+		return reference(e), nil
+	case filter.Event:
+		return event(e), nil
+	case filter.Hash:
+		return hash(e), nil
+	case filter.Content:
+		return content(e), nil
+	default:
+		return pair{}, fmt.Errorf("compile: unknown node %T", e)
+	}
+}
+
+func compileAnd(children filter.And) (pair, error) {
+	out := exactly(constant(true))
+	for _, e := range children {
+		p, err := compile(e)
+		if err != nil {
+			return pair{}, err
+		}
+		out.over, out.under = both(out.over, p.over), both(out.under, p.under)
+		out.exact = out.exact && p.exact
+		out.needles = append(out.needles, p.needles...)
+	}
+	return out, nil
+}
+
+// compileOr keeps needles only if every branch has one: then a row has one of them.
+func compileOr(children filter.Or) (pair, error) {
+	out := exactly(constant(false))
+	var union needle
+	for i, e := range children {
+		p, err := compile(e)
+		if err != nil {
+			return pair{}, err
+		}
+		out.over, out.under = either(out.over, p.over), either(out.under, p.under)
+		out.exact = out.exact && p.exact
+		if i == 0 || len(union.tokens) > 0 {
+			union = union.or(p.needles)
+		}
+	}
+	if len(union.tokens) > 0 {
+		out.needles = []needle{union}
+	}
+	return out, nil
+}
+
+func words[T fmt.Stringer](in []T) []string {
+	out := make([]string, len(in))
+	for i, v := range in {
+		out[i] = v.String()
+	}
+	return out
+}

@@ -1,0 +1,168 @@
+package compile
+
+import (
+	"slices"
+
+	"colonnade/domain/filter"
+	"colonnade/domain/semconv"
+	"colonnade/domain/trace"
+)
+
+// What the core row does not hold is found as text in the documents of
+// span_payloads. They are canonical JSON (trace.AppendJSON): no white space,
+// one form for each value. So a value's own JSON text occurs in a document that
+// holds the value, and a search for it gives a superset.
+
+// content finds a phrase. Attributes hold ag.exception among much else, so
+// there a hit is none for sure.
+func content(e filter.Content) pair {
+	sure := make([]node, 0, 5)
+	for _, column := range []string{"inputs", "outputs", "parameters", "internals", "events"} {
+		sure = append(sure, folded(column, e.Phrase))
+	}
+	under := either(sure...)
+	return between(document{either(under, folded("attributes", e.Phrase))}, document{under})
+}
+
+func folded(column, text string) node {
+	return sql("position(lower("+column+"), ?) > 0", text)
+}
+
+// inDocument holds where each of these texts occurs in one of the columns.
+func inDocument(columns, texts []string) node {
+	var out []node
+	for _, t := range texts {
+		var found []node
+		for _, c := range columns {
+			found = append(found, sql("position("+c+", ?) > 0", t))
+		}
+		out = append(out, either(found...))
+	}
+	if len(out) == 0 {
+		return constant(true)
+	}
+	return document{both(out...)}
+}
+
+// memberTexts gives texts that occur in every object that contains this one.
+// Numbers have two forms (1 and 1.0) and stay out.
+func memberTexts(object map[string]any) []string {
+	keys := make([]string, 0, len(object))
+	for k := range object {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	var out []string
+	for _, k := range keys {
+		name := string(append(trace.AppendString(nil, k), ':'))
+		switch v := object[k].(type) {
+		case map[string]any:
+			out = append(out, memberTexts(v)...)
+			if len(v) == 0 {
+				out = append(out, name)
+			}
+		case []any:
+			out = append(out, name)
+			out = append(out, elementTexts(v)...)
+		case int64, float64:
+			out = append(out, name)
+		default:
+			out = append(out, name+string(trace.AppendJSON(nil, v)))
+		}
+	}
+	return out
+}
+
+func elementTexts(array []any) []string {
+	var out []string
+	for _, e := range array {
+		out = append(out, valueTexts(e)...)
+	}
+	return out
+}
+
+// valueTexts gives texts that occur in the JSON of every value that contains this one.
+func valueTexts(v any) []string {
+	switch v := v.(type) {
+	case map[string]any:
+		return memberTexts(v)
+	case []any:
+		return elementTexts(v)
+	case string:
+		return []string{string(trace.AppendString(nil, v))}
+	default:
+		return nil
+	}
+}
+
+// columnsOf gives the columns of span_payloads in which the value at a path of
+// the attributes stands.
+func columnsOf(keys []string) []string {
+	data := []string{semconv.Inputs, semconv.Outputs, semconv.Parameters, semconv.Internals}
+	switch {
+	case keys[0] != semconv.Root:
+		return []string{"attributes"}
+	case len(keys) == 1 || keys[1] == semconv.Data && len(keys) == 2:
+		return append(data, "attributes")
+	case keys[1] == semconv.Data && slices.Contains(data, keys[2]):
+		return []string{keys[2]}
+	default:
+		return []string{"attributes"}
+	}
+}
+
+// patternText gives the text that a string holds wherever a pattern holds for
+// it, as it stands in the document; fold tells that both are to be folded. ""
+// where the pattern says nothing.
+func patternText(p filter.Pattern) string {
+	escaped := func(s string) string { return string(trace.AppendEscaped(nil, s)) }
+	switch p.Form {
+	case filter.Prefix:
+		return `"` + escaped(p.Value)
+	case filter.Suffix:
+		return escaped(p.Value) + `"`
+	case filter.Substring:
+		return escaped(p.Value)
+	case filter.Like:
+		return escaped(longestLiteral(p.Value))
+	default:
+		return `"` + escaped(p.Value) + `"`
+	}
+}
+
+// longestLiteral is the longest run of a LIKE pattern without wildcards, unescaped.
+func longestLiteral(pattern string) string {
+	var best, run []byte
+	for i := 0; i < len(pattern); i++ {
+		switch c := pattern[i]; {
+		case c == '%' || c == '_':
+			run = run[:0:0]
+			continue
+		case c == '\\' && i+1 < len(pattern):
+			i++
+			run = append(run, pattern[i])
+		default:
+			run = append(run, c)
+		}
+		if len(run) > len(best) {
+			best = run
+		}
+	}
+	return string(best)
+}
+
+// patternDocument is a superset of where a pattern holds for a string that is in documents only.
+func patternDocument(columns []string, p filter.Pattern) node {
+	t := patternText(p)
+	if t == "" || t == `"` {
+		return constant(true)
+	}
+	if !p.Fold {
+		return inDocument(columns, []string{t})
+	}
+	var found []node
+	for _, c := range columns {
+		found = append(found, folded(c, t))
+	}
+	return document{either(found...)}
+}

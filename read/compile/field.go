@@ -1,0 +1,274 @@
+package compile
+
+import (
+	"fmt"
+
+	"github.com/google/uuid"
+
+	"colonnade/domain/filter"
+	"colonnade/migrations/schema"
+)
+
+// The moments that a DateTime64(6) can hold, in Unix microseconds: 1900-01-01
+// to the end of 2299. A bound beyond is none.
+const (
+	minMicros = epochMicros
+	maxMicros = 10413791999999999
+)
+
+// text compiles a test of a text column, in which empty means absent.
+func text(e filter.Text) (pair, error) {
+	switch e.Field {
+	case filter.SpanName, filter.StatusMessage, filter.SessionID, filter.UserID, filter.AgentID:
+	default:
+		return pair{}, fmt.Errorf("compile: %q is no text", e.Field)
+	}
+	column := string(e.Field)
+	n, err := textTest(column, column+" != ''", e.Test)
+	if err != nil {
+		return pair{}, err
+	}
+	p := exactly(n)
+	if one, ok := e.Test.(filter.OneOf); ok {
+		switch e.Field {
+		case filter.SessionID:
+			p.needles = indexed(rankSession, schema.SessionToken, one.In)
+		case filter.UserID:
+			p.needles = indexed(rankUser, schema.UserToken, one.In)
+		default: // agents are few, and names have no tokens
+		}
+	}
+	return p, nil
+}
+
+// textTest tests a text expression. present is text that says whether there is
+// one: an absent text reads as the empty one, which must not match.
+func textTest(expression, present string, t filter.StringTest) (node, error) {
+	switch t := t.(type) {
+	case filter.Exists:
+		return sql(present), nil
+	case filter.OneOf:
+		n := among(expression, t.In)
+		for _, v := range t.In {
+			if v == "" {
+				return both(sql(present), n), nil
+			}
+		}
+		return n, nil
+	case filter.Lexical:
+		n := sql(expression+" "+sign(t.Order)+" ?", t.Value)
+		if t.Value == "" || t.Order == filter.Less || t.Order == filter.LessEqual {
+			return both(sql(present), n), nil
+		}
+		return n, nil
+	case filter.Pattern:
+		return pattern(expression, present, t), nil
+	default:
+		return nil, fmt.Errorf("compile: unknown test %T", t)
+	}
+}
+
+func pattern(expression, present string, p filter.Pattern) node {
+	if p.Fold {
+		expression = "lower(" + expression + ")"
+	}
+	var n node
+	switch p.Form {
+	case filter.Prefix:
+		n = sql("startsWith("+expression+", ?)", p.Value)
+	case filter.Suffix:
+		n = sql("endsWith("+expression+", ?)", p.Value)
+	case filter.Substring:
+		n = sql("position("+expression+", ?) > 0", p.Value)
+	case filter.Like:
+		return both(sql(present), sql(expression+" LIKE ?", p.Value))
+	default:
+		n = sql(expression+" = ?", p.Value)
+	}
+	if p.Value == "" {
+		return both(sql(present), n)
+	}
+	return n
+}
+
+func sign(o filter.Order) string {
+	switch o {
+	case filter.Less:
+		return "<"
+	case filter.LessEqual:
+		return "<="
+	case filter.Greater:
+		return ">"
+	default:
+		return ">="
+	}
+}
+
+// timeColumn gives a time's column and whether it may be absent; absent is 1970.
+func timeColumn(f filter.Field) (column string, optional bool, err error) {
+	switch f {
+	case filter.StartTime, filter.EndTime, filter.CreatedAt:
+		return string(f), false, nil
+	case filter.UpdatedAt:
+		return string(f), true, nil
+	default:
+		return "", false, fmt.Errorf("compile: %q is no time", f)
+	}
+}
+
+const present = " != toDateTime64(0, 6, 'UTC')"
+
+func moment(e filter.Time) (pair, error) {
+	column, optional, err := timeColumn(e.Field)
+	if err != nil {
+		return pair{}, err
+	}
+	n := timeRange(column, e.Min, e.Max)
+	if optional {
+		n = both(sql(column+present), n)
+	}
+	return exactly(n), nil
+}
+
+// timeRange bounds a column, both ends inclusive.
+func timeRange(column string, lo, hi int64) node {
+	if lo > hi || lo > maxMicros || hi < minMicros {
+		return constant(false)
+	}
+	if lo == hi {
+		return sql(column+" = fromUnixTimestamp64Micro(?, 'UTC')", lo)
+	}
+	var out []node
+	if lo > minMicros {
+		out = append(out, sql(column+" >= fromUnixTimestamp64Micro(?, 'UTC')", lo))
+	}
+	if hi < maxMicros {
+		out = append(out, sql(column+" <= fromUnixTimestamp64Micro(?, 'UTC')", hi))
+	}
+	return both(out...)
+}
+
+// momentText tests a time's text in the form of filter.TimeLayout.
+func momentText(e filter.TimeText) (pair, error) {
+	column, optional, err := timeColumn(e.Field)
+	if err != nil {
+		return pair{}, err
+	}
+	n, err := textTest("formatDateTime("+column+", '%Y-%m-%dT%H:%i:%S.%fZ', 'UTC')", "1", e.Test)
+	if err != nil {
+		return pair{}, err
+	}
+	if optional {
+		n = both(sql(column+present), n)
+	}
+	return exactly(n), nil
+}
+
+func user(e filter.User) (pair, error) {
+	switch e.Field {
+	case filter.CreatedByID, filter.UpdatedByID:
+	default:
+		return pair{}, fmt.Errorf("compile: %q is no user", e.Field)
+	}
+	return exactly(among(string(e.Field), uuids(e.In))), nil
+}
+
+// uuids are sent as text; the engine reads them as UUID beside such a column.
+func uuids(in []uuid.UUID) []string {
+	return words(in)
+}
+
+func link(e filter.Link) pair {
+	var p pair
+	switch {
+	case !e.TraceID.IsZero() && !e.SpanID.IsZero():
+		p = exactly(sql(linkBoth(e)))
+	case !e.TraceID.IsZero():
+		p = exactly(sql("has(link_trace_ids, " + quotedID(e.TraceID) + ")"))
+	case !e.SpanID.IsZero():
+		p = exactly(sql("has(link_span_ids, " + quotedID(e.SpanID) + ")"))
+	default:
+		p = exactly(sql("notEmpty(link_trace_ids)"))
+	}
+	switch {
+	case !e.SpanID.IsZero():
+		p.needles = []needle{{rankLink, []string{schema.LinkToken + "span=" + e.SpanID.String()}}}
+	case !e.TraceID.IsZero():
+		p.needles = []needle{{rankLink, []string{schema.LinkToken + "trace=" + e.TraceID.String()}}}
+	}
+	if e.Attributes != nil {
+		p.over = both(p.over, inDocument([]string{"links"}, memberTexts(e.Attributes)))
+		p.under, p.exact = constant(false), false
+	}
+	return p
+}
+
+func linkBoth(e filter.Link) string {
+	return "arrayExists((t, s) -> t = " + quotedID(e.TraceID) + " AND s = " + quotedID(e.SpanID) + ", link_trace_ids, link_span_ids)"
+}
+
+func reference(e filter.Reference) pair {
+	prefix := schema.RefToken
+	if e.Key != "" {
+		prefix += e.Key + "."
+	}
+	var tokens []string
+	if e.ID != uuid.Nil {
+		tokens = append(tokens, prefix+"id="+e.ID.String())
+	}
+	if e.Slug != "" {
+		tokens = append(tokens, prefix+"slug="+e.Slug)
+	}
+	if e.Version != "" {
+		tokens = append(tokens, prefix+"version="+e.Version)
+	}
+	if len(tokens) == 0 {
+		return exactly(hasTokenOf(prefix))
+	}
+	nodes := make([]node, len(tokens))
+	var needles []needle
+	for i, t := range tokens {
+		nodes[i] = hasToken(t)
+		needles = append(needles, needle{referenceRank(e), []string{t}})
+	}
+	p := exactly(both(nodes...))
+	p.needles = needles
+	if e.Key == "" && len(tokens) > 1 { // the tokens may be of different references
+		p.under, p.exact = constant(false), false
+	}
+	return p
+}
+
+// referenceRank is low where a reference is of few spans by its nature.
+func referenceRank(e filter.Reference) int {
+	if e.Key == "testcase" && e.ID != uuid.Nil {
+		return rankAttribute
+	}
+	return rankReference
+}
+
+func event(e filter.Event) pair {
+	var n node = sql("notEmpty(event_names)")
+	if e.Name != "" {
+		n = sql("has(event_names, ?)", e.Name)
+	}
+	if e.Time == nil && e.Attributes == nil {
+		return exactly(n)
+	}
+	return between(both(n, inDocument([]string{"events"}, memberTexts(e.Attributes))), constant(false))
+}
+
+func hash(e filter.Hash) pair {
+	var p pair
+	if e.ID == uuid.Nil {
+		p = exactly(hasTokenOf(schema.HashToken))
+	} else {
+		token := schema.HashToken + e.ID.String()
+		p = exactly(hasToken(token))
+		p.needles = []needle{{rankHash, []string{token}}}
+	}
+	if e.Attributes != nil {
+		p.under, p.exact = constant(false), false
+	}
+	return p
+}

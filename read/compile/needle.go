@@ -1,0 +1,90 @@
+package compile
+
+import (
+	"slices"
+
+	"colonnade/migrations/schema"
+)
+
+// needle is a set of tokens of which every matching row has one, and how rare
+// such tokens are by their nature: the lower the rank, the fewer rows.
+type needle struct {
+	rank   int
+	tokens []string
+}
+
+// The ranks. What nearly every span of a project shares (its application, its
+// agent) is no needle: the index would read long posting lists for nothing.
+const (
+	rankLink = iota
+	rankSession
+	rankAttribute
+	rankUser
+	rankHash
+	rankReference
+)
+
+const (
+	maxNeedles = 2
+	// maxTokens bounds the alternatives of one needle.
+	maxTokens = 64
+)
+
+// or gives the needle of two branches; empty where the other has none.
+func (n needle) or(other []needle) needle {
+	if len(other) == 0 {
+		return needle{}
+	}
+	best := choose(other)[0]
+	out := needle{max(n.rank, best.rank), slices.Concat(n.tokens, best.tokens)}
+	if len(out.tokens) > maxTokens {
+		return needle{}
+	}
+	return out
+}
+
+// choose keeps the rarest: an intersection with a common token costs more than
+// it saves. Source: design §4.
+func choose(needles []needle) []needle {
+	needles = slices.Clone(needles)
+	slices.SortStableFunc(needles, func(a, b needle) int { return a.rank - b.rank })
+	if len(needles) > 1 && needles[1].rank >= rankHash {
+		return needles[:1]
+	}
+	return needles[:min(len(needles), maxNeedles)]
+}
+
+// node asks the index. It is a superset and stands beside the exact condition:
+// the token of path "a=b" and value "c" is that of path "a" and value "b=c".
+func (n needle) node() node {
+	alternatives := make([]node, len(n.tokens))
+	for i, t := range n.tokens {
+		alternatives[i] = sql("has(kv, ?)", t)
+	}
+	return either(alternatives...)
+}
+
+// hasToken decides by the tokens themselves, in a form that never goes to the
+// index: it may stand below a NOT, and beside a rarer needle.
+func hasToken(token string) node { return sql("indexOf(kv, ?) > 0", token) }
+
+// hasTokenOf tells that some token begins so.
+func hasTokenOf(prefix string) node {
+	return sql("arrayExists(t -> startsWith(t, ?), kv)", prefix)
+}
+
+// indexed gives the needle of values of a column that has tokens; none if one
+// of them is too long for a token or there are too many.
+func indexed(rank int, prefix string, values []string) []needle {
+	if len(values) == 0 || len(values) > maxTokens {
+		return nil
+	}
+	tokens := make([]string, len(values))
+	for i, v := range values {
+		if len(v) > schema.MaxTokenValueBytes || v == "" {
+			return nil
+		}
+		tokens[i] = prefix + v
+	}
+	return []needle{{rank, tokens}}
+}

@@ -1,0 +1,260 @@
+package compile
+
+import (
+	"strings"
+)
+
+// Statement is one query: text with a ? for each argument.
+type Statement struct {
+	SQL  string
+	Args []any
+}
+
+// writer collects a statement's text and arguments in step.
+type writer struct {
+	text strings.Builder
+	args []any
+}
+
+// put appends text; each ? in it takes the next of args.
+func (w *writer) put(text string, args ...any) {
+	w.text.WriteString(text)
+	w.args = append(w.args, args...)
+}
+
+func (w *writer) statement() Statement { return Statement{w.text.String(), w.args} }
+
+// node is a piece of a WHERE clause. Unlike squirrel's parts it knows
+// constants, so that what is always or never true leaves no text behind.
+type node interface {
+	// write appends the node's text; it may stand anywhere that a term may.
+	write(w *writer, s *scope)
+}
+
+// scope is where lookups into span_payloads find the bounds of the rows that
+// the statement reads.
+type scope struct{ bounds func(w *writer) }
+
+type (
+	// constant is always or never true.
+	constant bool
+	// raw is text of ours with its arguments.
+	raw struct {
+		text string
+		args []any
+	}
+	all     []node
+	some    []node
+	negated struct{ of node }
+	// document holds for rows whose payload row holds. The pair of tables is
+	// joined by key and version, so an older version's text finds nothing.
+	document struct{ of node }
+)
+
+func sql(text string, args ...any) node { return raw{text, args} }
+
+// both, either and not are the connectives, constants folded away.
+func both(nodes ...node) node {
+	var out all
+	for _, n := range nodes {
+		switch n := n.(type) {
+		case constant:
+			if !n {
+				return n
+			}
+		case all:
+			out = append(out, n...)
+		case nil:
+		default:
+			out = append(out, n)
+		}
+	}
+	if out, doc := joinDocuments(out, func(a, b node) node { return both(a, b) }); doc != nil {
+		return single(append(all(out), doc))
+	}
+	switch len(out) {
+	case 0:
+		return constant(true)
+	case 1:
+		return out[0]
+	default:
+		return out
+	}
+}
+
+func single(a all) node {
+	if len(a) == 1 {
+		return a[0]
+	}
+	return a
+}
+
+func either(nodes ...node) node {
+	var out some
+	for _, n := range nodes {
+		switch n := n.(type) {
+		case constant:
+			if n {
+				return n
+			}
+		case some:
+			out = append(out, n...)
+		case nil:
+		default:
+			out = append(out, n)
+		}
+	}
+	if rest, doc := joinDocuments(out, func(a, b node) node { return either(a, b) }); doc != nil {
+		out = append(some(rest), doc)
+	}
+	switch len(out) {
+	case 0:
+		return constant(false)
+	case 1:
+		return out[0]
+	default:
+		return out
+	}
+}
+
+// joinDocuments makes one lookup of several: a row has one payload row, so
+// "both are in" is "one is in that holds both".
+func joinDocuments(nodes []node, join func(a, b node) node) (rest []node, joined node) {
+	count := 0
+	var of node
+	for _, n := range nodes {
+		d, ok := n.(document)
+		if !ok {
+			continue
+		}
+		if count++; count == 1 {
+			of = d.of
+		} else {
+			of = join(of, d.of)
+		}
+	}
+	if count < 2 {
+		return nil, nil
+	}
+	for _, n := range nodes {
+		if _, ok := n.(document); !ok {
+			rest = append(rest, n)
+		}
+	}
+	return rest, document{of}
+}
+
+func not(n node) node {
+	switch n := n.(type) {
+	case constant:
+		return !n
+	case negated:
+		return n.of
+	default:
+		return negated{n}
+	}
+}
+
+func (c constant) write(w *writer, _ *scope) {
+	if c {
+		w.put("1")
+	} else {
+		w.put("0")
+	}
+}
+
+func (r raw) write(w *writer, _ *scope) { w.put(r.text, r.args...) }
+
+func (a all) write(w *writer, s *scope)  { list(w, s, a, " AND ") }
+func (o some) write(w *writer, s *scope) { list(w, s, o, " OR ") }
+
+func list(w *writer, s *scope, nodes []node, between string) {
+	w.put("(")
+	for i, n := range nodes {
+		if i > 0 {
+			w.put(between)
+		}
+		n.write(w, s)
+	}
+	w.put(")")
+}
+
+func (n negated) write(w *writer, s *scope) {
+	w.put("NOT (")
+	n.of.write(w, s)
+	w.put(")")
+}
+
+func (d document) write(w *writer, s *scope) {
+	w.put("(start_time, tie, version) IN (SELECT start_time, tie, version FROM span_payloads WHERE ")
+	s.bounds(w)
+	w.put(" AND ")
+	d.of.write(w, s)
+	w.put(")")
+}
+
+// questions is n question marks, joined by commas.
+func questions(n int) string {
+	return strings.TrimSuffix(strings.Repeat("?, ", n), ", ")
+}
+
+// among is "expression is one of these": equality where there is one.
+func among[T any](expression string, values []T) node {
+	args := make([]any, len(values))
+	for i, v := range values {
+		args[i] = v
+	}
+	switch len(values) {
+	case 0:
+		return constant(false)
+	case 1:
+		return sql(expression+" = ?", args...)
+	default:
+		return sql(expression+" IN ("+questions(len(values))+")", args...)
+	}
+}
+
+// bytes writes ids as a list of string literals. They are escaped here rather
+// than sent as arguments because a list of thousands of unhex(?) is resolved
+// function by function; nothing but our own hex digits gets into the text.
+func ids[T interface{ ~[8]byte | ~[16]byte }](column string, in []T) node {
+	var b strings.Builder
+	b.WriteString(column)
+	if len(in) == 1 {
+		b.WriteString(" = ")
+	} else {
+		b.WriteString(" IN (")
+	}
+	for i, id := range in {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		literal(&b, id)
+	}
+	if len(in) != 1 {
+		b.WriteString(")")
+	}
+	if len(in) == 0 {
+		return constant(false)
+	}
+	return sql(b.String())
+}
+
+func literal[T interface{ ~[8]byte | ~[16]byte }](b *strings.Builder, id T) {
+	const digits = "0123456789abcdef"
+	b.WriteByte('\'')
+	for i := range len(id) {
+		c := id[i]
+		b.WriteString(`\x`)
+		b.WriteByte(digits[c>>4])
+		b.WriteByte(digits[c&15])
+	}
+	b.WriteByte('\'')
+}
+
+// quotedID is one id as a literal.
+func quotedID[T interface{ ~[8]byte | ~[16]byte }](id T) string {
+	var b strings.Builder
+	literal(&b, id)
+	return b.String()
+}

@@ -1,0 +1,219 @@
+package compile
+
+import (
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/cespare/xxhash/v2"
+
+	"colonnade/domain"
+	"colonnade/domain/trace"
+	"colonnade/migrations/schema"
+)
+
+// Position is a place in the total order of a project's spans: by start in
+// Unix microseconds, then by tie.
+type Position struct {
+	Start int64
+	Tie   uint64
+}
+
+// Less orders positions.
+func (p Position) Less(q Position) bool {
+	return p.Start < q.Start || p.Start == q.Start && p.Tie < q.Tie
+}
+
+// Before is the position just below, After the one just above.
+func (p Position) Before() Position {
+	if p.Tie == 0 {
+		return Position{p.Start - 1, math.MaxUint64}
+	}
+	return Position{p.Start, p.Tie - 1}
+}
+
+// After is the position just above.
+func (p Position) After() Position {
+	if p.Tie == math.MaxUint64 {
+		return Position{p.Start + 1, 0}
+	}
+	return Position{p.Start, p.Tie + 1}
+}
+
+// Range is a stretch of that order, both ends inclusive.
+type Range struct{ Low, High Position }
+
+// Everything is the range of all that the store can hold.
+func Everything() Range {
+	return Range{Position{minMicros, 0}, Position{maxMicros, math.MaxUint64}}
+}
+
+// Starts is the range of spans that start in [lo, hi], Unix microseconds.
+func Starts(lo, hi int64) Range {
+	return Range{Position{max(lo, minMicros), 0}, Position{min(hi, maxMicros), math.MaxUint64}}
+}
+
+// Intersect is what both ranges have.
+func (r Range) Intersect(q Range) Range {
+	if r.Low.Less(q.Low) {
+		r.Low = q.Low
+	}
+	if q.High.Less(r.High) {
+		r.High = q.High
+	}
+	return r
+}
+
+// Empty tells that nothing lies in the range.
+func (r Range) Empty() bool { return r.High.Less(r.Low) }
+
+// Contains tells whether p lies in the range.
+func (r Range) Contains(p Position) bool { return !p.Less(r.Low) && !r.High.Less(p) }
+
+// week is the bound on the partition column that goes with the starts. It is
+// 1970-01-01 where a client's clock was too far off to be given a partition.
+func (r Range) week() node {
+	const layout = time.DateOnly
+	monday := func(micros int64) time.Time {
+		t := time.UnixMicro(micros).UTC()
+		return t.AddDate(0, 0, -(int(t.Weekday())+6)%7)
+	}
+	first, last := time.Unix(0, 0).UTC(), time.Date(2149, 1, 1, 0, 0, 0, 0, time.UTC) // what a Date can hold
+	lo, hi := monday(r.Low.Start), monday(r.High.Start)
+	var out []node
+	if lo.After(first) {
+		out = append(out, sql("week >= ?", lo.Format(layout)))
+	}
+	if hi.Before(last) {
+		out = append(out, sql("week <= ?", max(hi.Format(layout), first.Format(layout))))
+	}
+	if len(out) == 0 {
+		return constant(true)
+	}
+	return either(both(out...), sql("week = '1970-01-01'"))
+}
+
+// where is what every statement on spans and span_payloads begins with: the
+// project, then the columns of the key from the left, then the partition.
+func (r Range) where(w *writer, project domain.ProjectID, t trace.Type) {
+	w.put("project_id = ? AND trace_type = ?", project.String(), t.String())
+	and := func(n node) {
+		if n != constant(true) {
+			w.put(" AND ")
+			n.write(w, nil)
+		}
+	}
+	and(timeRange("start_time", r.Low.Start, r.High.Start))
+	if r.Low.Tie > 0 {
+		and(sql("(start_time > fromUnixTimestamp64Micro(?, 'UTC') OR tie >= ?)", r.Low.Start, r.Low.Tie))
+	}
+	if r.High.Tie < math.MaxUint64 {
+		and(sql("(start_time < fromUnixTimestamp64Micro(?, 'UTC') OR tie <= ?)", r.High.Start, r.High.Tie))
+	}
+	and(r.week())
+}
+
+// Rate is a share of all traces, chosen by a hash of their ids: the same
+// traces in every list, page and process.
+type Rate struct {
+	limited bool
+	below   uint64
+}
+
+// NewRate makes the rate of a window; nil keeps all. It takes 0 to 1.
+func NewRate(share *float64) Rate {
+	if share == nil || *share >= 1 {
+		return Rate{}
+	}
+	return Rate{limited: true, below: uint64(math.Ldexp(max(*share, 0), 64))}
+}
+
+// Keeps tells whether a trace is in the share.
+func (r Rate) Keeps(id trace.TraceID) bool { return !r.limited || xxhash.Sum64(id[:]) < r.below }
+
+func (r Rate) node() node {
+	if !r.limited {
+		return constant(true)
+	}
+	return sql("xxHash64(trace_id) < ?", r.below)
+}
+
+// Scan asks for rows of spans that a condition chooses.
+type Scan struct {
+	Project   domain.ProjectID
+	Condition *Condition
+	Range     Range
+	Rate      Rate
+	// Order is that of the rows; empty means descending.
+	Order domain.Order
+	// Limit is the number of rows; it is positive.
+	Limit int
+	// Except leaves rows of these traces out.
+	Except []trace.TraceID
+}
+
+// keyColumns are what a Scan's statement selects, in this order: see Keys.
+const keyColumns = "toUInt8(trace_type), toUnixTimestamp64Micro(start_time), tie, trace_id, span_id, version, toUnixTimestamp64Milli(created_at), payload_bytes"
+
+// Keys is the statement of a scan: one ordered read for each type, merged. Its
+// rows are trace_type UInt8, start Int64 (Unix microseconds), tie UInt64,
+// trace_id, span_id, version UInt64, created Int64 (Unix milliseconds),
+// payload_bytes UInt32.
+func (s Scan) Keys() Statement {
+	direction := " DESC"
+	if s.Order == domain.Ascending {
+		direction = ""
+	}
+	order := " ORDER BY start_time" + direction + ", tie" + direction + " LIMIT " + strconv.Itoa(s.Limit)
+	w := new(writer)
+	w.put("SELECT " + keyColumns + " FROM (")
+	for i, t := range s.Condition.Types {
+		if i > 0 {
+			w.put(" UNION ALL ")
+		}
+		w.put("SELECT trace_type, start_time, tie, trace_id, span_id, version, created_at, payload_bytes FROM " + schema.Spans + " WHERE ")
+		s.where(w, t, constant(true))
+		w.put(order)
+	}
+	w.put(")" + order)
+	return w.statement()
+}
+
+func (s Scan) where(w *writer, t trace.Type, more node) {
+	s.Range.where(w, s.Project, t)
+	nodes := make([]node, 0, 8)
+	for _, n := range s.Condition.needles {
+		nodes = append(nodes, n.node())
+	}
+	nodes = append(nodes, more, s.Rate.node())
+	if len(s.Except) > 0 {
+		nodes = append(nodes, not(ids("trace_id", s.Except)))
+	}
+	n := both(append(nodes, s.Condition.over)...)
+	if n == constant(true) {
+		return
+	}
+	w.put(" AND ")
+	n.write(w, &scope{bounds: func(w *writer) { s.Range.where(w, s.Project, t) }})
+}
+
+// Having is the statement that asks which of these traces have a row in the
+// scan's range that was received no later than createdMax (Unix milliseconds).
+// Its rows are trace_id.
+func (s Scan) Having(in []trace.TraceID, createdMax int64) Statement {
+	more := ids("trace_id", in)
+	if createdMax < maxMicros/1000 {
+		more = both(more, sql("created_at <= fromUnixTimestamp64Micro(?, 'UTC')", createdMax*1000+999))
+	}
+	w := new(writer)
+	w.put("SELECT DISTINCT trace_id FROM (")
+	for i, t := range s.Condition.Types {
+		if i > 0 {
+			w.put(" UNION ALL ")
+		}
+		w.put("SELECT trace_id FROM " + schema.Spans + " WHERE ")
+		s.where(w, t, more)
+	}
+	w.put(")")
+	return w.statement()
+}
