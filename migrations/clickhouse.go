@@ -22,7 +22,7 @@ func ClickHouse(ctx context.Context, conn driver.Conn, d Deployment) (applied []
 }
 
 func applyClickHouse(ctx context.Context, conn driver.Conn, d Deployment, all []file) (applied []string, err error) {
-	if err := conn.Exec(ctx, d.recordTable()); err != nil {
+	if err := conn.Exec(ctx, recordTable(d)); err != nil {
 		return nil, fmt.Errorf("migrations: create the record in ClickHouse: %w", err)
 	}
 	recorded, err := recordedInClickHouse(ctx, conn, d)
@@ -34,7 +34,7 @@ func applyClickHouse(ctx context.Context, conn driver.Conn, d Deployment, all []
 		return nil, err
 	}
 	for _, f := range todo {
-		text, err := d.render(f)
+		text, err := render(d, f)
 		if err != nil {
 			return applied, err
 		}
@@ -55,7 +55,7 @@ const recordName = "schema_migrations"
 
 // recordTable keeps the record whole on every node: it has one path for all
 // shards, unlike the other tables, so any node answers for the cluster.
-func (d Deployment) recordTable() string {
+func recordTable(d Deployment) string {
 	engine := "MergeTree"
 	if d.Replicated {
 		engine = "ReplicatedMergeTree('/clickhouse/tables/all/{database}/{table}', '{shard}-{replica}')"

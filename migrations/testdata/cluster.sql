@@ -10,6 +10,10 @@
 -- span are greater, and (stream_partition, version) tells which rows a range of
 -- the stream made. NaN in a metric means "absent".
 --
+-- trace_type is the type of the whole trace and may change when later spans
+-- decide it: readers show it in place of what attributes says under
+-- ag.type.trace. trace_type_declared is what this span itself declared.
+--
 -- payload_bytes = the length of this span's text in span_payloads: a page is cut
 -- by it before documents of megabytes are fetched.
 CREATE TABLE IF NOT EXISTS `colonnade`.`spans_local` ON CLUSTER `main`
@@ -34,6 +38,7 @@ CREATE TABLE IF NOT EXISTS `colonnade`.`spans_local` ON CLUSTER `main`
     updated_by_id           UUID CODEC(ZSTD(1)),
     span_type               Enum8('task' = 1, 'workflow' = 2, 'agent' = 3, 'chain' = 4, 'tool' = 5, 'llm' = 6, 'chat' = 7, 'completion' = 8, 'embedding' = 9, 'query' = 10, 'rerank' = 11, 'unknown' = 12),
     span_type_declared      Bool,
+    trace_type_declared     Enum8('none' = 0, 'invocation' = 1, 'annotation' = 2),
     span_kind               Enum8('SPAN_KIND_UNSPECIFIED' = 0, 'SPAN_KIND_INTERNAL' = 1, 'SPAN_KIND_SERVER' = 2, 'SPAN_KIND_CLIENT' = 3, 'SPAN_KIND_PRODUCER' = 4, 'SPAN_KIND_CONSUMER' = 5),
     status_code             Enum8('STATUS_CODE_UNSET' = 0, 'STATUS_CODE_OK' = 1, 'STATUS_CODE_ERROR' = 2),
     span_name               String CODEC(ZSTD(1)),
@@ -209,12 +214,14 @@ CREATE TABLE IF NOT EXISTS `colonnade`.`rejects` ON CLUSTER `main` AS `colonnade
 ENGINE = Distributed('main', 'colonnade', 'rejects_local', rand());
 
 -- How far the sink is: a row for each batch that became visible. A read that
--- carries a token waits for next_offset to pass it.
+-- carries a token waits for next_offset to pass it. Traces touched before
+-- settled_until are settled.
 CREATE TABLE IF NOT EXISTS `colonnade`.`sink_progress_local` ON CLUSTER `main`
 (
     topic            LowCardinality(String),
     stream_partition UInt32,
     next_offset      UInt64,
+    settled_until    DateTime64(6, 'UTC'),
     written_at       DateTime64(6, 'UTC')
 )
 ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{shard}/{database}/{table}', '{replica}', next_offset)
