@@ -14,6 +14,9 @@
 -- decide it: readers show it in place of what attributes says under
 -- ag.type.trace. trace_type_declared is what this span itself declared.
 --
+-- hash_id = the id of the span's hash (contract §1.8; there is one at most), zero
+-- without one: reading it back from kv would read all tokens.
+--
 -- payload_bytes = the length of this span's text in span_payloads: a page is cut
 -- by it before documents of megabytes are fetched.
 CREATE TABLE IF NOT EXISTS `spans`
@@ -73,6 +76,7 @@ CREATE TABLE IF NOT EXISTS `spans`
     link_trace_ids          Array(FixedString(16)) CODEC(ZSTD(1)),
     link_span_ids           Array(FixedString(8)) CODEC(ZSTD(1)),
     event_names             Array(LowCardinality(String)),
+    hash_id                 UUID CODEC(ZSTD(1)),
     str                     Map(LowCardinality(String), String) CODEC(ZSTD(1)),
     num                     Map(LowCardinality(String), Float64) CODEC(ZSTD(1)),
     bool                    Map(LowCardinality(String), Bool) CODEC(ZSTD(1)),
