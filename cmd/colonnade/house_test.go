@@ -28,7 +28,7 @@ var rules = []struct{ room, mustNotReach, because string }{
 }
 
 func TestHouse(t *testing.T) {
-	out, err := exec.Command("go", "list", "-json=ImportPath,Deps", "../../...").Output()
+	out, err := exec.CommandContext(t.Context(), "go", "list", "-tags", "embedded", "-json=ImportPath,Deps", "../../...").Output()
 	if err != nil {
 		t.Fatal(err)
 	}

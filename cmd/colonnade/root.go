@@ -74,8 +74,8 @@ Without --embedded it uses the stores at COLONNADE_KAFKA_BROKERS,
 COLONNADE_CLICKHOUSE_URL and COLONNADE_POSTGRES_URL.`,
 		Example: `  colonnade serve --embedded
   COLONNADE_DATA_DIR=/var/lib/colonnade COLONNADE_HTTP_ADDR=0.0.0.0:8080 colonnade serve --embedded
-  COLONNADE_KAFKA_BROKERS=k1:9092,k2:9092 COLONNADE_CLICKHOUSE_URL=clickhouse://u:p@ch/colonnade \
-    COLONNADE_POSTGRES_URL=postgres://u:p@pg/colonnade colonnade serve`,
+  COLONNADE_KAFKA_BROKERS=k1:9092,k2:9092 COLONNADE_CLICKHOUSE_URL=clickhouse://ch/colonnade \
+    COLONNADE_POSTGRES_URL=postgres://pg/colonnade colonnade serve`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return serve(cmd, env, load, app.AllRoles(), inTree)

@@ -45,7 +45,7 @@ func (p *process) bootstrap(ctx context.Context, s stores) (firstKey, error) {
 		if k.key, err = credential.NewKey(credential.Random()); err != nil {
 			return k, fmt.Errorf("app: %w", err)
 		}
-		if err := os.WriteFile(k.path, []byte(k.key.Reveal()+"\n"), 0o600); err != nil {
+		if err := os.WriteFile(k.path, []byte(k.key.Reveal()+"\n"), 0o600); err != nil { //nolint:gosec // a path inside the data directory, which the operator names
 			return k, fmt.Errorf("app: keeping the API key: %w", err)
 		}
 		k.new = true
@@ -70,7 +70,7 @@ func (p *process) ticketSecret() ([]byte, error) {
 		return p.cfg.Access.TicketSecret, nil
 	}
 	path := p.cfg.DataPath("ticket-secret")
-	raw, err := os.ReadFile(path)
+	raw, err := os.ReadFile(path) //nolint:gosec // a path inside the data directory
 	if err == nil || !errors.Is(err, fs.ErrNotExist) {
 		return raw, err
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"colonnade/cmd/internal/server"
 	"colonnade/read/access"
@@ -20,8 +21,8 @@ type house struct {
 
 func (h *house) close() error {
 	var err error
-	for i := len(h.closers) - 1; i >= 0; i-- {
-		err = errors.Join(err, h.closers[i].Close())
+	for _, v := range slices.Backward(h.closers) {
+		err = errors.Join(err, v.Close())
 	}
 	return err
 }

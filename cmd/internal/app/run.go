@@ -48,9 +48,6 @@ func watchEngines(ctx context.Context, engines *embedded.Stack) error {
 	case <-ctx.Done():
 		return nil
 	case <-engines.Done():
-		if ctx.Err() != nil {
-			return nil
-		}
 		if err := engines.Err(); err != nil {
 			return err
 		}

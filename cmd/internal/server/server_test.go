@@ -1,0 +1,419 @@
+package server_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gin-gonic/gin"
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
+	rpcstatus "google.golang.org/genproto/googleapis/rpc/status"
+	"google.golang.org/protobuf/proto"
+
+	"colonnade/cmd/internal/server"
+	"colonnade/domain"
+)
+
+const authKey = "the administration key"
+
+type fixture struct {
+	*server.Server
+	log *bytes.Buffer
+}
+
+func newServer(t *testing.T, change ...func(*server.Config, *server.Deps)) fixture {
+	t.Helper()
+	cfg, log := server.DefaultConfig(), &bytes.Buffer{}
+	deps := server.Deps{
+		Log: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})), Registry: prometheus.NewRegistry(),
+		Authenticate: func(_ context.Context, header string) (domain.Principal, error) {
+			role, ok := strings.CutPrefix(header, "ApiKey ")
+			if !ok {
+				return domain.Principal{}, domain.E(domain.Unauthenticated, "Unauthorized")
+			}
+			return domain.Principal{Project: domain.ProjectID(uuid.Max), Role: role, KeyPrefix: "prefix00", Credential: header}, nil
+		},
+		Allows: domain.Allows, AuthKey: authKey, Now: time.Now,
+	}
+	for _, c := range change {
+		c(&cfg, &deps)
+	}
+	s, err := server.New(cfg, deps)
+	require.NoError(t, err)
+	return fixture{s, log}
+}
+
+func (f fixture) do(method, path, credential string, body io.Reader, headers ...string) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(method, path, body)
+	if credential != "" {
+		r.Header.Set("Authorization", credential)
+	}
+	for i := 0; i+1 < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	w := httptest.NewRecorder()
+	f.Handler().ServeHTTP(w, r)
+	return w
+}
+
+func says(text string) func(*gin.Context) error {
+	return func(c *gin.Context) error {
+		c.String(http.StatusOK, text)
+		return nil
+	}
+}
+
+func get(path string, p domain.Permission) domain.Operation {
+	return domain.Operation{Method: http.MethodGet, Path: path, Permission: p, Summary: "-", Tag: "test"}
+}
+
+func TestEverySpellingOfARouteIsTheSame(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	s.Handle(domain.Operation{Method: http.MethodPost, Path: "/traces/query", Permission: domain.Public, Preview: true}, says("query"))
+	s.Handle(domain.Operation{Method: http.MethodPost, Path: "/traces/", Permission: domain.Public}, says("create"))
+	s.Handle(get("/traces/:trace_id", domain.Public), func(c *gin.Context) error {
+		c.String(http.StatusOK, "trace "+c.Param("trace_id"))
+		return nil
+	})
+	tests := []struct {
+		method, path string
+		status       int
+		want         string
+	}{
+		{"POST", "/traces/query", 200, "query"},
+		{"POST", "/traces/query/", 200, "query"},
+		{"POST", "/api/traces/query", 200, "query"},
+		{"POST", "/api/api/api/traces/query/", 200, "query"},
+		{"POST", "/preview/traces/query", 200, "query"},
+		{"POST", "/api/preview/traces/query/", 200, "query"},
+		{"POST", "/traces", 200, "create"},
+		{"POST", "/traces/", 200, "create"},
+		{"GET", "/traces/abc", 200, "trace abc"},
+		{"GET", "/traces/abc/", 200, "trace abc"},
+		{"GET", "/traces/query", 405, `{"detail":"Method Not Allowed"}`},
+		{"DELETE", "/traces/query/", 405, `{"detail":"Method Not Allowed"}`},
+		{"PUT", "/traces/", 405, `{"detail":"Method Not Allowed"}`},
+		{"POST", "/preview/traces/", 404, `{"detail":"Not Found"}`},
+		{"GET", "/apitraces/abc", 404, `{"detail":"Not Found"}`},
+		{"GET", "/", 404, `{"detail":"Not Found"}`},
+		{"GET", "/api", 404, `{"detail":"Not Found"}`},
+		{"GET", "/traces//", 404, `{"detail":"Not Found"}`},
+		{"GET", "/no/such", 404, `{"detail":"Not Found"}`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.method+tt.path, func(t *testing.T) {
+			t.Parallel()
+			w := s.do(tt.method, tt.path, "", nil)
+			require.Equal(t, tt.want, w.Body.String())
+			require.Equal(t, tt.status, w.Code)
+			require.Empty(t, w.Header().Get("Location"))
+		})
+	}
+	require.Equal(t, "true", s.do("POST", "/preview/traces/query", "", nil).Header().Get("Deprecation"))
+	require.Empty(t, s.do("POST", "/traces/query", "", nil).Header().Get("Deprecation"))
+}
+
+func TestWhoMayCall(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	seen := func(c *gin.Context) error {
+		c.String(http.StatusOK, domain.PrincipalFrom(c.Request.Context()).Role+domain.PrincipalFrom(c).KeyPrefix)
+		return nil
+	}
+	s.Handle(get("/public", domain.Public), seen)
+	s.Handle(get("/any", domain.Authenticated), seen)
+	s.Handle(get("/edit", domain.EditSpans), seen)
+	s.Handle(get("/admin", domain.Admin), seen)
+	const unauthorized = `{"detail":{"message":"Unauthorized"}}`
+	tests := []struct {
+		name, path, credential string
+		status                 int
+		want                   string
+	}{
+		{"public asks nothing", "/public", "", 200, ""},
+		{"no credential", "/any", "", 401, unauthorized},
+		{"any credential", "/any", "ApiKey viewer", 200, "viewerprefix00"},
+		{"a role with the permission", "/edit", "ApiKey owner", 200, "ownerprefix00"},
+		{"a role without it", "/edit", "ApiKey viewer", 403, `{"detail":"You do not have access to perform this action. Please contact your organization admin."}`},
+		{"an unknown role", "/edit", "ApiKey king", 403, `{"detail":"You do not have access to perform this action. Please contact your organization admin."}`},
+		{"project null", "/any?project_id=null", "ApiKey owner", 401, unauthorized},
+		{"project zero", "/any?project_id=00000000-0000-0000-0000-000000000000", "ApiKey owner", 401, unauthorized},
+		{"another project is ignored", "/any?project_id=" + uuid.NewString(), "ApiKey owner", 200, "ownerprefix00"},
+		{"administration", "/admin", "Access " + authKey, 200, ""},
+		{"administration with a wrong key", "/admin", "Access x", 401, unauthorized},
+		{"administration with an API key", "/admin", "ApiKey owner", 401, unauthorized},
+		{"administration without a scheme", "/admin", authKey, 401, unauthorized},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			w := s.do("GET", tt.path, tt.credential, nil)
+			require.Equal(t, tt.want, w.Body.String())
+			require.Equal(t, tt.status, w.Code)
+		})
+	}
+}
+
+func TestNoAdministrationWithoutAKey(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, func(_ *server.Config, d *server.Deps) { d.AuthKey = "" })
+	s.Handle(get("/admin", domain.Admin), says("never"))
+	for _, credential := range []string{"", "Access ", "Access " + authKey} {
+		w := s.do("GET", "/admin", credential, nil)
+		require.Equal(t, 404, w.Code)
+		require.JSONEq(t, `{"detail":"Not Found"}`, w.Body.String())
+	}
+}
+
+func TestErrorsBecomeReplies(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name   string
+		err    error
+		status int
+		want   string
+		header http.Header
+	}{
+		{"rejected", domain.E(domain.Rejected, "Invalid %s.", "trace_id"), 400, `{"detail":"Invalid trace_id."}`, nil},
+		{
+			"unauthenticated with a reason", &domain.Error{Kind: domain.Unauthenticated, Detail: map[string]any{"message": "Unauthorized", "reason": "expired_signature"}},
+			401, `{"detail":{"message":"Unauthorized","reason":"expired_signature"}}`, nil,
+		},
+		{"not found", domain.E(domain.NotFound, "Project not found"), 404, `{"detail":"Project not found"}`, nil},
+		{"conflict", &domain.Error{Kind: domain.Conflict, Message: "x", Detail: map[string]any{"conflict": 1}}, 409, `{"detail":{"conflict":1}}`, nil},
+		{
+			"invalid", &domain.Error{Kind: domain.Invalid, Fields: []domain.Field{{Type: "missing", Loc: []any{"body", "a", 0}, Msg: "Field required"}}},
+			422, `{"detail":[{"type":"missing","loc":["body","a",0],"msg":"Field required","input":null}]}`, nil,
+		},
+		{"too many", &domain.Error{Kind: domain.TooMany, Message: "Slow.", RetryAfter: 1500 * time.Millisecond}, 429, `{"detail":"Slow."}`, http.Header{"Retry-After": {"2"}}},
+		{"unavailable", domain.E(domain.Unavailable, "No broker."), 503, `{"detail":"No broker."}`, http.Header{"Retry-After": {"1"}}},
+		{"too large by the reader", &http.MaxBytesError{Limit: 7}, 413, `{"detail":"The request body exceeds 7 bytes."}`, nil},
+		{"too slow", context.DeadlineExceeded, 503, `{"detail":"The request took too long and was given up. Narrow the time window or the filter, or try again."}`, nil},
+		{
+			"not classified", errors.New("a secret"), 500,
+			`{"detail":{"message":"An unexpected error occurred. Please try again later or contact support.","operation_id":"get_fails_id"}}`, nil,
+		},
+		{"wrapped", errors.Join(domain.E(domain.NotAcceptable, "No.")), 406, `{"detail":"No."}`, nil},
+		{"dependency", domain.E(domain.FailedDependency, "No."), 424, `{"detail":"No."}`, nil},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			s := newServer(t)
+			s.Handle(get("/fails/:id", domain.Public), func(*gin.Context) error { return tt.err })
+			w := s.do("GET", "/fails/1", "", nil)
+			require.JSONEq(t, tt.want, w.Body.String())
+			require.Equal(t, tt.status, w.Code)
+			require.Equal(t, "application/json", w.Header().Get("Content-Type"))
+			for name, want := range tt.header {
+				require.Equal(t, want, w.Header().Values(name))
+			}
+			support := w.Header().Get("x-ag-support-id")
+			require.Equal(t, tt.status >= 500, support != "")
+			require.Equal(t, tt.status >= 500, w.Header().Get("x-ag-support-ts") != "")
+			require.Contains(t, s.log.String(), support, "the log finds what the caller reports")
+		})
+	}
+}
+
+func TestAPanicIsA500(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	s.Handle(get("/panics", domain.Public), func(*gin.Context) error { panic("oh") })
+	w := s.do("GET", "/panics", "", nil)
+	require.Equal(t, 500, w.Code)
+	require.NotContains(t, w.Body.String(), "oh")
+	require.Contains(t, s.do("GET", "/metrics", "", nil).Body.String(), "colonnade_server_panics_total 1")
+}
+
+func TestOTLPErrorsSpeakOTLP(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	op := domain.Operation{Method: http.MethodPost, Path: "/otlp/v1/traces", Permission: domain.EditSpans}
+	s.Handle(op, func(*gin.Context) error { return domain.E(domain.Rejected, "Bad.") })
+	w := s.do("POST", "/api/otlp/v1/traces", "ApiKey owner", nil, "Content-Type", "application/x-protobuf")
+	require.Equal(t, 400, w.Code)
+	require.Equal(t, "application/x-protobuf", w.Header().Get("Content-Type"))
+	var status rpcstatus.Status
+	require.NoError(t, proto.Unmarshal(w.Body.Bytes(), &status))
+	require.Equal(t, "Bad.", status.GetMessage())
+
+	w = s.do("POST", "/otlp/v1/traces", "ApiKey owner", nil, "Content-Type", "application/json")
+	require.JSONEq(t, `{"code":3,"message":"Bad.","detail":"Bad."}`, w.Body.String())
+
+	w = s.do("POST", "/otlp/v1/traces", "", nil, "Content-Type", "application/x-protobuf")
+	require.JSONEq(t, `{"detail":{"message":"Unauthorized"}}`, w.Body.String())
+}
+
+func TestBodiesAreBounded(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	read := func(c *gin.Context) error {
+		_, err := io.ReadAll(c.Request.Body)
+		return err
+	}
+	s.Handle(domain.Operation{Method: http.MethodPost, Path: "/small", Permission: domain.Public, Limit: 10}, read)
+	require.Equal(t, 200, s.do("POST", "/small", "", strings.NewReader("0123456789")).Code)
+	require.Equal(t, 413, s.do("POST", "/small", "", strings.NewReader("0123456789a")).Code)
+	// Without a length, the reader finds out.
+	require.Equal(t, 413, s.do("POST", "/small", "", struct{ io.Reader }{strings.NewReader("0123456789a")}).Code)
+}
+
+func TestRepliesAreCompressedFromAThousandBytes(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	s.Handle(get("/small", domain.Public), says(strings.Repeat("a", 999)))
+	s.Handle(get("/large", domain.Public), says(strings.Repeat("a", 1000)))
+	s.Handle(get("/pieces", domain.Public), func(c *gin.Context) error {
+		for range 300 {
+			if _, err := c.Writer.WriteString("0123456789"); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	s.Handle(get("/flushed", domain.Public), func(c *gin.Context) error {
+		_, err := c.Writer.WriteString("first")
+		c.Writer.Flush()
+		return err
+	})
+	s.Handle(get("/fails", domain.Public), func(*gin.Context) error { return domain.E(domain.Rejected, "%s", strings.Repeat("x", 2000)) })
+	plain := func(path, accept string) (string, string) {
+		w := s.do("GET", path, "", nil, "Accept-Encoding", accept)
+		if w.Header().Get("Content-Encoding") != "gzip" {
+			return w.Body.String(), ""
+		}
+		r, err := gzip.NewReader(w.Body)
+		require.NoError(t, err)
+		text, err := io.ReadAll(r)
+		require.NoError(t, err)
+		return string(text), "gzip"
+	}
+	tests := []struct{ path, accept, want, encoding string }{
+		{"/small", "gzip", strings.Repeat("a", 999), ""},
+		{"/large", "br, gzip;q=0.5", strings.Repeat("a", 1000), "gzip"},
+		{"/large", "gzip;q=0", strings.Repeat("a", 1000), ""},
+		{"/large", "", strings.Repeat("a", 1000), ""},
+		{"/pieces", "*", strings.Repeat("0123456789", 300), "gzip"},
+		{"/flushed", "gzip", "first", ""},
+		{"/fails", "gzip", `{"detail":"` + strings.Repeat("x", 2000) + `"}`, "gzip"},
+	}
+	for _, tt := range tests {
+		text, encoding := plain(tt.path, tt.accept)
+		require.Equal(t, tt.want, text, tt.path)
+		require.Equal(t, tt.encoding, encoding, tt.path)
+	}
+}
+
+func TestReadinessNamesWhatDoesNotHold(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, func(_ *server.Config, d *server.Deps) {
+		d.Checks = []server.Check{
+			{Name: "clickhouse", Probe: func(context.Context) error { return nil }},
+			{Name: "lag", Probe: func(context.Context) error { return errors.New("12 records behind") }},
+		}
+	})
+	w := s.do("GET", "/readyz", "", nil)
+	require.Equal(t, 503, w.Code)
+	var got server.Readiness
+	require.NoError(t, json.Unmarshal(w.Body.Bytes(), &got))
+	for name, check := range got.Checks {
+		check.DurationMS = 0
+		got.Checks[name] = check
+	}
+	want := server.Readiness{Status: "unavailable", Checks: map[string]server.CheckResult{
+		"clickhouse": {Status: "ok"}, "lag": {Status: "unavailable", Error: "12 records behind"},
+	}}
+	require.Empty(t, cmp.Diff(want, got))
+	require.JSONEq(t, `{"status":"ok"}`, s.do("GET", "/api/health", "", nil).Body.String())
+	require.Equal(t, 200, s.do("GET", "/healthz", "", nil).Code)
+}
+
+func TestTheLogHoldsNoSecrets(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	s.Handle(get("/edit", domain.EditSpans), says("x"))
+	s.do("GET", "/edit?token=hunter2", "ApiKey viewer.hunter3", nil)
+	s.do("GET", "/edit", "ApiKey owner", nil)
+	require.NotContains(t, s.log.String(), "hunter")
+	require.Contains(t, s.log.String(), "key_prefix=prefix00")
+}
+
+func TestMetricsAreByTemplate(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	s.Handle(get("/things/:id", domain.Public), says("x"))
+	s.do("GET", "/things/1", "", nil)
+	s.do("GET", "/things/2", "", nil)
+	s.do("BREW", "/things/2", "", nil)
+	text := s.do("GET", "/metrics", "", nil).Body.String()
+	require.Contains(t, text, `colonnade_server_requests_total{method="GET",route="/things/:id",status="200"} 2`)
+	require.Contains(t, text, `colonnade_server_requests_total{method="other",route="none",status="405"} 1`)
+}
+
+func TestAStopLetsRequestsFinish(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	entered, leave := make(chan struct{}), make(chan struct{})
+	s.Handle(get("/slow", domain.Public), func(c *gin.Context) error {
+		close(entered)
+		<-leave
+		c.String(http.StatusOK, "done")
+		return c.Request.Context().Err()
+	})
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- s.Run(ctx, listener) }()
+	reply := make(chan string, 1)
+	go func() {
+		res, err := http.Get("http://" + listener.Addr().String() + "/slow")
+		if err != nil {
+			reply <- err.Error()
+			return
+		}
+		defer res.Body.Close()
+		text, err := io.ReadAll(res.Body)
+		reply <- string(text) + errText(err)
+	}()
+	<-entered
+	stop()
+	close(leave)
+	require.Equal(t, "done", <-reply)
+	require.NoError(t, <-ended)
+}
+
+func errText(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+func TestOperationsAreRecorded(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	s.Handle(get("/a/", domain.ViewSpans), says(""))
+	var paths []string
+	for _, op := range s.Operations() {
+		require.NotEmpty(t, op.Permission)
+		paths = append(paths, op.Path)
+	}
+	require.Equal(t, []string{"/health", "/healthz", "/readyz", "/metrics", "/a/"}, paths)
+	require.Panics(t, func() { s.Handle(domain.Operation{Method: "GET", Path: "/open"}, says("")) })
+}
