@@ -1,0 +1,38 @@
+package ingest
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"colonnade/domain"
+)
+
+// Budget bounds the memory of requests that are under way. It never waits: a
+// caller that cannot be served now is told when to come back, which costs
+// nothing, while a queue would cost the memory that there is none of.
+type Budget struct {
+	most       int64
+	retryAfter time.Duration
+	used       atomic.Int64
+	gauge      prometheus.Gauge
+}
+
+// Acquire takes n bytes, or fails with Unavailable.
+func (b *Budget) Acquire(n int64) error {
+	if b.used.Add(n) > b.most {
+		b.used.Add(-n)
+		e := domain.E(domain.Unavailable, "Too much is being received at the moment; send the same request again.")
+		e.RetryAfter = b.retryAfter
+		return e
+	}
+	b.gauge.Add(float64(n))
+	return nil
+}
+
+// Release gives n bytes back.
+func (b *Budget) Release(n int64) {
+	b.used.Add(-n)
+	b.gauge.Sub(float64(n))
+}

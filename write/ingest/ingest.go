@@ -1,0 +1,265 @@
+// Package ingest is the use case of taking spans in: it says whose they are and
+// when they came, groups them by trace, publishes one record for each trace and
+// answers with a receipt. It ends at the broker's acknowledgement; nothing of a
+// span is interpreted here.
+//
+// Not here: protocols (write/otlp, write/api), the bytes of records (write/wire),
+// the log (write/stream). Callers: every door through which spans come, edits
+// and deletes included. Source: design §3, contract §0 row 1.
+package ingest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+	"unsafe"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"colonnade/domain"
+	"colonnade/domain/trace"
+	"colonnade/write/stream"
+	"colonnade/write/wire"
+)
+
+// Config bounds what taking in may cost.
+type Config struct {
+	// MaxInFlightBytes bounds the bodies and records in memory at a time, over all doors.
+	MaxInFlightBytes int64
+	// RecordBytes is about how large a record of several spans gets.
+	RecordBytes int
+	// MaxRejections is how many refused spans of one request are recorded one by
+	// one; the others are only counted.
+	MaxRejections int
+	// RetryAfter is what a caller is told when too much is in flight.
+	RetryAfter time.Duration
+}
+
+// DefaultConfig takes four bodies of the greatest size at a time.
+func DefaultConfig() Config {
+	return Config{MaxInFlightBytes: 512 << 20, RecordBytes: 1 << 20, MaxRejections: 1000, RetryAfter: time.Second}
+}
+
+// Validate tells what cannot work.
+func (c Config) Validate() error {
+	if c.MaxInFlightBytes <= 0 || c.RecordBytes <= 0 || c.MaxRejections <= 0 {
+		return fmt.Errorf("ingest: max in-flight bytes, record bytes and max rejections must be positive")
+	}
+	return nil
+}
+
+// Ingest takes spans in. It is safe for concurrent use.
+type Ingest struct {
+	cfg      Config
+	producer *stream.Producer
+	now      func() time.Time
+	log      *slog.Logger
+	metrics  metrics
+	budget   *Budget
+	batches  sync.Pool
+}
+
+// New makes the use case over a producer.
+func New(cfg Config, producer *stream.Producer, now func() time.Time, log *slog.Logger, reg prometheus.Registerer) (*Ingest, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	m := newMetrics(reg)
+	return &Ingest{
+		cfg: cfg, producer: producer, now: now, log: log.With(slog.String("room", "ingest")), metrics: m,
+		budget:  &Budget{most: cfg.MaxInFlightBytes, retryAfter: cfg.RetryAfter, gauge: m.inFlight},
+		batches: sync.Pool{New: func() any { return new(wire.Batch) }},
+	}, nil
+}
+
+// Budget is what the doors draw on while they read bodies.
+func (i *Ingest) Budget() *Budget { return i.budget }
+
+// Receipt tells a caller what became of a request. Source: interface.md §2.8.
+type Receipt struct {
+	// Count is how many spans the broker holds; Links name them, in the order of the request.
+	Count int
+	Links []Link
+	// Token is where they stand in the log.
+	Token domain.Token
+	// Rejected are the spans that were refused, without their bytes.
+	Rejected []wire.Refusal
+}
+
+// Link names an accepted span.
+type Link struct {
+	TraceID trace.TraceID `json:"trace_id"`
+	SpanID  trace.SpanID  `json:"span_id"`
+}
+
+// OTLP takes the spans of an ExportTraceServiceRequest or TracesData message in.
+// refused are spans that the door found bad before. body must not change until
+// it returns.
+//
+// The error is Rejected for a body that cannot be read and when every span was
+// refused (the receipt then says why), TooLarge, or Unavailable: then nothing is
+// accepted and the caller should send the whole request again.
+func (i *Ingest) OTLP(ctx context.Context, source, body string, refused []wire.Refusal) (Receipt, error) {
+	return i.take(ctx, source, stream.Upsert, body, refused)
+}
+
+// Spans takes canonical spans in, for the doors that speak JSON, for edits and
+// for deletes of single spans. With Edit the spans are the whole new state of
+// their traces, and one bad span refuses the call.
+func (i *Ingest) Spans(ctx context.Context, source string, op stream.Operation, spans []trace.Span) (Receipt, error) {
+	body, err := wire.AppendBody(nil, spans)
+	if err != nil {
+		return Receipt{}, fmt.Errorf("ingest: encode spans: %w", err)
+	}
+	return i.take(ctx, source, op, unsafe.String(unsafe.SliceData(body), len(body)), nil) //nolint:gosec // body is never written again
+}
+
+// Delete removes whole traces. It says nothing about whether they exist; the
+// receipt's token tells when they are gone.
+func (i *Ingest) Delete(ctx context.Context, source string, traces []trace.TraceID) (Receipt, error) {
+	caller, err := i.caller(ctx)
+	if err != nil {
+		return Receipt{}, err
+	}
+	records := make([]stream.Record, len(traces))
+	for n, id := range traces {
+		records[n] = i.record(caller, source, stream.Delete, id)
+	}
+	token, err := i.producer.Publish(ctx, records)
+	return Receipt{Token: token}, err
+}
+
+func (i *Ingest) caller(ctx context.Context) (domain.Principal, error) {
+	p := domain.PrincipalFrom(ctx)
+	if p.Project.IsZero() {
+		return p, domain.E(domain.Unauthenticated, "Unauthorized")
+	}
+	return p, nil
+}
+
+func (i *Ingest) record(p domain.Principal, source string, op stream.Operation, id trace.TraceID) stream.Record {
+	return stream.Record{Project: p.Project, User: p.User, Trace: id, Source: source, Operation: op, ReceivedAt: i.now().UTC()}
+}
+
+func (i *Ingest) take(ctx context.Context, source string, op stream.Operation, body string, refused []wire.Refusal) (Receipt, error) {
+	start := i.now()
+	caller, err := i.caller(ctx)
+	if err != nil {
+		return Receipt{}, err
+	}
+	// The records are about as large as the body they are made from.
+	if err := i.budget.Acquire(int64(len(body))); err != nil {
+		return Receipt{}, err
+	}
+	defer i.budget.Release(int64(len(body)))
+	batch, _ := i.batches.Get().(*wire.Batch)
+	defer i.batches.Put(batch)
+	if err := batch.Scan(body); err != nil {
+		return Receipt{}, err
+	}
+	records := i.records(caller, source, op, batch)
+	receipt := i.receipt(batch, refused)
+	if op == stream.Edit && len(receipt.Rejected) > 0 {
+		return Receipt{Rejected: receipt.Rejected}, domain.E(domain.Rejected, "%s", receipt.Message())
+	}
+	records = i.rejections(records, caller, source, batch, refused)
+	if receipt.Token, err = i.producer.Publish(ctx, records); err != nil {
+		i.metrics.spans.WithLabelValues(source, "failed").Add(float64(receipt.Count))
+		return Receipt{}, err
+	}
+	i.metrics.spans.WithLabelValues(source, "accepted").Add(float64(receipt.Count))
+	i.metrics.spans.WithLabelValues(source, "refused").Add(float64(len(receipt.Rejected)))
+	i.metrics.bytes.WithLabelValues(source).Add(float64(len(body)))
+	i.metrics.seconds.WithLabelValues(source).Observe(i.now().Sub(start).Seconds())
+	if receipt.Count == 0 && len(receipt.Rejected) > 0 {
+		return receipt, domain.E(domain.Rejected, "%s", receipt.Message())
+	}
+	return receipt, nil
+}
+
+// headerContinues marks the later records of an edit that did not fit one: the
+// first replaces the trace, the others add to it.
+const headerContinues = "continues"
+
+// records makes one record for each trace, or several where a trace is large.
+func (i *Ingest) records(p domain.Principal, source string, op stream.Operation, batch *wire.Batch) []stream.Record {
+	parts := batch.Split(i.cfg.RecordBytes, i.producer.MaxValueBytes())
+	size := 0
+	for _, part := range parts {
+		size += part.MaxBytes
+	}
+	arena := make([]byte, size) // one allocation for all values of the request
+	like := i.record(p, source, op, trace.TraceID{})
+	records := make([]stream.Record, 0, len(parts)+1)
+	for n, part := range parts {
+		r := like
+		r.Trace = part.Trace
+		r.Value = batch.Encode(arena[:part.MaxBytes:part.MaxBytes], part)
+		arena = arena[part.MaxBytes:]
+		if op == stream.Edit && n > 0 && parts[n-1].Trace == part.Trace {
+			r.Operation, r.Headers = stream.Upsert, map[string]string{headerContinues: string(stream.Edit)}
+		}
+		records = append(records, r)
+	}
+	return records
+}
+
+func (i *Ingest) receipt(batch *wire.Batch, refused []wire.Refusal) Receipt {
+	r := Receipt{Count: len(batch.Spans), Links: make([]Link, len(batch.Spans))}
+	for n := range batch.Spans {
+		r.Links[n] = Link{TraceID: batch.Spans[n].Trace, SpanID: batch.Spans[n].Span}
+	}
+	for _, list := range [][]wire.Refusal{refused, batch.Refused} {
+		for _, f := range list {
+			f.Raw = "" // a receipt must not keep the body alive
+			r.Rejected = append(r.Rejected, f)
+		}
+	}
+	return r
+}
+
+// rejections adds a record for each refused span, up to a bound, and one that
+// counts the others.
+func (i *Ingest) rejections(records []stream.Record, p domain.Principal, source string, batch *wire.Batch, refused []wire.Refusal) []stream.Record {
+	left := i.cfg.MaxRejections
+	more := 0
+	add := func(stage string, f wire.Refusal) {
+		if left == 0 {
+			more++
+			return
+		}
+		left--
+		records = append(records, i.rejection(p, source, stage, f))
+	}
+	for _, f := range refused {
+		add("json", f)
+	}
+	for _, f := range batch.Refused {
+		add("scan", f)
+	}
+	if more > 0 {
+		reason := fmt.Sprintf("%d more spans of the same request were refused", more)
+		records = append(records, i.rejection(p, source, "scan", wire.Refusal{Reason: reason}))
+	}
+	return records
+}
+
+func (i *Ingest) rejection(p domain.Principal, source, stage string, f wire.Refusal) stream.Record {
+	const mostRaw, mostName = 4 << 10, 256
+	value := stream.Rejection{
+		Stage: stage, Reason: f.Reason, SpanName: f.Name[:min(len(f.Name), mostName)],
+		Raw: []byte(f.Raw[:min(len(f.Raw), mostRaw)]),
+	}
+	if !f.Trace.IsZero() {
+		value.TraceID = f.Trace.String()
+	}
+	if !f.Span.IsZero() {
+		value.SpanID = f.Span.String()
+	}
+	r := i.record(p, source, stream.Reject, f.Trace)
+	r.Value, _ = json.Marshal(value) // strings and bytes always marshal
+	return r
+}
