@@ -1,0 +1,170 @@
+package trace
+
+import "slices"
+
+// Cumulate writes the cumulative metrics of a trace into the attributes of its
+// spans: for errors and for the prompt, completion and total of tokens and
+// costs, a span's own incremental value plus those of all below it. The spans
+// are all of one trace, in any order; orphans count for themselves and those
+// below them, and no span counts twice, cycles or not (see BuildTree). A sum is
+// written where it is not zero; elsewhere what a client sent stays. Whole
+// numbers sum to whole numbers. Source: contract §1.6, §0 row 17.
+func Cumulate(spans []*Span) {
+	order, parents := forest(spans)
+	sums := make([]sum, len(spans))
+	for i, s := range spans {
+		sums[i] = incremental(s.Attributes)
+	}
+	for _, i := range leavesFirst(order, parents) {
+		if p := parents[i]; p >= 0 {
+			sums[p].add(&sums[i])
+		}
+	}
+	for i, s := range spans {
+		sums[i].write(s)
+	}
+}
+
+// leavesFirst orders every child before its parent, whatever their start times say.
+func leavesFirst(order, parents []int) []int {
+	children := make([]int, len(parents))
+	for _, p := range parents {
+		if p >= 0 {
+			children[p]++
+		}
+	}
+	queue := make([]int, 0, len(order))
+	// From the latest to the earliest, so that equal input adds in equal order:
+	// sums of floats depend on it.
+	for _, i := range slices.Backward(order) {
+		if children[i] == 0 {
+			queue = append(queue, i)
+		}
+	}
+	for at := 0; at < len(queue); at++ {
+		if p := parents[queue[at]]; p >= 0 {
+			if children[p]--; children[p] == 0 {
+				queue = append(queue, p)
+			}
+		}
+	}
+	return queue
+}
+
+// number is a sum that is whole as long as all it added was.
+type number struct {
+	whole   int64
+	float   float64
+	isFloat bool
+}
+
+func numberOf(v any) (n number) {
+	switch v := v.(type) {
+	case int64:
+		n.whole = v
+	case float64:
+		n.float, n.isFloat = v, true
+	}
+	return n
+}
+
+func (n number) asFloat() float64 {
+	if n.isFloat {
+		return n.float
+	}
+	return float64(n.whole)
+}
+
+func (n *number) add(o number) {
+	if sum := n.whole + o.whole; !n.isFloat && !o.isFloat && (sum > n.whole) == (o.whole > 0) {
+		n.whole = sum
+		return
+	}
+	*n = number{float: n.asFloat() + o.asFloat(), isFloat: true}
+}
+
+func (n number) value() (v any, isZero bool) {
+	if n.isFloat {
+		return n.float, n.float == 0
+	}
+	return n.whole, n.whole == 0
+}
+
+const (
+	prompt = iota
+	completion
+	total
+	partCount
+)
+
+func partName(i int) string {
+	switch i {
+	case prompt:
+		return "prompt"
+	case completion:
+		return "completion"
+	default:
+		return "total"
+	}
+}
+
+type sum struct {
+	errors        number
+	tokens, costs [partCount]number
+}
+
+func incremental(attributes map[string]any) (s sum) {
+	v, _ := Lookup(attributes, []string{"ag", "metrics"})
+	metrics, _ := v.(map[string]any)
+	errors, _ := Lookup(metrics, []string{"errors", "incremental"})
+	s.errors = numberOf(errors)
+	for name, to := range map[string]*[partCount]number{"tokens": &s.tokens, "costs": &s.costs} {
+		for i := range to {
+			v, _ := Lookup(metrics, []string{name, "incremental", partName(i)})
+			to[i] = numberOf(v)
+		}
+	}
+	return s
+}
+
+func (s *sum) add(o *sum) {
+	s.errors.add(o.errors)
+	for i := range partCount {
+		s.tokens[i].add(o.tokens[i])
+		s.costs[i].add(o.costs[i])
+	}
+}
+
+func (s *sum) write(span *Span) {
+	put(span, s.errors, "errors", "cumulative")
+	for i := range partCount {
+		put(span, s.tokens[i], "tokens", "cumulative", partName(i))
+		put(span, s.costs[i], "costs", "cumulative", partName(i))
+	}
+}
+
+// put writes a metric, making the objects on its way; where something else
+// stands in the way, it is left as it is.
+func put(span *Span, n number, keys ...string) {
+	value, zero := n.value()
+	if zero {
+		return
+	}
+	if span.Attributes == nil {
+		span.Attributes = map[string]any{}
+	}
+	at := span.Attributes
+	keys = append([]string{"ag", "metrics"}, keys...)
+	for _, k := range keys[:len(keys)-1] {
+		next, ok := at[k].(map[string]any)
+		if !ok {
+			if at[k] != nil {
+				return
+			}
+			next = map[string]any{}
+			at[k] = next
+		}
+		at = next
+	}
+	at[keys[len(keys)-1]] = value
+}
