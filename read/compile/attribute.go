@@ -152,14 +152,14 @@ func column(expression, present string, t filter.Test) (pair, error) {
 	switch t := t.(type) {
 	case filter.StringTest:
 		n, err := textTest(expression, present, t)
-		return exactly(both(sql(present), n)), err
+		return exactly(both(there(present), n)), err
 	case filter.Equal:
-		return exactly(both(sql(present), among(expression, onlyStrings([]any{t.Value})))), nil
+		return exactly(both(there(present), among(expression, onlyStrings([]any{t.Value})))), nil
 	case filter.Member:
 		if t.All && !sameValue(t.Values) {
 			return exactly(constant(false)), nil
 		}
-		return exactly(both(sql(present), among(expression, onlyStrings(t.Values)))), nil
+		return exactly(both(there(present), among(expression, onlyStrings(t.Values)))), nil
 	default:
 		return exactly(constant(false)), nil
 	}
@@ -386,9 +386,11 @@ func (a at) memberContains(key string, v any) pair {
 	return p
 }
 
-// element is a superset of where an array here has an element that equals or contains v.
+// element is a superset of where an array here has an element that equals or
+// contains v. Long arrays are left to filter.Match: to search their documents
+// would cost every list of values a second table.
 func (a at) element(v any) node {
-	long := both(a.long(), inDocument(columnsOf(a.keys), valueTexts(v)))
+	long := a.long()
 	in := func(name string, value any) node {
 		return either(sql("arrayExists((k, v) -> v = ? AND startsWith(k, ?), mapKeys("+name+"), mapValues("+name+"))", value, a.below()), long)
 	}

@@ -16,6 +16,9 @@ type Condition struct {
 	Exact bool
 	// Documents tells that it searches the text of span_payloads.
 	Documents bool
+	// Sums tells that it looks at what is summed over a whole trace when it is
+	// read (trace.Cumulate), so that a span alone cannot decide.
+	Sums bool
 	// Types are the trace types that the filter leaves possible, in stored order; empty means that nothing matches.
 	Types []trace.Type
 	// TraceIDs are the only traces that can match; nil means any.
@@ -58,6 +61,7 @@ func Filter(e filter.Expr) (*Condition, error) {
 		c.Types = nil
 	}
 	c.Documents = documents(c.over)
+	c.Sums = summed(e)
 	return c, nil
 }
 
@@ -105,6 +109,22 @@ func equals(a filter.Attribute) ([]any, bool) {
 		return t.Values, !t.All
 	default:
 		return nil, false
+	}
+}
+
+// summed tells whether a leaf looks at a computed value, or at an object that holds one.
+func summed(e filter.Expr) bool {
+	switch e := e.(type) {
+	case filter.And:
+		return slices.ContainsFunc(e, summed)
+	case filter.Or:
+		return slices.ContainsFunc(e, summed)
+	case filter.Not:
+		return summed(e.Expr)
+	case filter.Attribute:
+		return e.Of == filter.Attributes && (computed(e.Path) || sums(e.Path))
+	default:
+		return false
 	}
 }
 

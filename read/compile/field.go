@@ -46,19 +46,19 @@ func text(e filter.Text) (pair, error) {
 func textTest(expression, present string, t filter.StringTest) (node, error) {
 	switch t := t.(type) {
 	case filter.Exists:
-		return sql(present), nil
+		return there(present), nil
 	case filter.OneOf:
 		n := among(expression, t.In)
 		for _, v := range t.In {
 			if v == "" {
-				return both(sql(present), n), nil
+				return both(there(present), n), nil
 			}
 		}
 		return n, nil
 	case filter.Lexical:
 		n := sql(expression+" "+sign(t.Order)+" ?", t.Value)
 		if t.Value == "" || t.Order == filter.Less || t.Order == filter.LessEqual {
-			return both(sql(present), n), nil
+			return both(there(present), n), nil
 		}
 		return n, nil
 	case filter.Pattern:
@@ -66,6 +66,14 @@ func textTest(expression, present string, t filter.StringTest) (node, error) {
 	default:
 		return nil, fmt.Errorf("compile: unknown test %T", t)
 	}
+}
+
+// there is the presence of a value as a node; "1" is one that is always there.
+func there(present string) node {
+	if present == "1" {
+		return constant(true)
+	}
+	return sql(present)
 }
 
 func pattern(expression, present string, p filter.Pattern) node {
@@ -81,12 +89,12 @@ func pattern(expression, present string, p filter.Pattern) node {
 	case filter.Substring:
 		n = sql("position("+expression+", ?) > 0", p.Value)
 	case filter.Like:
-		return both(sql(present), sql(expression+" LIKE ?", p.Value))
+		return both(there(present), sql(expression+" LIKE ?", p.Value))
 	default:
 		n = sql(expression+" = ?", p.Value)
 	}
 	if p.Value == "" {
-		return both(sql(present), n)
+		return both(there(present), n)
 	}
 	return n
 }

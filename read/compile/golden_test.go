@@ -1,0 +1,92 @@
+package compile_test
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
+	"github.com/rogpeppe/go-internal/txtar"
+	"github.com/stretchr/testify/require"
+
+	"colonnade/domain"
+	"colonnade/domain/filter"
+	"colonnade/read/compile"
+)
+
+var golden = flag.Bool("golden", false, "rewrite golden files")
+
+// Each archive in testdata holds pairs of files: name.json is a filter,
+// name.sql what becomes of it.
+func TestGolden(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("testdata/*.txtar")
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			t.Parallel()
+			archive, err := txtar.ParseFile(file)
+			require.NoError(t, err)
+			var want, got txtar.Archive
+			for _, f := range archive.Files {
+				name, isFilter := strings.CutSuffix(f.Name, ".json")
+				if !isFilter {
+					want.Files = append(want.Files, f)
+					continue
+				}
+				got.Files = append(got.Files, txtar.File{Name: name + ".sql", Data: []byte(render(t, f.Data))})
+			}
+			if *golden {
+				out := txtar.Archive{Comment: archive.Comment}
+				next := 0
+				for _, f := range archive.Files {
+					if strings.HasSuffix(f.Name, ".json") {
+						out.Files = append(out.Files, f, got.Files[next])
+						next++
+					}
+				}
+				require.NoError(t, os.WriteFile(file, txtar.Format(&out), 0o600))
+				return
+			}
+			if diff := cmp.Diff(string(txtar.Format(&want)), string(txtar.Format(&got))); diff != "" {
+				t.Errorf("statements (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func render(t *testing.T, data []byte) string {
+	t.Helper()
+	e, err := filter.Parse(data)
+	if err != nil {
+		return "refused: " + err.Error() + "\n"
+	}
+	c, err := compile.Filter(e)
+	require.NoError(t, err)
+	r := compile.Starts(time.Date(2026, 3, 4, 0, 0, 0, 0, time.UTC).UnixMicro(), time.Date(2026, 3, 11, 0, 0, 0, 0, time.UTC).UnixMicro()).
+		Intersect(compile.Starts(c.Min, c.Max))
+	if len(c.Types) == 0 {
+		return "nothing\n"
+	}
+	types := c.Types
+	c.Types = c.Types[:1] // the others differ in the type alone
+	s := compile.Scan{Project: domain.ProjectID(uuid.MustParse("01890a5d-ac96-774b-bcce-b302099a8057")), Condition: c, Range: r, Limit: 51}.Keys()
+	var b strings.Builder
+	fmt.Fprintf(&b, "exact=%t needle=%t sums=%t types=%v traces=%d\n", c.Exact, c.Needle(), c.Sums, types, len(c.TraceIDs))
+	text := s.SQL
+	text = text[strings.Index(text, " FROM (")+len(" FROM (") : strings.LastIndex(text, ")")]
+	for _, cut := range []string{" FROM spans WHERE ", " AND "} {
+		text = strings.ReplaceAll(text, cut, "\n "+strings.TrimLeft(cut, " "))
+	}
+	fmt.Fprintf(&b, "%s\n", text)
+	for _, a := range s.Args {
+		fmt.Fprintf(&b, "%T %v\n", a, a)
+	}
+	return b.String()
+}

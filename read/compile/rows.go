@@ -1,0 +1,178 @@
+package compile
+
+import (
+	"slices"
+	"strconv"
+
+	"colonnade/domain"
+	"colonnade/domain/trace"
+	"colonnade/migrations/schema"
+)
+
+// Key names rows of spans and span_payloads: all versions of one span, or,
+// once in 2^64, of two.
+type Key struct {
+	Type trace.Type
+	Position
+}
+
+// Bounds says where the spans of a trace lie: Min and Max are starts in Unix
+// microseconds, both inclusive.
+type Bounds struct {
+	Trace    trace.TraceID
+	Min, Max int64
+}
+
+// Columns chooses what a Lookup selects.
+type Columns uint8
+
+// The four choices. Their columns are, in this order:
+const (
+	// Core: trace_type, span_type, span_type_declared, span_kind, status_code
+	// UInt8; start, end Int64 (Unix microseconds); start_ns, end_ns UInt16;
+	// tie, version UInt64; trace_id, span_id, parent_id; created, updated Int64
+	// (Unix microseconds); created_by_id, updated_by_id, hash_id UUID;
+	// span_name, status_message, session_id, user_id, agent_id String.
+	Core Columns = iota + 1
+	// Payload: trace_id, span_id, version UInt64; inputs, outputs, parameters,
+	// internals, attributes, events, links, resource, scope String.
+	Payload
+	// Metrics: trace_id, span_id, parent_id, version UInt64, start Int64,
+	// and the Float64 of errors, three of tokens, three of costs.
+	Metrics
+	// Sizes, one row for each trace: trace_id, rows UInt64, bytes UInt64 (of payloads).
+	Sizes
+	// Keys: as of Scan.Keys.
+	Keys
+)
+
+func (c Columns) text() (columns, table, tail string) {
+	switch c {
+	case Core:
+		return "toUInt8(trace_type), toUInt8(span_type), toUInt8(span_type_declared), toUInt8(span_kind), toUInt8(status_code), " +
+			"toUnixTimestamp64Micro(start_time), toUnixTimestamp64Micro(end_time), start_ns, end_ns, tie, version, trace_id, span_id, parent_id, " +
+			"toUnixTimestamp64Micro(created_at), toUnixTimestamp64Micro(updated_at), created_by_id, updated_by_id, hash_id, " +
+			"span_name, status_message, session_id, user_id, agent_id", schema.Spans, ""
+	case Payload:
+		return "trace_id, span_id, version, inputs, outputs, parameters, internals, attributes, events, links, resource, scope", schema.SpanPayloads, ""
+	case Metrics:
+		return "trace_id, span_id, parent_id, version, toUnixTimestamp64Micro(start_time), errors, tokens_prompt, tokens_completion, tokens_total, " +
+			"costs_prompt, costs_completion, costs_total", schema.Spans, ""
+	case Sizes:
+		return "trace_id, count(), sum(payload_bytes)", schema.Spans, " GROUP BY trace_id"
+	default:
+		return keyColumns, schema.Spans, ""
+	}
+}
+
+// types is every type: which one a trace has may change under way.
+const types = "trace_type IN ('invocation', 'annotation', 'unknown')"
+
+// ByKeys looks rows up by their keys; there is at least one.
+func ByKeys(project domain.ProjectID, columns Columns, keys []Key) Statement {
+	selected, table, tail := columns.text()
+	lo, hi := keys[0].Start, keys[0].Start
+	w := new(writer)
+	for _, k := range keys {
+		lo, hi = min(lo, k.Start), max(hi, k.Start)
+	}
+	r := Starts(lo, hi)
+	w.put("SELECT "+selected+" FROM "+table+" WHERE project_id = ?", project.String())
+	r.and(w)
+	w.put(" AND (trace_type, start_time, tie) IN (")
+	for i, k := range keys {
+		if i > 0 {
+			w.put(", ")
+		}
+		// Numbers of ours, written out: thousands of arguments would be read one by one.
+		w.put("('" + k.Type.String() + "', fromUnixTimestamp64Micro(" + strconv.FormatInt(k.Start, 10) + ", 'UTC'), " + strconv.FormatUint(k.Tie, 10) + ")")
+	}
+	w.put(")" + tail)
+	return w.statement()
+}
+
+// and appends the bounds on start_time and week.
+func (r Range) and(w *writer) {
+	for _, n := range []node{timeRange("start_time", r.Low.Start, r.High.Start), r.week()} {
+		if n != constant(true) {
+			w.put(" AND ")
+			n.write(w, nil)
+		}
+	}
+}
+
+// OfTraces looks up the rows of whole traces; there is at least one. spans
+// restricts them to these ids; nil means all.
+func OfTraces(project domain.ProjectID, columns Columns, traces []Bounds, spans []trace.SpanID) Statement {
+	selected, table, tail := columns.text()
+	all := make([]trace.TraceID, len(traces))
+	for i, b := range traces {
+		all[i] = b.Trace
+	}
+	stretches := stretches(traces)
+	whole := Starts(stretches[0].Low.Start, stretches[len(stretches)-1].High.Start)
+	w := new(writer)
+	w.put("SELECT "+selected+" FROM "+table+" WHERE project_id = ? AND "+types, project.String())
+	whole.and(w)
+	if len(stretches) > 1 {
+		var parts []node
+		for _, s := range stretches {
+			parts = append(parts, timeRange("start_time", s.Low.Start, s.High.Start))
+		}
+		w.put(" AND ")
+		either(parts...).write(w, nil)
+	}
+	w.put(" AND ")
+	ids("trace_id", all).write(w, nil)
+	if spans != nil {
+		w.put(" AND ")
+		ids("span_id", spans).write(w, nil)
+	}
+	w.put(tail)
+	return w.statement()
+}
+
+// stretches joins the bounds that touch, ascending: traces of one page mostly
+// lie side by side, and each stretch costs a search in the primary key.
+func stretches(traces []Bounds) []Range {
+	sorted := slices.SortedFunc(slices.Values(traces), func(a, b Bounds) int { return int(min(max(a.Min-b.Min, -1), 1)) })
+	var out []Range
+	const near = 1_000_000 // a second: less than a granule
+	for _, b := range sorted {
+		if n := len(out); n > 0 && b.Min <= out[n-1].High.Start+near {
+			out[n-1].High.Start = max(out[n-1].High.Start, b.Max)
+			continue
+		}
+		out = append(out, Starts(b.Min, b.Max))
+	}
+	return out
+}
+
+// SpansNamed looks up keys by span ids alone, by way of their index; limit bounds the rows.
+func SpansNamed(project domain.ProjectID, spans []trace.SpanID, limit int) Statement {
+	w := new(writer)
+	w.put("SELECT "+keyColumns+" FROM "+schema.Spans+" WHERE project_id = ? AND "+types+" AND ", project.String())
+	ids("span_id", spans).write(w, nil)
+	w.put(" LIMIT " + strconv.Itoa(limit))
+	return w.statement()
+}
+
+// TraceBounds looks up where traces lie. Its rows are trace_id, min and max
+// start Int64 (Unix microseconds).
+func TraceBounds(project domain.ProjectID, in []trace.TraceID) Statement {
+	w := new(writer)
+	w.put("SELECT trace_id, toUnixTimestamp64Micro(min(min_start)), toUnixTimestamp64Micro(max(max_start)) FROM "+schema.TraceIndex+" WHERE project_id = ? AND ", project.String())
+	ids("trace_id", in).write(w, nil)
+	w.put(" GROUP BY trace_id")
+	return w.statement()
+}
+
+// Progress asks how far the sink is. Its rows are stream_partition UInt32 and
+// next_offset UInt64.
+func Progress(topic string, partitions []int32) Statement {
+	w := new(writer)
+	w.put("SELECT stream_partition, max(next_offset) FROM "+schema.SinkProgress+" WHERE topic = ? AND ", topic)
+	among("stream_partition", partitions).write(w, nil)
+	w.put(" GROUP BY stream_partition")
+	return w.statement()
+}
