@@ -10,6 +10,7 @@ package adapt
 import (
 	"fmt"
 	"iter"
+	"strings"
 
 	"colonnade/write/wire"
 )
@@ -51,6 +52,9 @@ func (o *Overlay) Translate(span *wire.Span, failed func(convention string)) {
 	for i := range span.Attributes {
 		mark(span.Attributes[i].Key, &present)
 	}
+	for i := range span.Events {
+		present[genAI] = present[genAI] || strings.HasPrefix(span.Events[i].Name, "gen_ai.")
+	}
 	for c := range conventions {
 		o.starts[c] = len(o.entries)
 		if !present[c] {
@@ -71,8 +75,14 @@ func (o *Overlay) translate(convention int, span *wire.Span) (err error) {
 		}
 	}()
 	switch convention {
+	case openLLMetry:
+		return translateOpenLLMetry(span, o)
+	case openInference:
+		return translateOpenInference(span, o)
+	case genAI:
+		return translateGenAI(span, o)
 	default:
-		return nil
+		return translateVercel(span, o)
 	}
 }
 
@@ -110,6 +120,24 @@ func name(convention int) string {
 // mark tells by its key which conventions an attribute may belong to, so that
 // a span costs nothing for those it does not use.
 func mark(key string, present *[conventions]bool) {
-	_ = key
-	_ = present
+	if strings.HasPrefix(key, "ag.") {
+		return
+	}
+	first, _, dotted := strings.Cut(key, ".")
+	switch first {
+	case "ai":
+		present[vercel] = present[vercel] || dotted
+	case "gen_ai":
+		present[genAI] = true
+		present[openLLMetry] = present[openLLMetry] || !strings.HasPrefix(key, "gen_ai.request.") && !strings.HasPrefix(key, "gen_ai.usage.")
+	case "llm":
+		present[openLLMetry], present[openInference] = true, true
+	case "traceloop", "db", "pinecone":
+		present[openLLMetry] = true
+	case "openinference", "input", "output", "embedding", "reranker", "retrieval", "message", "document", "exception",
+		"image", "audio", "session", "user", "tag", "metadata", "tool", "tool_call":
+		present[openInference] = true
+	case "pydantic_ai", "tool_arguments", "tool_response", "agent_name", "model_name", "final_result", "events", "all_messages_events":
+		present[genAI] = true
+	}
 }

@@ -43,3 +43,42 @@ func deeper(value any, than int) bool {
 	}
 	return false
 }
+
+// parsed gives what JSON text says, and anything else as it is.
+func parsed(value any) any {
+	text, ok := value.(string)
+	if !ok {
+		return value
+	}
+	if v, ok := ParseJSON(text); ok {
+		return v
+	}
+	return value
+}
+
+// parsedEach does so for JSON text or each element of a list of JSON texts.
+func parsedEach(value any) any {
+	list, ok := value.([]any)
+	if !ok {
+		return parsed(value)
+	}
+	out := make([]any, len(list))
+	for i, e := range list {
+		out[i] = parsed(e)
+	}
+	return out
+}
+
+// objectOr gives the object that JSON text says, and anything else as it is.
+func objectOr(value any) any {
+	if object, ok := parsed(value).(map[string]any); ok {
+		return object
+	}
+	return value
+}
+
+// listOf gives the list that JSON text says or the value already is.
+func listOf(value any) []any {
+	list, _ := parsed(value).([]any)
+	return list
+}

@@ -176,6 +176,97 @@ func TestWorkedExamples(t *testing.T) {
 			typ:  trace.Chat,
 		},
 		{
+			name: "3: gen_ai with OpenLLMetry messages",
+			in: []attribute{
+				{"gen_ai.operation.name", "chat"},
+				{"gen_ai.system", "openai"},
+				{"gen_ai.request.model", "m-1"},
+				{"gen_ai.response.model", "m-1-x"},
+				{"gen_ai.usage.input_tokens", 3},
+				{"gen_ai.usage.output_tokens", 4},
+				{"gen_ai.prompt.0.role", "user"},
+				{"gen_ai.prompt.0.content", "hi"},
+				{"gen_ai.completion.0.role", "assistant"},
+				{"gen_ai.completion.0.content", "hello"},
+			},
+			want: object{
+				"gen_ai": object{
+					"operation": object{"name": "chat"}, "system": "openai",
+					"request": object{"model": "m-1"}, "response": object{"model": "m-1-x"},
+					"usage":      object{"input_tokens": int64(3), "output_tokens": int64(4)},
+					"prompt":     []any{object{"role": "user", "content": "hi"}},
+					"completion": []any{object{"role": "assistant", "content": "hello"}},
+				},
+				"ag": object{
+					"type": object{"span": "chat"},
+					"data": object{
+						"inputs":  object{"prompt": []any{object{"role": "user", "content": "hi"}}},
+						"outputs": object{"completion": []any{object{"role": "assistant", "content": "hello"}}},
+					},
+					"metrics": metricsOf(object{"incremental": object{"prompt": int64(3), "completion": int64(4), "total": int64(7)}}),
+					"meta":    object{"system": "openai", "request": object{"model": "m-1"}, "response": object{"model": "m-1-x"}},
+				},
+			},
+			typ: trace.Chat,
+		},
+		{
+			name: "4: OpenInference, where messages win",
+			in: []attribute{
+				{"openinference.span.kind", "LLM"},
+				{"llm.model_name", "m-1"},
+				{"llm.token_count.prompt", 1},
+				{"llm.token_count.completion", 2},
+				{"input.value", `{"raw":true}`},
+				{"input.mime_type", "application/json"},
+				{"output.value", "raw"},
+				{"llm.input_messages.0.message.role", "user"},
+				{"llm.output_messages.0.message.role", "assistant"},
+			},
+			want: object{
+				"openinference": object{"span": object{"kind": "LLM"}},
+				"llm": object{
+					"model_name": "m-1", "token_count": object{"prompt": int64(1), "completion": int64(2)},
+					"input_messages":  []any{object{"message": object{"role": "user"}}},
+					"output_messages": []any{object{"message": object{"role": "assistant"}}},
+				},
+				"input":  object{"value": `{"raw":true}`, "mime_type": "application/json"},
+				"output": object{"value": "raw"},
+				"ag": object{
+					"type":    object{"span": "chat"},
+					"data":    object{"inputs": object{"prompt": []any{object{"role": "user"}}}, "outputs": object{"completion": []any{object{"role": "assistant"}}}},
+					"metrics": metricsOf(object{"incremental": object{"prompt": int64(1), "completion": int64(2)}}),
+					"meta":    object{"response": object{"model": "m-1"}, "input": object{"mime_type": "application/json"}},
+				},
+			},
+			typ: trace.Chat,
+		},
+		{
+			name: "5: Vercel AI SDK",
+			in: []attribute{
+				{"ai.operationId", "ai.generateText"},
+				{"ai.prompt", `{"prompt":"hi"}`},
+				{"ai.response.text", "hello"},
+				{"ai.usage.promptTokens", 1},
+				{"ai.usage.completionTokens", 2},
+				{"ai.telemetry.metadata.sessionId", "s1"},
+				{"ai.telemetry.metadata.userId", "u1"},
+			},
+			want: object{
+				"ai": object{
+					"operationId": "ai.generateText", "prompt": `{"prompt":"hi"}`, "response": object{"text": "hello"},
+					"usage":     object{"promptTokens": int64(1), "completionTokens": int64(2)},
+					"telemetry": object{"metadata": object{"sessionId": "s1", "userId": "u1"}},
+				},
+				"ag": object{
+					"type":    object{"span": "task"},
+					"data":    object{"inputs": object{"prompt": "hi"}, "outputs": "hello"},
+					"metrics": metricsOf(object{"incremental": object{"prompt": int64(1), "completion": int64(2)}}),
+					"session": object{"id": "s1"}, "user": object{"id": "u1"},
+				},
+			},
+			typ: trace.Task,
+		},
+		{
 			name: "6: documents that are text",
 			in: []attribute{
 				{"ag.data.inputs", "not json"},
@@ -211,6 +302,66 @@ func TestWorkedExamples(t *testing.T) {
 			}
 			require.Equal(t, tt.typ, span.SpanType)
 			require.Equal(t, tt.hash, hashOf(span))
+		})
+	}
+}
+
+// TestEventsAndLinks is worked examples 8 and 9.
+func TestEventsAndLinks(t *testing.T) {
+	t.Parallel()
+	event := func(name string) *otlp.Span_Event { return &otlp.Span_Event{Name: name, TimeUnixNano: 7} }
+	link := func(kvs ...attribute) *otlp.Span_Link {
+		return &otlp.Span_Link{TraceId: id(traceHex), SpanId: id(spanHex), Attributes: keyValues(kvs)}
+	}
+	tests := []struct {
+		name   string
+		events []*otlp.Span_Event
+		links  []*otlp.Span_Link
+		errors object
+		hash   string
+	}{
+		{"8: an exception", []*otlp.Span_Event{event("exception")}, nil, object{"incremental": int64(1)}, ""},
+		{"8: other events", []*otlp.Span_Event{event("log")}, nil, object{"incremental": int64(0)}, ""},
+		{"8: no events", nil, nil, object{}, ""},
+		{"9: a link without a key", nil, []*otlp.Span_Link{link()}, object{}, ""},
+		{"9: a link with a key", nil, []*otlp.Span_Link{link(attribute{"key", "invocation"})}, object{}, "336b91da-f79d-2c5c-cf65-524b79c75096"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			in := newSpan()
+			in.Events, in.Links = tt.events, tt.links
+			span := fitOne(t, in)
+			ag, _ := span.Attributes["ag"].(object)
+			metrics, _ := ag["metrics"].(object)
+			require.Equal(t, tt.errors, metrics["errors"])
+			require.Len(t, span.Events, len(tt.events))
+			require.Len(t, span.Links, len(tt.links))
+			require.Equal(t, tt.hash, hashOf(span))
+		})
+	}
+}
+
+func TestHashVectors(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name string
+		in   []attribute
+		want string
+	}{
+		{"a slug", []attribute{{"ag.references.application.slug", "my-app"}}, "e3303481-fb6f-24b9-ce66-34b1f0120147"},
+		{"ids and versions", []attribute{
+			{"ag.refs.application.id", "01890a5d-ac96-774b-bcce-b302099a8057"},
+			{"ag.refs.application.slug", "my-app"},
+			{"ag.refs.application_revision.version", "3"},
+		}, "686aba78-5ca2-1639-41fd-61f521606a75"},
+		{"testset revisions do not count", []attribute{{"ag.references.application.slug", "my-app"}, {"ag.references.testset_revision.slug", "t"}}, "e3303481-fb6f-24b9-ce66-34b1f0120147"},
+		{"alone they give none", []attribute{{"ag.references.testset_revision.slug", "t"}}, ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			require.Equal(t, tt.want, hashOf(fitOne(t, newSpan(tt.in...))))
 		})
 	}
 }

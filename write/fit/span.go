@@ -202,19 +202,17 @@ func (w *fitting) attributes() {
 func (w *fitting) translate() {
 	w.overlay.Translate(&w.raw, w.f.metrics.fail)
 	for source, entries := range w.overlay.Strongest() {
+		var last trace.SpanType
 		for _, e := range entries {
-			if e.Key == adapt.NodeType {
-				w.node(e.Value)
-				continue
+			if e.Key != adapt.NodeType {
+				w.tree.put(e.Key, e.Value, source)
+			} else if t := spanType(e.Value); t != 0 {
+				last = t
 			}
-			w.tree.put(e.Key, e.Value, source)
 		}
-	}
-}
-
-func (w *fitting) node(value any) {
-	if name, ok := value.(string); ok && w.translated == 0 {
-		w.translated, _ = trace.ParseSpanType(name)
+		if w.translated == 0 {
+			w.translated = last
+		}
 	}
 }
 

@@ -67,9 +67,9 @@ func (t *tree) reset() {
 	}
 }
 
-// put places a value under a dotted key. Objects merge with what is there; a
-// value whose place is taken, or lies below another value, is refused. The
-// first to come has the place.
+// put places a value under a dotted key. Objects merge with what is there,
+// unless it came whole from another source; a value whose place is taken, or
+// lies below another value, is refused. The first to come has the place.
 func (t *tree) put(key string, value any, source uint8) {
 	at, rest := int32(0), key
 	for depth := 1; depth < maxSegments; depth++ {
@@ -105,7 +105,7 @@ func (t *tree) enter(parent int32, key string, source uint8) (int32, bool) {
 		return at, true
 	}
 	object, ok := n.value.(map[string]any)
-	if !ok {
+	if !ok || n.source != source {
 		return none, false
 	}
 	t.open(at, object)
@@ -147,7 +147,7 @@ func (t *tree) place(parent int32, key, name string, value any, source uint8) {
 	n := &t.nodes[at]
 	before, wasObject := n.value.(map[string]any)
 	switch {
-	case n.leaf && isObject && wasObject:
+	case n.leaf && isObject && wasObject && n.source == source:
 		t.open(at, before)
 	case n.leaf && !isObject && !wasObject && n.source == source:
 		t.refuse(name, n.value)
