@@ -53,13 +53,20 @@ func startClickHouse(ctx context.Context, s *Stack) error {
 		fmt.Sprintf("--mark_cache_size=%d", memory/24),
 		fmt.Sprintf("--primary_index_cache_size=%d", memory/24),
 		fmt.Sprintf("--index_mark_cache_size=%d", memory/24),
+		fmt.Sprintf("--text_index_tokens_cache_size=%d", memory/24),
+		fmt.Sprintf("--text_index_header_cache_size=%d", memory/24),
+		fmt.Sprintf("--text_index_postings_cache_size=%d", memory/12),
+		fmt.Sprintf("--vector_similarity_index_cache_size=%d", memory/48),
+		fmt.Sprintf("--unique_key_index_cache_size_bytes=%d", memory/48),
+		fmt.Sprintf("--parquet_metadata_cache_size=%d", memory/96),
+		fmt.Sprintf("--iceberg_metadata_files_cache_size=%d", memory/96),
 		fmt.Sprintf("--background_pool_size=%d", s.c.ClickHouseMergeThreads),
 	}, s.c.ClickHouseArguments...)
 	err = s.run(ctx, ClickHouse, clickHouseConfig{Dir: dir, Library: library, Token: token, Arguments: arguments}, []*os.File{file})
 	if err != nil {
 		return err
 	}
-	s.ClickHouse = (&url.URL{Scheme: "http", User: url.UserPassword("default", token), Host: addr.String(), Path: "/default"}).String()
+	s.ClickHouse = (&url.URL{Scheme: "http", User: url.UserPassword("default", token), Host: addr.String(), Path: "/" + door.Database}).String()
 	s.c.Progress("ClickHouse answers on " + addr.String())
 	return nil
 }

@@ -26,7 +26,7 @@ const (
 // Stack is what runs: three addresses, and nothing else is known by the core.
 type Stack struct {
 	Kafka      []string // host:port
-	ClickHouse string   // http://default:<token>@127.0.0.1:<port>/default
+	ClickHouse string   // http://default:<token>@127.0.0.1:<port>/colonnade
 	Postgres   string   // postgres://colonnade:<password>@127.0.0.1:<port>/colonnade
 
 	children
@@ -54,7 +54,10 @@ type Config struct {
 	KafkaPartitions int
 	// KafkaMaxMessageBytes bounds one batch. Default 32 MiB.
 	KafkaMaxMessageBytes int
-	// KafkaRetainBytes bounds the log of one partition on disk. Default 4 GiB.
+	// KafkaKeepBytes of a partition's log stay although every consumer group has read them. Default 256 MiB.
+	KafkaKeepBytes int64
+	// KafkaRetainBytes bounds the log of one partition on disk, read or not. Default 2 GiB. A broker that was
+	// killed reads the whole log into memory, once, when it starts again.
 	KafkaRetainBytes int64
 	// KafkaRetainFor bounds the age of records. Default 7 days.
 	KafkaRetainFor time.Duration
@@ -85,7 +88,8 @@ func (c Config) withDefaults() Config {
 	}
 	orDefault(&c.KafkaPartitions, 4)
 	orDefault(&c.KafkaMaxMessageBytes, 32<<20)
-	orDefault(&c.KafkaRetainBytes, 4<<30)
+	orDefault(&c.KafkaKeepBytes, 256<<20)
+	orDefault(&c.KafkaRetainBytes, 2<<30)
 	orDefault(&c.KafkaRetainFor, 7*24*time.Hour)
 	orDefault(&c.ClickHouseMemoryBytes, 3<<30)
 	orDefault(&c.ClickHouseMergeThreads, 2)

@@ -200,7 +200,7 @@ func startKafka(ctx context.Context, s *Stack) error {
 	}
 	err = s.run(ctx, Kafka, broker.Config{
 		Dir: filepath.Join(s.c.Dir, Kafka), Partitions: s.c.KafkaPartitions, MaxMessageBytes: s.c.KafkaMaxMessageBytes,
-		RetainBytes: s.c.KafkaRetainBytes, RetainFor: s.c.KafkaRetainFor,
+		KeepBytes: s.c.KafkaKeepBytes, RetainBytes: s.c.KafkaRetainBytes, RetainFor: s.c.KafkaRetainFor,
 	}, []*os.File{file})
 	if err != nil {
 		return err

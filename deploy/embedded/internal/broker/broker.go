@@ -15,7 +15,9 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
 
 	"colonnade/deploy/embedded/internal/supervise"
 )
@@ -26,13 +28,15 @@ type Config struct {
 	Partitions int    `json:"partitions"` // of a topic that does not say
 	// MaxMessageBytes bounds one batch of records.
 	MaxMessageBytes int `json:"max_message_bytes"`
-	// RetainBytes bounds each partition's log on disk, RetainFor its age.
+	// KeepBytes of a partition stay although every group has read them.
+	KeepBytes int64 `json:"keep_bytes"`
+	// RetainBytes bounds a partition's log on disk, read or not, and RetainFor its age.
 	RetainBytes int64         `json:"retain_bytes"`
 	RetainFor   time.Duration `json:"retain_for"`
 }
 
-// retentionEvery is how often the bounds are enforced.
-const retentionEvery = 15 * time.Second
+// segmentBytes is the piece in which space comes back, and that is read at once after a crash.
+const segmentBytes = 16 << 20
 
 // Run serves the broker until the context ends.
 func Run(ctx context.Context, c Config, ready func(supervise.Ready)) error {
@@ -41,11 +45,15 @@ func Run(ctx context.Context, c Config, ready func(supervise.Ready)) error {
 		return fmt.Errorf("the Kafka directory %s: %w", c.Dir, err)
 	}
 	defer lock.Close() //nolint:errcheck // the end of the process gives it up as well
+	data := filepath.Join(c.Dir, "data")
+	if err := recoverState(data); err != nil {
+		return err
+	}
 	cluster, err := kfake.NewCluster(
 		kfake.NumBrokers(1),
 		kfake.ClusterID("colonnade-embedded"),
 		kfake.ListenFn(func(string, string) (net.Listener, error) { return net.FileListener(os.NewFile(3, "listener")) }),
-		kfake.DataDir(filepath.Join(c.Dir, "data")),
+		kfake.DataDir(data),
 		kfake.SyncWrites(),
 		kfake.DefaultNumPartitions(c.Partitions),
 		kfake.AllowAutoTopicCreation(),
@@ -55,8 +63,7 @@ func Run(ctx context.Context, c Config, ready func(supervise.Ready)) error {
 			"default.replication.factor": "1",
 			"log.retention.bytes":        strconv.FormatInt(c.RetainBytes, 10),
 			"log.retention.ms":           strconv.FormatInt(c.RetainFor.Milliseconds(), 10),
-			// Space comes back a segment at a time.
-			"log.segment.bytes": strconv.FormatInt(max(c.RetainBytes/16, 8<<20), 10),
+			"log.segment.bytes":          strconv.Itoa(segmentBytes),
 		}),
 	)
 	if err != nil {
@@ -64,13 +71,21 @@ func Run(ctx context.Context, c Config, ready func(supervise.Ready)) error {
 	}
 	defer cluster.Close()
 	ready(supervise.Ready{Version: "kfake"})
-	tick := time.NewTicker(retentionEvery)
+	admin, err := kadm.NewOptClient(kgo.SeedBrokers(cluster.ListenAddrs()...))
+	if err != nil {
+		return fmt.Errorf("broker: %w", err)
+	}
+	defer admin.Close()
+	tick := time.NewTicker(trimEvery)
 	defer tick.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-tick.C:
+			if err := trimConsumed(ctx, admin, c.KeepBytes); err != nil && ctx.Err() == nil {
+				_, _ = fmt.Fprintln(os.Stderr, err) // the next tick tries again
+			}
 			cluster.ApplyRetention()
 		}
 	}

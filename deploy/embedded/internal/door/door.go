@@ -13,15 +13,21 @@ package door
 import (
 	"context"
 	"crypto/subtle"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
 	"colonnade/deploy/embedded/internal/chdb"
 )
+
+// Database is where tables belong, and what a client means by "default".
+const Database = "colonnade"
 
 const (
 	displayName = "colonnade-embedded"
@@ -40,11 +46,18 @@ type Door struct {
 
 // Open boots the engine on its data directory with the arguments, and makes its door.
 func Open(lib *chdb.Library, path, token string, args []string) (*Door, error) {
+	if err := forgetDefault(path); err != nil { // a crash may have left it
+		return nil, err
+	}
 	boot, err := lib.Connect(append([]string{"--path=" + path}, args...)...)
 	if err != nil {
 		return nil, err
 	}
 	d := &Door{token: token, pool: newPool(lib, path, boot), buffers: newBuffers(), sessions: sessions{byID: make(map[string]*kept)}}
+	if err := ownDatabases(boot, path); err != nil {
+		boot.Close()
+		return nil, err
+	}
 	r := boot.Query("SELECT version() || '\t' || timezone()", "RawBLOB", nil)
 	defer r.Destroy()
 	if text := r.Err(); text != "" {
@@ -52,6 +65,28 @@ func Open(lib *chdb.Library, path, token string, args []string) (*Door, error) {
 	}
 	d.version, d.timezone, _ = strings.Cut(string(r.Bytes()), "\t")
 	return d, nil
+}
+
+// ownDatabases makes the database for tables, and replaces the one that the
+// library boots with, in which any file of the machine is a table, for readers
+// too. Connections need one of that name; the engine chosen holds no tables, so
+// nothing is ever lost in it. Its own record would be in the way of the next boot.
+func ownDatabases(boot *chdb.Conn, path string) error {
+	for _, sql := range []string{
+		"DETACH DATABASE default", "CREATE DATABASE default ENGINE=Dictionary", "CREATE DATABASE IF NOT EXISTS " + Database + " ENGINE=Atomic",
+	} {
+		if err := exec(boot, sql); err != nil {
+			return err
+		}
+	}
+	return forgetDefault(path)
+}
+
+func forgetDefault(path string) error {
+	if err := os.Remove(filepath.Join(path, "metadata", "default.sql")); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("door: %w", err)
+	}
+	return nil
 }
 
 // Version of the engine.

@@ -13,6 +13,8 @@ import (
 const (
 	codeSyntax          = 62
 	codeUnknownSetting  = 115
+	codeReadonly        = 164
+	codeOutfile         = 356
 	codeSessionNotFound = 372
 	codeSessionLocked   = 373
 	codeAuthentication  = 516

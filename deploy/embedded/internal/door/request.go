@@ -52,7 +52,10 @@ func parseRequest(r *http.Request) (*request, error) {
 		sessionID: q.Get("session_id"), sessionCheck: truthy(q.Get("session_check")), sessionClose: truthy(q.Get("close_session")),
 		sessionTimeout: time.Minute,
 	}
-	req.database = cmp.Or(q.Get("database"), r.Header.Get("X-ClickHouse-Database"), "default")
+	req.database = cmp.Or(q.Get("database"), r.Header.Get("X-ClickHouse-Database"), Database)
+	if req.database == "default" {
+		req.database = Database
+	}
 	req.format = cmp.Or(req.format, r.Header.Get("X-ClickHouse-Format"), "TabSeparated")
 	req.queryID = cmp.Or(req.queryID, rand.Text())
 	if seconds, err := strconv.Atoi(q.Get("session_timeout")); err == nil && seconds > 0 {

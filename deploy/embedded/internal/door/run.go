@@ -21,8 +21,8 @@ func (d *Door) run(ctx context.Context, req *request, a *answer) error {
 	if err != nil {
 		return err
 	}
-	if s.keyword == "" {
-		return raise(codeSyntax, "SYNTAX_ERROR", "Empty query")
+	if err := s.refusal(req.settings["readonly"]); err != nil {
+		return err
 	}
 	if req.revision > 0 && strings.TrimSpace(s.sql) == helloQuery {
 		return d.hello(req, a)

@@ -60,7 +60,8 @@ func (p *pool) open() (*session, error) {
 	s := &session{conn: conn, tag: fmt.Sprintf("colonnade-%d", p.serial), database: "default", settings: map[string]string{}}
 	p.mu.Unlock()
 	s.comment = s.tag
-	if err := s.set([]string{"log_comment=" + quote(s.tag)}); err != nil {
+	// The library is set up as a command line: expressions stand for a SELECT, addresses of code can be read. A server is not.
+	if err := s.set([]string{"log_comment=" + quote(s.tag), "implicit_select=0", "allow_introspection_functions=0"}); err != nil {
 		conn.Close()
 		return nil, err
 	}
@@ -246,8 +247,10 @@ func (s *session) set(assign []string) error {
 	return s.exec("SET " + strings.Join(assign, ", "))
 }
 
-func (s *session) exec(sql string) error {
-	r := s.conn.Query(sql, "Null", nil)
+func (s *session) exec(sql string) error { return exec(s.conn, sql) }
+
+func exec(conn *chdb.Conn, sql string) error {
+	r := conn.Query(sql, "Null", nil)
 	defer r.Destroy()
 	if text := r.Err(); text != "" {
 		return exception(text)

@@ -17,7 +17,11 @@ type statement struct {
 	data      int
 	several   bool // something follows a semicolon
 	temporary bool // TEMPORARY stands somewhere outside strings
-	selects   bool // an INSERT whose rows come from a SELECT or a file
+	selects   bool // an INSERT whose rows come from a SELECT
+	// outside tells INTO OUTFILE or FROM INFILE: files of a client, which here would be those of this process.
+	outside bool
+	// file tells that the name of the function file() stands somewhere; it reads any file, readonly or not.
+	file bool
 }
 
 // analyse walks the text once, skipping strings, quoted names and comments.
@@ -38,12 +42,19 @@ func analyse(sql string) statement {
 		}
 		switch {
 		case c == '\'' || c == '"' || c == '`':
-			i, last = skipQuoted(sql, i), ""
+			next := skipQuoted(sql, i)
+			if c != '\'' && (sql[i+1:max(i+1, next-1)] == "file" || strings.ContainsRune(sql[i:next], '\\')) && last != "." {
+				s.file = true // an escape in a name could spell anything
+			}
+			i, last = next, ""
 			continue
 		case isWordByte(c):
 			start := i
 			for i < len(sql) && isWordByte(sql[i]) {
 				i++
+			}
+			if sql[start:i] == "file" && last != "." {
+				s.file = true
 			}
 			word := strings.ToUpper(sql[start:i])
 			if done := s.word(word, last, depth, start, i); done {
@@ -75,8 +86,12 @@ func (s *statement) word(word, last string, depth, start, end int) bool {
 		s.keyword = word
 		return false
 	}
-	if word == "TEMPORARY" {
+	switch word {
+	case "TEMPORARY":
 		s.temporary = true
+	case "OUTFILE", "INFILE":
+		s.outside = s.outside || last == "INTO" || last == "FROM"
+	default:
 	}
 	if depth > 0 || last == "INTO" || last == "TABLE" || last == "." {
 		return false
@@ -95,7 +110,7 @@ func (s *statement) word(word, last string, depth, start, end int) bool {
 	case s.keyword == "INSERT" && word == "VALUES":
 		s.head, s.data, s.format = start, end, "Values"
 		return !s.selects
-	case s.keyword == "INSERT" && (word == "SELECT" || word == "WITH" || word == "WATCH" || word == "INFILE"):
+	case s.keyword == "INSERT" && (word == "SELECT" || word == "WITH" || word == "WATCH"):
 		s.selects = true
 	default:
 	}
@@ -120,6 +135,25 @@ func (s *statement) streams() bool {
 // changesSession tells that the connection is not as it was after the statement.
 func (s *statement) changesSession() bool {
 	return s.keyword == "SET" || s.keyword == "USE" || s.temporary
+}
+
+// refusal is what a server would say to a statement that the library would
+// carry out, because the library is also a command line on its own machine.
+func (s *statement) refusal(readonly string) error {
+	switch {
+	case s.keyword == "":
+		return raise(codeSyntax, "SYNTAX_ERROR", "Empty query")
+	case s.outside:
+		return raise(codeOutfile, "INTO_OUTFILE_NOT_ALLOWED", "INTO OUTFILE and FROM INFILE are not allowed")
+	case s.keyword == "QUIT" || s.keyword == "EXIT" || s.keyword == "LOGOUT" || s.keyword == "HELP":
+		return raise(codeSyntax, "SYNTAX_ERROR", "Syntax error: failed at position 1 (%s)", s.keyword)
+	case readonly == "1" && s.file:
+		return raise(codeReadonly, "READONLY", "Cannot read files in readonly mode: a column named file must be written with its table's name before it, t.file")
+	case readonly == "1" && s.keyword == "KILL":
+		return raise(codeReadonly, "READONLY", "Cannot kill statements in readonly mode")
+	default:
+		return nil
+	}
 }
 
 // takesBody tells that the statement is an INSERT whose rows follow its text.

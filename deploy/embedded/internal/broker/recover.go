@@ -1,0 +1,223 @@
+//go:build embedded
+
+package broker
+
+import (
+	"cmp"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"io/fs"
+	"math"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// The broker keeps which producer wrote which sequence numbers in memory, and
+// on disk only after an orderly stop. After a crash it would take a retried
+// batch, whose acknowledgement was lost, for a new one. Real Kafka rebuilds that
+// state from its log; recoverState does the same before the broker opens it, by
+// writing the file that an orderly stop would have written. The formats are those
+// of the pinned kfake (persist.go there, version 1).
+
+// window is kfake's persistSeqWindowEntry: the last batches of one producer in one partition.
+type window struct {
+	PID     int64          `json:"pid"`
+	Topic   string         `json:"topic"`
+	Part    int32          `json:"partition"`
+	Entries [5]windowEntry `json:"entries"`
+	Count   uint8          `json:"count"`
+	At      uint8          `json:"at"`
+	Epoch   int16          `json:"epoch"`
+	Seen    bool           `json:"seen"`
+	NextSeq int32          `json:"next_seq"`
+}
+
+type windowEntry struct {
+	FirstSeq int32 `json:"first_seq"`
+	NextSeq  int32 `json:"next_seq"`
+	Offset   int64 `json:"offset"`
+}
+
+// headerSize is a record batch's fixed head.
+const headerSize = 61
+
+// recoverState brings a directory that was not closed in order into the state
+// that the broker can open without loss.
+func recoverState(dir string) error {
+	if _, err := os.Stat(filepath.Join(dir, "meta.json")); errors.Is(err, fs.ErrNotExist) {
+		return nil // never used
+	}
+	if _, err := os.Stat(filepath.Join(dir, "session_state.json")); err == nil {
+		return nil // closed in order; the broker removes the file when it has read it
+	}
+	// The broker passes over a torn entry at a log's end, but would append behind it, where nothing is read again.
+	for _, name := range []string{"groups.log", "pids.log"} {
+		if err := trimTorn(filepath.Join(dir, name)); err != nil {
+			return err
+		}
+	}
+	folders, err := filepath.Glob(filepath.Join(dir, "partitions", "*"))
+	if err != nil {
+		return fmt.Errorf("broker: %w", err)
+	}
+	windows := []window{}
+	for _, folder := range folders {
+		found, err := scanPartition(folder)
+		if err != nil {
+			return fmt.Errorf("broker: recovering %s: %w", folder, err)
+		}
+		windows = append(windows, found...)
+	}
+	raw, err := json.Marshal(map[string]any{"version": 1, "windows": windows})
+	if err != nil {
+		return fmt.Errorf("broker: %w", err)
+	}
+	path := filepath.Join(dir, "seq_windows.json")
+	if err := os.WriteFile(path+".tmp", raw, 0o600); err != nil {
+		return fmt.Errorf("broker: %w", err)
+	}
+	return os.Rename(path+".tmp", path)
+}
+
+// scanPartition reads the heads of a partition's batches in order.
+func scanPartition(folder string) ([]window, error) {
+	name := filepath.Base(folder)
+	dash := strings.LastIndexByte(name, '-')
+	if dash < 0 {
+		return nil, nil
+	}
+	topic, err := url.PathUnescape(name[:dash])
+	if err != nil {
+		return nil, err
+	}
+	part, err := strconv.ParseInt(name[dash+1:], 10, 32)
+	if err != nil {
+		return nil, err
+	}
+	segments, err := filepath.Glob(filepath.Join(folder, "*.dat"))
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(segments, func(a, b string) int { return cmp.Compare(baseOffset(a), baseOffset(b)) })
+	byProducer := map[int64]*window{}
+	for _, segment := range segments {
+		if err := scanSegment(segment, func(head []byte) {
+			producer := int64(binary.BigEndian.Uint64(head[43:])) //nolint:gosec // the wire's own bits
+			if producer < 0 || binary.BigEndian.Uint16(head[21:])&0x20 != 0 {
+				return // not idempotent, or a control batch
+			}
+			w := byProducer[producer]
+			if w == nil {
+				w = &window{PID: producer, Topic: topic, Part: int32(part)}
+				byProducer[producer] = w
+			}
+			w.push(head)
+		}); err != nil {
+			return nil, err
+		}
+	}
+	found := make([]window, 0, len(byProducer))
+	for _, w := range byProducer {
+		found = append(found, *w)
+	}
+	return found, nil
+}
+
+// push notes one batch, as the broker does when it takes one.
+func (w *window) push(head []byte) {
+	first := int32(binary.BigEndian.Uint32(head[53:])) //nolint:gosec // the wire's own bits
+	epoch := int16(binary.BigEndian.Uint16(head[51:])) //nolint:gosec // the wire's own bits
+	entry := windowEntry{
+		FirstSeq: first,
+		NextSeq:  int32((int64(first) + int64(binary.BigEndian.Uint32(head[57:]))) % math.MaxInt32), //nolint:gosec // reduced
+		Offset:   int64(binary.BigEndian.Uint64(head)),                                              //nolint:gosec // the wire's own bits
+	}
+	if !w.Seen || epoch != w.Epoch {
+		w.Seen, w.Epoch, w.Count, w.At, w.Entries = true, epoch, 0, 0, [5]windowEntry{}
+	}
+	w.Entries[w.At] = entry
+	w.At = (w.At + 1) % 5
+	w.Count = min(w.Count+1, 5)
+	w.NextSeq = entry.NextSeq
+}
+
+// scanSegment calls batch with the head of each whole batch in the file. A
+// batch that is torn or does not match its checksum ends the segment, as it does for the broker.
+func scanSegment(path string, batch func(head []byte)) error {
+	file, err := os.Open(path) //nolint:gosec // a path inside the data directory
+	if err != nil {
+		return err
+	}
+	defer file.Close() //nolint:errcheck // only read
+	info, err := file.Stat()
+	if err != nil {
+		return err
+	}
+	head := make([]byte, headerSize)
+	for at := int64(0); at+headerSize <= info.Size(); {
+		if _, err := file.ReadAt(head, at); err != nil {
+			return err
+		}
+		size := 12 + int64(binary.BigEndian.Uint32(head[8:]))
+		if size < headerSize || at+size > info.Size() {
+			return nil
+		}
+		if last := at+size == info.Size(); last && !checks(file, at, size, binary.BigEndian.Uint32(head[17:])) {
+			return nil
+		}
+		batch(head)
+		at += size
+	}
+	return nil
+}
+
+// checks compares a batch with its checksum. Only the last one can be torn.
+func checks(file io.ReaderAt, at, size int64, want uint32) bool {
+	sum := crc32.New(crc32.MakeTable(crc32.Castagnoli))
+	_, err := io.Copy(sum, io.NewSectionReader(file, at+21, size-21))
+	return err == nil && sum.Sum32() == want
+}
+
+func baseOffset(segment string) int64 {
+	base, err := strconv.ParseInt(strings.TrimSuffix(filepath.Base(segment), ".dat"), 10, 64)
+	if err != nil {
+		return -1
+	}
+	return base
+}
+
+// trimTorn cuts a state log behind its last whole entry: length, checksum of the rest, rest.
+func trimTorn(path string) error {
+	raw, err := os.ReadFile(path) //nolint:gosec // a path inside the data directory
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("broker: %w", err)
+	}
+	table := crc32.MakeTable(crc32.Castagnoli)
+	whole := 0
+	for whole+8 <= len(raw) {
+		length := int64(binary.LittleEndian.Uint32(raw[whole:]))
+		end := int64(whole) + 8 + length
+		if length < 2 || end > int64(len(raw)) || crc32.Checksum(raw[whole+8:end], table) != binary.LittleEndian.Uint32(raw[whole+4:]) {
+			break
+		}
+		whole = int(end)
+	}
+	if whole == len(raw) {
+		return nil
+	}
+	if err := os.Truncate(path, int64(whole)); err != nil {
+		return fmt.Errorf("broker: %w", err)
+	}
+	return nil
+}
