@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 	collector "go.opentelemetry.io/proto/otlp/common/v1"
+	origin "go.opentelemetry.io/proto/otlp/resource/v1"
 	otlp "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
 
@@ -379,4 +380,24 @@ func TestPromotion(t *testing.T) {
 	require.Equal(t, []string{"s1", "u1", "a1"}, []string{span.SessionID, span.UserID, span.AgentID})
 	require.Equal(t, uuid.Nil, span.CreatedBy)
 	require.Equal(t, received, span.CreatedAt)
+}
+
+func resource(attributes ...attribute) *origin.Resource {
+	return &origin.Resource{Attributes: keyValues(attributes)}
+}
+
+func scope(name, version string, attributes ...attribute) *collector.InstrumentationScope {
+	return &collector.InstrumentationScope{Name: name, Version: version, Attributes: keyValues(attributes)}
+}
+
+func marshal(t testing.TB, m proto.Message) []byte {
+	t.Helper()
+	data, err := proto.Marshal(m)
+	require.NoError(t, err)
+	return data
+}
+
+func unmarshal(t testing.TB, data []byte, m proto.Message) {
+	t.Helper()
+	require.NoError(t, proto.Unmarshal(data, m))
 }
