@@ -53,7 +53,11 @@ COLONNADE_* variables; "colonnade config" shows all of them.`,
 		roleCommand(env, load, "sink", app.Roles{Sink: true}, "Carry spans from Kafka to ClickHouse", "the sink: as many as there are partitions can share the work"),
 		roleCommand(env, load, "read", app.Roles{Read: true}, "Answer queries", "every route that only looks"),
 		migrateCommand(env, load),
+		keyCommand(env, load),
 		configCommand(load),
+		demoCommand(env, load),
+		loadCommand(env, load),
+		redriveCommand(load),
 		versionCommand(),
 	)
 	return root

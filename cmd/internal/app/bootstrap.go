@@ -15,8 +15,6 @@ import (
 // firstAccount owns what the first start makes.
 const firstAccount = "admin@colonnade.local"
 
-const keyFile = "api-key"
-
 // firstKey is the key of the embedded mode's default project.
 type firstKey struct {
 	key  credential.Key
@@ -32,7 +30,7 @@ func (p *process) bootstrap(ctx context.Context, s stores) (firstKey, error) {
 	if !p.Embedded {
 		return firstKey{}, nil
 	}
-	k := firstKey{path: p.cfg.DataPath(keyFile)}
+	k := firstKey{path: p.cfg.KeyPath()}
 	raw, err := os.ReadFile(k.path)
 	switch {
 	case err == nil:

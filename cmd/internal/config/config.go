@@ -145,6 +145,9 @@ func (c Config) BaseURL() string {
 	return "http://" + c.HTTP.Addr
 }
 
+// KeyPath is where the first start of an embedded service keeps its API key.
+func (c Config) KeyPath() string { return c.DataPath("api-key") }
+
 // DataPath is a path within the data directory.
 func (c Config) DataPath(elem ...string) string {
 	return filepath.Join(append([]string{c.DataDir}, elem...)...)

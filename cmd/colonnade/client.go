@@ -1,0 +1,301 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"colonnade/cmd/internal/client"
+	"colonnade/cmd/internal/config"
+	"colonnade/cmd/internal/demo"
+	"colonnade/cmd/internal/load"
+)
+
+// target is a running service and the key to call it with.
+type target struct{ url, key string }
+
+// targetFlags let a client command be pointed elsewhere; without them it finds
+// the service of the configuration and the key that its first start kept.
+func targetFlags(cmd *cobra.Command) *target {
+	t := &target{}
+	cmd.Flags().StringVar(&t.url, "url", "", "address of the service (default: COLONNADE_HOST, or the configured one)")
+	cmd.Flags().StringVar(&t.key, "key", "", "API key (default: COLONNADE_API_KEY, or the one in the data directory)")
+	return t
+}
+
+func (t *target) find(env environment, cfg config.Loaded) error {
+	for _, url := range []string{env.variable("COLONNADE_HOST"), cfg.BaseURL()} {
+		if t.url == "" {
+			t.url = url
+		}
+	}
+	if t.key == "" {
+		t.key = env.variable("COLONNADE_API_KEY")
+	}
+	if t.key != "" {
+		return nil
+	}
+	var err error
+	t.key, err = client.StoredKey(cfg.KeyPath())
+	return err
+}
+
+func demoCommand(env environment, load func() (config.Loaded, error)) *cobra.Command {
+	plan := demo.Plan{}
+	cmd := &cobra.Command{
+		Use:   "demo",
+		Short: "Send realistic traces to a running service and query them back",
+		Long: `Sends a few hundred agent runs (model calls with tokens, tools, errors) and annotation
+traces that score them, through the official OpenTelemetry SDK, then queries them back
+and prints a table and where to look next.`,
+		Example: `  colonnade demo
+  colonnade demo --url http://traces.example.com --key "$KEY" --traces 1000`,
+		Args: cobra.NoArgs,
+	}
+	to := targetFlags(cmd)
+	cmd.Flags().IntVar(&plan.Traces, "traces", 300, "number of agent runs")
+	cmd.Flags().DurationVar(&plan.Over, "over", 6*time.Hour, "how far back the runs began")
+	cmd.Flags().Uint64Var(&plan.Seed, "seed", 1, "seed of everything that chance decides")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		cfg, err := load()
+		if err != nil {
+			return err
+		}
+		if plan.Traces < 1 || plan.Over <= 0 {
+			return errors.New("--traces and --over must be positive")
+		}
+		if err := to.find(env, cfg); err != nil {
+			return err
+		}
+		plan.BaseURL, plan.Key = to.url, to.key
+		return demo.Run(cmd.Context(), plan, cmd.OutOrStdout(), env.now)
+	}
+	return cmd
+}
+
+func loadCommand(env environment, loadConfig func() (config.Loaded, error)) *cobra.Command {
+	plan := load.DefaultPlan()
+	cmd := &cobra.Command{
+		Use:   "load",
+		Short: "Load a running service and measure it",
+		Long: `Sends life-like traffic: agent runs of 5 to 40 spans, model calls that carry their
+history, annotation traces that score earlier runs. Everything follows from the seed.
+Reports the accepted and visible spans per second and the time from a receipt to
+visibility, then reads back what was sent and compares counts and checksums.`,
+		Example: `  colonnade load                                   half a minute, as fast as it goes
+  colonnade load --rate 5000 --duration 5m         a steady rate
+  colonnade load --traces 1000 --verify full       a fixed amount, every span checked`,
+		Args: cobra.NoArgs,
+	}
+	to := targetFlags(cmd)
+	f := cmd.Flags()
+	f.IntVar(&plan.Rate, "rate", plan.Rate, "spans per second; 0 is as fast as they are taken")
+	f.DurationVar(&plan.Duration, "duration", plan.Duration, "how long to send; 0 is until --traces are sent")
+	f.Uint64Var(&plan.Traces, "traces", 0, "how many traces to send; 0 is until --duration is over")
+	f.IntVar(&plan.SpanBytes, "span-size", plan.SpanBytes, "average bytes of an encoded span")
+	f.Float64Var(&plan.AnnotationShare, "annotations", plan.AnnotationShare, "share of traces that are annotations, 0 to 0.9")
+	f.IntVar(&plan.Connections, "connections", plan.Connections, "requests at a time")
+	f.IntVar(&plan.Batch, "batch", plan.Batch, "spans in a request, about")
+	f.IntVar(&plan.Runs, "runs", plan.Runs, "different agent runs before texts repeat")
+	f.IntVar(&plan.Probes, "probes", plan.Probes, "queries at a time that time visibility; 0 is none")
+	f.StringVar(&plan.Verify, "verify", plan.Verify, "full (every span), sample, none, or auto (full up to 300000 spans)")
+	f.Uint64Var(&plan.Seed, "seed", 0, "seed of all ids and texts; 0 takes one from the clock")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		cfg, err := loadConfig()
+		if err != nil {
+			return err
+		}
+		if err := to.find(env, cfg); err != nil {
+			return err
+		}
+		if plan.Seed == 0 {
+			plan.Seed = uint64(env.now().UnixNano()) //nolint:gosec // any number will do
+		}
+		plan.Tag = fmt.Sprintf("load-%d", plan.Seed)
+		if plan.Traces > 0 && !cmd.Flags().Changed("duration") {
+			plan.Duration = 0
+		}
+		return runLoad(cmd, plan, client.New(to.url, to.key), env.now)
+	}
+	return cmd
+}
+
+func runLoad(cmd *cobra.Command, plan load.Plan, c *client.Client, now func() time.Time) error {
+	out := cmd.OutOrStdout()
+	runner, err := load.NewRunner(plan, c, cmd.ErrOrStderr(), now)
+	if err != nil {
+		return err
+	}
+	_, _ = fmt.Fprintf(out, "seed %d, spans of %d bytes, %.0f %% annotations, %d connections\n", plan.Seed, plan.SpanBytes, 100*plan.AnnotationShare, plan.Connections)
+	r, err := runner.Run(cmd.Context())
+	if r != nil {
+		w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+		_, _ = fmt.Fprintf(w, "sent\t%d spans in %d traces, %.1f MB, %d requests, %d retries\n", r.Spans, r.Traces, float64(r.Bytes)/1e6, r.Requests, r.Retries)
+		_, _ = fmt.Fprintf(w, "accepted\t%.0f spans/s over %.1f s\n", r.AcceptedPerSecond(), r.Sending.Seconds())
+		if r.Visible > 0 {
+			_, _ = fmt.Fprintf(w, "visible\t%.0f spans/s, all after %.1f s\n", r.VisiblePerSecond(), r.Visible.Seconds())
+			_, _ = fmt.Fprintf(w, "receipt to visible\tp50 %s, p99 %s, %d timed\n", r.Delay(0.5).Round(time.Millisecond), r.Delay(0.99).Round(time.Millisecond), len(r.Delays))
+		}
+		if r.Verified != "" {
+			_, _ = fmt.Fprintf(w, "checked\t%s\n", r.Verified)
+		}
+		_ = w.Flush() // the terminal is gone when this fails
+	}
+	return err
+}
+
+func keyCommand(env environment, load func() (config.Loaded, error)) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "key",
+		Short: "Make, list and revoke API keys",
+		Long: `Works on the keys of the project of the calling key. With --email, "key create" makes a
+new account with a project of its own; that needs COLONNADE_AUTH_KEY.`,
+		Example: `  colonnade key list
+  colonnade key create --name ci --role editor
+  colonnade key create --email ada@example.com
+  colonnade key revoke AbCdEfGh`,
+	}
+	cmd.AddCommand(keyCreate(env, load), keyList(env, load), keyRevoke(env, load))
+	return cmd
+}
+
+func keyCreate(env environment, load func() (config.Loaded, error)) *cobra.Command {
+	var name, role, email string
+	cmd := &cobra.Command{
+		Use: "create", Short: "Make a key and show it, once", Args: cobra.NoArgs,
+		Example: "  colonnade key create --name ci --role editor",
+	}
+	to := targetFlags(cmd)
+	cmd.Flags().StringVar(&name, "name", "", "what the key is for")
+	cmd.Flags().StringVar(&role, "role", "", "owner, admin, developer, editor, annotator or viewer (default: that of the calling key)")
+	cmd.Flags().StringVar(&email, "email", "", "make an account with its own project for this person")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		cfg, err := load()
+		if err != nil {
+			return err
+		}
+		if email != "" {
+			return createAccount(cmd, env, cfg, to, email)
+		}
+		if err := to.find(env, cfg); err != nil {
+			return err
+		}
+		members := map[string]string{}
+		if name != "" {
+			members["name"] = name
+		}
+		if role != "" {
+			members["role"] = role
+		}
+		body, err := json.Marshal(members)
+		if err != nil {
+			return err
+		}
+		reply, err := client.New(to.url, to.key).Do(cmd.Context(), http.MethodPost, "/keys/", "application/json", body)
+		if err != nil {
+			return err
+		}
+		var key string
+		if err := json.Unmarshal(reply.Body, &key); err != nil {
+			return fmt.Errorf("reading the key: %w", err)
+		}
+		_, err = fmt.Fprintln(cmd.OutOrStdout(), key)
+		return err
+	}
+	return cmd
+}
+
+func createAccount(cmd *cobra.Command, env environment, cfg config.Loaded, to *target, email string) error {
+	if cfg.AuthKey == "" {
+		return errors.New("--email needs the administration key: set COLONNADE_AUTH_KEY as the service has it")
+	}
+	if to.url == "" {
+		to.url = env.variable("COLONNADE_HOST")
+	}
+	if to.url == "" {
+		to.url = cfg.BaseURL()
+	}
+	body, err := json.Marshal(map[string]any{"accounts": map[string]any{"account": map[string]any{"user": map[string]any{"email": email}}}})
+	if err != nil {
+		return err
+	}
+	reply, err := client.NewAdmin(to.url, cfg.AuthKey).Do(cmd.Context(), http.MethodPost, "/admin/simple/accounts/", "application/json", body)
+	if err != nil {
+		return err
+	}
+	var made struct {
+		Accounts map[string]struct {
+			APIKeys map[string]string `json:"api_keys"`
+		} `json:"accounts"`
+	}
+	if err := json.Unmarshal(reply.Body, &made); err != nil {
+		return fmt.Errorf("reading the account: %w", err)
+	}
+	_, err = fmt.Fprintln(cmd.OutOrStdout(), made.Accounts["account"].APIKeys["key"])
+	return err
+}
+
+func keyList(env environment, load func() (config.Loaded, error)) *cobra.Command {
+	cmd := &cobra.Command{Use: "list", Short: "List the keys of the project", Args: cobra.NoArgs, Example: "  colonnade key list"}
+	to := targetFlags(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		cfg, err := load()
+		if err != nil {
+			return err
+		}
+		if err := to.find(env, cfg); err != nil {
+			return err
+		}
+		reply, err := client.New(to.url, to.key).Do(cmd.Context(), http.MethodGet, "/keys/", "", nil)
+		if err != nil {
+			return err
+		}
+		var keys []struct {
+			Prefix    string     `json:"prefix"`
+			Name      string     `json:"name"`
+			Role      string     `json:"role"`
+			CreatedAt time.Time  `json:"created_at"`
+			ExpiresAt *time.Time `json:"expires_at"`
+		}
+		if err := json.Unmarshal(reply.Body, &keys); err != nil {
+			return fmt.Errorf("reading the keys: %w", err)
+		}
+		w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 3, ' ', 0)
+		_, _ = fmt.Fprintln(w, "PREFIX\tNAME\tROLE\tCREATED\tEXPIRES")
+		for _, k := range keys {
+			expires := "never"
+			if k.ExpiresAt != nil {
+				expires = k.ExpiresAt.Format(time.DateTime)
+			}
+			_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", k.Prefix, k.Name, k.Role, k.CreatedAt.Format(time.DateTime), expires)
+		}
+		return w.Flush()
+	}
+	return cmd
+}
+
+func keyRevoke(env environment, load func() (config.Loaded, error)) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "revoke PREFIX", Short: "End a key; its callers are refused within a second", Args: cobra.ExactArgs(1),
+		Example: "  colonnade key revoke AbCdEfGh",
+	}
+	to := targetFlags(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		cfg, err := load()
+		if err != nil {
+			return err
+		}
+		if err := to.find(env, cfg); err != nil {
+			return err
+		}
+		_, err = client.New(to.url, to.key).Do(cmd.Context(), http.MethodDelete, "/keys/"+args[0], "", nil)
+		return err
+	}
+	return cmd
+}
+

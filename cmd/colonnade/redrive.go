@@ -1,0 +1,56 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"colonnade/cmd/internal/config"
+	"colonnade/write/stream"
+)
+
+func redriveCommand(load func() (config.Loaded, error)) *cobra.Command {
+	var dryRun bool
+	cmd := &cobra.Command{
+		Use:   "redrive",
+		Short: "Send the records of the dead topic through the sink again",
+		Long: `Records that could not be decoded or stored wait in the dead topic, with the reason.
+Once the cause is mended, redrive moves them back, each exactly once. Records that die
+again are left for the next time. It needs COLONNADE_KAFKA_BROKERS; an embedded service
+prints the address of its broker when it starts.`,
+		Example: `  colonnade redrive --dry-run
+  COLONNADE_KAFKA_BROKERS=127.0.0.1:9092 colonnade redrive`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			cfg, err := load()
+			if err != nil {
+				return err
+			}
+			if len(cfg.Kafka.Brokers) == 0 {
+				return errors.New("there is no broker: set COLONNADE_KAFKA_BROKERS")
+			}
+			progress := func(r stream.Redriven) { _, _ = fmt.Fprintf(cmd.ErrOrStderr(), "\r%d of %d", r.Done, r.Total) }
+			done, err := stream.Redrive(cmd.Context(), cfg.Kafka, stream.RedriveOptions{DryRun: dryRun, Progress: progress}, newLog(cmd.ErrOrStderr(), cfg.Log))
+			if done.Done > 0 {
+				_, _ = fmt.Fprintln(cmd.ErrOrStderr())
+			}
+			if err != nil {
+				return err
+			}
+			verb := "sent again"
+			if dryRun {
+				verb = "waiting"
+			}
+			_, _ = fmt.Fprintf(cmd.OutOrStdout(), "%d records %s\n", done.Done, verb)
+			for _, reason := range slices.Sorted(maps.Keys(done.Reasons)) {
+				_, _ = fmt.Fprintf(cmd.OutOrStdout(), "  %6d  %s\n", done.Reasons[reason], reason)
+			}
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "count, and send nothing")
+	return cmd
+}

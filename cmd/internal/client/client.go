@@ -1,0 +1,142 @@
+// Package client calls a running Colonnade over HTTP, for the subcommands that
+// send and look: demo, load and the end-to-end tests. It knows the wire and
+// none of the rooms behind it.
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"colonnade/domain"
+)
+
+// PendingHeader names the positions of a token that a query did not wait out.
+const PendingHeader = "Colonnade-Token-Pending"
+
+// Client calls one service with one key.
+type Client struct {
+	base, authorization string
+	http                *http.Client
+}
+
+// New makes a client for the service at base, with an API key.
+func New(base, key string) *Client { return withCredential(base, "ApiKey "+key) }
+
+// NewAdmin makes a client with the administration key.
+func NewAdmin(base, key string) *Client { return withCredential(base, "Access "+key) }
+
+func withCredential(base, authorization string) *Client {
+	return &Client{
+		base: strings.TrimRight(base, "/"), authorization: authorization,
+		http: &http.Client{Timeout: 2 * time.Minute, Transport: &http.Transport{MaxIdleConnsPerHost: 64, IdleConnTimeout: time.Minute}},
+	}
+}
+
+// StoredKey reads the key that the first start of an embedded service kept.
+func StoredKey(path string) (string, error) {
+	raw, err := os.ReadFile(path) //nolint:gosec // a path inside the data directory
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("there is no API key: %s does not exist (start the service first, or set COLONNADE_API_KEY)", path)
+	}
+	return strings.TrimSpace(string(raw)), err
+}
+
+// StatusError is a reply that is no success.
+type StatusError struct {
+	Status int
+	// Body is the beginning of the reply.
+	Body string
+	// RetryAfter is what the service asks for; zero means nothing.
+	RetryAfter time.Duration
+}
+
+// Error shows the status and what the service said.
+func (e *StatusError) Error() string {
+	return fmt.Sprintf("the service answered %d: %s", e.Status, e.Body)
+}
+
+// Reply is a success.
+type Reply struct {
+	Status int
+	Header http.Header
+	Body   []byte
+}
+
+// Do sends a request and reads the reply whole. Any status but a success is a StatusError.
+func (c *Client) Do(ctx context.Context, method, path, contentType string, body []byte, headers ...string) (Reply, error) {
+	req, err := http.NewRequestWithContext(ctx, method, c.base+path, bytes.NewReader(body))
+	if err != nil {
+		return Reply{}, fmt.Errorf("client: %w", err)
+	}
+	req.Header.Set("Authorization", c.authorization)
+	if contentType != "" {
+		req.Header.Set("Content-Type", contentType)
+	}
+	for i := 0; i+1 < len(headers); i += 2 {
+		req.Header.Set(headers[i], headers[i+1])
+	}
+	res, err := c.http.Do(req)
+	if err != nil {
+		return Reply{}, fmt.Errorf("client: %w", err)
+	}
+	defer res.Body.Close() //nolint:errcheck // it was read, or its error is returned
+	raw, err := io.ReadAll(res.Body)
+	if err != nil {
+		return Reply{}, fmt.Errorf("client: reading a reply: %w", err)
+	}
+	if res.StatusCode >= 300 {
+		seconds, _ := strconv.Atoi(res.Header.Get("Retry-After")) //nolint:errcheck // absent means none
+		return Reply{}, &StatusError{
+			Status: res.StatusCode, Body: strings.TrimSpace(string(raw[:min(len(raw), 500)])), RetryAfter: time.Duration(seconds) * time.Second,
+		}
+	}
+	return Reply{Status: res.StatusCode, Header: res.Header, Body: raw}, nil
+}
+
+// Accepted is the answer to spans that were taken in.
+type Accepted struct {
+	Count int
+	Token domain.Token
+}
+
+// Send posts an ExportTraceServiceRequest.
+func (c *Client) Send(ctx context.Context, body []byte) (Accepted, error) {
+	reply, err := c.Do(ctx, http.MethodPost, "/otlp/v1/traces", "application/x-protobuf", body)
+	if err != nil {
+		return Accepted{}, err
+	}
+	var parsed struct {
+		Count int `json:"count"`
+	}
+	if err := json.Unmarshal(reply.Body, &parsed); err != nil {
+		return Accepted{}, fmt.Errorf("client: reading a receipt: %w", err)
+	}
+	token, err := domain.ParseToken(reply.Header.Get(domain.TokenHeader))
+	return Accepted{Count: parsed.Count, Token: token}, err
+}
+
+// Query posts a query and reads the reply into out. pending is what of the token was not yet visible.
+func (c *Client) Query(ctx context.Context, path string, query any, token domain.Token, out any) (pending domain.Token, err error) {
+	body, err := json.Marshal(query)
+	if err != nil {
+		return nil, fmt.Errorf("client: %w", err)
+	}
+	reply, err := c.Do(ctx, http.MethodPost, path, "application/json", body, domain.TokenHeader, token.String())
+	if err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal(reply.Body, out); err != nil {
+		return nil, fmt.Errorf("client: reading the reply of %s: %w", path, err)
+	}
+	return domain.ParseToken(reply.Header.Get(PendingHeader))
+}

@@ -1,0 +1,361 @@
+package load
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"golang.org/x/time/rate"
+
+	"colonnade/cmd/internal/client"
+	"colonnade/domain"
+)
+
+// Plan says how much is sent, how fast, and how it is checked.
+type Plan struct {
+	Shape
+	// Rate bounds the spans per second; zero means as fast as they are taken.
+	Rate int
+	// Duration and Traces end the sending, whichever comes first; zero means no bound by it.
+	Duration time.Duration
+	Traces   uint64
+	// Connections send at once; each request holds about Batch spans.
+	Connections, Batch int
+	// Probes look at once for what was just sent, to time its visibility.
+	Probes int
+	// Verify is full (read every span back), sample or none; auto is full up to autoVerifySpans.
+	Verify string
+}
+
+// DefaultPlan is half a minute as fast as it goes.
+func DefaultPlan() Plan {
+	return Plan{Shape: DefaultShape(), Duration: 30 * time.Second, Connections: 4, Batch: 500, Probes: 2, Verify: "auto"}
+}
+
+// Validate names what cannot work.
+func (p Plan) Validate() error {
+	if err := p.Shape.Validate(); err != nil {
+		return err
+	}
+	switch {
+	case p.Rate < 0:
+		return errors.New("load: the rate must not be negative")
+	case p.Duration <= 0 && p.Traces == 0:
+		return errors.New("load: neither a duration nor a number of traces ends it")
+	case p.Connections < 1 || p.Batch < 1 || p.Probes < 0:
+		return errors.New("load: connections and batch must be positive")
+	case !slices.Contains([]string{"auto", "full", "sample", "none"}, p.Verify):
+		return errors.New("load: verify must be auto, full, sample or none")
+	default:
+		return nil
+	}
+}
+
+// Report is what was measured.
+type Report struct {
+	Spans, Traces, Bytes, Requests, Retries int64
+	// Sum is the checksum of all that was sent.
+	Sum uint64
+	// Sending is the time until the last receipt; Visible the time until all of it could be read.
+	Sending, Visible time.Duration
+	// Delays are the times from a receipt to a query that shows its spans, ascending.
+	Delays []time.Duration
+	// Verified tells what the check found; empty when none ran.
+	Verified string
+}
+
+// AcceptedPerSecond is the rate of receipts.
+func (r *Report) AcceptedPerSecond() float64 { return float64(r.Spans) / r.Sending.Seconds() }
+
+// VisiblePerSecond is the rate at which spans became readable.
+func (r *Report) VisiblePerSecond() float64 { return float64(r.Spans) / r.Visible.Seconds() }
+
+// Delay is a percentile of the delays, 0..1; zero when nothing was timed.
+func (r *Report) Delay(p float64) time.Duration {
+	if len(r.Delays) == 0 {
+		return 0
+	}
+	return r.Delays[min(int(p*float64(len(r.Delays))), len(r.Delays)-1)]
+}
+
+// Runner carries a plan out.
+type Runner struct {
+	plan   Plan
+	client *client.Client
+	out    io.Writer
+	now    func() time.Time
+	gen    *Generator
+
+	next                                    atomic.Uint64
+	spans, traces, bytes, requests, retries atomic.Int64
+	sum                                     atomic.Uint64
+	began                                   time.Time
+
+	// fresh hands the latest receipt to a probe; a receipt that no probe waits for is not timed.
+	fresh chan receipt
+
+	mu     sync.Mutex
+	token  domain.Token
+	delays []time.Duration
+	kept   []sample
+}
+
+type receipt struct {
+	token domain.Token
+	id    string
+	at    time.Time
+}
+
+// sample is a trace that the check reads back whole.
+type sample struct {
+	id    string
+	spans int
+	sum   uint64
+}
+
+// maxSamples bounds the traces that a sample checks.
+const maxSamples = 400
+
+// NewRunner prepares the traffic.
+func NewRunner(plan Plan, c *client.Client, out io.Writer, now func() time.Time) (*Runner, error) {
+	if err := plan.Validate(); err != nil {
+		return nil, err
+	}
+	gen, err := NewGenerator(plan.Shape)
+	if err != nil {
+		return nil, err
+	}
+	return &Runner{plan: plan, client: c, out: out, now: now, gen: gen, fresh: make(chan receipt)}, nil
+}
+
+// Run sends, waits until all is visible, and checks. When ctx ends while
+// sending, what was sent is still waited for and checked.
+func (r *Runner) Run(ctx context.Context) (*Report, error) {
+	r.began = r.now()
+	if err := r.send(ctx); err != nil {
+		return nil, err
+	}
+	report := &Report{
+		Spans: r.spans.Load(), Traces: r.traces.Load(), Bytes: r.bytes.Load(), Requests: r.requests.Load(), Retries: r.retries.Load(),
+		Sum: r.sum.Load(), Sending: r.now().Sub(r.began),
+	}
+	ctx = context.WithoutCancel(ctx)
+	if err := r.awaitVisible(ctx); err != nil {
+		return report, err
+	}
+	report.Visible = r.now().Sub(r.began)
+	slices.Sort(r.delays)
+	report.Delays = r.delays
+	var err error
+	report.Verified, err = r.verify(ctx, report)
+	return report, err
+}
+
+func (r *Runner) send(ctx context.Context) error {
+	sending, stop := context.WithCancel(ctx)
+	defer stop()
+	if r.plan.Duration > 0 {
+		sending, stop = context.WithTimeout(ctx, r.plan.Duration)
+		defer stop()
+	}
+	watching, stopWatching := context.WithCancel(ctx)
+	defer stopWatching()
+	var watchers sync.WaitGroup
+	watchers.Go(func() { r.showProgress(watching) })
+	for range r.plan.Probes {
+		watchers.Go(func() { r.probe(watching) })
+	}
+	limiter := rate.NewLimiter(rate.Inf, 0)
+	if r.plan.Rate > 0 {
+		limiter = rate.NewLimiter(rate.Limit(r.plan.Rate), r.plan.Rate/10+r.plan.Batch)
+	}
+	group, sending := errgroup.WithContext(sending)
+	for range r.plan.Connections {
+		group.Go(func() error { return r.sender(sending, limiter) })
+	}
+	err := group.Wait()
+	stopWatching()
+	watchers.Wait()
+	return err
+}
+
+// sender makes a request, sends it until it is taken, and goes on.
+func (r *Runner) sender(ctx context.Context, limiter *rate.Limiter) error {
+	var body []byte
+	for ctx.Err() == nil {
+		body = body[:0]
+		spans, sum, traces := 0, uint64(0), int64(0)
+		var last sample
+		for spans < r.plan.Batch {
+			index := r.next.Add(1) - 1
+			if r.plan.Traces > 0 && index >= r.plan.Traces {
+				break
+			}
+			var made Trace
+			body, made = r.gen.Append(body, index, r.now())
+			last = sample{made.ID.String(), made.Spans, made.Sum}
+			spans, sum, traces = spans+made.Spans, sum+made.Sum, traces+1
+		}
+		if spans == 0 {
+			return nil
+		}
+		if limiter.Limit() != rate.Inf && limiter.WaitN(ctx, min(spans, limiter.Burst())) != nil {
+			return nil
+		}
+		accepted, err := r.deliver(ctx, body)
+		if err != nil {
+			return err
+		}
+		if accepted.Count != spans {
+			return fmt.Errorf("load: %d spans were sent and %d accepted", spans, accepted.Count)
+		}
+		r.spans.Add(int64(spans))
+		r.traces.Add(traces)
+		r.bytes.Add(int64(len(body)))
+		r.sum.Add(sum)
+		if r.requests.Add(1)%8 == 1 {
+			r.keep(last)
+		}
+		r.remember(accepted.Token)
+		select {
+		case r.fresh <- receipt{accepted.Token, last.id, r.now()}:
+		default:
+		}
+	}
+	return nil
+}
+
+// deliver sends one request again and again until it is taken: the same bytes,
+// as a client's retry is. What it began it ends, though the plan's time be over.
+func (r *Runner) deliver(ctx context.Context, body []byte) (client.Accepted, error) {
+	send := context.WithoutCancel(ctx)
+	for attempt := 0; ; attempt++ {
+		accepted, err := r.client.Send(send, body)
+		if err == nil {
+			return accepted, nil
+		}
+		status, answered := errors.AsType[*client.StatusError](err)
+		if answered && status.Status != http.StatusServiceUnavailable && status.Status != http.StatusTooManyRequests || attempt == 100 {
+			return accepted, err
+		}
+		r.retries.Add(1)
+		pause := time.Second
+		if answered {
+			pause = max(status.RetryAfter, 100*time.Millisecond)
+		}
+		time.Sleep(pause)
+	}
+}
+
+func (r *Runner) remember(token domain.Token) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, p := range token {
+		r.token = r.token.Add(p)
+	}
+}
+
+func (r *Runner) keep(s sample) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.kept) < maxSamples {
+		r.kept = append(r.kept, s)
+		return
+	}
+	// Overwrite in turn, so that late traces are in the sample as well.
+	r.kept[int(r.requests.Load()/8)%maxSamples] = s
+}
+
+// probe times how long it takes until a query shows what a receipt promised.
+func (r *Runner) probe(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case fresh := <-r.fresh:
+			delay, ok := r.timeToVisible(ctx, fresh)
+			if ok {
+				r.mu.Lock()
+				r.delays = append(r.delays, delay)
+				r.mu.Unlock()
+			}
+		}
+	}
+}
+
+func (r *Runner) timeToVisible(ctx context.Context, fresh receipt) (time.Duration, bool) {
+	query := map[string]any{
+		"filtering": map[string]any{"conditions": []any{map[string]any{"field": "trace_id", "operator": "is", "value": fresh.id}}},
+		"windowing": map[string]any{"limit": 1},
+	}
+	for ctx.Err() == nil {
+		var reply struct {
+			Count int `json:"count"`
+		}
+		pending, err := r.client.Query(ctx, "/spans/query", query, fresh.token, &reply)
+		if err == nil && len(pending) == 0 && reply.Count > 0 {
+			return r.now().Sub(fresh.at), true
+		}
+	}
+	return 0, false
+}
+
+// awaitVisible waits until every position that a receipt named can be read.
+func (r *Runner) awaitVisible(ctx context.Context) error {
+	deadline := r.now().Add(10 * time.Minute)
+	query := map[string]any{"windowing": map[string]any{"limit": 1}}
+	for {
+		var reply struct{}
+		pending, err := r.client.Query(ctx, "/spans/query", query, r.token, &reply)
+		if err == nil && len(pending) == 0 {
+			return nil
+		}
+		if r.now().After(deadline) {
+			return errors.Join(fmt.Errorf("load: after 10 minutes the positions %s are not visible", pending), err)
+		}
+		_, _ = fmt.Fprintf(r.out, "\rwaiting until everything is visible, %d partitions behind ...%20s", len(pending), "")
+		if err != nil {
+			time.Sleep(time.Second)
+		}
+	}
+}
+
+func (r *Runner) showProgress(ctx context.Context) {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	var before int64
+	for {
+		select {
+		case <-ctx.Done():
+			_, _ = fmt.Fprintln(r.out)
+			return
+		case <-tick.C:
+			spans := r.spans.Load()
+			done := r.now().Sub(r.began)
+			_, _ = fmt.Fprintf(r.out, "\r%s %8d spans  %7d/s  %6.1f MB  %d retries ", r.bar(done), spans, spans-before, float64(r.bytes.Load())/1e6, r.retries.Load())
+			before = spans
+		}
+	}
+}
+
+// bar shows how much of the plan is done, by time or by traces, whichever is further.
+func (r *Runner) bar(done time.Duration) string {
+	const width = 24
+	part := 0.0
+	if r.plan.Duration > 0 {
+		part = done.Seconds() / r.plan.Duration.Seconds()
+	}
+	if r.plan.Traces > 0 {
+		part = max(part, float64(r.traces.Load())/float64(r.plan.Traces))
+	}
+	full := min(int(part*width), width)
+	return "[" + strings.Repeat("#", full) + strings.Repeat(".", width-full) + "]"
+}
