@@ -1,0 +1,305 @@
+package api
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/gin-gonic/gin"
+	"github.com/google/uuid"
+
+	"colonnade/domain"
+	"colonnade/domain/body"
+	"colonnade/domain/filter"
+	"colonnade/domain/trace"
+)
+
+// focus is what a query lists.
+type focus string
+
+const (
+	focusTrace focus = "trace"
+	focusSpan  focus = "span"
+)
+
+// UnmarshalText reads the word on the wire.
+func (f *focus) UnmarshalText(b []byte) error {
+	return oneOf(f, string(b), focusTrace, focusSpan)
+}
+
+// format is how a list of traces comes: as trees, or (opentelemetry) as one flat list of their spans.
+type format string
+
+const (
+	formatAgenta        format = "agenta"
+	formatOpenTelemetry format = "opentelemetry"
+)
+
+// UnmarshalText reads the word on the wire.
+func (f *format) UnmarshalText(b []byte) error {
+	return oneOf(f, string(b), formatAgenta, formatOpenTelemetry)
+}
+
+// order is domain.Order, checked.
+type order domain.Order
+
+// UnmarshalText reads the word on the wire.
+func (o *order) UnmarshalText(b []byte) error {
+	return oneOf(o, string(b), order(domain.Ascending), order(domain.Descending))
+}
+
+func oneOf[T ~string](to *T, word string, known ...T) error {
+	if !slices.Contains(known, T(word)) {
+		words := make([]string, len(known))
+		for i, k := range known {
+			words[i] = "'" + string(k) + "'"
+		}
+		return body.Invalid("enum", "Input should be "+strings.Join(words, " or "), word)
+	}
+	*to = T(word)
+	return nil
+}
+
+// queryRequest is the body of the query endpoints: {filtering, windowing}, or
+// the flat keys of the deprecated ones (contract §0 row 9), or references to a
+// saved query (§3.1).
+type queryRequest struct {
+	Filtering        json.RawMessage   `json:"filtering"`
+	Windowing        *windowing        `json:"windowing"`
+	QueryRef         *domain.Reference `json:"query_ref"`
+	QueryVariantRef  *domain.Reference `json:"query_variant_ref"`
+	QueryRevisionRef *domain.Reference `json:"query_revision_ref"`
+
+	Focus    focus           `json:"focus"`
+	Format   format          `json:"format"`
+	Filter   json.RawMessage `json:"filter"`
+	Oldest   *time.Time      `json:"oldest"`
+	Newest   *time.Time      `json:"newest"`
+	Limit    *int            `json:"limit"`
+	Interval *int            `json:"interval"`
+	Rate     *float64        `json:"rate"`
+}
+
+// windowing is a window as requests carry it. Source: interface.md §2.11, contract §3.3.
+type windowing struct {
+	Newest   *time.Time `json:"newest"`
+	Oldest   *time.Time `json:"oldest"`
+	Next     *uuid.UUID `json:"next"`
+	Limit    *int       `json:"limit"`
+	Order    order      `json:"order"`
+	Interval *int       `json:"interval"`
+	Rate     *float64   `json:"rate"`
+}
+
+// plan is a request understood.
+type plan struct {
+	focus  focus
+	format format
+	where  filter.Expr
+	window domain.Window
+	// nothing tells that a saved query was not found: the list is empty (contract §3.1).
+	nothing bool
+}
+
+// decodeBody reads a body strictly. An empty one is refused, unless it is optional.
+func decodeBody(c *gin.Context, v any, optional bool) error {
+	data, err := io.ReadAll(c.Request.Body)
+	if err != nil {
+		return fmt.Errorf("api: reading the body: %w", err)
+	}
+	if optional && len(data) == 0 {
+		return nil
+	}
+	return body.Decode(data, v)
+}
+
+// plan checks a request and turns it into what the reader is asked.
+func (s *Spans) plan(c *gin.Context, f focus, req *queryRequest) (plan, error) {
+	p := plan{focus: f, format: req.Format}
+	filtering, loc := req.Filtering, "filtering"
+	if given(req.Filter) {
+		if given(filtering) {
+			return p, domain.E(domain.Rejected, "Give filtering or filter, not both.")
+		}
+		filtering, loc = unquote(req.Filter), "filter"
+	}
+	w, at := req.Windowing, []any{"body", "windowing"}
+	if flat := req.flatWindow(); flat != nil {
+		if w != nil {
+			return p, domain.E(domain.Rejected, "Give windowing or the keys newest, oldest, limit, interval and rate, not both.")
+		}
+		w, at = flat, []any{"body"}
+	}
+	if w == nil {
+		w = &windowing{}
+	}
+	if req.QueryRef != nil || req.QueryVariantRef != nil || req.QueryRevisionRef != nil {
+		if given(filtering) {
+			return p, domain.E(domain.Rejected, "A saved query brings its own filtering.")
+		}
+		saved, found, err := s.savedQuery(c, f, req)
+		if err != nil || !found {
+			p.nothing = true
+			return p, err
+		}
+		if filtering, err = saved.over(w); err != nil {
+			return p, err
+		}
+	}
+	var err error
+	if p.where, err = filter.Parse(filtering, "body", loc); err != nil {
+		return p, err
+	}
+	p.window, err = s.window(w, at)
+	return p, err
+}
+
+// given tells whether a member holds more than null.
+func given(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }
+
+// unquote takes a filter out of the string that some clients put it in.
+func unquote(raw json.RawMessage) json.RawMessage {
+	var text string
+	if raw[0] == '"' && json.Unmarshal(raw, &text) == nil {
+		return json.RawMessage(text)
+	}
+	return raw
+}
+
+func (r *queryRequest) flatWindow() *windowing {
+	if r.Oldest == nil && r.Newest == nil && r.Limit == nil && r.Interval == nil && r.Rate == nil {
+		return nil
+	}
+	return &windowing{Newest: r.Newest, Oldest: r.Oldest, Limit: r.Limit, Interval: r.Interval, Rate: r.Rate}
+}
+
+// window checks a window and fills in what it leaves open.
+func (s *Spans) window(w *windowing, at []any) (domain.Window, error) {
+	out := domain.Window{Limit: s.cfg.DefaultLimit, Order: domain.Descending, Rate: w.Rate}
+	wrong := func(kind, msg string, input any, name string) error {
+		return body.Invalid(kind, msg, input, slices.Concat(at, []any{name})...)
+	}
+	if w.Limit != nil {
+		switch out.Limit = *w.Limit; {
+		case out.Limit < 1:
+			return out, wrong("greater_than_equal", "Input should be greater than or equal to 1", out.Limit, "limit")
+		case out.Limit > s.cfg.MaxLimit:
+			return out, wrong("less_than_equal", fmt.Sprintf("Input should be less than or equal to %d: ask for the rest with windowing.next", s.cfg.MaxLimit), out.Limit, "limit")
+		}
+	}
+	if w.Interval != nil {
+		if out.Interval = *w.Interval; out.Interval < 1 {
+			return out, wrong("greater_than_equal", "Input should be greater than or equal to 1", out.Interval, "interval")
+		}
+	}
+	if w.Rate != nil && (*w.Rate < 0 || *w.Rate > 1) {
+		return out, wrong("value_error", "Input should be between 0 and 1", *w.Rate, "rate")
+	}
+	if w.Order != "" {
+		out.Order = domain.Order(w.Order)
+	}
+	if w.Newest != nil {
+		out.Newest = *w.Newest
+	}
+	if w.Oldest != nil {
+		out.Oldest = *w.Oldest
+	}
+	if w.Next != nil {
+		out.Next = *w.Next
+	}
+	return out, nil
+}
+
+// queryIDs reads ids from a query string: "trace_id" repeated, "trace_ids" joined by commas, or both; each once.
+func queryIDs[T comparable](c *gin.Context, name string, most int, parse func(string) (T, error)) ([]T, error) {
+	words := slices.Concat(c.QueryArray(name), c.QueryArray(name+"s"))
+	var ids []T
+	for _, word := range words {
+		for text := range strings.SplitSeq(word, ",") {
+			if text = strings.TrimSpace(text); text == "" {
+				continue
+			}
+			id, err := parse(text)
+			if err != nil {
+				return nil, err
+			}
+			if !slices.Contains(ids, id) {
+				ids = append(ids, id)
+			}
+			if len(ids) > most {
+				return nil, domain.E(domain.Rejected, "At most %d ids of %s can be fetched at once.", most, name)
+			}
+		}
+	}
+	return ids, nil
+}
+
+func legacyParameters() []domain.Parameter {
+	return []domain.Parameter{
+		{Name: "focus", Type: "string", Doc: "trace (the default) or span."},
+		{Name: "format", Type: "string", Doc: "agenta (the default) or opentelemetry, a flat list of spans."},
+		{Name: "filter", Type: "string", Doc: "A filter as JSON text."},
+		{Name: "oldest", Type: "string", Doc: "Lower bound on the start time."},
+		{Name: "newest", Type: "string", Doc: "Upper bound on the start time."},
+		{Name: "limit", Type: "integer", Doc: "Page size."},
+		{Name: "interval", Type: "integer", Doc: "Bucket width in minutes, for analytics."},
+		{Name: "rate", Type: "number", Doc: "The share of traces to look at, 0 to 1."},
+	}
+}
+
+// requestFromQuery reads the flat keys of a query string (contract §3.1). Other
+// parameters, such as project_id, are not ours.
+func requestFromQuery(c *gin.Context) (queryRequest, error) {
+	var req queryRequest
+	q := c.Request.URL.Query()
+	if text := q.Get("filter"); text != "" {
+		req.Filter = json.RawMessage(text)
+	}
+	for _, err := range []error{
+		fromQuery(q, "focus", &req.Focus, func(s string) (f focus, err error) { return f, f.UnmarshalText([]byte(s)) }),
+		fromQuery(q, "format", &req.Format, func(s string) (f format, err error) { return f, f.UnmarshalText([]byte(s)) }),
+		fromQuery(q, "oldest", &req.Oldest, momentOf),
+		fromQuery(q, "newest", &req.Newest, momentOf),
+		fromQuery(q, "limit", &req.Limit, pointerTo(strconv.Atoi)),
+		fromQuery(q, "interval", &req.Interval, pointerTo(strconv.Atoi)),
+		fromQuery(q, "rate", &req.Rate, pointerTo(func(s string) (float64, error) { return strconv.ParseFloat(s, 64) })),
+	} {
+		if err != nil {
+			return req, err
+		}
+	}
+	return req, nil
+}
+
+func fromQuery[T any](q url.Values, name string, to *T, parse func(string) (T, error)) error {
+	text := q.Get(name)
+	if text == "" {
+		return nil
+	}
+	v, err := parse(text)
+	if err != nil {
+		return body.Invalid("value_error", "Input is not a valid "+name, text, "query", name)
+	}
+	*to = v
+	return nil
+}
+
+func pointerTo[T any](parse func(string) (T, error)) func(string) (*T, error) {
+	return func(s string) (*T, error) {
+		v, err := parse(s)
+		return &v, err
+	}
+}
+
+func momentOf(s string) (*time.Time, error) {
+	t, ok := trace.ParseTime(s)
+	if !ok {
+		return nil, domain.E(domain.Rejected, "Not a time.")
+	}
+	return &t, nil
+}

@@ -1,0 +1,271 @@
+package api
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/gin-gonic/gin"
+	"github.com/google/uuid"
+
+	"colonnade/domain"
+	"colonnade/domain/trace"
+)
+
+// envelope is the shape of a reply that holds traces. Source: contract §0 row 10, §3.1.
+type envelope uint8
+
+const (
+	envelopeList   envelope = iota + 1 // {count, traces: [{trace_id, spans}]}
+	envelopeLegacy                     // {count, traces: {<trace_id>: {spans}}}
+	envelopeTrace                      // {count, trace: {trace_id, spans}}, {count: 0} without one
+)
+
+const (
+	// flushBytes is when a reply is sent on: a page of large spans never stands in memory twice.
+	flushBytes = 256 << 10
+	// keepBytes is the largest buffer that the pool keeps.
+	keepBytes = 1 << 20
+)
+
+// writer builds a reply in a pooled buffer and sends it on as it grows. The
+// status goes out with the first bytes: nothing may fail after the reader answered.
+type writer struct {
+	routes *Spans
+	c      *gin.Context
+	buf    []byte
+	pooled *[]byte
+	err    error
+}
+
+func (s *Spans) reply(c *gin.Context) *writer {
+	pooled, ok := s.buffers.Get().(*[]byte)
+	if !ok {
+		pooled = new([]byte)
+	}
+	return &writer{routes: s, c: c, buf: (*pooled)[:0], pooled: pooled}
+}
+
+func (w *writer) release() {
+	if cap(w.buf) <= keepBytes {
+		*w.pooled = w.buf[:0]
+		w.routes.buffers.Put(w.pooled)
+	}
+}
+
+func (w *writer) flush() {
+	if w.err != nil || len(w.buf) == 0 {
+		return
+	}
+	if !w.c.Writer.Written() {
+		w.c.Header("Content-Type", "application/json")
+		w.c.Status(http.StatusOK)
+	}
+	_, w.err = w.c.Writer.Write(w.buf)
+	w.buf = w.buf[:0]
+}
+
+func (w *writer) open(count int, key string) {
+	w.buf = append(w.buf, `{"count":`...)
+	w.buf = strconv.AppendInt(w.buf, int64(count), 10)
+	if key != "" {
+		w.buf = append(w.buf, `,"`...)
+		w.buf = append(w.buf, key...)
+		w.buf = append(w.buf, `":`...)
+	}
+}
+
+func (w *writer) spans(spans []trace.Span) {
+	w.open(len(spans), "spans")
+	w.buf = append(w.buf, '[')
+	for i := range spans {
+		w.next(i)
+		w.buf = trace.AppendSpan(w.buf, unwrapped(&spans[i]))
+	}
+	w.buf = append(w.buf, ']')
+}
+
+// flat is all spans of the traces, in one list.
+func (w *writer) flat(traces [][]trace.Span) {
+	n := 0
+	for _, spans := range traces {
+		n += len(spans)
+	}
+	w.open(n, "spans")
+	w.buf = append(w.buf, '[')
+	n = 0
+	for _, spans := range traces {
+		for i := range spans {
+			w.next(n)
+			w.buf = trace.AppendSpan(w.buf, unwrapped(&spans[i]))
+			n++
+		}
+	}
+	w.buf = append(w.buf, ']')
+}
+
+// next separates element i from the one before it, and sends on what is there.
+func (w *writer) next(i int) {
+	if i > 0 {
+		w.buf = append(w.buf, ',')
+	}
+	if len(w.buf) >= flushBytes {
+		w.flush()
+	}
+}
+
+func (w *writer) span(spans []trace.Span) {
+	if len(spans) == 0 {
+		w.open(0, "")
+		return
+	}
+	w.open(1, "span")
+	w.buf = trace.AppendSpan(w.buf, unwrapped(&spans[0]))
+}
+
+func (w *writer) traces(traces [][]trace.Span, e envelope) {
+	if e == envelopeTrace {
+		if len(traces) == 0 {
+			w.open(0, "")
+			return
+		}
+		w.open(1, "trace")
+		w.trace(traces[0])
+		return
+	}
+	opening, closing := byte('['), byte(']')
+	if e == envelopeLegacy {
+		opening, closing = '{', '}'
+	}
+	w.open(len(traces), "traces")
+	w.buf = append(w.buf, opening)
+	for i, spans := range traces {
+		w.next(i)
+		if e == envelopeLegacy {
+			w.buf = append(w.buf, '"')
+			w.buf = append(w.buf, spans[0].TraceID.String()...)
+			w.buf = append(w.buf, `":{"spans":`...)
+			w.buf = append(trace.AppendTree(w.buf, tree(spans)), '}')
+		} else {
+			w.trace(spans)
+		}
+	}
+	w.buf = append(w.buf, closing)
+}
+
+func (w *writer) trace(spans []trace.Span) {
+	w.buf = trace.AppendTrace(w.buf, spans[0].TraceID, tree(spans))
+}
+
+func tree(spans []trace.Span) []*trace.Node {
+	for i := range spans {
+		unwrapped(&spans[i])
+	}
+	return trace.BuildTree(spans)
+}
+
+// end closes the envelope, with the window when there is another page, and sends the rest.
+func (w *writer) end(window domain.Window) error {
+	if window.Next != uuid.Nil {
+		text, err := json.Marshal(window)
+		if err != nil {
+			return fmt.Errorf("api: writing a window: %w", err)
+		}
+		w.buf = append(w.buf, `,"windowing":`...)
+		w.buf = append(w.buf, text...)
+	}
+	w.buf = append(w.buf, '}')
+	w.flush()
+	if w.err != nil {
+		return fmt.Errorf("api: sending a reply: %w", w.err)
+	}
+	return nil
+}
+
+// unwrapped takes outputs out of {"__default__": outputs}, the form in which
+// instrumented functions send what is no object. Source: contract §1.10.
+func unwrapped(s *trace.Span) *trace.Span {
+	data, _ := trace.Lookup(s.Attributes, []string{"ag", "data"})
+	members, _ := data.(map[string]any)
+	outputs, _ := members["outputs"].(map[string]any)
+	if v, ok := outputs["__default__"]; ok && len(outputs) == 1 {
+		members["outputs"] = v
+	}
+	return s
+}
+
+// What the API page shows of the replies; the replies themselves are appended text.
+type (
+	spanView struct {
+		TraceID       string         `json:"trace_id"`
+		SpanID        string         `json:"span_id"`
+		ParentID      string         `json:"parent_id,omitempty"`
+		TraceType     string         `json:"trace_type"`
+		SpanType      string         `json:"span_type"`
+		SpanKind      string         `json:"span_kind"`
+		SpanName      string         `json:"span_name"`
+		StartTime     time.Time      `json:"start_time"`
+		EndTime       time.Time      `json:"end_time"`
+		StatusCode    string         `json:"status_code"`
+		StatusMessage string         `json:"status_message,omitempty"`
+		SessionID     string         `json:"session_id,omitempty"`
+		UserID        string         `json:"user_id,omitempty"`
+		AgentID       string         `json:"agent_id,omitempty"`
+		Attributes    map[string]any `json:"attributes"`
+		References    []partView     `json:"references,omitempty"`
+		Links         []linkView     `json:"links,omitempty"`
+		Hashes        []partView     `json:"hashes,omitempty"`
+		Events        []eventView    `json:"events,omitempty"`
+		Resource      map[string]any `json:"resource,omitempty"`
+		Scope         *trace.Scope   `json:"scope,omitempty"`
+		CreatedAt     time.Time      `json:"created_at"`
+		UpdatedAt     time.Time      `json:"updated_at,omitzero"`
+		CreatedByID   uuid.UUID      `json:"created_by_id,omitzero"`
+		UpdatedByID   uuid.UUID      `json:"updated_by_id,omitzero"`
+		Spans         map[string]any `json:"spans,omitempty"`
+	}
+	partView struct {
+		domain.Reference
+		Attributes map[string]any `json:"attributes,omitempty"`
+	}
+	linkView struct {
+		TraceID    string         `json:"trace_id"`
+		SpanID     string         `json:"span_id"`
+		Attributes map[string]any `json:"attributes,omitempty"`
+	}
+	eventView struct {
+		Name       string         `json:"name"`
+		Timestamp  time.Time      `json:"timestamp"`
+		Attributes map[string]any `json:"attributes,omitempty"`
+	}
+	traceView struct {
+		TraceID string              `json:"trace_id,omitempty"`
+		Spans   map[string]spanView `json:"spans"`
+	}
+	spanReply struct {
+		Count int       `json:"count"`
+		Span  *spanView `json:"span,omitempty"`
+	}
+	spansReply struct {
+		Count     int            `json:"count"`
+		Spans     []spanView     `json:"spans"`
+		Windowing *domain.Window `json:"windowing,omitempty"`
+	}
+	traceReply struct {
+		Count int        `json:"count"`
+		Trace *traceView `json:"trace,omitempty"`
+	}
+	tracesReply struct {
+		Count     int            `json:"count"`
+		Traces    []traceView    `json:"traces"`
+		Windowing *domain.Window `json:"windowing,omitempty"`
+	}
+	legacyReply struct {
+		Count     int                  `json:"count"`
+		Traces    map[string]traceView `json:"traces,omitempty"`
+		Spans     []spanView           `json:"spans,omitempty"`
+		Windowing *domain.Window       `json:"windowing,omitempty"`
+	}
+)
