@@ -298,4 +298,3 @@ func keyRevoke(env environment, load func() (config.Loaded, error)) *cobra.Comma
 	}
 	return cmd
 }
-

@@ -102,3 +102,12 @@ func FuzzLoad(f *testing.F) {
 		}
 	})
 }
+
+func TestTheExampleIsUnderstood(t *testing.T) {
+	t.Parallel()
+	l, err := config.Load("../../../deploy/colonnade.example.yaml", nil)
+	require.NoError(t, err)
+	require.Len(t, l.Kafka.Brokers, 3)
+	require.NotNil(t, l.Kafka.TLS)
+	require.True(t, l.ClickHouse.Replicated)
+}

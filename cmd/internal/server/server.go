@@ -12,6 +12,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -131,15 +132,29 @@ func (s *Server) serve(c *gin.Context, op domain.Operation, h func(*gin.Context)
 	if limit == 0 {
 		limit = s.cfg.MaxBodyBytes
 	}
-	if c.Request.ContentLength > limit {
-		return &http.MaxBytesError{Limit: limit}
-	}
-	c.Request.Body = http.MaxBytesReader(c.Writer, c.Request.Body, limit)
+	c.Request.Body = bounded(c, limit)
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.RequestTimeout)
 	defer cancel()
 	c.Request = c.Request.WithContext(ctx)
 	return h(c)
 }
+
+// bounded fails the read that goes beyond the limit; the first one already,
+// when the request announces more: nothing of it is then held in memory.
+func bounded(c *gin.Context, limit int64) io.ReadCloser {
+	if c.Request.ContentLength > limit {
+		return tooLong{&http.MaxBytesError{Limit: limit}}
+	}
+	return http.MaxBytesReader(c.Writer, c.Request.Body, limit)
+}
+
+type tooLong struct{ err error }
+
+// Read gives the error.
+func (t tooLong) Read([]byte) (int, error) { return 0, t.err }
+
+// Close does nothing; net/http closes the body it made.
+func (t tooLong) Close() error { return nil }
 
 // Operations are all routes in the order they were mounted, without their aliases.
 func (s *Server) Operations() []domain.Operation { return slices.Clone(s.operations) }
