@@ -38,14 +38,38 @@ func sameOrigin(a, b *trace.Span) bool {
 // encoder appends messages; the first value that cannot be said stays in err.
 type encoder struct{ err error }
 
-// message appends a length-delimited field whose content body appends.
-func (e *encoder) message(dst []byte, field uint64, body func([]byte) []byte) []byte {
+// AppendMessage appends a length-delimited field whose content the function
+// appends. The length is known only afterwards: room is left for it, and the
+// content moves up to it. Large content stays where it is behind a length that is
+// padded (which protobuf allows), so that deep nesting does not move it again and again.
+func AppendMessage(dst []byte, field uint64, content func([]byte) ([]byte, error)) ([]byte, error) {
+	const room, large = 5, 64 << 10
 	dst = binary.AppendUvarint(dst, field<<3|lengthWire)
-	start := len(dst)
-	dst = body(dst)
-	var length [binary.MaxVarintLen64]byte
-	n := binary.PutUvarint(length[:], uint64(len(dst)-start)) //nolint:gosec // never negative
-	return slices.Insert(dst, start, length[:n]...)
+	at := len(dst)
+	dst, err := content(append(dst, make([]byte, room)...))
+	if err != nil {
+		return dst, err
+	}
+	n := uint64(len(dst) - at - room) //nolint:gosec // content appends
+	if n >= large {
+		for i := range room {
+			dst[at+i] = byte(n>>(7*i))&0x7f | 0x80
+		}
+		dst[at+room-1] &= 0x7f
+		return dst, nil
+	}
+	size := binary.PutUvarint(dst[at:], n)
+	copy(dst[at+size:], dst[at+room:])
+	return dst[:len(dst)-room+size], nil
+}
+
+// message is AppendMessage for content that cannot fail by itself.
+func (e *encoder) message(dst []byte, field uint64, body func([]byte) []byte) []byte {
+	dst, err := AppendMessage(dst, field, func(dst []byte) ([]byte, error) { return body(dst), nil })
+	if err != nil {
+		e.fail(err)
+	}
+	return dst
 }
 
 func (e *encoder) text(dst []byte, field uint64, s string) []byte {

@@ -10,8 +10,10 @@ import (
 )
 
 // MaxValueDepth bounds how deep arrays and lists of an attribute value nest.
-// A deeper span is refused: readers could not parse what was stored of it.
-const MaxValueDepth = 64
+// A deeper span is refused: readers could not parse what was stored of it. It
+// is half of trace.MaxDepth, since dotted keys nest too and JSON text within
+// values is decoded.
+const MaxValueDepth = 128
 
 // Attribute is one key with its decoded value, as sent: the key is not split,
 // the value is nil, bool, int64, float64 (finite), string, []any or
