@@ -1,0 +1,279 @@
+package catalog_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+
+	"colonnade/domain"
+	"colonnade/domain/catalog"
+	"colonnade/domain/entity"
+	"colonnade/domain/form"
+)
+
+func newCatalog(t *testing.T) *catalog.Catalog {
+	t.Helper()
+	c, err := catalog.New()
+	require.NoError(t, err)
+	return c
+}
+
+func TestTemplates(t *testing.T) {
+	t.Parallel()
+	c := newCatalog(t)
+	var keys []string
+	for _, template := range c.Templates(entity.FlagApplication) {
+		keys = append(keys, template.Key)
+	}
+	require.Equal(t, []string{"feedback", "hook", "code", "mock", "llm", "chat", "completion", "agent"}, keys)
+	require.Len(t, c.Templates(entity.FlagEvaluator), 5+19)
+	require.Len(t, c.Types(), 16)
+
+	completion, ok := c.Template(entity.FlagApplication, "completion")
+	require.True(t, ok)
+	require.Equal(t, "svc:builtin:completion:v0", completion.Data["uri"])
+	_, ok = c.Template(entity.FlagEvaluator, "completion")
+	require.False(t, ok)
+	feedback, _ := c.Template("", "feedback")
+	require.Equal(t, "quality-rating", feedback.Presets()[0].Key)
+	require.NotNil(t, completion.Presets())
+}
+
+// What the product ships must pass its own door, and every default its own schema.
+func TestTemplatesAreValid(t *testing.T) {
+	t.Parallel()
+	c := newCatalog(t)
+	for _, template := range c.Templates("") {
+		documents := []entity.Document{template.Data}
+		for _, preset := range template.Presets() {
+			documents = append(documents, preset.Data)
+		}
+		for _, d := range documents {
+			o := form.Of(d, "data")
+			catalog.ReadData(o)
+			require.NoError(t, o.Err(), template.Key)
+		}
+		schemas, _ := template.Data["schemas"].(map[string]any)
+		if parameters, ok := schemas["parameters"].(map[string]any); ok {
+			fields, err := catalog.Validate(parameters, template.Data["parameters"])
+			require.NoError(t, err, template.Key)
+			require.Empty(t, fields, template.Key)
+		}
+	}
+	for _, typ := range c.Types() {
+		_, err := catalog.Validate(typ.Schema, nil)
+		require.NoError(t, err, typ.Key)
+	}
+}
+
+func TestParseURI(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		in, want string
+		ok       bool
+	}{
+		{"completion", "svc builtin completion latest", true},
+		{"completion:v0", "svc builtin completion v0", true},
+		{"custom:hook:v0", "svc custom hook v0", true},
+		{"agenta:builtin:chat:v0", "agenta builtin chat v0", true},
+		{"user:custom:mine.thing:latest", "user custom mine.thing latest", true},
+		{"", "", false},
+		{"a:b:c:d:e", "", false},
+		{"svc::completion:v0", "", false},
+		{"svc:builtin:../x:v0", "", false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.in, func(t *testing.T) {
+			t.Parallel()
+			u, err := catalog.ParseURI(tt.in)
+			require.Equal(t, tt.ok, err == nil)
+			if tt.ok {
+				require.Equal(t, tt.want, fmt.Sprint(u.Provider, " ", u.Kind, " ", u.Key, " ", u.Version))
+			}
+		})
+	}
+}
+
+func TestURL(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{
+		"svc:builtin:completion:v0": "http://h/services/completion/v0",
+		"agenta:builtin:chat:v0":    "http://h/services/chat/v0",
+		"completion":                "http://h/services/completion/v0",
+		"user:custom:x:v1":          "",
+	} {
+		u, err := catalog.ParseURI(in)
+		require.NoError(t, err)
+		require.Equal(t, want, u.URL("http://h/services/"), in)
+	}
+}
+
+func read(t *testing.T, text string) (entity.Document, error) {
+	t.Helper()
+	o, err := form.Parse([]byte(text))
+	require.NoError(t, err)
+	return catalog.ReadData(o), o.Err()
+}
+
+func TestReadDataRefuses(t *testing.T) {
+	t.Parallel()
+	tests := []struct{ name, in, typ, loc string }{
+		{"an unknown member", `{"uri":"svc:builtin:chat:v0","nope":1}`, "extra_forbidden", "[body nope]"},
+		{"an unknown handler", `{"uri":"svc:builtin:nope:v0"}`, "value_error", "[body uri]"},
+		{"an unknown handler of the other name", `{"uri":"agenta:custom:nope:v0"}`, "value_error", "[body uri]"},
+		{"no URI at all", `{"uri":"a:b:c:d:e"}`, "value_error", "[body uri]"},
+		{"a URL that is none", `{"url":"ftp://x"}`, "url_parsing", "[body url]"},
+		{"a URL without a host", `{"url":"http://"}`, "url_parsing", "[body url]"},
+		{"an unknown runtime", `{"runtime":"cobol"}`, "enum", "[body runtime]"},
+		{"a schema that is none", `{"schemas":{"inputs":{"type":"nonsense"}}}`, "value_error.json_schema", "[body schemas inputs]"},
+		{"a schema that is a list", `{"schemas":{"inputs":[]}}`, "value_error.json_schema", "[body schemas inputs]"},
+		{"a schema that reaches out", `{"schemas":{"inputs":{"$ref":"file:///etc/passwd"}}}`, "value_error.json_schema", "[body schemas inputs]"},
+		{"an unknown schema", `{"schemas":{"middle":{}}}`, "extra_forbidden", "[body schemas middle]"},
+		{"parameters that are a list", `{"parameters":[]}`, "dict_type", "[body parameters]"},
+		{"a header that is a number", `{"headers":{"a":1}}`, "string_type", "[body headers a]"},
+		{"a header that refers to nothing", `{"headers":{"a":{}}}`, "missing", "[body headers a]"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			_, err := read(t, tt.in)
+			e, ok := errors.AsType[*domain.Error](err)
+			require.True(t, ok, "%v", err)
+			require.Equal(t, domain.Invalid, e.Kind)
+			require.Equal(t, tt.typ, e.Fields[0].Type)
+			require.Equal(t, tt.loc, fmt.Sprint(e.Fields[0].Loc))
+		})
+	}
+}
+
+func TestReadDataKeepsWhatItIsGiven(t *testing.T) {
+	t.Parallel()
+	text := `{"headers":{"a":"b","s":{"slug":"secret"}},"parameters":{"n":1.50,"big":9007199254740993},"runtime":"python",
+		"schemas":{"inputs":{"$schema":"http://json-schema.org/draft-07/schema#","properties":{"a":{"pattern":"(?<=x)y"}}},"outputs":true},"script":"","uri":"user:custom:x:v1","url":"https://a.b/c"}`
+	data, err := read(t, text)
+	require.NoError(t, err)
+	got, err := json.Marshal(data)
+	require.NoError(t, err)
+	require.JSONEq(t, text, string(got))
+	require.Contains(t, string(got), "9007199254740993")
+}
+
+func TestFlags(t *testing.T) {
+	t.Parallel()
+	roles := entity.Document{"is_application": true, "is_evaluator": false}
+	tests := []struct {
+		name, data string
+		on         []string
+	}{
+		{"nothing", `{}`, nil},
+		{"completion", `{"uri":"svc:builtin:completion:v0"}`, []string{"is_managed", "has_url"}},
+		{"chat", `{"uri":"agenta:builtin:chat:v0"}`, []string{"is_managed", "has_url", "is_chat"}},
+		{"llm", `{"uri":"llm"}`, []string{"is_managed", "has_url", "is_llm"}},
+		{"hook", `{"uri":"svc:custom:hook:v0","url":"http://a.b"}`, []string{"is_managed", "is_custom", "is_hook", "has_url"}},
+		{"code", `{"uri":"svc:custom:code:v0","script":"x"}`, []string{"is_managed", "is_custom", "is_code", "has_script", "has_url"}},
+		{"feedback", `{"uri":"svc:custom:feedback:v0"}`, []string{"is_managed", "is_custom", "is_feedback", "has_url"}},
+		{"a user's own", `{"uri":"user:custom:mine:v1"}`, []string{"is_custom"}},
+		{"a user's own that takes messages", `{"uri":"user:custom:mine:v1","schemas":{"inputs":{"properties":{"m":{"x-ag-type-ref":"messages"}}}}}`, []string{"is_custom", "is_chat"}},
+		{"parameters alone", `{"parameters":{"a":1}}`, []string{"is_static"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			data, err := read(t, tt.data)
+			require.NoError(t, err)
+			want := entity.Document{}
+			for _, f := range []string{
+				"is_application", "is_evaluator", "is_snippet", "is_managed", "is_custom", "is_llm", "is_hook", "is_code", "is_match", "is_feedback",
+				"is_agent", "is_skill", "is_chat", "has_url", "has_script", "has_handler", "is_static",
+			} {
+				want[f] = f == "is_application"
+			}
+			want["mine"] = true
+			for _, f := range tt.on {
+				want[f] = true
+			}
+			require.Empty(t, cmp.Diff(want, catalog.Flags(data, roles, entity.Document{"mine": true, "is_llm": true, "is_application": false})), "(-want +got)")
+		})
+	}
+}
+
+func TestComplete(t *testing.T) {
+	t.Parallel()
+	c := newCatalog(t)
+	const base = "http://h/services"
+	data, err := read(t, `{"uri":"svc:builtin:completion:v0","url":"http://old/place","schemas":{"inputs":{"type":"object","required":["country"]}},
+		"parameters":{"prompt":{"llm_config":{"response_format":{"type":"json_schema","json_schema":{"schema":{"type":"object","title":"mine"}}}}}}}`)
+	require.NoError(t, err)
+	stored := c.Complete(data, base)
+	require.NotContains(t, stored, "url", "a built-in handler's place is not stored")
+	schemas := stored["schemas"].(map[string]any)
+	require.Equal(t, "mine", schemas["outputs"].(map[string]any)["title"])
+	require.NotNil(t, schemas["parameters"])
+	require.NotNil(t, schemas["inputs"].(map[string]any)["required"], "what the caller gave stands")
+	require.Equal(t, base+"/completion/v0", catalog.WithURL(stored, base)["url"])
+	require.Equal(t, "http://old/place", data["url"], "the given document is not touched")
+
+	hook := c.Complete(entity.Document{"uri": "svc:custom:hook:v0", "url": "http://mine"}, base)
+	require.Equal(t, "http://mine", catalog.WithURL(hook, base)["url"])
+	code := c.Complete(entity.Document{"uri": "svc:custom:code:v0"}, base)
+	require.Equal(t, base+"/code/v0", code["url"])
+	foreign := entity.Document{"uri": "user:custom:x:v1"}
+	require.Equal(t, foreign, catalog.WithURL(c.Complete(foreign, base), base))
+	require.Nil(t, c.Complete(nil, base))
+}
+
+func TestInferAndValidate(t *testing.T) {
+	t.Parallel()
+	decode := func(text string) any {
+		v, err := form.Decode([]byte(text))
+		require.NoError(t, err)
+		return v
+	}
+	schema := catalog.InferSchema(decode(`{"score":1,"comment":"x","ok":true,"tags":["a"],"nothing":null,"more":{"n":1}}`))
+	tests := []struct{ name, in, want string }{
+		{"the same again", `{"score":1,"comment":"x","ok":true,"tags":["a"],"nothing":null,"more":{"n":1}}`, ""},
+		{"a fraction, and parts missing", `{"score":0.5}`, ""},
+		{"an additional member", `{"other":1}`, ""},
+		{"a wrong type", `{"score":"high"}`, "[body annotation data outputs score]"},
+		{"a wrong type in a list", `{"tags":["a",2]}`, "[body annotation data outputs tags 1]"},
+		{"a wrong type deep down", `{"more":{"n":"x"}}`, "[body annotation data outputs more n]"},
+		{"no object", `[]`, "[body annotation data outputs]"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			fields, err := catalog.Validate(schema, decode(tt.in), "body", "annotation", "data", "outputs")
+			require.NoError(t, err)
+			require.Equal(t, tt.want == "", len(fields) == 0)
+			for _, f := range fields {
+				require.Equal(t, "value_error.json_schema", f.Type)
+				require.Equal(t, tt.want, fmt.Sprint(f.Loc))
+				require.NotEmpty(t, f.Msg)
+			}
+		})
+	}
+	_, err := catalog.Validate(map[string]any{"type": "nonsense"}, nil)
+	require.Error(t, err)
+}
+
+func FuzzReadData(f *testing.F) {
+	f.Add([]byte(`{"uri":"svc:builtin:chat:v0","schemas":{"inputs":{"type":"object"}}}`))
+	c, err := catalog.New()
+	require.NoError(f, err)
+	f.Fuzz(func(t *testing.T, in []byte) {
+		o, err := form.Parse(in)
+		if err != nil {
+			return
+		}
+		data := catalog.ReadData(o)
+		if o.Err() != nil {
+			return
+		}
+		stored := c.Complete(data, "http://h")
+		catalog.Flags(stored, nil, nil)
+		require.Equal(t, stored, c.Complete(stored, "http://h"), "completing twice changes nothing")
+	})
+}

@@ -1,0 +1,54 @@
+package entity
+
+import (
+	"colonnade/domain"
+	"colonnade/domain/form"
+)
+
+// ReadReference reads {id?, slug?, version?}; the zero Reference when the
+// member is absent. An object that names nothing is a problem.
+func ReadReference(o *form.Object, member string) domain.Reference {
+	ref := o.Object(member)
+	if ref == nil {
+		return domain.Reference{}
+	}
+	return readReference(ref)
+}
+
+func readReference(ref *form.Object) domain.Reference {
+	r := domain.Reference{ID: ref.UUID("id"), Slug: ref.String("slug"), Version: ref.String("version")}
+	if r.IsZero() && len(ref.Names()) == 0 {
+		ref.Refuse("missing", "A reference needs an id, a slug or a version", nil)
+	}
+	ref.Close()
+	return r
+}
+
+// ReadReferences reads a list of references.
+func ReadReferences(o *form.Object, member string) []domain.Reference {
+	var refs []domain.Reference
+	for _, e := range o.Objects(member) {
+		refs = append(refs, readReference(e))
+	}
+	return refs
+}
+
+// ReadRefs reads the three references of a family: application_ref,
+// application_variant_ref, application_revision_ref.
+func (f Family) ReadRefs(o *form.Object) Refs {
+	return Refs{
+		Artifact: ReadReference(o, f.artifact()+"_ref"),
+		Variant:  ReadReference(o, f.variant()+"_ref"),
+		Revision: ReadReference(o, f.revision()+"_ref"),
+	}
+}
+
+// ReadRetrieval reads the members of a retrieve or deploy request.
+func (f Family) ReadRetrieval(o *form.Object) Retrieval {
+	q := Retrieval{Family: f, Refs: f.ReadRefs(o)}
+	if f.Kind != Environment {
+		q.Environment = Environments().ReadRefs(o)
+	}
+	q.Key = o.String("key")
+	return q
+}

@@ -1,0 +1,58 @@
+package entity
+
+import (
+	"encoding/hex"
+	"fmt"
+	"io"
+	"regexp"
+	"strings"
+
+	"colonnade/domain"
+)
+
+var slugPattern = regexp.MustCompile(`^[a-zA-Z0-9_\-][a-zA-Z0-9_.\-]*$`)
+
+const (
+	// reservedSlug begins the slugs that the service keeps for itself.
+	reservedSlug = "__ag__"
+	// maxSlug keeps a slug within what a btree entry of the store holds.
+	maxSlug = 1024
+)
+
+// CheckSlug refuses what is no slug: Invalid for its form, at loc, and
+// Rejected for the reserved beginning. Source: contract §5.1.
+func CheckSlug(slug string, loc ...any) error {
+	refuse := func(typ, msg string) error {
+		return &domain.Error{Kind: domain.Invalid, Message: msg, Fields: []domain.Field{{Type: typ, Loc: loc, Msg: msg, Input: slug}}}
+	}
+	switch {
+	case slug == "":
+		return refuse("missing", "Field required")
+	case len(slug) > maxSlug:
+		return refuse("string_too_long", fmt.Sprintf("String should have at most %d characters", maxSlug))
+	case !slugPattern.MatchString(slug):
+		return refuse("string_pattern_mismatch", "String should match pattern '"+slugPattern.String()+"'")
+	case strings.HasPrefix(slug, reservedSlug):
+		return domain.E(domain.Rejected, "Slugs that begin with %s are reserved.", reservedSlug)
+	default:
+		return nil
+	}
+}
+
+// NewSlug makes the slug of a variant or revision that was given none: 12 hex
+// digits. Source: contract §5.1.
+func NewSlug(random io.Reader) (string, error) {
+	b := make([]byte, 6)
+	if _, err := io.ReadFull(random, b); err != nil {
+		return "", fmt.Errorf("entity: reading randomness: %w", err)
+	}
+	return hex.EncodeToString(b), nil
+}
+
+// SlugConflict is the error of a slug that is taken. Source: contract §5.1.
+func SlugConflict(slug string) error {
+	message := fmt.Sprintf("A resource with slug '%s' already exists in this project.", slug)
+	return &domain.Error{Kind: domain.Conflict, Message: message, Detail: map[string]any{
+		"message": message, "conflict": map[string]any{"slug": slug},
+	}}
+}
