@@ -1,0 +1,347 @@
+package sink
+
+import (
+	"math"
+	"time"
+
+	"github.com/google/uuid"
+
+	"colonnade/domain"
+	"colonnade/domain/semconv"
+	"colonnade/domain/trace"
+	"colonnade/migrations/schema"
+	"colonnade/write/sink/internal/native"
+)
+
+// The types as the blocks declare them. An enum goes as its number; the server
+// checks and converts it.
+const (
+	typeUUID  = "UUID"
+	typeEnum  = "Int8"
+	typeTime  = "DateTime64(6, 'UTC')"
+	typeTrace = "FixedString(16)"
+	typeSpan  = "FixedString(8)"
+	typeWord  = "LowCardinality(String)"
+)
+
+// columns makes a block's columns one by one.
+type columns struct{ native.Block }
+
+func (b *columns) fixed(name, typ string, width int) *native.Fixed {
+	c := native.NewFixed(width)
+	b.Add(name, typ, c)
+	return c
+}
+
+func (b *columns) text(name string) *native.String {
+	c := &native.String{}
+	b.Add(name, "String", c)
+	return c
+}
+
+func (b *columns) word(name string) *native.Dictionary {
+	c := native.NewDictionary()
+	b.Add(name, typeWord, c)
+	return c
+}
+
+// spanColumns are the rows of the table spans. Source: migrations/clickhouse/0001_spans.sql.
+type spanColumns struct {
+	columns
+	project, traceType, start, tie, week, trace, span, parent     *native.Fixed
+	startNS, end, endNS, version, partition, hash                 *native.Fixed
+	createdAt, updatedAt, createdBy, updatedBy                    *native.Fixed
+	spanType, declared, traceDeclared, kind, status, hashID       *native.Fixed
+	name, message, session, user, agent                           *native.String
+	numbers                                                       [numberColumns]*native.Fixed
+	service, model, provider                                      *native.Dictionary
+	application, variant, revision, evaluator, evaluatorRevision  *native.Fixed
+	testsetRevision, testcase                                     *native.Fixed
+	applicationSlug, evaluatorSlug, environmentSlug               *native.Dictionary
+	linkCount, linkTrace, linkSpan, linkTraceElems, linkSpanElems *native.Fixed
+	linkTraces, linkSpans                                         *native.List
+	eventElems                                                    *native.Dictionary
+	events                                                        *native.List
+	strKeys, numKeys, boolKeys, longElems                         *native.Dictionary
+	strValues, kvElems                                            *native.String
+	numValues, boolValues                                         *native.Fixed
+	str, num, bool, long, kv                                      *native.List
+	inputPreview, outputPreview                                   *native.String
+	payloadBytes                                                  *native.Fixed
+	leaves                                                        leaves
+}
+
+// numberColumns is the count of schema.NumberColumn's paths.
+const numberColumns = 8
+
+// numberNames are their columns in the order of spanColumns.numbers.
+func numberNames() [numberColumns]string {
+	return [...]string{
+		"duration_ms", "errors", "tokens_prompt", "tokens_completion", "tokens_total", "costs_prompt", "costs_completion", "costs_total",
+	}
+}
+
+func newSpanColumns() *spanColumns {
+	c := &spanColumns{}
+	c.project = c.fixed("project_id", typeUUID, 16)
+	c.traceType = c.fixed("trace_type", typeEnum, 1)
+	c.start = c.fixed("start_time", typeTime, 8)
+	c.tie = c.fixed("tie", "UInt64", 8)
+	c.week = c.fixed("week", "Date", 2)
+	c.trace = c.fixed("trace_id", typeTrace, 16)
+	c.span = c.fixed("span_id", typeSpan, 8)
+	c.parent = c.fixed("parent_id", typeSpan, 8)
+	c.startNS = c.fixed("start_ns", "UInt16", 2)
+	c.end = c.fixed("end_time", typeTime, 8)
+	c.endNS = c.fixed("end_ns", "UInt16", 2)
+	c.version = c.fixed("version", "UInt64", 8)
+	c.partition = c.fixed("stream_partition", "UInt32", 4)
+	c.hash = c.fixed("content_hash", "UInt64", 8)
+	c.createdAt = c.fixed("created_at", typeTime, 8)
+	c.updatedAt = c.fixed("updated_at", typeTime, 8)
+	c.createdBy = c.fixed("created_by_id", typeUUID, 16)
+	c.updatedBy = c.fixed("updated_by_id", typeUUID, 16)
+	c.spanType = c.fixed("span_type", typeEnum, 1)
+	c.declared = c.fixed("span_type_declared", "Bool", 1)
+	c.traceDeclared = c.fixed("trace_type_declared", typeEnum, 1)
+	c.kind = c.fixed("span_kind", typeEnum, 1)
+	c.status = c.fixed("status_code", typeEnum, 1)
+	c.name = c.text("span_name")
+	c.message = c.text("status_message")
+	c.session = c.text("session_id")
+	c.user = c.text("user_id")
+	c.agent = c.text("agent_id")
+	for i, name := range numberNames() {
+		c.numbers[i] = c.fixed(name, "Float64", 8)
+	}
+	c.service = c.word("service")
+	c.model = c.word("model")
+	c.provider = c.word("provider")
+	c.application = c.fixed("application_id", typeUUID, 16)
+	c.applicationSlug = c.word("application_slug")
+	c.variant = c.fixed("application_variant_id", typeUUID, 16)
+	c.revision = c.fixed("application_revision_id", typeUUID, 16)
+	c.evaluator = c.fixed("evaluator_id", typeUUID, 16)
+	c.evaluatorSlug = c.word("evaluator_slug")
+	c.evaluatorRevision = c.fixed("evaluator_revision_id", typeUUID, 16)
+	c.testsetRevision = c.fixed("testset_revision_id", typeUUID, 16)
+	c.testcase = c.fixed("testcase_id", typeUUID, 16)
+	c.environmentSlug = c.word("environment_slug")
+	c.hashID = c.fixed("hash_id", typeUUID, 16)
+	c.nested()
+	c.inputPreview = c.text("input_preview")
+	c.outputPreview = c.text("output_preview")
+	c.payloadBytes = c.fixed("payload_bytes", "UInt32", 4)
+	c.leaves.spanColumns = c
+	return c
+}
+
+// nested makes the arrays and maps.
+func (c *spanColumns) nested() {
+	c.linkCount = c.fixed("link_count", "UInt16", 2)
+	c.linkTrace = c.fixed("link_trace_id", typeTrace, 16)
+	c.linkSpan = c.fixed("link_span_id", typeSpan, 8)
+	c.linkTraceElems, c.linkSpanElems = native.NewFixed(16), native.NewFixed(8)
+	c.linkTraces, c.linkSpans = native.NewList(c.linkTraceElems), native.NewList(c.linkSpanElems)
+	c.Add("link_trace_ids", "Array("+typeTrace+")", c.linkTraces)
+	c.Add("link_span_ids", "Array("+typeSpan+")", c.linkSpans)
+	c.eventElems = native.NewDictionary()
+	c.events = native.NewList(c.eventElems)
+	c.Add("event_names", "Array("+typeWord+")", c.events)
+	c.strKeys, c.numKeys, c.boolKeys, c.longElems = native.NewDictionary(), native.NewDictionary(), native.NewDictionary(), native.NewDictionary()
+	c.strValues, c.kvElems = &native.String{}, &native.String{}
+	c.numValues, c.boolValues = native.NewFixed(8), native.NewFixed(1)
+	c.str = native.NewList(c.strKeys, c.strValues)
+	c.num = native.NewList(c.numKeys, c.numValues)
+	c.bool = native.NewList(c.boolKeys, c.boolValues)
+	c.long = native.NewList(c.longElems)
+	c.kv = native.NewList(c.kvElems)
+	c.Add("str", "Map("+typeWord+", String)", c.str)
+	c.Add("num", "Map("+typeWord+", Float64)", c.num)
+	c.Add("bool", "Map("+typeWord+", Bool)", c.bool)
+	c.Add("long", "Array("+typeWord+")", c.long)
+	c.Add("kv", "Array(String)", c.kv)
+}
+
+// append adds the row of an entry.
+func (c *spanColumns) append(e *entry, partition int32, d *document) {
+	s := e.span
+	c.project.UUID(e.key.project)
+	c.traceType.Uint8(uint8(s.Type))
+	c.start.Int64(e.start)
+	c.tie.Uint64(e.tie)
+	c.week.Uint16(e.week)
+	c.trace.Bytes(s.TraceID[:])
+	c.span.Bytes(s.SpanID[:])
+	c.parent.Bytes(s.ParentID[:])
+	c.startNS.Uint16(e.startNS)
+	end, endNS := split(s.End)
+	c.end.Int64(end)
+	c.endNS.Uint16(endNS)
+	c.version.Uint64(e.version)
+	c.partition.Uint32(uint32(partition)) //nolint:gosec // a partition's number is never negative
+	c.hash.Uint64(e.hash)
+	c.createdAt.Int64(micros(e.createdAt))
+	c.updatedAt.Int64(micros(e.updatedAt))
+	c.createdBy.UUID(e.createdBy)
+	c.updatedBy.UUID(e.updatedBy)
+	c.spanType.Uint8(uint8(s.EffectiveType()))
+	c.declared.Bool(s.SpanType != 0)
+	c.traceDeclared.Uint8(uint8(e.declared))
+	c.kind.Uint8(uint8(s.Kind))
+	c.status.Uint8(uint8(s.Status))
+	c.name.Append(s.Name)
+	c.message.Append(s.StatusMessage)
+	c.session.Append(s.SessionID)
+	c.user.Append(s.UserID)
+	c.agent.Append(s.AgentID)
+	c.service.Append(service(s))
+	c.model.Append(model(s))
+	c.provider.Append(provider(s))
+	c.links(s.Links)
+	for i := range s.Events {
+		c.eventElems.Append(s.Events[i].Name)
+	}
+	c.events.End()
+	c.leaves.of(e)
+	c.references(s.References)
+	c.identifiers(s)
+	c.kv.End()
+	c.previews(s, d)
+	c.payloadBytes.Uint32(uint32(min(uint64(len(d.buf)), math.MaxUint32))) //nolint:gosec // bounded right here
+}
+
+func (c *spanColumns) links(links []trace.Link) {
+	var first trace.Link
+	if len(links) > 0 {
+		first = links[0]
+	}
+	c.linkCount.Uint16(uint16(min(len(links), math.MaxUint16))) //nolint:gosec // bounded right here
+	c.linkTrace.Bytes(first.TraceID[:])
+	c.linkSpan.Bytes(first.SpanID[:])
+	for _, l := range links {
+		c.linkTraceElems.Bytes(l.TraceID[:])
+		c.linkSpanElems.Bytes(l.SpanID[:])
+		c.kvElems.Append3(schema.LinkToken, "trace=", l.TraceID.String())
+		c.kvElems.Append3(schema.LinkToken, "span=", l.SpanID.String())
+	}
+	c.linkTraces.End()
+	c.linkSpans.End()
+}
+
+// references fills the typed columns and the tokens.
+func (c *spanColumns) references(refs []trace.Reference) {
+	var application, variant, revision, evaluator, evaluatorRevision, testsetRevision, testcase, environment domain.Reference
+	for _, r := range refs {
+		switch r.Key {
+		case "application":
+			application = r.Reference
+		case "application_variant":
+			variant = r.Reference
+		case "application_revision":
+			revision = r.Reference
+		case "evaluator":
+			evaluator = r.Reference
+		case "evaluator_revision":
+			evaluatorRevision = r.Reference
+		case "testset_revision":
+			testsetRevision = r.Reference
+		case "testcase":
+			testcase = r.Reference
+		case "environment":
+			environment = r.Reference
+		default: // the others are found by their tokens
+		}
+		if r.ID != uuid.Nil {
+			c.token(r.Key, "id=", r.ID.String())
+		}
+		if r.Slug != "" {
+			c.token(r.Key, "slug=", r.Slug)
+		}
+		if r.Version != "" {
+			c.token(r.Key, "version=", r.Version)
+		}
+	}
+	c.application.UUID(application.ID)
+	c.applicationSlug.Append(application.Slug)
+	c.variant.UUID(variant.ID)
+	c.revision.UUID(revision.ID)
+	c.evaluator.UUID(evaluator.ID)
+	c.evaluatorSlug.Append(evaluator.Slug)
+	c.evaluatorRevision.UUID(evaluatorRevision.ID)
+	c.testsetRevision.UUID(testsetRevision.ID)
+	c.testcase.UUID(testcase.ID)
+	c.environmentSlug.Append(environment.Slug)
+}
+
+// token adds a reference's token with its key and without.
+func (c *spanColumns) token(key, member, value string) {
+	c.kvElems.Append3(schema.RefToken+key+".", member, value)
+	c.kvElems.Append3(schema.RefToken, member, value)
+}
+
+func (c *spanColumns) identifiers(s *trace.Span) {
+	var hash uuid.UUID
+	for i := range s.Hashes {
+		hash = s.Hashes[0].ID
+		c.kvElems.Append3(schema.HashToken, s.Hashes[i].ID.String(), "")
+	}
+	c.hashID.UUID(hash)
+	for _, t := range [...]struct{ token, id string }{{schema.SessionToken, s.SessionID}, {schema.UserToken, s.UserID}, {schema.AgentToken, s.AgentID}} {
+		if t.id != "" {
+			c.kvElems.Append3(t.token, t.id, "")
+		}
+	}
+}
+
+func (c *spanColumns) previews(s *trace.Span, d *document) {
+	ag, _ := s.Attributes[semconv.Root].(map[string]any)
+	data, _ := ag[semconv.Data].(map[string]any)
+	c.inputPreview.AppendBytes(preview(data[semconv.Inputs], d.text(textInputs)))
+	c.outputPreview.AppendBytes(preview(data[semconv.Outputs], d.text(textOutputs)))
+}
+
+// payloadColumns are the rows of the table span_payloads.
+type payloadColumns struct {
+	columns
+	project, traceType, start, tie, week, trace, span, version *native.Fixed
+	texts                                                      [texts]*native.String
+}
+
+func newPayloadColumns() *payloadColumns {
+	c := &payloadColumns{}
+	c.project = c.fixed("project_id", typeUUID, 16)
+	c.traceType = c.fixed("trace_type", typeEnum, 1)
+	c.start = c.fixed("start_time", typeTime, 8)
+	c.tie = c.fixed("tie", "UInt64", 8)
+	c.week = c.fixed("week", "Date", 2)
+	c.trace = c.fixed("trace_id", typeTrace, 16)
+	c.span = c.fixed("span_id", typeSpan, 8)
+	c.version = c.fixed("version", "UInt64", 8)
+	for i, name := range [texts]string{"inputs", "outputs", "parameters", "internals", "attributes", "events", "links", "resource", "scope"} {
+		c.texts[i] = c.text(name)
+	}
+	return c
+}
+
+func (c *payloadColumns) append(e *entry, d *document) {
+	s := e.span
+	c.project.UUID(e.key.project)
+	c.traceType.Uint8(uint8(s.Type))
+	c.start.Int64(e.start)
+	c.tie.Uint64(e.tie)
+	c.week.Uint16(e.week)
+	c.trace.Bytes(s.TraceID[:])
+	c.span.Bytes(s.SpanID[:])
+	c.version.Uint64(e.version)
+	for i, text := range c.texts {
+		text.AppendBytes(d.text(i))
+	}
+}
+
+func micros(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixMicro()
+}

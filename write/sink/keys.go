@@ -1,0 +1,74 @@
+package sink
+
+import (
+	"container/list"
+	"strings"
+	"sync"
+
+	"colonnade/domain"
+)
+
+// attributeKey is a path of a project's attributes with the type of its values.
+type attributeKey struct {
+	project domain.ProjectID
+	path    string
+	kind    uint8
+}
+
+// The kinds of attribute_keys.type.
+const (
+	kindString = 1
+	kindNumber = 2
+	kindBool   = 3
+	kindLong   = 4
+)
+
+// maxKeyBytes is the longest path recorded; longer ones are data, not names.
+const maxKeyBytes = 256
+
+// maxSampleBytes is the longest sample.
+const maxSampleBytes = 100
+
+// keySet remembers the attribute keys that are recorded already, the latest
+// used ones, so that they cost no insert.
+type keySet struct {
+	mu    sync.Mutex
+	limit int
+	known map[attributeKey]*list.Element
+	order *list.List // of attributeKey, the latest used in front
+}
+
+func newKeySet(limit int) *keySet {
+	return &keySet{limit: limit, known: map[attributeKey]*list.Element{}, order: list.New()}
+}
+
+// has tells whether a key is known.
+func (k *keySet) has(key attributeKey) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	e, ok := k.known[key]
+	if ok {
+		k.order.MoveToFront(e)
+	}
+	return ok
+}
+
+// add remembers keys that are durable.
+func (k *keySet) add(keys []attributeKey) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, key := range keys {
+		if _, ok := k.known[key]; ok {
+			continue
+		}
+		key.path = strings.Clone(key.path) // not to keep a record's memory
+		k.known[key] = k.order.PushFront(key)
+		if k.order.Len() > k.limit {
+			last := k.order.Back()
+			k.order.Remove(last)
+			if old, ok := last.Value.(attributeKey); ok {
+				delete(k.known, old)
+			}
+		}
+	}
+}

@@ -1,0 +1,201 @@
+package sink
+
+import (
+	"container/list"
+	"time"
+
+	"github.com/google/uuid"
+
+	"colonnade/domain/trace"
+)
+
+// memory is what a partition's worker knows of the traces it wrote lately: the
+// versions of their spans, to drop retries and to replace what changed, and
+// which of the traces are not settled. It is a cache of the store: losing an
+// entry costs a duplicate row that merges remove, never a wrong result.
+//
+// Only the worker touches it. Its content is a function of the rows of lower
+// offsets (restored by restore.go), so a replay decides as the first attempt did.
+type memory struct {
+	maxSpans int
+	keep     time.Duration
+
+	traces map[traceKey]*known
+	// recent has the traces in the order of their last touch, open those that
+	// are not settled in the same order.
+	recent, open *list.List
+	spans        int
+}
+
+// known is one trace.
+type known struct {
+	key  traceKey
+	list []knownSpan
+	// index finds a span in list once that is long.
+	index map[trace.SpanID]int32
+	// declared is the strongest declared type, 0 for none; linked tells that a span has links.
+	declared trace.Type
+	linked   bool
+	// touchedAt is when the sink last wrote to it, by the sink's clock.
+	touchedAt time.Time
+	// receivedAt is the latest receipt of a record of it.
+	receivedAt time.Time
+
+	recent, open *list.Element
+}
+
+// knownSpan is the stored version of a span.
+type knownSpan struct {
+	id        trace.SpanID
+	traceType trace.Type
+	hash      uint64
+	version   uint64
+	start     int64 // microseconds
+	createdAt int64 // microseconds
+	createdBy uuid.UUID
+}
+
+// longList is the number of spans from which one is found by an index.
+const longList = 24
+
+func newMemory(maxSpans int, keep time.Duration) *memory {
+	return &memory{maxSpans: maxSpans, keep: keep, traces: map[traceKey]*known{}, recent: list.New(), open: list.New()}
+}
+
+// trace gives what is known of a trace, nil for nothing.
+func (m *memory) trace(key traceKey) *known { return m.traces[key] }
+
+// touch makes a trace the latest and marks it unsettled.
+func (m *memory) touch(key traceKey, touchedAt, receivedAt time.Time) *known {
+	k := m.traces[key]
+	if k == nil {
+		k = &known{key: key}
+		k.recent = m.recent.PushBack(k)
+		m.traces[key] = k
+	} else {
+		m.recent.MoveToBack(k.recent)
+	}
+	if k.open == nil {
+		k.open = m.open.PushBack(k)
+	} else {
+		m.open.MoveToBack(k.open)
+	}
+	k.touchedAt = touchedAt
+	if receivedAt.After(k.receivedAt) {
+		k.receivedAt = receivedAt
+	}
+	return k
+}
+
+// span gives what is known of a span.
+func (k *known) span(id trace.SpanID) (*knownSpan, bool) {
+	if k == nil {
+		return nil, false
+	}
+	if k.index != nil {
+		i, ok := k.index[id]
+		if !ok {
+			return nil, false
+		}
+		return &k.list[i], true
+	}
+	for i := range k.list {
+		if k.list[i].id == id {
+			return &k.list[i], true
+		}
+	}
+	return nil, false
+}
+
+// put remembers the stored version of a span.
+func (m *memory) put(k *known, s knownSpan) {
+	if at, ok := k.span(s.id); ok {
+		*at = s
+		return
+	}
+	k.list = append(k.list, s)
+	m.spans++
+	if len(k.list) < longList {
+		return
+	}
+	if k.index == nil {
+		k.index = make(map[trace.SpanID]int32, 2*longList)
+		for i := range k.list {
+			k.index[k.list[i].id] = int32(i) //nolint:gosec // a trace's spans in memory are bounded far below
+		}
+		return
+	}
+	k.index[s.id] = int32(len(k.list) - 1) //nolint:gosec // as above
+}
+
+// drop forgets the spans of a trace, or only those given.
+func (m *memory) drop(k *known, only map[trace.SpanID]bool) {
+	if k == nil {
+		return
+	}
+	kept := k.list[:0]
+	for _, s := range k.list {
+		if only != nil && !only[s.id] {
+			kept = append(kept, s)
+		}
+	}
+	m.spans -= len(k.list) - len(kept)
+	k.list, k.index = kept, nil
+	if only == nil {
+		k.declared, k.linked = 0, false
+	}
+}
+
+// settled takes a trace off the open ones.
+func (m *memory) settled(k *known) {
+	if k.open != nil {
+		m.open.Remove(k.open)
+		k.open = nil
+	}
+}
+
+// due gives open traces that were last touched before a time, oldest first, at most n.
+func (m *memory) due(before time.Time, n int) []*known {
+	var out []*known
+	for e := m.open.Front(); e != nil && len(out) < n; e = e.Next() {
+		k := element(e)
+		if k.touchedAt.After(before) {
+			break
+		}
+		out = append(out, k)
+	}
+	return out
+}
+
+// settledUntil is the time before which every touched trace is settled.
+func (m *memory) settledUntil(now time.Time) time.Time {
+	if e := m.open.Front(); e != nil {
+		return element(e).touchedAt
+	}
+	return now
+}
+
+// trim forgets what is beyond the bounds, oldest first. receivedAt is that of
+// the newest record: what a replay sees as well, unlike the clock. An open
+// trace keeps its place among the open ones and loses its spans only.
+func (m *memory) trim(receivedAt time.Time) {
+	for e := m.recent.Front(); e != nil; {
+		k := element(e)
+		if m.spans <= m.maxSpans && !k.receivedAt.Before(receivedAt.Add(-m.keep)) {
+			return
+		}
+		next := e.Next()
+		m.spans -= len(k.list)
+		k.list, k.index = nil, nil
+		if k.open == nil {
+			m.recent.Remove(e)
+			delete(m.traces, k.key)
+		}
+		e = next
+	}
+}
+
+func element(e *list.Element) *known {
+	k, _ := e.Value.(*known)
+	return k
+}

@@ -1,0 +1,56 @@
+package sink
+
+import (
+	"sync"
+	"time"
+)
+
+// pace chooses how long a partition gathers. A quiet house shows a span at
+// once; a busy one makes few large parts: the partitions that are busy share
+// a number of batches a second.
+type pace struct {
+	min, max time.Duration
+	rate     float64
+
+	mu sync.Mutex
+	// last is when each partition last had a batch worth sharing for.
+	last map[int32]time.Time
+}
+
+// busyBytes is a batch that counts as load, busyFor how long it does.
+const (
+	busyBytes = 256 << 10
+	busyFor   = 3 * time.Second
+)
+
+func newPace(cfg Config) *pace {
+	return &pace{min: cfg.MinLinger, max: cfg.MaxLinger, rate: cfg.BatchesPerSecond, last: map[int32]time.Time{}}
+}
+
+// linger is how long a partition is to gather now.
+func (p *pace) linger(partition int32, now time.Time) time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	busy := 0
+	for number, at := range p.last {
+		if now.Sub(at) > busyFor {
+			delete(p.last, number)
+			continue
+		}
+		busy++
+	}
+	if _, ok := p.last[partition]; !ok {
+		return p.min
+	}
+	return min(max(time.Duration(float64(busy)/p.rate*float64(time.Second)), p.min), p.max)
+}
+
+// took notes a batch.
+func (p *pace) took(partition int32, bytes int, now time.Time) {
+	if bytes < busyBytes {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.last[partition] = now
+}

@@ -1,0 +1,262 @@
+package sink
+
+import (
+	"context"
+	"encoding/hex"
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+	"github.com/google/uuid"
+
+	"colonnade/domain"
+	"colonnade/domain/trace"
+	"colonnade/migrations/schema"
+)
+
+// bounds is where rows are: what a statement on the span tables says besides
+// ids, so that it touches few parts and ranges. Weeks are days since 1970.
+type bounds struct {
+	minStart, maxStart int64 // microseconds
+	minWeek, maxWeek   uint16
+}
+
+func noBounds() bounds {
+	return bounds{minStart: math.MaxInt64, maxStart: math.MinInt64, minWeek: math.MaxUint16}
+}
+
+func (b *bounds) add(minStart, maxStart int64, minWeek, maxWeek uint16) {
+	b.minStart, b.maxStart = min(b.minStart, minStart), max(b.maxStart, maxStart)
+	b.minWeek, b.maxWeek = min(b.minWeek, minWeek), max(b.maxWeek, maxWeek)
+}
+
+// sql is the condition.
+func (b *bounds) sql() string {
+	return fmt.Sprintf("start_time BETWEEN fromUnixTimestamp64Micro(%d, 'UTC') AND fromUnixTimestamp64Micro(%d, 'UTC') AND week BETWEEN toDate(%d) AND toDate(%d)",
+		b.minStart, b.maxStart, b.minWeek, b.maxWeek)
+}
+
+// traceList renders traces as the right side of (project_id, trace_id) IN.
+func traceList(keys []traceKey) string {
+	var b strings.Builder
+	b.WriteByte('(')
+	for i, k := range keys {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		writeTrace(&b, k)
+		b.WriteByte(')')
+	}
+	b.WriteByte(')')
+	return b.String()
+}
+
+// writeTrace renders the beginning of a tuple: the ids of a trace.
+func writeTrace(b *strings.Builder, k traceKey) {
+	b.WriteString("(toUUID('")
+	b.WriteString(k.project.String())
+	b.WriteString("'),unhex('")
+	b.WriteString(k.trace.String())
+	b.WriteString("')")
+}
+
+// projectList renders the projects of traces as the right side of project_id IN.
+func projectList(keys []traceKey) string {
+	seen := map[domain.ProjectID]bool{}
+	var b strings.Builder
+	for _, k := range keys {
+		if seen[k.project] {
+			continue
+		}
+		if len(seen) > 0 {
+			b.WriteByte(',')
+		}
+		seen[k.project] = true
+		b.WriteString("toUUID('" + k.project.String() + "')")
+	}
+	return "(" + b.String() + ")"
+}
+
+// indexed is what trace_index says of a trace.
+type indexed struct {
+	bounds
+	declared trace.Type
+	linked   bool
+	version  uint64
+}
+
+// lookUp reads trace_index for traces; those it does not hold are missing from the answer.
+func (w *worker) lookUp(ctx context.Context, keys []traceKey) (map[traceKey]indexed, error) {
+	found := make(map[traceKey]indexed, len(keys))
+	statement := fmt.Sprintf(`SELECT project_id, trace_id, toUnixTimestamp64Micro(min(min_start)), toUnixTimestamp64Micro(max(max_start)), toUInt16(min(min_week)), toUInt16(max(max_week)), max(declared_type), max(is_annotation), max(last_version)
+FROM %s WHERE project_id IN %s AND (project_id, trace_id) IN %s GROUP BY project_id, trace_id`,
+		w.store.cfg.Deployment.Table(schema.TraceIndex), projectList(keys), traceList(keys))
+	err := w.store.query(ctx, "look up traces", statement, func() { clear(found) }, func(rows driver.Rows) error {
+		var project uuid.UUID
+		var id string
+		var x indexed
+		var declared, annotation uint8
+		if err := rows.Scan(&project, &id, &x.minStart, &x.maxStart, &x.minWeek, &x.maxWeek, &declared, &annotation, &x.version); err != nil {
+			return err
+		}
+		x.declared, x.linked = trace.Type(declared), annotation != 0
+		found[traceKey{domain.ProjectID(project), traceID(id)}] = x
+		return nil
+	})
+	return found, err
+}
+
+// traceID reads a FixedString(16) as the driver gives it.
+func traceID(raw string) (id trace.TraceID) {
+	copy(id[:], raw)
+	return id
+}
+
+// lookUpRemovals reads what is stored of the traces that the batch edits or
+// deletes: their bounds, and the creation of the spans that an edit replaces.
+func (w *worker) lookUpRemovals(ctx context.Context, b *batch) error {
+	var keys []traceKey
+	for _, g := range b.groups {
+		if g.removed || g.removedSpans != nil {
+			keys = append(keys, g.key)
+		}
+	}
+	if len(keys) == 0 {
+		return nil
+	}
+	index, err := w.lookUp(ctx, keys)
+	if err != nil {
+		return err
+	}
+	for _, g := range b.groups {
+		x, ok := index[g.key]
+		if !ok || !g.removed && g.removedSpans == nil {
+			continue
+		}
+		g.bounds, g.stored = x.bounds, true
+		if g.before, err = w.storedSpans(ctx, g, b.rng.First); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// storedSpans reads the versions of a trace's spans below an offset.
+func (w *worker) storedSpans(ctx context.Context, g *group, first int64) (*known, error) {
+	k := &known{key: g.key}
+	statement := fmt.Sprintf(`SELECT span_id, toUnixTimestamp64Micro(min(created_at)), argMin(created_by_id, created_at) FROM %s WHERE project_id IN %s AND trace_id = unhex('%s') AND %s AND version < %d GROUP BY span_id`,
+		w.store.cfg.Deployment.Table(schema.Spans), projectList([]traceKey{g.key}), g.key.trace, g.bounds.sql(), versionOf(first))
+	err := w.store.query(ctx, "read replaced spans", statement, func() { k.list = nil }, func(rows driver.Rows) error {
+		var id string
+		var s knownSpan
+		if err := rows.Scan(&id, &s.createdAt, &s.createdBy); err != nil {
+			return err
+		}
+		copy(s.id[:], id)
+		k.list = append(k.list, s)
+		return nil
+	})
+	return k, err
+}
+
+// removeStored removes rows of lower offsets: of traces that were edited or
+// deleted, and of spans whose new version stands under another key. Then it
+// settles those traces at once, so that totals and bounds are those of what is left.
+func (w *worker) removeStored(ctx context.Context, b *batch) error {
+	below := versionOf(b.rng.First)
+	var touched []traceKey
+	for _, g := range b.groups {
+		if len(g.stale) > 0 && !g.removed {
+			if err := w.removeStale(ctx, g, below); err != nil {
+				return err
+			}
+		}
+		if !g.removed && g.removedSpans == nil {
+			continue
+		}
+		w.metrics.removed.WithLabelValues(string(g.operation)).Inc()
+		if !g.stored {
+			continue // nothing of it was stored before
+		}
+		if err := w.removeTrace(ctx, g, below); err != nil {
+			return err
+		}
+		touched = append(touched, g.key)
+	}
+	if len(touched) == 0 {
+		return nil
+	}
+	return w.settle(ctx, touched)
+}
+
+// removeTrace removes the lower versions of a trace, or of some of its spans,
+// from every table that holds a part of it.
+func (w *worker) removeTrace(ctx context.Context, g *group, below uint64) error {
+	trace := fmt.Sprintf("project_id = toUUID('%s') AND trace_id = unhex('%s')", g.key.project, g.key.trace)
+	which := trace + " AND " + g.bounds.sql()
+	if g.removedSpans != nil {
+		ids := make([]string, 0, len(g.removedSpans))
+		for id := range g.removedSpans {
+			ids = append(ids, "unhex('"+hex.EncodeToString(id[:])+"')")
+		}
+		which += " AND span_id IN (" + strings.Join(ids, ",") + ")"
+	}
+	// First what makes the trace visible.
+	for _, table := range [...]string{schema.Spans, schema.SpanPayloads} {
+		if err := w.delete(ctx, table, fmt.Sprintf("%s AND version < %d", which, below)); err != nil {
+			return err
+		}
+	}
+	if !g.removed {
+		return nil // the rest of the trace stays; settling sees to its totals
+	}
+	if err := w.delete(ctx, schema.TraceRollup, trace+fmt.Sprintf(" AND version < %d", below)); err != nil {
+		return err
+	}
+	if len(g.written) > 0 {
+		return nil // an edit: settling mends the index, which is never without the trace
+	}
+	if err := w.delete(ctx, schema.TraceIndex, trace+fmt.Sprintf(" AND last_version < %d", below)); err != nil {
+		return err
+	}
+	return w.removeRejects(ctx, g, below)
+}
+
+// removeRejects removes the refused spans of a trace; mostly there are none.
+func (w *worker) removeRejects(ctx context.Context, g *group, below uint64) error {
+	which := fmt.Sprintf("project_id = toUUID('%s') AND trace_id = '%s' AND stream_offset < %d", g.key.project, g.key.trace, below>>schema.VersionShift)
+	var n uint64
+	err := w.store.query(ctx, "count rejects of a trace", "SELECT count() FROM "+w.store.cfg.Deployment.Table(schema.Rejects)+" WHERE "+which,
+		func() { n = 0 }, func(rows driver.Rows) error { return rows.Scan(&n) })
+	if err != nil || n == 0 {
+		return err
+	}
+	return w.delete(ctx, schema.Rejects, which)
+}
+
+// removeStale removes the rows that spans left behind under their former keys.
+func (w *worker) removeStale(ctx context.Context, g *group, below uint64) error {
+	var b strings.Builder
+	for i, s := range g.stale {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		fmt.Fprintf(&b, "(unhex('%s'),'%s',fromUnixTimestamp64Micro(%d, 'UTC'))", s.id, s.traceType, s.start)
+	}
+	which := fmt.Sprintf("project_id = toUUID('%s') AND trace_id = unhex('%s') AND (span_id, trace_type, start_time) IN (%s) AND version < %d",
+		g.key.project, g.key.trace, b.String(), below)
+	for _, table := range [...]string{schema.Spans, schema.SpanPayloads} {
+		if err := w.delete(ctx, table, which); err != nil {
+			return err
+		}
+	}
+	w.metrics.stale.Inc()
+	return nil
+}
+
+// delete marks rows as gone; readers no longer see them when it returns.
+func (w *worker) delete(ctx context.Context, table, which string) error {
+	d := w.store.cfg.Deployment
+	return w.store.exec(ctx, "delete from "+table, "DELETE FROM "+d.Local(table)+d.OnCluster()+" WHERE "+which)
+}

@@ -1,0 +1,160 @@
+package sink
+
+import (
+	"time"
+
+	"colonnade/domain/trace"
+	"colonnade/write/sink/internal/native"
+)
+
+// rows are the two span tables' columns of a batch, reused from batch to batch.
+type rows struct {
+	spans    *spanColumns
+	payloads *payloadColumns
+}
+
+func newRows(keys *keySet) *rows {
+	r := &rows{spans: newSpanColumns(), payloads: newPayloadColumns()}
+	r.spans.leaves.known = keys
+	return r
+}
+
+func (r *rows) reset() {
+	r.spans.Reset()
+	r.spans.leaves.reset()
+	r.payloads.Reset()
+}
+
+func (r *rows) append(e *entry, partition int32, d *document) {
+	r.spans.append(e, partition, d)
+	r.payloads.append(e, d)
+}
+
+// indexRow is a row of the table trace_index.
+type indexRow struct {
+	key      traceKey
+	declared trace.Type
+	linked   bool
+	summary
+}
+
+// indexOf makes one row for each trace of a batch.
+func indexOf(groups []*group) []indexRow {
+	var out []indexRow
+	for _, g := range groups {
+		if len(g.written) > 0 {
+			out = append(out, indexRow{g.key, g.declared, g.linked, summarize(g)})
+		}
+	}
+	return out
+}
+
+// indexRows are the columns of the table trace_index.
+func indexRows(rows []indexRow, partition int32, touchedAt time.Time) *native.Block {
+	c := &columns{}
+	project := c.fixed("project_id", typeUUID, 16)
+	id := c.fixed("trace_id", typeTrace, 16)
+	minStart := c.fixed("min_start", typeTime, 8)
+	maxStart := c.fixed("max_start", typeTime, 8)
+	maxEnd := c.fixed("max_end", typeTime, 8)
+	minWeek := c.fixed("min_week", "Date", 2)
+	maxWeek := c.fixed("max_week", "Date", 2)
+	annotation := c.fixed("is_annotation", "UInt8", 1)
+	declared := c.fixed("declared_type", "UInt8", 1)
+	failed := c.fixed("has_error", "UInt8", 1)
+	root := c.fixed("root_span_id", typeSpan, 8)
+	created := c.fixed("created_at", typeTime, 8)
+	version := c.fixed("last_version", "UInt64", 8)
+	stream := c.fixed("stream_partition", "UInt32", 4)
+	touched := c.fixed("touched_at", typeTime, 8)
+	for i := range rows {
+		r := &rows[i]
+		project.UUID(r.key.project)
+		id.Bytes(r.key.trace[:])
+		minStart.Int64(r.minStart)
+		maxStart.Int64(r.maxStart)
+		maxEnd.Int64(r.maxEnd)
+		minWeek.Uint16(r.minWeek)
+		maxWeek.Uint16(r.maxWeek)
+		annotation.Bool(r.linked)
+		declared.Uint8(uint8(r.declared))
+		failed.Bool(r.failed)
+		root.Bytes(r.root[:])
+		created.Int64(r.created)
+		version.Uint64(r.version)
+		stream.Uint32(uint32(partition)) //nolint:gosec // a partition's number is never negative
+		touched.Int64(micros(touchedAt))
+	}
+	return &c.Block
+}
+
+// summary is what trace_index says of a trace.
+type summary struct {
+	minStart, maxStart, maxEnd int64
+	minWeek, maxWeek           uint16
+	failed                     bool
+	root                       trace.SpanID
+	created                    int64
+	version                    uint64
+}
+
+func summarize(g *group) summary {
+	first := g.written[0]
+	s := summary{minStart: first.start, maxStart: first.start, minWeek: first.week, maxWeek: first.week, created: micros(first.createdAt)}
+	for _, e := range g.written {
+		end, _ := split(e.span.End)
+		s.minStart, s.maxStart, s.maxEnd = min(s.minStart, e.start), max(s.maxStart, e.start), max(s.maxEnd, end)
+		s.minWeek, s.maxWeek = min(s.minWeek, e.week), max(s.maxWeek, e.week)
+		s.failed = s.failed || e.span.Status == trace.StatusError
+		s.created, s.version = min(s.created, micros(e.createdAt)), max(s.version, e.version)
+		if e.span.IsRoot() {
+			s.root = e.span.SpanID
+		}
+	}
+	return s
+}
+
+// maxRawBytes bounds the raw bytes of a reject; the whole is in the dead topic or in the log.
+const maxRawBytes = 4 << 10
+
+// rejectColumns are the rows of the table rejects.
+func rejectColumns(rejects []reject, partition int32) *native.Block {
+	c := &columns{}
+	project := c.fixed("project_id", typeUUID, 16)
+	at := c.fixed("rejected_at", typeTime, 8)
+	source := c.word("source")
+	stage := c.word("stage")
+	reason := c.text("reason")
+	traceID := c.text("trace_id")
+	spanID := c.text("span_id")
+	name := c.text("span_name")
+	stream := c.fixed("stream_partition", "UInt32", 4)
+	offset := c.fixed("stream_offset", "UInt64", 8)
+	raw := c.text("raw")
+	for i := range rejects {
+		r := &rejects[i]
+		project.UUID(r.project)
+		at.Int64(micros(r.at))
+		source.Append(r.source)
+		stage.Append(r.stage)
+		reason.Append(r.reason)
+		traceID.Append(r.traceID)
+		spanID.Append(r.spanID)
+		name.Append(r.spanName)
+		stream.Uint32(uint32(partition)) //nolint:gosec // a partition's number is never negative
+		offset.Uint64(uint64(r.offset))  //nolint:gosec // an offset is never negative
+		raw.AppendBytes(r.raw[:min(len(r.raw), maxRawBytes)])
+	}
+	return &c.Block
+}
+
+// progressColumns are the row of the table sink_progress.
+func progressColumns(topic string, partition int32, next int64, settledUntil, writtenAt time.Time) *native.Block {
+	c := &columns{}
+	c.word("topic").Append(topic)
+	c.fixed("stream_partition", "UInt32", 4).Uint32(uint32(partition)) //nolint:gosec // a partition's number is never negative
+	c.fixed("next_offset", "UInt64", 8).Uint64(uint64(next))           //nolint:gosec // an offset is never negative
+	c.fixed("settled_until", typeTime, 8).Int64(micros(settledUntil))
+	c.fixed("written_at", typeTime, 8).Int64(micros(writtenAt))
+	return &c.Block
+}

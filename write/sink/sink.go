@@ -1,0 +1,178 @@
+// Package sink carries spans from the stream to ClickHouse, each exactly once.
+// One worker for each assigned partition reads batches, fits their spans,
+// makes rows, inserts them under deterministic tokens, and moves the offset
+// only when everything is durable. It also settles traces that went quiet:
+// totals, one type for all spans, nothing stale.
+//
+// Not here: what a span means (write/fit), how the log is read (write/stream),
+// the tables (migrations). cmd is the only caller.
+//
+// # Exactly once
+//
+// A batch is a range of offsets. What the worker does for it, and what a
+// crash after each step leaves to the next owner of the partition:
+//
+//	step                                crash after it
+//	1 Poll                              nothing happened: the records are read again, in batches cut anew
+//	2 Intend(first-last)                the commit names the range: exactly it is read again first, and the
+//	                                    same rows are made of it (fitting is pure; the memory of earlier
+//	                                    spans is restored from rows of lower offsets)
+//	3 insert span_payloads              token known: the repeated insert writes nothing. Readers see no span yet
+//	4 insert trace_index                as 3; its aggregates bear repetition besides
+//	5 insert spans                      as 3; and should the token be forgotten, the rows are found by their
+//	                                    versions and left out. The spans are visible
+//	6 remove what edits, deletes and    the same rows of lower versions are removed again: no effect
+//	  changed keys left behind
+//	7 insert attribute_keys, rejects    token known; rejects are looked up as spans are
+//	8 dead topic                        published again: at least once. redrive drops repetitions
+//	9 insert sink_progress              replaced by an equal row
+//	10 Commit(last+1)                   done
+//
+// An insert whose answer was lost is repeated under its token, by this owner or
+// the next, even while the first is still running in the store: the token is
+// checked and recorded in one step there. A former owner that still lives
+// inserts under the same tokens, and its next Intend is refused by the broker.
+package sink
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"colonnade/domain"
+	"colonnade/write/fit"
+	"colonnade/write/stream"
+)
+
+// Deps are what the sink works with; all are required.
+type Deps struct {
+	// Store speaks HTTP (clickhouse.HTTP): blocks are sent as they are.
+	Store driver.Conn
+	// Consumer is not shared; Dead takes the records that cannot be processed.
+	Consumer   *stream.Consumer
+	Dead       *stream.Producer
+	Fitter     *fit.Fitter
+	Now        func() time.Time
+	Log        *slog.Logger
+	Registerer prometheus.Registerer
+}
+
+// Sink is the actor.
+type Sink struct {
+	cfg      Config
+	deps     Deps
+	log      *slog.Logger
+	store    *store
+	metrics  *metrics
+	topic    string
+	keys     *keySet
+	pace     *pace
+	mu       sync.Mutex
+	workers  map[int32]*worker
+	totalLag int64
+}
+
+// New makes a sink; nothing runs before Run.
+func New(cfg Config, deps Deps) (*Sink, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	m := newMetrics(deps.Registerer)
+	return &Sink{
+		cfg: cfg, deps: deps, log: deps.Log.With(slog.String("room", "sink")),
+		store: newStore(deps.Store, cfg, m, deps.Now), metrics: m, topic: deps.Consumer.Topic(),
+		keys: newKeySet(cfg.KnownKeys), pace: newPace(cfg), workers: map[int32]*worker{},
+	}, nil
+}
+
+// Run consumes until ctx ends, then finishes the batches under way and returns
+// nil. An error means that it cannot go on; it never means that a store is
+// away, which is waited for.
+func (s *Sink) Run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var wait sync.WaitGroup
+	wait.Go(func() { s.watchLag(ctx) })
+	defer wait.Wait()
+	defer cancel()
+	for {
+		err := s.deps.Consumer.Run(ctx, s.work)
+		if err == nil {
+			return nil
+		}
+		if !errors.Is(err, errFenced) {
+			return fmt.Errorf("sink: consume: %w", err)
+		}
+		// The group went on without us, as after a long pause of the process: join again.
+		s.log.LogAttrs(ctx, slog.LevelWarn, "thrown out of the group, joining again", slog.Any("error", err))
+	}
+}
+
+// work is one assignment of a partition.
+func (s *Sink) work(ctx context.Context, p *stream.Partition) error {
+	w := newWorker(s, p)
+	s.mu.Lock()
+	s.workers[p.Number()] = w
+	s.mu.Unlock()
+	defer func() {
+		s.mu.Lock()
+		delete(s.workers, p.Number())
+		s.mu.Unlock()
+		w.forgetMetrics()
+	}()
+	return w.run(ctx)
+}
+
+// Ready tells whether the sink keeps up: the store answers, and neither the
+// oldest record in work nor the lag is beyond its bound.
+func (s *Sink) Ready(context.Context) error {
+	now := s.deps.Now()
+	if since, err := s.metrics.down(); !since.IsZero() && now.Sub(since) > s.cfg.MaxBackoff {
+		return domain.Wrap(domain.Unavailable, err, "The span store has not answered for %s.", now.Sub(since).Round(time.Second))
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for number, w := range s.workers {
+		if at := w.busySince(); !at.IsZero() && now.Sub(at) > s.cfg.MaxAge {
+			return domain.E(domain.Unavailable, "Partition %d has worked on a batch for %s.", number, now.Sub(at).Round(time.Second))
+		}
+	}
+	if s.totalLag > s.cfg.MaxLag {
+		return domain.E(domain.Unavailable, "The sink is %d records behind.", s.totalLag)
+	}
+	return nil
+}
+
+// lagEvery is how often the broker is asked for the lag.
+const lagEvery = 5 * time.Second
+
+func (s *Sink) watchLag(ctx context.Context) {
+	ticker := time.NewTicker(lagEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		lag, err := s.deps.Consumer.Lag(ctx)
+		if err != nil {
+			continue // the broker's absence shows in the stream's own metrics and readiness
+		}
+		var total int64
+		for number, n := range lag {
+			s.metrics.lag.WithLabelValues(strconv.Itoa(int(number))).Set(float64(n))
+			total += n
+		}
+		s.mu.Lock()
+		s.totalLag = total
+		s.mu.Unlock()
+	}
+}

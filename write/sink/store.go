@@ -1,0 +1,193 @@
+package sink
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2"
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
+	"colonnade/domain"
+	"colonnade/write/sink/internal/native"
+)
+
+// store is ClickHouse as the sink needs it: inserts that can be repeated, and
+// statements that are tried again while the store is away.
+type store struct {
+	conn    driver.Conn
+	cfg     Config
+	metrics *metrics
+	now     func() time.Time
+	buffers sync.Pool // of *[]byte
+}
+
+func newStore(conn driver.Conn, cfg Config, m *metrics, now func() time.Time) *store {
+	s := &store{conn: conn, cfg: cfg, metrics: m, now: now}
+	s.buffers.New = func() any { return new([]byte) }
+	return s
+}
+
+// maxQueryBytes is room for the ids of a group of traces in a statement.
+const maxQueryBytes = 8 << 20
+
+// insert writes a block under a token and returns once it is durable. The same
+// token again writes nothing, whatever the block holds. An error of kind
+// Rejected or Invalid means that the store will never take this block.
+func (s *store) insert(ctx context.Context, table string, block *native.Block, token string) error {
+	if block.Rows() == 0 {
+		return nil
+	}
+	buffer, _ := s.buffers.Get().(*[]byte) //nolint:errcheck // the pool holds nothing else
+	defer s.buffers.Put(buffer)
+	body, err := block.AppendTo((*buffer)[:0])
+	if err != nil {
+		return domain.Wrap(domain.Rejected, err, "The rows could not be encoded.")
+	}
+	*buffer = body
+	statement := "INSERT INTO " + s.cfg.Deployment.Table(table) + " (" + strings.Join(block.Names(), ", ") + ")"
+	start := s.now()
+	err = s.retry(ctx, table, func(ctx context.Context) error {
+		return s.conn.InsertFormat(clickhouse.Context(ctx, clickhouse.WithSettings(insertSettings(token))), "Native", statement, bytes.NewReader(body))
+	})
+	if err != nil {
+		return fmt.Errorf("sink: insert %d rows into %s: %w", block.Rows(), table, err)
+	}
+	s.metrics.insertSeconds.WithLabelValues(table).Observe(s.now().Sub(start).Seconds())
+	s.metrics.insertBytes.WithLabelValues(table).Add(float64(len(body)))
+	s.metrics.insertRows.WithLabelValues(table).Add(float64(block.Rows()))
+	return nil
+}
+
+// insertSettings make an insert synchronous, whole, and done once.
+func insertSettings(token string) clickhouse.Settings {
+	settings := clickhouse.Settings{
+		"async_insert":                  0,
+		"distributed_foreground_insert": 1, // on a cluster: the shards have it when we return
+		"max_insert_threads":            1,
+		"optimize_on_insert":            0, // rows are unique in their batch; merges do the rest
+		"input_format_parallel_parsing": 0,
+	}
+	if token == "" {
+		// Without a token a block is known by its content, and the same
+		// content may be written again on purpose after a delete.
+		settings["insert_deduplicate"] = 0
+	} else {
+		settings["insert_deduplication_token"] = token
+	}
+	return settings
+}
+
+// exec runs a statement that bears repetition.
+func (s *store) exec(ctx context.Context, what, statement string) error {
+	err := s.retry(ctx, what, func(ctx context.Context) error {
+		return s.conn.Exec(clickhouse.Context(ctx, clickhouse.WithSettings(clickhouse.Settings{"max_query_size": maxQueryBytes})), statement)
+	})
+	if err != nil {
+		return fmt.Errorf("sink: %s: %w", what, err)
+	}
+	return nil
+}
+
+// query reads all rows of a statement. scan may see rows again when the store
+// fails in the middle: begin is called before the first row of each attempt.
+func (s *store) query(ctx context.Context, what, statement string, begin func(), scan func(rows driver.Rows) error) error {
+	err := s.retry(ctx, what, func(ctx context.Context) error {
+		begin()
+		rows, err := s.conn.Query(clickhouse.Context(ctx, clickhouse.WithSettings(clickhouse.Settings{"max_query_size": maxQueryBytes})), statement)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = rows.Close() }() // its error is that of rows.Err
+		for rows.Next() {
+			if err := scan(rows); err != nil {
+				return err
+			}
+		}
+		return rows.Err()
+	})
+	if err != nil {
+		return fmt.Errorf("sink: %s: %w", what, err)
+	}
+	return nil
+}
+
+// retry tries until it works, the store refuses for good, or ctx ends. Between
+// attempts it waits, longer each time and never the same, so that the workers
+// of a house do not come back in step.
+func (s *store) retry(ctx context.Context, what string, attempt func(context.Context) error) error {
+	for pause := s.cfg.MinBackoff; ; pause = min(2*pause, s.cfg.MaxBackoff) {
+		err := s.once(ctx, attempt)
+		if err == nil {
+			s.metrics.storeUp(s.now())
+			return nil
+		}
+		if refused(err) {
+			return domain.Wrap(domain.Rejected, err, "The store refused the rows.")
+		}
+		s.metrics.storeDown(s.now(), err)
+		s.metrics.retries.WithLabelValues(what).Inc()
+		jittered := pause/2 + rand.N(pause) //nolint:gosec // spread, no secret
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("given up after %w: %w", err, ctx.Err())
+		case <-time.After(jittered):
+		}
+	}
+}
+
+func (s *store) once(ctx context.Context, attempt func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, s.cfg.InsertTimeout)
+	defer cancel()
+	return attempt(ctx)
+}
+
+// refused tells whether the store will never take the same statement: by its
+// exception's code. Everything else (no connection, no memory, too many parts,
+// read-only, a code that we do not know) may pass, so it is tried again: to
+// wait is visible and repairable, to drop is not. Source: ClickHouse ErrorCodes.cpp.
+func refused(err error) bool {
+	exception, ok := errors.AsType[*clickhouse.Exception](err)
+	if !ok {
+		return false
+	}
+	switch exception.Code {
+	case 6, // CANNOT_PARSE_TEXT
+		19,  // SIZES_OF_COLUMNS_IN_TUPLE_DOESNT_MATCH
+		26,  // CANNOT_PARSE_QUOTED_STRING
+		27,  // CANNOT_PARSE_INPUT_ASSERTION_FAILED
+		36,  // BAD_ARGUMENTS
+		38,  // CANNOT_PARSE_DATE
+		41,  // CANNOT_PARSE_DATETIME
+		43,  // ILLEGAL_TYPE_OF_ARGUMENT
+		53,  // TYPE_MISMATCH
+		69,  // ARGUMENT_OUT_OF_BOUND
+		70,  // CANNOT_CONVERT_TYPE
+		72,  // CANNOT_PARSE_NUMBER
+		117, // INCORRECT_DATA
+		128, // TOO_LARGE_ARRAY_SIZE
+		131, // TOO_LARGE_STRING_SIZE
+		321, // VALUE_IS_OUT_OF_RANGE_OF_DATA_TYPE
+		349, // CANNOT_INSERT_NULL_IN_ORDINARY_COLUMN
+		376, // CANNOT_PARSE_UUID
+		407, // DECIMAL_OVERFLOW
+		469, // VIOLATED_CONSTRAINT
+		691: // UNKNOWN_ELEMENT_OF_ENUM
+		return true
+	default:
+		return false
+	}
+}
+
+// unreachable tells a store that is away from one that answers with an error, for logs.
+func unreachable(err error) bool {
+	_, isNet := errors.AsType[net.Error](err)
+	return isNet || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, context.DeadlineExceeded)
+}

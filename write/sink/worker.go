@@ -1,0 +1,218 @@
+package sink
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"colonnade/write/stream"
+)
+
+// errFenced is a commit that the broker refused for good: this member is no longer the partition's owner.
+var errFenced = errors.New("sink: the partition belongs to another")
+
+// fencedPatience is how long a fenced worker waits to be told so by the group.
+const fencedPatience = 30 * time.Second
+
+// worker is the owner of one partition for the time of one assignment. All it
+// does for the partition it does one after the other: batches, removals and
+// settling never overlap, so none sees another half done.
+type worker struct {
+	sink      *Sink
+	partition *stream.Partition
+	label     string
+	log       *slog.Logger
+	metrics   *metrics
+	store     *store
+
+	memory   *memory
+	rows     *rows
+	document document
+	// lastClock keeps touched_at ascending when the machine's clock jumps back.
+	lastClock time.Time
+	// settleFrom is when settling is due again, settleShrink how often its groups were halved.
+	settleFrom   time.Time
+	settleShrink int
+	// busy is when the oldest record in work was taken, Unix nanoseconds; 0 when idle.
+	busy atomic.Int64
+}
+
+func newWorker(s *Sink, p *stream.Partition) *worker {
+	label := strconv.Itoa(int(p.Number()))
+	return &worker{
+		sink: s, partition: p, label: label, metrics: s.metrics, store: s.store,
+		log:    s.log.With(slog.String("partition", label)),
+		memory: newMemory(s.cfg.RecentSpans, s.cfg.RecentFor),
+		rows:   newRows(s.keys),
+	}
+}
+
+// run works until ctx ends; a batch under way is finished within DrainTimeout.
+func (w *worker) run(ctx context.Context) error {
+	err := w.loop(ctx)
+	switch {
+	case ctx.Err() != nil: // the partition is given up, whatever failed on the way
+		if err != nil && !errors.Is(err, context.Canceled) {
+			w.log.LogAttrs(ctx, slog.LevelWarn, "partition given up with a batch unfinished; its next owner repeats it", slog.Any("error", err))
+		}
+		return nil
+	case errors.Is(err, errFenced):
+		select { // the group is about to say so itself
+		case <-ctx.Done():
+			return nil
+		case <-time.After(fencedPatience):
+			return err
+		}
+	default:
+		return err
+	}
+}
+
+func (w *worker) loop(ctx context.Context) error {
+	first := w.partition.Next()
+	intended, repeat := w.partition.Intended()
+	if repeat {
+		first = intended.First
+	}
+	if err := w.restore(ctx, first); err != nil {
+		return err
+	}
+	if repeat {
+		records, err := w.partition.PollTo(ctx, intended.Last)
+		if err != nil {
+			return err
+		}
+		if err := w.process(ctx, records, intended, true); err != nil {
+			return err
+		}
+	}
+	for ctx.Err() == nil {
+		records, err := w.poll(ctx)
+		if err != nil {
+			return err
+		}
+		if len(records) > 0 {
+			rng := stream.Range{First: records[0].Offset, Last: records[len(records)-1].Offset}
+			if err := w.process(ctx, records, rng, false); err != nil {
+				return err
+			}
+		}
+		if err := w.settleDue(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// poll waits for a batch, but no longer than settling may wait.
+func (w *worker) poll(ctx context.Context) ([]stream.Record, error) {
+	pollCtx, cancel := context.WithTimeout(ctx, w.sink.cfg.SettleEvery)
+	defer cancel()
+	cfg := &w.sink.cfg
+	records, err := w.partition.Poll(pollCtx, cfg.BatchBytes, w.sink.pace.linger(w.partition.Number(), w.sink.deps.Now()))
+	if err != nil && ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
+		return nil, nil // time to settle
+	}
+	return records, err
+}
+
+// process makes a range of records durable and moves the offset past it.
+func (w *worker) process(ctx context.Context, records []stream.Record, rng stream.Range, repeat bool) error {
+	start := w.sink.deps.Now()
+	w.busy.Store(start.UnixNano())
+	defer w.busy.Store(0)
+	ctx, cancel := outlive(ctx, w.sink.cfg.DrainTimeout)
+	defer cancel()
+	b := w.collect(records, rng)
+	if err := w.lookUpRemovals(ctx, b); err != nil {
+		return err
+	}
+	w.decide(b)
+	w.metrics.buildSeconds.Observe(w.sink.deps.Now().Sub(start).Seconds())
+	if !repeat { // a repeated range is named already
+		if err := w.partition.Intend(ctx, rng); err != nil {
+			return w.commitFailed(ctx, err)
+		}
+	}
+	if err := w.write(ctx, b, repeat); err != nil {
+		return err
+	}
+	if err := w.partition.Commit(ctx, rng.Last+1); err != nil {
+		return w.commitFailed(ctx, err)
+	}
+	w.done(b, start, repeat)
+	return nil
+}
+
+// commitFailed tells a lost partition from a broker that does not answer in time.
+func (w *worker) commitFailed(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return err
+	}
+	return fmt.Errorf("%w: %w", errFenced, err)
+}
+
+func (w *worker) done(b *batch, start time.Time, repeat bool) {
+	now := w.sink.deps.Now()
+	kind := "new"
+	if repeat {
+		kind = "replay"
+	}
+	w.metrics.batches.WithLabelValues(kind).Inc()
+	w.metrics.batchBytes.Observe(float64(b.bytes))
+	w.metrics.batchSeconds.Observe(now.Sub(start).Seconds())
+	w.metrics.spans.WithLabelValues("written").Add(float64(len(b.entries)))
+	for i := range b.records {
+		if at := b.records[i].ReceivedAt; !at.IsZero() {
+			w.metrics.visible.Observe(now.Sub(at).Seconds())
+		}
+	}
+	w.metrics.remembered.WithLabelValues(w.label).Set(float64(w.memory.spans))
+	w.metrics.open.WithLabelValues(w.label).Set(float64(w.memory.open.Len()))
+	w.sink.pace.took(w.partition.Number(), b.bytes, now)
+}
+
+// clock is the time now, never before an earlier answer.
+func (w *worker) clock() time.Time {
+	now := w.sink.deps.Now()
+	if now.After(w.lastClock) {
+		w.lastClock = now
+	}
+	return w.lastClock
+}
+
+func (w *worker) busySince() time.Time {
+	if at := w.busy.Load(); at != 0 {
+		return time.Unix(0, at)
+	}
+	return time.Time{}
+}
+
+func (w *worker) forgetMetrics() {
+	for _, g := range []interface{ DeleteLabelValues(...string) bool }{w.metrics.open, w.metrics.remembered, w.metrics.settleLag} {
+		g.DeleteLabelValues(w.label)
+	}
+}
+
+// outlive gives a context that goes on for a while after its parent's end: the
+// time to finish what is under way.
+func outlive(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		timer := time.NewTimer(d)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+			cancel()
+		case <-longer.Done():
+		}
+	})
+	return longer, func() {
+		stop()
+		cancel()
+	}
+}

@@ -1,0 +1,254 @@
+package sink
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strconv"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
+	"colonnade/domain"
+	"colonnade/domain/trace"
+	"colonnade/migrations/schema"
+	"colonnade/write/sink/internal/native"
+	"colonnade/write/stream"
+)
+
+// write makes a batch durable, in the order of the table in sink.go. Every step
+// bears repetition; none is begun before the one above is durable.
+func (w *worker) write(ctx context.Context, b *batch, repeat bool) error {
+	if err := w.writeTable(ctx, b, schema.SpanPayloads, &w.rows.payloads.Block, b.entries); err != nil {
+		return err
+	}
+	if err := w.insert(ctx, b, schema.TraceIndex, indexRows(indexOf(b.groups), w.partition.Number(), b.builtAt)); err != nil {
+		return err
+	}
+	if err := w.writeSpans(ctx, b, repeat); err != nil {
+		return err
+	}
+	if err := w.removeStored(ctx, b); err != nil {
+		return err
+	}
+	if err := w.writeKeys(ctx, b); err != nil {
+		return err
+	}
+	if err := w.bury(ctx, b); err != nil {
+		return err
+	}
+	if err := w.writeRejects(ctx, b, repeat); err != nil {
+		return err
+	}
+	return w.writeProgress(ctx, b.rng.Last+1)
+}
+
+func (w *worker) insert(ctx context.Context, b *batch, table string, block *native.Block) error {
+	return w.store.insert(ctx, table, block, w.token(table, b.rng))
+}
+
+// token names one insert. The same rows go under the same token, whoever
+// inserts them. Source: design §3.4.
+func (w *worker) token(table string, rng stream.Range) string {
+	return table + ":" + w.sink.topic + ":" + w.label + ":" + strconv.FormatInt(rng.First, 10) + "-" + strconv.FormatInt(rng.Last, 10)
+}
+
+// writeSpans inserts the light rows. In a repetition those that are stored
+// already are left out: their token may have been forgotten meanwhile.
+func (w *worker) writeSpans(ctx context.Context, b *batch, repeat bool) error {
+	block, entries := &w.rows.spans.Block, b.entries
+	if repeat {
+		stored, err := w.storedVersions(ctx, b.rng)
+		if err != nil {
+			return err
+		}
+		if len(stored) > 0 {
+			entries = slices.DeleteFunc(slices.Clone(entries), func(e *entry) bool { return stored[e.version] })
+			block = w.rowsOf(entries, schema.Spans)
+		}
+	}
+	return w.writeTable(ctx, b, schema.Spans, block, entries)
+}
+
+// writeTable inserts rows of spans. If the store refuses them for good, they
+// are halved by records until the ones at fault are alone, and those die. The
+// halves are the same in a repetition, so their tokens are, too.
+func (w *worker) writeTable(ctx context.Context, b *batch, table string, block *native.Block, entries []*entry) error {
+	if alive := w.alive(b, entries); len(alive) < len(entries) {
+		entries = alive
+		block = w.rowsOf(entries, table)
+	}
+	return w.halve(ctx, b, table, block, entries, b.rng)
+}
+
+// alive leaves out the spans of records that an earlier table refused.
+func (w *worker) alive(b *batch, entries []*entry) []*entry {
+	dead := map[int]bool{}
+	for _, d := range b.dead {
+		dead[d.record] = true
+	}
+	if len(dead) == 0 {
+		return entries
+	}
+	return slices.DeleteFunc(slices.Clone(entries), func(e *entry) bool { return dead[e.record] })
+}
+
+func (w *worker) halve(ctx context.Context, b *batch, table string, block *native.Block, entries []*entry, rng stream.Range) error {
+	err := w.store.insert(ctx, table, block, w.token(table, rng))
+	if err == nil || !domain.KindOf(err).Permanent() {
+		return err
+	}
+	if rng.First == rng.Last {
+		for i := range b.records {
+			if b.records[i].Offset == rng.First {
+				b.die(i, "store", err)
+			}
+		}
+		w.unremember(entries)
+		return nil
+	}
+	w.metrics.bisections.Inc()
+	w.log.LogAttrs(ctx, slog.LevelWarn, "the store refused a batch, halving it",
+		slog.String("table", table), slog.Int64("first", rng.First), slog.Int64("last", rng.Last), slog.Any("error", err))
+	middle := rng.First + (rng.Last-rng.First)/2
+	for _, half := range [...]stream.Range{{First: rng.First, Last: middle}, {First: middle + 1, Last: rng.Last}} {
+		part := slices.DeleteFunc(slices.Clone(entries), func(e *entry) bool {
+			offset := b.records[e.record].Offset
+			return offset < half.First || offset > half.Last
+		})
+		if err := w.halve(ctx, b, table, w.rowsOf(part, table), part, half); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// rowsOf makes a table's rows of some entries anew.
+func (w *worker) rowsOf(entries []*entry, table string) *native.Block {
+	if table == schema.Spans {
+		c := newSpanColumns()
+		c.leaves.known = w.sink.keys
+		for _, e := range entries {
+			w.document.render(e.span)
+			c.append(e, w.partition.Number(), &w.document)
+		}
+		return &c.Block
+	}
+	c := newPayloadColumns()
+	for _, e := range entries {
+		w.document.render(e.span)
+		c.append(e, &w.document)
+	}
+	return &c.Block
+}
+
+// unremember forgets spans that will not be stored, so that a later attempt is no retry.
+func (w *worker) unremember(entries []*entry) {
+	for _, e := range entries {
+		if k := w.memory.trace(e.key); k != nil {
+			w.memory.drop(k, map[trace.SpanID]bool{e.span.SpanID: true})
+		}
+	}
+}
+
+// storedVersions are the versions of a range that the table spans holds.
+func (w *worker) storedVersions(ctx context.Context, rng stream.Range) (map[uint64]bool, error) {
+	stored := map[uint64]bool{}
+	statement := fmt.Sprintf("SELECT version FROM %s WHERE stream_partition = %s AND version BETWEEN %d AND %d",
+		w.store.cfg.Deployment.Table(schema.Spans), w.label, versionOf(rng.First), versionOf(rng.Last+1)-1)
+	err := w.store.query(ctx, "find stored versions", statement, func() { clear(stored) }, func(rows driver.Rows) error {
+		var version uint64
+		if err := rows.Scan(&version); err != nil {
+			return err
+		}
+		stored[version] = true
+		return nil
+	})
+	return stored, err
+}
+
+// versionOf is the lowest version of an offset.
+func versionOf(offset int64) uint64 { return uint64(max(offset, 0)) << schema.VersionShift } //nolint:gosec // bounded right here
+
+func (w *worker) writeKeys(ctx context.Context, b *batch) error {
+	found := w.rows.spans.leaves.found
+	if len(found) == 0 {
+		return nil
+	}
+	if err := w.insert(ctx, b, schema.AttributeKeys, keyColumns(found, b.newestAt)); err != nil {
+		return err
+	}
+	keys := make([]attributeKey, len(found))
+	for i := range found {
+		keys[i] = found[i].attributeKey
+	}
+	w.sink.keys.add(keys)
+	return nil
+}
+
+// bury sends the records that cannot be processed to the dead topic, and
+// reports each in rejects.
+func (w *worker) bury(ctx context.Context, b *batch) error {
+	slices.SortFunc(b.dead, func(x, y deadRecord) int { return cmp.Compare(x.record, y.record) })
+	b.dead = slices.CompactFunc(b.dead, func(x, y deadRecord) bool { return x.record == y.record })
+	for _, d := range b.dead {
+		r := &b.records[d.record]
+		err := w.store.retry(ctx, "dead topic", func(ctx context.Context) error {
+			return w.sink.deps.Dead.Dead(ctx, []stream.Record{*r}, d.stage+": "+d.reason)
+		})
+		if err != nil {
+			return fmt.Errorf("sink: send offset %d to the dead topic: %w", r.Offset, err)
+		}
+		w.metrics.dead.Inc()
+		w.log.LogAttrs(ctx, slog.LevelError, "record sent to the dead topic",
+			slog.Int64("offset", r.Offset), slog.String("stage", d.stage), slog.String("reason", d.reason))
+		at := r.ReceivedAt
+		if at.IsZero() {
+			at = b.builtAt
+		}
+		row := reject{project: r.Project, at: at, source: r.Source, stage: d.stage, reason: d.reason, raw: r.Value, offset: r.Offset}
+		if !r.Trace.IsZero() {
+			row.traceID = r.Trace.String()
+		}
+		b.rejects = append(b.rejects, row)
+	}
+	return nil
+}
+
+func (w *worker) writeRejects(ctx context.Context, b *batch, repeat bool) error {
+	rejects := b.rejects
+	if repeat && len(rejects) > 0 {
+		stored, err := w.storedRejects(ctx, b.rng)
+		if err != nil {
+			return err
+		}
+		rejects = slices.DeleteFunc(slices.Clone(rejects), func(r reject) bool { return stored[r.offset] })
+	}
+	for i := range rejects {
+		w.metrics.rejected.WithLabelValues(rejects[i].stage).Inc()
+	}
+	return w.insert(ctx, b, schema.Rejects, rejectColumns(rejects, w.partition.Number()))
+}
+
+func (w *worker) storedRejects(ctx context.Context, rng stream.Range) (map[int64]bool, error) {
+	stored := map[int64]bool{}
+	statement := fmt.Sprintf("SELECT DISTINCT stream_offset FROM %s WHERE stream_partition = %s AND stream_offset BETWEEN %d AND %d",
+		w.store.cfg.Deployment.Table(schema.Rejects), w.label, rng.First, rng.Last)
+	err := w.store.query(ctx, "find stored rejects", statement, func() { clear(stored) }, func(rows driver.Rows) error {
+		var offset uint64
+		if err := rows.Scan(&offset); err != nil {
+			return err
+		}
+		stored[int64(offset)] = true //nolint:gosec // it was an int64 once
+		return nil
+	})
+	return stored, err
+}
+
+// writeProgress tells readers that everything before next is visible.
+func (w *worker) writeProgress(ctx context.Context, next int64) error {
+	now := w.clock()
+	block := progressColumns(w.sink.topic, w.partition.Number(), next, w.memory.settledUntil(now), now)
+	return w.store.insert(ctx, schema.SinkProgress, block, "")
+}
