@@ -197,7 +197,7 @@ func (d *decoder) mapping(to reflect.Value, raw []byte, loc []any) {
 	members(raw, func(name string, e []byte) {
 		at := below(loc, name)
 		key := reflect.New(to.Type().Key()).Elem()
-		if p, ok := key.Addr().Interface().(encoding.TextUnmarshaler); ok {
+		if p, ok := reflect.TypeAssert[encoding.TextUnmarshaler](key.Addr()); ok {
 			if err := p.UnmarshalText([]byte(name)); err != nil {
 				d.own(err, strconv.AppendQuote(nil, name), at)
 				return

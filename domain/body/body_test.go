@@ -142,7 +142,7 @@ func TestDecodeFindsAllMistakes(t *testing.T) {
 	t.Parallel()
 	var e *domain.Error
 	require.ErrorAs(t, body.Decode([]byte(`{"x":1,"id":"y","refs":[1,2]}`), &request{}), &e)
-	var at [][]any
+	at := make([][]any, 0, len(e.Fields))
 	for _, f := range e.Fields {
 		at = append(at, f.Loc)
 	}

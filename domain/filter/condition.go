@@ -1,7 +1,6 @@
 package filter
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/google/uuid"
@@ -81,7 +80,7 @@ func parseCondition(object map[string]any, loc []any) (Expr, error) {
 	if err != nil {
 		return nil, err
 	}
-	negative := false
+	var negative bool
 	c.op, negative = positive(op)
 	c.value = object["value"]
 	groups, keys := takes(c.field)
@@ -232,13 +231,12 @@ func nullable[T comparable](c *condition, parse func(string) (T, error)) ([]T, e
 	if err != nil {
 		return nil, err
 	}
-	var in []T
 	rest := slices.DeleteFunc(slices.Clone(items), func(v any) bool { return v == nil })
+	in, err := each(c, rest, parse)
 	if len(rest) < len(items) {
-		in = make([]T, 1)
+		in = slices.Insert(in, 0, *new(T))
 	}
-	more, err := each(c, rest, parse)
-	return append(in, more...), err
+	return in, err
 }
 
 func each[T comparable](c *condition, items []any, parse func(string) (T, error)) ([]T, error) {
@@ -251,7 +249,7 @@ func each[T comparable](c *condition, items []any, parse func(string) (T, error)
 		}
 		v, err := parse(s)
 		if err != nil {
-			return nil, c.bad(item, fmt.Sprintf("it is not a valid %s", c.field))
+			return nil, c.bad(item, "it is not a valid "+c.field)
 		}
 		if !seen[v] {
 			seen[v] = true

@@ -18,9 +18,9 @@
 package filter
 
 import (
-	"colonnade/domain/trace"
-
 	"github.com/google/uuid"
+
+	"colonnade/domain/trace"
 )
 
 // Expr is a node of the tree: And, Or, Not, or a leaf, which is one of TraceID,

@@ -48,8 +48,10 @@ func TestParse(t *testing.T) {
 		{"roots, null dropped", `{"conditions":[{"field":"parent_id","operator":"is"}]}`, filter.ParentID{In: []trace.SpanID{{}}}},
 		{"roots or children of one", `{"conditions":[{"field":"parent_id","operator":"in","value":[null,"` + idS + `"]}]}`, filter.ParentID{In: []trace.SpanID{{}, spanID}}},
 		{"enums", `{"conditions":[{"field":"trace_type","value":"annotation"},{"field":"span_type","value":"LLM"},{"field":"span_kind","value":"SPAN_KIND_SERVER"},{"field":"status_code","operator":"not_in","value":["STATUS_CODE_OK"]}]}`, filter.And{
-			filter.TraceType{In: []trace.Type{trace.Annotation}}, filter.SpanType{In: []trace.SpanType{trace.LLM}},
-			filter.SpanKind{In: []trace.Kind{trace.KindServer}}, filter.Not{Expr: filter.StatusCode{In: []trace.Status{trace.StatusOK}}},
+			filter.TraceType{In: []trace.Type{trace.Annotation}},
+			filter.SpanType{In: []trace.SpanType{trace.LLM}},
+			filter.SpanKind{In: []trace.Kind{trace.KindServer}},
+			filter.Not{Expr: filter.StatusCode{In: []trace.Status{trace.StatusOK}}},
 		}},
 		{"nor of one", `{"operator":"nor","conditions":[{"field":"span_name","value":"x"}]}`, filter.Not{Expr: name(filter.OneOf{In: []string{"x"}})}},
 		{"nand", `{"operator":"nand","conditions":[{"field":"span_name","value":"x"},{"field":"span_name","value":"y"}]}`, filter.Not{Expr: filter.And{name(filter.OneOf{In: []string{"x"}}), name(filter.OneOf{In: []string{"y"}})}}},

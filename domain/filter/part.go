@@ -1,6 +1,7 @@
 package filter
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/google/uuid"
@@ -197,8 +198,8 @@ func (c *condition) partWith() (Expr, error) {
 		return c.withAttributes(map[string]any{keys[0]: value}), nil
 	}
 	nested := value
-	for i := len(keys) - 1; i >= 0; i-- {
-		nested = map[string]any{keys[i]: nested}
+	for _, key := range slices.Backward(keys) {
+		nested = map[string]any{key: nested}
 	}
 	object, _ := nested.(map[string]any)
 	return Or{c.withAttributes(flat), c.withAttributes(object)}, nil

@@ -54,8 +54,14 @@ func TestLookup(t *testing.T) {
 		want any
 		ok   bool
 	}{
-		{`a.b\.c.0`, "x", true}, {`a.b\.c.1`, nil, true}, {`a.b\.c.2`, nil, false}, {`a.b\.c.00`, nil, false},
-		{`a.b.c.0`, nil, false}, {"a.0", "zero", true}, {"", "empty", true}, {"a.0.x", nil, false},
+		{`a.b\.c.0`, "x", true},
+		{`a.b\.c.1`, nil, true},
+		{`a.b\.c.2`, nil, false},
+		{`a.b\.c.00`, nil, false},
+		{`a.b.c.0`, nil, false},
+		{"a.0", "zero", true},
+		{"", "empty", true},
+		{"a.0.x", nil, false},
 	}
 	for _, tt := range tests {
 		got, ok := trace.Lookup(tree, trace.SplitPath(tt.path))

@@ -115,7 +115,7 @@ func TestCumulate(t *testing.T) {
 	metrics(t, &in[3], `{"tokens":{"incremental":{"completion":2.5,"total":4}},"costs":{"incremental":{"total":0.5}},"errors":{"incremental":0}}`)
 	metrics(t, &in[4], `{"tokens":{"incremental":{"total":100}}}`)
 	metrics(t, &in[5], `{"tokens":{"cumulative":{"total":3}}}`)
-	var all []*trace.Span
+	all := make([]*trace.Span, 0, len(in))
 	for i := range in {
 		all = append(all, &in[i])
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"sync"
 
 	"github.com/gin-gonic/gin"
@@ -91,8 +92,10 @@ func (s *Spans) Mount(r Router) {
 
 	op.Path, op.Tag = "/spans/", "spans"
 	op.Summary, op.Response = "Fetch spans by trace ids, span ids, or both.", spansReply{}
-	op.Query = append(ids, domain.Parameter{Name: "span_id", Type: "array", Doc: "Span ids, the parameter repeated for each."},
-		domain.Parameter{Name: "span_ids", Type: "string", Doc: "Span ids, joined by commas."})
+	op.Query = slices.Concat(ids, []domain.Parameter{
+		{Name: "span_id", Type: "array", Doc: "Span ids, the parameter repeated for each."},
+		{Name: "span_ids", Type: "string", Doc: "Span ids, joined by commas."},
+	})
 	r.Handle(op, s.listSpans)
 
 	op.Path, op.Query = "/spans/:trace_id/:span_id", nil

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
+
 	"colonnade/domain/filter"
 	"colonnade/domain/trace"
 )
@@ -268,52 +270,60 @@ func (g *Generator) search(s *trace.Span) string {
 		words = append(words, e.Name)
 	}
 	words = append(words, "nowhere")
-	var out []string
-	for range 1 + g.rand.IntN(3) {
+	n := 1 + g.rand.IntN(3)
+	out := make([]string, 0, n)
+	for range n {
 		out = append(out, pick(g, "", "", "", "-", "or ")+g.piece(pick(g, words...)))
 	}
 	return strings.Join(out, " ")
 }
 
 func (g *Generator) part(c map[string]any, s *trace.Span) {
-	var objects []any
-	for _, l := range s.Links {
-		objects = append(objects, map[string]any{"trace_id": l.TraceID.String()}, map[string]any{"trace_id": l.TraceID.String(), "span_id": l.SpanID.String()})
+	objects := partsOf(c["field"], s)
+	switch {
+	case len(objects) > 0:
+		c["operator"], c["value"] = pick(g, "in", "not_in"), []any{pick(g, objects...), pick(g, objects...)}
+		c["options"] = map[string]any{"all": g.rand.IntN(2) == 0}
+	case c["field"] == "hashes":
+		c["operator"], c["value"] = "in", []any{"11111111-1111-1111-1111-111111111111"}
+	default:
+		c["operator"] = pick(g, "exists", "not_exists")
 	}
-	name := "links"
-	switch c["field"] {
+}
+
+// partsOf gives partial objects that a span's links, references, events or hashes contain.
+func partsOf(field any, s *trace.Span) []any {
+	objects := make([]any, 0, 2*(len(s.Links)+len(s.Events))+len(s.References)+len(s.Hashes))
+	switch field {
+	case "links":
+		for _, l := range s.Links {
+			id := l.TraceID.String()
+			objects = append(objects, map[string]any{"trace_id": id}, map[string]any{"trace_id": id, "span_id": l.SpanID.String()})
+			if key := l.Key(); key != "" {
+				objects = append(objects, map[string]any{"attributes": map[string]any{"key": key}})
+			}
+		}
 	case "references":
-		name, objects = "references", nil
 		for _, r := range s.References {
 			object := map[string]any{"attributes": map[string]any{"key": r.Key}}
-			if r.Slug != "" {
-				object["slug"] = r.Slug
+			for name, v := range map[string]string{"slug": r.Slug, "version": r.Version} {
+				if v != "" {
+					object[name] = v
+				}
 			}
-			if r.Version != "" {
-				object["version"] = r.Version
+			if r.ID != uuid.Nil {
+				object["id"] = r.ID.String()
 			}
 			objects = append(objects, object)
 		}
 	case "events":
-		name, objects = "events", nil
 		for _, e := range s.Events {
 			objects = append(objects, map[string]any{"name": e.Name}, map[string]any{"name": e.Name, "attributes": e.Attributes})
 		}
-	case "hashes":
-		name, objects = "hashes", nil
+	default:
 		for _, h := range s.Hashes {
 			objects = append(objects, h.ID.String())
 		}
 	}
-	c["field"] = name
-	if len(objects) == 0 {
-		if name == "hashes" {
-			c["operator"], c["value"] = "in", []any{"11111111-1111-1111-1111-111111111111"}
-			return
-		}
-		c["operator"] = pick(g, "exists", "not_exists")
-		return
-	}
-	c["operator"], c["value"] = pick(g, "in", "not_in"), []any{pick(g, objects...), pick(g, objects...)}
-	c["options"] = map[string]any{"all": g.rand.IntN(2) == 0}
+	return objects
 }
