@@ -208,11 +208,12 @@ func (w *worker) removeTrace(ctx context.Context, g *group, below uint64) error 
 			return err
 		}
 	}
-	if !g.removed {
-		return nil // the rest of the trace stays; settling sees to its totals
-	}
+	// The totals of what is left may have a lower version, which would not replace these.
 	if err := w.delete(ctx, schema.TraceRollup, trace+fmt.Sprintf(" AND version < %d", below)); err != nil {
 		return err
+	}
+	if !g.removed {
+		return nil
 	}
 	if len(g.written) > 0 {
 		return nil // an edit: settling mends the index, which is never without the trace

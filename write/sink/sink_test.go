@@ -1,0 +1,187 @@
+//go:build embedded
+
+package sink_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"colonnade/domain"
+	"colonnade/write/stream"
+)
+
+func TestSpansBecomeRows(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	r := h.start()
+	h.send(h.record(stream.Upsert, 1,
+		span{trace: 1, span: 1, name: "root", attributes: map[string]any{
+			"ag.type.node": "workflow", "ag.data.inputs": `@ag.type=json:{"country":"France"}`, "ag.data.outputs": "Paris",
+			"ag.metrics.unit.tokens.prompt": 10, "ag.metrics.unit.tokens.total": 15, "ag.session.id": "s1", "ag.user.id": "u1",
+			"ag.refs.application.slug": "my-app", "ag.meta.x.y": 1, "service": "x", "gen_ai.request.model": "gpt-4o", "gen_ai.system": "openai",
+		}},
+		span{trace: 1, span: 2, parent: 1, name: "child", start: 1, failed: true},
+	))
+	require.Equal(t, []string{"root", "child"}, h.strings("SELECT span_name FROM spans WHERE project_id = ? ORDER BY start_time", h.project.String()))
+	require.Equal(t, "workflow invocation checkout gpt-4o openai s1 u1 my-app SPAN_KIND_CLIENT 10 nan 7",
+		one[string](h, `SELECT concat(toString(span_type), ' ', toString(trace_type), ' ', service, ' ', model, ' ', provider, ' ', session_id, ' ', user_id, ' ', application_slug, ' ', toString(span_kind), ' ', toString(tokens_prompt), ' ', toString(tokens_completion), ' ', toString(start_ns)) FROM spans WHERE span_name = 'root'`))
+	require.Equal(t, `{"country":"France"}`, one[string](h, "SELECT inputs FROM span_payloads WHERE outputs = '\"Paris\"'"))
+	require.Equal(t, "Paris", one[string](h, "SELECT output_preview FROM spans WHERE span_name = 'root'"))
+	require.Equal(t, uint64(1), one[uint64](h, "SELECT count() FROM spans WHERE has(kv, '@ref.application.slug=my-app') AND has(kv, '@session=s1') AND str['service'] = 'x' AND num['ag.meta.x.y'] = 1"))
+	require.Equal(t, uint64(1), one[uint64](h, "SELECT count() FROM trace_index WHERE has_error AND root_span_id = unhex('0200000000000001')"))
+	require.NotZero(t, one[uint64](h, "SELECT count() FROM attribute_keys WHERE path = 'ag.meta.x.y' AND type = 'number'"))
+	require.Equal(t, 2.0, r.count(t, "colonnade_sink_spans_total"))
+	require.NoError(t, r.Ready(t.Context()))
+
+	h.eventually("the trace is settled", func() bool {
+		return one[uint64](h, "SELECT count() FROM trace_rollup WHERE spans = 2 AND tokens_total = 15 AND isNaN(costs_total) AND root_name = 'root'") == 1
+	})
+}
+
+func TestRetriesAreDropped(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	r := h.start()
+	record := h.record(stream.Upsert, 1, span{trace: 1, span: 1, name: "a"}, span{trace: 1, span: 2, parent: 1, name: "b"})
+	h.send(record)
+	h.send(record)
+	require.Equal(t, uint64(2), one[uint64](h, "SELECT count() FROM spans"))
+	require.Equal(t, 2.0, r.count(t, "colonnade_sink_dropped_spans_total"))
+
+	// Still known to the next owner of the partition.
+	r.stop()
+	r = h.start()
+	h.send(record)
+	require.Equal(t, uint64(2), one[uint64](h, "SELECT count() FROM spans"))
+	require.Equal(t, 2.0, r.count(t, "colonnade_sink_dropped_spans_total"))
+}
+
+func TestANewVersionReplaces(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.start()
+	h.send(h.record(stream.Upsert, 1, span{trace: 1, span: 1, name: "first"}))
+	created := one[string](h, "SELECT toString(created_at) FROM spans")
+	// Another start is another key: the old row must go.
+	h.send(h.record(stream.Upsert, 1, span{trace: 1, span: 1, name: "second", start: 50}))
+	require.Equal(t, []string{"second"}, h.strings("SELECT span_name FROM spans"))
+	require.Equal(t, uint64(1), one[uint64](h, "SELECT count() FROM span_payloads"))
+	require.Equal(t, created, one[string](h, "SELECT toString(created_at) FROM spans"))
+	require.Equal(t, uint64(1), one[uint64](h, "SELECT count() FROM spans WHERE updated_at > created_at AND updated_by_id = created_by_id"))
+	// Two versions in one batch: the last wins.
+	h.send(h.record(stream.Upsert, 1, span{trace: 1, span: 2, parent: 1, name: "x"}), h.record(stream.Upsert, 1, span{trace: 1, span: 2, parent: 1, name: "y"}))
+	require.Equal(t, []string{"y"}, h.strings("SELECT span_name FROM spans FINAL WHERE span_id = unhex('0200000000000002')"))
+}
+
+func TestEditReplacesTheTrace(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.start()
+	h.send(h.record(stream.Upsert, 1,
+		span{trace: 1, span: 1, name: "a", links: []byte{9}}, span{trace: 1, span: 2, parent: 1, name: "b"}, span{trace: 1, span: 3, parent: 1, name: "c"}),
+		h.record(stream.Upsert, 2, span{trace: 2, span: 1, name: "other"}))
+	created := one[string](h, "SELECT toString(created_at) FROM spans WHERE span_name = 'a'")
+	require.Equal(t, uint64(3), one[uint64](h, "SELECT count() FROM spans WHERE trace_type = 'annotation'"))
+	// The edited trace has no link any more: an invocation again.
+	h.send(h.record(stream.Edit, 1, span{trace: 1, span: 1, name: "a2"}, span{trace: 1, span: 2, parent: 1, name: "b"}))
+	require.Equal(t, []string{"a2", "b", "other"}, h.strings("SELECT span_name FROM spans ORDER BY span_name"))
+	require.Equal(t, uint64(3), one[uint64](h, "SELECT count() FROM span_payloads"))
+	require.Equal(t, uint64(3), one[uint64](h, "SELECT count() FROM spans WHERE trace_type = 'invocation'"))
+	require.Equal(t, created, one[string](h, "SELECT toString(created_at) FROM spans WHERE span_name = 'a2'"))
+	require.Equal(t, uint32(2), one[uint32](h, "SELECT spans FROM trace_rollup FINAL WHERE trace_id = unhex('01000000000000000000000000000001')"))
+	require.Equal(t, uint8(0), one[uint8](h, "SELECT max(is_annotation) FROM trace_index WHERE trace_id = unhex('01000000000000000000000000000001')"))
+}
+
+func TestDelete(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.start()
+	h.send(
+		h.record(stream.Upsert, 1, span{trace: 1, span: 1, name: "a"}, span{trace: 1, span: 2, parent: 1, name: "b"}),
+		h.record(stream.Upsert, 2, span{trace: 2, span: 1, name: "keep"}, span{trace: 2, span: 2, parent: 1, name: "drop"}))
+	h.eventually("both are settled", func() bool { return one[uint64](h, "SELECT uniqExact(trace_id) FROM trace_rollup") == 2 })
+
+	h.send(h.record(stream.Delete, 1), h.record(stream.Delete, 2, span{trace: 2, span: 2}))
+	require.Equal(t, []string{"keep"}, h.strings("SELECT span_name FROM spans"))
+	require.Equal(t, uint64(1), one[uint64](h, "SELECT count() FROM span_payloads"))
+	require.Equal(t, uint64(1), one[uint64](h, "SELECT uniqExact(trace_id) FROM trace_index"))
+	require.Equal(t, []uint32{1}, []uint32{one[uint32](h, "SELECT sum(spans)::UInt32 FROM trace_rollup FINAL")})
+
+	// Deleting what is not there does nothing; a deleted span may come again.
+	h.send(h.record(stream.Delete, 7))
+	h.send(h.record(stream.Upsert, 1, span{trace: 1, span: 1, name: "a"}))
+	require.Equal(t, []string{"a", "keep"}, h.strings("SELECT span_name FROM spans ORDER BY span_name"))
+
+	// Written and deleted in one batch: never there.
+	h.send(h.record(stream.Upsert, 3, span{trace: 3, span: 1, name: "gone"}), h.record(stream.Delete, 3))
+	require.Equal(t, uint64(0), one[uint64](h, "SELECT count() FROM spans WHERE span_name = 'gone'"))
+}
+
+func TestLateLinksMoveATrace(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	r := h.start()
+	h.send(h.record(stream.Upsert, 1, span{trace: 1, span: 1, name: "a", attributes: map[string]any{"ag.data.inputs": `{"q":1}`}}),
+		h.record(stream.Upsert, 2, span{trace: 2, span: 1, name: "declared", attributes: map[string]any{"ag.type.trace": "invocation"}}))
+	require.Equal(t, uint64(2), one[uint64](h, "SELECT count() FROM spans WHERE trace_type = 'invocation'"))
+	h.send(h.record(stream.Upsert, 1, span{trace: 1, span: 2, parent: 1, name: "b", links: []byte{9}}),
+		h.record(stream.Upsert, 2, span{trace: 2, span: 2, parent: 1, name: "linked", links: []byte{9}}))
+	require.Equal(t, []string{"b"}, h.strings("SELECT span_name FROM spans WHERE trace_type = 'annotation'"))
+	h.eventually("the whole trace is an annotation", func() bool {
+		return one[uint64](h, "SELECT count() FROM trace_rollup WHERE trace_type = 'annotation' AND spans = 2") == 1
+	})
+	require.Equal(t, []string{"a", "b"}, h.strings("SELECT span_name FROM spans WHERE trace_type = 'annotation' ORDER BY span_name"))
+	require.Equal(t, []string{"declared", "linked"}, h.strings("SELECT span_name FROM spans WHERE trace_type = 'invocation' ORDER BY span_name"))
+	require.Equal(t, uint64(1), one[uint64](h, `SELECT count() FROM span_payloads WHERE trace_type = 'annotation' AND inputs = '{"q":1}'`))
+	require.Equal(t, uint64(4), one[uint64](h, "SELECT count() FROM span_payloads"))
+	require.Equal(t, 1.0, r.count(t, "colonnade_sink_moved_traces_total"))
+}
+
+func TestRejectsAndPoison(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	r := h.start()
+	door := h.record(stream.Reject, 1)
+	door.Value = []byte(`{"stage":"scan","reason":"too deep","trace_id":"ab","span_id":"cd","span_name":"n","raw":"AAEC"}`)
+	broken := h.record(stream.Upsert, 2)
+	broken.Value = []byte("\xff\xff\xff no protobuf")
+	zero := h.record(stream.Upsert, 3, span{trace: 3, span: 1, name: "good"}, span{trace: 3, span: 2, name: "good too"})
+	h.send(door, broken, zero)
+	require.Equal(t, []string{"good", "good too"}, h.strings("SELECT span_name FROM spans ORDER BY span_name"))
+	require.Equal(t, []string{"fit", "scan"}, h.strings("SELECT stage FROM rejects ORDER BY stage"))
+	require.Equal(t, "too deep ab cd n 000102", one[string](h, "SELECT concat(reason, ' ', trace_id, ' ', span_id, ' ', span_name, ' ', lower(hex(raw))) FROM rejects WHERE stage = 'scan'"))
+	require.Equal(t, 1.0, r.count(t, "colonnade_sink_dead_records_total"))
+}
+
+// What the store refuses for good is halved down to the record at fault.
+func TestRefusedRowsAreHalved(t *testing.T) {
+	t.Parallel()
+	for _, table := range []string{"spans", "span_payloads"} {
+		t.Run(table, func(t *testing.T) {
+			t.Parallel()
+			h := newHouse(t)
+			h.stream.Partitions = 1
+			column := map[string]string{"spans": "span_name", "span_payloads": "outputs"}[table]
+			require.NoError(t, h.conn.Exec(t.Context(), "ALTER TABLE "+table+" ADD CONSTRAINT no_poison CHECK position("+column+", 'poison') = 0"))
+			var records []stream.Record
+			for i := byte(1); i <= 9; i++ {
+				name := "fine"
+				if i == 6 {
+					name = "poison"
+				}
+				records = append(records, h.record(stream.Upsert, i, span{trace: i, span: 1, name: name, attributes: map[string]any{"ag.data.outputs": name}}))
+			}
+			token := h.publish(records...) // before the start: one batch
+			r := h.start()
+			h.wait(token)
+			require.Equal(t, uint64(8), one[uint64](h, "SELECT count() FROM spans"))
+			require.Equal(t, uint64(8), one[uint64](h, "SELECT count() FROM spans s JOIN (SELECT DISTINCT span_id, trace_id FROM span_payloads) p ON s.trace_id = p.trace_id AND s.span_id = p.span_id"))
+			require.Equal(t, []string{"store"}, h.strings("SELECT stage FROM rejects"))
+			require.Equal(t, 1.0, r.count(t, "colonnade_sink_dead_records_total"))
+			require.NotZero(t, r.count(t, "colonnade_sink_bisections_total"))
+		})
+	}
+}
+
+var _ = domain.Token{}
