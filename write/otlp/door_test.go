@@ -1,0 +1,183 @@
+package otlp_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/gin-gonic/gin"
+	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"go.uber.org/goleak"
+
+	"colonnade/domain"
+	"colonnade/write/ingest"
+	"colonnade/write/otlp"
+	"colonnade/write/stream"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// house is the write side up to the log: both doors over a broker that speaks Kafka.
+type house struct {
+	http     *httptest.Server
+	grpcAddr string
+	ingest   *ingest.Ingest
+	stream   stream.Config
+	cfg      otlp.Config
+	// status is what the engine makes of the last error's kind.
+	lastError atomic.Pointer[domain.Error]
+}
+
+var topics atomic.Int64
+
+func brokers(t *testing.T) []string {
+	t.Helper()
+	if addrs := os.Getenv("COLONNADE_TEST_KAFKA_BROKERS"); addrs != "" {
+		return strings.Split(addrs, ",")
+	}
+	c, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.BrokerConfigs(map[string]string{"message.max.bytes": "67108864"}))
+	require.NoError(t, err)
+	t.Cleanup(c.Close)
+	return c.ListenAddrs()
+}
+
+const goodKey = "ApiKey good"
+
+func authenticate(_ context.Context, authorization string) (domain.Principal, error) {
+	p := domain.Principal{Project: domain.ProjectID(uuid.UUID{7}), User: uuid.UUID{8}, Role: "editor"}
+	switch authorization {
+	case goodKey:
+		return p, nil
+	case "ApiKey viewer":
+		p.Role = "viewer"
+		return p, nil
+	default:
+		return domain.Principal{}, domain.E(domain.Unauthenticated, "Unauthorized")
+	}
+}
+
+func open(t *testing.T, edit ...func(*otlp.Config, *ingest.Config, *stream.Config)) *house {
+	t.Helper()
+	log := slog.New(slog.DiscardHandler)
+	reg := prometheus.NewRegistry()
+	h := &house{stream: stream.DefaultConfig(), cfg: otlp.DefaultConfig()}
+	name := fmt.Sprintf("otlp-%d-%d", os.Getpid(), topics.Add(1))
+	h.stream.Topic, h.stream.Group, h.stream.Partitions = name, name, 2
+	h.stream.SessionTimeout = 6 * time.Second
+	h.cfg.GRPCAddr = "127.0.0.1:0"
+	icfg := ingest.DefaultConfig()
+	for _, e := range edit {
+		e(&h.cfg, &icfg, &h.stream)
+	}
+	if len(h.stream.Brokers) == 1 && h.stream.Brokers[0] == stream.DefaultConfig().Brokers[0] {
+		h.stream.Brokers = brokers(t)
+	}
+	p, err := stream.NewProducer(h.stream, time.Now, log, reg)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = p.Close() })
+	h.ingest, err = ingest.New(icfg, p, time.Now, log, reg)
+	require.NoError(t, err)
+
+	door, err := otlp.New(h.cfg, h.ingest, time.Now, log, reg)
+	require.NoError(t, err)
+	gin.SetMode(gin.TestMode)
+	engine := gin.New()
+	door.Mount(router{engine, h})
+	h.http = httptest.NewServer(engine)
+	t.Cleanup(h.http.Close)
+
+	g, err := otlp.NewGRPC(h.cfg, h.ingest, authenticate, time.Now, log, reg)
+	require.NoError(t, err)
+	l, err := net.Listen("tcp", h.cfg.GRPCAddr)
+	require.NoError(t, err)
+	h.grpcAddr = l.Addr().String()
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- g.Run(ctx, l) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+	return h
+}
+
+// router is as much of the engine as the door needs: who calls, and an error's status.
+type router struct {
+	engine *gin.Engine
+	house  *house
+}
+
+func (r router) Handle(op domain.Operation, h func(*gin.Context) error) {
+	r.engine.Handle(op.Method, op.Path, func(c *gin.Context) {
+		p, err := authenticate(c.Request.Context(), c.GetHeader("Authorization"))
+		if err == nil {
+			c.Request = c.Request.WithContext(domain.WithPrincipal(c.Request.Context(), p))
+			err = h(c)
+		}
+		if err == nil {
+			return
+		}
+		e, ok := errors.AsType[*domain.Error](err)
+		if !ok {
+			e = &domain.Error{Err: err}
+		}
+		r.house.lastError.Store(e)
+		status := map[domain.Kind]int{domain.Rejected: 400, domain.Unauthenticated: 401, domain.TooLarge: 413, domain.Unavailable: 503}[e.Kind]
+		if status == 0 {
+			status = http.StatusInternalServerError
+		}
+		if e.RetryAfter > 0 {
+			c.Header("Retry-After", fmt.Sprint(int(e.RetryAfter.Seconds())))
+		}
+		c.JSON(status, gin.H{"detail": e.Message})
+	})
+}
+
+// records reads n records off the log.
+func (h *house) records(t *testing.T, n int) []stream.Record {
+	t.Helper()
+	c, err := stream.NewConsumer(h.stream, time.Now, slog.New(slog.DiscardHandler), prometheus.NewRegistry())
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	found := make(chan stream.Record)
+	done := make(chan error, 1)
+	go func() {
+		done <- c.Run(ctx, func(ctx context.Context, p *stream.Partition) error {
+			for {
+				batch, err := p.Poll(ctx, 1<<20, time.Millisecond)
+				if err != nil {
+					return err
+				}
+				for _, r := range batch {
+					select {
+					case found <- r:
+					case <-ctx.Done():
+						return ctx.Err()
+					}
+				}
+			}
+		})
+	}()
+	var all []stream.Record
+	for len(all) < n {
+		all = append(all, <-found)
+	}
+	cancel()
+	require.NoError(t, <-done)
+	require.NoError(t, c.Close())
+	return all
+}

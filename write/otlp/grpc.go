@@ -1,0 +1,203 @@
+package otlp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	collectorpb "go.opentelemetry.io/proto/otlp/collector/trace/v1"
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/health"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"colonnade/domain"
+	"colonnade/write/ingest"
+)
+
+// Authenticate finds out who calls, from the value of the authorization header.
+type Authenticate func(ctx context.Context, authorization string) (domain.Principal, error)
+
+// GRPC is the gRPC door: TraceService.Export and the health service on a
+// listener of their own.
+type GRPC struct {
+	cfg          Config
+	ingest       *ingest.Ingest
+	authenticate Authenticate
+	now          func() time.Time
+	log          *slog.Logger
+	metrics      metrics
+	// calls has room for MaxCalls messages: what may be in memory before the budget knows its size.
+	calls chan struct{}
+}
+
+// NewGRPC makes the gRPC door.
+func NewGRPC(cfg Config, ing *ingest.Ingest, authenticate Authenticate, now func() time.Time, log *slog.Logger, reg prometheus.Registerer) (*GRPC, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	return &GRPC{
+		cfg: cfg, ingest: ing, authenticate: authenticate, now: now, log: log.With(slog.String("room", "otlp")),
+		metrics: newMetrics(reg, "grpc"), calls: make(chan struct{}, cfg.MaxCalls),
+	}, nil
+}
+
+// Run serves until ctx ends, then lets calls finish for the drain time.
+func (g *GRPC) Run(ctx context.Context, listener net.Listener) error {
+	opts := []grpc.ServerOption{
+		grpc.ForceServerCodecV2(codec{}),
+		grpc.MaxRecvMsgSize(g.cfg.MaxMessageBytes),
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 10 * time.Second, PermitWithoutStream: true}),
+		grpc.ConnectionTimeout(10 * time.Second),
+	}
+	if g.cfg.TLS != nil {
+		opts = append(opts, grpc.Creds(credentials.NewTLS(g.cfg.TLS)))
+	}
+	server := grpc.NewServer(opts...)
+	server.RegisterService(g.service(), nil)
+	state := health.NewServer()
+	state.SetServingStatus(collectorpb.TraceService_ServiceDesc.ServiceName, healthpb.HealthCheckResponse_SERVING)
+	healthpb.RegisterHealthServer(server, state)
+
+	failed := make(chan error, 1)
+	go func() { failed <- server.Serve(listener) }()
+	select {
+	case err := <-failed:
+		return fmt.Errorf("otlp: serve gRPC on %s: %w", listener.Addr(), err)
+	case <-ctx.Done():
+	}
+	state.Shutdown()
+	stopped := make(chan struct{})
+	go func() { server.GracefulStop(); close(stopped) }()
+	timer := time.NewTimer(g.cfg.DrainTimeout)
+	defer timer.Stop()
+	select {
+	case <-stopped:
+	case <-timer.C:
+		g.log.WarnContext(ctx, "calls cut off at the end of the drain")
+		server.Stop()
+		<-stopped
+	}
+	if err := <-failed; err != nil && !errors.Is(err, grpc.ErrServerStopped) {
+		return fmt.Errorf("otlp: serve gRPC: %w", err)
+	}
+	return nil
+}
+
+// service describes TraceService with a handler that sees the call before its
+// message is read: who may not call costs no memory. On the wire it is the same
+// unary method.
+func (g *GRPC) service() *grpc.ServiceDesc {
+	return &grpc.ServiceDesc{
+		ServiceName: collectorpb.TraceService_ServiceDesc.ServiceName,
+		Streams: []grpc.StreamDesc{{
+			StreamName: "Export",
+			Handler:    func(_ any, stream grpc.ServerStream) error { return g.handle(stream) },
+		}},
+		Metadata: collectorpb.TraceService_ServiceDesc.Metadata,
+	}
+}
+
+func (g *GRPC) handle(stream grpc.ServerStream) error {
+	start := g.now()
+	err := g.export(stream)
+	g.metrics.observe("protobuf", err, g.now().Sub(start))
+	if err != nil {
+		return toStatus(err)
+	}
+	return nil
+}
+
+func (g *GRPC) export(stream grpc.ServerStream) error {
+	ctx, err := g.identify(stream.Context())
+	if err != nil {
+		return err
+	}
+	select {
+	case g.calls <- struct{}{}:
+		defer func() { <-g.calls }()
+	default:
+		e := domain.E(domain.Unavailable, "Too many calls are under way; send the same request again.")
+		e.RetryAfter = g.cfg.RetryAfter
+		return e
+	}
+	var m rawMessage
+	if err := stream.RecvMsg(&m); err != nil {
+		return err
+	}
+	if err := g.ingest.Budget().Acquire(int64(len(m.data))); err != nil {
+		return err
+	}
+	defer g.ingest.Budget().Release(int64(len(m.data)))
+	receipt, err := g.ingest.OTLP(ctx, source, m.data, nil)
+	if err != nil {
+		return unreadable(err, receipt)
+	}
+	if token := receipt.Token.String(); token != "" {
+		if err := stream.SetHeader(metadata.Pairs(domain.TokenHeader, token)); err != nil {
+			return err
+		}
+	}
+	return stream.SendMsg(response(receipt))
+}
+
+func (g *GRPC) identify(ctx context.Context) (context.Context, error) {
+	authorization := ""
+	if md, ok := metadata.FromIncomingContext(ctx); ok {
+		if values := md.Get("authorization"); len(values) > 0 {
+			authorization = values[0]
+		}
+	}
+	principal, err := g.authenticate(ctx, authorization)
+	if err != nil {
+		return nil, err
+	}
+	if !domain.Allows(principal.Role, domain.EditSpans) {
+		return nil, domain.E(domain.Forbidden, "You do not have access to perform this action. Please contact your organization admin.")
+	}
+	return domain.WithPrincipal(ctx, principal), nil
+}
+
+// toStatus gives the code by which an exporter decides whether to send again.
+// Source: OTLP specification, "OTLP/gRPC response" and "throttling".
+func toStatus(err error) error {
+	e, ok := errors.AsType[*domain.Error](err)
+	if !ok {
+		if _, ok := status.FromError(err); ok {
+			return err // of gRPC itself: a message over its bound, a client that left
+		}
+		return status.Error(codes.Internal, "An unexpected error occurred. Please try again later or contact support.")
+	}
+	code := codes.Internal
+	switch e.Kind {
+	case domain.Rejected, domain.Invalid:
+		code = codes.InvalidArgument
+	case domain.Unauthenticated:
+		code = codes.Unauthenticated
+	case domain.Forbidden:
+		code = codes.PermissionDenied
+	case domain.TooLarge, domain.TooMany:
+		code = codes.ResourceExhausted
+	case domain.Unavailable:
+		code = codes.Unavailable
+	default:
+		return status.Error(code, "An unexpected error occurred. Please try again later or contact support.")
+	}
+	s := status.New(code, e.Message)
+	if e.RetryAfter > 0 {
+		if detailed, err := s.WithDetails(&errdetails.RetryInfo{RetryDelay: durationpb.New(e.RetryAfter)}); err == nil {
+			s = detailed
+		}
+	}
+	return s.Err()
+}
