@@ -15,8 +15,8 @@ const (
 	MaxInlineBytes = 512
 	// MaxInlineElements is the longest array whose scalars are leaves of their own.
 	MaxInlineElements = 32
-	// maxExactInteger is the largest whole number a float64 holds exactly; a map of numbers cannot hold more.
-	maxExactInteger = 1 << 53
+	// MaxExactInteger is the largest whole number a float64 holds exactly; a map of numbers cannot hold more.
+	MaxExactInteger = 1 << 53
 )
 
 // Leaves receives the leaves of an attribute tree, each once, with its path.
@@ -80,7 +80,7 @@ func walk(path []byte, value any, to Leaves) {
 		to.Bool(string(path), v)
 		return
 	case int64:
-		if -maxExactInteger <= v && v <= maxExactInteger {
+		if -MaxExactInteger <= v && v <= MaxExactInteger {
 			to.Num(string(path), float64(v))
 			return
 		}

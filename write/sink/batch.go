@@ -324,7 +324,7 @@ func retype(s *trace.Span, t trace.Type) {
 
 // place decides whether a span is written and as what, and adds its rows.
 func (w *worker) place(b *batch, g *group, k *known, e *entry) bool {
-	w.document.render(e.span)
+	w.document.render(e.span, e.declared)
 	e.hash = w.document.hash
 	stored, ok := k.span(e.span.SpanID)
 	switch {

@@ -53,7 +53,6 @@ type spanColumns struct {
 	createdAt, updatedAt, createdBy, updatedBy                    *native.Fixed
 	spanType, declared, traceDeclared, kind, status, hashID       *native.Fixed
 	name, message, session, user, agent                           *native.String
-	numbers                                                       [numberColumns]*native.Fixed
 	service, model, provider                                      *native.Dictionary
 	application, variant, revision, evaluator, evaluatorRevision  *native.Fixed
 	testsetRevision, testcase                                     *native.Fixed
@@ -62,13 +61,9 @@ type spanColumns struct {
 	linkTraces, linkSpans                                         *native.List
 	eventElems                                                    *native.Dictionary
 	events                                                        *native.List
-	strKeys, numKeys, boolKeys, longElems                         *native.Dictionary
-	strValues, kvElems                                            *native.String
-	numValues, boolValues                                         *native.Fixed
-	str, num, bool, long, kv                                      *native.List
 	inputPreview, outputPreview                                   *native.String
 	payloadBytes                                                  *native.Fixed
-	leaves                                                        leaves
+	leafColumns
 }
 
 // numberColumns is the count of schema.NumberColumn's paths.
@@ -81,8 +76,8 @@ func numberNames() [numberColumns]string {
 	}
 }
 
-func newSpanColumns() *spanColumns {
-	c := &spanColumns{}
+func newSpanColumns(keys *keySet) *spanColumns {
+	c := &spanColumns{leafColumns: newLeafColumns(keys)}
 	c.project = c.fixed("project_id", typeUUID, 16)
 	c.traceType = c.fixed("trace_type", typeEnum, 1)
 	c.start = c.fixed("start_time", typeTime, 8)
@@ -132,7 +127,6 @@ func newSpanColumns() *spanColumns {
 	c.inputPreview = c.text("input_preview")
 	c.outputPreview = c.text("output_preview")
 	c.payloadBytes = c.fixed("payload_bytes", "UInt32", 4)
-	c.leaves.spanColumns = c
 	return c
 }
 
@@ -148,14 +142,6 @@ func (c *spanColumns) nested() {
 	c.eventElems = native.NewDictionary()
 	c.events = native.NewList(c.eventElems)
 	c.Add("event_names", "Array("+typeWord+")", c.events)
-	c.strKeys, c.numKeys, c.boolKeys, c.longElems = native.NewDictionary(), native.NewDictionary(), native.NewDictionary(), native.NewDictionary()
-	c.strValues, c.kvElems = &native.String{}, &native.String{}
-	c.numValues, c.boolValues = native.NewFixed(8), native.NewFixed(1)
-	c.str = native.NewList(c.strKeys, c.strValues)
-	c.num = native.NewList(c.numKeys, c.numValues)
-	c.bool = native.NewList(c.boolKeys, c.boolValues)
-	c.long = native.NewList(c.longElems)
-	c.kv = native.NewList(c.kvElems)
 	c.Add("str", "Map("+typeWord+", String)", c.str)
 	c.Add("num", "Map("+typeWord+", Float64)", c.num)
 	c.Add("bool", "Map("+typeWord+", Bool)", c.bool)
@@ -203,12 +189,12 @@ func (c *spanColumns) append(e *entry, partition int32, d *document) {
 		c.eventElems.Append(s.Events[i].Name)
 	}
 	c.events.End()
-	c.leaves.of(e)
+	c.leafColumns.append(e.key.project, d)
 	c.references(s.References)
 	c.identifiers(s)
 	c.kv.End()
 	c.previews(s, d)
-	c.payloadBytes.Uint32(uint32(min(uint64(len(d.buf)), math.MaxUint32))) //nolint:gosec // bounded right here
+	c.payloadBytes.Uint32(uint32(min(uint64(d.bytes()), math.MaxUint32))) //nolint:gosec // bounded right here
 }
 
 func (c *spanColumns) links(links []trace.Link) {
@@ -297,8 +283,8 @@ func (c *spanColumns) identifiers(s *trace.Span) {
 func (c *spanColumns) previews(s *trace.Span, d *document) {
 	ag, _ := s.Attributes[semconv.Root].(map[string]any)
 	data, _ := ag[semconv.Data].(map[string]any)
-	c.inputPreview.AppendBytes(preview(data[semconv.Inputs], d.text(textInputs)))
-	c.outputPreview.AppendBytes(preview(data[semconv.Outputs], d.text(textOutputs)))
+	c.inputPreview.AppendBytes(preview(data[semconv.Inputs], d.texts[textInputs]))
+	c.outputPreview.AppendBytes(preview(data[semconv.Outputs], d.texts[textOutputs]))
 }
 
 // payloadColumns are the rows of the table span_payloads.
@@ -335,7 +321,7 @@ func (c *payloadColumns) append(e *entry, d *document) {
 	c.span.Bytes(s.SpanID[:])
 	c.version.Uint64(e.version)
 	for i, text := range c.texts {
-		text.AppendBytes(d.text(i))
+		text.AppendBytes(d.texts[i])
 	}
 }
 

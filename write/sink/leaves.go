@@ -8,26 +8,34 @@ import (
 	"unicode/utf8"
 
 	"colonnade/domain"
-	"colonnade/domain/trace"
 	"colonnade/migrations/schema"
 	"colonnade/write/sink/internal/native"
 )
 
-// leaves puts the leaves of an attribute tree into the maps and tokens of a
-// row, and collects the keys that are not recorded yet.
-type leaves struct {
-	*spanColumns
-	numbers [numberColumns]float64
+// leafColumns are the maps of spans, the number columns, and the tokens of
+// attributes; and they collect the keys that are not recorded yet.
+type leafColumns struct {
+	numbers                    [numberColumns]*native.Fixed
+	strKeys, numKeys, boolKeys *native.Dictionary
+	strValues, kvElems         *native.String
+	numValues, boolValues      *native.Fixed
+	longElems                  *native.Dictionary
+	str, num, bool, long, kv   *native.List
+	row                        [numberColumns]float64
+	known                      *keySet
+	paths                      [kindLong + 1]map[string]*pathInfo
+	found                      []foundKey
+}
 
-	known   *keySet
+// pathInfo is what is to be done with a path of one kind, found once a batch.
+type pathInfo struct {
+	// word is its number in the dictionary, column that of its number column or -1.
+	word   uint32
+	column int
+	// hidden tells that it has a column of its own, indexed that it has tokens.
+	hidden, indexed bool
+	// project is the last one that it was looked up for in the keys.
 	project domain.ProjectID
-	// seen holds, for each kind and word of its dictionary, the last project
-	// that it was looked up for: a path costs one lookup a batch.
-	seen [kindLong + 1][]domain.ProjectID
-	// seenNumbers is seen for the paths of the number columns.
-	seenNumbers [numberColumns]domain.ProjectID
-	found       []foundKey
-	collected   map[attributeKey]bool
 }
 
 // foundKey is a key with one of its values.
@@ -40,114 +48,134 @@ type foundKey struct {
 // of its data must not drown the table. Those left out are found again.
 const maxFoundKeys = 10_000
 
-var _ trace.Leaves = (*leaves)(nil)
-
-func (l *leaves) reset() {
-	for kind := range l.seen {
-		l.seen[kind] = l.seen[kind][:0]
+func newLeafColumns(known *keySet) leafColumns {
+	c := leafColumns{
+		strKeys: native.NewDictionary(), numKeys: native.NewDictionary(), boolKeys: native.NewDictionary(), longElems: native.NewDictionary(),
+		strValues: &native.String{}, kvElems: &native.String{}, numValues: native.NewFixed(8), boolValues: native.NewFixed(1), known: known,
 	}
-	l.seenNumbers = [numberColumns]domain.ProjectID{}
-	l.found = l.found[:0]
-	clear(l.collected)
+	c.str = native.NewList(c.strKeys, c.strValues)
+	c.num = native.NewList(c.numKeys, c.numValues)
+	c.bool = native.NewList(c.boolKeys, c.boolValues)
+	c.long = native.NewList(c.longElems)
+	c.kv = native.NewList(c.kvElems)
+	for kind := range c.paths {
+		c.paths[kind] = map[string]*pathInfo{}
+	}
+	return c
 }
 
-// of adds the maps of an entry and its number columns.
-func (l *leaves) of(e *entry) {
-	l.project = e.key.project
-	for i := range l.numbers {
-		l.numbers[i] = math.NaN() // absent
+// reset forgets what held for the words of the last batch.
+func (c *leafColumns) reset() {
+	for kind := range c.paths {
+		clear(c.paths[kind])
 	}
-	trace.Flatten(e.span.Attributes, l)
-	for i, n := range l.numbers {
-		l.spanColumns.numbers[i].Float64(n)
-	}
-	l.str.End()
-	l.num.End()
-	l.bool.End()
-	l.long.End()
+	c.found = c.found[:0]
 }
 
-// Str implements trace.Leaves.
-func (l *leaves) Str(path, value string) {
-	if path == schema.TraceTypePath || path == schema.SpanTypePath {
-		return
+// append adds the leaves of a row; its tokens are ended by the caller.
+func (c *leafColumns) append(project domain.ProjectID, d *document) {
+	for i := range c.row {
+		c.row[i] = math.NaN() // absent
 	}
-	if l.word(l.strKeys, kindString, path) {
-		l.record(kindString, path, value)
-	}
-	l.strValues.Append(value)
-	if len(value) <= schema.MaxTokenValueBytes && schema.Indexed(path) {
-		l.kvElems.Append3(path, "=", value)
-	}
-}
-
-// Num implements trace.Leaves.
-func (l *leaves) Num(path string, value float64) {
-	if column, ok := schema.NumberColumn(path); ok {
-		names := numberNames()
-		i := slices.Index(names[:], column)
-		l.numbers[i] = value
-		if l.seenNumbers[i] != l.project {
-			l.seenNumbers[i] = l.project
-			l.record(kindNumber, path, strconv.FormatFloat(value, 'g', -1, 64))
+	for i := range d.leaves {
+		l := &d.leaves[i]
+		path := d.pathOf(l)
+		info := c.paths[l.kind][string(path)]
+		if info == nil {
+			info = c.learn(l.kind, string(path))
 		}
+		if info.project != project {
+			info.project = project
+			c.record(project, string(path), l)
+		}
+		c.place(info, path, l)
+	}
+	for i, n := range c.row {
+		c.numbers[i].Float64(n)
+	}
+	c.str.End()
+	c.num.End()
+	c.bool.End()
+	c.long.End()
+}
+
+func (c *leafColumns) place(info *pathInfo, path []byte, l *leaf) {
+	if info.hidden {
 		return
 	}
-	if l.word(l.numKeys, kindNumber, path) {
-		l.record(kindNumber, path, strconv.FormatFloat(value, 'g', -1, 64))
+	switch l.kind {
+	case kindString:
+		c.strKeys.AppendWord(info.word)
+		c.strValues.Append(l.text)
+		if info.indexed && len(l.text) <= schema.MaxTokenValueBytes {
+			c.kvElems.AppendToken(path, l.text)
+		}
+	case kindNumber:
+		if info.column >= 0 {
+			c.row[info.column] = l.number
+			return
+		}
+		c.numKeys.AppendWord(info.word)
+		c.numValues.Float64(l.number)
+	case kindBool:
+		c.boolKeys.AppendWord(info.word)
+		c.boolValues.Bool(l.number != 0)
+	default:
+		c.longElems.AppendWord(info.word)
 	}
-	l.numValues.Float64(value)
 }
 
-// Bool implements trace.Leaves.
-func (l *leaves) Bool(path string, value bool) {
-	if l.word(l.boolKeys, kindBool, path) {
-		l.record(kindBool, path, strconv.FormatBool(value))
+// learn finds out about a path that is new in this batch.
+func (c *leafColumns) learn(kind uint8, path string) *pathInfo {
+	info := &pathInfo{column: -1}
+	c.paths[kind][path] = info
+	switch kind {
+	case kindString:
+		if info.hidden = path == schema.TraceTypePath || path == schema.SpanTypePath; info.hidden {
+			return info
+		}
+		info.indexed = schema.Indexed(path)
+		info.word, _ = c.strKeys.Word(path)
+	case kindNumber:
+		if column, ok := schema.NumberColumn(path); ok {
+			names := numberNames()
+			info.column = slices.Index(names[:], column)
+			return info
+		}
+		info.word, _ = c.numKeys.Word(path)
+	case kindBool:
+		info.word, _ = c.boolKeys.Word(path)
+	default:
+		info.word, _ = c.longElems.Word(path)
 	}
-	l.boolValues.Bool(value)
-}
-
-// Long implements trace.Leaves.
-func (l *leaves) Long(path string) {
-	if l.word(l.longElems, kindLong, path) {
-		l.record(kindLong, path, "")
-	}
-}
-
-// word adds a path to a dictionary column and tells whether it is to be looked
-// up for this project.
-func (l *leaves) word(d *native.Dictionary, kind uint8, path string) bool {
-	number, isNew := d.Word(path)
-	d.AppendWord(number)
-	if isNew {
-		l.seen[kind] = append(l.seen[kind], l.project)
-		return true
-	}
-	if l.seen[kind][number] == l.project {
-		return false
-	}
-	l.seen[kind][number] = l.project
-	return true
+	return info
 }
 
 // record notes a key that the store may not have.
-func (l *leaves) record(kind uint8, path, sample string) {
-	key := attributeKey{l.project, path, kind}
-	if len(path) > maxKeyBytes || len(l.found) >= maxFoundKeys || l.collected[key] || l.known.has(key) {
+func (c *leafColumns) record(project domain.ProjectID, path string, l *leaf) {
+	key := attributeKey{project, path, l.kind}
+	if len(path) > maxKeyBytes || len(c.found) >= maxFoundKeys || c.known.has(key) {
 		return
 	}
-	if l.collected == nil {
-		l.collected = map[attributeKey]bool{}
-	}
-	l.collected[key] = true
-	if len(sample) > maxSampleBytes {
-		end := maxSampleBytes
-		for end > 0 && !utf8.RuneStart(sample[end]) {
+	c.found = append(c.found, foundKey{key, sample(l)})
+}
+
+// sample is a value as text, bounded.
+func sample(l *leaf) string {
+	switch l.kind {
+	case kindNumber:
+		return strconv.FormatFloat(l.number, 'g', -1, 64)
+	case kindBool:
+		return strconv.FormatBool(l.number != 0)
+	case kindString:
+		end := min(len(l.text), maxSampleBytes)
+		for end > 0 && end < len(l.text) && !utf8.RuneStart(l.text[end]) {
 			end--
 		}
-		sample = sample[:end]
+		return l.text[:end]
+	default:
+		return ""
 	}
-	l.found = append(l.found, foundKey{key, sample})
 }
 
 // keyColumns are the rows of the table attribute_keys.

@@ -14,14 +14,12 @@ type rows struct {
 }
 
 func newRows(keys *keySet) *rows {
-	r := &rows{spans: newSpanColumns(), payloads: newPayloadColumns()}
-	r.spans.leaves.known = keys
-	return r
+	return &rows{spans: newSpanColumns(keys), payloads: newPayloadColumns()}
 }
 
 func (r *rows) reset() {
 	r.spans.Reset()
-	r.spans.leaves.reset()
+	r.spans.leafColumns.reset()
 	r.payloads.Reset()
 }
 

@@ -127,17 +127,16 @@ func (w *worker) halve(ctx context.Context, b *batch, table string, block *nativ
 // rowsOf makes a table's rows of some entries anew.
 func (w *worker) rowsOf(entries []*entry, table string) *native.Block {
 	if table == schema.Spans {
-		c := newSpanColumns()
-		c.leaves.known = w.sink.keys
+		c := newSpanColumns(w.sink.keys)
 		for _, e := range entries {
-			w.document.render(e.span)
+			w.document.render(e.span, e.declared)
 			c.append(e, w.partition.Number(), &w.document)
 		}
 		return &c.Block
 	}
 	c := newPayloadColumns()
 	for _, e := range entries {
-		w.document.render(e.span)
+		w.document.render(e.span, e.declared)
 		c.append(e, &w.document)
 	}
 	return &c.Block
@@ -172,7 +171,7 @@ func (w *worker) storedVersions(ctx context.Context, rng stream.Range) (map[uint
 func versionOf(offset int64) uint64 { return uint64(max(offset, 0)) << schema.VersionShift } //nolint:gosec // bounded right here
 
 func (w *worker) writeKeys(ctx context.Context, b *batch) error {
-	found := w.rows.spans.leaves.found
+	found := w.rows.spans.found
 	if len(found) == 0 {
 		return nil
 	}

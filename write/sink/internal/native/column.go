@@ -94,6 +94,15 @@ func (c *String) Append3(a, b, d string) {
 	c.rows++
 }
 
+// AppendToken adds the row key=value without making it.
+func (c *String) AppendToken(key []byte, value string) {
+	c.buf = binary.AppendUvarint(c.buf, uint64(len(key)+1+len(value))) //nolint:gosec // a length is never negative
+	c.buf = append(c.buf, key...)
+	c.buf = append(c.buf, '=')
+	c.buf = append(c.buf, value...)
+	c.rows++
+}
+
 // Rows implements Column.
 func (c *String) Rows() int { return c.rows }
 

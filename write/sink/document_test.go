@@ -1,0 +1,196 @@
+package sink
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+
+	"colonnade/domain/trace"
+)
+
+// said collects leaves in the words of the domain.
+type said []string
+
+func (l *said) Str(p, v string)         { *l = append(*l, p+"=s:"+v) }
+func (l *said) Num(p string, v float64) { *l = append(*l, fmt.Sprintf("%s=n:%v", p, v)) }
+func (l *said) Bool(p string, v bool)   { *l = append(*l, fmt.Sprintf("%s=b:%v", p, v)) }
+func (l *said) Long(p string)           { *l = append(*l, p+"=long") }
+
+// replay says a document's leaves the same way.
+func replay(d *document) (out said) {
+	for i := range d.leaves {
+		l := &d.leaves[i]
+		path := string(d.pathOf(l))
+		switch l.kind {
+		case kindString:
+			out.Str(path, l.text)
+		case kindNumber:
+			out.Num(path, l.number)
+		case kindBool:
+			out.Bool(path, l.number != 0)
+		default:
+			out.Long(path)
+		}
+	}
+	return out
+}
+
+// check holds a document to what the domain's own walks say of the tree.
+func check(t *testing.T, d *document, tree map[string]any) {
+	t.Helper()
+	d.render(&trace.Span{Attributes: tree}, 0)
+	var want said
+	trace.Flatten(tree, &want)
+	require.Empty(t, cmp.Diff(want, replay(d)))
+
+	rest, data := map[string]any{}, map[string]any{}
+	for k, v := range tree {
+		rest[k] = v
+	}
+	if ag, ok := tree["ag"].(map[string]any); ok {
+		if all, ok := ag["data"].(map[string]any); ok {
+			left := map[string]any{}
+			for k, v := range all {
+				if _, own := dataMember(k); own {
+					data[k] = v
+				} else {
+					left[k] = v
+				}
+			}
+			agLeft := map[string]any{}
+			for k, v := range ag {
+				agLeft[k] = v
+			}
+			agLeft["data"] = left
+			rest["ag"] = agLeft
+		}
+	}
+	require.Equal(t, string(trace.AppendJSON(nil, rest)), string(d.texts[textAttributes]))
+	for k, v := range data {
+		member, _ := dataMember(k)
+		require.Equal(t, string(trace.AppendJSON(nil, v)), string(d.texts[member]))
+	}
+}
+
+func TestDocument(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("x", trace.MaxInlineBytes+1)
+	tests := []struct {
+		name string
+		in   map[string]any
+	}{
+		{"nothing", map[string]any{}},
+		{"scalars", map[string]any{"b": true, "a": "x", "c": int64(1), "d": 1.5, "e": 2.0, "f": nil}},
+		{"nesting and odd keys", map[string]any{"a.b": map[string]any{`c\`: "x", "": map[string]any{"": "y"}}, "": "z"}},
+		{"arrays", map[string]any{"a": []any{"x", int64(2), nil, true}, "b": []any{map[string]any{"c": []any{"d"}}}, "c": []any{}, "d": make([]any, 33)}},
+		{"what a map cannot hold", map[string]any{"a": long, "b": map[string]any{}, "c": int64(math.MaxInt64), "d": int64(-1 << 53)}},
+		{"ag", map[string]any{"ag": map[string]any{
+			"type": map[string]any{"trace": "invocation", "span": "chat"}, "zeta": "z", "alpha": "a",
+			"data": map[string]any{"inputs": map[string]any{"q": "x"}, "outputs": "y", "parameters": map[string]any{}, "internals": nil, "more": []any{"m"}},
+		}, "service": "s"}},
+		{"ag.data with nothing else", map[string]any{"ag": map[string]any{"data": map[string]any{"outputs": []any{map[string]any{"role": "user"}}}}}},
+		{"ag that is none", map[string]any{"ag": "x"}},
+		{"data elsewhere", map[string]any{"x": map[string]any{"data": map[string]any{"inputs": "i"}}}},
+	}
+	var d document // one for all: nothing may be left over
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) { check(t, &d, tt.in) }) //nolint:paralleltest // the document is shared on purpose
+	}
+}
+
+func FuzzDocument(f *testing.F) {
+	f.Add(`{"ag":{"data":{"inputs":{"a.b":[1,2.5,null]},"outputs":"x"},"type":{"trace":"annotation"}},"b":[[1],{}]}`)
+	f.Fuzz(func(t *testing.T, in string) {
+		var v any
+		if json.Unmarshal([]byte(in), &v) != nil {
+			return
+		}
+		tree, ok := v.(map[string]any)
+		if !ok {
+			return
+		}
+		check(t, &document{}, tree)
+	})
+}
+
+func TestHash(t *testing.T) {
+	t.Parallel()
+	base := func() *trace.Span {
+		return &trace.Span{
+			Name: "n", Start: 1, End: 2, Type: trace.Invocation, CreatedAt: time.Unix(1, 0), Version: 3, SessionID: "promoted",
+			Attributes: map[string]any{"ag": map[string]any{"type": map[string]any{"trace": "invocation"}, "data": map[string]any{"inputs": "x"}}, "z": "y"},
+		}
+	}
+	hash := func(s *trace.Span, declared trace.Type) uint64 {
+		var d document
+		d.render(s, declared)
+		return d.hash
+	}
+	want := hash(base(), 0)
+
+	same := base()
+	same.Type, same.CreatedAt, same.Version, same.SessionID = trace.Annotation, time.Unix(9, 0), 7, ""
+	retype(same, trace.Annotation)
+	require.Equal(t, want, hash(same, 0), "what others decide is no content")
+
+	require.NotEqual(t, want, hash(base(), trace.Invocation))
+	for name, change := range map[string]func(s *trace.Span){
+		"name":      func(s *trace.Span) { s.Name = "m" },
+		"start":     func(s *trace.Span) { s.Start = 0 },
+		"end":       func(s *trace.Span) { s.End = 3 },
+		"status":    func(s *trace.Span) { s.Status = trace.StatusOK },
+		"attribute": func(s *trace.Span) { s.Attributes["z"] = "x" },
+		"resource":  func(s *trace.Span) { s.Resource = map[string]any{"a": "b"} },
+		"event":     func(s *trace.Span) { s.Events = []trace.Event{{Name: "e"}} },
+		"link":      func(s *trace.Span) { s.Links = []trace.Link{{TraceID: trace.TraceID{1}}} },
+		"parent":    func(s *trace.Span) { s.ParentID = trace.SpanID{1} },
+		"input to output": func(s *trace.Span) {
+			s.Attributes["ag"].(map[string]any)["data"] = map[string]any{"outputs": "x"}
+		},
+	} {
+		s := base()
+		change(s)
+		require.NotEqual(t, want, hash(s, 0), name)
+	}
+}
+
+func TestWeekOf(t *testing.T) {
+	t.Parallel()
+	received := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC) // a Saturday
+	day := func(s string) uint16 {
+		d, err := time.Parse(time.DateOnly, s)
+		require.NoError(t, err)
+		return uint16(d.Unix() / secondsPerDay)
+	}
+	tests := []struct {
+		name  string
+		start time.Time
+		want  uint16
+	}{
+		{"this week", received, day("2026-11-16")},
+		{"Monday is its own", time.Date(2026, 11, 16, 0, 0, 0, 0, time.UTC), day("2026-11-16")},
+		{"Sunday's last moment", time.Date(2026, 11, 15, 23, 59, 59, 999, time.UTC), day("2026-11-09")},
+		{"a year ago", received.AddDate(-1, 0, 0), day("2025-11-17")},
+		{"too long ago", received.Add(-maxPast - 1), 0},
+		{"too far ahead", received.Add(maxFuture + 1), 0},
+		{"before 1970", time.Unix(-1, 0), 0},
+	}
+	for _, tt := range tests {
+		require.Equal(t, tt.want, weekOf(tt.start.UnixNano(), received), tt.name)
+	}
+	require.Equal(t, uint16(0), weekOf(0, time.Unix(0, 0)), "the first week of all begins in 1969")
+}
+
+func TestPreview(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, "plain", string(preview("plain", []byte(`"plain"`))))
+	require.Equal(t, `{"a":1}`, string(preview(map[string]any{"a": int64(1)}, []byte(`{"a":1}`))))
+	require.Len(t, []rune(string(preview(strings.Repeat("é", 500), nil))), previewRunes)
+	require.Equal(t, strings.Repeat("é", previewRunes), string(preview(nil, []byte(strings.Repeat("é", 500)))))
+}
