@@ -25,6 +25,7 @@ import (
 
 	"colonnade/domain"
 	"colonnade/write/ingest"
+	"colonnade/write/otlp/otlpjson"
 	"colonnade/write/wire"
 )
 
@@ -158,7 +159,7 @@ func (d *Door) fromJSON(b *body, text string) (string, []wire.Refusal, error) {
 	if err := b.account(len(text)); err != nil {
 		return "", nil, err
 	}
-	data, refused, err := fromJSON(text)
+	data, refused, err := otlpjson.Convert(text)
 	if err != nil {
 		return "", nil, err
 	}

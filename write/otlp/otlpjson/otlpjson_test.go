@@ -1,4 +1,4 @@
-package otlp
+package otlpjson_test
 
 import (
 	"testing"
@@ -6,6 +6,7 @@ import (
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
 
+	"colonnade/write/otlp/otlpjson"
 	"colonnade/write/wire"
 )
 
@@ -16,7 +17,7 @@ func FuzzJSON(f *testing.F) {
 	f.Add(`{"resource_spans":[{"scope_spans":[{"spans":[{"traceId":1},null,"x"]}]}]}`)
 	f.Add(`{"resourceSpans":[{"scopeSpans":[{"spans":[{"traceId":"\`)
 	f.Fuzz(func(t *testing.T, body string) {
-		data, _, err := fromJSON(body)
+		data, _, err := otlpjson.Convert(body)
 		if err != nil {
 			return
 		}

@@ -1,4 +1,10 @@
-package otlp
+// Package otlpjson brings OTLP/JSON to OTLP protobuf, byte by byte and without
+// a tree of objects, so that one scan serves both encodings and memory stays in
+// proportion to the body. A bad span is refused alone.
+//
+// Not here: what a span must be beyond what JSON and protobuf ask (write/wire).
+// The only caller is write/otlp. Source: OTLP specification, "JSON Protobuf encoding".
+package otlpjson
 
 import (
 	"encoding/base64"
@@ -19,11 +25,11 @@ import (
 // mostRefused bounds the bad spans of one body that are told one by one.
 const mostRefused = wire.MaxSpans
 
-// fromJSON brings an OTLP/JSON body to protobuf: ids in hex, enums as numbers or
+// Convert brings an OTLP/JSON body to protobuf: ids in hex, enums as numbers or
 // names, 64-bit integers as text or numbers, names in camel or snake case,
 // unknown members ignored. A span that does not convert is refused alone; what
-// is no JSON at all is Rejected. Source: OTLP specification, "JSON Protobuf encoding".
-func fromJSON(body string) (data []byte, refused []wire.Refusal, err error) {
+// is no JSON at all, or holds members but no resourceSpans, is Rejected.
+func Convert(body string) (data []byte, refused []wire.Refusal, err error) {
 	c := converter{reader: reader{s: body}}
 	dst := make([]byte, 0, len(body)/2)
 	known, members := false, 0

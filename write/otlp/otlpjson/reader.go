@@ -1,4 +1,4 @@
-package otlp
+package otlpjson
 
 import (
 	"encoding/json"
