@@ -37,8 +37,8 @@ const (
 	// Payload: trace_id, span_id, version UInt64; inputs, outputs, parameters,
 	// internals, attributes, events, links, resource, scope String.
 	Payload
-	// Metrics: trace_id, span_id, parent_id, version UInt64, start Int64,
-	// and the Float64 of errors, three of tokens, three of costs.
+	// Metrics: trace_id, span_id, parent_id, version UInt64, start Int64, start_ns
+	// UInt16, and the Float64 of errors, three of tokens, three of costs.
 	Metrics
 	// Sizes, one row for each trace: trace_id, rows UInt64, bytes UInt64 (of payloads).
 	Sizes
@@ -56,7 +56,7 @@ func (c Columns) text() (columns, table, tail string) {
 	case Payload:
 		return "trace_id, span_id, version, inputs, outputs, parameters, internals, attributes, events, links, resource, scope", schema.SpanPayloads, ""
 	case Metrics:
-		return "trace_id, span_id, parent_id, version, toUnixTimestamp64Micro(start_time), errors, tokens_prompt, tokens_completion, tokens_total, " +
+		return "trace_id, span_id, parent_id, version, toUnixTimestamp64Micro(start_time), start_ns, errors, tokens_prompt, tokens_completion, tokens_total, " +
 			"costs_prompt, costs_completion, costs_total", schema.Spans, ""
 	case Sizes:
 		return "trace_id, count(), sum(payload_bytes)", schema.Spans, " GROUP BY trace_id"

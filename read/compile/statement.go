@@ -148,6 +148,8 @@ type Scan struct {
 	Order domain.Order
 	// Limit is the number of rows; it is positive.
 	Limit int
+	// Only takes rows of these traces alone; nil means all.
+	Only []trace.TraceID
 	// Except leaves rows of these traces out.
 	Except []trace.TraceID
 }
@@ -186,6 +188,9 @@ func (s Scan) where(w *writer, t trace.Type, more node) {
 		nodes = append(nodes, n.node())
 	}
 	nodes = append(nodes, more, s.Rate.node())
+	if s.Only != nil {
+		nodes = append(nodes, ids("trace_id", s.Only))
+	}
 	if len(s.Except) > 0 {
 		nodes = append(nodes, not(ids("trace_id", s.Except)))
 	}
@@ -197,13 +202,13 @@ func (s Scan) where(w *writer, t trace.Type, more node) {
 	n.write(w, &scope{bounds: func(w *writer) { s.Range.where(w, s.Project, t) }})
 }
 
-// Having is the statement that asks which of these traces have a row in the
-// scan's range that was received no later than createdMax (Unix milliseconds).
-// Its rows are trace_id.
-func (s Scan) Having(in []trace.TraceID, createdMax int64) Statement {
-	more := ids("trace_id", in)
+// Having is the statement that asks which traces have a row in the scan that
+// was received no later than createdMax (Unix milliseconds). Its rows are
+// trace_id.
+func (s Scan) Having(createdMax int64) Statement {
+	var more node = constant(true)
 	if createdMax < maxMicros/1000 {
-		more = both(more, sql("created_at <= fromUnixTimestamp64Micro(?, 'UTC')", createdMax*1000+999))
+		more = sql("created_at <= fromUnixTimestamp64Micro(?, 'UTC')", createdMax*1000+999)
 	}
 	w := new(writer)
 	w.put("SELECT DISTINCT trace_id FROM (")

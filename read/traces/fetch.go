@@ -1,0 +1,267 @@
+package traces
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"math"
+	"slices"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+	"golang.org/x/sync/errgroup"
+
+	"colonnade/domain"
+	"colonnade/domain/semconv"
+	"colonnade/domain/trace"
+	"colonnade/read/compile"
+)
+
+// attempts is how often a lookup is repeated whose two halves saw different
+// versions of a span: a write came in between.
+const attempts = 3
+
+// fetchChunk is how many keys one lookup names.
+const fetchChunk = 2000
+
+// byStart orders spans as traces are returned: by start in full precision, then by id.
+func byStart(a, b trace.Span) int {
+	return cmp.Or(cmp.Compare(a.Start, b.Start), bytes.Compare(a.SpanID[:], b.SpanID[:]))
+}
+
+// fetch gives the spans of these rows in their order, each in its latest
+// version at its place, without cumulative metrics. A span that went away
+// since is left out.
+func (r *Reader) fetch(ctx context.Context, project domain.ProjectID, rows []keyRow, maxBytes int64) ([]trace.Span, error) {
+	var total int64
+	for _, k := range rows {
+		total += int64(k.bytes)
+	}
+	if total > maxBytes {
+		return nil, tooLarge(maxBytes)
+	}
+	found := make(map[identity]trace.Span, len(rows))
+	for chunk := range slices.Chunk(rows, fetchChunk) {
+		keys := make([]compile.Key, len(chunk))
+		wanted := make(map[identity]bool, len(chunk))
+		for i, k := range chunk {
+			keys[i], wanted[k.identity] = k.Key, true
+		}
+		err := r.join(ctx, maxBytes, compile.ByKeys(project, compile.Core, keys), compile.ByKeys(project, compile.Payload, keys), func(s trace.Span) {
+			if id := (identity{s.TraceID, s.SpanID}); wanted[id] {
+				found[id] = s
+			}
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	out := make([]trace.Span, 0, len(rows))
+	for _, k := range rows {
+		if s, ok := found[k.identity]; ok {
+			out = append(out, s)
+			delete(found, k.identity)
+		}
+	}
+	return out, nil
+}
+
+func tooLarge(maxBytes int64) error {
+	return domain.E(domain.Rejected, "The answer would hold more than %d MiB. Ask for fewer traces or spans, or page through the spans with a filter on trace_id.", maxBytes>>20)
+}
+
+// join runs the two halves of a lookup at once and hands each span, whole and
+// in its latest version, to each. The halves see the store at two moments: a
+// span of which they saw different versions is looked up again.
+func (r *Reader) join(ctx context.Context, maxBytes int64, core, payload compile.Statement, each func(trace.Span)) error {
+	for range attempts {
+		cores, documents, err := r.halves(ctx, maxBytes, core, payload)
+		if err != nil {
+			return err
+		}
+		complete := true
+		for id, c := range cores {
+			d, ok := documents[id]
+			complete = complete && ok && d.Version == c.span.Version
+		}
+		if !complete {
+			continue
+		}
+		for id, c := range cores {
+			s, d := c.span, documents[id]
+			s.Attributes, s.Events, s.Links, s.Resource, s.Scope = d.Attributes, d.Events, d.Links, d.Resource, d.Scope
+			finish(&s, c)
+			each(s)
+		}
+		return nil
+	}
+	return &domain.Error{Kind: domain.Unavailable, Message: "A span's documents are being replaced. Try again shortly.", RetryAfter: grace}
+}
+
+// halves reads both halves, the latest version of each span only. The documents are spans with nothing else in them.
+func (r *Reader) halves(ctx context.Context, maxBytes int64, core, payload compile.Statement) (map[identity]*coreRow, map[identity]trace.Span, error) {
+	cores, documents := map[identity]*coreRow{}, map[identity]trace.Span{}
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error {
+		return r.query(ctx, "core", core, func(rows driver.Rows) error {
+			c, err := scanCore(rows)
+			if old := cores[c.identity()]; err == nil && (old == nil || old.span.Version < c.span.Version) {
+				cores[c.identity()] = &c
+			}
+			return err
+		})
+	})
+	group.Go(func() error {
+		var read int64
+		return r.query(ctx, "payload", payload, func(rows driver.Rows) error {
+			p, err := scanPayload(rows)
+			if err != nil {
+				return err
+			}
+			if read += p.bytes(); read > maxBytes {
+				return tooLarge(maxBytes)
+			}
+			if old, ok := documents[p.identity]; ok && old.Version >= p.version {
+				return nil
+			}
+			documents[p.identity], err = p.parse()
+			return err
+		})
+	})
+	return cores, documents, group.Wait()
+}
+
+// load gives whole traces by id, spans ascending, with their cumulative metrics.
+func (r *Reader) load(ctx context.Context, project domain.ProjectID, bounds []compile.Bounds, maxBytes int64) (map[trace.TraceID][]trace.Span, error) {
+	out := make(map[trace.TraceID][]trace.Span, len(bounds))
+	err := r.join(ctx, maxBytes, compile.OfTraces(project, compile.Core, bounds, nil), compile.OfTraces(project, compile.Payload, bounds, nil), func(s trace.Span) {
+		out[s.TraceID] = append(out[s.TraceID], s)
+	})
+	for _, spans := range out {
+		slices.SortFunc(spans, byStart)
+		pointers := make([]*trace.Span, len(spans))
+		for i := range spans {
+			pointers[i] = &spans[i]
+		}
+		trace.Cumulate(pointers)
+	}
+	return out, err
+}
+
+// bounds looks up where traces lie, those that exist.
+func (r *Reader) bounds(ctx context.Context, project domain.ProjectID, ids []trace.TraceID) ([]compile.Bounds, error) {
+	if project.IsZero() {
+		return nil, domain.E(domain.Unauthenticated, "Unauthorized")
+	}
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	var out []compile.Bounds
+	err := r.query(ctx, "bounds", compile.TraceBounds(project, ids), func(rows driver.Rows) error {
+		var b compile.Bounds
+		err := rows.Scan(traceOf(&b.Trace), &b.Min, &b.Max)
+		out = append(out, b)
+		return err
+	})
+	return out, err
+}
+
+// metricRow is a row of compile.Metrics.
+type metricRow struct {
+	span trace.Span
+	// values are errors, then prompt, completion and total of tokens, then of costs; NaN is absence.
+	values [7]float64
+}
+
+// cumulate writes the cumulative metrics of whole traces into some of their spans.
+func (r *Reader) cumulate(ctx context.Context, project domain.ProjectID, spans []trace.Span) error {
+	if len(spans) == 0 {
+		return nil
+	}
+	given := make(map[identity]*trace.Span, len(spans))
+	var ids []trace.TraceID
+	for i := range spans {
+		s := &spans[i]
+		given[identity{s.TraceID, s.SpanID}] = s
+		if !slices.Contains(ids, s.TraceID) {
+			ids = append(ids, s.TraceID)
+		}
+	}
+	bounds, err := r.bounds(ctx, project, ids)
+	if err != nil {
+		return err
+	}
+	others, err := r.metricsOf(ctx, project, bounds)
+	if err != nil {
+		return err
+	}
+	byTrace := make(map[trace.TraceID][]*trace.Span, len(ids))
+	for id, s := range given {
+		byTrace[id.trace] = append(byTrace[id.trace], s)
+	}
+	for id, m := range others {
+		if given[id] == nil {
+			byTrace[id.trace] = append(byTrace[id.trace], m.light())
+		}
+	}
+	for _, id := range ids {
+		trace.Cumulate(byTrace[id])
+	}
+	return nil
+}
+
+func (r *Reader) metricsOf(ctx context.Context, project domain.ProjectID, bounds []compile.Bounds) (map[identity]*metricRow, error) {
+	out := map[identity]*metricRow{}
+	if len(bounds) == 0 {
+		return out, nil
+	}
+	err := r.query(ctx, "metrics", compile.OfTraces(project, compile.Metrics, bounds, nil), func(rows driver.Rows) error {
+		var m metricRow
+		var start int64
+		var nano uint16
+		s, v := &m.span, &m.values
+		err := rows.Scan(traceOf(&s.TraceID), spanOf(&s.SpanID), spanOf(&s.ParentID), &s.Version, &start, &nano, &v[0], &v[1], &v[2], &v[3], &v[4], &v[5], &v[6])
+		s.Start = start*1000 + int64(nano)
+		id := identity{s.TraceID, s.SpanID}
+		if old := out[id]; old == nil || old.span.Version < s.Version {
+			out[id] = &m
+		}
+		return err
+	})
+	return out, err
+}
+
+// light is the span as trace.Cumulate needs it. Whole tokens and errors are
+// integers, as they are in documents; costs are not.
+func (m *metricRow) light() *trace.Span {
+	metrics := map[string]any{}
+	if !math.IsNaN(m.values[0]) {
+		metrics[semconv.Errors] = map[string]any{semconv.Incremental: whole(m.values[0])}
+	}
+	for i, vector := range []string{semconv.Tokens, semconv.Costs} {
+		parts := map[string]any{}
+		for j, name := range []string{semconv.Prompt, semconv.Completion, semconv.Total} {
+			v := m.values[1+3*i+j]
+			switch {
+			case math.IsNaN(v):
+			case vector == semconv.Tokens:
+				parts[name] = whole(v)
+			default:
+				parts[name] = v
+			}
+		}
+		if len(parts) > 0 {
+			metrics[vector] = map[string]any{semconv.Incremental: parts}
+		}
+	}
+	if len(metrics) > 0 {
+		m.span.Attributes = map[string]any{semconv.Root: map[string]any{semconv.Metrics: metrics}}
+	}
+	return &m.span
+}
+
+func whole(v float64) any {
+	if v == math.Trunc(v) && math.Abs(v) < 1<<53 {
+		return int64(v)
+	}
+	return v
+}

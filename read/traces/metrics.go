@@ -1,0 +1,47 @@
+package traces
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"colonnade/domain"
+)
+
+type metrics struct {
+	seconds  *prometheus.HistogramVec
+	refused  *prometheus.CounterVec
+	examined prometheus.Counter
+	pending  prometheus.Counter
+}
+
+func newMetrics(r prometheus.Registerer) (*metrics, error) {
+	m := &metrics{
+		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "colonnade_traces_query_seconds", Help: "Time of one statement, to its last row.",
+			Buckets: prometheus.ExponentialBuckets(0.001, 2, 15),
+		}, []string{"statement"}),
+		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "colonnade_traces_query_errors_total", Help: "Statements that failed, by the kind of the error.",
+		}, []string{"statement", "kind"}),
+		examined: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "colonnade_traces_examined_spans_total", Help: "Spans whose documents were read to decide a filter.",
+		}),
+		pending: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "colonnade_traces_wait_expired_total", Help: "Reads that were answered before all writes of their token were visible.",
+		}),
+	}
+	for _, c := range []prometheus.Collector{m.seconds, m.refused, m.examined, m.pending} {
+		if err := r.Register(c); err != nil {
+			return nil, err
+		}
+	}
+	return m, nil
+}
+
+func (m *metrics) observe(statement string, took time.Duration, err error) {
+	m.seconds.WithLabelValues(statement).Observe(took.Seconds())
+	if err != nil {
+		m.refused.WithLabelValues(statement, domain.KindOf(err).String()).Inc()
+	}
+}

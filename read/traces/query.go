@@ -1,0 +1,121 @@
+package traces
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2"
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
+	"colonnade/domain"
+	"colonnade/read/compile"
+)
+
+// The bounds of a statement's text: lists of ids may be long, and a filter is
+// bounded before it gets here.
+const (
+	maxQueryBytes = 32 << 20
+	maxASTNodes   = 1_000_000
+)
+
+// grace is how much longer than the store we wait: its own refusal says more than our deadline.
+const grace = 2 * time.Second
+
+// query runs a statement and hands each row to each. An error is a domain.Error
+// or that of a caller who left.
+func (r *Reader) query(ctx context.Context, name string, s compile.Statement, each func(driver.Rows) error) error {
+	started := r.now()
+	err := r.run(ctx, s, each)
+	err = r.classify(ctx, name, err)
+	r.metrics.observe(name, r.now().Sub(started), err)
+	return err
+}
+
+func (r *Reader) run(parent context.Context, s compile.Statement, each func(driver.Rows) error) (err error) {
+	ctx, cancel := context.WithTimeout(parent, r.cfg.QueryTimeout+grace)
+	defer cancel()
+	rows, err := r.conn.Query(clickhouse.Context(ctx, clickhouse.WithSettings(r.settings)), s.SQL, s.Args...)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		if err := each(rows); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+// settings go with every statement.
+func settings(c Config) clickhouse.Settings {
+	s := clickhouse.Settings{
+		"max_execution_time": int(max(c.QueryTimeout/time.Second, 1)),
+		"max_memory_usage":   c.QueryMemoryBytes,
+		"max_query_size":     maxQueryBytes,
+		"max_ast_elements":   maxASTNodes,
+		// A caller who leaves ends the statement on a server; the embedded engine does so by itself.
+		"cancel_http_readonly_queries_on_client_close": 1,
+		// A lookup into span_payloads stays on the shard of its spans: both are sharded by trace.
+		"distributed_product_mode": "local",
+	}
+	if c.QueryThreads > 0 {
+		s["max_threads"] = c.QueryThreads
+	}
+	return s
+}
+
+// Codes of ClickHouse's refusals. Source: src/Common/ErrorCodes.cpp.
+const (
+	codeTooManyRows     = 158
+	codeTimeout         = 159
+	codeTooSlow         = 160
+	codeTooDeep         = 167
+	codeTooBigAST       = 168
+	codeSetTooLarge     = 191
+	codeTooManyQueries  = 202
+	codeSocketTimeout   = 209
+	codeNetwork         = 210
+	codeMemory          = 241
+	codeAllFailed       = 279
+	codeTooDeepRecurse  = 306
+	codeTooManyBytes    = 307
+	codeTooManyRowsSize = 396
+	codeCancelled       = 394
+	codeShuttingDown    = 745
+)
+
+// classify gives an error of the store its meaning for the caller.
+func (r *Reader) classify(ctx context.Context, name string, err error) error {
+	if err == nil {
+		return nil
+	}
+	err = fmt.Errorf("traces: %s: %w", name, err)
+	if cause := ctx.Err(); errors.Is(cause, context.Canceled) {
+		return err
+	}
+	if e, ok := errors.AsType[*domain.Error](err); ok && e != nil {
+		return err
+	}
+	const unavailable = time.Second
+	exception, ok := errors.AsType[*clickhouse.Exception](err)
+	if !ok {
+		return &domain.Error{Kind: domain.Unavailable, Message: "The span store does not answer. Try again shortly.", RetryAfter: unavailable, Err: err}
+	}
+	switch exception.Code {
+	case codeTimeout, codeTooSlow:
+		return domain.Wrap(domain.Rejected, err, "The query takes longer than %s. Narrow it: bound it by windowing.oldest and windowing.newest, or add a condition on a session, user, reference, link or attribute value.", r.cfg.QueryTimeout)
+	case codeMemory, codeSetTooLarge:
+		return domain.Wrap(domain.Rejected, err, "The query needs more memory than one may have. Narrow it: a smaller windowing.limit, a shorter time range, or fewer conditions on text.")
+	case codeTooManyRows, codeTooManyBytes, codeTooManyRowsSize:
+		return domain.Wrap(domain.Rejected, err, "The query would read too much. Narrow it: bound it by windowing.oldest and windowing.newest.")
+	case codeTooDeep, codeTooBigAST, codeTooDeepRecurse:
+		return domain.Wrap(domain.Rejected, err, "The filter is too large. Use fewer conditions or shorter lists.")
+	case codeTooManyQueries, codeSocketTimeout, codeNetwork, codeAllFailed, codeCancelled, codeShuttingDown:
+		return &domain.Error{Kind: domain.Unavailable, Message: "The span store is busy. Try again shortly.", RetryAfter: unavailable, Err: err}
+	default:
+		return err
+	}
+}

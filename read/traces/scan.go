@@ -1,0 +1,170 @@
+package traces
+
+import (
+	"context"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
+	"colonnade/domain"
+	"colonnade/read/compile"
+)
+
+// The windows of a scan. A list begins at one end of time and is mostly
+// satisfied nearby, so a scan looks at a short stretch first and at more the
+// fewer rows that gave. A needle's rows are few and found by the index, which
+// costs the same for every stretch: it begins with a long one.
+const (
+	firstWindow  = 15 * time.Minute
+	needleWindow = 16 * time.Hour
+	growth       = 4
+	// fastGrowth is for windows that gave almost nothing.
+	fastGrowth = 16
+	// longAgo is before all data: an ascending scan from there looks for the first row.
+	longAgo = 946684800000000 // 2000-01-01 in Unix microseconds
+)
+
+// scanner walks through the rows of a condition in order, a window at a time.
+type scanner struct {
+	r    *Reader
+	scan compile.Scan
+	// rest is what was not looked at.
+	rest compile.Range
+	step time.Duration
+	// whole takes the rest as one window.
+	whole bool
+	begun bool
+}
+
+func (r *Reader) scanner(scan compile.Scan, rest compile.Range) *scanner {
+	s := &scanner{r: r, scan: scan, rest: rest, step: firstWindow}
+	if scan.Condition.Needle() {
+		s.step = needleWindow
+	}
+	return s
+}
+
+func (s *scanner) done() bool { return s.rest.Empty() }
+
+func (s *scanner) ascending() bool { return s.scan.Order == domain.Ascending }
+
+// next gives the rows of the next windows: limit rows or a few less, none only at the end.
+func (s *scanner) next(ctx context.Context, limit int) ([]keyRow, error) {
+	if err := s.begin(ctx); err != nil {
+		return nil, err
+	}
+	for !s.done() {
+		window := s.window()
+		s.scan.Range, s.scan.Limit = window, limit
+		rows, err := s.r.keys(ctx, "scan", s.scan.Keys())
+		if err != nil {
+			return nil, err
+		}
+		s.advance(window, rows, limit)
+		if len(rows) > 0 {
+			return rows, nil
+		}
+	}
+	return nil, nil
+}
+
+// begin finds where an ascending scan without lower bound has its first row:
+// windows from 1900 on would find nothing for long.
+func (s *scanner) begin(ctx context.Context) error {
+	if s.begun || s.whole || !s.ascending() || s.rest.Low.Start > longAgo {
+		return nil
+	}
+	s.begun = true
+	everything, err := compile.Filter(nil)
+	if err != nil {
+		return err
+	}
+	everything.Types = s.scan.Condition.Types
+	first := s.scan
+	first.Condition, first.Range, first.Limit, first.Rate, first.Except = everything, s.rest, 1, compile.Rate{}, nil
+	rows, err := s.r.keys(ctx, "scan_first", first.Keys())
+	if err != nil {
+		return err
+	}
+	if len(rows) == 0 {
+		s.rest = compile.Range{Low: compile.Position{Start: 1}}
+		return nil
+	}
+	s.rest.Low = rows[0].Position
+	return nil
+}
+
+// window is the next stretch of the rest.
+func (s *scanner) window() compile.Range {
+	w := s.rest
+	step := s.step.Microseconds()
+	switch {
+	case s.whole:
+	case s.ascending():
+		if end := w.Low.Start + step; end < w.High.Start && end > w.Low.Start {
+			w.High = compile.Position{Start: end}
+		}
+	default:
+		// Clocks that run ahead put spans into the future: the first window has them all.
+		end := min(w.High.Start, s.r.now().UnixMicro())
+		if begin := end - step; begin > w.Low.Start && begin < end {
+			w.Low = compile.Position{Start: begin}
+		}
+	}
+	return w
+}
+
+// advance takes what was seen off the rest and sizes the next window.
+func (s *scanner) advance(window compile.Range, rows []keyRow, limit int) {
+	if len(rows) >= limit {
+		last := rows[len(rows)-1].Position
+		if s.ascending() {
+			s.rest.Low = last.After()
+		} else {
+			s.rest.High = last.Before()
+		}
+		return
+	}
+	if s.ascending() {
+		s.rest.Low = window.High.After()
+	} else {
+		s.rest.High = window.Low.Before()
+	}
+	switch {
+	case s.scan.Condition.Needle():
+		s.whole = true
+	case len(rows) < limit/fastGrowth:
+		s.step *= fastGrowth
+	default:
+		s.step *= growth
+	}
+	const century = 100 * 365 * 24 * time.Hour
+	s.step = min(s.step, century)
+}
+
+// keys runs a statement of compile.Keys columns.
+func (r *Reader) keys(ctx context.Context, name string, s compile.Statement) ([]keyRow, error) {
+	var out []keyRow
+	err := r.query(ctx, name, s, func(rows driver.Rows) error {
+		k, err := scanKey(rows)
+		out = append(out, k)
+		return err
+	})
+	return out, err
+}
+
+// latest keeps of each span the row of its latest version, in the order of the rows.
+func latest(rows []keyRow) []keyRow {
+	best := make(map[identity]uint64, len(rows))
+	for _, k := range rows {
+		best[k.identity] = max(best[k.identity], k.version)
+	}
+	out := rows[:0:0]
+	for _, k := range rows {
+		if version, there := best[k.identity]; there && version == k.version {
+			out = append(out, k)
+			delete(best, k.identity)
+		}
+	}
+	return out
+}

@@ -1,0 +1,148 @@
+package traces
+
+import (
+	"context"
+	"slices"
+
+	"github.com/google/uuid"
+
+	"colonnade/domain"
+	"colonnade/domain/filter"
+	"colonnade/domain/trace"
+	"colonnade/read/compile"
+)
+
+// Spans gives a page of the spans for which the filter holds, in the window's
+// order. See read/api.Reader.
+func (r *Reader) Spans(ctx context.Context, project domain.ProjectID, where filter.Expr, window domain.Window) (domain.Page[trace.Span], error) {
+	w, err := r.walk(ctx, project, compile.Spans, where, window)
+	if err != nil || w.empty() {
+		return domain.Page[trace.Span]{}, err
+	}
+	c, err := r.collect(ctx, w)
+	if err != nil {
+		return domain.Page[trace.Span]{}, err
+	}
+	rows, next := c.page()
+	if c.spans == nil {
+		fetched, err := r.fetch(ctx, project, rows, max(r.cfg.MaxPageBytes, r.cfg.MaxReadBytes))
+		if err != nil {
+			return domain.Page[trace.Span]{}, err
+		}
+		c.keep(w, rows, fetched)
+	}
+	page := domain.Page[trace.Span]{Next: next, Items: make([]trace.Span, 0, len(rows))}
+	for _, k := range rows {
+		if s := c.spans[k.identity]; s != nil {
+			page.Items = append(page.Items, *s)
+		}
+	}
+	if w.cond.Sums { // they are in already
+		return page, nil
+	}
+	return page, r.cumulate(ctx, project, page.Items)
+}
+
+// collection is the rows of a page to be, and the spans where they had to be read to decide.
+type collection struct {
+	w        *walk
+	maxBytes int64
+	rows     []keyRow
+	// versions tells which version of a span is among the rows.
+	versions map[identity]uint64
+	// spans is nil while rows alone decide.
+	spans map[identity]*trace.Span
+	ended bool
+}
+
+// collect scans until there is one row more than the page needs.
+func (r *Reader) collect(ctx context.Context, w *walk) (*collection, error) {
+	c := &collection{w: w, maxBytes: r.cfg.MaxPageBytes, versions: map[identity]uint64{}}
+	decide := r.decider(w)
+	scanner := r.scanner(w.scan(), w.rest)
+	scanner.whole = len(w.cond.TraceIDs) > 0
+	for len(c.rows) <= w.limit && !c.full() {
+		rows, err := scanner.next(ctx, decide.batch(w.limit+1-len(c.rows)))
+		if err != nil {
+			return nil, err
+		}
+		if len(rows) == 0 {
+			c.ended = true
+			break
+		}
+		rows, spans, err := decide.choose(ctx, rows)
+		if err != nil {
+			return nil, err
+		}
+		c.add(rows, spans)
+	}
+	return c, nil
+}
+
+// full tells that the documents so far fill a page.
+func (c *collection) full() bool {
+	var bytes int64
+	for _, k := range c.rows {
+		bytes += int64(k.bytes)
+	}
+	return len(c.rows) > 1 && bytes > c.maxBytes
+}
+
+// add takes rows in order. Of two versions of a span that was moved in time
+// the later one stays, wherever it stands.
+func (c *collection) add(rows []keyRow, spans map[identity]*trace.Span) {
+	for _, k := range rows {
+		old, there := c.versions[k.identity]
+		if there && old >= k.version {
+			continue
+		}
+		if there {
+			c.rows = slices.DeleteFunc(c.rows, func(o keyRow) bool { return o.identity == k.identity })
+		}
+		c.versions[k.identity] = k.version
+		c.rows = append(c.rows, k)
+	}
+	if spans == nil {
+		return
+	}
+	if c.spans == nil {
+		c.spans = spans
+		return
+	}
+	for id, s := range spans {
+		c.spans[id] = s
+	}
+}
+
+// page gives the page's rows and the cursor behind them. It ends early where
+// its documents reach the bound.
+func (c *collection) page() ([]keyRow, uuid.UUID) {
+	var bytes int64
+	n := 0
+	for ; n < len(c.rows) && n < c.w.limit; n++ {
+		if bytes += int64(c.rows[n].bytes); n > 0 && bytes > c.maxBytes {
+			break
+		}
+	}
+	if n == len(c.rows) && c.ended {
+		return c.rows, uuid.Nil
+	}
+	last := c.rows[n-1].Position
+	return c.rows[:n], compile.Cursor{Focus: compile.Spans, Order: c.w.order, Start: last.Start, Tie: last.Tie}.UUID()
+}
+
+// keep takes fetched spans. One that was replaced since its row was found may not match any more.
+func (c *collection) keep(w *walk, rows []keyRow, fetched []trace.Span) {
+	c.spans = make(map[identity]*trace.Span, len(fetched))
+	versions := make(map[identity]uint64, len(rows))
+	for _, k := range rows {
+		versions[k.identity] = k.version
+	}
+	for i := range fetched {
+		s := &fetched[i]
+		id := identity{s.TraceID, s.SpanID}
+		if s.Version == versions[id] || filter.Match(w.where, s) {
+			c.spans[id] = s
+		}
+	}
+}

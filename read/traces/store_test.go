@@ -1,0 +1,265 @@
+//go:build embedded
+
+package traces_test
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2"
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+	"github.com/cespare/xxhash/v2"
+	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
+
+	"colonnade/deploy/embedded/embeddedtest"
+	"colonnade/domain"
+	"colonnade/domain/filter"
+	"colonnade/domain/trace"
+	"colonnade/migrations"
+	"colonnade/migrations/schema"
+	"colonnade/read/traces"
+)
+
+func TestMain(m *testing.M) { os.Exit(embeddedtest.Main(m)) }
+
+// The moment that tests take for now.
+var now = time.Date(2026, 3, 11, 12, 0, 0, 0, time.UTC)
+
+// store is a database of its own with a reader on it.
+type store struct {
+	t       testing.TB
+	conn    driver.Conn
+	reader  *traces.Reader
+	project domain.ProjectID
+	version uint64
+}
+
+func newStore(t testing.TB) *store { return newStoreWith(t, traces.DefaultConfig()) }
+
+func newStoreWith(t testing.TB, cfg traces.Config) *store {
+	t.Helper()
+	options, err := clickhouse.ParseDSN(embeddedtest.Database(t))
+	require.NoError(t, err)
+	options.Protocol = clickhouse.HTTP
+	conn, err := clickhouse.Open(options)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, conn.Close()) })
+	_, err = migrations.ClickHouse(t.Context(), conn, migrations.Deployment{})
+	require.NoError(t, err)
+	reader, err := traces.New(cfg, conn, func() time.Time { return now }, prometheus.NewRegistry())
+	require.NoError(t, err)
+	return &store{t: t, conn: conn, reader: reader, project: domain.ProjectID(uuid.New())}
+}
+
+// insert writes spans as the sink does, each call later than the one before.
+func (s *store) insert(spans ...trace.Span) {
+	s.t.Helper()
+	s.insertInto(s.project, spans...)
+}
+
+func (s *store) insertInto(project domain.ProjectID, spans ...trace.Span) {
+	s.t.Helper()
+	const core = "INSERT INTO spans (project_id, trace_type, start_time, tie, week, trace_id, span_id, parent_id, start_ns, end_time, end_ns, version, created_at, updated_at, created_by_id, updated_by_id, " +
+		"span_type, span_type_declared, span_kind, status_code, span_name, status_message, session_id, user_id, agent_id, duration_ms, errors, tokens_prompt, tokens_completion, tokens_total, costs_prompt, costs_completion, costs_total, service, " +
+		"link_count, link_trace_ids, link_span_ids, event_names, hash_id, str, num, bool, long, kv, payload_bytes)"
+	batch, err := s.conn.PrepareBatch(s.t.Context(), core)
+	require.NoError(s.t, err)
+	payloads, err := s.conn.PrepareBatch(s.t.Context(), "INSERT INTO span_payloads (project_id, trace_type, start_time, tie, week, trace_id, span_id, version, inputs, outputs, parameters, internals, attributes, events, links, resource, scope)")
+	require.NoError(s.t, err)
+	index, err := s.conn.PrepareBatch(s.t.Context(), "INSERT INTO trace_index (project_id, trace_id, min_start, max_start)")
+	require.NoError(s.t, err)
+	for i := range spans {
+		sp := &spans[i]
+		s.version++
+		sp.Version = s.version
+		p := uuid.UUID(project)
+		tie, week := tieOf(sp), weekOf(sp.Start)
+		start, end := time.Unix(0, sp.Start).UTC(), time.Unix(0, sp.End).UTC()
+		l := newLeaves(sp)
+		texts, size := documents(sp)
+		linkTraces, linkSpans, names := []string{}, []string{}, []string{}
+		for _, k := range sp.Links {
+			linkTraces, linkSpans = append(linkTraces, string(k.TraceID[:])), append(linkSpans, string(k.SpanID[:]))
+		}
+		for _, e := range sp.Events {
+			names = append(names, e.Name)
+		}
+		service, _ := trace.Lookup(sp.Resource, []string{"service", "name"})
+		name, _ := service.(string)
+		var hash uuid.UUID
+		if len(sp.Hashes) > 0 {
+			hash = sp.Hashes[0].ID
+		}
+		require.NoError(s.t, batch.Append(p, sp.Type.String(), start, tie, week, string(sp.TraceID[:]), string(sp.SpanID[:]), string(sp.ParentID[:]), uint16(sp.Start%1000), end, uint16(sp.End%1000),
+			sp.Version, sp.CreatedAt, zero(sp.UpdatedAt), sp.CreatedBy, sp.UpdatedBy, sp.EffectiveType().String(), sp.SpanType != 0, sp.Kind.String(), sp.Status.String(), sp.Name, sp.StatusMessage,
+			sp.SessionID, sp.UserID, sp.AgentID, l.column("duration_ms"), l.column("errors"), l.column("tokens_prompt"), l.column("tokens_completion"), l.column("tokens_total"),
+			l.column("costs_prompt"), l.column("costs_completion"), l.column("costs_total"), name,
+			uint16(len(sp.Links)), linkTraces, linkSpans, names, hash, l.str, l.num, l.bools, l.long, l.kv, uint32(size)))
+		require.NoError(s.t, payloads.Append(append([]any{p, sp.Type.String(), start, tie, week, string(sp.TraceID[:]), string(sp.SpanID[:]), sp.Version}, texts...)...))
+		require.NoError(s.t, index.Append(p, string(sp.TraceID[:]), start, start))
+	}
+	require.NoError(s.t, payloads.Send())
+	require.NoError(s.t, index.Send())
+	require.NoError(s.t, batch.Send())
+}
+
+func zero(t time.Time) time.Time {
+	if t.IsZero() {
+		return time.Unix(0, 0).UTC()
+	}
+	return t
+}
+
+func tieOf(s *trace.Span) uint64 {
+	return xxhash.Sum64(append(append([]byte{}, s.TraceID[:]...), s.SpanID[:]...))
+}
+
+func weekOf(start int64) time.Time {
+	t := time.Unix(0, start).UTC()
+	if t.Before(now.AddDate(0, 0, -400)) || t.After(now.AddDate(0, 0, 7)) {
+		return time.Unix(0, 0).UTC()
+	}
+	return t.Truncate(24*time.Hour).AddDate(0, 0, -(int(t.Weekday())+6)%7)
+}
+
+func documents(s *trace.Span) (texts []any, size int) {
+	ag, _ := s.Attributes["ag"].(map[string]any)
+	data, _ := ag["data"].(map[string]any)
+	add := func(text []byte) { texts, size = append(texts, string(text)), size+len(text) }
+	rest := map[string]any{}
+	for k, v := range data {
+		rest[k] = v
+	}
+	for _, name := range []string{"inputs", "outputs", "parameters", "internals"} {
+		var text []byte
+		if v, ok := data[name]; ok {
+			text = trace.AppendJSON(nil, v)
+		}
+		delete(rest, name)
+		add(text)
+	}
+	attributes, root := map[string]any{}, map[string]any{}
+	for k, v := range s.Attributes {
+		attributes[k] = v
+	}
+	for k, v := range ag {
+		root[k] = v
+	}
+	if data != nil {
+		root["data"] = rest
+	}
+	attributes["ag"] = root
+	add(trace.AppendJSON(nil, attributes))
+	var events, links, resource, scope []byte
+	if len(s.Events) > 0 {
+		events = trace.AppendEvents(nil, s.Events)
+	}
+	if len(s.Links) > 0 {
+		links = trace.AppendLinks(nil, s.Links)
+	}
+	if s.Resource != nil {
+		resource = trace.AppendJSON(nil, s.Resource)
+	}
+	if s.Scope != nil {
+		scope = trace.AppendScope(nil, s.Scope)
+	}
+	add(events)
+	add(links)
+	add(resource)
+	add(scope)
+	return texts, size
+}
+
+// leaves are the maps and tokens of a row.
+type leaves struct {
+	str     map[string]string
+	num     map[string]float64
+	bools   map[string]bool
+	long    []string
+	kv      []string
+	numbers map[string]float64
+}
+
+func newLeaves(s *trace.Span) *leaves {
+	l := &leaves{map[string]string{}, map[string]float64{}, map[string]bool{}, []string{}, []string{}, map[string]float64{}}
+	trace.Flatten(s.Attributes, l)
+	for _, r := range s.References {
+		for name, v := range map[string]string{"id": r.ID.String(), "slug": r.Slug, "version": r.Version} {
+			if v != "" && v != uuid.Nil.String() {
+				l.kv = append(l.kv, schema.RefToken+r.Key+"."+name+"="+v, schema.RefToken+name+"="+v)
+			}
+		}
+	}
+	for _, k := range s.Links {
+		l.kv = append(l.kv, schema.LinkToken+"trace="+k.TraceID.String(), schema.LinkToken+"span="+k.SpanID.String())
+	}
+	for _, h := range s.Hashes {
+		l.kv = append(l.kv, schema.HashToken+h.ID.String())
+	}
+	for token, id := range map[string]string{schema.SessionToken: s.SessionID, schema.UserToken: s.UserID, schema.AgentToken: s.AgentID} {
+		if id != "" {
+			l.kv = append(l.kv, token+id)
+		}
+	}
+	return l
+}
+
+func (l *leaves) column(name string) float64 {
+	if v, ok := l.numbers[name]; ok {
+		return v
+	}
+	return math.NaN()
+}
+
+func (l *leaves) Str(path, v string) {
+	if path == schema.TraceTypePath || path == schema.SpanTypePath {
+		return
+	}
+	l.str[path] = v
+	if schema.Indexed(path) && len(v) <= schema.MaxTokenValueBytes {
+		l.kv = append(l.kv, path+"="+v)
+	}
+}
+
+func (l *leaves) Num(path string, v float64) {
+	if c, ok := schema.NumberColumn(path); ok {
+		l.numbers[c] = v
+		return
+	}
+	l.num[path] = v
+}
+func (l *leaves) Bool(path string, v bool) { l.bools[path] = v }
+func (l *leaves) Long(path string)         { l.long = append(l.long, path) }
+
+// span makes a span of a trace; numbers choose its ids and its start after the epoch of the tests.
+func span(traceNumber, spanNumber uint64, start time.Time) trace.Span {
+	var s trace.Span
+	binary.BigEndian.PutUint64(s.TraceID[8:], traceNumber)
+	binary.BigEndian.PutUint64(s.TraceID[:8], 0xabcd)
+	binary.BigEndian.PutUint64(s.SpanID[:], spanNumber)
+	s.Type, s.Kind, s.Status = trace.Invocation, trace.KindInternal, trace.StatusOK
+	s.Name = fmt.Sprint("span ", spanNumber)
+	s.Start = start.UnixNano()
+	s.End = s.Start + int64(time.Second)
+	s.CreatedAt = start.Truncate(time.Microsecond)
+	s.CreatedBy = uuid.UUID{15: 1}
+	s.Attributes = map[string]any{"ag": map[string]any{"type": map[string]any{"trace": "invocation"}, "metrics": map[string]any{
+		"duration": map[string]any{"cumulative": 1000.0}, "errors": map[string]any{}, "tokens": map[string]any{}, "costs": map[string]any{},
+	}}}
+	return s
+}
+
+// where parses a filter of conditions.
+func where(t testing.TB, conditions ...string) filter.Expr {
+	t.Helper()
+	e, err := filter.Parse([]byte(`{"conditions":[` + strings.Join(conditions, ",") + `]}`))
+	require.NoError(t, err)
+	return e
+}

@@ -1,0 +1,102 @@
+//go:build embedded
+
+package traces_test
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
+	"github.com/rogpeppe/go-internal/txtar"
+	"github.com/stretchr/testify/require"
+
+	"colonnade/domain"
+	"colonnade/domain/filter"
+	"colonnade/domain/trace"
+)
+
+// Every golden statement is one that the store understands.
+func TestEveryFilterRuns(t *testing.T) {
+	t.Parallel()
+	s := newStore(t)
+	s.insert(span(1, 1, now.Add(-time.Minute)))
+	files, err := filepath.Glob("../compile/testdata/*.txtar")
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	for _, file := range files {
+		archive, err := txtar.ParseFile(file)
+		require.NoError(t, err)
+		for _, f := range archive.Files {
+			if !strings.HasSuffix(f.Name, ".json") {
+				continue
+			}
+			e, err := filter.Parse(f.Data)
+			if err != nil {
+				continue // what is refused is golden, too
+			}
+			_, err = s.reader.Spans(t.Context(), s.project, e, domain.Window{Limit: 2})
+			require.NoError(t, err, "%s %s", file, f.Name)
+			_, err = s.reader.Traces(t.Context(), s.project, e, domain.Window{Limit: 2, Order: domain.Ascending})
+			require.NoError(t, err, "%s %s", file, f.Name)
+		}
+	}
+}
+
+// What was written comes back as it was.
+func TestValuesUnchanged(t *testing.T) {
+	t.Parallel()
+	s := newStore(t)
+	in := full(now.Add(-time.Minute).Add(123456789))
+	s.insert(in)
+	page, err := s.reader.Spans(t.Context(), s.project, nil, domain.Window{Limit: 10})
+	require.NoError(t, err)
+	require.Len(t, page.Items, 1)
+	require.Equal(t, uuid.Nil, page.Next)
+	want := in
+	want.Version = page.Items[0].Version
+	if diff := cmp.Diff(want, page.Items[0]); diff != "" {
+		t.Errorf("span (-want +got):\n%s", diff)
+	}
+	found, err := s.reader.TracesByID(t.Context(), s.project, []trace.TraceID{in.TraceID, in.TraceID})
+	require.NoError(t, err)
+	require.Equal(t, [][]trace.Span{{page.Items[0]}}, found)
+	spans, err := s.reader.SpansByID(t.Context(), s.project, nil, []trace.SpanID{in.SpanID})
+	require.NoError(t, err)
+	require.Equal(t, found[0], spans)
+}
+
+func full(start time.Time) trace.Span {
+	s := span(7, 8, start)
+	s.ParentID = trace.SpanID{1}
+	s.SpanType, s.Status, s.StatusMessage = trace.LLM, trace.StatusError, "broken 💥"
+	s.SessionID, s.UserID, s.AgentID = "sess", "us'er", `a\gent`
+	s.UpdatedAt, s.UpdatedBy = now, uuid.UUID{1}
+	app := uuid.MustParse("01890a5d-ac96-774b-bcce-b302099a8057")
+	ag := s.Attributes["ag"].(map[string]any)
+	ag["type"] = map[string]any{"trace": "invocation", "span": "llm"}
+	ag["data"] = map[string]any{
+		"inputs":  map[string]any{"": "empty", "a.b": map[string]any{`c\`: []any{int64(1), 1.0, nil, true, "é\u0000\x1f"}}, "long": strings.Repeat("x", 600)},
+		"outputs": "text", "parameters": map[string]any{}, "internals": map[string]any{"deep": deep(200)},
+	}
+	ag["references"] = map[string]any{"application": map[string]any{"id": app.String(), "slug": "my-app"}, "evaluator": map[string]any{"version": "3"}}
+	s.Attributes["big"] = int64(1<<62 + 1)
+	s.Attributes["float"] = 1e300
+	s.References = []trace.Reference{{Key: "application", Reference: domain.Reference{ID: app, Slug: "my-app"}}, {Key: "evaluator", Reference: domain.Reference{Version: "3"}}}
+	s.Links = []trace.Link{{TraceID: trace.TraceID{9}, SpanID: trace.SpanID{9}, Attributes: map[string]any{"key": "invocation"}}, {TraceID: trace.TraceID{8}}}
+	s.Hashes = []trace.Hash{{ID: uuid.UUID{5}, Attributes: map[string]any{"key": "indirect"}}}
+	s.Events = []trace.Event{{Name: "exception", Time: s.Start + 1, Attributes: map[string]any{"exception.type": "E"}}, {Name: "", Time: s.Start}}
+	s.Resource = map[string]any{"service": map[string]any{"name": "svc"}}
+	s.Scope = &trace.Scope{Name: "lib", Version: "1", Attributes: map[string]any{"x": int64(1)}}
+	return s
+}
+
+func deep(n int) any {
+	var v any = "bottom"
+	for range n {
+		v = map[string]any{"d": v}
+	}
+	return v
+}

@@ -1,0 +1,68 @@
+package traces
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
+	"colonnade/domain"
+	"colonnade/read/compile"
+)
+
+// The pauses between two looks at the sink's progress.
+const (
+	firstPause = 10 * time.Millisecond
+	maxPause   = 100 * time.Millisecond
+)
+
+// Wait returns when every position of the token is visible, or when its bound
+// has passed; pending are the positions that are not visible yet.
+func (r *Reader) Wait(ctx context.Context, token domain.Token) (pending domain.Token, err error) {
+	if len(token) == 0 {
+		return nil, nil
+	}
+	deadline, cancel := context.WithTimeout(ctx, r.cfg.WaitTimeout)
+	defer cancel()
+	pending = slices.Clone(token)
+	for pause := firstPause; ; pause = min(2*pause, maxPause) {
+		if pending, err = r.missing(ctx, pending); err != nil || len(pending) == 0 {
+			return nil, err
+		}
+		timer := time.NewTimer(pause)
+		select {
+		case <-timer.C:
+		case <-deadline.Done():
+			timer.Stop()
+			if err := ctx.Err(); errors.Is(err, context.Canceled) {
+				return pending, err
+			}
+			r.metrics.pending.Inc()
+			return pending, nil
+		}
+	}
+}
+
+// missing leaves of a token what the sink has not passed.
+func (r *Reader) missing(ctx context.Context, token domain.Token) (domain.Token, error) {
+	partitions := make([]int32, len(token))
+	for i, p := range token {
+		partitions[i] = p.Partition
+	}
+	next := make(map[int32]uint64, len(token))
+	err := r.query(ctx, "progress", compile.Progress(r.cfg.Topic, partitions), func(rows driver.Rows) error {
+		var partition uint32
+		var offset uint64
+		err := rows.Scan(&partition, &offset)
+		next[int32(partition)] = offset //nolint:gosec // a partition's number
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(token, func(p domain.Position) bool {
+		return p.Offset >= 0 && uint64(p.Offset) < next[p.Partition]
+	}), nil
+}

@@ -1,0 +1,228 @@
+package traces
+
+import (
+	"context"
+	"math"
+
+	"github.com/google/uuid"
+
+	"colonnade/domain"
+	"colonnade/domain/filter"
+	"colonnade/domain/trace"
+	"colonnade/read/compile"
+)
+
+// walk is a list and how far its caller has come.
+type walk struct {
+	project domain.ProjectID
+	where   filter.Expr
+	cond    *compile.Condition
+	focus   compile.Focus
+	order   domain.Order
+	rate    compile.Rate
+	limit   int
+	// window is all of the list, rest what the caller has not seen.
+	window, rest compile.Range
+	// first tells that this is the first page.
+	first bool
+	// since is when the first page was read, in Unix milliseconds; see
+	// compile.Cursor. Before a walk has begun, everything was there.
+	since int64
+	// except is the trace that a caller's own cursor names: it was the last one seen.
+	except []trace.TraceID
+}
+
+// empty tells that nothing can match.
+func (w *walk) empty() bool { return len(w.cond.Types) == 0 || w.rest.Empty() }
+
+func (w *walk) ascending() bool { return w.order == domain.Ascending }
+
+func (w *walk) scan() compile.Scan {
+	return compile.Scan{Project: w.project, Condition: w.cond, Rate: w.rate, Order: w.order, Except: w.except}
+}
+
+// seen is the part of the window before the rest.
+func (w *walk) seen() compile.Range {
+	s := w.window
+	if w.ascending() {
+		s.High = w.rest.Low.Before()
+	} else {
+		s.Low = w.rest.High.After()
+	}
+	return s
+}
+
+// walk reads a request. The end that a list begins with is exclusive, the
+// other inclusive, both by the microsecond. Source: contract §3.3.
+func (r *Reader) walk(ctx context.Context, project domain.ProjectID, focus compile.Focus, where filter.Expr, window domain.Window) (*walk, error) {
+	if project.IsZero() {
+		return nil, domain.E(domain.Unauthenticated, "Unauthorized")
+	}
+	cond, err := compile.Filter(where)
+	if err != nil {
+		return nil, err
+	}
+	w := &walk{
+		project: project, where: where, cond: cond, focus: focus, order: window.Order, rate: compile.NewRate(window.Rate),
+		limit: max(window.Limit, 1), first: true, since: math.MaxInt64,
+	}
+	if w.order == "" {
+		w.order = domain.Descending
+	}
+	lo, hi := int64(math.MinInt64), int64(math.MaxInt64)
+	if !window.Oldest.IsZero() {
+		if lo = window.Oldest.UnixMicro(); w.ascending() {
+			lo++
+		}
+	}
+	if !window.Newest.IsZero() {
+		if hi = window.Newest.UnixMicro(); !w.ascending() {
+			hi--
+		}
+	}
+	of := compile.Starts(cond.Min, cond.Max)
+	w.window = compile.Starts(lo, hi).Intersect(of)
+	w.rest = w.window
+	if window.Next != uuid.Nil {
+		if err := r.resume(ctx, w, window); err != nil {
+			return nil, err
+		}
+		w.rest = w.rest.Intersect(of)
+	}
+	return w, r.narrow(ctx, w)
+}
+
+// maxNarrow is how many traces a filter may name for their bounds to be looked up first.
+const maxNarrow = 1024
+
+// narrow bounds a walk by where the traces lie that its filter names.
+func (r *Reader) narrow(ctx context.Context, w *walk) error {
+	if w.cond.TraceIDs == nil || len(w.cond.TraceIDs) > maxNarrow || w.empty() {
+		return nil
+	}
+	bounds, err := r.bounds(ctx, w.project, w.cond.TraceIDs)
+	if err != nil {
+		return err
+	}
+	if len(bounds) == 0 {
+		w.cond.Types = nil
+		return nil
+	}
+	lo, hi := bounds[0].Min, bounds[0].Max
+	for _, b := range bounds {
+		lo, hi = min(lo, b.Min), max(hi, b.Max)
+	}
+	w.rest = w.rest.Intersect(compile.Starts(lo, hi))
+	return nil
+}
+
+// resume moves a walk to its cursor: ours, or one that the caller made of the
+// last item's id and start. Source: contract §0 row 22, §3.3.
+func (r *Reader) resume(ctx context.Context, w *walk, window domain.Window) error {
+	w.first = false
+	start := window.Newest
+	if w.ascending() {
+		start = window.Oldest
+	}
+	c, ours := compile.ParseCursor(window.Next, r.now())
+	own, err := r.madeByCaller(ctx, w, window.Next, !start.IsZero(), ours)
+	if err != nil {
+		return err
+	}
+	switch {
+	case own:
+		return r.resumeBehind(ctx, w, window.Next, start.UnixMicro())
+	case !ours:
+		return domain.E(domain.Rejected, "windowing.next is not a cursor of this service. Copy it from the previous page, or send the last item's id together with its start_time in windowing.%s.", startBound(w.order))
+	case c.Focus != w.focus && c.Focus == compile.Traces:
+		return domain.E(domain.Rejected, "windowing.next is a cursor of a list of traces, and this is a list of spans.")
+	case c.Focus != w.focus:
+		return domain.E(domain.Rejected, "windowing.next is a cursor of a list of spans, and this is a list of traces.")
+	case c.Order != w.order:
+		return domain.E(domain.Rejected, "windowing.next is a cursor of a list in %s order, and this one is %s.", c.Order, w.order)
+	}
+	if w.focus == compile.Traces {
+		w.since = c.Walk
+	}
+	w.behind(compile.Position{Start: c.Start, Tie: c.Tie})
+	return nil
+}
+
+func startBound(o domain.Order) string {
+	if o == domain.Ascending {
+		return "oldest"
+	}
+	return "newest"
+}
+
+// behind leaves of the rest what comes after a position, and after all that a
+// cursor cannot tell from it.
+func (w *walk) behind(p compile.Position) {
+	r := compile.Everything()
+	p.Tie = w.focus.RoundTie(p.Tie)
+	if w.ascending() {
+		p.Tie |= ^w.focus.RoundTie(math.MaxUint64)
+		r.Low = p.After()
+	} else {
+		r.High = p.Before()
+	}
+	w.rest = w.rest.Intersect(r)
+}
+
+// madeByCaller tells whether a cursor is an id that the caller took from the
+// last item. A span id in a UUID has a form that no cursor has; a trace id may
+// look like one of ours (one in 4096 does), and then the trace it names decides.
+func (r *Reader) madeByCaller(ctx context.Context, w *walk, next uuid.UUID, bounded, ours bool) (bool, error) {
+	if !bounded {
+		return false, nil
+	}
+	if _, err := trace.ParseSpanID(next.String()); w.focus == compile.Spans || !ours {
+		return w.focus == compile.Traces || err == nil, nil
+	}
+	bounds, err := r.bounds(ctx, w.project, []trace.TraceID{trace.TraceID(next)})
+	return len(bounds) > 0, err
+}
+
+// milli is what a start may have lost on its way through a caller whose clock counts milliseconds.
+const milli = 999
+
+// resumeBehind continues after the item that a caller names by id and start.
+// The start was the end of the window so far, and says nothing but where the
+// walk stands. If the item is gone, everything at that start comes (again).
+func (r *Reader) resumeBehind(ctx context.Context, w *walk, next uuid.UUID, start int64) error {
+	var item filter.Expr
+	if w.focus == compile.Traces {
+		w.except = []trace.TraceID{trace.TraceID(next)}
+		item = filter.TraceID{In: w.except}
+	} else {
+		id, err := trace.ParseSpanID(next.String())
+		if err != nil {
+			return err
+		}
+		item = filter.SpanID{In: []trace.SpanID{id}}
+	}
+	at := compile.Starts(start, start+milli)
+	if w.ascending() {
+		w.window.Low = compile.Everything().Low
+		w.rest.Low = compile.Position{Start: start}
+	} else {
+		w.window.High = compile.Everything().High
+		w.rest.High = compile.Position{Start: start, Tie: math.MaxUint64}
+	}
+	cond, err := compile.Filter(item)
+	if err != nil {
+		return err
+	}
+	scan := compile.Scan{Project: w.project, Condition: cond, Range: at, Order: w.order, Limit: maxNamed}
+	rows, err := r.keys(ctx, "cursor", scan.Keys())
+	if err != nil || len(rows) == 0 {
+		return err
+	}
+	// Of several that may be meant, the first in the list's order skips nothing.
+	if w.ascending() {
+		w.rest.Low = rows[0].After()
+	} else {
+		w.rest.High = rows[0].Before()
+	}
+	return nil
+}
