@@ -180,9 +180,9 @@ func (i *Ingest) take(ctx context.Context, source string, op stream.Operation, b
 	return receipt, nil
 }
 
-// headerContinues marks the later records of an edit that did not fit one: the
+// HeaderContinues marks the later records of an edit that did not fit one: the
 // first replaces the trace, the others add to it.
-const headerContinues = "continues"
+const HeaderContinues = "continues"
 
 // records makes one record for each trace, or several where a trace is large.
 func (i *Ingest) records(p domain.Principal, source string, op stream.Operation, batch *wire.Batch) []stream.Record {
@@ -200,7 +200,7 @@ func (i *Ingest) records(p domain.Principal, source string, op stream.Operation,
 		r.Value = batch.Encode(arena[:part.MaxBytes:part.MaxBytes], part)
 		arena = arena[part.MaxBytes:]
 		if op == stream.Edit && n > 0 && parts[n-1].Trace == part.Trace {
-			r.Operation, r.Headers = stream.Upsert, map[string]string{headerContinues: string(stream.Edit)}
+			r.Operation, r.Headers = stream.Upsert, map[string]string{HeaderContinues: string(stream.Edit)}
 		}
 		records = append(records, r)
 	}

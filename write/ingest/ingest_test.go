@@ -1,0 +1,212 @@
+package ingest_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kfake"
+
+	"colonnade/domain"
+	"colonnade/domain/trace"
+	"colonnade/write/ingest"
+	"colonnade/write/stream"
+	"colonnade/write/wire"
+)
+
+var topics atomic.Int64
+
+var received = time.Date(2026, 3, 4, 5, 6, 7, 890, time.UTC)
+
+type house struct {
+	*ingest.Ingest
+	cfg stream.Config
+	reg *prometheus.Registry
+}
+
+func open(t *testing.T, edit ...func(*ingest.Config)) house {
+	t.Helper()
+	h := house{cfg: stream.DefaultConfig(), reg: prometheus.NewRegistry()}
+	if addrs := os.Getenv("COLONNADE_TEST_KAFKA_BROKERS"); addrs != "" {
+		h.cfg.Brokers = strings.Split(addrs, ",")
+	} else {
+		c, err := kfake.NewCluster(kfake.NumBrokers(1))
+		require.NoError(t, err)
+		t.Cleanup(c.Close)
+		h.cfg.Brokers = c.ListenAddrs()
+	}
+	name := fmt.Sprintf("ingest-%d-%d", os.Getpid(), topics.Add(1))
+	h.cfg.Topic, h.cfg.Group, h.cfg.Partitions, h.cfg.SessionTimeout = name, name, 1, 6*time.Second
+	log := slog.New(slog.DiscardHandler)
+	p, err := stream.NewProducer(h.cfg, time.Now, log, h.reg)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = p.Close() })
+	cfg := ingest.DefaultConfig()
+	for _, e := range edit {
+		e(&cfg)
+	}
+	h.Ingest, err = ingest.New(cfg, p, func() time.Time { return received }, log, h.reg)
+	require.NoError(t, err)
+	return h
+}
+
+func caller(t *testing.T) context.Context {
+	t.Helper()
+	return domain.WithPrincipal(t.Context(), domain.Principal{Project: domain.ProjectID(uuid.UUID{1}), User: uuid.UUID{2}})
+}
+
+// records reads n records off the one partition.
+func (h house) records(t *testing.T, n int) []stream.Record {
+	t.Helper()
+	c, err := stream.NewConsumer(h.cfg, time.Now, slog.New(slog.DiscardHandler), prometheus.NewRegistry())
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	found := make(chan []stream.Record, 1)
+	done := make(chan error, 1)
+	go func() {
+		done <- c.Run(ctx, func(ctx context.Context, p *stream.Partition) error {
+			batch, err := p.PollTo(ctx, int64(n-1))
+			if err != nil {
+				return err
+			}
+			found <- batch
+			<-ctx.Done()
+			return nil
+		})
+	}()
+	batch := <-found
+	cancel()
+	require.NoError(t, <-done)
+	require.NoError(t, c.Close())
+	return batch
+}
+
+func span(traceN, spanN byte, text string) trace.Span {
+	return trace.Span{
+		TraceID: trace.TraceID{15: traceN}, SpanID: trace.SpanID{7: spanN}, Name: fmt.Sprintf("span %d", spanN),
+		Start: received.UnixNano(), End: received.UnixNano() + 1, Attributes: map[string]any{"text": text},
+	}
+}
+
+func TestSpansBecomeOneRecordForEachTrace(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	receipt, err := h.Spans(caller(t), "json", stream.Upsert, []trace.Span{span(1, 1, "a"), span(2, 2, "b"), span(1, 3, "c")})
+	require.NoError(t, err)
+	require.Equal(t, ingest.Receipt{
+		Count: 3, Token: domain.Token{{Partition: 0, Offset: 1}},
+		Links: []ingest.Link{
+			{TraceID: trace.TraceID{15: 1}, SpanID: trace.SpanID{7: 1}}, {TraceID: trace.TraceID{15: 2}, SpanID: trace.SpanID{7: 2}},
+			{TraceID: trace.TraceID{15: 1}, SpanID: trace.SpanID{7: 3}},
+		},
+	}, receipt)
+	var names []string
+	for _, r := range h.records(t, 2) {
+		require.Equal(t, domain.ProjectID(uuid.UUID{1}), r.Project)
+		require.Equal(t, uuid.UUID{2}, r.User)
+		require.Equal(t, "json", r.Source)
+		require.Equal(t, stream.Upsert, r.Operation)
+		require.Equal(t, received, r.ReceivedAt)
+		names = append(names, r.Trace.String()[31:]+": "+spanNames(t, r))
+	}
+	require.ElementsMatch(t, []string{"1: span 1,span 3", "2: span 2"}, names)
+	require.NoError(t, testutil.GatherAndCompare(h.reg, strings.NewReader(`
+# HELP colonnade_ingest_spans_total Spans taken in, by source and what became of them: accepted, refused, or failed because the stream did not answer.
+# TYPE colonnade_ingest_spans_total counter
+colonnade_ingest_spans_total{result="accepted",source="json"} 3
+colonnade_ingest_spans_total{result="refused",source="json"} 0
+`), "colonnade_ingest_spans_total"))
+}
+
+func spanNames(t *testing.T, r stream.Record) string {
+	t.Helper()
+	var names []string
+	require.NoError(t, wire.Walk(string(r.Value), func(_, _, data string) error {
+		var s wire.Span
+		if err := s.Decode(data); err != nil {
+			return err
+		}
+		names = append(names, s.Name)
+		return nil
+	}))
+	return strings.Join(names, ",")
+}
+
+// TestAnEditOfManyRecordsReplacesOnce: only the first record may remove what is
+// not in it, and it must come first.
+func TestAnEditOfManyRecordsReplacesOnce(t *testing.T) {
+	t.Parallel()
+	h := open(t, func(cfg *ingest.Config) { cfg.RecordBytes = 2000 })
+	text := strings.Repeat("x", 900)
+	_, err := h.Spans(caller(t), "json", stream.Edit, []trace.Span{
+		span(1, 1, text), span(1, 2, text), span(1, 3, text), span(1, 4, text), span(1, 5, text), span(2, 6, text),
+	})
+	require.NoError(t, err)
+	var got []string
+	for _, r := range h.records(t, 4) {
+		got = append(got, fmt.Sprintf("%s %s %s", r.Operation, r.Headers[ingest.HeaderContinues], spanNames(t, r)))
+	}
+	require.Equal(t, []string{"edit  span 1", "upsert edit span 2,span 3", "upsert edit span 4,span 5", "edit  span 6"}, got)
+}
+
+func TestABadSpanRefusesAnEdit(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	receipt, err := h.Spans(caller(t), "json", stream.Edit, []trace.Span{span(1, 1, ""), span(1, 2, "not \xff text")})
+	require.Equal(t, domain.Rejected, domain.KindOf(err))
+	require.ErrorContains(t, err, `attribute "text": text is not UTF-8`)
+	require.Len(t, receipt.Rejected, 1)
+	_, err = h.Delete(caller(t), "json", []trace.TraceID{{15: 9}})
+	require.NoError(t, err)
+	require.Equal(t, stream.Delete, h.records(t, 1)[0].Operation) // nothing was published before it
+}
+
+func TestDeleteNamesTheTrace(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	receipt, err := h.Delete(caller(t), "simple", []trace.TraceID{{15: 1}, {15: 2}})
+	require.NoError(t, err)
+	require.Equal(t, domain.Token{{Partition: 0, Offset: 1}}, receipt.Token)
+	for i, r := range h.records(t, 2) {
+		require.Equal(t, trace.TraceID{15: byte(i + 1)}, r.Trace)
+		require.Equal(t, stream.Delete, r.Operation)
+		require.Empty(t, r.Value)
+	}
+}
+
+func TestManyRefusalsAreCounted(t *testing.T) {
+	t.Parallel()
+	h := open(t, func(cfg *ingest.Config) { cfg.MaxRejections = 2 })
+	zero := trace.Span{Name: "no ids"}
+	receipt, err := h.Spans(caller(t), "json", stream.Upsert, []trace.Span{zero, zero, span(1, 1, ""), zero, zero, zero})
+	require.NoError(t, err)
+	require.Equal(t, 1, receipt.Count)
+	require.Len(t, receipt.Rejected, 5)
+	var reasons []string
+	for _, r := range h.records(t, 4)[1:] {
+		var v stream.Rejection
+		require.NoError(t, json.Unmarshal(r.Value, &v))
+		reasons = append(reasons, v.Reason)
+	}
+	ids := "trace_id is not 16 bytes that are not all zero"
+	require.Equal(t, []string{ids, ids, "3 more spans of the same request were refused"}, reasons)
+}
+
+func TestNobodyHasNoProject(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	_, err := h.Spans(t.Context(), "json", stream.Upsert, []trace.Span{span(1, 1, "")})
+	require.Equal(t, domain.Unauthenticated, domain.KindOf(err))
+	_, err = h.Delete(t.Context(), "json", nil)
+	require.Equal(t, domain.Unauthenticated, domain.KindOf(err))
+}
