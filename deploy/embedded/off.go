@@ -25,5 +25,8 @@ func (children) Done() <-chan struct{} { return nil }
 // Err is nil: there is no stack.
 func (children) Err() error { return nil }
 
+// Dir is empty: there is no stack.
+func (children) Dir() string { return "" }
+
 // PID is 0: there is no stack.
 func (children) PID(string) int { return 0 }

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"syscall"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -115,6 +116,9 @@ func (s *children) Err() error {
 	return s.err
 }
 
+// Dir is the absolute path of the data directory.
+func (s *children) Dir() string { return s.c.Dir }
+
 // PID is the process of the engine's server now, or 0 while there is none.
 func (s *children) PID(engine string) int {
 	s.mu.Lock()
@@ -164,7 +168,10 @@ func (s *children) listen(name string, port int) (net.Addr, *os.File, error) {
 	remembered := filepath.Join(s.c.Dir, name+".port")
 	listener, err := listenPreferring(port, remembered)
 	if err != nil {
-		return nil, nil, fmt.Errorf("port %d for %s is taken: %w", port, name, err)
+		if errors.Is(err, syscall.EADDRINUSE) {
+			err = fmt.Errorf("another process listens on port %d", port)
+		}
+		return nil, nil, fmt.Errorf("%s: %w", name, err)
 	}
 	tcp, is := listener.(*net.TCPListener)
 	if !is {

@@ -56,7 +56,6 @@ func Run(ctx context.Context, c Config, ready func(supervise.Ready)) error {
 		kfake.DataDir(data),
 		kfake.SyncWrites(),
 		kfake.DefaultNumPartitions(c.Partitions),
-		kfake.AllowAutoTopicCreation(),
 		kfake.WithLogger(kfake.BasicLogger(os.Stderr, kfake.LogLevelError)),
 		kfake.BrokerConfigs(map[string]string{
 			"message.max.bytes":          strconv.Itoa(c.MaxMessageBytes),
@@ -70,6 +69,7 @@ func Run(ctx context.Context, c Config, ready func(supervise.Ready)) error {
 		return fmt.Errorf("broker: %w", err)
 	}
 	defer cluster.Close()
+	createAsked(cluster)
 	ready(supervise.Ready{Version: "kfake"})
 	admin, err := kadm.NewOptClient(kgo.SeedBrokers(cluster.ListenAddrs()...))
 	if err != nil {

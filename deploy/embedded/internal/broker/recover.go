@@ -64,6 +64,9 @@ func recoverState(dir string) error {
 			return err
 		}
 	}
+	if err := removeDeleted(dir); err != nil {
+		return err
+	}
 	folders, err := filepath.Glob(filepath.Join(dir, "partitions", "*"))
 	if err != nil {
 		return fmt.Errorf("broker: %w", err)
@@ -85,6 +88,42 @@ func recoverState(dir string) error {
 		return fmt.Errorf("broker: %w", err)
 	}
 	return os.Rename(path+".tmp", path)
+}
+
+// removeDeleted removes the partitions of topics whose deletion a crash cut
+// short: a topic of the same name, made anew, would append to their files.
+func removeDeleted(dir string) error {
+	raw, err := os.ReadFile(filepath.Join(dir, "topics.json")) //nolint:gosec // a path inside the data directory
+	if err != nil {
+		return fmt.Errorf("broker: %w", err)
+	}
+	var topics struct {
+		Topics []struct {
+			Name       string `json:"name"`
+			Partitions int    `json:"partitions"`
+		} `json:"topics"`
+	}
+	if err := json.Unmarshal(raw, &topics); err != nil {
+		return fmt.Errorf("broker: %w", err)
+	}
+	alive := map[string]bool{}
+	for _, topic := range topics.Topics {
+		for p := range topic.Partitions {
+			alive[fmt.Sprintf("%s-%d", url.PathEscape(topic.Name), p)] = true
+		}
+	}
+	entries, err := os.ReadDir(filepath.Join(dir, "partitions"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("broker: %w", err)
+	}
+	for _, entry := range entries {
+		if !alive[entry.Name()] {
+			if err := os.RemoveAll(filepath.Join(dir, "partitions", entry.Name())); err != nil {
+				return fmt.Errorf("broker: %w", err)
+			}
+		}
+	}
+	return nil
 }
 
 // scanPartition reads the heads of a partition's batches in order.

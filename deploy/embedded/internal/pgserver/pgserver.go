@@ -34,7 +34,7 @@ const (
 )
 
 // ErrPortTaken says that another process listens where the server should.
-var ErrPortTaken = errors.New("another process listens on the port of Postgres")
+var ErrPortTaken = errors.New("another process listens on port")
 
 // Config of the server's process.
 type Config struct {
@@ -64,6 +64,9 @@ func Run(ctx context.Context, c Config, ready func(supervise.Ready)) error {
 		return fmt.Errorf("the Postgres directory %s: %w", c.Dir, err)
 	}
 	defer lock.Close() //nolint:errcheck // the end of the process gives it up as well
+	if err := portFree(c.Port); err != nil {
+		return err
+	}
 	who, err := chooseIdentity(c.Dir)
 	if err != nil {
 		return err
@@ -78,9 +81,6 @@ func Run(ctx context.Context, c Config, ready func(supervise.Ready)) error {
 	}
 	if err := os.Remove(filepath.Join(c.dataDir(), "postmaster.pid")); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("pgserver: %w", err)
-	}
-	if err := portFree(c.Port); err != nil {
-		return err
 	}
 	server := command(bin, "postgres", who, append([]string{"-D", c.dataDir()}, c.arguments()...)...)
 	server.ExtraFiles = []*os.File{lock}

@@ -36,7 +36,7 @@ const (
 	firstBackoff = 20 * time.Millisecond
 	maxBackoff   = 2 * time.Second
 	// So many deaths in a row, none of them after a healthy life, and the child is given up.
-	maxFailures = 10
+	maxFailures = 8
 	// Longer than the slowest orderly stop that was seen, with room.
 	stopGrace = 20 * time.Second
 	logLimit  = 8 << 20
