@@ -69,16 +69,25 @@ func (f *Fitter) Spans(meta Meta, value []byte) ([]trace.Span, []Refusal, error)
 	defer f.scratch.Put(w)
 	w.begin(f, meta)
 	defer w.end()
-	// One copy of the record; every string of its spans shares it.
-	err := wire.Walk(string(value), func(resource, scope, data string) error {
-		var span trace.Span
-		if err := w.fit(&span, resource, scope, data); err != nil {
-			refused = append(refused, w.refusal(err))
-			return nil
-		}
-		spans = append(spans, span)
+	data := string(value) // one copy of the record; every string of its spans shares it
+	n := 0
+	err := wire.Walk(data, func(_, _, _ string) error {
+		n++
 		return nil
 	})
+	if err == nil {
+		spans = make([]trace.Span, 0, n)
+		err = wire.Walk(data, func(resource, scope, data string) error {
+			at := len(spans)
+			spans = spans[:at+1]
+			if err := w.fit(&spans[at], resource, scope, data); err != nil {
+				refused = append(refused, w.refusal(err))
+				spans[at] = trace.Span{}
+				spans = spans[:at]
+			}
+			return nil
+		})
+	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("fit: read record: %w", err)
 	}

@@ -2,6 +2,7 @@ package fit
 
 import (
 	"encoding/hex"
+	"hash"
 	"slices"
 	"strings"
 	"unicode/utf16"
@@ -15,76 +16,104 @@ import (
 )
 
 // hashPart is one member of the object that is hashed.
-type hashPart struct{ key, json string }
+type hashPart struct {
+	key       string
+	reference *trace.Reference
+	link      *trace.Link
+}
+
+// hasher hashes the references of one span after another.
+type hasher struct {
+	parts  []hashPart
+	text   []byte
+	digest hash.Hash
+}
 
 // hashes gives the hash of a span's references and keyed links, or none where
 // it has none: BLAKE2b-16 over their canonical JSON as Python writes it (ASCII,
 // keys sorted) without any space. Source: contract §1.8.
-func hashes(references []trace.Reference, links []trace.Link) []trace.Hash {
-	var few [8]hashPart
-	parts := few[:0]
-	for _, r := range references {
-		if semconv.Hashed(r.Key) {
-			parts = append(parts, hashPart{r.Key, referenceJSON(r)})
-		}
-	}
-	for _, l := range links {
-		key := l.Key()
-		if key == "" {
-			continue
-		}
-		part := hashPart{key, `{"span_id":"` + l.SpanID.String() + `","trace_id":"` + l.TraceID.String() + `"}`}
-		if i := slices.IndexFunc(parts, func(p hashPart) bool { return p.key == key }); i >= 0 {
-			parts[i] = part // of two links with one name the last counts, as in the object that is hashed
-			continue
-		}
-		parts = append(parts, part)
-	}
-	if len(parts) == 0 {
+func (h *hasher) hashes(references []trace.Reference, links []trace.Link) []trace.Hash {
+	if len(references) == 0 && len(links) == 0 {
 		return nil
 	}
-	slices.SortFunc(parts, func(a, b hashPart) int { return strings.Compare(a.key, b.key) })
-	text := []byte{'{'}
-	for i, p := range parts {
+	h.parts = h.parts[:0]
+	for i := range references {
+		if semconv.Hashed(references[i].Key) {
+			h.parts = append(h.parts, hashPart{key: references[i].Key, reference: &references[i]})
+		}
+	}
+	for i := range links {
+		part := hashPart{key: links[i].Key(), link: &links[i]}
+		if part.key == "" {
+			continue
+		}
+		if i := slices.IndexFunc(h.parts, func(p hashPart) bool { return p.key == part.key }); i >= 0 {
+			h.parts[i] = part // of two with one name the last counts, as in the object that is hashed
+			continue
+		}
+		h.parts = append(h.parts, part)
+	}
+	if len(h.parts) == 0 {
+		return nil
+	}
+	slices.SortFunc(h.parts, func(a, b hashPart) int { return strings.Compare(a.key, b.key) })
+	text := append(h.text[:0], '{')
+	for i, p := range h.parts {
 		if i > 0 {
 			text = append(text, ',')
 		}
-		text = appendPython(text, p.key)
-		text = append(text, ':')
-		text = append(text, p.json...)
-	}
-	return []trace.Hash{{ID: digest(append(text, '}')), Attributes: map[string]any{"key": "indirect"}}}
-}
-
-func digest(text []byte) uuid.UUID {
-	text = slices.DeleteFunc(text, func(c byte) bool { return c == ' ' })
-	h, err := blake2b.New(16, nil)
-	if err != nil {
-		panic("fit: " + err.Error()) // 16 is a valid size and there is no key
-	}
-	_, _ = h.Write(text) //nolint:errcheck // a hash never fails to write
-	return uuid.UUID(h.Sum(nil))
-}
-
-func referenceJSON(r trace.Reference) string {
-	text := []byte{'{'}
-	member := func(name, value string) {
-		if value == "" {
-			return
+		text = append(appendPython(text, p.key), ':')
+		if p.link != nil {
+			text = appendLinkJSON(text, p.link)
+		} else {
+			text = appendReferenceJSON(text, p.reference)
 		}
-		if len(text) > 1 {
+	}
+	h.text = slices.DeleteFunc(append(text, '}'), func(c byte) bool { return c == ' ' })
+	clear(h.parts)
+	return []trace.Hash{{ID: h.sum(), Attributes: map[string]any{"key": "indirect"}}}
+}
+
+func (h *hasher) sum() (id uuid.UUID) {
+	if h.digest == nil {
+		digest, err := blake2b.New(len(id), nil)
+		if err != nil {
+			panic("fit: " + err.Error()) // 16 is a valid size and there is no key
+		}
+		h.digest = digest
+	}
+	h.digest.Reset()
+	_, _ = h.digest.Write(h.text) //nolint:errcheck // a hash never fails to write
+	h.digest.Sum(id[:0])
+	return id
+}
+
+func appendLinkJSON(text []byte, l *trace.Link) []byte {
+	text = hex.AppendEncode(append(text, `{"span_id":"`...), l.SpanID[:])
+	text = hex.AppendEncode(append(text, `","trace_id":"`...), l.TraceID[:])
+	return append(text, `"}`...)
+}
+
+func appendReferenceJSON(text []byte, r *trace.Reference) []byte {
+	text = append(text, '{')
+	start := len(text)
+	member := func(name, value string) {
+		if len(text) > start {
 			text = append(text, ',')
 		}
-		text = appendPython(text, name)
-		text = append(text, ':')
+		text = append(appendPython(text, name), ':')
 		text = appendPython(text, value)
 	}
 	if r.ID != uuid.Nil {
 		member(semconv.ID, r.ID.String())
 	}
-	member(semconv.Slug, r.Slug)
-	member(semconv.Version, r.Version)
-	return string(append(text, '}'))
+	if r.Slug != "" {
+		member(semconv.Slug, r.Slug)
+	}
+	if r.Version != "" {
+		member(semconv.Version, r.Version)
+	}
+	return append(text, '}')
 }
 
 // appendPython appends a string as Python's json.dumps writes it: everything

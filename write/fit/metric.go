@@ -18,7 +18,7 @@ func (w *fitting) fitMetrics(ag map[string]any) {
 	}
 	w.rename(metrics, "unit", semconv.Incremental)
 	w.rename(metrics, "acc", semconv.Cumulative)
-	for _, name := range []string{semconv.Duration, semconv.Errors, semconv.Tokens, semconv.Costs} {
+	for _, name := range [...]string{semconv.Duration, semconv.Errors, semconv.Tokens, semconv.Costs} {
 		w.fitMetric(metrics, name)
 	}
 	if len(metrics) == 4 {
@@ -97,7 +97,8 @@ func (w *fitting) fitMetric(metrics map[string]any, name string) {
 		metrics[name] = map[string]any{}
 		return
 	}
-	for _, k := range slices.Sorted(maps.Keys(metric)) {
+	var buffer [4]string
+	for _, k := range sortedKeys(metric, buffer[:0]) {
 		value := metric[k]
 		known := k == semconv.Cumulative || k == semconv.Incremental
 		if known && value != nil && semconv.Scalar(name) {
@@ -143,10 +144,16 @@ func (w *fitting) fitVector(value any, name, k string) any {
 		w.park(value, semconv.Metrics, name, k)
 		return nil
 	}
+	numbers := 0
 	for m, v := range vector {
 		if v == nil {
 			delete(vector, m)
+		} else if number(v) {
+			numbers++
 		}
+	}
+	if numbers == len(vector) {
+		return vector
 	}
 	w.parkUnknown(vector, func(m string) bool { return number(vector[m]) }, semconv.Metrics, name, k)
 	return vector

@@ -7,13 +7,14 @@ import (
 )
 
 type metrics struct {
-	spans    *prometheus.CounterVec
-	parked   prometheus.Counter
-	failures *prometheus.CounterVec
+	spans           *prometheus.CounterVec
+	fitted, refused prometheus.Counter
+	parked          prometheus.Counter
+	failures        *prometheus.CounterVec
 }
 
 func newMetrics() metrics {
-	return metrics{
+	m := metrics{
 		spans: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "colonnade_fit_spans_total", Help: "Spans read from records, by result: fitted or refused.",
 		}, []string{"result"}),
@@ -24,6 +25,8 @@ func newMetrics() metrics {
 			Name: "colonnade_fit_convention_failures_total", Help: "Spans on which the translation of a convention failed; they were kept untranslated.",
 		}, []string{"convention"}),
 	}
+	m.fitted, m.refused = m.spans.WithLabelValues("fitted"), m.spans.WithLabelValues("refused")
+	return m
 }
 
 func (m metrics) register(r prometheus.Registerer) error {
@@ -31,8 +34,8 @@ func (m metrics) register(r prometheus.Registerer) error {
 }
 
 func (m metrics) count(fitted, refused int) {
-	m.spans.WithLabelValues("fitted").Add(float64(fitted))
-	m.spans.WithLabelValues("refused").Add(float64(refused))
+	m.fitted.Add(float64(fitted))
+	m.refused.Add(float64(refused))
 }
 
 func (m metrics) fail(convention string) { m.failures.WithLabelValues(convention).Inc() }

@@ -87,3 +87,13 @@ func (w *fitting) parkUnknown(object map[string]any, known func(string) bool, pa
 		delete(object, k)
 	}
 }
+
+// sortedKeys appends an object's keys to a buffer, in order: what is parked
+// must not depend on the order of a map.
+func sortedKeys(object map[string]any, buffer []string) []string {
+	for k := range object {
+		buffer = append(buffer, k)
+	}
+	slices.Sort(buffer)
+	return buffer
+}

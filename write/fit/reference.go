@@ -27,7 +27,8 @@ func (w *fitting) fitReferences(ag map[string]any) {
 			return
 		}
 	}
-	for _, key := range slices.Sorted(maps.Keys(references)) {
+	var buffer [24]string
+	for _, key := range sortedKeys(references, buffer[:0]) {
 		object, ok := references[key].(map[string]any)
 		if !ok || !semconv.ReferenceKey(key) {
 			if references[key] != nil {
@@ -37,6 +38,9 @@ func (w *fitting) fitReferences(ag map[string]any) {
 			continue
 		}
 		if r := w.fitReference(object, key); !r.IsZero() {
+			if w.span.References == nil {
+				w.span.References = make([]trace.Reference, 0, len(references))
+			}
 			w.span.References = append(w.span.References, trace.Reference{Key: key, Reference: r})
 		}
 	}
@@ -116,22 +120,32 @@ func validReference(value any) bool {
 
 func (w *fitting) fitReference(object map[string]any, key string) domain.Reference {
 	var r domain.Reference
-	for _, member := range slices.Sorted(maps.Keys(object)) {
-		text, _ := object[member].(string)
+	known := 0
+	for _, member := range [...]string{semconv.ID, semconv.Slug, semconv.Version} {
+		value, there := object[member]
+		text, _ := value.(string)
 		switch {
-		case object[member] == nil:
+		case !there:
+		case value == nil:
 			delete(object, member)
 		case member == semconv.ID:
 			r.ID, _ = uuid.Parse(text) // validReference read it before
-			object[member] = r.ID.String()
-		case member == semconv.Slug && semconv.ValidSlug(text):
-			r.Slug = text
+			if id := r.ID.String(); id != text {
+				object[member] = id
+			}
+			known++
 		case member == semconv.Version:
 			r.Version = text
-		default:
-			w.park(object[member], semconv.References, key, member)
-			delete(object, member)
+			known++
+		case semconv.ValidSlug(text):
+			r.Slug = text
+			known++
 		}
+	}
+	if known < len(object) {
+		w.parkUnknown(object, func(member string) bool {
+			return member == semconv.ID || member == semconv.Version || member == semconv.Slug && r.Slug != ""
+		}, semconv.References, key)
 	}
 	return r
 }

@@ -60,7 +60,9 @@ func TestUnsupported(t *testing.T) {
 		{"outdated reference keys", []attribute{{"ag.refs.variant.id", uuid}, {"ag.refs.environment.version", "2"}, {"ag.refs.environment.slug", "prod"}},
 			object{"references": object{"application_variant": object{"id": uuid}, "environment_revision": object{"version": "2"}, "environment": object{"slug": "prod"}}}},
 		{"a reference under both names", []attribute{{"ag.references.application.slug", "a"}, {"ag.refs.application.slug", "b"}},
-			object{"references": object{"application": object{"slug": "a"}}, "unsupported": object{"refs": object{"application": object{"slug": "b"}}}}},
+			object{"references": object{"application": object{"slug": "b"}}, "unsupported": object{"ag.refs.application.slug": "a"}}},
+		{"the same in an object", []attribute{{"ag", object{"references": object{"application": object{"slug": "a"}}, "refs": object{"application": object{"slug": "b"}, "variant": object{"version": "1"}}}}},
+			object{"references": object{"application": object{"slug": "a"}, "application_revision": object{"version": "1"}}, "unsupported": object{"refs": object{"application": object{"slug": "b"}}}}},
 		{"unknown types", []attribute{{"ag.type.node", "magic"}, {"ag.type.trace", "x"}, {"ag.type.tree", "y"}},
 			object{"unsupported": object{"type": object{"node": "magic", "trace": "x", "tree": "y"}}}},
 		{"node wins over span", []attribute{{"ag.type.span", "tool"}, {"ag.type.node", "CHAT"}}, object{"type": object{"span": "chat"}}},
@@ -111,7 +113,10 @@ func TestMetrics(t *testing.T) {
 		{"the client's own duration", []attribute{{"ag.metrics.acc.duration.total", 9}, {"ag.metrics.unit.tokens.total", 1}},
 			object{"tokens": object{"incremental": object{"total": int64(1)}}}, nil},
 		{"two names for one metric", []attribute{{"ag.metrics.unit.tokens.total", 1}, {"ag.metrics.tokens.incremental.total", 2}, {"ag.metrics.unit.tokens.prompt", 3}},
-			object{"tokens": object{"incremental": object{"total": int64(2), "prompt": int64(3)}}}, object{"unit": object{"tokens": object{"total": int64(1)}}}},
+			object{"tokens": object{"incremental": object{"total": int64(2), "prompt": int64(3)}}}, nil},
+		{"two names in objects", []attribute{{"ag", object{"metrics": object{"unit": object{"tokens": object{"total": 1, "prompt": 3}, "x": 4}, "acc": object{"costs": object{"total": 5}}, "tokens": object{"incremental": object{"total": 2}}}}}},
+			object{"tokens": object{"incremental": object{"total": int64(2), "prompt": int64(3)}}, "costs": object{"cumulative": object{"total": int64(5)}}},
+			object{"unit": object{"tokens": object{"total": int64(1)}, "x": int64(4)}}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -20,6 +20,7 @@ type fitting struct {
 	raw     wire.Span
 	scope   wire.Scope
 	tree    tree
+	hasher  hasher
 	overlay adapt.Overlay
 	flat    []wire.Attribute
 
@@ -185,7 +186,7 @@ func (w *fitting) attributes() {
 		if s, ok := a.Value.(string); ok && strings.HasPrefix(a.Key, semconv.Root+".") {
 			a.Value = unwrap(s)
 		}
-		w.tree.put(a.Key, a.Value, fromClient)
+		w.put(a.Key, a.Value, fromClient)
 	}
 	refused := len(w.tree.refused)
 	if !fitted {
@@ -199,13 +200,59 @@ func (w *fitting) attributes() {
 	}
 }
 
+// put places an attribute, one of ours under its canonical name.
+func (w *fitting) put(key string, value any, source uint8) {
+	var path [5]string
+	if rest, ok := strings.CutPrefix(key, semconv.Root+"."); ok && canonical(rest, &path) {
+		n := len(path)
+		if path[n-1] == "" {
+			n--
+		}
+		w.tree.putPath(path[:n], key, value, source)
+		return
+	}
+	w.tree.put(key, value, source)
+}
+
+// canonical gives the path of an ag attribute that clients call differently:
+// refs.<key>.<member>, metrics.unit.<name>.<member> and metrics.acc.<name>.<member>.
+// Source: contract §1.4. The same names in objects are joinRefs' and rename's.
+func canonical(rest string, path *[5]string) bool {
+	if refs, ok := strings.CutPrefix(rest, semconv.Refs+"."); ok {
+		key, member, ok := strings.Cut(refs, ".")
+		if !ok || member == "" || strings.Contains(member, ".") {
+			return false
+		}
+		*path = [5]string{semconv.Root, semconv.References, semconv.LegacyReference(key, member), member}
+		return true
+	}
+	metric, ok := strings.CutPrefix(rest, semconv.Metrics+".")
+	if !ok {
+		return false
+	}
+	to := semconv.Incremental
+	metric, ok = strings.CutPrefix(metric, "unit.")
+	if !ok {
+		to = semconv.Cumulative
+		if metric, ok = strings.CutPrefix(metric, "acc."); !ok {
+			return false
+		}
+	}
+	name, member, _ := strings.Cut(metric, ".")
+	if name != semconv.Tokens && name != semconv.Costs || member == "" || strings.Contains(member, ".") {
+		return false
+	}
+	*path = [5]string{semconv.Root, semconv.Metrics, name, to, member}
+	return true
+}
+
 func (w *fitting) translate() {
 	w.overlay.Translate(&w.raw, w.f.metrics.fail)
 	for source, entries := range w.overlay.Strongest() {
 		var last trace.SpanType
 		for _, e := range entries {
 			if e.Key != adapt.NodeType {
-				w.tree.put(e.Key, e.Value, source)
+				w.put(e.Key, e.Value, source)
 			} else if t := spanType(e.Value); t != 0 {
 				last = t
 			}
@@ -230,7 +277,7 @@ func (w *fitting) conform() {
 		s.Attributes[semconv.Root] = ag
 	}
 	w.fitMembers(ag)
-	s.Hashes = hashes(s.References, s.Links)
+	s.Hashes = w.hasher.hashes(s.References, s.Links)
 	metrics, _ := ag[semconv.Metrics].(map[string]any)
 	measure.Incremental(s, ag, metrics, w.f.prices)
 	w.promote(ag)

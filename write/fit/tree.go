@@ -87,6 +87,20 @@ func (t *tree) put(key string, value any, source uint8) {
 	t.place(at, rest, key, value, source)
 }
 
+// putPath places a value under these keys; name is what it is called when refused.
+func (t *tree) putPath(keys []string, name string, value any, source uint8) {
+	at, last := int32(0), len(keys)-1
+	for _, key := range keys[:last] {
+		next, ok := t.enter(at, key, source)
+		if !ok {
+			t.refuse(name, value)
+			return
+		}
+		at = next
+	}
+	t.place(at, keys[last], name, value, source)
+}
+
 func (t *tree) refuse(name string, value any) {
 	t.refused = append(t.refused, wire.Attribute{Key: name, Value: value})
 }
