@@ -114,7 +114,7 @@ visibility, then reads back what was sent and compares counts and checksums.`,
 			return err
 		}
 		if plan.Seed == 0 {
-			plan.Seed = uint64(env.now().UnixNano()) //nolint:gosec // any number will do
+			plan.Seed = uint64(env.now().UnixNano())
 		}
 		plan.Tag = fmt.Sprintf("load-%d", plan.Seed)
 		if plan.Traces > 0 && !cmd.Flags().Changed("duration") {

@@ -103,7 +103,7 @@ func (p *process) serve(ctx context.Context, doors doors, engines *embedded.Stac
 	if err != nil {
 		return err
 	}
-	house, err := p.build(ctx, stores)
+	house, err := p.build(stores)
 	if err != nil {
 		return err
 	}

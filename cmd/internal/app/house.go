@@ -8,15 +8,30 @@ import (
 	"slices"
 
 	"colonnade/cmd/internal/server"
+	"colonnade/domain/credential"
 	"colonnade/read/access"
+	readapi "colonnade/read/api"
+	"colonnade/read/traces"
+	writeapi "colonnade/write/api"
+	"colonnade/write/fit"
+	"colonnade/write/ingest"
+	"colonnade/write/otlp"
+	"colonnade/write/registry"
+	"colonnade/write/sink"
+	"colonnade/write/stream"
 )
 
 // house is every room that this process's roles need, wired and still.
 type house struct {
 	server *server.Server
+	grpc   *otlp.GRPC // nil without the write role
+	sink   *sink.Sink // nil without the sink role
+	access *access.Access
+
+	producer *stream.Producer
+	checks   []server.Check
 	// closers are closed in reverse order, after all actors have ended.
 	closers []io.Closer
-	checks  []server.Check
 }
 
 func (h *house) close() error {
@@ -27,26 +42,123 @@ func (h *house) close() error {
 	return err
 }
 
-func (p *process) build(_ context.Context, s stores) (*house, error) {
-	h := &house{}
-	h.checks = append(h.checks,
-		server.Check{Name: "clickhouse", Probe: s.clickhouse.Ping},
-		server.Check{Name: "postgres", Probe: s.postgres.Ping})
-	secret, err := p.ticketSecret()
-	if err != nil {
-		return nil, fmt.Errorf("app: the secret of service credentials: %w", err)
+func (h *house) check(name string, probe func(context.Context) error) {
+	h.checks = append(h.checks, server.Check{Name: name, Probe: probe})
+}
+
+// build wires the rooms. Nothing runs before run.
+func (p *process) build(s stores) (h *house, err error) {
+	h = &house{}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, h.close())
+		}
+	}()
+	h.check("clickhouse", s.clickhouse.Ping)
+	h.check("postgres", s.postgres.Ping)
+	if err := p.buildAccess(h, s); err != nil {
+		return h, err
 	}
-	p.cfg.Access.TicketSecret = secret
-	who, err := access.New(p.cfg.Access, access.Deps{Pool: s.postgres, Now: p.Now})
-	if err != nil {
-		return nil, err
+	if p.Roles.Write || p.Roles.Sink {
+		if h.producer, err = stream.NewProducer(p.cfg.Kafka, p.Now, p.log, p.reg); err != nil {
+			return h, err
+		}
+		h.closers = append(h.closers, h.producer)
+		h.check("kafka", h.producer.Ready)
+	}
+	if p.Roles.Sink {
+		if err := p.buildSink(h, s); err != nil {
+			return h, err
+		}
 	}
 	h.server, err = server.New(p.cfg.HTTP, server.Deps{
-		Log: p.log, Registry: p.reg, Authenticate: who.Authenticate, Allows: access.Allows,
+		Log: p.log, Registry: p.reg, Authenticate: h.access.Authenticate, Allows: access.Allows,
 		AuthKey: p.cfg.AuthKey, Checks: h.checks, Now: p.Now,
 	})
 	if err != nil {
-		return nil, err
+		return h, err
+	}
+	if p.Roles.Write {
+		if err := p.buildWrite(h, s); err != nil {
+			return h, err
+		}
+	}
+	if p.Roles.Read {
+		if err := p.buildRead(h, s); err != nil {
+			return h, err
+		}
 	}
 	return h, nil
+}
+
+func (p *process) buildAccess(h *house, s stores) error {
+	secret, err := p.ticketSecret()
+	if err != nil {
+		return fmt.Errorf("app: the secret of service credentials: %w", err)
+	}
+	cfg := p.cfg.Access
+	cfg.TicketSecret = secret
+	h.access, err = access.New(cfg, access.Deps{Pool: s.postgres, Now: p.Now})
+	return err
+}
+
+// buildSink wires stream -> fit -> ClickHouse.
+func (p *process) buildSink(h *house, s stores) error {
+	consumer, err := stream.NewConsumer(p.cfg.Kafka, p.Now, p.log, p.reg)
+	if err != nil {
+		return err
+	}
+	h.closers = append(h.closers, consumer)
+	fitter, err := fit.New(p.reg)
+	if err != nil {
+		return err
+	}
+	h.sink, err = sink.New(p.cfg.Sink, sink.Deps{
+		Store: s.inserts, Consumer: consumer, Dead: h.producer, Fitter: fitter, Now: p.Now, Log: p.log, Registerer: p.reg,
+	})
+	if err != nil {
+		return err
+	}
+	h.check("sink", h.sink.Ready)
+	return nil
+}
+
+// buildWrite wires the doors -> ingest -> stream, and the commands on Postgres.
+func (p *process) buildWrite(h *house, s stores) error {
+	taking, err := ingest.New(p.cfg.Ingest, h.producer, p.Now, p.log, p.reg)
+	if err != nil {
+		return err
+	}
+	door, err := otlp.New(p.cfg.OTLP, taking, p.Now, p.log, p.reg)
+	if err != nil {
+		return err
+	}
+	door.Mount(h.server)
+	if p.cfg.GRPC.Addr != "" {
+		if h.grpc, err = otlp.NewGRPC(p.cfg.OTLP, taking, h.access.Authenticate, p.Now, p.log, p.reg); err != nil {
+			return err
+		}
+	}
+	commands, err := registry.New(p.cfg.Registry, registry.Deps{Pool: s.postgres, Now: p.Now, Random: credential.Random()})
+	if err != nil {
+		return err
+	}
+	writeapi.MountAccounts(h.server, writeapi.AccountDeps{Registry: commands})
+	writeapi.MountKeys(h.server, commands)
+	return nil
+}
+
+// buildRead wires the queries -> ClickHouse and Postgres.
+func (p *process) buildRead(h *house, s stores) error {
+	reader, err := traces.New(p.cfg.Traces, s.clickhouse, p.Now, p.reg)
+	if err != nil {
+		return err
+	}
+	spans, err := readapi.NewSpans(p.cfg.Query, reader, nil)
+	if err != nil {
+		return err
+	}
+	spans.Mount(h.server)
+	readapi.MountAccess(h.server, h.access)
+	return nil
 }

@@ -12,11 +12,6 @@ import (
 	"colonnade/migrations"
 )
 
-// deployment is what the DDL needs to know of ClickHouse.
-func deployment(c config.ClickHouse) migrations.Deployment {
-	return migrations.Deployment{Cluster: c.Cluster, Replicated: c.Replicated}
-}
-
 // migrate applies to both stores what is not applied yet, side by side.
 func migrate(ctx context.Context, s stores, cfg config.Config, log *slog.Logger) error {
 	group, ctx := errgroup.WithContext(ctx)
@@ -27,7 +22,7 @@ func migrate(ctx context.Context, s stores, cfg config.Config, log *slog.Logger)
 		return err
 	}
 	group.Go(func() error {
-		files, err := migrations.ClickHouse(ctx, s.clickhouse, deployment(cfg.ClickHouse))
+		files, err := migrations.ClickHouse(ctx, s.clickhouse, cfg.Deployment())
 		return applied("clickhouse", files, err)
 	})
 	group.Go(func() error {
@@ -55,7 +50,7 @@ func Migrate(ctx context.Context, cfg config.Loaded, o Options) error {
 
 // Script writes the DDL of ClickHouse for those who apply it by other means.
 func Script(w io.Writer, cfg config.Loaded) error {
-	text, err := migrations.Script(deployment(cfg.ClickHouse))
+	text, err := migrations.Script(cfg.Deployment())
 	if err != nil {
 		return fmt.Errorf("app: %w", err)
 	}

@@ -28,12 +28,17 @@ func (p *process) run(ctx context.Context, h *house, d doors, engines *embedded.
 		})
 	}
 	door(func() error { return h.server.Run(ctx, d.http) })
+	if h.grpc != nil {
+		door(func() error { return h.grpc.Run(ctx, d.grpc) })
+	}
 	group.Go(func() error {
 		open.Wait()
 		stopSink()
 		return nil
 	})
-	_ = afterDoors
+	if h.sink != nil {
+		group.Go(func() error { return h.sink.Run(afterDoors) })
+	}
 	if engines != nil {
 		group.Go(func() error { return watchEngines(ctx, engines) })
 	}

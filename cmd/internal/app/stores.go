@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -78,6 +79,35 @@ func clickHouseOptions(c config.ClickHouse) (*clickhouse.Options, error) {
 	return options, nil
 }
 
+// overHTTP is the same ClickHouse over HTTP, which alone takes ready-made blocks.
+func overHTTP(c config.ClickHouse) config.ClickHouse {
+	scheme, port := "http", 8123
+	rest, ok := strings.CutPrefix(c.URL, "clickhouse://")
+	if !ok {
+		if rest, ok = strings.CutPrefix(c.URL, "clickhouses://"); !ok {
+			return c
+		}
+		scheme, port = "https", 8443
+	}
+	if c.HTTPPort != 0 {
+		port = c.HTTPPort
+	}
+	authority, path, _ := strings.Cut(rest, "/")
+	user, hosts := "", authority
+	if at := strings.LastIndexByte(authority, '@'); at >= 0 {
+		user, hosts = authority[:at+1], authority[at+1:]
+	}
+	list := strings.Split(hosts, ",")
+	for i, host := range list {
+		if name, _, err := net.SplitHostPort(host); err == nil {
+			host = name
+		}
+		list[i] = net.JoinHostPort(strings.Trim(host, "[]"), strconv.Itoa(port))
+	}
+	c.URL = scheme + "://" + user + strings.Join(list, ",") + "/" + path
+	return c
+}
+
 func openClickHouse(c config.ClickHouse) (driver.Conn, error) {
 	options, err := clickHouseOptions(c)
 	if err != nil {
@@ -107,7 +137,9 @@ func openPostgres(ctx context.Context, c config.Postgres) (*pgxpool.Pool, error)
 // stores are the clients of the stores that the roles use; nil where none does.
 type stores struct {
 	clickhouse driver.Conn
-	postgres   *pgxpool.Pool
+	// inserts is where the sink inserts; it may be the same connection.
+	inserts  driver.Conn
+	postgres *pgxpool.Pool
 }
 
 // openStores makes clients; they connect when they are first used.
@@ -117,6 +149,12 @@ func (p *process) openStores(ctx context.Context) (s stores, err error) {
 	}
 	if s.clickhouse, err = openClickHouse(p.cfg.ClickHouse); err != nil {
 		return s, err
+	}
+	s.inserts = s.clickhouse
+	if http := overHTTP(p.cfg.ClickHouse); p.Roles.Sink && http != p.cfg.ClickHouse {
+		if s.inserts, err = openClickHouse(http); err != nil {
+			return s, errors.Join(err, s.close())
+		}
 	}
 	if s.postgres, err = openPostgres(ctx, p.cfg.Postgres); err != nil {
 		return s, errors.Join(err, s.close())
@@ -146,6 +184,9 @@ func (s stores) close() error {
 	var err error
 	if s.clickhouse != nil {
 		err = s.clickhouse.Close()
+	}
+	if s.inserts != nil && s.inserts != s.clickhouse {
+		err = errors.Join(err, s.inserts.Close())
 	}
 	if s.postgres != nil {
 		s.postgres.Close()

@@ -49,3 +49,19 @@ func TestClickHouseAddressesThatAreNone(t *testing.T) {
 		require.NotContains(t, err.Error(), "secret")
 	}
 }
+
+func TestTheSinkSpeaksHTTP(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		in   config.ClickHouse
+		want string
+	}{
+		{config.ClickHouse{URL: "http://u:p@h:1/db"}, "http://u:p@h:1/db"},
+		{config.ClickHouse{URL: "clickhouse://u:p@a:9000,b/db?x=1"}, "http://u:p@a:8123,b:8123/db?x=1"},
+		{config.ClickHouse{URL: "clickhouses://[::1]:9440/db"}, "https://[::1]:8443/db"},
+		{config.ClickHouse{URL: "clickhouse://a/db", HTTPPort: 81}, "http://a:81/db"},
+	}
+	for _, tt := range tests {
+		require.Equal(t, tt.want, overHTTP(tt.in).URL)
+	}
+}

@@ -95,7 +95,7 @@ func (c *Client) Do(ctx context.Context, method, path, contentType string, body 
 		return Reply{}, fmt.Errorf("client: reading a reply: %w", err)
 	}
 	if res.StatusCode >= 300 {
-		seconds, _ := strconv.Atoi(res.Header.Get("Retry-After")) //nolint:errcheck // absent means none
+		seconds, _ := strconv.Atoi(res.Header.Get("Retry-After"))
 		return Reply{}, &StatusError{
 			Status: res.StatusCode, Body: strings.TrimSpace(string(raw[:min(len(raw), 500)])), RetryAfter: time.Duration(seconds) * time.Second,
 		}

@@ -17,8 +17,14 @@ import (
 	"time"
 
 	"colonnade/cmd/internal/server"
+	"colonnade/migrations/schema"
 	"colonnade/read/access"
+	"colonnade/read/api"
+	"colonnade/read/traces"
+	"colonnade/write/ingest"
+	"colonnade/write/otlp"
 	"colonnade/write/registry"
+	"colonnade/write/sink"
 	"colonnade/write/stream"
 )
 
@@ -38,6 +44,11 @@ type Config struct {
 	Kafka      stream.Config
 	ClickHouse ClickHouse
 	Postgres   Postgres
+	OTLP       otlp.Config
+	Ingest     ingest.Config
+	Sink       sink.Config
+	Traces     traces.Config
+	Query      api.SpansConfig
 	Access     access.Config
 	Registry   registry.Config
 	Embedded   Embedded
@@ -66,6 +77,10 @@ type ClickHouse struct {
 	Cluster string
 	// Replicated takes the Replicated engines, whose paths use the servers' macros {shard} and {replica}.
 	Replicated bool
+	// HTTPPort is where the hosts of a clickhouse:// address speak HTTP: the
+	// sink inserts ready-made blocks, which only HTTP takes. Zero means 8123,
+	// or 8443 with clickhouses://.
+	HTTPPort int
 	// MaxOpenConns bounds the connections of one process.
 	MaxOpenConns int
 	// DialTimeout bounds one attempt to connect.
@@ -106,9 +121,36 @@ func Default() Config {
 		ClickHouse: ClickHouse{MaxOpenConns: 32, DialTimeout: 5 * time.Second},
 		Postgres:   Postgres{MaxConns: 16},
 		Kafka:      kafka,
+		OTLP:       otlp.DefaultConfig(),
+		Ingest:     ingest.DefaultConfig(),
+		Sink:       sink.DefaultConfig(),
+		Traces:     traces.DefaultConfig(),
+		Query:      api.DefaultSpansConfig(),
 		Access:     access.DefaultConfig(),
 		Registry:   registry.DefaultConfig(),
 	}
+}
+
+// decidedElsewhere are fields of rooms that follow from other settings; they have no name of their own.
+func decidedElsewhere(name string) bool {
+	switch name {
+	case "otlp.grpc_addr", "otlp.tls", "sink.deployment", "traces.topic":
+		return true
+	default:
+		return false
+	}
+}
+
+// derive fills in what is decided elsewhere.
+func (c *Config) derive() {
+	c.OTLP.GRPCAddr = c.GRPC.Addr
+	c.Sink.Deployment = c.Deployment()
+	c.Traces.Topic = c.Kafka.Topic
+}
+
+// Deployment is what DDL, inserts and deletes need to know of ClickHouse.
+func (c *Config) Deployment() schema.Deployment {
+	return schema.Deployment{Cluster: c.ClickHouse.Cluster, Replicated: c.ClickHouse.Replicated}
 }
 
 // Validate joins what every section refuses. Addresses of stores are checked
@@ -132,6 +174,11 @@ func (c Config) Validate() error {
 		errs = append(errs, errors.New("log.format: must be text or json"))
 	}
 	section("http", c.HTTP.Validate())
+	section("otlp", c.OTLP.Validate())
+	section("ingest", c.Ingest.Validate())
+	section("sink", c.Sink.Validate())
+	section("traces", c.Traces.Validate())
+	section("query", c.Query.Validate())
 	section("access", c.Access.Validate())
 	section("registry", c.Registry.Validate())
 	return errors.Join(errs...)

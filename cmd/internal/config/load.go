@@ -53,6 +53,7 @@ func Load(path string, environ []string) (Loaded, error) {
 	if err := errors.Join(errs...); err != nil {
 		return l, err
 	}
+	l.derive()
 	return l, l.Validate()
 }
 
@@ -169,6 +170,9 @@ func leavesOf(v reflect.Value, prefix string) []leaf {
 			continue
 		}
 		name := prefix + snake(field.Name)
+		if decidedElsewhere(name) {
+			continue
+		}
 		if value.Kind() == reflect.Struct && !isText(value) {
 			all = append(all, leavesOf(value, name+".")...)
 			continue
