@@ -8,7 +8,6 @@
 package adapt
 
 import (
-	"fmt"
 	"iter"
 	"strings"
 
@@ -57,32 +56,37 @@ func (o *Overlay) Translate(span *wire.Span, failed func(convention string)) {
 	}
 	for c := range conventions {
 		o.starts[c] = len(o.entries)
-		if !present[c] {
-			continue
-		}
-		if err := o.translate(c, span); err != nil {
-			o.entries = o.entries[:o.starts[c]]
+		if present[c] && !o.isolated(span, translation(c)) {
 			failed(name(c))
 		}
 	}
 	o.starts[conventions] = len(o.entries)
 }
 
-func (o *Overlay) translate(convention int, span *wire.Span) (err error) {
+// isolated runs one translation. Where it fails, what it made is forgotten: a
+// defect in one convention must not cost the span, nor what the others found.
+func (o *Overlay) isolated(span *wire.Span, translate func(*wire.Span, *Overlay)) (ok bool) {
+	start := len(o.entries)
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("adapt: %s: %v", name(convention), p)
+			clear(o.entries[start:])
+			o.entries, ok = o.entries[:start], false
 		}
 	}()
+	translate(span, o)
+	return true
+}
+
+func translation(convention int) func(*wire.Span, *Overlay) {
 	switch convention {
 	case openLLMetry:
-		return translateOpenLLMetry(span, o)
+		return translateOpenLLMetry
 	case openInference:
-		return translateOpenInference(span, o)
+		return translateOpenInference
 	case genAI:
-		return translateGenAI(span, o)
+		return translateGenAI
 	default:
-		return translateVercel(span, o)
+		return translateVercel
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 // schema gen-ai-dev/1.42.0-dev (semantic-conventions-genai) with the older names
 // that are still written, and the attributes that Logfire and PydanticAI add.
 // Source: contract §1.3 C.
-func translateGenAI(span *wire.Span, to *Overlay) error {
+func translateGenAI(span *wire.Span, to *Overlay) {
 	g := genAISpan{to: to}
 	for i := range span.Attributes {
 		key, value := span.Attributes[i].Key, span.Attributes[i].Value
@@ -25,7 +25,6 @@ func translateGenAI(span *wire.Span, to *Overlay) error {
 	}
 	g.total()
 	g.data()
-	return nil
 }
 
 // genAISpan gathers what must be seen together before it can be placed.

@@ -8,7 +8,7 @@ import (
 
 // translateOpenInference reads what Arize's OpenInference instrumentations
 // write (openinference-semantic-conventions 0.1.46). Source: contract §1.3 B.
-func translateOpenInference(span *wire.Span, to *Overlay) error {
+func translateOpenInference(span *wire.Span, to *Overlay) {
 	node, prompts, completions := openInferenceKind(span)
 	if node != "" {
 		to.put(NodeType, node)
@@ -38,7 +38,6 @@ func translateOpenInference(span *wire.Span, to *Overlay) error {
 			}
 		}
 	}
-	return nil
 }
 
 // openInferenceKind looks at what decides the meaning of other attributes: the

@@ -9,7 +9,7 @@ import (
 // translateOpenLLMetry reads what Traceloop's OpenLLMetry writes. Models,
 // parameters and token counts are in the gen_ai family, which
 // translateGenAI reads. Source: contract §1.3 A.
-func translateOpenLLMetry(span *wire.Span, to *Overlay) error {
+func translateOpenLLMetry(span *wire.Span, to *Overlay) {
 	for i := range span.Attributes {
 		key, value := span.Attributes[i].Key, span.Attributes[i].Value
 		if target := openLLMetryExact(key); target != "" {
@@ -30,7 +30,6 @@ func translateOpenLLMetry(span *wire.Span, to *Overlay) error {
 				to.putBelow("ag.data.inputs.tools.", key, "llm.request.tools.", value)
 		}
 	}
-	return nil
 }
 
 // openLLMetryExact gives where a key goes as it is. The entity's name, which

@@ -8,7 +8,7 @@ import (
 
 // translateVercel reads what the Vercel AI SDK writes below "ai." (versions 3
 // to 6). Source: contract §1.3 D.
-func translateVercel(span *wire.Span, to *Overlay) error {
+func translateVercel(span *wire.Span, to *Overlay) {
 	var out vercelOutput
 	for i := range span.Attributes {
 		key, ok := strings.CutPrefix(span.Attributes[i].Key, "ai.")
@@ -49,7 +49,6 @@ func translateVercel(span *wire.Span, to *Overlay) error {
 		}
 	}
 	out.put(to)
-	return nil
 }
 
 // vercelOutput is what a model answered. Text alone is the output; with tool
