@@ -89,8 +89,10 @@ type Revision struct {
 	Record
 	ArtifactID   uuid.UUID
 	ArtifactSlug string
-	VariantID    uuid.UUID
-	VariantSlug  string
+	// ArtifactFlags tell which families the lineage belongs to.
+	ArtifactFlags Document
+	VariantID     uuid.UUID
+	VariantSlug   string
 	// Version counts the earlier revisions of the variant; a string on the wire.
 	Version  int
 	AuthorID uuid.UUID
@@ -105,7 +107,7 @@ type Revision struct {
 // Targets are the addresses that a row in the order of schema.RevisionColumns is scanned into.
 func (r *Revision) Targets() []any {
 	return append(r.targets(),
-		&r.ArtifactID, &r.ArtifactSlug, &r.VariantID, &r.VariantSlug, &r.Version, &r.AuthorID, &r.Date, &r.Message, &r.Data)
+		&r.ArtifactID, &r.ArtifactSlug, &r.ArtifactFlags, &r.VariantID, &r.VariantSlug, &r.Version, &r.AuthorID, &r.Date, &r.Message, &r.Data)
 }
 
 // Kind says which rows of the lineage tables a family owns: slugs are unique

@@ -130,6 +130,24 @@ func (f Family) Owns(artifactFlags Document) bool {
 	return f.Role == "" || artifactFlags[f.Role] == true
 }
 
+// Own leaves out the flags that follow from a revision's data: a client that
+// sends a simple record back must not freeze them on the artifact.
+func Own(given Document) Document {
+	if given == nil {
+		return nil
+	}
+	own := Document{}
+	for name, value := range given {
+		switch name {
+		case "is_managed", "is_custom", "is_llm", "is_hook", "is_code", "is_match", "is_feedback", "is_agent", "is_skill", "is_chat",
+			"has_url", "has_script", "has_handler", "is_static":
+		default:
+			own[name] = value
+		}
+	}
+	return own
+}
+
 // ArtifactFlags completes the flags of an artifact: a workflow says of every
 // role whether it has it, an environment whether it is guarded, and the
 // family's own role is never off.
@@ -142,7 +160,7 @@ func (f Family) ArtifactFlags(given Document) Document {
 		flags[FlagGuarded] = false
 	default:
 	}
-	maps.Copy(flags, given)
+	maps.Copy(flags, Own(given))
 	if f.Role != "" {
 		flags[f.Role] = true
 	}

@@ -164,6 +164,12 @@ func (r *Registry) createAccount(ctx context.Context, tx pgx.Tx, q AccountReques
 			return Account{}, err
 		}
 	}
+	if q.SeedDefaults {
+		owner := domain.Principal{Project: a.Project.ID, User: a.User.ID, Role: domain.RoleOwner}
+		if err := r.seed(ctx, finder{tx, a.Project.ID}, owner); err != nil {
+			return Account{}, err
+		}
+	}
 	return a, nil
 }
 

@@ -21,6 +21,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"colonnade/domain"
+	"colonnade/domain/catalog"
 )
 
 // Deps are what the commands need from outside.
@@ -33,8 +34,10 @@ type Deps struct {
 
 // Registry runs commands. It is safe for concurrent use.
 type Registry struct {
-	cfg  Config
-	deps Deps
+	cfg     Config
+	deps    Deps
+	catalog *catalog.Catalog
+	begin   pgx.TxOptions
 }
 
 // New makes an inert room; it touches the store at the first command.
@@ -42,7 +45,16 @@ func New(cfg Config, deps Deps) (*Registry, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("registry: %w", err)
 	}
-	return &Registry{cfg: cfg, deps: deps}, nil
+	c, err := catalog.New()
+	if err != nil {
+		return nil, fmt.Errorf("registry: %w", err)
+	}
+	return &Registry{
+		cfg: cfg, deps: deps, catalog: c,
+		// A lock is waited for no longer than this, so that one stuck command
+		// does not take the pool with it.
+		begin: pgx.TxOptions{BeginQuery: fmt.Sprintf("BEGIN; SET LOCAL lock_timeout = %d", cfg.LockTimeout.Milliseconds())},
+	}, nil
 }
 
 // now is the moment of a command in the precision that Postgres keeps, so that
@@ -67,13 +79,7 @@ const attempts = 3
 func (r *Registry) transact(ctx context.Context, doing string, command func(tx pgx.Tx) error) error {
 	var err error
 	for range attempts {
-		err = pgx.BeginTxFunc(ctx, r.deps.Pool, pgx.TxOptions{}, func(tx pgx.Tx) error {
-			// A lock is waited for no longer than this, so that one stuck command does not take the pool with it.
-			if _, err := tx.Exec(ctx, "SELECT set_config('lock_timeout', $1, true)", fmt.Sprintf("%dms", r.cfg.LockTimeout.Milliseconds())); err != nil {
-				return err
-			}
-			return command(tx)
-		})
+		err = pgx.BeginTxFunc(ctx, r.deps.Pool, r.begin, command)
 		if !startsOver(err) {
 			break
 		}

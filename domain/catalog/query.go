@@ -1,0 +1,70 @@
+package catalog
+
+import (
+	"encoding/json"
+	"errors"
+
+	"colonnade/domain"
+	"colonnade/domain/entity"
+	"colonnade/domain/filter"
+	"colonnade/domain/form"
+)
+
+// ReadQuery reads the data of a saved trace query: {formatting, filtering,
+// windowing, trace_ids, traces}. A filter that no trace query would take is a
+// problem here already. Source: contract §5.8.
+func ReadQuery(o *form.Object) entity.Document {
+	data := entity.Document{}
+	if formatting := o.Object("formatting"); formatting != nil {
+		m := map[string]any{}
+		if focus := formatting.Enum("focus", "trace", "span"); focus != "" {
+			m["focus"] = focus
+		}
+		if format := formatting.Enum("format", "agenta", "opentelemetry"); format != "" {
+			m["format"] = format
+		}
+		formatting.Close()
+		data["formatting"] = m
+	}
+	if o.Has("filtering") {
+		data["filtering"] = o.Map("filtering")
+		checkFilter(o, data["filtering"])
+	}
+	if windowing := o.Object("windowing"); windowing != nil {
+		data["windowing"] = o.Map("windowing")
+		windowing.Time("newest")
+		windowing.Time("oldest")
+		windowing.UUID("next")
+		windowing.Int("limit", 0)
+		windowing.Enum("order", string(domain.Ascending), string(domain.Descending))
+		windowing.Int("interval", 1)
+		windowing.Ignore("rate")
+		windowing.Close()
+	}
+	if o.Has("trace_ids") {
+		o.Strings("trace_ids")
+		data["trace_ids"] = o.List("trace_ids")
+	}
+	if o.Has("traces") {
+		data["traces"] = o.List("traces")
+	}
+	o.Close()
+	return data
+}
+
+func checkFilter(o *form.Object, filtering any) {
+	text, err := json.Marshal(filtering)
+	if err == nil {
+		_, err = filter.Parse(text)
+	}
+	e, ok := errors.AsType[*domain.Error](err)
+	switch {
+	case err == nil:
+	case ok && len(e.Fields) > 0:
+		for _, f := range e.Fields {
+			o.Refuse(f.Type, f.Msg, f.Input, append([]any{"filtering"}, f.Loc...)...)
+		}
+	default:
+		o.Refuse("value_error", err.Error(), nil, "filtering")
+	}
+}

@@ -1,0 +1,134 @@
+package api
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/gin-gonic/gin"
+	"github.com/google/uuid"
+
+	"colonnade/domain"
+	"colonnade/domain/entity"
+	"colonnade/write/registry"
+)
+
+// MountRegistry mounts the commands of every family: applications, workflows,
+// evaluators, environments, queries, testsets. Source: contract §5.
+func MountRegistry(r Router, commands *registry.Registry) {
+	for _, f := range entity.Families() {
+		l := lineage{family: f, registry: commands, router: r}
+		l.mountArtifacts()
+		l.mountVariants()
+		l.mountRevisions()
+		l.mountSimple()
+	}
+}
+
+// lineage is the commands of one family.
+type lineage struct {
+	family   entity.Family
+	registry *registry.Registry
+	router   Router
+}
+
+func (l lineage) mount(method, path, summary string, h func(*gin.Context) error) {
+	l.mountWith(l.family.Edit, method, path, summary, h)
+}
+
+func (l lineage) mountWith(p domain.Permission, method, path, summary string, h func(*gin.Context) error) {
+	l.router.Handle(domain.Operation{
+		Method: method, Path: path, Permission: p, Tag: l.family.Plural, Summary: summary, Preview: true,
+		Request: map[string]any{}, Response: map[string]any{},
+	}, h)
+}
+
+// caller is who asks; every command carries the project of the caller's key.
+func caller(c *gin.Context) domain.Principal { return domain.PrincipalFrom(c.Request.Context()) }
+
+func (l lineage) mountArtifacts() {
+	f := l.family
+	base, id := "/"+f.Plural, "/:"+f.Name+"_id"
+	l.mount(http.MethodPost, base+"/", "Create "+f.Name+", without variants.", l.createArtifact)
+	l.mount(http.MethodPut, base+id, "Edit "+f.Name+": given members change.", l.editArtifact)
+	l.mount(http.MethodPost, base+id+"/archive", "Hide "+f.Name+" from queries.", l.archiveArtifact(l.registry.ArchiveArtifact))
+	l.mount(http.MethodPost, base+id+"/unarchive", "Show "+f.Name+" again.", l.archiveArtifact(l.registry.UnarchiveArtifact))
+}
+
+func (l lineage) createArtifact(c *gin.Context) error {
+	d, err := l.readArtifact(c, uuid.Nil)
+	if err != nil {
+		return err
+	}
+	made, err := l.registry.CreateArtifact(c.Request.Context(), caller(c), l.family, d)
+	if err != nil {
+		return err
+	}
+	return reply(c, l.family.Name, l.family.ArtifactJSON(&made))
+}
+
+func (l lineage) editArtifact(c *gin.Context) error {
+	id, err := pathID(c, l.family.Name+"_id")
+	if err != nil {
+		return err
+	}
+	d, err := l.readArtifact(c, id)
+	if err != nil {
+		return err
+	}
+	edited, err := l.registry.EditArtifact(c.Request.Context(), caller(c), l.family, id, d)
+	return l.replyArtifact(c, edited, err)
+}
+
+// readArtifact reads a new artifact, or the change of the one with this id.
+func (l lineage) readArtifact(c *gin.Context, id uuid.UUID) (registry.ArtifactDraft, error) {
+	f := l.family
+	body, err := readForm(c)
+	if err != nil {
+		return registry.ArtifactDraft{}, err
+	}
+	record := readRecord(body, f.Name)
+	var mismatch error
+	if id != uuid.Nil {
+		mismatch = checkID(record, id)
+	} else {
+		record.Require("slug")
+		record.Ignore("id")
+	}
+	d := registry.ArtifactDraft{Draft: readDraft(record, f)}
+	if folder := record.UUID("folder_id"); folder != uuid.Nil {
+		d.FolderID = &folder
+	}
+	record.Close()
+	if given := c.Query(f.Name + "_id"); given != "" && id == uuid.Nil {
+		if d.ID, err = uuid.Parse(given); err != nil {
+			return registry.ArtifactDraft{}, badQueryID(f.Name+"_id", given)
+		}
+	}
+	if err := body.Err(); err != nil {
+		return d, err
+	}
+	return d, mismatch
+}
+
+type archiveArtifact func(context.Context, domain.Principal, entity.Family, uuid.UUID) (*entity.Artifact, error)
+
+func (l lineage) archiveArtifact(command archiveArtifact) func(*gin.Context) error {
+	return func(c *gin.Context) error {
+		id, err := pathID(c, l.family.Name+"_id")
+		if err != nil {
+			return err
+		}
+		changed, err := command(c.Request.Context(), caller(c), l.family, id)
+		return l.replyArtifact(c, changed, err)
+	}
+}
+
+func (l lineage) replyArtifact(c *gin.Context, a *entity.Artifact, err error) error {
+	if err != nil {
+		return err
+	}
+	if a == nil {
+		return reply(c, "", nil)
+	}
+	return reply(c, l.family.Name, l.family.ArtifactJSON(a))
+}
