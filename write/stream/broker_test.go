@@ -62,7 +62,7 @@ type broker struct {
 	cmd             *exec.Cmd
 }
 
-func startBroker(t *testing.T) *broker {
+func startBroker(t testing.TB) *broker {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -76,7 +76,7 @@ func startBroker(t *testing.T) *broker {
 	return b
 }
 
-func (b *broker) start(t *testing.T) {
+func (b *broker) start(t testing.TB) {
 	t.Helper()
 	b.cmd = exec.Command(os.Args[0])
 	b.cmd.Env = append(os.Environ(), brokerDir+"="+b.dir, brokerPort+"="+b.port)
@@ -90,7 +90,7 @@ func (b *broker) start(t *testing.T) {
 }
 
 // kill is kill -9.
-func (b *broker) kill(t *testing.T) {
+func (b *broker) kill(t testing.TB) {
 	t.Helper()
 	if b.cmd == nil {
 		return
@@ -113,7 +113,7 @@ func shared(t *testing.T) []string {
 }
 
 // config is a configuration with a topic and group of its own.
-func config(t *testing.T, brokers ...string) stream.Config {
+func config(t testing.TB, brokers ...string) stream.Config {
 	t.Helper()
 	cfg := stream.DefaultConfig()
 	cfg.Brokers = brokers
@@ -129,7 +129,7 @@ var topics atomic.Int64
 
 func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
-func producer(t *testing.T, cfg stream.Config) *stream.Producer {
+func producer(t testing.TB, cfg stream.Config) *stream.Producer {
 	t.Helper()
 	p, err := stream.NewProducer(cfg, time.Now, quiet(), prometheus.NewRegistry())
 	require.NoError(t, err)
@@ -137,7 +137,7 @@ func producer(t *testing.T, cfg stream.Config) *stream.Producer {
 	return p
 }
 
-func consumer(t *testing.T, cfg stream.Config) *stream.Consumer {
+func consumer(t testing.TB, cfg stream.Config) *stream.Consumer {
 	t.Helper()
 	c, err := stream.NewConsumer(cfg, time.Now, quiet(), prometheus.NewRegistry())
 	require.NoError(t, err)

@@ -131,6 +131,8 @@ func decodeEnvelope(r *Record, k *kgo.Record) error {
 			r.ReceivedAt = time.Unix(0, nanos).UTC()
 		case headerHash:
 			r.ContentHash, err = strconv.ParseUint(string(h.Value), 16, 64)
+		case headerDeadReason, headerDeadPartition, headerDeadOffset:
+			// They say something about a record of the dead topic and nothing about this one.
 		default:
 			if r.Headers == nil {
 				r.Headers = make(map[string]string, 1)

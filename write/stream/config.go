@@ -65,7 +65,7 @@ func DefaultConfig() Config {
 		Partitions:           4,
 		ReplicationFactor:    -1,
 		MaxRecordBytes:       16 << 20,
-		Compression:          "lz4",
+		Compression:          "none", // on one machine compressing costs more than it saves; lz4 or zstd across a network
 		Linger:               3 * time.Millisecond,
 		MaxBufferedBytes:     256 << 20,
 		PublishTimeout:       10 * time.Second,

@@ -28,8 +28,8 @@ type Producer struct {
 	mu sync.Mutex
 	// client is nil until the topics are known to exist.
 	client *kgo.Client
-	// limit is the largest message the topics take.
-	limit int
+	// limits are the largest messages the topics take, as far as they are known.
+	limits limits
 }
 
 // NewProducer makes a producer; nothing is sent until it is used.
@@ -45,7 +45,7 @@ func NewProducer(cfg Config, now func() time.Time, log *slog.Logger, reg prometh
 	}
 	return &Producer{
 		cfg: cfg, log: log, now: now, metrics: newProducerMetrics(reg), admin: admin,
-		limit: cfg.MaxRecordBytes + envelopeBytes,
+		limits: limits{main: cfg.MaxRecordBytes + envelopeBytes},
 	}, nil
 }
 
@@ -54,7 +54,7 @@ func NewProducer(cfg Config, now func() time.Time, log *slog.Logger, reg prometh
 func (p *Producer) MaxValueBytes() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return maxValueBytes(p.limit)
+	return maxValueBytes(p.limits.main)
 }
 
 // Publish writes the records and answers once the broker has made all of them
@@ -178,7 +178,7 @@ func (p *Producer) prepare(ctx context.Context) (*kgo.Client, error) {
 	if p.client != nil {
 		return p.client, nil
 	}
-	limit, err := ensureTopics(ctx, p.admin, p.cfg, p.log)
+	found, err := ensureTopics(ctx, p.admin, p.cfg, p.log)
 	if err != nil {
 		return nil, err
 	}
@@ -195,7 +195,7 @@ func (p *Producer) prepare(ctx context.Context) (*kgo.Client, error) {
 		kgo.RecordPartitioner(kgo.StickyKeyPartitioner(nil)), // Kafka's own murmur2, so that any producer puts a trace where we do
 		kgo.ProducerBatchCompression(codec),
 		kgo.ProducerLinger(p.cfg.Linger),
-		kgo.ProducerBatchMaxBytes(int32(limit)), //nolint:gosec // Validate bounds it by 1 GiB
+		kgo.ProducerBatchMaxBytesFn(found.batchBytes(p.cfg)),
 		kgo.MaxBufferedBytes(p.cfg.MaxBufferedBytes),
 		kgo.MaxBufferedRecords(1<<20), // bytes are the bound that counts
 		// A record that nobody waits for any more leaves the buffer, unless the
@@ -207,7 +207,7 @@ func (p *Producer) prepare(ctx context.Context) (*kgo.Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("stream: make a producing client: %w", err)
 	}
-	p.client, p.limit = client, limit
+	p.client, p.limits = client, found
 	return client, nil
 }
 

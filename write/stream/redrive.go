@@ -54,7 +54,7 @@ func Redrive(ctx context.Context, cfg Config, opts RedriveOptions, log *slog.Log
 		return Redriven{}, err
 	}
 	r := &redrive{cfg: cfg, opts: opts, group: cfg.Group + ".redrive", left: make(map[int32]span), state: Redriven{Reasons: make(map[string]int64)}}
-	if r.limit, err = r.measure(ctx, base, log); err != nil || r.state.Total == 0 {
+	if r.limits, err = r.measure(ctx, base, log); err != nil || r.state.Total == 0 {
 		return r.state, err
 	}
 	if opts.DryRun {
@@ -66,10 +66,10 @@ func Redrive(ctx context.Context, cfg Config, opts RedriveOptions, log *slog.Log
 }
 
 type redrive struct {
-	cfg   Config
-	opts  RedriveOptions
-	group string
-	limit int
+	cfg    Config
+	opts   RedriveOptions
+	group  string
+	limits limits
 	// left are the partitions of the dead topic that still hold records to send.
 	left map[int32]span
 	// idle are the others, which are not read.
@@ -81,33 +81,33 @@ type redrive struct {
 type span struct{ next, end int64 }
 
 // measure finds what is waiting.
-func (r *redrive) measure(ctx context.Context, base []kgo.Opt, log *slog.Logger) (limit int, err error) {
+func (r *redrive) measure(ctx context.Context, base []kgo.Opt, log *slog.Logger) (found limits, err error) {
 	client, err := kgo.NewClient(base...)
 	if err != nil {
-		return 0, fmt.Errorf("stream: make a client: %w", err)
+		return limits{}, fmt.Errorf("stream: make a client: %w", err)
 	}
 	defer client.Close()
 	adm := kadm.NewClient(client)
-	if limit, err = ensureTopics(ctx, client, r.cfg, log); err != nil {
-		return 0, err
+	if found, err = ensureTopics(ctx, client, r.cfg, log); err != nil {
+		return limits{}, err
 	}
 	dead := r.cfg.DeadTopic()
 	starts, err := adm.ListStartOffsets(ctx, dead)
 	if err != nil {
-		return 0, fmt.Errorf("stream: list start offsets: %w", err)
+		return limits{}, fmt.Errorf("stream: list start offsets: %w", err)
 	}
 	ends, err := adm.ListEndOffsets(ctx, dead)
 	if err != nil {
-		return 0, fmt.Errorf("stream: list end offsets: %w", err)
+		return limits{}, fmt.Errorf("stream: list end offsets: %w", err)
 	}
 	commits, err := committed(ctx, adm, r.group, dead)
 	if err != nil {
-		return 0, err
+		return limits{}, err
 	}
 	for number, end := range ends[dead] {
 		start := starts[dead][number]
 		if err := errors.Join(end.Err, start.Err); err != nil {
-			return 0, fmt.Errorf("stream: bounds of partition %d: %w", number, err)
+			return limits{}, fmt.Errorf("stream: bounds of partition %d: %w", number, err)
 		}
 		next := start.Offset
 		if commit, ok := commits.Lookup(dead, number); ok && commit.Err == nil {
@@ -120,7 +120,7 @@ func (r *redrive) measure(ctx context.Context, base []kgo.Opt, log *slog.Logger)
 			r.idle = append(r.idle, number)
 		}
 	}
-	return limit, nil
+	return found, nil
 }
 
 // count reads what is waiting and leaves it there.
@@ -163,7 +163,7 @@ func (r *redrive) send(ctx context.Context, base []kgo.Opt) error {
 		kgo.HeartbeatInterval(r.cfg.SessionTimeout/5),
 		kgo.FetchIsolationLevel(kgo.ReadCommitted()),
 		kgo.ProducerBatchCompression(codec),
-		kgo.ProducerBatchMaxBytes(int32(r.limit)), //nolint:gosec // Validate bounds it by 1 GiB
+		kgo.ProducerBatchMaxBytesFn(r.limits.batchBytes(r.cfg)),
 		kgo.RecordPartitioner(kgo.StickyKeyPartitioner(nil)),
 	)...)
 	if err != nil {

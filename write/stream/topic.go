@@ -20,45 +20,60 @@ const (
 	settingRetention  = "retention.ms"
 )
 
+// limits are the largest messages that the topic and its dead topic take.
+type limits struct{ main, dead int }
+
 // ensureTopics creates the topic and its dead topic where they are missing and
-// gives the smaller of the configured record bound and what both topics take.
-// Topics that exist are left as they are: they belong to the operator.
-func ensureTopics(ctx context.Context, cl *kgo.Client, cfg Config, log *slog.Logger) (maxRecordBytes int, err error) {
-	if err := ensureTopic(ctx, cl, cfg, cfg.Topic, cfg.Partitions, cfg.Retention); err != nil {
-		return 0, err
+// gives what they take, at most what is configured. Topics that exist are left
+// as they are: they belong to the operator.
+func ensureTopics(ctx context.Context, cl *kgo.Client, cfg Config, log *slog.Logger) (limits, error) {
+	wanted := limits{main: cfg.MaxRecordBytes + envelopeBytes, dead: cfg.MaxRecordBytes + 2*envelopeBytes}
+	var found limits
+	var err error
+	if found.main, err = ensureTopic(ctx, cl, cfg, cfg.Topic, cfg.Partitions, cfg.Retention, wanted.main); err != nil {
+		return limits{}, err
 	}
-	if err := ensureTopic(ctx, cl, cfg, cfg.DeadTopic(), 1, cfg.DeadRetention); err != nil {
-		return 0, err
+	// A dead record is a whole record with its reason beside it.
+	if found.dead, err = ensureTopic(ctx, cl, cfg, cfg.DeadTopic(), 1, cfg.DeadRetention, wanted.dead); err != nil {
+		return limits{}, err
 	}
-	limit := cfg.MaxRecordBytes + envelopeBytes
-	for _, topic := range []string{cfg.Topic, cfg.DeadTopic()} {
-		n, err := messageLimit(ctx, kadm.NewClient(cl), topic)
-		if err != nil {
-			return 0, err
-		}
-		if n < limit {
-			log.WarnContext(ctx, "topic takes smaller records than configured",
-				slog.String("topic", topic), slog.Int("max_message_bytes", n), slog.Int("configured_bytes", limit))
-			limit = n
-		}
+	if found.main < wanted.main || found.dead < wanted.dead {
+		log.WarnContext(ctx, "topics take smaller records than configured", slog.Int("max_message_bytes", found.main),
+			slog.Int("dead_max_message_bytes", found.dead), slog.Int("configured_bytes", cfg.MaxRecordBytes))
 	}
-	return limit, nil
+	return limits{main: min(found.main, found.dead, wanted.main), dead: min(found.dead, wanted.dead)}, nil
 }
 
-func ensureTopic(ctx context.Context, cl *kgo.Client, cfg Config, topic string, partitions int32, retention time.Duration) error {
-	settings := map[string]*string{settingMaxMessage: new(strconv.Itoa(cfg.MaxRecordBytes + envelopeBytes))}
+// batchBytes is how large a batch may get; a single record may be as large.
+func (l limits) batchBytes(cfg Config) func(topic string) int32 {
+	return func(topic string) int32 {
+		if topic == cfg.DeadTopic() {
+			return int32(l.dead) //nolint:gosec // Validate bounds it by 1 GiB
+		}
+		return int32(l.main) //nolint:gosec // Validate bounds it by 1 GiB
+	}
+}
+
+func ensureTopic(ctx context.Context, cl *kgo.Client, cfg Config, topic string, partitions int32, retention time.Duration, limit int) (int, error) {
+	_, err := describe(ctx, cl, topic)
+	if err == nil {
+		return messageLimit(ctx, kadm.NewClient(cl), topic)
+	}
+	if !errors.Is(err, kerr.UnknownTopicOrPartition) {
+		return 0, err
+	}
+	settings := map[string]*string{settingMaxMessage: new(strconv.Itoa(limit))}
 	if retention > 0 {
 		settings[settingRetention] = new(strconv.FormatInt(retention.Milliseconds(), 10))
 	}
-	_, err := describe(ctx, cl, topic)
-	if !errors.Is(err, kerr.UnknownTopicOrPartition) {
-		return err
-	}
 	_, err = kadm.NewClient(cl).CreateTopic(ctx, partitions, cfg.ReplicationFactor, settings, topic)
-	if err != nil && !errors.Is(err, kerr.TopicAlreadyExists) {
-		return fmt.Errorf("stream: create topic %s: %w", topic, err)
+	if errors.Is(err, kerr.TopicAlreadyExists) { // another process was faster
+		return messageLimit(ctx, kadm.NewClient(cl), topic)
 	}
-	return nil
+	if err != nil {
+		return 0, fmt.Errorf("stream: create topic %s: %w", topic, err)
+	}
+	return limit, nil
 }
 
 // messageLimit asks how large a batch the topic takes. A broker that does not

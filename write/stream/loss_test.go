@@ -1,0 +1,158 @@
+package stream_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"colonnade/write/stream"
+)
+
+func admin(t *testing.T, cfg stream.Config) *kadm.Client {
+	t.Helper()
+	cl, err := kgo.NewClient(kgo.SeedBrokers(cfg.Brokers...))
+	require.NoError(t, err)
+	t.Cleanup(cl.Close)
+	return kadm.NewClient(cl)
+}
+
+// offsets runs a consumer of one partition until it has read up to so many
+// records, commits, and gives their offsets.
+func offsets(t *testing.T, cfg stream.Config, reg *prometheus.Registry, n int) []int64 {
+	t.Helper()
+	c, err := stream.NewConsumer(cfg, time.Now, quiet(), reg)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = c.Close() })
+	found := make(chan []int64, 1)
+	r := run(t, c, func(ctx context.Context, p *stream.Partition) error {
+		var got []int64
+		for len(got) < n {
+			batch, err := p.Poll(ctx, 1, time.Millisecond)
+			if err != nil {
+				return err
+			}
+			for _, rec := range batch {
+				got = append(got, rec.Offset)
+			}
+		}
+		if err := p.Commit(ctx, p.Next()); err != nil {
+			return err
+		}
+		found <- got
+		<-ctx.Done()
+		return nil
+	})
+	got := <-found
+	r.stop(t)
+	return got
+}
+
+func requireLoss(t *testing.T, reg *prometheus.Registry, times, records string) {
+	t.Helper()
+	require.NoError(t, testutil.GatherAndCompare(reg, strings.NewReader(`
+# HELP colonnade_stream_data_loss_total Times the log did not hold what it held before.
+# TYPE colonnade_stream_data_loss_total counter
+colonnade_stream_data_loss_total `+times+`
+# HELP colonnade_stream_lost_records_total Offsets that were gone from the log before they were read.
+# TYPE colonnade_stream_lost_records_total counter
+colonnade_stream_lost_records_total `+records+`
+`), "colonnade_stream_data_loss_total", "colonnade_stream_lost_records_total"))
+}
+
+// TestRetentionBeforeReadingIsSeen: records that the broker threw away unread
+// are counted, and reading goes on at the first that is left, not at the end.
+func TestRetentionBeforeReadingIsSeen(t *testing.T) {
+	t.Parallel()
+	cfg := config(t, shared(t)...)
+	cfg.Partitions = 1
+	p := producer(t, cfg)
+	_, err := p.Publish(t.Context(), records(10))
+	require.NoError(t, err)
+	reg := prometheus.NewRegistry()
+	require.Equal(t, []int64{0, 1}, offsets(t, cfg, reg, 2))
+	requireLoss(t, reg, "0", "0")
+
+	removed := make(kadm.Offsets)
+	removed.AddOffset(cfg.Topic, 0, 5, -1)
+	_, err = admin(t, cfg).DeleteRecords(t.Context(), removed)
+	require.NoError(t, err)
+	reg = prometheus.NewRegistry()
+	require.Equal(t, []int64{5, 6, 7}, offsets(t, cfg, reg, 3))
+	requireLoss(t, reg, "1", "3")
+}
+
+// TestALogThatBeganAnewIsReadFromItsBeginning: the committed offset points
+// beyond a topic that was deleted and made again.
+func TestALogThatBeganAnewIsReadFromItsBeginning(t *testing.T) {
+	t.Parallel()
+	cfg := config(t, shared(t)...)
+	cfg.Partitions = 1
+	_, err := producer(t, cfg).Publish(t.Context(), records(10))
+	require.NoError(t, err)
+	require.Len(t, offsets(t, cfg, prometheus.NewRegistry(), 10), 10)
+
+	adm := admin(t, cfg)
+	_, err = adm.DeleteTopic(t.Context(), cfg.Topic)
+	require.NoError(t, err)
+	// The group's commits outlive the topic on a broker that does not tie them to its id.
+	require.NoError(t, producer(t, cfg).Ready(t.Context()))
+	committed := make(kadm.Offsets)
+	committed.AddOffset(cfg.Topic, 0, 10, -1)
+	require.NoError(t, adm.CommitAllOffsets(t.Context(), cfg.Group, committed))
+	_, err = producer(t, cfg).Publish(t.Context(), records(4))
+	require.NoError(t, err)
+
+	reg := prometheus.NewRegistry()
+	require.Equal(t, []int64{0, 1, 2, 3}, offsets(t, cfg, reg, 4))
+	requireLoss(t, reg, "1", "6")
+}
+
+// TestAnUnreadableRecordIsGivenOutWithItsError and survives the dead topic byte for byte.
+func TestAnUnreadableRecordIsGivenOutWithItsError(t *testing.T) {
+	t.Parallel()
+	cfg := config(t, shared(t)...)
+	cfg.Partitions = 1
+	p := producer(t, cfg)
+	require.NoError(t, p.Ready(t.Context()))
+	cl, err := kgo.NewClient(kgo.SeedBrokers(cfg.Brokers...))
+	require.NoError(t, err)
+	t.Cleanup(cl.Close)
+	foreign := &kgo.Record{Topic: cfg.Topic, Key: []byte("k"), Value: []byte("v"), Headers: []kgo.RecordHeader{{Key: "h", Value: []byte{0xff}}}}
+	require.NoError(t, cl.ProduceSync(t.Context(), foreign).FirstErr())
+
+	found := make(chan stream.Record, 1)
+	r := run(t, consumer(t, cfg), func(ctx context.Context, part *stream.Partition) error {
+		batch, err := part.Poll(ctx, 1, time.Millisecond)
+		if err != nil {
+			return err
+		}
+		if err := p.Dead(ctx, batch, "cannot be decoded"); err != nil {
+			return err
+		}
+		found <- batch[0]
+		<-ctx.Done()
+		return nil
+	})
+	got := <-found
+	r.stop(t)
+	require.ErrorContains(t, got.Err, "without a colonnade-version header")
+	require.Equal(t, &stream.Raw{Key: []byte("k"), Headers: []stream.Header{{Key: "h", Value: []byte{0xff}}}}, got.Raw)
+
+	dead, err := kgo.NewClient(kgo.SeedBrokers(cfg.Brokers...), kgo.ConsumeTopics(cfg.DeadTopic()))
+	require.NoError(t, err)
+	t.Cleanup(dead.Close)
+	rec := dead.PollFetches(t.Context()).Records()[0]
+	require.Equal(t, foreign.Key, rec.Key)
+	require.Equal(t, foreign.Value, rec.Value)
+	require.Equal(t, []kgo.RecordHeader{
+		{Key: "h", Value: []byte{0xff}}, {Key: "dead_reason", Value: []byte("cannot be decoded")},
+		{Key: "dead_partition", Value: []byte("0")}, {Key: "dead_offset", Value: []byte("0")},
+	}, rec.Headers)
+}
