@@ -97,7 +97,7 @@ func (o *Overlay) Strongest() iter.Seq2[uint8, []wire.Attribute] {
 	return func(yield func(uint8, []wire.Attribute) bool) {
 		for c := conventions - 1; c >= 0; c-- {
 			entries := o.entries[o.starts[c]:o.starts[c+1]]
-			if len(entries) > 0 && !yield(uint8(c+1), entries) { //nolint:gosec // c is below conventions
+			if len(entries) > 0 && !yield(uint8(c+1), entries) {
 				return
 			}
 		}

@@ -103,7 +103,7 @@ func genAIMeta(key string) bool {
 }
 
 func (g *genAISpan) usage(key string, value any) {
-	name := ""
+	var name string
 	switch key {
 	case "input_tokens", "prompt_tokens":
 		g.prompt, name = value, "prompt"

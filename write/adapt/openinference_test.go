@@ -87,7 +87,10 @@ func TestOpenInference(t *testing.T) {
 		"CHAIN": "chain", "RETRIEVER": "query", "RERANKER": "rerank", "LLM": "chat", "EMBEDDING": "embedding",
 		"AGENT": "agent", "TOOL": "tool", "GUARDRAIL": "task", "EVALUATOR": "task", "Tool": "tool",
 	} {
-		tests = append(tests, mapping{name: "kind " + kind, in: pairs("openinference.span.kind", kind), want: pairs("ag.type.node", node)})
+		t.Run("kind "+kind, func(t *testing.T) {
+			t.Parallel()
+			check(t, []mapping{{name: kind, in: pairs("openinference.span.kind", kind), want: pairs("ag.type.node", node)}})
+		})
 	}
 	check(t, tests)
 }

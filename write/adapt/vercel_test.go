@@ -62,7 +62,10 @@ func TestVercel(t *testing.T) {
 		"ai.generateText": "task", "ai.streamText.doStream": "task", "ai.generateObject": "task", "ai.streamObject.doStream": "task", "ai.toolCall": "tool",
 		"ai.embed": "embedding", "ai.embedMany": "embedding", "ai.embed.doEmbed": "embedding", "ai.rerank.doRerank": "rerank", "other": "task",
 	} {
-		tests = append(tests, mapping{name: "operation " + operation, in: pairs("ai.operationId", operation), want: pairs("ag.type.node", node)})
+		t.Run("operation "+operation, func(t *testing.T) {
+			t.Parallel()
+			check(t, []mapping{{name: operation, in: pairs("ai.operationId", operation), want: pairs("ag.type.node", node)}})
+		})
 	}
 	check(t, tests)
 }

@@ -65,7 +65,7 @@ func New(registerer prometheus.Registerer) (*Fitter, error) {
 func (f *Fitter) Spans(meta Meta, value []byte) ([]trace.Span, []Refusal, error) {
 	var spans []trace.Span
 	var refused []Refusal
-	w, _ := f.scratch.Get().(*fitting) //nolint:errcheck // the pool holds nothing else
+	w, _ := f.scratch.Get().(*fitting)
 	defer f.scratch.Put(w)
 	w.begin(f, meta)
 	defer w.end()

@@ -29,10 +29,10 @@ type attribute struct {
 
 var received = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 
-func newFitter(t testing.TB) *fit.Fitter {
-	t.Helper()
+func newFitter(tb testing.TB) *fit.Fitter {
+	tb.Helper()
 	f, err := fit.New(prometheus.NewRegistry())
-	require.NoError(t, err)
+	require.NoError(tb, err)
 	return f
 }
 
@@ -96,16 +96,16 @@ func newSpan(attributes ...attribute) *otlp.Span {
 	}
 }
 
-func record(t testing.TB, spans ...*otlp.Span) []byte {
-	t.Helper()
+func record(tb testing.TB, spans ...*otlp.Span) []byte {
+	tb.Helper()
 	data, err := proto.Marshal(&otlp.TracesData{ResourceSpans: []*otlp.ResourceSpans{{
 		ScopeSpans: []*otlp.ScopeSpans{{Spans: spans}},
 	}}})
-	require.NoError(t, err)
+	require.NoError(tb, err)
 	return data
 }
 
-func fitOne(t testing.TB, span *otlp.Span) trace.Span {
+func fitOne(t *testing.T, span *otlp.Span) trace.Span {
 	t.Helper()
 	spans, refused, err := newFitter(t).Spans(fit.Meta{Source: "otlp", ReceivedAt: received}, record(t, span))
 	require.NoError(t, err)
@@ -390,14 +390,14 @@ func scope(name, version string, attributes ...attribute) *collector.Instrumenta
 	return &collector.InstrumentationScope{Name: name, Version: version, Attributes: keyValues(attributes)}
 }
 
-func marshal(t testing.TB, m proto.Message) []byte {
+func marshal(t *testing.T, m proto.Message) []byte {
 	t.Helper()
 	data, err := proto.Marshal(m)
 	require.NoError(t, err)
 	return data
 }
 
-func unmarshal(t testing.TB, data []byte, m proto.Message) {
+func unmarshal(t *testing.T, data []byte, m proto.Message) {
 	t.Helper()
 	require.NoError(t, proto.Unmarshal(data, m))
 }

@@ -83,7 +83,7 @@ func (h *hasher) sum() (id uuid.UUID) {
 		h.digest = digest
 	}
 	h.digest.Reset()
-	_, _ = h.digest.Write(h.text) //nolint:errcheck // a hash never fails to write
+	_, _ = h.digest.Write(h.text) // a hash never fails to write
 	h.digest.Sum(id[:0])
 	return id
 }
@@ -147,5 +147,5 @@ func appendPython(text []byte, s string) []byte {
 }
 
 func appendUnicode(text []byte, r rune) []byte {
-	return hex.AppendEncode(append(text, '\\', 'u'), []byte{byte(r >> 8), byte(r)})
+	return hex.AppendEncode(append(text, '\\', 'u'), []byte{byte(r >> 8), byte(r)}) //nolint:gosec // two bytes are all that a UTF-16 unit has
 }

@@ -112,21 +112,20 @@ func (w *fitting) identify() error {
 // times completes what is missing: one end stands for both, the time of
 // receipt for none. Source: contract §1.2.
 func (w *fitting) times() error {
-	start, end := w.raw.Start, w.raw.End
-	if max(start, end) > math.MaxInt64 {
+	if max(w.raw.Start, w.raw.End) > math.MaxInt64 {
 		return rejected("A time lies beyond the year 2262.")
 	}
+	start, end := int64(w.raw.Start), int64(w.raw.End) //nolint:gosec // both fit, as just seen
 	switch {
 	case start == 0 && end == 0:
-		w.span.Start = w.meta.ReceivedAt.UnixNano()
-		w.span.End = w.span.Start
+		start = w.meta.ReceivedAt.UnixNano()
+		end = start
 	case start == 0:
-		w.span.Start, w.span.End = int64(end), int64(end)
+		start = end
 	case end == 0:
-		w.span.Start, w.span.End = int64(start), int64(start)
-	default:
-		w.span.Start, w.span.End = int64(start), int64(end)
+		end = start
 	}
+	w.span.Start, w.span.End = start, end
 	return nil
 }
 

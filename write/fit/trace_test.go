@@ -155,7 +155,7 @@ func TestRefusals(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, spans, 1, "the good one is kept")
 	require.Equal(t, user, spans[0].CreatedBy)
-	var reasons []string
+	reasons := make([]string, 0, len(refused))
 	for _, r := range refused {
 		require.Equal(t, "root", r.Name)
 		reasons = append(reasons, r.Reason)

@@ -30,8 +30,12 @@ func TestUnflatten(t *testing.T) {
 		{"a value above another", []attribute{{"a", 1}, {"a.b", 2}}, object{"a": int64(1)}, object{"a.b": int64(2)}},
 		{"a value upon others", []attribute{{"a.b", 2}, {"a", 1}}, object{"a": object{"b": int64(2)}}, object{"a": int64(1)}},
 		{"a key twice", []attribute{{"a", 1}, {"a", 2}}, object{"a": int64(2)}, object{"a": int64(1)}},
-		{"objects join", []attribute{{"a", object{"b": 1}}, {"a.c", 2}, {"d.e", 3}, {"d", object{"f": 4}}},
-			object{"a": object{"b": int64(1), "c": int64(2)}, "d": object{"e": int64(3), "f": int64(4)}}, nil},
+		{
+			"objects join",
+			[]attribute{{"a", object{"b": 1}}, {"a.c", 2}, {"d.e", 3}, {"d", object{"f": 4}}},
+			object{"a": object{"b": int64(1), "c": int64(2)}, "d": object{"e": int64(3), "f": int64(4)}},
+			nil,
+		},
 		{"but not what they both have", []attribute{{"a.b", 1}, {"a", object{"b": object{"x": 2}, "c": 3}}}, object{"a": object{"b": int64(1), "c": int64(3)}}, object{"a.b": object{"x": int64(2)}}},
 		{"keys of objects are kept as they are", []attribute{{"a", object{"b.c": 1, "0": 2}}}, object{"a": object{"b.c": int64(1), "0": int64(2)}}, nil},
 		{"lists do not join", []attribute{{"a", []any{1}}, {"a.1", 2}}, object{"a": []any{int64(1)}}, object{"a.1": int64(2)}},
@@ -66,7 +70,7 @@ func deep(levels int, last string) object {
 // TestWide shows that many keys of one object are all found again.
 func TestWide(t *testing.T) {
 	t.Parallel()
-	var in []attribute
+	in := make([]attribute, 0, 600)
 	want := object{}
 	for i := range 300 {
 		key := fmt.Sprintf("k%d", i)

@@ -63,47 +63,73 @@ func TestCosts(t *testing.T) {
 		want   object
 	}{
 		{
-			"prompt and completion", trace.Chat, gpt, object{"prompt": int64(1000), "completion": int64(200)}, nil,
+			"prompt and completion", trace.Chat, gpt,
+			object{"prompt": int64(1000), "completion": int64(200)},
+			nil,
 			object{"prompt": 0.0025, "completion": 0.002, "total": 0.0045},
 		},
 		{
-			"cached tokens are priced once", trace.Chat, gpt, object{"prompt": int64(1000), "completion": int64(0), "cache_read": int64(400)}, nil,
+			"cached tokens are priced once", trace.Chat, gpt,
+			object{"prompt": int64(1000), "completion": int64(0), "cache_read": int64(400)},
+			nil,
 			object{"prompt": 0.002, "completion": 0.0, "total": 0.002}, // 600 at 2.50 and 400 at 1.25
 		},
 		{
-			"cached is another word for them", trace.Chat, gpt, object{"prompt": int64(1000), "completion": int64(0), "cached": 400.0}, nil,
+			"cached is another word for them", trace.Chat, gpt,
+			object{"prompt": int64(1000), "completion": int64(0), "cached": 400.0},
+			nil,
 			object{"prompt": 0.002, "completion": 0.0, "total": 0.002},
 		},
 		{
-			"negative and non-numeric counts are ignored", trace.Chat, gpt, object{"prompt": int64(1000), "cache_read": int64(-5), "cached": "many"}, nil,
+			"negative and non-numeric counts are ignored", trace.Chat, gpt,
+			object{"prompt": int64(1000), "cache_read": int64(-5), "cached": "many"},
+			nil,
 			object{"prompt": 0.0025, "completion": 0.0, "total": 0.0025},
 		},
 		{
-			"tokens written to a cache", trace.Chat, claude, object{"prompt": int64(3000), "completion": int64(100), "cache_read": int64(1000), "cache_creation": int64(1000)}, nil,
+			"tokens written to a cache", trace.Chat, claude,
+			object{"prompt": int64(3000), "completion": int64(100), "cache_read": int64(1000), "cache_creation": int64(1000)},
+			nil,
 			object{"prompt": 0.00705, "completion": 0.0015, "total": 0.00855}, // 1000 at 3, 1000 at 0.30, 1000 at 3.75
 		},
 		{
-			"a prompt counted without its cache", trace.Chat, claude, object{"prompt": int64(10), "completion": int64(0), "cache_read": int64(1000)}, nil,
+			"a prompt counted without its cache", trace.Chat, claude,
+			object{"prompt": int64(10), "completion": int64(0), "cache_read": int64(1000)},
+			nil,
 			object{"prompt": 0.00033, "completion": 0.0, "total": 0.00033}, // 10 at 3 and 1000 at 0.30
 		},
 		{
-			"the configured model", trace.Completion, object{"data": object{"parameters": object{"model": "gpt-4o"}}}, object{"prompt": int64(1000)}, nil,
+			"the configured model", trace.Completion,
+			object{"data": object{"parameters": object{"model": "gpt-4o"}}},
+			object{"prompt": int64(1000)},
+			nil,
 			object{"prompt": 0.0025, "completion": 0.0, "total": 0.0025},
 		},
 		{
-			"the model asked for", trace.Embedding, object{"meta": object{"request": object{"model": "text-embedding-3-small"}}}, object{"prompt": int64(1_000_000)}, nil,
+			"the model asked for", trace.Embedding,
+			object{"meta": object{"request": object{"model": "text-embedding-3-small"}}},
+			object{"prompt": int64(1_000_000)},
+			nil,
 			object{"prompt": 0.02, "completion": 0.0, "total": 0.02},
 		},
 		{
-			"a prefix and capitals", trace.Chat, object{"meta": object{"response": object{"model": "some-gateway/OpenAI/GPT-4o"}}}, object{"prompt": int64(1000)}, nil,
+			"a prefix and capitals", trace.Chat,
+			object{"meta": object{"response": object{"model": "some-gateway/OpenAI/GPT-4o"}}},
+			object{"prompt": int64(1000)},
+			nil,
 			object{"prompt": 0.0025, "completion": 0.0, "total": 0.0025},
 		},
 		{
-			"the client's cost is replaced, its other names stay", trace.Chat, gpt, object{"prompt": int64(1000)}, object{"total": 9.0, "audio": 1.0},
+			"the client's cost is replaced, its other names stay", trace.Chat, gpt,
+			object{"prompt": int64(1000)},
+			object{"total": 9.0, "audio": 1.0},
 			object{"prompt": 0.0025, "completion": 0.0, "total": 0.0025, "audio": 1.0},
 		},
 		{
-			"an unknown model: the client's cost stands", trace.Chat, object{"meta": object{"response": object{"model": "ours-1"}}}, object{"prompt": int64(1000)}, object{"total": 9.0},
+			"an unknown model: the client's cost stands", trace.Chat,
+			object{"meta": object{"response": object{"model": "ours-1"}}},
+			object{"prompt": int64(1000)},
+			object{"total": 9.0},
 			object{"total": 9.0},
 		},
 		{"no tokens", trace.Chat, gpt, nil, object{"total": 9.0}, object{"total": 9.0}},

@@ -1,6 +1,8 @@
 package wire
 
 import (
+	"strings"
+
 	"colonnade/domain"
 )
 
@@ -184,11 +186,22 @@ func walkResource(data string, visit func(resource, scope, span string) error) e
 // merges them.
 func only(data string, field uint64) (string, error) {
 	var text string
+	var joined strings.Builder
 	m := message{data: data}
 	for m.next() {
-		if m.tag == field<<3|lengthWire {
-			text += m.text
+		switch {
+		case m.tag != field<<3|lengthWire || m.text == "":
+		case text == "":
+			text = m.text
+		default:
+			if joined.Len() == 0 {
+				joined.WriteString(text)
+			}
+			joined.WriteString(m.text)
 		}
+	}
+	if joined.Len() > 0 {
+		text = joined.String()
 	}
 	return text, m.err
 }

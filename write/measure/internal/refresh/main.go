@@ -133,8 +133,8 @@ func render(version, date string, prices map[string][4]float64) []byte {
 	b.WriteString("  \"unit\": \"US dollars per token: prompt, completion, cached read, cached write\",\n  \"models\": {\n")
 	names := slices.Sorted(maps.Keys(prices))
 	for i, name := range names {
-		key, _ := json.Marshal(name)           //nolint:errcheck // a string always marshals
-		price, _ := json.Marshal(prices[name]) //nolint:errcheck // finite numbers always marshal
+		key, _ := json.Marshal(name) // strings and finite numbers always marshal
+		price, _ := json.Marshal(prices[name])
 		fmt.Fprintf(&b, "    %s: %s", key, price)
 		if i < len(names)-1 {
 			b.WriteByte(',')
