@@ -1,0 +1,150 @@
+//go:build embedded
+
+package broker
+
+import (
+	"encoding/binary"
+	"hash/crc32"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+func cluster(t *testing.T, opts ...kfake.Opt) (*kfake.Cluster, *kgo.Client) {
+	t.Helper()
+	c, err := kfake.NewCluster(append(opts, kfake.NumBrokers(1), kfake.DefaultNumPartitions(2))...)
+	require.NoError(t, err)
+	t.Cleanup(c.Close)
+	client, err := kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...), kgo.AllowAutoTopicCreation(), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.ProducerBatchCompression(kgo.NoCompression()))
+	require.NoError(t, err)
+	t.Cleanup(client.Close)
+	return c, client
+}
+
+// TestTrimConsumed deletes what all groups have read, of large partitions only.
+func TestTrimConsumed(t *testing.T) {
+	t.Parallel()
+	_, client := cluster(t, kfake.SeedTopics(3, "t"))
+	for partition := range int32(3) {
+		for range 10 {
+			require.NoError(t, client.ProduceSync(t.Context(), &kgo.Record{Topic: "t", Partition: partition, Value: make([]byte, 1000)}).FirstErr())
+		}
+	}
+	admin := kadm.NewClient(client)
+	commit := func(group string, partition int32, at int64) {
+		var offsets kadm.Offsets
+		offsets.Add(kadm.Offset{Topic: "t", Partition: partition, At: at, LeaderEpoch: -1})
+		require.NoError(t, admin.CommitAllOffsets(t.Context(), group, offsets))
+	}
+	commit("quick", 0, 9)
+	commit("slow", 0, 4)
+	commit("quick", 1, 7)
+	starts := func() (at [3]int64) {
+		listed, err := admin.ListStartOffsets(t.Context(), "t")
+		require.NoError(t, err)
+		listed.Each(func(o kadm.ListedOffset) { at[o.Partition] = o.Offset })
+		return at
+	}
+	require.NoError(t, trimConsumed(t.Context(), admin, 1<<20))
+	require.Equal(t, [3]int64{0, 0, 0}, starts(), "nothing is large")
+	require.NoError(t, trimConsumed(t.Context(), admin, 5000))
+	require.Equal(t, [3]int64{4, 7, 0}, starts(), "up to the slowest group, and nothing that nobody read")
+}
+
+// TestCreateAsked creates topics on demand, again after they were deleted, and one by one.
+func TestCreateAsked(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	c, client := cluster(t, kfake.DataDir(dir))
+	createAsked(c)
+	produce := func(topic string) {
+		require.NoError(t, client.ProduceSync(t.Context(), &kgo.Record{Topic: topic, Value: []byte("v")}).FirstErr(), topic)
+	}
+	produce("one")
+	produce("two")
+	produce("one")
+	raw, err := os.ReadFile(filepath.Join(dir, "topics.json"))
+	require.NoError(t, err)
+	require.Contains(t, string(raw), `"name":"one"`, "known on disk before the record was acknowledged")
+	require.Contains(t, string(raw), `"name":"two"`)
+	require.Len(t, c.PartitionInfos("one"), 2)
+}
+
+// batch is a record batch without records, as the head is all that is looked at.
+func batch(offset, producer int64, epoch int16, first, count int32) []byte {
+	b := make([]byte, headerSize)
+	binary.BigEndian.PutUint64(b, uint64(offset))
+	binary.BigEndian.PutUint32(b[8:], headerSize-12)
+	b[16] = 2
+	binary.BigEndian.PutUint64(b[43:], uint64(producer))
+	binary.BigEndian.PutUint16(b[51:], uint16(epoch))
+	binary.BigEndian.PutUint32(b[53:], uint32(first))
+	binary.BigEndian.PutUint32(b[57:], uint32(count))
+	binary.BigEndian.PutUint32(b[17:], crc32.Checksum(b[21:], crc32.MakeTable(crc32.Castagnoli)))
+	return b
+}
+
+func TestScanPartition(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "with%2Fslash-3")
+	require.NoError(t, os.MkdirAll(dir, 0o700))
+	var first, second []byte
+	first = append(first, batch(0, 7, 0, 0, 10)...)
+	first = append(first, batch(10, -1, -1, -1, 5)...)
+	first = append(first, batch(15, 9, 2, 100, 1)...)
+	for i := range int32(6) {
+		second = append(second, batch(int64(16+10*i), 7, 0, 10+10*i, 10)...)
+	}
+	torn := batch(76, 7, 0, 70, 10)
+	torn[60]++ // no longer what the checksum says
+	second = append(second, torn...)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "0.dat"), first, 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "16.dat"), second, 0o600))
+	found, err := scanPartition(dir)
+	require.NoError(t, err)
+	require.ElementsMatch(t, []window{
+		{PID: 9, Topic: "with/slash", Part: 3, Entries: [5]windowEntry{{100, 101, 15}}, Count: 1, At: 1, Epoch: 2, Seen: true, NextSeq: 101},
+		{
+			PID: 7, Topic: "with/slash", Part: 3, Count: 5, At: 2, Seen: true, NextSeq: 70,
+			Entries: [5]windowEntry{{50, 60, 56}, {60, 70, 66}, {20, 30, 26}, {30, 40, 36}, {40, 50, 46}},
+		},
+	}, found)
+}
+
+func TestTrimTorn(t *testing.T) {
+	t.Parallel()
+	entry := func(text string) []byte {
+		rest := append([]byte{1, 0}, text...)
+		b := binary.LittleEndian.AppendUint32(nil, uint32(len(rest)))
+		b = binary.LittleEndian.AppendUint32(b, crc32.Checksum(rest, crc32.MakeTable(crc32.Castagnoli)))
+		return append(b, rest...)
+	}
+	whole := append(entry("one"), entry("two")...)
+	for name, tail := range map[string][]byte{"nothing": nil, "half a head": {1, 2, 3}, "half an entry": entry("three")[:9], "zeros": make([]byte, 40)} {
+		path := filepath.Join(t.TempDir(), "groups.log")
+		require.NoError(t, os.WriteFile(path, append(append([]byte{}, whole...), tail...), 0o600))
+		require.NoError(t, trimTorn(path), name)
+		got, err := os.ReadFile(path)
+		require.NoError(t, err)
+		require.Equal(t, whole, got, name)
+	}
+	require.NoError(t, trimTorn(filepath.Join(t.TempDir(), "absent")))
+}
+
+// FuzzScanSegment checks that no file content breaks the start after a crash.
+func FuzzScanSegment(f *testing.F) {
+	f.Add(batch(0, 1, 0, 0, 1))
+	f.Add(append(batch(0, 1, 0, 0, 1), batch(1, 1, 0, 1, 1)[:30]...))
+	f.Add([]byte{})
+	f.Fuzz(func(t *testing.T, content []byte) {
+		path := filepath.Join(t.TempDir(), "0.dat")
+		require.NoError(t, os.WriteFile(path, content, 0o600))
+		require.NoError(t, scanSegment(path, func(head []byte) { new(window).push(head) }))
+		require.NoError(t, trimTorn(path))
+	})
+}

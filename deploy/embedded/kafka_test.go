@@ -1,0 +1,96 @@
+//go:build embedded
+
+package embedded_test
+
+import (
+	"strconv"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"colonnade/deploy/embedded"
+)
+
+// TestKafkaExactlyOnceAcrossKills kills the broker again and again under an
+// idempotent producer and a committing group: every acknowledged record is
+// there, none twice, in order, and the commits keep their metadata.
+func TestKafkaExactlyOnceAcrossKills(t *testing.T) {
+	t.Parallel()
+	const kills, partitions, group = 6, 3, "readers"
+	s := start(t, embedded.Config{Dir: stackDir(t), Only: []string{embedded.Kafka}})
+	producer, err := kgo.NewClient(kgo.SeedBrokers(s.Kafka...), kgo.DefaultProduceTopic("t"), kgo.RequiredAcks(kgo.AllISRAcks()),
+		kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.ProducerLinger(0), kgo.ProducerBatchMaxBytes(2000), kgo.MaxBufferedRecords(500))
+	require.NoError(t, err)
+	defer producer.Close()
+	admin := kadm.NewClient(producer)
+	_, err = admin.CreateTopic(t.Context(), partitions, 1, nil, "t")
+	require.NoError(t, err)
+
+	var acknowledged atomic.Int64
+	stop := make(chan struct{})
+	produced := make(chan int)
+	go func() {
+		n := 0
+		for ; ; n++ {
+			select {
+			case <-stop:
+				produced <- n
+				return
+			default:
+			}
+			producer.Produce(t.Context(), &kgo.Record{Partition: int32(n % partitions), Value: strconv.AppendInt(nil, int64(n), 10)}, func(_ *kgo.Record, err error) {
+				if err != nil {
+					t.Errorf("an accepted record failed: %v", err)
+				}
+				acknowledged.Add(1)
+			})
+		}
+	}()
+	for i := range kills {
+		before := acknowledged.Load()
+		require.Eventually(t, func() bool { return acknowledged.Load() > before+500 }, 20*time.Second, time.Millisecond)
+		var commit kadm.Offsets
+		commit.Add(kadm.Offset{Topic: "t", Partition: 0, At: int64(i + 1), LeaderEpoch: -1, Metadata: strconv.Itoa(i)})
+		require.NoError(t, admin.CommitAllOffsets(t.Context(), group, commit))
+		old := s.PID(embedded.Kafka)
+		require.NoError(t, syscall.Kill(old, syscall.SIGKILL))
+		require.Eventually(t, func() bool { pid := s.PID(embedded.Kafka); return pid != 0 && pid != old }, 20*time.Second, time.Millisecond)
+	}
+	close(stop)
+	total := <-produced
+	require.NoError(t, producer.Flush(t.Context()))
+	require.Equal(t, int64(total), acknowledged.Load())
+
+	offsets, err := admin.FetchOffsets(t.Context(), group)
+	require.NoError(t, err)
+	commit, is := offsets.Lookup("t", 0)
+	require.True(t, is)
+	require.Equal(t, strconv.Itoa(kills-1), commit.Metadata)
+
+	consumer, err := kgo.NewClient(kgo.SeedBrokers(s.Kafka...), kgo.ConsumeTopics("t"))
+	require.NoError(t, err)
+	defer consumer.Close()
+	next := [partitions]int{0, 1, 2}
+	for seen := 0; seen < total; {
+		fetches := consumer.PollFetches(t.Context())
+		require.NoError(t, fetches.Err())
+		fetches.EachRecord(func(r *kgo.Record) {
+			seen++
+			if got := string(r.Value); got != strconv.Itoa(next[r.Partition]) {
+				t.Fatalf("partition %d offset %d holds %s, want %d", r.Partition, r.Offset, got, next[r.Partition])
+			}
+			next[r.Partition] += partitions
+		})
+	}
+	ends, err := admin.ListEndOffsets(t.Context(), "t")
+	require.NoError(t, err)
+	var sum int64
+	ends.Each(func(o kadm.ListedOffset) { sum += o.Offset })
+	require.Equal(t, int64(total), sum, "nothing beyond what was acknowledged")
+	t.Logf("%d records across %d kills", total, kills)
+}
