@@ -55,9 +55,9 @@ func (g *genAISpan) attribute(key string, value any) {
 	case "conversation.id":
 		g.to.put("ag.session.id", value)
 	case "input.messages":
-		g.inputs = messages(listOf(value))
+		g.inputs = messagesOf(value)
 	case "output.messages":
-		g.outputs = messages(listOf(value))
+		g.outputs = messagesOf(value)
 	case "tool.name":
 		g.tool = value
 		g.to.put("ag.meta.tool.name", value)
@@ -173,7 +173,7 @@ func (g *genAISpan) plain(key string, value any) {
 	case "agent_name", "model_name":
 		g.to.put("ag.meta."+key, value)
 	case "pydantic_ai.all_messages":
-		g.history = messages(listOf(value))
+		g.history = messagesOf(value)
 	case "events", "all_messages_events":
 		g.listedEvents(listOf(value))
 	}

@@ -33,7 +33,7 @@ func (g *genAISpan) event(e *wire.Event) {
 	}
 	switch e.Name {
 	case "gen_ai.client.inference.operation.details":
-		g.keep(messages(listOf(e.Attributes["gen_ai.input.messages"])), messages(listOf(e.Attributes["gen_ai.output.messages"])))
+		g.keep(messagesOf(e.Attributes["gen_ai.input.messages"]), messagesOf(e.Attributes["gen_ai.output.messages"]))
 	case "gen_ai.content.prompt":
 		g.keep(listOf(e.Attributes["gen_ai.prompt"]), nil)
 	case "gen_ai.content.completion":

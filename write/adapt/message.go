@@ -1,16 +1,24 @@
 package adapt
 
 import (
+	"maps"
 	"strings"
 
 	"colonnade/domain/trace"
 )
 
+// messagesOf normalises the messages of an attribute: a list, or JSON text of one.
+func messagesOf(value any) []any {
+	_, text := value.(string)
+	return messages(listOf(value), text)
+}
+
 // messages normalises a list of messages {role, parts} to {role, content,
-// tool_calls?, thinking?, finish_reason?, ...}. The answer of a tool becomes a
-// message of its own with the role "tool". What is no message with parts stays
-// as it is. Source: contract §1.3 C, the gen_ai message schemas.
-func messages(list []any) []any {
+// tool_calls?, thinking?, finish_reason?, ...}; own tells that the list is ours
+// to change. The answer of a tool becomes a message of its own with the role
+// "tool". What is no message with parts stays as it is. Source: contract §1.3 C,
+// the gen_ai message schemas.
+func messages(list []any, own bool) []any {
 	if len(list) == 0 {
 		return nil
 	}
@@ -22,89 +30,90 @@ func messages(list []any) []any {
 			out = append(out, e)
 			continue
 		}
+		if !own {
+			object = maps.Clone(object)
+		}
 		out = appendMessage(out, object, parts)
 	}
 	return out
 }
 
+// appendMessage turns object, whose parts these are, into a normalised message.
 func appendMessage(out []any, object map[string]any, parts []any) []any {
+	delete(object, "parts")
 	var b messageBuilder
+	answered := false
 	for _, p := range parts {
-		part, ok := p.(map[string]any)
-		if !ok {
-			b.other(p)
-			continue
-		}
-		switch part["type"] {
-		case "text":
-			b.text(part)
-		case "tool_call":
+		part, _ := p.(map[string]any)
+		kind, _ := part["type"].(string)
+		content, isText := part["content"].(string)
+		switch {
+		case kind == "text" && isText:
+			b.text(content)
+		case kind == "tool_call":
 			b.calls = append(b.calls, toolCall(part))
-		case "tool_call_response":
+		case kind == "tool_call_response":
 			out = append(out, toolAnswer(part))
-			b.answered = true
-		case "reasoning", "thinking":
-			if content, ok := part["content"].(string); ok {
-				b.thinking = append(b.thinking, content)
-			}
+			answered = true
+		case (kind == "reasoning" || kind == "thinking") && isText:
+			b.thinking = append(b.thinking, content)
 		default:
-			b.other(part)
+			b.other(p)
 		}
 	}
-	if b.empty() && b.answered {
+	if answered && b.empty() {
 		return out
 	}
-	return append(out, b.message(object))
+	b.finish(object)
+	return append(out, object)
 }
 
 type messageBuilder struct {
 	texts    []string
-	content  []any // all parts of the content, once one is no text
-	mixed    bool
+	mixed    []any // all parts of the content, once one is no text
 	calls    []any
 	thinking []string
-	answered bool
 }
 
-func (b *messageBuilder) text(part map[string]any) {
-	text, ok := part["content"].(string)
-	if !ok {
-		b.other(part)
+func (b *messageBuilder) text(content string) {
+	if b.mixed != nil {
+		b.mixed = append(b.mixed, textPart(content))
 		return
 	}
-	b.texts = append(b.texts, text)
-	b.content = append(b.content, map[string]any{"type": "text", "text": text})
+	b.texts = append(b.texts, content)
 }
 
 func (b *messageBuilder) other(part any) {
-	b.mixed = true
-	b.content = append(b.content, part)
+	if b.mixed == nil {
+		b.mixed = make([]any, 0, len(b.texts)+1)
+		for _, content := range b.texts {
+			b.mixed = append(b.mixed, textPart(content))
+		}
+	}
+	b.mixed = append(b.mixed, part)
 }
 
 func (b *messageBuilder) empty() bool {
-	return len(b.content) == 0 && len(b.calls) == 0 && len(b.thinking) == 0
+	return len(b.texts) == 0 && len(b.mixed) == 0 && len(b.calls) == 0 && len(b.thinking) == 0
 }
 
-func (b *messageBuilder) message(object map[string]any) map[string]any {
-	m := make(map[string]any, len(object)+2)
-	for k, v := range object {
-		if k != "parts" {
-			m[k] = v
-		}
-	}
+func (b *messageBuilder) finish(message map[string]any) {
 	switch {
-	case b.mixed:
-		m["content"] = b.content
+	case b.mixed != nil:
+		message["content"] = b.mixed
 	case len(b.texts) > 0:
-		m["content"] = strings.Join(b.texts, "\n")
+		message["content"] = strings.Join(b.texts, "\n")
 	}
 	if len(b.calls) > 0 {
-		m["tool_calls"] = b.calls
+		message["tool_calls"] = b.calls
 	}
 	if len(b.thinking) > 0 {
-		m["thinking"] = strings.Join(b.thinking, "\n")
+		message["thinking"] = strings.Join(b.thinking, "\n")
 	}
-	return m
+}
+
+func textPart(content string) map[string]any {
+	return map[string]any{"type": "text", "text": content}
 }
 
 // toolCall gives a part the shape that chat APIs have for it, arguments as JSON text.

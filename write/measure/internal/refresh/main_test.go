@@ -1,0 +1,58 @@
+package main
+
+import (
+	"archive/zip"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+)
+
+const sampleList = `{
+	"sample_spec": {"mode": "one of: chat, embedding", "input_cost_per_token": "free text"},
+	"m": {"mode": "chat", "input_cost_per_token": 2e-6, "output_cost_per_token": 4e-6, "cache_read_input_token_cost": 5e-7},
+	"same/m": {"mode": "chat", "input_cost_per_token": 2e-6, "output_cost_per_token": 4e-6, "cache_read_input_token_cost": 5e-7},
+	"dear/M": {"mode": "responses", "input_cost_per_token": 3e-6, "output_cost_per_token": 4e-6, "cache_creation_input_token_cost": 4e-6},
+	"lone/x": {"mode": "embedding", "input_cost_per_token": 1e-8},
+	"free": {"mode": "chat", "input_cost_per_token": 0, "output_cost_per_token": 0},
+	"picture": {"mode": "image_generation", "input_cost_per_token": 1}
+}`
+
+func TestRefresh(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	wheel, out := filepath.Join(dir, "litellm-1.2.3-py3-none-any.whl"), filepath.Join(dir, "prices.json")
+	f, err := os.Create(wheel)
+	require.NoError(t, err)
+	archive := zip.NewWriter(f)
+	w, err := archive.Create(list)
+	require.NoError(t, err)
+	_, err = w.Write([]byte(sampleList))
+	require.NoError(t, err)
+	require.NoError(t, archive.Close())
+	require.NoError(t, f.Close())
+
+	require.NoError(t, run(wheel, "2026-01-02", out))
+	text, err := os.ReadFile(out)
+	require.NoError(t, err)
+	var got struct {
+		Source, Date string
+		Models       map[string][4]float64
+	}
+	require.NoError(t, json.Unmarshal(text, &got))
+	require.Contains(t, got.Source, "litellm 1.2.3")
+	require.Equal(t, "2026-01-02", got.Date)
+	want := map[string][4]float64{
+		"m":      {2e-6, 4e-6, 5e-7, 2e-6},
+		"dear/m": {3e-6, 4e-6, 3e-6, 4e-6},
+		"lone/x": {1e-8, 0, 1e-8, 1e-8},
+	}
+	if diff := cmp.Diff(want, got.Models); diff != "" {
+		t.Errorf("prices (-want +got):\n%s", diff)
+	}
+	require.Error(t, run("", "", out))
+	require.Error(t, run(filepath.Join(dir, "none.whl"), "2026-01-02", out))
+}
