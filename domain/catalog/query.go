@@ -3,6 +3,8 @@ package catalog
 import (
 	"encoding/json"
 	"errors"
+	"maps"
+	"time"
 
 	"colonnade/domain"
 	"colonnade/domain/entity"
@@ -31,9 +33,14 @@ func ReadQuery(o *form.Object) entity.Document {
 		checkFilter(o, data["filtering"])
 	}
 	if windowing := o.Object("windowing"); windowing != nil {
-		data["windowing"] = o.Map("windowing")
-		windowing.Time("newest")
-		windowing.Time("oldest")
+		window := maps.Clone(o.Map("windowing"))
+		data["windowing"] = window
+		for _, end := range []string{"newest", "oldest"} {
+			// One form of a moment is stored, whichever was sent.
+			if at := windowing.Time(end); !at.IsZero() {
+				window[end] = at.Format(time.RFC3339Nano)
+			}
+		}
 		windowing.UUID("next")
 		windowing.Int("limit", 0)
 		windowing.Enum("order", string(domain.Ascending), string(domain.Descending))

@@ -1,0 +1,158 @@
+package api
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+
+	"github.com/gin-gonic/gin"
+	"github.com/google/uuid"
+
+	"colonnade/domain"
+	"colonnade/domain/entity"
+	"colonnade/domain/form"
+	"colonnade/read/registry"
+)
+
+// MountRegistry mounts the questions about every family: applications,
+// workflows, evaluators, environments, queries, testsets, and the catalog.
+// Source: contract §5.
+func MountRegistry(r Router, reader *registry.Registry) {
+	for _, f := range entity.Families() {
+		l := lineageRoutes{family: f, registry: reader, router: r}
+		l.mountRecords()
+		l.mountLists()
+		l.mountRetrieve()
+		if f.Catalog {
+			l.mountCatalog()
+		}
+	}
+}
+
+// lineageRoutes are the questions about one family.
+type lineageRoutes struct {
+	family   entity.Family
+	registry *registry.Registry
+	router   Router
+}
+
+func (l lineageRoutes) mount(op domain.Operation, h func(*gin.Context) error) {
+	op.Permission, op.Tag, op.Preview = l.family.View, l.family.Plural, true
+	op.Response = map[string]any{}
+	if op.Method == http.MethodPost {
+		op.Request = map[string]any{}
+	}
+	l.router.Handle(op, h)
+}
+
+// project is the one that the caller's key fixes.
+func (l lineageRoutes) project(c *gin.Context) domain.ProjectID {
+	return domain.PrincipalFrom(c.Request.Context()).Project
+}
+
+func (l lineageRoutes) mountRecords() {
+	f := l.family
+	get := func(path, summary string, h func(*gin.Context) error) {
+		l.mount(domain.Operation{Method: http.MethodGet, Path: path, Summary: summary}, h)
+	}
+	get("/"+f.Plural+"/:"+f.Name+"_id", "One "+f.Name+", archived or not.", l.artifact)
+	get("/"+f.Plural+"/variants/:"+f.Name+"_variant_id", "One variant, archived or not.", l.variant)
+	get("/"+f.Plural+"/revisions/:"+f.Name+"_revision_id", "One revision, archived or not.", l.revision)
+	get("/simple/"+f.Plural+"/:"+f.Name+"_id", "One "+f.Name+" with its latest revision.", l.simple)
+}
+
+func (l lineageRoutes) artifact(c *gin.Context) error {
+	id, err := l.pathID(c, l.family.Name+"_id")
+	if err != nil {
+		return err
+	}
+	found, err := l.registry.Artifact(c.Request.Context(), l.project(c), l.family, id)
+	if err != nil || found == nil {
+		return l.one(c, "", nil, err)
+	}
+	return l.one(c, l.family.Name, l.family.ArtifactJSON(found), nil)
+}
+
+func (l lineageRoutes) variant(c *gin.Context) error {
+	id, err := l.pathID(c, l.family.Name+"_variant_id")
+	if err != nil {
+		return err
+	}
+	found, err := l.registry.Variant(c.Request.Context(), l.project(c), l.family, id)
+	if err != nil || found == nil {
+		return l.one(c, "", nil, err)
+	}
+	return l.one(c, l.family.Member(entity.LevelVariant), l.family.VariantJSON(found), nil)
+}
+
+func (l lineageRoutes) revision(c *gin.Context) error {
+	id, err := l.pathID(c, l.family.Name+"_revision_id")
+	if err != nil {
+		return err
+	}
+	found, err := l.registry.Revision(c.Request.Context(), l.project(c), l.family, id)
+	if err != nil || found == nil {
+		return l.one(c, "", nil, err)
+	}
+	return l.one(c, l.family.Member(entity.LevelRevision), l.family.RevisionJSON(found), nil)
+}
+
+func (l lineageRoutes) simple(c *gin.Context) error {
+	id, err := l.pathID(c, l.family.Name+"_id")
+	if err != nil {
+		return err
+	}
+	found, err := l.registry.Simple(c.Request.Context(), l.project(c), l.family, id)
+	if err != nil || found == nil {
+		return l.one(c, "", nil, err)
+	}
+	return l.one(c, l.family.Name, l.family.SimpleJSON(&found.Artifact, found.Revision), nil)
+}
+
+func (l lineageRoutes) pathID(c *gin.Context, name string) (uuid.UUID, error) {
+	id, err := uuid.Parse(c.Param(name))
+	if err != nil {
+		return uuid.Nil, &domain.Error{Kind: domain.Invalid, Message: name + " is no UUID", Fields: []domain.Field{{
+			Type: "uuid_parsing", Loc: []any{"path", name}, Msg: "Input should be a valid UUID", Input: c.Param(name),
+		}}}
+	}
+	return id, nil
+}
+
+// one answers 200 with one record, or with none. Source: contract §5.1.
+func (l lineageRoutes) one(c *gin.Context, member string, record map[string]any, err error) error {
+	switch {
+	case err != nil:
+		return err
+	case record == nil:
+		c.PureJSON(http.StatusOK, gin.H{"count": 0})
+	default:
+		c.PureJSON(http.StatusOK, gin.H{"count": 1, member: record})
+	}
+	return nil
+}
+
+// form reads the request's body, which must be there and be an object. Source: interface.md §7.
+func (l lineageRoutes) form(c *gin.Context) (*form.Object, error) {
+	raw, err := io.ReadAll(c.Request.Body)
+	if err != nil {
+		return nil, fmt.Errorf("api: reading the body: %w", err)
+	}
+	return form.Parse(raw)
+}
+
+// formOrQuery reads the body of a list of one level or, where that is empty
+// and may be, the query string, whose keys mean the same: a body wins. Source:
+// contract §5.1.
+func (l lineageRoutes) formOrQuery(c *gin.Context, level entity.Level) (*form.Object, error) {
+	raw, err := io.ReadAll(c.Request.Body)
+	if err != nil {
+		return nil, fmt.Errorf("api: reading the body: %w", err)
+	}
+	optional := level == entity.LevelVariant || l.family.Kind == entity.Environment
+	if len(bytes.TrimSpace(raw)) > 0 || c.Request.URL.RawQuery == "" || !optional {
+		return form.Parse(raw)
+	}
+	return l.queryForm(c.Request.URL.Query(), level)
+}

@@ -1,0 +1,260 @@
+package api
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/gin-gonic/gin"
+	"github.com/google/uuid"
+
+	"colonnade/domain"
+	"colonnade/domain/entity"
+	"colonnade/domain/form"
+	"colonnade/read/registry"
+)
+
+func (l lineageRoutes) mountLists() {
+	f := l.family
+	query := func(path, summary string, h func(*gin.Context) error) {
+		l.mount(domain.Operation{Method: http.MethodPost, Path: path, Summary: summary}, h)
+	}
+	query("/"+f.Plural+"/query", "List "+f.Plural+".", l.artifacts)
+	query("/"+f.Plural+"/variants/query", "List variants.", l.variants)
+	query("/"+f.Plural+"/revisions/query", "List revisions, with their data.", l.revisions)
+	query("/simple/"+f.Plural+"/query", "List "+f.Plural+", each with its latest revision.", l.simples)
+}
+
+func (l lineageRoutes) artifacts(c *gin.Context) error {
+	q, err := l.readQuery(c, entity.LevelArtifact)
+	if err != nil {
+		return err
+	}
+	found, err := l.registry.Artifacts(c.Request.Context(), l.project(c), l.family, q)
+	return replyLineages(c, l.family.Plural, q.Window, found, l.family.ArtifactJSON, err)
+}
+
+func (l lineageRoutes) variants(c *gin.Context) error {
+	q, err := l.readQuery(c, entity.LevelVariant)
+	if err != nil {
+		return err
+	}
+	found, err := l.registry.Variants(c.Request.Context(), l.project(c), l.family, q)
+	return replyLineages(c, l.family.Members(entity.LevelVariant), q.Window, found, l.family.VariantJSON, err)
+}
+
+func (l lineageRoutes) revisions(c *gin.Context) error {
+	q, err := l.readQuery(c, entity.LevelRevision)
+	if err != nil {
+		return err
+	}
+	found, err := l.registry.Revisions(c.Request.Context(), l.project(c), l.family, q)
+	return replyLineages(c, l.family.Members(entity.LevelRevision), q.Window, found, l.family.RevisionJSON, err)
+}
+
+func (l lineageRoutes) simples(c *gin.Context) error {
+	q, err := l.readQuery(c, entity.LevelArtifact)
+	if err != nil {
+		return err
+	}
+	found, err := l.registry.Simples(c.Request.Context(), l.project(c), l.family, q)
+	return replyLineages(c, l.family.Plural, q.Window, found, func(s *registry.Simple) map[string]any {
+		return l.family.SimpleJSON(&s.Artifact, s.Revision)
+	}, err)
+}
+
+// replyLineages answers with a page, and with its window when there is another.
+// Source: interface.md §2.11, contract §0 row 4.
+func replyLineages[T any](c *gin.Context, members string, window domain.Window, found domain.Page[*T], show func(*T) map[string]any, err error) error {
+	if err != nil {
+		return err
+	}
+	list := make([]map[string]any, len(found.Items))
+	for i, item := range found.Items {
+		list[i] = show(item)
+	}
+	body := gin.H{"count": len(list), members: list}
+	if found.Next != uuid.Nil {
+		window.Next = found.Next
+		body["windowing"] = window
+	}
+	c.PureJSON(http.StatusOK, body)
+	return nil
+}
+
+// readQuery reads a query of one level: {application?: filter, application_refs?,
+// application_variant_refs?, application_revision_refs?, include_archived?,
+// windowing?} and the parents by id or slug. Source: interface.md §2.11.
+func (l lineageRoutes) readQuery(c *gin.Context, level entity.Level) (registry.Query, error) {
+	body, err := l.formOrQuery(c, level)
+	if err != nil {
+		return registry.Query{}, err
+	}
+	q := registry.Query{Archived: body.True("include_archived")}
+	l.readFilter(body, level, &q)
+	q.Artifacts = l.readReferences(body, entity.LevelArtifact)
+	if level >= entity.LevelVariant {
+		q.Variants = l.readReferences(body, entity.LevelVariant)
+		q.OfArtifacts = l.readParents(body, entity.LevelArtifact)
+	}
+	if level == entity.LevelRevision {
+		q.Revisions = l.readReferences(body, entity.LevelRevision)
+		q.OfVariants = l.readParents(body, entity.LevelVariant)
+	}
+	if w := body.Object("windowing"); w != nil {
+		q.Window = readLineageWindow(w)
+	}
+	body.Close()
+	return q, body.Err()
+}
+
+func (l lineageRoutes) readFilter(body *form.Object, level entity.Level, q *registry.Query) {
+	o := body.Object(l.family.Member(level))
+	q.Flags, q.Tags, q.Meta = withoutNulls(o.Map("flags")), o.Map("tags"), o.Map("meta")
+	q.Name, q.Description = o.String("name"), o.String("description")
+	q.Slugs = textsOf(o, "slug", "slugs")
+	switch level {
+	case entity.LevelArtifact:
+		q.FolderID = o.UUID("folder_id")
+	case entity.LevelRevision:
+		q.Message = o.String("message")
+		for _, text := range textsOf(o, "author", "authors") {
+			id, err := uuid.Parse(text)
+			if err != nil {
+				o.Refuse("uuid_parsing", "Input should be a valid UUID", text, "author")
+			}
+			q.Authors = append(q.Authors, id)
+		}
+		if at := o.Time("date"); !at.IsZero() {
+			q.Dates = append(q.Dates, at)
+		}
+		for i, text := range o.Strings("dates") {
+			q.Dates = append(q.Dates, form.Of(map[string]any{"date": text}, append(o.Loc(), "dates", i)...).Time("date"))
+		}
+	default:
+	}
+	o.Close()
+}
+
+// withoutNulls drops what a client's model spells out as unset.
+func withoutNulls(m map[string]any) entity.Document {
+	d := entity.Document{}
+	for k, v := range m {
+		if v != nil {
+			d[k] = v
+		}
+	}
+	return d
+}
+
+// textsOf joins a member and its plural; nil when neither is there.
+func textsOf(o *form.Object, one, many string) []string {
+	texts := o.Strings(many)
+	if o.Has(many) && texts == nil {
+		texts = []string{}
+	}
+	if s := o.StringPtr(one); s != nil {
+		texts = append(texts, *s)
+	}
+	return texts
+}
+
+// readReferences reads the list of references of one level; nil means that there is none.
+func (l lineageRoutes) readReferences(body *form.Object, level entity.Level) []domain.Reference {
+	member := l.family.Member(level) + "_refs"
+	refs := entity.ReadReferences(body, member)
+	if refs == nil && body.Has(member) {
+		refs = []domain.Reference{}
+	}
+	return refs
+}
+
+// readParents reads the ids and slugs of the parents, one or several; nil
+// means that there are none. An id and a slug of one parent must both be its own.
+func (l lineageRoutes) readParents(body *form.Object, level entity.Level) []domain.Reference {
+	member := l.family.Member(level)
+	var refs []domain.Reference
+	id, slug := body.UUID(member+"_id"), body.String(member+"_slug")
+	if id != uuid.Nil || slug != "" {
+		refs = append(refs, domain.Reference{ID: id, Slug: slug})
+	}
+	for _, id := range body.UUIDs(member + "_ids") {
+		refs = append(refs, domain.Reference{ID: id})
+	}
+	for _, slug := range body.Strings(member + "_slugs") {
+		refs = append(refs, domain.Reference{Slug: slug})
+	}
+	if refs == nil && (body.Has(member+"_ids") || body.Has(member+"_slugs")) {
+		refs = []domain.Reference{}
+	}
+	return refs
+}
+
+func readLineageWindow(w *form.Object) domain.Window {
+	window := domain.Window{
+		Newest: w.Time("newest"), Oldest: w.Time("oldest"), Next: w.UUID("next"),
+		Order: domain.Order(w.Enum("order", string(domain.Ascending), string(domain.Descending))),
+	}
+	if limit := w.Int("limit", 0); limit != nil {
+		window.Limit = *limit
+	}
+	w.Close()
+	return window
+}
+
+// queryForm turns a query string into the body it stands for. Lists may be
+// repeated or joined by commas; flags, tags and meta are JSON.
+func (l lineageRoutes) queryForm(values url.Values, level entity.Level) (*form.Object, error) {
+	members, filter, window := map[string]any{}, map[string]any{}, map[string]any{}
+	for name, given := range values {
+		last := given[len(given)-1]
+		switch {
+		case slices.Contains([]string{"name", "description", "slug", "message"}, name):
+			filter[name] = last
+		case name == "slugs":
+			filter[name] = split(given)
+		case slices.Contains([]string{"flags", "tags", "meta"}, name):
+			value, err := form.Decode([]byte(last))
+			if err != nil {
+				return nil, invalidQuery("json_invalid", "Input should be a JSON object", name, last)
+			}
+			filter[name] = value
+		case name == "include_archived":
+			if last != "true" && last != "false" {
+				return nil, invalidQuery("bool_parsing", "Input should be true or false", name, last)
+			}
+			members[name] = last == "true"
+		case slices.Contains([]string{"next", "newest", "oldest", "order"}, name):
+			window[name] = last
+		case name == "limit":
+			window[name] = json.Number(last)
+		case strings.HasSuffix(name, "_ids") || strings.HasSuffix(name, "_slugs"):
+			members[name] = split(given)
+		default:
+			members[name] = last
+		}
+	}
+	if len(filter) > 0 {
+		members[l.family.Member(level)] = filter
+	}
+	if len(window) > 0 {
+		members["windowing"] = window
+	}
+	return form.Of(members, "query"), nil
+}
+
+func split(given []string) []any {
+	var list []any
+	for _, g := range given {
+		for part := range strings.SplitSeq(g, ",") {
+			list = append(list, part)
+		}
+	}
+	return list
+}
+
+func invalidQuery(typ, msg, name, input string) error {
+	return &domain.Error{Kind: domain.Invalid, Message: msg, Fields: []domain.Field{{Type: typ, Loc: []any{"query", name}, Msg: msg, Input: input}}}
+}

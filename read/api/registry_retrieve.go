@@ -1,0 +1,172 @@
+package api
+
+import (
+	"net/http"
+
+	"github.com/gin-gonic/gin"
+
+	"colonnade/domain"
+	"colonnade/domain/entity"
+	"colonnade/domain/form"
+	"colonnade/read/registry"
+)
+
+func (l lineageRoutes) mountRetrieve() {
+	base := "/" + l.family.Plural + "/revisions"
+	post := func(path, summary string, h func(*gin.Context) error) {
+		l.mount(domain.Operation{Method: http.MethodPost, Path: path, Summary: summary}, h)
+	}
+	post(base+"/retrieve", "The revision that references lead to, directly or through an environment.", l.retrieve)
+	post(base+"/resolve", "A revision with its embeds replaced.", l.resolve)
+	post(base+"/log", "The history of "+l.family.Name+", newest first.", l.log)
+}
+
+func (l lineageRoutes) retrieve(c *gin.Context) error {
+	body, err := l.form(c)
+	if err != nil {
+		return err
+	}
+	q := l.family.ReadRetrieval(body)
+	resolve := body.True("resolve")
+	limits := readResolution(body)
+	body.Close()
+	if err := body.Err(); err != nil {
+		return err
+	}
+	ctx := c.Request.Context()
+	found, err := l.registry.Retrieve(ctx, l.project(c), q)
+	if err != nil || found.Revision == nil {
+		return l.one(c, "", nil, err)
+	}
+	reply := gin.H{"count": 1}
+	if resolve && found.Revision.Data != nil {
+		data, info, err := l.registry.Resolve(ctx, l.project(c), found.Revision.Data, limits)
+		if err != nil {
+			return err
+		}
+		found.Revision.Data = data
+		reply["resolution_info"] = info
+	}
+	reply[l.family.Member(entity.LevelRevision)] = l.family.RevisionJSON(found.Revision)
+	reply["retrieval_info"] = l.retrievalInfo(found)
+	c.PureJSON(http.StatusOK, reply)
+	return nil
+}
+
+// retrievalInfo names what was found and the environment it was found through. Source: contract §5.3.
+func (l lineageRoutes) retrievalInfo(found entity.Retrieved) gin.H {
+	references := l.family.ReferencesJSON(found.Revision)
+	if found.Environment != nil {
+		for name, ref := range entity.Environments().ReferencesJSON(found.Environment) {
+			references[name] = ref
+		}
+	}
+	info := gin.H{"references": references}
+	if found.Key != "" {
+		info["selector"] = gin.H{"key": found.Key}
+	}
+	return info
+}
+
+func readResolution(o *form.Object) registry.Resolution {
+	limits := registry.Resolution{Policy: entity.ErrorPolicy(o.Enum("error_policy", string(entity.FailOnError), string(entity.PlaceholderOnError), string(entity.KeepOnError)))}
+	for _, bound := range []struct {
+		name string
+		most int
+		to   *int
+	}{{"max_depth", entity.MaxEmbedDepth, &limits.MaxDepth}, {"max_embeds", entity.MaxEmbeds, &limits.MaxEmbeds}} {
+		n := o.Int(bound.name, 1)
+		if n == nil {
+			continue
+		}
+		if *n > bound.most {
+			o.Refuse("less_than_equal", "Input is beyond the service's own limit", *n, bound.name)
+		}
+		*bound.to = *n
+	}
+	return limits
+}
+
+// resolve reads references to a revision, or a revision with data that was not
+// committed yet.
+func (l lineageRoutes) resolve(c *gin.Context) error {
+	body, err := l.form(c)
+	if err != nil {
+		return err
+	}
+	member := l.family.Member(entity.LevelRevision)
+	q := l.family.ReadRetrieval(body)
+	limits := readResolution(body)
+	given := body.Object(member)
+	record := body.Map(member)
+	data := entity.Document(given.Map("data"))
+	body.Ignore("resolve", "include_archived")
+	body.Close()
+	if err := body.Err(); err != nil {
+		return err
+	}
+	ctx := c.Request.Context()
+	if record == nil {
+		found, err := l.registry.Retrieve(ctx, l.project(c), q)
+		if err != nil || found.Revision == nil {
+			return l.one(c, "", nil, err)
+		}
+		data, record = found.Revision.Data, l.family.RevisionJSON(found.Revision)
+	}
+	resolved, info, err := l.registry.Resolve(ctx, l.project(c), data, limits)
+	if err != nil {
+		return err
+	}
+	if data != nil {
+		record["data"] = resolved
+	}
+	c.PureJSON(http.StatusOK, gin.H{"count": 1, member: record, "resolution_info": info})
+	return nil
+}
+
+// log reads {application_revisions: {application_id?, application_variant_id?,
+// application_revision_id?, depth?}}; the wrapper may also be called
+// application or application_revision. Source: contract §0 row 15.
+func (l lineageRoutes) log(c *gin.Context) error {
+	body, err := l.form(c)
+	if err != nil {
+		return err
+	}
+	members := l.family.Members(entity.LevelRevision)
+	member := body.OneOf(members, l.family.Name, l.family.Member(entity.LevelRevision), l.family.Name+"_revisions_log")
+	body.Require(member)
+	o := body.Object(member)
+	q := registry.LogQuery{Archived: o.True("include_archived")}
+	for _, level := range []struct {
+		suffix string
+		names  []string
+	}{
+		{"", []string{"_id", "artifact_id"}},
+		{"_variant", []string{"_variant_id", "variant_id"}},
+		{"_revision", []string{"_revision_id", "revision_id"}},
+	} {
+		name := o.OneOf(l.family.Name+level.names[0], level.names[1], "workflow"+level.names[0])
+		id := o.UUID(name)
+		switch level.suffix {
+		case "":
+			q.Artifact = id
+		case "_variant":
+			q.Variant = id
+		default:
+			q.Revision = id
+		}
+	}
+	if depth := o.Int("depth", 1); depth != nil {
+		q.Depth = *depth
+	}
+	o.Close()
+	body.Close()
+	if err := body.Err(); err != nil {
+		return err
+	}
+	if q.Artifact == q.Variant && q.Variant == q.Revision {
+		return domain.E(domain.Rejected, "Provide %s_id, %s_variant_id or %s_revision_id.", l.family.Name, l.family.Name, l.family.Name)
+	}
+	found, err := l.registry.Log(c.Request.Context(), l.project(c), l.family, q)
+	return replyLineages(c, members, domain.Window{}, domain.Page[*entity.Revision]{Items: found}, l.family.RevisionJSON, err)
+}
