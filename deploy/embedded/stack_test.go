@@ -280,3 +280,17 @@ func gone(pid int) bool {
 	_, rest, _ := strings.Cut(string(stat), ") ")
 	return strings.HasPrefix(rest, "Z")
 }
+
+// TestPostgresOfTheMachine starts without the packaged server: with the
+// machine's own where there is one, else with a clear refusal.
+func TestPostgresOfTheMachine(t *testing.T) {
+	s, err := embedded.Start(t.Context(), embedded.Config{Dir: stackDir(t), EnginesDir: t.TempDir(), Only: []string{embedded.Postgres}})
+	if err != nil {
+		require.ErrorContains(t, err, "there is no embedded Postgres for this platform and no server of version 15 or later on this machine")
+		return
+	}
+	conn, err := pgx.Connect(t.Context(), s.Postgres)
+	require.NoError(t, err)
+	require.NoError(t, conn.Close(t.Context()))
+	require.NoError(t, s.Close(t.Context()))
+}
