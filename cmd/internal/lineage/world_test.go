@@ -1,0 +1,238 @@
+//go:build embedded
+
+// Package lineage tests what needs both wings: a command's effect as a
+// question shows it, over HTTP, through the engine with its authentication and
+// permissions, on a Postgres of its own.
+package lineage_test
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
+
+	"colonnade/cmd/internal/server"
+	"colonnade/deploy/embedded/embeddedtest"
+	"colonnade/domain"
+	"colonnade/migrations"
+	"colonnade/read/access"
+	readapi "colonnade/read/api"
+	readregistry "colonnade/read/registry"
+	writeapi "colonnade/write/api"
+	"colonnade/write/registry"
+)
+
+func TestMain(m *testing.M) { os.Exit(embeddedtest.Main(m)) }
+
+const adminKey = "the-administration-key"
+
+// services is where data.url of a revision leads in these tests.
+const services = "http://127.0.0.1:8080/services"
+
+// world is a service on a database of its own.
+type world struct {
+	pool    *pgxpool.Pool
+	write   *registry.Registry
+	read    *readregistry.Registry
+	access  *access.Access
+	server  *server.Server
+	handler http.Handler
+	logs    *buffer
+}
+
+// buffer is a log that many goroutines write to.
+type buffer struct {
+	mu   sync.Mutex // guards text
+	text bytes.Buffer
+}
+
+func (b *buffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+func (b *buffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
+}
+
+func newWorld(t testing.TB) *world {
+	t.Helper()
+	pool, err := pgxpool.New(t.Context(), embeddedtest.PostgresDatabase(t))
+	require.NoError(t, err)
+	t.Cleanup(pool.Close)
+	_, err = migrations.Postgres(t.Context(), pool)
+	require.NoError(t, err)
+
+	w := &world{pool: pool, logs: &buffer{}}
+	w.write, err = registry.New(registry.DefaultConfig(), registry.Deps{Pool: pool, Now: time.Now, Random: rand.Reader})
+	require.NoError(t, err)
+	w.read, err = readregistry.New(readregistry.DefaultConfig(), readregistry.Deps{Pool: pool})
+	require.NoError(t, err)
+	w.access, err = access.New(access.DefaultConfig(), access.Deps{Pool: pool, Now: time.Now})
+	require.NoError(t, err)
+	w.server, err = server.New(server.DefaultConfig(), server.Deps{
+		Log:      slog.New(slog.NewJSONHandler(w.logs, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		Registry: prometheus.NewRegistry(), Authenticate: w.access.Authenticate, Allows: access.Allows, AuthKey: adminKey, Now: time.Now,
+	})
+	require.NoError(t, err)
+	writeapi.MountAccounts(w.server, writeapi.AccountDeps{Registry: w.write})
+	writeapi.MountKeys(w.server, w.write)
+	writeapi.MountRegistry(w.server, w.write)
+	readapi.MountAccess(w.server, w.access)
+	readapi.MountRegistry(w.server, w.read)
+	w.handler = w.server.Handler()
+	return w
+}
+
+// client calls with one credential.
+type client struct {
+	t       testing.TB
+	w       *world
+	header  string
+	account registry.Account
+}
+
+// owner makes an account and calls as its owner.
+func (w *world) owner(t testing.TB, email string, seed bool) client {
+	t.Helper()
+	a, err := w.write.CreateAccount(t.Context(), registry.AccountRequest{Email: email, CreateKey: true, SeedDefaults: seed})
+	require.NoError(t, err)
+	return client{t: t, w: w, header: "ApiKey " + a.Key.Reveal(), account: a}
+}
+
+// as gives the same project with a key of a lesser role.
+func (c client) as(role string) client {
+	c.t.Helper()
+	key, err := c.w.write.CreateKey(c.t.Context(), registry.KeyRequest{Project: c.account.Project.ID, User: c.account.User.ID, Role: role})
+	require.NoError(c.t, err)
+	c.header = "ApiKey " + key.Reveal()
+	return c
+}
+
+func (c client) principal() domain.Principal {
+	return domain.Principal{Project: c.account.Project.ID, User: c.account.User.ID, Role: domain.RoleOwner}
+}
+
+// object is a decoded JSON object.
+type object = map[string]any
+
+// do sends a request; a body is an object, a string that goes as it is, or nil.
+func (c client) do(method, path string, body any) (int, object, http.Header) {
+	c.t.Helper()
+	var text io.Reader
+	switch b := body.(type) {
+	case nil:
+	case string:
+		text = strings.NewReader(b)
+	default:
+		encoded, err := json.Marshal(b)
+		require.NoError(c.t, err)
+		text = bytes.NewReader(encoded)
+	}
+	request := httptest.NewRequestWithContext(c.t.Context(), method, path, text)
+	if c.header != "" {
+		request.Header.Set("Authorization", c.header)
+	}
+	recorder := httptest.NewRecorder()
+	c.w.handler.ServeHTTP(recorder, request)
+	var reply any
+	if recorder.Body.Len() > 0 {
+		require.NoError(c.t, json.Unmarshal(recorder.Body.Bytes(), &reply), recorder.Body.String())
+	}
+	o, ok := reply.(object)
+	if !ok {
+		o = object{"": reply}
+	}
+	return recorder.Code, o, recorder.Header()
+}
+
+// post expects 200.
+func (c client) post(path string, body any) object {
+	c.t.Helper()
+	return c.expect(http.StatusOK, http.MethodPost, path, body)
+}
+
+func (c client) get(path string) object {
+	c.t.Helper()
+	return c.expect(http.StatusOK, http.MethodGet, path, nil)
+}
+
+func (c client) put(path string, body any) object {
+	c.t.Helper()
+	return c.expect(http.StatusOK, http.MethodPut, path, body)
+}
+
+// fails expects a status and gives the detail.
+func (c client) fails(status int, method, path string, body any) any {
+	c.t.Helper()
+	return c.expect(status, method, path, body)["detail"]
+}
+
+func (c client) expect(status int, method, path string, body any) object {
+	c.t.Helper()
+	got, reply, _ := c.do(method, path, body)
+	require.Equal(c.t, status, got, "%s %s %v -> %v", method, path, body, reply)
+	return reply
+}
+
+// at walks into a reply: keys and indices.
+func at(t testing.TB, value any, path ...any) any {
+	t.Helper()
+	for _, step := range path {
+		switch s := step.(type) {
+		case string:
+			m, ok := value.(object)
+			require.True(t, ok, "no object at %v in %v", s, value)
+			value = m[s]
+		case int:
+			list, ok := value.([]any)
+			require.True(t, ok, "no list at %v in %v", s, value)
+			require.Greater(t, len(list), s, "%v", value)
+			value = list[s]
+		default:
+			require.Fail(t, "a path has strings and ints")
+		}
+	}
+	return value
+}
+
+func text(t testing.TB, value any, path ...any) string {
+	t.Helper()
+	s, ok := at(t, value, path...).(string)
+	require.True(t, ok, "no string at %v in %v", path, value)
+	return s
+}
+
+// app makes a simple application with a prompt and gives its record.
+func (c client) app(slug string) object {
+	c.t.Helper()
+	return at(c.t, c.post("/simple/applications/", object{"application": object{
+		"slug": slug, "name": "App " + slug, "flags": object{"is_application": true},
+		"data": object{"uri": "svc:builtin:completion:v0", "parameters": object{"prompt": object{"n": 1}}},
+	}}), "application").(object)
+}
+
+// commit commits to a variant of an application and gives the revision.
+func (c client) commit(variant any, parameters object) object {
+	c.t.Helper()
+	return at(c.t, c.post("/applications/revisions/commit", object{"application_revision_commit": object{
+		"application_variant_id": variant, "message": fmt.Sprint("set ", len(parameters)),
+		"data": object{"uri": "svc:builtin:completion:v0", "parameters": parameters},
+	}}), "application_revision").(object)
+}
