@@ -10,7 +10,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
-	otlp "go.opentelemetry.io/proto/otlp/trace/v1"
 
 	"colonnade/domain/trace"
 	"colonnade/write/fit"
@@ -148,8 +147,11 @@ func FuzzFit(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		s := script{data: data}
 		in := s.attributes()
-		sent := newSpan(in...)
-		first := refit(t, fitter, sent)
+		sent := record(t, newSpan(in...))
+		first := fitRecord(t, fitter, sent)
+		if diff := cmp.Diff(first, fitRecord(t, fitter, sent)); diff != "" {
+			t.Errorf("a replay differs (-first +replay):\n%s", diff)
+		}
 		require.Empty(t, lost(in, first.Attributes), "lost: %v", in)
 		ag, ok := first.Attributes["ag"].(object)
 		require.True(t, ok)
@@ -161,7 +163,7 @@ func FuzzFit(f *testing.F) {
 		for _, k := range slices.Sorted(maps.Keys(first.Attributes)) {
 			again.Attributes = append(again.Attributes, keyValues([]attribute{{k, first.Attributes[k]}})...)
 		}
-		second := refit(t, fitter, again)
+		second := fitRecord(t, fitter, record(t, again))
 		if diff := cmp.Diff(first.Attributes, second.Attributes); diff != "" {
 			t.Errorf("fitted again (-first +second):\n%s\nof %v", diff, in)
 		}
@@ -180,9 +182,9 @@ func FuzzFit(f *testing.F) {
 	})
 }
 
-func refit(t *testing.T, fitter *fit.Fitter, s *otlp.Span) trace.Span {
+func fitRecord(t *testing.T, fitter *fit.Fitter, value []byte) trace.Span {
 	t.Helper()
-	spans, refused, err := fitter.Spans(fit.Meta{ReceivedAt: received}, record(t, s))
+	spans, refused, err := fitter.Spans(fit.Meta{ReceivedAt: received}, value)
 	require.NoError(t, err)
 	require.Empty(t, refused)
 	return spans[0]
