@@ -5,4 +5,6 @@ package pgserver
 import "syscall"
 
 // serverAttributes keeps control-C in the terminal from the server.
-func serverAttributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
+func serverAttributes(bool) *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
+
+func mayLendSearch() bool { return false }

@@ -19,6 +19,9 @@ const nobody = 65534
 type identity struct {
 	drop     bool // we are root and must become uid and gid
 	uid, gid int
+	// search lets the server pass through folders that are closed to its user:
+	// data below root's home, or in a temporary folder, is a common wish.
+	search bool
 }
 
 // chooseIdentity keeps the user that owns the data already, or takes "nobody".
@@ -30,7 +33,7 @@ func chooseIdentity(dir string) (identity, error) {
 	if info, err := os.Stat(filepath.Join(dir, "data")); err == nil {
 		if stat, is := info.Sys().(*syscall.Stat_t); is && stat.Uid != 0 {
 			who.uid, who.gid = int(stat.Uid), int(stat.Gid)
-			return who, who.canEnter(dir)
+			return who.reaching(dir)
 		}
 	}
 	if u, err := user.Lookup("nobody"); err == nil {
@@ -40,7 +43,18 @@ func chooseIdentity(dir string) (identity, error) {
 			who.uid, who.gid = uid, gid
 		}
 	}
-	return who, who.canEnter(dir)
+	return who.reaching(dir)
+}
+
+// reaching makes sure that the server gets to dir: by its own rights, or by
+// root's right to search folders, which it then keeps.
+func (w identity) reaching(dir string) (identity, error) {
+	err := w.canEnter(dir)
+	if err != nil && mayLendSearch() {
+		w.search = true
+		return w, nil
+	}
+	return w, err
 }
 
 // own makes the user the owner of the path.
@@ -54,7 +68,7 @@ func (w identity) own(path string) error {
 // canEnter checks every folder down to dir: one closed to others on the way,
 // such as root's home, keeps an unprivileged server out of its own data.
 func (w identity) canEnter(dir string) error {
-	if !w.drop {
+	if !w.drop || w.search {
 		return nil
 	}
 	for at := dir; ; at = filepath.Dir(at) {
@@ -79,7 +93,7 @@ func command(bin, program string, who identity, args ...string) *exec.Cmd {
 	cmd.Dir = "/"
 	cmd.Env = []string{"PATH=" + bin + string(os.PathListSeparator) + os.Getenv("PATH"), "TZ=UTC", "LC_ALL=C"}
 	cmd.Stderr = os.Stderr
-	cmd.SysProcAttr = serverAttributes()
+	cmd.SysProcAttr = serverAttributes(who.search)
 	if who.drop {
 		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: uint32(who.uid), Gid: uint32(who.gid)} //nolint:gosec // ids of the system
 	}
