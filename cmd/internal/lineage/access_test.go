@@ -1,0 +1,196 @@
+//go:build embedded
+
+package lineage_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"colonnade/domain"
+)
+
+func (w *world) admin(t testing.TB) client {
+	t.Helper()
+	return client{t: t, w: w, header: "Access " + adminKey}
+}
+
+// The call of contract §10, in both nestings of the user.
+func TestAdministration(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	admin := w.admin(t)
+	options := object{"create_api_keys": true, "return_api_keys": true, "seed_defaults": false}
+	made := admin.post("/admin/simple/accounts/", object{"accounts": object{
+		"one": object{"user": object{"email": "one@b.c"}, "options": options},
+		"two": object{"user": object{"user": object{"email": "two@b.c"}}, "options": options},
+	}})
+	for _, name := range []string{"one", "two"} {
+		account := at(t, made, "accounts", name)
+		require.Equal(t, name+"@b.c", at(t, account, "user", "email"))
+		require.Regexp(t, `^[A-Za-z0-9]{8}\.[0-9a-f]{64}$`, at(t, account, "api_keys", "key"))
+		for _, project := range at(t, account, "projects").(object) {
+			require.Equal(t, true, at(t, project, "is_default"))
+			require.NotEmpty(t, at(t, project, "workspace_id"))
+		}
+		c := client{t: t, w: w, header: "ApiKey " + text(t, account, "api_keys", "key")}
+		require.Equal(t, name+"@b.c", c.get("/profile")["email"])
+		require.EqualValues(t, 0, c.post("/simple/environments/query", object{})["count"], "the project is empty")
+	}
+
+	conflict := admin.fails(http.StatusConflict, http.MethodPost, "/admin/simple/accounts/", object{"accounts": object{"x": object{"user": object{"email": "one@b.c"}}}})
+	require.Equal(t, "one@b.c", at(t, conflict, "conflict", "email"))
+
+	status, _, _ := admin.do(http.MethodDelete, "/admin/simple/accounts/", object{"accounts": object{"one": object{"user": object{"email": "one@b.c"}, "options": options}}})
+	require.Equal(t, http.StatusNoContent, status)
+	one := client{t: t, w: w, header: "ApiKey " + text(t, made, "accounts", "one", "api_keys", "key")}
+	w.eventually(t, func() bool {
+		status, _, _ := one.do(http.MethodGet, "/profile", nil)
+		return status == http.StatusUnauthorized
+	})
+	admin.post("/admin/simple/accounts/", object{"accounts": object{"x": object{"user": object{"email": "one@b.c"}, "options": object{"return_api_keys": false}}}})
+}
+
+func TestAdministrationIsClosedToOthers(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	body := object{"accounts": object{"x": object{"user": object{"email": "x@b.c"}}}}
+	owner := w.owner(t, "a@b.c", false)
+	for _, header := range []string{"", "Access wrong", "Access", "ApiKey " + adminKey, owner.header} {
+		c := client{t: t, w: w, header: header}
+		require.Equal(t, object{"message": "Unauthorized"}, c.fails(http.StatusUnauthorized, http.MethodPost, "/admin/simple/accounts/", body), header)
+	}
+	for name, bad := range map[string]any{
+		"nothing": "", "no accounts": object{}, "no user": object{"accounts": object{"x": object{}}}, "no e-mail": object{"accounts": object{"x": object{"user": object{}}}},
+		"an unknown member": object{"accounts": object{}, "y": 1}, "an unknown option": object{"accounts": object{"x": object{"user": object{"email": "a@b.d"}, "options": object{"z": 1}}}},
+	} {
+		w.admin(t).fails(http.StatusUnprocessableEntity, http.MethodPost, "/admin/simple/accounts/", bad)
+		_ = name
+	}
+	w.admin(t).fails(http.StatusBadRequest, http.MethodPost, "/admin/simple/accounts/", object{"accounts": object{"x": object{"user": object{"email": "nonsense"}}}})
+}
+
+// eventually waits for what must come within a second: a revoked key's end.
+func (w *world) eventually(t testing.TB, holds func() bool) {
+	t.Helper()
+	require.Eventually(t, holds, time.Second, 20*time.Millisecond)
+}
+
+func TestKeysOverHTTP(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := w.owner(t, "a@b.c", false)
+	raw := c.expect(http.StatusOK, http.MethodPost, "/keys", nil)[""].(string)
+	narrow := c.expect(http.StatusOK, http.MethodPost, "/keys/", object{"name": "ci", "role": "viewer", "expires_at": time.Now().Add(time.Hour)})[""].(string)
+	made := client{t: t, w: w, header: "ApiKey " + raw}
+	require.Equal(t, "owner", made.get("/projects/current")["user_role"])
+	viewer := client{t: t, w: w, header: narrow}
+	require.Equal(t, "viewer", viewer.get("/projects/current")["user_role"])
+	viewer.fails(http.StatusForbidden, http.MethodPost, "/keys", nil)
+
+	listed := c.expect(http.StatusOK, http.MethodGet, "/keys", nil)[""].([]any)
+	require.Len(t, listed, 3)
+	for _, key := range []string{raw, narrow} {
+		_, secret, _ := strings.Cut(key, ".")
+		for _, l := range listed {
+			require.NotContains(t, l, secret)
+			require.NotContains(t, l, "digest")
+		}
+	}
+	prefix, _, _ := strings.Cut(raw, ".")
+	other := w.owner(t, "b@b.c", false)
+	other.fails(http.StatusNotFound, http.MethodDelete, "/keys/"+prefix, nil)
+	c.expect(http.StatusOK, http.MethodDelete, "/keys/"+prefix, nil)
+	w.eventually(t, func() bool {
+		status, _, _ := made.do(http.MethodGet, "/projects/current", nil)
+		return status == http.StatusUnauthorized
+	})
+
+	developer := c.as(domain.RoleDeveloper)
+	escalated := developer.expect(http.StatusOK, http.MethodPost, "/keys", object{"role": "owner"})[""].(string)
+	require.Equal(t, "developer", client{t: t, w: w, header: escalated}.get("/projects/current")["user_role"], "a key never makes one that holds more")
+}
+
+func TestWhoAmI(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := w.owner(t, "a@b.c", false)
+	current := c.get("/api/projects/current")
+	require.Equal(t, c.account.Project.ID.String(), current["project_id"])
+	require.Equal(t, current, c.get("/projects/"+c.account.Project.ID.String()))
+	require.Len(t, c.expect(http.StatusOK, http.MethodGet, "/projects", nil)[""], 1)
+	other := w.owner(t, "b@b.c", false)
+	require.Equal(t, "Project not found", other.fails(http.StatusNotFound, http.MethodGet, "/projects/"+c.account.Project.ID.String(), nil))
+
+	allowed := c.get("/access/permissions/check?action=run_service&resource_type=service")
+	require.Equal(t, "allow", allowed["effect"])
+	asIssued := client{t: t, w: w, header: text(t, allowed, "credentials")}
+	require.Equal(t, current["project_id"], asIssued.get("/projects/current")["project_id"])
+	require.Equal(t, "Forbidden", c.as(domain.RoleViewer).fails(http.StatusForbidden, http.MethodGet, "/access/permissions/check?action=run_service&resource_type=service", nil))
+	c.fails(http.StatusUnprocessableEntity, http.MethodGet, "/access/permissions/check?action=run_service", nil)
+	c.fails(http.StatusUnauthorized, http.MethodGet, "/projects/current?project_id=null", nil)
+}
+
+// Every route has a permission, and a caller without it is refused before
+// anything is read: the table of routes is walked with the least role.
+func TestEveryRouteIsGuarded(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	owner := w.owner(t, "a@b.c", false)
+	viewer := owner.as(domain.RoleViewer)
+	nobody := client{t: t, w: w}
+	operations := w.server.Operations()
+	require.Greater(t, len(operations), 150)
+	for _, op := range operations {
+		require.NotEmpty(t, op.Permission, op.Path)
+		if op.Permission == domain.Public {
+			continue
+		}
+		path := fill(op.Path, "0190f3a0-0000-7000-8000-000000000000")
+		status, _, _ := nobody.do(op.Method, path, nil)
+		require.Equal(t, http.StatusUnauthorized, status, "%s %s without a key", op.Method, op.Path)
+		status, reply, _ := viewer.do(op.Method, path, nil)
+		switch {
+		case op.Permission == domain.Admin:
+			require.Equal(t, http.StatusUnauthorized, status, op.Path)
+		case domain.Allows(domain.RoleViewer, op.Permission):
+			require.NotEqual(t, http.StatusForbidden, status, "%s %s %v", op.Method, op.Path, reply)
+		default:
+			require.Equal(t, http.StatusForbidden, status, "%s %s", op.Method, op.Path)
+		}
+	}
+}
+
+// fill puts a value in place of every parameter of a path.
+func fill(path, value string) string {
+	parts := strings.Split(path, "/")
+	for i, p := range parts {
+		if strings.HasPrefix(p, ":") {
+			parts[i] = value
+		}
+	}
+	return strings.Join(parts, "/")
+}
+
+// No secret reaches a log line, whatever is logged.
+func TestNoSecretInLogs(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := w.owner(t, "a@b.c", true)
+	made := c.expect(http.StatusOK, http.MethodPost, "/keys", nil)[""].(string)
+	c.app("my-app")
+	c.fails(http.StatusUnprocessableEntity, http.MethodPost, "/applications/query", "{")
+	client{t: t, w: w, header: "ApiKey " + made + "x"}.fails(http.StatusUnauthorized, http.MethodGet, "/keys", nil)
+	account := w.admin(t).post("/admin/simple/accounts/", object{"accounts": object{"x": object{"user": object{"email": "x@b.c"}}}})
+	w.pool.Close()
+	client{t: t, w: w, header: "ApiKey " + made}.do(http.MethodGet, "/keys", nil)
+
+	log := w.logs.String()
+	require.Contains(t, log, c.account.Key.Prefix, "the log names keys by their prefix")
+	for _, key := range []string{c.account.Key.Reveal(), made, text(t, account, "accounts", "x", "api_keys", "key"), adminKey} {
+		require.NotContains(t, log, strings.TrimLeft(key[strings.IndexByte(key, '.')+1:], "."))
+	}
+}
