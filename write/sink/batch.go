@@ -43,8 +43,13 @@ type group struct {
 	// taken out while it was made.
 	removed      bool
 	removedSpans map[trace.SpanID]bool
-	operation    stream.Operation
-	receivedAt   time.Time
+	// forgotten tells that a delete was among the removals: what comes after it
+	// is new. origins are the creations of spans that an edit took out of the
+	// batch before they were written.
+	forgotten  bool
+	origins    map[trace.SpanID]origin
+	operation  stream.Operation
+	receivedAt time.Time
 	// What lookUpRemovals finds of a trace that is removed: whether and where
 	// it is stored, and its spans.
 	stored bool
@@ -56,6 +61,12 @@ type group struct {
 	linked              bool
 	written             []*entry
 	stale               []staleRow
+}
+
+// origin is when and by whom a span was first written.
+type origin struct {
+	at time.Time
+	by uuid.UUID
 }
 
 // entry is one span on its way to a row.
@@ -141,21 +152,27 @@ func (w *worker) spans(b *batch, i int) {
 	for _, f := range refused {
 		b.refuse(i, f)
 	}
-	switch r.Operation {
-	case stream.Delete:
-		only := make(map[trace.SpanID]bool, len(spans))
-		for k := range spans {
-			only[spans[k].SpanID] = true
-		}
-		w.drop(b.remove(whole, r, only))
+	switch {
+	case r.Operation == stream.Delete:
+		w.drop(b.remove(whole, r, idsOf(spans)))
 		return
-	case stream.Edit:
+	case r.Operation == stream.Edit && r.Headers[stream.HeaderScope] == stream.ScopeSpans:
+		w.drop(b.remove(whole, r, idsOf(spans)))
+	case r.Operation == stream.Edit:
 		w.drop(b.remove(whole, r, nil))
 	default: // an upsert removes nothing
 	}
 	for k := range spans {
 		w.add(b, i, k, &spans[k])
 	}
+}
+
+func idsOf(spans []trace.Span) map[trace.SpanID]bool {
+	ids := make(map[trace.SpanID]bool, len(spans))
+	for k := range spans {
+		ids[spans[k].SpanID] = true
+	}
+	return ids
 }
 
 // add puts a span into its group in place of an earlier version.
@@ -167,7 +184,10 @@ func (w *worker) add(b *batch, i, index int, s *trace.Span) {
 		version: uint64(r.Offset)<<schema.VersionShift | uint64(index), //nolint:gosec // neither is negative
 		tie:     tie(s), week: weekOf(s.Start, r.ReceivedAt), receivedAt: r.ReceivedAt,
 		createdAt: r.ReceivedAt, createdBy: r.User,
-		cleared: g.removed || g.removedSpans[s.SpanID],
+		cleared: !g.forgotten && (g.removed || g.removedSpans[s.SpanID]),
+	}
+	if o, ok := g.origins[s.SpanID]; ok {
+		e.createdAt, e.createdBy, e.updatedAt, e.updatedBy = o.at, o.by, r.ReceivedAt, r.User
 	}
 	e.start, e.startNS = split(s.Start)
 	if earlier := g.bySpan[s.SpanID]; earlier != nil {
@@ -201,12 +221,19 @@ func (b *batch) remove(key traceKey, r *stream.Record, only map[trace.SpanID]boo
 	for _, e := range g.entries {
 		if only == nil || only[e.span.SpanID] {
 			delete(g.bySpan, e.span.SpanID)
+			if g.origins == nil {
+				g.origins = map[trace.SpanID]origin{}
+			}
+			g.origins[e.span.SpanID] = origin{e.createdAt, e.createdBy}
 			dropped++
 			continue
 		}
 		kept = append(kept, e)
 	}
 	g.entries = kept
+	if r.Operation == stream.Delete {
+		g.forget(only)
+	}
 	switch {
 	case only == nil:
 		g.removed, g.removedSpans = true, nil
@@ -219,6 +246,18 @@ func (b *batch) remove(key traceKey, r *stream.Record, only map[trace.SpanID]boo
 		}
 	}
 	return g, dropped
+}
+
+// forget lets go of the creations of deleted spans. Who deletes some spans and
+// edits others in one batch loses the others' creation at worst.
+func (g *group) forget(only map[trace.SpanID]bool) {
+	g.forgotten = true
+	if only == nil {
+		clear(g.origins)
+	}
+	for id := range only {
+		delete(g.origins, id)
+	}
 }
 
 // drop counts what remove took out.

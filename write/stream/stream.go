@@ -38,6 +38,13 @@ const (
 	Reject Operation = "reject"
 )
 
+// HeaderScope bounds what an Edit replaces: with ScopeSpans, the spans that its
+// value holds and no others of their trace.
+const (
+	HeaderScope = "scope"
+	ScopeSpans  = "spans"
+)
+
 // valid tells whether the operation is one of the four.
 func (o Operation) valid() bool {
 	return o == Upsert || o == Edit || o == Delete || o == Reject

@@ -1,0 +1,48 @@
+//go:build embedded
+
+package sink_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"colonnade/write/stream"
+)
+
+// An edit of some spans leaves the others of their trace, and what it edits
+// keeps its creation, wherever the new version stands.
+func TestEditOfSomeSpans(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.start()
+	h.send(h.record(stream.Upsert, 1, span{trace: 1, span: 1, name: "a"}, span{trace: 1, span: 2, parent: 1, name: "b"}))
+	created := one[string](h, "SELECT toString(created_at) FROM spans WHERE span_name = 'a'")
+	edit := h.record(stream.Edit, 1, span{trace: 1, span: 1, name: "a2", start: 70})
+	edit.Headers = map[string]string{stream.HeaderScope: stream.ScopeSpans}
+	h.send(edit)
+	require.Equal(t, []string{"a2", "b"}, h.strings("SELECT span_name FROM spans ORDER BY span_name"))
+	require.Equal(t, uint64(2), one[uint64](h, "SELECT count() FROM span_payloads"))
+	require.Equal(t, created, one[string](h, "SELECT toString(created_at) FROM spans WHERE span_name = 'a2'"))
+	require.Equal(t, uint64(1), one[uint64](h, "SELECT count() FROM spans WHERE updated_at > created_at"))
+	require.Equal(t, uint32(2), one[uint32](h, "SELECT spans FROM trace_rollup FINAL"))
+}
+
+// What is written and edited in one batch was created when it was written;
+// what is written after a delete is new.
+func TestCreationWithinABatch(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.start()
+	first, edited := h.record(stream.Upsert, 1, span{trace: 1, span: 1, name: "a"}), h.record(stream.Edit, 1, span{trace: 1, span: 1, name: "b"})
+	h.send(first, edited)
+	micros := func(r stream.Record) int64 { return r.ReceivedAt.UnixMicro() }
+	require.Equal(t, []string{"b"}, h.strings("SELECT span_name FROM spans"))
+	require.Equal(t, micros(first), one[int64](h, "SELECT toUnixTimestamp64Micro(created_at) FROM spans"))
+	require.Equal(t, micros(edited), one[int64](h, "SELECT toUnixTimestamp64Micro(updated_at) FROM spans"))
+
+	gone, again, last := h.record(stream.Delete, 1), h.record(stream.Upsert, 1, span{trace: 1, span: 1, name: "c"}), h.record(stream.Edit, 1, span{trace: 1, span: 1, name: "d"})
+	h.send(gone, again, last)
+	require.Equal(t, []string{"d"}, h.strings("SELECT span_name FROM spans"))
+	require.Equal(t, micros(again), one[int64](h, "SELECT toUnixTimestamp64Micro(created_at) FROM spans"))
+}
