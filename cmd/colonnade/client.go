@@ -4,7 +4,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
+	"os"
 	"text/tabwriter"
 	"time"
 
@@ -127,7 +129,7 @@ visibility, then reads back what was sent and compares counts and checksums.`,
 
 func runLoad(cmd *cobra.Command, plan load.Plan, c *client.Client, now func() time.Time) error {
 	out := cmd.OutOrStdout()
-	runner, err := load.NewRunner(plan, c, cmd.ErrOrStderr(), now)
+	runner, err := load.NewRunner(plan, c, cmd.ErrOrStderr(), isTerminal(cmd.ErrOrStderr()), now)
 	if err != nil {
 		return err
 	}
@@ -147,6 +149,15 @@ func runLoad(cmd *cobra.Command, plan load.Plan, c *client.Client, now func() ti
 		_ = w.Flush() // the terminal is gone when this fails
 	}
 	return err
+}
+
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
 func keyCommand(env environment, load func() (config.Loaded, error)) *cobra.Command {

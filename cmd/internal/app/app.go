@@ -103,7 +103,7 @@ func (p *process) serve(ctx context.Context, doors doors, engines *embedded.Stac
 	if err != nil {
 		return err
 	}
-	house, err := p.build(stores)
+	house, err := p.build(stores) //nolint:contextcheck // handlers take the context of their request
 	if err != nil {
 		return err
 	}
@@ -129,11 +129,13 @@ func (p *process) listen(ctx context.Context) (d doors, err error) {
 	if d.http, err = listen(ctx, "the API", "http.addr", p.cfg.HTTP.Addr); err != nil {
 		return d, err
 	}
+	p.cfg.HTTP.Addr = d.http.Addr().String() // tells which, where any free port was asked for
 	if p.Roles.Write && p.cfg.GRPC.Addr != "" {
 		if d.grpc, err = listen(ctx, "OTLP/gRPC", "grpc.addr", p.cfg.GRPC.Addr); err != nil {
 			d.close()
 			return d, err
 		}
+		p.cfg.GRPC.Addr = d.grpc.Addr().String()
 	}
 	return d, nil
 }

@@ -42,7 +42,7 @@ func (p *process) run(ctx context.Context, h *house, d doors, engines *embedded.
 	if engines != nil {
 		group.Go(func() error { return watchEngines(ctx, engines) })
 	}
-	p.announce(ctx, key)
+	p.announce(ctx, h, key)
 	context.AfterFunc(ctx, func() { p.progress("Draining ...") })
 	return group.Wait()
 }
@@ -61,22 +61,22 @@ func watchEngines(ctx context.Context, engines *embedded.Stack) error {
 }
 
 // announce tells where the service is and, on the first start, how to call it.
-func (p *process) announce(ctx context.Context, key firstKey) {
+func (p *process) announce(ctx context.Context, h *house, key firstKey) {
 	took := p.Now().Sub(p.Started)
 	p.log.InfoContext(ctx, "ready", slog.Float64("seconds", took.Seconds()), slog.String("http", p.cfg.HTTP.Addr), slog.String("grpc", p.cfg.GRPC.Addr))
 	base := p.cfg.BaseURL()
-	p.progress(fmt.Sprintf("\nColonnade is ready after %.1f s.\n\n  API        %s\n  OTLP/HTTP  %s/otlp/v1/traces", took.Seconds(), base, base))
-	if p.Roles.Write && p.cfg.GRPC.Addr != "" {
-		p.progress("  OTLP/gRPC  " + p.cfg.GRPC.Addr)
+	text := fmt.Sprintf("\nColonnade is ready after %.1f s.\n\n  API        %s\n  OTLP/HTTP  %s/otlp/v1/traces\n", took.Seconds(), base, base)
+	if h.grpc != nil {
+		text += "  OTLP/gRPC  " + p.cfg.GRPC.Addr + "\n"
 	}
-	if key.path == "" {
-		return
+	switch {
+	case key.path == "":
+	case key.new:
+		text += "  API key    " + key.key.Reveal() + "   (shown this once, kept in " + key.path + ")\n\nTry it:\n\n" + curl(base, key.key.Reveal())
+	default:
+		text += "  API key    made at the first start, kept in " + key.path + "\n"
 	}
-	if !key.new {
-		p.progress("  API key    made at the first start, kept in " + key.path + "\n")
-		return
-	}
-	p.progress("  API key    " + key.key.Reveal() + "   (shown this once, kept in " + key.path + ")\n\nTry it:\n\n" + curl(base, key.key.Reveal()))
+	p.progress(text) // in one piece: others may wait for it
 }
 
 // curl is ready to paste: one span in, and the traces out again.

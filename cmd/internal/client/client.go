@@ -65,6 +65,9 @@ func (e *StatusError) Error() string {
 	return fmt.Sprintf("the service answered %d: %s", e.Status, e.Body)
 }
 
+// Temporary tells whether the same request may work later.
+func (e *StatusError) Temporary() bool { return e.Status == 503 || e.Status == 429 }
+
 // Reply is a success.
 type Reply struct {
 	Status int

@@ -77,7 +77,7 @@ func NewGenerator(shape Shape) (*Generator, error) {
 	for range 4 {
 		g.invocations, g.annotations = g.invocations[:0], g.annotations[:0]
 		for i := range shape.Runs {
-			w := &writer{rand: rand.New(rand.NewPCG(shape.Seed, uint64(i))), scale: scale, tag: shape.Tag}
+			w := &writer{rand: rand.New(rand.NewPCG(shape.Seed, uint64(i))), scale: scale, tag: shape.Tag} //nolint:gosec // repeatable on purpose
 			g.invocations = append(g.invocations, w.run())
 			g.annotations = append(g.annotations, w.annotation())
 		}

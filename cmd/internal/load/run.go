@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -91,8 +90,10 @@ type Runner struct {
 	plan   Plan
 	client *client.Client
 	out    io.Writer
-	now    func() time.Time
-	gen    *Generator
+	// live tells that out is a terminal, whose last line can be rewritten.
+	live bool
+	now  func() time.Time
+	gen  *Generator
 
 	next                                    atomic.Uint64
 	spans, traces, bytes, requests, retries atomic.Int64
@@ -125,7 +126,7 @@ type sample struct {
 const maxSamples = 400
 
 // NewRunner prepares the traffic.
-func NewRunner(plan Plan, c *client.Client, out io.Writer, now func() time.Time) (*Runner, error) {
+func NewRunner(plan Plan, c *client.Client, out io.Writer, live bool, now func() time.Time) (*Runner, error) {
 	if err := plan.Validate(); err != nil {
 		return nil, err
 	}
@@ -133,58 +134,56 @@ func NewRunner(plan Plan, c *client.Client, out io.Writer, now func() time.Time)
 	if err != nil {
 		return nil, err
 	}
-	return &Runner{plan: plan, client: c, out: out, now: now, gen: gen, fresh: make(chan receipt)}, nil
+	return &Runner{plan: plan, client: c, out: out, live: live, now: now, gen: gen, fresh: make(chan receipt)}, nil
 }
 
 // Run sends, waits until all is visible, and checks. When ctx ends while
 // sending, what was sent is still waited for and checked.
 func (r *Runner) Run(ctx context.Context) (*Report, error) {
 	r.began = r.now()
-	if err := r.send(ctx); err != nil {
-		return nil, err
+	after := context.WithoutCancel(ctx)
+	watching, stopWatching := context.WithCancel(after)
+	var watchers, bar sync.WaitGroup
+	bar.Go(func() { r.showProgress(watching) })
+	for range r.plan.Probes {
+		watchers.Go(func() { r.probe(watching) })
 	}
+	err := r.send(ctx)
 	report := &Report{
 		Spans: r.spans.Load(), Traces: r.traces.Load(), Bytes: r.bytes.Load(), Requests: r.requests.Load(), Retries: r.retries.Load(),
 		Sum: r.sum.Load(), Sending: r.now().Sub(r.began),
 	}
-	ctx = context.WithoutCancel(ctx)
-	if err := r.awaitVisible(ctx); err != nil {
+	stopWatching()
+	bar.Wait()
+	if err == nil {
+		err = r.awaitVisible(after)
+		report.Visible = r.now().Sub(r.began)
+	}
+	watchers.Wait() // probes under way end with their answer
+	if err != nil {
 		return report, err
 	}
-	report.Visible = r.now().Sub(r.began)
 	slices.Sort(r.delays)
 	report.Delays = r.delays
-	var err error
-	report.Verified, err = r.verify(ctx, report)
+	report.Verified, err = r.verify(after, report)
 	return report, err
 }
 
 func (r *Runner) send(ctx context.Context) error {
-	sending, stop := context.WithCancel(ctx)
-	defer stop()
 	if r.plan.Duration > 0 {
-		sending, stop = context.WithTimeout(ctx, r.plan.Duration)
+		var stop context.CancelFunc
+		ctx, stop = context.WithTimeout(ctx, r.plan.Duration)
 		defer stop()
-	}
-	watching, stopWatching := context.WithCancel(ctx)
-	defer stopWatching()
-	var watchers sync.WaitGroup
-	watchers.Go(func() { r.showProgress(watching) })
-	for range r.plan.Probes {
-		watchers.Go(func() { r.probe(watching) })
 	}
 	limiter := rate.NewLimiter(rate.Inf, 0)
 	if r.plan.Rate > 0 {
 		limiter = rate.NewLimiter(rate.Limit(r.plan.Rate), r.plan.Rate/10+r.plan.Batch)
 	}
-	group, sending := errgroup.WithContext(sending)
+	group, ctx := errgroup.WithContext(ctx)
 	for range r.plan.Connections {
-		group.Go(func() error { return r.sender(sending, limiter) })
+		group.Go(func() error { return r.sender(ctx, limiter) })
 	}
-	err := group.Wait()
-	stopWatching()
-	watchers.Wait()
-	return err
+	return group.Wait()
 }
 
 // sender makes a request, sends it until it is taken, and goes on.
@@ -207,8 +206,10 @@ func (r *Runner) sender(ctx context.Context, limiter *rate.Limiter) error {
 		if spans == 0 {
 			return nil
 		}
-		if limiter.Limit() != rate.Inf && limiter.WaitN(ctx, min(spans, limiter.Burst())) != nil {
-			return nil
+		if limiter.Limit() != rate.Inf {
+			if err := limiter.WaitN(ctx, min(spans, limiter.Burst())); err != nil {
+				return nil //nolint:nilerr // the plan's time is over
+			}
 		}
 		accepted, err := r.deliver(ctx, body)
 		if err != nil {
@@ -233,6 +234,9 @@ func (r *Runner) sender(ctx context.Context, limiter *rate.Limiter) error {
 	return nil
 }
 
+// maxAttempts ends a run whose service never takes anything.
+const maxAttempts = 300
+
 // deliver sends one request again and again until it is taken: the same bytes,
 // as a client's retry is. What it began it ends, though the plan's time be over.
 func (r *Runner) deliver(ctx context.Context, body []byte) (client.Accepted, error) {
@@ -243,7 +247,7 @@ func (r *Runner) deliver(ctx context.Context, body []byte) (client.Accepted, err
 			return accepted, nil
 		}
 		status, answered := errors.AsType[*client.StatusError](err)
-		if answered && status.Status != http.StatusServiceUnavailable && status.Status != http.StatusTooManyRequests || attempt == 100 {
+		if answered && !status.Temporary() || attempt == maxAttempts {
 			return accepted, err
 		}
 		r.retries.Add(1)
@@ -296,6 +300,8 @@ func (r *Runner) timeToVisible(ctx context.Context, fresh receipt) (time.Duratio
 		"filtering": map[string]any{"conditions": []any{map[string]any{"field": "trace_id", "operator": "is", "value": fresh.id}}},
 		"windowing": map[string]any{"limit": 1},
 	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+	defer cancel()
 	for ctx.Err() == nil {
 		var reply struct {
 			Count int `json:"count"`
@@ -321,7 +327,7 @@ func (r *Runner) awaitVisible(ctx context.Context) error {
 		if r.now().After(deadline) {
 			return errors.Join(fmt.Errorf("load: after 10 minutes the positions %s are not visible", pending), err)
 		}
-		_, _ = fmt.Fprintf(r.out, "\rwaiting until everything is visible, %d partitions behind ...%20s", len(pending), "")
+		r.show("waiting until everything is visible, %d partitions behind ...", len(pending))
 		if err != nil {
 			time.Sleep(time.Second)
 		}
@@ -335,15 +341,24 @@ func (r *Runner) showProgress(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
-			_, _ = fmt.Fprintln(r.out)
 			return
 		case <-tick.C:
 			spans := r.spans.Load()
 			done := r.now().Sub(r.began)
-			_, _ = fmt.Fprintf(r.out, "\r%s %8d spans  %7d/s  %6.1f MB  %d retries ", r.bar(done), spans, spans-before, float64(r.bytes.Load())/1e6, r.retries.Load())
+			r.show("%s %8d spans  %7d/s  %6.1f MB  %d retries", r.bar(done), spans, spans-before, float64(r.bytes.Load())/1e6, r.retries.Load())
 			before = spans
 		}
 	}
+}
+
+// show rewrites the last line of a terminal; elsewhere it prints one.
+func (r *Runner) show(format string, args ...any) {
+	line := fmt.Sprintf(format, args...)
+	if r.live {
+		_, _ = fmt.Fprintf(r.out, "\r%-78s", line)
+		return
+	}
+	_, _ = fmt.Fprintln(r.out, line)
 }
 
 // bar shows how much of the plan is done, by time or by traces, whichever is further.

@@ -94,13 +94,15 @@ func (r *Runner) verifyAll(ctx context.Context, report *Report) (string, error) 
 			sum += reply.Spans[i].sum()
 		}
 		count += int64(len(reply.Spans))
-		_, _ = fmt.Fprintf(r.out, "\rreading back: %d of %d spans%20s", count, report.Spans, "")
+		if r.live || count%50_000 == 0 {
+			r.show("reading back: %d of %d spans", count, report.Spans)
+		}
 		if reply.Windowing.Next == "" {
 			break
 		}
 		window["next"] = reply.Windowing.Next
 	}
-	_, _ = fmt.Fprintln(r.out)
+	r.endLine()
 	if count != report.Spans || sum != report.Sum {
 		return "", fmt.Errorf("load: sent %d spans with checksum %016x, read back %d with %016x", report.Spans, report.Sum, count, sum)
 	}
@@ -131,9 +133,11 @@ func (r *Runner) verifySample(ctx context.Context) (string, error) {
 			return "", fmt.Errorf("load: trace %s was sent with %d spans and checksum %016x, read back with %d and %016x", want.id, want.spans, want.sum, count, sum)
 		}
 		spans += count
-		_, _ = fmt.Fprintf(r.out, "\rreading back: %d of %d sampled traces%20s", i+1, len(r.kept), "")
+		if r.live {
+			r.show("reading back: %d of %d sampled traces", i+1, len(r.kept))
+		}
 	}
-	_, _ = fmt.Fprintln(r.out)
+	r.endLine()
 	return fmt.Sprintf("%d sampled traces with %d spans were read back, checksums equal", len(r.kept), spans), nil
 }
 
@@ -161,4 +165,10 @@ func walkTree(level map[string]json.RawMessage, visit func(*replySpan)) error {
 		}
 	}
 	return nil
+}
+
+func (r *Runner) endLine() {
+	if r.live {
+		_, _ = fmt.Fprintln(r.out)
+	}
 }

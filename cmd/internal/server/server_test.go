@@ -387,9 +387,8 @@ func TestAStopLetsRequestsFinish(t *testing.T) {
 			reply <- err.Error()
 			return
 		}
-		defer res.Body.Close()
 		text, err := io.ReadAll(res.Body)
-		reply <- string(text) + errText(err)
+		reply <- string(text) + errText(errors.Join(err, res.Body.Close()))
 	}()
 	<-entered
 	stop()
@@ -409,8 +408,9 @@ func TestOperationsAreRecorded(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
 	s.Handle(get("/a/", domain.ViewSpans), says(""))
-	var paths []string
-	for _, op := range s.Operations() {
+	operations := s.Operations()
+	paths := make([]string, 0, len(operations))
+	for _, op := range operations {
 		require.NotEmpty(t, op.Permission)
 		paths = append(paths, op.Path)
 	}

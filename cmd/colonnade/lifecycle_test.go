@@ -1,0 +1,276 @@
+//go:build embedded
+
+package main
+
+import (
+	"io/fs"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"colonnade/cmd/internal/client"
+	"colonnade/cmd/internal/load"
+	"colonnade/domain"
+	"colonnade/domain/trace"
+)
+
+func TestFirstStartMakesAKeyAndShowsItOnce(t *testing.T) {
+	t.Parallel()
+	data := filepath.Join(t.TempDir(), "data")
+	env := []string{"COLONNADE_DATA_DIR=" + data}
+	s := start(t, env, "serve", "--embedded")
+	key := field(s.out.String(), `API key +(\S+)`)
+	require.Regexp(t, `^[A-Za-z0-9]{8}\.[0-9a-f]{64}$`, key)
+	require.Contains(t, s.out.String(), "curl ")
+	info, err := os.Stat(filepath.Join(data, "api-key"))
+	require.NoError(t, err)
+	require.Equal(t, fs.FileMode(0o600), info.Mode().Perm())
+	_, err = client.New(s.base, key).Do(t.Context(), http.MethodPost, "/traces/query", "application/json", []byte(`{}`))
+	require.NoError(t, err)
+
+	second := launch(t, env, "serve", "--embedded")
+	require.Error(t, <-second.done)
+	second.done <- nil
+	require.Contains(t, second.out.String(), "in use by another process")
+
+	require.NoError(t, s.stop())
+	require.Contains(t, s.out.String(), "Draining")
+	again := start(t, env, "serve", "--embedded")
+	require.NotContains(t, again.out.String(), key)
+	require.Contains(t, again.out.String(), "api-key")
+	require.NoError(t, again.stop())
+}
+
+// accepted is what the service has promised to keep.
+type accepted struct {
+	spans map[trace.TraceID]int
+	token domain.Token
+}
+
+// sender sends in the background until it is stopped or the service is gone.
+type sender struct {
+	receipts chan struct{} // one for each request that was taken
+	stop     chan struct{}
+	result   chan accepted
+}
+
+func send(t *testing.T, c *client.Client, seed uint64) *sender {
+	t.Helper()
+	shape := smallShape()
+	shape.Seed = seed
+	g, err := load.NewGenerator(shape)
+	require.NoError(t, err)
+	s := &sender{receipts: make(chan struct{}), stop: make(chan struct{}), result: make(chan accepted, 1)}
+	go func() { s.result <- s.run(t, c, g) }()
+	return s
+}
+
+// await returns after n more receipts.
+func (s *sender) await(n int) {
+	for range n {
+		<-s.receipts
+	}
+}
+
+// ended gives what was promised.
+func (s *sender) ended() accepted {
+	close(s.stop)
+	return <-s.result
+}
+
+func (s *sender) run(t *testing.T, c *client.Client, g *load.Generator) accepted {
+	t.Helper()
+	a := accepted{spans: map[trace.TraceID]int{}}
+	for index := uint64(0); ; {
+		var body []byte
+		made := map[trace.TraceID]int{}
+		for range 10 {
+			var one load.Trace
+			body, one = g.Append(body, index, time.Now())
+			made[one.ID] = one.Spans
+			index++
+		}
+		receipt, err := c.Send(t.Context(), body)
+		if err != nil {
+			close(s.receipts)
+			return a // cut off: whether it was taken is unknown, so nothing is promised
+		}
+		for id, spans := range made {
+			a.spans[id] = spans
+		}
+		for _, p := range receipt.Token {
+			a.token = a.token.Add(p)
+		}
+		select {
+		case s.receipts <- struct{}{}:
+		case <-s.stop:
+			return a
+		default:
+		}
+	}
+}
+
+// requireKept reads everything back: each promised span is there, and none twice.
+func requireKept(t *testing.T, c *client.Client, a accepted) {
+	t.Helper()
+	require.NotEmpty(t, a.spans)
+	found := map[string]map[string]bool{}
+	window := map[string]any{"limit": 1000}
+	token := a.token
+	for deadline := time.Now().Add(time.Minute); ; {
+		var page spansReply
+		pending, err := c.Query(t.Context(), "/spans/query", map[string]any{"windowing": window}, token, &page)
+		require.NoError(t, err)
+		if len(pending) > 0 {
+			require.True(t, time.Now().Before(deadline), "positions %s do not become visible", pending)
+			continue
+		}
+		token = nil
+		for _, span := range page.Spans {
+			id, _ := span["trace_id"].(string)
+			if found[id] == nil {
+				found[id] = map[string]bool{}
+			}
+			spanID, _ := span["span_id"].(string)
+			require.False(t, found[id][spanID], "span %s of %s came twice", spanID, id)
+			found[id][spanID] = true
+		}
+		if page.Windowing.Next == "" {
+			break
+		}
+		window["next"] = page.Windowing.Next
+	}
+	for id, spans := range a.spans {
+		require.Len(t, found[id.String()], spans, "trace %s", id)
+	}
+}
+
+func TestKillKeepsWhatWasAccepted(t *testing.T) {
+	t.Parallel()
+	env := []string{"COLONNADE_DATA_DIR=" + filepath.Join(t.TempDir(), "data")}
+	key := ""
+	var all []accepted
+	for round := range 3 {
+		s := start(t, env, "serve", "--embedded")
+		if round == 0 {
+			key = field(s.out.String(), `API key +(\S+)`)
+		}
+		c := client.New(s.base, key)
+		sending := send(t, c, uint64(round+1))
+		sending.await(1 + 7*round)
+		s.kill()
+		all = append(all, sending.ended())
+	}
+	s := start(t, env, "serve", "--embedded")
+	merged := accepted{spans: map[trace.TraceID]int{}}
+	for _, a := range all {
+		for id, spans := range a.spans {
+			merged.spans[id] = spans
+		}
+		for _, p := range a.token {
+			merged.token = merged.token.Add(p)
+		}
+	}
+	requireKept(t, client.New(s.base, key), merged)
+	require.NoError(t, s.stop())
+}
+
+func TestCtrlCDrains(t *testing.T) {
+	t.Parallel()
+	env := []string{"COLONNADE_DATA_DIR=" + filepath.Join(t.TempDir(), "data")}
+	s := start(t, env, "serve", "--embedded")
+	key := field(s.out.String(), `API key +(\S+)`)
+	sending := send(t, client.New(s.base, key), 1)
+	sending.await(5)
+	require.NoError(t, s.stop())
+	promised := sending.ended()
+	again := start(t, env, "serve", "--embedded")
+	requireKept(t, client.New(again.base, key), promised)
+	require.NoError(t, again.stop())
+}
+
+func TestRolesAsProcesses(t *testing.T) {
+	t.Parallel()
+	env := onServices(t)
+	out, err := command(t.Context(), t, env, "migrate").CombinedOutput()
+	require.NoError(t, err, string(out))
+	out, err = command(t.Context(), t, env, "migrate").CombinedOutput()
+	require.NoError(t, err, string(out))
+	require.NotContains(t, string(out), "migration applied", "a second run applies nothing")
+
+	write, read := start(t, env, "write"), start(t, env, "read")
+	sinks := []*service{start(t, env, "sink"), start(t, env, "sink")}
+	key := write.account(t)
+	_, err = client.New(write.base, key).Do(t.Context(), http.MethodPost, "/spans/query", "application/json", []byte(`{}`))
+	requireStatus(t, http.StatusNotFound, err)
+
+	sending := send(t, client.New(write.base, key), 5)
+	sending.await(5)
+	require.NoError(t, sinks[0].stop(), "the other sink takes over")
+	sending.await(5)
+	requireKept(t, client.New(read.base, key), sending.ended())
+	for _, s := range []*service{sinks[1], read, write} {
+		_, err := client.New(s.base, "").Do(t.Context(), http.MethodGet, "/readyz", "", nil)
+		require.NoError(t, err)
+		require.NoError(t, s.stop())
+	}
+}
+
+func TestMistakesAtTheStartAreOneSentence(t *testing.T) {
+	t.Parallel()
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, taken.Close()) }) // after the parallel subtests
+	data := "COLONNADE_DATA_DIR=" + filepath.Join(t.TempDir(), "data")
+	tests := []struct {
+		name string
+		env  []string
+		args []string
+		want string
+	}{
+		{"taken HTTP port", []string{data, "COLONNADE_HTTP_ADDR=" + taken.Addr().String()}, []string{"serve", "--embedded"}, "is taken by another process: stop it, or choose another address with COLONNADE_HTTP_ADDR"},
+		{"taken gRPC port", []string{data, "COLONNADE_HTTP_ADDR=127.0.0.1:0", "COLONNADE_GRPC_ADDR=" + taken.Addr().String()}, []string{"serve", "--embedded"}, "choose another address with COLONNADE_GRPC_ADDR"},
+		{"no engines", []string{data, "COLONNADE_HTTP_ADDR=127.0.0.1:0", "COLONNADE_GRPC_ADDR=", "COLONNADE_ENGINES_DIR=/nowhere"}, []string{"serve", "--embedded"}, "make engines"},
+		{"no stores", []string{"COLONNADE_HTTP_ADDR=127.0.0.1:0", "COLONNADE_GRPC_ADDR="}, []string{"serve"}, "set COLONNADE_CLICKHOUSE_URL, COLONNADE_KAFKA_BROKERS, COLONNADE_POSTGRES_URL, or run colonnade serve --embedded"},
+		{"both kinds of stores", []string{"COLONNADE_HTTP_ADDR=127.0.0.1:0", "COLONNADE_GRPC_ADDR=", "COLONNADE_POSTGRES_URL=postgres://x/y"}, []string{"serve", "--embedded"}, "brings its own stores"},
+		{"a bad setting", []string{"COLONNADE_OTLP_SUCCESS_STATUS=204"}, []string{"serve"}, "200 or 202"},
+		{"no key", []string{data}, []string{"demo"}, "there is no API key"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			cmd := command(t.Context(), t, tt.env, tt.args...)
+			out, err := cmd.CombinedOutput()
+			require.Error(t, err)
+			require.Equal(t, 1, cmd.ProcessState.ExitCode(), string(out))
+			require.Contains(t, string(out), tt.want)
+			require.NotContains(t, string(out), "goroutine")
+			require.LessOrEqual(t, strings.Count(strings.TrimSpace(string(out)), "\n"), 1, "one sentence, not a page:\n%s", out)
+		})
+	}
+}
+
+func TestEveryCommandExplainsItself(t *testing.T) {
+	t.Parallel()
+	for _, args := range []string{"serve", "write", "sink", "read", "migrate", "key", "key create", "key list", "key revoke", "config", "demo", "load", "redrive", "version"} {
+		out, err := command(t.Context(), t, nil, append(strings.Fields(args), "--help")...).CombinedOutput()
+		require.NoError(t, err)
+		require.Contains(t, string(out), "Examples:", args)
+	}
+	out, err := command(t.Context(), t, nil, "sevre").CombinedOutput()
+	require.Error(t, err)
+	require.Contains(t, string(out), "serve")
+	out, err = command(t.Context(), t, []string{"COLONNADE_AUTH_KEY=hunter2"}, "config").CombinedOutput()
+	require.NoError(t, err)
+	require.NotContains(t, string(out), "hunter2")
+	require.Contains(t, string(out), "COLONNADE_HTTP_ADDR")
+	out, err = command(t.Context(), t, nil, "version").CombinedOutput()
+	require.NoError(t, err)
+	require.Contains(t, string(out), "colonnade ")
+}
