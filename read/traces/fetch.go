@@ -150,7 +150,7 @@ func (r *Reader) load(ctx context.Context, project domain.ProjectID, bounds []co
 // bounds looks up where traces lie, those that exist.
 func (r *Reader) bounds(ctx context.Context, project domain.ProjectID, ids []trace.TraceID) ([]compile.Bounds, error) {
 	if project.IsZero() {
-		return nil, domain.E(domain.Unauthenticated, "Unauthorized")
+		return nil, unauthenticated()
 	}
 	if len(ids) == 0 {
 		return nil, nil

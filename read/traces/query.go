@@ -67,6 +67,9 @@ func settings(c Config) clickhouse.Settings {
 	return s
 }
 
+// unauthenticated is the answer where no project is known: no statement runs without one.
+func unauthenticated() error { return domain.E(domain.Unauthenticated, "Unauthorized") }
+
 // Codes of ClickHouse's refusals. Source: src/Common/ErrorCodes.cpp.
 const (
 	codeTooManyRows     = 158

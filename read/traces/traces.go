@@ -67,6 +67,9 @@ func (r *Reader) SpansByID(ctx context.Context, project domain.ProjectID, traces
 		slices.SortStableFunc(all, byStart)
 		return all, err
 	}
+	if project.IsZero() {
+		return nil, unauthenticated()
+	}
 	var s compile.Statement
 	if len(traces) == 0 {
 		s = compile.SpansNamed(project, spans, maxNamed+1)

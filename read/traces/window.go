@@ -56,7 +56,7 @@ func (w *walk) seen() compile.Range {
 // other inclusive, both by the microsecond. Source: contract §3.3.
 func (r *Reader) walk(ctx context.Context, project domain.ProjectID, focus compile.Focus, where filter.Expr, window domain.Window) (*walk, error) {
 	if project.IsZero() {
-		return nil, domain.E(domain.Unauthenticated, "Unauthorized")
+		return nil, unauthenticated()
 	}
 	cond, err := compile.Filter(where)
 	if err != nil {
