@@ -80,12 +80,12 @@ func BenchmarkKafkaProduce(b *testing.B) {
 	require.NoError(b, client.Flush(b.Context()))
 }
 
-func open(t testing.TB, address string) clickhouse.Conn {
-	t.Helper()
+func open(tb testing.TB, address string) clickhouse.Conn {
+	tb.Helper()
 	options, err := clickhouse.ParseDSN(address)
-	require.NoError(t, err)
+	require.NoError(tb, err)
 	conn, err := clickhouse.Open(options)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, conn.Close()) })
+	require.NoError(tb, err)
+	tb.Cleanup(func() { require.NoError(tb, conn.Close()) })
 	return conn
 }

@@ -37,16 +37,16 @@ func TestEngine(t *testing.T) {
 	}
 	require.Equal(t, uint64(1), count("SELECT count() FROM spans WHERE has(kv, 'user=u777')"))
 	require.Equal(t, uint64(1), count("SELECT count() FROM spans WHERE hasAllTokens(body, ['answer', '4242'])"))
-	var plan string
+	var plan strings.Builder
 	rows, err := conn.Query(ctx, "EXPLAIN indexes=1 SELECT count() FROM spans WHERE has(kv, 'user=u777')")
 	require.NoError(t, err)
 	for rows.Next() {
 		var line string
 		require.NoError(t, rows.Scan(&line))
-		plan += line + "\n"
+		plan.WriteString(line + "\n")
 	}
 	require.NoError(t, rows.Err())
-	require.Contains(t, plan, "Name: kv", "the text index is used")
+	require.Contains(t, plan.String(), "Name: kv", "the text index is used")
 
 	require.Equal(t, uint64(20000), count("SELECT sum(n) FROM totals"))
 	require.NoError(t, conn.Exec(ctx, "DELETE FROM spans WHERE has(kv, 'user=u777')"))

@@ -14,6 +14,7 @@ import (
 
 	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/ext"
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
@@ -108,9 +109,7 @@ func TestDriverStatementsOtherThanSelect(t *testing.T) {
 	for _, query := range []string{"SHOW TABLES", "DESCRIBE TABLE t", "EXPLAIN SELECT 1", "EXISTS TABLE t", "CHECK TABLE t", "SHOW CREATE TABLE t", "/* c */ WITH 1 AS x SELECT x", "(SELECT 1) UNION ALL (SELECT 2)"} {
 		rows, err := conn.Query(t.Context(), query)
 		require.NoError(t, err, query)
-		for rows.Next() {
-		}
-		require.NoError(t, rows.Err(), query)
+		require.NoError(t, exhaust(rows), query)
 	}
 }
 
@@ -131,8 +130,8 @@ func TestDriverExceptions(t *testing.T) {
 		{"DROP TABLE no_such_table", 60, "UNKNOWN_TABLE"},
 		{"SELECT toUInt8('x')", 6, "CANNOT_PARSE_TEXT"},
 	} {
-		var any uint8
-		err := conn.QueryRow(t.Context(), c.query).Scan(&any)
+		var scanned uint8
+		err := conn.QueryRow(t.Context(), c.query).Scan(&scanned)
 		exception, is := errors.AsType[*clickhouse.Exception](err)
 		require.True(t, is, "%s: %v", c.query, err)
 		require.Equal(t, c.code, exception.Code, c.query)
@@ -263,7 +262,7 @@ func TestDriverInsertForms(t *testing.T) {
 	require.NoError(t, conn.Exec(ctx, "INSERT INTO f SELECT number, 'FORMAT' FROM numbers(3)"))
 	require.NoError(t, conn.Exec(ctx, "INSERT INTO f FORMAT CSV\n7,\"seven\"\n8,eight\n"))
 	require.NoError(t, conn.Exec(ctx, "INSERT INTO f (a, s) SETTINGS async_insert=0 FORMAT JSONEachRow {\"a\":9,\"s\":\"x;y\"}"))
-	require.NoError(t, conn.AsyncInsert(ctx, "INSERT INTO f VALUES (10, 'ten')", true))
+	require.NoError(t, conn.Exec(clickhouse.Context(ctx, clickhouse.WithAsync(true)), "INSERT INTO f VALUES (10, 'ten')"))
 	batch, err := conn.PrepareBatch(clickhouse.Context(ctx, clickhouse.WithAsync(true)), "INSERT INTO f")
 	require.NoError(t, err)
 	require.NoError(t, batch.Append(uint64(11), "eleven"))
@@ -432,10 +431,8 @@ func TestDriverCancel(t *testing.T) {
 		ended := make(chan error, 1)
 		go func() {
 			rows, err := conn.Query(ctx, query)
-			for err == nil && rows.Next() {
-			}
 			if err == nil {
-				err = rows.Err()
+				err = exhaust(rows)
 			}
 			ended <- err
 		}()
@@ -471,6 +468,7 @@ func TestDriverDatabaseSQL(t *testing.T) {
 	require.NoError(t, err)
 	insert, err := tx.PrepareContext(t.Context(), "INSERT INTO s")
 	require.NoError(t, err)
+	defer func() { require.NoError(t, insert.Close()) }()
 	for i := range 100 {
 		_, err := insert.ExecContext(t.Context(), uint64(i), "b")
 		require.NoError(t, err)
@@ -502,13 +500,22 @@ func TestDriverDatabase(t *testing.T) {
 	require.Equal(t, int32(81), exception.Code)
 }
 
-func openWith(t testing.TB, address string, change func(*clickhouse.Options)) clickhouse.Conn {
-	t.Helper()
+func openWith(tb testing.TB, address string, change func(*clickhouse.Options)) clickhouse.Conn {
+	tb.Helper()
 	options, err := clickhouse.ParseDSN(address)
-	require.NoError(t, err)
+	require.NoError(tb, err)
 	change(options)
 	conn, err := clickhouse.Open(options)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, conn.Close()) })
+	require.NoError(tb, err)
+	tb.Cleanup(func() { require.NoError(tb, conn.Close()) })
 	return conn
+}
+
+// exhaust reads a result to its end.
+func exhaust(rows driver.Rows) error {
+	n := 0
+	for rows.Next() {
+		n++
+	}
+	return rows.Err()
 }

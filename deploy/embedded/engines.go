@@ -62,7 +62,7 @@ func npmArch() string {
 }
 
 func isDir(path string) bool {
-	info, err := os.Stat(path)
+	info, err := os.Stat(path) //nolint:gosec // a folder that the operator names
 	return err == nil && info.IsDir()
 }
 

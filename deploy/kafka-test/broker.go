@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -91,7 +92,7 @@ func (b *broker) start(ctx context.Context, java, jars string) error {
 		"-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-cp", filepath.Join(jars, "*"),
 	}
 	//nolint:gosec // the java that was found, with arguments of ours
-	format := exec.CommandContext(ctx, java, append(options[:len(options):len(options)], "kafka.tools.StorageTool", "format", "-t", "Y29sb25uYWRlLXRlc3QtMQ", "-c", config)...)
+	format := exec.CommandContext(ctx, java, append(slices.Clip(options), "kafka.tools.StorageTool", "format", "-t", "Y29sb25uYWRlLXRlc3QtMQ", "-c", config)...)
 	if output, err := format.CombinedOutput(); err != nil {
 		return fmt.Errorf("formatting the storage: %w: %s", err, output)
 	}
@@ -101,7 +102,7 @@ func (b *broker) start(ctx context.Context, java, jars string) error {
 	}
 	defer log.Close() //nolint:errcheck // the child has its own descriptor
 	//nolint:gosec,noctx // the java that was found, with arguments of ours; stop ends it
-	b.cmd = exec.Command(java, append(options[:len(options):len(options)], "kafka.Kafka", config)...)
+	b.cmd = exec.Command(java, append(slices.Clip(options), "kafka.Kafka", config)...)
 	b.cmd.Dir, b.cmd.Stdout, b.cmd.Stderr = b.dir, log, log
 	b.cmd.SysProcAttr = brokerAttributes()
 	b.ended = make(chan error, 1)
@@ -160,10 +161,10 @@ func (b *broker) stop() error {
 	if b.cmd != nil {
 		if err := b.cmd.Process.Signal(syscall.SIGTERM); err == nil {
 			select {
-			case <-b.ended:
+			case <-b.ended: //nolint:errcheck // how it ended does not matter here
 			case <-time.After(stopTimeout):
 				_ = b.cmd.Process.Kill() // it had its time
-				<-b.ended
+				<-b.ended                //nolint:errcheck // it was killed
 			}
 		}
 	}

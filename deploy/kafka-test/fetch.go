@@ -12,7 +12,7 @@ import (
 )
 
 //go:embed pom.xml
-var pom []byte //nolint:gochecknoglobals // an embedded file, never written
+var pom []byte
 
 // plugin is the pinned version of the Maven plugin that copies the jars.
 const plugin = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies"

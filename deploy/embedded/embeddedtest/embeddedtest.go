@@ -82,8 +82,8 @@ func Main(m *testing.M) int {
 }
 
 // Stack starts all three stores, those that are not up yet at once, and gives their addresses.
-func Stack(t testing.TB) *Services {
-	t.Helper()
+func Stack(tb testing.TB) *Services {
+	tb.Helper()
 	var wait sync.WaitGroup
 	s := new(Services)
 	var failed [3]error
@@ -92,17 +92,17 @@ func Stack(t testing.TB) *Services {
 	wait.Go(func() { s.Postgres, failed[2] = postgres() })
 	wait.Wait()
 	if err := errors.Join(failed[:]...); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return s
 }
 
 // Kafka gives the brokers' addresses, starting the embedded one if need be.
-func Kafka(t testing.TB) []string {
-	t.Helper()
+func Kafka(tb testing.TB) []string {
+	tb.Helper()
 	brokers, err := kafka()
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return brokers
 }

@@ -20,68 +20,68 @@ const statementTimeout = 30 * time.Second
 
 // Database creates a ClickHouse database for this test alone, drops it at the
 // test's end, and gives its address.
-func Database(t testing.TB) string {
-	t.Helper()
+func Database(tb testing.TB) string {
+	tb.Helper()
 	base, err := clickHouse()
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	name := unique(t)
+	name := unique(tb)
 	if err := clickHouseExec(base, "CREATE DATABASE "+name); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	t.Cleanup(func() {
+	tb.Cleanup(func() {
 		if err := clickHouseExec(base, "DROP DATABASE IF EXISTS "+name+" SYNC"); err != nil {
-			t.Error(err)
+			tb.Error(err)
 		}
 	})
-	return withPath(t, base, name)
+	return withPath(tb, base, name)
 }
 
 // PostgresDatabase creates a Postgres database for this test alone, drops it
 // at the test's end, and gives its address.
-func PostgresDatabase(t testing.TB) string {
-	t.Helper()
+func PostgresDatabase(tb testing.TB) string {
+	tb.Helper()
 	base, err := postgres()
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	name := unique(t)
+	name := unique(tb)
 	if err := postgresExec(base, "CREATE DATABASE "+name); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	t.Cleanup(func() {
+	tb.Cleanup(func() {
 		if err := postgresExec(base, "DROP DATABASE IF EXISTS "+name+" WITH (FORCE)"); err != nil {
-			t.Error(err)
+			tb.Error(err)
 		}
 	})
-	return withPath(t, base, name)
+	return withPath(tb, base, name)
 }
 
 // Topic gives a topic name that no other test has. It creates nothing.
-func Topic(t testing.TB) string {
-	t.Helper()
-	return strings.ReplaceAll(unique(t), "_", ".")
+func Topic(tb testing.TB) string {
+	tb.Helper()
+	return strings.ReplaceAll(unique(tb), "_", ".")
 }
 
 // unique makes a name of the test's name and of chance: lower case, a legal
 // identifier everywhere, and within Postgres' 63 bytes.
-func unique(t testing.TB) string {
-	t.Helper()
+func unique(tb testing.TB) string {
+	tb.Helper()
 	name := strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
 			return r
 		}
 		return '_'
-	}, strings.ToLower(t.Name()))
+	}, strings.ToLower(tb.Name()))
 	return "t_" + name[:min(len(name), 36)] + "_" + strings.ToLower(rand.Text()[:12])
 }
 
-func withPath(t testing.TB, base, name string) string {
-	t.Helper()
+func withPath(tb testing.TB, base, name string) string {
+	tb.Helper()
 	u, err := url.Parse(base)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	u.Path = "/" + name
 	return u.String()

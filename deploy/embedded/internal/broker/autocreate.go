@@ -15,16 +15,21 @@ import (
 func createAsked(cluster *kfake.Cluster) {
 	var mu sync.Mutex // guards known
 	known := map[string]bool{}
-	cluster.ControlKey(int16(kmsg.DeleteTopics), func(kmsg.Request) (kmsg.Response, error, bool) {
+	observe := func(key kmsg.Key, look func(kmsg.Request)) {
+		cluster.ControlKey(int16(key), func(r kmsg.Request) (kmsg.Response, error, bool) {
+			look(r)
+			return nil, nil, false //nolint:nilnil // not handled: the broker answers itself
+		})
+	}
+	observe(kmsg.DeleteTopics, func(kmsg.Request) {
 		mu.Lock()
 		clear(known)
 		mu.Unlock()
-		return nil, nil, false
 	})
-	cluster.ControlKey(int16(kmsg.Metadata), func(r kmsg.Request) (kmsg.Response, error, bool) {
+	observe(kmsg.Metadata, func(r kmsg.Request) {
 		request, is := r.(*kmsg.MetadataRequest)
 		if !is || !request.AllowAutoTopicCreation {
-			return nil, nil, false
+			return
 		}
 		var missing []string
 		mu.Lock()
@@ -35,7 +40,7 @@ func createAsked(cluster *kfake.Cluster) {
 		}
 		mu.Unlock()
 		if len(missing) == 0 {
-			return nil, nil, false
+			return
 		}
 		cluster.SleepControl(func() { // the broker's loop must run for the creation
 			for _, topic := range missing {
@@ -46,6 +51,5 @@ func createAsked(cluster *kfake.Cluster) {
 				mu.Unlock()
 			}
 		})
-		return nil, nil, false
 	})
 }

@@ -93,8 +93,7 @@ func TestScanPartition(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "with%2Fslash-3")
 	require.NoError(t, os.MkdirAll(dir, 0o700))
-	var first, second []byte
-	first = append(first, batch(0, 7, 0, 0, 10)...)
+	first, second := batch(0, 7, 0, 0, 10), make([]byte, 0, 7*headerSize)
 	first = append(first, batch(10, -1, -1, -1, 5)...)
 	first = append(first, batch(15, 9, 2, 100, 1)...)
 	for i := range int32(6) {

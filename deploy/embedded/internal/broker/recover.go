@@ -155,7 +155,7 @@ func scanPartition(folder string) ([]window, error) {
 			}
 			w := byProducer[producer]
 			if w == nil {
-				w = &window{PID: producer, Topic: topic, Part: int32(part)}
+				w = &window{PID: producer, Topic: topic, Part: int32(part)} //nolint:gosec // parsed as 32 bits
 				byProducer[producer] = w
 			}
 			w.push(head)
@@ -176,8 +176,8 @@ func (w *window) push(head []byte) {
 	epoch := int16(binary.BigEndian.Uint16(head[51:])) //nolint:gosec // the wire's own bits
 	entry := windowEntry{
 		FirstSeq: first,
-		NextSeq:  int32((int64(first) + int64(binary.BigEndian.Uint32(head[57:]))) % math.MaxInt32), //nolint:gosec // reduced
-		Offset:   int64(binary.BigEndian.Uint64(head)),                                              //nolint:gosec // the wire's own bits
+		NextSeq:  int32((int64(first) + int64(binary.BigEndian.Uint32(head[57:]))) % math.MaxInt32),
+		Offset:   int64(binary.BigEndian.Uint64(head)), //nolint:gosec // the wire's own bits
 	}
 	if !w.Seen || epoch != w.Epoch {
 		w.Seen, w.Epoch, w.Count, w.At, w.Entries = true, epoch, 0, 0, [5]windowEntry{}

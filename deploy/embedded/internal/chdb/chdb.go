@@ -6,6 +6,8 @@
 // chdb.h declares them, and how to load the library without letting it take
 // over the signal handlers of Go. It knows no HTTP and no settings of ours.
 // One process can open one data directory.
+//
+//nolint:gosec // pointers for C are the purpose of this file
 package chdb
 
 import (

@@ -1,5 +1,6 @@
 //go:build embedded
 
+//nolint:gosec // pointers from C are the purpose of this file
 package chdb
 
 import "unsafe"

@@ -109,7 +109,7 @@ func (d *Door) Serve(ctx context.Context, listener net.Listener, grace time.Dura
 	if err := server.Shutdown(late); err != nil {
 		_ = server.Close() // nothing more can be done for those requests
 	}
-	<-failed
+	<-failed //nolint:errcheck // it says that the server was shut down
 	d.dropAll()
 	d.pool.shut()
 	return nil

@@ -3,6 +3,7 @@
 package door
 
 import (
+	"maps"
 	"sync"
 	"time"
 )
@@ -102,10 +103,7 @@ func (d *Door) drop(id string, k *kept) {
 
 func (d *Door) dropAll() {
 	d.sessions.mu.Lock()
-	all := make(map[string]*kept, len(d.sessions.byID))
-	for id, k := range d.sessions.byID {
-		all[id] = k
-	}
+	all := maps.Clone(d.sessions.byID)
 	d.sessions.mu.Unlock()
 	for id, k := range all {
 		d.drop(id, k)

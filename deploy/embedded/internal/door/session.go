@@ -168,7 +168,7 @@ func (p *pool) close() {
 	p.closed = true
 	idle := p.idle
 	p.idle = nil
-	var comments []string
+	comments := make([]string, 0, len(p.busy))
 	for s := range p.busy {
 		comments = append(comments, s.comment)
 	}
@@ -259,9 +259,12 @@ func exec(conn *chdb.Conn, sql string) error {
 }
 
 func isSettingName(name string) bool {
-	return name != "" && strings.IndexFunc(name, func(r rune) bool {
-		return (r > 0x7f || !isWordByte(byte(r))) && r != '.'
-	}) < 0
+	for i := range len(name) {
+		if name[i] >= 0x80 || !isWordByte(name[i]) && name[i] != '.' {
+			return false
+		}
+	}
+	return name != ""
 }
 
 func quote(s string) string {

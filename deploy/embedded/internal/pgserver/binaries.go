@@ -24,7 +24,7 @@ const oldest = 15
 // or the machine's own. Data that exists already decides the major version.
 func chooseBinaries(ctx context.Context, c Config, who identity) (string, error) {
 	wanted := 0
-	if raw, err := os.ReadFile(filepath.Join(c.dataDir(), "PG_VERSION")); err == nil { //nolint:gosec // a path inside the data directory
+	if raw, err := os.ReadFile(filepath.Join(c.dataDir(), "PG_VERSION")); err == nil {
 		wanted, _ = strconv.Atoi(strings.TrimSpace(string(raw))) // an odd file: the server itself will refuse it
 	}
 	var seen []string
@@ -70,8 +70,8 @@ func machineBinaries() []string {
 		found = append(found, matches...)
 	}
 	if path, err := exec.LookPath("postgres"); err == nil {
-		if real, err := filepath.EvalSymlinks(path); err == nil {
-			found = append(found, filepath.Dir(real))
+		if resolved, err := filepath.EvalSymlinks(path); err == nil {
+			found = append(found, filepath.Dir(resolved))
 		}
 	}
 	return slices.DeleteFunc(found, func(bin string) bool {
@@ -178,7 +178,7 @@ func copyTree(from, to string) error {
 			if err != nil {
 				return err
 			}
-			return os.Symlink(where, target)
+			return os.Symlink(where, target) //nolint:gosec // both trees are ours
 		case strings.HasSuffix(path, ".a"):
 			return nil // for linking against, not for running
 		default:

@@ -111,14 +111,15 @@ func (c Config) dataDir() string { return filepath.Join(c.Dir, "data") }
 
 // arguments of the server: small, since it holds entities and not spans, and safe.
 func (c Config) arguments() []string {
-	var args []string
-	for _, setting := range append([]string{
+	settings := append([]string{
 		"listen_addresses=127.0.0.1", "port=" + strconv.Itoa(c.Port), "unix_socket_directories=",
 		"fsync=on", "full_page_writes=on", "synchronous_commit=on",
 		"shared_buffers=64MB", "max_connections=100", "max_wal_size=256MB", "min_wal_size=32MB",
 		"wal_level=minimal", "max_wal_senders=0", "max_parallel_workers=2", "max_worker_processes=4",
 		"log_min_messages=warning", "log_checkpoints=off", "logging_collector=off", "log_timezone=UTC", "timezone=UTC",
-	}, c.Arguments...) {
+	}, c.Arguments...)
+	args := make([]string, 0, 2*len(settings))
+	for _, setting := range settings {
 		args = append(args, "-c", setting)
 	}
 	return args
@@ -196,7 +197,7 @@ func halt(server *exec.Cmd, ended <-chan error) error {
 			return nil
 		}
 		select {
-		case <-ended:
+		case <-ended: //nolint:errcheck // how it ended does not matter here
 			return nil
 		case <-time.After(step.wait):
 		}

@@ -92,12 +92,12 @@ func Start(ctx context.Context, spec Spec) (*Process, error) {
 	if err != nil {
 		return nil, fmt.Errorf("supervise: finding this executable: %w", err)
 	}
-	if err := os.MkdirAll(filepath.Join(spec.Dir, "empty"), 0o711); err != nil {
+	if err := os.MkdirAll(filepath.Join(spec.Dir, "empty"), 0o711); err != nil { //nolint:gosec // an unprivileged server must be able to pass through
 		return nil, fmt.Errorf("supervise: %w", err)
 	}
 	p := &Process{spec: spec, exe: exe, stop: make(chan struct{}), done: make(chan struct{})}
 	first := make(chan error, 1)
-	go p.keep(first)
+	go p.keep(first) //nolint:gosec,contextcheck // the child outlives the context of its start
 	select {
 	case err := <-first:
 		if err != nil {
