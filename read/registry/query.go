@@ -88,7 +88,7 @@ func (q Query) where(b sq.SelectBuilder, t string, project domain.ProjectID, f e
 	}
 	for _, c := range []struct{ column, value string }{{"name", q.Name}, {"description", q.Description}, {"message", q.Message}} {
 		if c.value != "" {
-			b = b.Where("strpos(lower("+t+"."+c.column+"), lower(?)) > 0", c.value)
+			b = b.Where("strpos(fold("+t+"."+c.column+"), fold(?)) > 0", c.value)
 		}
 	}
 	if q.Slugs != nil {
