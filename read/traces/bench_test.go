@@ -1,0 +1,211 @@
+//go:build embedded
+
+package traces_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2"
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
+
+	"colonnade/deploy/embedded"
+	"colonnade/domain"
+	"colonnade/domain/filter"
+	"colonnade/domain/trace"
+	"colonnade/migrations"
+	"colonnade/read/traces"
+)
+
+// The environment of BenchmarkReads: a directory that keeps the data from one
+// run to the next, and how many spans it gets when it is made.
+const (
+	envBenchDir   = "COLONNADE_BENCH_DIR"
+	envBenchSpans = "COLONNADE_BENCH_SPANS"
+)
+
+const benchSpans = 200_000
+
+// benchNow is the end of the data; it lies within a week, as the sink would have it.
+var benchNow = time.Date(2026, 3, 11, 12, 0, 0, 0, time.UTC)
+
+var benchProject = domain.ProjectID(uuid.MustParse("01890a5d-ac96-774b-bcce-b302099a8057"))
+
+// Ten spans make a trace; one trace in ten is an annotation; all of it covers
+// 14 days up to benchNow. Sessions have 50 traces, customers 100.
+const (
+	benchCore = `INSERT INTO spans (project_id, trace_type, start_time, tie, week, trace_id, span_id, parent_id, start_ns, end_time, version, created_at, span_type, span_type_declared, span_kind, status_code, span_name, session_id, user_id,
+	duration_ms, errors, tokens_prompt, tokens_completion, tokens_total, costs_prompt, costs_completion, costs_total, service, model, provider, application_id, application_slug, str, num, bool, long, kv, input_preview, output_preview, payload_bytes)
+SELECT '01890a5d-ac96-774b-bcce-b302099a8057', if(t % 10 = 9, 'annotation', 'invocation'), at, tie, toMonday(at), trace_id, span_id, if(i % 10 = 0, toFixedString(unhex('0000000000000000'), 8), toFixedString(reinterpretAsString(xxHash64('span', i - i % 10)), 8)),
+	i % 1000, at + toIntervalMillisecond(i % 3000), i, at, if(i % 10 = 0, 'workflow', if(i % 3 = 0, 'chat', 'tool')), true, 'SPAN_KIND_INTERNAL', if(i % 97 = 0, 'STATUS_CODE_ERROR', 'STATUS_CODE_OK'),
+	['chat', 'retrieve', 'tool_call', 'rerank', 'plan'][i % 5 + 1], if(i % 10 = 0, session, ''), if(i % 10 = 0, concat('user-', toString(t % 5000)), ''),
+	i % 3000, nan, if(i % 3 = 0, i % 1000, nan), if(i % 3 = 0, i % 300, nan), if(i % 3 = 0, i % 1000 + i % 300, nan), if(i % 3 = 0, i % 1000 / 1e6, nan), if(i % 3 = 0, i % 300 / 1e6, nan), if(i % 3 = 0, (i % 1000 + i % 300) / 1e6, nan),
+	'checkout', 'gpt-4o', 'openai', '01890a5d-ac96-774b-bcce-b302099a8058', 'my-app',
+	map('ag.meta.system', 'openai', 'ag.meta.customer', customer, 'ag.meta.request.model', 'gpt-4o', 'ag.references.application.slug', 'my-app', 'gen_ai.operation.name', 'chat', 'ag.data.outputs', concat('answer ', toString(i % 1000))),
+	map('ag.meta.request.temperature', 0.7, 'ag.meta.score', i % 100 / 100), map('ag.flags.cached', i % 2 = 0), ['ag.data.inputs.messages'],
+	arrayFilter(x -> x != '', [concat('ag.meta.customer=', customer), concat('ag.data.outputs=answer ', toString(i % 1000)), 'ag.references.application.slug=my-app', '@ref.application.slug=my-app', '@ref.slug=my-app', if(i % 10 = 0, concat('@session=', session), ''), if(i % 10 = 0, concat('@user=user-', toString(t % 5000)), '')]),
+	'hello', 'answer', 2000
+FROM (SELECT number AS i, intDiv(number, 10) AS t, concat('session-', toString(intDiv(t, 50))), concat('session-', toString(intDiv(intDiv(number, 10), 50))) AS session, concat('customer-', toString(intDiv(intDiv(number, 10), 100))) AS customer,
+	toDateTime64('2026-03-11 12:00:00', 6, 'UTC') - toIntervalMicrosecond(toInt64(({total} - t * 10) * (14 * 86400 * 1000000. / {total})) - (i % 10) * 150000) AS at,
+	sipHash128('trace', t) AS trace_id, toFixedString(reinterpretAsString(xxHash64('span', i)), 8) AS span_id, xxHash64(concat(trace_id, span_id)) AS tie FROM numbers({from}, {n}))`
+
+	benchPayload = `INSERT INTO span_payloads (project_id, trace_type, start_time, tie, week, trace_id, span_id, version, inputs, outputs, attributes)
+SELECT project_id, trace_type, start_time, tie, week, trace_id, span_id, version,
+	concat('{"messages":[{"content":"You are a careful assistant who answers questions about travel, weather and food with few words and never invents facts.","role":"system"},{"content":"', arrayStringConcat(arrayMap(k -> substring(words, 1 + (cityHash64(version, k) % 180) * 5, 5 + cityHash64(k, version) % 9), range(60)), ' '), if(version % 1000003 = 7, ' xylophone', ''), '","role":"user"}]}'),
+	concat('"answer ', toString(version % 1000), '"'),
+	concat('{"ag":{"data":{},"flags":{"cached":', if(version % 2 = 0, 'true', 'false'), '},"meta":{"customer":"', str['ag.meta.customer'], '","request":{"model":"gpt-4o","temperature":0.7},"score":', toString(num['ag.meta.score']), ',"system":"openai"},"metrics":{"costs":{},"duration":{"cumulative":', toString(duration_ms), '},"errors":{},"tokens":{"incremental":{"total":', toString(if(isNaN(tokens_total), 0, tokens_total)), '}}},"references":{"application":{"slug":"my-app"}},"type":{"span":"chat","trace":"invocation"}},"gen_ai":{"operation":{"name":"chat"}}}')
+FROM (SELECT *, 'the weather in the mountains of the north is mild and the trains to the coast leave at noon while the market sells fish bread and fruit to visitors who ask about museums bridges towers gardens rivers castles and the history of small towns along the old road that merchants took when salt was worth its weight in silver and winters were long and cold so that people told stories by the fire about bears wolves dragons kings queens and clever children who outwitted them all with riddles songs patience kindness and sometimes a little magic learned from grandmothers who knew herbs stars tides and the language of birds which is mostly gossip about cats and the best places to find worms after rain in spring or early summer before the hay is cut and stored for the animals that live below the house and warm it with their breath' AS words
+	FROM spans WHERE version >= {from} AND version < {from} + {n})`
+
+	benchIndex = `INSERT INTO trace_index (project_id, trace_id, min_start, max_start, max_end, created_at) SELECT project_id, trace_id, min(start_time), max(start_time), max(end_time), min(created_at) FROM spans WHERE version >= {from} AND version < {from} + {n} GROUP BY project_id, trace_id`
+)
+
+// benchStore gives a reader on many spans.
+func benchStore(b *testing.B) (*traces.Reader, int) {
+	b.Helper()
+	total := benchSpans
+	if given := os.Getenv(envBenchSpans); given != "" {
+		n, err := strconv.Atoi(given)
+		require.NoError(b, err)
+		total = n
+	}
+	dir := os.Getenv(envBenchDir)
+	if dir == "" {
+		dir = b.TempDir()
+	}
+	stack, err := embedded.Start(b.Context(), embedded.Config{Dir: dir, Only: []string{embedded.ClickHouse}})
+	require.NoError(b, err)
+	b.Cleanup(func() { require.NoError(b, stack.Close(context.Background())) })
+	options, err := clickhouse.ParseDSN(stack.ClickHouse)
+	require.NoError(b, err)
+	options.Protocol, options.ReadTimeout = clickhouse.HTTP, 10*time.Minute
+	conn, err := clickhouse.Open(options)
+	require.NoError(b, err)
+	b.Cleanup(func() { require.NoError(b, conn.Close()) })
+	_, err = migrations.ClickHouse(b.Context(), conn, migrations.Deployment{})
+	require.NoError(b, err)
+	fill(b, conn, total)
+	reader, err := traces.New(traces.DefaultConfig(), conn, func() time.Time { return benchNow }, prometheus.NewRegistry())
+	require.NoError(b, err)
+	return reader, total
+}
+
+func fill(b *testing.B, conn driver.Conn, total int) {
+	b.Helper()
+	var there uint64
+	require.NoError(b, conn.QueryRow(b.Context(), "SELECT count() FROM trace_index").Scan(&there))
+	if there > 0 {
+		return
+	}
+	const step = 100_000
+	for from := 0; from < total; from += step {
+		n := min(step, total-from)
+		values := strings.NewReplacer("{total}", strconv.Itoa(total), "{from}", strconv.Itoa(from), "{n}", strconv.Itoa(n))
+		for _, s := range []string{benchCore, benchPayload, benchIndex} {
+			require.NoError(b, conn.Exec(b.Context(), values.Replace(s)))
+		}
+	}
+}
+
+// BenchmarkReads measures what design §9 sets targets for, and reports the
+// median and the 99th percentile.
+func BenchmarkReads(b *testing.B) {
+	reader, total := benchStore(b)
+	condition := func(text string) filter.Expr { return where(b, text) }
+	spans := func(e func(i int) filter.Expr, w func(i int) domain.Window) func(i int) (int, error) {
+		return func(i int) (int, error) {
+			page, err := reader.Spans(b.Context(), benchProject, e(i), w(i))
+			return len(page.Items), err
+		}
+	}
+	always := func(e filter.Expr) func(int) filter.Expr { return func(int) filter.Expr { return e } }
+	latest := func(int) domain.Window { return domain.Window{Limit: 50} }
+	deep := func(i int) domain.Window {
+		return domain.Window{Limit: 50, Newest: benchNow.Add(-time.Duration(i*7919%(14*86400)) * time.Second)}
+	}
+	root := condition(`{"field":"parent_id","value":null}`)
+	var known []trace.Span
+	for i := range 20 {
+		page, err := reader.Spans(b.Context(), benchProject, nil, domain.Window{Limit: 5, Newest: benchNow.Add(-time.Duration(i) * 16 * time.Hour)})
+		require.NoError(b, err)
+		known = append(known, page.Items...)
+	}
+	sessions := total / 10 / 50
+	needle := func(i int) filter.Expr {
+		return condition(fmt.Sprintf(`{"field":"session_id","value":"session-%d"}`, i*31%sessions))
+	}
+	customer := func(i int) filter.Expr {
+		return condition(fmt.Sprintf(`{"field":"attributes","key":"ag.meta.customer","value":"customer-%d"}`, i*31%(sessions/2)))
+	}
+	for _, bench := range []struct {
+		name string
+		ask  func(i int) (int, error)
+	}{
+		{"latest 50 spans", spans(always(nil), latest)},
+		{"50 spans at any depth", spans(always(nil), deep)},
+		{"50 roots at any depth", spans(always(root), deep)},
+		{"50 errors of a type", spans(always(condition(`{"field":"status_code","value":"STATUS_CODE_ERROR"},{"field":"span_type","value":"chat"}`)), deep)},
+		{"50 slow spans", spans(always(condition(`{"field":"attributes","key":"ag.metrics.duration.cumulative","operator":"gt","value":2990}`)), deep)},
+		{"50 annotations", spans(always(condition(`{"field":"trace_type","value":"annotation"}`)), deep)},
+		{"a session", spans(needle, latest)},
+		{"a customer attribute", spans(customer, latest)},
+		{"an attribute by map", spans(always(condition(`{"field":"attributes","key":"ag.meta.score","operator":"gte","value":0.99}`)), deep)},
+		{"content, frequent", spans(always(condition(`{"field":"content","operator":"contains","value":"dragons"}`)), latest)},
+		{"content, rare, a day", spans(always(condition(`{"field":"content","operator":"contains","value":"xylophone"}`)), func(i int) domain.Window {
+			w := deep(i)
+			w.Oldest = w.Newest.Add(-24 * time.Hour)
+			return w
+		})},
+		{"latest 50 traces", func(int) (int, error) {
+			page, err := reader.Traces(b.Context(), benchProject, nil, domain.Window{Limit: 50})
+			return len(page.Items), err
+		}},
+		{"second 50 traces", func(i int) (int, error) {
+			page, err := reader.Traces(b.Context(), benchProject, root, deep(i))
+			if err != nil {
+				return 0, err
+			}
+			page, err = reader.Traces(b.Context(), benchProject, root, domain.Window{Limit: 50, Next: page.Next})
+			return len(page.Items), err
+		}},
+		{"trace by id", func(i int) (int, error) {
+			found, err := reader.TracesByID(b.Context(), benchProject, []trace.TraceID{known[i%len(known)].TraceID})
+			return len(found), err
+		}},
+		{"span by id", func(i int) (int, error) {
+			s := known[i%len(known)]
+			found, err := reader.SpansByID(b.Context(), benchProject, []trace.TraceID{s.TraceID}, []trace.SpanID{s.SpanID})
+			return len(found), err
+		}},
+	} {
+		b.Run(strings.ReplaceAll(bench.name, " ", "_"), func(b *testing.B) {
+			b.ReportAllocs()
+			var took []time.Duration
+			rows := 0
+			for i := 0; b.Loop(); i++ {
+				started := time.Now()
+				n, err := bench.ask(i)
+				require.NoError(b, err)
+				took = append(took, time.Since(started))
+				rows += n
+			}
+			slices.Sort(took)
+			at := func(q float64) float64 {
+				return float64(took[int(q*float64(len(took)-1))].Microseconds()) / 1000
+			}
+			b.ReportMetric(took[0].Seconds()*1000, "min-ms")
+			b.ReportMetric(at(.5), "p50-ms")
+			b.ReportMetric(at(.99), "p99-ms")
+			b.ReportMetric(float64(rows)/float64(len(took)), "items/op")
+		})
+	}
+}
