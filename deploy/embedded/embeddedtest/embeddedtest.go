@@ -41,6 +41,8 @@ const (
 	dirPattern   = "colonnade-test-"
 	startTimeout = 90 * time.Second
 	stopTimeout  = 20 * time.Second
+	// Between the making of a directory and its lock there is a moment; so young a one is left alone.
+	sweepAge = time.Minute
 )
 
 // Services are the addresses of the stores of this test process.
@@ -215,7 +217,7 @@ func sweep() {
 	}
 	for _, dir := range old {
 		path := filepath.Join(dir, "lock")
-		if _, err := os.Stat(path); err != nil {
+		if info, err := os.Stat(path); err != nil || time.Since(info.ModTime()) < sweepAge {
 			continue // just being made
 		}
 		lock, err := supervise.Lock(context.Background(), path, 0)
