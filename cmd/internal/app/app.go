@@ -137,5 +137,6 @@ func (p *process) listen(ctx context.Context) (d doors, err error) {
 		}
 		p.cfg.GRPC.Addr = d.grpc.Addr().String()
 	}
+	p.cfg.Derive()
 	return d, nil
 }

@@ -2,15 +2,18 @@ package app
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
 
 	"colonnade/cmd/internal/server"
+	"colonnade/domain"
 	"colonnade/domain/credential"
 	"colonnade/read/access"
 	readapi "colonnade/read/api"
+	lineage "colonnade/read/registry"
 	"colonnade/read/traces"
 	writeapi "colonnade/write/api"
 	"colonnade/write/fit"
@@ -145,6 +148,7 @@ func (p *process) buildWrite(h *house, s stores) error {
 	}
 	writeapi.MountAccounts(h.server, writeapi.AccountDeps{Registry: commands})
 	writeapi.MountKeys(h.server, commands)
+	writeapi.MountRegistry(h.server, commands)
 	return nil
 }
 
@@ -154,11 +158,19 @@ func (p *process) buildRead(h *house, s stores) error {
 	if err != nil {
 		return err
 	}
-	spans, err := readapi.NewSpans(p.cfg.Query, reader, nil)
+	entities, err := lineage.New(p.cfg.Lineage, lineage.Deps{Pool: s.postgres})
+	if err != nil {
+		return err
+	}
+	saved := func(ctx context.Context, project domain.ProjectID, query, variant, revision domain.Reference) (json.RawMessage, bool, error) {
+		return entities.SavedQuery(ctx, project, query, variant, revision)
+	}
+	spans, err := readapi.NewSpans(p.cfg.Query, reader, saved)
 	if err != nil {
 		return err
 	}
 	spans.Mount(h.server)
 	readapi.MountAccess(h.server, h.access)
+	readapi.MountRegistry(h.server, entities)
 	return nil
 }

@@ -14,12 +14,14 @@ import (
 	"log/slog"
 	"net/url"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"colonnade/cmd/internal/server"
 	"colonnade/migrations/schema"
 	"colonnade/read/access"
 	"colonnade/read/api"
+	lineage "colonnade/read/registry"
 	"colonnade/read/traces"
 	"colonnade/write/ingest"
 	"colonnade/write/otlp"
@@ -35,6 +37,9 @@ type Config struct {
 	// PublicURL is where clients reach the service; empty means the HTTP
 	// address. It is the base of every address in a reply.
 	PublicURL string
+	// ServicesURL is where the runtime of built-in handlers is served, the base
+	// of data.url; empty means "services" below PublicURL. Source: contract §5.2.
+	ServicesURL string
 	// AuthKey is the administration key; empty disables the administration routes. Source: contract §10.
 	AuthKey string
 
@@ -51,6 +56,7 @@ type Config struct {
 	Query      api.SpansConfig
 	Access     access.Config
 	Registry   registry.Config
+	Lineage    lineage.Config
 	Embedded   Embedded
 }
 
@@ -128,24 +134,30 @@ func Default() Config {
 		Query:      api.DefaultSpansConfig(),
 		Access:     access.DefaultConfig(),
 		Registry:   registry.DefaultConfig(),
+		Lineage:    lineage.DefaultConfig(),
 	}
 }
 
 // decidedElsewhere are fields of rooms that follow from other settings; they have no name of their own.
 func decidedElsewhere(name string) bool {
 	switch name {
-	case "otlp.grpc_addr", "otlp.tls", "sink.deployment", "traces.topic":
+	case "otlp.grpc_addr", "otlp.tls", "sink.deployment", "traces.topic", "registry.services_url", "lineage.services_url":
 		return true
 	default:
 		return false
 	}
 }
 
-// derive fills in what is decided elsewhere.
-func (c *Config) derive() {
+// Derive fills in what is decided elsewhere. Load does so; who changes a setting afterwards does so again.
+func (c *Config) Derive() {
 	c.OTLP.GRPCAddr = c.GRPC.Addr
 	c.Sink.Deployment = c.Deployment()
 	c.Traces.Topic = c.Kafka.Topic
+	services := strings.TrimRight(c.ServicesURL, "/")
+	if services == "" {
+		services = strings.TrimRight(c.BaseURL(), "/") + "/services"
+	}
+	c.Registry.ServicesURL, c.Lineage.ServicesURL = services, services
 }
 
 // Deployment is what DDL, inserts and deletes need to know of ClickHouse.
@@ -181,6 +193,7 @@ func (c Config) Validate() error {
 	section("query", c.Query.Validate())
 	section("access", c.Access.Validate())
 	section("registry", c.Registry.Validate())
+	section("lineage", c.Lineage.Validate())
 	return errors.Join(errs...)
 }
 

@@ -53,7 +53,7 @@ func Load(path string, environ []string) (Loaded, error) {
 	if err := errors.Join(errs...); err != nil {
 		return l, err
 	}
-	l.derive()
+	l.Derive()
 	return l, l.Validate()
 }
 

@@ -1,0 +1,97 @@
+//go:build embedded
+
+package app
+
+import (
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
+
+	"colonnade/cmd/internal/config"
+	"colonnade/deploy/embedded/embeddedtest"
+	"colonnade/domain"
+	"colonnade/domain/credential"
+	"colonnade/write/registry"
+)
+
+// newHouse builds all roles on the test's stores; nothing runs but the handler.
+func newHouse(t *testing.T) (*house, stores) {
+	t.Helper()
+	cfg, err := config.Load("", []string{
+		"COLONNADE_KAFKA_BROKERS=" + strings.Join(embeddedtest.Kafka(t), ","), "COLONNADE_KAFKA_TOPIC=" + embeddedtest.Topic(t),
+		"COLONNADE_CLICKHOUSE_URL=" + embeddedtest.Database(t), "COLONNADE_POSTGRES_URL=" + embeddedtest.PostgresDatabase(t),
+	})
+	require.NoError(t, err)
+	p := &process{
+		Options: Options{Roles: AllRoles(), Out: io.Discard, Now: time.Now}, cfg: cfg,
+		log: slog.New(slog.DiscardHandler), reg: prometheus.NewRegistry(),
+	}
+	s, err := p.openStores(t.Context())
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.close()) })
+	require.NoError(t, migrate(t.Context(), s, cfg.Config, p.log))
+	h, err := p.build(s)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, h.close()) })
+	return h, s
+}
+
+// TestEveryRouteAsksWhoCalls walks the route table: without a credential, and
+// with a role that lacks the permission, no handler runs.
+func TestEveryRouteAsksWhoCalls(t *testing.T) {
+	t.Parallel()
+	h, s := newHouse(t)
+	accounts, err := registry.New(registry.DefaultConfig(), registry.Deps{Pool: s.postgres, Now: time.Now, Random: credential.Random()})
+	require.NoError(t, err)
+	account, err := accounts.CreateAccount(t.Context(), registry.AccountRequest{Email: "walk@example.com"})
+	require.NoError(t, err)
+	keys := map[string]string{}
+	for _, role := range []string{domain.RoleOwner, domain.RoleAdmin, domain.RoleDeveloper, domain.RoleEditor, domain.RoleAnnotator, domain.RoleViewer} {
+		key, err := accounts.CreateKey(t.Context(), registry.KeyRequest{Project: account.Project.ID, User: account.User.ID, Role: role})
+		require.NoError(t, err)
+		keys[role] = key.Reveal()
+	}
+	call := func(op domain.Operation, authorization string) int {
+		path := strings.NewReplacer(":trace_id", strings.Repeat("1", 32), ":span_id", strings.Repeat("1", 16)).Replace(op.Path)
+		for strings.Contains(path, ":") {
+			at := strings.IndexByte(path, ':')
+			end := strings.IndexByte(path[at:]+"/", '/') + at
+			path = path[:at] + uuid.NewString() + path[min(end, len(path)):]
+		}
+		r := httptest.NewRequest(op.Method, path, nil)
+		r.Header.Set("Authorization", authorization)
+		w := httptest.NewRecorder()
+		h.server.Handler().ServeHTTP(w, r)
+		return w.Code
+	}
+	for _, op := range h.server.Operations() {
+		name := op.Method + " " + op.Path
+		require.NotEmpty(t, op.Summary, name)
+		require.NotEmpty(t, op.Tag, name)
+		switch op.Permission {
+		case domain.Public:
+			require.NotEqual(t, http.StatusUnauthorized, call(op, ""), name)
+			continue
+		case domain.Admin:
+			require.Equal(t, http.StatusNotFound, call(op, "Access "), "%s without an administration key", name)
+			continue
+		default:
+		}
+		require.Equal(t, http.StatusUnauthorized, call(op, ""), name)
+		for role, key := range keys {
+			got := call(op, "ApiKey "+key)
+			require.NotEqual(t, http.StatusInternalServerError, got, "%s as %s", name, role)
+			if op.Permission != domain.Authenticated {
+				require.Equal(t, !domain.Allows(role, op.Permission), got == http.StatusForbidden, "%s as %s: %d", name, role, got)
+			}
+		}
+	}
+}
