@@ -82,6 +82,7 @@ func New(cfg Config, deps Deps) (*Server, error) {
 	s.engine.NoRoute(fails(errNoRoute))
 	s.engine.NoMethod(fails(errNoMethod))
 	s.mountProcess()
+	s.mountProfiles()
 	return s, nil
 }
 

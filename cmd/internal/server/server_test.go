@@ -404,6 +404,15 @@ func errText(err error) string {
 	return err.Error()
 }
 
+func TestProfilesAreForAdministrators(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	require.Equal(t, 401, s.do("GET", "/admin/profiles/heap", "ApiKey owner", nil).Code)
+	for name, want := range map[string]int{"heap": 200, "goroutine": 200, "nothing": 404, "cpu?seconds=0": 400} {
+		require.Equal(t, want, s.do("GET", "/admin/profiles/"+name, "Access "+authKey, nil).Code, name)
+	}
+}
+
 func TestOperationsAreRecorded(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
@@ -414,6 +423,6 @@ func TestOperationsAreRecorded(t *testing.T) {
 		require.NotEmpty(t, op.Permission)
 		paths = append(paths, op.Path)
 	}
-	require.Equal(t, []string{"/health", "/healthz", "/readyz", "/metrics", "/a/"}, paths)
+	require.Equal(t, []string{"/health", "/healthz", "/readyz", "/metrics", "/admin/profiles/:name", "/a/"}, paths)
 	require.Panics(t, func() { s.Handle(domain.Operation{Method: "GET", Path: "/open"}, says("")) })
 }
