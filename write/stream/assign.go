@@ -114,8 +114,11 @@ func (s *session) fetchError(topic string, partition int32, err error) {
 	s.metrics.errors.Inc()
 	s.log.LogAttrs(s.running, slog.LevelError, "fetch failed", slog.String("topic", topic),
 		slog.Int("partition", int(partition)), slog.Any("error", err))
-	if errors.Is(err, kgo.ErrClientClosed) {
+	switch {
+	case errors.Is(err, kgo.ErrClientClosed):
 		s.fail(err)
+	case errors.Is(err, kerr.UnknownTopicID), errors.Is(err, kerr.UnknownTopicOrPartition):
+		s.fail(errTopicGone)
 	}
 }
 

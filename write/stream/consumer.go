@@ -5,12 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
 // errWorkEnded is a worker that went home while its partition was still assigned.
@@ -50,9 +53,32 @@ func NewConsumer(cfg Config, now func() time.Time, log *slog.Logger, reg prometh
 // context of its own: that is how a batch under way is finished. Run returns
 // the first worker's error, or nil when ctx ended.
 func (c *Consumer) Run(ctx context.Context, work func(ctx context.Context, p *Partition) error) error {
-	if err := c.waitForTopics(ctx); err != nil {
-		return nil //nolint:nilerr // only the context's end stops the waiting
+	var before kmsg.MetadataResponseTopic
+	for {
+		topic, err := c.waitForTopics(ctx)
+		if err != nil {
+			return nil //nolint:nilerr // only the context's end stops the waiting
+		}
+		if before.Topic != nil && before.TopicID != topic.TopicID {
+			c.metrics.losses.Inc()
+			c.log.ErrorContext(ctx, "the topic was deleted; what was in it and not read is lost", slog.String("topic", c.cfg.Topic))
+		}
+		before = topic
+		err = c.join(ctx, work)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if !errors.Is(err, errTopicGone) {
+			return err
+		}
 	}
+}
+
+// errTopicGone ends a membership: the client would ask for the deleted topic's id for ever.
+var errTopicGone = errors.New("stream: the broker does not know the topic")
+
+// join is one membership of the group; it ends with ctx, a worker's error or errTopicGone.
+func (c *Consumer) join(ctx context.Context, work func(ctx context.Context, p *Partition) error) error {
 	running, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	s := &session{
@@ -63,24 +89,34 @@ func (c *Consumer) Run(ctx context.Context, work func(ctx context.Context, p *Pa
 		return err
 	}
 	for running.Err() == nil {
-		s.dispatch(s.client.PollRecords(running, -1))
+		fetches := s.client.PollRecords(running, -1)
+		s.dispatch(fetches)
+		if fetches.NumRecords() == 0 { // an error, or nothing: no reason to hurry
+			select {
+			case <-time.After(retryPause / 100):
+			case <-running.Done():
+			}
+		}
 	}
 	// Workers finish while this member still owns their partitions.
 	s.end(s.all())
 	s.client.CloseAllowingRebalance()
 	s.end(s.all()) // an assignment may have come while the others ended
-	if ctx.Err() != nil {
-		return nil
-	}
 	return context.Cause(running)
 }
 
 // waitForTopics makes sure that the topics exist; it asks until they do or ctx ends.
-func (c *Consumer) waitForTopics(ctx context.Context) error {
+func (c *Consumer) waitForTopics(ctx context.Context) (kmsg.MetadataResponseTopic, error) {
 	for {
 		_, err := ensureTopics(ctx, c.admin, c.cfg, c.log)
-		if err == nil || ctx.Err() != nil {
-			return ctx.Err()
+		if err == nil {
+			var topic kmsg.MetadataResponseTopic
+			if topic, err = describe(ctx, c.admin, c.cfg.Topic); err == nil {
+				return topic, nil
+			}
+		}
+		if ctx.Err() != nil {
+			return kmsg.MetadataResponseTopic{}, ctx.Err()
 		}
 		c.metrics.errors.Inc()
 		c.log.WarnContext(ctx, "topics cannot be prepared", slog.Any("error", err))
@@ -103,7 +139,7 @@ func (c *Consumer) Lag(ctx context.Context) (map[int32]int64, error) {
 	if err != nil {
 		return nil, fmt.Errorf("stream: list start offsets: %w", err)
 	}
-	commits, err := committed(ctx, adm, c.cfg.Group, c.cfg.Topic)
+	commits, err := committed(ctx, c.admin, c.cfg.Group, c.cfg.Topic, slices.Collect(maps.Keys(ends[c.cfg.Topic])))
 	if err != nil {
 		return nil, err
 	}
@@ -116,10 +152,7 @@ func (c *Consumer) Lag(ctx context.Context) (map[int32]int64, error) {
 		if start, ok := starts.Lookup(c.cfg.Topic, number); ok {
 			at = start.Offset
 		}
-		if commit, ok := commits.Lookup(c.cfg.Topic, number); ok && commit.Err == nil {
-			at = max(at, commit.At)
-		}
-		lag[number] = max(end.Offset-at, 0)
+		lag[number] = max(end.Offset-max(at, commits[number]), 0)
 	}
 	return lag, nil
 }
@@ -136,7 +169,7 @@ func (c *Consumer) Close() error {
 	return nil
 }
 
-// session is one membership of the group: the time of one Run.
+// session is one membership of the group.
 type session struct {
 	*Consumer
 	client  *kgo.Client

@@ -156,3 +156,56 @@ func TestAnUnreadableRecordIsGivenOutWithItsError(t *testing.T) {
 		{Key: "dead_partition", Value: []byte("0")}, {Key: "dead_offset", Value: []byte("0")},
 	}, rec.Headers)
 }
+
+// TestATopicDeletedUnderwayComesBack: whoever deletes the topic loses what is
+// in it, but neither side stays stuck.
+func TestATopicDeletedUnderwayComesBack(t *testing.T) {
+	t.Parallel()
+	cfg := config(t, shared(t)...)
+	cfg.Partitions, cfg.PublishTimeout = 1, 2*time.Second
+	p := producer(t, cfg)
+	_, err := p.Publish(t.Context(), records(3))
+	require.NoError(t, err)
+	found := make(chan string, 100)
+	reg := prometheus.NewRegistry()
+	c, err := stream.NewConsumer(cfg, time.Now, quiet(), reg)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = c.Close() })
+	r := run(t, c, func(ctx context.Context, part *stream.Partition) error {
+		for {
+			batch, err := part.Poll(ctx, 1, time.Millisecond)
+			if err != nil {
+				return err
+			}
+			for _, rec := range batch {
+				found <- string(rec.Value)
+			}
+			if err := part.Commit(ctx, part.Next()); err != nil && ctx.Err() == nil {
+				return err
+			}
+		}
+	})
+	for range 3 {
+		<-found
+	}
+	_, err = admin(t, cfg).DeleteTopic(t.Context(), cfg.Topic)
+	require.NoError(t, err)
+	late := record(99)
+	for tries := 0; ; tries++ {
+		if _, err = p.Publish(t.Context(), []stream.Record{late}); err == nil {
+			break
+		}
+		require.Less(t, tries, 20, err)
+	}
+	for value := range found {
+		if value == string(late.Value) {
+			break
+		}
+	}
+	r.stop(t)
+	require.NoError(t, testutil.GatherAndCompare(reg, strings.NewReader(`
+# HELP colonnade_stream_data_loss_total Times the log did not hold what it held before.
+# TYPE colonnade_stream_data_loss_total counter
+colonnade_stream_data_loss_total 1
+`), "colonnade_stream_data_loss_total"))
+}

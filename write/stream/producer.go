@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -25,11 +26,14 @@ type Producer struct {
 	metrics producerMetrics
 	admin   *kgo.Client
 
-	mu sync.Mutex
-	// client is nil until the topics are known to exist.
-	client *kgo.Client
-	// limits are the largest messages the topics take, as far as they are known.
-	limits limits
+	// preparing has room for the one caller that looks after the topics; the others wait no longer than they may.
+	preparing chan struct{}
+	// prepared holds while the topics are known to exist.
+	prepared atomic.Bool
+	// client is nil until they first did.
+	client atomic.Pointer[kgo.Client]
+	// limit is the largest message the topic takes, as far as it is known.
+	limit atomic.Int64
 }
 
 // NewProducer makes a producer; nothing is sent until it is used.
@@ -43,19 +47,14 @@ func NewProducer(cfg Config, now func() time.Time, log *slog.Logger, reg prometh
 	if err != nil {
 		return nil, fmt.Errorf("stream: make a client: %w", err)
 	}
-	return &Producer{
-		cfg: cfg, log: log, now: now, metrics: newProducerMetrics(reg), admin: admin,
-		limits: limits{main: cfg.MaxRecordBytes + envelopeBytes},
-	}, nil
+	p := &Producer{cfg: cfg, log: log, now: now, metrics: newProducerMetrics(reg), admin: admin, preparing: make(chan struct{}, 1)}
+	p.limit.Store(int64(cfg.MaxRecordBytes + envelopeBytes))
+	return p, nil
 }
 
 // MaxValueBytes is the largest Value that Publish takes. It may shrink once
 // the broker has told its own limit.
-func (p *Producer) MaxValueBytes() int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return maxValueBytes(p.limits.main)
-}
+func (p *Producer) MaxValueBytes() int { return maxValueBytes(int(p.limit.Load())) }
 
 // Publish writes the records and answers once the broker has made all of them
 // durable. The token names the last offset in every partition it touched.
@@ -173,15 +172,37 @@ func (c *call) done(k *kgo.Record, err error) {
 // prepare gives the producing client once the topics exist. Its batch bound
 // must fit the topic's limit, which only the broker knows: hence not in NewProducer.
 func (p *Producer) prepare(ctx context.Context) (*kgo.Client, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.client != nil {
-		return p.client, nil
+	if p.prepared.Load() {
+		return p.client.Load(), nil
+	}
+	select {
+	case p.preparing <- struct{}{}:
+		defer func() { <-p.preparing }()
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	if p.prepared.Load() {
+		return p.client.Load(), nil
 	}
 	found, err := ensureTopics(ctx, p.admin, p.cfg, p.log)
 	if err != nil {
 		return nil, err
 	}
+	client := p.client.Load()
+	if client == nil {
+		if client, err = p.connect(found); err != nil {
+			return nil, err
+		}
+		p.client.Store(client)
+		p.limit.Store(int64(found.main))
+	} else {
+		client.PurgeTopicsFromProducing(p.cfg.Topic, p.cfg.DeadTopic()) // forget the ids of the topics that are gone
+	}
+	p.prepared.Store(true)
+	return client, nil
+}
+
+func (p *Producer) connect(found limits) (*kgo.Client, error) {
 	opts, err := options(p.cfg, p.log)
 	if err != nil {
 		return nil, err
@@ -207,7 +228,6 @@ func (p *Producer) prepare(ctx context.Context) (*kgo.Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("stream: make a producing client: %w", err)
 	}
-	p.client, p.limits = client, found
 	return client, nil
 }
 
@@ -220,8 +240,14 @@ func (p *Producer) dataLost(topic string, partition int32) {
 // failed classifies: what the broker does not take now may be sent again later.
 func (p *Producer) failed(err error) error {
 	kind := domain.Unavailable
-	if errors.Is(err, kerr.MessageTooLarge) {
+	switch {
+	case errors.Is(err, kerr.MessageTooLarge):
 		kind = domain.TooLarge
+	case errors.Is(err, kerr.UnknownTopicOrPartition), errors.Is(err, kerr.UnknownTopicID):
+		if p.prepared.Swap(false) { // the next call makes it again
+			p.log.LogAttrs(context.Background(), slog.LevelError, "the topic is gone; what was in it is lost", slog.String("topic", p.cfg.Topic))
+			p.metrics.loss.Inc()
+		}
 	}
 	p.metrics.failures.WithLabelValues(kind.String()).Inc()
 	if kind == domain.TooLarge {
@@ -245,16 +271,15 @@ func (p *Producer) Ready(ctx context.Context) error {
 
 // Close sends what is buffered, within the publish timeout, and disconnects.
 func (p *Producer) Close() error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	defer p.admin.Close()
-	if p.client == nil {
+	client := p.client.Load()
+	if client == nil {
 		return nil
 	}
-	defer p.client.Close()
+	defer client.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), p.cfg.PublishTimeout)
 	defer cancel()
-	if err := p.client.Flush(ctx); err != nil {
+	if err := client.Flush(ctx); err != nil {
 		return fmt.Errorf("stream: flush: %w", err)
 	}
 	return nil

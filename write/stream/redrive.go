@@ -8,10 +8,12 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
 // HeaderRedriven marks a record that came back from the dead topic with its
@@ -70,6 +72,9 @@ type redrive struct {
 	opts   RedriveOptions
 	group  string
 	limits limits
+	// begun is where each partition stands by the last commit, for the client's callback.
+	mu    sync.Mutex
+	begun map[int32]int64
 	// left are the partitions of the dead topic that still hold records to send.
 	left map[int32]span
 	// idle are the others, which are not read.
@@ -100,7 +105,7 @@ func (r *redrive) measure(ctx context.Context, base []kgo.Opt, log *slog.Logger)
 	if err != nil {
 		return limits{}, fmt.Errorf("stream: list end offsets: %w", err)
 	}
-	commits, err := committed(ctx, adm, r.group, dead)
+	commits, err := committed(ctx, client, r.group, dead, slices.Collect(maps.Keys(ends[dead])))
 	if err != nil {
 		return limits{}, err
 	}
@@ -109,10 +114,7 @@ func (r *redrive) measure(ctx context.Context, base []kgo.Opt, log *slog.Logger)
 		if err := errors.Join(end.Err, start.Err); err != nil {
 			return limits{}, fmt.Errorf("stream: bounds of partition %d: %w", number, err)
 		}
-		next := start.Offset
-		if commit, ok := commits.Lookup(dead, number); ok && commit.Err == nil {
-			next = max(next, commit.At)
-		}
+		next := max(start.Offset, commits[number])
 		if next < end.Offset {
 			r.left[number] = span{next, end.Offset}
 			r.state.Total += end.Offset - next
@@ -153,12 +155,21 @@ func (r *redrive) send(ctx context.Context, base []kgo.Opt) error {
 	if err != nil {
 		return err
 	}
+	ctx, overtaken := context.WithCancelCause(ctx)
+	defer overtaken(nil)
+	r.begin()
 	session, err := kgo.NewGroupTransactSession(append(base,
 		kgo.TransactionalID(r.group),
 		kgo.TransactionTimeout(redriveTimeout),
 		kgo.ConsumerGroup(r.group),
 		kgo.ConsumeTopics(r.cfg.DeadTopic()),
 		kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()),
+		kgo.OnOffsetsFetched(func(_ context.Context, _ *kgo.Client, resp *kmsg.OffsetFetchResponse) error {
+			if r.overtaken(resp) {
+				overtaken(errOvertaken)
+			}
+			return nil
+		}),
 		kgo.SessionTimeout(r.cfg.SessionTimeout),
 		kgo.HeartbeatInterval(r.cfg.SessionTimeout/5),
 		kgo.FetchIsolationLevel(kgo.ReadCommitted()),
@@ -212,7 +223,9 @@ func (r *redrive) transaction(ctx context.Context, session *kgo.GroupTransactSes
 		undo()
 		return fmt.Errorf("stream: redrive: %w", err)
 	}
-	if !committed {
+	if committed {
+		r.begin()
+	} else {
 		// A rebalance took the partitions; the client reads them again from the last commit.
 		undo()
 		client.ResumeFetchPartitions(map[string][]int32{r.cfg.DeadTopic(): slices.Collect(maps.Keys(r.left))})
@@ -220,10 +233,39 @@ func (r *redrive) transaction(ctx context.Context, session *kgo.GroupTransactSes
 	return nil
 }
 
+// errOvertaken would otherwise be a wait for records that are gone.
+var errOvertaken = errors.New("stream: another redrive has sent records of the dead topic meanwhile; run it again")
+
+// begin notes where a transaction begins.
+func (r *redrive) begin() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.begun = make(map[int32]int64, len(r.left))
+	for number, s := range r.left {
+		r.begun[number] = s.next
+	}
+}
+
+// overtaken tells whether a commit is beyond what this redrive knows of.
+func (r *redrive) overtaken(resp *kmsg.OffsetFetchResponse) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, g := range resp.Groups {
+		for _, t := range g.Topics {
+			for _, p := range t.Partitions {
+				if begun, ok := r.begun[p.Partition]; ok && p.Offset > begun {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
 // poll takes the one record of a poll, or the error that it carried.
 func (r *redrive) poll(ctx context.Context, fetches kgo.Fetches) (*kgo.Record, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
 	}
 	if err := fetches.Err(); err != nil {
 		return nil, fmt.Errorf("stream: read the dead topic: %w", err)

@@ -67,13 +67,28 @@ func ensureTopic(ctx context.Context, cl *kgo.Client, cfg Config, topic string, 
 		settings[settingRetention] = new(strconv.FormatInt(retention.Milliseconds(), 10))
 	}
 	_, err = kadm.NewClient(cl).CreateTopic(ctx, partitions, cfg.ReplicationFactor, settings, topic)
-	if errors.Is(err, kerr.TopicAlreadyExists) { // another process was faster
-		return messageLimit(ctx, kadm.NewClient(cl), topic)
-	}
-	if err != nil {
+	if err != nil && !errors.Is(err, kerr.TopicAlreadyExists) { // another process may be faster
 		return 0, fmt.Errorf("stream: create topic %s: %w", topic, err)
 	}
-	return limit, nil
+	if err := appears(ctx, cl, topic); err != nil {
+		return 0, err
+	}
+	return messageLimit(ctx, kadm.NewClient(cl), topic)
+}
+
+// appears waits until the brokers agree that a created topic is there.
+func appears(ctx context.Context, cl *kgo.Client, topic string) error {
+	for {
+		err := ready(ctx, cl, topic)
+		if err == nil || !kerr.IsRetriable(err) {
+			return err
+		}
+		select {
+		case <-time.After(retryPause / 20):
+		case <-ctx.Done():
+			return err
+		}
+	}
 }
 
 // messageLimit asks how large a batch the topic takes. A broker that does not
@@ -132,11 +147,55 @@ func ready(ctx context.Context, cl *kgo.Client, topic string) error {
 	return nil
 }
 
-// committed gives the group's commits; a group that never committed has none.
-func committed(ctx context.Context, adm *kadm.Client, group, topic string) (kadm.OffsetResponses, error) {
-	commits, err := adm.FetchOffsetsForTopics(ctx, group, topic)
-	if err != nil && !errors.Is(err, kerr.GroupIDNotFound) {
+// committed gives the group's commit of each partition that has one. It waits
+// for transactions that are being ended: a broker may answer the end of a
+// transaction before the commits in it are to be seen.
+func committed(ctx context.Context, cl *kgo.Client, group, topic string, partitions []int32) (map[int32]int64, error) {
+	t, err := describe(ctx, cl, topic)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		offsets, err := committedNow(ctx, cl, group, t, partitions)
+		if !errors.Is(err, kerr.UnstableOffsetCommit) {
+			return offsets, err
+		}
+		select {
+		case <-time.After(retryPause / 10):
+		case <-ctx.Done():
+			return nil, err
+		}
+	}
+}
+
+func committedNow(ctx context.Context, cl *kgo.Client, group string, t kmsg.MetadataResponseTopic, partitions []int32) (map[int32]int64, error) {
+	rt := kmsg.NewOffsetFetchRequestGroupTopic()
+	rt.Topic, rt.TopicID, rt.Partitions = *t.Topic, t.TopicID, partitions
+	rg := kmsg.NewOffsetFetchRequestGroup()
+	rg.Group, rg.Topics = group, []kmsg.OffsetFetchRequestGroupTopic{rt}
+	req := kmsg.NewPtrOffsetFetchRequest()
+	req.RequireStable, req.Groups = true, []kmsg.OffsetFetchRequestGroup{rg}
+	resp, err := req.RequestWith(ctx, cl)
+	if err != nil {
 		return nil, fmt.Errorf("stream: fetch commits of group %s: %w", group, err)
 	}
-	return commits, nil
+	offsets := make(map[int32]int64)
+	for _, g := range resp.Groups {
+		if err := kerr.ErrorForCode(g.ErrorCode); errors.Is(err, kerr.GroupIDNotFound) {
+			return offsets, nil // never committed
+		} else if err != nil {
+			return nil, fmt.Errorf("stream: fetch commits of group %s: %w", group, err)
+		}
+		for _, topic := range g.Topics {
+			for _, p := range topic.Partitions {
+				if err := kerr.ErrorForCode(p.ErrorCode); err != nil {
+					return nil, fmt.Errorf("stream: fetch commit of group %s, partition %d: %w", group, p.Partition, err)
+				}
+				if p.Offset >= 0 {
+					offsets[p.Partition] = p.Offset
+				}
+			}
+		}
+	}
+	return offsets, nil
 }
