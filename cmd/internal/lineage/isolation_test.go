@@ -1,0 +1,205 @@
+//go:build embedded
+
+package lineage_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"colonnade/domain"
+	"colonnade/domain/entity"
+)
+
+// estate is one thing of every family, and the ids of all that belongs to it.
+type estate struct {
+	client
+	ids map[string]string // by family and level: application, application_variant, ...
+}
+
+// newEstate fills a project with things whose slugs are the same in every project.
+func newEstate(t *testing.T, w *world, email string) estate {
+	t.Helper()
+	e := estate{client: w.owner(t, email, false), ids: map[string]string{}}
+	for _, f := range entity.Families() {
+		record := at(t, e.post("/simple/"+f.Plural+"/", object{f.Name: object{"slug": "the-" + f.Name, "data": dataOf(f, 1), "tags": object{"of": email}}}), f.Name)
+		e.ids[f.Name] = text(t, record, "id")
+		e.ids[f.Name+"_variant"] = text(t, record, "variant_id")
+		e.ids[f.Name+"_revision"] = text(t, record, "revision_id")
+	}
+	e.post("/applications/revisions/deploy", object{"application_ref": ref("slug", "the-application"), "environment_ref": ref("slug", "the-environment")})
+	return e
+}
+
+// secrets are all words that only this project may ever see.
+func (e estate) secrets(t *testing.T) []string {
+	t.Helper()
+	words := []string{e.account.Project.ID.String(), e.account.User.Email, e.account.Key.Prefix}
+	rows, err := e.w.pool.Query(t.Context(), `SELECT id::text FROM artifacts WHERE project_id = $1
+UNION ALL SELECT id::text FROM variants WHERE project_id = $1 UNION ALL SELECT id::text FROM revisions WHERE project_id = $1`, e.account.Project.ID.String())
+	require.NoError(t, err)
+	defer rows.Close()
+	for rows.Next() {
+		var id string
+		require.NoError(t, rows.Scan(&id))
+		words = append(words, id)
+	}
+	require.NoError(t, rows.Err())
+	return words
+}
+
+// attacks are bodies for a route, each naming the other project's things.
+func attacks(op domain.Operation, ids map[string]string) []any {
+	var f entity.Family
+	for _, known := range entity.Families() {
+		if op.Tag == known.Plural {
+			f = known
+		}
+	}
+	id, vid, rid := ids[f.Name], ids[f.Name+"_variant"], ids[f.Name+"_revision"]
+	variant, revision := f.Name+"_variant", f.Name+"_revision"
+	env := object{"id": ids["environment"]}
+	data := dataOf(f, 2)
+	return []any{
+		nil, object{},
+		object{f.Name: object{"id": id, "name": "stolen", "slug": "the-" + f.Name}},
+		object{f.Name: object{"id": id, "name": "stolen", "data": data}},
+		object{variant: object{"id": vid, "name": "stolen"}},
+		object{variant: object{f.Name + "_id": id, "slug": "stolen"}},
+		object{variant: object{"slug": "stolen"}, variant + "_ref": object{"id": vid}},
+		object{variant: object{"slug": "stolen"}, variant + "_ref": object{"slug": "main"}, revision + "_ref": object{"id": rid}},
+		object{revision: object{"id": rid, "name": "stolen"}},
+		object{revision: object{variant + "_id": vid, "data": data}},
+		object{revision: object{variant + "_id": vid}},
+		object{f.Name + "_refs": []any{object{"id": id}}, "include_archived": true},
+		object{f.Name + "_id": id, "include_archived": true},
+		object{variant + "_refs": []any{object{"id": vid}}},
+		object{variant + "_id": vid},
+		object{revision + "_refs": []any{object{"id": rid}}},
+		object{f.Name + "_revisions": object{f.Name + "_id": id}},
+		object{f.Name + "_revisions": object{variant + "_id": vid}},
+		object{f.Name + "_revisions": object{revision + "_id": rid}},
+		object{f.Name + "_ref": object{"id": id}},
+		object{variant + "_ref": object{"id": vid}},
+		object{revision + "_ref": object{"id": rid}},
+		object{f.Name + "_ref": object{"id": id}, "environment_ref": object{"slug": "the-environment"}},
+		object{f.Name + "_ref": object{"slug": "the-" + f.Name}, "environment_ref": env},
+		object{"environment_ref": env, "key": "the-application.revision"},
+		object{revision: object{"data": object{"parameters": object{"x": object{"@ag.embed": object{"@ag.references": object{revision: object{"id": rid}}}}}}}},
+	}
+}
+
+// Two projects with equal slugs: whatever one sends with the other's ids, on
+// every route, it sees nothing of the other's and changes nothing of it.
+func TestProjectsAreIsolated(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	victim, attacker := newEstate(t, w, "victim@b.c"), newEstate(t, w, "attacker@b.c")
+	secrets := victim.secrets(t)
+	before := fingerprint(t, victim)
+	tried := 0
+	for _, op := range w.server.Operations() {
+		if op.Permission == domain.Public || op.Permission == domain.Admin {
+			continue
+		}
+		for _, path := range paths(op.Path, victim) {
+			for _, body := range attacks(op, victim.ids) {
+				if op.Method == http.MethodGet && body != nil {
+					continue
+				}
+				if strings.HasSuffix(op.Path, "/resolve") && echoes(body) {
+					continue
+				}
+				status, reply, _ := attacker.do(op.Method, path, body)
+				require.Less(t, status, 500, "%s %s %v", op.Method, path, body)
+				requireNothingOf(t, secrets, sentBack(reply), fmt.Sprintf("%s %s %v", op.Method, path, body))
+				tried++
+			}
+		}
+	}
+	require.Greater(t, tried, 2000)
+	require.Equal(t, before, fingerprint(t, victim), "nothing of the other project changed")
+}
+
+// paths fills a route's parameters with the other project's ids.
+func paths(path string, victim estate) []string {
+	if !strings.Contains(path, ":") {
+		return []string{path}
+	}
+	parts := strings.Split(path, "/")
+	for i, p := range parts {
+		name, isParameter := strings.CutPrefix(p, ":")
+		switch {
+		case !isParameter:
+		case name == "project_id":
+			parts[i] = victim.account.Project.ID.String()
+		case name == "key_prefix":
+			parts[i] = victim.account.Key.Prefix
+		case victim.ids[strings.TrimSuffix(name, "_id")] != "":
+			parts[i] = victim.ids[strings.TrimSuffix(name, "_id")]
+		default:
+			parts[i] = "completion"
+		}
+	}
+	return []string{strings.Join(parts, "/")}
+}
+
+// echoes tells whether a body holds a revision without embeds: resolve gives
+// it back as it came.
+func echoes(body any) bool {
+	text := fmt.Sprint(body)
+	return strings.Contains(text, "_revision:") && !strings.Contains(text, "@ag.embed")
+}
+
+// sentBack is a reply without the echo of what was sent: errors repeat the
+// caller's own input.
+func sentBack(reply object) string {
+	if _, failed := reply["detail"]; failed {
+		return ""
+	}
+	text, err := json.Marshal(reply)
+	if err != nil {
+		return err.Error()
+	}
+	return string(text)
+}
+
+func requireNothingOf(t *testing.T, secrets []string, reply, request string) {
+	t.Helper()
+	i := slices.IndexFunc(secrets, func(s string) bool { return strings.Contains(reply, s) })
+	if i >= 0 {
+		require.Fail(t, "seen", "%s shows %s: %s", request, secrets[i], reply)
+	}
+}
+
+// fingerprint is the whole of a project as the store has it.
+func fingerprint(t *testing.T, e estate) string {
+	t.Helper()
+	var print strings.Builder
+	for _, table := range []string{"artifacts", "variants", "revisions", "environment_references", "api_keys", "memberships"} {
+		var rows string
+		require.NoError(t, e.w.pool.QueryRow(t.Context(),
+			`SELECT coalesce(string_agg(t::text, E'\n' ORDER BY t::text), '') FROM `+table+` t WHERE project_id = $1`, e.account.Project.ID.String()).Scan(&rows))
+		print.WriteString(rows)
+	}
+	return print.String()
+}
+
+// The same id may stand in two projects; each sees its own.
+func TestTheSameIDInTwoProjects(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	a, b := w.owner(t, "a@b.c", false), w.owner(t, "b@b.c", false)
+	made := a.post("/applications/", object{"application": object{"slug": "x", "name": "a"}})
+	id := text(t, made, "application", "id")
+	b.post("/applications/?application_id="+id, object{"application": object{"slug": "x", "name": "b"}})
+	require.Equal(t, "a", at(t, a.get("/applications/"+id), "application", "name"))
+	require.Equal(t, "b", at(t, b.get("/applications/"+id), "application", "name"))
+	b.fails(http.StatusConflict, "POST", "/applications/?application_id="+id, object{"application": object{"slug": "y"}})
+	b.fails(http.StatusUnprocessableEntity, "POST", "/applications/?application_id=nonsense", object{"application": object{"slug": "y"}})
+}
