@@ -61,5 +61,8 @@ func (c Config) Validate() error {
 	positive("max_page_spans", int64(c.MaxPageSpans))
 	positive("max_read_bytes", c.MaxReadBytes)
 	positive("max_examined", int64(c.MaxExamined))
+	if c.MaxReadBytes < c.MaxPageBytes {
+		errs = append(errs, errors.New("traces: max_read_bytes must not be below max_page_bytes"))
+	}
 	return errors.Join(errs...)
 }

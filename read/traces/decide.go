@@ -55,14 +55,13 @@ func (d *decider) choose(ctx context.Context, rows []keyRow) ([]keyRow, map[iden
 			return nil, nil, domain.E(domain.Rejected, "The documents of %d spans were read and too few of them match. Narrow the query: bound it by windowing.oldest and windowing.newest, or add a condition on a session, user, reference, link or attribute value.", d.r.cfg.MaxExamined)
 		}
 		d.r.metrics.examined.Add(float64(n))
-		fetched, err := d.r.fetch(ctx, d.w.project, rows[:n], d.r.cfg.MaxReadBytes)
+		fetch := d.r.fetch
+		if d.w.cond.Sums {
+			fetch = d.r.fetchWhole
+		}
+		fetched, err := fetch(ctx, d.w.project, rows[:n], d.r.cfg.MaxReadBytes)
 		if err != nil {
 			return nil, nil, err
-		}
-		if d.w.cond.Sums {
-			if err := d.r.cumulate(ctx, d.w.project, fetched); err != nil {
-				return nil, nil, err
-			}
 		}
 		for i := range fetched {
 			s := &fetched[i]

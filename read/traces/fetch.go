@@ -172,49 +172,75 @@ type metricRow struct {
 	values [7]float64
 }
 
-// cumulate writes the cumulative metrics of whole traces into some of their spans.
-func (r *Reader) cumulate(ctx context.Context, project domain.ProjectID, spans []trace.Span) error {
-	if len(spans) == 0 {
-		return nil
+// fetchWhole is fetch with cumulative metrics; both halves of the work run at once.
+func (r *Reader) fetchWhole(ctx context.Context, project domain.ProjectID, rows []keyRow, maxBytes int64) (spans []trace.Span, err error) {
+	var others map[identity]*metricRow
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() (err error) {
+		spans, err = r.fetch(ctx, project, rows, maxBytes)
+		return err
+	})
+	group.Go(func() (err error) {
+		others, err = r.metricsOf(ctx, project, tracesOf(rows, func(k keyRow) trace.TraceID { return k.trace }))
+		return err
+	})
+	if err := group.Wait(); err != nil {
+		return nil, err
 	}
-	given := make(map[identity]*trace.Span, len(spans))
-	var ids []trace.TraceID
-	for i := range spans {
-		s := &spans[i]
-		given[identity{s.TraceID, s.SpanID}] = s
-		if !slices.Contains(ids, s.TraceID) {
-			ids = append(ids, s.TraceID)
+	cumulate(spans, others)
+	return spans, nil
+}
+
+// tracesOf gives the traces of items, each once, in their order.
+func tracesOf[T any](items []T, of func(T) trace.TraceID) []trace.TraceID {
+	seen := make(map[trace.TraceID]bool, len(items))
+	var out []trace.TraceID
+	for _, item := range items {
+		if id := of(item); !seen[id] {
+			seen[id] = true
+			out = append(out, id)
 		}
 	}
-	bounds, err := r.bounds(ctx, project, ids)
-	if err != nil {
-		return err
-	}
-	others, err := r.metricsOf(ctx, project, bounds)
-	if err != nil {
-		return err
-	}
-	byTrace := make(map[trace.TraceID][]*trace.Span, len(ids))
-	for id, s := range given {
-		byTrace[id.trace] = append(byTrace[id.trace], s)
+	return out
+}
+
+// cumulate writes the cumulative metrics of whole traces into some of their
+// spans; others are the rows of all spans of these traces.
+func cumulate(spans []trace.Span, others map[identity]*metricRow) {
+	given := make(map[identity]bool, len(spans))
+	byTrace := map[trace.TraceID][]*trace.Span{}
+	for i := range spans {
+		s := &spans[i]
+		given[identity{s.TraceID, s.SpanID}] = true
+		byTrace[s.TraceID] = append(byTrace[s.TraceID], s)
 	}
 	for id, m := range others {
-		if given[id] == nil {
+		if !given[id] && byTrace[id.trace] != nil {
 			byTrace[id.trace] = append(byTrace[id.trace], m.light())
 		}
 	}
-	for _, id := range ids {
-		trace.Cumulate(byTrace[id])
+	for _, of := range byTrace {
+		trace.Cumulate(of)
 	}
-	return nil
 }
 
-func (r *Reader) metricsOf(ctx context.Context, project domain.ProjectID, bounds []compile.Bounds) (map[identity]*metricRow, error) {
-	out := map[identity]*metricRow{}
-	if len(bounds) == 0 {
-		return out, nil
+// cumulative reads what cumulate needs and does it.
+func (r *Reader) cumulative(ctx context.Context, project domain.ProjectID, spans []trace.Span) error {
+	others, err := r.metricsOf(ctx, project, tracesOf(spans, func(s trace.Span) trace.TraceID { return s.TraceID }))
+	if err == nil {
+		cumulate(spans, others)
 	}
-	err := r.query(ctx, "metrics", compile.OfTraces(project, compile.Metrics, bounds, nil), func(rows driver.Rows) error {
+	return err
+}
+
+// metricsOf reads the metrics of all spans of some traces.
+func (r *Reader) metricsOf(ctx context.Context, project domain.ProjectID, traces []trace.TraceID) (map[identity]*metricRow, error) {
+	out := map[identity]*metricRow{}
+	bounds, err := r.bounds(ctx, project, traces)
+	if err != nil || len(bounds) == 0 {
+		return out, err
+	}
+	err = r.query(ctx, "metrics", compile.OfTraces(project, compile.Metrics, bounds, nil), func(rows driver.Rows) error {
 		var m metricRow
 		var start int64
 		var nano uint16

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
@@ -33,10 +34,12 @@ func (r *Reader) query(ctx context.Context, name string, s compile.Statement, ea
 	return err
 }
 
-func (r *Reader) run(parent context.Context, s compile.Statement, each func(driver.Rows) error) (err error) {
-	ctx, cancel := context.WithTimeout(parent, r.cfg.QueryTimeout+grace)
+func (r *Reader) run(ctx context.Context, s compile.Statement, each func(driver.Rows) error) (err error) {
+	// Not a deadline: the driver would make it the statement's own, with five seconds on top.
+	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	rows, err := r.conn.Query(clickhouse.Context(ctx, clickhouse.WithSettings(r.settings)), s.SQL, s.Args...)
+	defer time.AfterFunc(r.cfg.QueryTimeout+grace, cancel).Stop()
+	rows, err := r.conn.Query(clickhouse.Context(ctx, clickhouse.WithSettings(r.settings)), s.SQL+r.limits, s.Args...)
 	if err != nil {
 		return err
 	}
@@ -52,10 +55,8 @@ func (r *Reader) run(parent context.Context, s compile.Statement, each func(driv
 // settings go with every statement.
 func settings(c Config) clickhouse.Settings {
 	s := clickhouse.Settings{
-		"max_execution_time": int(max(c.QueryTimeout/time.Second, 1)),
-		"max_memory_usage":   c.QueryMemoryBytes,
-		"max_query_size":     maxQueryBytes,
-		"max_ast_elements":   maxASTNodes,
+		"max_query_size":   maxQueryBytes,
+		"max_ast_elements": maxASTNodes,
 		// A caller who leaves ends the statement on a server; the embedded engine does so by itself.
 		"cancel_http_readonly_queries_on_client_close": 1,
 		// A lookup into span_payloads stays on the shard of its spans: both are sharded by trace.
@@ -65,6 +66,13 @@ func settings(c Config) clickhouse.Settings {
 		s["max_threads"] = c.QueryThreads
 	}
 	return s
+}
+
+// limits end every statement. They are part of the text because the driver
+// puts a caller's deadline over a setting of this name.
+func limits(c Config) string {
+	return " SETTINGS max_execution_time = " + strconv.FormatFloat(c.QueryTimeout.Seconds(), 'f', 3, 64) +
+		", max_memory_usage = " + strconv.FormatInt(c.QueryMemoryBytes, 10)
 }
 
 // unauthenticated is the answer where no project is known: no statement runs without one.

@@ -24,8 +24,9 @@ func (r *Reader) Spans(ctx context.Context, project domain.ProjectID, where filt
 		return domain.Page[trace.Span]{}, err
 	}
 	rows, next := c.page()
+	whole := c.spans == nil || w.cond.Sums // with cumulative metrics
 	if c.spans == nil {
-		fetched, err := r.fetch(ctx, project, rows, max(r.cfg.MaxPageBytes, r.cfg.MaxReadBytes))
+		fetched, err := r.fetchWhole(ctx, project, rows, r.cfg.MaxReadBytes)
 		if err != nil {
 			return domain.Page[trace.Span]{}, err
 		}
@@ -37,10 +38,10 @@ func (r *Reader) Spans(ctx context.Context, project domain.ProjectID, where filt
 			page.Items = append(page.Items, *s)
 		}
 	}
-	if w.cond.Sums { // they are in already
+	if whole {
 		return page, nil
 	}
-	return page, r.cumulate(ctx, project, page.Items)
+	return page, r.cumulative(ctx, project, page.Items)
 }
 
 // collection is the rows of a page to be, and the spans where they had to be read to decide.

@@ -23,6 +23,7 @@ type Reader struct {
 	now      func() time.Time
 	metrics  *metrics
 	settings clickhouse.Settings
+	limits   string
 }
 
 // New makes a reader on a connection, which it does not close.
@@ -34,7 +35,7 @@ func New(cfg Config, conn driver.Conn, now func() time.Time, registerer promethe
 	if err != nil {
 		return nil, fmt.Errorf("traces: registering metrics: %w", err)
 	}
-	return &Reader{cfg: cfg, conn: conn, now: now, metrics: m, settings: settings(cfg)}, nil
+	return &Reader{cfg: cfg, conn: conn, now: now, metrics: m, settings: settings(cfg), limits: limits(cfg)}, nil
 }
 
 // TracesByID gives those of the traces that exist, in the order of ids, each
@@ -87,11 +88,8 @@ func (r *Reader) SpansByID(ctx context.Context, project domain.ProjectID, traces
 	if len(traces) == 0 && len(keys) > maxNamed {
 		return nil, domain.E(domain.Rejected, "More than %d spans have these ids. Name their traces as well.", maxNamed)
 	}
-	out, err := r.fetch(ctx, project, latest(keys), r.cfg.MaxReadBytes)
+	out, err := r.fetchWhole(ctx, project, latest(keys), r.cfg.MaxReadBytes)
 	if err != nil {
-		return nil, err
-	}
-	if err := r.cumulate(ctx, project, out); err != nil {
 		return nil, err
 	}
 	slices.SortStableFunc(out, byStart)

@@ -1,0 +1,187 @@
+//go:build embedded
+
+package traces_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2"
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
+
+	"colonnade/domain"
+	"colonnade/domain/filter"
+	"colonnade/domain/trace"
+	"colonnade/read/compile"
+	"colonnade/read/traces"
+)
+
+// A refusal of the store says what to narrow; no failure is an empty page.
+func TestRefusals(t *testing.T) {
+	t.Parallel()
+	slow, small, narrow := traces.DefaultConfig(), traces.DefaultConfig(), traces.DefaultConfig()
+	slow.QueryTimeout, small.QueryMemoryBytes, narrow.MaxExamined = time.Millisecond, 10_000, 50
+	tests := []struct {
+		name string
+		cfg  traces.Config
+		says string
+	}{
+		{"time", slow, "takes longer"},
+		{"memory", small, "more memory"},
+		{"documents", narrow, "documents of 50 spans were read"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			s := newStoreWith(t, tt.cfg)
+			var all []trace.Span
+			for n := range uint64(500) {
+				one := span(n, 1, now.Add(-time.Duration(n)*time.Second))
+				one.Attributes["text"] = strings.Repeat("long text ", 100)
+				all = append(all, one)
+			}
+			s.insert(all...)
+			e := where(t, `{"field":"attributes","key":"text","operator":"endswith","value":"Long text "}`, `{"field":"attributes","key":"text","operator":"not_in","value":["long text"],"options":{"all":true}}`, `{"field":"attributes","key":"text","operator":"contains","value":"text long"}`)
+			e = filter.And{e, filter.Not{Expr: e}} // nothing, but no statement knows
+			page, err := s.reader.Spans(t.Context(), s.project, e, domain.Window{Limit: 10})
+			require.Equal(t, domain.Rejected, domain.KindOf(err), "%v %v", page, err)
+			require.ErrorContains(t, err, tt.says)
+			_, err = s.reader.Traces(t.Context(), s.project, e, domain.Window{Limit: 10})
+			require.Equal(t, domain.Rejected, domain.KindOf(err))
+		})
+	}
+}
+
+func TestStoreAway(t *testing.T) {
+	t.Parallel()
+	conn, err := clickhouse.Open(&clickhouse.Options{Protocol: clickhouse.HTTP, Addr: []string{"127.0.0.1:1"}})
+	require.NoError(t, err)
+	reader, err := traces.New(traces.DefaultConfig(), conn, time.Now, prometheus.NewRegistry())
+	require.NoError(t, err)
+	project := domain.ProjectID(uuid.New())
+	_, err = reader.Spans(t.Context(), project, nil, domain.Window{Limit: 1})
+	require.Equal(t, domain.Unavailable, domain.KindOf(err))
+	_, err = reader.TracesByID(t.Context(), project, []trace.TraceID{{1}})
+	require.Equal(t, domain.Unavailable, domain.KindOf(err))
+	_, err = reader.Wait(t.Context(), domain.Token{{Partition: 1, Offset: 1}})
+	require.Equal(t, domain.Unavailable, domain.KindOf(err))
+}
+
+// hanging is a store that answers nothing until its caller has left.
+type hanging struct {
+	driver.Conn
+	asked chan struct{}
+}
+
+func (h hanging) Query(ctx context.Context, _ string, _ ...any) (driver.Rows, error) {
+	close(h.asked)
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+// A caller who leaves takes the statement along.
+func TestCancellationReachesTheStore(t *testing.T) {
+	t.Parallel()
+	asked := make(chan struct{})
+	reader, err := traces.New(traces.DefaultConfig(), hanging{asked: asked}, time.Now, prometheus.NewRegistry())
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		<-asked
+		cancel()
+	}()
+	_, err = reader.Spans(ctx, domain.ProjectID(uuid.New()), nil, domain.Window{Limit: 1})
+	require.ErrorIs(t, err, context.Canceled)
+}
+
+func TestDeadlineReachesTheStore(t *testing.T) {
+	t.Parallel()
+	cfg := traces.DefaultConfig()
+	cfg.QueryTimeout = time.Millisecond
+	reader, err := traces.New(cfg, hanging{asked: make(chan struct{})}, time.Now, prometheus.NewRegistry())
+	require.NoError(t, err)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	_, err = reader.Spans(ctx, domain.ProjectID(uuid.New()), nil, domain.Window{Limit: 1})
+	require.Equal(t, domain.Unavailable, domain.KindOf(err))
+}
+
+// Statements are answered from the primary key and the inverted index, not by reading everything.
+func TestIndexesAreUsed(t *testing.T) {
+	t.Parallel()
+	s := newStore(t)
+	const spans = 40_000
+	var all []trace.Span
+	for n := range uint64(spans) {
+		one := span(n/10, n, now.Add(-time.Duration(spans-n)*time.Second))
+		if n == 777 {
+			one.SessionID = "rare"
+			one.Attributes["customer"] = "rare"
+		}
+		all = append(all, one)
+	}
+	s.insert(all...)
+	require.NoError(t, s.conn.Exec(t.Context(), "OPTIMIZE TABLE spans FINAL"))
+	keys := func(e filter.Expr, r compile.Range) compile.Statement {
+		c, err := compile.Filter(e)
+		require.NoError(t, err)
+		c.Types = c.Types[:1]
+		return compile.Scan{Project: s.project, Condition: c, Range: r, Limit: 51}.Keys()
+	}
+	hour := compile.Starts(now.Add(-time.Hour).UnixMicro(), now.UnixMicro())
+	id := trace.TraceID(all[12345].TraceID)
+	at := compile.Bounds{Trace: id, Min: all[12340].Start / 1000, Max: all[12349].Start / 1000}
+	tests := []struct {
+		name  string
+		s     compile.Statement
+		index string
+	}{
+		{"a window", keys(nil, hour), "PrimaryKey"},
+		{"a session", keys(where(t, `{"field":"session_id","value":"rare"}`), compile.Everything()), "kv_index"},
+		{"an attribute", keys(where(t, `{"field":"attributes","key":"customer","value":"rare"}`), compile.Everything()), "kv_index"},
+		{"one of two", keys(where(t, `{"operator":"or","conditions":[{"field":"attributes","key":"customer","value":"rare"},{"field":"session_id","value":"rare"}]}`), compile.Everything()), "kv_index"},
+		{"a trace", compile.OfTraces(s.project, compile.Core, []compile.Bounds{at}, nil), "PrimaryKey"},
+		{"a trace's documents", compile.OfTraces(s.project, compile.Payload, []compile.Bounds{at}, nil), "PrimaryKey"},
+		{"keys", compile.ByKeys(s.project, compile.Payload, []compile.Key{{Type: trace.Invocation, Position: compile.Position{Start: at.Min, Tie: tieOf(&all[12340])}}}), "PrimaryKey"},
+		{"a span id", compile.SpansNamed(s.project, []trace.SpanID{all[12345].SpanID}, 10), "span_id_index"},
+		{"bounds", compile.TraceBounds(s.project, []trace.TraceID{id}), "PrimaryKey"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			rows, err := s.conn.Query(t.Context(), "EXPLAIN indexes = 1 "+tt.s.SQL, tt.s.Args...)
+			require.NoError(t, err)
+			var plan []string
+			for rows.Next() {
+				var line string
+				require.NoError(t, rows.Scan(&line))
+				plan = append(plan, strings.Trim(line, " │├└─"))
+			}
+			require.NoError(t, rows.Err())
+			require.NoError(t, rows.Close())
+			require.True(t, narrows(plan, tt.index), "%s does not narrow:\n%s", tt.index, strings.Join(plan, "\n"))
+		})
+	}
+}
+
+// narrows tells whether an index left fewer granules than it was given.
+func narrows(plan []string, index string) bool {
+	inside := false
+	for _, line := range plan {
+		switch {
+		case line == "PrimaryKey" || strings.HasPrefix(line, "Name: "):
+			inside = strings.TrimPrefix(line, "Name: ") == index
+		case line == "Skip" || line == "Partition" || line == "MinMax":
+			inside = false
+		case inside && strings.HasPrefix(line, "Granules: "):
+			left, of, ok := strings.Cut(strings.TrimPrefix(line, "Granules: "), "/")
+			return ok && left != of
+		}
+	}
+	return false
+}

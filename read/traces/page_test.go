@@ -1,0 +1,239 @@
+//go:build embedded
+
+package traces_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"colonnade/domain"
+	"colonnade/domain/trace"
+	"colonnade/read/compile"
+	"colonnade/read/traces"
+)
+
+// Of a span's versions only the latest is seen, in pages and in traces, also
+// where an older one matches the filter or stands elsewhere in time.
+func TestLatestVersionOnly(t *testing.T) {
+	t.Parallel()
+	s := newStore(t)
+	old, moved, other := span(1, 1, now.Add(-time.Minute)), span(1, 2, now.Add(-2*time.Minute)), span(1, 3, now.Add(-time.Minute))
+	old.Name, moved.Name = "old", "old"
+	s.insert(old, moved, other)
+	old.Name, old.Status = "new", trace.StatusError
+	moved.Name = "new"
+	moved.Start += int64(time.Second)
+	s.insert(old, moved)
+	s.insert(old) // the same again
+	names := func(spans []trace.Span) (out []string) {
+		for _, s := range spans {
+			out = append(out, s.Name)
+		}
+		return out
+	}
+	page, err := s.reader.Spans(t.Context(), s.project, nil, domain.Window{Limit: 10})
+	require.NoError(t, err)
+	require.ElementsMatch(t, []string{"new", "new", "span 3"}, names(page.Items))
+	page, err = s.reader.Spans(t.Context(), s.project, where(t, `{"field":"status_code","value":"STATUS_CODE_OK"}`, `{"field":"span_id","value":"0000000000000001"}`), domain.Window{Limit: 10})
+	require.NoError(t, err)
+	require.Empty(t, page.Items, "the version that matched is not the latest")
+	found, err := s.reader.TracesByID(t.Context(), s.project, []trace.TraceID{old.TraceID})
+	require.NoError(t, err)
+	require.Equal(t, []string{"new", "new", "span 3"}, names(found[0]))
+	pages, err := s.reader.Traces(t.Context(), s.project, where(t, `{"field":"span_name","value":"new"}`), domain.Window{Limit: 10})
+	require.NoError(t, err)
+	require.Len(t, pages.Items, 1)
+	require.Len(t, pages.Items[0], 3)
+}
+
+// The end a list begins with is exclusive, the other inclusive; contract §3.3.
+func TestWindowEnds(t *testing.T) {
+	t.Parallel()
+	s := newStore(t)
+	var all []trace.Span
+	for n := range uint64(5) {
+		all = append(all, span(n, n, now.Add(time.Duration(n)*time.Microsecond)))
+	}
+	s.insert(all...)
+	window := domain.Window{Limit: 10, Oldest: all[1].CreatedAt, Newest: all[3].CreatedAt.Add(999)}
+	tests := []struct {
+		order domain.Order
+		want  []uint64
+	}{{domain.Descending, []uint64{2, 1}}, {domain.Ascending, []uint64{2, 3}}, {"", []uint64{2, 1}}}
+	for _, tt := range tests {
+		window.Order = tt.order
+		spans, err := s.reader.Spans(t.Context(), s.project, nil, window)
+		require.NoError(t, err)
+		require.Len(t, spans.Items, 2)
+		found, err := s.reader.Traces(t.Context(), s.project, nil, window)
+		require.NoError(t, err)
+		for i, n := range tt.want {
+			require.Equal(t, all[n].SpanID, spans.Items[i].SpanID, tt.order)
+			require.Equal(t, all[n].SpanID, found.Items[i][0].SpanID, tt.order)
+		}
+	}
+}
+
+// Spans from far in the past and the future are found without any bound.
+func TestAnyTime(t *testing.T) {
+	t.Parallel()
+	s := newStore(t)
+	s.insert(span(1, 1, time.Unix(0, 1000)), span(2, 2, now), span(3, 3, now.AddDate(30, 0, 0)))
+	for _, order := range []domain.Order{domain.Descending, domain.Ascending} {
+		window := domain.Window{Limit: 1, Order: order}
+		for i := range 3 {
+			page, err := s.reader.Spans(t.Context(), s.project, nil, window)
+			require.NoError(t, err)
+			n := byte(i + 1)
+			if order == domain.Descending {
+				n = byte(3 - i)
+			}
+			require.Equal(t, trace.SpanID{7: n}, page.Items[0].SpanID)
+			require.Equal(t, i == 2, page.Next == uuid.Nil, "the last page is known to be the last")
+			window.Next = page.Next
+		}
+	}
+}
+
+// A rate keeps the same traces in every list, and as Go counts them.
+func TestRate(t *testing.T) {
+	t.Parallel()
+	s := newStore(t)
+	var all []trace.Span
+	for n := range uint64(400) {
+		all = append(all, span(n, 1, now.Add(-time.Duration(n)*time.Second)), span(n, 2, now.Add(-time.Duration(n)*time.Second)))
+	}
+	s.insert(all...)
+	for _, share := range []float64{0, .25, 1} {
+		rate, want := compile.NewRate(&share), 0
+		for i := range all {
+			if rate.Keeps(all[i].TraceID) {
+				want++
+			}
+		}
+		window := domain.Window{Limit: 1000, Rate: &share}
+		spans, err := s.reader.Spans(t.Context(), s.project, nil, window)
+		require.NoError(t, err)
+		require.Len(t, spans.Items, want)
+		require.InDelta(t, share*800, want, 80)
+		found, err := s.reader.Traces(t.Context(), s.project, nil, window)
+		require.NoError(t, err)
+		require.Len(t, found.Items, want/2)
+	}
+}
+
+// Cumulative metrics are those of the whole trace, whatever the page holds, and can be asked for.
+func TestCumulativeMetrics(t *testing.T) {
+	t.Parallel()
+	s := newStore(t)
+	var all []trace.Span
+	for n := range uint64(6) {
+		one := span(1, n+1, now.Add(-time.Hour).Add(time.Duration(n)*time.Minute))
+		if n > 0 {
+			one.ParentID = all[n-1].SpanID
+		}
+		ag := one.Attributes["ag"].(map[string]any)
+		ag["metrics"] = map[string]any{"tokens": map[string]any{"incremental": map[string]any{"total": int64(10)}}, "costs": map[string]any{"incremental": map[string]any{"total": 0.1}}}
+		all = append(all, one)
+	}
+	s.insert(all...)
+	found, err := s.reader.TracesByID(t.Context(), s.project, []trace.TraceID{all[0].TraceID})
+	require.NoError(t, err)
+	page, err := s.reader.Spans(t.Context(), s.project, where(t, `{"field":"attributes","key":"ag.metrics.tokens.cumulative.total","operator":"gte","value":50}`), domain.Window{Limit: 10, Order: domain.Ascending})
+	require.NoError(t, err)
+	require.Equal(t, found[0][:2], page.Items, "the root has 60, its child 50")
+	one, err := s.reader.SpansByID(t.Context(), s.project, []trace.TraceID{all[0].TraceID}, []trace.SpanID{all[3].SpanID})
+	require.NoError(t, err)
+	require.Equal(t, found[0][3:4], one)
+	total, _ := trace.Lookup(one[0].Attributes, []string{"ag", "metrics", "tokens", "cumulative", "total"})
+	require.Equal(t, int64(30), total)
+}
+
+// A big trace comes whole; beside others it ends the page early, which the cursor says.
+func TestBigTraces(t *testing.T) {
+	t.Parallel()
+	cfg := traces.DefaultConfig()
+	cfg.MaxPageSpans = 22_000
+	s := newStoreWith(t, cfg)
+	const spans = 20_000
+	for n := range uint64(2) {
+		var all []trace.Span
+		for i := range uint64(spans) {
+			all = append(all, span(n+1, i+1, now.Add(-time.Hour*time.Duration(n+1)).Add(time.Duration(i)*time.Millisecond)))
+		}
+		s.insert(all...)
+	}
+	s.insert(span(3, 1, now))
+	window := domain.Window{Limit: 10}
+	var sizes []int
+	for {
+		page, err := s.reader.Traces(t.Context(), s.project, nil, window)
+		require.NoError(t, err)
+		for _, spans := range page.Items {
+			sizes = append(sizes, len(spans))
+		}
+		if window.Next = page.Next; page.Next == uuid.Nil {
+			break
+		}
+	}
+	require.Equal(t, []int{1, spans, spans}, sizes)
+}
+
+// Documents of megabytes end a page early; one that is larger than a page is a page.
+func TestBigDocuments(t *testing.T) {
+	t.Parallel()
+	cfg := traces.DefaultConfig()
+	cfg.MaxPageBytes, cfg.MaxReadBytes = 8<<20, 32<<20
+	s := newStoreWith(t, cfg)
+	for n := range uint64(4) {
+		one := span(n+1, 1, now.Add(-time.Duration(n)*time.Second))
+		one.Attributes["ag"].(map[string]any)["data"] = map[string]any{"inputs": map[string]any{"text": strings.Repeat(fmt.Sprint(n), 10<<20)}}
+		s.insert(one)
+	}
+	window := domain.Window{Limit: 10}
+	for n := range 4 {
+		page, err := s.reader.Spans(t.Context(), s.project, nil, window)
+		require.NoError(t, err)
+		require.Len(t, page.Items, 1)
+		text, _ := trace.Lookup(page.Items[0].Attributes, []string{"ag", "data", "inputs", "text"})
+		require.Equal(t, strings.Repeat(fmt.Sprint(n), 10<<20), text)
+		require.Equal(t, n == 3, page.Next == uuid.Nil)
+		window.Next = page.Next
+	}
+	_, err := s.reader.TracesByID(t.Context(), s.project, []trace.TraceID{span(1, 1, now).TraceID, span(2, 1, now).TraceID, span(3, 1, now).TraceID, span(4, 1, now).TraceID})
+	require.Equal(t, domain.Rejected, domain.KindOf(err))
+	require.ErrorContains(t, err, "32 MiB")
+}
+
+func TestWait(t *testing.T) {
+	t.Parallel()
+	cfg := traces.DefaultConfig()
+	cfg.WaitTimeout = 50 * time.Millisecond
+	s := newStoreWith(t, cfg)
+	progress := func(partition uint32, next uint64) {
+		batch, err := s.conn.PrepareBatch(t.Context(), "INSERT INTO sink_progress (topic, stream_partition, next_offset, written_at)")
+		require.NoError(t, err)
+		require.NoError(t, batch.Append(cfg.Topic, partition, next, now))
+		require.NoError(t, batch.Send())
+	}
+	progress(1, 5)
+	progress(1, 8)
+	progress(2, 3)
+	tests := []struct {
+		token, pending domain.Token
+	}{
+		{nil, nil},
+		{domain.Token{{Partition: 1, Offset: 7}, {Partition: 2, Offset: 2}}, nil},
+		{domain.Token{{Partition: 1, Offset: 8}, {Partition: 2, Offset: 2}, {Partition: 3, Offset: 0}}, domain.Token{{Partition: 1, Offset: 8}, {Partition: 3, Offset: 0}}},
+	}
+	for _, tt := range tests {
+		pending, err := s.reader.Wait(t.Context(), tt.token)
+		require.NoError(t, err)
+		require.ElementsMatch(t, tt.pending, pending)
+	}
+}
