@@ -58,6 +58,16 @@ func distributed(d Deployment, name, shard string) string {
 		d.Table(name), d.OnCluster(), d.Local(name), literal(d.Cluster), database, literal(name+"_local"), shard)
 }
 
+// alter renders a change of a table's columns: also of the Distributed table,
+// where there is one, and of that after the tables it reads.
+func alter(d Deployment, name, change string) string {
+	text := fmt.Sprintf("ALTER TABLE %s%s %s;", d.Local(name), d.OnCluster(), change)
+	if d.Cluster != "" {
+		text += fmt.Sprintf("\nALTER TABLE %s%s %s;", d.Table(name), d.OnCluster(), change)
+	}
+	return text
+}
+
 // render gives a file's text for a deployment.
 func render(d Deployment, f file) (string, error) {
 	t, err := template.New(f.name).Option("missingkey=error").Funcs(template.FuncMap{
@@ -66,6 +76,7 @@ func render(d Deployment, f file) (string, error) {
 		"engine":      func(name string, args ...string) string { return engine(d, name, args...) },
 		"settings":    func() string { return settings(d) },
 		"distributed": func(name, shard string) string { return distributed(d, name, shard) },
+		"alter":       func(name, change string) string { return alter(d, name, change) },
 	}).Parse(f.text)
 	if err != nil {
 		return "", fmt.Errorf("migrations: parse %s: %w", f.name, err)

@@ -233,3 +233,9 @@ ORDER BY (topic, stream_partition)
 SETTINGS replicated_deduplication_window = 500, replicated_deduplication_window_seconds = 604800;
 CREATE TABLE IF NOT EXISTS `colonnade`.`sink_progress` ON CLUSTER `main` AS `colonnade`.`sink_progress_local`
 ENGINE = Distributed('main', 'colonnade', 'sink_progress_local', cityHash64(topic, stream_partition));
+-- one_tree tells that the trace is a single tree: one root, every parent stored,
+-- no cycle. The totals are then just what the root's cumulative metrics sum, and
+-- statistics over roots read them here. Rows from before this column say 0: such
+-- traces are summed from their spans.
+ALTER TABLE `colonnade`.`trace_rollup_local` ON CLUSTER `main` ADD COLUMN IF NOT EXISTS one_tree UInt8;
+ALTER TABLE `colonnade`.`trace_rollup` ON CLUSTER `main` ADD COLUMN IF NOT EXISTS one_tree UInt8;

@@ -167,6 +167,7 @@ type total struct {
 	key                         traceKey
 	declared, resolved          trace.Type
 	linked, stale, failed       bool
+	oneTree                     bool
 	types                       uint8 // a bit for each type that a row has
 	spans                       uint32
 	minStart, maxStart, maxEnd  int64
@@ -189,7 +190,7 @@ func (w *worker) totals(ctx context.Context, keys []traceKey, where bounds) ([]t
 	statement := fmt.Sprintf(`SELECT project_id, trace_id, max(s.declared), max(s.links) > 0, max(keys) > 1, max(s.status = 2), groupBitOr(types), toUInt32(count()),
   toUnixTimestamp64Micro(min(s.start)), toUnixTimestamp64Micro(max(s.start)), toUnixTimestamp64Micro(max(s.end)), toUInt16(min(s.week)), toUInt16(max(s.week)),
   argMinIf(span_id, s.start, s.parent = toFixedString('', 8)), argMinIf(s.name, s.start, s.parent = toFixedString('', 8)),
-  %s, %s, %s, %s, %s, %s, %s, toUnixTimestamp64Micro(min(s.created)), max(v)
+  %s, %s, %s, %s, %s, %s, %s, toUnixTimestamp64Micro(min(s.created)), max(v), arrayStringConcat(groupArray(concat(span_id, s.parent)))
 FROM (
   SELECT project_id, trace_id, span_id, max(version) AS v, uniqExact(trace_type, start_time) AS keys, groupBitOr(toUInt8(bitShiftLeft(1, toInt8(trace_type)))) AS types,
     argMax(CAST((toInt8(trace_type_declared), link_count, toInt8(status_code), start_time, end_time, week, parent_id, span_name, errors, tokens_prompt, tokens_completion, tokens_total, costs_prompt, costs_completion, costs_total, created_at),
@@ -203,17 +204,18 @@ FROM (
 	err := w.store.query(ctx, "total traces", statement, func() { found = found[:0] }, func(rows driver.Rows) error {
 		var t total
 		var project uuid.UUID
-		var raw, root string
+		var raw, root, tree string
 		var declared int8
 		var linked, stale, failed uint8
 		if err := rows.Scan(&project, &raw, &declared, &linked, &stale, &failed, &t.types, &t.spans, &t.minStart, &t.maxStart, &t.maxEnd, &t.minWeek, &t.maxWeek,
-			&root, &t.rootName, &t.errors, &t.tokensPrompt, &t.tokensAnswers, &t.tokens, &t.costsPrompt, &t.costsAnswers, &t.costs, &t.created, &t.version); err != nil {
+			&root, &t.rootName, &t.errors, &t.tokensPrompt, &t.tokensAnswers, &t.tokens, &t.costsPrompt, &t.costsAnswers, &t.costs, &t.created, &t.version, &tree); err != nil {
 			return err
 		}
 		t.key = traceKey{domain.ProjectID(project), traceID(raw)}
 		t.declared = trace.Type(declared) //nolint:gosec // an enum is small and positive
 		t.linked, t.stale, t.failed = linked != 0, stale != 0, failed != 0
 		copy(t.root[:], root)
+		t.oneTree = oneTree(tree)
 		found = append(found, t)
 		return nil
 	})
@@ -313,6 +315,7 @@ func rollupColumns(found []total, settledAt time.Time) *native.Block {
 	for i, column := range [...]string{"errors", "tokens_prompt", "tokens_completion", "tokens_total", "costs_prompt", "costs_completion", "costs_total"} {
 		numbers[i] = c.fixed(column, "Float64", 8)
 	}
+	oneTree := c.fixed("one_tree", "UInt8", 1)
 	version := c.fixed("version", "UInt64", 8)
 	settled := c.fixed("settled_at", typeTime, 8)
 	for i := range found {
@@ -328,6 +331,7 @@ func rollupColumns(found []total, settledAt time.Time) *native.Block {
 		for k, value := range [...]float64{t.errors, t.tokensPrompt, t.tokensAnswers, t.tokens, t.costsPrompt, t.costsAnswers, t.costs} {
 			numbers[k].Float64(value)
 		}
+		oneTree.Bool(t.oneTree)
 		version.Uint64(t.version)
 		settled.Int64(micros(settledAt))
 	}
