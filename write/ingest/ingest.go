@@ -15,7 +15,6 @@ import (
 	"log/slog"
 	"sync"
 	"time"
-	"unsafe"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -31,6 +30,9 @@ type Config struct {
 	MaxInFlightBytes int64
 	// RecordBytes is about how large a record of several spans gets.
 	RecordBytes int
+	// EditRecordBytes is the same for edits. It is larger: of an edit in several
+	// records only the first is sure to find the spans that it replaces.
+	EditRecordBytes int
 	// MaxRejections is how many refused spans of one request are recorded one by
 	// one; the others are only counted.
 	MaxRejections int
@@ -40,12 +42,12 @@ type Config struct {
 
 // DefaultConfig takes four bodies of the greatest size at a time.
 func DefaultConfig() Config {
-	return Config{MaxInFlightBytes: 512 << 20, RecordBytes: 1 << 20, MaxRejections: 1000, RetryAfter: time.Second}
+	return Config{MaxInFlightBytes: 512 << 20, RecordBytes: 1 << 20, EditRecordBytes: 8 << 20, MaxRejections: 1000, RetryAfter: time.Second}
 }
 
 // Validate tells what cannot work.
 func (c Config) Validate() error {
-	if c.MaxInFlightBytes <= 0 || c.RecordBytes <= 0 || c.MaxRejections <= 0 {
+	if c.MaxInFlightBytes <= 0 || c.RecordBytes <= 0 || c.EditRecordBytes <= 0 || c.MaxRejections <= 0 {
 		return fmt.Errorf("ingest: max in-flight bytes, record bytes and max rejections must be positive")
 	}
 	return nil
@@ -103,18 +105,14 @@ type Link struct {
 // refused (the receipt then says why), TooLarge, or Unavailable: then nothing is
 // accepted and the caller should send the whole request again.
 func (i *Ingest) OTLP(ctx context.Context, source, body string, refused []wire.Refusal) (Receipt, error) {
-	return i.take(ctx, source, stream.Upsert, body, refused)
+	return i.take(ctx, source, request{op: stream.Upsert}, body, refused)
 }
 
 // Spans takes canonical spans in, for the doors that speak JSON, for edits and
 // for deletes of single spans. With Edit the spans are the whole new state of
 // their traces, and one bad span refuses the call.
 func (i *Ingest) Spans(ctx context.Context, source string, op stream.Operation, spans []trace.Span) (Receipt, error) {
-	body, err := wire.AppendBody(nil, spans)
-	if err != nil {
-		return Receipt{}, fmt.Errorf("ingest: encode spans: %w", err)
-	}
-	return i.take(ctx, source, op, unsafe.String(unsafe.SliceData(body), len(body)), nil) //nolint:gosec // body is never written again
+	return i.canonical(ctx, source, request{op: op}, spans, nil)
 }
 
 // Delete removes whole traces. It says nothing about whether they exist; the
@@ -144,7 +142,7 @@ func (i *Ingest) record(p domain.Principal, source string, op stream.Operation, 
 	return stream.Record{Project: p.Project, User: p.User, Trace: id, Source: source, Operation: op, ReceivedAt: i.now().UTC()}
 }
 
-func (i *Ingest) take(ctx context.Context, source string, op stream.Operation, body string, refused []wire.Refusal) (Receipt, error) {
+func (i *Ingest) take(ctx context.Context, source string, what request, body string, refused []wire.Refusal) (Receipt, error) {
 	start := i.now()
 	caller, err := i.caller(ctx)
 	if err != nil {
@@ -160,9 +158,9 @@ func (i *Ingest) take(ctx context.Context, source string, op stream.Operation, b
 	if err := batch.Scan(body); err != nil {
 		return Receipt{}, err
 	}
-	records := i.records(caller, source, op, batch)
+	records := i.records(caller, source, what, batch)
 	receipt := i.receipt(batch, refused)
-	if op == stream.Edit && len(receipt.Rejected) > 0 {
+	if what.op == stream.Edit && len(receipt.Rejected) > 0 {
 		return Receipt{Rejected: receipt.Rejected}, domain.E(domain.Rejected, "%s", receipt.Message())
 	}
 	records = i.rejections(records, caller, source, batch, refused)
@@ -185,21 +183,28 @@ func (i *Ingest) take(ctx context.Context, source string, op stream.Operation, b
 const HeaderContinues = "continues"
 
 // records makes one record for each trace, or several where a trace is large.
-func (i *Ingest) records(p domain.Principal, source string, op stream.Operation, batch *wire.Batch) []stream.Record {
-	parts := batch.Split(i.cfg.RecordBytes, i.producer.MaxValueBytes())
+func (i *Ingest) records(p domain.Principal, source string, what request, batch *wire.Batch) []stream.Record {
+	about := i.cfg.RecordBytes
+	if what.op == stream.Edit {
+		about = i.cfg.EditRecordBytes
+	}
+	parts := batch.Split(about, i.producer.MaxValueBytes())
 	size := 0
 	for _, part := range parts {
 		size += part.MaxBytes
 	}
 	arena := make([]byte, size) // one allocation for all values of the request
-	like := i.record(p, source, op, trace.TraceID{})
+	like := i.record(p, source, what.op, trace.TraceID{})
+	if what.some {
+		like.Headers = map[string]string{stream.HeaderScope: stream.ScopeSpans}
+	}
 	records := make([]stream.Record, 0, len(parts)+1)
 	for n, part := range parts {
 		r := like
 		r.Trace = part.Trace
 		r.Value = batch.Encode(arena[:part.MaxBytes:part.MaxBytes], part)
 		arena = arena[part.MaxBytes:]
-		if op == stream.Edit && n > 0 && parts[n-1].Trace == part.Trace {
+		if what.op == stream.Edit && !what.some && n > 0 && parts[n-1].Trace == part.Trace {
 			r.Operation, r.Headers = stream.Upsert, map[string]string{HeaderContinues: string(stream.Edit)}
 		}
 		records = append(records, r)

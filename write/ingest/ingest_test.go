@@ -146,7 +146,7 @@ func spanNames(t *testing.T, r stream.Record) string {
 // not in it, and it must come first.
 func TestAnEditOfManyRecordsReplacesOnce(t *testing.T) {
 	t.Parallel()
-	h := open(t, func(cfg *ingest.Config) { cfg.RecordBytes = 2000 })
+	h := open(t, func(cfg *ingest.Config) { cfg.EditRecordBytes = 2000 })
 	text := strings.Repeat("x", 900)
 	_, err := h.Spans(caller(t), "json", stream.Edit, []trace.Span{
 		span(1, 1, text), span(1, 2, text), span(1, 3, text), span(1, 4, text), span(1, 5, text), span(2, 6, text),

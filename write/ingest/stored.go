@@ -1,0 +1,297 @@
+package ingest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2"
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+	"github.com/google/uuid"
+
+	"colonnade/domain"
+	"colonnade/domain/semconv"
+	"colonnade/domain/trace"
+	"colonnade/migrations/schema"
+)
+
+// StoredConfig bounds what a command may look at before it writes.
+type StoredConfig struct {
+	// Topic is the stream that tokens refer to.
+	Topic string
+	// WaitTimeout is how long a command waits for the caller's earlier write.
+	WaitTimeout time.Duration
+	// QueryTimeout bounds one statement.
+	QueryTimeout time.Duration
+}
+
+// DefaultStoredConfig suits callers whose own timeout is ten seconds. Source: contract §7.
+func DefaultStoredConfig() StoredConfig {
+	return StoredConfig{Topic: "colonnade.spans.v1", WaitTimeout: 5 * time.Second, QueryTimeout: 5 * time.Second}
+}
+
+// Validate tells what cannot work.
+func (c StoredConfig) Validate() error {
+	if c.Topic == "" || c.WaitTimeout <= 0 || c.QueryTimeout < time.Second {
+		return errors.New("ingest: a topic, a positive wait timeout and a query timeout of a second at least are needed")
+	}
+	return nil
+}
+
+// Stored is how a command looks before it writes: an edit that changes a part
+// of a trace, a delete that says what it deleted. It sees the store as the sink
+// left it, so Await comes first where the caller has written before.
+type Stored struct {
+	cfg  StoredConfig
+	conn driver.Conn
+}
+
+// NewStored looks through a connection, which it does not close.
+func NewStored(cfg StoredConfig, conn driver.Conn) (*Stored, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	return &Stored{cfg: cfg, conn: conn}, nil
+}
+
+// The pauses between two looks at the sink's progress.
+const (
+	firstPause = 10 * time.Millisecond
+	lastPause  = 100 * time.Millisecond
+)
+
+// Await returns when every position of the token is visible. When that takes
+// too long it is Unavailable: a command that looked now would undo the write
+// that it did not see.
+func (s *Stored) Await(ctx context.Context, token domain.Token) error {
+	if len(token) == 0 {
+		return nil
+	}
+	deadline, cancel := context.WithTimeout(ctx, s.cfg.WaitTimeout)
+	defer cancel()
+	for pause := firstPause; ; pause = min(2*pause, lastPause) {
+		visible, err := s.visible(ctx, token)
+		if err != nil || visible {
+			return err
+		}
+		timer := time.NewTimer(pause)
+		select {
+		case <-timer.C:
+		case <-deadline.Done():
+			timer.Stop()
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			e := domain.E(domain.Unavailable, "Your write before this one is not visible yet; send the same request again.")
+			e.RetryAfter = time.Second
+			return e
+		}
+	}
+}
+
+func (s *Stored) visible(ctx context.Context, token domain.Token) (bool, error) {
+	next := map[uint32]uint64{}
+	var partitions []string
+	for _, p := range token {
+		partitions = append(partitions, fmt.Sprint(p.Partition))
+	}
+	err := s.query(ctx, "SELECT stream_partition, max(next_offset) FROM "+schema.SinkProgress+
+		" WHERE topic = ? AND stream_partition IN ("+strings.Join(partitions, ",")+") GROUP BY stream_partition",
+		[]any{s.cfg.Topic}, func(rows driver.Rows) error {
+			var partition uint32
+			var offset uint64
+			err := rows.Scan(&partition, &offset)
+			next[partition] = offset
+			return err
+		})
+	pending := slices.ContainsFunc(token, func(p domain.Position) bool {
+		return p.Offset < 0 || uint64(p.Offset) >= next[uint32(p.Partition)] //nolint:gosec // neither is negative in a token
+	})
+	return !pending, err
+}
+
+// outlined is a span as far as its key tells.
+type outlined struct {
+	traceType trace.Type
+	start     int64 // microseconds
+	tie       uint64
+	version   uint64
+}
+
+// Outline is a stored trace as far as its tree tells: its spans in their
+// latest versions hold their ids, parents and starts.
+type Outline struct {
+	Spans []trace.Span
+	keys  map[trace.SpanID]outlined
+}
+
+// Root is the span that stands for the trace: the first root of its tree, or
+// nil of a trace that is not there.
+func (o *Outline) Root() *trace.Span {
+	if roots := trace.BuildTree(o.Spans); len(roots) > 0 {
+		return roots[0].Span
+	}
+	return nil
+}
+
+// Outline looks a trace up; one that is not there has no spans.
+func (s *Stored) Outline(ctx context.Context, project domain.ProjectID, id trace.TraceID) (*Outline, error) {
+	o := &Outline{keys: map[trace.SpanID]outlined{}}
+	where, found, err := s.bounds(ctx, project, id)
+	if err != nil || !found {
+		return o, err
+	}
+	err = s.query(ctx, `SELECT span_id, parent_id, toInt8(trace_type), toUnixTimestamp64Micro(start_time), start_ns, tie, version FROM `+schema.Spans+
+		` WHERE project_id = ? AND trace_type IN ('invocation', 'annotation', 'unknown') AND `+where+` AND trace_id = unhex('`+id.String()+`')
+ORDER BY version DESC LIMIT 1 BY span_id`, []any{project.String()}, func(rows driver.Rows) error {
+		var k outlined
+		var span, parent string
+		var traceType int8
+		var nanos uint16
+		if err := rows.Scan(&span, &parent, &traceType, &k.start, &nanos, &k.tie, &k.version); err != nil {
+			return err
+		}
+		k.traceType = trace.Type(traceType) //nolint:gosec // an enum is small and positive
+		x := trace.Span{TraceID: id, Start: k.start*1000 + int64(nanos)}
+		copy(x.SpanID[:], span)
+		copy(x.ParentID[:], parent)
+		o.Spans = append(o.Spans, x)
+		o.keys[x.SpanID] = k
+		return nil
+	})
+	return o, err
+}
+
+// bounds reads where a trace lies: the key's columns that a statement names besides its id.
+func (s *Stored) bounds(ctx context.Context, project domain.ProjectID, id trace.TraceID) (where string, found bool, err error) {
+	err = s.query(ctx, `SELECT toUnixTimestamp64Micro(min(min_start)), toUnixTimestamp64Micro(max(max_start)), toUInt16(min(min_week)), toUInt16(max(max_week)) FROM `+
+		schema.TraceIndex+` WHERE project_id = ? AND trace_id = unhex('`+id.String()+`') GROUP BY trace_id`, []any{project.String()}, func(rows driver.Rows) error {
+		var first, last int64
+		var firstWeek, lastWeek uint16
+		err := rows.Scan(&first, &last, &firstWeek, &lastWeek)
+		where = fmt.Sprintf("start_time BETWEEN fromUnixTimestamp64Micro(%d, 'UTC') AND fromUnixTimestamp64Micro(%d, 'UTC') AND week BETWEEN toDate(%d) AND toDate(%d)",
+			first, last, firstWeek, lastWeek)
+		found = true
+		return err
+	})
+	return where, found, err
+}
+
+// Span reads one span of an outline whole, so that it can be written again:
+// what the fitting derives anew (references, hashes, promoted ids) is not set.
+func (s *Stored) Span(ctx context.Context, project domain.ProjectID, o *Outline, id trace.SpanID) (trace.Span, error) {
+	k, ok := o.keys[id]
+	if !ok {
+		return trace.Span{}, domain.E(domain.NotFound, "There is no such span.")
+	}
+	at := slices.IndexFunc(o.Spans, func(x trace.Span) bool { return x.SpanID == id })
+	span := o.Spans[at]
+	where := fmt.Sprintf(` WHERE project_id = ? AND trace_type = '%s' AND start_time = fromUnixTimestamp64Micro(%d, 'UTC') AND tie = %d AND trace_id = unhex('%s') AND span_id = unhex('%s') AND version = %d LIMIT 1`,
+		k.traceType, k.start, k.tie, span.TraceID, id, k.version)
+	if err := s.core(ctx, project, where, &span); err != nil {
+		return span, err
+	}
+	span.Type = k.traceType
+	return span, s.documents(ctx, project, where, &span)
+}
+
+func (s *Stored) core(ctx context.Context, project domain.ProjectID, where string, span *trace.Span) error {
+	return s.query(ctx, `SELECT toUnixTimestamp64Micro(end_time), end_ns, toInt8(span_type), span_type_declared, toInt8(span_kind), toInt8(status_code), span_name, status_message,
+  toUnixTimestamp64Micro(created_at), toUnixTimestamp64Micro(updated_at), created_by_id, updated_by_id FROM `+schema.Spans+where,
+		[]any{project.String()}, func(rows driver.Rows) error {
+			var end, created, updated int64
+			var nanos uint16
+			var spanType, kind, status int8
+			var declared bool
+			var createdBy, updatedBy uuid.UUID
+			if err := rows.Scan(&end, &nanos, &spanType, &declared, &kind, &status, &span.Name, &span.StatusMessage, &created, &updated, &createdBy, &updatedBy); err != nil {
+				return err
+			}
+			span.End = end*1000 + int64(nanos)
+			span.Kind, span.Status = trace.Kind(kind), trace.Status(status) //nolint:gosec // enums are small and positive
+			if declared {
+				span.SpanType = trace.SpanType(spanType) //nolint:gosec // as above
+			}
+			span.CreatedAt, span.CreatedBy, span.UpdatedBy = time.UnixMicro(created).UTC(), createdBy, updatedBy
+			if updated != 0 {
+				span.UpdatedAt = time.UnixMicro(updated).UTC()
+			}
+			return nil
+		})
+}
+
+func (s *Stored) documents(ctx context.Context, project domain.ProjectID, where string, span *trace.Span) error {
+	return s.query(ctx, `SELECT inputs, outputs, parameters, internals, attributes, events, links, resource, scope FROM `+schema.SpanPayloads+where,
+		[]any{project.String()}, func(rows driver.Rows) (err error) {
+			var data [4]string
+			var attributes, events, links, resource, scope string
+			if err := rows.Scan(&data[0], &data[1], &data[2], &data[3], &attributes, &events, &links, &resource, &scope); err != nil {
+				return err
+			}
+			if span.Attributes, err = trace.ParseObject([]byte(attributes)); err != nil {
+				return err
+			}
+			if span.Attributes == nil {
+				span.Attributes = map[string]any{}
+			}
+			for i, name := range []string{semconv.Inputs, semconv.Outputs, semconv.Parameters, semconv.Internals} {
+				if data[i] == "" {
+					continue
+				}
+				value, err := trace.ParseJSON([]byte(data[i]))
+				if err != nil {
+					return err
+				}
+				member(member(span.Attributes, semconv.Root), semconv.Data)[name] = value
+			}
+			if span.Events, err = trace.ParseEvents([]byte(events)); err != nil {
+				return err
+			}
+			if span.Links, err = trace.ParseLinks([]byte(links)); err != nil {
+				return err
+			}
+			if span.Resource, err = trace.ParseObject([]byte(resource)); err != nil {
+				return err
+			}
+			span.Scope, err = trace.ParseScope([]byte(scope))
+			return err
+		})
+}
+
+func member(object map[string]any, key string) map[string]any {
+	m, ok := object[key].(map[string]any)
+	if !ok {
+		m = map[string]any{}
+		object[key] = m
+	}
+	return m
+}
+
+// query runs a statement; its error says that the store does not answer.
+func (s *Stored) query(parent context.Context, statement string, args []any, each func(driver.Rows) error) (err error) {
+	ctx, cancel := context.WithTimeout(parent, s.cfg.QueryTimeout)
+	defer cancel()
+	defer func() {
+		if err != nil && !errors.Is(parent.Err(), context.Canceled) {
+			err = &domain.Error{
+				Kind: domain.Unavailable, Message: "The span store does not answer. Try again shortly.", RetryAfter: time.Second,
+				Err: fmt.Errorf("ingest: look at what is stored: %w", err),
+			}
+		}
+	}()
+	ctx = clickhouse.Context(ctx, clickhouse.WithSettings(clickhouse.Settings{"max_execution_time": int(s.cfg.QueryTimeout / time.Second)}))
+	rows, err := s.conn.Query(ctx, statement, args...)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		if err := each(rows); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
