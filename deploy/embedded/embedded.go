@@ -39,7 +39,7 @@ type Config struct {
 	Dir string
 	// Log gets what happens to the children; nil discards it.
 	Log *slog.Logger
-	// Progress gets one clear line per step of the start; nil discards it.
+	// Progress gets one clear line per step of the start, one call at a time; nil discards it.
 	Progress func(string)
 	// EnginesDir is the node_modules folder with the native engines. Empty: COLONNADE_ENGINES_DIR, then
 	// beside the executable, then upwards from the working directory.

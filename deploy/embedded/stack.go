@@ -70,6 +70,7 @@ func start(ctx context.Context, c Config) (*Stack, error) {
 	if err != nil {
 		return nil, fmt.Errorf("embedded: %w", err)
 	}
+	c.Progress = oneAtATime(c.Progress)
 	s := &Stack{children: children{c: c, lock: lock, processes: map[string]*supervise.Process{}, done: make(chan struct{})}}
 	steps := map[string]func(context.Context, *Stack) error{Kafka: startKafka, ClickHouse: startClickHouse, Postgres: startPostgres}
 	group, groupCtx := errgroup.WithContext(ctx)
@@ -88,6 +89,16 @@ func start(ctx context.Context, c Config) (*Stack, error) {
 		go s.watch(name, p)
 	}
 	return s, nil
+}
+
+// oneAtATime spares the caller a lock: the engines start side by side.
+func oneAtATime(progress func(string)) func(string) {
+	var mu sync.Mutex
+	return func(line string) {
+		mu.Lock()
+		defer mu.Unlock()
+		progress(line)
+	}
 }
 
 // watch reports the first child that is given up. It ends with the child.
