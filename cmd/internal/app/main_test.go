@@ -9,4 +9,9 @@ import (
 	"colonnade/deploy/embedded/embeddedtest"
 )
 
-func TestMain(m *testing.M) { os.Exit(embeddedtest.Main(m)) }
+func TestMain(m *testing.M) {
+	if handled, exit := sinkChild(); handled {
+		os.Exit(exit)
+	}
+	os.Exit(embeddedtest.Main(m))
+}
