@@ -30,6 +30,11 @@ func engine(d Deployment, name string, args ...string) string {
 	return name + "(" + strings.Join(args, ", ") + ")"
 }
 
+// noStatistics keeps inserts and merges from counting distinct values of every
+// column for a planner whose choices we make ourselves: that was a third of
+// the store's work for a span (54 against 38 us of CPU).
+const noStatistics = "auto_statistics_types = '', "
+
 // settings are those that every table shares: without a window (0 is the
 // default of plain MergeTree) an insert's token would be forgotten at once.
 func settings(d Deployment) string {
@@ -38,9 +43,9 @@ func settings(d Deployment) string {
 		window = schema.DefaultDeduplicationWindow
 	}
 	if d.Replicated {
-		return "replicated_deduplication_window = " + strconv.Itoa(window) + ", replicated_deduplication_window_seconds = 604800"
+		return noStatistics + "replicated_deduplication_window = " + strconv.Itoa(window) + ", replicated_deduplication_window_seconds = 604800"
 	}
-	return "non_replicated_deduplication_window = " + strconv.Itoa(window)
+	return noStatistics + "non_replicated_deduplication_window = " + strconv.Itoa(window)
 }
 
 // distributed renders the statement that makes the Distributed table of a

@@ -92,7 +92,7 @@ CREATE TABLE IF NOT EXISTS `spans`
 ENGINE = ReplacingMergeTree(version)
 PARTITION BY week
 ORDER BY (project_id, trace_type, start_time, tie)
-SETTINGS non_replicated_deduplication_window = 10000;
+SETTINGS auto_statistics_types = '', non_replicated_deduplication_window = 10000;
 
 
 -- What a page needs only for the rows it shows. Small granules: one row of a
@@ -120,7 +120,7 @@ CREATE TABLE IF NOT EXISTS `span_payloads`
 ENGINE = ReplacingMergeTree(version)
 PARTITION BY week
 ORDER BY (project_id, trace_type, start_time, tie)
-SETTINGS index_granularity = 512, index_granularity_bytes = 1048576, non_replicated_deduplication_window = 10000;
+SETTINGS index_granularity = 512, index_granularity_bytes = 1048576, auto_statistics_types = '', non_replicated_deduplication_window = 10000;
 
 
 -- Where a trace is: only aggregates that duplicates, reordering and late spans
@@ -146,7 +146,7 @@ CREATE TABLE IF NOT EXISTS `trace_index`
 )
 ENGINE = AggregatingMergeTree
 ORDER BY (project_id, trace_id)
-SETTINGS index_granularity = 1024, non_replicated_deduplication_window = 10000;
+SETTINGS index_granularity = 1024, auto_statistics_types = '', non_replicated_deduplication_window = 10000;
 
 
 -- Totals of a settled trace, recomputed from spans, never counted up.
@@ -173,7 +173,7 @@ CREATE TABLE IF NOT EXISTS `trace_rollup`
 )
 ENGINE = ReplacingMergeTree(version)
 ORDER BY (project_id, trace_id)
-SETTINGS index_granularity = 1024, non_replicated_deduplication_window = 10000;
+SETTINGS index_granularity = 1024, auto_statistics_types = '', non_replicated_deduplication_window = 10000;
 
 
 -- Paths seen in attributes, for autocomplete and type resolution.
@@ -187,7 +187,7 @@ CREATE TABLE IF NOT EXISTS `attribute_keys`
 )
 ENGINE = ReplacingMergeTree(seen_at)
 ORDER BY (project_id, path, type)
-SETTINGS non_replicated_deduplication_window = 10000;
+SETTINGS auto_statistics_types = '', non_replicated_deduplication_window = 10000;
 
 
 -- What was refused and why. raw is bounded; the whole record is in the dead topic.
@@ -208,7 +208,7 @@ CREATE TABLE IF NOT EXISTS `rejects`
 ENGINE = MergeTree
 PARTITION BY toMonday(rejected_at)
 ORDER BY (project_id, rejected_at)
-SETTINGS non_replicated_deduplication_window = 10000;
+SETTINGS auto_statistics_types = '', non_replicated_deduplication_window = 10000;
 
 
 -- How far the sink is: a row for each batch that became visible. A read that
@@ -224,7 +224,7 @@ CREATE TABLE IF NOT EXISTS `sink_progress`
 )
 ENGINE = ReplacingMergeTree(next_offset)
 ORDER BY (topic, stream_partition)
-SETTINGS non_replicated_deduplication_window = 10000;
+SETTINGS auto_statistics_types = '', non_replicated_deduplication_window = 10000;
 
 -- one_tree tells that the trace is a single tree: one root, every parent stored,
 -- no cycle. The totals are then just what the root's cumulative metrics sum, and
