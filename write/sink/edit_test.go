@@ -14,7 +14,7 @@ import (
 // keeps its creation, wherever the new version stands.
 func TestEditOfSomeSpans(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newHouse(t, 2)
 	h.start()
 	h.send(h.record(stream.Upsert, 1, span{trace: 1, span: 1, name: "a"}, span{trace: 1, span: 2, parent: 1, name: "b"}))
 	created := one[string](h, "SELECT toString(created_at) FROM spans WHERE span_name = 'a'")
@@ -32,7 +32,7 @@ func TestEditOfSomeSpans(t *testing.T) {
 // what is written after a delete is new.
 func TestCreationWithinABatch(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newHouse(t, 2)
 	h.start()
 	first, edited := h.record(stream.Upsert, 1, span{trace: 1, span: 1, name: "a"}), h.record(stream.Edit, 1, span{trace: 1, span: 1, name: "b"})
 	h.send(first, edited)

@@ -43,12 +43,12 @@ type house struct {
 	sink     sink.Config
 }
 
-func newHouse(t testing.TB) *house {
+func newHouse(t testing.TB, partitions int32) *house {
 	t.Helper()
 	h := &house{t: t, project: domain.ProjectID(uuid.New()), user: uuid.New(), url: embeddedtest.Database(t)}
 	h.stream = stream.DefaultConfig()
 	h.stream.Brokers, h.stream.Topic = embeddedtest.Kafka(t), embeddedtest.Topic(t)
-	h.stream.Group, h.stream.Partitions = h.stream.Topic, 2
+	h.stream.Group, h.stream.Partitions = h.stream.Topic, partitions
 	h.sink = sink.DefaultConfig()
 	h.sink.MinLinger, h.sink.SettleAfter, h.sink.SettleEvery = 20*time.Millisecond, 300*time.Millisecond, 50*time.Millisecond
 	h.conn = open(t, h.url)
@@ -265,4 +265,19 @@ func (h *house) strings(query string, args ...any) (out []string) {
 	}
 	require.NoError(h.t, rows.Err())
 	return out
+}
+
+// rewind puts the group's commit back to the intent of a range, as a sink
+// leaves it that dies before its commit.
+func (h *house) rewind(rng stream.Range) {
+	h.t.Helper()
+	consumer, err := stream.NewConsumer(h.stream, time.Now, discard(), prometheus.NewRegistry())
+	require.NoError(h.t, err)
+	ctx, cancel := context.WithCancel(h.t.Context())
+	require.NoError(h.t, consumer.Run(ctx, func(ctx context.Context, p *stream.Partition) error {
+		err := p.Intend(ctx, rng)
+		cancel()
+		return err
+	}))
+	require.NoError(h.t, consumer.Close())
 }

@@ -86,8 +86,12 @@ func BenchmarkInsert(b *testing.B) {
 			require.NoError(b, insert())
 			tables[table] += processTime(b, pid) - before
 		}
-		timed("payloads", func() error { return s.insert(b.Context(), schema.SpanPayloads, &r.payloads.Block, fmt.Sprint("p", id)) })
-		timed("index", func() error { return s.insert(b.Context(), schema.TraceIndex, indexRows(indexOf(groups), 0, now), fmt.Sprint("i", id)) })
+		timed("payloads", func() error {
+			return s.insert(b.Context(), schema.SpanPayloads, &r.payloads.Block, fmt.Sprint("p", id))
+		})
+		timed("index", func() error {
+			return s.insert(b.Context(), schema.TraceIndex, indexRows(indexOf(groups), 0, now), fmt.Sprint("i", id))
+		})
 		timed("spans", func() error { return s.insert(b.Context(), schema.Spans, &r.spans.Block, fmt.Sprint("s", id)) })
 	}
 	for table, took := range tables {
@@ -101,7 +105,7 @@ func BenchmarkInsert(b *testing.B) {
 		}
 		time.Sleep(200 * time.Millisecond)
 	}
-	b.ReportMetric(float64((processTime(b, pid) - begun).Microseconds())/float64(rows), "total-cpu-us/row")
+	b.ReportMetric(float64((processTime(b, pid)-begun).Microseconds())/float64(rows), "total-cpu-us/row")
 	var parts uint64
 	require.NoError(b, conn.QueryRow(b.Context(), "SELECT count() FROM system.parts WHERE active AND table = 'spans' AND database = currentDatabase()").Scan(&parts))
 	b.ReportMetric(float64(parts), "parts")
@@ -109,7 +113,7 @@ func BenchmarkInsert(b *testing.B) {
 	for _, t := range []string{"spans", "span_payloads", "trace_index"} {
 		require.NoError(b, conn.Exec(b.Context(), "OPTIMIZE TABLE "+t+" FINAL"))
 	}
-	b.ReportMetric(float64((processTime(b, pid) - settled).Microseconds())/float64(rows), "finalmerge-cpu-us/row")
+	b.ReportMetric(float64((processTime(b, pid)-settled).Microseconds())/float64(rows), "finalmerge-cpu-us/row")
 	sizes, err := conn.Query(b.Context(), "SELECT table, sum(bytes_on_disk)::Float64 FROM system.parts WHERE active AND database = currentDatabase() GROUP BY table")
 	require.NoError(b, err)
 	for sizes.Next() {

@@ -7,13 +7,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"colonnade/domain"
 	"colonnade/write/stream"
 )
 
 func TestSpansBecomeRows(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newHouse(t, 2)
 	r := h.start()
 	h.send(h.record(stream.Upsert, 1,
 		span{trace: 1, span: 1, name: "root", attributes: map[string]any{
@@ -41,7 +40,7 @@ func TestSpansBecomeRows(t *testing.T) {
 
 func TestRetriesAreDropped(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newHouse(t, 2)
 	r := h.start()
 	record := h.record(stream.Upsert, 1, span{trace: 1, span: 1, name: "a"}, span{trace: 1, span: 2, parent: 1, name: "b"})
 	h.send(record)
@@ -59,7 +58,7 @@ func TestRetriesAreDropped(t *testing.T) {
 
 func TestANewVersionReplaces(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newHouse(t, 2)
 	h.start()
 	h.send(h.record(stream.Upsert, 1, span{trace: 1, span: 1, name: "first"}))
 	created := one[string](h, "SELECT toString(created_at) FROM spans")
@@ -76,7 +75,7 @@ func TestANewVersionReplaces(t *testing.T) {
 
 func TestEditReplacesTheTrace(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newHouse(t, 2)
 	h.start()
 	h.send(h.record(stream.Upsert, 1,
 		span{trace: 1, span: 1, name: "a", links: []byte{9}}, span{trace: 1, span: 2, parent: 1, name: "b"}, span{trace: 1, span: 3, parent: 1, name: "c"}),
@@ -95,7 +94,7 @@ func TestEditReplacesTheTrace(t *testing.T) {
 
 func TestDelete(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newHouse(t, 2)
 	h.start()
 	h.send(
 		h.record(stream.Upsert, 1, span{trace: 1, span: 1, name: "a"}, span{trace: 1, span: 2, parent: 1, name: "b"}),
@@ -120,7 +119,7 @@ func TestDelete(t *testing.T) {
 
 func TestLateLinksMoveATrace(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newHouse(t, 2)
 	r := h.start()
 	h.send(h.record(stream.Upsert, 1, span{trace: 1, span: 1, name: "a", attributes: map[string]any{"ag.data.inputs": `{"q":1}`}}),
 		h.record(stream.Upsert, 2, span{trace: 2, span: 1, name: "declared", attributes: map[string]any{"ag.type.trace": "invocation"}}))
@@ -140,7 +139,7 @@ func TestLateLinksMoveATrace(t *testing.T) {
 
 func TestRejectsAndPoison(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newHouse(t, 2)
 	r := h.start()
 	door := h.record(stream.Reject, 1)
 	door.Value = []byte(`{"stage":"scan","reason":"too deep","trace_id":"ab","span_id":"cd","span_name":"n","raw":"AAEC"}`)
@@ -160,8 +159,7 @@ func TestRefusedRowsAreHalved(t *testing.T) {
 	for _, table := range []string{"spans", "span_payloads"} {
 		t.Run(table, func(t *testing.T) {
 			t.Parallel()
-			h := newHouse(t)
-			h.stream.Partitions = 1
+			h := newHouse(t, 1)
 			column := map[string]string{"spans": "span_name", "span_payloads": "outputs"}[table]
 			require.NoError(t, h.conn.Exec(t.Context(), "ALTER TABLE "+table+" ADD CONSTRAINT no_poison CHECK position("+column+", 'poison') = 0"))
 			var records []stream.Record
@@ -183,5 +181,3 @@ func TestRefusedRowsAreHalved(t *testing.T) {
 		})
 	}
 }
-
-var _ = domain.Token{}

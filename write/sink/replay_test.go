@@ -1,0 +1,131 @@
+//go:build embedded
+
+package sink_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"colonnade/write/stream"
+)
+
+// mixed are records of every kind, and what the store holds after them.
+func (h *house) mixed() []stream.Record {
+	broken := h.record(stream.Upsert, 5)
+	broken.Value = []byte("\xff\xff")
+	refused := h.record(stream.Reject, 6)
+	refused.Value = []byte(`{"stage":"scan","reason":"no"}`)
+	return []stream.Record{
+		h.record(stream.Upsert, 1, span{trace: 1, span: 1, name: "a"}, span{trace: 1, span: 2, parent: 1, name: "b"}),
+		h.record(stream.Upsert, 2, span{trace: 2, span: 1, name: "old"}, span{trace: 2, span: 2, parent: 1, name: "gone"}),
+		h.record(stream.Edit, 2, span{trace: 2, span: 1, name: "new", start: 9}),
+		h.record(stream.Upsert, 3, span{trace: 3, span: 1, name: "deleted"}),
+		h.record(stream.Delete, 3),
+		broken, refused,
+		h.record(stream.Upsert, 1, span{trace: 1, span: 2, parent: 1, name: "b2", start: 3}),
+	}
+}
+
+func (h *house) checkMixed() {
+	h.t.Helper()
+	require.Equal(h.t, []string{"a", "b2", "new"}, h.strings("SELECT span_name FROM spans ORDER BY span_name"))
+	require.Equal(h.t, uint64(3), one[uint64](h, "SELECT uniqExact(trace_id, span_id) FROM span_payloads"))
+	require.Equal(h.t, uint64(2), one[uint64](h, "SELECT count() FROM rejects"))
+	require.Equal(h.t, uint64(2), one[uint64](h, "SELECT uniqExact(trace_id) FROM trace_index"))
+}
+
+// A sink that died after its intent, and before anything else.
+func TestReplayFromTheIntent(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, 1)
+	token := h.publish(h.mixed()...)
+	h.rewind(stream.Range{First: 0, Last: 4})
+	r := h.start()
+	h.wait(token)
+	h.checkMixed()
+	require.Equal(t, 2.0, r.count(t, "colonnade_sink_batches_total"), "the range that was named, and the rest")
+}
+
+// A sink that died before its commit; what it inserted is there already.
+func TestReplayBeforeTheCommit(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name   string
+		forget []string
+	}{
+		{"tokens known", nil},
+		{"tokens forgotten", []string{
+			"ALTER TABLE spans MODIFY SETTING non_replicated_deduplication_window = 0",
+			"ALTER TABLE rejects MODIFY SETTING non_replicated_deduplication_window = 0",
+		}},
+		{"spans not yet inserted", []string{"TRUNCATE TABLE spans", "TRUNCATE TABLE rejects"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			h := newHouse(t, 1)
+			token := h.publish(h.mixed()...)
+			r := h.start()
+			h.wait(token)
+			h.checkMixed()
+			h.eventually("settled", func() bool { return one[uint64](h, "SELECT uniqExact(trace_id) FROM trace_rollup") == 2 })
+			r.stop()
+			for _, statement := range tt.forget {
+				require.NoError(t, h.conn.Exec(t.Context(), statement))
+			}
+			h.rewind(stream.Range{First: 0, Last: 7})
+			require.NoError(t, h.conn.Exec(t.Context(), "TRUNCATE TABLE sink_progress"))
+			h.start()
+			h.wait(token)
+			h.checkMixed()
+		})
+	}
+}
+
+// Two sinks share the partitions; one leaves, and the other goes on.
+func TestRebalance(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, 4)
+	first := h.start()
+	n := byte(0)
+	some := func() {
+		for range 20 {
+			n++
+			h.publish(h.record(stream.Upsert, n, span{trace: n, span: 1, name: "x"}))
+		}
+	}
+	some()
+	second := h.start()
+	some()
+	h.eventually("both work", func() bool {
+		return first.count(t, "colonnade_stream_assigned_partitions") > 0 && second.count(t, "colonnade_stream_assigned_partitions") > 0
+	})
+	some()
+	first.stop()
+	some()
+	h.eventually("all is there", func() bool { return one[uint64](h, "SELECT count() FROM spans") >= 80 })
+	require.Equal(t, uint64(80), one[uint64](h, "SELECT count() FROM spans"))
+	h.eventually("all is settled", func() bool { return one[uint64](h, "SELECT uniqExact(trace_id) FROM trace_rollup") == 80 })
+}
+
+// Traces whose sink stopped before they were quiet are settled by the next one.
+func TestSettleAfterRestart(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, 1)
+	quiet := h.sink.SettleAfter
+	h.sink.SettleAfter = 1 << 40 // not in this life
+	r := h.start()
+	h.send(h.record(stream.Upsert, 1, span{trace: 1, span: 1, name: "a"}), h.record(stream.Upsert, 2, span{trace: 2, span: 1, name: "b"}))
+	r.stop()
+	require.Zero(t, one[uint64](h, "SELECT count() FROM trace_rollup"))
+	h.sink.SettleAfter = quiet
+	h.start()
+	h.eventually("both are settled", func() bool { return one[uint64](h, "SELECT uniqExact(trace_id) FROM trace_rollup") == 2 })
+
+	// A late span opens its trace again; duplicates from elsewhere count once.
+	require.NoError(t, h.conn.Exec(t.Context(), "INSERT INTO spans SELECT * FROM spans WHERE span_name = 'a' SETTINGS insert_deduplicate = 0"))
+	h.send(h.record(stream.Upsert, 1, span{trace: 1, span: 2, parent: 1, name: "late", failed: true}))
+	h.eventually("settled again", func() bool {
+		return one[uint64](h, "SELECT count() FROM trace_rollup FINAL WHERE spans = 2") == 1
+	})
+}
