@@ -1,0 +1,126 @@
+package api
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/gin-gonic/gin"
+	"github.com/google/uuid"
+
+	"colonnade/domain"
+	"colonnade/domain/entity"
+	"colonnade/write/registry"
+)
+
+func (l lineage) mountSimple() {
+	f := l.family
+	base, id := "/simple/"+f.Plural, "/:"+f.Name+"_id"
+	l.mount(http.MethodPost, base+"/", "Create "+f.Name+" with a variant and a first revision.", l.createSimple)
+	l.mount(http.MethodPut, base+id, "Edit "+f.Name+" and commit what is given.", l.editSimple)
+	l.mount(http.MethodPost, base+id+"/archive", "Hide "+f.Name+" from queries.", l.archiveSimple(l.registry.ArchiveArtifact))
+	l.mount(http.MethodPost, base+id+"/unarchive", "Show "+f.Name+" again.", l.archiveSimple(l.registry.UnarchiveArtifact))
+	if f.Kind == entity.Environment {
+		l.mountWith(domain.GuardEnvironments, http.MethodPost, base+id+"/guard", "Close an environment to callers without the permission.", l.archiveSimple(l.guard(true)))
+		l.mountWith(domain.GuardEnvironments, http.MethodPost, base+id+"/unguard", "Open it again.", l.archiveSimple(l.guard(false)))
+	}
+}
+
+func (l lineage) guard(on bool) archiveArtifact {
+	return func(ctx context.Context, who domain.Principal, _ entity.Family, id uuid.UUID) (*entity.Artifact, error) {
+		return l.registry.Guard(ctx, who, id, on)
+	}
+}
+
+// readSimple reads a new simple record, or the change of the one with this id.
+func (l lineage) readSimple(c *gin.Context, id uuid.UUID) (registry.SimpleDraft, error) {
+	f := l.family
+	body, err := readForm(c)
+	if err != nil {
+		return registry.SimpleDraft{}, err
+	}
+	record := readRecord(body, f.Name)
+	var mismatch error
+	if id != uuid.Nil {
+		mismatch = checkID(record, id)
+	} else {
+		record.Require("slug")
+		record.Ignore("id")
+	}
+	d := registry.SimpleDraft{ArtifactDraft: registry.ArtifactDraft{Draft: readDraft(record, f)}, Message: record.StringPtr("message")}
+	if folder := record.UUID("folder_id"); folder != uuid.Nil {
+		d.FolderID = &folder
+	}
+	var q registry.CommitRequest
+	l.readContent(record, &q)
+	if record.Has("delta") {
+		record.Refuse("extra_forbidden", "Extra inputs are not permitted", record.Any("delta"), "delta")
+	}
+	d.Data, d.References = q.Data, q.References
+	record.Ignore("variant_id")
+	record.Close()
+	if err := body.Err(); err != nil {
+		return d, err
+	}
+	if mismatch != nil {
+		return d, mismatch
+	}
+	if given := c.Query(f.Name + "_id"); given != "" && id == uuid.Nil {
+		if d.ID, err = uuid.Parse(given); err != nil {
+			return d, badQueryID(f.Name+"_id", given)
+		}
+	}
+	return d, nil
+}
+
+func badQueryID(name, given string) error {
+	return &domain.Error{Kind: domain.Invalid, Message: "Not a UUID.", Fields: []domain.Field{{
+		Type: "uuid_parsing", Loc: []any{"query", name}, Msg: "Input should be a valid UUID", Input: given,
+	}}}
+}
+
+func (l lineage) createSimple(c *gin.Context) error {
+	d, err := l.readSimple(c, uuid.Nil)
+	if err != nil {
+		return err
+	}
+	made, err := l.registry.CreateSimple(c.Request.Context(), caller(c), l.family, d)
+	return l.replySimple(c, &made, err)
+}
+
+func (l lineage) editSimple(c *gin.Context) error {
+	id, err := pathID(c, l.family.Name+"_id")
+	if err != nil {
+		return err
+	}
+	d, err := l.readSimple(c, id)
+	if err != nil {
+		return err
+	}
+	edited, err := l.registry.EditSimple(c.Request.Context(), caller(c), l.family, id, d)
+	return l.replySimple(c, edited, err)
+}
+
+func (l lineage) archiveSimple(command archiveArtifact) func(*gin.Context) error {
+	return func(c *gin.Context) error {
+		id, err := pathID(c, l.family.Name+"_id")
+		if err != nil {
+			return err
+		}
+		changed, err := command(c.Request.Context(), caller(c), l.family, id)
+		if err != nil || changed == nil {
+			return l.replySimple(c, nil, err)
+		}
+		simple, err := l.registry.WithLatest(c.Request.Context(), caller(c), l.family, changed)
+		return l.replySimple(c, &simple, err)
+	}
+}
+
+func (l lineage) replySimple(c *gin.Context, s *registry.Simple, err error) error {
+	if err != nil {
+		return err
+	}
+	if s == nil {
+		return reply(c, "", nil)
+	}
+	return reply(c, l.family.Name, l.family.SimpleJSON(&s.Artifact, s.Revision))
+}
