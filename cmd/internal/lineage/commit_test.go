@@ -4,7 +4,9 @@ package lineage_test
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
+	"strconv"
 	"sync"
 	"testing"
 
@@ -21,9 +23,7 @@ func TestCommitDelta(t *testing.T) {
 	app := c.app("my-app")
 	commit := func(family string, more object) object {
 		revision := object{family + "_variant_id": app["variant_id"]}
-		for k, v := range more {
-			revision[k] = v
-		}
+		maps.Copy(revision, more)
 		return object{family + "_revision": revision}
 	}
 	const path = "/applications/revisions/commit"
@@ -70,7 +70,7 @@ func TestConcurrentCommits(t *testing.T) {
 	for i := range n {
 		wait.Go(func() {
 			codes[i], _, _ = c.do("POST", "/applications/revisions/commit", object{"application_revision": object{
-				"application_variant_id": app["variant_id"], "message": fmt.Sprint(i), "data": object{"parameters": object{"i": i}},
+				"application_variant_id": app["variant_id"], "message": strconv.Itoa(i), "data": object{"parameters": object{"i": i}},
 			}})
 		})
 	}
@@ -82,11 +82,11 @@ func TestConcurrentCommits(t *testing.T) {
 	require.EqualValues(t, n+2, log["count"])
 	messages := map[any]bool{}
 	for i := range n + 2 {
-		require.Equal(t, fmt.Sprint(n+1-i), at(t, log, "application_revisions", i, "version"))
+		require.Equal(t, strconv.Itoa(n+1-i), at(t, log, "application_revisions", i, "version"))
 		messages[at(t, log, "application_revisions", i, "message")] = true
 	}
 	for i := range n {
-		require.True(t, messages[fmt.Sprint(i)])
+		require.True(t, messages[strconv.Itoa(i)])
 	}
 }
 
@@ -143,7 +143,7 @@ func TestConcurrentDeploys(t *testing.T) {
 	}})
 	require.EqualValues(t, n+1, log["count"])
 	for i := range n {
-		require.Equal(t, fmt.Sprint(n-i), at(t, log, "environment_revisions", i, "version"))
+		require.Equal(t, strconv.Itoa(n-i), at(t, log, "environment_revisions", i, "version"))
 		require.Len(t, at(t, log, "environment_revisions", i, "data", "references"), n-i, "each builds on the one before")
 	}
 }
@@ -174,7 +174,7 @@ func TestResolveOverHTTP(t *testing.T) {
 	c := newWorld(t).owner(t, "a@b.c", true)
 	leaf := c.app("leaf")
 	c.post("/applications/revisions/deploy", object{"application_ref": ref("slug", "leaf"), "environment_ref": ref("slug", "production")})
-	embed := func(references object, selector object) object {
+	embed := func(references, selector object) object {
 		return object{"@ag.embed": object{"@ag.references": references, "@ag.selector": selector}}
 	}
 	c.post("/simple/applications/", object{"application": object{"slug": "host", "data": object{"parameters": object{

@@ -4,6 +4,7 @@ package lineage_test
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"testing"
 
@@ -185,9 +186,7 @@ func TestBadInputIsRefusedAndLeavesNothing(t *testing.T) {
 	other := c.app("other")
 	commit := func(more object) object {
 		revision := object{"application_variant_id": vid}
-		for k, v := range more {
-			revision[k] = v
-		}
+		maps.Copy(revision, more)
 		return object{"application_revision": revision}
 	}
 	post, put, get := http.MethodPost, http.MethodPut, http.MethodGet

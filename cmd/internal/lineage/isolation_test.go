@@ -66,7 +66,8 @@ func attacks(op domain.Operation, ids map[string]string) []any {
 	env := object{"id": ids["environment"]}
 	data := dataOf(f, 2)
 	return []any{
-		nil, object{},
+		nil,
+		object{},
 		object{f.Name: object{"id": id, "name": "stolen", "slug": "the-" + f.Name}},
 		object{f.Name: object{"id": id, "name": "stolen", "data": data}},
 		object{variant: object{"id": vid, "name": "stolen"}},

@@ -4,7 +4,9 @@ package lineage_test
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"testing"
 
@@ -39,8 +41,8 @@ type modelRevision struct {
 }
 
 func (v *modelVariant) latest() *modelRevision {
-	for i := len(v.revisions) - 1; i >= 0; i-- {
-		if r := v.revisions[i]; !r.archived && !r.with {
+	for _, v0 := range slices.Backward(v.revisions) {
+		if r := v0; !r.archived && !r.with {
 			return r
 		}
 	}
@@ -61,9 +63,7 @@ func (v *modelVariant) archive(on bool) {
 func (v *modelVariant) deploy(id uuid.UUID, key string, revision uuid.UUID) {
 	held := map[string]uuid.UUID{}
 	if head := v.latest(); head != nil {
-		for k, r := range head.held {
-			held[k] = r
-		}
+		maps.Copy(held, head.held)
 	}
 	held[key] = revision
 	v.revisions = append(v.revisions, &modelRevision{id: id, held: held})
@@ -210,7 +210,7 @@ func (w *walk) check() {
 					held[key] = e["application_revision"].ID
 				}
 			}
-			require.Equal(w.t, len(r.held), len(held))
+			require.Len(w.t, held, len(r.held))
 			for key, id := range r.held {
 				require.Equal(w.t, id, held[key])
 			}

@@ -178,9 +178,17 @@ func TestEveryListIsStrict(t *testing.T) {
 			require.Equal(t, object{"type": "missing", "loc": []any{"body"}, "msg": "Field required", "input": nil}, at(t, detail, 0), path)
 			require.EqualValues(t, 0, c.post(path, object{})["count"], path)
 			for _, bad := range []object{
-				{"nope": 1}, {"windowing": object{"nope": 1}}, {"windowing": object{"limit": -1}}, {"windowing": object{"limit": "x"}},
-				{"windowing": object{"order": "upwards"}}, {"windowing": object{"next": "x"}}, {"windowing": object{"newest": "soon"}},
-				{"include_archived": "yes"}, {f.Name + "_refs": object{}}, {f.Name + "_refs": []any{object{}}}, {f.Name + "_refs": []any{object{"id": "x"}}},
+				{"nope": 1},
+				{"windowing": object{"nope": 1}},
+				{"windowing": object{"limit": -1}},
+				{"windowing": object{"limit": "x"}},
+				{"windowing": object{"order": "upwards"}},
+				{"windowing": object{"next": "x"}},
+				{"windowing": object{"newest": "soon"}},
+				{"include_archived": "yes"},
+				{f.Name + "_refs": object{}},
+				{f.Name + "_refs": []any{object{}}},
+				{f.Name + "_refs": []any{object{"id": "x"}}},
 			} {
 				detail := c.fails(http.StatusUnprocessableEntity, "POST", path, bad)
 				require.Equal(t, "body", at(t, detail, 0, "loc", 0), "%s %v", path, bad)

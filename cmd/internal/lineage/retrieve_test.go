@@ -3,6 +3,7 @@
 package lineage_test
 
 import (
+	"maps"
 	"net/http"
 	"testing"
 
@@ -26,9 +27,9 @@ func newStage(t *testing.T) stage {
 	s.other = s.client.app("other-app")
 	log := s.post("/applications/revisions/log", object{"application": object{"application_id": s.app["id"]}})
 	s.main[0], s.main[1] = at(t, log, "application_revisions", 1).(object), at(t, log, "application_revisions", 0).(object)
-	s.main[2] = s.client.commit(s.app["variant_id"], object{"n": 2})
+	s.main[2] = s.commit(s.app["variant_id"], object{"n": 2})
 	side := at(t, s.post("/applications/variants/", object{"application_variant": object{"application_id": s.app["id"], "slug": "side"}}), "application_variant")
-	s.side = s.client.commit(at(t, side, "id"), object{"n": 3})
+	s.side = s.commit(at(t, side, "id"), object{"n": 3})
 	// production holds version 1, under the derived key; and version 2 of nothing else.
 	s.post("/applications/revisions/deploy", object{
 		"application_variant_ref": object{"id": s.app["variant_id"]}, "application_revision_ref": object{"version": "1"}, "environment_ref": object{"slug": "production"},
@@ -253,9 +254,7 @@ func TestEnvironmentCommits(t *testing.T) {
 	vid := s.envLatest["environment_variant_id"]
 	commit := func(more object) object {
 		revision := object{"environment_variant_id": vid}
-		for k, v := range more {
-			revision[k] = v
-		}
+		maps.Copy(revision, more)
 		return object{"environment_revision": revision}
 	}
 	const path = "/environments/revisions/commit"

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -34,12 +35,12 @@ func populate(t testing.TB, c client, applications, revisions int) {
 	artifact, variant := fmt.Sprintf(id, "0001", "i"), fmt.Sprintf(id, "0002", "i")
 	for _, sql := range []string{
 		`INSERT INTO artifacts (project_id, id, kind, slug, name, flags, tags, created_at, created_by_id)
-		SELECT $1, ` + artifact + `, 'workflow', 'app-' || i, 'Application ' || i, '{"is_application": true, "is_evaluator": false, "is_snippet": false}', jsonb_build_object('n', i), now(), $1 FROM generate_series(1, ` + fmt.Sprint(applications) + `) i`,
+		SELECT $1, ` + artifact + `, 'workflow', 'app-' || i, 'Application ' || i, '{"is_application": true, "is_evaluator": false, "is_snippet": false}', jsonb_build_object('n', i), now(), $1 FROM generate_series(1, ` + strconv.Itoa(applications) + `) i`,
 		`INSERT INTO variants (project_id, id, kind, artifact_id, slug, name, next_version, created_at, created_by_id)
-		SELECT $1, ` + variant + `, 'workflow', ` + artifact + `, 'main-' || i, 'main', ` + fmt.Sprint(revisions) + `, now(), $1 FROM generate_series(1, ` + fmt.Sprint(applications) + `) i`,
+		SELECT $1, ` + variant + `, 'workflow', ` + artifact + `, 'main-' || i, 'main', ` + strconv.Itoa(revisions) + `, now(), $1 FROM generate_series(1, ` + strconv.Itoa(applications) + `) i`,
 		`INSERT INTO revisions (project_id, id, kind, artifact_id, variant_id, version, slug, flags, author_id, date, data, created_at, created_by_id)
 		SELECT $1, ` + fmt.Sprintf(id, "0003", fmt.Sprintf("(n * %d + i)", applications)) + `, 'workflow', ` + artifact + `, ` + variant + `, n, 'rev-' || i || '-' || n, '{}', $1, now(), '` + string(data) + `', now(), $1
-		FROM generate_series(0, ` + fmt.Sprint(revisions-1) + `) n, generate_series(1, ` + fmt.Sprint(applications) + `) i`,
+		FROM generate_series(0, ` + strconv.Itoa(revisions-1) + `) n, generate_series(1, ` + strconv.Itoa(applications) + `) i`,
 	} {
 		_, err := c.w.pool.Exec(t.Context(), strings.ReplaceAll(sql, "$1", "'"+project+"'"))
 		require.NoError(t, err)
