@@ -29,26 +29,19 @@ import (
 func TestInterface(t *testing.T) {
 	t.Parallel()
 	s := start(t, onServices(t), "serve")
-	for name, test := range map[string]func(*testing.T, *service){
-		"§4.1 spans go in and come out":         spansGoInAndComeOut,
-		"§4.1 every encoding of OTLP":           everyEncoding,
-		"§4.1 official exporters":               officialExporters,
-		"§4.2 an empty body is refused":         emptyBody,
-		"§4.2 pages by cursor":                  pagesByCursor,
-		"§5 who may call":                       whoMayCall,
-		"§5 projects do not see each other":     projectsAreApart,
-		"§2.8 a bad span is refused alone":      badSpanAlone,
-		"contract §10 accounts":                 accounts,
-		"contract §1.1 every spelling of paths": spellings,
-		"keys":                                  keys,
-		"demo":                                  demoRuns,
-		"load":                                  loadRuns,
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			test(t, s)
-		})
-	}
+	t.Run("§4.1 spans go in and come out", s.spansGoInAndComeOut)
+	t.Run("§4.1 every encoding of OTLP", s.everyEncoding)
+	t.Run("§4.1 official exporters", s.officialExporters)
+	t.Run("§4.2 an empty body is refused", s.emptyBody)
+	t.Run("§4.2 pages by cursor", s.pagesByCursor)
+	t.Run("§5 who may call", s.whoMayCall)
+	t.Run("§5 projects do not see each other", s.projectsAreApart)
+	t.Run("§2.8 a bad span is refused alone", s.badSpanAlone)
+	t.Run("contract §10 accounts", s.accounts)
+	t.Run("contract §1.1 every spelling of paths", s.spellings)
+	t.Run("keys", s.keys)
+	t.Run("demo", s.demoRuns)
+	t.Run("load", s.loadRuns)
 }
 
 type spansReply struct {
@@ -69,7 +62,8 @@ func jsonBody(spans ...string) []byte {
 	return []byte(`{"resourceSpans":[{"resource":{"attributes":[{"key":"service.name","value":{"stringValue":"shop"}}]},"scopeSpans":[{"spans":[` + strings.Join(spans, ",") + `]}]}]}`)
 }
 
-func spansGoInAndComeOut(t *testing.T, s *service) {
+func (s *service) spansGoInAndComeOut(t *testing.T) {
+	t.Parallel()
 	c := s.client(t)
 	const traceID = "0af7651916cd43dd8448eb211c80319c"
 	reply, err := c.Do(t.Context(), http.MethodPost, "/api/otlp/v1/traces", "application/json", jsonBody(jsonSpan(traceID, "b7ad6b7169203331", "hello")))
@@ -131,7 +125,8 @@ func dig(v any, keys ...string) any {
 	return v
 }
 
-func everyEncoding(t *testing.T, s *service) {
+func (s *service) everyEncoding(t *testing.T) {
+	t.Parallel()
 	c := s.client(t)
 	g, err := load.NewGenerator(smallShape())
 	require.NoError(t, err)
@@ -167,7 +162,8 @@ func requireStatus(t *testing.T, want int, err error) {
 	require.Equal(t, want, status.Status, status.Body)
 }
 
-func officialExporters(t *testing.T, s *service) {
+func (s *service) officialExporters(t *testing.T) {
+	t.Parallel()
 	key := s.account(t)
 	headers := map[string]string{"Authorization": "ApiKey " + key}
 	overHTTP, err := otlptracehttp.New(t.Context(), otlptracehttp.WithEndpointURL(s.base+"/api/otlp/v1/traces"),
@@ -191,7 +187,8 @@ func officialExporters(t *testing.T, s *service) {
 	}, 20*time.Second, 50*time.Millisecond)
 }
 
-func emptyBody(t *testing.T, s *service) {
+func (s *service) emptyBody(t *testing.T) {
+	t.Parallel()
 	c := s.client(t)
 	for _, path := range []string{"/spans/query", "/traces/query"} {
 		_, err := c.Do(t.Context(), http.MethodPost, path, "application/json", nil)
@@ -209,7 +206,8 @@ func emptyBody(t *testing.T, s *service) {
 	requireStatus(t, http.StatusUnprocessableEntity, err)
 }
 
-func pagesByCursor(t *testing.T, s *service) {
+func (s *service) pagesByCursor(t *testing.T) {
+	t.Parallel()
 	c := s.client(t)
 	spans := make([]string, 25)
 	for i := range spans {
@@ -239,7 +237,8 @@ func pagesByCursor(t *testing.T, s *service) {
 	}
 }
 
-func whoMayCall(t *testing.T, s *service) {
+func (s *service) whoMayCall(t *testing.T) {
+	t.Parallel()
 	key := s.account(t)
 	for _, credential := range []string{"x", "AbCdEfGh." + strings.Repeat("0", 64), key[:len(key)-1] + "g", ""} {
 		_, err := client.New(s.base, credential).Do(t.Context(), http.MethodPost, "/spans/query", "application/json", []byte(`{}`))
@@ -258,7 +257,8 @@ func whoMayCall(t *testing.T, s *service) {
 	require.ErrorContains(t, err, `{"detail":"You do not have access to perform this action. Please contact your organization admin."}`)
 }
 
-func projectsAreApart(t *testing.T, s *service) {
+func (s *service) projectsAreApart(t *testing.T) {
+	t.Parallel()
 	const traceID, spanID = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 	clients := map[string]*client.Client{"ours": s.client(t), "theirs": s.client(t)}
 	tokens := map[string]domain.Token{}
@@ -297,7 +297,8 @@ func projectsAreApart(t *testing.T, s *service) {
 	}
 }
 
-func badSpanAlone(t *testing.T, s *service) {
+func (s *service) badSpanAlone(t *testing.T) {
+	t.Parallel()
 	c := s.client(t)
 	body := jsonBody(jsonSpan("4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7", "good"), jsonSpan("4bf92f3577b34da6a3ce929d0e0e4736", "0000000000000000", "bad"))
 	reply, err := c.Do(t.Context(), http.MethodPost, "/otlp/v1/traces", "application/json", body)
@@ -315,7 +316,8 @@ func badSpanAlone(t *testing.T, s *service) {
 	require.Contains(t, receipt.PartialSuccess.Message, "bad")
 }
 
-func accounts(t *testing.T, s *service) {
+func (s *service) accounts(t *testing.T) {
+	t.Parallel()
 	admin := client.NewAdmin(s.base, adminKey)
 	body := []byte(`{"accounts":{"a":{"user":{"user":{"email":"` + email(t) + `"}},"options":{"create_api_keys":true,"return_api_keys":true,"seed_defaults":false}}}}`)
 	reply, err := admin.Do(t.Context(), http.MethodPost, "/admin/simple/accounts/", "application/json", body)
@@ -344,7 +346,8 @@ func accounts(t *testing.T, s *service) {
 	require.Equal(t, http.StatusNoContent, reply.Status)
 }
 
-func spellings(t *testing.T, s *service) {
+func (s *service) spellings(t *testing.T) {
+	t.Parallel()
 	c := s.client(t)
 	for _, path := range []string{"/spans/query", "/spans/query/", "/api/spans/query", "/api/api/spans/query/", "/preview/spans/query"} {
 		_, err := c.Do(t.Context(), http.MethodPost, path, "application/json", []byte(`{}`))
@@ -371,7 +374,8 @@ func (s *service) say(t *testing.T, key string, args ...string) string {
 	return string(out)
 }
 
-func keys(t *testing.T, s *service) {
+func (s *service) keys(t *testing.T) {
+	t.Parallel()
 	first := s.account(t)
 	second := strings.TrimSpace(s.say(t, first, "key", "create", "--name", "ci", "--role", "editor"))
 	list := s.say(t, first, "key", "list")
@@ -385,7 +389,8 @@ func keys(t *testing.T, s *service) {
 	}, 2*time.Second, 20*time.Millisecond, "a revoked key is refused within a second or so")
 }
 
-func demoRuns(t *testing.T, s *service) {
+func (s *service) demoRuns(t *testing.T) {
+	t.Parallel()
 	out := s.say(t, s.account(t), "demo", "--traces", "40")
 	require.Contains(t, out, "All of them can be queried")
 	require.Contains(t, out, "support-agent")
@@ -395,7 +400,8 @@ func demoRuns(t *testing.T, s *service) {
 	require.Len(t, raw, 16)
 }
 
-func loadRuns(t *testing.T, s *service) {
+func (s *service) loadRuns(t *testing.T) {
+	t.Parallel()
 	out := s.say(t, s.account(t), "load", "--traces", "150", "--verify", "full", "--seed", "3", "--runs", "30")
 	require.Contains(t, out, "were read back, checksum")
 	require.Contains(t, out, "receipt to visible")

@@ -4,6 +4,7 @@ package main
 
 import (
 	"io/fs"
+	"maps"
 	"net"
 	"net/http"
 	"os"
@@ -101,9 +102,7 @@ func (s *sender) run(t *testing.T, c *client.Client, g *load.Generator) accepted
 			close(s.receipts)
 			return a // cut off: whether it was taken is unknown, so nothing is promised
 		}
-		for id, spans := range made {
-			a.spans[id] = spans
-		}
+		maps.Copy(a.spans, made)
 		for _, p := range receipt.Token {
 			a.token = a.token.Add(p)
 		}
@@ -170,9 +169,7 @@ func TestKillKeepsWhatWasAccepted(t *testing.T) {
 	s := start(t, env, "serve", "--embedded")
 	merged := accepted{spans: map[trace.TraceID]int{}}
 	for _, a := range all {
-		for id, spans := range a.spans {
-			merged.spans[id] = spans
-		}
+		maps.Copy(merged.spans, a.spans)
 		for _, p := range a.token {
 			merged.token = merged.token.Add(p)
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"colonnade/cmd/internal/app"
 	"colonnade/cmd/internal/config"
 	"colonnade/write/stream"
 )
@@ -19,8 +20,8 @@ func redriveCommand(load func() (config.Loaded, error)) *cobra.Command {
 		Short: "Send the records of the dead topic through the sink again",
 		Long: `Records that could not be decoded or stored wait in the dead topic, with the reason.
 Once the cause is mended, redrive moves them back, each exactly once. Records that die
-again are left for the next time. It needs COLONNADE_KAFKA_BROKERS; an embedded service
-prints the address of its broker when it starts.`,
+again are left for the next time. The broker is that of COLONNADE_KAFKA_BROKERS, or of
+the embedded service whose data directory this is.`,
 		Example: `  colonnade redrive --dry-run
   COLONNADE_KAFKA_BROKERS=127.0.0.1:9092 colonnade redrive`,
 		Args: cobra.NoArgs,
@@ -30,7 +31,9 @@ prints the address of its broker when it starts.`,
 				return err
 			}
 			if len(cfg.Kafka.Brokers) == 0 {
-				return errors.New("there is no broker: set COLONNADE_KAFKA_BROKERS")
+				if cfg.Kafka.Brokers = app.EmbeddedBroker(cfg); cfg.Kafka.Brokers == nil {
+					return errors.New("there is no broker: set COLONNADE_KAFKA_BROKERS, or COLONNADE_DATA_DIR to that of an embedded service")
+				}
 			}
 			progress := func(r stream.Redriven) { _, _ = fmt.Fprintf(cmd.ErrOrStderr(), "\r%d of %d", r.Done, r.Total) }
 			done, err := stream.Redrive(cmd.Context(), cfg.Kafka, stream.RedriveOptions{DryRun: dryRun, Progress: progress}, newLog(cmd.ErrOrStderr(), cfg.Log))

@@ -113,7 +113,9 @@ func launch(t *testing.T, env []string, args ...string) *service {
 	t.Cleanup(func() {
 		if s.cmd.ProcessState == nil {
 			_ = s.cmd.Process.Signal(syscall.SIGINT)
-			<-s.done
+			if err := <-s.done; err != nil {
+				t.Errorf("the program ended with %v", err)
+			}
 		}
 		if t.Failed() {
 			t.Logf("%v wrote:\n%s", args, s.out)

@@ -10,6 +10,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"runtime/debug"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -63,6 +64,9 @@ func Serve(ctx context.Context, cfg config.Loaded, o Options) (err error) {
 		if err := p.reg.Register(c); err != nil {
 			return fmt.Errorf("app: registering metrics: %w", err)
 		}
+	}
+	if cfg.MemoryLimitBytes > 0 {
+		debug.SetMemoryLimit(cfg.MemoryLimitBytes)
 	}
 	for _, variable := range cfg.Unknown {
 		p.log.WarnContext(ctx, "a variable of the environment sets nothing", slog.String("variable", variable))

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"strings"
+	"syscall"
 
 	"colonnade/cmd/internal/config"
 	"colonnade/deploy/embedded"
@@ -35,13 +37,23 @@ func (p *process) startEmbedded(ctx context.Context) (*embedded.Stack, error) {
 	return stack, nil
 }
 
+// EmbeddedBroker is where the broker of the embedded service in this data
+// directory listens; nil when none was ever started there.
+func EmbeddedBroker(cfg config.Loaded) []string {
+	port, err := os.ReadFile(cfg.DataPath(embedded.Kafka + ".port"))
+	if err != nil {
+		return nil
+	}
+	return []string{net.JoinHostPort("127.0.0.1", strings.TrimSpace(string(port)))}
+}
+
 // listen takes a port before anything slow begins, so that a taken one is told at once.
 func listen(ctx context.Context, what, setting, addr string) (net.Listener, error) {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
 	if err == nil {
 		return listener, nil
 	}
-	if isTaken(err) {
+	if errors.Is(err, syscall.EADDRINUSE) {
 		return nil, fmt.Errorf("the port of %s, %s, is taken by another process: stop it, or choose another address with %s", what, addr, config.Variable(setting))
 	}
 	reason := err
@@ -49,8 +61,4 @@ func listen(ctx context.Context, what, setting, addr string) (net.Listener, erro
 		reason = op.Err
 	}
 	return nil, fmt.Errorf("cannot listen on %s for %s (%s): %w", addr, what, config.Variable(setting), reason)
-}
-
-func isTaken(err error) bool {
-	return strings.Contains(err.Error(), "address already in use")
 }

@@ -40,6 +40,9 @@ type Config struct {
 	// ServicesURL is where the runtime of built-in handlers is served, the base
 	// of data.url; empty means "services" below PublicURL. Source: contract §5.2.
 	ServicesURL string
+	// MemoryLimitBytes is what the garbage collector keeps this process below
+	// while it can; embedded stores do not count. Zero leaves it to GOMEMLIMIT.
+	MemoryLimitBytes int64
 	// AuthKey is the administration key; empty disables the administration routes. Source: contract §10.
 	AuthKey string
 
@@ -120,7 +123,10 @@ func Default() Config {
 	kafka := stream.DefaultConfig()
 	kafka.Brokers = nil // no room's guess: a role that needs them says so
 	return Config{
-		DataDir:    "data",
+		DataDir: "data",
+
+		MemoryLimitBytes: 900 << 20,
+
 		Log:        Log{Level: slog.LevelInfo, Format: "text"},
 		HTTP:       server.DefaultConfig(),
 		GRPC:       GRPC{Addr: "127.0.0.1:4317"},
