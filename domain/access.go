@@ -106,6 +106,9 @@ type Operation struct {
 	Deprecated bool
 	// Preview also serves the route below /preview, deprecated. Source: contract §1.1.
 	Preview bool
+	// Remember makes the next reads of the same caller wait for this write, also
+	// when they do not send its token. Not for routes that are called without end.
+	Remember bool
 	// Lazy tells that the request body is optional.
 	Lazy bool
 	// Limit bounds the request body in bytes; zero means the engine's default.

@@ -2,125 +2,293 @@ package api
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"io"
 	"net/http"
+	"time"
 
 	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
 
 	"colonnade/domain"
+	"colonnade/domain/body"
 	"colonnade/domain/entity"
+	"colonnade/domain/simple"
+	"colonnade/domain/trace"
+	"colonnade/write/ingest"
 	"colonnade/write/registry"
 )
 
-func (l lineage) mountSimple() {
-	f := l.family
-	base, id := "/simple/"+f.Plural, "/:"+f.Name+"_id"
-	l.mount(http.MethodPost, base+"/", "Create "+f.Name+" with a variant and a first revision.", l.createSimple)
-	l.mount(http.MethodPut, base+id, "Edit "+f.Name+" and commit what is given.", l.editSimple)
-	l.mount(http.MethodPost, base+id+"/archive", "Hide "+f.Name+" from queries.", l.archiveSimple(l.registry.ArchiveArtifact))
-	l.mount(http.MethodPost, base+id+"/unarchive", "Show "+f.Name+" again.", l.archiveSimple(l.registry.UnarchiveArtifact))
-	if f.Kind == entity.Environment {
-		l.mountWith(domain.GuardEnvironments, http.MethodPost, base+id+"/guard", "Close an environment to callers without the permission.", l.archiveSimple(l.guard(true)))
-		l.mountWith(domain.GuardEnvironments, http.MethodPost, base+id+"/unguard", "Open it again.", l.archiveSimple(l.guard(false)))
+// Ensurer gives the references of the entity that a record names, and makes it
+// where there is none; write/registry does.
+type Ensurer interface {
+	EnsureEvaluator(ctx context.Context, caller domain.Principal, j registry.Judgment) (entity.Entities, error)
+	EnsureApplication(ctx context.Context, caller domain.Principal, j registry.Judgment) (entity.Entities, error)
+}
+
+// SimpleDeps are what the commands on simple traces call.
+type SimpleDeps struct {
+	TraceDeps
+	Entities Ensurer
+	// Random feeds ids and generated slugs; crypto/rand.Reader in production.
+	Random io.Reader
+}
+
+// MountSimple mounts the commands on simple traces, annotations and
+// invocations: one machine with three faces. Source: contract §4.
+func MountSimple(r Router, deps SimpleDeps) {
+	for _, f := range []simple.Face{simple.Trace, simple.Annotation, simple.Invocation} {
+		s := simples{deps: deps, face: f}
+		word := f.Member()
+		op := domain.Operation{Permission: domain.EditSpans, Preview: true, Remember: true, Tag: f.Members()}
+		op.Response = map[string]any{"count": 1, word: simple.View{}}
+		op.Method, op.Path, op.Request = http.MethodPost, f.Path(), creationView(f)
+		op.Summary = "Record a simple " + word + ": one span, its ids made here."
+		if f == simple.Trace {
+			op.Status = http.StatusAccepted
+		}
+		r.Handle(op, s.create)
+		op.Status, op.Path = http.StatusOK, f.Path()+":trace_id"
+		op.Method, op.Request, op.Query = http.MethodPatch, editView(f), s.parameters()
+		op.Summary = "Edit a simple " + word + ": what is left out stays, null clears, what is given replaces."
+		r.Handle(op, s.edit)
+		op.Method, op.Request, op.Summary = http.MethodDelete, nil, "Delete a simple "+word+"."
+		op.Response = map[string]any{"count": 1, f.LinkMember(): simple.LinkView{}}
+		r.Handle(op, s.remove)
 	}
 }
 
-func (l lineage) guard(on bool) archiveArtifact {
-	return func(ctx context.Context, who domain.Principal, _ entity.Family, id uuid.UUID) (*entity.Artifact, error) {
-		return l.registry.Guard(ctx, who, id, on)
-	}
+// simples is one face.
+type simples struct {
+	deps SimpleDeps
+	face simple.Face
 }
 
-// readSimple reads a new simple record, or the change of the one with this id.
-func (l lineage) readSimple(c *gin.Context, id uuid.UUID) (registry.SimpleDraft, error) {
-	f := l.family
-	body, err := readForm(c)
+// parameters are those of a face whose records may be named by their span too. Source: contract §4.3.
+func (s simples) parameters() []domain.Parameter {
+	if s.face == simple.Trace {
+		return nil
+	}
+	return []domain.Parameter{{Name: "span_id", Type: "string", Doc: "The span that holds the record; the trace's root without it."}}
+}
+
+func (s simples) create(c *gin.Context) error {
+	data, err := io.ReadAll(c.Request.Body)
 	if err != nil {
-		return registry.SimpleDraft{}, err
+		return err
 	}
-	record := readRecord(body, f.Name)
-	var mismatch error
-	if id != uuid.Nil {
-		mismatch = checkID(record, id)
-	} else {
-		record.Require("slug")
-		record.Ignore("id")
+	record, err := readCreation(s.face, data)
+	if err != nil {
+		return err
 	}
-	d := registry.SimpleDraft{ArtifactDraft: registry.ArtifactDraft{Draft: readDraft(record, f)}, Message: record.StringPtr("message")}
-	if folder := record.UUID("folder_id"); folder != uuid.Nil {
-		d.FolderID = &folder
+	ctx := c.Request.Context()
+	if err := s.ensure(ctx, &record, true); err != nil {
+		return err
 	}
-	var q registry.CommitRequest
-	l.readContent(record, &q)
-	if record.Has("delta") {
-		record.Refuse("extra_forbidden", "Extra inputs are not permitted", record.Any("delta"), "delta")
+	if err := s.identify(&record); err != nil {
+		return err
 	}
-	d.Data, d.References = q.Data, q.References
-	record.Ignore("variant_id")
-	record.Close()
-	if err := body.Err(); err != nil {
-		return d, err
+	span := simple.New(s.face, &record, s.deps.Now().UnixNano())
+	shown, err := s.shown(&span)
+	if err != nil {
+		return err
 	}
-	if mismatch != nil {
-		return d, mismatch
+	receipt, err := s.deps.Ingest.JSON(ctx, sourceSimple, []trace.Span{span}, nil)
+	if err != nil {
+		return err
 	}
-	if given := c.Query(f.Name + "_id"); given != "" && id == uuid.Nil {
-		if d.ID, err = uuid.Parse(given); err != nil {
-			return d, badQueryID(f.Name+"_id", given)
+	shown.List = record.List
+	shown.Links = record.Links
+	status := http.StatusOK
+	if s.face == simple.Trace {
+		status = http.StatusAccepted
+	}
+	s.reply(c, status, receipt, &shown)
+	return nil
+}
+
+// identify makes the ids of a new record.
+func (s simples) identify(r *simple.Record) error {
+	if _, err := io.ReadFull(s.deps.Random, r.TraceID[:]); err != nil {
+		return fmt.Errorf("api: making a trace id: %w", err)
+	}
+	if _, err := io.ReadFull(s.deps.Random, r.SpanID[:]); err != nil {
+		return fmt.Errorf("api: making a span id: %w", err)
+	}
+	r.TraceID[0] |= 1 // all zeros is no id
+	r.SpanID[0] |= 1
+	return nil
+}
+
+// shown is the record of a span as a read will show it, times and users of
+// creation aside: it is read from the span as it will be stored.
+func (s simples) shown(span *trace.Span) (simple.Record, error) {
+	fitted, err := fitSpans(s.deps.Fitter, []trace.Span{*span})
+	if err != nil {
+		return simple.Record{}, err
+	}
+	r, ok := simple.Read(s.face, &fitted[0])
+	if !ok {
+		return r, body.Invalid("too_short", "Data should hold a value", nil, "body", s.face.Member(), "data")
+	}
+	return r, nil
+}
+
+func (s simples) reply(c *gin.Context, status int, receipt ingest.Receipt, r *simple.Record) {
+	tokenHeader(c, receipt)
+	dst := append(make([]byte, 0, 1024), `{"count":1,"`+s.face.Member()+`":`...)
+	c.Data(status, "application/json", append(r.AppendJSON(dst), '}'))
+}
+
+func (s simples) edit(c *gin.Context) error {
+	data, err := io.ReadAll(c.Request.Body)
+	if err != nil {
+		return err
+	}
+	change, err := readEdit(s.face, data)
+	if err != nil {
+		return err
+	}
+	outline, id, err := s.find(c)
+	if err != nil {
+		return err
+	}
+	if id.IsZero() {
+		c.JSON(http.StatusOK, gin.H{"count": 0})
+		return nil
+	}
+	ctx := c.Request.Context()
+	span, err := s.deps.Stored.Span(ctx, callerProject(ctx), outline, id)
+	if err != nil {
+		return err
+	}
+	record, ok := simple.Read(s.face, &span)
+	if !ok {
+		c.JSON(http.StatusOK, gin.H{"count": 0})
+		return nil
+	}
+	if err := change.apply(&record); err != nil {
+		return err
+	}
+	if change.judged() {
+		if err := s.ensure(ctx, &record, false); err != nil {
+			return err
 		}
 	}
-	return d, nil
+	record.Write(s.face, &span)
+	if change.links.Given {
+		record.WriteLinks(&span)
+	}
+	return s.rewrite(c, &span)
 }
 
-func badQueryID(name, given string) error {
-	return &domain.Error{Kind: domain.Invalid, Message: "Not a UUID.", Fields: []domain.Field{{
-		Type: "uuid_parsing", Loc: []any{"query", name}, Msg: "Input should be a valid UUID", Input: given,
-	}}}
-}
-
-func (l lineage) createSimple(c *gin.Context) error {
-	d, err := l.readSimple(c, uuid.Nil)
+// rewrite publishes an edited span and answers with what a read will show.
+func (s simples) rewrite(c *gin.Context, span *trace.Span) error {
+	shown, err := s.shown(span)
 	if err != nil {
 		return err
 	}
-	made, err := l.registry.CreateSimple(c.Request.Context(), caller(c), l.family, d)
-	return l.replySimple(c, &made, err)
-}
-
-func (l lineage) editSimple(c *gin.Context) error {
-	id, err := pathID(c, l.family.Name+"_id")
+	ctx := c.Request.Context()
+	receipt, err := s.deps.Ingest.Replace(ctx, sourceSimple, []trace.Span{*span})
 	if err != nil {
 		return err
 	}
-	d, err := l.readSimple(c, id)
+	shown.CreatedAt, shown.CreatedBy = span.CreatedAt, span.CreatedBy
+	shown.UpdatedAt, shown.UpdatedBy = receipt.ReceivedAt.Truncate(time.Microsecond), domain.PrincipalFrom(ctx).User
+	s.reply(c, http.StatusOK, receipt, &shown)
+	return nil
+}
+
+func (s simples) remove(c *gin.Context) error {
+	outline, id, err := s.find(c)
 	if err != nil {
 		return err
 	}
-	edited, err := l.registry.EditSimple(c.Request.Context(), caller(c), l.family, id, d)
-	return l.replySimple(c, edited, err)
+	if id.IsZero() {
+		c.JSON(http.StatusOK, gin.H{"count": 0})
+		return nil
+	}
+	traceID := outline.Spans[0].TraceID
+	receipt, err := s.deps.Ingest.Delete(c.Request.Context(), sourceSimple, []trace.TraceID{traceID})
+	if err != nil {
+		return err
+	}
+	tokenHeader(c, receipt)
+	dst := append(make([]byte, 0, 160), `{"count":1,"`+s.face.LinkMember()+`":`...)
+	c.Data(http.StatusOK, "application/json", append(simple.AppendLink(dst, traceID, id), '}'))
+	return nil
 }
 
-func (l lineage) archiveSimple(command archiveArtifact) func(*gin.Context) error {
-	return func(c *gin.Context) error {
-		id, err := pathID(c, l.family.Name+"_id")
+// find gives the span that holds the record of the path; zero where there is none.
+func (s simples) find(c *gin.Context) (*ingest.Outline, trace.SpanID, error) {
+	id, err := trace.ParseTraceID(c.Param("trace_id"))
+	if err != nil {
+		return nil, trace.SpanID{}, err
+	}
+	var want trace.SpanID
+	if text := c.Query("span_id"); text != "" && s.face != simple.Trace {
+		if want, err = trace.ParseSpanID(text); err != nil {
+			return nil, want, err
+		}
+	}
+	found, err := outlineOf(c, s.deps.Stored, id)
+	if err != nil {
+		return nil, want, err
+	}
+	if want.IsZero() {
+		if root := found.Root(); root != nil {
+			return found, root.SpanID, nil
+		}
+		return found, want, nil
+	}
+	for i := range found.Spans {
+		if found.Spans[i].SpanID == want {
+			return found, want, nil
+		}
+	}
+	return found, trace.SpanID{}, nil
+}
+
+// ensure completes the references to what the record is made about. A simple
+// trace judges only with an evaluator and links; an annotation and an
+// invocation always have theirs. Source: contract §4.2-4.4.
+func (s simples) ensure(ctx context.Context, r *simple.Record, isNew bool) error {
+	word := s.face.Entity()
+	refs := entity.Refs{Artifact: r.References[word], Variant: r.References[word+"_variant"], Revision: r.References[word+"_revision"]}
+	if s.face == simple.Trace && (r.References[word].IsZero() || len(r.Links) == 0) || !isNew && refs.IsZero() {
+		return nil
+	}
+	if refs.IsZero() {
+		slug, err := entity.NewSlug(s.deps.Random)
 		if err != nil {
 			return err
 		}
-		changed, err := command(c.Request.Context(), caller(c), l.family, id)
-		if err != nil || changed == nil {
-			return l.replySimple(c, nil, err)
-		}
-		simple, err := l.registry.WithLatest(c.Request.Context(), caller(c), l.family, changed)
-		return l.replySimple(c, &simple, err)
+		refs.Artifact.Slug = slug
 	}
-}
-
-func (l lineage) replySimple(c *gin.Context, s *registry.Simple, err error) error {
+	j := registry.Judgment{Refs: refs, Data: r.Data, Loc: []any{"body", s.face.Member(), "data"}, Check: s.face == simple.Annotation}
+	found, err := s.ensureEntity(ctx, j)
+	if !isNew && domain.KindOf(err) == domain.NotFound {
+		return nil // the record outlives what it was made about
+	}
 	if err != nil {
 		return err
 	}
-	if s == nil {
-		return reply(c, "", nil)
+	for key, ref := range found {
+		if ref.ID != uuid.Nil {
+			r.References[key] = ref
+		}
 	}
-	return reply(c, l.family.Name, l.family.SimpleJSON(&s.Artifact, s.Revision))
+	return nil
+}
+
+func (s simples) ensureEntity(ctx context.Context, j registry.Judgment) (entity.Entities, error) {
+	caller := domain.PrincipalFrom(ctx)
+	if s.deps.Entities == nil {
+		return nil, errors.New("api: simple traces are mounted without a registry")
+	}
+	if s.face == simple.Invocation {
+		return s.deps.Entities.EnsureApplication(ctx, caller, j)
+	}
+	return s.deps.Entities.EnsureEvaluator(ctx, caller, j)
 }

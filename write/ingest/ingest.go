@@ -87,6 +87,8 @@ type Receipt struct {
 	Links []Link
 	// Token is where they stand in the log.
 	Token domain.Token
+	// ReceivedAt is the moment that the store will name for them; zero where nothing was published.
+	ReceivedAt time.Time
 	// Rejected are the spans that were refused, without their bytes.
 	Rejected []wire.Refusal
 }
@@ -167,6 +169,9 @@ func (i *Ingest) take(ctx context.Context, source string, what request, body str
 	if receipt.Token, err = i.producer.Publish(ctx, records); err != nil {
 		i.metrics.spans.WithLabelValues(source, "failed").Add(float64(receipt.Count))
 		return Receipt{}, err
+	}
+	if len(records) > 0 {
+		receipt.ReceivedAt = records[0].ReceivedAt
 	}
 	i.metrics.spans.WithLabelValues(source, "accepted").Add(float64(receipt.Count))
 	i.metrics.spans.WithLabelValues(source, "refused").Add(float64(len(receipt.Rejected)))

@@ -195,7 +195,15 @@ func (s *Stored) Span(ctx context.Context, project domain.ProjectID, o *Outline,
 		return span, err
 	}
 	span.Type = k.traceType
-	return span, s.documents(ctx, project, where, &span)
+	if err := s.documents(ctx, project, where, &span); err != nil {
+		return span, err
+	}
+	if span.CreatedAt.IsZero() || span.Attributes == nil {
+		e := domain.E(domain.Unavailable, "The trace is just being changed; send the same request again.")
+		e.RetryAfter = time.Second
+		return span, e
+	}
+	return span, nil
 }
 
 func (s *Stored) core(ctx context.Context, project domain.ProjectID, where string, span *trace.Span) error {

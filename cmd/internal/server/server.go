@@ -54,6 +54,7 @@ type Server struct {
 	metrics    *metrics
 	engine     *gin.Engine
 	operations []domain.Operation
+	recent     recent
 	// static holds the paths without parameters. A request for one of them with
 	// another verb is 405 and never falls to a sibling route with a parameter:
 	// GET /traces/query is no trace id (contract §3.1).
@@ -74,6 +75,7 @@ func New(cfg Config, deps Deps) (*Server, error) {
 	s := &Server{
 		cfg: cfg, deps: deps, log: deps.Log.With(slog.String("room", "server")), metrics: m,
 		engine: gin.New(), static: map[string][]string{},
+		recent: recent{now: deps.Now, written: map[caller]written{}},
 	}
 	s.engine.RedirectTrailingSlash = false
 	s.engine.HandleMethodNotAllowed = true
@@ -137,7 +139,12 @@ func (s *Server) serve(c *gin.Context, op domain.Operation, h func(*gin.Context)
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.RequestTimeout)
 	defer cancel()
 	c.Request = c.Request.WithContext(ctx)
-	return h(c)
+	s.recent.recall(c)
+	err = h(c)
+	if op.Remember {
+		s.recent.remember(c)
+	}
+	return err
 }
 
 // bounded fails the read that goes beyond the limit; the first one already,

@@ -1,0 +1,326 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"colonnade/domain"
+	"colonnade/domain/trace"
+	"colonnade/write/fit"
+	"colonnade/write/ingest"
+	"colonnade/write/wire"
+)
+
+// sourceJSON and sourceSimple are what records of these doors name as their source.
+const (
+	sourceJSON   = "json"
+	sourceSimple = "simple"
+)
+
+// TraceConfig bounds the bodies of the JSON doors.
+type TraceConfig struct {
+	// MaxBodyBytes bounds a body of spans: a whole trace as a query returns it.
+	MaxBodyBytes int64
+}
+
+// DefaultTraceConfig is the bound of a decompressed OTLP body. Source: contract §0 row 14.
+func DefaultTraceConfig() TraceConfig { return TraceConfig{MaxBodyBytes: 64 << 20} }
+
+// Validate tells what cannot work.
+func (c TraceConfig) Validate() error {
+	if c.MaxBodyBytes <= 0 {
+		return errors.New("max_body_bytes: must be positive")
+	}
+	return nil
+}
+
+// TraceDeps are what the JSON doors call.
+type TraceDeps struct {
+	Ingest *ingest.Ingest
+	// Stored is what commands look at before they write.
+	Stored *ingest.Stored
+	// Fitter fits spans for replies, as the sink will for the store. Its metrics are not the sink's.
+	Fitter *fit.Fitter
+	Now    func() time.Time
+}
+
+// MountTraces mounts the JSON doors of traces. Source: contract §1.11.
+func MountTraces(r Router, cfg TraceConfig, deps TraceDeps) error {
+	if err := cfg.Validate(); err != nil {
+		return err
+	}
+	t := traces{cfg: cfg, deps: deps}
+	edit := domain.Operation{Permission: domain.EditSpans, Status: http.StatusAccepted, Preview: true, Remember: true, Limit: cfg.MaxBodyBytes}
+
+	op := edit
+	op.Tag = "traces"
+	op.Method, op.Path, op.Summary = http.MethodPost, "/traces/", "Take one trace in."
+	op.Request, op.Response = traceRequest{}, traceReply{}
+	r.Handle(op, t.create)
+	op.Method, op.Path, op.Summary = http.MethodPut, "/traces/:trace_id", "Replace all spans of a trace."
+	r.Handle(op, t.replace)
+	op.Method, op.Request = http.MethodDelete, nil
+	op.Summary = "Delete a trace, at once for readers."
+	r.Handle(op, t.remove)
+
+	op = edit
+	op.Deprecated, op.Tag = true, "traces"
+	op.Method, op.Path, op.Summary = http.MethodPost, "/traces/ingest", "Take traces in. Use /otlp/v1/traces."
+	op.Request, op.Response = tracesRequest{}, traceIDsReply{}
+	r.Handle(op, t.ingestTraces)
+
+	op.Tag = "tracing"
+	op.Path, op.Summary = "/tracing/spans/ingest", "Take spans in, flat or as traces. Use /otlp/v1/traces."
+	op.Request, op.Response = tracingRequest{}, linksReply{}
+	r.Handle(op, t.ingestSpans)
+	op.Path, op.Summary = "/tracing/traces/", "Take one trace in. Use /traces/."
+	r.Handle(op, t.createTracing)
+	op.Method, op.Path, op.Summary = http.MethodPut, "/tracing/traces/:trace_id", "Replace all spans of a trace. Use /traces/{trace_id}."
+	r.Handle(op, t.replaceTracing)
+	op.Method, op.Request = http.MethodDelete, nil
+	op.Summary = "Delete a trace. Use /traces/{trace_id}."
+	r.Handle(op, t.removeTracing)
+	return nil
+}
+
+type traces struct {
+	cfg  TraceConfig
+	deps TraceDeps
+}
+
+// read reads a body of spans within the memory that is to be had: what a body
+// becomes is several times its size.
+func (t traces) read(c *gin.Context, known ...string) (traceBody, *spanReader, func(), error) {
+	const grows = 4
+	free := func() {}
+	data, err := io.ReadAll(c.Request.Body)
+	if err != nil {
+		return traceBody{}, nil, free, err
+	}
+	taken := int64(len(data)) * grows
+	if err := t.deps.Ingest.Budget().Acquire(taken); err != nil {
+		return traceBody{}, nil, free, err
+	}
+	free = func() { t.deps.Ingest.Budget().Release(taken) }
+	b, err := readTraceBody(data, append(known, "count", "windowing")...)
+	if err != nil {
+		return b, nil, free, err
+	}
+	r := &spanReader{}
+	r.body(&b)
+	return b, r, free, nil
+}
+
+// create takes exactly one trace, with one root. Source: contract §1.11.
+func (t traces) create(c *gin.Context) error {
+	b, spans, free, err := t.read(c, "trace")
+	defer free()
+	if err != nil {
+		return err
+	}
+	if err := oneTrace(&b); err != nil {
+		return err
+	}
+	if err := oneRoot(b.traces[0].spans); err != nil {
+		return err
+	}
+	return t.write(c, spans, writeTrace, replyTrace)
+}
+
+func (t traces) createTracing(c *gin.Context) error {
+	b, spans, free, err := t.read(c, "traces", "spans")
+	defer free()
+	if err != nil {
+		return err
+	}
+	nodes, err := nodesOf(&b)
+	if err != nil {
+		return err
+	}
+	if err := oneRoot(nodes); err != nil {
+		return err
+	}
+	return t.write(c, spans, writeTrace, replyLinks)
+}
+
+func (t traces) replace(c *gin.Context) error {
+	b, spans, free, err := t.read(c, "trace")
+	defer free()
+	if err != nil {
+		return err
+	}
+	if err := oneTrace(&b); err != nil {
+		return err
+	}
+	return t.edit(c, &b, spans, replyTrace)
+}
+
+func (t traces) replaceTracing(c *gin.Context) error {
+	b, spans, free, err := t.read(c, "traces", "spans")
+	defer free()
+	if err != nil {
+		return err
+	}
+	if _, err := nodesOf(&b); err != nil {
+		return err
+	}
+	return t.edit(c, &b, spans, replyLinks)
+}
+
+// edit checks that the payload is the trace of the path.
+func (t traces) edit(c *gin.Context, b *traceBody, spans *spanReader, reply replyShape) error {
+	invalid := domain.E(domain.Rejected, "Invalid trace_id in path or payload.")
+	path, err := trace.ParseTraceID(c.Param("trace_id"))
+	if err != nil {
+		return invalid
+	}
+	ids, ok := payloadIDs(b)
+	switch {
+	case !ok:
+		return invalid
+	case len(ids) != 1:
+		return domain.E(domain.Rejected, "Trace payload must contain exactly one trace_id.")
+	case ids[0] != path:
+		return domain.E(domain.Rejected, "Path trace_id '%s' does not match payload trace_id '%s'.", c.Param("trace_id"), ids[0])
+	}
+	return t.write(c, spans, writeEdit, reply)
+}
+
+func (t traces) ingestTraces(c *gin.Context) error {
+	b, spans, free, err := t.read(c, "traces")
+	defer free()
+	if err != nil {
+		return err
+	}
+	if len(b.traces) == 0 {
+		return domain.E(domain.Rejected, "Missing traces")
+	}
+	return t.take(c, spans, replyTraceIDs)
+}
+
+func (t traces) ingestSpans(c *gin.Context) error {
+	b, spans, free, err := t.read(c, "spans", "traces")
+	defer free()
+	if err != nil {
+		return err
+	}
+	if !b.has["spans"] && !b.has["traces"] {
+		return domain.E(domain.Rejected, "Missing spans")
+	}
+	return t.take(c, spans, replyLinks)
+}
+
+// take takes the good spans in; the bad ones are named in the reply and where
+// refused spans are kept. A body without a good span is refused.
+func (t traces) take(c *gin.Context, r *spanReader, reply replyShape) error {
+	if len(r.spans) == 0 && len(r.refused) > 0 {
+		return r.invalid()
+	}
+	refused := make([]wire.Refusal, len(r.refused))
+	for i, bad := range r.refused {
+		refused[i] = bad.Refusal
+	}
+	receipt, err := t.deps.Ingest.JSON(c.Request.Context(), sourceJSON, r.spans, refused)
+	if err != nil {
+		return err
+	}
+	return respondSpans(c, receipt, nil, reply)
+}
+
+type writeMode bool
+
+const (
+	writeTrace writeMode = false
+	writeEdit  writeMode = true
+)
+
+// write takes a trace in or gives it a new state: all of its spans, or none.
+func (t traces) write(c *gin.Context, r *spanReader, mode writeMode, reply replyShape) error {
+	if len(r.refused) > 0 {
+		return r.invalid()
+	}
+	if err := distinct(r.spans); err != nil {
+		return err
+	}
+	now := t.deps.Now().UnixNano()
+	for i := range r.spans {
+		if s := &r.spans[i]; s.Start == 0 && s.End == 0 {
+			s.Start, s.End = now, now // the reply and the store name one moment
+		}
+	}
+	fitted, err := fitSpans(t.deps.Fitter, r.spans)
+	if err != nil {
+		return err
+	}
+	ctx := c.Request.Context()
+	var receipt ingest.Receipt
+	if mode == writeEdit {
+		receipt, err = t.deps.Ingest.Edit(ctx, sourceJSON, r.spans)
+	} else {
+		receipt, err = t.deps.Ingest.JSON(ctx, sourceJSON, r.spans, nil)
+	}
+	if err != nil {
+		return err
+	}
+	return respondSpans(c, receipt, fitted, reply)
+}
+
+func (t traces) remove(c *gin.Context) error {
+	id, outline, receipt, err := t.drop(c)
+	if err != nil {
+		return err
+	}
+	tokenHeader(c, receipt)
+	if outline.Root() == nil {
+		c.JSON(http.StatusAccepted, traceReply{})
+		return nil
+	}
+	c.JSON(http.StatusAccepted, traceReply{Count: 1, TraceID: id.String()})
+	return nil
+}
+
+func (t traces) removeTracing(c *gin.Context) error {
+	_, outline, receipt, err := t.drop(c)
+	if err != nil {
+		return err
+	}
+	receipt.Count = len(outline.Spans)
+	for i := range outline.Spans {
+		receipt.Links = append(receipt.Links, ingest.Link{TraceID: outline.Spans[i].TraceID, SpanID: outline.Spans[i].SpanID})
+	}
+	return respondSpans(c, receipt, nil, replyLinks)
+}
+
+// drop deletes the trace of the path, and tells what was there.
+func (t traces) drop(c *gin.Context) (trace.TraceID, *ingest.Outline, ingest.Receipt, error) {
+	id, err := trace.ParseTraceID(c.Param("trace_id"))
+	if err != nil {
+		return id, nil, ingest.Receipt{}, err
+	}
+	outline, err := outlineOf(c, t.deps.Stored, id)
+	if err != nil {
+		return id, nil, ingest.Receipt{}, err
+	}
+	receipt, err := t.deps.Ingest.Delete(c.Request.Context(), sourceJSON, []trace.TraceID{id})
+	return id, outline, receipt, err
+}
+
+// outlineOf looks a trace up after the caller's own writes are visible.
+func outlineOf(c *gin.Context, stored *ingest.Stored, id trace.TraceID) (*ingest.Outline, error) {
+	ctx := c.Request.Context()
+	token, err := domain.ParseToken(c.GetHeader(domain.TokenHeader))
+	if err != nil {
+		return nil, err
+	}
+	if err := stored.Await(ctx, token); err != nil {
+		return nil, err
+	}
+	return stored.Outline(ctx, callerProject(ctx), id)
+}
+
+func callerProject(ctx context.Context) domain.ProjectID { return domain.PrincipalFrom(ctx).Project }
