@@ -104,7 +104,7 @@ func TestSpansBecomeOneRecordForEachTrace(t *testing.T) {
 	receipt, err := h.Spans(caller(t), "json", stream.Upsert, []trace.Span{span(1, 1, "a"), span(2, 2, "b"), span(1, 3, "c")})
 	require.NoError(t, err)
 	require.Equal(t, ingest.Receipt{
-		Count: 3, Token: domain.Token{{Partition: 0, Offset: 1}},
+		Count: 3, Token: domain.Token{{Partition: 0, Offset: 1}}, ReceivedAt: received,
 		Links: []ingest.Link{
 			{TraceID: trace.TraceID{15: 1}, SpanID: trace.SpanID{7: 1}}, {TraceID: trace.TraceID{15: 2}, SpanID: trace.SpanID{7: 2}},
 			{TraceID: trace.TraceID{15: 1}, SpanID: trace.SpanID{7: 3}},

@@ -16,9 +16,6 @@ import (
 // assigned starts a worker for each partition that was added, from the commits
 // the broker answered. An error makes the client join again, so it is never lost.
 func (s *session) assigned(ctx context.Context, client *kgo.Client, resp *kmsg.OffsetFetchResponse) error {
-	s.mu.Lock()
-	s.client = client // open may not have returned yet
-	s.mu.Unlock()
 	adm := kadm.NewClient(client)
 	starts, err := adm.ListStartOffsets(ctx, s.cfg.Topic)
 	if err != nil {

@@ -194,7 +194,7 @@ func (s *session) open() error {
 		return err
 	}
 	s.mu.Lock()
-	defer s.mu.Unlock() // callbacks wait until client is set
+	defer s.mu.Unlock() // start waits for it: no worker runs before client is set
 	s.client, err = kgo.NewClient(append(opts,
 		kgo.ConsumerGroup(s.cfg.Group),
 		kgo.ConsumeTopics(s.cfg.Topic),
