@@ -26,8 +26,8 @@ type Condition struct {
 	// Min and Max bound the start of matching spans, inclusive, in Unix microseconds.
 	Min, Max int64
 
-	over    node
-	needles []needle
+	over, under node
+	needles     []needle
 }
 
 // Needle tells whether the inverted index can find the rows, so that a scan
@@ -54,7 +54,7 @@ func Filter(e filter.Expr) (*Condition, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Condition{Exact: p.exact, Min: math.MinInt64, Max: math.MaxInt64, over: p.over, needles: choose(p.needles)}
+	c := &Condition{Exact: p.exact, Min: math.MinInt64, Max: math.MaxInt64, over: p.over, under: p.under, needles: choose(p.needles)}
 	c.Types = []trace.Type{trace.Invocation, trace.Annotation, trace.Unknown}
 	c.narrow(e)
 	if c.over == constant(false) || c.Min > c.Max {

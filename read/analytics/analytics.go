@@ -1,0 +1,136 @@
+// Package analytics answers questions about many spans at once: statistics of
+// attribute values in buckets of time, and which sessions and users were
+// active. It implements the Analyst of read/api.
+//
+// Every answer equals the same computation over the spans that read/traces
+// would return one by one; nothing is estimated. The store gathers values from
+// the core rows, each span once in its latest version, and this package makes
+// statistics of them. What a root sums comes from the totals of its trace where
+// that is settled and a single tree. Rows that cannot decide a filter, a value
+// or a sum are read one by one, up to a bound; beyond it the answer is an error
+// that says what to narrow, never a part of the answer.
+//
+// SQL is in read/compile; statements run through read/traces.
+package analytics
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"colonnade/domain"
+	"colonnade/domain/filter"
+	"colonnade/read/compile"
+	"colonnade/read/traces"
+)
+
+// Config bounds the work of one question.
+type Config struct {
+	// ChunkRows is about how many rows one statement reads.
+	ChunkRows int
+	// MaxValues bounds the numbers that are held to make percentiles of.
+	MaxValues int
+	// MaxDistinct bounds the different values of a frequency table.
+	MaxDistinct int
+	// MaxOpen bounds the rows that the core rows leave open, MaxExamined those
+	// of them whose documents are read, MaxSummed the spans that are read to sum traces.
+	MaxOpen, MaxExamined, MaxSummed int
+}
+
+// DefaultConfig suits a machine that does everything.
+func DefaultConfig() Config {
+	return Config{ChunkRows: 2_000_000, MaxValues: 20_000_000, MaxDistinct: 10_000, MaxOpen: 200_000, MaxExamined: 20_000, MaxSummed: 1_000_000}
+}
+
+// Validate tells whether every bound is positive.
+func (c Config) Validate() error {
+	if min(c.ChunkRows, c.MaxValues, c.MaxDistinct, c.MaxOpen, c.MaxExamined, c.MaxSummed) <= 0 {
+		return errors.New("analytics: every bound must be positive")
+	}
+	return nil
+}
+
+// Reader answers questions about a project. It is safe for concurrent use.
+type Reader struct {
+	cfg    Config
+	traces *traces.Reader
+	now    func() time.Time
+}
+
+// New makes a reader that runs its statements through another.
+func New(cfg Config, reader *traces.Reader, now func() time.Time) (*Reader, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	return &Reader{cfg: cfg, traces: reader, now: now}, nil
+}
+
+// Question is what spans to take, how to bucket them, and what to make of them.
+type Question struct {
+	// Where holds for the spans to take; nil takes all.
+	Where filter.Expr
+	// Roots takes spans without parent only, each for its whole trace.
+	Roots bool
+	// Axis is the time of a span that counts: zero means its start.
+	Axis compile.Axis
+	// Oldest is inclusive, Newest exclusive, both by the microsecond. A zero
+	// Newest is the next UTC midnight, a zero Oldest thirty days before Newest.
+	Oldest, Newest time.Time
+	// Interval is the width of a bucket in minutes; zero means one bucket.
+	Interval int
+	// Rate keeps this share of traces; nil means all.
+	Rate *float64
+	// Specs say what to make of the spans of a bucket.
+	Specs []Spec
+}
+
+// Bucket is the metrics of the spans in a stretch of time, by the paths of their specs.
+type Bucket struct {
+	Timestamp time.Time
+	// Interval is the width in minutes.
+	Interval int
+	Metrics  map[string]Metric
+}
+
+// Answer is the buckets that hold anything, chronological, and the window they are of.
+type Answer struct {
+	Buckets        []Bucket
+	Oldest, Newest time.Time
+	Interval       int
+}
+
+// Query answers a question. Source: contract §3.6.
+func (r *Reader) Query(ctx context.Context, project domain.ProjectID, q Question) (Answer, error) {
+	w, err := windowOf(q, r.now())
+	if err != nil {
+		return Answer{}, err
+	}
+	var measures []compile.Measure
+	first := make([]int, len(q.Specs))
+	for i, s := range q.Specs {
+		first[i] = len(measures)
+		measures = append(measures, s.measures()...)
+	}
+	answer := Answer{Buckets: []Bucket{}, Oldest: w.oldest, Newest: w.newest, Interval: w.minutes()}
+	if len(measures) == 0 {
+		return answer, nil
+	}
+	c := &collection{reader: r, project: project, question: q, window: w, measures: measures}
+	buckets, err := c.collect(ctx)
+	if err != nil {
+		return Answer{}, err
+	}
+	for _, n := range sorted(buckets) {
+		b := Bucket{Timestamp: w.start(n), Interval: answer.Interval, Metrics: map[string]Metric{}}
+		for i, s := range q.Specs {
+			end := first[i] + len(s.measures())
+			if m, ok := s.metric(buckets[n].measures[first[i]:end]); ok {
+				b.Metrics[s.Path] = m
+			}
+		}
+		if len(b.Metrics) > 0 {
+			answer.Buckets = append(answer.Buckets, b)
+		}
+	}
+	return answer, nil
+}

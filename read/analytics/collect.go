@@ -1,0 +1,151 @@
+package analytics
+
+import (
+	"context"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
+	"colonnade/domain"
+	"colonnade/domain/filter"
+	"colonnade/domain/trace"
+	"colonnade/read/compile"
+)
+
+// collection gathers what a question measures, bucket by bucket.
+type collection struct {
+	reader   *Reader
+	project  domain.ProjectID
+	question Question
+	window   window
+	measures []compile.Measure
+
+	analysis compile.Analysis
+	buckets  map[int64]*bucket
+	// numbers, open, examined and summed count towards the bounds.
+	numbers, open, examined, summed int
+}
+
+// steps is into how many stretches a window is cut to see where its rows lie.
+const steps = 512
+
+func (c *collection) collect(ctx context.Context) (map[int64]*bucket, error) {
+	condition, err := compile.Filter(c.question.Where)
+	if err != nil {
+		return nil, err
+	}
+	c.buckets = map[int64]*bucket{}
+	if c.project.IsZero() {
+		return nil, domain.E(domain.Unauthenticated, "Unauthorized")
+	}
+	if len(condition.Types) == 0 {
+		return c.buckets, nil
+	}
+	c.analysis = compile.Analysis{
+		Project: c.project, Condition: condition, Rate: compile.NewRate(c.question.Rate), Axis: c.question.Axis,
+		Low: c.window.low, High: c.window.high, Origin: c.window.low, Width: c.window.width,
+		Roots: c.question.Roots, Measures: c.measures,
+	}
+	if c.analysis.Axis == 0 {
+		c.analysis.Axis = compile.ByStart
+	}
+	chunks, err := c.chunks(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, chunk := range chunks {
+		if err := c.chunk(ctx, chunk); err != nil {
+			return nil, err
+		}
+	}
+	return c.buckets, nil
+}
+
+// chunks cuts the window into analyses of about as many rows as one statement
+// may read. What the index finds is one.
+func (c *collection) chunks(ctx context.Context) ([]compile.Analysis, error) {
+	if c.analysis.Condition.Needle() {
+		return []compile.Analysis{c.analysis}, nil
+	}
+	step := max(ceil(c.window.high-c.window.low, steps), 1_000_000)
+	var out []compile.Analysis
+	rows := 0
+	err := c.reader.traces.Run(ctx, c.project, "analytics_volume", c.analysis.Volume(step), func(r driver.Rows) error {
+		var n int64
+		var count uint64
+		if err := r.Scan(&n, &count); err != nil {
+			return err
+		}
+		low := c.window.low + n*step
+		if rows += int(min(count, 1<<40)); len(out) == 0 || rows > c.reader.cfg.ChunkRows {
+			next := c.analysis
+			next.Low, rows = low, int(min(count, 1<<40))
+			out = append(out, next)
+		}
+		out[len(out)-1].High = min(low+step, c.window.high)
+		return nil
+	})
+	return out, err
+}
+
+func (c *collection) chunk(ctx context.Context, a compile.Analysis) error {
+	open := uint64(0)
+	err := c.reader.traces.Run(ctx, c.project, "analytics_values", a.Values(), func(r driver.Rows) error {
+		var n int64
+		var left uint64
+		row := bucket{measures: make([]gathered, len(c.measures))}
+		into := []any{&n, &row.spans, &left}
+		for i, m := range c.measures {
+			into = append(into, row.measures[i].columns(m)...)
+		}
+		if err := r.Scan(into...); err != nil {
+			return err
+		}
+		open += left
+		b := c.bucket(n)
+		b.spans += row.spans
+		for i := range row.measures {
+			b.measures[i].add(&row.measures[i])
+			c.numbers += len(row.measures[i].numbers)
+			if err := c.distinct(&b.measures[i], c.measures[i]); err != nil {
+				return err
+			}
+		}
+		if c.numbers > c.reader.cfg.MaxValues {
+			return domain.E(domain.Rejected, "More than %d numbers would have to be held. Narrow the query: a shorter window, fewer specs, or a windowing.rate below 1.", c.reader.cfg.MaxValues)
+		}
+		return nil
+	})
+	if err != nil || open == 0 {
+		return err
+	}
+	return c.decide(ctx, a)
+}
+
+func (c *collection) bucket(n int64) *bucket {
+	b := c.buckets[n]
+	if b == nil {
+		b = &bucket{measures: make([]gathered, len(c.measures))}
+		c.buckets[n] = b
+	}
+	return b
+}
+
+// distinct bounds a frequency table.
+func (c *collection) distinct(g *gathered, m compile.Measure) error {
+	if limit := c.reader.cfg.MaxDistinct; len(g.strings) > limit {
+		return domain.E(domain.Rejected, "attributes.%s has more than %d different values in one bucket. Use a spec of type string to count them, or narrow the query.", trace.JoinPath(m.Keys...), limit)
+	}
+	return nil
+}
+
+// matches tells whether a span that was read belongs to the question.
+func (c *collection) matches(s *span) bool {
+	if c.question.Roots && !s.IsRoot() {
+		return false
+	}
+	at := s.Start / 1000
+	if c.question.Axis == compile.ByCreation {
+		at = s.CreatedAt.UnixMicro()
+	}
+	return c.window.low <= at && at < c.window.high && filter.Match(c.question.Where, s)
+}

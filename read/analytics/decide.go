@@ -1,0 +1,225 @@
+package analytics
+
+import (
+	"context"
+	"math"
+	"slices"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
+	"colonnade/domain"
+	"colonnade/domain/semconv"
+	"colonnade/domain/trace"
+	"colonnade/read/compile"
+	"colonnade/read/traces"
+)
+
+type (
+	span     = trace.Span
+	identity struct {
+		trace trace.TraceID
+		span  trace.SpanID
+	}
+)
+
+// openRow is a row of compile.Analysis.Open.
+type openRow struct {
+	identity
+	bucket int64
+	sure   uint8
+	lacks  []uint8
+	sent   []float64
+}
+
+// needs is the most that the row lacks.
+func (r *openRow) needs() compile.Openness {
+	if r.sure == 0 {
+		return compile.NeedsDocument
+	}
+	return compile.Openness(slices.Max(r.lacks))
+}
+
+// The sizes of lookups.
+const (
+	documentsAtOnce = 500
+	tracesAtOnce    = 2000
+)
+
+// decide reads what the rows of a chunk left open.
+func (c *collection) decide(ctx context.Context, a compile.Analysis) error {
+	var documents, sums []openRow
+	limit := c.reader.cfg.MaxOpen - c.open
+	err := c.reader.traces.Run(ctx, c.project, "analytics_open", a.Open(limit+1), func(r driver.Rows) error {
+		var o openRow
+		if err := r.Scan(&o.bucket, traces.ScanTraceID(&o.trace), traces.ScanSpanID(&o.span), &o.sure, &o.lacks, &o.sent); err != nil {
+			return err
+		}
+		if o.needs() == compile.NeedsDocument {
+			documents = append(documents, o)
+		} else {
+			sums = append(sums, o)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	c.open += len(documents) + len(sums)
+	c.examined += len(documents)
+	switch {
+	case c.examined > c.reader.cfg.MaxExamined:
+		return domain.E(domain.Rejected, "The documents of more than %d spans would have to be read to decide the filter or the specs. Narrow the query: a shorter window, a windowing.rate below 1, a condition on a session, user, reference, link or attribute value; compare attributes with is or in; and take numbers, booleans and short strings.", c.reader.cfg.MaxExamined)
+	case c.open > c.reader.cfg.MaxOpen:
+		return domain.E(domain.Rejected, "The traces of more than %d spans would have to be summed. Narrow the query: a shorter window, a windowing.rate below 1, focus trace, or incremental metrics in place of cumulative ones.", c.reader.cfg.MaxOpen)
+	}
+	for chunk := range slices.Chunk(documents, documentsAtOnce) {
+		if err := c.readDocuments(ctx, chunk); err != nil {
+			return err
+		}
+	}
+	for chunk := range slices.Chunk(sums, tracesAtOnce) {
+		if err := c.readSums(ctx, chunk); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readDocuments decides rows by the whole spans.
+func (c *collection) readDocuments(ctx context.Context, rows []openRow) error {
+	traceIDs, spanIDs := make([]trace.TraceID, len(rows)), make([]trace.SpanID, len(rows))
+	for i, r := range rows {
+		traceIDs[i], spanIDs[i] = r.trace, r.span
+	}
+	found, err := c.reader.traces.SpansByID(ctx, c.project, unique(traceIDs), unique(spanIDs))
+	if err != nil {
+		return err
+	}
+	spans := make(map[identity]*span, len(found))
+	for i := range found {
+		spans[identity{found[i].TraceID, found[i].SpanID}] = &found[i]
+	}
+	for _, r := range rows {
+		s := spans[r.identity]
+		// A span may have been replaced or removed since its row was read.
+		if s == nil || !c.matches(s) {
+			continue
+		}
+		b := c.bucket(r.bucket)
+		if r.sure == 0 {
+			b.spans++
+		}
+		for i, m := range c.measures {
+			if r.sure != 0 && r.lacks[i] == uint8(compile.Decided) {
+				continue
+			}
+			b.measures[i].take(m, s)
+			if err := c.distinct(&b.measures[i], m); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// unique leaves each once.
+func unique[T comparable](all []T) []T {
+	seen := make(map[T]bool, len(all))
+	return slices.DeleteFunc(all, func(v T) bool {
+		was := seen[v]
+		seen[v] = true
+		return was
+	})
+}
+
+// readSums decides rows by the metrics of their traces' spans.
+func (c *collection) readSums(ctx context.Context, rows []openRow) error {
+	ids := make([]trace.TraceID, len(rows))
+	for i, r := range rows {
+		ids[i] = r.trace
+	}
+	spans, err := c.metricsOf(ctx, unique(ids))
+	if err != nil {
+		return err
+	}
+	byTrace := map[trace.TraceID][]*span{}
+	for _, s := range spans {
+		byTrace[s.TraceID] = append(byTrace[s.TraceID], s)
+	}
+	for _, of := range byTrace {
+		trace.Cumulate(of)
+	}
+	for _, r := range rows {
+		s := spans[r.identity]
+		if s == nil {
+			continue
+		}
+		b := c.bucket(r.bucket)
+		for i, m := range c.measures {
+			if r.lacks[i] != uint8(compile.NeedsSums) {
+				continue
+			}
+			before := b.measures[i].values()
+			b.measures[i].take(m, s)
+			// What sums to nothing leaves in place what a client sent.
+			if sent := r.sent[i]; b.measures[i].values() == before && !math.IsNaN(sent) {
+				b.measures[i].number(m, sent)
+			}
+		}
+	}
+	return nil
+}
+
+// metricsOf reads all spans of traces as trace.Cumulate needs them.
+func (c *collection) metricsOf(ctx context.Context, ids []trace.TraceID) (map[identity]*span, error) {
+	out := map[identity]*span{}
+	var bounds []compile.Bounds
+	err := c.reader.traces.Run(ctx, c.project, "analytics_bounds", compile.TraceBounds(c.project, ids), func(r driver.Rows) error {
+		var b compile.Bounds
+		err := r.Scan(traces.ScanTraceID(&b.Trace), &b.Min, &b.Max)
+		bounds = append(bounds, b)
+		return err
+	})
+	if err != nil || len(bounds) == 0 {
+		return out, err
+	}
+	err = c.reader.traces.Run(ctx, c.project, "analytics_sums", compile.OfTraces(c.project, compile.Metrics, bounds, nil), func(r driver.Rows) error {
+		var s span
+		var start int64
+		var nano uint16
+		var v [7]float64
+		if err := r.Scan(traces.ScanTraceID(&s.TraceID), traces.ScanSpanID(&s.SpanID), traces.ScanSpanID(&s.ParentID), &s.Version, &start, &nano,
+			&v[0], &v[1], &v[2], &v[3], &v[4], &v[5], &v[6]); err != nil {
+			return err
+		}
+		if c.summed++; c.summed > c.reader.cfg.MaxSummed {
+			return domain.E(domain.Rejected, "More than %d spans would have to be read to sum their traces. Narrow the query: a shorter window, a windowing.rate below 1, or incremental metrics in place of cumulative ones.", c.reader.cfg.MaxSummed)
+		}
+		s.Start = start*1000 + int64(nano)
+		id := identity{s.TraceID, s.SpanID}
+		if old := out[id]; old == nil || old.Version < s.Version {
+			s.Attributes = incremental(v)
+			out[id] = &s
+		}
+		return nil
+	})
+	return out, err
+}
+
+// incremental are the attributes of errors, and of the parts of tokens and costs; NaN is absence.
+func incremental(v [7]float64) map[string]any {
+	metrics := map[string]any{}
+	if !math.IsNaN(v[0]) {
+		metrics[semconv.Errors] = map[string]any{semconv.Incremental: v[0]}
+	}
+	for i, vector := range []string{semconv.Tokens, semconv.Costs} {
+		parts := map[string]any{}
+		for j, name := range []string{semconv.Prompt, semconv.Completion, semconv.Total} {
+			if n := v[1+3*i+j]; !math.IsNaN(n) {
+				parts[name] = n
+			}
+		}
+		metrics[vector] = map[string]any{semconv.Incremental: parts}
+	}
+	return map[string]any{semconv.Root: map[string]any{semconv.Metrics: metrics}}
+}

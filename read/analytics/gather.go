@@ -1,0 +1,121 @@
+package analytics
+
+import (
+	"maps"
+	"slices"
+
+	"colonnade/domain/trace"
+	"colonnade/read/compile"
+)
+
+// gathered is what a measure took from the spans of a bucket.
+type gathered struct {
+	numbers       []float64
+	count         uint64
+	sum           float64
+	trues, falses uint64
+	strings       map[string]uint64
+}
+
+// values is how many values there are.
+func (g *gathered) values() uint64 {
+	n := g.count + g.trues + g.falses + uint64(len(g.numbers))
+	for _, c := range g.strings {
+		n += c
+	}
+	return n
+}
+
+// add takes what one statement gathered.
+func (g *gathered) add(o *gathered) {
+	g.numbers = append(g.numbers, o.numbers...)
+	g.count, g.sum = g.count+o.count, g.sum+o.sum
+	g.trues, g.falses = g.trues+o.trues, g.falses+o.falses
+	for s, n := range o.strings {
+		g.put(s, n)
+	}
+}
+
+func (g *gathered) put(s string, n uint64) {
+	if g.strings == nil {
+		g.strings = map[string]uint64{}
+	}
+	g.strings[s] += n
+}
+
+// take takes the value at the measure's path if it is of its sort.
+func (g *gathered) take(m compile.Measure, s *trace.Span) {
+	value, ok := trace.Lookup(s.Attributes, m.Keys)
+	if !ok {
+		return
+	}
+	switch v := value.(type) {
+	case int64:
+		g.number(m, float64(v))
+	case float64:
+		g.number(m, v)
+	case bool:
+		switch {
+		case m.Gather != compile.Booleans:
+		case v:
+			g.trues++
+		default:
+			g.falses++
+		}
+	case string:
+		if m.Gather == compile.StringCount {
+			g.count++
+		}
+		if m.Gather == compile.Strings {
+			g.put(v, 1)
+		}
+	case []any:
+		for _, e := range v {
+			if text, ok := e.(string); ok && m.Gather == compile.Elements {
+				g.put(text, 1)
+			}
+		}
+	case map[string]any:
+		if m.Gather == compile.Objects {
+			g.count++
+		}
+	}
+}
+
+func (g *gathered) number(m compile.Measure, v float64) {
+	switch m.Gather {
+	case compile.Numbers:
+		g.numbers = append(g.numbers, v)
+	case compile.Sum:
+		g.count++
+		g.sum += v
+	default: // a number is of no other sort
+	}
+}
+
+// columns are where a statement's row puts the measure.
+func (g *gathered) columns(m compile.Measure) []any {
+	switch m.Gather {
+	case compile.Numbers:
+		return []any{&g.numbers}
+	case compile.Sum:
+		return []any{&g.count, &g.sum}
+	case compile.Booleans:
+		return []any{&g.trues, &g.falses}
+	case compile.Strings:
+		return []any{&g.strings}
+	case compile.StringCount, compile.Objects:
+		return []any{&g.count}
+	default:
+		return []any{new(uint8)}
+	}
+}
+
+// bucket is what was gathered of a stretch of time.
+type bucket struct {
+	// spans is how many match.
+	spans    uint64
+	measures []gathered
+}
+
+func sorted(buckets map[int64]*bucket) []int64 { return slices.Sorted(maps.Keys(buckets)) }

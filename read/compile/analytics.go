@@ -1,0 +1,218 @@
+package compile
+
+import (
+	"strconv"
+
+	"colonnade/domain"
+	"colonnade/domain/semconv"
+	"colonnade/domain/trace"
+	"colonnade/migrations/schema"
+)
+
+// Axis is the time by which spans fall into buckets.
+type Axis uint8
+
+// The two axes. Only starts are ordered in the store; by creation all rows of a
+// project are looked at.
+const (
+	ByStart Axis = iota + 1
+	ByCreation
+)
+
+func (a Axis) column() string {
+	if a == ByCreation {
+		return "created_at"
+	}
+	return "start_time"
+}
+
+// Analysis asks for values of spans, gathered in buckets of time. It reads each
+// span once, in its latest version, and says apart of which spans the core row
+// cannot decide: whether they match, or what stands at a path.
+type Analysis struct {
+	Project   domain.ProjectID
+	Condition *Condition
+	Rate      Rate
+	Axis      Axis
+	// Low and High bound the axis, Unix microseconds; High is exclusive.
+	Low, High int64
+	// Origin and Width make the buckets: bucket n begins at Origin + n*Width. Microseconds.
+	Origin, Width int64
+	// Roots takes spans without parent only.
+	Roots    bool
+	Measures []Measure
+}
+
+// Openness says what a row lacks to decide a measure.
+type Openness uint8
+
+// What is lacking. The numbers are those of the statements.
+const (
+	// Decided: nothing.
+	Decided Openness = iota
+	// NeedsSums: what its trace sums.
+	NeedsSums
+	// NeedsDocument: its documents.
+	NeedsDocument
+)
+
+// Volume asks how many rows lie in each step of the axis, whatever they hold.
+// Its rows are step Int64, counted from Low, and the number UInt64.
+func (a Analysis) Volume(step int64) Statement {
+	w := new(writer)
+	w.put("SELECT intDiv(toUnixTimestamp64Micro("+a.Axis.column()+") - ?, ?) AS step, count() FROM "+schema.Spans+" WHERE ", a.Low, step)
+	a.bounds(w)
+	w.put(" GROUP BY step ORDER BY step")
+	return w.statement()
+}
+
+// Values asks for the values of the rows that decide everything. Its rows are
+// bucket Int64, the number of spans that match for sure UInt64, and that of
+// rows with anything open UInt64 (see Open); then for each measure its Columns.
+func (a Analysis) Values() Statement {
+	w := new(writer)
+	w.put("SELECT bucket, countIf(sure), countIf(" + a.open() + ")")
+	for i, m := range a.Measures {
+		w.put(", " + m.aggregate("m"+strconv.Itoa(i)))
+	}
+	w.put(" FROM (")
+	a.rows(w)
+	w.put(") GROUP BY bucket ORDER BY bucket")
+	return w.statement()
+}
+
+// Open asks for the rows with anything open. Its rows are bucket Int64,
+// trace_id, span_id, sure UInt8 (the span matches), an Array(UInt8) with the
+// Openness of each measure, and an Array(Float64) with what a client sent in
+// place of each measure that sums: NaN where nothing.
+func (a Analysis) Open(limit int) Statement {
+	w := new(writer)
+	opens, sent := "", ""
+	for i, m := range a.Measures {
+		if i > 0 {
+			opens, sent = opens+", ", sent+", "
+		}
+		name := "m" + strconv.Itoa(i)
+		opens += name + "_open"
+		if m.sums() {
+			sent += "toFloat64(" + name + "_sent)"
+		} else {
+			sent += "nan"
+		}
+	}
+	w.put("SELECT bucket, trace_id, span_id, sure, CAST([" + opens + "], 'Array(UInt8)'), CAST([" + sent + "], 'Array(Float64)') FROM (")
+	a.rows(w)
+	w.put(") WHERE " + a.open() + " LIMIT " + strconv.Itoa(limit))
+	return w.statement()
+}
+
+// open holds, over what rows selects, where anything is open.
+func (a Analysis) open() string {
+	text := "NOT sure"
+	for i := range a.Measures {
+		text += " OR m" + strconv.Itoa(i) + "_open > 0"
+	}
+	return text
+}
+
+// rows selects bucket, trace_id, span_id, sure, and of each measure m_have,
+// m_value and m_open.
+func (a Analysis) rows(w *writer) {
+	s := &scope{bounds: a.bounds}
+	w.put("SELECT intDiv(toUnixTimestamp64Micro("+a.Axis.column()+") - ?, ?) AS bucket, trace_id, span_id, toUInt8(", a.Origin, a.Width)
+	a.Condition.under.write(w, s)
+	w.put(") AS sure")
+	for i, m := range a.Measures {
+		m.columns(a.Roots).write(w, "m"+strconv.Itoa(i), m.sums())
+	}
+	w.put(" FROM (SELECT * FROM " + schema.Spans + " FINAL WHERE ")
+	a.where(w)
+	w.put(")")
+	if a.settled() {
+		w.put(" LEFT ANY JOIN (")
+		a.totals(w)
+		w.put(") AS totals ON trace_id = of_trace")
+	}
+}
+
+// settled tells whether totals of settled traces can be used: those are what a
+// root sums.
+func (a Analysis) settled() bool {
+	if !a.Roots {
+		return false
+	}
+	for _, m := range a.Measures {
+		if m.sums() {
+			return true
+		}
+	}
+	return false
+}
+
+// totals selects of the traces that are settled since their last change, and
+// are one tree, what their roots sum.
+func (a Analysis) totals(w *writer) {
+	of := func() {
+		w.put(" WHERE project_id = ? AND trace_id IN (SELECT trace_id FROM "+schema.Spans+" WHERE ", a.Project.String())
+		a.where(w)
+		w.put(") GROUP BY trace_id")
+	}
+	w.put("SELECT of_trace, 1 AS is_settled, t.2 AS total_errors, t.3 AS total_tokens_prompt, t.4 AS total_tokens_completion, t.5 AS total_tokens_total, " +
+		"t.6 AS total_costs_prompt, t.7 AS total_costs_completion, t.8 AS total_costs_total FROM (" +
+		"SELECT trace_id AS of_trace, max(version) AS settled_version, argMax(tuple(one_tree, errors, tokens_prompt, tokens_completion, tokens_total, costs_prompt, costs_completion, costs_total), (version, settled_at)) AS t FROM " + schema.TraceRollup)
+	of()
+	w.put(") AS settled INNER ANY JOIN (SELECT trace_id, max(last_version) AS written_version FROM " + schema.TraceIndex)
+	of()
+	w.put(") AS written ON of_trace = written.trace_id WHERE t.1 = 1 AND settled_version >= written_version")
+}
+
+// bounds are the project, the types and the stretch of the axis.
+func (a Analysis) bounds(w *writer) {
+	w.put("project_id = ?", a.Project.String())
+	and := func(n node) {
+		if n != constant(true) {
+			w.put(" AND ")
+			n.write(w, nil)
+		}
+	}
+	and(among("trace_type", words(a.Condition.Types)))
+	high := a.High - 1
+	lo, hi := a.Condition.Min, a.Condition.Max
+	if a.Axis == ByStart {
+		lo, hi = max(lo, a.Low), min(hi, high)
+	} else {
+		and(timeRange("created_at", a.Low, high))
+	}
+	r := Starts(lo, hi)
+	and(timeRange("start_time", r.Low.Start, r.High.Start))
+	and(r.week())
+}
+
+// where chooses all rows that may match.
+func (a Analysis) where(w *writer) {
+	a.bounds(w)
+	var nodes []node
+	for _, n := range a.Condition.needles {
+		nodes = append(nodes, n.node())
+	}
+	if a.Roots {
+		nodes = append(nodes, ids("parent_id", []trace.SpanID{{}}))
+	}
+	n := both(append(nodes, a.Rate.node(), a.Condition.over)...)
+	if n == constant(true) {
+		return
+	}
+	w.put(" AND ")
+	n.write(w, &scope{bounds: a.bounds})
+}
+
+// total names the column of totals that holds what a path sums.
+func total(keys []string) string {
+	name := "total_"
+	for _, k := range keys[2:] {
+		if k != semconv.Cumulative {
+			name += k + "_"
+		}
+	}
+	return name[:len(name)-1]
+}

@@ -1,0 +1,27 @@
+package traces
+
+import (
+	"context"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
+	"colonnade/domain"
+	"colonnade/domain/trace"
+	"colonnade/read/compile"
+)
+
+// Run runs a statement for another reader of spans, under the bounds, metrics
+// and classification of errors that every statement here has. name is what
+// metrics call it.
+func (r *Reader) Run(ctx context.Context, project domain.ProjectID, name string, s compile.Statement, each func(driver.Rows) error) error {
+	if project.IsZero() {
+		return unauthenticated()
+	}
+	return r.query(ctx, name, s, each)
+}
+
+// ScanTraceID takes a trace_id column.
+func ScanTraceID(id *trace.TraceID) any { return traceOf(id) }
+
+// ScanSpanID takes a span_id column.
+func ScanSpanID(id *trace.SpanID) any { return spanOf(id) }
