@@ -149,7 +149,7 @@ func (p *process) buildWrite(h *house, s stores) error {
 	writeapi.MountAccounts(h.server, writeapi.AccountDeps{Registry: commands})
 	writeapi.MountKeys(h.server, commands)
 	writeapi.MountRegistry(h.server, commands)
-	return nil
+	return p.buildDoors(h, s, taking, commands)
 }
 
 // buildRead wires the queries -> ClickHouse and Postgres.
@@ -170,6 +170,7 @@ func (p *process) buildRead(h *house, s stores) error {
 		return err
 	}
 	spans.Mount(h.server)
+	spans.MountSimple(h.server)
 	readapi.MountAccess(h.server, h.access)
 	readapi.MountRegistry(h.server, entities)
 	return nil

@@ -23,6 +23,7 @@ import (
 	"colonnade/read/api"
 	lineage "colonnade/read/registry"
 	"colonnade/read/traces"
+	writeapi "colonnade/write/api"
 	"colonnade/write/ingest"
 	"colonnade/write/otlp"
 	"colonnade/write/registry"
@@ -54,6 +55,8 @@ type Config struct {
 	Postgres   Postgres
 	OTLP       otlp.Config
 	Ingest     ingest.Config
+	JSON       writeapi.TraceConfig
+	Stored     ingest.StoredConfig
 	Sink       sink.Config
 	Traces     traces.Config
 	Query      api.SpansConfig
@@ -135,6 +138,8 @@ func Default() Config {
 		Kafka:      kafka,
 		OTLP:       otlp.DefaultConfig(),
 		Ingest:     ingest.DefaultConfig(),
+		JSON:       writeapi.DefaultTraceConfig(),
+		Stored:     ingest.DefaultStoredConfig(),
 		Sink:       sink.DefaultConfig(),
 		Traces:     traces.DefaultConfig(),
 		Query:      api.DefaultSpansConfig(),
@@ -147,7 +152,7 @@ func Default() Config {
 // decidedElsewhere are fields of rooms that follow from other settings; they have no name of their own.
 func decidedElsewhere(name string) bool {
 	switch name {
-	case "otlp.grpc_addr", "otlp.tls", "sink.deployment", "traces.topic", "registry.services_url", "lineage.services_url":
+	case "otlp.grpc_addr", "otlp.tls", "sink.deployment", "stored.topic", "traces.topic", "registry.services_url", "lineage.services_url":
 		return true
 	default:
 		return false
@@ -158,7 +163,7 @@ func decidedElsewhere(name string) bool {
 func (c *Config) Derive() {
 	c.OTLP.GRPCAddr = c.GRPC.Addr
 	c.Sink.Deployment = c.Deployment()
-	c.Traces.Topic = c.Kafka.Topic
+	c.Traces.Topic, c.Stored.Topic = c.Kafka.Topic, c.Kafka.Topic
 	services := strings.TrimRight(c.ServicesURL, "/")
 	if services == "" {
 		services = strings.TrimRight(c.BaseURL(), "/") + "/services"
@@ -194,6 +199,8 @@ func (c Config) Validate() error {
 	section("http", c.HTTP.Validate())
 	section("otlp", c.OTLP.Validate())
 	section("ingest", c.Ingest.Validate())
+	section("json", c.JSON.Validate())
+	section("stored", c.Stored.Validate())
 	section("sink", c.Sink.Validate())
 	section("traces", c.Traces.Validate())
 	section("query", c.Query.Validate())

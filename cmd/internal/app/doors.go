@@ -1,0 +1,31 @@
+package app
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"colonnade/domain/credential"
+	writeapi "colonnade/write/api"
+	"colonnade/write/fit"
+	"colonnade/write/ingest"
+	"colonnade/write/registry"
+)
+
+// buildDoors wires the doors that speak JSON: traces, and simple traces with
+// the entities that they refer to.
+func (p *process) buildDoors(h *house, s stores, taking *ingest.Ingest, commands *registry.Registry) error {
+	stored, err := ingest.NewStored(p.cfg.Stored, s.clickhouse)
+	if err != nil {
+		return err
+	}
+	// This fitter makes replies; what the sink's counts is what is stored.
+	fitter, err := fit.New(prometheus.NewRegistry())
+	if err != nil {
+		return err
+	}
+	deps := writeapi.TraceDeps{Ingest: taking, Stored: stored, Fitter: fitter, Now: p.Now}
+	if err := writeapi.MountTraces(h.server, p.cfg.JSON, deps); err != nil {
+		return err
+	}
+	writeapi.MountSimple(h.server, writeapi.SimpleDeps{TraceDeps: deps, Entities: commands, Random: credential.Random()})
+	return nil
+}
