@@ -69,7 +69,7 @@ func New() (*Catalog, error) {
 		return nil, fmt.Errorf("catalog: reading the types: %w", err)
 	}
 	for _, s := range stored {
-		s.Template.presets = s.Presets
+		s.presets = s.Presets
 		c.templates = append(c.templates, s.Template)
 	}
 	return c, nil

@@ -25,7 +25,7 @@ func newCatalog(t *testing.T) *catalog.Catalog {
 func TestTemplates(t *testing.T) {
 	t.Parallel()
 	c := newCatalog(t)
-	var keys []string
+	keys := make([]string, 0, 8)
 	for _, template := range c.Templates(entity.FlagApplication) {
 		keys = append(keys, template.Key)
 	}
@@ -48,7 +48,8 @@ func TestTemplatesAreValid(t *testing.T) {
 	t.Parallel()
 	c := newCatalog(t)
 	for _, template := range c.Templates("") {
-		documents := []entity.Document{template.Data}
+		documents := make([]entity.Document, 0, 2)
+		documents = append(documents, template.Data)
 		for _, preset := range template.Presets() {
 			documents = append(documents, preset.Data)
 		}
@@ -210,10 +211,16 @@ func TestComplete(t *testing.T) {
 	require.NoError(t, err)
 	stored := c.Complete(data, base)
 	require.NotContains(t, stored, "url", "a built-in handler's place is not stored")
-	schemas := stored["schemas"].(map[string]any)
-	require.Equal(t, "mine", schemas["outputs"].(map[string]any)["title"])
+	schemas, ok := stored["schemas"].(map[string]any)
+	require.True(t, ok)
+	member := func(schema, name string) any {
+		m, ok := schemas[schema].(map[string]any)
+		require.True(t, ok)
+		return m[name]
+	}
+	require.Equal(t, "mine", member("outputs", "title"))
 	require.NotNil(t, schemas["parameters"])
-	require.NotNil(t, schemas["inputs"].(map[string]any)["required"], "what the caller gave stands")
+	require.NotNil(t, member("inputs", "required"), "what the caller gave stands")
 	require.Equal(t, base+"/completion/v0", catalog.WithURL(stored, base)["url"])
 	require.Equal(t, "http://old/place", data["url"], "the given document is not touched")
 

@@ -3,6 +3,7 @@ package entity
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -142,9 +143,7 @@ func (op Operation) apply(at any, path []string) (any, error) {
 
 func (op Operation) inObject(container map[string]any, path []string) (any, error) {
 	out := make(map[string]any, len(container)+1)
-	for k, v := range container {
-		out[k] = v
-	}
+	maps.Copy(out, container)
 	child, there := out[path[0]]
 	if op.Kind == "remove" && !there {
 		return nil, fmt.Errorf("%q is not there", path[0])
@@ -188,9 +187,7 @@ func merge(under, over any) any {
 		return over
 	}
 	out := make(map[string]any, len(a)+len(b))
-	for k, v := range a {
-		out[k] = v
-	}
+	maps.Copy(out, a)
 	for k, v := range b {
 		out[k] = merge(out[k], v)
 	}

@@ -11,17 +11,17 @@ import (
 	"colonnade/domain/form"
 )
 
-func document(t testing.TB, text string) entity.Document {
-	t.Helper()
+func document(tb testing.TB, text string) entity.Document {
+	tb.Helper()
 	var d entity.Document
-	require.NoError(t, json.Unmarshal([]byte(text), &d))
+	require.NoError(tb, json.Unmarshal([]byte(text), &d))
 	return d
 }
 
-func delta(t testing.TB, text string) (entity.Delta, error) {
-	t.Helper()
+func delta(tb testing.TB, text string) (entity.Delta, error) {
+	tb.Helper()
 	o, err := form.Parse([]byte(text))
-	require.NoError(t, err)
+	require.NoError(tb, err)
 	return entity.ReadDelta(o), o.Err()
 }
 

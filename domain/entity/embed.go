@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"colonnade/domain"
@@ -214,7 +215,7 @@ func extract(value any, path string) (any, error) {
 	if path == "" {
 		return value, nil
 	}
-	for _, name := range strings.Split(path, ".") {
+	for name := range strings.SplitSeq(path, ".") {
 		next, ok := child(value, name)
 		if !ok {
 			return nil, broken(errPath, "The path %q of an embed leads nowhere at %q.", path, name)
@@ -231,7 +232,7 @@ func child(value any, name string) (any, bool) {
 		return next, ok
 	case []any:
 		for i, e := range v {
-			if fmt.Sprint(i) == name {
+			if strconv.Itoa(i) == name {
 				return e, true
 			}
 		}

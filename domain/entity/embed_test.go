@@ -18,8 +18,8 @@ import (
 // shelf holds documents by slug.
 type shelf map[string]string
 
-func (s shelf) lookup(t testing.TB) entity.Lookup {
-	t.Helper()
+func (s shelf) lookup(tb testing.TB) entity.Lookup {
+	tb.Helper()
 	ids := map[string]uuid.UUID{}
 	for slug := range s {
 		ids[slug] = uuid.NewSHA1(uuid.Nil, []byte(slug))
@@ -31,13 +31,13 @@ func (s shelf) lookup(t testing.TB) entity.Lookup {
 		}
 		for _, ref := range []domain.Reference{q.Refs.Revision, q.Refs.Variant, q.Refs.Artifact} {
 			if text, ok := s[ref.Slug]; ok {
-				return &entity.Revision{Record: entity.Record{ID: ids[ref.Slug]}, Data: document(t, text)}, nil
+				return &entity.Revision{Record: entity.Record{ID: ids[ref.Slug]}, Data: document(tb, text)}, nil
 			}
 			if ref.Slug == "down" {
 				return nil, errors.New("the store is down")
 			}
 		}
-		return nil, nil //nolint:nilnil // nothing there
+		return nil, nil
 	}
 }
 

@@ -32,7 +32,7 @@ const (
 	FlagGuarded = "is_guarded"
 )
 
-// The families, each by name.
+// Applications are what products run and deploy.
 func Applications() Family {
 	return Family{
 		Name: "application", Plural: "applications", Kind: Workflow, Role: FlagApplication,

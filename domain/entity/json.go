@@ -1,6 +1,7 @@
 package entity
 
 import (
+	"maps"
 	"strconv"
 	"time"
 
@@ -95,12 +96,8 @@ func (f Family) SimpleJSON(a *Artifact, r *Revision) map[string]any {
 		return m
 	}
 	flags := Document{}
-	for k, v := range r.Flags {
-		flags[k] = v
-	}
-	for k, v := range a.Flags {
-		flags[k] = v
-	}
+	maps.Copy(flags, r.Flags)
+	maps.Copy(flags, a.Flags)
 	if len(flags) > 0 {
 		m["flags"] = flags
 	}

@@ -26,9 +26,13 @@ func readReference(ref *form.Object) domain.Reference {
 
 // ReadReferences reads a list of references.
 func ReadReferences(o *form.Object, member string) []domain.Reference {
-	var refs []domain.Reference
-	for _, e := range o.Objects(member) {
-		refs = append(refs, readReference(e))
+	given := o.Objects(member)
+	if given == nil {
+		return nil
+	}
+	refs := make([]domain.Reference, len(given))
+	for i, e := range given {
+		refs[i] = readReference(e)
 	}
 	return refs
 }

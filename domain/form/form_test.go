@@ -83,7 +83,7 @@ func TestReportsEveryProblemWithItsLocation(t *testing.T) {
 		"string_type body a s", "uuid_parsing body a ids 0", "enum body a e", "greater_than_equal body a i", "datetime_parsing body a t",
 		"list_type body a l", "dict_type body a os 0", "missing body a slug", "extra_forbidden body yy", "extra_forbidden body zz",
 	}
-	var got []string
+	got := make([]string, 0, len(want))
 	for _, f := range fieldsOf(t, o.Err()) {
 		loc := make([]string, len(f.Loc))
 		for i, l := range f.Loc {

@@ -78,7 +78,7 @@ func (w world) exec(t *testing.T, sql string, args ...any) {
 	require.NoError(t, err)
 }
 
-func (w world) key(t *testing.T, role any, expires any) credential.Key {
+func (w world) key(t *testing.T, role, expires any) credential.Key {
 	t.Helper()
 	key, err := credential.NewKey(rand.Reader)
 	require.NoError(t, err)

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"maps"
 	"net/http"
 
 	"github.com/gin-gonic/gin"
@@ -57,9 +58,7 @@ func (l lineageRoutes) retrieve(c *gin.Context) error {
 func (l lineageRoutes) retrievalInfo(found entity.Retrieved) gin.H {
 	references := l.family.ReferencesJSON(found.Revision)
 	if found.Environment != nil {
-		for name, ref := range entity.Environments().ReferencesJSON(found.Environment) {
-			references[name] = ref
-		}
+		maps.Copy(references, entity.Environments().ReferencesJSON(found.Environment))
 	}
 	info := gin.H{"references": references}
 	if found.Key != "" {

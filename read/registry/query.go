@@ -126,11 +126,11 @@ func (q Query) restrict(b sq.SelectBuilder, t string) sq.SelectBuilder {
 		if parents.refs == nil {
 			continue
 		}
-		any := sq.Or{}
+		some := make(sq.Or, 0, len(parents.refs))
 		for _, ref := range parents.refs {
-			any = append(any, both(parents.table, ref))
+			some = append(some, both(parents.table, ref))
 		}
-		b = b.Where(any)
+		b = b.Where(some)
 	}
 	if q.Variants != nil {
 		b = b.Where(either("v", q.Variants))
@@ -157,7 +157,7 @@ func both(t string, ref domain.Reference) sq.And {
 }
 
 func either(t string, refs []domain.Reference) sq.Or {
-	any := sq.Or{}
+	some := make(sq.Or, 0, len(refs))
 	for _, ref := range refs {
 		named := sq.Or{}
 		if ref.ID != uuid.Nil {
@@ -176,9 +176,9 @@ func either(t string, refs []domain.Reference) sq.Or {
 		if len(all) == 0 {
 			all = append(all, sq.Expr("false"))
 		}
-		any = append(any, all)
+		some = append(some, all)
 	}
-	return any
+	return some
 }
 
 // page runs a statement with the window's bounds and one row more than the

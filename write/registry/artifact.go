@@ -2,6 +2,7 @@ package registry
 
 import (
 	"context"
+	"maps"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -218,9 +219,7 @@ func (r *Registry) Guard(ctx context.Context, caller domain.Principal, id uuid.U
 			return err
 		}
 		flags := entity.Document{}
-		for k, v := range a.Flags {
-			flags[k] = v
-		}
+		maps.Copy(flags, a.Flags)
 		flags[entity.FlagGuarded] = on
 		a.Flags = flags
 		r.touch(caller, &a.Record)

@@ -18,19 +18,19 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(embeddedtest.Main(m)) }
 
-func openPool(t testing.TB) *pgxpool.Pool {
-	t.Helper()
-	pool, err := pgxpool.New(t.Context(), embeddedtest.PostgresDatabase(t))
-	require.NoError(t, err)
-	t.Cleanup(pool.Close)
-	_, err = migrations.Postgres(t.Context(), pool)
-	require.NoError(t, err)
+func openPool(tb testing.TB) *pgxpool.Pool {
+	tb.Helper()
+	pool, err := pgxpool.New(tb.Context(), embeddedtest.PostgresDatabase(tb))
+	require.NoError(tb, err)
+	tb.Cleanup(pool.Close)
+	_, err = migrations.Postgres(tb.Context(), pool)
+	require.NoError(tb, err)
 	return pool
 }
 
-func newRegistry(t testing.TB, pool *pgxpool.Pool) *registry.Registry {
-	t.Helper()
+func newRegistry(tb testing.TB, pool *pgxpool.Pool) *registry.Registry {
+	tb.Helper()
 	r, err := registry.New(registry.DefaultConfig(), registry.Deps{Pool: pool, Now: time.Now, Random: rand.Reader})
-	require.NoError(t, err)
+	require.NoError(tb, err)
 	return r
 }

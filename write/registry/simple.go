@@ -121,7 +121,7 @@ func (r *Registry) editSimpleData(ctx context.Context, s finder, caller domain.P
 		if err != nil || !ok {
 			return nil, err
 		}
-		if f.Kind != entity.Workflow || d.Draft.empty() {
+		if f.Kind != entity.Workflow || d.empty() {
 			return &head, r.show(ctx, s, f, &head)
 		}
 		// What a simple record says beside its data is part of its history too.

@@ -13,9 +13,9 @@ import (
 	"colonnade/domain"
 )
 
-func (w *world) admin(t testing.TB) client {
-	t.Helper()
-	return client{t: t, w: w, header: "Access " + adminKey}
+func (w *world) admin(tb testing.TB) client {
+	tb.Helper()
+	return client{t: tb, w: w, header: "Access " + adminKey}
 }
 
 // The call of contract §10, in both nestings of the user.
@@ -32,7 +32,7 @@ func TestAdministration(t *testing.T) {
 		account := at(t, made, "accounts", name)
 		require.Equal(t, name+"@b.c", at(t, account, "user", "email"))
 		require.Regexp(t, `^[A-Za-z0-9]{8}\.[0-9a-f]{64}$`, at(t, account, "api_keys", "key"))
-		for _, project := range at(t, account, "projects").(object) {
+		for _, project := range objectAt(t, account, "projects") {
 			require.Equal(t, true, at(t, project, "is_default"))
 			require.NotEmpty(t, at(t, project, "workspace_id"))
 		}
@@ -74,24 +74,24 @@ func TestAdministrationIsClosedToOthers(t *testing.T) {
 }
 
 // eventually waits for what must come within a second: a revoked key's end.
-func (w *world) eventually(t testing.TB, holds func() bool) {
-	t.Helper()
-	require.Eventually(t, holds, time.Second, 20*time.Millisecond)
+func (w *world) eventually(tb testing.TB, holds func() bool) {
+	tb.Helper()
+	require.Eventually(tb, holds, time.Second, 20*time.Millisecond)
 }
 
 func TestKeysOverHTTP(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	c := w.owner(t, "a@b.c", false)
-	raw := c.expect(http.StatusOK, http.MethodPost, "/keys", nil)[""].(string)
-	narrow := c.expect(http.StatusOK, http.MethodPost, "/keys/", object{"name": "ci", "role": "viewer", "expires_at": time.Now().Add(time.Hour)})[""].(string)
+	raw := text(t, c.expect(http.StatusOK, http.MethodPost, "/keys", nil), "")
+	narrow := text(t, c.expect(http.StatusOK, http.MethodPost, "/keys/", object{"name": "ci", "role": "viewer", "expires_at": time.Now().Add(time.Hour)}), "")
 	made := client{t: t, w: w, header: "ApiKey " + raw}
 	require.Equal(t, "owner", made.get("/projects/current")["user_role"])
 	viewer := client{t: t, w: w, header: narrow}
 	require.Equal(t, "viewer", viewer.get("/projects/current")["user_role"])
 	viewer.fails(http.StatusForbidden, http.MethodPost, "/keys", nil)
 
-	listed := c.expect(http.StatusOK, http.MethodGet, "/keys", nil)[""].([]any)
+	listed := listAt(t, c.expect(http.StatusOK, http.MethodGet, "/keys", nil), "")
 	require.Len(t, listed, 3)
 	for _, key := range []string{raw, narrow} {
 		_, secret, _ := strings.Cut(key, ".")
@@ -110,7 +110,7 @@ func TestKeysOverHTTP(t *testing.T) {
 	})
 
 	developer := c.as(domain.RoleDeveloper)
-	escalated := developer.expect(http.StatusOK, http.MethodPost, "/keys", object{"role": "owner"})[""].(string)
+	escalated := text(t, developer.expect(http.StatusOK, http.MethodPost, "/keys", object{"role": "owner"}), "")
 	require.Equal(t, "developer", client{t: t, w: w, header: escalated}.get("/projects/current")["user_role"], "a key never makes one that holds more")
 }
 
@@ -180,7 +180,7 @@ func TestNoSecretInLogs(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	c := w.owner(t, "a@b.c", true)
-	made := c.expect(http.StatusOK, http.MethodPost, "/keys", nil)[""].(string)
+	made := text(t, c.expect(http.StatusOK, http.MethodPost, "/keys", nil), "")
 	c.app("my-app")
 	c.fails(http.StatusUnprocessableEntity, http.MethodPost, "/applications/query", "{")
 	client{t: t, w: w, header: "ApiKey " + made + "x"}.fails(http.StatusUnauthorized, http.MethodGet, "/keys", nil)

@@ -218,7 +218,7 @@ func TestCatalogOverHTTP(t *testing.T) {
 	require.Equal(t, "quality-rating", at(t, c.get("/evaluators/catalog/templates/feedback/presets/quality-rating"), "preset", "key"))
 
 	// What the catalog offers can be committed as it is.
-	for _, t2 := range templates["templates"].([]any) {
+	for _, t2 := range listAt(t, templates, "templates") {
 		key := text(t, t2, "key")
 		made := c.post("/simple/applications/", object{"application": object{"slug": "from-" + key, "data": at(t, t2, "data")}})
 		require.NotEmpty(t, at(t, made, "application", "data", "url"), key)

@@ -47,7 +47,7 @@ func lifeOf(t *testing.T, c client, f entity.Family) {
 	base, name, variantName, revisionName := "/"+f.Plural, f.Name, f.Name+"_variant", f.Name+"_revision"
 
 	// Create, get, edit.
-	artifact := at(t, c.post(base+"/", object{name: object{"slug": "thing", "name": "A thing", "tags": object{"a": "b"}, "meta": object{"n": 1.5}}}), name).(object)
+	artifact := objectAt(t, c.post(base+"/", object{name: object{"slug": "thing", "name": "A thing", "tags": object{"a": "b"}, "meta": object{"n": 1.5}}}), name)
 	id := text(t, artifact, "id")
 	require.Equal(t, artifact, at(t, c.get(base+"/"+id), name))
 	edited := at(t, c.put(base+"/"+id, object{name: object{"id": id, "description": "Better"}}), name)
@@ -56,7 +56,7 @@ func lifeOf(t *testing.T, c client, f entity.Family) {
 	require.NotEmpty(t, at(t, edited, "updated_at"))
 
 	// Variant, its name from its slug.
-	variant := at(t, c.post(base+"/variants/", object{variantName: object{name + "_id": id, "slug": "main"}}), variantName).(object)
+	variant := objectAt(t, c.post(base+"/variants/", object{variantName: object{name + "_id": id, "slug": "main"}}), variantName)
 	vid := text(t, variant, "id")
 	require.Equal(t, "main", variant["name"])
 	require.Equal(t, id, variant[name+"_id"])
@@ -77,7 +77,7 @@ func lifeOf(t *testing.T, c client, f entity.Family) {
 	c.fails(http.StatusConflict, http.MethodPost, base+"/revisions/", object{revisionName: object{variantName + "_id": vid}})
 	var last object
 	for n := 1; n <= 3; n++ {
-		last = at(t, c.post(base+"/revisions/commit", object{revisionName: object{variantName + "_id": vid, "message": "m", "data": dataOf(f, n)}}), revisionName).(object)
+		last = objectAt(t, c.post(base+"/revisions/commit", object{revisionName: object{variantName + "_id": vid, "message": "m", "data": dataOf(f, n)}}), revisionName)
 		require.EqualValues(t, []string{"0", "1", "2", "3"}[n], last["version"])
 		require.Equal(t, vid, last["variant_id"])
 		require.Equal(t, vid, last[variantName+"_id"])

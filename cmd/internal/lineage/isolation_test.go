@@ -181,14 +181,14 @@ func requireNothingOf(t *testing.T, secrets []string, reply, request string) {
 // fingerprint is the whole of a project as the store has it.
 func fingerprint(t *testing.T, e estate) string {
 	t.Helper()
-	var print strings.Builder
+	var all strings.Builder
 	for _, table := range []string{"artifacts", "variants", "revisions", "environment_references", "api_keys", "memberships"} {
 		var rows string
 		require.NoError(t, e.w.pool.QueryRow(t.Context(),
 			`SELECT coalesce(string_agg(t::text, E'\n' ORDER BY t::text), '') FROM `+table+` t WHERE project_id = $1`, e.account.Project.ID.String()).Scan(&rows))
-		print.WriteString(rows)
+		all.WriteString(rows)
 	}
-	return print.String()
+	return all.String()
 }
 
 // The same id may stand in two projects; each sees its own.

@@ -229,7 +229,7 @@ func (w *walk) same(q entity.Retrieval, want *modelRevision) {
 	require.NotNil(w.t, got.Revision)
 	require.Equal(w.t, want.id, got.Revision.ID)
 	if want.n >= 0 {
-		require.Equal(w.t, strconv.Itoa(want.n), fmt.Sprint(got.Revision.Data["parameters"].(map[string]any)["n"]))
+		require.Equal(w.t, strconv.Itoa(want.n), fmt.Sprint(objectAt(w.t, got.Revision.Data["parameters"])["n"]))
 	}
 }
 

@@ -18,14 +18,14 @@ import (
 func newShelf(t *testing.T) (client, []object) {
 	t.Helper()
 	c := newWorld(t).owner(t, "a@b.c", false)
-	var apps []object
+	apps := make([]object, 0, 5)
 	for i := range 5 {
-		app := at(t, c.post("/simple/applications/", object{"application": object{
+		app := objectAt(t, c.post("/simple/applications/", object{"application": object{
 			"slug": fmt.Sprintf("app-%d", i), "name": fmt.Sprintf("The Äpfel No %d", i), "description": []string{"red", "green"}[i%2],
 			"tags": object{"colour": []string{"red", "green"}[i%2], "n": i}, "meta": object{"deep": object{"n": i, "odd": i%2 == 1}},
 			"flags": object{"is_evaluator": i == 4},
 			"data":  object{"uri": []string{"svc:builtin:chat:v0", "svc:builtin:completion:v0"}[i%2]},
-		}}), "application").(object)
+		}}), "application")
 		c.post("/applications/variants/", object{"application_variant": object{"application_id": app["id"], "slug": fmt.Sprintf("side-%d", i), "tags": object{"side": true}}})
 		apps = append(apps, app)
 	}
@@ -81,7 +81,7 @@ func TestQueryApplications(t *testing.T) {
 func slugs(t *testing.T, list any) []string {
 	t.Helper()
 	var found []string
-	for _, item := range list.([]any) {
+	for _, item := range listAt(t, list) {
 		found = append(found, text(t, item, "slug"))
 	}
 	return found
@@ -118,7 +118,7 @@ func TestQueryChildren(t *testing.T) {
 	t.Parallel()
 	c, apps := newShelf(t)
 	id := apps[1]["id"]
-	side := at(t, c.post("/applications/variants/query", object{"application_variant": object{"slug": "side-1"}}), "application_variants", 0).(object)
+	side := objectAt(t, c.post("/applications/variants/query", object{"application_variant": object{"slug": "side-1"}}), "application_variants", 0)
 	c.commit(side["id"], object{"n": 1})
 	late := c.commit(side["id"], object{"n": 1, "m": 2})
 	tests := []struct {
@@ -135,10 +135,10 @@ func TestQueryChildren(t *testing.T) {
 		{"refs and parent together", "variants", object{"application_refs": []any{object{"slug": "app-1"}}, "application_id": apps[2]["id"]}, 0},
 		{"variants by refs, id or slug", "variants", object{"application_variant_refs": []any{object{"id": side["id"], "slug": "side-2"}}}, 2},
 		{"variants by tag", "variants", object{"application_variant": object{"tags": object{"side": true}}}, 5},
-		{"variants from the query string", "variants/query?application_id=" + id.(string), "", 2},
+		{"variants from the query string", "variants/query?application_id=" + text(t, id), "", 2},
 		{"variants by slugs from the query string", "variants/query?application_slug=app-1&include_archived=true", "", 2},
 		{"variants with tags from the query string", "variants/query?limit=3&tags=" + url.QueryEscape(`{"side":true}`), "", 3},
-		{"a body wins over the query string", "variants/query?application_id=" + id.(string), object{}, 10},
+		{"a body wins over the query string", "variants/query?application_id=" + text(t, id), object{}, 10},
 
 		{"all revisions", "revisions", object{}, 12},
 		{"revisions of an application by id", "revisions", object{"application_id": id}, 4},
@@ -209,7 +209,7 @@ func TestTimesComeBackAsTheyWere(t *testing.T) {
 		at1, err := time.Parse(time.RFC3339Nano, text(t, app, "created_at"))
 		require.NoError(t, err)
 		got := at(t, c.get("/applications/"+text(t, app, "id")), "application", "created_at")
-		at2, err := time.Parse(time.RFC3339Nano, got.(string))
+		at2, err := time.Parse(time.RFC3339Nano, text(t, got))
 		require.NoError(t, err)
 		require.Equal(t, at1, at2)
 	}

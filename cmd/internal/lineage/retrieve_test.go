@@ -3,8 +3,10 @@
 package lineage_test
 
 import (
+	"fmt"
 	"maps"
 	"net/http"
+	"slices"
 	"testing"
 
 	"github.com/google/uuid"
@@ -26,7 +28,7 @@ func newStage(t *testing.T) stage {
 	s.app = s.client.app("my-app")
 	s.other = s.client.app("other-app")
 	log := s.post("/applications/revisions/log", object{"application": object{"application_id": s.app["id"]}})
-	s.main[0], s.main[1] = at(t, log, "application_revisions", 1).(object), at(t, log, "application_revisions", 0).(object)
+	s.main[0], s.main[1] = objectAt(t, log, "application_revisions", 1), objectAt(t, log, "application_revisions", 0)
 	s.main[2] = s.commit(s.app["variant_id"], object{"n": 2})
 	side := at(t, s.post("/applications/variants/", object{"application_variant": object{"application_id": s.app["id"], "slug": "side"}}), "application_variant")
 	s.side = s.commit(at(t, side, "id"), object{"n": 3})
@@ -37,15 +39,15 @@ func newStage(t *testing.T) stage {
 	s.post("/applications/revisions/deploy", object{
 		"application_revision_ref": object{"id": s.side["id"]}, "environment_ref": object{"slug": "production"}, "key": "canary",
 	})
-	s.env = at(t, s.post("/environments/query", object{"environment": object{"slug": "production"}}), "environments", 0).(object)
-	s.envLatest = at(t, s.post("/environments/revisions/retrieve", object{"environment_ref": object{"slug": "production"}}), "environment_revision").(object)
+	s.env = objectAt(t, s.post("/environments/query", object{"environment": object{"slug": "production"}}), "environments", 0)
+	s.envLatest = objectAt(t, s.post("/environments/revisions/retrieve", object{"environment_ref": object{"slug": "production"}}), "environment_revision")
 	return s
 }
 
 func ref(members ...any) object {
 	o := object{}
 	for i := 0; i < len(members); i += 2 {
-		o[members[i].(string)] = members[i+1]
+		o[fmt.Sprint(members[i])] = members[i+1]
 	}
 	return o
 }
@@ -145,7 +147,7 @@ func TestRetrieveDecisionTable(t *testing.T) {
 			default:
 				reply := s.post("/applications/revisions/retrieve", tt.body)
 				require.Equal(t, want, at(t, reply, "application_revision"))
-				info := at(t, reply, "retrieval_info", "references").(object)
+				info := objectAt(t, reply, "retrieval_info", "references")
 				require.Equal(t, at(t, want, "id"), at(t, info, "application_revision", "id"))
 				require.Equal(t, at(t, want, "version"), at(t, info, "application_revision", "version"))
 				_, through := info["environment_revision"]
@@ -168,7 +170,7 @@ func TestRetrieveDecisionTable(t *testing.T) {
 func TestDeploy(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
-	references := at(t, s.envLatest, "data", "references").(object)
+	references := objectAt(t, s.envLatest, "data", "references")
 	require.Len(t, references, 2)
 	require.Equal(t, object{
 		"application":          object{"id": s.app["id"], "slug": "my-app"},
@@ -322,9 +324,9 @@ func TestEnvironmentCommits(t *testing.T) {
 }
 
 func keysOf(value any) []string {
-	var keys []string
-	for k := range value.(object) {
-		keys = append(keys, k)
+	held, ok := value.(object)
+	if !ok {
+		return nil
 	}
-	return keys
+	return slices.Collect(maps.Keys(held))
 }

@@ -24,12 +24,12 @@ import (
 
 // populate fills the project with applications of two variants and as many
 // revisions each, all deployed to production, by plain SQL: the commands would take minutes.
-func populate(t testing.TB, c client, applications, revisions int) {
-	t.Helper()
+func populate(tb testing.TB, c client, applications, revisions int) {
+	tb.Helper()
 	project := c.account.Project.ID.String()
-	production := at(t, c.post("/environments/revisions/retrieve", object{"environment_ref": ref("slug", "production")}), "environment_revision").(object)
+	production := objectAt(tb, c.post("/environments/revisions/retrieve", object{"environment_ref": ref("slug", "production")}), "environment_revision")
 	data, err := json.Marshal(object{"uri": "svc:builtin:completion:v0", "parameters": object{"prompt": object{"messages": []any{object{"role": "system", "content": strings.Repeat("You are an expert. ", 60)}}}}})
-	require.NoError(t, err)
+	require.NoError(tb, err)
 	// Ids ascend with i, as those of the commands do with time.
 	const id = `('0190f3a0-%s-7000-8000-' || lpad(to_hex(%s), 12, '0'))::uuid`
 	artifact, variant := fmt.Sprintf(id, "0001", "i"), fmt.Sprintf(id, "0002", "i")
@@ -42,17 +42,17 @@ func populate(t testing.TB, c client, applications, revisions int) {
 		SELECT $1, ` + fmt.Sprintf(id, "0003", fmt.Sprintf("(n * %d + i)", applications)) + `, 'workflow', ` + artifact + `, ` + variant + `, n, 'rev-' || i || '-' || n, '{}', $1, now(), '` + string(data) + `', now(), $1
 		FROM generate_series(0, ` + strconv.Itoa(revisions-1) + `) n, generate_series(1, ` + strconv.Itoa(applications) + `) i`,
 	} {
-		_, err := c.w.pool.Exec(t.Context(), strings.ReplaceAll(sql, "$1", "'"+project+"'"))
-		require.NoError(t, err)
+		_, err := c.w.pool.Exec(tb.Context(), strings.ReplaceAll(sql, "$1", "'"+project+"'"))
+		require.NoError(tb, err)
 	}
-	_, err = c.w.pool.Exec(t.Context(), `INSERT INTO environment_references (project_id, variant_id, key, from_version, entities)
+	_, err = c.w.pool.Exec(tb.Context(), `INSERT INTO environment_references (project_id, variant_id, key, from_version, entities)
 	SELECT a.project_id, $2, a.slug || '.revision', 0, json_build_object('application', json_build_object('id', a.id, 'slug', a.slug), 'application_revision', json_build_object('id', r.id, 'slug', r.slug, 'version', r.version::text))
 	FROM artifacts a JOIN revisions r ON r.project_id = a.project_id AND r.artifact_id = a.id AND r.version = $3 WHERE a.project_id = $1 AND a.kind = 'workflow'`,
 		project, production["variant_id"], revisions/2)
-	require.NoError(t, err)
+	require.NoError(tb, err)
 	for _, sql := range []string{`ANALYZE`, `CHECKPOINT`} {
-		_, err = c.w.pool.Exec(t.Context(), sql)
-		require.NoError(t, err)
+		_, err = c.w.pool.Exec(tb.Context(), sql)
+		require.NoError(tb, err)
 	}
 }
 
@@ -61,7 +61,7 @@ func plan(t *testing.T, w *world, sql string, args ...any) string {
 	t.Helper()
 	tx, err := w.pool.Begin(t.Context())
 	require.NoError(t, err)
-	defer tx.Rollback(t.Context())
+	defer func() { require.NoError(t, tx.Rollback(t.Context())) }()
 	rows, err := tx.Query(t.Context(), "EXPLAIN "+sql, args...)
 	require.NoError(t, err)
 	var lines []string
@@ -93,7 +93,7 @@ func TestHotReadsUseIndexes(t *testing.T) {
 		args      []any
 		index     string
 	}
-	var reads []read
+	reads := make([]read, 0, 16)
 	for _, r := range []struct {
 		name    string
 		level   entity.Level

@@ -71,26 +71,26 @@ func (b *buffer) String() string {
 	return b.text.String()
 }
 
-func newWorld(t testing.TB) *world {
-	t.Helper()
-	pool, err := pgxpool.New(t.Context(), embeddedtest.PostgresDatabase(t))
-	require.NoError(t, err)
-	t.Cleanup(pool.Close)
-	_, err = migrations.Postgres(t.Context(), pool)
-	require.NoError(t, err)
+func newWorld(tb testing.TB) *world {
+	tb.Helper()
+	pool, err := pgxpool.New(tb.Context(), embeddedtest.PostgresDatabase(tb))
+	require.NoError(tb, err)
+	tb.Cleanup(pool.Close)
+	_, err = migrations.Postgres(tb.Context(), pool)
+	require.NoError(tb, err)
 
 	w := &world{pool: pool, logs: &buffer{}}
 	w.write, err = registry.New(registry.DefaultConfig(), registry.Deps{Pool: pool, Now: time.Now, Random: rand.Reader})
-	require.NoError(t, err)
+	require.NoError(tb, err)
 	w.read, err = readregistry.New(readregistry.DefaultConfig(), readregistry.Deps{Pool: pool})
-	require.NoError(t, err)
+	require.NoError(tb, err)
 	w.access, err = access.New(access.DefaultConfig(), access.Deps{Pool: pool, Now: time.Now})
-	require.NoError(t, err)
+	require.NoError(tb, err)
 	w.server, err = server.New(server.DefaultConfig(), server.Deps{
 		Log:      slog.New(slog.NewJSONHandler(w.logs, &slog.HandlerOptions{Level: slog.LevelDebug})),
 		Registry: prometheus.NewRegistry(), Authenticate: w.access.Authenticate, Allows: access.Allows, AuthKey: adminKey, Now: time.Now,
 	})
-	require.NoError(t, err)
+	require.NoError(tb, err)
 	writeapi.MountAccounts(w.server, writeapi.AccountDeps{Registry: w.write})
 	writeapi.MountKeys(w.server, w.write)
 	writeapi.MountRegistry(w.server, w.write)
@@ -109,11 +109,11 @@ type client struct {
 }
 
 // owner makes an account and calls as its owner.
-func (w *world) owner(t testing.TB, email string, seed bool) client {
-	t.Helper()
-	a, err := w.write.CreateAccount(t.Context(), registry.AccountRequest{Email: email, CreateKey: true, SeedDefaults: seed})
-	require.NoError(t, err)
-	return client{t: t, w: w, header: "ApiKey " + a.Key.Reveal(), account: a}
+func (w *world) owner(tb testing.TB, email string, seed bool) client {
+	tb.Helper()
+	a, err := w.write.CreateAccount(tb.Context(), registry.AccountRequest{Email: email, CreateKey: true, SeedDefaults: seed})
+	require.NoError(tb, err)
+	return client{t: tb, w: w, header: "ApiKey " + a.Key.Reveal(), account: a}
 }
 
 // as gives the same project with a key of a lesser role.
@@ -192,47 +192,61 @@ func (c client) expect(status int, method, path string, body any) object {
 }
 
 // at walks into a reply: keys and indices.
-func at(t testing.TB, value any, path ...any) any {
-	t.Helper()
+func at(tb testing.TB, value any, path ...any) any {
+	tb.Helper()
 	for _, step := range path {
 		switch s := step.(type) {
 		case string:
 			m, ok := value.(object)
-			require.True(t, ok, "no object at %v in %v", s, value)
+			require.True(tb, ok, "no object at %v in %v", s, value)
 			value = m[s]
 		case int:
 			list, ok := value.([]any)
-			require.True(t, ok, "no list at %v in %v", s, value)
-			require.Greater(t, len(list), s, "%v", value)
+			require.True(tb, ok, "no list at %v in %v", s, value)
+			require.Greater(tb, len(list), s, "%v", value)
 			value = list[s]
 		default:
-			require.Fail(t, "a path has strings and ints")
+			require.Fail(tb, "a path has strings and ints")
 		}
 	}
 	return value
 }
 
-func text(t testing.TB, value any, path ...any) string {
-	t.Helper()
-	s, ok := at(t, value, path...).(string)
-	require.True(t, ok, "no string at %v in %v", path, value)
+func text(tb testing.TB, value any, path ...any) string {
+	tb.Helper()
+	s, ok := at(tb, value, path...).(string)
+	require.True(tb, ok, "no string at %v in %v", path, value)
 	return s
+}
+
+func objectAt(tb testing.TB, value any, path ...any) object {
+	tb.Helper()
+	o, ok := at(tb, value, path...).(object)
+	require.True(tb, ok, "no object at %v in %v", path, value)
+	return o
+}
+
+func listAt(tb testing.TB, value any, path ...any) []any {
+	tb.Helper()
+	l, ok := at(tb, value, path...).([]any)
+	require.True(tb, ok, "no list at %v in %v", path, value)
+	return l
 }
 
 // app makes a simple application with a prompt and gives its record.
 func (c client) app(slug string) object {
 	c.t.Helper()
-	return at(c.t, c.post("/simple/applications/", object{"application": object{
+	return objectAt(c.t, c.post("/simple/applications/", object{"application": object{
 		"slug": slug, "name": "App " + slug, "flags": object{"is_application": true},
 		"data": object{"uri": "svc:builtin:completion:v0", "parameters": object{"prompt": object{"n": 1}}},
-	}}), "application").(object)
+	}}), "application")
 }
 
 // commit commits to a variant of an application and gives the revision.
 func (c client) commit(variant any, parameters object) object {
 	c.t.Helper()
-	return at(c.t, c.post("/applications/revisions/commit", object{"application_revision_commit": object{
+	return objectAt(c.t, c.post("/applications/revisions/commit", object{"application_revision_commit": object{
 		"application_variant_id": variant, "message": fmt.Sprint("set ", len(parameters)),
 		"data": object{"uri": "svc:builtin:completion:v0", "parameters": parameters},
-	}}), "application_revision").(object)
+	}}), "application_revision")
 }
