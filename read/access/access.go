@@ -56,8 +56,9 @@ func unauthenticated() *domain.Error {
 }
 
 // Authenticate reads "ApiKey <key>", a bare key, or "Secret <ticket>". Errors
-// are Unauthenticated, TooMany when the key is over its rate, and Unavailable
-// when the store does not answer. Source: contract §7.
+// are Unauthenticated, TooMany when the key is over its rate (the principal
+// then has the key's prefix and nothing else), and Unavailable when the store
+// does not answer. Source: contract §7.
 func (a *Access) Authenticate(ctx context.Context, authorization string) (domain.Principal, error) {
 	scheme, value, ok := strings.Cut(strings.TrimSpace(authorization), " ")
 	switch {
@@ -110,7 +111,8 @@ func (a *Access) authenticateTicket(ctx context.Context, authorization, signed s
 
 func (a *Access) admit(held holder, authorization string) (domain.Principal, error) {
 	if wait := a.limiter.take(held.principal.KeyPrefix, a.deps.Now()); wait > 0 {
-		return domain.Principal{}, tooMany(wait)
+		// The prefix alone, for RateHeaders: who has no project reaches no store.
+		return domain.Principal{KeyPrefix: held.principal.KeyPrefix}, tooMany(wait)
 	}
 	p := held.principal
 	p.Credential = authorization

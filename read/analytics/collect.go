@@ -88,37 +88,53 @@ func (c *collection) chunks(ctx context.Context) ([]compile.Analysis, error) {
 }
 
 func (c *collection) chunk(ctx context.Context, a compile.Analysis) error {
-	open := uint64(0)
-	err := c.reader.traces.Run(ctx, c.project, "analytics_values", a.Values(), func(r driver.Rows) error {
+	var open []openRow
+	limit := c.reader.cfg.MaxOpen
+	err := c.reader.traces.Run(ctx, c.project, "analytics_values", a.Values(limit+1), func(r driver.Rows) error {
 		var n int64
-		var left uint64
+		var lacking []string
 		row := bucket{measures: make([]gathered, len(c.measures))}
-		into := []any{&n, &row.spans, &left}
+		into := []any{&n, &row.spans, &lacking}
 		for i, m := range c.measures {
 			into = append(into, row.measures[i].columns(m)...)
 		}
 		if err := r.Scan(into...); err != nil {
 			return err
 		}
-		open += left
-		b := c.bucket(n)
-		b.spans += row.spans
-		for i := range row.measures {
-			b.measures[i].add(&row.measures[i])
-			c.numbers += len(row.measures[i].numbers)
-			if err := c.distinct(&b.measures[i], c.measures[i]); err != nil {
+		for _, raw := range lacking {
+			o, err := c.openRow(n, raw)
+			if err != nil {
 				return err
 			}
+			open = append(open, o)
 		}
-		if c.numbers > c.reader.cfg.MaxValues {
-			return domain.E(domain.Rejected, "More than %d numbers would have to be held. Narrow the query: a shorter window, fewer specs, or a windowing.rate below 1.", c.reader.cfg.MaxValues)
+		if c.open+len(open) > limit {
+			return tooOpen(limit)
 		}
-		return nil
+		return c.add(n, &row)
 	})
-	if err != nil || open == 0 {
+	if err != nil || len(open) == 0 {
 		return err
 	}
-	return c.decide(ctx, a)
+	c.open += len(open)
+	return c.decide(ctx, open)
+}
+
+// add takes what a statement gathered in a bucket.
+func (c *collection) add(n int64, row *bucket) error {
+	b := c.bucket(n)
+	b.spans += row.spans
+	for i := range row.measures {
+		b.measures[i].add(&row.measures[i])
+		c.numbers += len(row.measures[i].numbers)
+		if err := c.distinct(&b.measures[i], c.measures[i]); err != nil {
+			return err
+		}
+	}
+	if limit := c.reader.cfg.MaxValues; c.numbers > limit {
+		return domain.E(domain.Rejected, "More than %d numbers would have to be held. Narrow the query: a shorter window, fewer specs, or a windowing.rate below 1.", limit)
+	}
+	return nil
 }
 
 func (c *collection) bucket(n int64) *bucket {

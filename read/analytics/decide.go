@@ -2,6 +2,8 @@ package analytics
 
 import (
 	"context"
+	"encoding/binary"
+	"fmt"
 	"math"
 	"slices"
 
@@ -22,21 +24,47 @@ type (
 	}
 )
 
-// openRow is a row of compile.Analysis.Open.
+// openRow is a row with something open; see compile.Analysis.Values.
 type openRow struct {
 	identity
 	bucket int64
-	sure   uint8
-	lacks  []uint8
+	sure   bool
+	lacks  []compile.Openness
 	sent   []float64
 }
 
+// openRow reads the row's text.
+func (c *collection) openRow(bucket int64, raw string) (openRow, error) {
+	o := openRow{bucket: bucket, lacks: make([]compile.Openness, len(c.measures)), sent: make([]float64, len(c.measures))}
+	n := len(o.trace) + len(o.span) + 1 + len(c.measures)
+	for _, m := range c.measures {
+		if m.Sums() {
+			n += 8
+		}
+	}
+	if len(raw) != n {
+		return o, fmt.Errorf("analytics: an open row of %d bytes, want %d", len(raw), n)
+	}
+	raw = raw[copy(o.trace[:], raw):]
+	raw = raw[copy(o.span[:], raw):]
+	o.sure, raw = raw[0] == 1, raw[1:]
+	for i := range c.measures {
+		o.lacks[i], raw = compile.Openness(raw[0]), raw[1:]
+	}
+	for i, m := range c.measures {
+		if m.Sums() {
+			o.sent[i], raw = math.Float64frombits(binary.LittleEndian.Uint64([]byte(raw[:8]))), raw[8:]
+		}
+	}
+	return o, nil
+}
+
 // needs is the most that the row lacks.
-func (r *openRow) needs() compile.Openness {
-	if r.sure == 0 {
+func (o *openRow) needs() compile.Openness {
+	if !o.sure {
 		return compile.NeedsDocument
 	}
-	return compile.Openness(slices.Max(r.lacks))
+	return slices.Max(o.lacks)
 }
 
 // The sizes of lookups.
@@ -45,32 +73,22 @@ const (
 	tracesAtOnce    = 2000
 )
 
-// decide reads what the rows of a chunk left open.
-func (c *collection) decide(ctx context.Context, a compile.Analysis) error {
+func tooOpen(limit int) error {
+	return domain.E(domain.Rejected, "More than %d spans would have to be read one by one, to decide the filter or to sum their traces. Narrow the query: a shorter window, a windowing.rate below 1, focus trace, or incremental metrics in place of cumulative ones.", limit)
+}
+
+// decide reads what rows left open.
+func (c *collection) decide(ctx context.Context, open []openRow) error {
 	var documents, sums []openRow
-	limit := c.reader.cfg.MaxOpen - c.open
-	err := c.reader.traces.Run(ctx, c.project, "analytics_open", a.Open(limit+1), func(r driver.Rows) error {
-		var o openRow
-		if err := r.Scan(&o.bucket, traces.ScanTraceID(&o.trace), traces.ScanSpanID(&o.span), &o.sure, &o.lacks, &o.sent); err != nil {
-			return err
-		}
+	for _, o := range open {
 		if o.needs() == compile.NeedsDocument {
 			documents = append(documents, o)
 		} else {
 			sums = append(sums, o)
 		}
-		return nil
-	})
-	if err != nil {
-		return err
 	}
-	c.open += len(documents) + len(sums)
-	c.examined += len(documents)
-	switch {
-	case c.examined > c.reader.cfg.MaxExamined:
+	if c.examined += len(documents); c.examined > c.reader.cfg.MaxExamined {
 		return domain.E(domain.Rejected, "The documents of more than %d spans would have to be read to decide the filter or the specs. Narrow the query: a shorter window, a windowing.rate below 1, a condition on a session, user, reference, link or attribute value; compare attributes with is or in; and take numbers, booleans and short strings.", c.reader.cfg.MaxExamined)
-	case c.open > c.reader.cfg.MaxOpen:
-		return domain.E(domain.Rejected, "The traces of more than %d spans would have to be summed. Narrow the query: a shorter window, a windowing.rate below 1, focus trace, or incremental metrics in place of cumulative ones.", c.reader.cfg.MaxOpen)
 	}
 	for chunk := range slices.Chunk(documents, documentsAtOnce) {
 		if err := c.readDocuments(ctx, chunk); err != nil {
@@ -106,11 +124,11 @@ func (c *collection) readDocuments(ctx context.Context, rows []openRow) error {
 			continue
 		}
 		b := c.bucket(r.bucket)
-		if r.sure == 0 {
+		if !r.sure {
 			b.spans++
 		}
 		for i, m := range c.measures {
-			if r.sure != 0 && r.lacks[i] == uint8(compile.Decided) {
+			if r.sure && r.lacks[i] == compile.Decided {
 				continue
 			}
 			b.measures[i].take(m, s)
@@ -156,7 +174,7 @@ func (c *collection) readSums(ctx context.Context, rows []openRow) error {
 		}
 		b := c.bucket(r.bucket)
 		for i, m := range c.measures {
-			if r.lacks[i] != uint8(compile.NeedsSums) {
+			if r.lacks[i] != compile.NeedsSums {
 				continue
 			}
 			before := b.measures[i].values()

@@ -1,14 +1,18 @@
 package analytics
 
-import "math"
+import (
+	"math"
+	"sort"
+)
 
-// bins are the bins of a histogram, equally wide, between two ends.
+// bins are n bins of a histogram, equally wide, between two ends.
 type bins struct {
 	lo, hi float64
 	n      int
-	// first is where the first bin would begin if it was not cut at lo: half a
-	// width before, when the bins' centers lie on the ends.
-	first, width float64
+	// parts is how many widths lie between the ends: one less than bins when
+	// the centers of the first and the last lie there, which are then cut in half.
+	parts    int
+	centered bool
 }
 
 // binsOf lays the bins for sorted values.
@@ -28,10 +32,8 @@ func (s Spec) binsOf(values []float64) bins {
 	if b.lo >= b.hi || len(values) == 1 {
 		b.n = 1
 	}
-	b.first, b.width = b.lo, b.hi/float64(b.n)-b.lo/float64(b.n)
-	if s.Centered && b.n > 1 {
-		b.width = b.hi/float64(b.n-1) - b.lo/float64(b.n-1)
-		b.first -= b.width / 2
+	if b.parts = b.n; s.Centered && b.n > 1 {
+		b.parts, b.centered = b.n-1, true
 	}
 	return b
 }
@@ -43,9 +45,17 @@ func (b bins) start(i int) float64 {
 		return b.lo
 	case b.n:
 		return b.hi
-	default:
-		return b.first + float64(i)*b.width
 	}
+	at := float64(i)
+	if b.centered {
+		at -= .5
+	}
+	// Multiplied first: a whole number of parts is then met exactly.
+	if d := (b.hi - b.lo) * at; !math.IsInf(d, 0) {
+		return b.lo + d/float64(b.parts)
+	}
+	share := at / float64(b.parts)
+	return b.lo*(1-share) + b.hi*share
 }
 
 // of is the bin of a value, -1 for one beyond the ends.
@@ -53,18 +63,8 @@ func (b bins) of(v float64) int {
 	if v < b.lo || v > b.hi {
 		return -1
 	}
-	i := 0
-	if b.width > 0 {
-		i = int(min(max((v-b.first)/b.width, 0), float64(b.n-1)))
-	}
-	// Division rounds; the intervals that are shown decide.
-	for i > 0 && v < b.start(i) {
-		i--
-	}
-	for i < b.n-1 && v >= b.start(i+1) {
-		i++
-	}
-	return i
+	// The last bin that begins at the value or before it.
+	return sort.Search(b.n-1, func(i int) bool { return b.start(i+1) > v })
 }
 
 // histogram counts sorted values in bins; there is at least one.

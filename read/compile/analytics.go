@@ -66,43 +66,32 @@ func (a Analysis) Volume(step int64) Statement {
 	return w.statement()
 }
 
-// Values asks for the values of the rows that decide everything. Its rows are
-// bucket Int64, the number of spans that match for sure UInt64, and that of
-// rows with anything open UInt64 (see Open); then for each measure its Columns.
-func (a Analysis) Values() Statement {
+// Values asks for the values of the rows that decide everything, and which rows
+// do not. Its rows are bucket Int64, the number of spans that match for sure
+// UInt64, and an Array(String) of the rows with anything open, at most limit of
+// a bucket: trace_id (16 bytes), span_id (8), 1 where the span matches for sure,
+// the Openness of each measure (1), and of each that sums (see Sums) what a
+// client sent in its place: a Float64 (8, little-endian), NaN where nothing.
+// Then, for each measure, its columns. Both come from one look at the store: a
+// trace may be settled at any moment, and then its row is no longer open.
+func (a Analysis) Values(limit int) Statement {
 	w := new(writer)
-	w.put("SELECT bucket, countIf(sure), countIf(" + a.open() + ")")
+	row := "trace_id, span_id, char(sure"
+	sent := ""
+	for i, m := range a.Measures {
+		name := "m" + strconv.Itoa(i)
+		row += ", " + name + "_open"
+		if m.Sums() {
+			sent += ", reinterpretAsFixedString(toFloat64(" + name + "_sent))"
+		}
+	}
+	w.put("SELECT bucket, countIf(sure), groupArrayIf(" + strconv.Itoa(limit) + ")(concat(" + row + ")" + sent + "), " + a.open() + ")")
 	for i, m := range a.Measures {
 		w.put(", " + m.aggregate("m"+strconv.Itoa(i)))
 	}
 	w.put(" FROM (")
 	a.rows(w)
 	w.put(") GROUP BY bucket ORDER BY bucket")
-	return w.statement()
-}
-
-// Open asks for the rows with anything open. Its rows are bucket Int64,
-// trace_id, span_id, sure UInt8 (the span matches), an Array(UInt8) with the
-// Openness of each measure, and an Array(Float64) with what a client sent in
-// place of each measure that sums: NaN where nothing.
-func (a Analysis) Open(limit int) Statement {
-	w := new(writer)
-	opens, sent := "", ""
-	for i, m := range a.Measures {
-		if i > 0 {
-			opens, sent = opens+", ", sent+", "
-		}
-		name := "m" + strconv.Itoa(i)
-		opens += name + "_open"
-		if m.sums() {
-			sent += "toFloat64(" + name + "_sent)"
-		} else {
-			sent += "nan"
-		}
-	}
-	w.put("SELECT bucket, trace_id, span_id, sure, CAST([" + opens + "], 'Array(UInt8)'), CAST([" + sent + "], 'Array(Float64)') FROM (")
-	a.rows(w)
-	w.put(") WHERE " + a.open() + " LIMIT " + strconv.Itoa(limit))
 	return w.statement()
 }
 
@@ -123,11 +112,11 @@ func (a Analysis) rows(w *writer) {
 	a.Condition.under.write(w, s)
 	w.put(") AS sure")
 	for i, m := range a.Measures {
-		m.columns(a.Roots).write(w, "m"+strconv.Itoa(i), m.sums())
+		m.columns(a.Roots).write(w, "m"+strconv.Itoa(i), m.Sums())
 	}
 	w.put(" FROM (SELECT * FROM " + schema.Spans + " FINAL WHERE ")
 	a.where(w)
-	w.put(")")
+	w.put(") AS chosen")
 	if a.settled() {
 		w.put(" LEFT ANY JOIN (")
 		a.totals(w)
@@ -142,7 +131,7 @@ func (a Analysis) settled() bool {
 		return false
 	}
 	for _, m := range a.Measures {
-		if m.sums() {
+		if m.Sums() {
 			return true
 		}
 	}

@@ -319,6 +319,10 @@ func (a at) equalString(v string) pair {
 	p := a.scalar(n, texts)
 	if p.exact && schema.Indexed(a.path) && v != "" {
 		p.needles = indexed(rankAttribute, a.path+"=", []string{v})
+		// The token of path "a=b" and value "c" is that of path "a" and value "b=c"; any other says all.
+		if len(p.needles) > 0 && !strings.Contains(a.path+v, "=") {
+			p.needles[0].instead = n
+		}
 	}
 	return p
 }

@@ -30,9 +30,9 @@ type Condition struct {
 	needles     []needle
 }
 
-// Needle tells whether the inverted index can find the rows, so that a scan
-// in windows from the newest would be a detour.
-func (c *Condition) Needle() bool { return len(c.needles) > 0 }
+// Needle tells whether the inverted index finds the rows, and they are few by
+// their nature: a scan in windows from the newest would be a detour.
+func (c *Condition) Needle() bool { return len(c.needles) > 0 && c.needles[0].rank < rankHash }
 
 // pair holds a condition from both sides: every span that matches is in over,
 // and every row in under matches. A negation swaps the two.

@@ -37,6 +37,9 @@ func text(e filter.Text) (pair, error) {
 			p.needles = indexed(rankUser, schema.UserToken, one.In)
 		default: // agents are few, and names have no tokens
 		}
+		if len(p.needles) > 0 {
+			p.needles[0].instead = n
+		}
 	}
 	return p, nil
 }
@@ -200,9 +203,9 @@ func link(e filter.Link) pair {
 	}
 	switch {
 	case !e.SpanID.IsZero():
-		p.needles = []needle{{rankLink, []string{schema.LinkToken + "span=" + e.SpanID.String()}}}
+		p.needles = []needle{{rank: rankLink, tokens: []string{schema.LinkToken + "span=" + e.SpanID.String()}}}
 	case !e.TraceID.IsZero():
-		p.needles = []needle{{rankLink, []string{schema.LinkToken + "trace=" + e.TraceID.String()}}}
+		p.needles = []needle{{rank: rankLink, tokens: []string{schema.LinkToken + "trace=" + e.TraceID.String()}}}
 	}
 	if e.Attributes != nil {
 		p.over = both(p.over, inDocument([]string{"links"}, memberTexts(e.Attributes)))
@@ -237,7 +240,7 @@ func reference(e filter.Reference) pair {
 	var needles []needle
 	for i, t := range tokens {
 		nodes[i] = hasToken(t)
-		needles = append(needles, needle{referenceRank(e), []string{t}})
+		needles = append(needles, needle{rank: referenceRank(e), tokens: []string{t}, instead: nodes[i]})
 	}
 	p := exactly(both(nodes...))
 	p.needles = needles
@@ -273,7 +276,7 @@ func hash(e filter.Hash) pair {
 	} else {
 		token := schema.HashToken + e.ID.String()
 		p = exactly(hasToken(token))
-		p.needles = []needle{{rankHash, []string{token}}}
+		p.needles = []needle{{rank: rankHash, tokens: []string{token}, instead: p.over}}
 	}
 	if e.Attributes != nil {
 		p.under, p.exact = constant(false), false

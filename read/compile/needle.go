@@ -11,6 +11,9 @@ import (
 type needle struct {
 	rank   int
 	tokens []string
+	// instead is the condition that the tokens say as well as it does; where the
+	// needle is sent, it need not be. Nil where a token says less.
+	instead node
 }
 
 // The ranks. What nearly every span of a project shares (its application, its
@@ -36,7 +39,7 @@ func (n needle) or(other []needle) needle {
 		return needle{}
 	}
 	best := choose(other)[0]
-	out := needle{max(n.rank, best.rank), slices.Concat(n.tokens, best.tokens)}
+	out := needle{rank: max(n.rank, best.rank), tokens: slices.Concat(n.tokens, best.tokens)}
 	if len(out.tokens) > maxTokens {
 		return needle{}
 	}
@@ -54,8 +57,7 @@ func choose(needles []needle) []needle {
 	return needles[:min(len(needles), maxNeedles)]
 }
 
-// node asks the index. It is a superset and stands beside the exact condition:
-// the token of path "a=b" and value "c" is that of path "a" and value "b=c".
+// node asks the index.
 func (n needle) node() node {
 	alternatives := make([]node, len(n.tokens))
 	for i, t := range n.tokens {
@@ -86,5 +88,27 @@ func indexed(rank int, prefix string, values []string) []needle {
 		}
 		tokens[i] = prefix + v
 	}
-	return []needle{{rank, tokens}}
+	return []needle{{rank: rank, tokens: tokens}}
+}
+
+// without leaves out of a conjunction what the chosen needles say as well.
+func without(over node, chosen []needle) node {
+	var rest all
+	switch over := over.(type) {
+	case all:
+		rest = slices.Clone(over)
+	default:
+		rest = all{over}
+	}
+	for _, n := range chosen {
+		said, ok := n.instead.(raw)
+		if !ok {
+			continue
+		}
+		rest = slices.DeleteFunc(rest, func(of node) bool {
+			r, ok := of.(raw)
+			return ok && r.text == said.text && slices.Equal(r.args, said.args)
+		})
+	}
+	return both(rest...)
 }

@@ -46,13 +46,15 @@ const (
 	Keys
 )
 
+const coreColumns = "toUInt8(trace_type), toUInt8(span_type), toUInt8(span_type_declared), toUInt8(span_kind), toUInt8(status_code), " +
+	"toUnixTimestamp64Micro(start_time), toUnixTimestamp64Micro(end_time), start_ns, end_ns, tie, version, trace_id, span_id, parent_id, " +
+	"toUnixTimestamp64Micro(created_at), toUnixTimestamp64Micro(updated_at), created_by_id, updated_by_id, hash_id, " +
+	"span_name, status_message, session_id, user_id, agent_id"
+
 func (c Columns) text() (columns, table, tail string) {
 	switch c {
 	case Core:
-		return "toUInt8(trace_type), toUInt8(span_type), toUInt8(span_type_declared), toUInt8(span_kind), toUInt8(status_code), " +
-			"toUnixTimestamp64Micro(start_time), toUnixTimestamp64Micro(end_time), start_ns, end_ns, tie, version, trace_id, span_id, parent_id, " +
-			"toUnixTimestamp64Micro(created_at), toUnixTimestamp64Micro(updated_at), created_by_id, updated_by_id, hash_id, " +
-			"span_name, status_message, session_id, user_id, agent_id", schema.Spans, ""
+		return coreColumns, schema.Spans, ""
 	case Payload:
 		return "trace_id, span_id, version, inputs, outputs, parameters, internals, attributes, events, links, resource, scope", schema.SpanPayloads, ""
 	case Metrics:

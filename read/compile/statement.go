@@ -152,6 +152,8 @@ type Scan struct {
 	Only []trace.TraceID
 	// Except leaves rows of these traces out.
 	Except []trace.TraceID
+	// Core selects the columns of Core as well, after those of Keys.
+	Core bool
 }
 
 // keyColumns are what a Scan's statement selects, in this order: see Keys.
@@ -168,12 +170,18 @@ func (s Scan) Keys() Statement {
 	}
 	order := " ORDER BY start_time" + direction + ", tie" + direction + " LIMIT " + strconv.Itoa(s.Limit)
 	w := new(writer)
-	w.put("SELECT " + keyColumns + " FROM (")
+	selected, columns := keyColumns, "trace_type, start_time, tie, trace_id, span_id, version, created_at, payload_bytes"
+	if s.Core {
+		selected += ", " + coreColumns
+		columns += ", end_time, start_ns, end_ns, span_type, span_type_declared, span_kind, status_code, parent_id, updated_at, created_by_id, updated_by_id, hash_id, " +
+			"span_name, status_message, session_id, user_id, agent_id"
+	}
+	w.put("SELECT " + selected + " FROM (")
 	for i, t := range s.Condition.Types {
 		if i > 0 {
 			w.put(" UNION ALL ")
 		}
-		w.put("SELECT trace_type, start_time, tie, trace_id, span_id, version, created_at, payload_bytes FROM " + schema.Spans + " WHERE ")
+		w.put("SELECT " + columns + " FROM " + schema.Spans + " WHERE ")
 		s.where(w, t, constant(true))
 		w.put(order)
 	}

@@ -41,12 +41,19 @@ func (r *Reader) fetch(ctx context.Context, project domain.ProjectID, rows []key
 	}
 	found := make(map[identity]trace.Span, len(rows))
 	for chunk := range slices.Chunk(rows, fetchChunk) {
-		keys := make([]compile.Key, len(chunk))
-		wanted := make(map[identity]bool, len(chunk))
-		for i, k := range chunk {
-			keys[i], wanted[k.identity] = k.Key, true
+		chunk, err := r.fetchDocuments(ctx, project, chunk, maxBytes, found)
+		if err != nil {
+			return nil, err
 		}
-		err := r.join(ctx, maxBytes, compile.ByKeys(project, compile.Core, keys), compile.ByKeys(project, compile.Payload, keys), func(s trace.Span) {
+		if len(chunk) == 0 {
+			continue
+		}
+		keys := keysOfRows(chunk)
+		wanted := make(map[identity]bool, len(chunk))
+		for _, k := range chunk {
+			wanted[k.identity] = true
+		}
+		err = r.join(ctx, maxBytes, compile.ByKeys(project, compile.Core, keys), compile.ByKeys(project, compile.Payload, keys), func(s trace.Span) {
 			if id := (identity{s.TraceID, s.SpanID}); wanted[id] {
 				found[id] = s
 			}
@@ -63,6 +70,35 @@ func (r *Reader) fetch(ctx context.Context, project domain.ProjectID, rows []key
 		}
 	}
 	return out, nil
+}
+
+func keysOfRows(rows []keyRow) []compile.Key {
+	keys := make([]compile.Key, len(rows))
+	for i, k := range rows {
+		keys[i] = k.Key
+	}
+	return keys
+}
+
+// fetchDocuments completes rows whose core came with the scan. It gives those
+// it could not: without core, or written again since.
+func (r *Reader) fetchDocuments(ctx context.Context, project domain.ProjectID, rows []keyRow, maxBytes int64, found map[identity]trace.Span) ([]keyRow, error) {
+	if rows[0].core == nil {
+		return rows, nil
+	}
+	documents, err := r.documents(ctx, maxBytes, compile.ByKeys(project, compile.Payload, keysOfRows(rows)))
+	if err != nil {
+		return nil, err
+	}
+	var rest []keyRow
+	for _, k := range rows {
+		if d, ok := documents[k.identity]; ok && d.Version == k.version {
+			found[k.identity] = k.core.with(d)
+		} else {
+			rest = append(rest, k)
+		}
+	}
+	return rest, nil
 }
 
 func tooLarge(maxBytes int64) error {
@@ -87,10 +123,7 @@ func (r *Reader) join(ctx context.Context, maxBytes int64, core, payload compile
 			continue
 		}
 		for id, c := range cores {
-			s, d := c.span, documents[id]
-			s.Attributes, s.Events, s.Links, s.Resource, s.Scope = d.Attributes, d.Events, d.Links, d.Resource, d.Scope
-			finish(&s, c)
-			each(s)
+			each(c.with(documents[id]))
 		}
 		return nil
 	}
@@ -99,35 +132,44 @@ func (r *Reader) join(ctx context.Context, maxBytes int64, core, payload compile
 
 // halves reads both halves, the latest version of each span only. The documents are spans with nothing else in them.
 func (r *Reader) halves(ctx context.Context, maxBytes int64, core, payload compile.Statement) (map[identity]*coreRow, map[identity]trace.Span, error) {
-	cores, documents := map[identity]*coreRow{}, map[identity]trace.Span{}
+	cores := map[identity]*coreRow{}
+	var documents map[identity]trace.Span
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error {
 		return r.query(ctx, "core", core, func(rows driver.Rows) error {
 			c, err := scanCore(rows)
 			if old := cores[c.identity()]; err == nil && (old == nil || old.span.Version < c.span.Version) {
-				cores[c.identity()] = &c
+				cores[c.identity()] = c
 			}
 			return err
 		})
 	})
-	group.Go(func() error {
-		var read int64
-		return r.query(ctx, "payload", payload, func(rows driver.Rows) error {
-			p, err := scanPayload(rows)
-			if err != nil {
-				return err
-			}
-			if read += p.bytes(); read > maxBytes {
-				return tooLarge(maxBytes)
-			}
-			if old, ok := documents[p.identity]; ok && old.Version >= p.version {
-				return nil
-			}
-			documents[p.identity], err = p.parse()
-			return err
-		})
+	group.Go(func() (err error) {
+		documents, err = r.documents(ctx, maxBytes, payload)
+		return err
 	})
 	return cores, documents, group.Wait()
+}
+
+// documents reads the documents of spans, the latest version of each.
+func (r *Reader) documents(ctx context.Context, maxBytes int64, payload compile.Statement) (map[identity]trace.Span, error) {
+	out := map[identity]trace.Span{}
+	var read int64
+	err := r.query(ctx, "payload", payload, func(rows driver.Rows) error {
+		p, err := scanPayload(rows)
+		if err != nil {
+			return err
+		}
+		if read += p.bytes(); read > maxBytes {
+			return tooLarge(maxBytes)
+		}
+		if old, ok := out[p.identity]; ok && old.Version >= p.version {
+			return nil
+		}
+		out[p.identity], err = p.parse()
+		return err
+	})
+	return out, err
 }
 
 // load gives whole traces by id, spans ascending, with their cumulative metrics.

@@ -60,7 +60,7 @@ const (
 // cursor can tell it from the page's last.
 func (l *list) collect(ctx context.Context) error {
 	scanner := l.r.scanner(l.w.scan(), l.w.rest)
-	scanner.whole = len(l.w.cond.TraceIDs) > 0
+	scanner.whole = scanner.whole || len(l.w.cond.TraceIDs) > 0
 	size := (l.w.limit + 1) * rowsPerTrace
 	for l.cut(l.w.limit) < 0 {
 		batch := min(size, maxRows)

@@ -28,6 +28,8 @@ type keyRow struct {
 	// created is when the span was received, in Unix milliseconds.
 	created int64
 	bytes   uint32
+	// core is nil unless the scan selected it.
+	core *coreRow
 }
 
 // bytes8 and bytes16 take a FixedString without a copy in between.
@@ -45,8 +47,15 @@ func (b *bytes16) UnmarshalBinary(data []byte) error { copy(b[:], data); return 
 func traceOf(id *trace.TraceID) *bytes16 { return (*bytes16)(id) }
 func spanOf(id *trace.SpanID) *bytes8    { return (*bytes8)(id) }
 
-func scanKey(rows driver.Rows) (k keyRow, err error) {
-	err = rows.Scan((*uint8)(&k.Type), &k.Start, &k.Tie, traceOf(&k.trace), spanOf(&k.span), &k.version, &k.created, &k.bytes)
+func (k *keyRow) columns() []any {
+	return []any{(*uint8)(&k.Type), &k.Start, &k.Tie, traceOf(&k.trace), spanOf(&k.span), &k.version, &k.created, &k.bytes}
+}
+
+func scanKey(rows driver.Rows, core bool) (k keyRow, err error) {
+	if !core {
+		return k, rows.Scan(k.columns()...)
+	}
+	k.core, err = scanCoreAfter(rows, k.columns())
 	return k, err
 }
 
@@ -61,14 +70,18 @@ type coreRow struct {
 
 func (c *coreRow) identity() identity { return identity{c.span.TraceID, c.span.SpanID} }
 
-func scanCore(rows driver.Rows) (c coreRow, err error) {
+func scanCore(rows driver.Rows) (*coreRow, error) { return scanCoreAfter(rows, nil) }
+
+// scanCoreAfter scans a row that has other columns before those of the core.
+func scanCoreAfter(rows driver.Rows, before []any) (*coreRow, error) {
 	var start, end, created, updated int64
 	var startNano, endNano uint16
+	c := new(coreRow)
 	s := &c.span
-	err = rows.Scan((*uint8)(&s.Type), (*uint8)(&s.SpanType), &c.declared, (*uint8)(&s.Kind), (*uint8)(&s.Status),
+	err := rows.Scan(append(before, (*uint8)(&s.Type), (*uint8)(&s.SpanType), &c.declared, (*uint8)(&s.Kind), (*uint8)(&s.Status),
 		&start, &end, &startNano, &endNano, &c.tie, &s.Version, traceOf(&s.TraceID), spanOf(&s.SpanID), spanOf(&s.ParentID),
 		&created, &updated, &s.CreatedBy, &s.UpdatedBy, &c.hash,
-		&s.Name, &s.StatusMessage, &s.SessionID, &s.UserID, &s.AgentID)
+		&s.Name, &s.StatusMessage, &s.SessionID, &s.UserID, &s.AgentID)...)
 	if c.declared == 0 {
 		s.SpanType = 0
 	}
@@ -145,14 +158,18 @@ func (p *payloadRow) parse() (s trace.Span, err error) {
 	return s, err
 }
 
-// finish derives what is stored nowhere by itself.
-func finish(s *trace.Span, c *coreRow) {
+// with gives the whole span: the row, its documents, and what is derived from
+// both because it is stored nowhere by itself.
+func (c *coreRow) with(d trace.Span) trace.Span {
+	s := c.span
+	s.Attributes, s.Events, s.Links, s.Resource, s.Scope = d.Attributes, d.Events, d.Links, d.Resource, d.Scope
 	// The row's type is that of the whole trace; the document's was right when it was written.
 	member(member(s.Attributes, semconv.Root), semconv.Type)[semconv.TypeTrace] = s.Type.String()
 	s.References = references(s.Attributes)
 	if c.hash != uuid.Nil {
 		s.Hashes = []trace.Hash{{ID: c.hash, Attributes: map[string]any{"key": "indirect"}}}
 	}
+	return s
 }
 
 // member is an object within an object, made where there is none. What else

@@ -12,12 +12,11 @@ import (
 
 // The windows of a scan. A list begins at one end of time and is mostly
 // satisfied nearby, so a scan looks at a short stretch first and at more the
-// fewer rows that gave. A needle's rows are few and found by the index, which
-// costs the same for every stretch: it begins with a long one.
+// fewer rows that gave. A needle's rows are found by the index, for which the
+// length of the stretch hardly counts.
 const (
-	firstWindow  = 15 * time.Minute
-	needleWindow = 16 * time.Hour
-	growth       = 4
+	firstWindow = 15 * time.Minute
+	growth      = 4
 	// fastGrowth is for windows that gave almost nothing.
 	fastGrowth = 16
 	// longAgo is before all data: an ascending scan from there looks for the first row.
@@ -37,11 +36,7 @@ type scanner struct {
 }
 
 func (r *Reader) scanner(scan compile.Scan, rest compile.Range) *scanner {
-	s := &scanner{r: r, scan: scan, rest: rest, step: firstWindow}
-	if scan.Condition.Needle() {
-		s.step = needleWindow
-	}
-	return s
+	return &scanner{r: r, scan: scan, rest: rest, step: firstWindow, whole: scan.Condition.Needle()}
 }
 
 func (s *scanner) done() bool { return s.rest.Empty() }
@@ -56,7 +51,7 @@ func (s *scanner) next(ctx context.Context, limit int) ([]keyRow, error) {
 	for !s.done() {
 		window := s.window()
 		s.scan.Range, s.scan.Limit = window, limit
-		rows, err := s.r.keys(ctx, "scan", s.scan.Keys())
+		rows, err := s.r.rows(ctx, "scan", s.scan.Keys(), s.scan.Core)
 		if err != nil {
 			return nil, err
 		}
@@ -81,7 +76,7 @@ func (s *scanner) begin(ctx context.Context) error {
 	}
 	everything.Types = s.scan.Condition.Types
 	first := s.scan
-	first.Condition, first.Range, first.Limit, first.Rate, first.Except = everything, s.rest, 1, compile.Rate{}, nil
+	first.Condition, first.Range, first.Limit, first.Rate, first.Except, first.Core = everything, s.rest, 1, compile.Rate{}, nil, false
 	rows, err := s.r.keys(ctx, "scan_first", first.Keys())
 	if err != nil {
 		return err
@@ -131,8 +126,6 @@ func (s *scanner) advance(window compile.Range, rows []keyRow, limit int) {
 		s.rest.High = window.Low.Before()
 	}
 	switch {
-	case s.scan.Condition.Needle():
-		s.whole = true
 	case len(rows) < limit/fastGrowth:
 		s.step *= fastGrowth
 	default:
@@ -144,9 +137,14 @@ func (s *scanner) advance(window compile.Range, rows []keyRow, limit int) {
 
 // keys runs a statement of compile.Keys columns.
 func (r *Reader) keys(ctx context.Context, name string, s compile.Statement) ([]keyRow, error) {
+	return r.rows(ctx, name, s, false)
+}
+
+// rows runs a scan's statement, with the columns of the core or without.
+func (r *Reader) rows(ctx context.Context, name string, s compile.Statement, core bool) ([]keyRow, error) {
 	var out []keyRow
 	err := r.query(ctx, name, s, func(rows driver.Rows) error {
-		k, err := scanKey(rows)
+		k, err := scanKey(rows, core)
 		out = append(out, k)
 		return err
 	})

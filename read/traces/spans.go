@@ -60,8 +60,10 @@ type collection struct {
 func (r *Reader) collect(ctx context.Context, w *walk) (*collection, error) {
 	c := &collection{w: w, maxBytes: r.cfg.MaxPageBytes, versions: map[identity]uint64{}}
 	decide := r.decider(w)
-	scanner := r.scanner(w.scan(), w.rest)
-	scanner.whole = len(w.cond.TraceIDs) > 0
+	scan := w.scan()
+	scan.Core = true
+	scanner := r.scanner(scan, w.rest)
+	scanner.whole = scanner.whole || len(w.cond.TraceIDs) > 0
 	for len(c.rows) <= w.limit && !c.full() {
 		rows, err := scanner.next(ctx, decide.batch(w.limit+1-len(c.rows)))
 		if err != nil {
