@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"colonnade/domain"
+	"colonnade/read/access"
 )
 
 func (w *world) admin(tb testing.TB) client {
@@ -132,6 +133,23 @@ func TestWhoAmI(t *testing.T) {
 	require.Equal(t, "Forbidden", c.as(domain.RoleViewer).fails(http.StatusForbidden, http.MethodGet, "/access/permissions/check?action=run_service&resource_type=service", nil))
 	c.fails(http.StatusUnprocessableEntity, http.MethodGet, "/access/permissions/check?action=run_service", nil)
 	c.fails(http.StatusUnauthorized, http.MethodGet, "/projects/current?project_id=null", nil)
+}
+
+func TestRateLimitOverHTTP(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, func(c *access.Config) { c.RatePerMinute, c.Burst = 1, 2 })
+	c := w.owner(t, "a@b.c", false)
+	_, _, headers := c.do(http.MethodGet, "/profile", nil)
+	require.Equal(t, "2", headers.Get("X-RateLimit-Limit"))
+	require.Equal(t, "1", headers.Get("X-RateLimit-Remaining"))
+	c.get("/profile")
+	status, reply, headers := c.do(http.MethodGet, "/profile", nil)
+	require.Equal(t, http.StatusTooManyRequests, status)
+	require.Regexp(t, `^Rate limit exceeded\. Please retry after \d+ seconds\.$`, reply["detail"])
+	require.NotEmpty(t, headers.Get("Retry-After"))
+	require.Equal(t, "2", headers.Get("X-RateLimit-Limit"))
+	require.Equal(t, "0", headers.Get("X-RateLimit-Remaining"))
+	w.owner(t, "b@b.c", false).get("/profile")
 }
 
 // Every route has a permission, and a caller without it is refused before

@@ -71,7 +71,7 @@ func (b *buffer) String() string {
 	return b.text.String()
 }
 
-func newWorld(tb testing.TB) *world {
+func newWorld(tb testing.TB, change ...func(*access.Config)) *world {
 	tb.Helper()
 	pool, err := pgxpool.New(tb.Context(), embeddedtest.PostgresDatabase(tb))
 	require.NoError(tb, err)
@@ -84,11 +84,15 @@ func newWorld(tb testing.TB) *world {
 	require.NoError(tb, err)
 	w.read, err = readregistry.New(readregistry.DefaultConfig(), readregistry.Deps{Pool: pool})
 	require.NoError(tb, err)
-	w.access, err = access.New(access.DefaultConfig(), access.Deps{Pool: pool, Now: time.Now})
+	cfg := access.DefaultConfig()
+	for _, c := range change {
+		c(&cfg)
+	}
+	w.access, err = access.New(cfg, access.Deps{Pool: pool, Now: time.Now})
 	require.NoError(tb, err)
 	w.server, err = server.New(server.DefaultConfig(), server.Deps{
 		Log:      slog.New(slog.NewJSONHandler(w.logs, &slog.HandlerOptions{Level: slog.LevelDebug})),
-		Registry: prometheus.NewRegistry(), Authenticate: w.access.Authenticate, Allows: access.Allows, AuthKey: adminKey, Now: time.Now,
+		Registry: prometheus.NewRegistry(), Authenticate: w.access.Authenticate, RateHeaders: w.access.RateHeaders, Allows: access.Allows, AuthKey: adminKey, Now: time.Now,
 	})
 	require.NoError(tb, err)
 	writeapi.MountAccounts(w.server, writeapi.AccountDeps{Registry: w.write})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
+	"maps"
 	"net/http"
 	"strings"
 
@@ -16,7 +17,7 @@ const forbidden = "You do not have access to perform this action. Please contact
 
 // identify finds out who calls and whether they may, and puts them into the
 // context. Source: contract §7, §10.
-func (s *Server) identify(r *http.Request, permission domain.Permission) (context.Context, error) {
+func (s *Server) identify(r *http.Request, reply http.Header, permission domain.Permission) (context.Context, error) {
 	ctx := r.Context()
 	switch permission {
 	case domain.Public:
@@ -31,6 +32,9 @@ func (s *Server) identify(r *http.Request, permission domain.Permission) (contex
 		return nil, domain.E(domain.Unauthenticated, "Unauthorized")
 	}
 	principal, err := s.deps.Authenticate(ctx, r.Header.Get("Authorization"))
+	if s.deps.RateHeaders != nil && principal.KeyPrefix != "" {
+		maps.Copy(reply, s.deps.RateHeaders(principal.KeyPrefix))
+	}
 	if err != nil {
 		return nil, err
 	}

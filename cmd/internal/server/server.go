@@ -36,6 +36,9 @@ type Deps struct {
 	}
 	// Authenticate turns an Authorization header into the caller; its error is an Unauthenticated.
 	Authenticate func(ctx context.Context, authorization string) (domain.Principal, error)
+	// RateHeaders are the headers that tell a key's limit and what is left of
+	// it; nil means that there are none. Source: contract §8.
+	RateHeaders func(keyPrefix string) http.Header
 	// Allows tells whether a role holds a permission.
 	Allows func(role string, p domain.Permission) bool
 	// AuthKey is the administration key; empty disables the administration
@@ -127,7 +130,7 @@ func (s *Server) serve(c *gin.Context, op domain.Operation, h func(*gin.Context)
 	if op.Deprecated {
 		c.Header("Deprecation", "true")
 	}
-	ctx, err := s.identify(c.Request, op.Permission)
+	ctx, err := s.identify(c.Request, c.Writer.Header(), op.Permission)
 	if err != nil {
 		return err
 	}
