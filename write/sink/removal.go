@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
@@ -129,70 +130,86 @@ func (w *worker) lookUpRemovals(ctx context.Context, b *batch) error {
 	if err != nil {
 		return err
 	}
+	var stored []*group
 	for _, g := range b.groups {
-		x, ok := index[g.key]
-		if !ok || !g.removed && g.removedSpans == nil {
-			continue
+		if x, ok := index[g.key]; ok && (g.removed || g.removedSpans != nil) {
+			g.bounds, g.stored = x.bounds, true
+			g.before = &known{key: g.key}
+			stored = append(stored, g)
 		}
-		g.bounds, g.stored = x.bounds, true
-		if g.before, err = w.storedSpans(ctx, g, b.rng.First); err != nil {
+	}
+	for some := range slices.Chunk(stored, removalsAtOnce) {
+		if err := w.storedSpans(ctx, some, b.rng.First); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// storedSpans reads the versions of a trace's spans below an offset.
-func (w *worker) storedSpans(ctx context.Context, g *group, first int64) (*known, error) {
-	k := &known{key: g.key}
-	statement := fmt.Sprintf(`SELECT span_id, toUnixTimestamp64Micro(min(created_at)), argMin(created_by_id, created_at) FROM %s WHERE project_id IN %s AND trace_id = unhex('%s') AND %s AND version < %d GROUP BY span_id`,
-		w.store.cfg.Deployment.Table(schema.Spans), projectList([]traceKey{g.key}), g.key.trace, g.bounds.sql(), versionOf(first))
-	err := w.store.query(ctx, "read replaced spans", statement, func() { k.list = nil }, func(rows driver.Rows) error {
-		var id string
+// storedSpans reads when and by whom the spans of traces were first written, below an offset.
+func (w *worker) storedSpans(ctx context.Context, groups []*group, first int64) error {
+	byKey := make(map[traceKey]*group, len(groups))
+	keys := make([]traceKey, len(groups))
+	each := make([]string, len(groups))
+	for i, g := range groups {
+		byKey[g.key], keys[i] = g, g.key
+		each[i] = fmt.Sprintf("project_id = toUUID('%s') AND trace_id = unhex('%s') AND %s", g.key.project, g.key.trace, g.bounds.sql())
+	}
+	statement := fmt.Sprintf(`SELECT project_id, trace_id, span_id, toUnixTimestamp64Micro(min(created_at)), argMin(created_by_id, created_at) FROM %s WHERE project_id IN %s AND (%s) AND version < %d GROUP BY project_id, trace_id, span_id`,
+		w.store.cfg.Deployment.Table(schema.Spans), projectList(keys), anyOf(each), versionOf(first))
+	return w.store.query(ctx, "read replaced spans", statement, func() {
+		for _, g := range groups {
+			g.before.list = nil
+		}
+	}, func(rows driver.Rows) error {
+		var project uuid.UUID
+		var rawTrace, rawSpan string
 		var s knownSpan
-		if err := rows.Scan(&id, &s.createdAt, &s.createdBy); err != nil {
+		if err := rows.Scan(&project, &rawTrace, &rawSpan, &s.createdAt, &s.createdBy); err != nil {
 			return err
 		}
-		copy(s.id[:], id)
-		k.list = append(k.list, s)
+		copy(s.id[:], rawSpan)
+		if g := byKey[traceKey{domain.ProjectID(project), traceID(rawTrace)}]; g != nil {
+			g.before.list = append(g.before.list, s)
+		}
 		return nil
 	})
-	return k, err
 }
 
 // removeStored removes rows of lower offsets: of traces that were edited or
 // deleted, and of spans whose new version stands under another key. Then it
-// settles those traces at once, so that totals and bounds are those of what is left.
+// settles those traces at once, so that totals and bounds are those of what is
+// left. A statement costs much the same for one trace and for many.
 func (w *worker) removeStored(ctx context.Context, b *batch) error {
 	below := versionOf(b.rng.First)
+	var gone removals
 	var touched []traceKey
 	for _, g := range b.groups {
 		if len(g.stale) > 0 && !g.removed {
-			if err := w.removeStale(ctx, g, below); err != nil {
-				return err
-			}
+			gone.stale(g, below)
+			w.metrics.stale.Inc()
 		}
 		if !g.removed && g.removedSpans == nil {
 			continue
 		}
 		w.metrics.removed.WithLabelValues(string(g.operation)).Inc()
-		if !g.stored {
-			continue // nothing of it was stored before
+		if g.stored { // else nothing of it was stored before
+			gone.trace(g, below)
+			touched = append(touched, g.key)
 		}
-		if err := w.removeTrace(ctx, g, below); err != nil {
-			return err
-		}
-		touched = append(touched, g.key)
 	}
-	if len(touched) == 0 {
-		return nil
+	if err := w.remove(ctx, &gone); err != nil || len(touched) == 0 {
+		return err
 	}
 	return w.settle(ctx, touched)
 }
 
-// removeTrace removes the lower versions of a trace, or of some of its spans,
-// from every table that holds a part of it.
-func (w *worker) removeTrace(ctx context.Context, g *group, below uint64) error {
+// removals are conditions on the rows that go, by table.
+type removals struct{ rows, rollups, index, rejects []string }
+
+// trace adds the lower versions of a trace, or of some of its spans, in every
+// table that holds a part of it.
+func (r *removals) trace(g *group, below uint64) {
 	trace := fmt.Sprintf("project_id = toUUID('%s') AND trace_id = unhex('%s')", g.key.project, g.key.trace)
 	which := trace + " AND " + g.bounds.sql()
 	if g.removedSpans != nil {
@@ -202,42 +219,17 @@ func (w *worker) removeTrace(ctx context.Context, g *group, below uint64) error 
 		}
 		which += " AND span_id IN (" + strings.Join(ids, ",") + ")"
 	}
-	// First what makes the trace visible.
-	for _, table := range [...]string{schema.Spans, schema.SpanPayloads} {
-		if err := w.delete(ctx, table, fmt.Sprintf("%s AND version < %d", which, below)); err != nil {
-			return err
-		}
-	}
+	r.rows = append(r.rows, fmt.Sprintf("%s AND version < %d", which, below))
 	// The totals of what is left may have a lower version, which would not replace these.
-	if err := w.delete(ctx, schema.TraceRollup, trace+fmt.Sprintf(" AND version < %d", below)); err != nil {
-		return err
+	r.rollups = append(r.rollups, trace+fmt.Sprintf(" AND version < %d", below))
+	if g.removed && len(g.written) == 0 { // of an edit, settling mends the index, which is never without the trace
+		r.index = append(r.index, trace+fmt.Sprintf(" AND last_version < %d", below))
+		r.rejects = append(r.rejects, fmt.Sprintf("project_id = toUUID('%s') AND trace_id = '%s' AND stream_offset < %d", g.key.project, g.key.trace, below>>schema.VersionShift))
 	}
-	if !g.removed {
-		return nil
-	}
-	if len(g.written) > 0 {
-		return nil // an edit: settling mends the index, which is never without the trace
-	}
-	if err := w.delete(ctx, schema.TraceIndex, trace+fmt.Sprintf(" AND last_version < %d", below)); err != nil {
-		return err
-	}
-	return w.removeRejects(ctx, g, below)
 }
 
-// removeRejects removes the refused spans of a trace; mostly there are none.
-func (w *worker) removeRejects(ctx context.Context, g *group, below uint64) error {
-	which := fmt.Sprintf("project_id = toUUID('%s') AND trace_id = '%s' AND stream_offset < %d", g.key.project, g.key.trace, below>>schema.VersionShift)
-	var n uint64
-	err := w.store.query(ctx, "count rejects of a trace", "SELECT count() FROM "+w.store.cfg.Deployment.Table(schema.Rejects)+" WHERE "+which,
-		func() { n = 0 }, func(rows driver.Rows) error { return rows.Scan(&n) })
-	if err != nil || n == 0 {
-		return err
-	}
-	return w.delete(ctx, schema.Rejects, which)
-}
-
-// removeStale removes the rows that spans left behind under their former keys.
-func (w *worker) removeStale(ctx context.Context, g *group, below uint64) error {
+// stale adds the rows that spans left behind under their former keys.
+func (r *removals) stale(g *group, below uint64) {
 	var b strings.Builder
 	for i, s := range g.stale {
 		if i > 0 {
@@ -245,15 +237,46 @@ func (w *worker) removeStale(ctx context.Context, g *group, below uint64) error 
 		}
 		fmt.Fprintf(&b, "(unhex('%s'),'%s',fromUnixTimestamp64Micro(%d, 'UTC'))", s.id, s.traceType, s.start)
 	}
-	which := fmt.Sprintf("project_id = toUUID('%s') AND trace_id = unhex('%s') AND (span_id, trace_type, start_time) IN (%s) AND version < %d",
-		g.key.project, g.key.trace, b.String(), below)
-	for _, table := range [...]string{schema.Spans, schema.SpanPayloads} {
-		if err := w.delete(ctx, table, which); err != nil {
+	r.rows = append(r.rows, fmt.Sprintf("project_id = toUUID('%s') AND trace_id = unhex('%s') AND (span_id, trace_type, start_time) IN (%s) AND version < %d",
+		g.key.project, g.key.trace, b.String(), below))
+}
+
+// removalsAtOnce bounds the conditions of one statement.
+const removalsAtOnce = 64
+
+// remove removes the rows, first those that make a trace visible.
+func (w *worker) remove(ctx context.Context, gone *removals) error {
+	for _, of := range []struct {
+		table string
+		rows  []string
+	}{
+		{schema.Spans, gone.rows}, {schema.SpanPayloads, gone.rows}, {schema.TraceRollup, gone.rollups}, {schema.TraceIndex, gone.index},
+	} {
+		for some := range slices.Chunk(of.rows, removalsAtOnce) {
+			if err := w.delete(ctx, of.table, anyOf(some)); err != nil {
+				return err
+			}
+		}
+	}
+	for some := range slices.Chunk(gone.rejects, removalsAtOnce) {
+		if err := w.removeRejects(ctx, anyOf(some)); err != nil {
 			return err
 		}
 	}
-	w.metrics.stale.Inc()
 	return nil
+}
+
+func anyOf(conditions []string) string { return "(" + strings.Join(conditions, ") OR (") + ")" }
+
+// removeRejects removes the refused spans of traces; mostly there are none.
+func (w *worker) removeRejects(ctx context.Context, which string) error {
+	var n uint64
+	err := w.store.query(ctx, "count rejects of traces", "SELECT count() FROM "+w.store.cfg.Deployment.Table(schema.Rejects)+" WHERE "+which,
+		func() { n = 0 }, func(rows driver.Rows) error { return rows.Scan(&n) })
+	if err != nil || n == 0 {
+		return err
+	}
+	return w.delete(ctx, schema.Rejects, which)
 }
 
 // delete marks rows as gone; readers no longer see them when it returns.

@@ -280,7 +280,10 @@ func (w *worker) cleanUp(ctx context.Context, t *total, where bounds) error {
 	if len(g.stale) == 0 {
 		return nil // the rows that a move left had it covered
 	}
-	return w.removeStale(ctx, g, math.MaxUint64)
+	var gone removals
+	gone.stale(g, math.MaxUint64)
+	w.metrics.stale.Inc()
+	return w.remove(ctx, &gone)
 }
 
 // mendIndex writes a trace's row of trace_index anew where its flags no longer
