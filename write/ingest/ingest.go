@@ -11,6 +11,7 @@ package ingest
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -48,7 +49,7 @@ func DefaultConfig() Config {
 // Validate tells what cannot work.
 func (c Config) Validate() error {
 	if c.MaxInFlightBytes <= 0 || c.RecordBytes <= 0 || c.EditRecordBytes <= 0 || c.MaxRejections <= 0 {
-		return fmt.Errorf("ingest: max in-flight bytes, record bytes and max rejections must be positive")
+		return errors.New("ingest: max in-flight bytes, record bytes and max rejections must be positive")
 	}
 	return nil
 }

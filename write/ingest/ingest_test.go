@@ -106,7 +106,8 @@ func TestSpansBecomeOneRecordForEachTrace(t *testing.T) {
 	require.Equal(t, ingest.Receipt{
 		Count: 3, Token: domain.Token{{Partition: 0, Offset: 1}}, ReceivedAt: received,
 		Links: []ingest.Link{
-			{TraceID: trace.TraceID{15: 1}, SpanID: trace.SpanID{7: 1}}, {TraceID: trace.TraceID{15: 2}, SpanID: trace.SpanID{7: 2}},
+			{TraceID: trace.TraceID{15: 1}, SpanID: trace.SpanID{7: 1}},
+			{TraceID: trace.TraceID{15: 2}, SpanID: trace.SpanID{7: 2}},
 			{TraceID: trace.TraceID{15: 1}, SpanID: trace.SpanID{7: 3}},
 		},
 	}, receipt)

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -141,7 +142,7 @@ func (r router) Handle(op domain.Operation, h func(*gin.Context) error) {
 			status = http.StatusInternalServerError
 		}
 		if e.RetryAfter > 0 {
-			c.Header("Retry-After", fmt.Sprint(int(e.RetryAfter.Seconds())))
+			c.Header("Retry-After", strconv.Itoa(int(e.RetryAfter.Seconds())))
 		}
 		c.JSON(status, gin.H{"detail": e.Message})
 	})

@@ -64,7 +64,7 @@ func (g *GRPC) Run(ctx context.Context, listener net.Listener) error {
 		opts = append(opts, grpc.Creds(credentials.NewTLS(g.cfg.TLS)))
 	}
 	server := grpc.NewServer(opts...)
-	server.RegisterService(g.service(), nil)
+	server.RegisterService(g.service(), nil) //nolint:contextcheck // a call brings its own context
 	state := health.NewServer()
 	state.SetServingStatus(collectorpb.TraceService_ServiceDesc.ServiceName, healthpb.HealthCheckResponse_SERVING)
 	healthpb.RegisterHealthServer(server, state)

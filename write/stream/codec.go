@@ -2,6 +2,7 @@ package stream
 
 import (
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -57,13 +58,13 @@ func encode(r *Record, topic string) (*kgo.Record, error) {
 		return nil, fmt.Errorf("stream: unknown operation %q", r.Operation)
 	}
 	if r.Project.IsZero() {
-		return nil, fmt.Errorf("stream: record without a project")
+		return nil, errors.New("stream: record without a project")
 	}
 	var key []byte
 	if !r.Trace.IsZero() {
 		key = hex.AppendEncode(make([]byte, 0, 32), r.Trace[:])
 	} else if r.Operation != Reject {
-		return nil, fmt.Errorf("stream: record without a trace")
+		return nil, errors.New("stream: record without a trace")
 	}
 	hash := r.ContentHash
 	if hash == 0 {
@@ -149,11 +150,11 @@ func decodeEnvelope(r *Record, k *kgo.Record) error {
 	case version != codecVersion:
 		return fmt.Errorf("stream: record of version %q, this reader knows %q", version, codecVersion)
 	case r.Project.IsZero():
-		return fmt.Errorf("stream: record without a project")
+		return errors.New("stream: record without a project")
 	case !r.Operation.valid():
 		return fmt.Errorf("stream: unknown operation %q", r.Operation)
 	case r.ReceivedAt.IsZero():
-		return fmt.Errorf("stream: record without a time of receipt")
+		return errors.New("stream: record without a time of receipt")
 	case len(k.Key) == 0 && r.Operation == Reject:
 		return nil
 	case len(k.Key) != 32:

@@ -55,20 +55,16 @@ func NewConsumer(cfg Config, now func() time.Time, log *slog.Logger, reg prometh
 func (c *Consumer) Run(ctx context.Context, work func(ctx context.Context, p *Partition) error) error {
 	var before kmsg.MetadataResponseTopic
 	for {
-		topic, err := c.waitForTopics(ctx)
-		if err != nil {
-			return nil //nolint:nilerr // only the context's end stops the waiting
+		topic, ok := c.waitForTopics(ctx)
+		if !ok {
+			return nil
 		}
 		if before.Topic != nil && before.TopicID != topic.TopicID {
 			c.metrics.losses.Inc()
 			c.log.ErrorContext(ctx, "the topic was deleted; what was in it and not read is lost", slog.String("topic", c.cfg.Topic))
 		}
 		before = topic
-		err = c.join(ctx, work)
-		if ctx.Err() != nil {
-			return nil
-		}
-		if !errors.Is(err, errTopicGone) {
+		if err := c.join(ctx, work); !errors.Is(err, errTopicGone) {
 			return err
 		}
 	}
@@ -77,7 +73,7 @@ func (c *Consumer) Run(ctx context.Context, work func(ctx context.Context, p *Pa
 // errTopicGone ends a membership: the client would ask for the deleted topic's id for ever.
 var errTopicGone = errors.New("stream: the broker does not know the topic")
 
-// join is one membership of the group; it ends with ctx, a worker's error or errTopicGone.
+// join is one membership of the group; it ends with ctx (nil), a worker's error or errTopicGone.
 func (c *Consumer) join(ctx context.Context, work func(ctx context.Context, p *Partition) error) error {
 	running, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -102,21 +98,23 @@ func (c *Consumer) join(ctx context.Context, work func(ctx context.Context, p *P
 	s.end(s.all())
 	s.client.CloseAllowingRebalance()
 	s.end(s.all()) // an assignment may have come while the others ended
+	if ctx.Err() != nil {
+		return nil
+	}
 	return context.Cause(running)
 }
 
-// waitForTopics makes sure that the topics exist; it asks until they do or ctx ends.
-func (c *Consumer) waitForTopics(ctx context.Context) (kmsg.MetadataResponseTopic, error) {
+// waitForTopics makes sure that the topics exist; it asks until they do, or ctx ends (not ok).
+func (c *Consumer) waitForTopics(ctx context.Context) (topic kmsg.MetadataResponseTopic, ok bool) {
 	for {
 		_, err := ensureTopics(ctx, c.admin, c.cfg, c.log)
 		if err == nil {
-			var topic kmsg.MetadataResponseTopic
 			if topic, err = describe(ctx, c.admin, c.cfg.Topic); err == nil {
-				return topic, nil
+				return topic, true
 			}
 		}
 		if ctx.Err() != nil {
-			return kmsg.MetadataResponseTopic{}, ctx.Err()
+			return topic, false
 		}
 		c.metrics.errors.Inc()
 		c.log.WarnContext(ctx, "topics cannot be prepared", slog.Any("error", err))

@@ -152,8 +152,10 @@ func TestAnUnreadableRecordIsGivenOutWithItsError(t *testing.T) {
 	require.Equal(t, foreign.Key, rec.Key)
 	require.Equal(t, foreign.Value, rec.Value)
 	require.Equal(t, []kgo.RecordHeader{
-		{Key: "h", Value: []byte{0xff}}, {Key: "dead_reason", Value: []byte("cannot be decoded")},
-		{Key: "dead_partition", Value: []byte("0")}, {Key: "dead_offset", Value: []byte("0")},
+		{Key: "h", Value: []byte{0xff}},
+		{Key: "dead_reason", Value: []byte("cannot be decoded")},
+		{Key: "dead_partition", Value: []byte("0")},
+		{Key: "dead_offset", Value: []byte("0")},
 	}, rec.Headers)
 }
 

@@ -117,14 +117,14 @@ func (p *Producer) publish(ctx context.Context, records []Record, encode func(*R
 	defer cancel()
 	client, err := p.prepare(ctx)
 	if err != nil {
-		return nil, p.failed(err)
+		return nil, p.failed(ctx, err)
 	}
 	call := newCall(len(records))
 	for i := range records {
 		k, err := encode(&records[i])
 		if err != nil {
 			// What was already handed over stays harmless: see Publish.
-			return nil, p.failed(err)
+			return nil, p.failed(ctx, err)
 		}
 		client.Produce(ctx, k, call.done)
 	}
@@ -132,10 +132,10 @@ func (p *Producer) publish(ctx context.Context, records []Record, encode func(*R
 	case <-call.finished:
 	case <-ctx.Done():
 		// The client keeps what may already be with the broker and cancels the rest.
-		return nil, p.failed(context.Cause(ctx))
+		return nil, p.failed(ctx, context.Cause(ctx))
 	}
 	if call.err != nil {
-		return nil, p.failed(call.err)
+		return nil, p.failed(ctx, call.err)
 	}
 	p.metrics.seconds.Observe(p.now().Sub(start).Seconds())
 	for i := range records {
@@ -238,14 +238,14 @@ func (p *Producer) dataLost(topic string, partition int32) {
 }
 
 // failed classifies: what the broker does not take now may be sent again later.
-func (p *Producer) failed(err error) error {
+func (p *Producer) failed(ctx context.Context, err error) error {
 	kind := domain.Unavailable
 	switch {
 	case errors.Is(err, kerr.MessageTooLarge):
 		kind = domain.TooLarge
 	case errors.Is(err, kerr.UnknownTopicOrPartition), errors.Is(err, kerr.UnknownTopicID):
 		if p.prepared.Swap(false) { // the next call makes it again
-			p.log.LogAttrs(context.Background(), slog.LevelError, "the topic is gone; what was in it is lost", slog.String("topic", p.cfg.Topic))
+			p.log.LogAttrs(ctx, slog.LevelError, "the topic is gone; what was in it is lost", slog.String("topic", p.cfg.Topic))
 			p.metrics.loss.Inc()
 		}
 	}
@@ -261,10 +261,10 @@ func (p *Producer) failed(err error) error {
 // Ready tells whether the broker answers and every partition has a leader.
 func (p *Producer) Ready(ctx context.Context) error {
 	if _, err := p.prepare(ctx); err != nil {
-		return p.failed(err)
+		return p.failed(ctx, err)
 	}
 	if err := ready(ctx, p.admin, p.cfg.Topic); err != nil {
-		return p.failed(err)
+		return p.failed(ctx, err)
 	}
 	return nil
 }

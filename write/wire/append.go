@@ -53,7 +53,7 @@ func AppendMessage(dst []byte, field uint64, content func([]byte) ([]byte, error
 	n := uint64(len(dst) - at - room) //nolint:gosec // content appends
 	if n >= large {
 		for i := range room {
-			dst[at+i] = byte(n>>(7*i))&0x7f | 0x80
+			dst[at+i] = byte(n>>(7*i)&0x7f) | 0x80
 		}
 		dst[at+room-1] &= 0x7f
 		return dst, nil

@@ -28,7 +28,7 @@ func randomValue(r *rand.Rand, depth int) any {
 	case 1:
 		return r.IntN(2) == 0
 	case 2:
-		return int64(r.Uint64()) //nolint:gosec // all values are wanted
+		return int64(r.Uint64())
 	case 3:
 		return math.Ldexp(r.Float64()-0.5, r.IntN(2000)-1000)
 	case 4:
@@ -54,12 +54,12 @@ func randomObject(r *rand.Rand, depth int) map[string]any {
 
 func randomSpan(r *rand.Rand) trace.Span {
 	s := trace.Span{
-		Name: "n", Kind: trace.Kind(r.IntN(6)), Status: trace.Status(r.IntN(3)), StatusMessage: "m", //nolint:gosec // small
+		Name: "n", Kind: trace.Kind(r.IntN(6)), Status: trace.Status(r.IntN(3)), StatusMessage: "m",
 		Start: r.Int64(), End: r.Int64(), Attributes: randomObject(r, 5),
 		Events: []trace.Event{{Name: "e", Time: r.Int64(), Attributes: randomObject(r, 2)}},
 		Links:  []trace.Link{{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{2}, Attributes: map[string]any{"key": "invocation"}}},
 	}
-	s.TraceID[15], s.SpanID[7], s.ParentID[0] = byte(1+r.IntN(3)), byte(1+r.IntN(200)), byte(r.IntN(2)) //nolint:gosec // small
+	s.TraceID[15], s.SpanID[7], s.ParentID[0] = byte(1+r.IntN(3)), byte(1+r.IntN(200)), byte(r.IntN(2))
 	if r.IntN(2) == 0 {
 		s.Resource = map[string]any{"service": map[string]any{"name": "shop"}}
 		s.Scope = &trace.Scope{Name: "lib", Version: "2", Attributes: map[string]any{"x": int64(1)}}
@@ -86,14 +86,14 @@ func decoded(t *testing.T, body string) []trace.Span {
 			return err
 		}
 		s := trace.Span{
-			Name: in.Name, Kind: trace.Kind(in.Kind), Status: trace.Status(in.StatusCode), StatusMessage: in.StatusMessage, //nolint:gosec // checked by the scan
-			Start: int64(in.Start), End: int64(in.End), Attributes: object(in.Attributes), //nolint:gosec // checked by the scan
+			Name: in.Name, Kind: trace.Kind(in.Kind), Status: trace.Status(in.StatusCode), StatusMessage: in.StatusMessage,
+			Start: int64(in.Start), End: int64(in.End), Attributes: object(in.Attributes),
 		}
 		copy(s.TraceID[:], in.TraceID)
 		copy(s.SpanID[:], in.SpanID)
 		copy(s.ParentID[:], in.ParentID)
 		for _, e := range in.Events {
-			s.Events = append(s.Events, trace.Event{Name: e.Name, Time: int64(e.Time), Attributes: e.Attributes}) //nolint:gosec // checked by the scan
+			s.Events = append(s.Events, trace.Event{Name: e.Name, Time: int64(e.Time), Attributes: e.Attributes})
 		}
 		for _, l := range in.Links {
 			s.Links = append(s.Links, trace.Link{TraceID: trace.TraceID([]byte(l.TraceID)), SpanID: trace.SpanID([]byte(l.SpanID)), Attributes: l.Attributes})

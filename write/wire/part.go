@@ -137,7 +137,7 @@ func (w *backwards) prepend(s string) {
 
 // head writes tag and length in front of what was written since end.
 func (w *backwards) head(field byte, end int) {
-	n := uint(end - w.at) //nolint:gosec // never negative: at only falls
+	n := uint(end - w.at)
 	size := max((bits.Len(n)+6)/7, 1)
 	w.at -= size
 	for i := range size {

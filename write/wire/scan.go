@@ -191,23 +191,23 @@ func (b *Batch) Traces() int { return len(b.groups) }
 // children. It copies only where they stand apart.
 func without(data string, field uint64) (string, error) {
 	m := message{data: data}
-	rest := ""
-	start, end := 0, 0 // the run of kept bytes that is not in rest
+	var joined []byte
+	start, end := 0, 0 // the run of kept bytes that is not in joined
 	for at := 0; m.next(); {
 		next := len(data) - len(m.data)
 		if m.tag != field<<3|lengthWire {
 			if at != end {
-				rest += data[start:end]
+				joined = append(joined, data[start:end]...)
 				start = at
 			}
 			end = next
 		}
 		at = next
 	}
-	if rest == "" {
+	if joined == nil {
 		return data[start:end], m.err
 	}
-	return rest + data[start:end], m.err
+	return string(append(joined, data[start:end]...)), m.err
 }
 
 // quoteKey shows an attribute's key in a reason.
