@@ -37,7 +37,7 @@ func (s *session) assigned(ctx context.Context, client *kgo.Client, resp *kmsg.O
 				if !ok1 || !ok2 || start.Err != nil || end.Err != nil {
 					return fmt.Errorf("stream: partition %d does not tell its bounds: %w", commit.Partition, errors.Join(start.Err, end.Err))
 				}
-				s.end([]int32{commit.Partition}) // an assignment that was not finished
+				s.end([]int32{commit.Partition})                            // an assignment that was not finished
 				s.start(s.partition(ctx, commit, start.Offset, end.Offset)) //nolint:contextcheck // a worker lives longer than this callback
 			}
 		}
