@@ -54,7 +54,8 @@ func Filter(e filter.Expr) (*Condition, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Condition{Exact: p.exact, Min: math.MinInt64, Max: math.MaxInt64, over: p.over, under: p.under, needles: choose(p.needles)}
+	c := &Condition{Exact: p.exact, Min: math.MinInt64, Max: math.MaxInt64, under: p.under, needles: choose(p.needles)}
+	c.over = without(p.over, c.needles)
 	c.Types = []trace.Type{trace.Invocation, trace.Annotation, trace.Unknown}
 	c.narrow(e)
 	if c.over == constant(false) || c.Min > c.Max {
