@@ -19,6 +19,7 @@ import (
 	"colonnade/domain"
 	"colonnade/domain/catalog"
 	"colonnade/domain/entity"
+	"colonnade/migrations/postgres"
 	"colonnade/migrations/schema"
 )
 
@@ -89,7 +90,11 @@ func (r *Registry) Revision(ctx context.Context, project domain.ProjectID, f ent
 
 // failed wraps an error of the store; one that does not answer is Unavailable.
 func failed(err error, format string, args ...any) error {
-	return fmt.Errorf("registry: "+format+": %w", append(args, err)...)
+	wrapped := fmt.Errorf("registry: "+format+": %w", append(args, err)...)
+	if postgres.Unreachable(err) {
+		return domain.Wrap(domain.Unavailable, wrapped, "The registry's store does not answer. Please try again.")
+	}
+	return wrapped
 }
 
 // store looks into one project; it is the read wing's entity.Store.

@@ -87,19 +87,32 @@ func (s finder) references(ctx context.Context, variant uuid.UUID, version int) 
 	return held, nil
 }
 
+// The locks are FOR NO KEY UPDATE: a stronger one would wait for every commit
+// below the row, whose foreign keys hold it, and deadlock with those that wait
+// for this command in turn.
 const (
 	selectArtifact = `SELECT ` + schema.ArtifactColumns + ` FROM ` + schema.ArtifactTables + `
-WHERE a.project_id = $1 AND a.kind = $2 AND a.id = $3 FOR UPDATE OF a`
+WHERE a.project_id = $1 AND a.kind = $2 AND a.id = $3`
+	lockArtifact  = selectArtifact + ` FOR NO KEY UPDATE OF a`
 	selectVariant = `SELECT ` + schema.VariantColumns + ` FROM ` + schema.VariantTables + `
-WHERE v.project_id = $1 AND v.kind = $2 AND v.id = $3 FOR UPDATE OF v`
+WHERE v.project_id = $1 AND v.kind = $2 AND v.id = $3 FOR NO KEY UPDATE OF v`
 	selectRevision = `SELECT ` + schema.RevisionColumns + ` FROM ` + schema.RevisionTables + `
-WHERE r.project_id = $1 AND r.kind = $2 AND r.id = $3 FOR UPDATE OF r`
+WHERE r.project_id = $1 AND r.kind = $2 AND r.id = $3 FOR NO KEY UPDATE OF r`
 )
 
 // lockArtifact loads an artifact of the family for a change; nil when there is none.
 func (s finder) lockArtifact(ctx context.Context, f entity.Family, id uuid.UUID) (*entity.Artifact, error) {
+	return s.artifact(ctx, f, lockArtifact, id)
+}
+
+// loadArtifact loads an artifact to which something is added; nil when there is none.
+func (s finder) loadArtifact(ctx context.Context, f entity.Family, id uuid.UUID) (*entity.Artifact, error) {
+	return s.artifact(ctx, f, selectArtifact, id)
+}
+
+func (s finder) artifact(ctx context.Context, f entity.Family, sql string, id uuid.UUID) (*entity.Artifact, error) {
 	var a entity.Artifact
-	err := s.tx.QueryRow(ctx, selectArtifact, uuid.UUID(s.project), f.Kind, id).Scan(a.Targets()...)
+	err := s.tx.QueryRow(ctx, sql, uuid.UUID(s.project), f.Kind, id).Scan(a.Targets()...)
 	if errors.Is(err, pgx.ErrNoRows) || err == nil && !f.Owns(a.Flags) {
 		return nil, nil //nolint:nilnil // no such artifact is an answer, not a fault (contract §5.1)
 	}

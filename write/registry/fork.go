@@ -31,7 +31,7 @@ func (r *Registry) Fork(ctx context.Context, caller domain.Principal, f entity.F
 		if err != nil {
 			return err
 		}
-		a, err := s.lockArtifact(ctx, f, source.ArtifactID)
+		a, err := s.loadArtifact(ctx, f, source.ArtifactID)
 		if err != nil {
 			return err
 		}

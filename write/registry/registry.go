@@ -22,6 +22,7 @@ import (
 
 	"colonnade/domain"
 	"colonnade/domain/catalog"
+	"colonnade/migrations/postgres"
 )
 
 // Deps are what the commands need from outside.
@@ -117,11 +118,11 @@ func classify(err error, doing string) error {
 		return err
 	}
 	wrapped := fmt.Errorf("registry: %s: %w", doing, err)
+	if postgres.Unreachable(err) {
+		return domain.Wrap(domain.Unavailable, wrapped, "The registry's store does not answer. Please try again.")
+	}
 	pg, ok := errors.AsType[*pgconn.PgError](err)
 	if !ok {
-		if connect, ok := errors.AsType[*pgconn.ConnectError](err); ok {
-			return domain.Wrap(domain.Unavailable, fmt.Errorf("registry: %s: %w", doing, connect), "The registry's store does not answer. Please try again.")
-		}
 		return wrapped
 	}
 	switch pg.Code {

@@ -16,7 +16,7 @@ import (
 func (r *Registry) CreateVariant(ctx context.Context, caller domain.Principal, f entity.Family, artifact uuid.UUID, d Draft) (entity.Variant, error) {
 	var made entity.Variant
 	err := r.transact(ctx, "creating "+f.Name+" variant", func(tx pgx.Tx) error {
-		a, err := finder{tx, caller.Project}.lockArtifact(ctx, f, artifact)
+		a, err := finder{tx, caller.Project}.loadArtifact(ctx, f, artifact)
 		if err != nil {
 			return err
 		}

@@ -1,0 +1,34 @@
+// Package postgres says what errors of Postgres mean, the same in both wings.
+// Beside it are the files of its schema, which the package above embeds.
+package postgres
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"strings"
+
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// Unreachable tells whether an error of Postgres means that the store did not
+// answer: it is down, starting, stopping or out of connections. Such an error
+// is nobody's fault and passes; the caller of a room is told to try again. A
+// caller that left, and what the store said about a statement, are not.
+func Unreachable(err error) bool {
+	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return false
+	}
+	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
+		// Connection exceptions, operator intervention, too many connections.
+		return strings.HasPrefix(pg.Code, "08") || strings.HasPrefix(pg.Code, "57P") || pg.Code == "53300"
+	}
+	if _, ok := errors.AsType[*pgconn.ConnectError](err); ok {
+		return true
+	}
+	if _, ok := errors.AsType[net.Error](err); ok {
+		return true
+	}
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) || pgconn.SafeToRetry(err)
+}

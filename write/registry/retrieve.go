@@ -1,0 +1,41 @@
+package registry
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+
+	"colonnade/domain"
+	"colonnade/domain/entity"
+)
+
+// Retrieve follows the decision table of contract §5.3 for commands that run
+// what they find: an invocation looks up its revision in the wing it is in.
+// The revision is complete but for embeds, which Resolve replaces.
+func (r *Registry) Retrieve(ctx context.Context, caller domain.Principal, q entity.Retrieval) (entity.Retrieved, error) {
+	var found entity.Retrieved
+	err := r.transact(ctx, "retrieving "+q.Family.Name+" revision", func(tx pgx.Tx) (err error) {
+		s := finder{tx, caller.Project}
+		if found, err = entity.Retrieve(ctx, s, q); err != nil || found.Revision == nil {
+			return err
+		}
+		return r.show(ctx, s, q.Family, found.Revision)
+	})
+	return found, err
+}
+
+// Resolve replaces the embeds in a revision's data within the service's
+// limits; an embed that leads nowhere is Rejected. Source: contract §5.3, §9.
+func (r *Registry) Resolve(ctx context.Context, caller domain.Principal, data entity.Document) (entity.Document, entity.ResolutionInfo, error) {
+	return entity.Resolution{
+		MaxDepth: entity.MaxEmbedDepth, MaxEmbeds: entity.MaxEmbeds,
+		Lookup: func(ctx context.Context, e entity.Embed) (*entity.Revision, error) {
+			q, err := e.Retrieval()
+			if err != nil {
+				return nil, err
+			}
+			found, err := r.Retrieve(ctx, caller, q)
+			return found.Revision, err
+		},
+	}.Resolve(ctx, data)
+}
