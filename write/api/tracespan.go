@@ -87,7 +87,7 @@ func (r *spanReader) nodes(nodes []spanNode, above parent) {
 		}
 		below := above
 		below.span = s.SpanID
-		if !s.TraceID.IsZero() {
+		if below.trace.IsZero() {
 			below.trace = s.TraceID
 		}
 		r.nodes(n.children, below)
