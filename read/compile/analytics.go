@@ -107,7 +107,7 @@ func (a Analysis) open() string {
 // rows selects bucket, trace_id, span_id, sure, and of each measure m_have,
 // m_value and m_open.
 func (a Analysis) rows(w *writer) {
-	s := &scope{bounds: a.bounds}
+	s := &scope{bounds: a.keyBounds}
 	w.put("SELECT intDiv(toUnixTimestamp64Micro("+a.Axis.column()+") - ?, ?) AS bucket, trace_id, span_id, toUInt8(", a.Origin, a.Width)
 	a.Condition.under.write(w, s)
 	w.put(") AS sure")
@@ -157,24 +157,22 @@ func (a Analysis) totals(w *writer) {
 
 // bounds are the project, the types and the stretch of the axis.
 func (a Analysis) bounds(w *writer) {
-	w.put("project_id = ?", a.Project.String())
-	and := func(n node) {
-		if n != constant(true) {
-			w.put(" AND ")
-			n.write(w, nil)
-		}
+	a.keyBounds(w)
+	if n := timeRange("created_at", a.Low, a.High-1); a.Axis == ByCreation && n != constant(true) {
+		w.put(" AND ")
+		n.write(w, nil)
 	}
-	and(among("trace_type", words(a.Condition.Types)))
-	high := a.High - 1
-	lo, hi := a.Condition.Min, a.Condition.Max
+}
+
+// keyBounds are those of them that the key holds: all that span_payloads has.
+func (a Analysis) keyBounds(w *writer) {
+	w.put("project_id = ? AND ", a.Project.String())
+	among("trace_type", words(a.Condition.Types)).write(w, nil)
+	r := Starts(a.Condition.Min, a.Condition.Max)
 	if a.Axis == ByStart {
-		lo, hi = max(lo, a.Low), min(hi, high)
-	} else {
-		and(timeRange("created_at", a.Low, high))
+		r = r.Intersect(Starts(a.Low, a.High-1))
 	}
-	r := Starts(lo, hi)
-	and(timeRange("start_time", r.Low.Start, r.High.Start))
-	and(r.week())
+	r.and(w)
 }
 
 // where chooses all rows that may match.
@@ -192,7 +190,7 @@ func (a Analysis) where(w *writer) {
 		return
 	}
 	w.put(" AND ")
-	n.write(w, &scope{bounds: a.bounds})
+	n.write(w, &scope{bounds: a.keyBounds})
 }
 
 // total names the column of totals that holds what a path sums.

@@ -37,8 +37,8 @@ type Measure struct {
 	Keys []string
 }
 
-// sums tells whether readers see at the path what is summed over the trace.
-func (m Measure) sums() bool {
+// Sums tells whether readers see at the path what is summed over the trace.
+func (m Measure) Sums() bool {
 	return (m.Gather == Numbers || m.Gather == Sum) && computed(trace.JoinPath(m.Keys...))
 }
 
