@@ -142,3 +142,31 @@ func TestGRPCOutageSaysWhenToComeBack(t *testing.T) {
 	require.True(t, ok)
 	require.Equal(t, h.stream.RetryAfter, info.GetRetryDelay().AsDuration())
 }
+
+// TestSilentCallsDoNotKeepOthersOut: a client that opens a call and sends
+// nothing takes a place for a time, and then loses it.
+func TestSilentCallsDoNotKeepOthersOut(t *testing.T) {
+	t.Parallel()
+	h := open(t, func(cfg *otlp.Config, _ *ingest.Config, _ *stream.Config) {
+		cfg.MaxCalls, cfg.ReadTimeout = 1, time.Second
+	})
+	conn := dial(t, h)
+	client := collectorpb.NewTraceServiceClient(conn)
+	var silent []grpc.ClientStream
+	var err error
+	for status.Code(err) != codes.Unavailable { // until a silent call has the place before ours comes
+		s, err2 := conn.NewStream(as(t, goodKey), &grpc.StreamDesc{ClientStreams: true}, collectorpb.TraceService_Export_FullMethodName)
+		require.NoError(t, err2)
+		silent = append(silent, s)
+		_, err = client.Export(as(t, goodKey), request(pbSpan(1, 1)))
+		require.Contains(t, []codes.Code{codes.OK, codes.Unavailable}, status.Code(err), err)
+	}
+	require.Len(t, status.Convert(err).Details(), 1)
+	ended := make(map[codes.Code]int)
+	for _, s := range silent {
+		ended[status.Code(s.RecvMsg(new(collectorpb.ExportTraceServiceResponse)))]++
+	}
+	require.Positive(t, ended[codes.DeadlineExceeded], ended)
+	_, err = client.Export(as(t, goodKey), request(pbSpan(1, 1)))
+	require.NoError(t, err)
+}

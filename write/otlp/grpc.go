@@ -131,8 +131,8 @@ func (g *GRPC) export(stream grpc.ServerStream) error {
 		e.RetryAfter = g.cfg.RetryAfter
 		return e
 	}
-	var m rawMessage
-	if err := stream.RecvMsg(&m); err != nil {
+	m, err := g.receive(stream)
+	if err != nil {
 		return err
 	}
 	if err := g.ingest.Budget().Acquire(int64(len(m.data))); err != nil {
@@ -149,6 +149,22 @@ func (g *GRPC) export(stream grpc.ServerStream) error {
 		}
 	}
 	return stream.SendMsg(response(receipt))
+}
+
+// receive reads the message, or gives up: a client that says nothing must not
+// keep one of the few places. gRPC ends the reading when the handler returns.
+func (g *GRPC) receive(stream grpc.ServerStream) (*rawMessage, error) {
+	m := new(rawMessage)
+	done := make(chan error, 1)
+	go func() { done <- stream.RecvMsg(m) }()
+	timer := time.NewTimer(g.cfg.ReadTimeout)
+	defer timer.Stop()
+	select {
+	case err := <-done:
+		return m, err
+	case <-timer.C:
+		return nil, status.Error(codes.DeadlineExceeded, "The message did not come in time.")
+	}
 }
 
 func (g *GRPC) identify(ctx context.Context) (context.Context, error) {

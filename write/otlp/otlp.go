@@ -42,8 +42,9 @@ type Config struct {
 	GRPCAddr string
 	// MaxMessageBytes bounds a gRPC message, compressed and decompressed.
 	MaxMessageBytes int
-	// MaxCalls bounds the gRPC messages that are read at a time.
-	MaxCalls int
+	// MaxCalls bounds the gRPC messages that are read at a time, ReadTimeout how long one may take to come.
+	MaxCalls    int
+	ReadTimeout time.Duration
 	// RetryAfter is what a gRPC client is told when MaxCalls are under way.
 	RetryAfter time.Duration
 	// DrainTimeout bounds how long a stopping gRPC server lets calls finish.
@@ -56,7 +57,7 @@ type Config struct {
 func DefaultConfig() Config {
 	return Config{
 		MaxWireBytes: 10 << 20, MaxBodyBytes: 64 << 20, SuccessStatus: statusAccepted,
-		GRPCAddr: "127.0.0.1:4317", MaxMessageBytes: 16 << 20, MaxCalls: 64,
+		GRPCAddr: "127.0.0.1:4317", MaxMessageBytes: 16 << 20, MaxCalls: 64, ReadTimeout: 20 * time.Second,
 		RetryAfter: time.Second, DrainTimeout: 20 * time.Second,
 	}
 }
@@ -69,8 +70,8 @@ const (
 // Validate tells every field that cannot work.
 func (c Config) Validate() error {
 	var errs []error
-	if c.MaxWireBytes <= 0 || c.MaxBodyBytes <= 0 || c.MaxMessageBytes <= 0 || c.MaxCalls <= 0 {
-		errs = append(errs, errors.New("otlp: the bounds on bodies, messages and calls must be positive"))
+	if c.MaxWireBytes <= 0 || c.MaxBodyBytes <= 0 || c.MaxMessageBytes <= 0 || c.MaxCalls <= 0 || c.ReadTimeout <= 0 {
+		errs = append(errs, errors.New("otlp: the bounds on bodies, messages, calls and reading must be positive"))
 	}
 	if c.SuccessStatus != statusOK && c.SuccessStatus != statusAccepted {
 		errs = append(errs, fmt.Errorf("otlp: success status must be 200 or 202, not %d", c.SuccessStatus))
@@ -110,7 +111,7 @@ func (d *Door) Mount(r Router) {
 		r.Handle(domain.Operation{
 			Method: "POST", Path: path, Permission: domain.EditSpans, Tag: "otlp",
 			Summary:  "Take spans in, as OTLP protobuf or OTLP/JSON, plain or compressed with gzip, zlib or zstd.",
-			Response: ingest.Receipt{}, Status: d.cfg.SuccessStatus, Limit: d.cfg.MaxWireBytes,
+			Response: exportReply{}, Status: d.cfg.SuccessStatus, Limit: d.cfg.MaxWireBytes,
 		}, d.export)
 	}
 	r.Handle(domain.Operation{

@@ -8,9 +8,20 @@ import (
 	"colonnade/write/ingest"
 )
 
-// appendReceipt appends {count, links} and, when spans were refused, OTLP's own
-// partialSuccess. It is written by hand because it names every span of every
-// request. Source: contract §0 row 1.
+// exportReply describes the body of a reply. Source: contract §0 row 1.
+type exportReply struct {
+	Count          int             `json:"count"`
+	Links          []ingest.Link   `json:"links"`
+	PartialSuccess *partialSuccess `json:"partialSuccess,omitempty"`
+}
+
+type partialSuccess struct {
+	RejectedSpans int64  `json:"rejectedSpans"`
+	ErrorMessage  string `json:"errorMessage"`
+}
+
+// appendReceipt appends an exportReply. It is written by hand because it names
+// every span of every request.
 func appendReceipt(dst []byte, r ingest.Receipt) []byte {
 	const linkBytes = len(`{"trace_id":"","span_id":""},`) + 32 + 16
 	if dst == nil {
