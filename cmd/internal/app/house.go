@@ -12,6 +12,7 @@ import (
 	"colonnade/domain"
 	"colonnade/domain/credential"
 	"colonnade/read/access"
+	"colonnade/read/analytics"
 	readapi "colonnade/read/api"
 	lineage "colonnade/read/registry"
 	"colonnade/read/traces"
@@ -171,6 +172,11 @@ func (p *process) buildRead(h *house, s stores) error {
 	}
 	spans.Mount(h.server)
 	spans.MountSimple(h.server)
+	analyst, err := analytics.New(p.cfg.Analytics, reader, p.Now)
+	if err != nil {
+		return err
+	}
+	readapi.NewAnalytics(spans, analyst).Mount(h.server)
 	readapi.MountAccess(h.server, h.access)
 	readapi.MountRegistry(h.server, entities)
 	return nil

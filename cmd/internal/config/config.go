@@ -20,6 +20,7 @@ import (
 	"colonnade/cmd/internal/server"
 	"colonnade/migrations/schema"
 	"colonnade/read/access"
+	"colonnade/read/analytics"
 	"colonnade/read/api"
 	lineage "colonnade/read/registry"
 	"colonnade/read/traces"
@@ -59,6 +60,7 @@ type Config struct {
 	Stored     ingest.StoredConfig
 	Sink       sink.Config
 	Traces     traces.Config
+	Analytics  analytics.Config
 	Query      api.SpansConfig
 	Access     access.Config
 	Registry   registry.Config
@@ -142,6 +144,7 @@ func Default() Config {
 		Stored:     ingest.DefaultStoredConfig(),
 		Sink:       sink.DefaultConfig(),
 		Traces:     traces.DefaultConfig(),
+		Analytics:  analytics.DefaultConfig(),
 		Query:      api.DefaultSpansConfig(),
 		Access:     access.DefaultConfig(),
 		Registry:   registry.DefaultConfig(),
@@ -203,6 +206,7 @@ func (c Config) Validate() error {
 	section("stored", c.Stored.Validate())
 	section("sink", c.Sink.Validate())
 	section("traces", c.Traces.Validate())
+	section("analytics", c.Analytics.Validate())
 	section("query", c.Query.Validate())
 	section("access", c.Access.Validate())
 	section("registry", c.Registry.Validate())

@@ -1,0 +1,266 @@
+//go:build embedded
+
+package app_test
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
+	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
+
+	"colonnade/cmd/internal/server"
+	"colonnade/domain"
+	"colonnade/read/analytics"
+	"colonnade/read/api"
+)
+
+// served puts the routes of spans and analytics before the wings' store.
+func (w *wings) served(t *testing.T, project domain.ProjectID, cfg analytics.Config) http.Handler {
+	t.Helper()
+	engine, err := server.New(server.DefaultConfig(), server.Deps{
+		Log: slog.New(slog.DiscardHandler), Registry: prometheus.NewRegistry(), Now: time.Now, Allows: domain.Allows,
+		Authenticate: func(context.Context, string) (domain.Principal, error) {
+			return domain.Principal{Project: project, Role: "viewer"}, nil
+		},
+	})
+	require.NoError(t, err)
+	spans, err := api.NewSpans(api.DefaultSpansConfig(), w.reader, nil)
+	require.NoError(t, err)
+	analyst, err := analytics.New(cfg, w.reader, time.Now)
+	require.NoError(t, err)
+	api.NewAnalytics(spans, analyst).Mount(engine)
+	return engine.Handler()
+}
+
+func post(t *testing.T, h http.Handler, target, body string) (int, string) {
+	t.Helper()
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, target, strings.NewReader(body))
+	r.Header.Set("Authorization", "ApiKey x")
+	out := httptest.NewRecorder()
+	h.ServeHTTP(out, r)
+	text, err := io.ReadAll(out.Body)
+	require.NoError(t, err)
+	return out.Code, string(text)
+}
+
+func reply(t *testing.T, h http.Handler, target, body string) (out map[string]any) {
+	t.Helper()
+	code, text := post(t, h, target, body)
+	require.Equal(t, http.StatusOK, code, text)
+	require.NoError(t, json.Unmarshal([]byte(text), &out))
+	return out
+}
+
+// simple is a span of few words.
+func simple(n, id, parent uint64, start time.Time, seconds float64, attributes map[string]any, events ...string) *tracepb.TracesData {
+	s := &tracepb.Span{
+		TraceId: traceIDOf(n), SpanId: idOf(id), Name: "s", StartTimeUnixNano: uint64(start.UnixNano()),
+		EndTimeUnixNano: uint64(start.Add(time.Duration(seconds * float64(time.Second))).UnixNano()), Attributes: keyValues(attributes),
+	}
+	if parent > 0 {
+		s.ParentSpanId = idOf(parent)
+	}
+	for _, e := range events {
+		s.Events = append(s.Events, &tracepb.Span_Event{Name: e, TimeUnixNano: s.StartTimeUnixNano})
+	}
+	return &tracepb.TracesData{ResourceSpans: []*tracepb.ResourceSpans{{ScopeSpans: []*tracepb.ScopeSpans{{Spans: []*tracepb.Span{s}}}}}}
+}
+
+// The shapes of contract §3.6 and §3.7 on the wire, and what is refused.
+func TestAnalyticsOverHTTP(t *testing.T) {
+	w := newWings(t)
+	project := domain.ProjectID(uuid.New())
+	h := w.served(t, project, analytics.DefaultConfig())
+	day := time.Now().UTC().Truncate(24 * time.Hour)
+	at := func(minutes float64) time.Time {
+		return day.Add(-24 * time.Hour).Add(time.Duration(minutes * float64(time.Minute)))
+	}
+	type attributes = map[string]any
+	const total, session, user = "ag.metrics.tokens.incremental.total", "ag.session.id", "ag.user.id"
+	w.write(
+		project,
+		simple(1, 1, 0, at(0), 1, attributes{total: 1, session: "s1", user: "u1", "ag.type.span": "workflow"}),
+		simple(1, 2, 1, at(0), 1, attributes{total: 9, "ag.flags.ok": true}, "exception", "other"),
+		simple(2, 3, 0, at(1.5), 3, attributes{total: 30, session: "s2", user: "u1", "ag.meta.tags": []any{"a", "b"}}),
+		simple(3, 4, 0, at(10), 2, attributes{session: "s1", "ag.flags.ok": false}),
+	)
+	window := `"oldest":"` + at(0).Format(time.RFC3339) + `","newest":"` + at(20).Format(time.RFC3339) + `"`
+
+	t.Run("nothing asked", func(t *testing.T) {
+		got := reply(t, h, "/spans/analytics/query", "")
+		require.EqualValues(t, 1, got["count"])
+		bucket := got["buckets"].([]any)[0].(map[string]any)
+		require.Equal(t, day.AddDate(0, 0, 1).AddDate(0, 0, -30).Format(time.RFC3339), bucket["timestamp"])
+		require.EqualValues(t, 30*24*60, bucket["interval"])
+		metrics := bucket["metrics"].(map[string]any)
+		require.Len(t, got["specs"], 6)
+		tokens := metrics["attributes.ag.metrics.tokens.cumulative.total"].(map[string]any)
+		delete(tokens, "pcts")
+		delete(tokens, "iqrs")
+		delete(tokens, "pscs")
+		want := map[string]any{
+			"type": "numeric/continuous", "count": 2.0, "sum": 40.0, "mean": 20.0, "min": 10.0, "max": 30.0, "range": 20.0,
+			"hist": []any{
+				map[string]any{"bin": 1.0, "count": 1.0, "interval": []any{10.0, 20.0}, "density": .5},
+				map[string]any{"bin": 2.0, "count": 1.0, "interval": []any{20.0, 30.0}, "density": .5},
+			},
+		}
+		require.Empty(t, cmp.Diff(want, tokens))
+		want = map[string]any{
+			"type": "categorical/single", "count": 3.0, "uniq": []any{"invocation"},
+			"freq": []any{map[string]any{"value": "invocation", "count": 3.0, "density": 1.0}},
+		}
+		require.Empty(t, cmp.Diff(want, metrics["attributes.ag.type.trace"]))
+		require.Equal(t, []any{"workflow"}, metrics["attributes.ag.type.span"].(map[string]any)["uniq"])
+		require.Equal(t, 1.0, metrics["attributes.ag.metrics.errors.cumulative"].(map[string]any)["sum"])
+		require.Equal(t, 6000.0, metrics["attributes.ag.metrics.duration.cumulative"].(map[string]any)["sum"])
+		query := got["query"].(map[string]any)
+		require.Equal(t, map[string]any{"focus": "trace"}, query["formatting"])
+		require.Equal(t, "start_time", query["bucket_by"])
+	})
+	t.Run("buckets with data only, chronological", func(t *testing.T) {
+		got := reply(t, h, "/preview/spans/analytics/query", `{`+window+`,"interval":1,"specs":[{"type":"string","path":"attributes.ag.session.id"}]}`)
+		var starts []any
+		for _, b := range got["buckets"].([]any) {
+			starts = append(starts, b.(map[string]any)["timestamp"])
+		}
+		require.Equal(t, []any{at(0).Format(time.RFC3339), at(1).Format(time.RFC3339), at(10).Format(time.RFC3339)}, starts)
+	})
+	t.Run("focus span, flat keys in the query string", func(t *testing.T) {
+		got := reply(t, h, `/tracing/analytics/query?focus=span&interval=1440&specs=[{"type":"binary","path":"attributes.ag.flags.ok"},{"type":"categorical/multiple","path":"attributes.ag.meta.tags"}]`, "")
+		metrics := got["buckets"].([]any)[0].(map[string]any)["metrics"]
+		want := map[string]any{
+			"attributes.ag.flags.ok": map[string]any{"type": "binary", "count": 2.0, "uniq": []any{true, false}, "freq": []any{
+				map[string]any{"value": true, "count": 1.0, "density": .5}, map[string]any{"value": false, "count": 1.0, "density": .5},
+			}},
+			"attributes.ag.meta.tags": map[string]any{"type": "categorical/multiple", "count": 2.0, "uniq": []any{"a", "b"}, "freq": []any{
+				map[string]any{"value": "a", "count": 1.0, "density": .5}, map[string]any{"value": "b", "count": 1.0, "density": .5},
+			}},
+		}
+		require.Empty(t, cmp.Diff(want, metrics))
+	})
+	t.Run("by the time of receipt", func(t *testing.T) {
+		require.Zero(t, reply(t, h, "/spans/analytics/query", `{`+window+`,"bucket_by":"created_at"}`)["count"].(float64))
+		require.EqualValues(t, 1, reply(t, h, "/spans/analytics/query", `{"bucket_by":"created_at"}`)["count"])
+	})
+	t.Run("the interval grows until the buckets are 1024 at most", func(t *testing.T) {
+		got := reply(t, h, "/spans/analytics/query", `{"interval":1}`)
+		require.EqualValues(t, 60, got["query"].(map[string]any)["windowing"].(map[string]any)["interval"])
+	})
+	t.Run("every bucket of the legacy form", func(t *testing.T) {
+		got := reply(t, h, "/tracing/spans/analytics", `{`+window+`,"interval":5}`)
+		none := map[string]any{"count": 0.0, "duration": 0.0, "costs": 0.0, "tokens": 0.0}
+		want := []any{
+			map[string]any{"timestamp": at(0).Format(time.RFC3339), "interval": 5.0, "total": map[string]any{"count": 2.0, "duration": 4000.0, "costs": 0.0, "tokens": 40.0}, "errors": none},
+			map[string]any{"timestamp": at(5).Format(time.RFC3339), "interval": 5.0, "total": none, "errors": none},
+			map[string]any{"timestamp": at(10).Format(time.RFC3339), "interval": 5.0, "total": map[string]any{"count": 1.0, "duration": 2000.0, "costs": 0.0, "tokens": 0.0}, "errors": none},
+			map[string]any{"timestamp": at(15).Format(time.RFC3339), "interval": 5.0, "total": none, "errors": none},
+		}
+		require.Empty(t, cmp.Diff(want, got["buckets"]))
+		got = reply(t, h, "/preview/tracing/spans/analytics", `{`+window+`,"focus":"span"}`)
+		bucket := got["buckets"].([]any)[0].(map[string]any)
+		require.Equal(t, map[string]any{"count": 4.0, "duration": 7000.0, "costs": 0.0, "tokens": 40.0}, bucket["total"])
+		require.Equal(t, map[string]any{"count": 1.0, "duration": 1000.0, "costs": 0.0, "tokens": 9.0}, bucket["errors"])
+	})
+	t.Run("sessions and users", func(t *testing.T) {
+		got := reply(t, h, "/spans/sessions/query", `{}`)
+		require.Equal(t, map[string]any{"count": 2.0, "session_ids": []any{"s2", "s1"}}, got)
+		got = reply(t, h, "/tracing/sessions/query", `{"realtime":true,"windowing":{"limit":1}}`)
+		next := got["windowing"].(map[string]any)
+		require.Equal(t, []any{"s1"}, got["session_ids"])
+		require.Equal(t, map[string]any{"newest": at(10).Format(time.RFC3339), "limit": 1.0, "order": "descending"}, next)
+		text, err := json.Marshal(map[string]any{"realtime": true, "windowing": next})
+		require.NoError(t, err)
+		require.Equal(t, map[string]any{"count": 1.0, "session_ids": []any{"s2"}}, reply(t, h, "/spans/sessions/query", string(text)))
+		got = reply(t, h, "/spans/users/query", `{"windowing":{"order":"ascending"}}`)
+		require.Equal(t, map[string]any{"count": 1.0, "user_ids": []any{"u1"}}, got)
+		require.Equal(t, map[string]any{"count": 0.0, "user_ids": []any{}}, reply(t, h, "/tracing/users/query", `{"windowing":{"newest":"2001-01-01T00:00:00Z"}}`))
+	})
+	t.Run("refused", func(t *testing.T) {
+		tests := []struct {
+			target, body string
+			code         int
+			say          string
+		}{
+			{"/spans/analytics/query", `{"spec":[]}`, 422, "extra_forbidden"},
+			{"/spans/analytics/query", `{"specs":[{"type":"number","path":"attributes.a"}]}`, 422, "numeric/continuous"},
+			{"/spans/analytics/query", `{"specs":[{"type":"string","path":"ag.session.id"}]}`, 422, "attributes."},
+			{"/spans/analytics/query", `{"specs":[{"type":"string","path":"attributes.a"},{"type":"json","path":"attributes.a"}]}`, 422, "already"},
+			{"/spans/analytics/query", `{"specs":[{"type":"numeric/discrete","path":"attributes.a","bins":0}]}`, 422, "bins"},
+			{"/spans/analytics/query", `{"specs":[{"type":"numeric/discrete","path":"attributes.a","vmin":2,"vmax":1}]}`, 422, "vmin"},
+			{"/spans/analytics/query", `{"bucket_by":"end_time"}`, 422, "created_at"},
+			{"/spans/analytics/query", `{"oldest":"2026-01-02T00:00:00Z","newest":"2026-01-01T00:00:00Z"}`, 400, "before"},
+			{"/spans/analytics/query", `{"filtering":{"conditions":[{"field":"nonsense","value":1}]}}`, 400, "nonsense"},
+			{"/spans/analytics/query", `{"windowing":{"rate":2}}`, 422, "between 0 and 1"},
+			{"/tracing/spans/analytics", `{"specs":[]}`, 422, "extra_forbidden"},
+			{"/spans/sessions/query", ``, 422, "missing"},
+			{"/spans/users/query", `{"windowing":{"next":"01890a5d-ac96-774b-bcce-b302099a8057"}}`, 400, "oldest, newest"},
+		}
+		for _, tt := range tests {
+			code, text := post(t, h, tt.target, tt.body)
+			require.Equal(t, tt.code, code, "%s %s: %s", tt.target, tt.body, text)
+			require.Contains(t, text, tt.say, tt.body)
+		}
+		small := analytics.Config{ChunkRows: 1, MaxValues: 1, MaxDistinct: 1, MaxOpen: 1, MaxExamined: 1, MaxSummed: 1}
+		bounded := w.served(t, project, small)
+		for _, body := range []string{
+			`{"specs":[{"type":"numeric/continuous","path":"attributes.ag.metrics.duration.cumulative"}]}`,
+			`{"specs":[{"type":"categorical/single","path":"attributes.ag.session.id"}]}`,
+			`{"focus":"span"}`,
+			`{"focus":"span","filtering":{"conditions":[{"field":"content","operator":"contains","value":"exception"}]}}`,
+			`{"focus":"span","filtering":{"conditions":[{"field":"attributes","key":"ag.metrics.tokens.cumulative.total","operator":"gt","value":1}]}}`,
+		} {
+			code, text := post(t, bounded, "/spans/analytics/query", body)
+			require.Equal(t, http.StatusBadRequest, code, "%s: %s", body, text)
+			require.Regexp(t, "(?i)narrow", text)
+		}
+	})
+}
+
+// A page never ends between ids of one moment, whatever its limit: walking
+// gives each id once, in both orders, by first and by last activity.
+func TestActivityPages(t *testing.T) {
+	w := newWings(t)
+	project := domain.ProjectID(uuid.New())
+	start := time.Now().UTC().Add(-time.Hour).Truncate(time.Second)
+	var all []*tracepb.TracesData
+	for n := range uint64(40) {
+		id := string(rune('a'+n%13)) + "é"
+		all = append(all, simple(n, n+1, 0, start.Add(time.Duration(n%5)*time.Second), 1, map[string]any{"ag.session.id": id}))
+	}
+	w.write(project, all...)
+	h := w.served(t, project, analytics.DefaultConfig())
+	for _, realtime := range []bool{false, true} {
+		for _, order := range []string{"ascending", "descending"} {
+			for _, limit := range []int{1, 2, 5, 100} {
+				var got []any
+				windowing := any(map[string]any{"limit": limit, "order": order})
+				for windowing != nil {
+					text, err := json.Marshal(map[string]any{"realtime": realtime, "windowing": windowing})
+					require.NoError(t, err)
+					page := reply(t, h, "/spans/sessions/query", string(text))
+					require.NotEmpty(t, page["session_ids"])
+					got = append(got, page["session_ids"].([]any)...)
+					windowing = page["windowing"]
+				}
+				require.Len(t, got, 13, "%v %s %d: %v", realtime, order, limit, got)
+				seen := map[any]bool{}
+				for _, id := range got {
+					require.False(t, seen[id])
+					seen[id] = true
+				}
+			}
+		}
+	}
+}
