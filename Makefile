@@ -86,7 +86,7 @@ bench-compare: ## Compare the benchmarks of BASE with those of this tree, ten ru
 	$(TOOL) benchstat "$$tree/old" "$$tree/new"
 
 golden: ## Rewrite the golden files; read the difference like code
-	COLONNADE_TEST_UPDATE=1 $(GO) test -count 1 ./read/... ./write/... ./cmd/...
+	$(GO) test -count 1 $$(grep -rl --include='*_test.go' --exclude-dir=node_modules 'flag.Bool("golden"' . | xargs -n1 dirname | sort -u) -golden
 
 generate: ## Run the generators
 	$(GO) generate ./...

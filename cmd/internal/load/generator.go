@@ -11,6 +11,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"time"
 
 	"github.com/cespare/xxhash/v2"
@@ -73,11 +74,11 @@ func NewGenerator(shape Shape) (*Generator, error) {
 		return nil, err
 	}
 	g := &Generator{shape: shape}
-	scale := 1.0
+	scale, words := 1.0, strings.Fields(vocabulary)
 	for range 4 {
 		g.invocations, g.annotations = g.invocations[:0], g.annotations[:0]
 		for i := range shape.Runs {
-			w := &writer{rand: rand.New(rand.NewPCG(shape.Seed, uint64(i))), scale: scale, tag: shape.Tag} //nolint:gosec // repeatable on purpose
+			w := &writer{rand: rand.New(rand.NewPCG(shape.Seed, uint64(i))), scale: scale, tag: shape.Tag, words: words} //nolint:gosec // repeatable on purpose
 			g.invocations = append(g.invocations, w.run())
 			g.annotations = append(g.annotations, w.annotation())
 		}

@@ -14,13 +14,16 @@ import (
 
 func TestTrafficLooksLikeLife(t *testing.T) {
 	t.Parallel()
-	g, err := load.NewGenerator(load.DefaultShape())
+	const traces = 500
+	shape := load.DefaultShape()
+	shape.Runs = 100
+	g, err := load.NewGenerator(shape)
 	require.NoError(t, err)
 	at := time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC)
 	var body []byte
 	roots := map[string]string{} // trace id -> root span id
 	spans, annotations, notesLinked := 0, 0, 0
-	for i := range uint64(2000) {
+	for i := range uint64(traces) {
 		var made load.Trace
 		body, made = g.Append(body[:0], i, at)
 		var req collector.ExportTraceServiceRequest
@@ -49,9 +52,9 @@ func TestTrafficLooksLikeLife(t *testing.T) {
 		require.GreaterOrEqual(t, made.Spans, 5)
 		require.LessOrEqual(t, made.Spans, 41)
 	}
-	require.InDelta(t, 0.2, float64(annotations)/2000, 0.03)
+	require.InDelta(t, 0.2, float64(annotations)/traces, 0.05)
 	require.Equal(t, annotations, notesLinked, "each annotation scores a trace that was sent")
-	require.Len(t, roots, 2000)
+	require.Len(t, roots, traces)
 }
 
 func linked(spans []*otlp.Span, roots map[string]string) int {
@@ -85,11 +88,13 @@ func TestSizeIsAsAsked(t *testing.T) {
 
 func TestASeedTellsEverything(t *testing.T) {
 	t.Parallel()
-	a, err := load.NewGenerator(load.DefaultShape())
+	shape := load.DefaultShape()
+	shape.Runs = 50
+	a, err := load.NewGenerator(shape)
 	require.NoError(t, err)
-	b, err := load.NewGenerator(load.DefaultShape())
+	b, err := load.NewGenerator(shape)
 	require.NoError(t, err)
-	other := load.DefaultShape()
+	other := shape
 	other.Seed = 2
 	c, err := load.NewGenerator(other)
 	require.NoError(t, err)

@@ -11,6 +11,7 @@ type writer struct {
 	rand  *rand.Rand
 	scale float64
 	tag   string
+	words []string
 }
 
 const (
@@ -112,12 +113,11 @@ func (w *writer) between(lo, hi time.Duration) int64 {
 // frequent, numbers and names occur, so that it compresses as prose does.
 func (w *writer) text(lo, hi int) string {
 	size := max(int(float64(lo+w.rand.IntN(hi-lo))*w.scale), 8)
-	words := strings.Fields(vocabulary)
 	var b strings.Builder
 	for b.Len() < size {
 		// Squaring the chance makes the first words of the list the frequent ones.
 		x := w.rand.Float64()
-		switch word := words[int(x*x*float64(len(words)))]; w.rand.IntN(24) {
+		switch word := w.words[int(x*x*float64(len(w.words)))]; w.rand.IntN(24) {
 		case 0:
 			b.WriteString(strings.ToUpper(word[:1]) + word[1:] + "-" + decimal(w.rand.IntN(1_000_000)))
 		case 1:
