@@ -143,8 +143,9 @@ func (q *Query) contained() ([]filter.Expr, error) {
 
 func refersTo(key string, ref domain.Reference) filter.Expr {
 	if key == Selector {
-		var all filter.And
-		for member, value := range referenceObject(ref) {
+		named := referenceObject(ref)
+		all := make(filter.And, 0, len(named))
+		for member, value := range named {
 			all = append(all, is(value, semconv.Root, semconv.Selector, member))
 		}
 		return all

@@ -238,7 +238,7 @@ func referenceObject(ref domain.Reference) map[string]any {
 // linksOf names every link, so that none is hidden: those of instrumented
 // programs may have no name, or one name for several.
 func linksOf(s *trace.Span) []Link {
-	var links []Link
+	links := make([]Link, 0, len(s.Links))
 	taken := map[string]bool{}
 	for _, l := range s.Links {
 		name := l.Key()
@@ -252,6 +252,9 @@ func linksOf(s *trace.Span) []Link {
 			delete(link.Attributes, "key")
 		}
 		links = append(links, link)
+	}
+	if len(links) == 0 {
+		return nil
 	}
 	return links
 }

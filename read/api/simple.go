@@ -223,7 +223,7 @@ func readLinks(raw json.RawMessage, loc ...any) (links []simple.Link, list bool,
 	if err != nil {
 		return nil, false, err
 	}
-	add := func(v any, key any) error {
+	add := func(v, key any) error {
 		object, ok := v.(map[string]any)
 		if !ok {
 			return body.Invalid("dict_type", "Input should be a valid dictionary", v, slices.Concat(loc, []any{key})...)

@@ -97,7 +97,7 @@ func (r *spanReader) nodes(nodes []spanNode, above parent) {
 // reasonOf says in words what is wrong with a span.
 func reasonOf(fields []domain.Field) string {
 	const most = 4
-	var parts []string
+	parts := make([]string, 0, most)
 	for _, f := range fields[:min(len(fields), most)] {
 		member := ""
 		if len(f.Loc) > 0 {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -94,9 +95,9 @@ func (s *Stored) Await(ctx context.Context, token domain.Token) error {
 
 func (s *Stored) visible(ctx context.Context, token domain.Token) (bool, error) {
 	next := map[uint32]uint64{}
-	var partitions []string
+	partitions := make([]string, 0, len(token))
 	for _, p := range token {
-		partitions = append(partitions, fmt.Sprint(p.Partition))
+		partitions = append(partitions, strconv.Itoa(int(p.Partition)))
 	}
 	err := s.query(ctx, "SELECT stream_partition, max(next_offset) FROM "+schema.SinkProgress+
 		" WHERE topic = ? AND stream_partition IN ("+strings.Join(partitions, ",")+") GROUP BY stream_partition",
