@@ -70,8 +70,9 @@ FROM (SELECT *, 'the weather in the mountains of the north is mild and the train
 )
 
 // benchStore gives a reader on many spans.
-func benchStore(b *testing.B) (reader *traces.Reader, total, pid int) {
+func benchStore(b *testing.B, registry *prometheus.Registry) (reader *traces.Reader, total, pid int) {
 	b.Helper()
+	begun := time.Now()
 	total = benchSpans
 	if given := os.Getenv(envBenchSpans); given != "" {
 		n, err := strconv.Atoi(given)
@@ -94,7 +95,7 @@ func benchStore(b *testing.B) (reader *traces.Reader, total, pid int) {
 	_, err = migrations.ClickHouse(b.Context(), conn, migrations.Deployment{})
 	require.NoError(b, err)
 	fill(b, conn, total)
-	reader, err = traces.New(traces.DefaultConfig(), conn, func() time.Time { return benchNow }, prometheus.NewRegistry())
+	reader, err = traces.New(traces.DefaultConfig(), conn, func() time.Time { return benchNow.Add(time.Since(begun)) }, registry)
 	require.NoError(b, err)
 	return reader, total, stack.PID(embedded.ClickHouse)
 }
@@ -116,28 +117,49 @@ func fill(b *testing.B, conn driver.Conn, total int) {
 	}
 }
 
-// cpu is the processor time of the engine and of this process so far: unlike
-// the clock it says the same on a busy machine.
-func cpu(b *testing.B, engine int) time.Duration {
+// cpu is the processor time of a process so far: unlike the clock it says
+// about the same on a busy machine.
+func cpu(b *testing.B, process string) time.Duration {
 	b.Helper()
-	var ticks int
-	for _, pid := range []string{strconv.Itoa(engine), "self"} {
-		text, err := os.ReadFile("/proc/" + pid + "/stat")
+	text, err := os.ReadFile("/proc/" + process + "/stat")
+	require.NoError(b, err)
+	fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
+	ticks := 0
+	for _, f := range fields[11:13] {
+		n, err := strconv.Atoi(f)
 		require.NoError(b, err)
-		fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
-		for _, f := range fields[11:13] {
-			n, err := strconv.Atoi(f)
-			require.NoError(b, err)
-			ticks += n
-		}
+		ticks += n
 	}
 	return time.Duration(ticks) * 10 * time.Millisecond // USER_HZ is 100
+}
+
+// spent is what statements of one name took so far.
+type spent struct {
+	count   uint64
+	seconds float64
+}
+
+func statementsOf(b *testing.B, registry *prometheus.Registry) map[string]spent {
+	b.Helper()
+	families, err := registry.Gather()
+	require.NoError(b, err)
+	out := map[string]spent{}
+	for _, f := range families {
+		if f.GetName() != "colonnade_traces_query_seconds" {
+			continue
+		}
+		for _, m := range f.GetMetric() {
+			out[m.GetLabel()[0].GetValue()] = spent{m.GetHistogram().GetSampleCount(), m.GetHistogram().GetSampleSum()}
+		}
+	}
+	return out
 }
 
 // BenchmarkReads measures what design §9 sets targets for, and reports the
 // median and the 99th percentile.
 func BenchmarkReads(b *testing.B) {
-	reader, total, pid := benchStore(b)
+	registry := prometheus.NewRegistry()
+	reader, total, pid := benchStore(b, registry)
 	condition := func(text string) filter.Expr { return where(b, text) }
 	spans := func(e func(i int) filter.Expr, w func(i int) domain.Window) func(i int) (int, error) {
 		return func(i int) (int, error) {
@@ -209,7 +231,7 @@ func BenchmarkReads(b *testing.B) {
 			b.ReportAllocs()
 			var took []time.Duration
 			rows := 0
-			before := cpu(b, pid)
+			engine, self, statements := cpu(b, strconv.Itoa(pid)), cpu(b, "self"), statementsOf(b, registry)
 			for i := 0; b.Loop(); i++ {
 				started := time.Now()
 				n, err := bench.ask(i)
@@ -217,7 +239,14 @@ func BenchmarkReads(b *testing.B) {
 				took = append(took, time.Since(started))
 				rows += n
 			}
-			b.ReportMetric((cpu(b, pid)-before).Seconds()*1000/float64(len(took)), "cpu-ms/op")
+			per := func(d time.Duration) float64 { return d.Seconds() * 1000 / float64(len(took)) }
+			b.ReportMetric(per(cpu(b, strconv.Itoa(pid))-engine), "engine-cpu-ms")
+			b.ReportMetric(per(cpu(b, "self")-self), "self-cpu-ms")
+			for name, now := range statementsOf(b, registry) {
+				if n := now.count - statements[name].count; n > 0 {
+					b.Logf("%-12s %5.1f a request, %6.1f ms each", name, float64(n)/float64(len(took)), (now.seconds-statements[name].seconds)*1000/float64(n))
+				}
+			}
 			slices.Sort(took)
 			at := func(q float64) float64 {
 				return float64(took[int(q*float64(len(took)-1))].Microseconds()) / 1000

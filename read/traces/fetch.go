@@ -53,7 +53,7 @@ func (r *Reader) fetch(ctx context.Context, project domain.ProjectID, rows []key
 		for _, k := range chunk {
 			wanted[k.identity] = true
 		}
-		err = r.join(ctx, maxBytes, compile.ByKeys(project, compile.Core, keys), compile.ByKeys(project, compile.Payload, keys), func(s trace.Span) {
+		err = r.join(ctx, bound{bytes: maxBytes}, compile.ByKeys(project, compile.Core, keys), compile.ByKeys(project, compile.Payload, keys), func(s trace.Span) {
 			if id := (identity{s.TraceID, s.SpanID}); wanted[id] {
 				found[id] = s
 			}
@@ -86,7 +86,7 @@ func (r *Reader) fetchDocuments(ctx context.Context, project domain.ProjectID, r
 	if rows[0].core == nil {
 		return rows, nil
 	}
-	documents, err := r.documents(ctx, maxBytes, compile.ByKeys(project, compile.Payload, keysOfRows(rows)))
+	documents, err := r.documents(ctx, bound{bytes: maxBytes}, compile.ByKeys(project, compile.Payload, keysOfRows(rows)))
 	if err != nil {
 		return nil, err
 	}
@@ -105,12 +105,22 @@ func tooLarge(maxBytes int64) error {
 	return domain.E(domain.Rejected, "The answer would hold more than %d MiB. Ask for fewer traces or spans, or page through the spans with a filter on trace_id.", maxBytes>>20)
 }
 
+// bound is what a lookup may bring into memory. With spans set it is that of a
+// page, which can be made smaller: to go over it is errOverPage and no refusal.
+type bound struct {
+	bytes int64
+	spans int
+}
+
+// errOverPage tells that the items of a page do not fit into one.
+var errOverPage = domain.E(domain.Internal, "more than a page holds")
+
 // join runs the two halves of a lookup at once and hands each span, whole and
 // in its latest version, to each. The halves see the store at two moments: a
 // span of which they saw different versions is looked up again.
-func (r *Reader) join(ctx context.Context, maxBytes int64, core, payload compile.Statement, each func(trace.Span)) error {
+func (r *Reader) join(ctx context.Context, limit bound, core, payload compile.Statement, each func(trace.Span)) error {
 	for range attempts {
-		cores, documents, err := r.halves(ctx, maxBytes, core, payload)
+		cores, documents, err := r.halves(ctx, limit, core, payload)
 		if err != nil {
 			return err
 		}
@@ -131,7 +141,7 @@ func (r *Reader) join(ctx context.Context, maxBytes int64, core, payload compile
 }
 
 // halves reads both halves, the latest version of each span only. The documents are spans with nothing else in them.
-func (r *Reader) halves(ctx context.Context, maxBytes int64, core, payload compile.Statement) (map[identity]*coreRow, map[identity]trace.Span, error) {
+func (r *Reader) halves(ctx context.Context, limit bound, core, payload compile.Statement) (map[identity]*coreRow, map[identity]trace.Span, error) {
 	cores := map[identity]*coreRow{}
 	var documents map[identity]trace.Span
 	group, ctx := errgroup.WithContext(ctx)
@@ -141,18 +151,21 @@ func (r *Reader) halves(ctx context.Context, maxBytes int64, core, payload compi
 			if old := cores[c.identity()]; err == nil && (old == nil || old.span.Version < c.span.Version) {
 				cores[c.identity()] = c
 			}
+			if limit.spans > 0 && len(cores) > limit.spans {
+				return errOverPage
+			}
 			return err
 		})
 	})
 	group.Go(func() (err error) {
-		documents, err = r.documents(ctx, maxBytes, payload)
+		documents, err = r.documents(ctx, limit, payload)
 		return err
 	})
 	return cores, documents, group.Wait()
 }
 
 // documents reads the documents of spans, the latest version of each.
-func (r *Reader) documents(ctx context.Context, maxBytes int64, payload compile.Statement) (map[identity]trace.Span, error) {
+func (r *Reader) documents(ctx context.Context, limit bound, payload compile.Statement) (map[identity]trace.Span, error) {
 	out := map[identity]trace.Span{}
 	var read int64
 	err := r.query(ctx, "payload", payload, func(rows driver.Rows) error {
@@ -160,8 +173,11 @@ func (r *Reader) documents(ctx context.Context, maxBytes int64, payload compile.
 		if err != nil {
 			return err
 		}
-		if read += p.bytes(); read > maxBytes {
-			return tooLarge(maxBytes)
+		if read += p.bytes(); read > limit.bytes {
+			if limit.spans > 0 {
+				return errOverPage
+			}
+			return tooLarge(limit.bytes)
 		}
 		if old, ok := out[p.identity]; ok && old.Version >= p.version {
 			return nil
@@ -173,9 +189,9 @@ func (r *Reader) documents(ctx context.Context, maxBytes int64, payload compile.
 }
 
 // load gives whole traces by id, spans ascending, with their cumulative metrics.
-func (r *Reader) load(ctx context.Context, project domain.ProjectID, bounds []compile.Bounds, maxBytes int64) (map[trace.TraceID][]trace.Span, error) {
+func (r *Reader) load(ctx context.Context, project domain.ProjectID, bounds []compile.Bounds, limit bound) (map[trace.TraceID][]trace.Span, error) {
 	out := make(map[trace.TraceID][]trace.Span, len(bounds))
-	err := r.join(ctx, maxBytes, compile.OfTraces(project, compile.Core, bounds, nil), compile.OfTraces(project, compile.Payload, bounds, nil), func(s trace.Span) {
+	err := r.join(ctx, limit, compile.OfTraces(project, compile.Core, bounds, nil), compile.OfTraces(project, compile.Payload, bounds, nil), func(s trace.Span) {
 		out[s.TraceID] = append(out[s.TraceID], s)
 	})
 	for _, spans := range out {
@@ -198,10 +214,17 @@ func (r *Reader) bounds(ctx context.Context, project domain.ProjectID, ids []tra
 		return nil, nil
 	}
 	var out []compile.Bounds
+	at := make(map[trace.TraceID]int, len(ids))
 	err := r.query(ctx, "bounds", compile.TraceBounds(project, ids), func(rows driver.Rows) error {
 		var b compile.Bounds
 		err := rows.Scan(traceOf(&b.Trace), &b.Min, &b.Max)
-		out = append(out, b)
+		i, there := at[b.Trace]
+		if !there {
+			at[b.Trace] = len(out)
+			out = append(out, b)
+			return err
+		}
+		out[i].Min, out[i].Max = min(out[i].Min, b.Min), max(out[i].Max, b.Max)
 		return err
 	})
 	return out, err
@@ -277,12 +300,16 @@ func (r *Reader) cumulative(ctx context.Context, project domain.ProjectID, spans
 
 // metricsOf reads the metrics of all spans of some traces.
 func (r *Reader) metricsOf(ctx context.Context, project domain.ProjectID, traces []trace.TraceID) (map[identity]*metricRow, error) {
-	out := map[identity]*metricRow{}
 	bounds, err := r.bounds(ctx, project, traces)
 	if err != nil || len(bounds) == 0 {
-		return out, err
+		return nil, err
 	}
-	err = r.query(ctx, "metrics", compile.OfTraces(project, compile.Metrics, bounds, nil), func(rows driver.Rows) error {
+	return r.metricsWithin(ctx, project, bounds)
+}
+
+func (r *Reader) metricsWithin(ctx context.Context, project domain.ProjectID, bounds []compile.Bounds) (map[identity]*metricRow, error) {
+	out := map[identity]*metricRow{}
+	err := r.query(ctx, "metrics", compile.OfTraces(project, compile.Metrics, bounds, nil), func(rows driver.Rows) error {
 		var m metricRow
 		var start int64
 		var nano uint16

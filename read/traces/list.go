@@ -2,6 +2,7 @@ package traces
 
 import (
 	"context"
+	"errors"
 	"math"
 	"slices"
 
@@ -50,7 +51,7 @@ type list struct {
 
 // The rows that a scan for traces asks for: a trace has several.
 const (
-	rowsPerTrace = 8
+	rowsPerTrace = 16
 	maxRows      = 20_000
 	// maxExcept bounds the list of traces that a scan leaves out.
 	maxExcept = 2000
@@ -252,19 +253,20 @@ func (l *list) page(ctx context.Context) (domain.Page[[]trace.Span], error) {
 	if err != nil {
 		return page, err
 	}
-	if n, err = l.fit(ctx, bounds, n); err != nil {
+	found, err := l.load(ctx, bounds, bound{bytes: l.r.cfg.MaxPageBytes, spans: l.r.cfg.MaxPageSpans})
+	if errors.Is(err, errOverPage) {
+		if n, err = l.fit(ctx, bounds, n); err != nil {
+			return page, err
+		}
+		bounds = slices.DeleteFunc(bounds, func(b compile.Bounds) bool {
+			return !slices.ContainsFunc(l.places[:n], func(k keyRow) bool { return k.trace == b.Trace })
+		})
+		found, err = l.load(ctx, bounds, bound{bytes: l.r.cfg.MaxReadBytes})
+	}
+	if err != nil {
 		return page, err
 	}
 	shown := l.places[:n]
-	bounds = slices.DeleteFunc(bounds, func(b compile.Bounds) bool {
-		return !slices.ContainsFunc(shown, func(k keyRow) bool { return k.trace == b.Trace })
-	})
-	found := map[trace.TraceID][]trace.Span{}
-	if len(bounds) > 0 {
-		if found, err = l.r.load(ctx, l.w.project, bounds, l.r.cfg.MaxReadBytes); err != nil {
-			return page, err
-		}
-	}
 	for _, k := range shown {
 		// A trace may have been replaced since its place was found, or removed.
 		if spans := found[k.trace]; slices.ContainsFunc(spans, func(s trace.Span) bool { return filter.Match(l.w.where, &s) }) {
@@ -275,6 +277,13 @@ func (l *list) page(ctx context.Context) (domain.Page[[]trace.Span], error) {
 		page.Next = l.cursor(shown)
 	}
 	return page, nil
+}
+
+func (l *list) load(ctx context.Context, bounds []compile.Bounds, limit bound) (map[trace.TraceID][]trace.Span, error) {
+	if len(bounds) == 0 {
+		return nil, nil
+	}
+	return l.r.load(ctx, l.w.project, bounds, limit)
 }
 
 func traceIDs(places []keyRow) []trace.TraceID {

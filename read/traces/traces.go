@@ -9,6 +9,7 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/errgroup"
 
 	"colonnade/domain"
 	"colonnade/domain/trace"
@@ -45,7 +46,7 @@ func (r *Reader) TracesByID(ctx context.Context, project domain.ProjectID, ids [
 	if err != nil || len(bounds) == 0 {
 		return nil, err
 	}
-	found, err := r.load(ctx, project, bounds, r.cfg.MaxReadBytes)
+	found, err := r.load(ctx, project, bounds, bound{bytes: r.cfg.MaxReadBytes})
 	if err != nil {
 		return nil, err
 	}
@@ -68,32 +69,53 @@ func (r *Reader) SpansByID(ctx context.Context, project domain.ProjectID, traces
 		slices.SortStableFunc(all, byStart)
 		return all, err
 	}
+	var out []trace.Span
+	var err error
+	if len(traces) > 0 {
+		out, err = r.spansOf(ctx, project, traces, spans)
+	} else {
+		out, err = r.spansNamed(ctx, project, spans)
+	}
+	slices.SortStableFunc(out, byStart)
+	return out, err
+}
+
+// spansOf gives spans of known traces by their ids.
+func (r *Reader) spansOf(ctx context.Context, project domain.ProjectID, traces []trace.TraceID, spans []trace.SpanID) (out []trace.Span, err error) {
+	bounds, err := r.bounds(ctx, project, traces)
+	if err != nil || len(bounds) == 0 {
+		return nil, err
+	}
+	var others map[identity]*metricRow
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error {
+		core, payload := compile.OfTraces(project, compile.Core, bounds, spans), compile.OfTraces(project, compile.Payload, bounds, spans)
+		return r.join(ctx, bound{bytes: r.cfg.MaxReadBytes}, core, payload, func(s trace.Span) { out = append(out, s) })
+	})
+	group.Go(func() (err error) {
+		others, err = r.metricsWithin(ctx, project, bounds)
+		return err
+	})
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	cumulate(out, others)
+	return out, nil
+}
+
+// spansNamed gives the spans of any trace that have these ids.
+func (r *Reader) spansNamed(ctx context.Context, project domain.ProjectID, spans []trace.SpanID) ([]trace.Span, error) {
 	if project.IsZero() {
 		return nil, unauthenticated()
 	}
-	var s compile.Statement
-	if len(traces) == 0 {
-		s = compile.SpansNamed(project, spans, maxNamed+1)
-	} else {
-		bounds, err := r.bounds(ctx, project, traces)
-		if err != nil || len(bounds) == 0 {
-			return nil, err
-		}
-		s = compile.OfTraces(project, compile.Keys, bounds, spans)
-	}
-	keys, err := r.keys(ctx, "span_keys", s)
-	if err != nil {
+	keys, err := r.keys(ctx, "span_keys", compile.SpansNamed(project, spans, maxNamed+1))
+	if err != nil || len(keys) == 0 {
 		return nil, err
 	}
-	if len(traces) == 0 && len(keys) > maxNamed {
+	if len(keys) > maxNamed {
 		return nil, domain.E(domain.Rejected, "More than %d spans have these ids. Name their traces as well.", maxNamed)
 	}
-	out, err := r.fetchWhole(ctx, project, latest(keys), r.cfg.MaxReadBytes)
-	if err != nil {
-		return nil, err
-	}
-	slices.SortStableFunc(out, byStart)
-	return out, nil
+	return r.fetchWhole(ctx, project, latest(keys), r.cfg.MaxReadBytes)
 }
 
 // maxNamed bounds the rows that span ids alone may find: the same id may be in many traces.
