@@ -201,7 +201,7 @@ func TestRolesAsProcesses(t *testing.T) {
 	require.NoError(t, err, string(out))
 	require.NotContains(t, string(out), "migration applied", "a second run applies nothing")
 
-	write, read := start(t, env, "write"), start(t, env, "read")
+	write, read := start(t, env, "write"), start(t, env, "serve", "--roles", "read")
 	sinks := []*service{start(t, env, "sink"), start(t, env, "sink")}
 	key := write.account(t)
 	_, err = client.New(write.base, key).Do(t.Context(), http.MethodPost, "/spans/query", "application/json", []byte(`{}`))
@@ -236,6 +236,7 @@ func TestMistakesAtTheStartAreOneSentence(t *testing.T) {
 		{"no engines", []string{data, "COLONNADE_HTTP_ADDR=127.0.0.1:0", "COLONNADE_GRPC_ADDR=", "COLONNADE_ENGINES_DIR=/nowhere"}, []string{"serve", "--embedded"}, "make engines"},
 		{"no stores", []string{"COLONNADE_HTTP_ADDR=127.0.0.1:0", "COLONNADE_GRPC_ADDR="}, []string{"serve"}, "set COLONNADE_CLICKHOUSE_URL, COLONNADE_KAFKA_BROKERS, COLONNADE_POSTGRES_URL, or run colonnade serve --embedded"},
 		{"both kinds of stores", []string{"COLONNADE_HTTP_ADDR=127.0.0.1:0", "COLONNADE_GRPC_ADDR=", "COLONNADE_POSTGRES_URL=postgres://x/y"}, []string{"serve", "--embedded"}, "brings its own stores"},
+		{"an unknown role", nil, []string{"serve", "--roles", "write,drink"}, `unknown role "drink"`},
 		{"a bad setting", []string{"COLONNADE_OTLP_SUCCESS_STATUS=204"}, []string{"serve"}, "200 or 202"},
 		{"no key", []string{data}, []string{"demo"}, "there is no API key"},
 	}

@@ -65,6 +65,7 @@ COLONNADE_* variables; "colonnade config" shows all of them.`,
 
 func serveCommand(env environment, load func() (config.Loaded, error)) *cobra.Command {
 	var inTree bool
+	var names []string
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Run everything: write, sink and read in one process",
@@ -75,16 +76,22 @@ process with their data in one directory. On its first start it makes a project 
 an API key and prints both. Ctrl-C drains: what was accepted is kept.
 
 Without --embedded it uses the stores at COLONNADE_KAFKA_BROKERS,
-COLONNADE_CLICKHOUSE_URL and COLONNADE_POSTGRES_URL.`,
+COLONNADE_CLICKHOUSE_URL and COLONNADE_POSTGRES_URL. --roles takes some of the roles
+only; then the stores must be migrated, as for the commands write, sink and read.`,
 		Example: `  colonnade serve --embedded
   COLONNADE_DATA_DIR=/var/lib/colonnade COLONNADE_HTTP_ADDR=0.0.0.0:8080 colonnade serve --embedded
   COLONNADE_KAFKA_BROKERS=k1:9092,k2:9092 COLONNADE_CLICKHOUSE_URL=clickhouse://ch/colonnade \
     COLONNADE_POSTGRES_URL=postgres://pg/colonnade colonnade serve`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return serve(cmd, env, load, app.AllRoles(), inTree)
+			roles, err := app.ParseRoles(names)
+			if err != nil {
+				return err
+			}
+			return serve(cmd, env, load, roles, inTree)
 		},
 	}
+	cmd.Flags().StringSliceVar(&names, "roles", []string{"write", "sink", "read"}, "roles of this process")
 	cmd.Flags().BoolVar(&inTree, "embedded", false, "bring Kafka, ClickHouse and Postgres along")
 	return cmd
 }

@@ -34,6 +34,26 @@ type Roles struct {
 // AllRoles is the whole service in one process.
 func AllRoles() Roles { return Roles{Write: true, Sink: true, Read: true} }
 
+// ParseRoles reads the names of roles; at least one is needed.
+func ParseRoles(names []string) (r Roles, err error) {
+	for _, name := range names {
+		switch name {
+		case "write":
+			r.Write = true
+		case "sink":
+			r.Sink = true
+		case "read":
+			r.Read = true
+		default:
+			return r, fmt.Errorf("unknown role %q: the roles are write, sink and read", name)
+		}
+	}
+	if r == (Roles{}) {
+		return r, errors.New("no role: the roles are write, sink and read")
+	}
+	return r, nil
+}
+
 // Options are what the command line decides.
 type Options struct {
 	Roles Roles
@@ -98,7 +118,7 @@ func (p *process) serve(ctx context.Context, doors doors, engines *embedded.Stac
 		return err
 	}
 	defer func() { err = errors.Join(err, stores.close()) }()
-	if p.Roles == AllRoles() {
+	if p.Embedded || p.Roles == AllRoles() {
 		if err := migrate(ctx, stores, p.cfg.Config, p.log); err != nil {
 			return err
 		}

@@ -23,6 +23,7 @@ func (p *process) startEmbedded(ctx context.Context) (*embedded.Stack, error) {
 			return nil, fmt.Errorf("app: --embedded brings its own stores, but %s is set: drop one of the two", name)
 		}
 	}
+	p.progress("Starting Kafka, ClickHouse and Postgres in " + p.cfg.DataDir + " ...")
 	e := p.cfg.Embedded
 	stack, err := embedded.Start(ctx, embedded.Config{
 		Dir: p.cfg.DataDir, EnginesDir: e.EnginesDir, Log: p.log, Progress: p.progress,
