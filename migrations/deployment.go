@@ -35,17 +35,20 @@ func engine(d Deployment, name string, args ...string) string {
 // the store's work for a span (54 against 38 us of CPU).
 const noStatistics = "auto_statistics_types = '', "
 
-// settings are those that every table shares: without a window (0 is the
+// settings are those that every table shares. Without a window (0 is the
 // default of plain MergeTree) an insert's token would be forgotten at once.
+// Block numbers and offsets let a DELETE write a small patch at once; without
+// them it rewrites parts, and waits for every merge under way to do so.
 func settings(d Deployment) string {
 	window := d.DeduplicationWindow
 	if window == 0 {
 		window = schema.DefaultDeduplicationWindow
 	}
+	const patches = "enable_block_number_column = 1, enable_block_offset_column = 1, "
 	if d.Replicated {
-		return noStatistics + "replicated_deduplication_window = " + strconv.Itoa(window) + ", replicated_deduplication_window_seconds = 604800"
+		return patches + "replicated_deduplication_window = " + strconv.Itoa(window) + ", replicated_deduplication_window_seconds = 604800"
 	}
-	return noStatistics + "non_replicated_deduplication_window = " + strconv.Itoa(window)
+	return patches + "non_replicated_deduplication_window = " + strconv.Itoa(window)
 }
 
 // distributed renders the statement that makes the Distributed table of a
@@ -77,6 +80,7 @@ func alter(d Deployment, name, change string) string {
 func render(d Deployment, f file) (string, error) {
 	t, err := template.New(f.name).Option("missingkey=error").Funcs(template.FuncMap{
 		"table":       d.Local,
+		"whole":       d.Table,
 		"on_cluster":  d.OnCluster,
 		"engine":      func(name string, args ...string) string { return engine(d, name, args...) },
 		"settings":    func() string { return settings(d) },

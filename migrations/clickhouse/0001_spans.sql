@@ -17,6 +17,9 @@
 -- hash_id = the id of the span's hash (contract §1.8; there is one at most), zero
 -- without one: reading it back from kv would read all tokens.
 --
+-- merge_selector_base is above the default 5: a row is merged fewer times (the
+-- index on kv is rebuilt in each merge), for a few parts more.
+--
 -- payload_bytes = the length of this span's text in span_payloads: a page is cut
 -- by it before documents of megabytes are fetched.
 CREATE TABLE IF NOT EXISTS {{table "spans"}}{{on_cluster}}
@@ -92,7 +95,7 @@ CREATE TABLE IF NOT EXISTS {{table "spans"}}{{on_cluster}}
 ENGINE = {{engine "ReplacingMergeTree" "version"}}
 PARTITION BY week
 ORDER BY (project_id, trace_type, start_time, tie)
-SETTINGS {{settings}};
+SETTINGS merge_selector_base = 8, {{settings}};
 {{distributed "spans" "cityHash64(trace_id)"}}
 
 -- What a page needs only for the rows it shows. Small granules: one row of a
@@ -120,7 +123,7 @@ CREATE TABLE IF NOT EXISTS {{table "span_payloads"}}{{on_cluster}}
 ENGINE = {{engine "ReplacingMergeTree" "version"}}
 PARTITION BY week
 ORDER BY (project_id, trace_type, start_time, tie)
-SETTINGS index_granularity = 512, index_granularity_bytes = 1048576, {{settings}};
+SETTINGS index_granularity = 512, index_granularity_bytes = 1048576, merge_selector_base = 10, {{settings}};
 {{distributed "span_payloads" "cityHash64(trace_id)"}}
 
 -- Where a trace is: only aggregates that duplicates, reordering and late spans

@@ -17,6 +17,9 @@
 -- hash_id = the id of the span's hash (contract §1.8; there is one at most), zero
 -- without one: reading it back from kv would read all tokens.
 --
+-- merge_selector_base is above the default 5: a row is merged fewer times (the
+-- index on kv is rebuilt in each merge), for a few parts more.
+--
 -- payload_bytes = the length of this span's text in span_payloads: a page is cut
 -- by it before documents of megabytes are fetched.
 CREATE TABLE IF NOT EXISTS `colonnade`.`spans_local` ON CLUSTER `main`
@@ -92,7 +95,7 @@ CREATE TABLE IF NOT EXISTS `colonnade`.`spans_local` ON CLUSTER `main`
 ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{shard}/{database}/{table}', '{replica}', version)
 PARTITION BY week
 ORDER BY (project_id, trace_type, start_time, tie)
-SETTINGS auto_statistics_types = '', replicated_deduplication_window = 500, replicated_deduplication_window_seconds = 604800;
+SETTINGS merge_selector_base = 8, enable_block_number_column = 1, enable_block_offset_column = 1, replicated_deduplication_window = 500, replicated_deduplication_window_seconds = 604800;
 CREATE TABLE IF NOT EXISTS `colonnade`.`spans` ON CLUSTER `main` AS `colonnade`.`spans_local`
 ENGINE = Distributed('main', 'colonnade', 'spans_local', cityHash64(trace_id));
 
@@ -121,7 +124,7 @@ CREATE TABLE IF NOT EXISTS `colonnade`.`span_payloads_local` ON CLUSTER `main`
 ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{shard}/{database}/{table}', '{replica}', version)
 PARTITION BY week
 ORDER BY (project_id, trace_type, start_time, tie)
-SETTINGS index_granularity = 512, index_granularity_bytes = 1048576, auto_statistics_types = '', replicated_deduplication_window = 500, replicated_deduplication_window_seconds = 604800;
+SETTINGS index_granularity = 512, index_granularity_bytes = 1048576, merge_selector_base = 10, enable_block_number_column = 1, enable_block_offset_column = 1, replicated_deduplication_window = 500, replicated_deduplication_window_seconds = 604800;
 CREATE TABLE IF NOT EXISTS `colonnade`.`span_payloads` ON CLUSTER `main` AS `colonnade`.`span_payloads_local`
 ENGINE = Distributed('main', 'colonnade', 'span_payloads_local', cityHash64(trace_id));
 
@@ -148,7 +151,7 @@ CREATE TABLE IF NOT EXISTS `colonnade`.`trace_index_local` ON CLUSTER `main`
 )
 ENGINE = ReplicatedAggregatingMergeTree('/clickhouse/tables/{shard}/{database}/{table}', '{replica}')
 ORDER BY (project_id, trace_id)
-SETTINGS index_granularity = 1024, auto_statistics_types = '', replicated_deduplication_window = 500, replicated_deduplication_window_seconds = 604800;
+SETTINGS index_granularity = 1024, enable_block_number_column = 1, enable_block_offset_column = 1, replicated_deduplication_window = 500, replicated_deduplication_window_seconds = 604800;
 CREATE TABLE IF NOT EXISTS `colonnade`.`trace_index` ON CLUSTER `main` AS `colonnade`.`trace_index_local`
 ENGINE = Distributed('main', 'colonnade', 'trace_index_local', cityHash64(trace_id));
 
@@ -176,7 +179,7 @@ CREATE TABLE IF NOT EXISTS `colonnade`.`trace_rollup_local` ON CLUSTER `main`
 )
 ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{shard}/{database}/{table}', '{replica}', version)
 ORDER BY (project_id, trace_id)
-SETTINGS index_granularity = 1024, auto_statistics_types = '', replicated_deduplication_window = 500, replicated_deduplication_window_seconds = 604800;
+SETTINGS index_granularity = 1024, enable_block_number_column = 1, enable_block_offset_column = 1, replicated_deduplication_window = 500, replicated_deduplication_window_seconds = 604800;
 CREATE TABLE IF NOT EXISTS `colonnade`.`trace_rollup` ON CLUSTER `main` AS `colonnade`.`trace_rollup_local`
 ENGINE = Distributed('main', 'colonnade', 'trace_rollup_local', cityHash64(trace_id));
 
@@ -191,7 +194,7 @@ CREATE TABLE IF NOT EXISTS `colonnade`.`attribute_keys_local` ON CLUSTER `main`
 )
 ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{shard}/{database}/{table}', '{replica}', seen_at)
 ORDER BY (project_id, path, type)
-SETTINGS auto_statistics_types = '', replicated_deduplication_window = 500, replicated_deduplication_window_seconds = 604800;
+SETTINGS enable_block_number_column = 1, enable_block_offset_column = 1, replicated_deduplication_window = 500, replicated_deduplication_window_seconds = 604800;
 CREATE TABLE IF NOT EXISTS `colonnade`.`attribute_keys` ON CLUSTER `main` AS `colonnade`.`attribute_keys_local`
 ENGINE = Distributed('main', 'colonnade', 'attribute_keys_local', cityHash64(project_id, path));
 
@@ -213,7 +216,7 @@ CREATE TABLE IF NOT EXISTS `colonnade`.`rejects_local` ON CLUSTER `main`
 ENGINE = ReplicatedMergeTree('/clickhouse/tables/{shard}/{database}/{table}', '{replica}')
 PARTITION BY toMonday(rejected_at)
 ORDER BY (project_id, rejected_at)
-SETTINGS auto_statistics_types = '', replicated_deduplication_window = 500, replicated_deduplication_window_seconds = 604800;
+SETTINGS enable_block_number_column = 1, enable_block_offset_column = 1, replicated_deduplication_window = 500, replicated_deduplication_window_seconds = 604800;
 CREATE TABLE IF NOT EXISTS `colonnade`.`rejects` ON CLUSTER `main` AS `colonnade`.`rejects_local`
 ENGINE = Distributed('main', 'colonnade', 'rejects_local', rand());
 
@@ -230,7 +233,7 @@ CREATE TABLE IF NOT EXISTS `colonnade`.`sink_progress_local` ON CLUSTER `main`
 )
 ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{shard}/{database}/{table}', '{replica}', next_offset)
 ORDER BY (topic, stream_partition)
-SETTINGS auto_statistics_types = '', replicated_deduplication_window = 500, replicated_deduplication_window_seconds = 604800;
+SETTINGS enable_block_number_column = 1, enable_block_offset_column = 1, replicated_deduplication_window = 500, replicated_deduplication_window_seconds = 604800;
 CREATE TABLE IF NOT EXISTS `colonnade`.`sink_progress` ON CLUSTER `main` AS `colonnade`.`sink_progress_local`
 ENGINE = Distributed('main', 'colonnade', 'sink_progress_local', cityHash64(topic, stream_partition));
 -- one_tree tells that the trace is a single tree: one root, every parent stored,

@@ -33,6 +33,8 @@ type Config struct {
 	// quiet ones are looked for, SettleTraces how many are settled together.
 	SettleAfter, SettleEvery time.Duration
 	SettleTraces             int
+	// CleanUpEvery is within what time deleted rows leave the disk.
+	CleanUpEvery time.Duration
 	// MaxAge and MaxLag bound what Ready accepts: the age of the oldest record
 	// in work, and the records not yet taken.
 	MaxAge time.Duration
@@ -58,6 +60,7 @@ func DefaultConfig() Config {
 		SettleAfter:      10 * time.Second,
 		SettleEvery:      2 * time.Second,
 		SettleTraces:     1000,
+		CleanUpEvery:     time.Hour,
 		MaxAge:           2 * time.Minute,
 		MaxLag:           2_000_000,
 	}
@@ -83,6 +86,7 @@ func (c Config) Validate() error {
 	positive("settle after", c.SettleAfter > 0)
 	positive("settle every", c.SettleEvery > 0)
 	positive("settle traces", c.SettleTraces > 0)
+	positive("clean up every", c.CleanUpEvery > 0)
 	positive("max age", c.MaxAge > 0)
 	positive("max lag", c.MaxLag > 0)
 	if c.MaxLinger < c.MinLinger {

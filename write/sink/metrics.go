@@ -25,7 +25,7 @@ type metrics struct {
 	settled, moved, stale             prometheus.Counter
 	settleSeconds                     prometheus.Histogram
 	settleLag                         *prometheus.GaugeVec
-	removed                           *prometheus.CounterVec
+	removed, cleanUps                 *prometheus.CounterVec
 	up                                prometheus.Gauge
 
 	mu sync.Mutex
@@ -76,6 +76,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		settleSeconds: f.NewHistogram(seconds("settle", "Time to settle a group of traces.")),
 		settleLag:     gauges("settle_lag_seconds", "Age of the oldest trace that should be settled and is not."),
 		removed:       counters("removed_traces_total", "Traces removed or replaced on request.", "operation"),
+		cleanUps:      counters("cleanups_total", "Tables cleaned of deleted rows, by outcome.", "outcome"),
 		up:            f.NewGauge(prometheus.GaugeOpts{Name: "colonnade_sink_store_up", Help: "1 while the store answers."}),
 	}
 }

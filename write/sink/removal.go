@@ -282,5 +282,5 @@ func (w *worker) removeRejects(ctx context.Context, which string) error {
 // delete marks rows as gone; readers no longer see them when it returns.
 func (w *worker) delete(ctx context.Context, table, which string) error {
 	d := w.store.cfg.Deployment
-	return w.store.exec(ctx, "delete from "+table, "DELETE FROM "+d.Local(table)+d.OnCluster()+" WHERE "+which)
+	return w.store.exec(ctx, "delete from "+table, "DELETE FROM "+d.Local(table)+d.OnCluster()+" WHERE "+which+" SETTINGS lightweight_delete_mode = 'lightweight_update'")
 }

@@ -77,6 +77,8 @@ type Sink struct {
 	mu       sync.Mutex
 	workers  map[int32]*worker
 	totalLag int64
+	// cleanedAt is when deleted rows were last removed; watchDeletes' own.
+	cleanedAt time.Time
 }
 
 // New makes a sink; nothing runs before Run.
@@ -100,6 +102,7 @@ func (s *Sink) Run(ctx context.Context) error {
 	defer cancel()
 	var wait sync.WaitGroup
 	wait.Go(func() { s.watchLag(ctx) })
+	wait.Go(func() { s.watchDeletes(ctx) })
 	defer wait.Wait()
 	defer cancel()
 	for {

@@ -4,6 +4,7 @@ package sink_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -115,6 +116,25 @@ func TestDelete(t *testing.T) {
 	// Written and deleted in one batch: never there.
 	h.send(h.record(stream.Upsert, 3, span{trace: 3, span: 1, name: "gone"}), h.record(stream.Delete, 3))
 	require.Equal(t, uint64(0), one[uint64](h, "SELECT count() FROM spans WHERE span_name = 'gone'"))
+}
+
+// What was deleted leaves the disk, not only the view.
+func TestDeletedRowsLeaveTheDisk(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, 1)
+	h.sink.CleanUpEvery = 100 * time.Millisecond
+	h.start()
+	h.send(
+		h.record(stream.Upsert, 1, span{trace: 1, span: 1, name: "gone"}, span{trace: 1, span: 2, parent: 1, name: "gone too"}),
+		h.record(stream.Upsert, 2, span{trace: 2, span: 1, name: "stays"}))
+	h.send(h.record(stream.Delete, 1))
+	require.Equal(t, []string{"stays"}, h.strings("SELECT span_name FROM spans"))
+	for _, table := range []string{"spans", "span_payloads", "trace_index"} {
+		h.eventually(table+" is clean", func() bool {
+			return one[uint64](h, "SELECT sum(rows) FROM system.parts WHERE active AND database = currentDatabase() AND table = ? AND NOT startsWith(partition_id, 'patch-')", table) == 1
+		})
+	}
+	require.Equal(t, []string{"stays"}, h.strings("SELECT span_name FROM spans"))
 }
 
 func TestLateLinksMoveATrace(t *testing.T) {
