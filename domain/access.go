@@ -98,6 +98,8 @@ type Operation struct {
 	Tag string
 	// Request and Response are zero values of the JSON bodies; nil where there is none.
 	Request, Response any
+	// Consumes names the media types of a request body that is not described by Request.
+	Consumes []string
 	// Query names the query-string parameters, each with its type.
 	Query []Parameter
 	// Status is the code of success; zero means 200.

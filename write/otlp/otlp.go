@@ -111,6 +111,7 @@ func (d *Door) Mount(r Router) {
 		r.Handle(domain.Operation{
 			Method: "POST", Path: path, Permission: domain.EditSpans, Tag: "otlp",
 			Summary:  "Take spans in, as OTLP protobuf or OTLP/JSON, plain or compressed with gzip, zlib or zstd.",
+			Consumes: []string{contentProtobuf, contentJSON},
 			Response: exportReply{}, Status: d.cfg.SuccessStatus, Limit: d.cfg.MaxWireBytes,
 		}, d.export)
 	}

@@ -57,6 +57,7 @@ type Server struct {
 	metrics    *metrics
 	engine     *gin.Engine
 	operations []domain.Operation
+	document   document
 	recent     recent
 	// static holds the paths without parameters. A request for one of them with
 	// another verb is 405 and never falls to a sibling route with a parameter:
@@ -65,7 +66,7 @@ type Server struct {
 }
 
 // New makes an engine that answers the routes of the process itself: /health,
-// /healthz, /readyz and /metrics.
+// /healthz, /readyz, /metrics, /openapi.json and /docs.
 func New(cfg Config, deps Deps) (*Server, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("server: %w", err)
@@ -88,6 +89,8 @@ func New(cfg Config, deps Deps) (*Server, error) {
 	s.engine.NoMethod(fails(errNoMethod))
 	s.mountProcess()
 	s.mountProfiles()
+	s.mountOpenAPI()
+	s.mountDocs()
 	return s, nil
 }
 

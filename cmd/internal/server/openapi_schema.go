@@ -1,0 +1,201 @@
+package server
+
+import (
+	"encoding"
+	"encoding/json"
+	"reflect"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/google/uuid"
+)
+
+// direction is which way a body goes. What a reply always has is required; of a
+// request it is what the handler asks for.
+type direction uint8
+
+const (
+	request direction = iota + 1
+	response
+)
+
+// schemas makes JSON Schemas of Go types, those with a name as components.
+type schemas struct {
+	components object
+	// names are those of the components so far.
+	names map[component]string
+	taken map[string]bool
+}
+
+type component struct {
+	t reflect.Type
+	d direction
+}
+
+func newSchemas() *schemas {
+	return &schemas{components: object{}, names: map[component]string{}, taken: map[string]bool{"Error": true}}
+}
+
+// described is a body type that says itself what it looks like: one that is
+// read member by member and has no Go type of its shape.
+type described interface{ JSONSchema() map[string]any }
+
+func (s *schemas) of(v any, d direction) object {
+	if self, ok := v.(described); ok {
+		return self.JSONSchema()
+	}
+	return s.schema(reflect.TypeOf(v), d)
+}
+
+func (s *schemas) schema(t reflect.Type, d direction) object {
+	switch t {
+	case reflect.TypeFor[time.Time]():
+		return object{"type": "string", "format": "date-time"}
+	case reflect.TypeFor[uuid.UUID]():
+		return object{"type": "string", "format": "uuid"}
+	case reflect.TypeFor[json.RawMessage]():
+		return object{}
+	case reflect.TypeFor[json.Number]():
+		return object{"type": "number"}
+	}
+	if t.Kind() == reflect.Pointer {
+		return s.schema(t.Elem(), d)
+	}
+	if inner, ok := optional(t); ok {
+		return nullable(s.schema(inner, d))
+	}
+	if is[json.Marshaler](t) || is[json.Unmarshaler](t) {
+		return object{}
+	}
+	if is[encoding.TextMarshaler](t) || is[encoding.TextUnmarshaler](t) {
+		return object{"type": "string"}
+	}
+	switch t.Kind() {
+	case reflect.Bool:
+		return object{"type": "boolean"}
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		return object{"type": "integer"}
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		return object{"type": "integer", "minimum": 0}
+	case reflect.Float32, reflect.Float64:
+		return object{"type": "number"}
+	case reflect.String:
+		return object{"type": "string"}
+	case reflect.Slice:
+		if t.Elem().Kind() == reflect.Uint8 {
+			return object{"type": "string", "contentEncoding": "base64"}
+		}
+		return object{"type": "array", "items": s.schema(t.Elem(), d)}
+	case reflect.Array:
+		return object{"type": "array", "items": s.schema(t.Elem(), d), "minItems": t.Len(), "maxItems": t.Len()}
+	case reflect.Map:
+		return object{"type": "object", "additionalProperties": s.schema(t.Elem(), d)}
+	case reflect.Struct:
+		return s.named(t, d)
+	default: // any
+		return object{}
+	}
+}
+
+func is[I any](t reflect.Type) bool {
+	return t.Implements(reflect.TypeFor[I]()) || reflect.PointerTo(t).Implements(reflect.TypeFor[I]())
+}
+
+// optional gives what a body.Maybe holds.
+func optional(t reflect.Type) (reflect.Type, bool) {
+	if t.Kind() != reflect.Struct || !strings.HasPrefix(t.Name(), "Maybe[") {
+		return nil, false
+	}
+	f, ok := t.FieldByName("Value")
+	return f.Type, ok
+}
+
+func nullable(schema object) object {
+	return object{"anyOf": []object{schema, {"type": "null"}}}
+}
+
+// named refers to the component of a struct, and makes it at the first time.
+func (s *schemas) named(t reflect.Type, d direction) object {
+	if t.Name() == "" {
+		return s.members(t, d)
+	}
+	key := component{t, d}
+	name, known := s.names[key]
+	if !known {
+		name = s.name(t, d)
+		s.names[key], s.taken[name] = name, true
+		s.components[name] = object{} // a type may hold itself
+		s.components[name] = s.members(t, d)
+	}
+	return object{"$ref": "#/components/schemas/" + name}
+}
+
+// name is the type's own, with more of where it is from when that is taken.
+func (s *schemas) name(t reflect.Type, d direction) string {
+	own := strings.Map(func(r rune) rune {
+		if unicode.IsLetter(r) || unicode.IsDigit(r) {
+			return r
+		}
+		return '_'
+	}, strings.TrimSuffix(t.Name(), "View"))
+	own = strings.ToUpper(own[:1]) + own[1:]
+	candidates := []string{own}
+	if d == request {
+		candidates = append(candidates, own+"Input")
+	} else {
+		candidates = append(candidates, own+"Output")
+	}
+	packages := strings.Split(t.PkgPath(), "/")
+	prefix := ""
+	for i := len(packages) - 1; i >= 0; i-- {
+		prefix = strings.ToUpper(packages[i][:1]) + packages[i][1:] + prefix
+		for _, c := range candidates[:2] {
+			candidates = append(candidates, prefix+c)
+		}
+	}
+	for _, c := range candidates {
+		if !s.taken[c] {
+			return c
+		}
+	}
+	return own + "_"
+}
+
+func (s *schemas) members(t reflect.Type, d direction) object {
+	properties, required := object{}, []string{}
+	s.collect(t, d, properties, &required)
+	out := object{"type": "object", "properties": properties}
+	if len(required) > 0 {
+		out["required"] = required
+	}
+	if d == request { // unknown members are refused, see domain/body
+		out["additionalProperties"] = false
+	}
+	return out
+}
+
+// collect takes the fields of a struct and of those embedded in it.
+func (s *schemas) collect(t reflect.Type, d direction, properties object, required *[]string) {
+	for f := range t.Fields() {
+		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		inner := f.Type
+		if inner.Kind() == reflect.Pointer {
+			inner = inner.Elem()
+		}
+		switch {
+		case name == "-" || !f.IsExported() && !f.Anonymous:
+			continue
+		case f.Anonymous && name == "" && inner.Kind() == reflect.Struct:
+			s.collect(inner, d, properties, required)
+			continue
+		case name == "":
+			name = f.Name
+		}
+		properties[name] = s.schema(f.Type, d)
+		omitted := strings.Contains(options, "omitempty") || strings.Contains(options, "omitzero")
+		if d == request && f.Tag.Get("body") == "required" || d == response && !omitted && f.Type.Kind() != reflect.Pointer {
+			*required = append(*required, name)
+		}
+	}
+}
