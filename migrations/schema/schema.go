@@ -14,6 +14,8 @@ const (
 	AttributeKeys = "attribute_keys"
 	Rejects       = "rejects"
 	SinkProgress  = "sink_progress"
+	Annotations   = "annotations"
+	EvalResults   = "eval_results"
 )
 
 // NumberColumn gives the Float64 column of spans that holds the number at an

@@ -55,6 +55,10 @@ type group struct {
 	stored bool
 	bounds bounds
 	before *known
+	// annotated tells that it may have rows in annotations; superseded are the
+	// spans of which this batch replaces a version that may.
+	annotated  bool
+	superseded []trace.SpanID
 	// What decide finds: the type of the trace, the entries that are written,
 	// and the stored rows they leave behind under other keys.
 	traceType, declared trace.Type
@@ -372,6 +376,7 @@ func (w *worker) place(b *batch, g *group, k *known, e *entry) bool {
 		return false
 	case ok:
 		e.replaces(stored, &b.records[e.record])
+		g.supersede(k, e)
 		if stored.start != e.start || stored.traceType != g.traceType {
 			g.stale = append(g.stale, staleRow{e.span.SpanID, stored.traceType, stored.start})
 		}

@@ -41,7 +41,7 @@ func (s *Sink) watchDeletes(ctx context.Context) {
 func (s *Sink) cleanUp(ctx context.Context) error {
 	d := s.cfg.Deployment
 	began := s.deps.Now()
-	for _, table := range [...]string{schema.Spans, schema.SpanPayloads, schema.TraceIndex, schema.TraceRollup, schema.Rejects} {
+	for _, table := range [...]string{schema.Spans, schema.SpanPayloads, schema.TraceIndex, schema.TraceRollup, schema.Rejects, schema.Annotations, schema.EvalResults} {
 		hidden, err := s.hiddenRows(ctx, table)
 		if err != nil {
 			return err

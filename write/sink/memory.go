@@ -40,6 +40,8 @@ type known struct {
 	touchedAt time.Time
 	// receivedAt is the latest receipt of a record of it.
 	receivedAt time.Time
+	// since is the creation of the first span known, microseconds; 0 for none.
+	since int64
 
 	recent, open *list.Element
 }
@@ -109,6 +111,9 @@ func (k *known) span(id trace.SpanID) (*knownSpan, bool) {
 
 // put remembers the stored version of a span.
 func (m *memory) put(k *known, s knownSpan) {
+	if k.since == 0 || s.createdAt < k.since {
+		k.since = s.createdAt
+	}
 	if at, ok := k.span(s.id); ok {
 		*at = s
 		return
@@ -186,7 +191,7 @@ func (m *memory) trim(receivedAt time.Time) {
 		}
 		next := e.Next()
 		m.spans -= len(k.list)
-		k.list, k.index = nil, nil
+		k.list, k.index, k.since = nil, nil, 0
 		if k.open == nil {
 			m.recent.Remove(e)
 			delete(m.traces, k.key)

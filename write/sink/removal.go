@@ -85,12 +85,13 @@ type indexed struct {
 	declared trace.Type
 	linked   bool
 	version  uint64
+	created  int64 // microseconds
 }
 
 // lookUp reads trace_index for traces; those it does not hold are missing from the answer.
 func (w *worker) lookUp(ctx context.Context, keys []traceKey) (map[traceKey]indexed, error) {
 	found := make(map[traceKey]indexed, len(keys))
-	statement := fmt.Sprintf(`SELECT project_id, trace_id, toUnixTimestamp64Micro(min(min_start)), toUnixTimestamp64Micro(max(max_start)), toUInt16(min(min_week)), toUInt16(max(max_week)), max(declared_type), max(is_annotation), max(last_version)
+	statement := fmt.Sprintf(`SELECT project_id, trace_id, toUnixTimestamp64Micro(min(min_start)), toUnixTimestamp64Micro(max(max_start)), toUInt16(min(min_week)), toUInt16(max(max_week)), max(declared_type), max(is_annotation), max(last_version), toUnixTimestamp64Micro(min(created_at))
 FROM %s WHERE project_id IN %s AND (project_id, trace_id) IN %s GROUP BY project_id, trace_id`,
 		w.store.cfg.Deployment.Table(schema.TraceIndex), projectList(keys), traceList(keys))
 	err := w.store.query(ctx, "look up traces", statement, func() { clear(found) }, func(rows driver.Rows) error {
@@ -98,7 +99,7 @@ FROM %s WHERE project_id IN %s AND (project_id, trace_id) IN %s GROUP BY project
 		var id string
 		var x indexed
 		var declared, annotation uint8
-		if err := rows.Scan(&project, &id, &x.minStart, &x.maxStart, &x.minWeek, &x.maxWeek, &declared, &annotation, &x.version); err != nil {
+		if err := rows.Scan(&project, &id, &x.minStart, &x.maxStart, &x.minWeek, &x.maxWeek, &declared, &annotation, &x.version, &x.created); err != nil {
 			return err
 		}
 		x.declared, x.linked = trace.Type(declared), annotation != 0
@@ -133,7 +134,7 @@ func (w *worker) lookUpRemovals(ctx context.Context, b *batch) error {
 	var stored []*group
 	for _, g := range b.groups {
 		if x, ok := index[g.key]; ok && (g.removed || g.removedSpans != nil) {
-			g.bounds, g.stored = x.bounds, true
+			g.bounds, g.stored, g.annotated = x.bounds, true, mayAnnotate(x.declared, x.linked)
 			g.before = &known{key: g.key}
 			stored = append(stored, g)
 		}
@@ -185,6 +186,7 @@ func (w *worker) removeStored(ctx context.Context, b *batch) error {
 	var gone removals
 	var touched []traceKey
 	for _, g := range b.groups {
+		gone.ofAnnotations(g, below)
 		if len(g.stale) > 0 && !g.removed {
 			gone.stale(g, below)
 			w.metrics.stale.Inc()
@@ -205,7 +207,7 @@ func (w *worker) removeStored(ctx context.Context, b *batch) error {
 }
 
 // removals are conditions on the rows that go, by table.
-type removals struct{ rows, rollups, index, rejects []string }
+type removals struct{ rows, rollups, index, rejects, annotations []string }
 
 // trace adds the lower versions of a trace, or of some of its spans, in every
 // table that holds a part of it.
@@ -250,7 +252,8 @@ func (w *worker) remove(ctx context.Context, gone *removals) error {
 		table string
 		rows  []string
 	}{
-		{schema.Spans, gone.rows}, {schema.SpanPayloads, gone.rows}, {schema.TraceRollup, gone.rollups}, {schema.TraceIndex, gone.index},
+		{schema.Spans, gone.rows}, {schema.Annotations, gone.annotations}, {schema.EvalResults, gone.annotations},
+		{schema.SpanPayloads, gone.rows}, {schema.TraceRollup, gone.rollups}, {schema.TraceIndex, gone.index},
 	} {
 		for some := range slices.Chunk(of.rows, removalsAtOnce) {
 			if err := w.delete(ctx, of.table, anyOf(some)); err != nil {

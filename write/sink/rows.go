@@ -7,25 +7,28 @@ import (
 	"colonnade/write/sink/internal/native"
 )
 
-// rows are the two span tables' columns of a batch, reused from batch to batch.
+// rows are the span tables' columns of a batch, reused from batch to batch.
 type rows struct {
-	spans    *spanColumns
-	payloads *payloadColumns
+	spans       *spanColumns
+	payloads    *payloadColumns
+	annotations *annotationRows
 }
 
 func newRows(keys *keySet) *rows {
-	return &rows{spans: newSpanColumns(keys), payloads: newPayloadColumns()}
+	return &rows{spans: newSpanColumns(keys), payloads: newPayloadColumns(), annotations: newAnnotationRows()}
 }
 
 func (r *rows) reset() {
 	r.spans.Reset()
 	r.spans.leafColumns.reset()
 	r.payloads.Reset()
+	r.annotations.reset()
 }
 
 func (r *rows) append(e *entry, partition int32, d *document) {
 	r.spans.append(e, partition, d)
 	r.payloads.append(e, d)
+	r.annotations.append(e, d)
 }
 
 // indexRow is a row of the table trace_index.

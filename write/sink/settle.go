@@ -159,6 +159,9 @@ func (w *worker) settleTogether(ctx context.Context, keys []traceKey, where boun
 			}
 		}
 	}
+	if err := w.cleanUpAnnotations(ctx, found, index, where); err != nil {
+		return err
+	}
 	return w.store.insert(ctx, schema.TraceRollup, rollupColumns(found, w.clock()), "")
 }
 
@@ -238,6 +241,9 @@ func (w *worker) move(ctx context.Context, t *total, where bounds) error {
 		if err := w.delete(ctx, table, of+" AND trace_type != '"+t.resolved.String()+"'"); err != nil {
 			return err
 		}
+	}
+	if err := w.moveAnnotations(ctx, t); err != nil {
+		return err
 	}
 	w.metrics.moved.Inc()
 	return nil

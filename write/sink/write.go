@@ -26,6 +26,9 @@ func (w *worker) write(ctx context.Context, b *batch, repeat bool) error {
 	if err := w.insert(ctx, b, schema.TraceIndex, indexRows(indexOf(b.groups), w.partition.Number(), b.builtAt)); err != nil {
 		return err
 	}
+	if err := w.writeAnnotations(ctx, b); err != nil {
+		return err
+	}
 	if err := w.writeSpans(ctx, b, repeat); err != nil {
 		return err
 	}
@@ -126,6 +129,9 @@ func (w *worker) halve(ctx context.Context, b *batch, table string, block *nativ
 
 // rowsOf makes a table's rows of some entries anew.
 func (w *worker) rowsOf(entries []*entry, table string) *native.Block {
+	if block := w.annotationsOf(entries, table); block != nil {
+		return block
+	}
 	if table == schema.Spans {
 		c := newSpanColumns(w.sink.keys)
 		for _, e := range entries {

@@ -1,0 +1,335 @@
+package sink
+
+import (
+	"bytes"
+	"context"
+
+	"colonnade/domain"
+	"colonnade/domain/semconv"
+	"colonnade/domain/simple"
+	"colonnade/domain/trace"
+	"colonnade/migrations/schema"
+	"colonnade/write/sink/internal/native"
+)
+
+// The bounds of what a row of annotations copies: beyond them it says that it
+// is not whole, and readers look in span_payloads.
+const (
+	maxCopiedBytes = 32 << 10
+	maxCopies      = 16
+)
+
+// annotates tells whether a span has rows in annotations: it points at what it
+// is about, or it is a root that says it is an annotation. It follows from the
+// span alone, so that a change of the trace's type moves no row in or out.
+func annotates(e *entry) bool {
+	return len(e.span.Links) > 0 || e.span.IsRoot() && e.declared == trace.Annotation
+}
+
+// annotationRows are the rows of a batch for annotations and eval_results.
+type annotationRows struct {
+	links   *annotationColumns
+	results *resultColumns
+}
+
+func newAnnotationRows() *annotationRows {
+	return &annotationRows{newAnnotationColumns(), newResultColumns()}
+}
+
+func (a *annotationRows) reset() {
+	a.links.Reset()
+	a.results.Reset()
+}
+
+// append adds the rows of a span, if it has any.
+func (a *annotationRows) append(e *entry, d *document) {
+	if !annotates(e) {
+		return
+	}
+	f := factOf(e, d)
+	for i, l := range linksOf(e.span) {
+		a.links.append(&f, l, i, i < maxCopies && len(f.outputs) <= maxCopiedBytes)
+	}
+	if f.evaluatorKey != "" {
+		a.results.append(&f)
+	}
+}
+
+// linksOf gives what a span points at, each once; the zero link where it points at nothing.
+func linksOf(s *trace.Span) []trace.Link {
+	type target struct {
+		trace trace.TraceID
+		span  trace.SpanID
+	}
+	if len(s.Links) <= 1 {
+		return append(make([]trace.Link, 0, 1), firstLink(s))
+	}
+	seen := make(map[target]bool, len(s.Links))
+	out := make([]trace.Link, 0, len(s.Links))
+	for _, l := range s.Links {
+		if t := (target{l.TraceID, l.SpanID}); !seen[t] {
+			seen[t] = true
+			out = append(out, l)
+		}
+	}
+	return out
+}
+
+func firstLink(s *trace.Span) (l trace.Link) {
+	if len(s.Links) > 0 {
+		l = s.Links[0]
+	}
+	return l
+}
+
+// fact is what both tables say of a span.
+type fact struct {
+	e                                             *entry
+	origin, kind, channel                         uint8
+	evaluator, application                        domain.Reference
+	evaluatorKey, evaluatorRevision               string
+	applicationRevision, testsetRevision, subject string
+	outputs                                       []byte
+	// leaves are those of the document whose path begins with outputsPath.
+	d *document
+}
+
+func factOf(e *entry, d *document) fact {
+	f := fact{e: e, d: d, outputs: d.texts[textOutputs]}
+	refs := map[string]domain.Reference{}
+	for _, r := range e.span.References {
+		refs[r.Key] = r.Reference
+	}
+	f.evaluator, f.application = refs["evaluator"], refs["application"]
+	key := func(name string) string { return schema.EvaluatorKey(refs[name].ID, refs[name].Slug) }
+	revision := func(name, of string) string {
+		r := refs[name]
+		return schema.RevisionKey(r.ID, r.Slug, r.Version, of)
+	}
+	f.evaluatorKey = key("evaluator")
+	f.evaluatorRevision = revision("evaluator_revision", f.evaluatorKey)
+	f.applicationRevision = revision("application_revision", key("application"))
+	f.testsetRevision = revision("testset_revision", key("testset"))
+	f.subject = revision("testcase", "")
+	origin, kind, channel := simple.Words(e.span)
+	f.origin, f.kind, f.channel = originEnum(origin), kindEnum(kind), channelEnum(channel)
+	return f
+}
+
+// The numbers of the words in the tables. Source: migrations/clickhouse/0003_annotations.sql.
+func originEnum(o simple.Origin) uint8 {
+	switch o {
+	case simple.Custom:
+		return 1
+	case simple.Human:
+		return 2
+	default:
+		return 3
+	}
+}
+
+func kindEnum(k simple.Kind) uint8 {
+	switch k {
+	case simple.Adhoc:
+		return 1
+	case simple.Eval:
+		return 2
+	default:
+		return 3
+	}
+}
+
+func channelEnum(c simple.Channel) uint8 {
+	switch c {
+	case simple.OTLP:
+		return 1
+	case simple.Web:
+		return 2
+	case simple.SDK:
+		return 3
+	default:
+		return 4
+	}
+}
+
+// factColumns are the columns that both tables have.
+type factColumns struct {
+	columns
+	project, linkTrace, linkSpan, start, tie, traceType, trace, span *native.Fixed
+	version, createdAt, updatedAt, createdBy, status                 *native.Fixed
+	origin, kind, channel, evaluatorID, applicationID, whole         *native.Fixed
+	evaluatorKey, evaluatorSlug, evaluatorRevision, applicationSlug  *native.Dictionary
+	applicationRevision, testsetRevision                             *native.Dictionary
+	testcase, outputs, strValues                                     *native.String
+	numKeys, strKeys, boolKeys                                       *native.Dictionary
+	numValues, boolValues                                            *native.Fixed
+	numbers, strings, bools                                          *native.List
+}
+
+func (c *factColumns) make() {
+	c.project = c.fixed("project_id", typeUUID, 16)
+	c.linkTrace = c.fixed("link_trace_id", typeTrace, 16)
+	c.linkSpan = c.fixed("link_span_id", typeSpan, 8)
+	c.start = c.fixed("start_time", typeTime, 8)
+	c.tie = c.fixed("tie", "UInt64", 8)
+	c.traceType = c.fixed("trace_type", typeEnum, 1)
+	c.trace = c.fixed("trace_id", typeTrace, 16)
+	c.span = c.fixed("span_id", typeSpan, 8)
+	c.version = c.fixed("version", "UInt64", 8)
+	c.createdAt = c.fixed("created_at", typeTime, 8)
+	c.updatedAt = c.fixed("updated_at", typeTime, 8)
+	c.createdBy = c.fixed("created_by_id", typeUUID, 16)
+	c.status = c.fixed("status_code", typeEnum, 1)
+	c.origin = c.fixed("origin", typeEnum, 1)
+	c.kind = c.fixed("kind", typeEnum, 1)
+	c.channel = c.fixed("channel", typeEnum, 1)
+	c.evaluatorKey = c.word("evaluator_key")
+	c.evaluatorID = c.fixed("evaluator_id", typeUUID, 16)
+	c.evaluatorSlug = c.word("evaluator_slug")
+	c.evaluatorRevision = c.word("evaluator_revision")
+	c.applicationID = c.fixed("application_id", typeUUID, 16)
+	c.applicationSlug = c.word("application_slug")
+	c.applicationRevision = c.word("application_revision")
+	c.testsetRevision = c.word("testset_revision")
+	c.testcase = c.text("testcase")
+	c.numKeys, c.strKeys, c.boolKeys = native.NewDictionary(), native.NewDictionary(), native.NewDictionary()
+	c.numValues, c.boolValues, c.strValues = native.NewFixed(8), native.NewFixed(1), &native.String{}
+	c.numbers, c.strings, c.bools = native.NewList(c.numKeys, c.numValues), native.NewList(c.strKeys, c.strValues), native.NewList(c.boolKeys, c.boolValues)
+	c.Add("numbers", "Map("+typeWord+", Float64)", c.numbers)
+	c.Add("strings", "Map("+typeWord+", String)", c.strings)
+	c.Add("bools", "Map("+typeWord+", Bool)", c.bools)
+	c.outputs = c.text("outputs")
+	c.whole = c.fixed("whole", "Bool", 1)
+}
+
+// append adds a row; whole tells that it copies the outputs.
+func (c *factColumns) append(f *fact, l trace.Link, whole bool) {
+	e, s := f.e, f.e.span
+	c.project.UUID(e.key.project)
+	c.linkTrace.Bytes(l.TraceID[:])
+	c.linkSpan.Bytes(l.SpanID[:])
+	c.start.Int64(e.start)
+	c.tie.Uint64(e.tie)
+	c.traceType.Uint8(uint8(s.Type))
+	c.trace.Bytes(s.TraceID[:])
+	c.span.Bytes(s.SpanID[:])
+	c.version.Uint64(e.version)
+	c.createdAt.Int64(micros(e.createdAt))
+	c.updatedAt.Int64(micros(e.updatedAt))
+	c.createdBy.UUID(e.createdBy)
+	c.status.Uint8(uint8(s.Status))
+	c.origin.Uint8(f.origin)
+	c.kind.Uint8(f.kind)
+	c.channel.Uint8(f.channel)
+	c.evaluatorKey.Append(f.evaluatorKey)
+	c.evaluatorID.UUID(f.evaluator.ID)
+	c.evaluatorSlug.Append(f.evaluator.Slug)
+	c.evaluatorRevision.Append(f.evaluatorRevision)
+	c.applicationID.UUID(f.application.ID)
+	c.applicationSlug.Append(f.application.Slug)
+	c.applicationRevision.Append(f.applicationRevision)
+	c.testsetRevision.Append(f.testsetRevision)
+	c.testcase.Append(f.subject)
+	if whole {
+		c.leaves(f.d)
+		c.outputs.AppendBytes(f.outputs)
+	} else {
+		c.outputs.Append("")
+	}
+	c.numbers.End()
+	c.strings.End()
+	c.bools.End()
+	c.whole.Bool(whole)
+}
+
+// outputsPath is where the outputs begin among the leaves of a span. Those
+// below are named by what follows; outputs that are one value have no name.
+const outputsPath = semconv.Root + "." + semconv.Data + "." + semconv.Outputs
+
+func (c *factColumns) leaves(d *document) {
+	for i := range d.leaves {
+		l := &d.leaves[i]
+		path, ok := bytes.CutPrefix(d.pathOf(l), []byte(outputsPath))
+		if !ok || len(path) > 0 && path[0] != '.' {
+			continue
+		}
+		name := string(bytes.TrimPrefix(path, []byte{'.'}))
+		switch l.kind {
+		case kindNumber:
+			c.numKeys.Append(name)
+			c.numValues.Float64(l.number)
+		case kindString:
+			c.strKeys.Append(name)
+			c.strValues.Append(l.text)
+		case kindBool:
+			c.boolKeys.Append(name)
+			c.boolValues.Bool(l.number != 0)
+		default: // what no map holds is in outputs
+		}
+	}
+}
+
+// annotationColumns are the rows of the table annotations.
+type annotationColumns struct {
+	factColumns
+	number *native.Fixed
+}
+
+func newAnnotationColumns() *annotationColumns {
+	c := &annotationColumns{}
+	c.make()
+	c.number = c.fixed("link_number", "UInt16", 2)
+	return c
+}
+
+func (c *annotationColumns) append(f *fact, l trace.Link, number int, whole bool) {
+	c.factColumns.append(f, l, whole)
+	c.number.Uint16(uint16(min(number, 1<<16-1))) //nolint:gosec // bounded right here
+}
+
+// resultColumns are the rows of the table eval_results: always whole, for they are one for each span.
+type resultColumns struct{ factColumns }
+
+func newResultColumns() *resultColumns {
+	c := &resultColumns{}
+	c.make()
+	return c
+}
+
+func (c *resultColumns) append(f *fact) { c.factColumns.append(f, firstLink(f.e.span), true) }
+
+// writeAnnotations inserts a batch's rows of both tables. They come before the
+// spans, so that a repetition that finds a span knows them stored; a row that
+// is stored twice all the same is replaced by its equal.
+func (w *worker) writeAnnotations(ctx context.Context, b *batch) error {
+	rows := w.rows.annotations
+	if rows.links.Rows() == 0 {
+		return nil
+	}
+	var annotating []*entry
+	for _, e := range b.entries {
+		if annotates(e) {
+			annotating = append(annotating, e)
+		}
+	}
+	if err := w.writeTable(ctx, b, schema.Annotations, &rows.links.Block, annotating); err != nil {
+		return err
+	}
+	return w.writeTable(ctx, b, schema.EvalResults, &rows.results.Block, annotating)
+}
+
+// annotationsOf makes a table's rows of some entries anew; nil for a table of spans.
+func (w *worker) annotationsOf(entries []*entry, table string) *native.Block {
+	if table != schema.Annotations && table != schema.EvalResults {
+		return nil
+	}
+	rows := newAnnotationRows()
+	for _, e := range entries {
+		w.document.render(e.span, e.declared)
+		rows.append(e, &w.document)
+	}
+	if table == schema.EvalResults {
+		return &rows.results.Block
+	}
+	return &rows.links.Block
+}

@@ -1,0 +1,233 @@
+//go:build embedded
+
+package sink_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+
+	"colonnade/migrations"
+	"colonnade/write/stream"
+)
+
+const (
+	evaluatorID = "01890a5d-ac96-774b-bcce-b302099a8057"
+	revisionID  = "01890a5d-ac96-774b-bcce-b302099a8058"
+	testcaseID  = "01890a5d-ac96-774b-bcce-b302099a8059"
+)
+
+// judgment is what an evaluator sends about other traces.
+func judgment(id byte, links ...byte) span {
+	return span{trace: id, span: 1, name: "judge", links: links, attributes: map[string]any{
+		"ag.refs.evaluator.slug": "quality", "ag.refs.evaluator.id": evaluatorID, "ag.refs.evaluator_revision.version": "2",
+		"ag.refs.application.slug": "my-app", "ag.refs.application_revision.id": revisionID, "ag.refs.testset.slug": "golden", "ag.refs.testset_revision.version": "7",
+		"ag.refs.testcase.id": testcaseID, "ag.flags.is_feedback": true, "ag.flags.is_evaluation": true, "ag.flags.is_web": true,
+		"ag.data.outputs": `@ag.type=json:{"score":0.5,"verdict":"good","passed":true,"deep":{"n":[1,2]}}`, "ag.data.inputs": `@ag.type=json:{"score":9}`,
+	}}
+}
+
+// rowsOf counts what both tables hold, each row in its latest version.
+func (h *house) rowsOf(table, where string) uint64 {
+	h.t.Helper()
+	return one[uint64](h, "SELECT count() FROM "+table+" FINAL WHERE "+where)
+}
+
+func TestAnnotationsHaveRows(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, 2)
+	h.start()
+	about := judgment(1, 8, 9, 8)
+	h.send(h.record(stream.Upsert, 1, about, span{trace: 1, span: 2, parent: 1, name: "child"}),
+		h.record(stream.Upsert, 2, span{trace: 2, span: 1, name: "plain"}),
+		h.record(stream.Upsert, 3, span{trace: 3, span: 1, name: "loose", attributes: map[string]any{"ag.type.trace": "annotation", "ag.data.outputs": 3}}),
+		h.record(stream.Upsert, 4, span{trace: 4, span: 1, name: "declared", links: []byte{8}, attributes: map[string]any{"ag.type.trace": "invocation"}}))
+	require.Equal(t, []string{
+		"00000000000000000000000000000000  0 annotation custom",
+		"01000000000000000000000000000008  0 invocation",
+		"01000000000000000000000000000008 quality 0 annotation human",
+		"01000000000000000000000000000009 quality 1 annotation human",
+	}, trimmed(h.strings("SELECT concat(lower(hex(link_trace_id)), ' ', evaluator_key, ' ', toString(link_number), ' ', toString(trace_type), ' ', if(trace_type = 'invocation', '', replaceOne(toString(origin), 'auto', 'custom'))) FROM annotations ORDER BY link_trace_id, evaluator_key, link_number")))
+	const facts = "concat(toString(evaluator_id), ' ', evaluator_slug, ' ', evaluator_revision, ' ', application_slug, ' ', application_revision, ' ', testset_revision, ' ', testcase, ' ', toString(origin), ' ', toString(kind), ' ', toString(channel), ' ', " +
+		"toString(numbers), ' ', toString(strings), ' ', toString(bools), ' ', outputs)"
+	want := evaluatorID + " quality quality@2 my-app " + revisionID + " golden@7 " + testcaseID + ` human eval web {'deep.n.0':1,'deep.n.1':2,'score':0.5} {'verdict':'good'} {'passed':true} {"deep":{"n":[1,2]},"passed":true,"score":0.5,"verdict":"good"}`
+	require.Equal(t, []string{want, want}, h.strings("SELECT "+facts+" FROM annotations WHERE whole AND evaluator_key != ''"))
+	require.Equal(t, []string{want}, h.strings("SELECT "+facts+" FROM eval_results WHERE whole"))
+	require.Equal(t, []string{"{'':3}"}, h.strings("SELECT toString(numbers) FROM annotations WHERE link_trace_id = toFixedString('', 16)"))
+	// Where a row leads.
+	require.Equal(t, uint64(4), one[uint64](h, "SELECT count() FROM annotations WHERE (trace_type, start_time, tie, version) IN (SELECT trace_type, start_time, tie, version FROM span_payloads)"))
+}
+
+func trimmed(in []string) []string {
+	for i := range in {
+		in[i] = strings.TrimSpace(in[i])
+	}
+	return in
+}
+
+// Large outputs are copied once, where results are read, and not for every link.
+func TestLargeOutputsAreCopiedOnce(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, 1)
+	h.start()
+	large, wide := judgment(1, 7), judgment(2)
+	large.attributes["ag.data.outputs"] = `@ag.type=json:{"text":"` + strings.Repeat("x", 40<<10) + `","score":1}`
+	for i := range byte(20) {
+		wide.links = append(wide.links, 100+i)
+	}
+	h.send(h.record(stream.Upsert, 1, large), h.record(stream.Upsert, 2, wide))
+	require.Equal(t, uint64(1), h.rowsOf("annotations", "NOT whole AND outputs = '' AND link_trace_id = unhex('01000000000000000000000000000007')"))
+	require.Equal(t, uint64(16), h.rowsOf("annotations", "whole"))
+	require.Equal(t, uint64(20), h.rowsOf("annotations", "length(numbers) <= 3 AND link_number < 20 AND link_trace_id != unhex('01000000000000000000000000000007')"))
+	require.Equal(t, uint64(2), h.rowsOf("eval_results", "whole"))
+	require.Equal(t, uint64(1), h.rowsOf("eval_results", "length(outputs) > 40000 AND numbers['score'] = 1"))
+}
+
+// Rows follow their span: edited, replaced, deleted, and moved to the type of their trace.
+func TestAnnotationsFollowTheirSpans(t *testing.T) {
+	t.Parallel()
+	of := func(n int) string {
+		return fmt.Sprintf("link_trace_id = unhex('010000000000000000000000000000%02x')", n)
+	}
+	tests := []struct {
+		name string
+		then func(h *house) stream.Record
+		// want is what both tables hold of links to 8, 9 and of the trace.
+		eight, nine, all, results uint64
+	}{
+		{"the same again", func(h *house) stream.Record { return h.record(stream.Upsert, 1, judgment(1, 8)) }, 1, 0, 1, 1},
+		{"replaced", func(h *house) stream.Record { return h.record(stream.Upsert, 1, judgment(1, 9)) }, 0, 1, 1, 1},
+		{"replaced by less", func(h *house) stream.Record {
+			return h.record(stream.Upsert, 1, span{trace: 1, span: 1, name: "plain"})
+		}, 0, 0, 0, 0},
+		{"edited", func(h *house) stream.Record { return h.record(stream.Edit, 1, judgment(1, 9)) }, 0, 1, 1, 1},
+		{"one span edited", func(h *house) stream.Record {
+			r := h.record(stream.Edit, 1, judgment(1, 9))
+			r.Headers = map[string]string{stream.HeaderScope: stream.ScopeSpans}
+			return r
+		}, 0, 1, 1, 1},
+		{"deleted", func(h *house) stream.Record { return h.record(stream.Delete, 1) }, 0, 0, 0, 0},
+		{"one span deleted", func(h *house) stream.Record { return h.record(stream.Delete, 1, judgment(1)) }, 0, 0, 0, 0},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			h := newHouse(t, 1)
+			h.start()
+			other := judgment(2, 7)
+			h.send(h.record(stream.Upsert, 1, judgment(1, 8), span{trace: 1, span: 2, parent: 1, name: "child"}), h.record(stream.Upsert, 2, other))
+			h.send(tt.then(h))
+			require.Equal(t, tt.eight, h.rowsOf("annotations", of(8)))
+			require.Equal(t, tt.nine, h.rowsOf("annotations", of(9)))
+			require.Equal(t, tt.all, h.rowsOf("annotations", "trace_id = unhex('01000000000000000000000000000001')"))
+			require.Equal(t, tt.results, h.rowsOf("eval_results", "trace_id = unhex('01000000000000000000000000000001')"))
+			require.Equal(t, uint64(1), h.rowsOf("annotations", of(7)), "others stay")
+		})
+	}
+}
+
+func TestAnnotationsFollowTheTypeOfTheirTrace(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, 1)
+	h.start()
+	h.send(h.record(stream.Upsert, 1, judgment(1, 8)))
+	require.Equal(t, uint64(1), h.rowsOf("annotations", "trace_type = 'annotation'"))
+	// A span that comes later declares the trace an invocation.
+	h.send(h.record(stream.Upsert, 1, span{trace: 1, span: 2, parent: 1, name: "late", attributes: map[string]any{"ag.type.trace": "invocation"}}))
+	h.eventually("moved", func() bool { return h.rowsOf("spans", "trace_type = 'invocation'") == 2 })
+	h.eventually("moved in both", func() bool {
+		return one[uint64](h, "SELECT count() FROM annotations WHERE trace_type = 'annotation'")+one[uint64](h, "SELECT count() FROM eval_results WHERE trace_type = 'annotation'") == 0
+	})
+	require.Equal(t, uint64(1), h.rowsOf("annotations", "trace_type = 'invocation'"))
+	require.Equal(t, uint64(1), h.rowsOf("eval_results", "trace_type = 'invocation'"))
+}
+
+// What a worker has forgotten is found when the trace is settled.
+func TestForgottenAnnotationsAreCleanedUp(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, 1)
+	h.sink.RecentSpans = 1
+	h.start()
+	h.send(h.record(stream.Upsert, 1, judgment(1, 8)))
+	h.eventually("settled", func() bool { return one[uint64](h, "SELECT count() FROM trace_rollup") == 1 })
+	for i := byte(2); i < 6; i++ {
+		h.send(h.record(stream.Upsert, i, judgment(i, 7)))
+	}
+	h.eventually("settled", func() bool { return one[uint64](h, "SELECT uniqExact(trace_id) FROM trace_rollup") == 5 })
+	h.send(h.record(stream.Upsert, 1, judgment(1, 9)))
+	h.eventually("the row of the earlier version is gone", func() bool {
+		return h.rowsOf("annotations", "trace_id = unhex('01000000000000000000000000000001')") == 1
+	})
+	require.Equal(t, uint64(1), h.rowsOf("annotations", "link_trace_id = unhex('01000000000000000000000000000009')"))
+	require.Equal(t, uint64(5), h.rowsOf("annotations", "1"))
+	require.Equal(t, uint64(5), h.rowsOf("eval_results", "1"))
+}
+
+// A replay writes no row twice, whether or not the store remembers the tokens.
+func TestAnnotationsExactlyOnce(t *testing.T) {
+	t.Parallel()
+	for _, forget := range []bool{false, true} {
+		t.Run(fmt.Sprint("forgotten ", forget), func(t *testing.T) {
+			t.Parallel()
+			h := newHouse(t, 1)
+			token := h.publish(h.record(stream.Upsert, 1, judgment(1, 8)), h.record(stream.Upsert, 2, judgment(2, 8)),
+				h.record(stream.Edit, 2, judgment(2, 9)), h.record(stream.Delete, 3))
+			r := h.start()
+			h.wait(token)
+			r.stop()
+			if forget {
+				for _, table := range []string{"annotations", "eval_results"} {
+					require.NoError(t, h.conn.Exec(t.Context(), "ALTER TABLE "+table+" MODIFY SETTING non_replicated_deduplication_window = 0"))
+					require.NoError(t, h.conn.Exec(t.Context(), "ALTER TABLE "+table+" MODIFY SETTING non_replicated_deduplication_window = 1000"))
+				}
+			}
+			h.rewind(stream.Range{First: 0, Last: 3})
+			require.NoError(t, h.conn.Exec(t.Context(), "TRUNCATE TABLE sink_progress"))
+			h.start()
+			h.wait(token)
+			count := "count()"
+			if forget {
+				count = "uniqExact(trace_id, span_id, version, link_trace_id)"
+			}
+			for _, table := range []string{"annotations", "eval_results"} {
+				require.Equal(t, uint64(2), one[uint64](h, "SELECT "+count+" FROM "+table))
+			}
+		})
+	}
+}
+
+// What was written before the tables were there is in them as if it had come after.
+func TestAnnotationsOfOldSpans(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, 1)
+	h.start()
+	scored := judgment(3, 9)
+	scored.attributes["ag.data.outputs"] = 0.25
+	delete(scored.attributes, "ag.refs.evaluator.slug")
+	h.send(h.record(stream.Upsert, 1, judgment(1, 8, 9, 8)), h.record(stream.Upsert, 2, span{trace: 2, span: 1, name: "plain"}), h.record(stream.Upsert, 3, scored),
+		h.record(stream.Upsert, 4, span{trace: 4, span: 1, name: "loose", attributes: map[string]any{"ag.type.trace": "annotation"}}))
+	rows := func(table string) []string {
+		return h.strings("SELECT toString(tuple(* EXCEPT (outputs, whole))) FROM " + table + " FINAL ORDER BY trace_id, link_trace_id")
+	}
+	annotations, results := rows("annotations"), rows("eval_results")
+	require.Len(t, annotations, 4)
+	require.Len(t, results, 2)
+	for _, table := range []string{"annotations", "eval_results"} {
+		require.NoError(t, h.conn.Exec(t.Context(), "TRUNCATE TABLE "+table))
+	}
+	require.NoError(t, h.conn.Exec(t.Context(), "ALTER TABLE schema_migrations DELETE WHERE name = '0003_annotations.sql' SETTINGS mutations_sync = 2"))
+	h.migrate()
+	require.Empty(t, cmp.Diff(annotations, rows("annotations")))
+	require.Empty(t, cmp.Diff(results, rows("eval_results")))
+	require.Zero(t, h.rowsOf("annotations", "whole"), "their outputs stay where they are")
+}
+
+// migrate applies what is not recorded.
+func (h *house) migrate() {
+	h.t.Helper()
+	_, err := migrations.ClickHouse(h.t.Context(), h.conn, migrations.Deployment{})
+	require.NoError(h.t, err)
+}

@@ -1,0 +1,145 @@
+package sink
+
+import (
+	"context"
+	"encoding/hex"
+	"fmt"
+	"strings"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+	"github.com/google/uuid"
+
+	"colonnade/domain"
+	"colonnade/domain/trace"
+	"colonnade/migrations/schema"
+)
+
+// The rows of annotations and eval_results stand under what they are about, so
+// that a span which is removed or replaced cannot name them by their key: they
+// are found by the trace that they are of, through an index. Traces without
+// links and declarations have none, and cost nothing here.
+
+// annotationTables are the tables of such rows.
+func annotationTables() [2]string { return [...]string{schema.Annotations, schema.EvalResults} }
+
+// mayAnnotate tells whether a trace may have rows.
+func mayAnnotate(declared trace.Type, linked bool) bool {
+	return linked || declared == trace.Annotation
+}
+
+// supersede notes a span whose stored version may have rows under other keys than the new one.
+func (g *group) supersede(k *known, e *entry) {
+	if mayAnnotate(k.declared, k.linked) || annotates(e) {
+		g.superseded = append(g.superseded, e.span.SpanID)
+	}
+}
+
+// ofAnnotations adds the rows that a group's removals and replacements leave behind, of lower versions.
+func (r *removals) ofAnnotations(g *group, below uint64) {
+	which := fmt.Sprintf("project_id = toUUID('%s') AND trace_id = unhex('%s') AND version < %d", g.key.project, g.key.trace, below)
+	switch {
+	case g.removed || g.removedSpans != nil:
+		if !g.stored || !g.annotated {
+			return
+		}
+		if g.removedSpans != nil {
+			ids := append([]trace.SpanID(nil), g.superseded...)
+			for id := range g.removedSpans {
+				ids = append(ids, id)
+			}
+			which += " AND " + spanList(ids)
+		}
+	case len(g.superseded) > 0:
+		which += " AND " + spanList(g.superseded)
+	default:
+		return
+	}
+	r.annotations = append(r.annotations, which)
+}
+
+func spanList(ids []trace.SpanID) string {
+	quoted := make([]string, len(ids))
+	for i, id := range ids {
+		quoted[i] = "unhex('" + hex.EncodeToString(id[:]) + "')"
+	}
+	return "span_id IN (" + strings.Join(quoted, ",") + ")"
+}
+
+// moveAnnotations gives the rows of a trace its type: new ones first. of is the trace.
+func (w *worker) moveAnnotations(ctx context.Context, t *total) error {
+	of := fmt.Sprintf("project_id = toUUID('%s') AND trace_id = unhex('%s') AND trace_type != '%s'", t.key.project, t.key.trace, t.resolved)
+	for _, table := range annotationTables() {
+		name := w.store.cfg.Deployment.Table(table)
+		n, err := w.countRows(ctx, table, of)
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			continue
+		}
+		statement := fmt.Sprintf("INSERT INTO %s SELECT * REPLACE ('%s' AS trace_type) FROM %s AS t WHERE %s SETTINGS insert_deduplicate = 0, async_insert = 0",
+			name, t.resolved, name, strings.Replace(of, "trace_type", "t.trace_type", 1))
+		if err := w.store.exec(ctx, "move annotations to their type", statement); err != nil {
+			return err
+		}
+		if err := w.delete(ctx, table, of); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *worker) countRows(ctx context.Context, table, which string) (n uint64, err error) {
+	err = w.store.query(ctx, "count rows of "+table, "SELECT count() FROM "+w.store.cfg.Deployment.Table(table)+" WHERE "+which,
+		func() { n = 0 }, func(rows driver.Rows) error { return rows.Scan(&n) })
+	return n, err
+}
+
+// older tells whether a trace was stored before the memory knew of it, so that
+// versions of its spans may have been replaced unseen.
+func (k *known) older(x indexed) bool { return k.since == 0 || x.created < k.since }
+
+// cleanUpAnnotations removes, of traces that were stored before the memory
+// knew of them, the rows of versions that a later one has replaced.
+func (w *worker) cleanUpAnnotations(ctx context.Context, found []total, index map[traceKey]indexed, where bounds) error {
+	var keys []traceKey
+	for i := range found {
+		t := &found[i]
+		x := index[t.key]
+		if k := w.memory.trace(t.key); mayAnnotate(max(t.declared, x.declared), t.linked || x.linked) && (k == nil || k.older(x)) {
+			keys = append(keys, t.key)
+		}
+	}
+	if len(keys) == 0 {
+		return nil
+	}
+	stale, err := w.staleAnnotations(ctx, keys, where)
+	if err != nil || len(stale) == 0 {
+		return err
+	}
+	return w.remove(ctx, &removals{annotations: stale})
+}
+
+// staleAnnotations gives conditions on the rows of replaced versions.
+func (w *worker) staleAnnotations(ctx context.Context, keys []traceKey, where bounds) (stale []string, err error) {
+	d := w.store.cfg.Deployment
+	of := fmt.Sprintf("project_id IN %s AND (project_id, trace_id) IN %s", projectList(keys), traceList(keys))
+	statement := fmt.Sprintf(`SELECT project_id, trace_id, span_id, max(newest) AS latest FROM (
+  SELECT project_id, trace_id, span_id, version, toUInt64(0) AS newest FROM %s WHERE %s
+  UNION ALL SELECT project_id, trace_id, span_id, version, toUInt64(0) FROM %s WHERE %s
+  UNION ALL SELECT project_id, trace_id, span_id, toUInt64(-1), version FROM %s WHERE trace_type IN ('invocation', 'annotation', 'unknown') AND %s AND %s
+) GROUP BY project_id, trace_id, span_id HAVING min(version) < latest`,
+		d.Table(schema.Annotations), of, d.Table(schema.EvalResults), of, d.Table(schema.Spans), where.sql(), of)
+	err = w.store.query(ctx, "find replaced annotations", statement, func() { stale = nil }, func(rows driver.Rows) error {
+		var project uuid.UUID
+		var rawTrace, rawSpan string
+		var version uint64
+		if err := rows.Scan(&project, &rawTrace, &rawSpan, &version); err != nil {
+			return err
+		}
+		stale = append(stale, fmt.Sprintf("project_id = toUUID('%s') AND trace_id = unhex('%s') AND span_id = unhex('%s') AND version < %d",
+			domain.ProjectID(project), traceID(rawTrace), hex.EncodeToString([]byte(rawSpan)), version))
+		return nil
+	})
+	return stale, err
+}
