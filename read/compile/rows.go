@@ -1,6 +1,7 @@
 package compile
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 
@@ -134,20 +135,38 @@ func OfTraces(project domain.ProjectID, columns Columns, traces []Bounds, spans 
 	return w.statement()
 }
 
-// stretches joins the bounds that touch, ascending: traces of one page mostly
-// lie side by side, and each stretch costs a search in the primary key.
+// maxStretches bounds the ranges of a lookup. Each costs a search in the primary
+// key and a comparison for each row that is read, which soon is more than
+// reading what lies between two traces of a page.
+const maxStretches = 6
+
+// stretches joins the bounds that lie nearest to each other, ascending.
 func stretches(traces []Bounds) []Range {
-	sorted := slices.SortedFunc(slices.Values(traces), func(a, b Bounds) int { return int(min(max(a.Min-b.Min, -1), 1)) })
+	sorted := slices.SortedFunc(slices.Values(traces), func(a, b Bounds) int { return cmp.Compare(a.Min, b.Min) })
 	var out []Range
-	const near = 1_000_000 // a second: less than a granule
 	for _, b := range sorted {
-		if n := len(out); n > 0 && b.Min <= out[n-1].High.Start+near {
+		if n := len(out); n > 0 && b.Min <= out[n-1].High.Start {
 			out[n-1].High.Start = max(out[n-1].High.Start, b.Max)
 			continue
 		}
 		out = append(out, Starts(b.Min, b.Max))
 	}
-	return out
+	if len(out) <= maxStretches {
+		return out
+	}
+	gap := func(i int) int64 { return out[i].Low.Start - out[i-1].High.Start } // before stretch i
+	widest := make([]int, 0, len(out)-1)
+	for i := 1; i < len(out); i++ {
+		widest = append(widest, i)
+	}
+	slices.SortFunc(widest, func(i, j int) int { return cmp.Compare(gap(j), gap(i)) })
+	widest = append(widest[:maxStretches-1], 0, len(out)) // gaps that stay, and both ends
+	slices.Sort(widest)
+	joined := make([]Range, 0, maxStretches)
+	for i := 1; i < len(widest); i++ {
+		joined = append(joined, Range{out[widest[i-1]].Low, out[widest[i]-1].High})
+	}
+	return joined
 }
 
 // SpansNamed looks up keys by span ids alone, by way of their index; limit bounds the rows.
