@@ -21,13 +21,14 @@ func (s *Spans) MountSimple(r Router) {
 		view := simples{Spans: s, face: f}
 		op := domain.Operation{Permission: domain.ViewSpans, Preview: true, Tag: f.Members()}
 		op.Method, op.Path, op.Summary = http.MethodGet, f.Path()+":trace_id", "Fetch a simple "+f.Member()+" by its trace id."
-		op.Response = map[string]any{"count": 1, f.Member(): simple.View{}}
+		one, list, _ := simple.Views(f)
+		op.Response = one
 		if f != simple.Trace {
 			op.Query = []domain.Parameter{{Name: "span_id", Type: "string", Doc: "The span that holds the record; the trace's root without it."}}
 		}
 		r.Handle(op, view.fetch)
 		op.Method, op.Path, op.Summary = http.MethodPost, f.Path()+"query", "Query simple "+f.Members()+" by what they say, refer to and are linked with."
-		op.Response = map[string]any{"count": 1, f.Members(): []simple.View{}, "windowing": domain.Window{}}
+		op.Response = list
 		op.Query, op.Request = nil, queryView(f)
 		r.Handle(op, view.list)
 	}

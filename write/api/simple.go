@@ -42,7 +42,8 @@ func MountSimple(r Router, deps SimpleDeps) {
 		s := simples{deps: deps, face: f}
 		word := f.Member()
 		op := domain.Operation{Permission: domain.EditSpans, Preview: true, Remember: true, Tag: f.Members()}
-		op.Response = map[string]any{"count": 1, word: simple.View{}}
+		one, _, gone := simple.Views(f)
+		op.Response = one
 		op.Method, op.Path, op.Request = http.MethodPost, f.Path(), creationView(f)
 		op.Summary = "Record a simple " + word + ": one span, its ids made here."
 		if f == simple.Trace {
@@ -54,7 +55,7 @@ func MountSimple(r Router, deps SimpleDeps) {
 		op.Summary = "Edit a simple " + word + ": what is left out stays, null clears, what is given replaces."
 		r.Handle(op, s.edit)
 		op.Method, op.Request, op.Summary = http.MethodDelete, nil, "Delete a simple "+word+"."
-		op.Response = map[string]any{"count": 1, f.LinkMember(): simple.LinkView{}}
+		op.Response = gone
 		r.Handle(op, s.remove)
 	}
 }

@@ -54,6 +54,7 @@ func newService(t *testing.T) *service {
 
 // with is the service as a test sees it that runs beside others.
 func (s *service) with(t *testing.T) *service {
+	t.Helper()
 	other := *s
 	other.t = t
 	return &other
