@@ -258,7 +258,8 @@ func (a at) exists() pair {
 
 // numberPaths are the paths of schema.NumberColumn.
 func numberPaths() []string {
-	out := []string{"ag.metrics.duration.cumulative", "ag.metrics.errors.incremental"}
+	out := make([]string, 0, 8)
+	out = append(out, "ag.metrics.duration.cumulative", "ag.metrics.errors.incremental")
 	for _, vector := range []string{semconv.Tokens, semconv.Costs} {
 		for _, name := range []string{semconv.Prompt, semconv.Completion, semconv.Total} {
 			out = append(out, "ag.metrics."+vector+".incremental."+name)

@@ -93,7 +93,7 @@ func ParseCursor(id uuid.UUID, now time.Time) (c Cursor, ok bool) {
 	}
 	upper := high>>16<<12 | high&0xfff
 	tie := upper<<58 | low<<2>>6
-	c = Cursor{Focus: Spans, Order: domain.Descending, Start: int64(upper>>6) + epochMicros, Tie: tie} //nolint:gosec // 54 bits
+	c = Cursor{Focus: Spans, Order: domain.Descending, Start: int64(upper>>6) + epochMicros, Tie: tie}
 	if kind&kindAscending != 0 {
 		c.Order = domain.Ascending
 	}

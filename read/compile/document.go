@@ -30,9 +30,9 @@ func folded(column, text string) node {
 
 // inDocument holds where each of these texts occurs in one of the columns.
 func inDocument(columns, texts []string) node {
-	var out []node
+	out := make([]node, 0, len(texts))
 	for _, t := range texts {
-		var found []node
+		found := make([]node, 0, len(columns))
 		for _, c := range columns {
 			found = append(found, sql("position("+c+", ?) > 0", t))
 		}
@@ -52,7 +52,7 @@ func memberTexts(object map[string]any) []string {
 		keys = append(keys, k)
 	}
 	slices.Sort(keys)
-	var out []string
+	out := make([]string, 0, len(keys))
 	for _, k := range keys {
 		name := string(append(trace.AppendString(nil, k), ':'))
 		switch v := object[k].(type) {

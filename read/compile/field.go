@@ -2,6 +2,7 @@ package compile
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/google/uuid"
 
@@ -52,10 +53,8 @@ func textTest(expression, present string, t filter.StringTest) (node, error) {
 		return there(present), nil
 	case filter.OneOf:
 		n := among(expression, t.In)
-		for _, v := range t.In {
-			if v == "" {
-				return both(there(present), n), nil
-			}
+		if slices.Contains(t.In, "") {
+			return both(there(present), n), nil
 		}
 		return n, nil
 	case filter.Lexical:
@@ -259,7 +258,7 @@ func referenceRank(e filter.Reference) int {
 }
 
 func event(e filter.Event) pair {
-	var n node = sql("notEmpty(event_names)")
+	n := sql("notEmpty(event_names)")
 	if e.Name != "" {
 		n = sql("has(event_names, ?)", e.Name)
 	}

@@ -74,6 +74,10 @@ const types = "trace_type IN ('invocation', 'annotation', 'unknown')"
 // ByKeys looks rows up by their keys; there is at least one.
 func ByKeys(project domain.ProjectID, columns Columns, keys []Key) Statement {
 	selected, table, tail := columns.text()
+	return byKeys(project, selected, table, tail, keys)
+}
+
+func byKeys(project domain.ProjectID, selected, table, tail string, keys []Key) Statement {
 	lo, hi := keys[0].Start, keys[0].Start
 	w := new(writer)
 	for _, k := range keys {
@@ -118,7 +122,7 @@ func OfTraces(project domain.ProjectID, columns Columns, traces []Bounds, spans 
 	w.put("SELECT "+selected+" FROM "+table+" WHERE project_id = ? AND "+types, project.String())
 	whole.and(w)
 	if len(stretches) > 1 {
-		var parts []node
+		parts := make([]node, 0, len(stretches))
 		for _, s := range stretches {
 			parts = append(parts, timeRange("start_time", s.Low.Start, s.High.Start))
 		}

@@ -35,7 +35,7 @@ func TestOfTraces(t *testing.T) {
 				bounds = append(bounds, compile.Bounds{Trace: trace.TraceID{byte(i + 1)}, Min: s * second, Max: s*second + second})
 			}
 			s := compile.OfTraces(domain.ProjectID(uuid.New()), compile.Core, bounds, nil)
-			require.Equal(t, strings.Count(s.SQL, "?"), len(s.Args))
+			require.Len(t, s.Args, strings.Count(s.SQL, "?"))
 			require.Equal(t, tt.ranges, strings.Count(s.SQL, "start_time <=")-1, s.SQL)
 		})
 	}

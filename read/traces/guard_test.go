@@ -134,7 +134,7 @@ func TestIndexesAreUsed(t *testing.T) {
 		return compile.Scan{Project: s.project, Condition: c, Range: r, Limit: 51}.Keys()
 	}
 	hour := compile.Starts(now.Add(-time.Hour).UnixMicro(), now.UnixMicro())
-	id := trace.TraceID(all[12345].TraceID)
+	id := all[12345].TraceID
 	at := compile.Bounds{Trace: id, Min: all[12340].Start / 1000, Max: all[12349].Start / 1000}
 	tests := []struct {
 		name  string

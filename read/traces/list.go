@@ -281,7 +281,7 @@ func (l *list) page(ctx context.Context) (domain.Page[[]trace.Span], error) {
 
 func (l *list) load(ctx context.Context, bounds []compile.Bounds, limit bound) (map[trace.TraceID][]trace.Span, error) {
 	if len(bounds) == 0 {
-		return nil, nil
+		return map[trace.TraceID][]trace.Span{}, nil
 	}
 	return l.r.load(ctx, l.w.project, bounds, limit)
 }

@@ -4,6 +4,7 @@ package traces_test
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -120,7 +121,7 @@ func TestRate(t *testing.T) {
 		spans, err := s.reader.Spans(t.Context(), s.project, nil, window)
 		require.NoError(t, err)
 		require.Len(t, spans.Items, want)
-		require.InDelta(t, share*800, want, 80)
+		require.InDelta(t, want, share*800, 80)
 		found, err := s.reader.Traces(t.Context(), s.project, nil, window)
 		require.NoError(t, err)
 		require.Len(t, found.Items, want/2)
@@ -201,7 +202,7 @@ func TestBigDocuments(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, page.Items, 1)
 		text, _ := trace.Lookup(page.Items[0].Attributes, []string{"ag", "data", "inputs", "text"})
-		require.Equal(t, strings.Repeat(fmt.Sprint(n), 10<<20), text)
+		require.Equal(t, strings.Repeat(strconv.Itoa(n), 10<<20), text)
 		require.Equal(t, n == 3, page.Next == uuid.Nil)
 		window.Next = page.Next
 	}

@@ -2,6 +2,7 @@ package traces
 
 import (
 	"context"
+	"maps"
 	"slices"
 
 	"github.com/google/uuid"
@@ -112,9 +113,7 @@ func (c *collection) add(rows []keyRow, spans map[identity]*trace.Span) {
 		c.spans = spans
 		return
 	}
-	for id, s := range spans {
-		c.spans[id] = s
-	}
+	maps.Copy(c.spans, spans)
 }
 
 // page gives the page's rows and the cursor behind them. It ends early where

@@ -5,6 +5,7 @@ package traces_test
 import (
 	"encoding/binary"
 	"fmt"
+	"maps"
 	"math"
 	"os"
 	"strings"
@@ -41,7 +42,10 @@ type store struct {
 	version uint64
 }
 
-func newStore(t testing.TB) *store { return newStoreWith(t, traces.DefaultConfig()) }
+func newStore(t testing.TB) *store {
+	t.Helper()
+	return newStoreWith(t, traces.DefaultConfig())
+}
 
 func newStoreWith(t testing.TB, cfg traces.Config) *store {
 	t.Helper()
@@ -134,9 +138,7 @@ func documents(s *trace.Span) (texts []any, size int) {
 	data, _ := ag["data"].(map[string]any)
 	add := func(text []byte) { texts, size = append(texts, string(text)), size+len(text) }
 	rest := map[string]any{}
-	for k, v := range data {
-		rest[k] = v
-	}
+	maps.Copy(rest, data)
 	for _, name := range []string{"inputs", "outputs", "parameters", "internals"} {
 		var text []byte
 		if v, ok := data[name]; ok {
@@ -146,12 +148,8 @@ func documents(s *trace.Span) (texts []any, size int) {
 		add(text)
 	}
 	attributes, root := map[string]any{}, map[string]any{}
-	for k, v := range s.Attributes {
-		attributes[k] = v
-	}
-	for k, v := range ag {
-		root[k] = v
-	}
+	maps.Copy(attributes, s.Attributes)
+	maps.Copy(root, ag)
 	if data != nil {
 		root["data"] = rest
 	}

@@ -56,7 +56,7 @@ func (r *Reader) missing(ctx context.Context, token domain.Token) (domain.Token,
 		var partition uint32
 		var offset uint64
 		err := rows.Scan(&partition, &offset)
-		next[int32(partition)] = offset //nolint:gosec // a partition's number
+		next[int32(partition)] = offset
 		return err
 	})
 	if err != nil {
