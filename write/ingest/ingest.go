@@ -3,6 +3,9 @@
 // answers with a receipt. It ends at the broker's acknowledgement; nothing of a
 // span is interpreted here.
 //
+// Edits and deletes take the same road. Some of them must look before they
+// write: Stored does, with statements of its own, since the wings share no code.
+//
 // Not here: protocols (write/otlp, write/api), the bytes of records (write/wire),
 // the log (write/stream). Callers: every door through which spans come, edits
 // and deletes included. Source: design §3, contract §0 row 1.
