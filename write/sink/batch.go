@@ -367,7 +367,10 @@ func retype(s *trace.Span, t trace.Type) {
 
 // place decides whether a span is written and as what, and adds its rows.
 func (w *worker) place(b *batch, g *group, k *known, e *entry) bool {
-	w.document.render(e.span, e.declared)
+	if err := w.renderSafely(e); err != nil {
+		b.die(e.record, "row", err)
+		return false
+	}
 	e.hash = w.document.hash
 	stored, ok := k.span(e.span.SpanID)
 	switch {
@@ -389,6 +392,18 @@ func (w *worker) place(b *batch, g *group, k *known, e *entry) bool {
 	b.entries = append(b.entries, e)
 	w.rows.append(e, w.partition.Number(), &w.document)
 	return true
+}
+
+// renderSafely renders a span. A defect of ours must cost one record, not end
+// the process again and again at the same offset.
+func (w *worker) renderSafely(e *entry) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("sink: span %s of trace %s cannot be made a row: %v", e.span.SpanID, e.key.trace, p)
+		}
+	}()
+	w.document.render(e.span, e.declared)
+	return nil
 }
 
 func (e *entry) known() knownSpan {

@@ -81,7 +81,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 	}
 }
 
-func (m *metrics) storeUp(time.Time) {
+func (m *metrics) storeUp() {
 	m.mu.Lock()
 	m.downSince, m.downError = time.Time{}, nil
 	m.mu.Unlock()

@@ -14,6 +14,7 @@ import (
 	"colonnade/domain"
 	"colonnade/domain/trace"
 	"colonnade/migrations/schema"
+	"colonnade/write/sink/internal/native"
 )
 
 // bounds is where rows are: what a statement on the span tables says besides
@@ -38,28 +39,17 @@ func (b *bounds) sql() string {
 		b.minStart, b.maxStart, b.minWeek, b.maxWeek)
 }
 
-// traceList renders traces as the right side of (project_id, trace_id) IN.
+// traceList renders traces as the right side of (project_id, trace_id) IN. They
+// go as one literal, cut in the store: a tuple for each takes longer to parse
+// than to look up, and ten thousand are more than a statement may hold.
 func traceList(keys []traceKey) string {
-	var b strings.Builder
-	b.WriteByte('(')
-	for i, k := range keys {
-		if i > 0 {
-			b.WriteByte(',')
-		}
-		writeTrace(&b, k)
-		b.WriteByte(')')
+	ids := native.NewFixed(16)
+	for _, k := range keys {
+		ids.UUID(k.project)
+		ids.Bytes(k.trace[:])
 	}
-	b.WriteByte(')')
-	return b.String()
-}
-
-// writeTrace renders the beginning of a tuple: the ids of a trace.
-func writeTrace(b *strings.Builder, k traceKey) {
-	b.WriteString("(toUUID('")
-	b.WriteString(k.project.String())
-	b.WriteString("'),unhex('")
-	b.WriteString(k.trace.String())
-	b.WriteString("')")
+	return fmt.Sprintf("(WITH unhex('%x') AS ids SELECT reinterpret(toFixedString(substring(ids, 32 * number + 1, 16), 16), 'UUID'), toFixedString(substring(ids, 32 * number + 17, 16), 16) FROM numbers(%d))",
+		ids.Raw(), len(keys))
 }
 
 // projectList renders the projects of traces as the right side of project_id IN.

@@ -5,9 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
-	"net"
 	"strings"
 	"sync"
 	"time"
@@ -126,10 +124,11 @@ func (s *store) retry(ctx context.Context, what string, attempt func(context.Con
 	for pause := s.cfg.MinBackoff; ; pause = min(2*pause, s.cfg.MaxBackoff) {
 		err := s.once(ctx, attempt)
 		if err == nil {
-			s.metrics.storeUp(s.now())
+			s.metrics.storeUp()
 			return nil
 		}
 		if refused(err) {
+			s.metrics.storeUp()
 			return domain.Wrap(domain.Rejected, err, "The store refused the rows.")
 		}
 		s.metrics.storeDown(s.now(), err)
@@ -149,34 +148,22 @@ func (s *store) once(ctx context.Context, attempt func(context.Context) error) e
 	return attempt(ctx)
 }
 
-// refused tells whether the store will never take the same statement: by its
-// exception's code. Everything else (no connection, no memory, too many parts,
-// read-only, a code that we do not know) may pass, so it is tried again: to
-// wait is visible and repairable, to drop is not. Source: ClickHouse ErrorCodes.cpp.
+// refused tells whether the store will never take these rows, because of what
+// they hold: by its exception's code. Everything else (no connection, no
+// memory, too many parts, a table that is not as we know it, a code that we do
+// not know) may pass or be repaired, so it is tried again: to wait is visible,
+// to send the whole stream to the dead topic is not. Source: ClickHouse ErrorCodes.cpp.
 func refused(err error) bool {
 	exception, ok := errors.AsType[*clickhouse.Exception](err)
 	if !ok {
 		return false
 	}
 	switch exception.Code {
-	case 6, // CANNOT_PARSE_TEXT
-		19,  // SIZES_OF_COLUMNS_IN_TUPLE_DOESNT_MATCH
-		26,  // CANNOT_PARSE_QUOTED_STRING
-		27,  // CANNOT_PARSE_INPUT_ASSERTION_FAILED
-		36,  // BAD_ARGUMENTS
-		38,  // CANNOT_PARSE_DATE
-		41,  // CANNOT_PARSE_DATETIME
-		43,  // ILLEGAL_TYPE_OF_ARGUMENT
-		53,  // TYPE_MISMATCH
-		69,  // ARGUMENT_OUT_OF_BOUND
-		70,  // CANNOT_CONVERT_TYPE
-		72,  // CANNOT_PARSE_NUMBER
+	case 69, // ARGUMENT_OUT_OF_BOUND
 		117, // INCORRECT_DATA
 		128, // TOO_LARGE_ARRAY_SIZE
 		131, // TOO_LARGE_STRING_SIZE
 		321, // VALUE_IS_OUT_OF_RANGE_OF_DATA_TYPE
-		349, // CANNOT_INSERT_NULL_IN_ORDINARY_COLUMN
-		376, // CANNOT_PARSE_UUID
 		407, // DECIMAL_OVERFLOW
 		469, // VIOLATED_CONSTRAINT
 		691: // UNKNOWN_ELEMENT_OF_ENUM
@@ -184,10 +171,4 @@ func refused(err error) bool {
 	default:
 		return false
 	}
-}
-
-// unreachable tells a store that is away from one that answers with an error, for logs.
-func unreachable(err error) bool {
-	_, isNet := errors.AsType[net.Error](err)
-	return isNet || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, context.DeadlineExceeded)
 }

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
@@ -181,7 +182,11 @@ func (w *worker) writeKeys(ctx context.Context, b *batch) error {
 	if len(found) == 0 {
 		return nil
 	}
-	if err := w.insert(ctx, b, schema.AttributeKeys, keyColumns(found, b.newestAt)); err != nil {
+	switch err := w.insert(ctx, b, schema.AttributeKeys, keyColumns(found, b.newestAt)); {
+	case domain.KindOf(err).Permanent(): // autocomplete is not worth a batch
+		w.log.LogAttrs(ctx, slog.LevelError, "the store refused attribute keys", slog.Any("error", err))
+		return nil
+	case err != nil:
 		return err
 	}
 	keys := make([]attributeKey, len(found))
@@ -199,10 +204,7 @@ func (w *worker) bury(ctx context.Context, b *batch) error {
 	b.dead = slices.CompactFunc(b.dead, func(x, y deadRecord) bool { return x.record == y.record })
 	for _, d := range b.dead {
 		r := &b.records[d.record]
-		err := w.store.retry(ctx, "dead topic", func(ctx context.Context) error {
-			return w.sink.deps.Dead.Dead(ctx, []stream.Record{*r}, d.stage+": "+d.reason)
-		})
-		if err != nil {
+		if err := w.publishDead(ctx, r, d.stage+": "+d.reason); err != nil {
 			return fmt.Errorf("sink: send offset %d to the dead topic: %w", r.Offset, err)
 		}
 		w.metrics.dead.Inc()
@@ -219,6 +221,22 @@ func (w *worker) bury(ctx context.Context, b *batch) error {
 		b.rejects = append(b.rejects, row)
 	}
 	return nil
+}
+
+// publishDead tries until the broker has the record or ctx ends.
+func (w *worker) publishDead(ctx context.Context, r *stream.Record, reason string) error {
+	for pause := w.sink.cfg.MinBackoff; ; pause = min(2*pause, w.sink.cfg.MaxBackoff) {
+		err := w.sink.deps.Dead.Dead(ctx, []stream.Record{*r}, reason)
+		if err == nil {
+			return nil
+		}
+		w.metrics.retries.WithLabelValues("dead topic").Inc()
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(pause):
+		}
+	}
 }
 
 func (w *worker) writeRejects(ctx context.Context, b *batch, repeat bool) error {

@@ -52,6 +52,9 @@ func (c *Fixed) UUID(v [16]byte) {
 	c.buf = binary.LittleEndian.AppendUint64(c.buf, binary.BigEndian.Uint64(v[8:]))
 }
 
+// Raw gives the values as they go over the wire.
+func (c *Fixed) Raw() []byte { return c.buf }
+
 // Bytes appends a fixed string; it must have the column's width.
 func (c *Fixed) Bytes(v []byte) { c.buf = append(c.buf, v...) }
 
