@@ -91,8 +91,8 @@ func appendID(dst []byte, key string, id uuid.UUID) []byte {
 	return append(append(dst, id.String()...), '"')
 }
 
-// View is the record as the API page shows it; the replies are AppendJSON's.
-type View struct {
+// RecordView is the record as the API page shows it; the replies are AppendJSON's.
+type RecordView struct {
 	TraceID     string                      `json:"trace_id"`
 	SpanID      string                      `json:"span_id"`
 	CreatedAt   time.Time                   `json:"created_at,omitzero"`

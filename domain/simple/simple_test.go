@@ -157,7 +157,7 @@ func TestJSON(t *testing.T) {
 	require.Contains(t, string(r.AppendJSON(nil)), `"links":[{"trace_id":"03000000000000000000000000000000","span_id":"0400000000000000"}]}`)
 	empty := simple.Record{List: true}
 	require.JSONEq(t, `{"trace_id":"00000000000000000000000000000000","span_id":"0000000000000000","origin":"","kind":"","channel":"","data":{},"references":{},"links":{}}`, string(empty.AppendJSON(nil)))
-	var v simple.View
+	var v simple.RecordView
 	require.NoError(t, json.Unmarshal([]byte(`{"origin":"human"}`), &v))
 	require.Error(t, json.Unmarshal([]byte(`{"origin":"robot"}`), &v))
 }

@@ -17,12 +17,12 @@ func Views(f Face) (one, list, link any) {
 
 type (
 	traceReply struct {
-		Count int   `json:"count"`
-		Trace *View `json:"trace,omitempty"`
+		Count int         `json:"count"`
+		Trace *RecordView `json:"trace,omitempty"`
 	}
 	tracesReply struct {
 		Count     int            `json:"count"`
-		Traces    []View         `json:"traces"`
+		Traces    []RecordView   `json:"traces"`
 		Windowing *domain.Window `json:"windowing,omitempty"`
 	}
 	linkReply struct {
@@ -30,12 +30,12 @@ type (
 		Link  *LinkView `json:"link,omitempty"`
 	}
 	annotationReply struct {
-		Count      int   `json:"count"`
-		Annotation *View `json:"annotation,omitempty"`
+		Count      int         `json:"count"`
+		Annotation *RecordView `json:"annotation,omitempty"`
 	}
 	annotationsReply struct {
 		Count       int            `json:"count"`
-		Annotations []View         `json:"annotations"`
+		Annotations []RecordView   `json:"annotations"`
 		Windowing   *domain.Window `json:"windowing,omitempty"`
 	}
 	annotationLinkReply struct {
@@ -43,12 +43,12 @@ type (
 		AnnotationLink *LinkView `json:"annotation_link,omitempty"`
 	}
 	invocationReply struct {
-		Count      int   `json:"count"`
-		Invocation *View `json:"invocation,omitempty"`
+		Count      int         `json:"count"`
+		Invocation *RecordView `json:"invocation,omitempty"`
 	}
 	invocationsReply struct {
 		Count       int            `json:"count"`
-		Invocations []View         `json:"invocations"`
+		Invocations []RecordView   `json:"invocations"`
 		Windowing   *domain.Window `json:"windowing,omitempty"`
 	}
 	invocationLinkReply struct {
