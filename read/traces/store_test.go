@@ -79,6 +79,8 @@ func (s *store) insertInto(project domain.ProjectID, spans ...trace.Span) {
 	require.NoError(s.t, err)
 	index, err := s.conn.PrepareBatch(s.t.Context(), "INSERT INTO trace_index (project_id, trace_id, min_start, max_start)")
 	require.NoError(s.t, err)
+	annotations, err := s.conn.PrepareBatch(s.t.Context(), "INSERT INTO annotations (project_id, link_trace_id, link_span_id, start_time, tie, trace_type, trace_id, span_id, version)")
+	require.NoError(s.t, err)
 	for i := range spans {
 		sp := &spans[i]
 		s.version++
@@ -91,6 +93,7 @@ func (s *store) insertInto(project domain.ProjectID, spans ...trace.Span) {
 		linkTraces, linkSpans, names := []string{}, []string{}, []string{}
 		for _, k := range sp.Links {
 			linkTraces, linkSpans = append(linkTraces, string(k.TraceID[:])), append(linkSpans, string(k.SpanID[:]))
+			require.NoError(s.t, annotations.Append(p, string(k.TraceID[:]), string(k.SpanID[:]), start, tie, sp.Type.String(), string(sp.TraceID[:]), string(sp.SpanID[:]), sp.Version))
 		}
 		for _, e := range sp.Events {
 			names = append(names, e.Name)
@@ -110,6 +113,7 @@ func (s *store) insertInto(project domain.ProjectID, spans ...trace.Span) {
 		require.NoError(s.t, index.Append(p, string(sp.TraceID[:]), start, start))
 	}
 	require.NoError(s.t, payloads.Send())
+	require.NoError(s.t, annotations.Send())
 	require.NoError(s.t, index.Send())
 	require.NoError(s.t, batch.Send())
 }
