@@ -423,6 +423,6 @@ func TestOperationsAreRecorded(t *testing.T) {
 		require.NotEmpty(t, op.Permission)
 		paths = append(paths, op.Path)
 	}
-	require.Equal(t, []string{"/health", "/healthz", "/readyz", "/metrics", "/admin/profiles/:name", "/a/"}, paths)
+	require.Equal(t, []string{"/health", "/healthz", "/readyz", "/metrics", "/admin/profiles/:name", "/openapi.json", "/docs", "/docs/:file", "/a/"}, paths)
 	require.Panics(t, func() { s.Handle(domain.Operation{Method: "GET", Path: "/open"}, says("")) })
 }
