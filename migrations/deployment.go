@@ -46,9 +46,9 @@ func settings(d Deployment) string {
 	}
 	const patches = "enable_block_number_column = 1, enable_block_offset_column = 1, "
 	if d.Replicated {
-		return patches + "replicated_deduplication_window = " + strconv.Itoa(window) + ", replicated_deduplication_window_seconds = 604800"
+		return noStatistics + patches + "replicated_deduplication_window = " + strconv.Itoa(window) + ", replicated_deduplication_window_seconds = 604800"
 	}
-	return patches + "non_replicated_deduplication_window = " + strconv.Itoa(window)
+	return noStatistics + patches + "non_replicated_deduplication_window = " + strconv.Itoa(window)
 }
 
 // distributed renders the statement that makes the Distributed table of a

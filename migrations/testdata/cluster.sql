@@ -95,7 +95,7 @@ CREATE TABLE IF NOT EXISTS `colonnade`.`spans_local` ON CLUSTER `main`
 ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{shard}/{database}/{table}', '{replica}', version)
 PARTITION BY week
 ORDER BY (project_id, trace_type, start_time, tie)
-SETTINGS merge_selector_base = 8, enable_block_number_column = 1, enable_block_offset_column = 1, replicated_deduplication_window = 500, replicated_deduplication_window_seconds = 604800;
+SETTINGS merge_selector_base = 8, auto_statistics_types = '', enable_block_number_column = 1, enable_block_offset_column = 1, replicated_deduplication_window = 500, replicated_deduplication_window_seconds = 604800;
 CREATE TABLE IF NOT EXISTS `colonnade`.`spans` ON CLUSTER `main` AS `colonnade`.`spans_local`
 ENGINE = Distributed('main', 'colonnade', 'spans_local', cityHash64(trace_id));
 
@@ -124,7 +124,7 @@ CREATE TABLE IF NOT EXISTS `colonnade`.`span_payloads_local` ON CLUSTER `main`
 ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{shard}/{database}/{table}', '{replica}', version)
 PARTITION BY week
 ORDER BY (project_id, trace_type, start_time, tie)
-SETTINGS index_granularity = 512, index_granularity_bytes = 1048576, merge_selector_base = 10, enable_block_number_column = 1, enable_block_offset_column = 1, replicated_deduplication_window = 500, replicated_deduplication_window_seconds = 604800;
+SETTINGS index_granularity = 512, index_granularity_bytes = 1048576, merge_selector_base = 10, auto_statistics_types = '', enable_block_number_column = 1, enable_block_offset_column = 1, replicated_deduplication_window = 500, replicated_deduplication_window_seconds = 604800;
 CREATE TABLE IF NOT EXISTS `colonnade`.`span_payloads` ON CLUSTER `main` AS `colonnade`.`span_payloads_local`
 ENGINE = Distributed('main', 'colonnade', 'span_payloads_local', cityHash64(trace_id));
 
@@ -151,7 +151,7 @@ CREATE TABLE IF NOT EXISTS `colonnade`.`trace_index_local` ON CLUSTER `main`
 )
 ENGINE = ReplicatedAggregatingMergeTree('/clickhouse/tables/{shard}/{database}/{table}', '{replica}')
 ORDER BY (project_id, trace_id)
-SETTINGS index_granularity = 1024, enable_block_number_column = 1, enable_block_offset_column = 1, replicated_deduplication_window = 500, replicated_deduplication_window_seconds = 604800;
+SETTINGS index_granularity = 1024, auto_statistics_types = '', enable_block_number_column = 1, enable_block_offset_column = 1, replicated_deduplication_window = 500, replicated_deduplication_window_seconds = 604800;
 CREATE TABLE IF NOT EXISTS `colonnade`.`trace_index` ON CLUSTER `main` AS `colonnade`.`trace_index_local`
 ENGINE = Distributed('main', 'colonnade', 'trace_index_local', cityHash64(trace_id));
 
@@ -179,7 +179,7 @@ CREATE TABLE IF NOT EXISTS `colonnade`.`trace_rollup_local` ON CLUSTER `main`
 )
 ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{shard}/{database}/{table}', '{replica}', version)
 ORDER BY (project_id, trace_id)
-SETTINGS index_granularity = 1024, enable_block_number_column = 1, enable_block_offset_column = 1, replicated_deduplication_window = 500, replicated_deduplication_window_seconds = 604800;
+SETTINGS index_granularity = 1024, auto_statistics_types = '', enable_block_number_column = 1, enable_block_offset_column = 1, replicated_deduplication_window = 500, replicated_deduplication_window_seconds = 604800;
 CREATE TABLE IF NOT EXISTS `colonnade`.`trace_rollup` ON CLUSTER `main` AS `colonnade`.`trace_rollup_local`
 ENGINE = Distributed('main', 'colonnade', 'trace_rollup_local', cityHash64(trace_id));
 
@@ -194,7 +194,7 @@ CREATE TABLE IF NOT EXISTS `colonnade`.`attribute_keys_local` ON CLUSTER `main`
 )
 ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{shard}/{database}/{table}', '{replica}', seen_at)
 ORDER BY (project_id, path, type)
-SETTINGS enable_block_number_column = 1, enable_block_offset_column = 1, replicated_deduplication_window = 500, replicated_deduplication_window_seconds = 604800;
+SETTINGS auto_statistics_types = '', enable_block_number_column = 1, enable_block_offset_column = 1, replicated_deduplication_window = 500, replicated_deduplication_window_seconds = 604800;
 CREATE TABLE IF NOT EXISTS `colonnade`.`attribute_keys` ON CLUSTER `main` AS `colonnade`.`attribute_keys_local`
 ENGINE = Distributed('main', 'colonnade', 'attribute_keys_local', cityHash64(project_id, path));
 
@@ -216,7 +216,7 @@ CREATE TABLE IF NOT EXISTS `colonnade`.`rejects_local` ON CLUSTER `main`
 ENGINE = ReplicatedMergeTree('/clickhouse/tables/{shard}/{database}/{table}', '{replica}')
 PARTITION BY toMonday(rejected_at)
 ORDER BY (project_id, rejected_at)
-SETTINGS enable_block_number_column = 1, enable_block_offset_column = 1, replicated_deduplication_window = 500, replicated_deduplication_window_seconds = 604800;
+SETTINGS auto_statistics_types = '', enable_block_number_column = 1, enable_block_offset_column = 1, replicated_deduplication_window = 500, replicated_deduplication_window_seconds = 604800;
 CREATE TABLE IF NOT EXISTS `colonnade`.`rejects` ON CLUSTER `main` AS `colonnade`.`rejects_local`
 ENGINE = Distributed('main', 'colonnade', 'rejects_local', rand());
 
@@ -233,7 +233,7 @@ CREATE TABLE IF NOT EXISTS `colonnade`.`sink_progress_local` ON CLUSTER `main`
 )
 ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{shard}/{database}/{table}', '{replica}', next_offset)
 ORDER BY (topic, stream_partition)
-SETTINGS enable_block_number_column = 1, enable_block_offset_column = 1, replicated_deduplication_window = 500, replicated_deduplication_window_seconds = 604800;
+SETTINGS auto_statistics_types = '', enable_block_number_column = 1, enable_block_offset_column = 1, replicated_deduplication_window = 500, replicated_deduplication_window_seconds = 604800;
 CREATE TABLE IF NOT EXISTS `colonnade`.`sink_progress` ON CLUSTER `main` AS `colonnade`.`sink_progress_local`
 ENGINE = Distributed('main', 'colonnade', 'sink_progress_local', cityHash64(topic, stream_partition));
 -- one_tree tells that the trace is a single tree: one root, every parent stored,
@@ -297,7 +297,7 @@ CREATE TABLE IF NOT EXISTS `colonnade`.`annotations_local` ON CLUSTER `main`
 )
 ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{shard}/{database}/{table}', '{replica}', version)
 ORDER BY (project_id, link_trace_id, evaluator_key, start_time, tie, link_span_id)
-SETTINGS index_granularity = 1024, enable_block_number_column = 1, enable_block_offset_column = 1, replicated_deduplication_window = 500, replicated_deduplication_window_seconds = 604800;
+SETTINGS index_granularity = 1024, auto_statistics_types = '', enable_block_number_column = 1, enable_block_offset_column = 1, replicated_deduplication_window = 500, replicated_deduplication_window_seconds = 604800;
 CREATE TABLE IF NOT EXISTS `colonnade`.`annotations` ON CLUSTER `main` AS `colonnade`.`annotations_local`
 ENGINE = Distributed('main', 'colonnade', 'annotations_local', cityHash64(trace_id));
 
@@ -340,7 +340,7 @@ CREATE TABLE IF NOT EXISTS `colonnade`.`eval_results_local` ON CLUSTER `main`
 )
 ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{shard}/{database}/{table}', '{replica}', version)
 ORDER BY (project_id, evaluator_key, application_revision, testset_revision, testcase, start_time, tie)
-SETTINGS index_granularity = 1024, enable_block_number_column = 1, enable_block_offset_column = 1, replicated_deduplication_window = 500, replicated_deduplication_window_seconds = 604800;
+SETTINGS index_granularity = 1024, auto_statistics_types = '', enable_block_number_column = 1, enable_block_offset_column = 1, replicated_deduplication_window = 500, replicated_deduplication_window_seconds = 604800;
 CREATE TABLE IF NOT EXISTS `colonnade`.`eval_results` ON CLUSTER `main` AS `colonnade`.`eval_results_local`
 ENGINE = Distributed('main', 'colonnade', 'eval_results_local', cityHash64(trace_id));
 

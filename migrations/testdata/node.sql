@@ -95,7 +95,7 @@ CREATE TABLE IF NOT EXISTS `spans`
 ENGINE = ReplacingMergeTree(version)
 PARTITION BY week
 ORDER BY (project_id, trace_type, start_time, tie)
-SETTINGS merge_selector_base = 8, enable_block_number_column = 1, enable_block_offset_column = 1, non_replicated_deduplication_window = 10000;
+SETTINGS merge_selector_base = 8, auto_statistics_types = '', enable_block_number_column = 1, enable_block_offset_column = 1, non_replicated_deduplication_window = 10000;
 
 
 -- What a page needs only for the rows it shows. Small granules: one row of a
@@ -123,7 +123,7 @@ CREATE TABLE IF NOT EXISTS `span_payloads`
 ENGINE = ReplacingMergeTree(version)
 PARTITION BY week
 ORDER BY (project_id, trace_type, start_time, tie)
-SETTINGS index_granularity = 512, index_granularity_bytes = 1048576, merge_selector_base = 10, enable_block_number_column = 1, enable_block_offset_column = 1, non_replicated_deduplication_window = 10000;
+SETTINGS index_granularity = 512, index_granularity_bytes = 1048576, merge_selector_base = 10, auto_statistics_types = '', enable_block_number_column = 1, enable_block_offset_column = 1, non_replicated_deduplication_window = 10000;
 
 
 -- Where a trace is: only aggregates that duplicates, reordering and late spans
@@ -149,7 +149,7 @@ CREATE TABLE IF NOT EXISTS `trace_index`
 )
 ENGINE = AggregatingMergeTree
 ORDER BY (project_id, trace_id)
-SETTINGS index_granularity = 1024, enable_block_number_column = 1, enable_block_offset_column = 1, non_replicated_deduplication_window = 10000;
+SETTINGS index_granularity = 1024, auto_statistics_types = '', enable_block_number_column = 1, enable_block_offset_column = 1, non_replicated_deduplication_window = 10000;
 
 
 -- Totals of a settled trace, recomputed from spans, never counted up.
@@ -176,7 +176,7 @@ CREATE TABLE IF NOT EXISTS `trace_rollup`
 )
 ENGINE = ReplacingMergeTree(version)
 ORDER BY (project_id, trace_id)
-SETTINGS index_granularity = 1024, enable_block_number_column = 1, enable_block_offset_column = 1, non_replicated_deduplication_window = 10000;
+SETTINGS index_granularity = 1024, auto_statistics_types = '', enable_block_number_column = 1, enable_block_offset_column = 1, non_replicated_deduplication_window = 10000;
 
 
 -- Paths seen in attributes, for autocomplete and type resolution.
@@ -190,7 +190,7 @@ CREATE TABLE IF NOT EXISTS `attribute_keys`
 )
 ENGINE = ReplacingMergeTree(seen_at)
 ORDER BY (project_id, path, type)
-SETTINGS enable_block_number_column = 1, enable_block_offset_column = 1, non_replicated_deduplication_window = 10000;
+SETTINGS auto_statistics_types = '', enable_block_number_column = 1, enable_block_offset_column = 1, non_replicated_deduplication_window = 10000;
 
 
 -- What was refused and why. raw is bounded; the whole record is in the dead topic.
@@ -211,7 +211,7 @@ CREATE TABLE IF NOT EXISTS `rejects`
 ENGINE = MergeTree
 PARTITION BY toMonday(rejected_at)
 ORDER BY (project_id, rejected_at)
-SETTINGS enable_block_number_column = 1, enable_block_offset_column = 1, non_replicated_deduplication_window = 10000;
+SETTINGS auto_statistics_types = '', enable_block_number_column = 1, enable_block_offset_column = 1, non_replicated_deduplication_window = 10000;
 
 
 -- How far the sink is: a row for each batch that became visible. A read that
@@ -227,7 +227,7 @@ CREATE TABLE IF NOT EXISTS `sink_progress`
 )
 ENGINE = ReplacingMergeTree(next_offset)
 ORDER BY (topic, stream_partition)
-SETTINGS enable_block_number_column = 1, enable_block_offset_column = 1, non_replicated_deduplication_window = 10000;
+SETTINGS auto_statistics_types = '', enable_block_number_column = 1, enable_block_offset_column = 1, non_replicated_deduplication_window = 10000;
 
 -- one_tree tells that the trace is a single tree: one root, every parent stored,
 -- no cycle. The totals are then just what the root's cumulative metrics sum, and
@@ -289,7 +289,7 @@ CREATE TABLE IF NOT EXISTS `annotations`
 )
 ENGINE = ReplacingMergeTree(version)
 ORDER BY (project_id, link_trace_id, evaluator_key, start_time, tie, link_span_id)
-SETTINGS index_granularity = 1024, enable_block_number_column = 1, enable_block_offset_column = 1, non_replicated_deduplication_window = 10000;
+SETTINGS index_granularity = 1024, auto_statistics_types = '', enable_block_number_column = 1, enable_block_offset_column = 1, non_replicated_deduplication_window = 10000;
 
 
 -- Here: all results of one evaluator, by what it judged. A row for each span
@@ -331,7 +331,7 @@ CREATE TABLE IF NOT EXISTS `eval_results`
 )
 ENGINE = ReplacingMergeTree(version)
 ORDER BY (project_id, evaluator_key, application_revision, testset_revision, testcase, start_time, tie)
-SETTINGS index_granularity = 1024, enable_block_number_column = 1, enable_block_offset_column = 1, non_replicated_deduplication_window = 10000;
+SETTINGS index_granularity = 1024, auto_statistics_types = '', enable_block_number_column = 1, enable_block_offset_column = 1, non_replicated_deduplication_window = 10000;
 
 
 -- What was written before these tables were there; its outputs stay where they

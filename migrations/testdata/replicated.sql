@@ -95,7 +95,7 @@ CREATE TABLE IF NOT EXISTS `colonnade`.`spans`
 ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{shard}/{database}/{table}', '{replica}', version)
 PARTITION BY week
 ORDER BY (project_id, trace_type, start_time, tie)
-SETTINGS merge_selector_base = 8, enable_block_number_column = 1, enable_block_offset_column = 1, replicated_deduplication_window = 10000, replicated_deduplication_window_seconds = 604800;
+SETTINGS merge_selector_base = 8, auto_statistics_types = '', enable_block_number_column = 1, enable_block_offset_column = 1, replicated_deduplication_window = 10000, replicated_deduplication_window_seconds = 604800;
 
 
 -- What a page needs only for the rows it shows. Small granules: one row of a
@@ -123,7 +123,7 @@ CREATE TABLE IF NOT EXISTS `colonnade`.`span_payloads`
 ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{shard}/{database}/{table}', '{replica}', version)
 PARTITION BY week
 ORDER BY (project_id, trace_type, start_time, tie)
-SETTINGS index_granularity = 512, index_granularity_bytes = 1048576, merge_selector_base = 10, enable_block_number_column = 1, enable_block_offset_column = 1, replicated_deduplication_window = 10000, replicated_deduplication_window_seconds = 604800;
+SETTINGS index_granularity = 512, index_granularity_bytes = 1048576, merge_selector_base = 10, auto_statistics_types = '', enable_block_number_column = 1, enable_block_offset_column = 1, replicated_deduplication_window = 10000, replicated_deduplication_window_seconds = 604800;
 
 
 -- Where a trace is: only aggregates that duplicates, reordering and late spans
@@ -149,7 +149,7 @@ CREATE TABLE IF NOT EXISTS `colonnade`.`trace_index`
 )
 ENGINE = ReplicatedAggregatingMergeTree('/clickhouse/tables/{shard}/{database}/{table}', '{replica}')
 ORDER BY (project_id, trace_id)
-SETTINGS index_granularity = 1024, enable_block_number_column = 1, enable_block_offset_column = 1, replicated_deduplication_window = 10000, replicated_deduplication_window_seconds = 604800;
+SETTINGS index_granularity = 1024, auto_statistics_types = '', enable_block_number_column = 1, enable_block_offset_column = 1, replicated_deduplication_window = 10000, replicated_deduplication_window_seconds = 604800;
 
 
 -- Totals of a settled trace, recomputed from spans, never counted up.
@@ -176,7 +176,7 @@ CREATE TABLE IF NOT EXISTS `colonnade`.`trace_rollup`
 )
 ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{shard}/{database}/{table}', '{replica}', version)
 ORDER BY (project_id, trace_id)
-SETTINGS index_granularity = 1024, enable_block_number_column = 1, enable_block_offset_column = 1, replicated_deduplication_window = 10000, replicated_deduplication_window_seconds = 604800;
+SETTINGS index_granularity = 1024, auto_statistics_types = '', enable_block_number_column = 1, enable_block_offset_column = 1, replicated_deduplication_window = 10000, replicated_deduplication_window_seconds = 604800;
 
 
 -- Paths seen in attributes, for autocomplete and type resolution.
@@ -190,7 +190,7 @@ CREATE TABLE IF NOT EXISTS `colonnade`.`attribute_keys`
 )
 ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{shard}/{database}/{table}', '{replica}', seen_at)
 ORDER BY (project_id, path, type)
-SETTINGS enable_block_number_column = 1, enable_block_offset_column = 1, replicated_deduplication_window = 10000, replicated_deduplication_window_seconds = 604800;
+SETTINGS auto_statistics_types = '', enable_block_number_column = 1, enable_block_offset_column = 1, replicated_deduplication_window = 10000, replicated_deduplication_window_seconds = 604800;
 
 
 -- What was refused and why. raw is bounded; the whole record is in the dead topic.
@@ -211,7 +211,7 @@ CREATE TABLE IF NOT EXISTS `colonnade`.`rejects`
 ENGINE = ReplicatedMergeTree('/clickhouse/tables/{shard}/{database}/{table}', '{replica}')
 PARTITION BY toMonday(rejected_at)
 ORDER BY (project_id, rejected_at)
-SETTINGS enable_block_number_column = 1, enable_block_offset_column = 1, replicated_deduplication_window = 10000, replicated_deduplication_window_seconds = 604800;
+SETTINGS auto_statistics_types = '', enable_block_number_column = 1, enable_block_offset_column = 1, replicated_deduplication_window = 10000, replicated_deduplication_window_seconds = 604800;
 
 
 -- How far the sink is: a row for each batch that became visible. A read that
@@ -227,7 +227,7 @@ CREATE TABLE IF NOT EXISTS `colonnade`.`sink_progress`
 )
 ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{shard}/{database}/{table}', '{replica}', next_offset)
 ORDER BY (topic, stream_partition)
-SETTINGS enable_block_number_column = 1, enable_block_offset_column = 1, replicated_deduplication_window = 10000, replicated_deduplication_window_seconds = 604800;
+SETTINGS auto_statistics_types = '', enable_block_number_column = 1, enable_block_offset_column = 1, replicated_deduplication_window = 10000, replicated_deduplication_window_seconds = 604800;
 
 -- one_tree tells that the trace is a single tree: one root, every parent stored,
 -- no cycle. The totals are then just what the root's cumulative metrics sum, and
@@ -289,7 +289,7 @@ CREATE TABLE IF NOT EXISTS `colonnade`.`annotations`
 )
 ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{shard}/{database}/{table}', '{replica}', version)
 ORDER BY (project_id, link_trace_id, evaluator_key, start_time, tie, link_span_id)
-SETTINGS index_granularity = 1024, enable_block_number_column = 1, enable_block_offset_column = 1, replicated_deduplication_window = 10000, replicated_deduplication_window_seconds = 604800;
+SETTINGS index_granularity = 1024, auto_statistics_types = '', enable_block_number_column = 1, enable_block_offset_column = 1, replicated_deduplication_window = 10000, replicated_deduplication_window_seconds = 604800;
 
 
 -- Here: all results of one evaluator, by what it judged. A row for each span
@@ -331,7 +331,7 @@ CREATE TABLE IF NOT EXISTS `colonnade`.`eval_results`
 )
 ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{shard}/{database}/{table}', '{replica}', version)
 ORDER BY (project_id, evaluator_key, application_revision, testset_revision, testcase, start_time, tie)
-SETTINGS index_granularity = 1024, enable_block_number_column = 1, enable_block_offset_column = 1, replicated_deduplication_window = 10000, replicated_deduplication_window_seconds = 604800;
+SETTINGS index_granularity = 1024, auto_statistics_types = '', enable_block_number_column = 1, enable_block_offset_column = 1, replicated_deduplication_window = 10000, replicated_deduplication_window_seconds = 604800;
 
 
 -- What was written before these tables were there; its outputs stay where they

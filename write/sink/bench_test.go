@@ -78,8 +78,10 @@ func llmTrace(t testing.TB, id uint64, n int, start time.Time) []byte {
 	}
 	value, err := proto.Marshal(&tracepb.TracesData{ResourceSpans: []*tracepb.ResourceSpans{{
 		Resource: &resourcepb.Resource{Attributes: []*commonpb.KeyValue{
-			{Key: "service.name", Value: text("geo-api")}, {Key: "service.version", Value: text("1.4.2")},
-			{Key: "telemetry.sdk.language", Value: text("python")}, {Key: "host.name", Value: text("geo-api-7d9f")},
+			{Key: "service.name", Value: text("geo-api")},
+			{Key: "service.version", Value: text("1.4.2")},
+			{Key: "telemetry.sdk.language", Value: text("python")},
+			{Key: "host.name", Value: text("geo-api-7d9f")},
 		}},
 		ScopeSpans: []*tracepb.ScopeSpans{scope},
 	}}})

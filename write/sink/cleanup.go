@@ -6,8 +6,6 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
-
 	"colonnade/migrations/schema"
 )
 
@@ -77,7 +75,7 @@ func (s *Sink) hiddenRows(ctx context.Context, table string) (bool, error) {
 	}
 	var n uint64
 	err := s.store.once(ctx, func(ctx context.Context) error {
-		var row driver.Row = s.store.conn.QueryRow(ctx, "SELECT count() FROM system.parts WHERE active AND table = ? AND database = "+database+" AND (has_lightweight_delete OR startsWith(partition_id, 'patch-') AND modification_time >= toDateTime(?))", name, s.cleanedAt.Unix())
+		row := s.store.conn.QueryRow(ctx, "SELECT count() FROM system.parts WHERE active AND table = ? AND database = "+database+" AND (has_lightweight_delete OR startsWith(partition_id, 'patch-') AND modification_time >= toDateTime(?))", name, s.cleanedAt.Unix())
 		return row.Scan(&n)
 	})
 	if err != nil {

@@ -202,7 +202,7 @@ func (c *spanColumns) links(links []trace.Link) {
 	if len(links) > 0 {
 		first = links[0]
 	}
-	c.linkCount.Uint16(uint16(min(len(links), math.MaxUint16))) //nolint:gosec // bounded right here
+	c.linkCount.Uint16(uint16(min(len(links), math.MaxUint16)))
 	c.linkTrace.Bytes(first.TraceID[:])
 	c.linkSpan.Bytes(first.SpanID[:])
 	for _, l := range links {

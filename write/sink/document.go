@@ -294,7 +294,7 @@ func (d *document) sum(s *trace.Span, declared trace.Type) uint64 {
 		if i == textAttributes {
 			length -= d.typeEnd - d.typeStart
 		}
-		head = binary.AppendUvarint(head, uint64(length)) //nolint:gosec // a length is never negative
+		head = binary.AppendUvarint(head, uint64(length))
 	}
 	_, _ = digest.Write(head) // a digest never fails
 	_, _ = digest.WriteString(s.Name)

@@ -3,6 +3,7 @@ package sink
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"strings"
 	"testing"
@@ -50,9 +51,7 @@ func check(t *testing.T, d *document, tree map[string]any) {
 	require.Empty(t, cmp.Diff(want, replay(d)))
 
 	rest, data := map[string]any{}, map[string]any{}
-	for k, v := range tree {
-		rest[k] = v
-	}
+	maps.Copy(rest, tree)
 	if ag, ok := tree["ag"].(map[string]any); ok {
 		if all, ok := ag["data"].(map[string]any); ok {
 			left := map[string]any{}
@@ -64,9 +63,7 @@ func check(t *testing.T, d *document, tree map[string]any) {
 				}
 			}
 			agLeft := map[string]any{}
-			for k, v := range ag {
-				agLeft[k] = v
-			}
+			maps.Copy(agLeft, ag)
 			agLeft["data"] = left
 			rest["ag"] = agLeft
 		}
@@ -151,7 +148,7 @@ func TestHash(t *testing.T) {
 		"link":      func(s *trace.Span) { s.Links = []trace.Link{{TraceID: trace.TraceID{1}}} },
 		"parent":    func(s *trace.Span) { s.ParentID = trace.SpanID{1} },
 		"input to output": func(s *trace.Span) {
-			s.Attributes["ag"].(map[string]any)["data"] = map[string]any{"outputs": "x"}
+			s.Attributes["ag"] = map[string]any{"type": map[string]any{"trace": "invocation"}, "data": map[string]any{"outputs": "x"}}
 		},
 	} {
 		s := base()

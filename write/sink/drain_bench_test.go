@@ -30,7 +30,7 @@ import (
 func BenchmarkDrain(b *testing.B) {
 	const perRecord, records = 10, 20_000
 	h := newHouse(b, 4)
-	for _, statement := range strings.Split(os.Getenv("BENCH_DDL"), ";") {
+	for statement := range strings.SplitSeq(os.Getenv("BENCH_DDL"), ";") {
 		if strings.TrimSpace(statement) != "" {
 			require.NoError(b, h.conn.Exec(b.Context(), statement))
 		}
@@ -62,7 +62,7 @@ func BenchmarkDrain(b *testing.B) {
 		b.ReportMetric(perRecord*records/took.Seconds(), "spans/s")
 		b.ReportMetric(float64((selfTime(b)-here).Microseconds())/perRecord/records, "go-cpu-us/span")
 		b.ReportMetric(float64((processTime(b, pid)-there).Microseconds())/perRecord/records, "store-cpu-us/span")
-		b.ReportMetric(r.count(b, "colonnade_sink_batches_total"), "batches")
+		b.ReportMetric(float64(r.count(b, "colonnade_sink_batches_total")), "batches")
 		for one[uint64](h, "SELECT uniqExact(trace_id) FROM trace_rollup") < records || one[uint64](h, "SELECT count() FROM system.merges") > 0 {
 			time.Sleep(200 * time.Millisecond)
 		}
@@ -169,8 +169,10 @@ func (h *house) llm(id uint64, n int, start time.Time) stream.Record {
 	var err error
 	r.Value, err = proto.Marshal(&tracepb.TracesData{ResourceSpans: []*tracepb.ResourceSpans{{
 		Resource: &resourcepb.Resource{Attributes: []*commonpb.KeyValue{
-			{Key: "service.name", Value: anyValue("geo-api")}, {Key: "service.version", Value: anyValue("1.4.2")},
-			{Key: "telemetry.sdk.language", Value: anyValue("python")}, {Key: "host.name", Value: anyValue("geo-api-7d9f")},
+			{Key: "service.name", Value: anyValue("geo-api")},
+			{Key: "service.version", Value: anyValue("1.4.2")},
+			{Key: "telemetry.sdk.language", Value: anyValue("python")},
+			{Key: "host.name", Value: anyValue("geo-api-7d9f")},
 		}},
 		ScopeSpans: []*tracepb.ScopeSpans{scope},
 	}}})

@@ -113,8 +113,9 @@ func (h *house) start() *running {
 }
 
 // count reads a metric, summed over its labels.
-func (r *running) count(t testing.TB, name string) (sum float64) {
+func (r *running) count(t testing.TB, name string) int {
 	t.Helper()
+	var sum float64
 	families, err := r.registry.Gather()
 	require.NoError(t, err)
 	for _, f := range families {
@@ -125,7 +126,7 @@ func (r *running) count(t testing.TB, name string) (sum float64) {
 			sum += m.GetCounter().GetValue() + m.GetGauge().GetValue()
 		}
 	}
-	return sum
+	return int(sum)
 }
 
 // span is a span to be sent.

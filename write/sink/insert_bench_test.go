@@ -31,7 +31,7 @@ func BenchmarkInsert(b *testing.B) {
 	require.NoError(b, err)
 	_, err = migrations.ClickHouse(b.Context(), conn, migrations.Deployment{})
 	require.NoError(b, err)
-	for _, statement := range strings.Split(os.Getenv("BENCH_DDL"), ";") {
+	for statement := range strings.SplitSeq(os.Getenv("BENCH_DDL"), ";") {
 		if strings.TrimSpace(statement) != "" {
 			require.NoError(b, conn.Exec(b.Context(), statement))
 		}

@@ -64,8 +64,8 @@ func newLeafColumns(known *keySet) leafColumns {
 	return c
 }
 
-// reset forgets what held for the words of the last batch.
-func (c *leafColumns) reset() {
+// forget forgets what held for the words of the last batch.
+func (c *leafColumns) forget() {
 	for kind := range c.paths {
 		clear(c.paths[kind])
 	}

@@ -126,7 +126,7 @@ func (m *memory) put(k *known, s knownSpan) {
 	if k.index == nil {
 		k.index = make(map[trace.SpanID]int32, 2*longList)
 		for i := range k.list {
-			k.index[k.list[i].id] = int32(i) //nolint:gosec // a trace's spans in memory are bounded far below
+			k.index[k.list[i].id] = int32(i)
 		}
 		return
 	}

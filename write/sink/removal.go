@@ -242,8 +242,12 @@ func (w *worker) remove(ctx context.Context, gone *removals) error {
 		table string
 		rows  []string
 	}{
-		{schema.Spans, gone.rows}, {schema.Annotations, gone.annotations}, {schema.EvalResults, gone.annotations},
-		{schema.SpanPayloads, gone.rows}, {schema.TraceRollup, gone.rollups}, {schema.TraceIndex, gone.index},
+		{schema.Spans, gone.rows},
+		{schema.Annotations, gone.annotations},
+		{schema.EvalResults, gone.annotations},
+		{schema.SpanPayloads, gone.rows},
+		{schema.TraceRollup, gone.rollups},
+		{schema.TraceIndex, gone.index},
 	} {
 		for some := range slices.Chunk(of.rows, removalsAtOnce) {
 			if err := w.delete(ctx, of.table, anyOf(some)); err != nil {

@@ -44,7 +44,7 @@ func TestReplayFromTheIntent(t *testing.T) {
 	r := h.start()
 	h.wait(token)
 	h.checkMixed()
-	require.Equal(t, 2.0, r.count(t, "colonnade_sink_batches_total"), "the range that was named, and the rest")
+	require.Equal(t, 2, r.count(t, "colonnade_sink_batches_total"), "the range that was named, and the rest")
 }
 
 // A sink that died before its commit; what it inserted is there already.

@@ -20,7 +20,7 @@ func newRows(keys *keySet) *rows {
 
 func (r *rows) reset() {
 	r.spans.Reset()
-	r.spans.leafColumns.reset()
+	r.spans.forget()
 	r.payloads.Reset()
 	r.annotations.reset()
 }

@@ -85,7 +85,7 @@ func (w *worker) settleGroup(ctx context.Context, due []*known) error {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case len(keys) > 1:
-		w.settleShrink = min(w.settleShrink+2, bits.Len(uint(w.sink.cfg.SettleTraces))) //nolint:gosec // positive by Validate
+		w.settleShrink = min(w.settleShrink+2, bits.Len(uint(w.sink.cfg.SettleTraces)))
 		w.settleFrom = w.clock().Add(settlePause)
 		w.log.LogAttrs(ctx, slog.LevelWarn, "traces could not be settled, trying again in smaller groups", slog.Int("traces", len(keys)), slog.Any("error", err))
 		return nil

@@ -43,7 +43,7 @@ func (s *store) insert(ctx context.Context, table string, block *native.Block, t
 	if block.Rows() == 0 {
 		return nil
 	}
-	buffer, _ := s.buffers.Get().(*[]byte) //nolint:errcheck // the pool holds nothing else
+	buffer, _ := s.buffers.Get().(*[]byte)
 	defer s.buffers.Put(buffer)
 	body, err := block.AppendTo((*buffer)[:0])
 	if err != nil {

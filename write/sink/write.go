@@ -175,7 +175,7 @@ func (w *worker) storedVersions(ctx context.Context, rng stream.Range) (map[uint
 }
 
 // versionOf is the lowest version of an offset.
-func versionOf(offset int64) uint64 { return uint64(max(offset, 0)) << schema.VersionShift } //nolint:gosec // bounded right here
+func versionOf(offset int64) uint64 { return uint64(max(offset, 0)) << schema.VersionShift }
 
 func (w *worker) writeKeys(ctx context.Context, b *batch) error {
 	found := w.rows.spans.found
@@ -263,7 +263,7 @@ func (w *worker) storedRejects(ctx context.Context, rng stream.Range) (map[int64
 		if err := rows.Scan(&offset); err != nil {
 			return err
 		}
-		stored[int64(offset)] = true //nolint:gosec // it was an int64 once
+		stored[int64(offset)] = true
 		return nil
 	})
 	return stored, err

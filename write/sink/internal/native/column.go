@@ -90,7 +90,7 @@ func (c *String) AppendBytes(v []byte) {
 
 // Append3 adds the row a+b+d without making it.
 func (c *String) Append3(a, b, d string) {
-	c.buf = binary.AppendUvarint(c.buf, uint64(len(a)+len(b)+len(d))) //nolint:gosec // a length is never negative
+	c.buf = binary.AppendUvarint(c.buf, uint64(len(a)+len(b)+len(d)))
 	c.buf = append(c.buf, a...)
 	c.buf = append(c.buf, b...)
 	c.buf = append(c.buf, d...)
@@ -99,7 +99,7 @@ func (c *String) Append3(a, b, d string) {
 
 // AppendToken adds the row key=value without making it.
 func (c *String) AppendToken(key []byte, value string) {
-	c.buf = binary.AppendUvarint(c.buf, uint64(len(key)+1+len(value))) //nolint:gosec // a length is never negative
+	c.buf = binary.AppendUvarint(c.buf, uint64(len(key)+1+len(value)))
 	c.buf = append(c.buf, key...)
 	c.buf = append(c.buf, '=')
 	c.buf = append(c.buf, value...)
