@@ -212,6 +212,7 @@ func (s *Server) Run(ctx context.Context, listener net.Listener) error {
 		Handler:           s.Handler(),
 		ReadHeaderTimeout: 10 * time.Second,
 		ReadTimeout:       s.cfg.RequestTimeout * 2,
+		WriteTimeout:      5 * time.Minute, // the longest that a slow reader holds a page in memory
 		IdleTimeout:       2 * time.Minute,
 		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 		// Requests outlive ctx: a stop drains them instead of cutting them off.
