@@ -100,8 +100,8 @@ func lowCardinality(path string) bool {
 func hasNumberSegment(path string) bool {
 	digits, start := true, true
 	for i := range len(path) {
-		switch c := path[i]; {
-		case c == '.':
+		switch c := path[i]; c {
+		case '.':
 			if digits && !start {
 				return true
 			}

@@ -251,6 +251,6 @@ func failures() object {
 
 // nameOf names an operation by its verb and its path: get_traces_trace_id.
 func nameOf(op domain.Operation) string {
-	words := strings.FieldsFunc(op.Path, func(r rune) bool { return !(r >= 'a' && r <= 'z' || r >= '0' && r <= '9') })
+	words := strings.FieldsFunc(op.Path, func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') })
 	return strings.ToLower(op.Method) + "_" + strings.Join(words, "_")
 }

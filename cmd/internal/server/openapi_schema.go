@@ -4,6 +4,7 @@ import (
 	"encoding"
 	"encoding/json"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -148,8 +149,8 @@ func (s *schemas) name(t reflect.Type, d direction) string {
 	}
 	packages := strings.Split(t.PkgPath(), "/")
 	prefix := ""
-	for i := len(packages) - 1; i >= 0; i-- {
-		prefix = strings.ToUpper(packages[i][:1]) + packages[i][1:] + prefix
+	for _, name := range slices.Backward(packages) {
+		prefix = strings.ToUpper(name[:1]) + name[1:] + prefix
 		for _, c := range candidates[:2] {
 			candidates = append(candidates, prefix+c)
 		}
