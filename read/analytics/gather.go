@@ -1,7 +1,10 @@
 package analytics
 
 import (
+	"encoding/binary"
+	"fmt"
 	"maps"
+	"math"
 	"slices"
 
 	"colonnade/domain/trace"
@@ -10,11 +13,27 @@ import (
 
 // gathered is what a measure took from the spans of a bucket.
 type gathered struct {
-	numbers       []float64
+	numbers       floats
 	count         uint64
 	sum           float64
 	trues, falses uint64
 	strings       map[string]uint64
+}
+
+// floats are numbers as a statement gives them: 8 bytes each.
+type floats []float64
+
+// Scan implements sql.Scanner for the driver.
+func (f *floats) Scan(src any) error {
+	raw, ok := src.(string)
+	if !ok || len(raw)%8 != 0 {
+		return fmt.Errorf("analytics: numbers in a %T of %d bytes", src, len(raw))
+	}
+	*f = make([]float64, len(raw)/8)
+	for i := range *f {
+		(*f)[i] = math.Float64frombits(binary.LittleEndian.Uint64([]byte(raw[8*i : 8*i+8])))
+	}
+	return nil
 }
 
 // values is how many values there are.

@@ -13,7 +13,8 @@ type Gather uint8
 
 // What can be taken. A value of another sort is passed over. Columns:
 const (
-	// Numbers: values Array(Float64).
+	// Numbers: values String, each 8 bytes, little-endian: drivers read a long
+	// array value by value.
 	Numbers Gather = iota + 1
 	// Sum of numbers: count UInt64, sum Float64.
 	Sum
@@ -46,7 +47,8 @@ func (m Measure) aggregate(name string) string {
 	taken := "sure AND " + name + "_have AND " + name + "_open = 0"
 	switch m.Gather {
 	case Numbers:
-		return "groupArrayIf(" + name + "_value, " + taken + ")"
+		// As text: of a FixedString arrayStringConcat cuts trailing zeros off, so that 0 would vanish.
+		return "arrayStringConcat(groupArrayIf(concat(reinterpretAsFixedString(toFloat64(" + name + "_value)), ''), " + taken + "))"
 	case Sum:
 		return "countIf(" + taken + "), sumKahanIf(" + name + "_value, " + taken + ")"
 	case Booleans:

@@ -77,6 +77,10 @@ func TestAnalyticsOracle(t *testing.T) {
 	w.write(project, g.trace(1), g.trace(2), g.trace(3))
 	w.settled(t, project)
 	corpus, stored = w.everySpan(t, project), w.creation(t, project)
+	var trees, settled uint64
+	require.NoError(t, w.conn.QueryRow(t.Context(), "SELECT countIf(one_tree = 1), count() FROM trace_rollup FINAL WHERE project_id = ?", project.String()).Scan(&trees, &settled))
+	require.Greater(t, trees, uint64(50), "single trees, whose totals are used")
+	require.Greater(t, settled-trees, uint64(50), "others, whose spans are summed")
 	check(t, analytics.Question{Roots: true, Specs: analytics.DefaultSpecs()}, "the default, settled")
 	t.Run("settled", func(t *testing.T) { run(t, 20) })
 }
