@@ -28,6 +28,8 @@ func newHouse(t *testing.T) (*house, stores) {
 	cfg, err := config.Load("", []string{
 		"COLONNADE_KAFKA_BROKERS=" + strings.Join(embeddedtest.Kafka(t), ","), "COLONNADE_KAFKA_TOPIC=" + embeddedtest.Topic(t),
 		"COLONNADE_CLICKHOUSE_URL=" + embeddedtest.Database(t), "COLONNADE_POSTGRES_URL=" + embeddedtest.PostgresDatabase(t),
+		// A busy machine is slow, not wrong: reads wait for their writes longer than a client would.
+		"COLONNADE_TRACES_WAIT_TIMEOUT=1m", "COLONNADE_STORED_WAIT_TIMEOUT=1m", "COLONNADE_HTTP_REQUEST_TIMEOUT=2m",
 	})
 	require.NoError(t, err)
 	p := &process{
