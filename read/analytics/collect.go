@@ -94,7 +94,7 @@ func (c *collection) chunk(ctx context.Context, a compile.Analysis) error {
 		var n int64
 		var lacking []string
 		row := bucket{measures: make([]gathered, len(c.measures))}
-		into := []any{&n, &row.spans, &lacking}
+		into := append(make([]any, 0, 3+2*len(c.measures)), &n, &row.spans, &lacking)
 		for i, m := range c.measures {
 			into = append(into, row.measures[i].columns(m)...)
 		}

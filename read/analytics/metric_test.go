@@ -95,8 +95,8 @@ func TestNumbersBeyondAFloat(t *testing.T) {
 	got := metricOf(t, Spec{Type: Continuous, Bins: 2}, math.MaxFloat64, math.MaxFloat64, -math.MaxFloat64)
 	require.NotContains(t, got, "range")
 	require.InDelta(t, math.MaxFloat64/3, got["mean"], math.MaxFloat64/1e12)
-	require.Equal(t, 1.0, got["hist"].([]any)[0].(map[string]any)["count"])
-	require.Equal(t, 2.0, got["hist"].([]any)[1].(map[string]any)["count"])
+	require.EqualValues(t, 1, got["hist"].([]any)[0].(map[string]any)["count"])
+	require.EqualValues(t, 2, got["hist"].([]any)[1].(map[string]any)["count"])
 }
 
 func TestHistogram(t *testing.T) {

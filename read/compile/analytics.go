@@ -1,7 +1,9 @@
 package compile
 
 import (
+	"slices"
 	"strconv"
+	"strings"
 
 	"colonnade/domain"
 	"colonnade/domain/semconv"
@@ -76,16 +78,15 @@ func (a Analysis) Volume(step int64) Statement {
 // trace may be settled at any moment, and then its row is no longer open.
 func (a Analysis) Values(limit int) Statement {
 	w := new(writer)
-	row := "trace_id, span_id, char(sure"
-	sent := ""
+	var open, sent strings.Builder
 	for i, m := range a.Measures {
 		name := "m" + strconv.Itoa(i)
-		row += ", " + name + "_open"
+		open.WriteString(", " + name + "_open")
 		if m.Sums() {
-			sent += ", reinterpretAsFixedString(toFloat64(" + name + "_sent))"
+			sent.WriteString(", reinterpretAsFixedString(toFloat64(" + name + "_sent))")
 		}
 	}
-	w.put("SELECT bucket, countIf(sure), groupArrayIf(" + strconv.Itoa(limit) + ")(concat(" + row + ")" + sent + "), " + a.open() + ")")
+	w.put("SELECT bucket, countIf(sure), groupArrayIf(" + strconv.Itoa(limit) + ")(concat(trace_id, span_id, char(sure" + open.String() + ")" + sent.String() + "), " + a.open() + ")")
 	for i, m := range a.Measures {
 		w.put(", " + m.aggregate("m"+strconv.Itoa(i)))
 	}
@@ -97,11 +98,12 @@ func (a Analysis) Values(limit int) Statement {
 
 // open holds, over what rows selects, where anything is open.
 func (a Analysis) open() string {
-	text := "NOT sure"
+	var text strings.Builder
+	text.WriteString("NOT sure")
 	for i := range a.Measures {
-		text += " OR m" + strconv.Itoa(i) + "_open > 0"
+		text.WriteString(" OR m" + strconv.Itoa(i) + "_open > 0")
 	}
-	return text
+	return text.String()
 }
 
 // rows selects bucket, trace_id, span_id, sure, and of each measure m_have,
@@ -195,11 +197,6 @@ func (a Analysis) where(w *writer) {
 
 // total names the column of totals that holds what a path sums.
 func total(keys []string) string {
-	name := "total_"
-	for _, k := range keys[2:] {
-		if k != semconv.Cumulative {
-			name += k + "_"
-		}
-	}
-	return name[:len(name)-1]
+	name := slices.DeleteFunc(slices.Clone(keys[2:]), func(k string) bool { return k == semconv.Cumulative })
+	return "total_" + strings.Join(name, "_")
 }

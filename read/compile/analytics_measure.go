@@ -180,8 +180,9 @@ func (a at) anyBelow(digit bool) node {
 	if digit {
 		test = "match(substring(k, ?), '^[0-9]')"
 	}
-	var found []node
-	for _, leaves := range []string{"mapKeys(str)", "mapKeys(num)", "mapKeys(bool)", "long"} {
+	leaves := []string{"mapKeys(str)", "mapKeys(num)", "mapKeys(bool)", "long"}
+	found := make([]node, 0, len(leaves))
+	for _, leaves := range leaves {
 		found = append(found, sql("arrayExists(k -> startsWith(k, ?) AND "+test+", "+leaves+")", a.below(), len(a.below())+1))
 	}
 	return either(found...)

@@ -63,7 +63,7 @@ func TestAnalyticsGolden(t *testing.T) {
 		for _, a := range s.Args {
 			fmt.Fprintf(&got, "%T %v\n", a, a)
 		}
-		require.Equal(t, strings.Count(s.SQL, "?"), len(s.Args), s.name)
+		require.Len(t, s.Args, strings.Count(s.SQL, "?"), s.name)
 		require.NotContains(t, s.SQL, "s'1")
 	}
 	const file = "testdata/analytics.sql"

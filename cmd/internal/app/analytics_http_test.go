@@ -123,8 +123,8 @@ func TestAnalyticsOverHTTP(t *testing.T) {
 		}
 		require.Empty(t, cmp.Diff(want, metrics["attributes.ag.type.trace"]))
 		require.Equal(t, []any{"workflow"}, metrics["attributes.ag.type.span"].(map[string]any)["uniq"])
-		require.Equal(t, 1.0, metrics["attributes.ag.metrics.errors.cumulative"].(map[string]any)["sum"])
-		require.Equal(t, 6000.0, metrics["attributes.ag.metrics.duration.cumulative"].(map[string]any)["sum"])
+		require.EqualValues(t, 1, metrics["attributes.ag.metrics.errors.cumulative"].(map[string]any)["sum"])
+		require.EqualValues(t, 6000, metrics["attributes.ag.metrics.duration.cumulative"].(map[string]any)["sum"])
 		query := got["query"].(map[string]any)
 		require.Equal(t, map[string]any{"focus": "trace"}, query["formatting"])
 		require.Equal(t, "start_time", query["bucket_by"])

@@ -298,7 +298,7 @@ func referenceMetric(spec analytics.Spec, kind analytics.Type, values []any) map
 			}
 		}
 	}
-	counted := func(n int, freq []any, uniq []any) map[string]any {
+	counted := func(n int, freq, uniq []any) map[string]any {
 		if n == 0 {
 			return nil
 		}
