@@ -69,6 +69,11 @@ func BenchmarkDrain(b *testing.B) {
 		b.ReportMetric(float64((processTime(b, pid)-there).Microseconds())/perRecord/records, "store-settled-cpu-us/span")
 		b.ReportMetric(time.Since(began).Seconds(), "settled-s")
 		r.stop()
+		restart := time.Now() // the next owner restores its memory first
+		again := h.start()
+		h.send(h.llm(records, perRecord, base))
+		b.ReportMetric(time.Since(restart).Seconds(), "restart-s")
+		again.stop()
 	}
 	for event, name := range map[string]string{"MergedUncompressedBytes": "merged-B/span", "MergedRows": "merged-rows/span", "InsertedBytes": "inserted-B/span"} {
 		b.ReportMetric(float64(one[uint64](h, "SELECT sum(value) FROM system.events WHERE event = ?", event))/perRecord/records, name)

@@ -18,7 +18,8 @@
 //	                                    same rows are made of it (fitting is pure; the memory of earlier
 //	                                    spans is restored from rows of lower offsets)
 //	3 insert span_payloads              token known: the repeated insert writes nothing. Readers see no span yet
-//	4 insert trace_index                as 3; its aggregates bear repetition besides
+//	4 insert trace_index, annotations,  as 3; the index's aggregates bear repetition besides
+//	  eval_results
 //	5 insert spans                      as 3; and should the token be forgotten, the rows are found by their
 //	                                    versions and left out. The spans are visible
 //	6 remove what edits, deletes and    the same rows of lower versions are removed again: no effect

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"colonnade/domain"
 	"colonnade/write/stream"
 )
 
@@ -200,4 +201,26 @@ func TestRefusedRowsAreHalved(t *testing.T) {
 			require.NotZero(t, r.count(t, "colonnade_sink_bisections_total"))
 		})
 	}
+}
+
+// A store that is away is waited for and told of; nothing is committed meanwhile.
+func TestStoreAway(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, 1)
+	h.sink.MaxBackoff, h.sink.MinBackoff, h.sink.DrainTimeout = 50*time.Millisecond, 10*time.Millisecond, 50*time.Millisecond
+	there := h.conn
+	h.conn = open(t, "http://127.0.0.1:1/none")
+	r := h.start()
+	token := h.publish(h.record(stream.Upsert, 1, span{trace: 1, span: 1, name: "waits"}))
+	h.eventually("not ready", func() bool {
+		return domain.KindOf(r.Ready(t.Context())) == domain.Unavailable && r.Ready(t.Context()) != nil
+	})
+	require.NotZero(t, r.count(t, "colonnade_sink_retries_total"))
+	r.stop()
+
+	h.conn = there
+	r = h.start()
+	h.wait(token)
+	require.NoError(t, r.Ready(t.Context()))
+	require.Equal(t, []string{"waits"}, h.strings("SELECT span_name FROM spans"))
 }

@@ -1,10 +1,12 @@
 package sink
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"strings"
 	"sync"
@@ -110,6 +112,33 @@ func (s *store) query(ctx context.Context, what, statement string, begin func(),
 			}
 		}
 		return rows.Err()
+	})
+	if err != nil {
+		return fmt.Errorf("sink: %s: %w", what, err)
+	}
+	return nil
+}
+
+// read reads rows of one width as RowBinary has them. row is valid during its
+// call only; begin is called as in query.
+func (s *store) read(ctx context.Context, what, statement string, width int, begin func(), row func([]byte)) error {
+	err := s.retry(ctx, what, func(ctx context.Context) error {
+		begin()
+		body, err := s.conn.QueryFormat(ctx, "RowBinary", statement)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = body.Close() }() // read to its end or given up
+		buffered, buffer := bufio.NewReaderSize(body, 1<<16), make([]byte, width)
+		for {
+			switch _, err := io.ReadFull(buffered, buffer); {
+			case errors.Is(err, io.EOF): // and not in the middle of a row
+				return nil
+			case err != nil:
+				return err
+			}
+			row(buffer)
+		}
 	})
 	if err != nil {
 		return fmt.Errorf("sink: %s: %w", what, err)
