@@ -74,7 +74,7 @@ func memberTexts(object map[string]any) []string {
 }
 
 func elementTexts(array []any) []string {
-	var out []string
+	out := make([]string, 0, len(array))
 	for _, e := range array {
 		out = append(out, valueTexts(e)...)
 	}

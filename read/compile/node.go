@@ -51,7 +51,7 @@ type (
 	document struct{ of node }
 )
 
-func sql(text string, args ...any) node { return raw{text, args} }
+func sql(text string, args ...any) node { return raw{text, args} } //nolint:iface // one of the kinds of a node
 
 // both, either and not are the connectives, constants folded away.
 func both(nodes ...node) node {
@@ -119,7 +119,7 @@ func either(nodes ...node) node {
 
 // joinDocuments makes one lookup of several: a row has one payload row, so
 // "both are in" is "one is in that holds both".
-func joinDocuments(nodes []node, join func(a, b node) node) (rest []node, joined node) {
+func joinDocuments(nodes []node, join func(a, b node) node) (rest []node, joined node) { //nolint:iface // nil where there is none
 	count := 0
 	var of node
 	for _, n := range nodes {

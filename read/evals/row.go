@@ -95,7 +95,7 @@ type identity struct {
 }
 
 func (r *Reader) fetch(ctx context.Context, project domain.ProjectID, missing []*Annotation) error {
-	var keys []compile.Key
+	keys := make([]compile.Key, 0, 2*len(missing))
 	for _, a := range missing {
 		// Its type may just be changing.
 		for _, t := range [...]trace.Type{trace.Invocation, trace.Annotation} {

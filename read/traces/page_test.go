@@ -3,7 +3,6 @@
 package traces_test
 
 import (
-	"fmt"
 	"strconv"
 	"strings"
 	"testing"
@@ -193,7 +192,7 @@ func TestBigDocuments(t *testing.T) {
 	s := newStoreWith(t, cfg)
 	for n := range uint64(4) {
 		one := span(n+1, 1, now.Add(-time.Duration(n)*time.Second))
-		one.Attributes["ag"].(map[string]any)["data"] = map[string]any{"inputs": map[string]any{"text": strings.Repeat(fmt.Sprint(n), 10<<20)}}
+		one.Attributes["ag"].(map[string]any)["data"] = map[string]any{"inputs": map[string]any{"text": strings.Repeat(strconv.FormatUint(n, 10), 10<<20)}}
 		s.insert(one)
 	}
 	window := domain.Window{Limit: 10}
