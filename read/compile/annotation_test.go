@@ -88,7 +88,7 @@ func TestAnnotationStatements(t *testing.T) {
 		{
 			"outputs", compile.OutputsOf(project, []compile.Key{{Type: trace.Annotation, Position: compile.Position{Start: 1700000000000000, Tie: 4}}}),
 			compile.Statement{
-				SQL:  "SELECT trace_id, span_id, version, outputs FROM span_payloads WHERE project_id = ? AND start_time = fromUnixTimestamp64Micro(?, 'UTC') AND ((week >= ? AND week <= ?) OR week = '1970-01-01') AND (trace_type, start_time, tie) IN (('annotation', fromUnixTimestamp64Micro(1700000000000000, 'UTC'), 4))",
+				SQL:  "SELECT trace_id, span_id, version, outputs FROM span_payloads WHERE project_id = ? AND start_time = fromUnixTimestamp64Micro(?, 'UTC') AND ((week >= ? AND week <= ?) OR week = '1970-01-01') AND (trace_type, start_time, tie) IN (('annotation', '2023-11-14 22:13:20.000000', 4))",
 				Args: []any{project.String(), int64(1700000000000000), "2023-11-13", "2023-11-13"},
 			},
 		},

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"strconv"
+	"time"
 
 	"colonnade/domain"
 	"colonnade/domain/trace"
@@ -77,6 +78,10 @@ func ByKeys(project domain.ProjectID, columns Columns, keys []Key) Statement {
 	return byKeys(project, selected, table, tail, keys)
 }
 
+// keyTime is a start as a literal of its column, which is in UTC. A function
+// for each key would double the time that the statement is planned.
+const keyTime = "2006-01-02 15:04:05.000000"
+
 func byKeys(project domain.ProjectID, selected, table, tail string, keys []Key) Statement {
 	lo, hi := keys[0].Start, keys[0].Start
 	w := new(writer)
@@ -92,7 +97,7 @@ func byKeys(project domain.ProjectID, selected, table, tail string, keys []Key) 
 			w.put(", ")
 		}
 		// Numbers of ours, written out: thousands of arguments would be read one by one.
-		w.put("('" + k.Type.String() + "', fromUnixTimestamp64Micro(" + strconv.FormatInt(k.Start, 10) + ", 'UTC'), " + strconv.FormatUint(k.Tie, 10) + ")")
+		w.put("('" + k.Type.String() + "', '" + time.UnixMicro(k.Start).UTC().Format(keyTime) + "', " + strconv.FormatUint(k.Tie, 10) + ")")
 	}
 	w.put(")" + tail)
 	return w.statement()
