@@ -18,11 +18,14 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
+	"google.golang.org/protobuf/proto"
 
 	"colonnade/cmd/internal/server"
 	"colonnade/domain"
+	"colonnade/domain/trace"
 	"colonnade/read/analytics"
 	"colonnade/read/api"
+	"colonnade/write/stream"
 )
 
 // served puts the routes of spans and analytics before the wings' store.
@@ -226,6 +229,45 @@ func TestAnalyticsOverHTTP(t *testing.T) {
 			require.Regexp(t, "(?i)narrow", text)
 		}
 	})
+}
+
+// What was sent twice, replaced, moved in time or deleted counts as it stands
+// now, from the moment that the caller's write is visible.
+func TestAnalyticsAfterEdits(t *testing.T) {
+	w := newWings(t)
+	project := domain.ProjectID(uuid.New())
+	h := w.served(t, project, analytics.DefaultConfig())
+	at := time.Now().UTC().Add(-time.Hour)
+	send := func(operation stream.Operation, data *tracepb.TracesData) {
+		value, err := proto.Marshal(data)
+		require.NoError(t, err)
+		token, err := w.producer.Publish(t.Context(), []stream.Record{{
+			Project: project, User: uuid.UUID{1}, Trace: trace.TraceID(data.ResourceSpans[0].ScopeSpans[0].Spans[0].TraceId), Source: "otlp",
+			Operation: operation, ReceivedAt: time.Now().UTC().Truncate(time.Microsecond), Value: value,
+		}})
+		require.NoError(t, err)
+		pending, err := w.reader.Wait(t.Context(), token)
+		require.NoError(t, err)
+		require.Empty(t, pending)
+	}
+	totals := func() any {
+		return reply(t, h, "/tracing/spans/analytics", `{}`)["buckets"].([]any)[0].(map[string]any)["total"]
+	}
+	of := func(count, seconds, tokens float64) any {
+		return map[string]any{"count": count, "duration": seconds * 1000, "costs": 0.0, "tokens": tokens}
+	}
+	const total = "ag.metrics.tokens.incremental.total"
+	first := simple(1, 1, 0, at, 1, map[string]any{total: 5})
+	send(stream.Upsert, first)
+	send(stream.Upsert, first)
+	send(stream.Upsert, simple(2, 1, 0, at, 1, map[string]any{total: 7}))
+	require.Equal(t, of(2, 2, 12), totals())
+	send(stream.Upsert, simple(1, 1, 0, at.Add(time.Minute), 3, map[string]any{total: 50}))
+	require.Equal(t, of(2, 4, 57), totals())
+	send(stream.Edit, simple(2, 9, 0, at.Add(-time.Minute), 2, map[string]any{total: 1}))
+	require.Equal(t, of(2, 5, 51), totals())
+	send(stream.Delete, simple(1, 1, 0, at, 1, nil))
+	require.Equal(t, of(1, 2, 1), totals())
 }
 
 // A page never ends between ids of one moment, whatever its limit: walking
