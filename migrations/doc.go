@@ -74,8 +74,8 @@ func split(text string) []string {
 	var out []string
 	start, content := 0, false
 	add := func(end int) {
-		if content {
-			out = append(out, strings.TrimSpace(text[start:end]))
+		if statement := strings.TrimSpace(text[start:end]); content && statement != "" {
+			out = append(out, statement)
 		}
 		start, content = end+1, false
 	}
