@@ -316,6 +316,7 @@ func (w *worker) decide(b *batch) {
 			if w.place(b, g, known, e) {
 				known = w.memory.touch(g.key, b.builtAt, g.receivedAt)
 				known.declared, known.linked = g.declared, g.linked
+				known.noteIdentifiers(e.span)
 				w.memory.put(known, e.known())
 				g.written = append(g.written, e)
 			}

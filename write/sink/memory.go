@@ -42,6 +42,10 @@ type known struct {
 	receivedAt time.Time
 	// since is the creation of the first span known, microseconds; 0 for none.
 	since int64
+	// lacking are the identifiers that a root does not name, naming those that
+	// another span does (see promote.go); restored tells that neither is known.
+	lacking, naming uint8
+	restored        bool
 
 	recent, open *list.Element
 }

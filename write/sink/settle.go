@@ -162,6 +162,9 @@ func (w *worker) settleTogether(ctx context.Context, keys []traceKey, where boun
 	if err := w.cleanUpAnnotations(ctx, found, index, where); err != nil {
 		return err
 	}
+	if err := w.promote(ctx, found, index, where); err != nil {
+		return err
+	}
 	return w.store.insert(ctx, schema.TraceRollup, rollupColumns(found, w.clock()), "")
 }
 

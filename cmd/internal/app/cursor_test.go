@@ -18,7 +18,7 @@ import (
 )
 
 // at makes a trace of spans that start at these offsets, in microseconds, from a base.
-func at(n uint64, first uint64, base time.Time, name string, offsets ...int) *tracepb.TracesData {
+func at(n, first uint64, base time.Time, name string, offsets ...int) *tracepb.TracesData {
 	scope := &tracepb.ScopeSpans{}
 	for i, offset := range offsets {
 		start := base.Add(time.Duration(offset) * time.Microsecond)

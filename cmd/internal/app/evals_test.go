@@ -5,6 +5,7 @@ package app_test
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -44,7 +45,7 @@ func TestAnnotationsAndResults(t *testing.T) {
 	for n := range uint64(240) {
 		attributes := map[string]any{
 			"ag.refs.evaluator.slug": fmt.Sprint("judge-", n%3), "ag.refs.application_revision.id": revisions[n%2], "ag.refs.testcase.id": uuid.NewSHA1(uuid.Nil, []byte{byte(n % 5)}).String(),
-			"ag.data.outputs": `@ag.type=json:{"score":` + fmt.Sprint(float64(n)/4) + `,"label":"l` + fmt.Sprint(n) + `","ok":true}`,
+			"ag.data.outputs": `@ag.type=json:{"score":` + fmt.Sprint(float64(n)/4) + `,"label":"l` + strconv.FormatUint(n, 10) + `","ok":true}`,
 		}
 		switch {
 		case n%3 == 0:

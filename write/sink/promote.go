@@ -1,0 +1,201 @@
+package sink
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+	"github.com/google/uuid"
+
+	"colonnade/domain"
+	"colonnade/domain/semconv"
+	"colonnade/domain/trace"
+	"colonnade/migrations/schema"
+)
+
+// A root that names no session, user or agent has that of the first span of its
+// trace that does (contract §1.4). Within a batch write/fit sees to it; of
+// spans that come apart the settler does, for the few traces that need it: the
+// attributes of all others are not read.
+
+// identifiers is the number of ids that are promoted: session, user, agent.
+const identifiers = 3
+
+// identifierColumns are their columns of spans, and identifierTokens what their tokens begin with.
+func identifierColumns() [identifiers]string { return [...]string{"session_id", "user_id", "agent_id"} }
+
+func identifierTokens() [identifiers]string {
+	return [...]string{schema.SessionToken, schema.UserToken, schema.AgentToken}
+}
+
+// identifierPaths are where spans name them.
+func identifierPaths() [identifiers]string {
+	return [...]string{
+		trace.JoinPath(semconv.Root, semconv.Session, semconv.ID),
+		trace.JoinPath(semconv.Root, semconv.User, semconv.ID),
+		trace.JoinPath(semconv.Root, semconv.Unsupported, semconv.Agent, semconv.ID),
+	}
+}
+
+// noteIdentifiers remembers of a span what may have to be promoted: which ids a
+// root does not name itself, and which another span names; a bit for each.
+func (k *known) noteIdentifiers(s *trace.Span) {
+	ag, _ := s.Attributes[semconv.Root].(map[string]any)
+	parked, _ := ag[semconv.Unsupported].(map[string]any)
+	for i, object := range [identifiers]any{ag[semconv.Session], ag[semconv.User], parked[semconv.Agent]} {
+		members, _ := object.(map[string]any)
+		id, _ := members[semconv.ID].(string)
+		switch bit := uint8(1) << i; {
+		case s.IsRoot() && id == "":
+			k.lacking |= bit
+		case !s.IsRoot() && id != "":
+			k.naming |= bit
+		default: // nothing to promote
+		}
+	}
+}
+
+// mayPromote tells whether a trace may hold ids that its roots lack. Of what
+// was stored before the memory knew of the trace, either half may be there.
+func (k *known) mayPromote(x indexed) bool {
+	return k.lacking&k.naming != 0 || k.restored || k.lacking|k.naming != 0 && k.older(x)
+}
+
+// promote gives roots of settled traces the ids that their descendants name.
+func (w *worker) promote(ctx context.Context, found []total, index map[traceKey]indexed, where bounds) error {
+	var keys []traceKey
+	for i := range found {
+		if k := w.memory.trace(found[i].key); k != nil && k.mayPromote(index[found[i].key]) {
+			keys = append(keys, k.key)
+		}
+	}
+	if len(keys) == 0 {
+		return nil
+	}
+	byTrace, err := w.identified(ctx, keys, where)
+	if err != nil {
+		return err
+	}
+	for key, spans := range byTrace {
+		if err := w.promoteIn(ctx, key, spans); err != nil {
+			return err
+		}
+	}
+	for _, key := range keys {
+		w.memory.trace(key).restored = false
+	}
+	return nil
+}
+
+// identifiedSpan is a stored row of a root, or of a span that names an id.
+type identifiedSpan struct {
+	id        trace.SpanID
+	root      bool
+	traceType trace.Type
+	version   uint64
+	start     int64 // microseconds
+	startNS   uint16
+	// own are the ids that the span itself names, shown those in its columns.
+	own, shown [identifiers]string
+}
+
+// identified reads the roots of traces and the spans that name ids. What is too
+// long for the map is only in a root's column, and stands.
+func (w *worker) identified(ctx context.Context, keys []traceKey, where bounds) (map[traceKey][]identifiedSpan, error) {
+	paths, columns := identifierPaths(), identifierColumns()
+	var own, named strings.Builder
+	for i := range identifiers {
+		fmt.Fprintf(&own, ", if(has(long, '%[1]s'), %[2]s, str['%[1]s'])", paths[i], columns[i])
+		fmt.Fprintf(&named, " OR str['%s'] != ''", paths[i])
+	}
+	statement := fmt.Sprintf(`SELECT project_id, trace_id, span_id, toUInt8(parent_id = toFixedString('', 8)), toInt8(trace_type), version, toUnixTimestamp64Micro(start_time), start_ns, session_id, user_id, agent_id%s
+FROM %s WHERE project_id IN %s AND trace_type IN ('invocation', 'annotation', 'unknown') AND %s AND (project_id, trace_id) IN %s AND (parent_id = toFixedString('', 8)%s)`,
+		own.String(), w.store.cfg.Deployment.Table(schema.Spans), projectList(keys), where.sql(), traceList(keys), named.String())
+	found := map[traceKey][]identifiedSpan{}
+	err := w.store.query(ctx, "find identifiers", statement, func() { clear(found) }, func(rows driver.Rows) error {
+		var project uuid.UUID
+		var rawTrace, rawSpan string
+		var root uint8
+		var traceType int8
+		var s identifiedSpan
+		if err := rows.Scan(&project, &rawTrace, &rawSpan, &root, &traceType, &s.version, &s.start, &s.startNS,
+			&s.shown[0], &s.shown[1], &s.shown[2], &s.own[0], &s.own[1], &s.own[2]); err != nil {
+			return err
+		}
+		copy(s.id[:], rawSpan)
+		s.root, s.traceType = root != 0, trace.Type(traceType) //nolint:gosec // an enum is small and positive
+		key := traceKey{domain.ProjectID(project), traceID(rawTrace)}
+		found[key] = append(found[key], s)
+		return nil
+	})
+	return found, err
+}
+
+// promoteIn gives the roots of one trace what they lack, as they would have
+// had it if all spans had come at once.
+func (w *worker) promoteIn(ctx context.Context, key traceKey, spans []identifiedSpan) error {
+	latest := map[trace.SpanID]uint64{}
+	for _, s := range spans {
+		latest[s.id] = max(latest[s.id], s.version)
+	}
+	spans = slices.DeleteFunc(spans, func(s identifiedSpan) bool { return s.version < latest[s.id] })
+	slices.SortFunc(spans, func(a, b identifiedSpan) int {
+		return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.startNS, b.startNS), bytes.Compare(a.id[:], b.id[:]))
+	})
+	var named [identifiers]string
+	for _, s := range spans {
+		for i := range named {
+			if !s.root {
+				named[i] = cmp.Or(named[i], s.own[i])
+			}
+		}
+	}
+	for _, s := range spans {
+		want := s.own
+		for i := range want {
+			want[i] = cmp.Or(want[i], named[i])
+		}
+		if !s.root || s.shown == want {
+			continue
+		}
+		if err := w.promoteRow(ctx, key, &s, want); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// promoteRow writes a root's row anew with its ids and removes the other. A
+// crash in between leaves both, of equal versions; the next settling removes
+// the one that shows other ids.
+func (w *worker) promoteRow(ctx context.Context, key traceKey, s *identifiedSpan, want [identifiers]string) error {
+	name := w.store.cfg.Deployment.Table(schema.Spans)
+	columns, tokens := identifierColumns(), identifierTokens()
+	replaced, other, prefixes := make([]string, 0, identifiers), make([]string, 0, identifiers), make([]string, 0, identifiers)
+	var added []string
+	for i, id := range want {
+		replaced = append(replaced, quote(id)+" AS "+columns[i])
+		other = append(other, columns[i]+" != "+quote(id))
+		prefixes = append(prefixes, "startsWith(x, "+quote(tokens[i])+")")
+		if id != "" {
+			added = append(added, quote(tokens[i]+id))
+		}
+	}
+	of := fmt.Sprintf("project_id = toUUID('%s') AND trace_type = '%s' AND start_time = fromUnixTimestamp64Micro(%d, 'UTC') AND trace_id = unhex('%s') AND span_id = unhex('%s') AND version = %d AND (%s)",
+		key.project, s.traceType, s.start, key.trace, s.id, s.version, strings.Join(other, " OR "))
+	statement := fmt.Sprintf("INSERT INTO %[1]s SELECT t.* REPLACE (%[2]s, arrayConcat(arrayFilter(x -> NOT (%[3]s), t.kv), CAST([%[4]s], 'Array(String)')) AS kv) FROM (SELECT * FROM %[1]s WHERE %[5]s LIMIT 1) AS t SETTINGS insert_deduplicate = 0, async_insert = 0",
+		name, strings.Join(replaced, ", "), strings.Join(prefixes, " OR "), strings.Join(added, ", "), of)
+	if err := w.store.exec(ctx, "promote identifiers", statement); err != nil {
+		return err
+	}
+	return w.delete(ctx, schema.Spans, of)
+}
+
+// quote makes a text a literal.
+func quote(s string) string {
+	return "'" + strings.NewReplacer("\\", "\\\\", "'", "\\'").Replace(s) + "'"
+}
