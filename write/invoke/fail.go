@@ -1,0 +1,50 @@
+package invoke
+
+import (
+	"errors"
+
+	"colonnade/domain"
+)
+
+// Problem is the machine's word for what went wrong, the fragment of the URL
+// that a reply names as its type. Source: contract §6.
+type Problem string
+
+// The problems.
+const (
+	MissingParameter  Problem = "v0:schemas:missing-parameter"
+	InvalidParameter  Problem = "v0:schemas:invalid-parameter"
+	InvalidParameters Problem = "v0:schemas:invalid-parameters"
+	MissingInput      Problem = "v0:schemas:missing-input"
+	InvalidInput      Problem = "v0:schemas:invalid-input"
+	InvalidInputs     Problem = "v0:schemas:invalid-inputs"
+	MissingOutput     Problem = "v0:schemas:missing-output"
+	InvalidOutputs    Problem = "v0:schemas:invalid-outputs"
+	PromptFormatting  Problem = "v0:prompts:prompt-formatting-error"
+	PromptCompletion  Problem = "v0:prompts:prompt-completion-error"
+	ProviderKey       Problem = "v0:providers:missing-provider-key"
+	HookFailed        Problem = "v0:hooks:hook-error"
+	CodeFailed        Problem = "v0:codes:code-error"
+	UnknownHandler    Problem = "v1:sdk:unknown-workflow-uri"
+	// Unknown is what a reply names for every other error.
+	Unknown Problem = "v1:sdk:unknown-workflow-invoke-error"
+)
+
+// Error makes a Problem the cause of an error.
+func (p Problem) Error() string { return string(p) }
+
+// ProblemOf is what an error was made with; Unknown for others.
+func ProblemOf(err error) Problem {
+	if p, ok := errors.AsType[Problem](err); ok {
+		return p
+	}
+	return Unknown
+}
+
+// Fail makes the error of a handler: a kind, which decides the status, the
+// problem, and a sentence for the caller. Source: contract §6.
+func Fail(kind domain.Kind, problem Problem, format string, args ...any) error {
+	e := domain.E(kind, format, args...)
+	e.Err = problem
+	return e
+}
