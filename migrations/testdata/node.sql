@@ -367,3 +367,12 @@ SELECT project_id, evaluator_key, application_revision, testset_revision, testca
     created_by_id, status_code, origin, kind, channel, evaluator_id, evaluator_slug, evaluator_revision, application_id, application_slug, numbers, strings, bools, false
 FROM `annotations`
 WHERE evaluator_key != '' AND link_number = 0 AND NOT whole;
+-- What a trace's spans declare and whether one has links, once more, as the
+-- settler found it: (next offset of the stream << 4) | 8 | declared << 1 | linked.
+-- The aggregates beside it only ever grow; an edit may take away what they say.
+-- Of two the later says it, and what is written at or after its offset adds to it.
+--
+-- first_version is the lowest version that was written of a trace: who has seen
+-- that one has seen all of it. Rows from before this column say 0.
+ALTER TABLE `trace_index` ADD COLUMN IF NOT EXISTS settled_flags SimpleAggregateFunction(max, UInt64);
+ALTER TABLE `trace_index` ADD COLUMN IF NOT EXISTS first_version SimpleAggregateFunction(min, UInt64);

@@ -4,10 +4,8 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
-	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
@@ -220,41 +218,15 @@ func (c *collection) metricsOf(ctx context.Context, ids []trace.TraceID) (map[id
 	return out, err
 }
 
-// patience is how often, and after what pause, traces are looked up again that
-// have a span and are not in the index: their row there is being replaced, or
-// the span is gone.
-const (
-	patience = 5
-	pause    = 20 * time.Millisecond
-)
-
 // bounds looks up where traces lie, those that are still there.
 func (c *collection) bounds(ctx context.Context, ids []trace.TraceID) (out []compile.Bounds, err error) {
-	missing := make(map[trace.TraceID]bool, len(ids))
-	for _, id := range ids {
-		missing[id] = true
-	}
-	for range patience {
-		err := c.reader.traces.Run(ctx, c.project, "analytics_bounds", compile.TraceBounds(c.project, ids), func(r driver.Rows) error {
-			var b compile.Bounds
-			err := r.Scan(traces.ScanTraceID(&b.Trace), &b.Min, &b.Max)
-			out = append(out, b)
-			delete(missing, b.Trace)
-			return err
-		})
-		if err != nil || len(missing) == 0 {
-			return out, err
-		}
-		ids = slices.Collect(maps.Keys(missing))
-		timer := time.NewTimer(pause)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
-			return nil, ctx.Err()
-		}
-	}
-	return out, nil
+	err = c.reader.traces.Run(ctx, c.project, "analytics_bounds", compile.TraceBounds(c.project, ids), func(r driver.Rows) error {
+		var b compile.Bounds
+		err := r.Scan(traces.ScanTraceID(&b.Trace), &b.Min, &b.Max)
+		out = append(out, b)
+		return err
+	})
+	return out, err
 }
 
 // incremental are the attributes of errors, and of the parts of tokens and costs; NaN is absence.

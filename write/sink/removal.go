@@ -72,16 +72,33 @@ func projectList(keys []traceKey) string {
 // indexed is what trace_index says of a trace.
 type indexed struct {
 	bounds
-	declared trace.Type
-	linked   bool
-	version  uint64
-	created  int64 // microseconds
+	declared       trace.Type
+	linked         bool
+	version, first uint64
+	created        int64 // microseconds
+}
+
+// settledFlags is what the settler tells trace_index of a trace whose rows of
+// offsets below next it has seen. Source: migrations/clickhouse/0004_settled_index.sql.
+func settledFlags(next int64, declared trace.Type, linked bool) uint64 {
+	flags := uint64(next)<<4 | 8 | uint64(declared)<<1 //nolint:gosec // neither is negative
+	if linked {
+		flags |= 1
+	}
+	return flags
+}
+
+// takeFlags takes what was settled, unless something was written since.
+func (x *indexed) takeFlags(settled uint64) {
+	if settled&8 != 0 && settled>>4 > x.version>>schema.VersionShift {
+		x.declared, x.linked = trace.Type(settled>>1&3), settled&1 != 0 //nolint:gosec // two bits
+	}
 }
 
 // lookUp reads trace_index for traces; those it does not hold are missing from the answer.
 func (w *worker) lookUp(ctx context.Context, keys []traceKey) (map[traceKey]indexed, error) {
 	found := make(map[traceKey]indexed, len(keys))
-	statement := fmt.Sprintf(`SELECT project_id, trace_id, toUnixTimestamp64Micro(min(min_start)), toUnixTimestamp64Micro(max(max_start)), toUInt16(min(min_week)), toUInt16(max(max_week)), max(declared_type), max(is_annotation), max(last_version), toUnixTimestamp64Micro(min(created_at))
+	statement := fmt.Sprintf(`SELECT project_id, trace_id, toUnixTimestamp64Micro(min(min_start)), toUnixTimestamp64Micro(max(max_start)), toUInt16(min(min_week)), toUInt16(max(max_week)), max(declared_type), max(is_annotation), max(last_version), min(first_version), max(settled_flags), toUnixTimestamp64Micro(min(created_at))
 FROM %s WHERE project_id IN %s AND (project_id, trace_id) IN %s GROUP BY project_id, trace_id`,
 		w.store.cfg.Deployment.Table(schema.TraceIndex), projectList(keys), traceList(keys))
 	err := w.store.query(ctx, "look up traces", statement, func() { clear(found) }, func(rows driver.Rows) error {
@@ -89,10 +106,12 @@ FROM %s WHERE project_id IN %s AND (project_id, trace_id) IN %s GROUP BY project
 		var id string
 		var x indexed
 		var declared, annotation uint8
-		if err := rows.Scan(&project, &id, &x.minStart, &x.maxStart, &x.minWeek, &x.maxWeek, &declared, &annotation, &x.version, &x.created); err != nil {
+		var settled uint64
+		if err := rows.Scan(&project, &id, &x.minStart, &x.maxStart, &x.minWeek, &x.maxWeek, &declared, &annotation, &x.version, &x.first, &settled, &x.created); err != nil {
 			return err
 		}
 		x.declared, x.linked = trace.Type(declared), annotation != 0
+		x.takeFlags(settled)
 		found[traceKey{domain.ProjectID(project), traceID(id)}] = x
 		return nil
 	})
@@ -193,7 +212,7 @@ func (w *worker) removeStored(ctx context.Context, b *batch) error {
 	if err := w.remove(ctx, &gone); err != nil || len(touched) == 0 {
 		return err
 	}
-	return w.settle(ctx, touched)
+	return w.settle(ctx, touched, b.rng.Last+1)
 }
 
 // removals are conditions on the rows that go, by table.
@@ -278,6 +297,5 @@ func (w *worker) removeRejects(ctx context.Context, which string) error {
 
 // delete marks rows as gone; readers no longer see them when it returns.
 func (w *worker) delete(ctx context.Context, table, which string) error {
-	d := w.store.cfg.Deployment
-	return w.store.exec(ctx, "delete from "+table, "DELETE FROM "+d.Local(table)+d.OnCluster()+" WHERE "+which+" SETTINGS lightweight_delete_mode = 'lightweight_update'")
+	return w.store.delete(ctx, table, which)
 }

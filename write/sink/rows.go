@@ -36,6 +36,8 @@ type indexRow struct {
 	key      traceKey
 	declared trace.Type
 	linked   bool
+	// settled is what the settler found, 0 in a batch's row (see settledFlags).
+	settled uint64
 	summary
 }
 
@@ -44,7 +46,7 @@ func indexOf(groups []*group) []indexRow {
 	var out []indexRow
 	for _, g := range groups {
 		if len(g.written) > 0 {
-			out = append(out, indexRow{g.key, g.declared, g.linked, summarize(g)})
+			out = append(out, indexRow{key: g.key, declared: g.declared, linked: g.linked, summary: summarize(g)})
 		}
 	}
 	return out
@@ -68,6 +70,8 @@ func indexRows(rows []indexRow, partition int32, touchedAt time.Time) *native.Bl
 	version := c.fixed("last_version", "UInt64", 8)
 	stream := c.fixed("stream_partition", "UInt32", 4)
 	touched := c.fixed("touched_at", typeTime, 8)
+	settled := c.fixed("settled_flags", "UInt64", 8)
+	first := c.fixed("first_version", "UInt64", 8)
 	for i := range rows {
 		r := &rows[i]
 		project.UUID(r.key.project)
@@ -85,6 +89,8 @@ func indexRows(rows []indexRow, partition int32, touchedAt time.Time) *native.Bl
 		version.Uint64(r.version)
 		stream.Uint32(uint32(partition)) //nolint:gosec // a partition's number is never negative
 		touched.Int64(micros(touchedAt))
+		settled.Uint64(r.settled)
+		first.Uint64(r.first)
 	}
 	return &c.Block
 }
@@ -96,18 +102,18 @@ type summary struct {
 	failed                     bool
 	root                       trace.SpanID
 	created                    int64
-	version                    uint64
+	version, first             uint64
 }
 
 func summarize(g *group) summary {
 	first := g.written[0]
-	s := summary{minStart: first.start, maxStart: first.start, minWeek: first.week, maxWeek: first.week, created: micros(first.createdAt)}
+	s := summary{minStart: first.start, maxStart: first.start, minWeek: first.week, maxWeek: first.week, created: micros(first.createdAt), first: first.version}
 	for _, e := range g.written {
 		end, _ := split(e.span.End)
 		s.minStart, s.maxStart, s.maxEnd = min(s.minStart, e.start), max(s.maxStart, e.start), max(s.maxEnd, end)
 		s.minWeek, s.maxWeek = min(s.minWeek, e.week), max(s.maxWeek, e.week)
 		s.failed = s.failed || e.span.Status == trace.StatusError
-		s.created, s.version = min(s.created, micros(e.createdAt)), max(s.version, e.version)
+		s.created, s.version, s.first = min(s.created, micros(e.createdAt)), max(s.version, e.version), min(s.first, e.version)
 		if e.span.IsRoot() {
 			s.root = e.span.SpanID
 		}

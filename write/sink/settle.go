@@ -76,7 +76,7 @@ func (w *worker) settleGroup(ctx context.Context, due []*known) error {
 	}
 	start := w.sink.deps.Now()
 	bounded, cancel := context.WithTimeout(ctx, settleTimeout)
-	err := w.settle(bounded, keys)
+	err := w.settle(bounded, keys, w.partition.Next())
 	cancel()
 	w.metrics.settleSeconds.Observe(w.sink.deps.Now().Sub(start).Seconds())
 	switch {
@@ -100,8 +100,8 @@ func (w *worker) settleGroup(ctx context.Context, due []*known) error {
 	return nil
 }
 
-// settle settles these traces.
-func (w *worker) settle(ctx context.Context, keys []traceKey) error {
+// settle settles these traces. All of the stream below next is stored.
+func (w *worker) settle(ctx context.Context, keys []traceKey, next int64) error {
 	index, err := w.lookUp(ctx, keys)
 	if err != nil {
 		return err
@@ -120,7 +120,7 @@ func (w *worker) settle(ctx context.Context, keys []traceKey) error {
 			where = wider
 			n++
 		}
-		if err := w.settleTogether(ctx, present[:n], where, index); err != nil {
+		if err := w.settleTogether(ctx, present[:n], where, index, next); err != nil {
 			return err
 		}
 		present = present[n:]
@@ -128,7 +128,7 @@ func (w *worker) settle(ctx context.Context, keys []traceKey) error {
 	return nil
 }
 
-func (w *worker) settleTogether(ctx context.Context, keys []traceKey, where bounds, index map[traceKey]indexed) error {
+func (w *worker) settleTogether(ctx context.Context, keys []traceKey, where bounds, index map[traceKey]indexed, next int64) error {
 	found, err := w.totals(ctx, keys, where)
 	if err != nil {
 		return err
@@ -148,7 +148,7 @@ func (w *worker) settleTogether(ctx context.Context, keys []traceKey, where boun
 			}
 		}
 		if x.declared != t.declared || x.linked != t.linked {
-			if err := w.mendIndex(ctx, t); err != nil {
+			if err := w.mendIndex(ctx, t, next); err != nil {
 				return err
 			}
 		}
@@ -295,18 +295,15 @@ func (w *worker) cleanUp(ctx context.Context, t *total, where bounds) error {
 	return w.remove(ctx, &gone)
 }
 
-// mendIndex writes a trace's row of trace_index anew where its flags no longer
-// hold: its aggregates only ever grow.
-func (w *worker) mendIndex(ctx context.Context, t *total) error {
-	which := fmt.Sprintf("project_id = toUUID('%s') AND trace_id = unhex('%s')", t.key.project, t.key.trace)
-	if err := w.delete(ctx, schema.TraceIndex, which); err != nil {
-		return err
-	}
+// mendIndex corrects what trace_index says of a trace where its flags no longer
+// hold: its aggregates only ever grow. A row is added and none taken away, so
+// that a lookup finds the trace at every moment.
+func (w *worker) mendIndex(ctx context.Context, t *total, next int64) error {
 	block := indexRows([]indexRow{{
-		key: t.key, declared: t.declared, linked: t.linked,
+		key: t.key, declared: t.declared, linked: t.linked, settled: settledFlags(next, t.declared, t.linked),
 		summary: summary{
 			minStart: t.minStart, maxStart: t.maxStart, maxEnd: t.maxEnd, minWeek: t.minWeek, maxWeek: t.maxWeek,
-			failed: t.failed, root: t.root, created: t.created, version: t.version,
+			failed: t.failed, root: t.root, created: t.created, version: t.version, first: t.version,
 		},
 	}}, w.partition.Number(), w.clock())
 	return w.store.insert(ctx, schema.TraceIndex, block, "")

@@ -91,7 +91,7 @@ func TestEditReplacesTheTrace(t *testing.T) {
 	require.Equal(t, uint64(3), one[uint64](h, "SELECT count() FROM spans WHERE trace_type = 'invocation'"))
 	require.Equal(t, created, one[string](h, "SELECT toString(created_at) FROM spans WHERE span_name = 'a2'"))
 	require.Equal(t, uint32(2), one[uint32](h, "SELECT spans FROM trace_rollup FINAL WHERE trace_id = unhex('01000000000000000000000000000001')"))
-	require.Equal(t, uint8(0), one[uint8](h, "SELECT max(is_annotation) FROM trace_index WHERE trace_id = unhex('01000000000000000000000000000001')"))
+	require.Equal(t, uint8(8), one[uint8](h, "SELECT max(settled_flags) % 16 FROM trace_index WHERE trace_id = unhex('01000000000000000000000000000001')"), "settled, no type declared, no link")
 }
 
 func TestDelete(t *testing.T) {
