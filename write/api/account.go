@@ -1,7 +1,6 @@
 package api
 
 import (
-	"context"
 	"net/http"
 	"strings"
 	"time"
@@ -16,11 +15,7 @@ import (
 )
 
 // AccountDeps are what the administration routes call.
-type AccountDeps struct {
-	Registry *registry.Registry
-	// Erase removes the traces of projects that are gone; nil means that there are none.
-	Erase func(ctx context.Context, projects []domain.ProjectID) error
-}
+type AccountDeps struct{ Registry *registry.Registry }
 
 // MountAccounts mounts the administration of accounts. Source: contract §10.
 func MountAccounts(r Router, deps AccountDeps) {
@@ -32,7 +27,7 @@ func MountAccounts(r Router, deps AccountDeps) {
 	}, a.create)
 	r.Handle(domain.Operation{
 		Method: http.MethodDelete, Path: "/admin/simple/accounts/", Permission: domain.Admin, Tag: "accounts",
-		Summary: "Delete people with everything that they own.", Request: map[string]any{}, Status: http.StatusNoContent,
+		Summary: "Delete people with everything that they own. Their keys end within a second; their traces, also those on their way, are removed soon after.", Request: map[string]any{}, Status: http.StatusNoContent,
 	}, a.delete)
 }
 
@@ -137,14 +132,8 @@ func (a accounts) delete(c *gin.Context) error {
 	if err := body.Err(); err != nil {
 		return err
 	}
-	gone, err := a.deps.Registry.DeleteAccounts(c.Request.Context(), people)
-	if err != nil {
+	if _, err := a.deps.Registry.DeleteAccounts(c.Request.Context(), people); err != nil {
 		return err
-	}
-	if a.deps.Erase != nil && len(gone) > 0 {
-		if err := a.deps.Erase(c.Request.Context(), gone); err != nil {
-			return err
-		}
 	}
 	c.Status(http.StatusNoContent)
 	return nil

@@ -207,15 +207,16 @@ func (r *Registry) newAccount(q AccountRequest) (Account, error) {
 }
 
 // DeleteAccounts removes the named people with their organizations and all
-// that these own, and returns the projects that are gone, so that the caller
-// can erase their traces. A person that does not exist is already removed.
-// Each reference holds an id or, in Slug, an e-mail.
+// that these own, and returns the projects that are gone. Their spans are in
+// another store: the projects are noted as erased in the same transaction, and
+// the sink removes what they have there. A person that does not exist is
+// already removed. Each reference holds an id or, in Slug, an e-mail.
 func (r *Registry) DeleteAccounts(ctx context.Context, people []domain.Reference) ([]domain.ProjectID, error) {
 	var gone []domain.ProjectID
 	err := r.transact(ctx, "deleting accounts", func(tx pgx.Tx) error {
 		gone = nil
 		for _, person := range people {
-			projects, err := deleteAccount(ctx, tx, person)
+			projects, err := r.deleteAccount(ctx, tx, person)
 			if err != nil {
 				return err
 			}
@@ -229,7 +230,7 @@ func (r *Registry) DeleteAccounts(ctx context.Context, people []domain.Reference
 	return gone, nil
 }
 
-func deleteAccount(ctx context.Context, tx pgx.Tx, person domain.Reference) ([]domain.ProjectID, error) {
+func (r *Registry) deleteAccount(ctx context.Context, tx pgx.Tx, person domain.Reference) ([]domain.ProjectID, error) {
 	var user uuid.UUID
 	err := tx.QueryRow(ctx, `SELECT id FROM users WHERE id = $1 OR lower(email) = lower($2) FOR UPDATE`, person.ID, strings.TrimSpace(person.Slug)).Scan(&user)
 	if errors.Is(err, pgx.ErrNoRows) {
@@ -238,7 +239,8 @@ func deleteAccount(ctx context.Context, tx pgx.Tx, person domain.Reference) ([]d
 	if err != nil {
 		return nil, err
 	}
-	rows, err := tx.Query(ctx, `SELECT p.id FROM projects p JOIN organizations o ON o.id = p.organization_id WHERE o.owner_id = $1`, user)
+	rows, err := tx.Query(ctx, `INSERT INTO erasures (project_id, requested_at)
+SELECT p.id, $2 FROM projects p JOIN organizations o ON o.id = p.organization_id WHERE o.owner_id = $1 RETURNING project_id`, user, r.now())
 	if err != nil {
 		return nil, err
 	}

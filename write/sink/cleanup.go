@@ -23,10 +23,7 @@ func (s *Sink) watchDeletes(ctx context.Context) {
 			return
 		case <-ticker.C:
 		}
-		s.mu.Lock()
-		_, mine := s.workers[0]
-		s.mu.Unlock()
-		if !mine {
+		if !s.ownsFirst() {
 			continue
 		}
 		if err := s.cleanUp(ctx); err != nil && ctx.Err() == nil {
@@ -36,10 +33,18 @@ func (s *Sink) watchDeletes(ctx context.Context) {
 	}
 }
 
+// ownsFirst tells whether this process has partition 0.
+func (s *Sink) ownsFirst() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, mine := s.workers[0]
+	return mine
+}
+
 func (s *Sink) cleanUp(ctx context.Context) error {
 	d := s.cfg.Deployment
 	began := s.deps.Now()
-	for _, table := range [...]string{schema.Spans, schema.SpanPayloads, schema.TraceIndex, schema.TraceRollup, schema.Rejects, schema.Annotations, schema.EvalResults} {
+	for _, table := range [...]string{schema.Spans, schema.SpanPayloads, schema.TraceIndex, schema.TraceRollup, schema.Rejects, schema.Annotations, schema.EvalResults, schema.AttributeKeys} {
 		hidden, err := s.hiddenRows(ctx, table)
 		if err != nil {
 			return err

@@ -35,6 +35,8 @@ type Config struct {
 	SettleTraces             int
 	// CleanUpEvery is within what time deleted rows leave the disk.
 	CleanUpEvery time.Duration
+	// EraseEvery is how soon the spans of a deleted project are removed.
+	EraseEvery time.Duration
 	// MaxAge and MaxLag bound what Ready accepts: the age of the oldest record
 	// in work, and the records not yet taken.
 	MaxAge time.Duration
@@ -61,6 +63,7 @@ func DefaultConfig() Config {
 		SettleEvery:      3 * time.Second,
 		SettleTraces:     5000,
 		CleanUpEvery:     time.Hour,
+		EraseEvery:       5 * time.Second,
 		MaxAge:           2 * time.Minute,
 		MaxLag:           2_000_000,
 	}
@@ -87,6 +90,7 @@ func (c Config) Validate() error {
 	positive("settle every", c.SettleEvery > 0)
 	positive("settle traces", c.SettleTraces > 0)
 	positive("clean up every", c.CleanUpEvery > 0)
+	positive("erase every", c.EraseEvery > 0)
 	positive("max age", c.MaxAge > 0)
 	positive("max lag", c.MaxLag > 0)
 	if c.MaxLinger < c.MinLinger {

@@ -41,6 +41,8 @@ type house struct {
 	conn     driver.Conn
 	producer *stream.Producer
 	sink     sink.Config
+	// erased are the deleted projects; nil means that the sink is not told of any.
+	erased func(ctx context.Context, since time.Time) ([]domain.ProjectID, error)
 }
 
 func newHouse(t testing.TB, partitions int32) *house {
@@ -93,7 +95,7 @@ func (h *house) start() *running {
 	fitter, err := fit.New(registry)
 	require.NoError(h.t, err)
 	s, err := sink.New(h.sink, sink.Deps{
-		Store: h.conn, Consumer: consumer, Dead: h.producer, Fitter: fitter, Now: time.Now, Log: discard(), Registerer: registry,
+		Store: h.conn, Consumer: consumer, Dead: h.producer, Fitter: fitter, Erased: h.erased, Now: time.Now, Log: discard(), Registerer: registry,
 	})
 	require.NoError(h.t, err)
 	ctx, cancel := context.WithCancel(context.Background())

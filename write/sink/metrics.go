@@ -25,7 +25,7 @@ type metrics struct {
 	settled, moved, stale             prometheus.Counter
 	settleSeconds                     prometheus.Histogram
 	settleLag                         *prometheus.GaugeVec
-	removed, cleanUps                 *prometheus.CounterVec
+	removed, cleanUps, erasures       *prometheus.CounterVec
 	up                                prometheus.Gauge
 
 	mu sync.Mutex
@@ -77,6 +77,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		settleLag:     gauges("settle_lag_seconds", "Age of the oldest trace that should be settled and is not."),
 		removed:       counters("removed_traces_total", "Traces removed or replaced on request.", "operation"),
 		cleanUps:      counters("cleanups_total", "Tables cleaned of deleted rows, by outcome.", "outcome"),
+		erasures:      counters("erasures_total", "Tables from which rows of deleted projects were removed, by outcome.", "outcome"),
 		up:            f.NewGauge(prometheus.GaugeOpts{Name: "colonnade_sink_store_up", Help: "1 while the store answers."}),
 	}
 }

@@ -52,14 +52,16 @@ import (
 	"colonnade/write/stream"
 )
 
-// Deps are what the sink works with; all are required.
+// Deps are what the sink works with; all but Erased are required.
 type Deps struct {
 	// Store speaks HTTP (clickhouse.HTTP): blocks are sent as they are.
 	Store driver.Conn
 	// Consumer is not shared; Dead takes the records that cannot be processed.
-	Consumer   *stream.Consumer
-	Dead       *stream.Producer
-	Fitter     *fit.Fitter
+	Consumer *stream.Consumer
+	Dead     *stream.Producer
+	Fitter   *fit.Fitter
+	// Erased tells which projects were deleted at or after a moment; nil means that none ever is.
+	Erased     func(ctx context.Context, since time.Time) ([]domain.ProjectID, error)
 	Now        func() time.Time
 	Log        *slog.Logger
 	Registerer prometheus.Registerer
@@ -104,6 +106,7 @@ func (s *Sink) Run(ctx context.Context) error {
 	var wait sync.WaitGroup
 	wait.Go(func() { s.watchLag(ctx) })
 	wait.Go(func() { s.watchDeletes(ctx) })
+	wait.Go(func() { s.watchErasures(ctx) })
 	defer wait.Wait()
 	defer cancel()
 	for {

@@ -96,6 +96,12 @@ func (s *store) exec(ctx context.Context, what, statement string) error {
 	return nil
 }
 
+// delete marks rows as gone; readers no longer see them when it returns.
+func (s *store) delete(ctx context.Context, table, which string) error {
+	d := s.cfg.Deployment
+	return s.exec(ctx, "delete from "+table, "DELETE FROM "+d.Local(table)+d.OnCluster()+" WHERE "+which+" SETTINGS lightweight_delete_mode = 'lightweight_update'")
+}
+
 // query reads all rows of a statement. scan may see rows again when the store
 // fails in the middle: begin is called before the first row of each attempt.
 func (s *store) query(ctx context.Context, what, statement string, begin func(), scan func(rows driver.Rows) error) error {

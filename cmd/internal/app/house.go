@@ -118,7 +118,7 @@ func (p *process) buildSink(h *house, s stores) error {
 		return err
 	}
 	h.sink, err = sink.New(p.cfg.Sink, sink.Deps{
-		Store: s.inserts, Consumer: consumer, Dead: h.producer, Fitter: fitter, Now: p.Now, Log: p.log, Registerer: p.reg,
+		Store: s.inserts, Consumer: consumer, Dead: h.producer, Fitter: fitter, Erased: registry.Erased(s.postgres), Now: p.Now, Log: p.log, Registerer: p.reg,
 	})
 	if err != nil {
 		return err

@@ -22,15 +22,15 @@ import (
 	"colonnade/write/registry"
 )
 
-// newHouse builds all roles on the test's stores; nothing runs but the handler.
-func newHouse(t *testing.T) (*house, stores) {
+// newHouse builds all roles on the test's stores; nothing runs but the handler. Settings come last.
+func newHouse(t *testing.T, settings ...string) (*house, stores) {
 	t.Helper()
-	cfg, err := config.Load("", []string{
+	cfg, err := config.Load("", append([]string{
 		"COLONNADE_KAFKA_BROKERS=" + strings.Join(embeddedtest.Kafka(t), ","), "COLONNADE_KAFKA_TOPIC=" + embeddedtest.Topic(t),
 		"COLONNADE_CLICKHOUSE_URL=" + embeddedtest.Database(t), "COLONNADE_POSTGRES_URL=" + embeddedtest.PostgresDatabase(t),
 		// A busy machine is slow, not wrong: reads wait for their writes longer than a client would.
 		"COLONNADE_TRACES_WAIT_TIMEOUT=1m", "COLONNADE_STORED_WAIT_TIMEOUT=1m", "COLONNADE_HTTP_REQUEST_TIMEOUT=2m",
-	})
+	}, settings...))
 	require.NoError(t, err)
 	p := &process{
 		Options: Options{Roles: AllRoles(), Out: io.Discard, Now: time.Now}, cfg: cfg,

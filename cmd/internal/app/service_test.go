@@ -22,14 +22,17 @@ import (
 // service is all roles at work on stores of the test's own, reached as a client does.
 type service struct {
 	*house
-	t    testing.TB
-	keys map[string]string
+	t      testing.TB
+	stores stores
+	// accounts are the two projects, by name; keys those of their members, by name and role.
+	accounts map[string]registry.Account
+	keys     map[string]string
 }
 
 // newService runs the house; the test calls it with keys of one project, one for each role, and of another.
-func newService(t *testing.T) *service {
+func newService(t *testing.T, settings ...string) *service {
 	t.Helper()
-	h, stores := newHouse(t)
+	h, stores := newHouse(t, settings...)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1) // Run's one answer
 	go func() { done <- h.sink.Run(ctx) }()
@@ -39,10 +42,11 @@ func newService(t *testing.T) *service {
 	})
 	accounts, err := registry.New(registry.DefaultConfig(), registry.Deps{Pool: stores.postgres, Now: time.Now, Random: credential.Random()})
 	require.NoError(t, err)
-	s := &service{house: h, t: t, keys: map[string]string{}}
+	s := &service{house: h, t: t, stores: stores, accounts: map[string]registry.Account{}, keys: map[string]string{}}
 	for _, name := range []string{"ours", "theirs"} {
 		account, err := accounts.CreateAccount(t.Context(), registry.AccountRequest{Email: name + "@example.com"})
 		require.NoError(t, err)
+		s.accounts[name] = account
 		for _, role := range []string{domain.RoleOwner, domain.RoleAnnotator, domain.RoleViewer} {
 			key, err := accounts.CreateKey(t.Context(), registry.KeyRequest{Project: account.Project.ID, User: account.User.ID, Role: role})
 			require.NoError(t, err)
@@ -87,6 +91,9 @@ func (s *service) as(key, method, path, body string, headers ...string) reply {
 	}
 	r := httptest.NewRequestWithContext(s.t.Context(), method, path, reader)
 	r.Header.Set("Authorization", "ApiKey "+s.keys[key])
+	if key == "admin" {
+		r.Header.Set("Authorization", "Access "+s.keys[key])
+	}
 	for i := 0; i+1 < len(headers); i += 2 {
 		r.Header.Set(headers[i], headers[i+1])
 	}

@@ -1,0 +1,103 @@
+//go:build embedded
+
+package app
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"colonnade/domain"
+	"colonnade/migrations/schema"
+	"colonnade/write/stream"
+)
+
+// TestDeletedAccounts walks contract §10 on running stores: an account that is
+// deleted leaves nothing behind in either store, and what of its spans was on
+// its way does not come back.
+func TestDeletedAccounts(t *testing.T) {
+	t.Parallel()
+	s := newService(t, "COLONNADE_AUTH_KEY=the-administration-key", "COLONNADE_SINK_ERASE_EVERY=50ms")
+	s.keys["admin"] = "the-administration-key"
+	const body = `{"accounts":{"one":{"user":{"user":{"email":"one@example.com"}},"options":{"create_api_keys":true,"return_api_keys":true,"seed_defaults":false}}}}`
+	made := s.as("admin", "POST", "/admin/simple/accounts/", body)
+	require.Equal(t, http.StatusOK, made.Code, made.Text)
+	s.keys["doomed"], _ = made.at("accounts", "one", "api_keys", "key").(string)
+	require.NotEmpty(t, s.keys["doomed"], made.Text)
+	again := s.as("admin", "POST", "/admin/simple/accounts/", body)
+	require.Equal(t, http.StatusConflict, again.Code, again.Text)
+	s.keys["wrong"] = "x"
+	require.Equal(t, http.StatusUnauthorized, s.as("wrong", "DELETE", "/admin/simple/accounts/", body).Code)
+
+	id := newTraceID()
+	annotation := `{"annotation":{"data":{"outputs":{"score":1}},"references":{"evaluator":{"slug":"judge"}},"links":{"invocation":` + invocation + `}}}`
+	for _, who := range []string{"doomed", "ours owner"} {
+		r := s.as(who, "POST", "/traces/", `{"trace":{"trace_id":"`+id+`","spans":`+family(id)+`}}`)
+		require.Equal(t, http.StatusAccepted, r.Code, r.Text)
+		r = s.as(who, "POST", "/annotations/", annotation)
+		require.Equal(t, http.StatusOK, r.Code, r.Text)
+		r = s.as(who, "GET", "/traces/"+id, "")
+		require.InDelta(t, 1, r.at("count"), 0)
+	}
+	project := s.projectOf(t, "doomed")
+	require.NotZero(t, s.rowsOf(t, project))
+
+	deleted := s.as("admin", "DELETE", "/admin/simple/accounts/", body)
+	require.Equal(t, http.StatusNoContent, deleted.Code, deleted.Text)
+	require.Empty(t, deleted.Text)
+	// A request that was admitted before the deletion hands over its spans after it.
+	raw := strings.NewReplacer("-", "").Replace(uuid.NewString())
+	late := stream.Record{
+		Project: project, User: uuid.New(), Trace: [16]byte{1, 2, 3}, Source: "otlp", Operation: stream.Reject, ReceivedAt: time.Now(),
+		Value: []byte(`{"stage":"door","reason":"late","trace_id":"` + raw + `"}`),
+	}
+	_, err := s.producer.Publish(t.Context(), []stream.Record{late})
+	require.NoError(t, err)
+
+	eventually(t, "the key ends", func() bool { return s.as("doomed", "GET", "/projects/current", "").Code == http.StatusUnauthorized })
+	mark := s.ok(http.StatusAccepted, "POST", "/traces/", `{"trace":{"trace_id":"`+newTraceID()+`","spans":{"a":{"span_id":"1000000000000001"}}}}`)
+	require.NotEmpty(t, mark.Header.Get(domain.TokenHeader))
+	eventually(t, "its rows are gone", func() bool { return s.rowsOf(t, project) == 0 })
+	for _, table := range []string{"artifacts", "variants", "revisions", "environment_references", "api_keys", "memberships"} {
+		var n int
+		require.NoError(t, s.stores.postgres.QueryRow(t.Context(), `SELECT count(*) FROM `+table+` WHERE project_id = $1`, uuid.UUID(project)).Scan(&n))
+		require.Zero(t, n, table)
+	}
+	require.InDelta(t, 1, s.ok(http.StatusOK, "GET", "/traces/"+id, "").at("count"), 0, "the other project keeps its trace of the same id")
+
+	require.Equal(t, http.StatusNoContent, s.as("admin", "DELETE", "/admin/simple/accounts/", body).Code, "what is gone is gone")
+	require.Equal(t, http.StatusOK, s.as("admin", "POST", "/admin/simple/accounts/", body).Code, "the address is free again")
+}
+
+// projectOf asks for the project of a key.
+func (s *service) projectOf(t *testing.T, key string) domain.ProjectID {
+	t.Helper()
+	r := s.as(key, "GET", "/projects/current", "")
+	text, _ := r.at("project_id").(string)
+	id, err := uuid.Parse(text)
+	require.NoError(t, err, r.Text)
+	return domain.ProjectID(id)
+}
+
+// rowsOf counts what ClickHouse holds of a project.
+func (s *service) rowsOf(t *testing.T, project domain.ProjectID) (sum uint64) {
+	t.Helper()
+	for _, table := range []string{
+		schema.Spans, schema.SpanPayloads, schema.TraceIndex, schema.TraceRollup, schema.Annotations, schema.EvalResults, schema.AttributeKeys, schema.Rejects,
+	} {
+		var n uint64
+		require.NoError(t, s.stores.clickhouse.QueryRow(t.Context(), "SELECT count() FROM "+table+" WHERE project_id = ?", project.String()).Scan(&n))
+		sum += n
+	}
+	return sum
+}
+
+// eventually waits for what the service does by itself, as long as a busy machine may take.
+func eventually(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	require.Eventually(t, holds, time.Minute, 20*time.Millisecond, what)
+}
