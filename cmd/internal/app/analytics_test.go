@@ -142,15 +142,17 @@ func (w *wings) creation(t *testing.T, project domain.ProjectID) map[spanKey]int
 	return out
 }
 
-// settled waits until every trace has totals of its latest version.
+// settled waits until every trace has totals of its latest version, which are
+// the last that settling writes. Which traces there are is asked of their spans:
+// nothing that is derived of them could hide one.
 func (w *wings) settled(t *testing.T, project domain.ProjectID) {
 	t.Helper()
 	require.Eventually(t, func() bool {
 		var open uint64
-		require.NoError(t, w.conn.QueryRow(t.Context(), `SELECT count() FROM (SELECT trace_id, max(last_version) AS v FROM trace_index WHERE project_id = ? GROUP BY trace_id) AS i
-			LEFT JOIN (SELECT trace_id, max(version) AS r FROM trace_rollup WHERE project_id = ? GROUP BY trace_id) AS s USING trace_id WHERE r < v`, project.String(), project.String()).Scan(&open))
-		return open == 0
-	}, time.Minute, 100*time.Millisecond)
+		err := w.conn.QueryRow(t.Context(), `SELECT count() FROM (SELECT trace_id, max(version) AS v FROM spans WHERE project_id = ? GROUP BY trace_id) AS i
+			LEFT JOIN (SELECT trace_id, max(version) AS r FROM trace_rollup WHERE project_id = ? GROUP BY trace_id) AS s USING trace_id WHERE r < v`, project.String(), project.String()).Scan(&open)
+		return err == nil && open == 0
+	}, 3*time.Minute, 50*time.Millisecond, "every trace is settled")
 }
 
 // everySpan is what readers see, all of it.
