@@ -1,0 +1,17 @@
+//go:build !linux
+
+package sandbox
+
+import (
+	"errors"
+	"time"
+)
+
+// limited tells that this platform cannot hold the limits, so that nothing runs.
+const limited = false
+
+var errUnlimited = errors.New("sandbox: this platform cannot limit the memory of a process")
+
+func confine(int64, time.Duration) error { return errUnlimited }
+
+func python([]string, int64, time.Duration) error { return errUnlimited }
