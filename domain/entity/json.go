@@ -47,18 +47,21 @@ func putDocument(m map[string]any, name string, value Document) {
 // parents repeats the ids and slugs of a record's ancestors under every name
 // that clients know.
 func (f Family) parents(m map[string]any, id uuid.UUID, slug, level string) {
-	prefixes := []string{f.Name + level}
-	if f.Kind == Workflow && f.Name != string(Workflow) {
-		prefixes = append(prefixes, string(Workflow)+level)
-	}
-	if level == "" {
-		prefixes = append(prefixes, "artifact")
-	} else {
-		prefixes = append(prefixes, level[1:])
-	}
-	for _, p := range prefixes {
+	for _, p := range f.parentNames(level) {
 		m[p+"_id"], m[p+"_slug"] = id, slug
 	}
+}
+
+// parentNames are the names of the ancestor of one level: "" is the artifact, "_variant" the variant.
+func (f Family) parentNames(level string) []string {
+	names := []string{f.Name + level}
+	if f.Kind == Workflow && f.Name != string(Workflow) {
+		names = append(names, string(Workflow)+level)
+	}
+	if level == "" {
+		return append(names, "artifact")
+	}
+	return append(names, level[1:])
 }
 
 // ArtifactJSON is the wire form of an artifact.

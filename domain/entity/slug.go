@@ -10,7 +10,10 @@ import (
 	"colonnade/domain"
 )
 
-var slugPattern = regexp.MustCompile(`^[a-zA-Z0-9_\-][a-zA-Z0-9_.\-]*$`)
+// SlugPattern is what a slug looks like. Source: contract §5.1.
+const SlugPattern = `^[a-zA-Z0-9_\-][a-zA-Z0-9_.\-]*$`
+
+var slugPattern = regexp.MustCompile(SlugPattern)
 
 const (
 	// reservedSlug begins the slugs that the service keeps for itself.

@@ -181,8 +181,17 @@ func (o *Object) take(name string) any {
 	return o.members[name]
 }
 
-// Has tells whether the member is there and not null.
-func (o *Object) Has(name string) bool { return o != nil && o.members[name] != nil }
+// Has tells whether the member is there and not null. One that is null is as
+// good as absent, and is not reported as one that nobody asked for.
+func (o *Object) Has(name string) bool {
+	if o == nil {
+		return false
+	}
+	if o.members[name] == nil {
+		o.taken[name] = true
+	}
+	return o.members[name] != nil
+}
 
 // Present tells whether the member is there, null or not.
 func (o *Object) Present(name string) bool {
@@ -223,7 +232,7 @@ func (o *Object) Names() []string {
 func (o *Object) OneOf(names ...string) string {
 	found := ""
 	for _, name := range names {
-		if found == "" && o.Has(name) {
+		if o.Has(name) && found == "" {
 			found = name
 		}
 	}

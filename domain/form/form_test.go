@@ -133,3 +133,18 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// A member that was asked for and is null is absent; one that nobody asked for is a mistake, null or not.
+func TestNullIsAbsent(t *testing.T) {
+	t.Parallel()
+	o, err := form.Parse([]byte(`{"asked":null,"second":null,"third":1,"unknown":null}`))
+	require.NoError(t, err)
+	require.False(t, o.Has("asked"))
+	require.Equal(t, "third", o.OneOf("first", "second", "third"))
+	require.NotNil(t, o.Int("third", 0))
+	o.Close()
+	e, ok := errors.AsType[*domain.Error](o.Err())
+	require.True(t, ok)
+	require.Len(t, e.Fields, 1)
+	require.Equal(t, []any{"body", "unknown"}, e.Fields[0].Loc)
+}

@@ -39,10 +39,6 @@ type lineageRoutes struct {
 
 func (l lineageRoutes) mount(op domain.Operation, h func(*gin.Context) error) {
 	op.Permission, op.Tag, op.Preview = l.family.View, l.family.Plural, true
-	op.Response = map[string]any{}
-	if op.Method == http.MethodPost {
-		op.Request = map[string]any{}
-	}
 	l.router.Handle(op, h)
 }
 
@@ -53,13 +49,14 @@ func (l lineageRoutes) project(c *gin.Context) domain.ProjectID {
 
 func (l lineageRoutes) mountRecords() {
 	f := l.family
-	get := func(path, summary string, h func(*gin.Context) error) {
-		l.mount(domain.Operation{Method: http.MethodGet, Path: path, Summary: summary}, h)
+	get := func(path, summary, member string, record entity.Shape, h func(*gin.Context) error) {
+		l.mount(domain.Operation{Method: http.MethodGet, Path: path, Summary: summary, Response: entity.OneShape(member, record)}, h)
 	}
-	get("/"+f.Plural+"/:"+f.Name+"_id", "One "+f.Name+", archived or not.", l.artifact)
-	get("/"+f.Plural+"/variants/:"+f.Name+"_variant_id", "One variant, archived or not.", l.variant)
-	get("/"+f.Plural+"/revisions/:"+f.Name+"_revision_id", "One revision, archived or not.", l.revision)
-	get("/simple/"+f.Plural+"/:"+f.Name+"_id", "One "+f.Name+" with its latest revision.", l.simple)
+	variant, revision := f.Member(entity.LevelVariant), f.Member(entity.LevelRevision)
+	get("/"+f.Plural+"/:"+f.Name+"_id", "One "+f.Name+", archived or not.", f.Name, f.RecordShape(entity.LevelArtifact), l.artifact)
+	get("/"+f.Plural+"/variants/:"+variant+"_id", "One variant, archived or not.", variant, f.RecordShape(entity.LevelVariant), l.variant)
+	get("/"+f.Plural+"/revisions/:"+revision+"_id", "One revision, archived or not.", revision, f.RecordShape(entity.LevelRevision), l.revision)
+	get("/simple/"+f.Plural+"/:"+f.Name+"_id", "One "+f.Name+" with its latest revision.", f.Name, f.SimpleShape(), l.simple)
 }
 
 func (l lineageRoutes) artifact(c *gin.Context) error {

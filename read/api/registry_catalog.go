@@ -13,30 +13,58 @@ import (
 // mountCatalog mounts templates, presets and types. Source: contract §5.7.
 func (l lineageRoutes) mountCatalog() {
 	base := "/" + l.family.Plural + "/catalog"
-	get := func(path, summary string, h func(*gin.Context) error) {
-		l.mount(domain.Operation{Method: http.MethodGet, Path: path, Summary: summary}, h)
+	get := func(path, summary string, response any, h func(*gin.Context) error) {
+		l.mount(domain.Operation{Method: http.MethodGet, Path: path, Summary: summary, Response: response}, h)
 	}
-	get(base+"/types/", "The JSON types that schemas refer to.", l.types)
-	get(base+"/types/:type_key", "One JSON type.", l.typ)
-	get(base+"/templates/", "The templates that "+l.family.Plural+" begin with.", l.templates)
-	get(base+"/templates/:template_key", "One template.", l.template)
-	get(base+"/templates/:template_key/presets/", "The presets of a template.", l.presets)
-	get(base+"/templates/:template_key/presets/:preset_key", "One preset.", l.preset)
+	get(base+"/types/", "The JSON types that schemas refer to.", typesReply{}, l.types)
+	get(base+"/types/:type_key", "One JSON type.", typeReply{}, l.typ)
+	get(base+"/templates/", "The templates that "+l.family.Plural+" begin with.", templatesReply{}, l.templates)
+	get(base+"/templates/:template_key", "One template.", templateReply{}, l.template)
+	get(base+"/templates/:template_key/presets/", "The presets of a template.", presetsReply{}, l.presets)
+	get(base+"/templates/:template_key/presets/:preset_key", "One preset.", presetReply{}, l.preset)
 	if l.family.Role == entity.FlagEvaluator {
-		get("/simple/"+l.family.Plural+"/templates", "The templates that evaluators begin with.", l.templates)
+		get("/simple/"+l.family.Plural+"/templates", "The templates that evaluators begin with.", templatesReply{}, l.templates)
 	}
 }
 
+// The replies of the catalog. Source: contract §5.7.
+type (
+	typesReply struct {
+		Count int            `json:"count"`
+		Types []catalog.Type `json:"types"`
+	}
+	typeReply struct {
+		Count int           `json:"count"`
+		Type  *catalog.Type `json:"type,omitempty"`
+	}
+	templatesReply struct {
+		Count     int                `json:"count"`
+		Templates []catalog.Template `json:"templates"`
+	}
+	templateReply struct {
+		Count    int               `json:"count"`
+		Template *catalog.Template `json:"template,omitempty"`
+	}
+	presetsReply struct {
+		Count   int              `json:"count"`
+		Presets []catalog.Preset `json:"presets"`
+	}
+	presetReply struct {
+		Count  int             `json:"count"`
+		Preset *catalog.Preset `json:"preset,omitempty"`
+	}
+)
+
 func (l lineageRoutes) types(c *gin.Context) error {
 	types := l.registry.Catalog().Types()
-	c.PureJSON(http.StatusOK, gin.H{"count": len(types), "types": types})
+	c.PureJSON(http.StatusOK, typesReply{Count: len(types), Types: types})
 	return nil
 }
 
 func (l lineageRoutes) typ(c *gin.Context) error {
 	for _, t := range l.registry.Catalog().Types() {
 		if t.Key == c.Param("type_key") {
-			c.PureJSON(http.StatusOK, gin.H{"count": 1, "type": t})
+			c.PureJSON(http.StatusOK, typeReply{Count: 1, Type: &t})
 			return nil
 		}
 	}
@@ -45,7 +73,7 @@ func (l lineageRoutes) typ(c *gin.Context) error {
 
 func (l lineageRoutes) templates(c *gin.Context) error {
 	templates := l.registry.Catalog().Templates(l.family.Role)
-	c.PureJSON(http.StatusOK, gin.H{"count": len(templates), "templates": templates})
+	c.PureJSON(http.StatusOK, templatesReply{Count: len(templates), Templates: templates})
 	return nil
 }
 
@@ -58,14 +86,14 @@ func (l lineageRoutes) template(c *gin.Context) error {
 	if !ok {
 		return l.one(c, "", nil, nil)
 	}
-	c.PureJSON(http.StatusOK, gin.H{"count": 1, "template": t})
+	c.PureJSON(http.StatusOK, templateReply{Count: 1, Template: &t})
 	return nil
 }
 
 func (l lineageRoutes) presets(c *gin.Context) error {
 	t, _ := l.find(c)
 	presets := t.Presets()
-	c.PureJSON(http.StatusOK, gin.H{"count": len(presets), "presets": presets})
+	c.PureJSON(http.StatusOK, presetsReply{Count: len(presets), Presets: presets})
 	return nil
 }
 
@@ -73,7 +101,7 @@ func (l lineageRoutes) preset(c *gin.Context) error {
 	t, _ := l.find(c)
 	for _, p := range t.Presets() {
 		if p.Key == c.Param("preset_key") {
-			c.PureJSON(http.StatusOK, gin.H{"count": 1, "preset": p})
+			c.PureJSON(http.StatusOK, presetReply{Count: 1, Preset: &p})
 			return nil
 		}
 	}

@@ -18,13 +18,16 @@ import (
 
 func (l lineageRoutes) mountLists() {
 	f := l.family
-	query := func(path, summary string, h func(*gin.Context) error) {
-		l.mount(domain.Operation{Method: http.MethodPost, Path: path, Summary: summary}, h)
+	query := func(path, summary string, level entity.Level, record entity.Shape, h func(*gin.Context) error) {
+		l.mount(domain.Operation{
+			Method: http.MethodPost, Path: path, Summary: summary,
+			Request: f.QueryShape(level), Response: entity.ListShape(f.Members(level), record, domain.Window{}),
+		}, h)
 	}
-	query("/"+f.Plural+"/query", "List "+f.Plural+".", l.artifacts)
-	query("/"+f.Plural+"/variants/query", "List variants.", l.variants)
-	query("/"+f.Plural+"/revisions/query", "List revisions, with their data.", l.revisions)
-	query("/simple/"+f.Plural+"/query", "List "+f.Plural+", each with its latest revision.", l.simples)
+	query("/"+f.Plural+"/query", "List "+f.Plural+".", entity.LevelArtifact, f.RecordShape(entity.LevelArtifact), l.artifacts)
+	query("/"+f.Plural+"/variants/query", "List variants.", entity.LevelVariant, f.RecordShape(entity.LevelVariant), l.variants)
+	query("/"+f.Plural+"/revisions/query", "List revisions, with their data.", entity.LevelRevision, f.RecordShape(entity.LevelRevision), l.revisions)
+	query("/simple/"+f.Plural+"/query", "List "+f.Plural+", each with its latest revision.", entity.LevelArtifact, f.SimpleShape(), l.simples)
 }
 
 func (l lineageRoutes) artifacts(c *gin.Context) error {

@@ -13,13 +13,14 @@ import (
 )
 
 func (l lineageRoutes) mountRetrieve() {
-	base := "/" + l.family.Plural + "/revisions"
-	post := func(path, summary string, h func(*gin.Context) error) {
-		l.mount(domain.Operation{Method: http.MethodPost, Path: path, Summary: summary}, h)
+	f, base := l.family, "/"+l.family.Plural+"/revisions"
+	post := func(path, summary string, request, response any, h func(*gin.Context) error) {
+		l.mount(domain.Operation{Method: http.MethodPost, Path: path, Summary: summary, Request: request, Response: response}, h)
 	}
-	post(base+"/retrieve", "The revision that references lead to, directly or through an environment.", l.retrieve)
-	post(base+"/resolve", "A revision with its embeds replaced.", l.resolve)
-	post(base+"/log", "The history of "+l.family.Name+", newest first.", l.log)
+	history := entity.ListShape(f.Members(entity.LevelRevision), f.RecordShape(entity.LevelRevision), domain.Window{})
+	post(base+"/retrieve", "The revision that references lead to, directly or through an environment.", f.RetrieveShape(), f.RetrievedShape(), l.retrieve)
+	post(base+"/resolve", "A revision with its embeds replaced.", f.ResolveShape(), f.ResolvedShape(), l.resolve)
+	post(base+"/log", "The history of "+f.Name+", newest first.", f.LogShape(), history, l.log)
 }
 
 func (l lineageRoutes) retrieve(c *gin.Context) error {

@@ -19,9 +19,7 @@ func readDraft(o *form.Object, f entity.Family) registry.Draft {
 		Slug: o.String("slug"), Name: o.StringPtr("name"), Description: o.StringPtr("description"),
 		Flags: readFlags(o), Tags: entity.Document(o.Map("tags")), Meta: entity.Document(o.Map("meta")),
 	}
-	o.Ignore("created_at", "updated_at", "deleted_at", "created_by_id", "updated_by_id", "deleted_by_id", "version", "author", "date",
-		"variant_slug", "revision_slug", "revision_id", "artifact_slug", f.Name+"_slug", f.Name+"_variant_slug", f.Name+"_revision_id",
-		"workflow_slug", "workflow_variant_slug", "additional_context")
+	o.Ignore(f.Echoed()...)
 	return d
 }
 

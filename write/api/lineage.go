@@ -31,15 +31,26 @@ type lineage struct {
 	router   Router
 }
 
-func (l lineage) mount(method, path, summary string, h func(*gin.Context) error) {
-	l.mountWith(l.family.Edit, method, path, summary, h)
+// command is a route as its file lists it.
+type command struct {
+	method, path, summary string
+	// request is the shape of the body; nil where there is none.
+	request any
+	handle  func(*gin.Context) error
 }
 
-func (l lineage) mountWith(p domain.Permission, method, path, summary string, h func(*gin.Context) error) {
-	l.router.Handle(domain.Operation{
-		Method: method, Path: path, Permission: p, Tag: l.family.Plural, Summary: summary, Preview: true,
-		Request: map[string]any{}, Response: map[string]any{},
-	}, h)
+// mount mounts commands that answer with one record of this shape.
+func (l lineage) mount(member string, record entity.Shape, commands ...command) {
+	l.mountWith(l.family.Edit, member, record, commands...)
+}
+
+func (l lineage) mountWith(p domain.Permission, member string, record entity.Shape, commands ...command) {
+	for _, c := range commands {
+		l.router.Handle(domain.Operation{
+			Method: c.method, Path: c.path, Permission: p, Tag: l.family.Plural, Summary: c.summary, Preview: true,
+			Request: c.request, Response: entity.OneShape(member, record),
+		}, c.handle)
+	}
 }
 
 // caller is who asks; every command carries the project of the caller's key.
@@ -48,10 +59,12 @@ func caller(c *gin.Context) domain.Principal { return domain.PrincipalFrom(c.Req
 func (l lineage) mountArtifacts() {
 	f := l.family
 	base, id := "/"+f.Plural, "/:"+f.Name+"_id"
-	l.mount(http.MethodPost, base+"/", "Create "+f.Name+", without variants.", l.createArtifact)
-	l.mount(http.MethodPut, base+id, "Edit "+f.Name+": given members change.", l.editArtifact)
-	l.mount(http.MethodPost, base+id+"/archive", "Hide "+f.Name+" from queries.", l.archiveArtifact(l.registry.ArchiveArtifact))
-	l.mount(http.MethodPost, base+id+"/unarchive", "Show "+f.Name+" again.", l.archiveArtifact(l.registry.UnarchiveArtifact))
+	l.mount(f.Name, f.RecordShape(entity.LevelArtifact),
+		command{http.MethodPost, base + "/", "Create " + f.Name + ", without variants.", f.WriteShape(entity.LevelArtifact, true), l.createArtifact},
+		command{http.MethodPut, base + id, "Edit " + f.Name + ": given members change.", f.WriteShape(entity.LevelArtifact, false), l.editArtifact},
+		command{http.MethodPost, base + id + "/archive", "Hide " + f.Name + " from queries.", nil, l.archiveArtifact(l.registry.ArchiveArtifact)},
+		command{http.MethodPost, base + id + "/unarchive", "Show " + f.Name + " again.", nil, l.archiveArtifact(l.registry.UnarchiveArtifact)},
+	)
 }
 
 func (l lineage) createArtifact(c *gin.Context) error {

@@ -15,13 +15,17 @@ import (
 func (l lineage) mountSimple() {
 	f := l.family
 	base, id := "/simple/"+f.Plural, "/:"+f.Name+"_id"
-	l.mount(http.MethodPost, base+"/", "Create "+f.Name+" with a variant and a first revision.", l.createSimple)
-	l.mount(http.MethodPut, base+id, "Edit "+f.Name+" and commit what is given.", l.editSimple)
-	l.mount(http.MethodPost, base+id+"/archive", "Hide "+f.Name+" from queries.", l.archiveSimple(l.registry.ArchiveArtifact))
-	l.mount(http.MethodPost, base+id+"/unarchive", "Show "+f.Name+" again.", l.archiveSimple(l.registry.UnarchiveArtifact))
+	l.mount(f.Name, f.SimpleShape(),
+		command{http.MethodPost, base + "/", "Create " + f.Name + " with a variant and a first revision.", f.SimpleWriteShape(true), l.createSimple},
+		command{http.MethodPut, base + id, "Edit " + f.Name + " and commit what is given.", f.SimpleWriteShape(false), l.editSimple},
+		command{http.MethodPost, base + id + "/archive", "Hide " + f.Name + " from queries.", nil, l.archiveSimple(l.registry.ArchiveArtifact)},
+		command{http.MethodPost, base + id + "/unarchive", "Show " + f.Name + " again.", nil, l.archiveSimple(l.registry.UnarchiveArtifact)},
+	)
 	if f.Kind == entity.Environment {
-		l.mountWith(domain.GuardEnvironments, http.MethodPost, base+id+"/guard", "Close an environment to callers without the permission.", l.archiveSimple(l.guard(true)))
-		l.mountWith(domain.GuardEnvironments, http.MethodPost, base+id+"/unguard", "Open it again.", l.archiveSimple(l.guard(false)))
+		l.mountWith(domain.GuardEnvironments, f.Name, f.SimpleShape(),
+			command{http.MethodPost, base + id + "/guard", "Close an environment to callers without the permission.", nil, l.archiveSimple(l.guard(true))},
+			command{http.MethodPost, base + id + "/unguard", "Open it again.", nil, l.archiveSimple(l.guard(false))},
+		)
 	}
 }
 

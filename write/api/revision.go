@@ -16,13 +16,17 @@ import (
 func (l lineage) mountRevisions() {
 	f := l.family
 	base, id := "/"+f.Plural+"/revisions", "/:"+f.Name+"_revision_id"
-	l.mount(http.MethodPost, base+"/", "Make the first revision of a variant.", l.createRevision)
-	l.mount(http.MethodPut, base+id, "Replace name, description, flags, tags and meta of a revision.", l.editRevision)
-	l.mount(http.MethodPost, base+id+"/archive", "Hide a revision.", l.archiveRevision(l.registry.ArchiveRevision))
-	l.mount(http.MethodPost, base+id+"/unarchive", "Show a revision again.", l.archiveRevision(l.registry.UnarchiveRevision))
-	l.mount(http.MethodPost, base+"/commit", "Commit the next revision of a variant.", l.commit)
+	member, record := f.Member(entity.LevelRevision), f.RecordShape(entity.LevelRevision)
+	l.mount(member, record,
+		command{http.MethodPost, base + "/", "Make the first revision of a variant.", f.CommitShape(), l.createRevision},
+		command{http.MethodPut, base + id, "Replace name, description, flags, tags and meta of a revision.", f.WriteShape(entity.LevelRevision, false), l.editRevision},
+		command{http.MethodPost, base + id + "/archive", "Hide a revision.", nil, l.archiveRevision(l.registry.ArchiveRevision)},
+		command{http.MethodPost, base + id + "/unarchive", "Show a revision again.", nil, l.archiveRevision(l.registry.UnarchiveRevision)},
+		command{http.MethodPost, base + "/commit", "Commit the next revision of a variant.", f.CommitShape(), l.commit},
+	)
 	if f.Deployable {
-		l.mountWith(domain.DeployEnvironment, http.MethodPost, base+"/deploy", "Point an environment at a revision.", l.deploy)
+		l.mountWith(domain.DeployEnvironment, member, record,
+			command{http.MethodPost, base + "/deploy", "Point an environment at a revision.", f.DeployShape(), l.deploy})
 	}
 }
 

@@ -15,11 +15,13 @@ import (
 func (l lineage) mountVariants() {
 	f := l.family
 	base, id := "/"+f.Plural+"/variants", "/:"+f.Name+"_variant_id"
-	l.mount(http.MethodPost, base+"/", "Create a variant, without revisions.", l.createVariant)
-	l.mount(http.MethodPut, base+id, "Replace name, description, flags, tags and meta of a variant.", l.editVariant)
-	l.mount(http.MethodPost, base+id+"/archive", "Hide a variant and its revisions.", l.archiveVariant(l.registry.ArchiveVariant))
-	l.mount(http.MethodPost, base+id+"/unarchive", "Show a variant and its revisions again.", l.archiveVariant(l.registry.UnarchiveVariant))
-	l.mount(http.MethodPost, base+"/fork", "Copy a variant with its history.", l.fork)
+	l.mount(f.Member(entity.LevelVariant), f.RecordShape(entity.LevelVariant),
+		command{http.MethodPost, base + "/", "Create a variant, without revisions.", f.WriteShape(entity.LevelVariant, true), l.createVariant},
+		command{http.MethodPut, base + id, "Replace name, description, flags, tags and meta of a variant.", f.WriteShape(entity.LevelVariant, false), l.editVariant},
+		command{http.MethodPost, base + id + "/archive", "Hide a variant and its revisions.", nil, l.archiveVariant(l.registry.ArchiveVariant)},
+		command{http.MethodPost, base + id + "/unarchive", "Show a variant and its revisions again.", nil, l.archiveVariant(l.registry.UnarchiveVariant)},
+		command{http.MethodPost, base + "/fork", "Copy a variant with its history.", f.ForkShape(), l.fork},
+	)
 }
 
 func (l lineage) createVariant(c *gin.Context) error {

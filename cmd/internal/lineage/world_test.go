@@ -51,6 +51,7 @@ type world struct {
 	server  *server.Server
 	handler http.Handler
 	logs    *buffer
+	promise *promise
 }
 
 // buffer is a log that many goroutines write to.
@@ -101,6 +102,7 @@ func newWorld(tb testing.TB, change ...func(*access.Config)) *world {
 	readapi.MountAccess(w.server, w.access)
 	readapi.MountRegistry(w.server, w.read)
 	w.handler = w.server.Handler()
+	w.promise = newPromise(tb, w)
 	return w
 }
 
@@ -155,6 +157,7 @@ func (c client) do(method, path string, body any) (int, object, http.Header) {
 	}
 	recorder := httptest.NewRecorder()
 	c.w.handler.ServeHTTP(recorder, request)
+	c.w.promise.hold(c.t, method, path, recorder.Code, recorder.Body.Bytes())
 	var reply any
 	if recorder.Body.Len() > 0 {
 		require.NoError(c.t, json.Unmarshal(recorder.Body.Bytes(), &reply), recorder.Body.String())

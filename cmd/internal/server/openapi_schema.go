@@ -3,6 +3,7 @@ package server
 import (
 	"encoding"
 	"encoding/json"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -27,6 +28,8 @@ type schemas struct {
 	// names are those of the components so far.
 	names map[component]string
 	taken map[string]bool
+	// described are the names of the components that described themselves, by the name they chose.
+	described map[string]string
 }
 
 type component struct {
@@ -35,18 +38,62 @@ type component struct {
 }
 
 func newSchemas() *schemas {
-	return &schemas{components: object{}, names: map[component]string{}, taken: map[string]bool{"Error": true}}
+	return &schemas{components: object{}, names: map[component]string{}, taken: map[string]bool{"Error": true}, described: map[string]string{}}
 }
 
-// described is a body type that says itself what it looks like: one that is
-// read member by member and has no Go type of its shape.
+// described is a body that says itself what it looks like: one that is read
+// member by member and has no Go type of its shape. Values within its schema
+// may be described in their turn, or Go structs.
 type described interface{ JSONSchema() map[string]any }
 
 func (s *schemas) of(v any, d direction) object {
-	if self, ok := v.(described); ok {
-		return self.JSONSchema()
+	self, ok := v.(described)
+	if !ok {
+		return s.schema(reflect.TypeOf(v), d)
 	}
-	return s.schema(reflect.TypeOf(v), d)
+	if named, ok := v.(interface{ SchemaName() string }); ok && named.SchemaName() != "" {
+		return s.component(named.SchemaName(), self, d)
+	}
+	out, _ := s.expand(self.JSONSchema(), d).(object)
+	return out
+}
+
+// component refers to what describes itself under a name of its own choice,
+// which says what it is: the same name twice is the same thing.
+func (s *schemas) component(given string, self described, d direction) object {
+	name, known := s.described[given]
+	if !known {
+		for name = given; s.taken[name]; name += "_" { // a Go type's
+		}
+		s.taken[name], s.described[given] = true, name
+		s.components[name] = object{} // it may hold itself
+		s.components[name] = s.expand(self.JSONSchema(), d)
+	}
+	return object{"$ref": "#/components/schemas/" + name}
+}
+
+// expand replaces what is described, and Go values, by their schemas.
+func (s *schemas) expand(v any, d direction) any {
+	switch v := v.(type) {
+	case described:
+		return s.of(v, d)
+	case object:
+		out := make(object, len(v))
+		for _, k := range slices.Sorted(maps.Keys(v)) {
+			out[k] = s.expand(v[k], d)
+		}
+		return out
+	case []any:
+		out := make([]any, len(v))
+		for i := range v {
+			out[i] = s.expand(v[i], d)
+		}
+		return out
+	}
+	if t := reflect.TypeOf(v); t != nil && t.Kind() == reflect.Struct {
+		return s.of(v, d)
+	}
+	return v
 }
 
 func (s *schemas) schema(t reflect.Type, d direction) object {
