@@ -87,9 +87,13 @@ func (u URI) URL(base string) string {
 	if !u.Managed() {
 		return ""
 	}
-	version := u.Version
-	if version == latest {
-		version = current
+	return strings.TrimSuffix(base, "/") + "/" + u.Key + "/" + u.Resolved().Version
+}
+
+// Resolved names a version: latest is the current one of our own handlers.
+func (u URI) Resolved() URI {
+	if u.Version == latest && u.Managed() {
+		u.Version = current
 	}
-	return strings.TrimSuffix(base, "/") + "/" + u.Key + "/" + version
+	return u
 }

@@ -1,0 +1,49 @@
+package invoke
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+type metrics struct {
+	invocations *prometheus.CounterVec
+	seconds     *prometheus.HistogramVec
+	publish     prometheus.Histogram
+	calls       *prometheus.CounterVec
+	refused     prometheus.Counter
+	lost        prometheus.Counter
+}
+
+func newMetrics(reg prometheus.Registerer) (*metrics, error) {
+	slow := []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300}
+	m := &metrics{
+		invocations: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "colonnade_invoke_invocations_total", Help: "Invocations by handler and outcome.",
+		}, []string{"handler", "outcome"}),
+		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "colonnade_invoke_duration_seconds", Help: "Time of an invocation, its trace included.", Buckets: slow,
+		}, []string{"handler"}),
+		publish: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "colonnade_invoke_publish_seconds", Help: "Time until the trace of an invocation was durable.", Buckets: slow,
+		}),
+		calls: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "colonnade_invoke_model_calls_total", Help: "Calls to models by provider and outcome.",
+		}, []string{"provider", "outcome"}),
+		refused: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "colonnade_invoke_refused_total", Help: "Invocations refused because their project had too many under way.",
+		}),
+		lost: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "colonnade_invoke_lost_traces_total", Help: "Traces of invocations that could not be recorded.",
+		}),
+	}
+	var errs []error
+	for _, c := range []prometheus.Collector{m.invocations, m.seconds, m.publish, m.calls, m.refused, m.lost} {
+		errs = append(errs, reg.Register(c))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, fmt.Errorf("invoke: %w", err)
+	}
+	return m, nil
+}

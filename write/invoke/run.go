@@ -1,0 +1,203 @@
+package invoke
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"colonnade/domain"
+	"colonnade/domain/catalog"
+	"colonnade/domain/entity"
+	"colonnade/domain/trace"
+)
+
+// Request asks for one invocation. Source: contract §6.
+type Request struct {
+	// Handler is what the address names: key and version; zero on the generic
+	// route, where the revision decides.
+	Handler catalog.URI
+	Data    Data
+	// References name what is to run and what else the trace refers to.
+	References entity.Entities
+	// Key selects within the environment that the references name.
+	Key string
+	// Links make the invocation an annotation of other spans, by name.
+	Links map[string]trace.Link
+	// SessionID is empty for a new session.
+	SessionID string
+	// Flags, Tags and Meta are recorded with the trace.
+	Flags, Tags, Meta map[string]any
+	// Secrets are keys of providers for this invocation alone.
+	Secrets map[string]string
+	// Raw leaves embeds in parameters as they are.
+	Raw bool
+	// TraceID and ParentID continue a caller's trace; zero begins a new one.
+	TraceID  trace.TraceID
+	ParentID trace.SpanID
+	// Refused is why nothing is to be run although the request was understood,
+	// such as an Accept header that cannot be served; it leaves a trace like any failure.
+	Refused error
+	// Begun is called with the ids before anything runs; nil means not.
+	Begun func(Reply)
+	// Emit is given to the handler.
+	Emit func(delta any) error
+}
+
+// Data is the body of a request.
+type Data struct {
+	Inputs map[string]any
+	// Parameters are nil where the revision's are meant.
+	Parameters map[string]any
+	// Revision is a revision's data that was not committed; nil means none.
+	Revision map[string]any
+	Testcase map[string]any
+	Trace    any
+	Outputs  any
+}
+
+// Reply is what an invocation left behind. On failure it has what is known of
+// it: the trace exists then, too.
+type Reply struct {
+	TraceID   trace.TraceID
+	SpanID    trace.SpanID
+	SessionID string
+	Outputs   any
+	// Token is where the trace stands in the log; empty where it could not be
+	// recorded, which Lost then tells.
+	Token domain.Token
+	Lost  error
+}
+
+// Run invokes a revision and records the trace. The caller is in ctx. Errors
+// are those of the handler; TooMany, where a project has as much under way as
+// it may, leaves no trace.
+func (i *Invoke) Run(ctx context.Context, req Request) (Reply, error) {
+	caller := domain.PrincipalFrom(ctx)
+	if caller.Project.IsZero() {
+		return Reply{}, domain.E(domain.Unauthenticated, "Unauthorized")
+	}
+	release, err := i.limits.enter(caller.Project)
+	if err != nil {
+		i.metrics.refused.Inc()
+		return Reply{}, err
+	}
+	defer release()
+	run, err := i.begin(&req)
+	if err != nil {
+		return Reply{}, err
+	}
+	if req.Begun != nil {
+		req.Begun(run.reply)
+	}
+	limited, cancel := context.WithTimeoutCause(ctx, i.cfg.Timeout, errTimeout)
+	defer cancel()
+	call, outputs, err := i.handle(limited, caller, &req, run)
+	err = explain(limited, err)
+	run.reply.Outputs = outputs
+	i.record(&req, call, run, err)
+	i.publish(ctx, run)
+	i.observe(call, run, err)
+	return run.reply, err
+}
+
+// running is one invocation under way.
+type running struct {
+	rec   *recorder
+	root  *Span
+	reply Reply
+}
+
+// begin makes the ids and starts the root span.
+func (i *Invoke) begin(req *Request) (*running, error) {
+	run := &running{rec: &recorder{now: i.deps.Now, random: i.deps.Random}}
+	id, session := req.TraceID, req.SessionID
+	var err error
+	if id.IsZero() {
+		if id, err = newTraceID(i.deps.Random); err != nil {
+			return nil, err
+		}
+	}
+	if session == "" {
+		var text [16]byte
+		if _, err := io.ReadFull(i.deps.Random, text[:]); err != nil {
+			return nil, fmt.Errorf("invoke: making a session id: %w", err)
+		}
+		session = hex.EncodeToString(text[:])
+	}
+	if run.root, err = run.rec.start(id, req.ParentID, "invoke", trace.Workflow, trace.KindServer); err != nil {
+		return nil, err
+	}
+	run.reply = Reply{TraceID: id, SpanID: run.root.SpanID(), SessionID: session}
+	return run, nil
+}
+
+// handle finds out what to run and runs it. The call is what is known of it
+// where that failed.
+func (i *Invoke) handle(ctx context.Context, caller domain.Principal, req *Request, run *running) (*Call, any, error) {
+	call := &Call{
+		Caller: caller, URI: req.Handler, Parameters: req.Data.Parameters, Inputs: req.Data.Inputs, Outputs: req.Data.Outputs,
+		Trace: req.Data.Trace, Testcase: req.Data.Testcase, SessionID: run.reply.SessionID, References: req.References,
+		Links: req.Links, Secrets: req.Secrets, Span: run.root, Emit: req.Emit,
+	}
+	if req.Refused != nil {
+		return call, nil, req.Refused
+	}
+	if err := i.resolve(ctx, req, call); err != nil {
+		return call, nil, err
+	}
+	handler, ok := i.handler(call.URI)
+	if !ok {
+		return call, nil, Fail(domain.Rejected, UnknownHandler, "Nothing here runs %s.", describe(call.URI))
+	}
+	outputs, err := handler(ctx, call)
+	if err != nil {
+		return call, nil, err
+	}
+	return call, outputs, judged(call, outputs)
+}
+
+// judged checks what an evaluator says against what it promises: an annotation
+// that does not fit its schema would break every table it appears in.
+func judged(c *Call, outputs any) error {
+	schema := object(c.Revision.Schemas["outputs"])
+	if len(c.Links) == 0 || len(schema) == 0 {
+		return nil
+	}
+	fields, err := catalog.Validate(schema, outputs, "data", "outputs")
+	if err != nil {
+		return Fail(domain.Rejected, InvalidParameters, "The evaluator's schema of outputs cannot be used: %s", err)
+	}
+	if len(fields) == 0 {
+		return nil
+	}
+	e := domain.Wrap(domain.Rejected, InvalidOutputs, "The evaluator's outputs do not fit its schema: %v: %s", fields[0].Loc, fields[0].Msg)
+	return e
+}
+
+// errTimeout is why an invocation of ours ended, to be told from a caller who left.
+var errTimeout = errors.New("invoke: out of time")
+
+// explain says why a context ended, in words for the trace.
+func explain(ctx context.Context, err error) error {
+	if err == nil || ctx.Err() == nil {
+		return err
+	}
+	if errors.Is(context.Cause(ctx), errTimeout) {
+		return &domain.Error{Kind: domain.Unavailable, Message: "The invocation took too long and was given up.", RetryAfter: time.Second, Err: err}
+	}
+	if domain.KindOf(err) == domain.Internal {
+		// The kind stays Internal: the server tells by the context that the client left.
+		return domain.Wrap(domain.Internal, errors.Join(context.Canceled, err), "The caller left before the invocation was done.")
+	}
+	return err
+}
+
+func describe(u catalog.URI) string {
+	if u.Key == "" {
+		return "a request that names no handler: send references or data.revision"
+	}
+	return u.Key + ":" + u.Version
+}
