@@ -48,10 +48,10 @@ type Config struct {
 // DefaultConfig is for a store on this machine or near it.
 func DefaultConfig() Config {
 	return Config{
-		BatchBytes:       8 << 20,
+		BatchBytes:       16 << 20,
 		MinLinger:        150 * time.Millisecond,
 		MaxLinger:        time.Second,
-		BatchesPerSecond: 6,
+		BatchesPerSecond: 3,
 		InsertTimeout:    time.Minute,
 		DrainTimeout:     10 * time.Second,
 		MinBackoff:       100 * time.Millisecond,

@@ -85,6 +85,9 @@ func Serve(ctx context.Context, cfg config.Loaded, o Options) (err error) {
 			return fmt.Errorf("app: registering metrics: %w", err)
 		}
 	}
+	if cfg.GCPercent > 0 {
+		debug.SetGCPercent(cfg.GCPercent)
+	}
 	if cfg.MemoryLimitBytes > 0 {
 		debug.SetMemoryLimit(cfg.MemoryLimitBytes)
 	}

@@ -45,6 +45,9 @@ type Config struct {
 	// MemoryLimitBytes is what the garbage collector keeps this process below
 	// while it can; embedded stores do not count. Zero leaves it to GOMEMLIMIT.
 	MemoryLimitBytes int64
+	// GCPercent is how much garbage may stand beside what is in use before it is
+	// collected, in percent; MemoryLimitBytes makes it less. Zero leaves it to GOGC.
+	GCPercent int
 	// AuthKey is the administration key; empty disables the administration routes. Source: contract §10.
 	AuthKey string
 
@@ -130,7 +133,8 @@ func Default() Config {
 	return Config{
 		DataDir: "data",
 
-		MemoryLimitBytes: 900 << 20,
+		MemoryLimitBytes: 800 << 20,
+		GCPercent:        400,
 
 		Log:        Log{Level: slog.LevelInfo, Format: "text"},
 		HTTP:       server.DefaultConfig(),
