@@ -90,7 +90,7 @@ func (j job) perform(input []byte) (a answer) {
 	err := error(nil)
 	switch j.Kind {
 	case kindJavaScript:
-		a.Value, err = javaScript(j)
+		a, err = javaScript(j)
 	case kindRender:
 		a.Texts, err = j.render(input)
 	default:

@@ -11,22 +11,22 @@ import (
 // Config bounds what code may use. All bounds are per run.
 type Config struct {
 	// Timeout is the time that a run may take, waiting for a place aside.
-	Timeout time.Duration `yaml:"timeout"`
+	Timeout time.Duration
 	// CPU is the processor time of a run; the kernel counts it in whole seconds.
-	CPU time.Duration `yaml:"cpu"`
+	CPU time.Duration
 	// MemoryBytes is what a run may use beyond an idle child.
-	MemoryBytes int64 `yaml:"memory_bytes"`
+	MemoryBytes int64
 	// MaxInputBytes bounds the code and its input together.
-	MaxInputBytes int `yaml:"max_input_bytes"`
+	MaxInputBytes int
 	// MaxOutputBytes bounds a result, and each rendered text.
-	MaxOutputBytes int `yaml:"max_output_bytes"`
+	MaxOutputBytes int
 	// Concurrency is the number of runs at a time; more wait.
-	Concurrency int `yaml:"concurrency"`
+	Concurrency int
 	// Python is the interpreter's command line; empty means that Python is
 	// refused. It runs with an empty environment and the limits above, but an
 	// interpreter reads files and opens connections as its user may: a
 	// deployment that runs the code of strangers names one behind a jail here.
-	Python []string `yaml:"python"`
+	Python []string
 }
 
 // DefaultConfig suits evaluators and small transformations.

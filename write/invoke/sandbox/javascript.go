@@ -38,7 +38,7 @@ const calls = `(function (text, find) {
 })`
 
 // javaScript runs the job's code in a fresh engine.
-func javaScript(j job) (json.RawMessage, error) {
+func javaScript(j job) (answer, error) {
 	vm := goja.New()
 	vm.SetMaxCallStackSize(maxCalls)
 	stop := time.AfterFunc(j.CPU, func() { vm.Interrupt(errSlow) })
@@ -46,9 +46,10 @@ func javaScript(j job) (json.RawMessage, error) {
 
 	request, err := json.Marshal(j.Calls)
 	if err != nil {
-		return nil, fmt.Errorf("sandbox: encoding arguments: %w", err)
+		return answer{}, fmt.Errorf("sandbox: encoding arguments: %w", err)
 	}
 	var stringify, call goja.Callable
+	function := ""
 	prepare := func() error {
 		if _, err := vm.RunString(prelude); err != nil {
 			return err
@@ -63,7 +64,8 @@ func javaScript(j job) (json.RawMessage, error) {
 		}
 		bind, _ := goja.AssertFunction(made)
 		bound, err := bind(goja.Undefined(), vm.ToValue(string(request)), vm.ToValue(func(c goja.FunctionCall) goja.Value {
-			return find(vm, c.Argument(0).String())
+			function = c.Argument(0).String()
+			return find(vm, function)
 		}))
 		if err != nil {
 			return err
@@ -72,29 +74,29 @@ func javaScript(j job) (json.RawMessage, error) {
 		return nil
 	}
 	if err := prepare(); err != nil {
-		return nil, fmt.Errorf("sandbox: preparing the engine: %w", err)
+		return answer{}, fmt.Errorf("sandbox: preparing the engine: %w", err)
 	}
 	if _, err := vm.RunScript("code", j.Source); err != nil {
-		return nil, refusal(err, j.CPU)
+		return answer{}, refusal(err, j.CPU)
 	}
 	result, err := call(goja.Undefined())
 	if err != nil {
-		return nil, refusal(err, j.CPU)
+		return answer{}, refusal(err, j.CPU)
 	}
 	if result, err = settle(result); err != nil {
-		return nil, err
+		return answer{}, err
 	}
 	written, err := stringify(goja.Undefined(), result)
 	if err != nil {
-		return nil, refusal(err, j.CPU)
+		return answer{}, refusal(err, j.CPU)
 	}
 	if goja.IsUndefined(written) {
-		return json.RawMessage("null"), nil
+		return answer{Value: json.RawMessage("null"), Function: function}, nil
 	}
 	if len(written.String()) > j.Limits.MaxOutputBytes {
-		return nil, domain.E(domain.TooLarge, "the code's result is longer than %d bytes", j.Limits.MaxOutputBytes)
+		return answer{}, domain.E(domain.TooLarge, "the code's result is longer than %d bytes", j.Limits.MaxOutputBytes)
 	}
-	return json.RawMessage(written.String()), nil
+	return answer{Value: json.RawMessage(written.String()), Function: function}, nil
 }
 
 // errSlow interrupts code that ran out of its time.

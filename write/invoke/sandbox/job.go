@@ -33,8 +33,11 @@ type job struct {
 // answer is what a child writes: a result or an error.
 type answer struct {
 	Value json.RawMessage `json:"value,omitempty"`
-	Texts []string        `json:"texts,omitempty"`
-	Error *failure        `json:"error,omitempty"`
+	// Function is the one that gave the value.
+	Function string `json:"function,omitempty"`
+
+	Texts []string `json:"texts,omitempty"`
+	Error *failure `json:"error,omitempty"`
 }
 
 // failure is an error on its way between processes of one build.

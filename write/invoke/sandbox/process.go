@@ -108,14 +108,24 @@ func (c *child) autopsy(cfg Config) error {
 	switch {
 	case status.Signaled() && (status.Signal() == syscall.SIGXCPU || status.Signal() == syscall.SIGKILL):
 		return domain.Wrap(domain.Rejected, cause, "the code used more than %s of processor time", cfg.CPU)
-	case bytes.Contains(words, []byte("out of memory")), bytes.Contains(words, []byte("cannot allocate memory")),
-		bytes.Contains(words, []byte("MemoryError")), bytes.Contains(words, []byte("resource temporarily unavailable")):
+	case complains(words, "out of memory", "cannot allocate memory", "MemoryError", "newosproc", "SIGSEGV", "SIGBUS"):
+		// The runtime does not always get as far as saying it: with no page left,
+		// it may also fall over its own bookkeeping.
 		return domain.Wrap(domain.Rejected, cause, "the code used more than %d MiB of memory", cfg.MemoryBytes>>20)
-	case bytes.Contains(words, []byte("stack overflow")), bytes.Contains(words, []byte("stack exceeds")):
+	case complains(words, "stack overflow", "stack exceeds"):
 		return domain.Wrap(domain.Rejected, cause, "the code recursed too deeply")
 	default:
 		return domain.Wrap(domain.Rejected, cause, "the code ended its process")
 	}
+}
+
+func complains(words []byte, signs ...string) bool {
+	for _, sign := range signs {
+		if bytes.Contains(words, []byte(sign)) {
+			return true
+		}
+	}
+	return false
 }
 
 func firstLine(b []byte) string {

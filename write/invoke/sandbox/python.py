@@ -13,7 +13,7 @@ def run(job):
     for call in job["calls"]:
         function = scope.get(call["function"])
         if callable(function):
-            return function(*(call["args"] or []))
+            return call["function"], function(*(call["args"] or []))
     names = ", ".join(call["function"] for call in job["calls"])
     raise NameError("the code defines none of the functions " + names)
 
@@ -21,8 +21,8 @@ def run(job):
 def main():
     job = json.load(sys.stdin)
     try:
-        value = run(job)
-        text = json.dumps({"value": value}, allow_nan=False)
+        name, value = run(job)
+        text = json.dumps({"function": name, "value": value}, allow_nan=False)
     except MemoryError:
         sys.stderr.write("MemoryError\n")
         os._exit(2)

@@ -71,6 +71,15 @@ func (s *Sandbox) Close() {
 	s.alive.Wait()
 }
 
+// DefaultRuntime is what code is taken for that does not say: Python where the
+// deployment runs it, as the reference has it, else JavaScript.
+func (s *Sandbox) DefaultRuntime() string {
+	if len(s.cfg.Python) > 0 {
+		return kindPython
+	}
+	return kindJavaScript
+}
+
 // Call names a function that the code may define, with its arguments.
 type Call struct {
 	Function string `json:"function"`
@@ -86,31 +95,39 @@ type Code struct {
 	Calls   []Call
 }
 
+// Result is what code answered.
+type Result struct {
+	// Function is the one that was called.
+	Function string
+	// Value is canonical JSON.
+	Value any
+}
+
 // Run runs code to its end. What the code does wrong, and a limit that it
 // passes, is domain.Rejected with a sentence for its author; a sandbox without
 // a free place is domain.TooMany.
-func (s *Sandbox) Run(ctx context.Context, code Code) (any, error) {
+func (s *Sandbox) Run(ctx context.Context, code Code) (Result, error) {
 	job := job{Source: code.Source, Calls: code.Calls}
 	switch code.Runtime {
 	case "javascript":
 		job.Kind = kindJavaScript
 	case "python":
 		if len(s.cfg.Python) == 0 {
-			return nil, domain.E(domain.Rejected, "this deployment does not run Python: no interpreter is configured")
+			return Result{}, domain.E(domain.Rejected, "this deployment does not run Python: no interpreter is configured")
 		}
 		job.Kind = kindPython
 	default:
-		return nil, domain.E(domain.Rejected, "this deployment does not run %q: the runtimes are javascript and, where an interpreter is configured, python", code.Runtime)
+		return Result{}, domain.E(domain.Rejected, "this deployment does not run %q: the runtimes are javascript and, where an interpreter is configured, python", code.Runtime)
 	}
 	answer, err := s.do(ctx, job)
 	if err != nil {
-		return nil, err
+		return Result{}, err
 	}
 	value, err := trace.ParseJSON(answer.Value)
 	if err != nil {
-		return nil, domain.Wrap(domain.Rejected, err, "the code's result is no JSON: %s", err)
+		return Result{}, domain.Wrap(domain.Rejected, err, "the code's result is no JSON: %s", err)
 	}
-	return value, nil
+	return Result{Function: answer.Function, Value: value}, nil
 }
 
 // Render fills templates, in this process where they are linear and in a child

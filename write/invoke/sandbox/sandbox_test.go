@@ -67,7 +67,7 @@ func TestJavaScript(t *testing.T) {
 			t.Parallel()
 			got, err := s.Run(t.Context(), code("javascript", tt.source, tt.args...))
 			require.NoError(t, err)
-			require.Empty(t, cmp.Diff(tt.want, got))
+			require.Empty(t, cmp.Diff(tt.want, got.Value))
 		})
 	}
 }
@@ -126,7 +126,8 @@ func TestEscapes(t *testing.T) {
 	t.Cleanup(func() {
 		got, err := open(t, nil).Run(context.Background(), code("javascript", `function main() { return "still here" }`))
 		require.NoError(t, err)
-		require.Equal(t, "still here", got)
+		require.Equal(t, "still here", got.Value)
+		require.Equal(t, "main", got.Function)
 	})
 }
 
@@ -143,11 +144,11 @@ func TestPrototypes(t *testing.T) {
 			return {outside, reach, caller: typeof arguments.callee.caller};
 		}`, map[string]any{"a": "b"}))
 	require.NoError(t, err)
-	require.Empty(t, cmp.Diff(map[string]any{"outside": []any{}, "reach": int64(5), "caller": "undefined"}, got))
+	require.Empty(t, cmp.Diff(map[string]any{"outside": []any{}, "reach": int64(5), "caller": "undefined"}, got.Value))
 
 	got, err = s.Run(t.Context(), code("javascript", `function main() { return typeof ({}).polluted + typeof [].map }`))
 	require.NoError(t, err)
-	require.Equal(t, "undefinedfunction", got)
+	require.Equal(t, "undefinedfunction", got.Value)
 }
 
 // TestGlobals names everything that code sees: the language and a silent
@@ -159,7 +160,7 @@ func TestGlobals(t *testing.T) {
 		const names = Object.getOwnPropertyNames(globalThis).sort();
 		function main() { return names.filter(n => !/^(Agg|Array|Async|Big|Bool|Data|Date|Error|Eval|Float|Function|Int|Iter|JSON|Map|Math|Number|Object|Promise|Proxy|Range|Ref|Reg|Set|String|Symbol|Syntax|Type|Uint|URI|Weak|NaN|Infinity|undefined|globalThis|eval|is|parse|decode|encode|escape|unescape)/.test(n)) }`))
 	require.NoError(t, err)
-	require.Empty(t, cmp.Diff([]any{"console", "main"}, got))
+	require.Empty(t, cmp.Diff([]any{"console", "main"}, got.Value))
 }
 
 func TestRenderStops(t *testing.T) {
@@ -282,7 +283,7 @@ func TestPython(t *testing.T) {
 				return
 			}
 			require.NoError(t, err)
-			require.Empty(t, cmp.Diff(tt.want, got))
+			require.Empty(t, cmp.Diff(tt.want, got.Value))
 		})
 	}
 }

@@ -1,0 +1,65 @@
+package invoke
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"colonnade/domain/trace"
+)
+
+// contains judges whether the answer holds a text. Source: contract §5.7, auto_contains.
+func (i *Invoke) contains(_ context.Context, c *Call) (any, error) {
+	return compareText(c, "substring", strings.Contains)
+}
+
+// containsAny is contains for one of several texts. Source: contract §5.7, auto_contains_any.
+func (i *Invoke) containsAny(_ context.Context, c *Call) (any, error) {
+	found, _, err := countContained(c)
+	if err != nil {
+		return nil, err
+	}
+	return passes(found > 0), nil
+}
+
+// containsAll is contains for all of several texts. Source: contract §5.7, auto_contains_all.
+func (i *Invoke) containsAll(_ context.Context, c *Call) (any, error) {
+	found, all, err := countContained(c)
+	if err != nil {
+		return nil, err
+	}
+	return passes(found == all), nil
+}
+
+func countContained(c *Call) (found, all int, err error) {
+	texts, err := textsParameter(c, "substrings")
+	if err != nil {
+		return 0, 0, err
+	}
+	answer, err := judgedText(c)
+	if err != nil {
+		return 0, 0, err
+	}
+	folded := folded(c, slices.Concat([]string{answer}, texts)...)
+	for _, text := range folded[1:] {
+		if strings.Contains(folded[0], text) {
+			found++
+		}
+	}
+	return found, len(texts), nil
+}
+
+// containsJSON judges whether there is a JSON object in the answer: from its
+// first brace to its last. Source: contract §5.7, auto_contains_json.
+func (i *Invoke) containsJSON(_ context.Context, c *Call) (any, error) {
+	answer, err := judgedText(c)
+	if err != nil {
+		return nil, err
+	}
+	begin, end := strings.IndexByte(answer, '{'), strings.LastIndexByte(answer, '}')
+	if begin < 0 || end < begin {
+		return passes(false), nil
+	}
+	_, err = trace.ParseJSON([]byte(answer[begin : end+1]))
+	return passes(err == nil), nil
+}

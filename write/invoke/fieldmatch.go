@@ -1,0 +1,89 @@
+package invoke
+
+import (
+	"context"
+
+	"colonnade/domain"
+	"colonnade/domain/trace"
+	"colonnade/write/invoke/template"
+)
+
+// fieldMatch judges whether a field of a JSON answer equals the expected
+// answer. An answer without the field is wrong, not an error.
+// Source: contract §5.7, field_match_test.
+func (i *Invoke) fieldMatch(_ context.Context, c *Call) (any, error) {
+	field, err := textParameter(c, "json_field")
+	if err != nil {
+		return nil, err
+	}
+	_, expected, err := expectedOf(c)
+	if err != nil {
+		return nil, err
+	}
+	answer, ok := objectOf(c.Outputs)
+	if !ok {
+		return passes(false), nil
+	}
+	value, err := template.Resolve(field, answer)
+	return passes(err == nil && same(value, expected)), nil
+}
+
+// objectOf is an object, or the one that a string holds as JSON.
+func objectOf(v any) (map[string]any, bool) {
+	if text, ok := v.(string); ok {
+		parsed, err := trace.ParseJSON([]byte(text))
+		if err != nil {
+			return nil, false
+		}
+		v = parsed
+	}
+	object, ok := v.(map[string]any)
+	return object, ok
+}
+
+// multiFieldMatch judges each of several fields, by dotted path, JSONPath or
+// JSON Pointer, and how many of them are right. Source: contract §5.7,
+// json_multi_field_match.
+func (i *Invoke) multiFieldMatch(_ context.Context, c *Call) (any, error) {
+	if _, ok := c.Parameters["fields"]; !ok {
+		return nil, missingParameter("fields")
+	}
+	fields, err := textsParameter(c, "fields")
+	if err != nil {
+		return nil, err
+	}
+	if len(fields) == 0 {
+		return nil, invalidParameter("fields", "a list of paths that is not empty", c.Parameters["fields"])
+	}
+	key, value, err := expectedOf(c)
+	if err != nil {
+		return nil, err
+	}
+	expected, ok := objectOf(value)
+	if !ok {
+		return nil, Fail(domain.Rejected, InvalidInput, "Invalid input '%s': expected an object or JSON of one, got %s", key, shownValue(value))
+	}
+	answer, readable := objectOf(c.Outputs)
+	result := map[string]any{}
+	right := 0
+	for _, field := range fields {
+		score := 0.0
+		// A field that neither has is right: nothing was to be found, and nothing was.
+		if readable && same(atPath(expected, field), atPath(answer, field)) {
+			score = 1
+			right++
+		}
+		result[field] = score
+	}
+	result["aggregate_score"] = float64(right) / float64(len(fields))
+	return result, nil
+}
+
+// atPath is the value at a path; nil where there is none.
+func atPath(document any, path string) any {
+	value, err := template.Resolve(path, document)
+	if err != nil {
+		return nil
+	}
+	return value
+}

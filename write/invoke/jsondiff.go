@@ -1,0 +1,137 @@
+package invoke
+
+import (
+	"context"
+	"strconv"
+	"strings"
+
+	"colonnade/domain"
+	"colonnade/domain/trace"
+)
+
+// jsonDiff judges how many leaves of the expected JSON are in the answer.
+// Source: contract §5.7, auto_json_diff.
+func (i *Invoke) jsonDiff(_ context.Context, c *Call) (any, error) {
+	key, value, err := expectedOf(c)
+	if err != nil {
+		return nil, err
+	}
+	expected, ok := documentOf(value)
+	if !ok {
+		return nil, Fail(domain.Rejected, InvalidInput, "Invalid input '%s': expected JSON, got %s", key, shownValue(value))
+	}
+	answer, ok := documentOf(c.Outputs)
+	if !ok {
+		return nil, Fail(domain.Rejected, InvalidOutputs, "Invalid outputs: expected JSON, got %s", shownValue(c.Outputs))
+	}
+	threshold, err := thresholdOf(c.Parameters)
+	if err != nil {
+		return nil, err
+	}
+	return scores(difference(expected, answer, diffRules{
+		schemaOnly: flagOf(c, "compare_schema_only", false),
+		bothKeys:   flagOf(c, "predict_keys", false),
+		foldKeys:   flagOf(c, "case_insensitive_keys", false),
+	}), threshold), nil
+}
+
+// documentOf is an object or a list, or the one that a string holds as JSON.
+func documentOf(v any) (any, bool) {
+	if text, ok := v.(string); ok {
+		parsed, err := trace.ParseJSON([]byte(text))
+		if err != nil {
+			return nil, false
+		}
+		v = parsed
+	}
+	switch v.(type) {
+	case map[string]any, []any:
+		return v, true
+	default:
+		return nil, false
+	}
+}
+
+// diffRules say what counts as a difference.
+type diffRules struct {
+	// schemaOnly compares the types of leaves, not their values.
+	schemaOnly bool
+	// bothKeys counts leaves that only the answer has, too.
+	bothKeys bool
+	// foldKeys lets the case of names not matter.
+	foldKeys bool
+}
+
+// difference is the share of leaves that agree, from 0 to 1; 0 where there are none.
+func difference(expected, answer any, rules diffRules) float64 {
+	want, got := map[string]any{}, map[string]any{}
+	leaves(want, "", expected, rules.foldKeys)
+	leaves(got, "", answer, rules.foldKeys)
+	all, right := len(want), 0
+	for path, value := range want {
+		theirs, ok := got[path]
+		switch {
+		case !ok, value == nil, theirs == nil:
+		case rules.schemaOnly:
+			if typeOf(value) == typeOf(theirs) {
+				right++
+			}
+		case same(value, theirs):
+			right++
+		default:
+		}
+	}
+	if rules.bothKeys {
+		for path := range got {
+			if _, ok := want[path]; !ok {
+				all++
+			}
+		}
+	}
+	if all == 0 {
+		return 0
+	}
+	return float64(right) / float64(all)
+}
+
+// leaves lists the scalars of a document by path: names and indices with dots between.
+func leaves(into map[string]any, path string, v any, fold bool) {
+	step := func(name string) string {
+		if fold {
+			name = strings.ToLower(name)
+		}
+		if path == "" {
+			return name
+		}
+		return path + "." + name
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		for name, member := range v {
+			leaves(into, step(name), member, fold)
+		}
+	case []any:
+		for i, element := range v {
+			leaves(into, step(strconv.Itoa(i)), element, fold)
+		}
+	default:
+		into[path] = v
+	}
+}
+
+// typeOf is a scalar's type in JSON; whole numbers and fractions are two, for
+// a schema tells them apart.
+func typeOf(v any) string {
+	switch v.(type) {
+	case string:
+		return "string"
+	case bool:
+		return "boolean"
+	case int64:
+		return "integer"
+	case float64:
+		return "number"
+	default:
+		return "null"
+	}
+}

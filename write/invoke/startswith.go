@@ -1,0 +1,25 @@
+package invoke
+
+import (
+	"context"
+	"strings"
+)
+
+// startsWith judges whether the answer begins with a text. Source: contract §5.7, auto_starts_with.
+func (i *Invoke) startsWith(_ context.Context, c *Call) (any, error) {
+	return compareText(c, "prefix", strings.HasPrefix)
+}
+
+// compareText holds the answer against one text of the parameters.
+func compareText(c *Call, name string, holds func(answer, text string) bool) (any, error) {
+	text, err := textParameter(c, name)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := judgedText(c)
+	if err != nil {
+		return nil, err
+	}
+	pair := folded(c, answer, text)
+	return passes(holds(pair[0], pair[1])), nil
+}
