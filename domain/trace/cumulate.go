@@ -1,6 +1,9 @@
 package trace
 
-import "slices"
+import (
+	"math"
+	"slices"
+)
 
 // Cumulate writes the cumulative metrics of a trace into the attributes of its
 // spans: for errors and for the prompt, completion and total of tokens and
@@ -10,7 +13,11 @@ import "slices"
 // written where it is not zero; elsewhere what a client sent stays. Whole
 // numbers sum to whole numbers. Source: contract §1.6, §0 row 17.
 func Cumulate(spans []*Span) {
-	order, parents := forest(spans)
+	edges := make([]Edge, len(spans))
+	for i, s := range spans {
+		edges[i] = edge(s)
+	}
+	order, parents := forest(edges)
 	sums := make([]sum, len(spans))
 	for i, s := range spans {
 		sums[i] = incremental(s.Attributes)
@@ -23,6 +30,40 @@ func Cumulate(spans []*Span) {
 	for i, s := range spans {
 		sums[i].write(s)
 	}
+}
+
+// MetricCount is the number of the metrics that Cumulate sums: errors, then
+// prompt, completion and total of tokens, then of costs.
+const MetricCount = 1 + 2*partCount
+
+// SumUp is Cumulate over numbers alone: own are the incremental metrics of the
+// spans of one trace, NaN where there is none, and what it gives are the same
+// sums, 0 where there is nothing to sum, to the last bit as long as whole numbers
+// stay below 2^53. oneTree tells that the spans are a single tree: one root,
+// every parent among them, no cycle; what the root sums is then the trace's total.
+func SumUp(edges []Edge, own [][MetricCount]float64) (sums [][MetricCount]float64, oneTree bool) {
+	order, parents := forest(edges)
+	sums = make([][MetricCount]float64, len(own))
+	roots := 0
+	for i := range own {
+		for k, v := range own[i] {
+			if !math.IsNaN(v) {
+				sums[i][k] = v
+			}
+		}
+		if parents[i] < 0 {
+			roots++
+			oneTree = edges[i].Parent.IsZero()
+		}
+	}
+	for _, i := range leavesFirst(order, parents) {
+		if p := parents[i]; p >= 0 {
+			for k, v := range sums[i] {
+				sums[p][k] += v
+			}
+		}
+	}
+	return sums, oneTree && roots == 1
 }
 
 // leavesFirst orders every child before its parent, whatever their start times say.

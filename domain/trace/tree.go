@@ -17,15 +17,15 @@ type Node struct {
 // the spans is a root; of spans that are each other's ancestors the earliest is
 // one; a child may start before its parent. The nodes point into spans.
 func BuildTree(spans []Span) []*Node {
-	pointers := make([]*Span, len(spans))
+	edges := make([]Edge, len(spans))
 	for i := range spans {
-		pointers[i] = &spans[i]
+		edges[i] = edge(&spans[i])
 	}
-	order, parents := forest(pointers)
-	nodes := make([]Node, len(pointers))
+	order, parents := forest(edges)
+	nodes := make([]Node, len(spans))
 	var roots []*Node
 	for _, i := range order {
-		nodes[i].Span = pointers[i]
+		nodes[i].Span = &spans[i]
 		if p := parents[i]; p >= 0 {
 			nodes[p].Children = append(nodes[p].Children, &nodes[i])
 		} else {
@@ -35,29 +35,61 @@ func BuildTree(spans []Span) []*Node {
 	return roots
 }
 
+// Edge is a span as far as the tree of its trace looks at it. Start is in Unix nanoseconds.
+type Edge struct {
+	ID, Parent SpanID
+	Start      int64
+}
+
+func edge(s *Span) Edge { return Edge{s.SpanID, s.ParentID, s.Start} }
+
+// fewSpans is the number of spans up to which a parent is looked for one by one.
+const fewSpans = 16
+
 // forest orders spans by (start, id) and gives for each the index of its
 // parent, -1 for a root; following parents always ends.
-func forest(spans []*Span) (order, parents []int) {
-	order = make([]int, len(spans))
+func forest(edges []Edge) (order, parents []int) {
+	order = make([]int, len(edges))
 	for i := range order {
 		order[i] = i
 	}
 	slices.SortFunc(order, func(a, b int) int {
-		return cmp.Or(cmp.Compare(spans[a].Start, spans[b].Start), bytes.Compare(spans[a].SpanID[:], spans[b].SpanID[:]))
+		return cmp.Or(cmp.Compare(edges[a].Start, edges[b].Start), bytes.Compare(edges[a].ID[:], edges[b].ID[:]))
 	})
-	byID := make(map[SpanID]int, len(spans))
-	for _, i := range slices.Backward(order) {
-		byID[spans[i].SpanID] = i // the earliest of equal ids is the parent
-	}
-	parents = make([]int, len(spans))
-	for i, s := range spans {
+	find := finder(edges, order)
+	parents = make([]int, len(edges))
+	for i := range edges {
 		parents[i] = -1
-		if p, ok := byID[s.ParentID]; ok && !s.IsRoot() && p != i {
+		if edges[i].Parent.IsZero() {
+			continue
+		}
+		if p, ok := find(edges[i].Parent); ok && p != i {
 			parents[i] = p
 		}
 	}
 	breakCycles(order, parents)
 	return order, parents
+}
+
+// finder finds a span by its id: the earliest of equal ids.
+func finder(edges []Edge, order []int) func(SpanID) (int, bool) {
+	if len(edges) <= fewSpans {
+		return func(id SpanID) (int, bool) {
+			at := slices.IndexFunc(order, func(i int) bool { return edges[i].ID == id })
+			if at < 0 {
+				return 0, false
+			}
+			return order[at], true
+		}
+	}
+	byID := make(map[SpanID]int, len(edges))
+	for _, i := range slices.Backward(order) {
+		byID[edges[i].ID] = i
+	}
+	return func(id SpanID) (int, bool) {
+		i, ok := byID[id]
+		return i, ok
+	}
 }
 
 // breakCycles makes the earliest span of every cycle a root. Each span is

@@ -16,6 +16,7 @@ const (
 	SinkProgress  = "sink_progress"
 	Annotations   = "annotations"
 	EvalResults   = "eval_results"
+	SpanSums      = "span_sums"
 )
 
 // NumberColumn gives the Float64 column of spans that holds the number at an

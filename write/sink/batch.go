@@ -317,7 +317,7 @@ func (w *worker) decide(b *batch) {
 				known = w.memory.touch(g.key, b.builtAt, g.receivedAt)
 				known.declared, known.linked = g.declared, g.linked
 				known.noteIdentifiers(e.span)
-				w.memory.put(known, e.known())
+				w.memory.put(known, e.known(), e.facts(w.rows.spans.row))
 				g.written = append(g.written, e)
 			}
 		}

@@ -2,6 +2,8 @@ package sink
 
 import (
 	"container/list"
+	"math"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -46,6 +48,12 @@ type known struct {
 	// another span does (see promote.go); restored tells that neither is known.
 	lacking, naming uint8
 	restored        bool
+	// whole tells that all that was written of the trace since version first is
+	// in list and facts, which are parallel then. Facts are held until the trace
+	// is settled.
+	whole bool
+	first uint64
+	facts []facts
 
 	recent, open *list.Element
 }
@@ -75,7 +83,7 @@ func (m *memory) trace(key traceKey) *known { return m.traces[key] }
 func (m *memory) touch(key traceKey, touchedAt, receivedAt time.Time) *known {
 	k := m.traces[key]
 	if k == nil {
-		k = &known{key: key}
+		k = &known{key: key, whole: true, first: math.MaxUint64}
 		k.recent = m.recent.PushBack(k)
 		m.traces[key] = k
 	} else {
@@ -98,31 +106,40 @@ func (k *known) span(id trace.SpanID) (*knownSpan, bool) {
 	if k == nil {
 		return nil, false
 	}
+	i, ok := k.find(id)
+	if !ok {
+		return nil, false
+	}
+	return &k.list[i], true
+}
+
+// find gives a span's place in list.
+func (k *known) find(id trace.SpanID) (int, bool) {
 	if k.index != nil {
 		i, ok := k.index[id]
-		if !ok {
-			return nil, false
-		}
-		return &k.list[i], true
+		return int(i), ok
 	}
-	for i := range k.list {
-		if k.list[i].id == id {
-			return &k.list[i], true
-		}
-	}
-	return nil, false
+	i := slices.IndexFunc(k.list, func(s knownSpan) bool { return s.id == id })
+	return i, i >= 0
 }
 
 // put remembers the stored version of a span.
-func (m *memory) put(k *known, s knownSpan) {
+func (m *memory) put(k *known, s knownSpan, f facts) {
 	if k.since == 0 || s.createdAt < k.since {
 		k.since = s.createdAt
 	}
-	if at, ok := k.span(s.id); ok {
-		*at = s
+	k.first = min(k.first, s.version)
+	if i, ok := k.find(s.id); ok {
+		k.list[i] = s
+		if k.whole {
+			k.facts[i] = f
+		}
 		return
 	}
 	k.list = append(k.list, s)
+	if k.whole {
+		k.facts = append(k.facts, f)
+	}
 	m.spans++
 	if len(k.list) < longList {
 		return
@@ -150,13 +167,16 @@ func (m *memory) drop(k *known, only map[trace.SpanID]bool) {
 	}
 	m.spans -= len(k.list) - len(kept)
 	k.list, k.index = kept, nil
+	k.facts = slices.DeleteFunc(k.facts, func(f facts) bool { return only == nil || only[f.id] })
 	if only == nil {
 		k.declared, k.linked = 0, false
+		k.whole, k.first = true, math.MaxUint64 // of what comes after
 	}
 }
 
 // settled takes a trace off the open ones.
 func (m *memory) settled(k *known) {
+	k.whole, k.facts = false, nil
 	if k.open != nil {
 		m.open.Remove(k.open)
 		k.open = nil
@@ -196,6 +216,7 @@ func (m *memory) trim(receivedAt time.Time) {
 		next := e.Next()
 		m.spans -= len(k.list)
 		k.list, k.index, k.since = nil, nil, 0
+		k.whole, k.facts = false, nil
 		if k.open == nil {
 			m.recent.Remove(e)
 			delete(m.traces, k.key)

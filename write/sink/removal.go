@@ -33,6 +33,8 @@ func (b *bounds) add(minStart, maxStart int64, minWeek, maxWeek uint16) {
 	b.minWeek, b.maxWeek = min(b.minWeek, minWeek), max(b.maxWeek, maxWeek)
 }
 
+func (b *bounds) join(o bounds) { b.add(o.minStart, o.maxStart, o.minWeek, o.maxWeek) }
+
 // sql is the condition.
 func (b *bounds) sql() string {
 	return fmt.Sprintf("start_time BETWEEN fromUnixTimestamp64Micro(%d, 'UTC') AND fromUnixTimestamp64Micro(%d, 'UTC') AND week BETWEEN toDate(%d) AND toDate(%d)",
@@ -265,6 +267,7 @@ func (w *worker) remove(ctx context.Context, gone *removals) error {
 		{schema.Annotations, gone.annotations},
 		{schema.EvalResults, gone.annotations},
 		{schema.SpanPayloads, gone.rows},
+		{schema.SpanSums, gone.rows},
 		{schema.TraceRollup, gone.rollups},
 		{schema.TraceIndex, gone.index},
 	} {

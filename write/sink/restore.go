@@ -71,7 +71,7 @@ FROM %s WHERE stream_partition = %s AND version >= %d AND version < %d ORDER BY 
 		k := w.memory.touch(x.key, time.Time{}, x.receivedAt)
 		w.memory.settled(k) // restoreOpen says which are not
 		k.declared, k.linked, k.restored = max(k.declared, x.declared), k.linked || x.linked, true
-		w.memory.put(k, x.span)
+		w.memory.put(k, x.span, facts{})
 	}
 	w.memory.trim(newest)
 	return nil
@@ -134,7 +134,8 @@ GROUP BY project_id, trace_id ORDER BY touched`,
 		return err
 	}
 	for _, o := range found {
-		w.memory.touch(o.key, o.touched, time.Time{}).restored = true
+		k := w.memory.touch(o.key, o.touched, time.Time{})
+		k.restored, k.whole, k.facts = true, false, nil
 	}
 	return nil
 }

@@ -130,7 +130,7 @@ func (s *store) query(ctx context.Context, what, statement string, begin func(),
 func (s *store) read(ctx context.Context, what, statement string, width int, begin func(), row func([]byte)) error {
 	err := s.retry(ctx, what, func(ctx context.Context) error {
 		begin()
-		body, err := s.conn.QueryFormat(ctx, "RowBinary", statement)
+		body, err := s.conn.QueryFormat(clickhouse.Context(ctx, clickhouse.WithSettings(clickhouse.Settings{"max_query_size": maxQueryBytes})), "RowBinary", statement)
 		if err != nil {
 			return err
 		}

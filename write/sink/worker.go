@@ -37,6 +37,8 @@ type worker struct {
 	// settleFrom is when settling is due again, settleShrink how often its groups were halved.
 	settleFrom   time.Time
 	settleShrink int
+	// progressAt is when the progress was last written.
+	progressAt time.Time
 	// busy is when the oldest record in work was taken, Unix nanoseconds; 0 when idle.
 	busy atomic.Int64
 }

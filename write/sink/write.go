@@ -272,6 +272,7 @@ func (w *worker) storedRejects(ctx context.Context, rng stream.Range) (map[int64
 // writeProgress tells readers that everything before next is visible.
 func (w *worker) writeProgress(ctx context.Context, next int64) error {
 	now := w.clock()
+	w.progressAt = now
 	block := progressColumns(w.sink.topic, w.partition.Number(), next, w.memory.settledUntil(now), now)
 	return w.store.insert(ctx, schema.SinkProgress, block, "")
 }

@@ -1,0 +1,143 @@
+package sink
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+	"github.com/google/uuid"
+
+	"colonnade/domain"
+	"colonnade/domain/trace"
+	"colonnade/migrations/schema"
+)
+
+// remembered makes the totals of the traces of which memory has all that was
+// ever written, and gives the others. Memory alone cannot tell: a trace may have
+// been stored and forgotten. The lowest version that was written of it can.
+func (w *worker) remembered(ctx context.Context, keys []traceKey) (found []total, rest []traceKey, err error) {
+	candidates := make([]traceKey, 0, len(keys))
+	for _, key := range keys {
+		if k := w.memory.trace(key); k != nil && k.whole && len(k.facts) > 0 {
+			candidates = append(candidates, key)
+		} else {
+			rest = append(rest, key)
+		}
+	}
+	defer func() {
+		w.metrics.settledFrom.WithLabelValues("memory").Add(float64(len(found)))
+		w.metrics.settledFrom.WithLabelValues("store").Add(float64(len(rest)))
+	}()
+	if len(candidates) == 0 {
+		return nil, rest, nil
+	}
+	first, err := w.firstVersions(ctx, candidates)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, key := range candidates {
+		k := w.memory.trace(key)
+		if first[key] != k.first {
+			rest = append(rest, key)
+			continue
+		}
+		t := total{key: key, first: true}
+		for i := range k.facts {
+			t.types |= 1 << k.facts[i].traceType
+		}
+		t.add(slices.Clone(k.facts))
+		found = append(found, t)
+	}
+	return found, rest, nil
+}
+
+// firstVersions reads the lowest version that was ever written of traces.
+func (w *worker) firstVersions(ctx context.Context, keys []traceKey) (map[traceKey]uint64, error) {
+	first := make(map[traceKey]uint64, len(keys))
+	statement := fmt.Sprintf("SELECT project_id, trace_id, first_version FROM %s WHERE project_id IN %s AND (project_id, trace_id) IN %s",
+		w.store.cfg.Deployment.Table(schema.TraceIndex), projectList(keys), traceList(keys))
+	err := w.store.read(ctx, "look up first versions", statement, 16+16+8, func() { clear(first) }, func(row []byte) {
+		var key traceKey
+		key.project = domain.ProjectID(readUUID(row))
+		copy(key.trace[:], row[16:])
+		version := binary.LittleEndian.Uint64(row[32:])
+		if old, ok := first[key]; ok {
+			version = min(version, old)
+		}
+		first[key] = version
+	})
+	return first, err
+}
+
+// factBytes is the length of a span in the text of the statement below.
+const factBytes = 8 + 8 + 8 + 2 + 8 + 2 + 8 + 8 + 8 + 4 + 8*trace.MetricCount
+
+// stored reads the spans of traces, each by its latest version, and makes their totals.
+func (w *worker) stored(ctx context.Context, keys []traceKey, where bounds) ([]total, error) {
+	statement := fmt.Sprintf(`SELECT project_id, trace_id, max(keys) > 1, groupBitOr(types), argMinIf(s.name, (s.start, s.start_ns, span_id), s.parent = toFixedString('', 8)),
+  arrayStringConcat(groupArray(concat(span_id, s.parent, reinterpretAsFixedString(toUnixTimestamp64Micro(s.start)), reinterpretAsFixedString(s.start_ns), reinterpretAsFixedString(toUnixTimestamp64Micro(s.end)), reinterpretAsFixedString(toUInt16(s.week)),
+    reinterpretAsFixedString(toUnixTimestamp64Micro(s.created)), reinterpretAsFixedString(s.tie), reinterpretAsFixedString(v), char(s.type, s.declared, s.links > 0, s.status = 2),
+    reinterpretAsFixedString(s.errors), reinterpretAsFixedString(s.tokens_prompt), reinterpretAsFixedString(s.tokens_completion), reinterpretAsFixedString(s.tokens_total), reinterpretAsFixedString(s.costs_prompt), reinterpretAsFixedString(s.costs_completion), reinterpretAsFixedString(s.costs_total))))
+FROM (
+  SELECT project_id, trace_id, span_id, max(version) AS v, uniqExact(trace_type, start_time) AS keys, groupBitOr(toUInt8(bitShiftLeft(1, toInt8(trace_type)))) AS types,
+    argMax(CAST((toInt8(trace_type), toInt8(trace_type_declared), link_count, toInt8(status_code), start_time, start_ns, end_time, week, tie, parent_id, if(parent_id = toFixedString('', 8), span_name, ''), errors, tokens_prompt, tokens_completion, tokens_total, costs_prompt, costs_completion, costs_total, created_at),
+      'Tuple(type Int8, declared Int8, links UInt16, status Int8, start DateTime64(6, \'UTC\'), start_ns UInt16, end DateTime64(6, \'UTC\'), week Date, tie UInt64, parent FixedString(8), name String, errors Float64, tokens_prompt Float64, tokens_completion Float64, tokens_total Float64, costs_prompt Float64, costs_completion Float64, costs_total Float64, created DateTime64(6, \'UTC\'))'), version) AS s
+  FROM %s WHERE project_id IN %s AND trace_type IN ('invocation', 'annotation', 'unknown') AND %s AND (project_id, trace_id) IN %s
+  GROUP BY project_id, trace_id, span_id
+) GROUP BY project_id, trace_id`,
+		w.store.cfg.Deployment.Table(schema.Spans), projectList(keys), where.sql(), traceList(keys))
+	var found []total
+	err := w.store.query(ctx, "read spans to settle", statement, func() { found = found[:0] }, func(rows driver.Rows) error {
+		var t total
+		var project uuid.UUID
+		var id, rootName, packed string
+		var stale uint8
+		if err := rows.Scan(&project, &id, &stale, &t.types, &rootName, &packed); err != nil {
+			return err
+		}
+		spans, err := readFacts(packed)
+		if err != nil {
+			return err
+		}
+		t.key, t.stale = traceKey{domain.ProjectID(project), traceID(id)}, stale != 0
+		t.add(spans)
+		t.rootName = rootName
+		found = append(found, t)
+		return nil
+	})
+	return found, err
+}
+
+// readFacts reads the spans of a trace from their text.
+func readFacts(packed string) ([]facts, error) {
+	if len(packed) == 0 || len(packed)%factBytes != 0 {
+		return nil, fmt.Errorf("sink: spans to settle in %d bytes", len(packed))
+	}
+	out := make([]facts, len(packed)/factBytes)
+	for i := range out {
+		row := []byte(packed[i*factBytes : (i+1)*factBytes])
+		take := func(n int) []byte {
+			v := row[:n]
+			row = row[n:]
+			return v
+		}
+		number := func() uint64 { return binary.LittleEndian.Uint64(take(8)) }
+		short := func() uint16 { return binary.LittleEndian.Uint16(take(2)) }
+		f := &out[i]
+		copy(f.id[:], take(8))
+		copy(f.parent[:], take(8))
+		f.start, f.startNS = int64(number()), short() //nolint:gosec // the bits are the value
+		f.end, f.week = int64(number()), short()      //nolint:gosec // the bits are the value
+		f.created = int64(number())                   //nolint:gosec // the bits are the value
+		f.tie, f.version = number(), number()
+		flags := take(4)
+		f.traceType, f.declared, f.linked, f.failed = trace.Type(flags[0]), trace.Type(flags[1]), flags[2] != 0, flags[3] != 0
+		for k := range f.own {
+			f.own[k] = math.Float64frombits(number())
+		}
+	}
+	return out, nil
+}

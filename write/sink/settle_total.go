@@ -1,0 +1,188 @@
+package sink
+
+import (
+	"bytes"
+	"cmp"
+	"math"
+	"slices"
+	"time"
+
+	"colonnade/domain/trace"
+	"colonnade/write/sink/internal/native"
+)
+
+// facts is what settling needs of a span, in its latest version.
+type facts struct {
+	id, parent          trace.SpanID
+	traceType, declared trace.Type
+	linked, failed      bool
+	startNS, week       uint16
+	start, end, created int64 // microseconds
+	tie, version        uint64
+	// own are the incremental metrics in the order of trace.SumUp, NaN where there is none.
+	own  [trace.MetricCount]float64
+	name string // of a root
+}
+
+// facts are those of an entry whose numbers stand in its row.
+func (e *entry) facts(numbers [numberColumns]float64) facts {
+	f := facts{
+		id: e.span.SpanID, parent: e.span.ParentID, traceType: e.span.Type, declared: e.declared,
+		linked: len(e.span.Links) > 0, failed: e.span.Status == trace.StatusError,
+		startNS: e.startNS, week: e.week, start: e.start, created: micros(e.createdAt), tie: e.tie, version: e.version,
+	}
+	f.end, _ = split(e.span.End)
+	copy(f.own[:], numbers[1:]) // the first is the duration
+	if e.span.IsRoot() {
+		f.name = e.span.Name
+	}
+	return f
+}
+
+// total is a trace as its spans make it.
+type total struct {
+	key traceKey
+	bounds
+	declared, resolved    trace.Type
+	linked, stale, failed bool
+	oneTree               bool
+	types                 uint8 // a bit for each type that a row has
+	maxEnd, created       int64
+	root                  trace.SpanID
+	rootName              string
+	version               uint64
+	// values are what all spans sum, NaN where none has any.
+	values [trace.MetricCount]float64
+	spans  []facts
+	sums   [][trace.MetricCount]float64
+	// first tells that the trace was not settled before: there are no rows of
+	// it in span_sums that would have to be replaced.
+	first bool
+}
+
+// add makes the total of the spans of a trace; there is at least one.
+func (t *total) add(spans []facts) {
+	// In one order, so that what is read and what is remembered sums alike.
+	slices.SortFunc(spans, func(a, b facts) int {
+		return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.startNS, b.startNS), bytes.Compare(a.id[:], b.id[:]))
+	})
+	t.spans, t.bounds, t.created = spans, noBounds(), math.MaxInt64
+	edges, own := make([]trace.Edge, len(spans)), make([][trace.MetricCount]float64, len(spans))
+	for i := range t.values {
+		t.values[i] = math.NaN()
+	}
+	rooted := false
+	for i := range spans {
+		f := &spans[i]
+		t.declared, t.linked, t.failed = max(t.declared, f.declared), t.linked || f.linked, t.failed || f.failed
+		t.bounds.add(f.start, f.start, f.week, f.week)
+		t.maxEnd, t.created, t.version = max(t.maxEnd, f.end), min(t.created, f.created), max(t.version, f.version)
+		if f.parent.IsZero() && !rooted {
+			rooted, t.root, t.rootName = true, f.id, f.name
+		}
+		edges[i], own[i] = trace.Edge{ID: f.id, Parent: f.parent, Start: f.start*1000 + int64(f.startNS)}, f.own
+		for k, v := range f.own {
+			switch {
+			case math.IsNaN(v):
+			case math.IsNaN(t.values[k]):
+				t.values[k] = v
+			default:
+				t.values[k] += v
+			}
+		}
+	}
+	t.resolved = typeOf(t.declared, t.linked)
+	t.sums, t.oneTree = trace.SumUp(edges, own)
+}
+
+// sumsMore tells whether a span sums something that is not its own.
+func (t *total) sumsMore(i int) bool {
+	for k, v := range t.sums[i] {
+		if own := t.spans[i].own[k]; v != own && (v != 0 || !math.IsNaN(own)) {
+			return true
+		}
+	}
+	return false
+}
+
+// metricNames are the columns of trace.SumUp's metrics.
+func metricNames() [trace.MetricCount]string {
+	names := numberNames()
+	return [trace.MetricCount]string(names[1:])
+}
+
+// sumColumns are the rows of the table span_sums.
+func sumColumns(found []total, version uint64) *native.Block {
+	c := &columns{}
+	project := c.fixed("project_id", typeUUID, 16)
+	traceType := c.fixed("trace_type", typeEnum, 1)
+	start := c.fixed("start_time", typeTime, 8)
+	tie := c.fixed("tie", "UInt64", 8)
+	week := c.fixed("week", "Date", 2)
+	id := c.fixed("trace_id", typeTrace, 16)
+	span := c.fixed("span_id", typeSpan, 8)
+	settled := c.fixed("version", "UInt64", 8)
+	var metrics [trace.MetricCount]*native.Fixed
+	for k, name := range metricNames() {
+		metrics[k] = c.fixed(name, "Float64", 8)
+	}
+	for i := range found {
+		t := &found[i]
+		for j := range t.spans {
+			f := &t.spans[j]
+			if t.first && !t.sumsMore(j) {
+				continue
+			}
+			project.UUID(t.key.project)
+			traceType.Uint8(uint8(t.resolved))
+			start.Int64(f.start)
+			tie.Uint64(f.tie)
+			week.Uint16(f.week)
+			id.Bytes(t.key.trace[:])
+			span.Bytes(f.id[:])
+			settled.Uint64(version)
+			for k, v := range t.sums[j] {
+				metrics[k].Float64(v)
+			}
+		}
+	}
+	return &c.Block
+}
+
+// rollupColumns are the rows of the table trace_rollup.
+func rollupColumns(found []total, version uint64, settledAt time.Time) *native.Block {
+	c := &columns{}
+	project := c.fixed("project_id", typeUUID, 16)
+	id := c.fixed("trace_id", typeTrace, 16)
+	traceType := c.fixed("trace_type", typeEnum, 1)
+	start := c.fixed("start_time", typeTime, 8)
+	end := c.fixed("end_time", typeTime, 8)
+	root := c.fixed("root_span_id", typeSpan, 8)
+	name := c.text("root_name")
+	spans := c.fixed("spans", "UInt32", 4)
+	var metrics [trace.MetricCount]*native.Fixed
+	for k, column := range metricNames() {
+		metrics[k] = c.fixed(column, "Float64", 8)
+	}
+	oneTree := c.fixed("one_tree", "UInt8", 1)
+	settled := c.fixed("version", "UInt64", 8)
+	at := c.fixed("settled_at", typeTime, 8)
+	for i := range found {
+		t := &found[i]
+		project.UUID(t.key.project)
+		id.Bytes(t.key.trace[:])
+		traceType.Uint8(uint8(t.resolved))
+		start.Int64(t.minStart)
+		end.Int64(t.maxEnd)
+		root.Bytes(t.root[:])
+		name.Append(t.rootName)
+		spans.Uint32(uint32(len(t.spans))) //nolint:gosec // a trace of more does not fit into memory
+		for k, value := range t.values {
+			metrics[k].Float64(value)
+		}
+		oneTree.Bool(t.oneTree)
+		settled.Uint64(version)
+		at.Int64(micros(settledAt))
+	}
+	return &c.Block
+}
