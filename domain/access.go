@@ -2,6 +2,7 @@ package domain
 
 import (
 	"context"
+	"time"
 
 	"github.com/google/uuid"
 )
@@ -115,6 +116,9 @@ type Operation struct {
 	Lazy bool
 	// Limit bounds the request body in bytes; zero means the engine's default.
 	Limit int64
+	// Timeout is how long a request may take, to the last byte of its reply; zero
+	// means the engine's default. Routes that stream or wait for others name one.
+	Timeout time.Duration
 }
 
 // Parameter is a query-string parameter of an operation.

@@ -97,6 +97,9 @@ type Error struct {
 	// Detail replaces Message in the body's "detail" where the contract asks
 	// for an object (409 conflicts). Nil means Message.
 	Detail any
+	// Body replaces the whole body where the contract asks for another one than
+	// {"detail": ...} (invocations, 406). Nil means that there is none.
+	Body any
 	// RetryAfter is advice for TooMany and Unavailable; zero means none.
 	RetryAfter time.Duration
 	// Err is the cause, for logs only; nil where there is none.

@@ -12,11 +12,15 @@ import (
 	"time"
 
 	"colonnade/deploy/embedded"
+	"colonnade/write/invoke/sandbox"
 )
 
 func main() {
-	// An embedded store is this same executable with a word in its arguments.
+	// An embedded store, or a run of somebody's code, is this same executable with a word in its arguments.
 	if handled, exit := embedded.Child(os.Args[1:]); handled {
+		os.Exit(exit) //nolint:forbidigo // this is main
+	}
+	if handled, exit := sandbox.Child(os.Args[1:]); handled {
 		os.Exit(exit) //nolint:forbidigo // this is main
 	}
 	os.Exit(run()) //nolint:forbidigo // this is main

@@ -103,6 +103,19 @@ func (t Template) Presets() []Preset { return append([]Preset{}, t.presets...) }
 // Types are all JSON types.
 func (c *Catalog) Types() []Type { return c.types }
 
+// Handler completes the address of a handler of ours, key and version, to its
+// URI; kinds of one key do not meet.
+func (c *Catalog) Handler(u URI) URI {
+	u.Provider, u.Kind = providerService, kindBuiltin
+	for _, t := range c.templates {
+		uri, _ := t.Data["uri"].(string)
+		if at, err := ParseURI(uri); err == nil && at.Key == u.Key {
+			u.Kind = at.Kind
+		}
+	}
+	return u
+}
+
 // schemas are those of the built-in interface at a URI; nil where there is none.
 func (c *Catalog) schemas(u URI) map[string]any {
 	for _, t := range c.templates {

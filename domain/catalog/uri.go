@@ -97,3 +97,6 @@ func (u URI) Resolved() URI {
 	}
 	return u
 }
+
+// String is the four parts joined by colons.
+func (u URI) String() string { return u.Provider + ":" + u.Kind + ":" + u.Key + ":" + u.Version }

@@ -20,6 +20,10 @@ func MountAccess(r Router, a *access.Access) {
 		Summary: "List the API keys of this project, without their secrets.", Response: []access.Key{},
 	}, h.keys)
 	r.Handle(domain.Operation{
+		Method: http.MethodGet, Path: "/secrets/", Permission: domain.ViewSecrets, Tag: "secrets",
+		Summary: "List the secrets of this project, without their values.", Response: secretList{},
+	}, h.secrets)
+	r.Handle(domain.Operation{
 		Method: http.MethodGet, Path: "/projects/", Permission: domain.ViewProject, Tag: "projects",
 		Summary: "List the projects that this key sees: its own.", Response: []access.Project{},
 	}, h.projects)
@@ -53,6 +57,21 @@ func (h accessRoutes) keys(c *gin.Context) error {
 		return err
 	}
 	c.JSON(http.StatusOK, keys)
+	return nil
+}
+
+// secretList is an envelope as every list has it.
+type secretList struct {
+	Count   int             `json:"count"`
+	Secrets []access.Secret `json:"secrets"`
+}
+
+func (h accessRoutes) secrets(c *gin.Context) error {
+	found, err := h.access.Secrets(c.Request.Context(), domain.PrincipalFrom(c.Request.Context()).Project)
+	if err != nil {
+		return err
+	}
+	c.PureJSON(http.StatusOK, secretList{Count: len(found), Secrets: found})
 	return nil
 }
 

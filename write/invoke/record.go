@@ -47,7 +47,11 @@ func (i *Invoke) record(req *Request, c *Call, run *running, err error) {
 		}
 	}
 	if c.URI.Key != "" {
-		root.Set(c.URI.Provider+":"+c.URI.Kind+":"+c.URI.Key+":"+c.URI.Version, "colonnade", "handler")
+		u := c.URI
+		if u.Provider == "" {
+			u = i.catalog.Handler(u)
+		}
+		root.Set(u.String(), "colonnade", "handler")
 	}
 	run.rec.link(root, c.Links)
 	root.End(err)

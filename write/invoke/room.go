@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"colonnade/domain"
+	"colonnade/domain/catalog"
 	"colonnade/write/ingest"
 	"colonnade/write/invoke/sandbox"
 	"colonnade/write/registry"
@@ -26,10 +27,14 @@ type Config struct {
 	// MaxPerProject is how many invocations of one project may run at a time;
 	// one more is told to come back later.
 	MaxPerProject int
-	Models        Models
-	Hook          Hook
+	// ServicesURL is where these handlers are reached, as the registry shows it.
+	ServicesURL string
+	Models      Models
+	Hook        Hook
 	// Sandbox bounds code and templates that loop.
 	Sandbox sandbox.Config
+	// Evaluations bounds runs of many invocations.
+	Evaluations Evaluations
 }
 
 // DefaultConfig suits interactive applications.
@@ -37,6 +42,7 @@ func DefaultConfig() Config {
 	return Config{
 		Timeout: 5 * time.Minute, PublishTimeout: 10 * time.Second, MaxPerProject: 256,
 		Models: defaultModels(), Hook: defaultHook(), Sandbox: sandbox.DefaultConfig(),
+		Evaluations: defaultEvaluations(),
 	}
 }
 
@@ -58,6 +64,9 @@ func (c Config) Validate() error {
 	if err := c.Sandbox.Validate(); err != nil {
 		errs = append(errs, fmt.Errorf("sandbox: %w", err))
 	}
+	if err := c.Evaluations.validate(); err != nil {
+		errs = append(errs, fmt.Errorf("evaluations: %w", err))
+	}
 	return errors.Join(errs...)
 }
 
@@ -67,6 +76,9 @@ type Deps struct {
 	Registry *registry.Registry
 	// Ingest takes the traces in, like anyone else's.
 	Ingest *ingest.Ingest
+	// Stored shows what is judged by link alone; nil means that such requests
+	// are judged as they are.
+	Stored *ingest.Stored
 	// Secret gives the value of a project's stored secret by its name: that of
 	// a provider, or "hook" for the one that signs; false where there is none.
 	// Nil means that none are stored.
@@ -88,6 +100,7 @@ type Invoke struct {
 	models  *http.Client
 	hooks   *http.Client
 	sandbox *sandbox.Sandbox
+	catalog *catalog.Catalog
 }
 
 // New makes the room; it calls nobody before the first invocation.
@@ -103,6 +116,9 @@ func New(cfg Config, deps Deps) (*Invoke, error) {
 	i := &Invoke{cfg: cfg, deps: deps, metrics: m, limits: &limits{most: cfg.MaxPerProject, under: map[domain.ProjectID]int{}}}
 	i.models, i.hooks = cfg.Models.client(), cfg.Hook.client()
 	if i.sandbox, err = sandbox.New(cfg.Sandbox, sandbox.Deps{}); err != nil {
+		return nil, err
+	}
+	if i.catalog, err = catalog.New(); err != nil {
 		return nil, err
 	}
 	i.table = i.handlers()

@@ -40,6 +40,8 @@ type Request struct {
 	// Refused is why nothing is to be run although the request was understood,
 	// such as an Accept header that cannot be served; it leaves a trace like any failure.
 	Refused error
+	// After is the caller's earlier write, which a judgment by link waits for.
+	After domain.Token
 	// Begun is called with the ids before anything runs; nil means not.
 	Begun func(Reply)
 	// Emit is given to the handler.
@@ -148,9 +150,16 @@ func (i *Invoke) handle(ctx context.Context, caller domain.Principal, req *Reque
 	if err := i.resolve(ctx, req, call); err != nil {
 		return call, nil, err
 	}
+	if err := i.look(ctx, req, call); err != nil {
+		return call, nil, err
+	}
 	handler, ok := i.handler(call.URI)
 	if !ok {
-		return call, nil, Fail(domain.Rejected, UnknownHandler, "Nothing here runs %s.", describe(call.URI))
+		kind := domain.Rejected
+		if req.Handler.Key != "" {
+			kind = domain.NotFound
+		}
+		return call, nil, Fail(kind, UnknownHandler, "Nothing here runs %s.", describe(call.URI))
 	}
 	outputs, err := handler(ctx, call)
 	if err != nil {
@@ -200,4 +209,39 @@ func describe(u catalog.URI) string {
 		return "a request that names no handler: send references or data.revision"
 	}
 	return u.Key + ":" + u.Version
+}
+
+// Inspect tells what would be run: the revision's data, complete with the
+// schemas of its handler, and the references to it.
+func (i *Invoke) Inspect(ctx context.Context, req Request) (entity.Document, entity.Entities, error) {
+	call := &Call{Caller: domain.PrincipalFrom(ctx), URI: req.Handler, Parameters: req.Data.Parameters, References: req.References}
+	if call.Caller.Project.IsZero() {
+		return nil, nil, domain.E(domain.Unauthenticated, "Unauthorized")
+	}
+	if err := i.resolve(ctx, &req, call); err != nil {
+		return nil, nil, err
+	}
+	if _, ok := i.handler(call.URI); !ok {
+		return nil, nil, Fail(domain.NotFound, UnknownHandler, "Nothing here runs %s.", describe(call.URI))
+	}
+	if call.URI.Provider == "" {
+		call.URI = i.catalog.Handler(call.URI)
+	}
+	data := entity.Document{"uri": call.URI.String()}
+	if len(call.Parameters) > 0 {
+		data["parameters"] = call.Parameters
+	}
+	r := call.Revision
+	for name, value := range map[string]string{"url": r.URL, "runtime": r.Runtime, "script": r.Script} {
+		if value != "" {
+			data[name] = value
+		}
+	}
+	if r.Headers != nil {
+		data["headers"] = r.Headers
+	}
+	if r.Schemas != nil {
+		data["schemas"] = r.Schemas
+	}
+	return i.catalog.Complete(data, i.cfg.ServicesURL), call.References, nil
 }

@@ -67,7 +67,21 @@ func (p *process) ticketSecret() ([]byte, error) {
 	if p.cfg.Access.TicketSecret != nil || !p.Embedded {
 		return p.cfg.Access.TicketSecret, nil
 	}
-	path := p.cfg.DataPath("ticket-secret")
+	return p.kept("ticket-secret")
+}
+
+// sealingKey does the same for what secrets are sealed with.
+func (p *process) sealingKey() (string, error) {
+	if p.cfg.Vault.SealingKey != "" || !p.Embedded {
+		return p.cfg.Vault.SealingKey, nil
+	}
+	key, err := p.kept("sealing-key")
+	return string(key), err
+}
+
+// kept is a secret in a file of the data directory, made at the first time.
+func (p *process) kept(name string) ([]byte, error) {
+	path := p.cfg.DataPath(name)
 	raw, err := os.ReadFile(path) //nolint:gosec // a path inside the data directory
 	if err == nil || !errors.Is(err, fs.ErrNotExist) {
 		return raw, err

@@ -150,7 +150,10 @@ func (p *process) buildWrite(h *house, s stores) error {
 	writeapi.MountAccounts(h.server, writeapi.AccountDeps{Registry: commands})
 	writeapi.MountKeys(h.server, commands)
 	writeapi.MountRegistry(h.server, commands)
-	return p.buildDoors(h, s, taking, commands)
+	if err := p.buildDoors(h, s, taking, commands); err != nil {
+		return err
+	}
+	return p.buildInvoke(h, s, commands)
 }
 
 // buildRead wires the queries -> ClickHouse and Postgres.

@@ -7,9 +7,13 @@ import (
 	"testing"
 
 	"colonnade/deploy/embedded/embeddedtest"
+	"colonnade/write/invoke/sandbox"
 )
 
 func TestMain(m *testing.M) {
+	if handled, exit := sandbox.Child(os.Args[1:]); handled {
+		os.Exit(exit)
+	}
 	if handled, exit := sinkChild(); handled {
 		os.Exit(exit)
 	}

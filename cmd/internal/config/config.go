@@ -26,10 +26,12 @@ import (
 	"colonnade/read/traces"
 	writeapi "colonnade/write/api"
 	"colonnade/write/ingest"
+	"colonnade/write/invoke"
 	"colonnade/write/otlp"
 	"colonnade/write/registry"
 	"colonnade/write/sink"
 	"colonnade/write/stream"
+	"colonnade/write/vault"
 )
 
 // Config is everything that can be set. The sections belong to the rooms.
@@ -67,6 +69,8 @@ type Config struct {
 	Query      api.SpansConfig
 	Access     access.Config
 	Registry   registry.Config
+	Invoke     invoke.Config
+	Vault      vault.Config
 	Lineage    lineage.Config
 	Embedded   Embedded
 }
@@ -152,6 +156,8 @@ func Default() Config {
 		Query:      api.DefaultSpansConfig(),
 		Access:     access.DefaultConfig(),
 		Registry:   registry.DefaultConfig(),
+		Invoke:     invoke.DefaultConfig(),
+		Vault:      vault.DefaultConfig(),
 		Lineage:    lineage.DefaultConfig(),
 	}
 }
@@ -159,7 +165,7 @@ func Default() Config {
 // decidedElsewhere are fields of rooms that follow from other settings; they have no name of their own.
 func decidedElsewhere(name string) bool {
 	switch name {
-	case "otlp.grpc_addr", "otlp.tls", "sink.deployment", "stored.topic", "traces.topic", "registry.services_url", "lineage.services_url":
+	case "otlp.grpc_addr", "otlp.tls", "sink.deployment", "stored.topic", "traces.topic", "registry.services_url", "lineage.services_url", "invoke.services_url":
 		return true
 	default:
 		return false
@@ -175,7 +181,7 @@ func (c *Config) Derive() {
 	if services == "" {
 		services = strings.TrimRight(c.BaseURL(), "/") + "/services"
 	}
-	c.Registry.ServicesURL, c.Lineage.ServicesURL = services, services
+	c.Registry.ServicesURL, c.Lineage.ServicesURL, c.Invoke.ServicesURL = services, services, services
 }
 
 // Deployment is what DDL, inserts and deletes need to know of ClickHouse.
@@ -214,6 +220,8 @@ func (c Config) Validate() error {
 	section("query", c.Query.Validate())
 	section("access", c.Access.Validate())
 	section("registry", c.Registry.Validate())
+	section("invoke", c.Invoke.Validate())
+	section("vault", c.Vault.Validate())
 	section("lineage", c.Lineage.Validate())
 	return errors.Join(errs...)
 }

@@ -50,6 +50,7 @@ func Load(path string, environ []string) (Loaded, error) {
 		errs = append(errs, l.readFile(path))
 	}
 	errs = append(errs, l.readEnv(environ))
+	l.Invoke.Models.FromEnvironment(environ)
 	if err := errors.Join(errs...); err != nil {
 		return l, err
 	}

@@ -82,6 +82,9 @@ func (w *gzipWriter) Flush() {
 	w.ResponseWriter.Flush()
 }
 
+// Unwrap lets http.ResponseController reach the connection.
+func (w *gzipWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
 // Hijack gives the connection away, uncompressed.
 func (w *gzipWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	w.decided = true

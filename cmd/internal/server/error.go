@@ -87,7 +87,11 @@ func (s *Server) renderErrors(c *gin.Context) {
 		s.writeRPCStatus(c, reply)
 		return
 	}
-	body, merr := json.Marshal(map[string]any{"detail": reply.detail})
+	var whole any = map[string]any{"detail": reply.detail}
+	if reply.body != nil {
+		whole = reply.body
+	}
+	body, merr := json.Marshal(whole)
 	if merr != nil {
 		body = []byte(`{"detail":"Internal Server Error"}`)
 	}
@@ -104,6 +108,7 @@ const failureKey = "colonnade.failure"
 type errorReply struct {
 	status     int
 	detail     any
+	body       any
 	message    string
 	supportID  string
 	retryAfter time.Duration
@@ -129,7 +134,7 @@ func (s *Server) replyTo(c *gin.Context, err error) errorReply {
 	if !ok {
 		e = &domain.Error{Err: err}
 	}
-	reply := errorReply{status: statusOf(e.Kind), message: e.Message, retryAfter: e.RetryAfter}
+	reply := errorReply{status: statusOf(e.Kind), message: e.Message, body: e.Body, retryAfter: e.RetryAfter}
 	switch {
 	case e.Kind == domain.Internal:
 		reply.supportID = uuid.NewString()
@@ -151,6 +156,10 @@ func (s *Server) replyTo(c *gin.Context, err error) errorReply {
 	}
 	return reply
 }
+
+// StatusOf is the status that an error is answered with, for replies that hold
+// it in their body, too.
+func StatusOf(err error) int { return statusOf(domain.KindOf(err)) }
 
 func statusOf(k domain.Kind) int {
 	switch k {

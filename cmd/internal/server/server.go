@@ -142,7 +142,12 @@ func (s *Server) serve(c *gin.Context, op domain.Operation, h func(*gin.Context)
 		limit = s.cfg.MaxBodyBytes
 	}
 	c.Request.Body = bounded(c, limit)
-	ctx, cancel := context.WithTimeout(ctx, s.cfg.RequestTimeout)
+	timeout := s.cfg.RequestTimeout
+	if op.Timeout > 0 {
+		timeout = op.Timeout
+		s.outlast(c, timeout)
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	c.Request = c.Request.WithContext(ctx)
 	s.recent.recall(c)
@@ -151,6 +156,20 @@ func (s *Server) serve(c *gin.Context, op domain.Operation, h func(*gin.Context)
 		s.recent.remember(c)
 	}
 	return err
+}
+
+// outlast moves the connection's deadlines behind the end of a long request. A
+// read deadline that passes while the handler works would look as if the client
+// had left. Without a connection (in tests) there is nothing to move.
+func (s *Server) outlast(c *gin.Context, timeout time.Duration) {
+	const slack = 10 * time.Second
+	conn := http.NewResponseController(c.Writer)
+	end := s.deps.Now().Add(timeout + slack)
+	for _, err := range []error{conn.SetReadDeadline(end), conn.SetWriteDeadline(end)} {
+		if err != nil && !errors.Is(err, http.ErrNotSupported) {
+			s.log.WarnContext(c.Request.Context(), "moving a deadline failed", slog.Any("error", err))
+		}
+	}
 }
 
 // bounded fails the read that goes beyond the limit; the first one already,

@@ -1,0 +1,71 @@
+package app
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"colonnade/cmd/internal/server"
+	"colonnade/domain/credential"
+	writeapi "colonnade/write/api"
+	"colonnade/write/ingest"
+	"colonnade/write/invoke"
+	"colonnade/write/registry"
+	"colonnade/write/stream"
+	"colonnade/write/vault"
+)
+
+// buildInvoke wires the runtime of handlers -> ingest -> stream, and the
+// secrets that it uses.
+func (p *process) buildInvoke(h *house, s stores, commands *registry.Registry) error {
+	key, err := p.sealingKey()
+	if err != nil {
+		return fmt.Errorf("app: the key that seals secrets: %w", err)
+	}
+	sealing := p.cfg.Vault
+	sealing.SealingKey = key
+	secrets, err := vault.New(sealing, vault.Deps{Pool: s.postgres, Now: p.Now, Random: credential.Random()})
+	if err != nil {
+		return err
+	}
+	writeapi.MountSecrets(h.server, secrets)
+	taking, err := p.promptly(h)
+	if err != nil {
+		return err
+	}
+	stored, err := ingest.NewStored(p.cfg.Stored, s.clickhouse)
+	if err != nil {
+		return err
+	}
+	runtime, err := invoke.New(p.cfg.Invoke, invoke.Deps{
+		Registry: commands, Ingest: taking, Stored: stored, Secret: secrets.Open, Log: p.log, Now: p.Now, Random: credential.Random(), Registerer: p.reg,
+	})
+	if err != nil {
+		return err
+	}
+	h.closers = append(h.closers, runtime)
+	const slack = 10 * time.Second
+	writeapi.MountInvoke(h.server, writeapi.InvokeDeps{
+		Invoke: runtime, Timeout: p.cfg.Invoke.Timeout + p.cfg.Invoke.PublishTimeout + slack, Status: server.StatusOf,
+	})
+	writeapi.MountEvaluations(h.server, writeapi.EvaluationDeps{
+		Invoke: runtime, Timeout: p.cfg.Invoke.Evaluations.Timeout + p.cfg.Invoke.PublishTimeout + slack, Status: server.StatusOf,
+	})
+	return nil
+}
+
+// promptly is the ingest for traces that a caller waits for: its producer does
+// not wait for company. Its numbers are counted with the room that uses it.
+func (p *process) promptly(h *house) (*ingest.Ingest, error) {
+	cfg := p.cfg.Kafka
+	cfg.Linger = 0
+	cfg.ClientID += "-invoke"
+	reg := prometheus.WrapRegistererWithPrefix("colonnade_invoke_", p.reg)
+	producer, err := stream.NewProducer(cfg, p.Now, p.log, reg)
+	if err != nil {
+		return nil, err
+	}
+	h.closers = append(h.closers, producer)
+	return ingest.New(p.cfg.Ingest, producer, p.Now, p.log, reg)
+}
