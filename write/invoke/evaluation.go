@@ -120,9 +120,9 @@ func (i *Invoke) Evaluate(ctx context.Context, e Evaluation) (EvaluationReply, e
 			return run.reply, err
 		}
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, i.cfg.Evaluations.Timeout, errTimeout)
+	limited, cancel := context.WithTimeoutCause(ctx, i.cfg.Evaluations.Timeout, errTimeout)
 	defer cancel()
-	group, ctx := errgroup.WithContext(ctx)
+	group, ctx := errgroup.WithContext(limited)
 	group.SetLimit(min(i.cfg.Evaluations.MaxConcurrency, orElse(e.Concurrency, defaultConcurrency)))
 	for n := range e.Testcases {
 		if ctx.Err() != nil {
@@ -131,9 +131,9 @@ func (i *Invoke) Evaluate(ctx context.Context, e Evaluation) (EvaluationReply, e
 		group.Go(func() error { return run.scenario(ctx, n) })
 	}
 	if err = group.Wait(); err == nil {
-		err = context.Cause(ctx)
+		err = context.Cause(limited) // it may have ended before all had begun
 	}
-	return run.reply, explain(ctx, err)
+	return run.reply, explain(limited, err)
 }
 
 func orElse(n, otherwise int) int {

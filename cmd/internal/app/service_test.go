@@ -100,7 +100,7 @@ func (s *service) as(key, method, path, body string, headers ...string) reply {
 	w := httptest.NewRecorder()
 	s.server.Handler().ServeHTTP(w, r)
 	out := reply{Code: w.Code, Header: w.Header(), Text: w.Body.String()}
-	if strings.HasPrefix(out.Text, "{") {
+	if strings.HasPrefix(out.Text, "{") && out.Header.Get("Content-Type") != "application/x-ndjson" {
 		require.NoError(s.t, json.Unmarshal(w.Body.Bytes(), &out.Body), out.Text)
 	}
 	return out
