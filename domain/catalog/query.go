@@ -42,21 +42,33 @@ func ReadQuery(o *form.Object) entity.Document {
 			}
 		}
 		windowing.UUID("next")
-		windowing.Int("limit", 0)
+		windowing.Int("limit", 1)
 		windowing.Enum("order", string(domain.Ascending), string(domain.Descending))
 		windowing.Int("interval", 1)
-		windowing.Ignore("rate")
+		checkRate(windowing)
 		windowing.Close()
 	}
-	if o.Has("trace_ids") {
-		o.Strings("trace_ids")
-		data["trace_ids"] = o.List("trace_ids")
+	if ids := o.Strings("trace_ids"); ids != nil {
+		data["trace_ids"] = ids
 	}
 	if o.Has("traces") {
 		data["traces"] = o.List("traces")
 	}
 	o.Close()
 	return data
+}
+
+// checkRate refuses a share that no trace query would take. Source: contract §3.3.
+func checkRate(o *form.Object) {
+	value := o.Any("rate")
+	if value == nil {
+		return
+	}
+	number, ok := value.(json.Number)
+	rate, err := number.Float64()
+	if !ok || err != nil || rate < 0 || rate > 1 {
+		o.Refuse("value_error", "Input should be between 0 and 1", value, "rate")
+	}
 }
 
 func checkFilter(o *form.Object, filtering any) {

@@ -135,8 +135,9 @@ func recordMembers() []member {
 
 // parentMembers name the ancestor of one level under all of its names.
 func (f Family) parentMembers(level string) []member {
-	var out []member
-	for _, prefix := range f.parentNames(level) {
+	names := f.parentNames(level)
+	out := make([]member, 0, 2*len(names))
+	for _, prefix := range names {
 		out = append(out, member{prefix + "_id", id(), true}, member{prefix + "_slug", text(), true})
 	}
 	return out

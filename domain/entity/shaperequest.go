@@ -12,16 +12,17 @@ func (f Family) Echoed() []string {
 
 // draftMembers are what every new or edited record may say of itself.
 func (f Family) draftMembers(create bool) []member {
-	members := []member{
-		{"id", id(), !create},
-		{"slug", map[string]any{"type": "string", "pattern": SlugPattern}, false},
-		{"name", text(), false},
-		{"description", text(), false},
-		{"flags", mapOf(map[string]any{"type": []string{"boolean", "null"}}), false},
-		{"tags", free(), false},
-		{"meta", free(), false},
-	}
-	for _, name := range f.Echoed() {
+	echoed := f.Echoed()
+	members := append(make([]member, 0, 7+len(echoed)),
+		member{"id", id(), !create},
+		member{"slug", map[string]any{"type": "string", "pattern": SlugPattern}, false},
+		member{"name", text(), false},
+		member{"description", text(), false},
+		member{"flags", mapOf(map[string]any{"type": []string{"boolean", "null"}}), false},
+		member{"tags", free(), false},
+		member{"meta", free(), false},
+	)
+	for _, name := range echoed {
 		members = append(members, member{name, map[string]any{"readOnly": true}, false})
 	}
 	return members
@@ -39,8 +40,9 @@ func needing(members []member, name string) []member {
 
 // parentInputs are the names under which the id of an ancestor may be sent.
 func (f Family) parentInputs(level string) []member {
-	var out []member
-	for _, prefix := range f.parentNames(level) {
+	names := f.parentNames(level)
+	out := make([]member, 0, len(names))
+	for _, prefix := range names {
 		out = append(out, member{prefix + "_id", id(), false})
 	}
 	return out
@@ -106,7 +108,7 @@ func (f Family) ForkShape() Shape {
 }
 
 func (f Family) refMembers() []member {
-	var out []member
+	out := make([]member, 0, int(LevelRevision))
 	for _, l := range [...]Level{LevelArtifact, LevelVariant, LevelRevision} {
 		out = append(out, member{f.Member(l) + "_ref", ReferenceShape(), false})
 	}
@@ -170,20 +172,18 @@ func (f Family) ResolvedShape() Shape {
 
 // LogShape is the body of log; the record may also stand under the family's other names.
 func (f Family) LogShape() Shape {
-	var ids []member
 	names := []string{f.Name + "_id", "artifact_id", f.Name + "_variant_id", "variant_id", f.Name + "_revision_id", "revision_id"}
 	if f.Kind == Workflow && f.Name != string(Workflow) {
 		names = append(names, "workflow_id", "workflow_variant_id", "workflow_revision_id")
 	}
-	for _, name := range names {
-		ids = append(ids, member{name, id(), false})
+	ids := make([]member, len(names))
+	for i, name := range names {
+		ids[i] = member{name, id(), false}
 	}
 	record := requestShape(title(f.Name)+"Log", ids, []member{{"depth", whole(1), false}, {"include_archived", boolean(), false}})
-	var members []member
-	for _, name := range []string{f.Members(LevelRevision), f.Name, f.Member(LevelRevision), f.Name + "_revisions_log"} {
-		members = append(members, member{name, record, false})
-	}
-	return requestShape("", members)
+	return requestShape("", []member{
+		{f.Members(LevelRevision), record, false}, {f.Name, record, false}, {f.Member(LevelRevision), record, false}, {f.Name + "_revisions_log", record, false},
+	})
 }
 
 // QueryShape is the body of a list of one level. Source: interface.md §2.11.

@@ -57,7 +57,7 @@ type Project struct {
 
 // Current is the project of the caller's key, the only one that a key sees.
 func (a *Access) Current(ctx context.Context, caller domain.Principal) (Project, error) {
-	rows, err := a.deps.Pool.Query(ctx, `
+	p, err := one[Project](ctx, a, "Project not found", `
 SELECT o.id AS organization_id, o.name AS organization_name, w.id AS workspace_id, w.name AS workspace_name,
        p.id AS project_id, p.name AS project_name, p.is_default, m.role, false AS is_demo
 FROM projects p
@@ -66,17 +66,63 @@ JOIN organizations o ON o.id = p.organization_id
 JOIN memberships m ON m.project_id = p.id AND m.user_id = $2
 WHERE p.id = $1`, uuid.UUID(caller.Project), caller.User)
 	if err != nil {
-		return Project{}, fmt.Errorf("access: reading a project: %w", err)
-	}
-	p, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[Project])
-	if errors.Is(err, pgx.ErrNoRows) {
-		return Project{}, domain.E(domain.NotFound, "Project not found")
-	}
-	if err != nil {
-		return Project{}, fmt.Errorf("access: reading a project: %w", err)
+		return Project{}, err
 	}
 	p.UserRole = caller.Role
 	return p, nil
+}
+
+// Organization owns workspaces. Source: contract §5.8, §7.
+type Organization struct {
+	ID        uuid.UUID `json:"id" db:"id"`
+	Name      string    `json:"name" db:"name"`
+	OwnerID   uuid.UUID `json:"owner_id" db:"owner_id"`
+	CreatedAt time.Time `json:"created_at" db:"created_at"`
+}
+
+// Organization is that of the caller's project, the only one that a key sees.
+func (a *Access) Organization(ctx context.Context, caller domain.Principal) (Organization, error) {
+	return one[Organization](ctx, a, "Organization not found", `
+SELECT o.id, o.name, o.owner_id, o.created_at
+FROM organizations o
+JOIN projects p ON p.organization_id = o.id
+JOIN memberships m ON m.project_id = p.id AND m.user_id = $2
+WHERE p.id = $1`, uuid.UUID(caller.Project), caller.User)
+}
+
+// Workspace groups projects of an organization. Source: contract §5.8, §7.
+type Workspace struct {
+	ID             uuid.UUID `json:"id" db:"id"`
+	Name           string    `json:"name" db:"name"`
+	OrganizationID uuid.UUID `json:"organization_id" db:"organization_id"`
+	CreatedAt      time.Time `json:"created_at" db:"created_at"`
+}
+
+// Workspace is that of the caller's project, the only one that a key sees.
+func (a *Access) Workspace(ctx context.Context, caller domain.Principal) (Workspace, error) {
+	return one[Workspace](ctx, a, "Workspace not found", `
+SELECT w.id, w.name, w.organization_id, w.created_at
+FROM workspaces w
+JOIN projects p ON p.workspace_id = w.id
+JOIN memberships m ON m.project_id = p.id AND m.user_id = $2
+WHERE p.id = $1`, uuid.UUID(caller.Project), caller.User)
+}
+
+// one reads the row that must be there, or says that it is not.
+func one[T any](ctx context.Context, a *Access, missing, sql string, args ...any) (T, error) {
+	var zero T
+	rows, err := a.deps.Pool.Query(ctx, sql, args...)
+	if err != nil {
+		return zero, fmt.Errorf("access: reading what a key sees: %w", err)
+	}
+	found, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[T])
+	if errors.Is(err, pgx.ErrNoRows) {
+		return zero, domain.E(domain.NotFound, "%s", missing)
+	}
+	if err != nil {
+		return zero, fmt.Errorf("access: reading what a key sees: %w", err)
+	}
+	return found, nil
 }
 
 // Profile is the person behind the caller's key.
@@ -90,20 +136,9 @@ type Profile struct {
 
 // Profile reads the owner of the caller's key.
 func (a *Access) Profile(ctx context.Context, caller domain.Principal) (Profile, error) {
-	rows, err := a.deps.Pool.Query(ctx, `
+	return one[Profile](ctx, a, "Profile not found", `
 SELECT u.id, u.id AS uid, u.username, u.email, u.created_at
 FROM users u
 JOIN memberships m ON m.user_id = u.id AND m.project_id = $1
 WHERE u.id = $2`, uuid.UUID(caller.Project), caller.User)
-	if err != nil {
-		return Profile{}, fmt.Errorf("access: reading a profile: %w", err)
-	}
-	p, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[Profile])
-	if errors.Is(err, pgx.ErrNoRows) {
-		return Profile{}, domain.E(domain.NotFound, "Profile not found")
-	}
-	if err != nil {
-		return Profile{}, fmt.Errorf("access: reading a profile: %w", err)
-	}
-	return p, nil
 }

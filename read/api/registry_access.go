@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"net/http"
 	"strings"
 
@@ -31,6 +32,22 @@ func MountAccess(r Router, a *access.Access) {
 		Method: http.MethodGet, Path: "/projects/:project_id", Permission: domain.ViewProject, Tag: "projects",
 		Summary: "One project; the word current means that of the key.", Response: access.Project{},
 	}, h.project)
+	r.Handle(domain.Operation{
+		Method: http.MethodGet, Path: "/organizations/", Permission: domain.ViewProject, Tag: "organizations",
+		Summary: "List the organizations that this key sees: that of its project.", Response: []access.Organization{},
+	}, all(a.Organization))
+	r.Handle(domain.Operation{
+		Method: http.MethodGet, Path: "/organizations/:organization_id", Permission: domain.ViewProject, Tag: "organizations",
+		Summary: "The organization of the key's project.", Response: access.Organization{},
+	}, single(a.Organization, func(o access.Organization) uuid.UUID { return o.ID }, "organization_id", "Organization not found"))
+	r.Handle(domain.Operation{
+		Method: http.MethodGet, Path: "/workspaces/", Permission: domain.ViewProject, Tag: "workspaces",
+		Summary: "List the workspaces that this key sees: that of its project.", Response: []access.Workspace{},
+	}, all(a.Workspace))
+	r.Handle(domain.Operation{
+		Method: http.MethodGet, Path: "/workspaces/:workspace_id", Permission: domain.ViewProject, Tag: "workspaces",
+		Summary: "The workspace of the key's project.", Response: access.Workspace{},
+	}, single(a.Workspace, func(w access.Workspace) uuid.UUID { return w.ID }, "workspace_id", "Workspace not found"))
 	r.Handle(domain.Operation{
 		Method: http.MethodGet, Path: "/profile/", Permission: domain.Authenticated, Tag: "profile",
 		Summary: "The person behind the key.", Response: access.Profile{},
@@ -98,6 +115,36 @@ func (h accessRoutes) project(c *gin.Context) error {
 	}
 	c.JSON(http.StatusOK, current)
 	return nil
+}
+
+// seen is the one record of its kind that a caller sees.
+type seen[T any] func(ctx context.Context, caller domain.Principal) (T, error)
+
+// all lists it.
+func all[T any](read seen[T]) func(*gin.Context) error {
+	return func(c *gin.Context) error {
+		found, err := read(c.Request.Context(), domain.PrincipalFrom(c.Request.Context()))
+		if err != nil {
+			return err
+		}
+		c.JSON(http.StatusOK, []T{found})
+		return nil
+	}
+}
+
+// single shows it under its own id; any other is not found.
+func single[T any](read seen[T], id func(T) uuid.UUID, parameter, missing string) func(*gin.Context) error {
+	return func(c *gin.Context) error {
+		found, err := read(c.Request.Context(), domain.PrincipalFrom(c.Request.Context()))
+		if err != nil {
+			return err
+		}
+		if given, err := uuid.Parse(c.Param(parameter)); err != nil || given != id(found) {
+			return domain.E(domain.NotFound, "%s", missing)
+		}
+		c.JSON(http.StatusOK, found)
+		return nil
+	}
 }
 
 func (h accessRoutes) profile(c *gin.Context) error {

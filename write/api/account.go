@@ -23,15 +23,56 @@ func MountAccounts(r Router, deps AccountDeps) {
 	r.Handle(domain.Operation{
 		Method: http.MethodPost, Path: "/admin/simple/accounts/", Permission: domain.Admin, Tag: "accounts",
 		Summary: "Create people, each with an organization, a workspace, a project and a key.",
-		Request: map[string]any{}, Response: map[string]any{},
+		Request: accountsRequest{}, Response: accountsReply{},
 	}, a.create)
 	r.Handle(domain.Operation{
 		Method: http.MethodDelete, Path: "/admin/simple/accounts/", Permission: domain.Admin, Tag: "accounts",
-		Summary: "Delete people with everything that they own. Their keys end within a second; their traces, also those on their way, are removed soon after.", Request: map[string]any{}, Status: http.StatusNoContent,
+		Summary: "Delete people with everything that they own. Their keys end within a second; their traces, also those on their way, are removed soon after.", Request: accountsRequest{}, Status: http.StatusNoContent,
 	}, a.delete)
 }
 
 type accounts struct{ deps AccountDeps }
+
+// The bodies for the document; requests are read member by member, since the
+// user may be nested once more. Source: contract §10.
+type (
+	accountsRequest struct {
+		Accounts map[string]accountRequest `json:"accounts" body:"required"`
+		Options  accountOptions            `json:"options"`
+	}
+	accountRequest struct {
+		User         accountUser    `json:"user" body:"required"`
+		Organization accountName    `json:"organization"`
+		Workspace    accountName    `json:"workspace"`
+		Project      accountName    `json:"project"`
+		Options      accountOptions `json:"options"`
+	}
+	accountUser struct {
+		// User is the same once more, the form that the reference's clients send.
+		User     *accountUser `json:"user"`
+		ID       uuid.UUID    `json:"id"`
+		Email    string       `json:"email"`
+		Username string       `json:"username"`
+	}
+	accountName struct {
+		Name string `json:"name"`
+	}
+	accountOptions struct {
+		CreateAPIKeys bool `json:"create_api_keys"`
+		ReturnAPIKeys bool `json:"return_api_keys"`
+		SeedDefaults  bool `json:"seed_defaults"`
+	}
+	accountsReply struct {
+		Accounts map[string]accountReply `json:"accounts"`
+	}
+	accountReply struct {
+		User          userJSON                    `json:"user"`
+		Organizations map[string]organizationJSON `json:"organizations"`
+		Workspaces    map[string]workspaceJSON    `json:"workspaces"`
+		Projects      map[string]projectJSON      `json:"projects"`
+		APIKeys       map[string]string           `json:"api_keys,omitempty"`
+	}
+)
 
 func (a accounts) create(c *gin.Context) error {
 	body, err := readForm(c)
@@ -46,11 +87,11 @@ func (a accounts) create(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	reply := map[string]any{}
+	reply := accountsReply{Accounts: map[string]accountReply{}}
 	for name, account := range made {
-		reply[name] = accountJSON(account, !hidden[name])
+		reply.Accounts[name] = accountJSON(account, !hidden[name])
 	}
-	c.JSON(http.StatusOK, gin.H{"accounts": reply})
+	c.JSON(http.StatusOK, reply)
 	return nil
 }
 
@@ -193,22 +234,22 @@ type projectJSON struct {
 	CreatedAt      time.Time `json:"created_at"`
 }
 
-func accountJSON(a registry.Account, reveal bool) map[string]any {
-	reply := map[string]any{
-		"user": userJSON{ID: a.User.ID, UID: a.User.ID, Email: a.User.Email, Username: a.User.Username, CreatedAt: a.User.CreatedAt},
-		"organizations": map[string]any{"org": organizationJSON{
+func accountJSON(a registry.Account, reveal bool) accountReply {
+	reply := accountReply{
+		User: userJSON{ID: a.User.ID, UID: a.User.ID, Email: a.User.Email, Username: a.User.Username, CreatedAt: a.User.CreatedAt},
+		Organizations: map[string]organizationJSON{"org": {
 			ID: a.Organization.ID, Name: a.Organization.Name, OwnerUserID: a.Organization.OwnerID, CreatedAt: a.Organization.CreatedAt,
 		}},
-		"workspaces": map[string]any{"wrk": workspaceJSON{
+		Workspaces: map[string]workspaceJSON{"wrk": {
 			ID: a.Workspace.ID, Name: a.Workspace.Name, OrganizationID: a.Workspace.OrganizationID, CreatedAt: a.Workspace.CreatedAt,
 		}},
-		"projects": map[string]any{"prj": projectJSON{
+		Projects: map[string]projectJSON{"prj": {
 			ID: uuid.UUID(a.Project.ID), Name: a.Project.Name, OrganizationID: a.Project.OrganizationID,
 			WorkspaceID: a.Project.WorkspaceID, IsDefault: a.Project.IsDefault, CreatedAt: a.Project.CreatedAt,
 		}},
 	}
 	if reveal && a.Key != (credential.Key{}) {
-		reply["api_keys"] = map[string]any{"key": a.Key.Reveal()}
+		reply.APIKeys = map[string]string{"key": a.Key.Reveal()}
 	}
 	return reply
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io"
 	"net/http"
+	"time"
 
 	"github.com/gin-gonic/gin"
 
@@ -17,13 +18,25 @@ func MountKeys(r Router, commands *registry.Registry) {
 	k := keys{registry: commands}
 	r.Handle(domain.Operation{
 		Method: http.MethodPost, Path: "/keys/", Permission: domain.EditKeys, Tag: "keys", Lazy: true,
-		Summary: "Make an API key for the caller in this project; the reply shows it, once.", Request: map[string]any{}, Response: "",
+		Summary: "Make an API key for the caller in this project; the reply shows it, once.", Request: keyRequest{}, Response: "",
 	}, k.create)
 	r.Handle(domain.Operation{
 		Method: http.MethodDelete, Path: "/keys/:key_prefix", Permission: domain.EditKeys, Tag: "keys",
-		Summary: "Revoke an API key of this project.", Response: map[string]any{},
+		Summary: "Revoke an API key of this project.", Response: keyRevoked{},
 	}, k.revoke)
 }
+
+// keyRequest and keyRevoked are the bodies of the two, for the document; keyRequest is read member by member.
+type (
+	keyRequest struct {
+		Name      string    `json:"name"`
+		Role      string    `json:"role"`
+		ExpiresAt time.Time `json:"expires_at"`
+	}
+	keyRevoked struct {
+		Message string `json:"message"`
+	}
+)
 
 type keys struct{ registry *registry.Registry }
 
@@ -66,6 +79,6 @@ func (k keys) revoke(c *gin.Context) error {
 	if err := k.registry.RevokeKey(c.Request.Context(), caller.Project, c.Param("key_prefix")); err != nil {
 		return err
 	}
-	c.JSON(http.StatusOK, gin.H{"message": "API key deleted successfully"})
+	c.JSON(http.StatusOK, keyRevoked{Message: "API key deleted successfully"})
 	return nil
 }

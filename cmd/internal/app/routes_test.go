@@ -98,3 +98,30 @@ func TestEveryRouteAsksWhoCalls(t *testing.T) {
 		}
 	}
 }
+
+// Every list is asked for with a body that says what is meant: {} for
+// everything, and no member that the service does not know. Only the lists of
+// spans and traces may also come without a body (contract §3.1), and those
+// that read a query string instead.
+func TestEveryListIsStrict(t *testing.T) {
+	t.Parallel()
+	s := newService(t)
+	lists := 0
+	for _, op := range s.server.Operations() {
+		if op.Method != http.MethodPost || !strings.HasSuffix(op.Path, "/query") {
+			continue
+		}
+		lists++
+		require.Equal(t, http.StatusOK, s.do(op.Method, op.Path, `{}`).Code, op.Path)
+		for _, body := range []string{`{"described_nowhere":1}`, `{"described_nowhere":null}`, `{"windowing":{"described_nowhere":1}}`, `[]`, `1`, `{`} {
+			r := s.do(op.Method, op.Path, body)
+			require.Equal(t, http.StatusUnprocessableEntity, r.Code, "%s %s: %s", op.Path, body, r.Text)
+			require.Contains(t, r.Text, `"loc":["body"`, "%s %s", op.Path, body)
+		}
+		if !op.Lazy {
+			r := s.do(op.Method, op.Path, "")
+			require.Equal(t, http.StatusUnprocessableEntity, r.Code, "%s: %s", op.Path, r.Text)
+		}
+	}
+	require.Greater(t, lists, 30)
+}

@@ -124,6 +124,16 @@ func TestWhoAmI(t *testing.T) {
 	require.Equal(t, c.account.Project.ID.String(), current["project_id"])
 	require.Equal(t, current, c.get("/projects/"+c.account.Project.ID.String()))
 	require.Len(t, c.expect(http.StatusOK, http.MethodGet, "/projects", nil)[""], 1)
+	for _, kind := range []string{"organization", "workspace"} {
+		listed := listAt(t, c.expect(http.StatusOK, http.MethodGet, "/"+kind+"s", nil), "")
+		require.Len(t, listed, 1, "a key sees that of its project and no other")
+		require.Equal(t, current[kind+"_id"], at(t, listed[0], "id"))
+		require.Equal(t, current[kind+"_name"], at(t, listed[0], "name"))
+		path := "/" + kind + "s/" + text(t, current, kind+"_id")
+		require.Equal(t, listed[0], c.get(path))
+		w.owner(t, kind+"@b.c", false).fails(http.StatusNotFound, http.MethodGet, path, nil)
+		c.fails(http.StatusNotFound, http.MethodGet, "/"+kind+"s/current", nil)
+	}
 	other := w.owner(t, "b@b.c", false)
 	require.Equal(t, "Project not found", other.fails(http.StatusNotFound, http.MethodGet, "/projects/"+c.account.Project.ID.String(), nil))
 

@@ -39,7 +39,7 @@ func newEstate(t *testing.T, w *world, email string) estate {
 // secrets are all words that only this project may ever see.
 func (e estate) secrets(t *testing.T) []string {
 	t.Helper()
-	words := []string{e.account.Project.ID.String(), e.account.User.Email, e.account.Key.Prefix}
+	words := []string{e.account.Project.ID.String(), e.account.Organization.ID.String(), e.account.Workspace.ID.String(), e.account.User.Email, e.account.Key.Prefix}
 	rows, err := e.w.pool.Query(t.Context(), `SELECT id::text FROM artifacts WHERE project_id = $1
 UNION ALL SELECT id::text FROM variants WHERE project_id = $1 UNION ALL SELECT id::text FROM revisions WHERE project_id = $1`, e.account.Project.ID.String())
 	require.NoError(t, err)
@@ -139,6 +139,10 @@ func paths(path string, victim estate) []string {
 		case !isParameter:
 		case name == "project_id":
 			parts[i] = victim.account.Project.ID.String()
+		case name == "organization_id":
+			parts[i] = victim.account.Organization.ID.String()
+		case name == "workspace_id":
+			parts[i] = victim.account.Workspace.ID.String()
 		case name == "key_prefix":
 			parts[i] = victim.account.Key.Prefix
 		case victim.ids[strings.TrimSuffix(name, "_id")] != "":

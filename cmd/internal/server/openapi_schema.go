@@ -63,7 +63,9 @@ func (s *schemas) of(v any, d direction) object {
 func (s *schemas) component(given string, self described, d direction) object {
 	name, known := s.described[given]
 	if !known {
-		for name = given; s.taken[name]; name += "_" { // a Go type's
+		name = given
+		for s.taken[name] { // a Go type's
+			name += "_"
 		}
 		s.taken[name], s.described[given] = true, name
 		s.components[name] = object{} // it may hold itself

@@ -1,0 +1,283 @@
+//go:build embedded
+
+package app
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"colonnade/domain"
+	"colonnade/domain/entity"
+)
+
+// secret is a word of one project alone: in the names, texts, sessions, users
+// and slugs of all that it has, and in nothing that the other one sends.
+const secret = "theirs-secret"
+
+// attempt is a request that another project's ids go into.
+type attempt struct {
+	query, body string
+	// shows tells that the owner of the ids sees the secret in the reply, so
+	// that nobody else's seeing it means something.
+	shows bool
+}
+
+// attempts are the requests on a route, by method and path. Every route that
+// is mounted is here or in elsewhere: a new one has to say how it keeps projects apart.
+func attempts(op domain.Operation) []attempt {
+	const (
+		span    = `{"span_id":"{span}","span_name":"ours","start_time":"2026-11-01T10:00:00Z"}`
+		simple  = `"data":{"outputs":{"score":1}},"references":{"evaluator":{"id":"{evaluator}"},"application":{"id":"{application}"}},"links":{"invocation":{"trace_id":"{only}","span_id":"{span}"}}`
+		edit    = `"data":{"outputs":{"score":2}}`
+		otlp    = `{"resourceSpans":[{"scopeSpans":[{"spans":[{"traceId":"{only}","spanId":"{span}","name":"ours","startTimeUnixNano":"1793527200000000000","endTimeUnixNano":"1793527201000000000"}]}]}]}`
+		windows = `"oldest":"2026-10-01T00:00:00Z","newest":"2026-12-01T00:00:00Z"`
+	)
+	filters := func(more ...attempt) []attempt {
+		out := []attempt{{body: `{}`, shows: true}}
+		for _, condition := range []string{
+			`{"field":"trace_id","value":"{only}"}`, `{"field":"trace_id","operator":"in","value":["{only}","{shared}"]}`, `{"field":"span_id","value":"{span}"}`,
+			`{"field":"content","operator":"contains","value":"` + secret + `"}`, `{"field":"session_id","operator":"startswith","value":"` + secret + `"}`,
+			`{"field":"attributes","key":"ag.meta.word","operator":"exists"}`, `{"field":"references","operator":"in","value":[{"id":"{evaluator}"}]}`,
+			`{"field":"links","operator":"in","value":[{"trace_id":"{only}"}]}`,
+		} {
+			out = append(out, attempt{body: `{"filtering":{"conditions":[` + condition + `]}}`, shows: true})
+		}
+		return append(out, more...)
+	}
+	analytics := attempt{body: `{` + windows + `,"specs":[{"type":"categorical/single","path":"attributes.ag.meta.word"}]}`, shows: true}
+	saved := []attempt{{body: `{"query_ref":{"id":"{query}"}}`}, {body: `{"query_variant_ref":{"id":"{query_variant}"}}`}, {body: `{"query_revision_ref":{"id":"{query_revision}"}}`}}
+	simpleQueries := func(word, links string) []attempt {
+		return []attempt{
+			{body: `{}`, shows: true},
+			{body: `{"` + links + `":[{"trace_id":"{annotation}","span_id":"{annotation_span}"}]}`},
+			{body: `{"` + word + `":{"references":{"evaluator":{"id":"{evaluator}"}}}}`},
+			{body: `{"` + word + `":{"links":{"invocation":{"trace_id":"{only}","span_id":"{span}"}}}}`},
+		}
+	}
+	switch op.Method + " " + op.Path {
+	case "POST /traces/query", "POST /spans/query":
+		return filters(saved...)
+	case "POST /tracing/spans/query", "POST /tracing/traces/query":
+		return filters()
+	case "GET /traces/":
+		return []attempt{{query: "?trace_id={only}&trace_id={shared}", shows: true}, {query: "?trace_ids={only}", shows: true}}
+	case "GET /spans/":
+		return []attempt{{query: "?trace_id={only}", shows: true}, {query: "?span_id={span}", shows: true}, {query: "?trace_id={shared}&span_id={span}", shows: true}}
+	case "GET /otlp/v1/traces": // tells collectors that it is there
+		return []attempt{{}}
+	case "GET /traces/:trace_id", "GET /tracing/traces/:trace_id", "GET /spans/:trace_id/:span_id":
+		return []attempt{{shows: true}}
+	case "GET /simple/traces/:trace_id", "GET /annotations/:trace_id", "GET /invocations/:trace_id":
+		return []attempt{{}}
+	case "DELETE /traces/:trace_id", "DELETE /tracing/traces/:trace_id", "DELETE /simple/traces/:trace_id", "DELETE /annotations/:trace_id", "DELETE /invocations/:trace_id":
+		return []attempt{{}}
+	case "POST /spans/analytics/query", "POST /tracing/analytics/query":
+		return []attempt{{body: `{` + windows + `}`}, analytics}
+	case "POST /tracing/spans/analytics":
+		return []attempt{{body: `{` + windows + `}`}}
+	case "POST /spans/sessions/query", "POST /spans/users/query", "POST /tracing/sessions/query", "POST /tracing/users/query":
+		return []attempt{{body: `{}`, shows: true}, {body: `{"realtime":true}`, shows: true}}
+	case "POST /traces/":
+		return []attempt{{body: `{"trace":{"trace_id":"{only}","spans":{"ours":` + span + `}}}`}}
+	case "PUT /traces/:trace_id":
+		return []attempt{{body: `{"trace":{"trace_id":"{path}","spans":{"ours":` + span + `}}}`}}
+	case "POST /traces/ingest":
+		return []attempt{{body: `{"traces":[{"trace_id":"{only}","spans":{"ours":` + span + `}}]}`}}
+	case "POST /tracing/spans/ingest", "POST /tracing/traces/":
+		return []attempt{{body: `{"traces":{"{only}":{"spans":{"ours":` + span + `}}}}`}}
+	case "PUT /tracing/traces/:trace_id":
+		return []attempt{{body: `{"traces":{"{path}":{"spans":{"ours":` + span + `}}}}`}}
+	case "POST /otlp/v1/traces", "POST /v1/traces":
+		return []attempt{{body: otlp}}
+	case "POST /simple/traces/":
+		return []attempt{{body: `{"trace":{` + simple + `}}`}}
+	case "POST /annotations/":
+		return []attempt{{body: `{"annotation":{` + simple + `}}`}}
+	case "POST /invocations/":
+		return []attempt{{body: `{"invocation":{` + simple + `}}`}}
+	case "PATCH /simple/traces/:trace_id":
+		return []attempt{{body: `{"trace":{` + edit + `}}`}}
+	case "PATCH /annotations/:trace_id":
+		return []attempt{{body: `{"annotation":{` + edit + `}}`}}
+	case "PATCH /invocations/:trace_id":
+		return []attempt{{body: `{"invocation":{` + edit + `}}`}}
+	case "POST /simple/traces/query":
+		return simpleQueries("trace", "links")
+	case "POST /annotations/query":
+		return simpleQueries("annotation", "annotation_links")
+	case "POST /invocations/query":
+		return simpleQueries("invocation", "invocation_links")
+	}
+	return nil
+}
+
+// elsewhere names the test that shows how a route keeps projects apart, where it is not this one.
+func elsewhere(op domain.Operation) string {
+	if op.Permission == domain.Public || op.Permission == domain.Admin {
+		return "TestEveryRouteAsksWhoCalls" // no project is at hand
+	}
+	for _, f := range entity.Families() {
+		if op.Tag == f.Plural {
+			return "lineage.TestProjectsAreIsolated"
+		}
+	}
+	switch op.Tag {
+	case "keys", "projects", "profile", "access", "organizations", "workspaces":
+		return "lineage.TestProjectsAreIsolated"
+	case "services", "evaluations":
+		return "the end to end tests of invoking"
+	case "secrets":
+		return "the tests of secrets"
+	}
+	if op.Path == "/spans/tail" {
+		return "the tests of the live tail"
+	}
+	return ""
+}
+
+// TestTracesOfProjectsAreApart walks the table of routes with two projects
+// whose traces, spans and links have equal ids: whatever one sends, with ids
+// that both have or that only the other has, it sees nothing of the other's,
+// and the other's stays as it was.
+func TestTracesOfProjectsAreApart(t *testing.T) {
+	t.Parallel()
+	s := newService(t, "COLONNADE_SINK_SETTLE_AFTER=500ms", "COLONNADE_SINK_SETTLE_EVERY=100ms")
+	shared := newTraceID()
+	s.fill(t, "ours owner", "ours", shared, newTraceID())
+	s.settled(t, "ours")
+	before := s.figures("ours owner")
+	ids := s.fill(t, "theirs owner", secret, shared, newTraceID())
+	s.settled(t, "theirs")
+	require.Equal(t, before, s.figures("ours owner"), "what the other one wrote counts nowhere")
+	theirs := s.everythingOf(t, "theirs owner", ids)
+
+	tried := 0
+	for _, mutates := range []bool{false, true} { // looking first: what is deleted is not looked at
+		for _, op := range s.server.Operations() {
+			list := attempts(op)
+			name := op.Method + " " + op.Path
+			require.NotEmpty(t, elsewhere(op)+strings.Repeat("x", len(list)), "%s is not covered: say in attempts or elsewhere how it keeps projects apart", name)
+			if mutates != (op.Permission == domain.EditSpans) {
+				continue
+			}
+			for _, a := range list {
+				for _, id := range []string{ids["only"], shared, ids["annotation"]} {
+					path := ids.in(strings.NewReplacer(":trace_id", id, ":span_id", ids["span"]).Replace(op.Path) + a.query)
+					body := ids.in(strings.ReplaceAll(a.body, "{path}", id))
+					if a.shows && id == ids["only"] {
+						r := s.as("theirs owner", op.Method, path, body)
+						require.Equal(t, http.StatusOK, r.Code, "%s %s", name, r.Text)
+						require.Contains(t, r.Text, secret, "%s %s: the owner sees it", name, body)
+					}
+					r := s.as("ours owner", op.Method, path, body)
+					require.Less(t, r.Code, 500, "%s %s %s", name, body, r.Text)
+					if r.at("detail") == nil {
+						require.NotContains(t, r.Text, secret, "%s %s", name, body)
+						require.NotContains(t, r.Text, s.accounts["theirs"].Project.ID.String(), "%s %s", name, body)
+						require.NotContains(t, r.Text, s.accounts["theirs"].User.ID.String(), "%s %s", name, body)
+					}
+					tried++
+					if !strings.Contains(op.Path, ":trace_id") {
+						break
+					}
+				}
+			}
+		}
+	}
+	require.Greater(t, tried, 100)
+	require.Equal(t, theirs, s.everythingOf(t, "theirs owner", ids), "nothing of the other project changed")
+}
+
+// names are ids by the names that attempts give them.
+type names map[string]string
+
+func (n names) in(text string) string {
+	for name, id := range n {
+		text = strings.ReplaceAll(text, "{"+name+"}", id)
+	}
+	return text
+}
+
+// fill gives a project traces of these ids with a word of its own everywhere,
+// an annotation with its evaluator, an application and a saved query.
+func (s *service) fill(t *testing.T, who, word, shared, only string) names {
+	t.Helper()
+	n := names{"shared": shared, "only": only, "span": "1000000000000001"}
+	call := func(status int, method, path, body string) reply {
+		r := s.as(who, method, path, body)
+		require.Equal(t, status, r.Code, "%s: %s", path, r.Text)
+		return r
+	}
+	get := func(r reply, keys ...string) string {
+		v, _ := r.at(keys...).(string)
+		require.NotEmpty(t, v, r.Text)
+		return v
+	}
+	r := call(http.StatusOK, "POST", "/simple/applications/", `{"application":{"slug":"`+word+`-app","data":{"uri":"svc:builtin:completion:v0"}}}`)
+	n["application"] = get(r, "application", "id")
+	r = call(http.StatusOK, "POST", "/simple/queries/", `{"query":{"slug":"`+word+`-query","data":{"filtering":{"conditions":[{"field":"span_id","value":"1000000000000001"}]}}}}`)
+	n["query"], n["query_variant"], n["query_revision"] = get(r, "query", "id"), get(r, "query", "variant_id"), get(r, "query", "revision_id")
+	r = call(http.StatusOK, "POST", "/simple/evaluators/", `{"evaluator":{"slug":"`+word+`-judge","data":{"uri":"svc:custom:feedback:v0"}}}`)
+	n["evaluator"] = get(r, "evaluator", "id")
+	for i, id := range []string{shared, only} {
+		call(http.StatusAccepted, "POST", "/traces/", fmt.Sprintf(`{"trace":{"trace_id":%[1]q,"spans":{"%[2]s":{"span_id":"1000000000000001","start_time":"2026-11-01T10:0%[3]d:00Z","end_time":"2026-11-01T10:0%[3]d:01Z",
+			"links":[{"trace_id":%[4]q,"span_id":"1000000000000001"}],"references":[{"id":%[5]q,"slug":"%[2]s-judge","attributes":{"key":"evaluator"}}],
+			"attributes":{"ag":{"session":{"id":"%[2]s-session"},"user":{"id":"%[2]s-user"},"meta":{"word":"%[2]s"},"data":{"inputs":{"text":"%[2]s"},"outputs":"%[2]s"},"metrics":{"tokens":{"incremental":{"total":10}}}}}}}}}`,
+			id, word, i, only, n["evaluator"]))
+	}
+	r = call(http.StatusOK, "POST", "/annotations/", `{"annotation":{"data":{"outputs":{"note":"`+word+`"}},"references":{"evaluator":{"id":"`+n["evaluator"]+`"}},"links":{"invocation":{"trace_id":"`+only+`","span_id":"1000000000000001"}}}}`)
+	n["annotation"], n["annotation_span"] = get(r, "annotation", "trace_id"), get(r, "annotation", "span_id")
+	call(http.StatusOK, "POST", "/invocations/", `{"invocation":{"data":{"inputs":{"note":"`+word+`"},"outputs":"`+word+`"},"references":{"application":{"id":"`+n["application"]+`"}},"links":null}}`)
+	return n
+}
+
+// settled waits until the totals of a project's four traces are there: they change what reads show.
+func (s *service) settled(t *testing.T, account string) {
+	t.Helper()
+	project := s.accounts[account].Project.ID
+	eventually(t, account+" is settled", func() bool {
+		var n uint64
+		require.NoError(t, s.stores.clickhouse.QueryRow(t.Context(), "SELECT uniqExact(trace_id) FROM trace_rollup WHERE project_id = ?", project.String()).Scan(&n))
+		return n == 4
+	})
+}
+
+// figures are the counts and sums that a project is told.
+func (s *service) figures(who string) []string {
+	s.t.Helper()
+	var out []string
+	const windows = `{"oldest":"2026-10-01T00:00:00Z","newest":"2026-12-01T00:00:00Z"}`
+	for path, body := range map[string]string{
+		"/spans/analytics/query": windows, "/tracing/analytics/query": windows, "/tracing/spans/analytics": windows,
+		"/spans/sessions/query": `{}`, "/spans/users/query": `{}`, "/traces/query": `{}`, "/spans/query": `{}`,
+	} {
+		r := s.as(who, "POST", path, body)
+		require.Equal(s.t, http.StatusOK, r.Code, r.Text)
+		out = append(out, path+" "+r.Text)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// everythingOf is a project as its owner sees it.
+func (s *service) everythingOf(t *testing.T, who string, n names) []string {
+	t.Helper()
+	out := s.figures(who)
+	for _, path := range []string{"/traces/{only}", "/traces/{shared}", "/annotations/{annotation}", "/simple/applications/{application}", "/simple/queries/{query}", "/simple/evaluators/{evaluator}", "/keys/"} {
+		r := s.as(who, "GET", n.in(path), "")
+		require.Equal(t, http.StatusOK, r.Code, r.Text)
+		out = append(out, r.Text)
+	}
+	for _, table := range []string{"artifacts", "variants", "revisions", "environment_references", "memberships", "api_keys"} {
+		var rows string
+		require.NoError(t, s.stores.postgres.QueryRow(t.Context(), `SELECT coalesce(string_agg(t::text, E'\n' ORDER BY t::text), '') FROM `+table+` t WHERE project_id = $1`, uuid.UUID(s.accounts["theirs"].Project.ID)).Scan(&rows))
+		out = append(out, rows)
+	}
+	return out
+}
