@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
 	"colonnade/domain"
@@ -21,7 +22,7 @@ import (
 // its way does not come back.
 func TestDeletedAccounts(t *testing.T) {
 	t.Parallel()
-	s := newService(t, "COLONNADE_AUTH_KEY=the-administration-key", "COLONNADE_SINK_ERASE_EVERY=50ms")
+	s := newService(t, "COLONNADE_AUTH_KEY=the-administration-key", "COLONNADE_SINK_ERASE_EVERY=50ms", "COLONNADE_VAULT_SEALING_KEY="+strings.Repeat("k", 32))
 	s.keys["admin"] = "the-administration-key"
 	const body = `{"accounts":{"one":{"user":{"user":{"email":"one@example.com"}},"options":{"create_api_keys":true,"return_api_keys":true,"seed_defaults":false}}}}`
 	made := s.as("admin", "POST", "/admin/simple/accounts/", body)
@@ -43,6 +44,7 @@ func TestDeletedAccounts(t *testing.T) {
 		r = s.as(who, "GET", "/traces/"+id, "")
 		require.InDelta(t, 1, r.at("count"), 0)
 	}
+	require.Equal(t, http.StatusOK, s.as("doomed", "PUT", "/secrets/openai", `{"secret":{"value":"x"}}`).Code)
 	project := s.projectOf(t, "doomed")
 	require.NotZero(t, s.rowsOf(t, project))
 
@@ -62,7 +64,9 @@ func TestDeletedAccounts(t *testing.T) {
 	mark := s.ok(http.StatusAccepted, "POST", "/traces/", `{"trace":{"trace_id":"`+newTraceID()+`","spans":{"a":{"span_id":"1000000000000001"}}}}`)
 	require.NotEmpty(t, mark.Header.Get(domain.TokenHeader))
 	eventually(t, "its rows are gone", func() bool { return s.rowsOf(t, project) == 0 })
-	for _, table := range []string{"artifacts", "variants", "revisions", "environment_references", "api_keys", "memberships"} {
+	tables := s.projectTables(t)
+	require.Contains(t, tables, "secrets")
+	for _, table := range tables {
 		var n int
 		require.NoError(t, s.stores.postgres.QueryRow(t.Context(), `SELECT count(*) FROM `+table+` WHERE project_id = $1`, uuid.UUID(project)).Scan(&n))
 		require.Zero(t, n, table)
@@ -83,12 +87,26 @@ func (s *service) projectOf(t *testing.T, key string) domain.ProjectID {
 	return domain.ProjectID(id)
 }
 
-// rowsOf counts what ClickHouse holds of a project.
+// projectTables are those of Postgres that hold something of a project; what says that it is gone is none.
+func (s *service) projectTables(t *testing.T) []string {
+	t.Helper()
+	rows, err := s.stores.postgres.Query(t.Context(), `SELECT table_name FROM information_schema.columns WHERE table_schema = 'public' AND column_name = 'project_id' AND table_name <> 'erasures' ORDER BY 1`)
+	require.NoError(t, err)
+	tables, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	require.NoError(t, err)
+	require.Subset(t, tables, []string{"artifacts", "variants", "revisions", "environment_references", "api_keys", "memberships"})
+	return tables
+}
+
+// rowsOf counts what ClickHouse holds of a project, in every table that has its projects apart.
 func (s *service) rowsOf(t *testing.T, project domain.ProjectID) (sum uint64) {
 	t.Helper()
-	for _, table := range []string{
+	var tables []string
+	require.NoError(t, s.stores.clickhouse.QueryRow(t.Context(), `SELECT groupUniqArray(table) FROM system.columns WHERE database = currentDatabase() AND name = 'project_id'`).Scan(&tables))
+	require.Subset(t, tables, []string{
 		schema.Spans, schema.SpanPayloads, schema.TraceIndex, schema.TraceRollup, schema.Annotations, schema.EvalResults, schema.AttributeKeys, schema.Rejects,
-	} {
+	})
+	for _, table := range tables {
 		var n uint64
 		require.NoError(t, s.stores.clickhouse.QueryRow(t.Context(), "SELECT count() FROM "+table+" WHERE project_id = ?", project.String()).Scan(&n))
 		sum += n

@@ -26,6 +26,8 @@ type attempt struct {
 	// shows tells that the owner of the ids sees the secret in the reply, so
 	// that nobody else's seeing it means something.
 	shows bool
+	// refused tells that others get an error, not an empty answer.
+	refused bool
 }
 
 // attempts are the requests on a route, by method and path. Every route that
@@ -107,6 +109,23 @@ func attempts(op domain.Operation) []attempt {
 		return []attempt{{body: `{"annotation":{` + edit + `}}`}}
 	case "PATCH /invocations/:trace_id":
 		return []attempt{{body: `{"invocation":{` + edit + `}}`}}
+	case "GET /secrets/":
+		return []attempt{{shows: true}}
+	case "PUT /secrets/:name":
+		return []attempt{{body: `{"secret":{"value":"ours","description":"ours"}}`}}
+	case "DELETE /secrets/:name":
+		return []attempt{{}}
+	case "POST /services/invoke", "POST /services/inspect", "POST /services/:key/:version/invoke", "POST /services/:key/:version/inspect":
+		return []attempt{
+			{body: `{"references":{"application":{"id":"{application}"}},"data":{"inputs":{}}}`, refused: true},
+			{body: `{"references":{"application_revision":{"id":"{application_revision}"}},"data":{"inputs":{}}}`, refused: true},
+			{body: `{"references":{"environment":{"id":"{application}"},"application":{"id":"{application}"}},"data":{"inputs":{}}}`, refused: true},
+		}
+	case "POST /simple/evaluations/run":
+		return []attempt{
+			{body: `{"evaluation":{"application_ref":{"id":"{application}"},"evaluator_refs":[{"id":"{evaluator}"}],"testcases":[{"data":{}}]}}`, refused: true},
+			{body: `{"evaluation":{"application_revision_ref":{"id":"{application_revision}"},"evaluator_refs":[],"testcases":[{"data":{}}]}}`, refused: true},
+		}
 	case "POST /simple/traces/query":
 		return simpleQueries("trace", "links")
 	case "POST /annotations/query":
@@ -130,10 +149,6 @@ func elsewhere(op domain.Operation) string {
 	switch op.Tag {
 	case "keys", "projects", "profile", "access", "organizations", "workspaces":
 		return "lineage.TestProjectsAreIsolated"
-	case "services", "evaluations":
-		return "the end to end tests of invoking"
-	case "secrets":
-		return "the tests of secrets"
 	}
 	if op.Path == "/spans/tail" {
 		return "the tests of the live tail"
@@ -147,7 +162,7 @@ func elsewhere(op domain.Operation) string {
 // and the other's stays as it was.
 func TestTracesOfProjectsAreApart(t *testing.T) {
 	t.Parallel()
-	s := newService(t, "COLONNADE_SINK_SETTLE_AFTER=500ms", "COLONNADE_SINK_SETTLE_EVERY=100ms")
+	s := newService(t, "COLONNADE_SINK_SETTLE_AFTER=500ms", "COLONNADE_SINK_SETTLE_EVERY=100ms", "COLONNADE_VAULT_SEALING_KEY="+strings.Repeat("k", 32))
 	shared := newTraceID()
 	s.fill(t, "ours owner", "ours", shared, newTraceID())
 	s.settled(t, "ours")
@@ -163,12 +178,12 @@ func TestTracesOfProjectsAreApart(t *testing.T) {
 			list := attempts(op)
 			name := op.Method + " " + op.Path
 			require.NotEmpty(t, elsewhere(op)+strings.Repeat("x", len(list)), "%s is not covered: say in attempts or elsewhere how it keeps projects apart", name)
-			if mutates != (op.Permission == domain.EditSpans) {
+			if mutates != changes(op) {
 				continue
 			}
 			for _, a := range list {
 				for _, id := range []string{ids["only"], shared, ids["annotation"]} {
-					path := ids.in(strings.NewReplacer(":trace_id", id, ":span_id", ids["span"]).Replace(op.Path) + a.query)
+					path := ids.in(strings.NewReplacer(":trace_id", id, ":span_id", ids["span"], ":name", "shared", ":key", "completion", ":version", "v0").Replace(op.Path) + a.query)
 					body := ids.in(strings.ReplaceAll(a.body, "{path}", id))
 					if a.shows && id == ids["only"] {
 						r := s.as("theirs owner", op.Method, path, body)
@@ -177,6 +192,7 @@ func TestTracesOfProjectsAreApart(t *testing.T) {
 					}
 					r := s.as("ours owner", op.Method, path, body)
 					require.Less(t, r.Code, 500, "%s %s %s", name, body, r.Text)
+					require.True(t, !a.refused || r.Code >= 400, "%s %s %s", name, body, r.Text)
 					if r.at("detail") == nil {
 						require.NotContains(t, r.Text, secret, "%s %s", name, body)
 						require.NotContains(t, r.Text, s.accounts["theirs"].Project.ID.String(), "%s %s", name, body)
@@ -192,6 +208,16 @@ func TestTracesOfProjectsAreApart(t *testing.T) {
 	}
 	require.Greater(t, tried, 100)
 	require.Equal(t, theirs, s.everythingOf(t, "theirs owner", ids), "nothing of the other project changed")
+}
+
+// changes tells whether a route does more than look.
+func changes(op domain.Operation) bool {
+	switch op.Permission {
+	case domain.EditSpans, domain.EditSecrets, domain.RunService, domain.RunEvaluations:
+		return true
+	default:
+		return false
+	}
 }
 
 // names are ids by the names that attempts give them.
@@ -220,7 +246,8 @@ func (s *service) fill(t *testing.T, who, word, shared, only string) names {
 		return v
 	}
 	r := call(http.StatusOK, "POST", "/simple/applications/", `{"application":{"slug":"`+word+`-app","data":{"uri":"svc:builtin:completion:v0"}}}`)
-	n["application"] = get(r, "application", "id")
+	n["application"], n["application_revision"] = get(r, "application", "id"), get(r, "application", "revision_id")
+	call(http.StatusOK, "PUT", "/secrets/shared", `{"secret":{"value":"`+word+`-value","description":"`+word+`"}}`)
 	r = call(http.StatusOK, "POST", "/simple/queries/", `{"query":{"slug":"`+word+`-query","data":{"filtering":{"conditions":[{"field":"span_id","value":"1000000000000001"}]}}}}`)
 	n["query"], n["query_variant"], n["query_revision"] = get(r, "query", "id"), get(r, "query", "variant_id"), get(r, "query", "revision_id")
 	r = call(http.StatusOK, "POST", "/simple/evaluators/", `{"evaluator":{"slug":"`+word+`-judge","data":{"uri":"svc:custom:feedback:v0"}}}`)
@@ -269,12 +296,12 @@ func (s *service) figures(who string) []string {
 func (s *service) everythingOf(t *testing.T, who string, n names) []string {
 	t.Helper()
 	out := s.figures(who)
-	for _, path := range []string{"/traces/{only}", "/traces/{shared}", "/annotations/{annotation}", "/simple/applications/{application}", "/simple/queries/{query}", "/simple/evaluators/{evaluator}", "/keys/"} {
+	for _, path := range []string{"/traces/{only}", "/traces/{shared}", "/annotations/{annotation}", "/simple/applications/{application}", "/simple/queries/{query}", "/simple/evaluators/{evaluator}", "/keys/", "/secrets/"} {
 		r := s.as(who, "GET", n.in(path), "")
 		require.Equal(t, http.StatusOK, r.Code, r.Text)
 		out = append(out, r.Text)
 	}
-	for _, table := range []string{"artifacts", "variants", "revisions", "environment_references", "memberships", "api_keys"} {
+	for _, table := range s.projectTables(t) {
 		var rows string
 		require.NoError(t, s.stores.postgres.QueryRow(t.Context(), `SELECT coalesce(string_agg(t::text, E'\n' ORDER BY t::text), '') FROM `+table+` t WHERE project_id = $1`, uuid.UUID(s.accounts["theirs"].Project.ID)).Scan(&rows))
 		out = append(out, rows)
