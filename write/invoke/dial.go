@@ -51,7 +51,7 @@ func (h Hook) validate() error {
 // to is checked where the connection is made.
 func (h Hook) check(address string) error {
 	u, err := url.Parse(address)
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+	if err != nil || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return Fail(domain.Rejected, InvalidParameter, "Invalid parameter: the hook's url must be an http or https URL")
 	}
 	if u.User != nil {
@@ -75,7 +75,7 @@ func (h Hook) client() *http.Client {
 	return &http.Client{
 		Transport: &http.Transport{
 			DialContext: dialer.DialContext, ForceAttemptHTTP2: true, TLSHandshakeTimeout: 5 * time.Second,
-			MaxIdleConns: 128, MaxIdleConnsPerHost: 8, IdleConnTimeout: 30 * time.Second, ResponseHeaderTimeout: h.Timeout,
+			MaxIdleConns: 128, MaxIdleConnsPerHost: 8, IdleConnTimeout: 30 * time.Second,
 			MaxResponseHeaderBytes: 64 << 10,
 		},
 		CheckRedirect: func(r *http.Request, via []*http.Request) error {
