@@ -32,6 +32,7 @@ func TestInterface(t *testing.T) {
 	t.Run("§4.1 spans go in and come out", s.spansGoInAndComeOut)
 	t.Run("§4.1 every encoding of OTLP", s.everyEncoding)
 	t.Run("§4.1 official exporters", s.officialExporters)
+	t.Run("§4.1 the SDK of another language", s.anotherLanguage)
 	t.Run("§4.2 an empty body is refused", s.emptyBody)
 	t.Run("§4.2 pages by cursor", s.pagesByCursor)
 	t.Run("§5 who may call", s.whoMayCall)
