@@ -119,6 +119,10 @@ type Operation struct {
 	// Timeout is how long a request may take, to the last byte of its reply; zero
 	// means the engine's default. Routes that stream or wait for others name one.
 	Timeout time.Duration
+	// Stream tells that the reply is a stream of events without end
+	// (text/event-stream): no time bounds the request, and the handler sees to
+	// its own end and to the connection's deadlines.
+	Stream bool
 }
 
 // Parameter is a query-string parameter of an operation.

@@ -3,6 +3,7 @@ package traces
 import (
 	"context"
 	"errors"
+	"math"
 	"slices"
 	"time"
 
@@ -51,18 +52,23 @@ func (r *Reader) missing(ctx context.Context, token domain.Token) (domain.Token,
 	for i, p := range token {
 		partitions[i] = p.Partition
 	}
-	next := make(map[int32]uint64, len(token))
+	next, err := r.Progress(ctx, partitions)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(token, func(p domain.Position) bool { return p.Offset < next[p.Partition] }), nil
+}
+
+// Progress tells, for partitions of the stream, the offset before which
+// everything is visible; a partition of which nothing is, is left out.
+func (r *Reader) Progress(ctx context.Context, partitions []int32) (map[int32]int64, error) {
+	next := make(map[int32]int64, len(partitions))
 	err := r.query(ctx, "progress", compile.Progress(r.cfg.Topic, partitions), func(rows driver.Rows) error {
 		var partition uint32
 		var offset uint64
 		err := rows.Scan(&partition, &offset)
-		next[int32(partition)] = offset
+		next[int32(partition)] = int64(min(offset, math.MaxInt64)) //nolint:gosec // bounded on the line
 		return err
 	})
-	if err != nil {
-		return nil, err
-	}
-	return slices.DeleteFunc(token, func(p domain.Position) bool {
-		return p.Offset >= 0 && uint64(p.Offset) < next[p.Partition]
-	}), nil
+	return next, err
 }

@@ -15,6 +15,7 @@ import (
 	"colonnade/read/analytics"
 	readapi "colonnade/read/api"
 	lineage "colonnade/read/registry"
+	"colonnade/read/tail"
 	"colonnade/read/traces"
 	writeapi "colonnade/write/api"
 	"colonnade/write/fit"
@@ -30,6 +31,7 @@ type house struct {
 	server *server.Server
 	grpc   *otlp.GRPC // nil without the write role
 	sink   *sink.Sink // nil without the sink role
+	tail   *tail.Hub  // nil without the read role
 	access *access.Access
 
 	producer *stream.Producer
@@ -182,5 +184,5 @@ func (p *process) buildRead(h *house, s stores) error {
 	readapi.NewAnalytics(spans, analyst).Mount(h.server)
 	readapi.MountAccess(h.server, h.access)
 	readapi.MountRegistry(h.server, entities)
-	return nil
+	return p.buildTail(h, reader)
 }

@@ -23,6 +23,7 @@ import (
 	"colonnade/read/analytics"
 	"colonnade/read/api"
 	lineage "colonnade/read/registry"
+	"colonnade/read/tail"
 	"colonnade/read/traces"
 	writeapi "colonnade/write/api"
 	"colonnade/write/ingest"
@@ -66,6 +67,7 @@ type Config struct {
 	Sink       sink.Config
 	Traces     traces.Config
 	Analytics  analytics.Config
+	Tail       tail.Config
 	Query      api.SpansConfig
 	Access     access.Config
 	Registry   registry.Config
@@ -153,6 +155,7 @@ func Default() Config {
 		Sink:       sink.DefaultConfig(),
 		Traces:     traces.DefaultConfig(),
 		Analytics:  analytics.DefaultConfig(),
+		Tail:       tail.DefaultConfig(),
 		Query:      api.DefaultSpansConfig(),
 		Access:     access.DefaultConfig(),
 		Registry:   registry.DefaultConfig(),
@@ -217,6 +220,7 @@ func (c Config) Validate() error {
 	section("sink", c.Sink.Validate())
 	section("traces", c.Traces.Validate())
 	section("analytics", c.Analytics.Validate())
+	section("tail", c.Tail.Validate())
 	section("query", c.Query.Validate())
 	section("access", c.Access.Validate())
 	section("registry", c.Registry.Validate())

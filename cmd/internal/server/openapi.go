@@ -221,6 +221,9 @@ func responsesOf(op domain.Operation, schemas *schemas) object {
 	if op.Response != nil {
 		good["content"] = content(schemas.of(op.Response, response))
 	}
+	if op.Stream {
+		good["content"] = object{"text/event-stream": object{"schema": object{"type": "string"}}}
+	}
 	failed := func(name string) object { return object{"$ref": "#/components/responses/" + name} }
 	out := object{strconv.Itoa(status): good, "default": failed("Failed")}
 	if op.Permission != domain.Public {

@@ -147,8 +147,11 @@ func (s *Server) serve(c *gin.Context, op domain.Operation, h func(*gin.Context)
 		timeout = op.Timeout
 		s.outlast(c, timeout)
 	}
-	ctx, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
+	if !op.Stream {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, timeout)
+		defer cancel()
+	}
 	c.Request = c.Request.WithContext(ctx)
 	s.recent.recall(c)
 	err = h(c)

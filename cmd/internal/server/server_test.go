@@ -80,6 +80,24 @@ func get(path string, p domain.Permission) domain.Operation {
 	return domain.Operation{Method: http.MethodGet, Path: path, Permission: p, Summary: "-", Tag: "test"}
 }
 
+// The handler of a stream sees to its own end; that of any other operation is bounded.
+func TestAStreamHasNoDeadline(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	tell := func(c *gin.Context) error {
+		_, bounded := c.Request.Context().Deadline()
+		c.String(http.StatusOK, "%t", bounded)
+		return nil
+	}
+	s.Handle(get("/page", domain.Public), tell)
+	endless := get("/events", domain.Public)
+	endless.Stream = true
+	s.Handle(endless, tell)
+	require.Equal(t, "true", s.do(http.MethodGet, "/page", "", nil).Body.String())
+	require.Equal(t, "false", s.do(http.MethodGet, "/events", "", nil).Body.String())
+	require.Contains(t, s.do(http.MethodGet, "/openapi.json", "", nil).Body.String(), "text/event-stream")
+}
+
 func TestEverySpellingOfARouteIsTheSame(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)

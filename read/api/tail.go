@@ -1,0 +1,141 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"colonnade/domain"
+	"colonnade/domain/filter"
+	"colonnade/read/tail"
+)
+
+// TailDeps are what live tail needs.
+type TailDeps struct {
+	Hub *tail.Hub
+	// Allowed tells whether the caller of a context still may read spans: a
+	// tail outlives the check at its beginning. An error other than a refusal
+	// means that nobody could tell.
+	Allowed func(ctx context.Context) error
+	Now     func() time.Time
+}
+
+// MountTail mounts the live tail.
+func MountTail(r Router, deps TailDeps) {
+	r.Handle(domain.Operation{
+		Method: http.MethodGet, Path: "/spans/tail", Permission: domain.ViewSpans, Tag: "spans", Stream: true,
+		Summary: "Follow spans as they become visible: events ready, span (a span as queries return it), missed ({count}, spans that a slow reader did not get) and end ({reason}).",
+		Query: []domain.Parameter{
+			{Name: "filtering", Type: "string", Doc: "A filter as JSON text, as in the bodies of queries. All spans without it."},
+		},
+	}, deps.follow)
+}
+
+// follow answers with server-sent events until the caller leaves, or may no
+// longer read, or the service stops.
+func (d TailDeps) follow(c *gin.Context) error {
+	ctx := c.Request.Context()
+	where, err := filter.Parse(json.RawMessage(c.Query("filtering")), "query", "filtering")
+	if err != nil {
+		return err
+	}
+	t, err := d.Hub.Open(ctx, domain.PrincipalFrom(ctx).Project, where)
+	if err != nil {
+		return err
+	}
+	defer t.Close()
+	cfg := d.Hub.Config()
+	out := newEvents(c, d.Now, cfg.StallTimeout)
+	out.event("ready", []byte("{}"))
+	checked := d.Now()
+	for out.flush() {
+		batch, err := take(ctx, t, cfg.Heartbeat)
+		switch {
+		case ctx.Err() != nil:
+			return nil // the caller left
+		case err != nil:
+			out.comment("heartbeat")
+		}
+		if d.Now().Sub(checked) >= cfg.Heartbeat {
+			if checked = d.Now(); refused(d.Allowed(ctx)) {
+				batch = tail.Batch{End: tail.Forbidden}
+			}
+		}
+		if out.batch(batch); batch.End != "" {
+			out.flush()
+			return nil
+		}
+	}
+	return nil // nobody reads
+}
+
+func take(ctx context.Context, t *tail.Tail, most time.Duration) (tail.Batch, error) {
+	ctx, cancel := context.WithTimeout(ctx, most)
+	defer cancel()
+	return t.Take(ctx)
+}
+
+func refused(err error) bool {
+	kind := domain.KindOf(err)
+	return err != nil && (kind == domain.Unauthenticated || kind == domain.Forbidden)
+}
+
+// events writes server-sent events. Source: HTML Living Standard, 9.2.
+type events struct {
+	c       *gin.Context
+	control *http.ResponseController
+	now     func() time.Time
+	stall   time.Duration
+	buffer  bytes.Buffer
+}
+
+func newEvents(c *gin.Context, now func() time.Time, stall time.Duration) *events {
+	h := c.Writer.Header()
+	h.Set("Content-Type", "text/event-stream; charset=utf-8")
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Accel-Buffering", "no") // a proxy in between passes events on as they come
+	e := &events{c: c, control: http.NewResponseController(c.Writer), now: now, stall: stall}
+	_ = e.control.SetReadDeadline(time.Time{}) // else it ends the request's context; not every writer has one
+	return e
+}
+
+func (e *events) event(name string, data []byte) {
+	e.buffer.WriteString("event: " + name + "\ndata: ")
+	e.buffer.Write(data)
+	e.buffer.WriteString("\n\n")
+}
+
+func (e *events) comment(text string) { e.buffer.WriteString(": " + text + "\n\n") }
+
+func (e *events) batch(b tail.Batch) {
+	for _, text := range b.Spans {
+		e.event("span", text)
+	}
+	if b.Missed > 0 {
+		e.event("missed", []byte(`{"count":`+strconv.FormatUint(b.Missed, 10)+`}`))
+	}
+	if b.End != "" {
+		e.event("end", []byte(`{"reason":"`+string(b.End)+`"}`))
+	}
+}
+
+// flush puts on the wire what was written; false means that the reader took
+// nothing for too long, or is gone.
+func (e *events) flush() bool {
+	err := e.control.SetWriteDeadline(e.now().Add(e.stall))
+	if err != nil && !errors.Is(err, http.ErrNotSupported) {
+		return false
+	}
+	_, err = e.c.Writer.Write(e.buffer.Bytes())
+	e.buffer.Reset()
+	if err != nil {
+		return false
+	}
+	return e.control.Flush() == nil
+}

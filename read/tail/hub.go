@@ -1,0 +1,308 @@
+package tail
+
+import (
+	"context"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"colonnade/domain"
+	"colonnade/domain/filter"
+	"colonnade/domain/trace"
+)
+
+const (
+	// pollFor is how long one look at the stream waits when nothing is held,
+	// lookEvery how long between two looks at the sink's progress.
+	pollFor   = time.Second
+	lookEvery = 50 * time.Millisecond
+	// pause is between two attempts to ask a store that does not answer.
+	pause = time.Second
+)
+
+// Deps are what a hub works with; all are required.
+type Deps struct {
+	// Open opens the stream at its end.
+	Open func(ctx context.Context) (Source, error)
+	// Progress tells, for partitions of the stream, the offset before which everything is visible.
+	Progress   func(ctx context.Context, partitions []int32) (map[int32]int64, error)
+	Log        *slog.Logger
+	Registerer prometheus.Registerer
+}
+
+// Hub hands the spans of the stream to the tails that want them. It is an
+// actor; its other methods are safe for concurrent use.
+type Hub struct {
+	cfg     Config
+	deps    Deps
+	log     *slog.Logger
+	metrics *metrics
+	// wake has room for one signal: there is a tail and nobody follows.
+	wake chan struct{}
+
+	mu                 sync.Mutex // guards the rest
+	running, following bool
+	open               int
+	tails              map[domain.ProjectID]map[*Tail]struct{}
+}
+
+// New makes a hub; it opens nothing before Run, and nothing without a tail.
+func New(cfg Config, deps Deps) (*Hub, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	return &Hub{
+		cfg: cfg, deps: deps, log: deps.Log.With(slog.String("room", "tail")), metrics: newMetrics(deps.Registerer),
+		wake: make(chan struct{}, 1), tails: map[domain.ProjectID]map[*Tail]struct{}{},
+	}, nil
+}
+
+// Config is what the hub was made with.
+func (h *Hub) Config() Config { return h.cfg }
+
+// Open gives a tail of a project's spans that the filter chooses (nil: all).
+// When it returns, every span that is accepted from then on will be seen or counted.
+func (h *Hub) Open(ctx context.Context, project domain.ProjectID, where filter.Expr) (*Tail, error) {
+	if project.IsZero() {
+		return nil, domain.E(domain.Unauthenticated, "Unauthorized")
+	}
+	t, err := h.add(project, where)
+	if err != nil {
+		return nil, err
+	}
+	timer := time.NewTimer(h.cfg.StartTimeout)
+	defer timer.Stop()
+	select {
+	case <-t.ready:
+		return t, nil
+	case <-t.over:
+	case <-timer.C:
+	case <-ctx.Done():
+		t.Close()
+		return nil, ctx.Err()
+	}
+	t.Close()
+	return nil, away()
+}
+
+func away() error {
+	return &domain.Error{Kind: domain.Unavailable, Message: "The stream of spans cannot be followed now.", RetryAfter: pause}
+}
+
+func (h *Hub) add(project domain.ProjectID, where filter.Expr) (*Tail, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !h.running {
+		return nil, away()
+	}
+	if h.open >= h.cfg.MaxOpen || len(h.tails[project]) >= h.cfg.MaxOpenPerProject {
+		h.metrics.refused.Inc()
+		return nil, &domain.Error{Kind: domain.TooMany, Message: "Too many live tails are open. Close one, or try again later.", RetryAfter: h.cfg.Heartbeat}
+	}
+	t := &Tail{hub: h, project: project, where: where, ready: make(chan struct{}), over: make(chan struct{}), arrived: make(chan struct{}, 1)}
+	if h.tails[project] == nil {
+		h.tails[project] = map[*Tail]struct{}{}
+	}
+	h.tails[project][t] = struct{}{}
+	h.open++
+	h.metrics.open.Inc()
+	if h.following {
+		close(t.ready)
+		return t, nil
+	}
+	select {
+	case h.wake <- struct{}{}:
+	default: // it was told
+	}
+	return t, nil
+}
+
+func (h *Hub) remove(t *Tail) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	of := h.tails[t.project]
+	if _, ok := of[t]; !ok {
+		return
+	}
+	if delete(of, t); len(of) == 0 {
+		delete(h.tails, t.project)
+	}
+	h.open--
+	h.metrics.open.Dec()
+}
+
+// Run follows the stream whenever a tail is open, until ctx ends; then it ends all tails.
+func (h *Hub) Run(ctx context.Context) error {
+	h.mu.Lock()
+	h.running = true
+	h.mu.Unlock()
+	defer func() {
+		h.mu.Lock()
+		h.running, h.following = false, false
+		h.mu.Unlock()
+		h.finish(Stopping)
+	}()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-h.wake:
+		}
+		if err := h.follow(ctx); err != nil && ctx.Err() == nil {
+			h.metrics.interruptions.Inc()
+			h.log.LogAttrs(ctx, slog.LevelWarn, "the stream cannot be followed, open tails end", slog.Any("error", err))
+			h.interrupt()
+		}
+	}
+}
+
+// interrupt ends the tails that were open while the stream broke off.
+func (h *Hub) interrupt() {
+	h.mu.Lock()
+	h.following = false
+	h.mu.Unlock()
+	h.finish(Interrupted)
+}
+
+func (h *Hub) finish(why End) {
+	for _, t := range h.all() {
+		t.finish(why)
+		t.Close() // it takes no place from those that follow
+	}
+}
+
+func (h *Hub) all() (out []*Tail) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, of := range h.tails {
+		out = slices.AppendSeq(out, maps.Keys(of))
+	}
+	return out
+}
+
+// follow reads the stream until no tail is open.
+func (h *Hub) follow(ctx context.Context) error {
+	opening, cancel := context.WithTimeout(ctx, h.cfg.StartTimeout)
+	defer cancel()
+	source, err := h.deps.Open(opening)
+	if err != nil {
+		return err
+	}
+	defer source.Close()
+	h.begin()
+	held := holding{source: source, limit: h.cfg.HoldBytes, partitions: map[int32]*waiting{}}
+	defer h.metrics.held.Set(0)
+	for ctx.Err() == nil && !h.idle() {
+		wait := pollFor
+		if held.bytes > 0 {
+			wait = lookEvery
+		}
+		records, err := poll(ctx, source, wait)
+		if err != nil {
+			return err
+		}
+		for _, r := range records {
+			if h.wanted(r.Project) {
+				held.add(r)
+			}
+		}
+		if err := h.release(ctx, &held); err != nil {
+			return err
+		}
+		h.metrics.held.Set(float64(held.bytes))
+	}
+	return nil
+}
+
+func poll(ctx context.Context, source Source, wait time.Duration) ([]Record, error) {
+	ctx, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	return source.Poll(ctx)
+}
+
+// begin tells the tails that they see everything from now on.
+func (h *Hub) begin() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.following = true
+	for _, of := range h.tails {
+		for t := range of {
+			close(t.ready)
+		}
+	}
+}
+
+// idle tells whether nobody is left to follow for; then following is over.
+func (h *Hub) idle() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.following = h.open > 0
+	return !h.following
+}
+
+func (h *Hub) wanted(project domain.ProjectID) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.tails[project]) > 0
+}
+
+// release shows what the sink has stored.
+func (h *Hub) release(ctx context.Context, held *holding) error {
+	if held.bytes == 0 {
+		return nil
+	}
+	next, err := h.deps.Progress(ctx, held.numbers())
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil //nolint:nilerr // the loop sees the end of its context
+		}
+		// A store that is away is waited for: what is held is bounded, and the stream keeps the rest.
+		h.log.LogAttrs(ctx, slog.LevelWarn, "the sink's progress cannot be read", slog.Any("error", err))
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+		}
+		return nil
+	}
+	for number, offset := range next {
+		for _, r := range held.take(number, offset) {
+			h.show(ctx, r)
+		}
+	}
+	return nil
+}
+
+// show hands the spans of a record to the tails that want them.
+func (h *Hub) show(ctx context.Context, r Record) {
+	h.mu.Lock()
+	tails := slices.Collect(maps.Keys(h.tails[r.Project]))
+	h.mu.Unlock()
+	if len(tails) == 0 {
+		return
+	}
+	spans, err := r.Spans()
+	if err != nil { // it is in the dead topic and in rejects; no span of it is stored
+		h.log.LogAttrs(ctx, slog.LevelDebug, "a record holds no spans", slog.Any("error", err))
+		return
+	}
+	for i := range spans {
+		var text []byte
+		for _, t := range tails {
+			if !filter.Match(t.where, &spans[i]) {
+				continue
+			}
+			if text == nil {
+				text = trace.AppendSpan(nil, &spans[i])
+			}
+			if t.offer(text) {
+				h.metrics.spans.Inc()
+			} else {
+				h.metrics.missed.Inc()
+			}
+		}
+	}
+}
