@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"strconv"
 	"sync"
 	"time"
@@ -22,7 +23,7 @@ type Evaluations struct {
 	// MaxTestcases and MaxEvaluators bound a run, and together what it leaves behind.
 	MaxTestcases  int
 	MaxEvaluators int
-	// MaxConcurrency is how many testcases of a run are under way at a time.
+	// MaxConcurrency is how many invocations of a run may be under way at a time.
 	MaxConcurrency int
 	// Timeout ends a run; what is done by then stays.
 	Timeout time.Duration
@@ -50,7 +51,7 @@ type Evaluation struct {
 	Subject    entity.Retrieval
 	Evaluators []entity.Retrieval
 	Testcases  []Testcase
-	// Concurrency is how many testcases are under way at a time; 0 is the default.
+	// Concurrency is how many invocations are under way at a time; 0 is the default.
 	Concurrency int
 	// Tags and Meta are recorded with every trace of the run.
 	Tags, Meta map[string]any
@@ -123,7 +124,7 @@ func (i *Invoke) Evaluate(ctx context.Context, e Evaluation) (EvaluationReply, e
 	limited, cancel := context.WithTimeoutCause(ctx, i.cfg.Evaluations.Timeout, errTimeout)
 	defer cancel()
 	group, ctx := errgroup.WithContext(limited)
-	group.SetLimit(min(i.cfg.Evaluations.MaxConcurrency, orElse(e.Concurrency, defaultConcurrency)))
+	group.SetLimit(cap(run.places))
 	for n := range e.Testcases {
 		if ctx.Err() != nil {
 			break
@@ -156,7 +157,7 @@ func (i *Invoke) admit(e Evaluation) error {
 	case len(e.Evaluators) > limits.MaxEvaluators:
 		return domain.E(domain.Rejected, "An evaluation takes at most %d evaluators, not %d.", limits.MaxEvaluators, len(e.Evaluators))
 	case e.Concurrency > limits.MaxConcurrency:
-		return domain.E(domain.Rejected, "An evaluation runs at most %d testcases at a time, not %d.", limits.MaxConcurrency, e.Concurrency)
+		return domain.E(domain.Rejected, "An evaluation runs at most %d invocations at a time, not %d.", limits.MaxConcurrency, e.Concurrency)
 	default:
 		return nil
 	}
@@ -167,6 +168,7 @@ type evaluating struct {
 	invoke *Invoke
 	e      Evaluation
 	meta   map[string]any
+	places chan struct{} // one token for each invocation under way
 
 	mu    sync.Mutex // guards reply, and makes calls of Progress follow each other
 	reply EvaluationReply
@@ -179,11 +181,10 @@ func (i *Invoke) prepare(ctx context.Context, e Evaluation) (*evaluating, error)
 	if err != nil {
 		return nil, fmt.Errorf("invoke: making an id: %w", err)
 	}
-	run := &evaluating{invoke: i, e: e, reply: EvaluationReply{ID: id, Scenarios: make([]Scenario, len(e.Testcases))}}
+	places := min(i.cfg.Evaluations.MaxConcurrency, orElse(e.Concurrency, defaultConcurrency))
+	run := &evaluating{invoke: i, e: e, places: make(chan struct{}, places), reply: EvaluationReply{ID: id, Scenarios: make([]Scenario, len(e.Testcases))}}
 	run.meta = map[string]any{}
-	for name, value := range e.Meta {
-		run.meta[name] = value
-	}
+	maps.Copy(run.meta, e.Meta)
 	run.meta["evaluation"] = map[string]any{"run_id": id.String()}
 	if run.reply.Subject, err = i.find(ctx, e.Subject); err != nil {
 		return nil, err
@@ -247,9 +248,7 @@ func (r *evaluating) scenario(ctx context.Context, n int) error {
 	for k, evaluator := range r.reply.Evaluators {
 		group.Go(func() error {
 			references := r.references(r.reply.Subject, testcase)
-			for name, ref := range evaluator {
-				references[name] = ref
-			}
+			maps.Copy(references, evaluator)
 			judged, err := r.run(ctx, evaluator["evaluator"].Slug, Request{
 				Data: Data{
 					Inputs: data, Testcase: data, Outputs: invoked.Outputs,
@@ -273,9 +272,7 @@ func (r *evaluating) scenario(ctx context.Context, n int) error {
 
 func (r *evaluating) references(of entity.Entities, testcase uuid.UUID) entity.Entities {
 	out := entity.Entities{"testcase": {ID: testcase}}
-	for name, ref := range of {
-		out[name] = ref
-	}
+	maps.Copy(out, of)
 	return out
 }
 
@@ -308,6 +305,12 @@ const (
 func (r *evaluating) run(ctx context.Context, evaluator string, req Request) (Outcome, error) {
 	req.Flags = map[string]any{"is_evaluation": true}
 	req.Tags, req.Meta = r.e.Tags, r.meta
+	select {
+	case r.places <- struct{}{}:
+		defer func() { <-r.places }()
+	case <-ctx.Done():
+		return Outcome{}, context.Cause(ctx)
+	}
 	var reply Reply
 	var err error
 	for wait := firstWait; ; wait = min(2*wait, lastWait) {

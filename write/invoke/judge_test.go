@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
 	"colonnade/domain"
@@ -279,7 +280,7 @@ func withSandbox(t testing.TB, change func(*sandbox.Config)) *Invoke {
 	if change != nil {
 		change(&cfg)
 	}
-	s, err := sandbox.New(cfg, sandbox.Deps{})
+	s, err := sandbox.New(cfg, sandbox.Deps{Now: time.Now, Registerer: prometheus.NewRegistry()})
 	require.NoError(t, err)
 	t.Cleanup(s.Close)
 	return &Invoke{sandbox: s}

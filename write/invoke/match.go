@@ -52,7 +52,7 @@ func (i *Invoke) match(ctx context.Context, c *Call) (any, error) {
 
 // matching is one evaluation of a tree.
 type matching struct {
-	ctx     context.Context //nolint:containedctx // it lives as long as one call
+	ctx     context.Context // it lives as long as one call
 	invoke  *Invoke
 	call    *Call
 	context map[string]any
@@ -180,7 +180,7 @@ func (m *matching) compare(spec map[string]any, actual any) (score float64, prob
 	case "regex":
 		pattern, err := compilePattern(matchText(reference), sensitive)
 		if err != nil {
-			return 0, err.Error(), nil
+			return 0, err.Error(), nil //nolint:nilerr // it is the verdict of this matcher
 		}
 		return yes(pattern.MatchString(matchText(actual)))
 	case "similarity":
@@ -237,8 +237,13 @@ func (m *matching) similar(kind, actual, reference string) (float64, string, err
 		score, err = sharedRatio(m.ctx, []rune(actual), []rune(reference))
 	case "levenshtein":
 		score, err = closeness(m.ctx, []rune(actual), []rune(reference))
+	case "cosine": // of embeddings
+		var vectors [][]float64
+		if vectors, err = m.invoke.embed(m.ctx, m.call, textOr(m.call.Parameters["embedding_model"], "text-embedding-3-small"), []string{actual, reference}); err == nil {
+			score = cosine(vectors[0], vectors[1])
+		}
 	default:
-		return 0, "", invalidParameter("similarity", "one of jaccard, levenshtein", kind)
+		return 0, "", invalidParameter("similarity", "one of jaccard, levenshtein, cosine", kind)
 	}
 	return score, "", err
 }

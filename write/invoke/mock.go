@@ -102,8 +102,8 @@ func mockReflect(outputs any) any {
 const maxMockDelay = time.Minute
 
 func (i *Invoke) mockDelay(ctx context.Context, c *Call, kwargs map[string]any) (any, error) {
-	seconds, ok := 0.1, true
-	if value, given := kwargs["seconds"]; given {
+	seconds := 0.1
+	if value, ok := kwargs["seconds"]; ok {
 		if seconds, ok = numberOf(value); !ok || seconds < 0 || seconds > maxMockDelay.Seconds() {
 			return nil, invalidParameter("kwargs.seconds", "a number of seconds from 0 to 60", value)
 		}

@@ -115,7 +115,7 @@ func New(cfg Config, deps Deps) (*Invoke, error) {
 	deps.Log = deps.Log.With(slog.String("room", "invoke"))
 	i := &Invoke{cfg: cfg, deps: deps, metrics: m, limits: &limits{most: cfg.MaxPerProject, under: map[domain.ProjectID]int{}}}
 	i.models, i.hooks = cfg.Models.client(), cfg.Hook.client()
-	if i.sandbox, err = sandbox.New(cfg.Sandbox, sandbox.Deps{}); err != nil {
+	if i.sandbox, err = sandbox.New(cfg.Sandbox, sandbox.Deps{Now: deps.Now, Registerer: deps.Registerer}); err != nil {
 		return nil, err
 	}
 	if i.catalog, err = catalog.New(); err != nil {

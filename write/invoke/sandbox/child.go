@@ -87,7 +87,7 @@ func (j job) perform(input []byte) (a answer) {
 			a = answer{Error: &failure{Kind: domain.Rejected, Message: j.panicked(r)}}
 		}
 	}()
-	err := error(nil)
+	var err error
 	switch j.Kind {
 	case kindJavaScript:
 		a, err = javaScript(j)

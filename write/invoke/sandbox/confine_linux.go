@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -77,7 +78,7 @@ func dataBytes() (int64, error) {
 			return kib << 10, nil
 		}
 	}
-	return 0, fmt.Errorf("sandbox: /proc/self/status does not say what memory is in use")
+	return 0, errors.New("sandbox: /proc/self/status does not say what memory is in use")
 }
 
 // maxPythonFiles is enough for an interpreter to read its own library.
@@ -103,5 +104,5 @@ func python(command []string, memory int64, cpu time.Duration) error {
 	}); err != nil {
 		return err
 	}
-	return fmt.Errorf("sandbox: starting the interpreter: %w", syscall.Exec(path, argv, []string{}))
+	return fmt.Errorf("sandbox: starting the interpreter: %w", syscall.Exec(path, argv, []string{})) //nolint:gosec // the deployment names the interpreter
 }

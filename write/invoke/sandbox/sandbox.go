@@ -19,6 +19,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"colonnade/domain"
 	"colonnade/domain/trace"
 	"colonnade/write/invoke/template"
@@ -28,21 +30,25 @@ import (
 type Deps struct {
 	// Executable is the program whose main calls Child; empty means this one.
 	Executable string
+	Now        func() time.Time
+	Registerer prometheus.Registerer
 }
 
 // Sandbox runs code. It is safe for concurrent use, inert until the first run,
 // and a resource: Close kills what runs.
 type Sandbox struct {
-	cfg  Config
-	exe  string
-	slot chan struct{} // one token per run at a time
+	cfg     Config
+	exe     string
+	now     func() time.Time
+	metrics *metrics
+	slot    chan struct{} // one token per run at a time
 
 	mu     sync.Mutex
 	spare  *child // started ahead, so that a run does not wait for a process to start
 	closed bool
 	alive  sync.WaitGroup
 	kill   context.CancelFunc
-	life   context.Context //nolint:containedctx // the children's: it ends with Close, not with a request
+	life   context.Context // the children's: it ends with Close, not with a request
 }
 
 // New makes an inert room.
@@ -57,7 +63,11 @@ func New(cfg Config, deps Deps) (*Sandbox, error) {
 			return nil, fmt.Errorf("sandbox: finding the executable: %w", err)
 		}
 	}
-	s := &Sandbox{cfg: cfg, exe: exe, slot: make(chan struct{}, cfg.Concurrency)}
+	m, err := newMetrics(deps.Registerer)
+	if err != nil {
+		return nil, err
+	}
+	s := &Sandbox{cfg: cfg, exe: exe, now: deps.Now, metrics: m, slot: make(chan struct{}, cfg.Concurrency)}
 	s.life, s.kill = context.WithCancel(context.Background())
 	return s, nil
 }
@@ -169,12 +179,28 @@ func (s *Sandbox) do(ctx context.Context, j job) (answer, error) {
 	if len(input) > s.cfg.MaxInputBytes {
 		return answer{}, domain.E(domain.TooLarge, "the code and its input are longer than %d bytes", s.cfg.MaxInputBytes)
 	}
+	asked := s.now()
 	if err := s.enter(ctx); err != nil {
 		return answer{}, err
 	}
-	defer func() { <-s.slot }()
+	began := s.now()
+	s.metrics.waited.Observe(began.Sub(asked).Seconds())
+	s.metrics.under.Inc()
+	a, err := s.perform(ctx, j.Kind, input)
+	<-s.slot
+	s.metrics.under.Dec()
+	s.metrics.seconds.WithLabelValues(j.Kind).Observe(s.now().Sub(began).Seconds())
+	outcome := "ok"
+	if err != nil {
+		outcome = domain.KindOf(err).String()
+	}
+	s.metrics.runs.WithLabelValues(j.Kind, outcome).Inc()
+	return a, err
+}
 
-	c, err := s.take(j.Kind)
+// perform is a job's way through a child.
+func (s *Sandbox) perform(ctx context.Context, kind string, input []byte) (answer, error) {
+	c, err := s.take(kind)
 	if err != nil {
 		return answer{}, err
 	}

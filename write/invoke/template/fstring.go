@@ -231,7 +231,7 @@ func format(value any, specification string, room int) (string, error) {
 			s.align = '>'
 		}
 	}
-	shown := ""
+	var shown string
 	if isNumber(value) && s.verb != 's' {
 		if shown, err = formatNumber(value, s); err != nil {
 			return "", err

@@ -191,6 +191,19 @@ func FuzzRender(f *testing.F) {
 	})
 }
 
+// FuzzResolve looks for panics, and for paths that cost more than they may.
+func FuzzResolve(f *testing.F) {
+	for _, seed := range []string{
+		"$", "$.a[0].b", "$..x", "$[?(@.a == 'x')]", "$[0,1,'a'][::-1]", "$['a\\'b']", "/a~1b/0", "/~", "a.b.0", "$[?length(@.x) > 1]", "$[?@.a =~ /x+/]", "$.*.*.*", "$[(@.length-1)]",
+	} {
+		f.Add(seed)
+	}
+	values := variables(f)
+	f.Fuzz(func(_ *testing.T, expr string) {
+		_, _ = template.Resolve(expr, values)
+	})
+}
+
 func BenchmarkRender(b *testing.B) {
 	values := variables(b)
 	for _, format := range []template.Format{template.Curly, template.Mustache, template.FString, template.Jinja2} {

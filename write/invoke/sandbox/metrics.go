@@ -1,0 +1,41 @@
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+type metrics struct {
+	runs    *prometheus.CounterVec
+	seconds *prometheus.HistogramVec
+	under   prometheus.Gauge
+	waited  prometheus.Histogram
+}
+
+func newMetrics(reg prometheus.Registerer) (*metrics, error) {
+	buckets := []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60}
+	m := &metrics{
+		runs: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "colonnade_sandbox_runs_total", Help: "Runs of code and of templates that loop, by kind and outcome.",
+		}, []string{"kind", "outcome"}),
+		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "colonnade_sandbox_run_seconds", Help: "Time of a run in its process.", Buckets: buckets,
+		}, []string{"kind"}),
+		under: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "colonnade_sandbox_running", Help: "Runs under way.",
+		}),
+		waited: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "colonnade_sandbox_wait_seconds", Help: "Time that runs waited for a place.", Buckets: buckets,
+		}),
+	}
+	var errs []error
+	for _, c := range []prometheus.Collector{m.runs, m.seconds, m.under, m.waited} {
+		errs = append(errs, reg.Register(c))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, fmt.Errorf("sandbox: %w", err)
+	}
+	return m, nil
+}
