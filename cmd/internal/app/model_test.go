@@ -166,7 +166,8 @@ func prompted(model, more string) string {
 		"template_format":"curly","llm_config":{"model":"` + model + `"}` + more + `}}}}`
 }
 
-// traceOf reads a trace when its write is visible.
+// traceOf gives the spans of a trace by their names, and the workflow's under
+// "root", when its write is visible.
 func (s *service) traceOf(r reply) map[string]any {
 	s.t.Helper()
 	id, _ := r.Body["trace_id"].(string)
@@ -185,6 +186,9 @@ func (s *service) traceBy(id, token string) map[string]any {
 	for _, span := range spans {
 		m := span.(map[string]any)
 		byName[m["span_name"].(string)] = m
+		if m["span_type"] == "workflow" {
+			byName["root"] = m
+		}
 	}
 	require.NotEmpty(s.t, byName, got.Text)
 	return byName
