@@ -109,7 +109,7 @@ func (a Analysis) open() string {
 // rows selects bucket, trace_id, span_id, sure, and of each measure m_have,
 // m_value and m_open.
 func (a Analysis) rows(w *writer) {
-	s := &scope{bounds: a.keyBounds}
+	s := &scope{project: a.Project.String(), bounds: a.keyBounds}
 	w.put("SELECT intDiv(toUnixTimestamp64Micro("+a.Axis.column()+") - ?, ?) AS bucket, trace_id, span_id, toUInt8(", a.Origin, a.Width)
 	a.Condition.under.write(w, s)
 	w.put(") AS sure")
@@ -192,7 +192,7 @@ func (a Analysis) where(w *writer) {
 		return
 	}
 	w.put(" AND ")
-	n.write(w, &scope{bounds: a.keyBounds})
+	n.write(w, &scope{project: a.Project.String(), bounds: a.keyBounds})
 }
 
 // total names the column of totals that holds what a path sums.

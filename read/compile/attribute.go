@@ -77,7 +77,7 @@ func (a at) long() node {
 func (a at) below() string { return a.path + "." }
 
 // computed tells whether readers see at the path what is summed over the trace
-// when it is read. No row knows it. Source: contract §1.6.
+// when it is read. The core row does not know it. Source: contract §1.6.
 func computed(path string) bool {
 	rest, ok := strings.CutPrefix(path, "ag.metrics.")
 	if !ok {
@@ -101,8 +101,13 @@ func (a at) test(t filter.Test) (pair, error) {
 	case a.path == spanTypePath:
 		return column("toString(span_type)", "span_type_declared", t)
 	case computed(a.path):
-		return between(constant(true), constant(false)), nil
+		return a.sum(t)
 	}
+	return a.stored(t)
+}
+
+// stored compiles a test of what a client sent, or has a column of its own.
+func (a at) stored(t filter.Test) (pair, error) {
 	if c, ok := schema.NumberColumn(a.path); ok {
 		return numberColumn(c, t)
 	}

@@ -31,9 +31,12 @@ type node interface {
 	write(w *writer, s *scope)
 }
 
-// scope is where lookups into span_payloads find the bounds of the rows that
-// the statement reads.
-type scope struct{ bounds func(w *writer) }
+// scope is where lookups into other tables find the bounds of the rows that
+// the statement reads, and its project.
+type scope struct {
+	project string
+	bounds  func(w *writer)
+}
 
 type (
 	// constant is always or never true.

@@ -207,7 +207,7 @@ func (s Scan) where(w *writer, t trace.Type, more node) {
 		return
 	}
 	w.put(" AND ")
-	n.write(w, &scope{bounds: func(w *writer) { s.Range.where(w, s.Project, t) }})
+	n.write(w, &scope{project: s.Project.String(), bounds: func(w *writer) { s.Range.where(w, s.Project, t) }})
 }
 
 // Having is the statement that asks which traces have a row in the scan that

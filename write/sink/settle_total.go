@@ -142,6 +142,9 @@ func sumColumns(found []total, version uint64) *native.Block {
 			span.Bytes(f.id[:])
 			settled.Uint64(version)
 			for k, v := range t.sums[j] {
+				if own := f.own[k]; v == 0 && own != 0 && !math.IsNaN(own) {
+					v = math.NaN() // not what a leaf without a row would say
+				}
 				metrics[k].Float64(v)
 			}
 		}

@@ -99,7 +99,7 @@ func ids(spans []trace.Span, e filter.Expr) map[spanKey]bool {
 
 // checkStatement compares the rows of a statement: exactly the matching spans
 // where it says so, all of them and perhaps more where not.
-func (w *wings) checkStatement(t *testing.T, project domain.ProjectID, e filter.Expr, want map[spanKey]bool, limit int, text string) {
+func (w *wings) checkStatement(t *testing.T, project domain.ProjectID, e filter.Expr, want map[spanKey]bool, limit int, text string) map[spanKey]bool {
 	t.Helper()
 	c, err := compile.Filter(e)
 	require.NoError(t, err)
@@ -122,6 +122,7 @@ func (w *wings) checkStatement(t *testing.T, project domain.ProjectID, e filter.
 	if c.Exact {
 		require.Len(t, got, len(want), "the statement is not exact for\n%s", text)
 	}
+	return got
 }
 
 func scanKey(rows driver.Rows) (k spanKey, err error) {

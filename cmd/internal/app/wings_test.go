@@ -43,7 +43,7 @@ type wings struct {
 	reader   *traces.Reader
 }
 
-func newWings(t testing.TB) *wings {
+func newWings(t testing.TB, tune ...func(*sink.Config)) *wings {
 	t.Helper()
 	options, err := clickhouse.ParseDSN(embeddedtest.Database(t))
 	require.NoError(t, err)
@@ -67,6 +67,9 @@ func newWings(t testing.TB) *wings {
 	require.NoError(t, err)
 	sinking := sink.DefaultConfig()
 	sinking.MinLinger = 20 * time.Millisecond
+	for _, change := range tune {
+		change(&sinking)
+	}
 	s, err := sink.New(sinking, sink.Deps{Store: conn, Consumer: consumer, Dead: w.producer, Fitter: w.fitter, Now: time.Now, Log: discard, Registerer: registry})
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())

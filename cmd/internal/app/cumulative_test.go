@@ -1,0 +1,129 @@
+//go:build embedded
+
+package app_test
+
+import (
+	"encoding/json"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
+	commonpb "go.opentelemetry.io/proto/otlp/common/v1"
+	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
+
+	"colonnade/domain"
+	"colonnade/domain/filter"
+	"colonnade/read/traces"
+	"colonnade/write/sink"
+)
+
+// summedPaths are what readers see summed over the spans below one.
+var summedPaths = []string{
+	"ag.metrics.tokens.cumulative.total", "ag.metrics.tokens.cumulative.prompt", "ag.metrics.costs.cumulative.total", "ag.metrics.errors.cumulative",
+}
+
+// metered is a trace of which more spans have metrics: of their own, sent in
+// place of sums, and such that cancel each other out.
+func (g *generator) metered(n uint64) *tracepb.TracesData {
+	data := g.trace(n)
+	for _, s := range data.ResourceSpans[0].ScopeSpans[0].Spans {
+		s.Attributes = slices.DeleteFunc(s.Attributes, func(a *commonpb.KeyValue) bool { return a.Key == "ag.metrics.tokens.incremental.total" })
+		some := map[string]any{}
+		if g.IntN(2) == 0 {
+			some["ag.metrics.tokens.incremental.total"] = pick[any](g, 1, 5, 5, 10, 100, -5)
+		}
+		if g.IntN(3) == 0 {
+			some["ag.metrics.tokens.incremental.prompt"] = pick[any](g, 1, 0, 2.5)
+		}
+		if g.IntN(6) == 0 {
+			some["ag.metrics.tokens.cumulative.total"] = pick[any](g, 3, 15, "many")
+		}
+		if g.IntN(6) == 0 {
+			some["ag.metrics.costs.cumulative.total"] = pick[any](g, 0.125, 4)
+		}
+		s.Attributes = append(s.Attributes, keyValues(some)...)
+	}
+	return data
+}
+
+// A filter on a cumulative value sees what readers see, for every operator and
+// both focuses, whatever of the traces is settled; and where it is, the
+// statement alone decides, however many spans do not match.
+func TestCumulativeOracle(t *testing.T) {
+	w := newWings(t, func(c *sink.Config) { c.SettleAfter, c.SettleEvery = time.Second, 200*time.Millisecond })
+	g := &generator{Rand: rand.New(rand.NewPCG(7, 8)), now: time.Now().UTC()}
+	project := domain.ProjectID(uuid.New())
+	var all []*tracepb.TracesData
+	for n := range uint64(150) {
+		all = append(all, g.metered(n))
+	}
+	corpus := w.write(project, all...)
+	slices.SortFunc(corpus, byPlace)
+	g.corpus = corpus
+	const few = 40
+	strict := traces.DefaultConfig()
+	strict.MaxExamined = 200 // of some 1200 spans
+	reader, err := traces.New(strict, w.conn, time.Now, prometheus.NewRegistry())
+	require.NoError(t, err)
+
+	check := func(settled bool) {
+		for i, f := range g.cumulativeFilters() {
+			if !settled && i%3 > 0 {
+				continue
+			}
+			text, err := json.Marshal(f)
+			require.NoError(t, err)
+			e, err := filter.Parse(text)
+			require.NoError(t, err, string(text))
+			want := ids(corpus, e)
+			got := w.checkStatement(t, project, e, want, 4*len(corpus), string(text))
+			if !settled {
+				continue
+			}
+			require.LessOrEqual(t, len(got), len(want)+few, "sums decide but for those that cancel out: %s", text)
+			if i%6 > 0 {
+				continue // pages take their time
+			}
+			page, err := reader.Traces(t.Context(), project, e, domain.Window{Limit: 5})
+			require.NoError(t, err, string(text))
+			require.LessOrEqual(t, min(len(want), 1), len(page.Items))
+			w.checkPage(t, project, e, corpus, string(text))
+		}
+	}
+	check(false)
+	w.settled(t, project)
+	check(true)
+
+	// Late spans, other parents, replaced values: nothing may be taken from what was settled before.
+	all = all[:0]
+	for n := range uint64(40) {
+		all = append(all, g.metered(n))
+	}
+	w.write(project, all...)
+	corpus = w.everySpan(t, project)
+	slices.SortFunc(corpus, byPlace)
+	check(false)
+	w.settled(t, project)
+	corpus = w.everySpan(t, project)
+	slices.SortFunc(corpus, byPlace)
+	check(true)
+}
+
+// cumulativeFilters are every operator of attributes on sums, alone and within trees.
+func (g *generator) cumulativeFilters() (out []object) {
+	for i, op := range operators("attributes") {
+		c := g.condition("attributes", op, summedPaths[i%len(summedPaths)])
+		other := g.condition("attributes", pick(g, "gt", "lt", "is", "exists"), pick(g, summedPaths...))
+		root := object{"field": "parent_id", "operator": "is", "value": nil}
+		out = append(out,
+			object{"conditions": []any{c}},
+			object{"operator": "not", "conditions": []any{c}},
+			object{"operator": pick(g, "and", "or", "nand", "nor"), "conditions": []any{c, other}},
+			object{"conditions": []any{root, c}})
+	}
+	return out
+}

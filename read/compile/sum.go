@@ -1,0 +1,74 @@
+package compile
+
+import (
+	"strings"
+
+	"colonnade/domain/filter"
+	"colonnade/domain/semconv"
+	"colonnade/migrations/schema"
+)
+
+// What a span sums over all below it (contract §1.6) stands in span_sums once
+// its trace is settled, under the key of its row in spans: a statement asks
+// there by the same stretch of the key. A span without a row there sums what is
+// its own. Of traces that were written to since they were settled no row knows;
+// neither of spans from before the table. For those filter.Match decides.
+
+// summing holds for rows of which span_sums has a row whose column holds
+// something to sum, and of which the rest holds. The last settled row counts.
+type summing struct {
+	column string
+	of     node
+}
+
+func (n summing) write(w *writer, s *scope) {
+	w.put("(start_time, tie) IN (SELECT start_time, tie FROM " + schema.SpanSums + " FINAL WHERE ")
+	s.bounds(w)
+	w.put(" AND " + n.column + " != 0")
+	if n.of != constant(true) {
+		w.put(" AND ")
+		n.of.write(w, s)
+	}
+	w.put(")")
+}
+
+// unsettled holds for rows of traces whose sums are not those of their spans:
+// written to since they were settled, or before there were sums. Only traces
+// touched since all partitions were settled can be: those are few, and looked
+// up once for a statement. The minute is what clocks of sinks may lie apart.
+type unsettled struct{}
+
+func (unsettled) write(w *writer, s *scope) {
+	const from = "(SELECT ifNull(min(until), toDateTime64(0, 6, 'UTC')) - INTERVAL 1 MINUTE FROM (SELECT max(settled_until) AS until FROM " + schema.SinkProgress + " GROUP BY topic, stream_partition))"
+	w.put("(trace_id IN (SELECT trace_id FROM (SELECT trace_id, max(last_version) AS written FROM "+schema.TraceIndex+" WHERE project_id = ? AND touched_at >= "+from+" GROUP BY trace_id) AS touched"+
+		" LEFT ANY JOIN (SELECT trace_id, max(version) AS settled FROM "+schema.TraceRollup+" WHERE project_id = ? AND settled_at >= "+from+" GROUP BY trace_id) AS done USING (trace_id) WHERE settled < written)"+
+		" OR created_at < (SELECT ifNull(min(applied_at), toDateTime64(0, 6, 'UTC')) FROM schema_migrations WHERE name = '0005_span_sums.sql'))", s.project, s.project)
+}
+
+// sum compiles a test of a value that readers compute: the sum where there is
+// one, else what a client sent. Source: trace.Cumulate.
+func (a at) sum(t filter.Test) (pair, error) {
+	own, _ := schema.NumberColumn(strings.Replace(a.path, "."+semconv.Cumulative, "."+semconv.Incremental, 1))
+	test, err := numberColumn(own, t)
+	if err != nil {
+		return pair{}, err
+	}
+	sent, err := a.stored(t)
+	if err != nil {
+		return pair{}, err
+	}
+	// A row of NaN tells that what is the span's own and what is below it cancel out.
+	number, cancelled := sql("NOT isNaN("+own+")"), sql("isNaN("+own+")")
+	none := sql("(isNaN(" + own + ") OR " + own + " = 0)")
+	value := func(below, sent node) node {
+		alone := either(both(not(none), test.over), both(none, sent))
+		return either(below, both(not(summing{own, constant(true)}), alone))
+	}
+	over := value(summing{own, either(cancelled, test.over)}, sent.over)
+	under := node(constant(false))
+	if test.over != constant(false) {
+		under = summing{own, both(number, test.over)}
+	}
+	under = value(under, sent.under)
+	return between(either(unsettled{}, over), both(not(unsettled{}), under)), nil
+}
