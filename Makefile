@@ -9,13 +9,14 @@ TOOL     := $(GO) tool -modfile=deploy/tools/go.mod
 ENGINES  := deploy/embedded/engines
 FETCHED  := $(ENGINES)/node_modules/.fetched
 FUZZTIME ?= 60s
+PRICES   ?= write/measure/prices.json
 BENCH    ?= .
 BASE     ?= main
 
 export CGO_ENABLED ?= 0
 
 .PHONY: help run demo load engines build test test-unit test-race test-kafka test-services house lint fmt fuzz \
-	bench bench-compare golden generate migrate up down vuln cover clean
+	bench bench-compare golden generate prices migrate up down vuln cover clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  \033[1m%-14s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -71,7 +72,7 @@ fuzz: ## Fuzz every target for FUZZTIME each
 	@for pkg in $$($(GO) list ./...); do \
 		for target in $$($(GO) test -list '^Fuzz' "$$pkg" | grep '^Fuzz' || true); do \
 			echo "fuzz $$pkg $$target"; \
-			$(GO) test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) "$$pkg"; \
+			$(GO) test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 1x "$$pkg"; \
 		done; \
 	done
 
@@ -90,6 +91,12 @@ golden: ## Rewrite the golden files; read the difference like code
 
 generate: ## Run the generators
 	$(GO) generate ./...
+
+prices: ## Refresh the price table of models from the list that the newest litellm ships (needs pip)
+	@dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; \
+	python3 -m pip download -q --no-deps --only-binary :all: -d "$$dir" litellm; \
+	$(GO) run ./write/measure/internal/refresh -wheel "$$(echo "$$dir"/litellm-*.whl)" -date "$$(date -u +%F)" -out $(PRICES); \
+	echo "$(PRICES): $$(head -3 $(PRICES) | tail -2 | tr -d '\n')"
 
 migrate: build ## Apply the migrations to the stores of the configuration
 	@exec bin/colonnade migrate
