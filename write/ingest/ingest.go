@@ -37,6 +37,9 @@ type Config struct {
 	// EditRecordBytes is the same for edits. It is larger: of an edit in several
 	// records only the first is sure to find the spans that it replaces.
 	EditRecordBytes int
+	// MaxRecordsBytes bounds the records of one request, together. They repeat
+	// what spans share: a large resource goes into the record of each trace.
+	MaxRecordsBytes int
 	// MaxRejections is how many refused spans of one request are recorded one by
 	// one; the others are only counted.
 	MaxRejections int
@@ -46,13 +49,13 @@ type Config struct {
 
 // DefaultConfig takes four bodies of the greatest size at a time.
 func DefaultConfig() Config {
-	return Config{MaxInFlightBytes: 512 << 20, RecordBytes: 1 << 20, EditRecordBytes: 8 << 20, MaxRejections: 1000, RetryAfter: time.Second}
+	return Config{MaxInFlightBytes: 512 << 20, RecordBytes: 1 << 20, EditRecordBytes: 8 << 20, MaxRecordsBytes: 128 << 20, MaxRejections: 1000, RetryAfter: time.Second}
 }
 
 // Validate tells what cannot work.
 func (c Config) Validate() error {
-	if c.MaxInFlightBytes <= 0 || c.RecordBytes <= 0 || c.EditRecordBytes <= 0 || c.MaxRejections <= 0 {
-		return errors.New("ingest: max in-flight bytes, record bytes and max rejections must be positive")
+	if c.MaxInFlightBytes <= 0 || c.RecordBytes <= 0 || c.EditRecordBytes <= 0 || c.MaxRecordsBytes <= 0 || c.MaxRejections <= 0 {
+		return errors.New("ingest: max in-flight bytes, record bytes, max records bytes and max rejections must be positive")
 	}
 	return nil
 }
@@ -164,7 +167,17 @@ func (i *Ingest) take(ctx context.Context, source string, what request, body str
 	if err := batch.Scan(body); err != nil {
 		return Receipt{}, err
 	}
-	records := i.records(caller, source, what, batch)
+	parts, size, err := i.split(what, batch)
+	if err != nil {
+		return Receipt{}, err
+	}
+	if more := int64(size - len(body)); more > 0 {
+		if err := i.budget.Acquire(more); err != nil {
+			return Receipt{}, err
+		}
+		defer i.budget.Release(more)
+	}
+	records := i.records(caller, source, what, batch, parts, size)
 	receipt := i.receipt(batch, refused)
 	if what.op == stream.Edit && len(receipt.Rejected) > 0 {
 		return Receipt{Rejected: receipt.Rejected}, domain.E(domain.Rejected, "%s", receipt.Message())
@@ -187,21 +200,25 @@ func (i *Ingest) take(ctx context.Context, source string, what request, body str
 	return receipt, nil
 }
 
-// HeaderContinues marks the later records of an edit that did not fit one: the
-// first replaces the trace, the others add to it.
-const HeaderContinues = "continues"
-
-// records makes one record for each trace, or several where a trace is large.
-func (i *Ingest) records(p domain.Principal, source string, what request, batch *wire.Batch) []stream.Record {
+// split cuts the request's spans into records and tells what they come to. A
+// body of megabytes, most of them one resource, may hold a hundred thousand
+// traces: what that makes is refused before it is made.
+func (i *Ingest) split(what request, batch *wire.Batch) (parts []wire.Part, size int, err error) {
 	about := i.cfg.RecordBytes
 	if what.op == stream.Edit {
 		about = i.cfg.EditRecordBytes
 	}
-	parts := batch.Split(about, i.producer.MaxValueBytes())
-	size := 0
+	parts = batch.Split(about, i.producer.MaxValueBytes())
 	for _, part := range parts {
-		size += part.MaxBytes
+		if size += part.MaxBytes; size > i.cfg.MaxRecordsBytes {
+			return nil, 0, domain.E(domain.TooLarge, "The spans of this request, each trace with its resource and scope, come to more than %d MiB. Send fewer traces at a time.", i.cfg.MaxRecordsBytes>>20)
+		}
 	}
+	return parts, size, nil
+}
+
+// records makes one record for each trace, or several where a trace is large.
+func (i *Ingest) records(p domain.Principal, source string, what request, batch *wire.Batch, parts []wire.Part, size int) []stream.Record {
 	arena := make([]byte, size) // one allocation for all values of the request
 	like := i.record(p, source, what.op, trace.TraceID{})
 	if what.some {
@@ -214,7 +231,7 @@ func (i *Ingest) records(p domain.Principal, source string, what request, batch 
 		r.Value = batch.Encode(arena[:part.MaxBytes:part.MaxBytes], part)
 		arena = arena[part.MaxBytes:]
 		if what.op == stream.Edit && !what.some && n > 0 && parts[n-1].Trace == part.Trace {
-			r.Operation, r.Headers = stream.Upsert, map[string]string{HeaderContinues: string(stream.Edit)}
+			r.Operation, r.Headers = stream.Upsert, map[string]string{stream.HeaderContinues: string(stream.Edit)}
 		}
 		records = append(records, r)
 	}

@@ -16,6 +16,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kfake"
+	commonpb "go.opentelemetry.io/proto/otlp/common/v1"
+	resourcepb "go.opentelemetry.io/proto/otlp/resource/v1"
+	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
+	"google.golang.org/protobuf/proto"
 
 	"colonnade/domain"
 	"colonnade/domain/trace"
@@ -155,7 +159,7 @@ func TestAnEditOfManyRecordsReplacesOnce(t *testing.T) {
 	require.NoError(t, err)
 	var got []string
 	for _, r := range h.records(t, 4) {
-		got = append(got, fmt.Sprintf("%s %s %s", r.Operation, r.Headers[ingest.HeaderContinues], spanNames(t, r)))
+		got = append(got, fmt.Sprintf("%s %s %s", r.Operation, r.Headers[stream.HeaderContinues], spanNames(t, r)))
 	}
 	require.Equal(t, []string{"edit  span 1", "upsert edit span 2,span 3", "upsert edit span 4,span 5", "edit  span 6"}, got)
 }
@@ -210,4 +214,30 @@ func TestNobodyHasNoProject(t *testing.T) {
 	require.Equal(t, domain.Unauthenticated, domain.KindOf(err))
 	_, err = h.Delete(t.Context(), "json", nil)
 	require.Equal(t, domain.Unauthenticated, domain.KindOf(err))
+}
+
+// What spans share is written once for each trace: many traces with a large
+// resource would become far more than was sent, and are refused before that.
+func TestALargeResourceOfManyTracesIsTooLarge(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	body := func(traces int) string {
+		resource := &resourcepb.Resource{Attributes: []*commonpb.KeyValue{{Key: "k", Value: &commonpb.AnyValue{Value: &commonpb.AnyValue_StringValue{StringValue: strings.Repeat("x", 1<<20)}}}}}
+		scope := &tracepb.ScopeSpans{}
+		for n := range traces {
+			id := trace.TraceID{0: 1, 14: byte(n >> 8), 15: byte(n)}
+			scope.Spans = append(scope.Spans, &tracepb.Span{TraceId: id[:], SpanId: []byte{1, 2, 3, 4, 5, 6, 7, 8}, Name: "s"})
+		}
+		text, err := proto.Marshal(&tracepb.TracesData{ResourceSpans: []*tracepb.ResourceSpans{{Resource: resource, ScopeSpans: []*tracepb.ScopeSpans{scope}}}})
+		require.NoError(t, err)
+		return string(text)
+	}
+	_, err := h.OTLP(caller(t), "otlp", body(20_000), nil)
+	require.Equal(t, domain.TooLarge, domain.KindOf(err))
+	require.ErrorContains(t, err, "Send fewer traces at a time.")
+	require.Zero(t, h.Budget().InFlight())
+	receipt, err := h.OTLP(caller(t), "otlp", body(3), nil)
+	require.NoError(t, err)
+	require.Equal(t, 3, receipt.Count)
+	require.Zero(t, h.Budget().InFlight())
 }

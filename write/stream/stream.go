@@ -45,6 +45,10 @@ const (
 	ScopeSpans  = "spans"
 )
 
+// HeaderContinues marks, with the value of Edit, the later records of an edit
+// that did not fit one: the first replaces the trace, the others add to it.
+const HeaderContinues = "continues"
+
 // valid tells whether the operation is one of the four.
 func (o Operation) valid() bool {
 	return o == Upsert || o == Edit || o == Delete || o == Reject
