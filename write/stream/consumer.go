@@ -64,7 +64,7 @@ func (c *Consumer) Run(ctx context.Context, work func(ctx context.Context, p *Pa
 			c.log.ErrorContext(ctx, "the topic was deleted; what was in it and not read is lost", slog.String("topic", c.cfg.Topic))
 		}
 		before = topic
-		if err := c.join(ctx, work); !errors.Is(err, errTopicGone) {
+		if err := c.join(ctx, topic.TopicID, work); !errors.Is(err, errTopicGone) {
 			return err
 		}
 	}
@@ -74,12 +74,12 @@ func (c *Consumer) Run(ctx context.Context, work func(ctx context.Context, p *Pa
 var errTopicGone = errors.New("stream: the broker does not know the topic")
 
 // join is one membership of the group; it ends with ctx (nil), a worker's error or errTopicGone.
-func (c *Consumer) join(ctx context.Context, work func(ctx context.Context, p *Partition) error) error {
+func (c *Consumer) join(ctx context.Context, topic [16]byte, work func(ctx context.Context, p *Partition) error) error {
 	running, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	s := &session{
-		Consumer: c, work: work, running: running, fail: stop,
-		workers: make(map[int32]*worker),
+		Consumer: c, topic: topic, work: work, running: running, fail: stop,
+		workers: make(map[int32]*worker), told: map[string]*told{},
 	}
 	if err := s.open(); err != nil {
 		return err
@@ -170,13 +170,18 @@ func (c *Consumer) Close() error {
 // session is one membership of the group.
 type session struct {
 	*Consumer
-	client  *kgo.Client
+	client *kgo.Client
+	// topic is the broker's id of the topic as it was when the session began; zero where it has none.
+	topic   [16]byte
 	work    func(ctx context.Context, p *Partition) error
 	running context.Context //nolint:containedctx // the context of Run, from which workers' contexts descend
 	fail    context.CancelCauseFunc
 
 	mu      sync.Mutex
 	workers map[int32]*worker
+
+	// told are the errors of fetches that were logged lately, by what they say; dispatch's own.
+	told map[string]*told
 }
 
 // worker is one partition and the goroutine that works on it.

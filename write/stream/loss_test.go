@@ -2,7 +2,10 @@ package stream_test
 
 import (
 	"context"
+	"log/slog"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -10,7 +13,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"colonnade/write/stream"
 )
@@ -210,4 +216,72 @@ func TestATopicDeletedUnderwayComesBack(t *testing.T) {
 # TYPE colonnade_stream_data_loss_total counter
 colonnade_stream_data_loss_total 1
 `), "colonnade_stream_data_loss_total"))
+}
+
+// A broker that answers every fetch with the same error fills no log.
+func TestARepeatedErrorIsLoggedNowAndThen(t *testing.T) {
+	t.Parallel()
+	c, err := kfake.NewCluster(kfake.NumBrokers(1))
+	require.NoError(t, err)
+	defer c.Close()
+	cfg := config(t, c.ListenAddrs()...)
+	cfg.Partitions = 1
+	_, err = producer(t, cfg).Publish(t.Context(), records(1))
+	require.NoError(t, err)
+	var answered atomic.Int64
+	enough := make(chan struct{})
+	c.ControlKey(int16(kmsg.Fetch), func(req kmsg.Request) (kmsg.Response, error, bool) {
+		c.KeepControl()
+		if answered.Add(1) == 40 {
+			close(enough)
+		}
+		fetch, _ := req.(*kmsg.FetchRequest)
+		resp, _ := fetch.ResponseKind().(*kmsg.FetchResponse)
+		for _, topic := range fetch.Topics {
+			t := kmsg.NewFetchResponseTopic()
+			t.Topic, t.TopicID = topic.Topic, topic.TopicID
+			for _, partition := range topic.Partitions {
+				p := kmsg.NewFetchResponseTopicPartition()
+				p.Partition, p.ErrorCode = partition.Partition, kerr.TopicAuthorizationFailed.Code
+				t.Partitions = append(t.Partitions, p)
+			}
+			resp.Topics = append(resp.Topics, t)
+		}
+		return resp, nil, true
+	})
+	var text lines
+	consumer, err := stream.NewConsumer(cfg, func() time.Time { return time.Unix(1, 0) }, slog.New(slog.NewTextHandler(&text, nil)), prometheus.NewRegistry())
+	require.NoError(t, err)
+	defer func() { _ = consumer.Close() }()
+	r := run(t, consumer, func(ctx context.Context, _ *stream.Partition) error {
+		<-ctx.Done()
+		return nil
+	})
+	<-enough
+	r.stop(t)
+	require.Equal(t, 1, text.holding("fetch failed"))
+}
+
+// lines is what a log wrote.
+type lines struct {
+	mu   sync.Mutex
+	text []string
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.text = append(l.text, string(p))
+	return len(p), nil
+}
+
+func (l *lines) holding(what string) (n int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, line := range l.text {
+		if strings.Contains(line, what) {
+			n++
+		}
+	}
+	return n
 }

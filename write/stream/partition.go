@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
@@ -37,6 +38,17 @@ type fetched struct {
 
 // Number is the partition's number.
 func (p *Partition) Number() int32 { return p.number }
+
+// Log names the log that the partition is of: a topic that is deleted and made
+// again under its name is another, whose offsets begin anew. It is empty where
+// the broker gives topics no ids.
+func (p *Partition) Log() string {
+	id := uuid.UUID(p.consumer.topic)
+	if id == uuid.Nil {
+		return ""
+	}
+	return id.String()
+}
 
 // Intended is the range that the previous owner, or this one before a crash,
 // was making durable when it ended. It must be repeated exactly, with PollTo,
