@@ -67,12 +67,6 @@ type group struct {
 	stale               []staleRow
 }
 
-// origin is when and by whom a span was first written.
-type origin struct {
-	at time.Time
-	by uuid.UUID
-}
-
 // entry is one span on its way to a row.
 type entry struct {
 	key      traceKey
@@ -89,8 +83,9 @@ type entry struct {
 	receivedAt           time.Time
 	createdAt, updatedAt time.Time
 	createdBy, updatedBy uuid.UUID
-	// cleared tells that an edit in this batch took the stored versions out.
-	cleared bool
+	// cleared tells that an edit in this batch took the stored versions out,
+	// continues that the edit that did is an earlier record.
+	cleared, continues bool
 }
 
 // staleRow is a stored row whose key differs from that of the version that replaces it.
@@ -188,7 +183,8 @@ func (w *worker) add(b *batch, i, index int, s *trace.Span) {
 		version: uint64(r.Offset)<<schema.VersionShift | uint64(index), //nolint:gosec // neither is negative
 		tie:     tie(s), week: weekOf(s.Start, r.ReceivedAt), receivedAt: r.ReceivedAt,
 		createdAt: r.ReceivedAt, createdBy: r.User,
-		cleared: !g.forgotten && (g.removed || g.removedSpans[s.SpanID]),
+		cleared:   !g.forgotten && (g.removed || g.removedSpans[s.SpanID]),
+		continues: r.Headers[stream.HeaderContinues] == string(stream.Edit),
 	}
 	if o, ok := g.origins[s.SpanID]; ok {
 		e.createdAt, e.createdBy, e.updatedAt, e.updatedBy = o.at, o.by, r.ReceivedAt, r.User
@@ -321,6 +317,7 @@ func (w *worker) decide(b *batch) {
 				g.written = append(g.written, e)
 			}
 		}
+		known.keepOrigins(g)
 	}
 	w.memory.trim(b.newestAt)
 }
@@ -388,6 +385,11 @@ func (w *worker) place(b *batch, g *group, k *known, e *entry) bool {
 	case e.cleared:
 		if before, was := g.before.span(e.span.SpanID); was {
 			e.replaces(before, &b.records[e.record])
+		}
+	case e.continues:
+		if o, was := k.origin(e.span.SpanID); was {
+			e.createdAt, e.createdBy = o.at, o.by
+			e.updatedAt, e.updatedBy = e.receivedAt, b.records[e.record].User
 		}
 	}
 	b.entries = append(b.entries, e)

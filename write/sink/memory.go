@@ -54,6 +54,8 @@ type known struct {
 	whole bool
 	first uint64
 	facts []facts
+	// origins are creations that a later record of an edit may ask for; see origin.go.
+	origins map[trace.SpanID]origin
 
 	recent, open *list.Element
 }
@@ -176,7 +178,7 @@ func (m *memory) drop(k *known, only map[trace.SpanID]bool) {
 
 // settled takes a trace off the open ones.
 func (m *memory) settled(k *known) {
-	k.whole, k.facts = false, nil
+	k.whole, k.facts, k.origins = false, nil, nil
 	if k.open != nil {
 		m.open.Remove(k.open)
 		k.open = nil
@@ -216,7 +218,7 @@ func (m *memory) trim(receivedAt time.Time) {
 		next := e.Next()
 		m.spans -= len(k.list)
 		k.list, k.index, k.since = nil, nil, 0
-		k.whole, k.facts = false, nil
+		k.whole, k.facts, k.origins = false, nil, nil
 		if k.open == nil {
 			m.recent.Remove(e)
 			delete(m.traces, k.key)

@@ -4,8 +4,12 @@ package sink_test
 
 import (
 	"testing"
+	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
 
 	"colonnade/write/stream"
 )
@@ -128,4 +132,26 @@ func TestSettleAfterRestart(t *testing.T) {
 	h.eventually("settled again", func() bool {
 		return one[uint64](h, "SELECT count() FROM trace_rollup FINAL WHERE spans = 2") == 1
 	})
+}
+
+// A topic that is deleted and made again begins anew: its offsets are those of
+// other records, which the store must not take for repetitions.
+func TestATopicMadeAgainIsAnotherLog(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, 1)
+	r := h.start()
+	h.send(h.record(stream.Upsert, 1, span{trace: 1, span: 1, name: "before"}))
+	r.stop()
+	client, err := kgo.NewClient(kgo.SeedBrokers(h.stream.Brokers...))
+	require.NoError(t, err)
+	defer client.Close()
+	_, err = kadm.NewClient(client).DeleteTopic(t.Context(), h.stream.Topic)
+	require.NoError(t, err)
+	h.producer, err = stream.NewProducer(h.stream, time.Now, discard(), prometheus.NewRegistry())
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, h.producer.Close()) })
+	h.start()
+	h.publish(h.record(stream.Upsert, 2, span{trace: 2, span: 1, name: "after"}))
+	h.eventually("both are there", func() bool { return one[uint64](h, "SELECT count() FROM spans") == 2 })
+	require.Equal(t, uint64(2), one[uint64](h, "SELECT uniqExact(trace_id) FROM span_payloads"))
 }

@@ -53,9 +53,10 @@ func (w *worker) insert(ctx context.Context, b *batch, table string, block *nati
 }
 
 // token names one insert. The same rows go under the same token, whoever
-// inserts them. Source: design §3.4.
+// inserts them; those of a topic that was made again under the same name go
+// under others. Source: design §3.4.
 func (w *worker) token(table string, rng stream.Range) string {
-	return table + ":" + w.sink.topic + ":" + w.label + ":" + strconv.FormatInt(rng.First, 10) + "-" + strconv.FormatInt(rng.Last, 10)
+	return table + ":" + w.sink.topic + "@" + w.partition.Log() + ":" + w.label + ":" + strconv.FormatInt(rng.First, 10) + "-" + strconv.FormatInt(rng.Last, 10)
 }
 
 // writeSpans inserts the light rows. In a repetition those that are stored
