@@ -3,9 +3,11 @@
 package app
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -243,6 +245,53 @@ func TestEvaluationStreams(t *testing.T) {
 		// Failures left their traces, too.
 		require.Len(t, s.spansOf(`{"field":"attributes","key":"ag.meta.evaluation.run_id","operator":"is","value":"`+id+`"}`, token), 3+4)
 	}
+}
+
+// leaver is a client that goes away once it has seen a word.
+type leaver struct {
+	*httptest.ResponseRecorder
+	word  string
+	leave func()
+}
+
+func (l leaver) Write(p []byte) (int, error) {
+	if strings.Contains(string(p), l.word) {
+		l.leave()
+	}
+	return l.ResponseRecorder.Write(p)
+}
+
+// A run ends with its caller: what is under way is stopped, what is done stays.
+func TestEvaluationEndsWithItsCaller(t *testing.T) {
+	t.Parallel()
+	s := newService(t, "COLONNADE_INVOKE_SANDBOX_CPU=10m", "COLONNADE_INVOKE_SANDBOX_TIMEOUT=10m")
+	endless := s.subject("endless", `{"uri":"svc:custom:code:v0","runtime":"javascript","script":"function main(inputs) { while (inputs.n > 0) {} return inputs }"}`)
+	s.judge("pass", `{"uri":"svc:custom:mock:v0","parameters":{"key":"pass"}}`)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	body := `{"evaluation":{"application_revision_ref":` + ref(endless) + `,"evaluator_refs":[{"slug":"pass"}],"concurrency":1,"testcases":[{"data":{"n":0}},{"data":{"n":1}},{"data":{"n":2}}]}}`
+	r := httptest.NewRequestWithContext(ctx, http.MethodPost, "/simple/evaluations/run", strings.NewReader(body))
+	r.Header.Set("Authorization", "ApiKey "+s.keys["ours owner"])
+	r.Header.Set("Accept", "application/x-ndjson")
+	w := leaver{httptest.NewRecorder(), `"annotation"`, cancel}
+	s.server.Handler().ServeHTTP(w, r) // it comes back although two testcases would never
+
+	lines := strings.Split(strings.TrimSpace(w.Body.String()), "\n")
+	var last map[string]any
+	require.NoError(t, json.Unmarshal([]byte(lines[len(lines)-1]), &last))
+	require.Equal(t, "error", last["type"], w.Body.String())
+	scenarios := at(last, "evaluation", "scenarios").([]any)
+	require.Equal(t, "success", at(scenarios[0], "status"))
+	require.Equal(t, "Not run", at(scenarios[2], "invocation", "status", "message"))
+	token, _ := last["token"].(string)
+	id, _ := at(last, "evaluation", "id").(string)
+	done := 0
+	for _, span := range s.spansOf(`{"field":"attributes","key":"ag.meta.evaluation.run_id","operator":"is","value":"`+id+`"}`, token) {
+		if at(span, "status_code") == "STATUS_CODE_OK" {
+			done++
+		}
+	}
+	require.Equal(t, 2, done)
 }
 
 func TestEvaluationRefusesWhatCannotRun(t *testing.T) {

@@ -12,6 +12,10 @@ import (
 	"time"
 )
 
+// self is this process's program, also after its file was replaced: parent and
+// child are of one build.
+const self = "/proc/self/exe"
+
 // limited tells that this platform's kernel can hold the limits.
 const limited = true
 

@@ -7,6 +7,9 @@ import (
 	"time"
 )
 
+// self is not known here; nothing is started.
+const self = ""
+
 // limited tells that this platform cannot hold the limits, so that nothing runs.
 const limited = false
 

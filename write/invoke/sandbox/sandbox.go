@@ -15,7 +15,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
 	"sync"
 	"time"
 
@@ -58,10 +57,7 @@ func New(cfg Config, deps Deps) (*Sandbox, error) {
 	}
 	exe := deps.Executable
 	if exe == "" {
-		var err error
-		if exe, err = os.Executable(); err != nil {
-			return nil, fmt.Errorf("sandbox: finding the executable: %w", err)
-		}
+		exe = self
 	}
 	m, err := newMetrics(deps.Registerer)
 	if err != nil {

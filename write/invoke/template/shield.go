@@ -2,6 +2,7 @@ package template
 
 import (
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -12,8 +13,8 @@ var (
 	// pathTag is a JSONPath placeholder, {{$.a}} or {{{$.a}}}.
 	pathTag = regexp.MustCompile(`\{\{\{?\s*(\$[^{}]*?)\s*\}?\}\}`)
 	// shielded is what stands for one while the engine runs. NUL is nothing
-	// that an engine reads and nothing that a prompt holds; where it does, the
-	// template is refused rather than confused.
+	// that an engine reads and nothing that a prompt holds; where one does, it is
+	// refused: a value could otherwise name a placeholder and be read as one.
 	shielded = regexp.MustCompile("\x00JP([0-9]+)\x00")
 )
 
@@ -27,8 +28,8 @@ func shield(w *writer, source string, vars map[string]any, render engine) error 
 	if !strings.Contains(source, "$") {
 		return render(w, source, vars)
 	}
-	if strings.ContainsRune(source, 0) {
-		return domain.E(domain.Rejected, "a template may not hold the character NUL")
+	if strings.ContainsRune(source, 0) || hasNUL(vars) {
+		return domain.E(domain.Rejected, "a template with a JSONPath, and its variables, may not hold the character NUL")
 	}
 	var exprs []string
 	masked := pathTag.ReplaceAllStringFunc(source, func(tag string) string {
@@ -41,6 +42,23 @@ func shield(w *writer, source string, vars map[string]any, render engine) error 
 		return err
 	}
 	return unshield(w, inner.String(), exprs, vars)
+}
+
+func hasNUL(v any) bool {
+	switch v := v.(type) {
+	case string:
+		return strings.IndexByte(v, 0) >= 0
+	case map[string]any:
+		for name, member := range v {
+			if strings.IndexByte(name, 0) >= 0 || hasNUL(member) {
+				return true
+			}
+		}
+	case []any:
+		return slices.ContainsFunc(v, hasNUL)
+	default:
+	}
+	return false
 }
 
 func unshield(w *writer, rendered string, exprs []string, vars map[string]any) error {

@@ -134,6 +134,22 @@ func TestRenderRefuses(t *testing.T) {
 	}
 }
 
+// A value cannot stand for another one by what it says.
+func TestValuesAreInert(t *testing.T) {
+	t.Parallel()
+	values := map[string]any{"secret": "s", "user": "\x00JP0\x00"}
+	for _, format := range []template.Format{template.Mustache, template.Jinja2} {
+		_, err := template.Render(format, "{{ user }} {{ $.secret }}", values, template.DefaultLimits())
+		require.ErrorContains(t, err, "NUL")
+		got, err := template.Render(format, "{{ user }}", values, template.DefaultLimits())
+		require.NoError(t, err)
+		require.Equal(t, "\x00JP0\x00", got)
+	}
+	got, err := template.Render(template.Curly, "{{user}} {{$.secret}}", values, template.DefaultLimits())
+	require.NoError(t, err)
+	require.Equal(t, "\x00JP0\x00 s", got)
+}
+
 func TestLinear(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
