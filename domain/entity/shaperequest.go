@@ -204,8 +204,9 @@ func (f Family) QueryShape(l Level) Shape {
 	return requestShape("", groups...)
 }
 
-func (f Family) filterShape(l Level) Shape {
-	members := []member{
+// filterMembers are what records of every kind are chosen by.
+func filterMembers() []member {
+	return []member{
 		{"name", text(), false},
 		{"description", text(), false},
 		{"slug", text(), false},
@@ -214,6 +215,10 @@ func (f Family) filterShape(l Level) Shape {
 		{"tags", free(), false},
 		{"meta", free(), false},
 	}
+}
+
+func (f Family) filterShape(l Level) Shape {
+	members := filterMembers()
 	switch l {
 	case LevelRevision:
 		members = append(members,

@@ -9,7 +9,7 @@ import (
 // Columns and joins of the lineage tables in Postgres. Both wings select these
 // columns in this order and scan them into the addresses that
 // entity.Artifact.Targets, entity.Variant.Targets and entity.Revision.Targets
-// give. The aliases are a, v and r.
+// give, and entity.Folder.Targets. The aliases are a, v, r and f.
 const (
 	ArtifactColumns = `a.id, a.kind, a.slug, a.name, a.description, a.flags, a.tags, a.meta,
 	a.created_at, a.updated_at, a.deleted_at, a.created_by_id, a.updated_by_id, a.deleted_by_id, a.folder_id`
@@ -20,6 +20,9 @@ const (
 	RevisionColumns = `r.id, r.kind, r.slug, r.name, r.description, r.flags, r.tags, r.meta,
 	r.created_at, r.updated_at, r.deleted_at, r.created_by_id, r.updated_by_id, r.deleted_by_id,
 	a.id, a.slug, a.flags, v.id, v.slug, r.version, r.author_id, r.date, r.message, r.data`
+
+	FolderColumns = `f.id, f.kind, f.slug, f.name, f.description, f.flags, f.tags, f.meta,
+	f.created_at, f.updated_at, f.deleted_at, f.created_by_id, f.updated_by_id, f.deleted_by_id, f.parent_id, f.path`
 
 	ArtifactTables = `artifacts a`
 

@@ -78,24 +78,12 @@ func (q Query) where(b sq.SelectBuilder, t string, project domain.ProjectID, f e
 	if !q.Archived {
 		b = b.Where(t + ".deleted_at IS NULL")
 	}
-	for _, c := range []struct {
-		column string
-		value  entity.Document
-	}{{"flags", q.Flags}, {"tags", q.Tags}, {"meta", q.Meta}} {
-		if len(c.value) > 0 {
-			b = b.Where(t+"."+c.column+" @> ?", c.value)
-		}
-	}
-	for _, c := range []struct{ column, value string }{{"name", q.Name}, {"description", q.Description}, {"message", q.Message}} {
-		if c.value != "" {
-			b = b.Where("strpos(fold("+t+"."+c.column+"), fold(?)) > 0", c.value)
-		}
-	}
-	if q.Slugs != nil {
-		b = b.Where(t+".slug = ANY(?)", q.Slugs)
-	}
+	b = q.filter(b, t)
 	if q.FolderID != uuid.Nil {
 		b = b.Where("a.folder_id = ?", q.FolderID)
+	}
+	if q.Message != "" {
+		b = b.Where("strpos(fold(r.message), fold(?)) > 0", q.Message)
 	}
 	if q.Authors != nil {
 		b = b.Where("r.author_id = ANY(?)", q.Authors)
@@ -104,6 +92,27 @@ func (q Query) where(b sq.SelectBuilder, t string, project domain.ProjectID, f e
 		b = b.Where("r.date = ANY(?)", q.Dates)
 	}
 	return q.restrict(b, t)
+}
+
+// filter adds what records of every table are chosen by.
+func (q Query) filter(b sq.SelectBuilder, t string) sq.SelectBuilder {
+	for _, c := range []struct {
+		column string
+		value  entity.Document
+	}{{"flags", q.Flags}, {"tags", q.Tags}, {"meta", q.Meta}} {
+		if len(c.value) > 0 {
+			b = b.Where(t+"."+c.column+" @> ?", c.value)
+		}
+	}
+	for _, c := range []struct{ column, value string }{{"name", q.Name}, {"description", q.Description}} {
+		if c.value != "" {
+			b = b.Where("strpos(fold("+t+"."+c.column+"), fold(?)) > 0", c.value)
+		}
+	}
+	if q.Slugs != nil {
+		b = b.Where(t+".slug = ANY(?)", q.Slugs)
+	}
+	return b
 }
 
 // ofFamily keeps to the rows that a family owns. The words are constants of
@@ -126,11 +135,7 @@ func (q Query) restrict(b sq.SelectBuilder, t string) sq.SelectBuilder {
 		if parents.refs == nil {
 			continue
 		}
-		some := make(sq.Or, 0, len(parents.refs))
-		for _, ref := range parents.refs {
-			some = append(some, both(parents.table, ref))
-		}
-		b = b.Where(some)
+		b = b.Where(anyOf(parents.table, parents.refs))
 	}
 	if q.Variants != nil {
 		b = b.Where(either("v", q.Variants))
@@ -139,6 +144,15 @@ func (q Query) restrict(b sq.SelectBuilder, t string) sq.SelectBuilder {
 		b = b.Where(either(t, q.Revisions))
 	}
 	return b
+}
+
+// anyOf matches what one of the references names, by id and slug.
+func anyOf(t string, refs []domain.Reference) sq.Or {
+	some := make(sq.Or, 0, len(refs))
+	for _, ref := range refs {
+		some = append(some, both(t, ref))
+	}
+	return some
 }
 
 func both(t string, ref domain.Reference) sq.And {

@@ -60,6 +60,9 @@ func (r *Registry) createArtifact(ctx context.Context, tx pgx.Tx, caller domain.
 	if err != nil {
 		return entity.Artifact{}, err
 	}
+	if err := (finder{tx, caller.Project}).checkFolder(ctx, d.FolderID); err != nil {
+		return entity.Artifact{}, err
+	}
 	a := entity.Artifact{Record: record, FolderID: d.FolderID}
 	a.Flags = f.ArtifactFlags(d.Flags)
 	if err := mayChange(caller, f, a.Flags); err != nil {
@@ -122,6 +125,9 @@ func (r *Registry) editArtifact(ctx context.Context, tx pgx.Tx, caller domain.Pr
 	keep(&a.Description, d.Description)
 	keepDocument(&a.Tags, d.Tags)
 	keepDocument(&a.Meta, d.Meta)
+	if err := (finder{tx, caller.Project}).checkFolder(ctx, d.FolderID); err != nil {
+		return nil, err
+	}
 	keep(&a.FolderID, d.FolderID)
 	if d.Flags != nil {
 		a.Flags = f.ArtifactFlags(d.Flags)

@@ -152,6 +152,7 @@ func (p *process) buildWrite(h *house, s stores) error {
 	writeapi.MountAccounts(h.server, writeapi.AccountDeps{Registry: commands})
 	writeapi.MountKeys(h.server, commands)
 	writeapi.MountRegistry(h.server, commands)
+	writeapi.MountFolders(h.server, commands)
 	if err := p.buildDoors(h, s, taking, commands); err != nil {
 		return err
 	}
@@ -184,5 +185,6 @@ func (p *process) buildRead(h *house, s stores) error {
 	readapi.NewAnalytics(spans, analyst).Mount(h.server)
 	readapi.MountAccess(h.server, h.access)
 	readapi.MountRegistry(h.server, entities)
+	readapi.MountFolders(h.server, entities)
 	return p.buildTail(h, reader)
 }

@@ -57,6 +57,7 @@ func word(t *testing.T, r reply, keys ...string) string {
 }
 
 func (s *shop) templates(t *testing.T) {
+	t.Helper()
 	r := s.ok(http.StatusOK, "GET", "/applications/catalog/templates/", "")
 	keys := column(r.at("templates"), "key")
 	for _, key := range []string{"completion", "chat", "hook", "code", "llm", "feedback", "mock"} {
@@ -69,6 +70,7 @@ func (s *shop) templates(t *testing.T) {
 }
 
 func (s *shop) create(t *testing.T) {
+	t.Helper()
 	r := s.ok(http.StatusOK, "POST", "/simple/applications/", `{"application":{"slug":"capitals","name":"Capitals","flags":{"is_application":true},"tags":{"team":"geo"},"data":{"uri":"svc:builtin:completion:v0",
 		"parameters":{"prompt":{"messages":[{"role":"user","content":"What is the capital of {{country}}?"}],"llm_config":{"model":"gpt-4o-mini"}}}}}}`)
 	s.id, s.variant, s.revision = word(t, r, "application", "id"), word(t, r, "application", "variant_id"), word(t, r, "application", "revision_id")
@@ -81,6 +83,7 @@ func (s *shop) create(t *testing.T) {
 }
 
 func (s *shop) simpleQuery(t *testing.T) {
+	t.Helper()
 	s.ok(http.StatusOK, "POST", "/simple/applications/", `{"application":{"slug":"chatter","data":{"uri":"svc:builtin:chat:v0"}}}`)
 	r := s.ok(http.StatusOK, "POST", "/simple/applications/query", `{}`)
 	require.Equal(t, []string{"chatter", "capitals"}, column(r.at("applications"), "slug"), "one flat row for each, newest first")
@@ -90,6 +93,7 @@ func (s *shop) simpleQuery(t *testing.T) {
 }
 
 func (s *shop) commits(t *testing.T) {
+	t.Helper()
 	r := s.ok(http.StatusOK, "POST", "/applications/revisions/commit", `{"application_revision_commit":{"application_variant_id":"`+s.variant+`","message":"colder","data":{"uri":"svc:builtin:completion:v0","parameters":{"temperature":0.1}}}}`)
 	require.Equal(t, "2", r.at("application_revision", "version"), "a version is a string")
 	require.Equal(t, "colder", r.at("application_revision", "message"))
@@ -107,6 +111,7 @@ func (s *shop) commits(t *testing.T) {
 }
 
 func (s *shop) deploys(t *testing.T) {
+	t.Helper()
 	for _, slug := range []string{"staging", "production"} {
 		s.ok(http.StatusOK, "POST", "/simple/environments/", `{"environment":{"slug":"`+slug+`"}}`)
 	}
@@ -129,6 +134,7 @@ func (s *shop) deploys(t *testing.T) {
 }
 
 func (s *shop) holds(t *testing.T) {
+	t.Helper()
 	r := s.ok(http.StatusOK, "POST", "/environments/revisions/retrieve", `{"environment_ref":{"slug":"production"}}`)
 	held := r.at("environment_revision", "data", "references", "capitals.revision")
 	entry, _ := held.(map[string]any)
@@ -139,6 +145,7 @@ func (s *shop) holds(t *testing.T) {
 }
 
 func (s *shop) envelope(t *testing.T) {
+	t.Helper()
 	r := s.ok(http.StatusOK, "POST", "/applications/query", `{"windowing":{"limit":1,"order":"ascending"}}`)
 	require.InDelta(t, 1, r.at("count"), 0)
 	require.Equal(t, []string{"capitals"}, column(r.at("applications"), "slug"))
@@ -152,6 +159,7 @@ func (s *shop) envelope(t *testing.T) {
 }
 
 func (s *shop) pattern(t *testing.T) {
+	t.Helper()
 	for _, path := range []string{"/applications/query", "/applications/revisions/query", "/simple/applications/query", "/environments/query"} {
 		r := s.ok(http.StatusUnprocessableEntity, "POST", path, "")
 		require.Contains(t, r.Text, `"loc":["body"]`)
@@ -167,6 +175,7 @@ func (s *shop) pattern(t *testing.T) {
 }
 
 func (s *shop) archives(t *testing.T) {
+	t.Helper()
 	// What ran leaves a trace that names its revision.
 	id := newTraceID()
 	s.ok(http.StatusAccepted, "POST", "/traces/", fmt.Sprintf(`{"trace":{"trace_id":%q,"spans":{"run":{"span_id":"1000000000000001","attributes":{"ag":{"references":{"application_revision":{"id":%q,"version":"2"},"application":{"slug":"capitals"}}}}}}}}`, id, s.revision))
@@ -190,6 +199,7 @@ func (s *shop) archives(t *testing.T) {
 }
 
 func (s *shop) authenticates(t *testing.T) {
+	t.Helper()
 	commit := `{"application_revision":{"application_variant_id":"` + s.variant + `","data":{"uri":"svc:builtin:completion:v0"}}}`
 	require.Equal(t, http.StatusUnauthorized, s.as("nobody", "POST", "/applications/query", `{}`).Code)
 	require.Equal(t, http.StatusOK, s.as("ours viewer", "POST", "/applications/query", `{}`).Code)
@@ -201,6 +211,7 @@ func (s *shop) authenticates(t *testing.T) {
 }
 
 func (s *shop) refuses(t *testing.T) {
+	t.Helper()
 	before := s.ok(http.StatusOK, "POST", "/applications/revisions/query", `{"include_archived":true}`)
 	for body, status := range map[string]int{
 		`{"application":{"name":"without a slug"}}`:                                                  http.StatusUnprocessableEntity,

@@ -147,7 +147,7 @@ func elsewhere(op domain.Operation) string {
 		}
 	}
 	switch op.Tag {
-	case "keys", "projects", "profile", "access", "organizations", "workspaces":
+	case "keys", "projects", "profile", "access", "organizations", "workspaces", "folders":
 		return "lineage.TestProjectsAreIsolated"
 	}
 	if op.Path == "/spans/tail" {

@@ -32,6 +32,7 @@ func newEstate(t *testing.T, w *world, email string) estate {
 		e.ids[f.Name+"_variant"] = text(t, record, "variant_id")
 		e.ids[f.Name+"_revision"] = text(t, record, "revision_id")
 	}
+	e.ids["folder"] = text(t, e.post("/folders/", object{"folder": object{"slug": "the-folder", "tags": object{"of": email}}}), "folder", "id")
 	e.post("/applications/revisions/deploy", object{"application_ref": ref("slug", "the-application"), "environment_ref": ref("slug", "the-environment")})
 	return e
 }
@@ -41,7 +42,7 @@ func (e estate) secrets(t *testing.T) []string {
 	t.Helper()
 	words := []string{e.account.Project.ID.String(), e.account.Organization.ID.String(), e.account.Workspace.ID.String(), e.account.User.Email, e.account.Key.Prefix}
 	rows, err := e.w.pool.Query(t.Context(), `SELECT id::text FROM artifacts WHERE project_id = $1
-UNION ALL SELECT id::text FROM variants WHERE project_id = $1 UNION ALL SELECT id::text FROM revisions WHERE project_id = $1`, e.account.Project.ID.String())
+UNION ALL SELECT id::text FROM folders WHERE project_id = $1 UNION ALL SELECT id::text FROM variants WHERE project_id = $1 UNION ALL SELECT id::text FROM revisions WHERE project_id = $1`, e.account.Project.ID.String())
 	require.NoError(t, err)
 	defer rows.Close()
 	for rows.Next() {
@@ -61,6 +62,18 @@ func attacks(op domain.Operation, ids map[string]string) []any {
 			f = known
 		}
 	}
+	if op.Tag == "folders" {
+		id := ids["folder"]
+		return []any{
+			nil,
+			object{},
+			object{"folder": object{"id": id, "name": "stolen"}},
+			object{"folder": object{"id": id, "parent_id": nil}},
+			object{"folder": object{"slug": "mine", "parent_id": id}},
+			object{"folder": object{"parent_id": id}},
+			object{"folder_refs": []any{object{"id": id}}},
+		}
+	}
 	id, vid, rid := ids[f.Name], ids[f.Name+"_variant"], ids[f.Name+"_revision"]
 	variant, revision := f.Name+"_variant", f.Name+"_revision"
 	env := object{"id": ids["environment"]}
@@ -78,6 +91,7 @@ func attacks(op domain.Operation, ids map[string]string) []any {
 		object{revision: object{variant + "_id": vid, "data": data}},
 		object{revision: object{variant + "_id": vid}},
 		object{f.Name + "_refs": []any{object{"id": id}}, "include_archived": true},
+		object{f.Name: object{"slug": "kept", "folder_id": ids["folder"]}},
 		object{f.Name + "_id": id, "include_archived": true},
 		object{variant + "_refs": []any{object{"id": vid}}},
 		object{variant + "_id": vid},
@@ -186,7 +200,7 @@ func requireNothingOf(t *testing.T, secrets []string, reply, request string) {
 func fingerprint(t *testing.T, e estate) string {
 	t.Helper()
 	var all strings.Builder
-	for _, table := range []string{"artifacts", "variants", "revisions", "environment_references", "api_keys", "memberships"} {
+	for _, table := range []string{"artifacts", "variants", "revisions", "environment_references", "api_keys", "memberships", "folders"} {
 		var rows string
 		require.NoError(t, e.w.pool.QueryRow(t.Context(),
 			`SELECT coalesce(string_agg(t::text, E'\n' ORDER BY t::text), '') FROM `+table+` t WHERE project_id = $1`, e.account.Project.ID.String()).Scan(&rows))

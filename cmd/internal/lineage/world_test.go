@@ -99,8 +99,10 @@ func newWorld(tb testing.TB, change ...func(*access.Config)) *world {
 	writeapi.MountAccounts(w.server, writeapi.AccountDeps{Registry: w.write})
 	writeapi.MountKeys(w.server, w.write)
 	writeapi.MountRegistry(w.server, w.write)
+	writeapi.MountFolders(w.server, w.write)
 	readapi.MountAccess(w.server, w.access)
 	readapi.MountRegistry(w.server, w.read)
+	readapi.MountFolders(w.server, w.read)
 	w.handler = w.server.Handler()
 	w.promise = newPromise(tb, w)
 	return w

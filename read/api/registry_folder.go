@@ -1,0 +1,67 @@
+package api
+
+import (
+	"net/http"
+
+	"github.com/gin-gonic/gin"
+	"github.com/google/uuid"
+
+	"colonnade/domain"
+	"colonnade/domain/entity"
+	"colonnade/read/registry"
+)
+
+// MountFolders mounts the questions about the tree that people keep
+// applications in. Source: contract §5.8.
+func MountFolders(r Router, reader *registry.Registry) {
+	f := folderRoutes{lineageRoutes{family: entity.Folders(), registry: reader}}
+	op := domain.Operation{Permission: domain.ViewApplications, Tag: "folders", Preview: true}
+	op.Method, op.Path, op.Summary = http.MethodGet, "/folders/:folder_id", "One folder."
+	op.Response = entity.OneShape("folder", entity.FolderShape())
+	r.Handle(op, f.folder)
+	op.Method, op.Path, op.Summary = http.MethodPost, "/folders/query", "List folders."
+	op.Request, op.Response = entity.FolderQueryShape(), entity.ListShape("folders", entity.FolderShape(), domain.Window{})
+	r.Handle(op, f.folders)
+}
+
+// folderRoutes answer as those of lineages do.
+type folderRoutes struct{ lineageRoutes }
+
+func (f folderRoutes) folder(c *gin.Context) error {
+	id, err := f.pathID(c, "folder_id")
+	if err != nil {
+		return err
+	}
+	found, err := f.registry.Folder(c.Request.Context(), f.project(c), id)
+	if err != nil || found == nil {
+		return f.one(c, "", nil, err)
+	}
+	return f.one(c, "folder", found.JSON(), nil)
+}
+
+func (f folderRoutes) folders(c *gin.Context) error {
+	body, err := f.form(c)
+	if err != nil {
+		return err
+	}
+	o := body.Object("folder")
+	q := registry.FolderQuery{
+		Flags: withoutNulls(o.Map("flags")), Tags: o.Map("tags"), Meta: o.Map("meta"), Name: o.String("name"), Description: o.String("description"),
+		Slugs: textsOf(o, "slug", "slugs"), Path: o.String("path"), Prefix: o.String("prefix"), OfParent: o.Present("parent_id"),
+		Refs: f.readReferences(body, entity.LevelArtifact),
+	}
+	if parent := o.UUID("parent_id"); parent != uuid.Nil {
+		q.Parent = &parent
+	}
+	o.Enum("kind", string(entity.FolderOfApplications))
+	o.Close()
+	if w := body.Object("windowing"); w != nil {
+		q.Window = readLineageWindow(w)
+	}
+	body.Close()
+	if err := body.Err(); err != nil {
+		return err
+	}
+	found, err := f.registry.Folders(c.Request.Context(), f.project(c), q)
+	return replyLineages(c, "folders", q.Window, found, (*entity.Folder).JSON, err)
+}
