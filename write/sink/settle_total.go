@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"colonnade/domain/trace"
@@ -34,7 +35,7 @@ func (e *entry) facts(numbers [numberColumns]float64) facts {
 	f.end, _ = split(e.span.End)
 	copy(f.own[:], numbers[1:]) // the first is the duration
 	if e.span.IsRoot() {
-		f.name = e.span.Name
+		f.name = strings.Clone(e.span.Name) // not to keep a record's memory until the trace is settled
 	}
 	return f
 }
