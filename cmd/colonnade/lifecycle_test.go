@@ -207,8 +207,12 @@ func TestRolesAsProcesses(t *testing.T) {
 	_, err = client.New(write.base, key).Do(t.Context(), http.MethodPost, "/spans/query", "application/json", []byte(`{}`))
 	requireStatus(t, http.StatusNotFound, err)
 
+	// The process that reads shows live what others take in and store.
+	tail := launch(t, nil, "tail", "--url", read.base, "--key", key)
+	tail.await("Following.")
 	sending := send(t, client.New(write.base, key), 5)
 	sending.await(5)
+	tail.await("  chat  ")
 	require.NoError(t, sinks[0].stop(), "the other sink takes over")
 	sending.await(5)
 	requireKept(t, client.New(read.base, key), sending.ended())
@@ -217,6 +221,9 @@ func TestRolesAsProcesses(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, s.stop())
 	}
+	tail.await("The service stops.")
+	require.NoError(t, <-tail.done)
+	tail.done <- nil
 }
 
 func TestMistakesAtTheStartAreOneSentence(t *testing.T) {
@@ -256,7 +263,7 @@ func TestMistakesAtTheStartAreOneSentence(t *testing.T) {
 
 func TestEveryCommandExplainsItself(t *testing.T) {
 	t.Parallel()
-	for _, args := range []string{"serve", "write", "sink", "read", "migrate", "key", "key create", "key list", "key revoke", "config", "demo", "load", "redrive", "version"} {
+	for _, args := range []string{"serve", "write", "sink", "read", "migrate", "key", "key create", "key list", "key revoke", "config", "tail", "demo", "load", "redrive", "version"} {
 		out, err := command(t.Context(), t, nil, append(strings.Fields(args), "--help")...).CombinedOutput()
 		require.NoError(t, err)
 		require.Contains(t, string(out), "Examples:", args)

@@ -86,16 +86,7 @@ func (o *output) String() string {
 func start(t *testing.T, env []string, args ...string) *service {
 	t.Helper()
 	s := launch(t, env, args...)
-	deadline := time.After(90 * time.Second)
-	for !strings.Contains(s.out.String(), "Colonnade is ready") {
-		select {
-		case <-s.out.more:
-		case err := <-s.done:
-			t.Fatalf("%v ended before it was ready: %v\n%s", args, err, s.out)
-		case <-deadline:
-			t.Fatalf("%v is not ready\n%s", args, s.out)
-		}
-	}
+	s.await("Colonnade is ready")
 	s.base = field(s.out.String(), `API +(http://\S+)`)
 	s.grpc = field(s.out.String(), `OTLP/gRPC +(\S+)`)
 	return s
@@ -122,6 +113,24 @@ func launch(t *testing.T, env []string, args ...string) *service {
 		}
 	})
 	return s
+}
+
+// await waits until the process has said something.
+func (s *service) await(what string) {
+	s.t.Helper()
+	deadline := time.After(3 * time.Minute)
+	for !strings.Contains(s.out.String(), what) {
+		select {
+		case <-s.out.more:
+		case err := <-s.done:
+			s.done <- err
+			if !strings.Contains(s.out.String(), what) {
+				s.t.Fatalf("%v ended before it said %q: %v\n%s", s.cmd.Args[1:], what, err, s.out)
+			}
+		case <-deadline:
+			s.t.Fatalf("%v does not say %q\n%s", s.cmd.Args[1:], what, s.out)
+		}
+	}
 }
 
 func field(text, pattern string) string {

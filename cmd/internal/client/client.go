@@ -4,6 +4,7 @@
 package client
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -104,6 +105,51 @@ func (c *Client) Do(ctx context.Context, method, path, contentType string, body 
 		}
 	}
 	return Reply{Status: res.StatusCode, Header: res.Header, Body: raw}, nil
+}
+
+// Events reads a stream of server-sent events and hands each to do, until the
+// service ends the stream (nil), do fails, or ctx ends.
+func (c *Client) Events(ctx context.Context, path string, do func(name string, data []byte) error) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.base+path, nil)
+	if err != nil {
+		return fmt.Errorf("client: %w", err)
+	}
+	req.Header.Set("Authorization", c.authorization)
+	endless := &http.Client{Transport: c.http.Transport} // without a bound on the time of the reply
+	res, err := endless.Do(req)
+	if err != nil {
+		return fmt.Errorf("client: %w", err)
+	}
+	defer res.Body.Close() //nolint:errcheck // it was read, or its error is returned
+	if res.StatusCode >= 300 {
+		raw, _ := io.ReadAll(io.LimitReader(res.Body, 500))
+		return &StatusError{Status: res.StatusCode, Body: strings.TrimSpace(string(raw))}
+	}
+	lines := bufio.NewReader(res.Body)
+	name, data := "", []byte(nil)
+	for {
+		line, err := lines.ReadBytes('\n')
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return fmt.Errorf("client: reading events: %w", err)
+		}
+		line = bytes.TrimRight(line, "\r\n")
+		field, value, _ := bytes.Cut(line, []byte(": "))
+		switch {
+		case len(line) == 0 && name != "":
+			if err := do(name, data); err != nil {
+				return err
+			}
+			name, data = "", nil
+		case string(field) == "event":
+			name = string(value)
+		case string(field) == "data":
+			data = value
+		default: // a comment: the service is alive
+		}
+	}
 }
 
 // Accepted is the answer to spans that were taken in.
