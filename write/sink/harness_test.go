@@ -245,7 +245,7 @@ func (h *house) send(records ...stream.Record) domain.Token {
 
 func (h *house) eventually(what string, ok func() bool) {
 	h.t.Helper()
-	require.Eventually(h.t, ok, 30*time.Second, 20*time.Millisecond, what)
+	require.Eventually(h.t, ok, 2*time.Minute, 20*time.Millisecond, what)
 }
 
 // one reads a single value.
