@@ -99,7 +99,8 @@ SETTINGS merge_selector_base = 8, auto_statistics_types = '', enable_block_numbe
 
 
 -- What a page needs only for the rows it shows. Small granules: one row of a
--- page costs one granule.
+-- page costs one granule. Those of 64 rows take 5 % more disk than those of 512,
+-- and a page of scattered rows two thirds of the time.
 CREATE TABLE IF NOT EXISTS `span_payloads`
 (
     project_id  UUID,
@@ -123,7 +124,7 @@ CREATE TABLE IF NOT EXISTS `span_payloads`
 ENGINE = ReplacingMergeTree(version)
 PARTITION BY week
 ORDER BY (project_id, trace_type, start_time, tie)
-SETTINGS index_granularity = 512, index_granularity_bytes = 1048576, merge_selector_base = 10, auto_statistics_types = '', enable_block_number_column = 1, enable_block_offset_column = 1, non_replicated_deduplication_window = 10000;
+SETTINGS index_granularity = 64, index_granularity_bytes = 131072, merge_selector_base = 10, auto_statistics_types = '', enable_block_number_column = 1, enable_block_offset_column = 1, non_replicated_deduplication_window = 10000;
 
 
 -- Where a trace is: only aggregates that duplicates, reordering and late spans
