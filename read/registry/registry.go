@@ -1,6 +1,6 @@
 // Package registry answers questions about what Postgres knows of lineages:
 // single records, lists, logs, the revision that references lead to, embeds
-// resolved, and saved trace queries. It only looks; every statement carries
+// resolved, saved trace queries, and folders. It only looks; every statement carries
 // the project. The rules are in domain/entity and domain/catalog.
 //
 // Not here: commands (write/registry), who calls (read/access), bodies

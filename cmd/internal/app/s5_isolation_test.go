@@ -151,7 +151,7 @@ func elsewhere(op domain.Operation) string {
 		return "lineage.TestProjectsAreIsolated"
 	}
 	if op.Path == "/spans/tail" {
-		return "the tests of the live tail"
+		return "TestLiveTail"
 	}
 	return ""
 }
