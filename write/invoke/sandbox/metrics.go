@@ -1,7 +1,6 @@
 package sandbox
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -30,12 +29,10 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 			Name: "colonnade_sandbox_wait_seconds", Help: "Time that runs waited for a place.", Buckets: buckets,
 		}),
 	}
-	var errs []error
 	for _, c := range []prometheus.Collector{m.runs, m.seconds, m.under, m.waited} {
-		errs = append(errs, reg.Register(c))
-	}
-	if err := errors.Join(errs...); err != nil {
-		return nil, fmt.Errorf("sandbox: %w", err)
+		if err := reg.Register(c); err != nil {
+			return nil, fmt.Errorf("sandbox: %w", err)
+		}
 	}
 	return m, nil
 }
