@@ -108,7 +108,7 @@ func (c *child) autopsy(cfg Config) error {
 	switch {
 	case status.Signaled() && (status.Signal() == syscall.SIGXCPU || status.Signal() == syscall.SIGKILL):
 		return domain.Wrap(domain.Rejected, cause, "the code used more than %s of processor time", cfg.CPU)
-	case complains(words, "out of memory", "cannot allocate memory", "MemoryError", "newosproc", "SIGSEGV", "SIGBUS"):
+	case complains(words, "out of memory", "cannot allocate memory", "failed to allocate", "MemoryError", "newosproc", "SIGSEGV", "SIGBUS"):
 		// The runtime does not always get as far as saying it: with no page left,
 		// it may also fall over its own bookkeeping.
 		return domain.Wrap(domain.Rejected, cause, "the code used more than %d MiB of memory", cfg.MemoryBytes>>20)
