@@ -29,6 +29,7 @@ func MountAccounts(r Router, deps AccountDeps) {
 		Method: http.MethodDelete, Path: "/admin/simple/accounts/", Permission: domain.Admin, Tag: "accounts",
 		Summary: "Delete people with everything that they own. Their keys end within a second; their traces, also those on their way, are removed soon after.", Request: accountsRequest{}, Status: http.StatusNoContent,
 	}, a.delete)
+	a.mountMembers(r)
 }
 
 type accounts struct{ deps AccountDeps }

@@ -55,6 +55,72 @@ func TestAdministration(t *testing.T) {
 	admin.post("/admin/simple/accounts/", object{"accounts": object{"x": object{"user": object{"email": "one@b.c"}, "options": object{"return_api_keys": false}}}})
 }
 
+// A second person in a project: with the role that they were given, for as
+// long as they are members, and never in place of the organization's owner.
+func TestMembers(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	admin := w.admin(t)
+	owner, guest, other := w.owner(t, "owner@b.c", true), w.owner(t, "guest@b.c", false), w.owner(t, "other@b.c", false)
+	project := object{"id": owner.account.Project.ID.String()}
+	const members, keys = "/admin/simple/accounts/projects/memberships/", "/admin/simple/accounts/api-keys/"
+	membership := func(user, role any) object {
+		return object{"membership": object{"project_ref": project, "user_ref": user, "role": role}}
+	}
+	key := func(user object) object {
+		return object{"api_key": object{"project_ref": project, "user_ref": user, "name": "laptop"}}
+	}
+	byEmail := object{"slug": "Guest@B.C"}
+
+	admin.fails(http.StatusNotFound, http.MethodPost, keys, key(byEmail))
+	made := admin.post(members, membership(byEmail, "viewer"))
+	require.Equal(t, guest.account.User.ID.String(), at(t, made, "accounts", 0, "project_memberships", "mem", "user_id"))
+	issued := admin.post(keys, key(object{"id": guest.account.User.ID.String()}))
+	c := client{t: t, w: w, header: "ApiKey " + text(t, issued, "accounts", 0, "api_keys", "key", "value")}
+	current := c.get("/projects/current")
+	require.Equal(t, owner.account.Project.ID.String(), current["project_id"])
+	require.Equal(t, "viewer", current["user_role"])
+	require.Equal(t, "guest@b.c", c.get("/profile")["email"])
+	require.EqualValues(t, 3, c.post("/environments/query", object{})["count"], "they see the project")
+	c.fails(http.StatusForbidden, http.MethodPost, "/applications/", object{"application": object{"slug": "x"}})
+	require.NotEqual(t, current["project_id"], guest.get("/projects/current")["project_id"], "their own key is of their own project")
+
+	admin.post(members, membership(byEmail, "editor"))
+	w.eventually(t, func() bool { return c.get("/projects/current")["user_role"] == "editor" })
+	record := objectAt(t, c.post("/applications/", object{"application": object{"slug": "x"}}), "application")
+	require.Equal(t, guest.account.User.ID.String(), record["created_by_id"])
+
+	path := "/admin/simple/accounts/projects/" + owner.account.Project.ID.String() + "/memberships/"
+	for _, refused := range []struct {
+		status       int
+		method, path string
+		body         any
+	}{
+		{http.StatusBadRequest, "POST", members, membership(object{"slug": "owner@b.c"}, "viewer")},
+		{http.StatusBadRequest, "DELETE", path + owner.account.User.ID.String(), nil},
+		{http.StatusNotFound, "DELETE", path + other.account.User.ID.String(), nil},
+		{http.StatusUnprocessableEntity, "DELETE", path + "nobody", nil},
+		{http.StatusNotFound, "POST", members, membership(object{"slug": "nobody@b.c"}, "viewer")},
+		{http.StatusNotFound, "POST", members, object{"membership": object{"project_ref": object{"id": guest.account.User.ID.String()}, "user_ref": byEmail, "role": "viewer"}}},
+		{http.StatusUnprocessableEntity, "POST", members, membership(byEmail, "king")},
+		{http.StatusUnprocessableEntity, "POST", members, membership(object{}, "viewer")},
+		{http.StatusUnprocessableEntity, "POST", members, object{"membership": object{"role": "viewer"}}},
+		{http.StatusUnprocessableEntity, "POST", members, object{}},
+		{http.StatusUnprocessableEntity, "POST", keys, object{"api_key": object{"project_ref": project, "user_ref": byEmail, "colour": "red"}}},
+	} {
+		admin.fails(refused.status, refused.method, refused.path, refused.body)
+		owner.fails(http.StatusUnauthorized, refused.method, refused.path, refused.body)
+	}
+
+	gone := admin.expect(http.StatusOK, http.MethodDelete, path+guest.account.User.ID.String(), nil)
+	require.Equal(t, guest.account.User.ID.String(), at(t, gone, "deleted", "project_memberships", 0, "id"))
+	w.eventually(t, func() bool {
+		status, _, _ := c.do(http.MethodGet, "/projects/current", nil)
+		return status == http.StatusUnauthorized
+	})
+	guest.get("/projects/current")
+}
+
 func TestAdministrationIsClosedToOthers(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
