@@ -201,27 +201,23 @@ func (h *Hub) follow(ctx context.Context) error {
 		if held.bytes > 0 {
 			wait = lookEvery
 		}
-		records, err := poll(ctx, source, wait)
+		records, err := h.poll(ctx, source, wait)
 		if err != nil {
 			return err
 		}
 		for _, r := range records {
-			if h.wanted(r.Project) {
-				held.add(r)
-			}
+			held.add(r)
 		}
-		if err := h.release(ctx, &held); err != nil {
-			return err
-		}
+		h.release(ctx, &held)
 		h.metrics.held.Set(float64(held.bytes))
 	}
 	return nil
 }
 
-func poll(ctx context.Context, source Source, wait time.Duration) ([]Record, error) {
+func (h *Hub) poll(ctx context.Context, source Source, wait time.Duration) ([]Record, error) {
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
-	return source.Poll(ctx)
+	return source.Poll(ctx, h.wanted)
 }
 
 // begin tells the tails that they see everything from now on.
@@ -251,29 +247,28 @@ func (h *Hub) wanted(project domain.ProjectID) bool {
 }
 
 // release shows what the sink has stored.
-func (h *Hub) release(ctx context.Context, held *holding) error {
+func (h *Hub) release(ctx context.Context, held *holding) {
 	if held.bytes == 0 {
-		return nil
+		return
 	}
 	next, err := h.deps.Progress(ctx, held.numbers())
+	if ctx.Err() != nil {
+		return
+	}
 	if err != nil {
-		if ctx.Err() != nil {
-			return nil //nolint:nilerr // the loop sees the end of its context
-		}
 		// A store that is away is waited for: what is held is bounded, and the stream keeps the rest.
 		h.log.LogAttrs(ctx, slog.LevelWarn, "the sink's progress cannot be read", slog.Any("error", err))
 		select {
 		case <-time.After(pause):
 		case <-ctx.Done():
 		}
-		return nil
+		return
 	}
 	for number, offset := range next {
 		for _, r := range held.take(number, offset) {
 			h.show(ctx, r)
 		}
 	}
-	return nil
 }
 
 // show hands the spans of a record to the tails that want them.

@@ -41,8 +41,10 @@ type Record struct {
 
 // Source reads the stream from the moment it was opened.
 type Source interface {
-	// Poll gives the next records, none when ctx ends first. After an error it is of no more use.
-	Poll(ctx context.Context) ([]Record, error)
+	// Poll gives the next records of the projects that are wanted, none when ctx
+	// ends first. They hold on to no memory but their own: they may be kept for
+	// long. After an error it is of no more use.
+	Poll(ctx context.Context, wanted func(domain.ProjectID) bool) ([]Record, error)
 	// Pause stops reading partitions until Resume.
 	Pause(partitions ...int32)
 	Resume(partitions ...int32)

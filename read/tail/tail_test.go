@@ -58,10 +58,10 @@ func (l *log) Open(context.Context) (tail.Source, error) {
 	return l, nil
 }
 
-func (l *log) Poll(ctx context.Context) ([]tail.Record, error) {
+func (l *log) Poll(ctx context.Context, wanted func(domain.ProjectID) bool) ([]tail.Record, error) {
 	select {
 	case r := <-l.records:
-		return r, nil
+		return slices.DeleteFunc(r, func(r tail.Record) bool { return !wanted(r.Project) }), nil
 	case err := <-l.broken:
 		return nil, err
 	case <-ctx.Done():

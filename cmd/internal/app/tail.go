@@ -1,6 +1,7 @@
 package app
 
 import (
+	"bytes"
 	"context"
 	"time"
 
@@ -54,21 +55,24 @@ type followed struct {
 	fitter *fit.Fitter
 }
 
-// Poll gives the records that bring spans.
-func (f followed) Poll(ctx context.Context) ([]tail.Record, error) {
+// Poll gives the records that bring spans. Their values are copied: those that
+// the follower gives are pieces of all that was fetched with them.
+func (f followed) Poll(ctx context.Context, wanted func(domain.ProjectID) bool) ([]tail.Record, error) {
 	all, err := f.Follower.Poll(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var out []tail.Record
 	for i := range all {
-		r := &all[i]
-		if r.Err == nil && (r.Operation == stream.Upsert || r.Operation == stream.Edit) {
-			out = append(out, tail.Record{
-				Project: r.Project, At: domain.Position{Partition: r.Partition, Offset: r.Offset}, Bytes: len(r.Value),
-				Spans: func() ([]trace.Span, error) { return f.spans(r) },
-			})
+		r := all[i]
+		if r.Err != nil || r.Operation != stream.Upsert && r.Operation != stream.Edit || !wanted(r.Project) {
+			continue
 		}
+		r.Value = bytes.Clone(r.Value)
+		out = append(out, tail.Record{
+			Project: r.Project, At: domain.Position{Partition: r.Partition, Offset: r.Offset}, Bytes: len(r.Value),
+			Spans: func() ([]trace.Span, error) { return f.spans(&r) },
+		})
 	}
 	return out, nil
 }
