@@ -91,7 +91,7 @@ func (i *Invoke) runCode(ctx context.Context, c *Call, source string, calls []sa
 func problem(err error, p Problem) error {
 	if e, ok := errors.AsType[*domain.Error](err); ok {
 		named := *e
-		named.Err = errors.Join(p, e.Err)
+		named.Err = &problemError{p, e.Err}
 		return &named
 	}
 	return err

@@ -1,6 +1,9 @@
 package invoke
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // embedMark begins every embed, in objects and within strings. Source: contract §5.3.
 const embedMark = "@ag.embed"
@@ -12,11 +15,7 @@ func embeds(value any) bool {
 	case string:
 		return strings.Contains(v, embedMark)
 	case []any:
-		for _, e := range v {
-			if embeds(e) {
-				return true
-			}
-		}
+		return slices.ContainsFunc(v, embeds)
 	case map[string]any:
 		for k, e := range v {
 			if k == embedMark || embeds(e) {

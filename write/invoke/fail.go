@@ -20,7 +20,7 @@ const (
 	InvalidInputs     Problem = "v0:schemas:invalid-inputs"
 	MissingOutput     Problem = "v0:schemas:missing-output"
 	InvalidOutputs    Problem = "v0:schemas:invalid-outputs"
-	InvalidSecrets    Problem = "v0:schemas:invalid-secrets"
+	InvalidSecrets    Problem = "v0:schemas:invalid-secrets" //nolint:gosec // a name of a problem
 	PromptFormatting  Problem = "v0:workflows:prompt-formatting-error"
 	PromptCompletion  Problem = "v0:workflows:prompt-completion-error"
 	HookClient        Problem = "v0:workflows:custom-hook-client-error"
@@ -31,13 +31,28 @@ const (
 	Unknown Problem = "v1:sdk:unknown-workflow-invoke-error"
 )
 
-// Error makes a Problem the cause of an error.
-func (p Problem) Error() string { return string(p) }
+// problemError carries a Problem within an error's chain.
+type problemError struct {
+	problem Problem
+	// cause is for logs; nil where there is none.
+	cause error
+}
+
+// Error is for logs.
+func (e *problemError) Error() string {
+	if e.cause == nil {
+		return string(e.problem)
+	}
+	return string(e.problem) + ": " + e.cause.Error()
+}
+
+// Unwrap gives the cause.
+func (e *problemError) Unwrap() error { return e.cause }
 
 // ProblemOf is what an error was made with; Unknown for others.
 func ProblemOf(err error) Problem {
-	if p, ok := errors.AsType[Problem](err); ok {
-		return p
+	if e, ok := errors.AsType[*problemError](err); ok {
+		return e.problem
 	}
 	return Unknown
 }
@@ -46,6 +61,6 @@ func ProblemOf(err error) Problem {
 // problem, and a sentence for the caller. Source: contract §6.
 func Fail(kind domain.Kind, problem Problem, format string, args ...any) error {
 	e := domain.E(kind, format, args...)
-	e.Err = problem
+	e.Err = &problemError{problem: problem}
 	return e
 }

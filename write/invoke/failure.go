@@ -34,8 +34,8 @@ const (
 	categoryAny
 )
 
-// callFailure is the cause of a failed call, under the words for the caller.
-type callFailure struct {
+// callError is the cause of a failed call, under the words for the caller.
+type callError struct {
 	problem  Problem
 	category category
 	// after is what the provider advises to wait.
@@ -44,15 +44,10 @@ type callFailure struct {
 }
 
 // Error is for logs.
-func (f *callFailure) Error() string {
-	if f.cause == nil {
-		return string(f.problem)
-	}
-	return string(f.problem) + ": " + f.cause.Error()
-}
+func (f *callError) Error() string { return f.Unwrap().Error() }
 
 // Unwrap lets ProblemOf find the problem, and others the cause.
-func (f *callFailure) Unwrap() []error { return []error{f.problem, f.cause} }
+func (f *callError) Unwrap() error { return &problemError{f.problem, f.cause} }
 
 // retries tells whether a policy tries the same model again. Source: contract §6.
 func retries(policy string, c category) bool {
@@ -88,11 +83,11 @@ func fallsBack(policy string, c category) bool {
 	}
 }
 
-func failureOf(err error) *callFailure {
-	if f, ok := errors.AsType[*callFailure](err); ok {
+func failureOf(err error) *callError {
+	if f, ok := errors.AsType[*callError](err); ok {
 		return f
 	}
-	return &callFailure{}
+	return &callError{}
 }
 
 // modelError classifies what a call to a model ended with. A provider that
@@ -102,7 +97,7 @@ func modelError(ctx context.Context, provider, key string, err error) error {
 	if api, ok := errors.AsType[*openai.Error](err); ok {
 		return refusal(provider, key, api)
 	}
-	f := &callFailure{problem: PromptCompletion, category: categoryAvailability, cause: err}
+	f := &callError{problem: PromptCompletion, category: categoryAvailability, cause: err}
 	switch {
 	case errors.Is(err, errReplyTooLarge):
 		f.category = categoryAny
@@ -130,7 +125,7 @@ func reason(err error) string {
 }
 
 func refusal(provider, key string, e *openai.Error) error {
-	f := &callFailure{problem: PromptCompletion, cause: e}
+	f := &callError{problem: PromptCompletion, cause: e}
 	words := words(e)
 	if key != "" {
 		words = strings.ReplaceAll(words, key, "***")

@@ -7,7 +7,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -255,8 +254,7 @@ func hookError(ctx context.Context, err error) error {
 	case errors.Is(context.Cause(ctx), errHookTimeout):
 		return Fail(domain.Internal, HookClient, "The hook took too long and was given up.")
 	default:
-		e := domain.Wrap(domain.Internal, errors.Join(HookClient, err), "The hook does not answer: %s", reason(err))
-		return e
+		return domain.Wrap(domain.Internal, &problemError{HookClient, err}, "The hook does not answer: %s", reason(err))
 	}
 }
 
@@ -270,5 +268,5 @@ func hookRefusal(status int, answer []byte) error {
 	default:
 	}
 	words := strings.ToValidUTF8(string(answer[:min(len(answer), most)]), "\uFFFD")
-	return Fail(kind, HookServer, "The hook answered %d: %s", status, fmt.Sprint(words))
+	return Fail(kind, HookServer, "The hook answered %d: %s", status, words)
 }

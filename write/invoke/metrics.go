@@ -38,9 +38,10 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 			Name: "colonnade_invoke_lost_traces_total", Help: "Traces of invocations that could not be recorded.",
 		}),
 	}
-	var errs []error
-	for _, c := range []prometheus.Collector{m.invocations, m.seconds, m.publish, m.calls, m.refused, m.lost} {
-		errs = append(errs, reg.Register(c))
+	all := []prometheus.Collector{m.invocations, m.seconds, m.publish, m.calls, m.refused, m.lost}
+	errs := make([]error, len(all))
+	for n, c := range all {
+		errs[n] = reg.Register(c)
 	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, fmt.Errorf("invoke: %w", err)

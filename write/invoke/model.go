@@ -98,7 +98,7 @@ func (i *Invoke) send(ctx context.Context, c *Call, provider string, body map[st
 	} else {
 		out, err = streamed(ctx, completions, body, emit)
 	}
-	if left, ok := errors.AsType[*listenerLeft](err); ok {
+	if left, ok := errors.AsType[*listenerError](err); ok {
 		return out, left.err
 	}
 	if err != nil {
@@ -123,7 +123,7 @@ type bounded struct {
 
 // Do sends a request.
 func (b bounded) Do(r *http.Request) (*http.Response, error) {
-	resp, err := b.client.Do(r)
+	resp, err := b.client.Do(r) //nolint:gosec // the address is one of the operator's table
 	if err == nil {
 		resp.Body = &limitedBody{ReadCloser: resp.Body, left: b.most}
 	}
@@ -181,14 +181,14 @@ func withoutNulls(message map[string]any) map[string]any {
 	return message
 }
 
-// listenerLeft is a stream that ended because nobody listens to it any more.
-type listenerLeft struct{ err error }
+// listenerError is a stream that ended because nobody listens to it any more.
+type listenerError struct{ err error }
 
 // Error is for logs.
-func (l *listenerLeft) Error() string { return "invoke: the listener left: " + l.err.Error() }
+func (l *listenerError) Error() string { return "invoke: the listener left: " + l.err.Error() }
 
 // Unwrap gives the cause.
-func (l *listenerLeft) Unwrap() error { return l.err }
+func (l *listenerError) Unwrap() error { return l.err }
 
 // streamed hands on the pieces of a reply as they come and puts them together.
 func streamed(ctx context.Context, s openai.ChatCompletionService, body map[string]any, emit func(map[string]any) error) (answer, error) {
@@ -217,7 +217,7 @@ func streamed(ctx context.Context, s openai.ChatCompletionService, body map[stri
 		}
 		if err := emit(piece); err != nil {
 			out.message = parts.message()
-			return out, &listenerLeft{err}
+			return out, &listenerError{err}
 		}
 		out.pieces++
 	}

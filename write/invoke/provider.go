@@ -162,7 +162,7 @@ func (i *Invoke) credentials(ctx context.Context, c *Call, provider string) (add
 	return "", "", &domain.Error{
 		Kind:    domain.Rejected,
 		Message: fmt.Sprintf("No API key found for provider %q. Store one as a secret of the project, or set %s_API_KEY for the service.", provider, strings.ToUpper(provider)),
-		Err:     &callFailure{problem: InvalidSecrets, category: categoryAccess},
+		Err:     &callError{problem: InvalidSecrets, category: categoryAccess},
 	}
 }
 

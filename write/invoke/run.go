@@ -187,8 +187,7 @@ func judged(c *Call, outputs any) error {
 	if len(fields) == 0 {
 		return nil
 	}
-	e := domain.Wrap(domain.Rejected, InvalidOutputs, "The evaluator's outputs do not fit its schema: %v: %s", fields[0].Loc, fields[0].Msg)
-	return e
+	return Fail(domain.Rejected, InvalidOutputs, "The evaluator's outputs do not fit its schema: %v: %s", fields[0].Loc, fields[0].Msg)
 }
 
 // errTimeout is why an invocation of ours ended, to be told from a caller who left.

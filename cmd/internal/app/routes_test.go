@@ -23,7 +23,7 @@ import (
 )
 
 // newHouse builds all roles on the test's stores; nothing runs but the handler. Settings come last.
-func newHouse(t *testing.T, settings ...string) (*house, stores) {
+func newHouse(t testing.TB, settings ...string) (*house, stores) {
 	t.Helper()
 	cfg, err := config.Load("", append([]string{
 		"COLONNADE_KAFKA_BROKERS=" + strings.Join(embeddedtest.Kafka(t), ","), "COLONNADE_KAFKA_TOPIC=" + embeddedtest.Topic(t),

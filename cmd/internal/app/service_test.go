@@ -30,16 +30,23 @@ type service struct {
 }
 
 // newService runs the house; the test calls it with keys of one project, one for each role, and of another.
-func newService(t *testing.T, settings ...string) *service {
+func newService(t testing.TB, settings ...string) *service {
 	t.Helper()
-	h, stores := newHouse(t, settings...)
+	s := newIdleService(t, settings...)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1) // Run's one answer
-	go func() { done <- h.sink.Run(ctx) }()
+	go func() { done <- s.sink.Run(ctx) }()
 	t.Cleanup(func() {
 		cancel()
 		require.NoError(t, <-done)
 	})
+	return s
+}
+
+// newIdleService is a service whose sink does not run: what is written stays in the stream.
+func newIdleService(t testing.TB, settings ...string) *service {
+	t.Helper()
+	h, stores := newHouse(t, settings...)
 	accounts, err := registry.New(registry.DefaultConfig(), registry.Deps{Pool: stores.postgres, Now: time.Now, Random: credential.Random()})
 	require.NoError(t, err)
 	s := &service{house: h, t: t, stores: stores, accounts: map[string]registry.Account{}, keys: map[string]string{}}
