@@ -3,6 +3,7 @@ package invoke
 import (
 	"context"
 	"regexp"
+	"regexp/syntax"
 
 	"colonnade/domain"
 )
@@ -30,9 +31,36 @@ func compilePattern(source string, caseSensitive bool) (*regexp.Regexp, error) {
 	if !caseSensitive {
 		source = "(?i)" + source
 	}
+	tree, err := syntax.Parse(source, syntax.Perl)
+	if err != nil {
+		return nil, Fail(domain.Rejected, InvalidParameter, "Invalid regular expression: %s", err)
+	}
+	if weight(tree) > maxPattern {
+		return nil, Fail(domain.Rejected, InvalidParameter, "Invalid regular expression: with its repetitions it is longer than %d", maxPattern)
+	}
 	pattern, err := regexp.Compile(source)
 	if err != nil {
 		return nil, Fail(domain.Rejected, InvalidParameter, "Invalid regular expression: %s", err)
 	}
 	return pattern, nil
+}
+
+// maxPattern bounds a pattern with its repetitions written out: the library
+// alone would let a long group, repeated a thousand times, take a hundred
+// megabytes, and as much time for each character of the text.
+const maxPattern = 50_000
+
+// weight counts the parts of a pattern, those of a repetition as often as it
+// asks for; it stops to count beyond the bound.
+func weight(re *syntax.Regexp) int {
+	n := 1 + len(re.Rune)
+	for _, sub := range re.Sub {
+		if n += weight(sub); n > maxPattern {
+			return n
+		}
+	}
+	if re.Op == syntax.OpRepeat {
+		n *= max(re.Min, re.Max, 1)
+	}
+	return n
 }

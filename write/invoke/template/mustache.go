@@ -3,6 +3,7 @@ package template
 import (
 	"fmt"
 	"regexp"
+	"strings"
 
 	"github.com/cbroglie/mustache"
 
@@ -11,6 +12,9 @@ import (
 
 // mustacheTag is any tag, with its body.
 var mustacheTag = regexp.MustCompile(`\{\{\{?\s*([^{}]*?)\s*\}?\}\}`)
+
+// maxNames bounds the parts of a dotted name, which the engine follows by recursion.
+const maxNames = 64
 
 // renderMustache renders without HTML escapes, for a prompt is no HTML. A
 // missing variable is empty; partials and empty tags are errors. Source: contract §6.
@@ -21,6 +25,8 @@ func renderMustache(w *writer, source string, vars map[string]any) (err error) {
 			return domain.E(domain.Rejected, "Empty placeholder is not allowed in mustache templates (e.g. '{{}}' or '{{   }}').")
 		case body[0] == '>':
 			return domain.E(domain.Rejected, "Partials are not supported in mustache templates. Remove the partial tag '%s'.", tag[0])
+		case body[0] != '$' && strings.Count(body, ".") > maxNames:
+			return domain.E(domain.Rejected, "A name of a mustache template has more than %d parts.", maxNames)
 		default:
 		}
 	}

@@ -89,9 +89,10 @@ var (
 	// mustacheLoop finds what makes a mustache template more than a list of
 	// variables: sections, and delimiters behind which sections could hide.
 	mustacheLoop = regexp.MustCompile(`\{\{\s*[#^=]`)
+	// The chain of names is bounded: engines follow one by recursion.
 	// jinjaTag finds everything that jinja2 reads, jinjaPlain what is only a variable.
 	jinjaTag   = regexp.MustCompile(`\{[{%#]`)
-	jinjaPlain = regexp.MustCompile(`\{\{-?\s*([A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)*|\$[^{}]*?)\s*-?\}\}`)
+	jinjaPlain = regexp.MustCompile(`\{\{-?\s*([A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*){0,64}|\$[^{}]*?)\s*-?\}\}`)
 )
 
 // Linear tells whether the rendering takes time and memory proportional to the
