@@ -67,7 +67,7 @@ func (r *Reader) Progress(ctx context.Context, partitions []int32) (map[int32]in
 		var partition uint32
 		var offset uint64
 		err := rows.Scan(&partition, &offset)
-		next[int32(partition)] = int64(min(offset, math.MaxInt64)) //nolint:gosec // bounded on the line
+		next[int32(partition)] = int64(min(offset, math.MaxInt64))
 		return err
 	})
 	return next, err

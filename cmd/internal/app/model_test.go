@@ -94,11 +94,11 @@ func (p *provider) serve(w http.ResponseWriter, r *http.Request) {
 	case body["stream"] == true:
 		p.stream(w, model)
 	case model == "tools":
-		fmt.Fprint(w, completion(model, `{"role":"assistant","content":null,"tool_calls":[{"id":"call_1","type":"function","function":{"name":"weather","arguments":"{\"city\":\"Paris\"}"}}]}`, "tool_calls"))
+		_, _ = fmt.Fprint(w, completion(model, `{"role":"assistant","content":null,"tool_calls":[{"id":"call_1","type":"function","function":{"name":"weather","arguments":"{\"city\":\"Paris\"}"}}]}`, "tool_calls"))
 	case model == "number":
-		fmt.Fprint(w, completion(model, `{"role":"assistant","content":"0.75","refusal":null}`, "stop"))
+		_, _ = fmt.Fprint(w, completion(model, `{"role":"assistant","content":"0.75","refusal":null}`, "stop"))
 	default:
-		fmt.Fprint(w, completion(model, `{"role":"assistant","content":"Paris","refusal":null}`, "stop"))
+		_, _ = fmt.Fprint(w, completion(model, `{"role":"assistant","content":"Paris","refusal":null}`, "stop"))
 	}
 }
 
@@ -119,7 +119,7 @@ func (p *provider) chunk(w http.ResponseWriter, model, delta, finish string) {
 	if finish != "" {
 		end = `"` + finish + `"`
 	}
-	fmt.Fprintf(w, "data: {\"id\":\"chatcmpl-2\",\"object\":\"chat.completion.chunk\",\"created\":1,\"model\":%q,\"choices\":[{\"index\":0,\"delta\":%s,\"finish_reason\":%s}]}\n\n", model, delta, end)
+	_, _ = fmt.Fprintf(w, "data: {\"id\":\"chatcmpl-2\",\"object\":\"chat.completion.chunk\",\"created\":1,\"model\":%q,\"choices\":[{\"index\":0,\"delta\":%s,\"finish_reason\":%s}]}\n\n", model, delta, end)
 	w.(http.Flusher).Flush()
 }
 
@@ -136,8 +136,8 @@ func (p *provider) stream(w http.ResponseWriter, model string) {
 		}
 		p.chunk(w, model, `{}`, "stop")
 	}
-	fmt.Fprintf(w, "data: {\"id\":\"chatcmpl-2\",\"object\":\"chat.completion.chunk\",\"created\":1,\"model\":%q,\"choices\":[],\"usage\":{\"prompt_tokens\":10,\"completion_tokens\":5,\"total_tokens\":15}}\n\n", model)
-	fmt.Fprint(w, "data: [DONE]\n\n")
+	_, _ = fmt.Fprintf(w, "data: {\"id\":\"chatcmpl-2\",\"object\":\"chat.completion.chunk\",\"created\":1,\"model\":%q,\"choices\":[],\"usage\":{\"prompt_tokens\":10,\"completion_tokens\":5,\"total_tokens\":15}}\n\n", model)
+	_, _ = fmt.Fprint(w, "data: [DONE]\n\n")
 }
 
 // cut ends the connection in the middle of a stream.
@@ -157,7 +157,7 @@ func (p *provider) embeddings(w http.ResponseWriter, body map[string]any) {
 		text, _ := input.(string)
 		data = append(data, fmt.Sprintf(`{"object":"embedding","index":%d,"embedding":[%d,%d]}`, n, strings.Count(text, "a"), strings.Count(text, "b")))
 	}
-	fmt.Fprintf(w, `{"object":"list","model":"text-embedding-3-small","data":[%s],"usage":{"prompt_tokens":3,"total_tokens":3}}`, strings.Join(data, ","))
+	_, _ = fmt.Fprintf(w, `{"object":"list","model":"text-embedding-3-small","data":[%s],"usage":{"prompt_tokens":3,"total_tokens":3}}`, strings.Join(data, ","))
 }
 
 // prompted is a body that asks for a completion.
