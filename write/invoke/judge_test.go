@@ -96,7 +96,7 @@ func TestSimpleEvaluators(t *testing.T) {
 		{"no pattern", "auto_regex_test", `{}`, ``, `"x"`, "", "'regex_pattern'"},
 		{"bad pattern", "auto_regex_test", `{"regex_pattern":"("}`, ``, `"x"`, "", "Invalid regular expression"},
 		{"a pattern of another language", "auto_regex_test", `{"regex_pattern":"(?=x)"}`, ``, `"x"`, "", "Invalid regular expression"},
-		{"a pattern that unfolds", "auto_regex_test", `{"regex_pattern":"(`+strings.Repeat("ab?", 100)+`){1000}"}`, ``, `"x"`, "", "longer than 50000"},
+		{"a pattern that unfolds", "auto_regex_test", `{"regex_pattern":"(` + strings.Repeat("ab?", 100) + `){1000}"}`, ``, `"x"`, "", "longer than 50000"},
 		{"bad outputs", "auto_regex_test", `{"regex_pattern":"x"}`, ``, `5`, "", "Invalid outputs"},
 
 		{"yes", "auto_starts_with", `{"prefix":"Pa"}`, ``, `"Paris"`, yes, ""},

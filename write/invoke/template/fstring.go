@@ -93,7 +93,7 @@ func lookupField(name string, vars map[string]any) (any, error) {
 	}
 	value, ok := vars[first]
 	for rest := name[end:]; ok && rest != ""; {
-		token := ""
+		var token string
 		if rest[0] == '[' {
 			inner, after, closed := strings.Cut(rest[1:], "]")
 			if !closed {
