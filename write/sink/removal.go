@@ -93,7 +93,7 @@ func settledFlags(next int64, declared trace.Type, linked bool) uint64 {
 // takeFlags takes what was settled, unless something was written since.
 func (x *indexed) takeFlags(settled uint64) {
 	if settled&8 != 0 && settled>>4 > x.version>>schema.VersionShift {
-		x.declared, x.linked = trace.Type(settled>>1&3), settled&1 != 0 //nolint:gosec // two bits
+		x.declared, x.linked = trace.Type(settled>>1&3), settled&1 != 0
 	}
 }
 
