@@ -17,6 +17,7 @@ const (
 	Annotations   = "annotations"
 	EvalResults   = "eval_results"
 	SpanSums      = "span_sums"
+	RollupMinute  = "rollup_minute"
 )
 
 // NumberColumn gives the Float64 column of spans that holds the number at an

@@ -48,16 +48,31 @@ func (c *collection) collect(ctx context.Context) (map[int64]*bucket, error) {
 	if c.analysis.Axis == 0 {
 		c.analysis.Axis = compile.ByStart
 	}
-	chunks, err := c.chunks(ctx)
+	left, err := c.minutes(ctx)
 	if err != nil {
 		return nil, err
 	}
-	for _, chunk := range chunks {
-		if err := c.chunk(ctx, chunk); err != nil {
+	for _, s := range left {
+		c.analysis.Low, c.analysis.High = s.low, s.high
+		if err := c.stretch(ctx); err != nil {
 			return nil, err
 		}
 	}
 	return c.buckets, nil
+}
+
+// stretch reads a part of the window from spans.
+func (c *collection) stretch(ctx context.Context) error {
+	chunks, err := c.chunks(ctx)
+	if err != nil {
+		return err
+	}
+	for _, chunk := range chunks {
+		if err := c.chunk(ctx, chunk); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // chunks cuts the window into analyses of about as many rows as one statement
@@ -66,7 +81,7 @@ func (c *collection) chunks(ctx context.Context) ([]compile.Analysis, error) {
 	if c.analysis.Condition.Needle() {
 		return []compile.Analysis{c.analysis}, nil
 	}
-	step := max(ceil(c.window.high-c.window.low, steps), 1_000_000)
+	step := max(ceil(c.analysis.High-c.analysis.Low, steps), 1_000_000)
 	var out []compile.Analysis
 	rows := 0
 	err := c.reader.traces.Run(ctx, c.project, "analytics_volume", c.analysis.Volume(step), func(r driver.Rows) error {
@@ -75,13 +90,13 @@ func (c *collection) chunks(ctx context.Context) ([]compile.Analysis, error) {
 		if err := r.Scan(&n, &count); err != nil {
 			return err
 		}
-		low := c.window.low + n*step
+		low := c.analysis.Low + n*step
 		if rows += int(min(count, 1<<40)); len(out) == 0 || rows > c.reader.cfg.ChunkRows {
 			next := c.analysis
 			next.Low, rows = low, int(min(count, 1<<40))
 			out = append(out, next)
 		}
-		out[len(out)-1].High = min(low+step, c.window.high)
+		out[len(out)-1].High = min(low+step, c.analysis.High)
 		return nil
 	})
 	return out, err
@@ -163,5 +178,5 @@ func (c *collection) matches(s *span) bool {
 	if c.question.Axis == compile.ByCreation {
 		at = s.CreatedAt.UnixMicro()
 	}
-	return c.window.low <= at && at < c.window.high && filter.Match(c.question.Where, s)
+	return c.analysis.Low <= at && at < c.analysis.High && filter.Match(c.question.Where, s)
 }

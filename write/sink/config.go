@@ -33,6 +33,10 @@ type Config struct {
 	// quiet ones are looked for, SettleTraces how many are settled together.
 	SettleAfter, SettleEvery time.Duration
 	SettleTraces             int
+	// RollupEvery is how often the minutes that changed are computed anew, and
+	// how often an idle partition says that it is settled; ClockSlack is how far
+	// the clocks of two owners of a partition may lie apart.
+	RollupEvery, ClockSlack time.Duration
 	// CleanUpEvery is within what time deleted rows leave the disk.
 	CleanUpEvery time.Duration
 	// EraseEvery is how soon the spans of a deleted project are removed.
@@ -62,6 +66,8 @@ func DefaultConfig() Config {
 		SettleAfter:      10 * time.Second,
 		SettleEvery:      3 * time.Second,
 		SettleTraces:     5000,
+		RollupEvery:      30 * time.Second,
+		ClockSlack:       time.Minute,
 		CleanUpEvery:     time.Hour,
 		EraseEvery:       5 * time.Second,
 		MaxAge:           2 * time.Minute,
@@ -89,6 +95,8 @@ func (c Config) Validate() error {
 	positive("settle after", c.SettleAfter > 0)
 	positive("settle every", c.SettleEvery > 0)
 	positive("settle traces", c.SettleTraces > 0)
+	positive("rollup every", c.RollupEvery > 0)
+	positive("clock slack", c.ClockSlack > 0)
 	positive("clean up every", c.CleanUpEvery > 0)
 	positive("erase every", c.EraseEvery > 0)
 	positive("max age", c.MaxAge > 0)

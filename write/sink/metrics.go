@@ -23,6 +23,7 @@ type metrics struct {
 	open                              *prometheus.GaugeVec
 	remembered                        *prometheus.GaugeVec
 	settled, moved, stale             prometheus.Counter
+	minutes                           prometheus.Counter
 	settledFrom                       *prometheus.CounterVec
 	settleSeconds                     prometheus.Histogram
 	settleLag                         *prometheus.GaugeVec
@@ -72,6 +73,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		open:          gauges("open_traces", "Traces written but not settled."),
 		remembered:    gauges("remembered_spans", "Spans remembered to drop retries."),
 		settled:       counter("settled_traces_total", "Traces settled."),
+		minutes:       counter("minutes_total", "Minutes of projects computed for statistics."),
 		settledFrom:   counters("settled_from_total", "Traces settled, by where their spans came from: memory, store.", "source"),
 		moved:         counter("moved_traces_total", "Traces whose spans were moved to another type."),
 		stale:         counter("stale_traces_total", "Traces with replaced rows removed."),

@@ -218,13 +218,19 @@ func (w *worker) removeStored(ctx context.Context, b *batch) error {
 }
 
 // removals are conditions on the rows that go, by table.
-type removals struct{ rows, rollups, index, rejects, annotations []string }
+type removals struct {
+	rows, rollups, index, rejects, annotations []string
+	// minutes are conditions on the spans whose minutes change: of a trace that
+	// loses some, all, since what its root sums changes with them.
+	minutes []string
+}
 
 // trace adds the lower versions of a trace, or of some of its spans, in every
 // table that holds a part of it.
 func (r *removals) trace(g *group, below uint64) {
 	trace := fmt.Sprintf("project_id = toUUID('%s') AND trace_id = unhex('%s')", g.key.project, g.key.trace)
 	which := trace + " AND " + g.bounds.sql()
+	r.minutes = append(r.minutes, which)
 	if g.removedSpans != nil {
 		ids := make([]string, 0, len(g.removedSpans))
 		for id := range g.removedSpans {
@@ -250,8 +256,9 @@ func (r *removals) stale(g *group, below uint64) {
 		}
 		fmt.Fprintf(&b, "(unhex('%s'),'%s',fromUnixTimestamp64Micro(%d, 'UTC'))", s.id, s.traceType, s.start)
 	}
-	r.rows = append(r.rows, fmt.Sprintf("project_id = toUUID('%s') AND trace_id = unhex('%s') AND (span_id, trace_type, start_time) IN (%s) AND version < %d",
-		g.key.project, g.key.trace, b.String(), below))
+	which := fmt.Sprintf("project_id = toUUID('%s') AND trace_id = unhex('%s') AND (span_id, trace_type, start_time) IN (%s) AND version < %d",
+		g.key.project, g.key.trace, b.String(), below)
+	r.rows, r.minutes = append(r.rows, which), append(r.minutes, which)
 }
 
 // removalsAtOnce bounds the conditions of one statement.
@@ -259,6 +266,13 @@ const removalsAtOnce = 64
 
 // remove removes the rows, first those that make a trace visible.
 func (w *worker) remove(ctx context.Context, gone *removals) error {
+	minutes, err := w.minutesOfRows(ctx, gone.minutes)
+	if err != nil {
+		return err
+	}
+	if err := w.staleMinutes(ctx, minutes, micros(w.clock())); err != nil {
+		return err
+	}
 	for _, of := range []struct {
 		table string
 		rows  []string

@@ -16,9 +16,6 @@ import (
 	"colonnade/migrations/schema"
 )
 
-// clockSlack is how far the clocks of two owners of a partition may lie apart.
-const clockSlack = time.Minute
-
 // restore fills the memory from the rows of offsets below first: what the
 // worker before us knew when it made its last batch.
 func (w *worker) restore(ctx context.Context, first int64) error {
@@ -114,7 +111,7 @@ func (w *worker) restoreOpen(ctx context.Context) error {
 	statement := fmt.Sprintf(`SELECT project_id, trace_id, toUnixTimestamp64Micro(max(touched_at)) AS touched FROM %s
 WHERE stream_partition = %s AND touched_at >= (SELECT max(settled_until) FROM %s WHERE topic = '%s' AND stream_partition = %s) - INTERVAL %d SECOND
 GROUP BY project_id, trace_id ORDER BY touched`,
-		d.Table(schema.TraceIndex), w.label, d.Table(schema.SinkProgress), w.sink.topic, w.label, int(clockSlack.Seconds()))
+		d.Table(schema.TraceIndex), w.label, d.Table(schema.SinkProgress), w.sink.topic, w.label, int(w.sink.cfg.ClockSlack.Seconds()))
 	type open struct {
 		key     traceKey
 		touched time.Time

@@ -27,9 +27,6 @@ const (
 	// settleTimeout bounds one group; settlePause is how long a failed one waits.
 	settleTimeout = 30 * time.Second
 	settlePause   = 15 * time.Second
-	// idleProgress is how often an idle partition says that all is settled:
-	// readers cannot tell an idle one from one that is stuck.
-	idleProgress = 20 * time.Second
 	// settleGroups is how many groups are settled between two batches.
 	settleGroups = 4
 	// settleSpread is the range of starts that one statement covers: traces of
@@ -59,8 +56,9 @@ func (w *worker) settleDue(ctx context.Context) error {
 	lag := now.Sub(w.memory.settledUntil(now)) - cfg.SettleAfter
 	w.metrics.settleLag.WithLabelValues(w.label).Set(max(lag, 0).Seconds())
 	w.metrics.open.WithLabelValues(w.label).Set(float64(w.memory.open.Len()))
-	if w.memory.open.Len() == 0 && (settled > 0 || now.Sub(w.progressAt) > idleProgress) {
-		// Nothing may follow for long: say that all is settled up to now.
+	if w.memory.open.Len() == 0 && (settled > 0 || now.Sub(w.progressAt) > cfg.RollupEvery) {
+		// Nothing may follow for long: say that all is settled up to now. Nobody
+		// else can tell an idle partition from one that is stuck.
 		return w.writeProgress(ctx, w.partition.Next())
 	}
 	return nil
@@ -95,11 +93,25 @@ func (w *worker) settleGroup(ctx context.Context, due []*known) error {
 		w.log.LogAttrs(ctx, slog.LevelError, "trace could not be settled, its totals are missing or old",
 			slog.String("trace_id", keys[0].trace.String()), slog.String("project_id", keys[0].project.String()), slog.Any("error", err))
 	}
+	if err != nil {
+		w.unsettled(ctx, due[0])
+	}
 	for _, k := range due {
 		w.memory.settled(k)
 	}
 	w.metrics.settled.Add(float64(len(due)))
 	return nil
+}
+
+// unsettled keeps statistics from the minutes of a trace that could not be settled.
+func (w *worker) unsettled(ctx context.Context, k *known) {
+	minutes := map[projectMinute]bool{}
+	for _, s := range k.list {
+		minutes[projectMinute{k.key.project, s.start / microsOfMinute}] = true
+	}
+	if err := w.staleMinutes(ctx, minutes, never); err != nil {
+		w.log.LogAttrs(ctx, slog.LevelError, "statistics may show old totals of a trace", slog.String("trace_id", k.key.trace.String()), slog.Any("error", err))
+	}
 }
 
 // settle settles these traces. All of the stream below next is stored.

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -91,4 +92,37 @@ func TestSumsFollowTheTrace(t *testing.T) {
 	h.send(h.record(stream.Delete, 1))
 	require.Zero(t, one[uint64](h, "SELECT count() FROM span_sums"))
 	require.Zero(t, one[uint64](h, "SELECT count() FROM trace_rollup"))
+}
+
+// Minutes follow what roots show: retries, replacements, moves in time, edits
+// and deletes; a minute that lost spans says so at once.
+func TestMinutesFollowTheRoots(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, 1)
+	h.sink.RollupEvery, h.sink.ClockSlack = 50*time.Millisecond, 10*time.Millisecond
+	h.start()
+	tokens := func(n, id, parent byte, start int64, tokens int) stream.Record {
+		return h.record(stream.Upsert, n, span{trace: n, span: id, parent: parent, name: "s", start: start, attributes: map[string]any{"ag.metrics.unit.tokens.total": tokens}})
+	}
+	minutes := func(want string) {
+		t.Helper()
+		h.eventually(want, func() bool {
+			return one[string](h, `SELECT arrayStringConcat(arraySort(groupArrayArray(arrayMap(x -> toString(x), tokens_total))), ' ') || if(max(stale), ' stale', '') || if(max(undecided) > 0, ' undecided', '')
+				FROM rollup_minute FINAL WHERE project_id = ? HAVING sum(roots) = length(groupArrayArray(duration))`, h.project.String()) == want
+		})
+	}
+	first := tokens(1, 1, 0, 0, 5)
+	h.send(first)
+	h.send(first, tokens(2, 1, 0, 1, 7))
+	minutes("5 7")
+	h.send(tokens(1, 2, 1, 70_000, 100)) // in another minute than its root
+	minutes("105 7")
+	h.send(tokens(2, 1, 0, -120_000, 8))
+	minutes("105 8")
+	h.send(h.record(stream.Delete, 1, span{trace: 1, span: 2}))
+	minutes("5 8")
+	h.send(h.record(stream.Edit, 2, span{trace: 2, span: 1, name: "s", start: 9}))
+	minutes("5")
+	h.send(h.record(stream.Delete, 1))
+	minutes("")
 }

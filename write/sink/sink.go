@@ -106,6 +106,7 @@ func (s *Sink) Run(ctx context.Context) error {
 	var wait sync.WaitGroup
 	wait.Go(func() { s.watchLag(ctx) })
 	wait.Go(func() { s.watchDeletes(ctx) })
+	wait.Go(func() { s.watchMinutes(ctx) })
 	wait.Go(func() { s.watchErasures(ctx) })
 	defer wait.Wait()
 	defer cancel()

@@ -83,6 +83,10 @@ func (w *worker) loop(ctx context.Context) error {
 	if err := w.restore(ctx, first); err != nil {
 		return err
 	}
+	// From here on what this partition says is settled counts for all (minute.go).
+	if err := w.writeProgress(ctx, first); err != nil {
+		return err
+	}
 	if repeat {
 		records, err := w.partition.PollTo(ctx, intended.Last)
 		if err != nil {

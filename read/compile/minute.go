@@ -1,0 +1,95 @@
+package compile
+
+import (
+	"strconv"
+	"strings"
+
+	"colonnade/domain"
+	"colonnade/domain/trace"
+	"colonnade/migrations/schema"
+)
+
+// Minutes asks rollup_minute for what the roots of whole minutes measure. The
+// table holds values, so that what is made of them is what is made of the spans.
+// Source: migrations/clickhouse/0006_rollup_minute.sql.
+type Minutes struct {
+	Project domain.ProjectID
+	// Types are the trace types to take.
+	Types []trace.Type
+	// Low and High bound the minutes, in Unix seconds: both begin one, High is exclusive.
+	Low, High int64
+	// Origin and Width make the buckets as in Analysis, microseconds.
+	Origin, Width int64
+	// Columns are those of MinuteColumn, without repetition.
+	Columns []string
+}
+
+// MinuteColumn gives the column of rollup_minute that holds what a measure takes of roots.
+func MinuteColumn(m Measure) (column string, ok bool) {
+	path := trace.JoinPath(m.Keys...)
+	switch {
+	case m.Gather == Numbers && computed(path):
+		return strings.TrimPrefix(total(m.Keys), "total_"), true
+	case m.Gather == Numbers && path == "ag.metrics.duration.cumulative":
+		return "duration", true
+	case m.Gather == Strings && path == traceTypePath:
+		return "trace_types", true
+	case m.Gather == Strings && path == spanTypePath:
+		return "span_types", true
+	default:
+		return "", false
+	}
+}
+
+// MinuteClaim asks up to when the table holds all that was touched. Its row is
+// the claim in Unix microseconds, Int64, 0 for none.
+func MinuteClaim() Statement {
+	return Statement{SQL: "SELECT toInt64(max(version)) FROM " + schema.RollupMinute + " WHERE project_id = toUUID('00000000-0000-0000-0000-000000000000')"}
+}
+
+// Unclaimed asks for the stretches of time into which traces reach that were
+// touched since a claim. Its rows are the first and the last start, Int64, in Unix seconds.
+func Unclaimed(project domain.ProjectID, claim int64) Statement {
+	w := new(writer)
+	w.put("SELECT DISTINCT intDiv(toUnixTimestamp64Micro(min(min_start)), 60000000) * 60 AS first, intDiv(toUnixTimestamp64Micro(max(max_start)), 60000000) * 60 AS last FROM "+schema.TraceIndex+
+		" WHERE project_id = ? AND trace_id IN (SELECT trace_id FROM "+schema.TraceIndex+" WHERE project_id = ? AND touched_at >= fromUnixTimestamp64Micro(?, 'UTC')) GROUP BY trace_id ORDER BY first, last",
+		project.String(), project.String(), claim)
+	return w.statement()
+}
+
+// Values is the statement. Its rows are bucket Int64, an Array(Int64) of the
+// minutes (Unix seconds) that cannot serve, the number of roots UInt64 without
+// theirs, and of each column what Numbers or Strings have. without are stretches
+// of minutes, ends included, that are left out.
+func (m Minutes) Values(without [][2]int64) Statement {
+	w := new(writer)
+	w.put("SELECT intDiv(toInt64(toUnixTimestamp(minute)) * 1000000 - ?, ?) AS bucket, groupArrayIf(toInt64(toUnixTimestamp(minute)), bad), sumIf(all_roots, NOT bad)", m.Origin, m.Width)
+	for i, column := range m.Columns {
+		name := "c" + strconv.Itoa(i)
+		if column == "trace_types" || column == "span_types" {
+			w.put(", sumMapIf(" + name + ", NOT bad)")
+		} else {
+			w.put(", arrayStringConcat(arrayMap(x -> concat(reinterpretAsFixedString(x), ''), groupArrayArrayIf(" + name + ", NOT bad)))")
+		}
+	}
+	w.put(" FROM (SELECT minute, max(stale OR undecided > 0) AS bad, sum(roots) AS all_roots")
+	for i, column := range m.Columns {
+		name := " AS c" + strconv.Itoa(i)
+		switch column {
+		case "trace_types":
+			w.put(", sumMap(if(roots > 0, map(toString(trace_type), roots), CAST(map(), 'Map(String, UInt64)')))" + name)
+		case "span_types":
+			w.put(", sumMap(CAST(span_types, 'Map(String, UInt64)'))" + name)
+		default:
+			w.put(", groupArrayArray(" + column + ")" + name)
+		}
+	}
+	w.put(" FROM "+schema.RollupMinute+" FINAL WHERE project_id = ? AND minute >= toDateTime(?, 'UTC') AND minute < toDateTime(?, 'UTC')", m.Project.String(), m.Low, m.High)
+	w.put(" AND ")
+	among("trace_type", words(m.Types)).write(w, nil)
+	for _, s := range without {
+		w.put(" AND NOT (minute BETWEEN toDateTime(?, 'UTC') AND toDateTime(?, 'UTC'))", s[0], s[1])
+	}
+	w.put(" GROUP BY minute) GROUP BY bucket ORDER BY bucket")
+	return w.statement()
+}

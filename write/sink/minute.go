@@ -1,0 +1,282 @@
+package sink
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+	"github.com/google/uuid"
+
+	"colonnade/domain"
+	"colonnade/domain/semconv"
+	"colonnade/domain/trace"
+	"colonnade/migrations/schema"
+)
+
+// The table rollup_minute follows the spans at a distance: minutes into which
+// a trace reaches that was touched, and settled since, are computed anew from
+// spans and span_sums, whole. So it does not matter what was written how often
+// or in which order. What readers may take from it says the claim, the version
+// in the row of the zero project; see migrations/clickhouse/0006_rollup_minute.sql.
+//
+// One process does it, that of partition 0. Should two do so for a while, the
+// row with the higher claim wins, and it knows more: a claim is never above
+// what every partition says is settled.
+
+const (
+	secondsOfMinute = int64(time.Minute / time.Second)
+	microsOfMinute  = int64(time.Minute / time.Microsecond)
+	// minutesAtOnce is how many minutes one statement computes, minutesApart how far they may lie apart.
+	minutesAtOnce = 500
+	minutesApart  = 24 * 60
+	// longTrace is the number of minutes beyond which a trace is asked which it has spans in.
+	longTrace = 120
+	// never is above every claim: such a minute is never served.
+	never = math.MaxInt64
+)
+
+// projectMinute is a minute of a project, in minutes since 1970.
+type projectMinute struct {
+	project domain.ProjectID
+	minute  int64
+}
+
+// watchMinutes keeps the table at intervals.
+func (s *Sink) watchMinutes(ctx context.Context) {
+	ticker := time.NewTicker(s.cfg.RollupEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		s.mu.Lock()
+		_, mine := s.workers[0]
+		s.mu.Unlock()
+		if !mine {
+			continue
+		}
+		if err := s.rollMinutes(ctx); err != nil && ctx.Err() == nil {
+			s.log.LogAttrs(ctx, slog.LevelWarn, "minutes could not be computed, statistics read spans instead; trying again later", slog.Any("error", err))
+		}
+	}
+}
+
+// rollMinutes computes what was touched since the last claim, and claims it.
+func (s *Sink) rollMinutes(ctx context.Context) error {
+	old, next, err := s.claims(ctx)
+	if err != nil || next <= old {
+		return err
+	}
+	var due map[projectMinute]bool
+	if old == 0 {
+		due, err = s.everyMinute(ctx)
+	} else {
+		due, err = s.touchedMinutes(ctx, old, next)
+	}
+	if err != nil {
+		return err
+	}
+	all := make([]projectMinute, 0, len(due))
+	for m := range due {
+		if m.minute >= 0 && m.minute < math.MaxUint32/secondsOfMinute { // what a DateTime can hold; readers take no others
+			all = append(all, m)
+		}
+	}
+	slices.SortFunc(all, func(a, b projectMinute) int {
+		if a.minute != b.minute {
+			return int(a.minute - b.minute)
+		}
+		return slices.Compare(a.project[:], b.project[:])
+	})
+	for len(all) > 0 {
+		n := 1
+		for n < len(all) && n < minutesAtOnce && all[n].minute-all[0].minute < minutesApart {
+			n++
+		}
+		if err := s.computeMinutes(ctx, all[:n], next); err != nil {
+			return err
+		}
+		all = all[n:]
+	}
+	s.metrics.minutes.Add(float64(len(due)))
+	return s.store.exec(ctx, "claim minutes", fmt.Sprintf("INSERT INTO %s (project_id, minute, trace_type, version) VALUES (toUUID('%s'), 0, 'unknown', %d)",
+		s.cfg.Deployment.Table(schema.RollupMinute), uuid.Nil, next))
+}
+
+// claims reads the last claim, 0 for none, and what may be claimed now: all
+// that was touched before the partitions are settled, less what clocks may lie apart.
+func (s *Sink) claims(ctx context.Context) (old, next int64, err error) {
+	d := s.cfg.Deployment
+	statement := fmt.Sprintf(`SELECT (SELECT toInt64(max(version)) FROM %s WHERE project_id = toUUID('%s')),
+  (SELECT toUnixTimestamp64Micro(min(until)) FROM (SELECT max(settled_until) AS until FROM %s WHERE topic = %s GROUP BY stream_partition))`,
+		d.Table(schema.RollupMinute), uuid.Nil, d.Table(schema.SinkProgress), quote(s.topic))
+	err = s.store.query(ctx, "read the claim of minutes", statement, func() {}, func(rows driver.Rows) error {
+		var a, b *int64
+		if err := rows.Scan(&a, &b); err != nil {
+			return err
+		}
+		old, next = 0, 0
+		if a != nil {
+			old = *a
+		}
+		if b != nil {
+			next = *b - s.cfg.ClockSlack.Microseconds()
+		}
+		return nil
+	})
+	return old, next, err
+}
+
+// everyMinute are all minutes that hold roots: the first time.
+func (s *Sink) everyMinute(ctx context.Context) (map[projectMinute]bool, error) {
+	due := map[projectMinute]bool{}
+	return due, s.minutesOf(ctx, "find all minutes", "SELECT DISTINCT project_id, intDiv(toUnixTimestamp64Micro(start_time), 60000000) FROM "+
+		s.cfg.Deployment.Table(schema.Spans)+" WHERE parent_id = toFixedString('', 8)", due)
+}
+
+func (s *Sink) minutesOf(ctx context.Context, what, statement string, into map[projectMinute]bool) error {
+	return s.store.query(ctx, what, statement, func() {}, func(rows driver.Rows) error {
+		var project uuid.UUID
+		var minute int64
+		err := rows.Scan(&project, &minute)
+		into[projectMinute{domain.ProjectID(project), minute}] = true
+		return err
+	})
+}
+
+// touchedMinutes are those into which traces reach that were touched between
+// two claims, and those of which spans were removed.
+func (s *Sink) touchedMinutes(ctx context.Context, from, until int64) (map[projectMinute]bool, error) {
+	d := s.cfg.Deployment
+	due := map[projectMinute]bool{}
+	var long []traceKey
+	touched := fmt.Sprintf("touched_at >= fromUnixTimestamp64Micro(%d, 'UTC') AND touched_at < fromUnixTimestamp64Micro(%d, 'UTC')", from, until)
+	statement := fmt.Sprintf(`SELECT project_id, trace_id, toUnixTimestamp64Micro(min(min_start)), toUnixTimestamp64Micro(max(max_start)) FROM %[1]s
+WHERE (project_id, trace_id) IN (SELECT project_id, trace_id FROM %[1]s WHERE %[2]s) GROUP BY project_id, trace_id`, d.Table(schema.TraceIndex), touched)
+	err := s.store.query(ctx, "find touched traces", statement, func() { long = nil }, func(rows driver.Rows) error {
+		var project uuid.UUID
+		var id string
+		var first, last int64
+		if err := rows.Scan(&project, &id, &first, &last); err != nil {
+			return err
+		}
+		key := traceKey{domain.ProjectID(project), traceID(id)}
+		if first, last = first/microsOfMinute, last/microsOfMinute; last-first > longTrace {
+			long = append(long, key)
+			return nil
+		}
+		for m := first; m <= last; m++ {
+			due[projectMinute{key.project, m}] = true
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	for some := range slices.Chunk(long, removalsAtOnce) {
+		err := s.minutesOf(ctx, "find minutes of long traces", fmt.Sprintf("SELECT DISTINCT project_id, intDiv(toUnixTimestamp64Micro(start_time), 60000000) FROM %s WHERE project_id IN %s AND (project_id, trace_id) IN %s",
+			d.Table(schema.Spans), projectList(some), traceList(some)), due)
+		if err != nil {
+			return nil, err
+		}
+	}
+	return due, s.minutesOf(ctx, "find stale minutes", fmt.Sprintf("SELECT DISTINCT project_id, toInt64(intDiv(toUnixTimestamp(minute), 60)) FROM %s WHERE stale AND version >= %d AND version < %d",
+		d.Table(schema.RollupMinute), from, until), due)
+}
+
+// summedPath is where readers see a metric, in the order of trace.SumUp.
+func summedPaths() [trace.MetricCount]string {
+	at := func(keys ...string) string {
+		return trace.JoinPath(append([]string{semconv.Root, semconv.Metrics}, keys...)...)
+	}
+	return [...]string{
+		at(semconv.Errors, semconv.Cumulative),
+		at(semconv.Tokens, semconv.Cumulative, semconv.Prompt), at(semconv.Tokens, semconv.Cumulative, semconv.Completion), at(semconv.Tokens, semconv.Cumulative, semconv.Total),
+		at(semconv.Costs, semconv.Cumulative, semconv.Prompt), at(semconv.Costs, semconv.Cumulative, semconv.Completion), at(semconv.Costs, semconv.Cumulative, semconv.Total),
+	}
+}
+
+// computeMinutes writes minutes, ascending, as they are now, the empty ones too. What a
+// root shows is what it sums, or what a client sent where that is nothing.
+// Source: trace.Cumulate; read/compile says the same of single spans.
+func (s *Sink) computeMinutes(ctx context.Context, minutes []projectMinute, claim int64) error {
+	d := s.cfg.Deployment
+	var list, columns, values, shown, summed strings.Builder
+	projects := make([]traceKey, len(minutes))
+	for i, m := range minutes {
+		projects[i].project = m.project
+		if i > 0 {
+			list.WriteByte(',')
+		}
+		fmt.Fprintf(&list, "(toUUID('%s'),toDateTime(%d, 'UTC'))", m.project, m.minute*secondsOfMinute)
+	}
+	quoted := make([]string, trace.MetricCount)
+	for i, path := range summedPaths() {
+		quoted[i] = quote(path)
+		name := metricNames()[i]
+		fmt.Fprintf(&columns, ", %s", name)
+		fmt.Fprintf(&values, ", groupArrayIf(shown_%[1]s, NOT isNaN(shown_%[1]s)) AS %[1]s", name)
+		fmt.Fprintf(&summed, ", %[1]s AS sum_%[1]s", name)
+		sum := fmt.Sprintf("if(summed, sum_%[1]s, %[1]s)", name)
+		fmt.Fprintf(&shown, ", if(NOT isNaN(%[1]s) AND %[1]s != 0, %[1]s, if(mapContains(num, %[2]s), num[%[2]s], nan)) AS shown_%[3]s", sum, quoted[i], name)
+	}
+	where := fmt.Sprintf("project_id IN %s AND trace_type IN ('invocation', 'annotation') AND start_time >= toDateTime64(%d, 6, 'UTC') AND start_time < toDateTime64(%d, 6, 'UTC')",
+		projectList(projects), minutes[0].minute*secondsOfMinute, (minutes[len(minutes)-1].minute+1)*secondsOfMinute)
+	statement := fmt.Sprintf(`INSERT INTO %[1]s (project_id, minute, trace_type, version, stale, undecided, roots, duration%[2]s, span_types)
+SELECT project_id, minute, trace_type, %[3]d, false, undecided, roots, duration%[2]s, span_types FROM (
+  SELECT at.1 AS project_id, at.2 AS minute, CAST(type, 'Enum8(\'invocation\' = 1, \'annotation\' = 2, \'unknown\' = 3)') AS trace_type
+  FROM (SELECT arrayJoin([%[4]s]) AS at) ARRAY JOIN ['invocation', 'annotation'] AS type
+) AS wanted LEFT JOIN (
+  SELECT project_id, at_minute AS minute, trace_type, count() AS roots, countIf(open) AS undecided, groupArrayIf(duration_ms, NOT isNaN(duration_ms)) AS duration%[5]s,
+    sumMapIf(map(toString(span_type), toUInt64(1)), span_type_declared) AS span_types
+  FROM (
+    SELECT project_id, toStartOfMinute(toDateTime(start_time, 'UTC')) AS at_minute, trace_type, span_type, span_type_declared, duration_ms,
+      hasAny(long, [%[6]s]) OR created_at < (SELECT min(applied_at) FROM %[7]s WHERE name = '0005_span_sums.sql') AS open%[8]s
+    FROM (SELECT * FROM %[9]s FINAL WHERE %[10]s AND parent_id = toFixedString('', 8)) AS root
+    LEFT ANY JOIN (SELECT start_time AS at_start, tie AS at_tie, true AS summed%[11]s FROM %[12]s FINAL WHERE %[10]s) AS sums ON start_time = at_start AND tie = at_tie
+  ) GROUP BY project_id, minute, trace_type
+) AS made USING (project_id, minute, trace_type) SETTINGS insert_deduplicate = 0, async_insert = 0`,
+		d.Table(schema.RollupMinute), columns.String(), claim, list.String(), values.String(), strings.Join(quoted, ","), d.Table("schema_migrations"), shown.String(),
+		d.Table(schema.Spans), where, summed.String(), d.Table(schema.SpanSums))
+	return s.store.exec(ctx, "compute minutes", statement)
+}
+
+// staleMinutes tells that minutes no longer hold, before their spans go.
+func (w *worker) staleMinutes(ctx context.Context, minutes map[projectMinute]bool, version int64) error {
+	if len(minutes) == 0 {
+		return nil
+	}
+	values := make([]string, 0, 2*len(minutes))
+	for m := range minutes {
+		for _, t := range [...]trace.Type{trace.Invocation, trace.Annotation} {
+			values = append(values, fmt.Sprintf("(toUUID('%s'),%d,'%s',%d,true)", m.project, m.minute*secondsOfMinute, t, version))
+		}
+	}
+	for some := range slices.Chunk(values, 10*minutesAtOnce) {
+		statement := fmt.Sprintf("INSERT INTO %s (project_id, minute, trace_type, version, stale) VALUES %s", w.store.cfg.Deployment.Table(schema.RollupMinute), strings.Join(some, ","))
+		if err := w.store.exec(ctx, "mark stale minutes", statement); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// minutesOfRows are the minutes of stored spans.
+func (w *worker) minutesOfRows(ctx context.Context, conditions []string) (map[projectMinute]bool, error) {
+	minutes := map[projectMinute]bool{}
+	for some := range slices.Chunk(conditions, removalsAtOnce) {
+		err := w.sink.minutesOf(ctx, "find minutes of removed spans", "SELECT DISTINCT project_id, intDiv(toUnixTimestamp64Micro(start_time), 60000000) FROM "+
+			w.store.cfg.Deployment.Table(schema.Spans)+" WHERE "+anyOf(some), minutes)
+		if err != nil {
+			return nil, err
+		}
+	}
+	return minutes, nil
+}
