@@ -2,7 +2,7 @@
 // One worker for each assigned partition reads batches, fits their spans,
 // makes rows, inserts them under deterministic tokens, and moves the offset
 // only when everything is durable. It also settles traces that went quiet:
-// totals, one type for all spans, nothing stale.
+// totals, one type for all spans, nothing stale; and keeps rollup_minute in step.
 //
 // Not here: what a span means (write/fit), how the log is read (write/stream),
 // the tables (migrations). cmd is the only caller.
