@@ -166,7 +166,7 @@ func (r *Registry) createAccount(ctx context.Context, tx pgx.Tx, q AccountReques
 	}
 	if q.SeedDefaults {
 		owner := domain.Principal{Project: a.Project.ID, User: a.User.ID, Role: domain.RoleOwner}
-		if err := r.seed(ctx, finder{tx, a.Project.ID}, owner); err != nil {
+		if err := r.seed(ctx, within(tx, a.Project.ID), owner); err != nil {
 			return Account{}, err
 		}
 	}

@@ -60,7 +60,7 @@ func (r *Registry) createArtifact(ctx context.Context, tx pgx.Tx, caller domain.
 	if err != nil {
 		return entity.Artifact{}, err
 	}
-	if err := (finder{tx, caller.Project}).checkFolder(ctx, d.FolderID); err != nil {
+	if err := within(tx, caller.Project).checkFolder(ctx, d.FolderID); err != nil {
 		return entity.Artifact{}, err
 	}
 	a := entity.Artifact{Record: record, FolderID: d.FolderID}
@@ -111,7 +111,7 @@ func (r *Registry) EditArtifact(ctx context.Context, caller domain.Principal, f 
 }
 
 func (r *Registry) editArtifact(ctx context.Context, tx pgx.Tx, caller domain.Principal, f entity.Family, id uuid.UUID, d ArtifactDraft) (*entity.Artifact, error) {
-	a, err := finder{tx, caller.Project}.lockArtifact(ctx, f, id)
+	a, err := within(tx, caller.Project).lockArtifact(ctx, f, id)
 	if err != nil || a == nil || a.Archived() {
 		return nil, err
 	}
@@ -125,7 +125,7 @@ func (r *Registry) editArtifact(ctx context.Context, tx pgx.Tx, caller domain.Pr
 	keep(&a.Description, d.Description)
 	keepDocument(&a.Tags, d.Tags)
 	keepDocument(&a.Meta, d.Meta)
-	if err := (finder{tx, caller.Project}).checkFolder(ctx, d.FolderID); err != nil {
+	if err := within(tx, caller.Project).checkFolder(ctx, d.FolderID); err != nil {
 		return nil, err
 	}
 	keep(&a.FolderID, d.FolderID)
@@ -183,7 +183,7 @@ func (r *Registry) UnarchiveArtifact(ctx context.Context, caller domain.Principa
 func (r *Registry) setArtifactArchived(ctx context.Context, caller domain.Principal, f entity.Family, id uuid.UUID, archived bool) (*entity.Artifact, error) {
 	var changed *entity.Artifact
 	err := r.transact(ctx, "archiving "+f.Name, func(tx pgx.Tx) error {
-		a, err := finder{tx, caller.Project}.lockArtifact(ctx, f, id)
+		a, err := within(tx, caller.Project).lockArtifact(ctx, f, id)
 		changed = a
 		if err != nil || a == nil || a.Archived() == archived {
 			return err
@@ -219,7 +219,7 @@ func (r *Registry) Guard(ctx context.Context, caller domain.Principal, id uuid.U
 	f := entity.Environments()
 	var changed *entity.Artifact
 	err := r.transact(ctx, "guarding an environment", func(tx pgx.Tx) error {
-		a, err := finder{tx, caller.Project}.lockArtifact(ctx, f, id)
+		a, err := within(tx, caller.Project).lockArtifact(ctx, f, id)
 		changed = a
 		if err != nil || a == nil {
 			return err

@@ -52,11 +52,11 @@ var errNone = errors.New("registry: no such thing")
 func (r *Registry) Commit(ctx context.Context, caller domain.Principal, f entity.Family, q CommitRequest) (*entity.Revision, error) {
 	var made *entity.Revision
 	err := r.transact(ctx, "committing "+f.Name+" revision", func(tx pgx.Tx) (err error) {
-		s := finder{tx, caller.Project}
+		s := within(tx, caller.Project)
 		if made, err = r.commit(ctx, s, caller, f, q); err != nil {
 			return err
 		}
-		return r.show(ctx, s, f, made)
+		return r.show(ctx, s.lookup, f, made)
 	})
 	if errors.Is(err, errNone) {
 		return nil, nil //nolint:nilnil // an unknown variant is an answer (contract §5.2)
@@ -238,7 +238,7 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $
 
 // show completes a revision for a reply: the address of a built-in handler, an
 // environment's references.
-func (r *Registry) show(ctx context.Context, s finder, f entity.Family, v *entity.Revision) error {
+func (r *Registry) show(ctx context.Context, s lookup, f entity.Family, v *entity.Revision) error {
 	switch {
 	case v.Data == nil:
 		return nil

@@ -36,7 +36,7 @@ func (r *Registry) Deploy(ctx context.Context, caller domain.Principal, d Deploy
 	}
 	var deployed *entity.Revision
 	err = r.transact(ctx, "deploying "+f.Name+" revision", func(tx pgx.Tx) error {
-		s := finder{tx, caller.Project}
+		s := within(tx, caller.Project)
 		found, ok, err := s.Find(ctx, f, target)
 		if err != nil {
 			return err
@@ -51,7 +51,7 @@ func (r *Registry) Deploy(ctx context.Context, caller domain.Principal, d Deploy
 		if err := r.deploy(ctx, s, caller, d, &found); err != nil {
 			return err
 		}
-		return r.show(ctx, s, f, &found)
+		return r.show(ctx, s.lookup, f, &found)
 	})
 	if errors.Is(err, errNone) {
 		return nil, domain.E(domain.NotFound, "Environment not found.")

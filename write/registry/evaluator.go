@@ -52,7 +52,7 @@ func (r *Registry) ensure(ctx context.Context, caller domain.Principal, f entity
 	var refs entity.Entities
 	attempt := func() error {
 		return r.transact(ctx, "ensuring "+f.Name, func(tx pgx.Tx) error {
-			refs, err = r.findOrCreate(ctx, finder{tx, caller.Project}, caller, f, target, j)
+			refs, err = r.findOrCreate(ctx, within(tx, caller.Project), caller, f, target, j)
 			return err
 		})
 	}

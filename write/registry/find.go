@@ -13,14 +13,27 @@ import (
 	"colonnade/migrations/schema"
 )
 
-// finder looks within a command's transaction; it is the write wing's entity.Store.
-type finder struct {
-	tx      pgx.Tx
+// lookup reads revisions of a project; it is the write wing's entity.Store. Each
+// of its statements sees a moment of its own, also within a transaction (read
+// committed), so that who only reads is spared the two round trips of one.
+type lookup struct {
+	db interface {
+		Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+		QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+	}
 	project domain.ProjectID
 }
 
+// finder looks within a command's transaction.
+type finder struct {
+	lookup
+	tx pgx.Tx
+}
+
+func within(tx pgx.Tx, project domain.ProjectID) finder { return finder{lookup{tx, project}, tx} }
+
 // Find gives the revision that a target names, if the family owns it.
-func (s finder) Find(ctx context.Context, f entity.Family, t entity.Target) (entity.Revision, bool, error) {
+func (s lookup) Find(ctx context.Context, f entity.Family, t entity.Target) (entity.Revision, bool, error) {
 	var version *int
 	if t.Version != "" && t.Level != entity.LevelRevision {
 		n, ok := t.Number()
@@ -33,9 +46,9 @@ func (s finder) Find(ctx context.Context, f entity.Family, t entity.Target) (ent
 	return s.revision(ctx, f, sql, append([]any{uuid.UUID(s.project), f.Kind}, args...)...)
 }
 
-func (s finder) revision(ctx context.Context, f entity.Family, sql string, args ...any) (entity.Revision, bool, error) {
+func (s lookup) revision(ctx context.Context, f entity.Family, sql string, args ...any) (entity.Revision, bool, error) {
 	var r entity.Revision
-	err := s.tx.QueryRow(ctx, sql, args...).Scan(r.Targets()...)
+	err := s.db.QueryRow(ctx, sql, args...).Scan(r.Targets()...)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return r, false, nil
 	}
@@ -46,10 +59,10 @@ func (s finder) revision(ctx context.Context, f entity.Family, sql string, args 
 }
 
 // Deployed gives an environment revision's entry under a key.
-func (s finder) Deployed(ctx context.Context, environment *entity.Revision, key string) (entity.Entities, bool, error) {
+func (s lookup) Deployed(ctx context.Context, environment *entity.Revision, key string) (entity.Entities, bool, error) {
 	var name string
 	var entities entity.Entities
-	err := s.tx.QueryRow(ctx, schema.ReferenceAt, uuid.UUID(s.project), environment.VariantID, environment.Version, key).Scan(&name, &entities)
+	err := s.db.QueryRow(ctx, schema.ReferenceAt, uuid.UUID(s.project), environment.VariantID, environment.Version, key).Scan(&name, &entities)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, false, nil
 	}
@@ -68,8 +81,8 @@ func (s finder) latest(ctx context.Context, f entity.Family, variant uuid.UUID) 
 }
 
 // references gives all that an environment's variant holds at a version.
-func (s finder) references(ctx context.Context, variant uuid.UUID, version int) (map[string]entity.Entities, error) {
-	rows, err := s.tx.Query(ctx, schema.ReferencesAt, uuid.UUID(s.project), variant, version)
+func (s lookup) references(ctx context.Context, variant uuid.UUID, version int) (map[string]entity.Entities, error) {
+	rows, err := s.db.Query(ctx, schema.ReferencesAt, uuid.UUID(s.project), variant, version)
 	if err != nil {
 		return nil, fmt.Errorf("registry: reading an environment: %w", err)
 	}

@@ -28,7 +28,7 @@ func (r *Registry) CreateFolder(ctx context.Context, caller domain.Principal, d 
 		if err := entity.CheckSlug(d.Slug, "body", "folder", "slug"); err != nil {
 			return err
 		}
-		s := finder{tx, caller.Project}
+		s := within(tx, caller.Project)
 		parent, err := s.lockTree(ctx, d.Parent)
 		if err != nil {
 			return err
@@ -89,7 +89,7 @@ func (s finder) folder(ctx context.Context, id uuid.UUID) (*entity.Folder, error
 func (r *Registry) EditFolder(ctx context.Context, caller domain.Principal, id uuid.UUID, d FolderDraft) (*entity.Folder, error) {
 	var edited *entity.Folder
 	err := r.transact(ctx, "editing a folder", func(tx pgx.Tx) error {
-		s := finder{tx, caller.Project}
+		s := within(tx, caller.Project)
 		parent, err := s.lockTree(ctx, d.Parent)
 		if err != nil {
 			return err
@@ -156,7 +156,7 @@ UPDATE folders SET path = $3::text || substr(path, length($2::text) + 1) WHERE p
 func (r *Registry) DeleteFolder(ctx context.Context, caller domain.Principal, id uuid.UUID) (*entity.Folder, error) {
 	var gone *entity.Folder
 	err := r.transact(ctx, "deleting a folder", func(tx pgx.Tx) error {
-		s := finder{tx, caller.Project}
+		s := within(tx, caller.Project)
 		if _, err := s.lockTree(ctx, nil); err != nil {
 			return err
 		}

@@ -26,7 +26,7 @@ type ForkRequest struct {
 func (r *Registry) Fork(ctx context.Context, caller domain.Principal, f entity.Family, q ForkRequest) (entity.Variant, error) {
 	var made entity.Variant
 	err := r.transact(ctx, "forking "+f.Name+" variant", func(tx pgx.Tx) error {
-		s := finder{tx, caller.Project}
+		s := within(tx, caller.Project)
 		source, version, err := s.forkSource(ctx, f, q)
 		if err != nil {
 			return err

@@ -3,8 +3,6 @@ package registry
 import (
 	"context"
 
-	"github.com/jackc/pgx/v5"
-
 	"colonnade/domain"
 	"colonnade/domain/entity"
 )
@@ -13,15 +11,12 @@ import (
 // what they find: an invocation looks up its revision in the wing it is in.
 // The revision is complete but for embeds, which Resolve replaces.
 func (r *Registry) Retrieve(ctx context.Context, caller domain.Principal, q entity.Retrieval) (entity.Retrieved, error) {
-	var found entity.Retrieved
-	err := r.transact(ctx, "retrieving "+q.Family.Name+" revision", func(tx pgx.Tx) (err error) {
-		s := finder{tx, caller.Project}
-		if found, err = entity.Retrieve(ctx, s, q); err != nil || found.Revision == nil {
-			return err
-		}
-		return r.show(ctx, s, q.Family, found.Revision)
-	})
-	return found, err
+	s := lookup{r.deps.Pool, caller.Project}
+	found, err := entity.Retrieve(ctx, s, q)
+	if err == nil && found.Revision != nil {
+		err = r.show(ctx, s, q.Family, found.Revision)
+	}
+	return found, classify(err, "retrieving "+q.Family.Name+" revision")
 }
 
 // Resolve replaces the embeds in a revision's data within the service's

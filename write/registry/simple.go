@@ -39,7 +39,7 @@ const initialMessage = "Initial commit"
 func (r *Registry) CreateSimple(ctx context.Context, caller domain.Principal, f entity.Family, d SimpleDraft) (Simple, error) {
 	var made Simple
 	err := r.transact(ctx, "creating simple "+f.Name, func(tx pgx.Tx) (err error) {
-		made, err = r.createSimple(ctx, finder{tx, caller.Project}, caller, f, d)
+		made, err = r.createSimple(ctx, within(tx, caller.Project), caller, f, d)
 		return err
 	})
 	return made, err
@@ -69,7 +69,7 @@ func (r *Registry) createSimple(ctx context.Context, s finder, caller domain.Pri
 	if err != nil {
 		return Simple{}, err
 	}
-	return Simple{Artifact: a, Revision: second}, r.show(ctx, s, f, second)
+	return Simple{Artifact: a, Revision: second}, r.show(ctx, s.lookup, f, second)
 }
 
 func (r *Registry) simpleCommit(d SimpleDraft, variant uuid.UUID) CommitRequest {
@@ -85,7 +85,7 @@ func (r *Registry) simpleCommit(d SimpleDraft, variant uuid.UUID) CommitRequest 
 func (r *Registry) EditSimple(ctx context.Context, caller domain.Principal, f entity.Family, id uuid.UUID, d SimpleDraft) (*Simple, error) {
 	var edited *Simple
 	err := r.transact(ctx, "editing simple "+f.Name, func(tx pgx.Tx) error {
-		s := finder{tx, caller.Project}
+		s := within(tx, caller.Project)
 		a, err := r.editArtifact(ctx, tx, caller, f, id, d.ArtifactDraft)
 		if err != nil || a == nil {
 			return err
@@ -122,7 +122,7 @@ func (r *Registry) editSimpleData(ctx context.Context, s finder, caller domain.P
 			return nil, err
 		}
 		if f.Kind != entity.Workflow || d.empty() {
-			return &head, r.show(ctx, s, f, &head)
+			return &head, r.show(ctx, s.lookup, f, &head)
 		}
 		// What a simple record says beside its data is part of its history too.
 		d.Data = head.Data
@@ -131,7 +131,7 @@ func (r *Registry) editSimpleData(ctx context.Context, s finder, caller domain.P
 	if err != nil {
 		return nil, err
 	}
-	return made, r.show(ctx, s, f, made)
+	return made, r.show(ctx, s.lookup, f, made)
 }
 
 // WithLatest loads what a simple record shows beside its artifact, for the
@@ -139,13 +139,13 @@ func (r *Registry) editSimpleData(ctx context.Context, s finder, caller domain.P
 func (r *Registry) WithLatest(ctx context.Context, caller domain.Principal, f entity.Family, a *entity.Artifact) (Simple, error) {
 	simple := Simple{Artifact: *a}
 	err := r.transact(ctx, "reading simple "+f.Name, func(tx pgx.Tx) error {
-		s := finder{tx, caller.Project}
+		s := within(tx, caller.Project)
 		found, ok, err := s.Find(ctx, f, entity.Target{Level: entity.LevelArtifact, Ref: domain.Reference{ID: a.ID}})
 		if err != nil || !ok {
 			return err
 		}
 		simple.Revision = &found
-		return r.show(ctx, s, f, &found)
+		return r.show(ctx, s.lookup, f, &found)
 	})
 	return simple, err
 }

@@ -16,7 +16,7 @@ import (
 func (r *Registry) CreateVariant(ctx context.Context, caller domain.Principal, f entity.Family, artifact uuid.UUID, d Draft) (entity.Variant, error) {
 	var made entity.Variant
 	err := r.transact(ctx, "creating "+f.Name+" variant", func(tx pgx.Tx) error {
-		a, err := finder{tx, caller.Project}.loadArtifact(ctx, f, artifact)
+		a, err := within(tx, caller.Project).loadArtifact(ctx, f, artifact)
 		if err != nil {
 			return err
 		}
@@ -74,7 +74,7 @@ func roles(f entity.Family, artifactFlags, given entity.Document) entity.Documen
 func (r *Registry) EditVariant(ctx context.Context, caller domain.Principal, f entity.Family, id uuid.UUID, d Draft) (*entity.Variant, error) {
 	var edited *entity.Variant
 	err := r.transact(ctx, "editing "+f.Name+" variant", func(tx pgx.Tx) error {
-		v, err := finder{tx, caller.Project}.lockVariant(ctx, f, id)
+		v, err := within(tx, caller.Project).lockVariant(ctx, f, id)
 		if err != nil || v == nil || v.Archived() {
 			return err
 		}
@@ -111,7 +111,7 @@ func (r *Registry) UnarchiveVariant(ctx context.Context, caller domain.Principal
 func (r *Registry) setVariantArchived(ctx context.Context, caller domain.Principal, f entity.Family, id uuid.UUID, archived bool) (*entity.Variant, error) {
 	var changed *entity.Variant
 	err := r.transact(ctx, "archiving "+f.Name+" variant", func(tx pgx.Tx) error {
-		v, err := finder{tx, caller.Project}.lockVariant(ctx, f, id)
+		v, err := within(tx, caller.Project).lockVariant(ctx, f, id)
 		changed = v
 		if err != nil || v == nil || v.Archived() == archived {
 			return err
@@ -139,7 +139,7 @@ WHERE project_id = $1 AND variant_id = $2 AND deleted_at IS NOT DISTINCT FROM $7
 func (r *Registry) EditRevision(ctx context.Context, caller domain.Principal, f entity.Family, id uuid.UUID, d Draft) (*entity.Revision, error) {
 	var edited *entity.Revision
 	err := r.transact(ctx, "editing "+f.Name+" revision", func(tx pgx.Tx) error {
-		s := finder{tx, caller.Project}
+		s := within(tx, caller.Project)
 		v, err := s.lockRevision(ctx, f, id)
 		if err != nil || v == nil || v.Archived() {
 			return err
@@ -159,7 +159,7 @@ WHERE project_id = $1 AND id = $2`,
 			return err
 		}
 		edited = v
-		return r.show(ctx, s, f, v)
+		return r.show(ctx, s.lookup, f, v)
 	})
 	return edited, err
 }
@@ -178,7 +178,7 @@ func (r *Registry) UnarchiveRevision(ctx context.Context, caller domain.Principa
 func (r *Registry) setRevisionArchived(ctx context.Context, caller domain.Principal, f entity.Family, id uuid.UUID, archived bool) (*entity.Revision, error) {
 	var changed *entity.Revision
 	err := r.transact(ctx, "archiving "+f.Name+" revision", func(tx pgx.Tx) error {
-		s := finder{tx, caller.Project}
+		s := within(tx, caller.Project)
 		v, err := s.lockRevision(ctx, f, id)
 		changed = v
 		if err != nil || v == nil {
@@ -193,7 +193,7 @@ func (r *Registry) setRevisionArchived(ctx context.Context, caller domain.Princi
 				return err
 			}
 		}
-		return r.show(ctx, s, f, v)
+		return r.show(ctx, s.lookup, f, v)
 	})
 	return changed, err
 }
