@@ -8,11 +8,18 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
 // growEvery is how often a Follower looks for partitions that were added.
 const growEvery = 30 * time.Second
+
+// How long leaders of partitions are waited for, and how long first.
+const (
+	leaderPatience   = 10 * time.Second
+	firstLeaderPause = 50 * time.Millisecond
+)
 
 // Follower reads the log for itself alone, from its end: without a group,
 // without commits, and so without effect on who else reads. What came before
@@ -45,11 +52,34 @@ func Follow(ctx context.Context, cfg Config, now func() time.Time, log *slog.Log
 		return nil, fmt.Errorf("stream: make a following client: %w", err)
 	}
 	f := &Follower{cfg: cfg, now: now, client: client}
-	if err := f.grow(ctx); err != nil {
+	if err := f.begin(ctx); err != nil {
 		client.Close()
 		return nil, err
 	}
 	return f, nil
+}
+
+// begin finds the ends. A topic that was just made has no leaders for a moment,
+// and one whose broker was lost for a moment more: these are waited for.
+func (f *Follower) begin(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, leaderPatience)
+	defer cancel()
+	for pause := firstLeaderPause; ; pause = min(2*pause, time.Second) {
+		err := f.grow(ctx)
+		if err == nil && f.known > 0 {
+			return nil
+		}
+		if err == nil {
+			err = fmt.Errorf("stream: the topic %s has no partitions", f.cfg.Topic)
+		} else if !kerr.IsRetriable(err) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(pause):
+		}
+	}
 }
 
 // grow begins to read partitions: at first all from their ends, later those
