@@ -197,6 +197,9 @@ func TestInvokePrompts(t *testing.T) {
 	got = s.ok(http.StatusOK, http.MethodPost, "/services/auto_semantic_similarity/v0/invoke", `{"data":{"inputs":{"correct_answer":"aab"},"outputs":"aabaab"}}`)
 	require.InDelta(t, 1.0, got.at("outputs", "score"), 1e-9)
 	require.Equal(t, "embedding", at(s.traceOf(got)["embeddings text-embedding-3-small"], "span_type"))
+	got = s.ok(http.StatusOK, http.MethodPost, "/services/match/v0/invoke",
+		`{"data":{"outputs":{"text":"aabaab"},"parameters":{"matchers":[{"key":"near","target":"outputs.text","match":"similarity","similarity":"cosine","reference":"aab"}]}}}`)
+	require.InDelta(t, 1.0, got.at("outputs", "near", "score"), 1e-9)
 }
 
 // The caller's trace continues, and a session goes on.
