@@ -1,7 +1,7 @@
 // Package invoke runs what a revision says: it finds the handler of a URI,
 // gives it inputs and parameters, and records what happened as a trace that
 // goes through the same ingest as everybody's. Here: the handlers, one file
-// each (handlers.go is their table), the calls to models (models.go) and
+// each (handlers.go is their table), the calls to models (model.go) and
 // hooks (hook.go), and the spans of an invocation (span.go).
 //
 // Not here: bodies and headers of requests (write/api, the caller), revisions

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
+	"runtime/debug"
 	"time"
 
 	"colonnade/domain"
@@ -161,7 +163,7 @@ func (i *Invoke) handle(ctx context.Context, caller domain.Principal, req *Reque
 		}
 		return call, nil, Fail(kind, UnknownHandler, "Nothing here runs %s.", describe(call.URI))
 	}
-	outputs, err := handler(ctx, call)
+	outputs, err := i.guarded(ctx, handler, call)
 	if err != nil {
 		return call, nil, err
 	}
@@ -171,6 +173,20 @@ func (i *Invoke) handle(ctx context.Context, caller domain.Principal, req *Reque
 		return call, nil, err
 	}
 	return call, outputs, nil
+}
+
+// guarded runs a handler; a panic of it is a fault of ours and ends this
+// invocation alone. The server's own guard does not reach here: an evaluation
+// runs handlers in goroutines, where a panic would end the process.
+func (i *Invoke) guarded(ctx context.Context, handler Handler, c *Call) (outputs any, err error) {
+	defer func() {
+		if reason := recover(); reason != nil {
+			i.deps.Log.LogAttrs(ctx, slog.LevelError, "handler panicked",
+				slog.Any("reason", reason), slog.String("handler", describe(c.URI)), slog.String("stack", string(debug.Stack())))
+			outputs, err = nil, fmt.Errorf("invoke: handler %s panicked: %v", describe(c.URI), reason)
+		}
+	}()
+	return handler(ctx, c)
 }
 
 // judged checks what an evaluator says against what it promises: an annotation
