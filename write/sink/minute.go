@@ -56,10 +56,7 @@ func (s *Sink) watchMinutes(ctx context.Context) {
 			return
 		case <-ticker.C:
 		}
-		s.mu.Lock()
-		_, mine := s.workers[0]
-		s.mu.Unlock()
-		if !mine {
+		if !s.ownsFirst() {
 			continue
 		}
 		if err := s.rollMinutes(ctx); err != nil && ctx.Err() == nil {
