@@ -69,7 +69,7 @@ func TestClickHouseExactlyOnceAcrossKills(t *testing.T) {
 		}
 		old := s.PID(embedded.ClickHouse)
 		require.NoError(t, syscall.Kill(old, syscall.SIGKILL))
-		require.Eventually(t, func() bool { pid := s.PID(embedded.ClickHouse); return pid != 0 && pid != old }, 20*time.Second, time.Millisecond)
+		require.Eventually(t, func() bool { pid := s.PID(embedded.ClickHouse); return pid != 0 && pid != old }, 2*time.Minute, time.Millisecond)
 	}
 	close(stop)
 	batches := <-sent

@@ -387,11 +387,22 @@ func TestDriverSession(t *testing.T) {
 
 	slow := make(chan error, 1)
 	ctx, cancel := context.WithCancel(with(clickhouse.Settings{}))
-	go func() { slow <- conn.Exec(ctx, "SELECT sleepEachRow(1) FROM numbers(100) SETTINGS max_block_size=1") }()
-	require.Eventually(t, func() bool {
-		locked, is := errors.AsType[*clickhouse.Exception](conn.Exec(with(clickhouse.Settings{}), "SELECT 1"))
+	busy := func(err error) bool {
+		locked, is := errors.AsType[*clickhouse.Exception](err)
 		return is && locked.Code == 373
-	}, 10*time.Second, 5*time.Millisecond)
+	}
+	held := with(clickhouse.Settings{})
+	go func() {
+		for {
+			// A probe of below may hold the session when this one arrives; refused, it asks again.
+			err := conn.Exec(ctx, "SELECT sleepEachRow(1) FROM numbers(100) SETTINGS max_block_size=1")
+			if !busy(err) {
+				slow <- err
+				return
+			}
+		}
+	}()
+	require.Eventually(t, func() bool { return busy(conn.Exec(held, "SELECT 1")) }, time.Minute, 5*time.Millisecond)
 	cancel()
 	require.ErrorIs(t, <-slow, context.Canceled)
 }
@@ -436,10 +447,10 @@ func TestDriverCancel(t *testing.T) {
 			}
 			ended <- err
 		}()
-		require.Eventually(t, func() bool { return running() == 1 }, 10*time.Second, 5*time.Millisecond, query)
+		require.Eventually(t, func() bool { return running() == 1 }, time.Minute, 5*time.Millisecond, query)
 		cancel()
 		require.Error(t, <-ended)
-		require.Eventually(t, func() bool { return running() == 0 }, 10*time.Second, 5*time.Millisecond, query)
+		require.Eventually(t, func() bool { return running() == 0 }, time.Minute, 5*time.Millisecond, query)
 	}
 }
 

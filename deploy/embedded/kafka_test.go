@@ -53,13 +53,13 @@ func TestKafkaExactlyOnceAcrossKills(t *testing.T) {
 	}()
 	for i := range kills {
 		before := acknowledged.Load()
-		require.Eventually(t, func() bool { return acknowledged.Load() > before+500 }, 20*time.Second, time.Millisecond)
+		require.Eventually(t, func() bool { return acknowledged.Load() > before+500 }, 2*time.Minute, time.Millisecond)
 		var commit kadm.Offsets
 		commit.Add(kadm.Offset{Topic: "t", Partition: 0, At: int64(i + 1), LeaderEpoch: -1, Metadata: strconv.Itoa(i)})
 		require.NoError(t, admin.CommitAllOffsets(t.Context(), group, commit))
 		old := s.PID(embedded.Kafka)
 		require.NoError(t, syscall.Kill(old, syscall.SIGKILL))
-		require.Eventually(t, func() bool { pid := s.PID(embedded.Kafka); return pid != 0 && pid != old }, 20*time.Second, time.Millisecond)
+		require.Eventually(t, func() bool { pid := s.PID(embedded.Kafka); return pid != 0 && pid != old }, 2*time.Minute, time.Millisecond)
 	}
 	close(stop)
 	total := <-produced

@@ -75,7 +75,7 @@ func TestStackSurvivesKills(t *testing.T) {
 	for _, engine := range []string{embedded.Kafka, embedded.ClickHouse, embedded.Postgres} {
 		old := s.PID(engine)
 		require.NoError(t, syscall.Kill(old, syscall.SIGKILL))
-		require.Eventually(t, func() bool { pid := s.PID(engine); return pid != 0 && pid != old }, 30*time.Second, 5*time.Millisecond, engine)
+		require.Eventually(t, func() bool { pid := s.PID(engine); return pid != 0 && pid != old }, 2*time.Minute, 5*time.Millisecond, engine)
 	}
 	write(t, s, "after")
 	require.Equal(t, []string{"after", "before"}, read(t, s))
@@ -102,7 +102,7 @@ func TestStackEndsWithItsParent(t *testing.T) {
 
 		s := start(t, embedded.Config{Dir: dir})
 		for _, pid := range pids {
-			require.Eventually(t, func() bool { return gone(pid) }, 20*time.Second, 5*time.Millisecond, pid)
+			require.Eventually(t, func() bool { return gone(pid) }, 2*time.Minute, 5*time.Millisecond, pid)
 		}
 		write(t, s, "x")
 		require.NoError(t, s.Close(t.Context()))
