@@ -12,12 +12,13 @@ import (
 	"colonnade/domain/entity"
 	"colonnade/domain/form"
 	"colonnade/domain/trace"
+	"colonnade/write/evaluate"
 	"colonnade/write/invoke"
 )
 
 // EvaluationDeps are what the route of evaluations calls.
 type EvaluationDeps struct {
-	Invoke *invoke.Invoke
+	Evaluate *evaluate.Evaluate
 	// Timeout is how long a run may take, its traces included.
 	Timeout time.Duration
 	// Status is the one that an error would be answered with.
@@ -67,10 +68,10 @@ type testcaseBody struct {
 	Data map[string]any `json:"data"`
 }
 
-func readEvaluation(body *form.Object) invoke.Evaluation {
+func readEvaluation(body *form.Object) evaluate.Evaluation {
 	body.Require("evaluation")
 	o := body.Object("evaluation")
-	e := invoke.Evaluation{}
+	e := evaluate.Evaluation{}
 	if o != nil {
 		o.Require("testcases")
 		e.Subject = entity.Applications().ReadRetrieval(o)
@@ -83,7 +84,7 @@ func readEvaluation(body *form.Object) invoke.Evaluation {
 		}
 		for _, t := range o.Objects("testcases") {
 			t.Require("data")
-			e.Testcases = append(e.Testcases, invoke.Testcase{ID: t.UUID("id"), Data: canonicalMap(t.Map("data"))})
+			e.Testcases = append(e.Testcases, evaluate.Testcase{ID: t.UUID("id"), Data: canonicalMap(t.Map("data"))})
 			t.Close()
 		}
 		if n := o.Int("concurrency", 1); n != nil {
@@ -123,7 +124,7 @@ func (e evaluations) run(c *gin.Context) error {
 	if stream {
 		request.Begun, request.Progress = w.begun, w.progress
 	}
-	reply, err := e.deps.Invoke.Evaluate(c.Request.Context(), request)
+	reply, err := e.deps.Evaluate.Batch(c.Request.Context(), request)
 	if err != nil {
 		if !out.flowing {
 			return err
@@ -187,7 +188,7 @@ const (
 	statusErrors  = "errors"
 )
 
-func (w evaluationWriter) begun(r invoke.EvaluationReply) error {
+func (w evaluationWriter) begun(r evaluate.EvaluationReply) error {
 	w.flow()
 	started := w.evaluation(r)
 	delete(started, "scenarios")
@@ -196,7 +197,7 @@ func (w evaluationWriter) begun(r invoke.EvaluationReply) error {
 }
 
 // progress tells of one outcome, with its outputs.
-func (w evaluationWriter) progress(s invoke.Scenario, o invoke.Outcome) error {
+func (w evaluationWriter) progress(s evaluate.Scenario, o evaluate.Outcome) error {
 	event := w.outcome(o)
 	event["type"] = "invocation"
 	if o.Evaluator != "" {
@@ -209,7 +210,7 @@ func (w evaluationWriter) progress(s invoke.Scenario, o invoke.Outcome) error {
 	return w.event(event)
 }
 
-func (w evaluationWriter) evaluation(r invoke.EvaluationReply) map[string]any {
+func (w evaluationWriter) evaluation(r evaluate.EvaluationReply) map[string]any {
 	status := statusSuccess
 	scenarios := make([]any, len(r.Scenarios))
 	for i, s := range r.Scenarios {
@@ -228,10 +229,10 @@ func (w evaluationWriter) evaluation(r invoke.EvaluationReply) map[string]any {
 }
 
 // scenario has both traces under links, by which scenarios are followed. Source: interface.md §1.
-func (w evaluationWriter) scenario(s invoke.Scenario) map[string]any {
+func (w evaluationWriter) scenario(s evaluate.Scenario) map[string]any {
 	status := statusSuccess
 	links := map[string]any{}
-	link := func(name string, o invoke.Outcome) {
+	link := func(name string, o evaluate.Outcome) {
 		if o.Err != nil || o.TraceID.IsZero() {
 			status = statusErrors
 		}
@@ -251,7 +252,7 @@ func (w evaluationWriter) scenario(s invoke.Scenario) map[string]any {
 	}
 }
 
-func (w evaluationWriter) outcome(o invoke.Outcome) map[string]any {
+func (w evaluationWriter) outcome(o evaluate.Outcome) map[string]any {
 	out := map[string]any{"status": map[string]any{"code": int64(http.StatusOK), "message": "Success"}}
 	if o.Err != nil {
 		out["status"] = w.status(o.Err)

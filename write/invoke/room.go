@@ -33,8 +33,6 @@ type Config struct {
 	Hook        Hook
 	// Sandbox bounds code and templates that loop.
 	Sandbox sandbox.Config
-	// Evaluations bounds runs of many invocations.
-	Evaluations Evaluations
 }
 
 // DefaultConfig suits interactive applications.
@@ -42,7 +40,6 @@ func DefaultConfig() Config {
 	return Config{
 		Timeout: 5 * time.Minute, PublishTimeout: 10 * time.Second, MaxPerProject: 256,
 		Models: defaultModels(), Hook: defaultHook(), Sandbox: sandbox.DefaultConfig(),
-		Evaluations: defaultEvaluations(),
 	}
 }
 
@@ -63,9 +60,6 @@ func (c Config) Validate() error {
 	}
 	if err := c.Sandbox.Validate(); err != nil {
 		errs = append(errs, fmt.Errorf("sandbox: %w", err))
-	}
-	if err := c.Evaluations.validate(); err != nil {
-		errs = append(errs, fmt.Errorf("evaluations: %w", err))
 	}
 	return errors.Join(errs...)
 }

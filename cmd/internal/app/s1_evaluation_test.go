@@ -296,7 +296,7 @@ func TestEvaluationEndsWithItsCaller(t *testing.T) {
 
 func TestEvaluationRefusesWhatCannotRun(t *testing.T) {
 	t.Parallel()
-	s := newService(t, "COLONNADE_INVOKE_EVALUATIONS_MAX_TESTCASES=2", "COLONNADE_INVOKE_EVALUATIONS_MAX_EVALUATORS=1")
+	s := newService(t, "COLONNADE_EVALUATE_MAX_TESTCASES=2", "COLONNADE_EVALUATE_MAX_EVALUATORS=1")
 	application := s.subject("echo", `{"uri":"svc:custom:mock:v0","parameters":{"key":"echo"}}`)
 	pass := s.judge("pass", `{"uri":"svc:custom:mock:v0","parameters":{"key":"pass"}}`)
 	people := s.judge("people", `{"uri":"svc:custom:feedback:v0"}`)

@@ -26,6 +26,7 @@ import (
 	"colonnade/read/tail"
 	"colonnade/read/traces"
 	writeapi "colonnade/write/api"
+	"colonnade/write/evaluate"
 	"colonnade/write/ingest"
 	"colonnade/write/invoke"
 	"colonnade/write/otlp"
@@ -72,6 +73,7 @@ type Config struct {
 	Access     access.Config
 	Registry   registry.Config
 	Invoke     invoke.Config
+	Evaluate   evaluate.Config
 	Vault      vault.Config
 	Lineage    lineage.Config
 	Embedded   Embedded
@@ -160,6 +162,7 @@ func Default() Config {
 		Access:     access.DefaultConfig(),
 		Registry:   registry.DefaultConfig(),
 		Invoke:     invoke.DefaultConfig(),
+		Evaluate:   evaluate.DefaultConfig(),
 		Vault:      vault.DefaultConfig(),
 		Lineage:    lineage.DefaultConfig(),
 	}
@@ -225,6 +228,7 @@ func (c Config) Validate() error {
 	section("access", c.Access.Validate())
 	section("registry", c.Registry.Validate())
 	section("invoke", c.Invoke.Validate())
+	section("evaluate", c.Evaluate.Validate())
 	section("vault", c.Vault.Validate())
 	section("lineage", c.Lineage.Validate())
 	return errors.Join(errs...)
