@@ -9,7 +9,8 @@ import (
 // Columns and joins of the lineage tables in Postgres. Both wings select these
 // columns in this order and scan them into the addresses that
 // entity.Artifact.Targets, entity.Variant.Targets and entity.Revision.Targets
-// give, and entity.Folder.Targets. The aliases are a, v, r and f.
+// give, entity.Folder.Targets, and testset.Testcase.Targets. The aliases are a,
+// v, r, f and t.
 const (
 	ArtifactColumns = `a.id, a.kind, a.slug, a.name, a.description, a.flags, a.tags, a.meta,
 	a.created_at, a.updated_at, a.deleted_at, a.created_by_id, a.updated_by_id, a.deleted_by_id, a.folder_id`
@@ -23,6 +24,8 @@ const (
 
 	FolderColumns = `f.id, f.kind, f.slug, f.name, f.description, f.flags, f.tags, f.meta,
 	f.created_at, f.updated_at, f.deleted_at, f.created_by_id, f.updated_by_id, f.deleted_by_id, f.parent_id, f.path`
+
+	TestcaseColumns = `t.id, t.testset_id, t.data, t.flags, t.tags, t.meta, t.created_at, t.created_by_id`
 
 	ArtifactTables = `artifacts a`
 
@@ -99,3 +102,6 @@ const (
 	WHERE project_id = $1 AND variant_id = $2 AND from_version <= $3 AND (until_version IS NULL OR until_version > $3)`
 	ReferenceAt = ReferencesAt + ` AND key = $4 ORDER BY from_version DESC LIMIT 1`
 )
+
+// TestcasesByID is what a testset's revision holds: $1 the project, $2 the ids.
+const TestcasesByID = `SELECT ` + TestcaseColumns + ` FROM testcases t WHERE t.project_id = $1 AND t.id = ANY($2)`

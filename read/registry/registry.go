@@ -19,6 +19,7 @@ import (
 	"colonnade/domain"
 	"colonnade/domain/catalog"
 	"colonnade/domain/entity"
+	"colonnade/domain/testset"
 	"colonnade/migrations/postgres"
 	"colonnade/migrations/schema"
 )
@@ -142,7 +143,7 @@ func (s store) Deployed(ctx context.Context, environment *entity.Revision, key s
 }
 
 // show completes revisions for a reply: the address of a built-in handler, an
-// environment's references.
+// environment's references, a testset's testcases.
 func (r *Registry) show(ctx context.Context, project domain.ProjectID, f entity.Family, revisions ...*entity.Revision) error {
 	switch f.Kind {
 	case entity.Environment:
@@ -152,6 +153,8 @@ func (r *Registry) show(ctx context.Context, project domain.ProjectID, f entity.
 			v.Data = catalog.WithURL(v.Data, r.cfg.ServicesURL)
 		}
 		return nil
+	case entity.Testset:
+		return r.in(project).showTestsets(ctx, testset.View{}, revisions)
 	default:
 		return nil
 	}

@@ -59,7 +59,7 @@ func (l lineage) readSimple(c *gin.Context, id uuid.UUID) (registry.SimpleDraft,
 	if record.Has("delta") {
 		record.Refuse("extra_forbidden", "Extra inputs are not permitted", record.Any("delta"), "delta")
 	}
-	d.Data, d.References = q.Data, q.References
+	d.Data, d.References, d.Testset = q.Data, q.References, q.Testset
 	record.Ignore("variant_id")
 	record.Close()
 	if err := body.Err(); err != nil {

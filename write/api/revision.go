@@ -10,6 +10,7 @@ import (
 	"colonnade/domain"
 	"colonnade/domain/entity"
 	"colonnade/domain/form"
+	"colonnade/domain/testset"
 	"colonnade/write/registry"
 )
 
@@ -92,10 +93,13 @@ func (l lineage) readCommit(c *gin.Context) (registry.CommitRequest, error) {
 // readContent reads data and delta in the family's form.
 func (l lineage) readContent(record *form.Object, q *registry.CommitRequest) {
 	data, delta := record.Object("data"), record.Object("delta")
-	environment := l.family.Kind == entity.Environment
+	environment, tests := l.family.Kind == entity.Environment, l.family.Kind == entity.Testset
 	switch {
 	case data != nil && environment:
 		q.References = registry.ReadReferences(data)
+	case data != nil && tests:
+		given := testset.ReadData(data)
+		q.Testset = &given
 	case data != nil:
 		q.Data = registry.ReadData(l.family, data)
 	default:
@@ -103,6 +107,9 @@ func (l lineage) readContent(record *form.Object, q *registry.CommitRequest) {
 	switch {
 	case delta != nil && environment:
 		q.EnvironmentDelta = registry.ReadEnvironmentDelta(delta)
+	case delta != nil && tests:
+		d := testset.ReadDelta(delta)
+		q.TestsetDelta = &d
 	case delta != nil:
 		d := entity.ReadDelta(delta)
 		q.Delta = &d

@@ -11,6 +11,7 @@ import (
 	"colonnade/domain/catalog"
 	"colonnade/domain/entity"
 	"colonnade/domain/form"
+	"colonnade/domain/testset"
 )
 
 // CommitRequest asks for a new revision of a variant.
@@ -28,6 +29,11 @@ type CommitRequest struct {
 	Delta      *entity.Delta
 	// EnvironmentDelta is the delta of an environment.
 	EnvironmentDelta *EnvironmentDelta
+	// Testset is a testset's data, TestsetDelta its delta; View says how much of
+	// it the committed revision shows.
+	Testset      *testset.Data
+	TestsetDelta *testset.Delta
+	View         testset.View
 	// Base is the revision that the caller has seen as the latest; the zero UUID
 	// is not checked, another than the latest is a Conflict.
 	Base uuid.UUID
@@ -56,7 +62,7 @@ func (r *Registry) Commit(ctx context.Context, caller domain.Principal, f entity
 		if made, err = r.commit(ctx, s, caller, f, q); err != nil {
 			return err
 		}
-		return r.show(ctx, s.lookup, f, made)
+		return r.showAs(ctx, s.lookup, f, made, q.View)
 	})
 	if errors.Is(err, errNone) {
 		return nil, nil //nolint:nilnil // an unknown variant is an answer (contract §5.2)
@@ -76,9 +82,12 @@ func (r *Registry) commit(ctx context.Context, s finder, caller domain.Principal
 	if err != nil {
 		return nil, err
 	}
-	if f.Kind == entity.Environment {
+	switch f.Kind {
+	case entity.Environment:
 		err = r.commitEnvironment(ctx, s, q, revision)
-	} else {
+	case entity.Testset:
+		err = r.commitTestset(ctx, s, q, revision)
+	default:
 		err = r.commitData(ctx, s, f, q, revision)
 	}
 	if err != nil {
@@ -126,7 +135,8 @@ func allowCommit(caller domain.Principal, f entity.Family, q CommitRequest, v *e
 func (q CommitRequest) says() int {
 	n := 0
 	for _, given := range []bool{
-		q.Data != nil, q.References != nil, q.Delta != nil, q.EnvironmentDelta != nil, q.Flags != nil, q.Tags != nil, q.Meta != nil,
+		q.Data != nil, q.References != nil, q.Testset != nil, q.Delta != nil, q.EnvironmentDelta != nil, q.TestsetDelta != nil,
+		q.Flags != nil, q.Tags != nil, q.Meta != nil,
 	} {
 		if given {
 			n++
@@ -237,8 +247,13 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $
 }
 
 // show completes a revision for a reply: the address of a built-in handler, an
-// environment's references.
+// environment's references, a testset's testcases.
 func (r *Registry) show(ctx context.Context, s lookup, f entity.Family, v *entity.Revision) error {
+	return r.showAs(ctx, s, f, v, testset.View{})
+}
+
+// showAs is show with as much of a testset as is wanted.
+func (r *Registry) showAs(ctx context.Context, s lookup, f entity.Family, v *entity.Revision, view testset.View) error {
 	switch {
 	case v.Data == nil:
 		return nil
@@ -252,6 +267,8 @@ func (r *Registry) show(ctx context.Context, s lookup, f entity.Family, v *entit
 	case f.Kind == entity.Workflow:
 		v.Data = catalog.WithURL(v.Data, r.cfg.ServicesURL)
 		return nil
+	case f.Kind == entity.Testset:
+		return s.showTestset(ctx, v, view)
 	default:
 		return nil
 	}

@@ -8,27 +8,13 @@ import (
 	"colonnade/domain/form"
 )
 
-// ReadData reads a revision's data of any family but environments. What is
-// wrong with it is recorded in the form.
+// ReadData reads a revision's data of a family of workflows or queries: the
+// others have forms of their own. What is wrong with it is recorded in the form.
 func ReadData(f entity.Family, o *form.Object) entity.Document {
-	switch f.Kind {
-	case entity.Workflow:
+	if f.Kind == entity.Workflow {
 		return catalog.ReadData(o)
-	case entity.Query:
-		return catalog.ReadQuery(o)
-	default:
-		data := entity.Document{}
-		if o.Has("testcase_ids") {
-			o.UUIDs("testcase_ids")
-			data["testcase_ids"] = o.List("testcase_ids")
-		}
-		if o.Has("testcases") {
-			o.Objects("testcases")
-			data["testcases"] = o.List("testcases")
-		}
-		o.Close()
-		return data
 	}
+	return catalog.ReadQuery(o)
 }
 
 // ReadReferences reads an environment's data: {references: {key: {entity:

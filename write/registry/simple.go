@@ -9,6 +9,7 @@ import (
 
 	"colonnade/domain"
 	"colonnade/domain/entity"
+	"colonnade/domain/testset"
 )
 
 // Simple is an artifact with the latest revision of its default variant.
@@ -21,15 +22,17 @@ type Simple struct {
 // SimpleDraft is a simple record as a caller gives it.
 type SimpleDraft struct {
 	ArtifactDraft
-	// Data is nil when not given; of an environment, References are its data.
+	// Data is nil when not given; of an environment, References are its data, of
+	// a testset Testset is.
 	Data       entity.Document
 	References map[string]entity.Entities
+	Testset    *testset.Data
 	// Variant names and describes the variant; the zero Draft generates it.
 	VariantSlug string
 	Message     *string
 }
 
-func (d SimpleDraft) hasData() bool { return d.Data != nil || d.References != nil }
+func (d SimpleDraft) hasData() bool { return d.Data != nil || d.References != nil || d.Testset != nil }
 
 const initialMessage = "Initial commit"
 
@@ -74,7 +77,7 @@ func (r *Registry) createSimple(ctx context.Context, s finder, caller domain.Pri
 
 func (r *Registry) simpleCommit(d SimpleDraft, variant uuid.UUID) CommitRequest {
 	return CommitRequest{
-		Variant: variant, Message: d.Message, Data: d.Data, References: d.References,
+		Variant: variant, Message: d.Message, Data: d.Data, References: d.References, Testset: d.Testset,
 		Draft: Draft{Name: d.Name, Description: d.Description, Flags: d.Flags, Tags: d.Tags, Meta: d.Meta},
 	}
 }
