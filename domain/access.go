@@ -43,13 +43,16 @@ const (
 	EditTestsets      Permission = "edit_testsets"
 	ViewEvaluations   Permission = "view_evaluations"
 	RunEvaluations    Permission = "run_evaluations"
-	RunService        Permission = "run_service"
-	ViewKeys          Permission = "view_api_keys"
-	EditKeys          Permission = "edit_api_keys"
-	ViewProject       Permission = "view_project"
-	EditProject       Permission = "edit_project"
-	ViewSecrets       Permission = "view_secrets"
-	EditSecrets       Permission = "edit_secrets"
+	EditEvaluations   Permission = "edit_evaluations"
+	// AnnotateEvaluations is about what people add to an evaluation that is there.
+	AnnotateEvaluations Permission = "annotate_evaluations"
+	RunService          Permission = "run_service"
+	ViewKeys            Permission = "view_api_keys"
+	EditKeys            Permission = "edit_api_keys"
+	ViewProject         Permission = "view_project"
+	EditProject         Permission = "edit_project"
+	ViewSecrets         Permission = "view_secrets"
+	EditSecrets         Permission = "edit_secrets"
 )
 
 // Principal is who calls, as the credential says. The project of a key is the

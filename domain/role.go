@@ -40,9 +40,9 @@ func needs(p Permission) (least int, ok bool) {
 	case Public, Authenticated, ViewSpans, ViewApplications, ViewWorkflows, ViewEvaluators, ViewEnvironments,
 		ViewQueries, ViewTestsets, ViewEvaluations, ViewProject:
 		return rank(RoleViewer), true
-	case EditSpans, RunEvaluations:
+	case EditSpans, RunEvaluations, AnnotateEvaluations:
 		return rank(RoleAnnotator), true
-	case EditApplications, EditWorkflows, EditEvaluators, EditEnvironments, DeployEnvironment, EditQueries, EditTestsets, RunService:
+	case EditApplications, EditWorkflows, EditEvaluators, EditEnvironments, DeployEnvironment, EditQueries, EditTestsets, EditEvaluations, RunService:
 		return rank(RoleEditor), true
 	case ViewKeys, EditKeys, ViewSecrets:
 		return rank(RoleDeveloper), true
