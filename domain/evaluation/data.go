@@ -8,7 +8,6 @@ import (
 	"github.com/google/uuid"
 
 	"colonnade/domain"
-	"colonnade/domain/body"
 )
 
 // StepType is what a step does: it brings inputs, invokes an application, or
@@ -54,7 +53,7 @@ type Step struct {
 	Inputs []StepInput `json:"inputs,omitempty"`
 }
 
-// StepInput names an earlier step.
+// StepInput names an earlier step, or all of a type: __all_inputs__, __all_invocations__.
 type StepInput struct {
 	Key string `json:"key" body:"required"`
 }
@@ -165,11 +164,14 @@ func (s Step) check(wrong *problems, loc []any, earlier map[string]bool) {
 		}
 	}
 	for i, input := range s.Inputs {
-		if !earlier[input.Key] {
+		if !earlier[input.Key] && !allOfAType(input.Key) {
 			wrong.add("value_error", "An input is the key of an earlier step", input.Key, loc, "inputs", i, "key")
 		}
 	}
 }
+
+// allOfAType tells whether an input stands for all earlier steps of a type.
+func allOfAType(key string) bool { return key == "__all_inputs__" || key == "__all_invocations__" }
 
 func (c *Concurrency) check(wrong *problems, loc []any) {
 	if c == nil {
@@ -248,6 +250,3 @@ func (p *problems) err() error {
 	}
 	return &domain.Error{Kind: domain.Invalid, Message: p.fields[0].Msg, Fields: p.fields}
 }
-
-// Missing is a member that a body lacks, at a location.
-func Missing(loc ...any) error { return body.Invalid("missing", "Field required", nil, loc...) }

@@ -26,7 +26,7 @@ func (s *Scenario) Targets() []any {
 // Targets are the addresses that a row in the order of schema.ResultColumns is scanned into.
 func (r *Result) Targets() []any {
 	return append(r.targets(), &r.Interval, &r.Timestamp, &r.Flags, &r.Status, &r.RunID,
-		&r.ScenarioID, &r.StepKey, &r.RepeatIdx, &r.HashID, (*traceText)(&r.TraceID), (*spanText)(&r.SpanID), &r.TestcaseID, &r.Error)
+		&r.ScenarioID, &r.StepKey, &r.RepeatIdx, &r.HashID, (*TraceText)(&r.TraceID), (*SpanText)(&r.SpanID), &r.TestcaseID, &r.Error)
 }
 
 // Targets are the addresses that a row in the order of schema.MetricsColumns is scanned into.
@@ -39,19 +39,19 @@ func (q *Queue) Targets() []any {
 	return append(q.targets(), &q.Name, &q.Description, &q.Flags, &q.Status, &q.RunID, &q.Data)
 }
 
-// traceText and spanText read ids that stand as text; null is the zero id.
+// TraceText and SpanText read ids that stand as text; null is the zero id.
 type (
-	traceText trace.TraceID
-	spanText  trace.SpanID
+	TraceText trace.TraceID
+	SpanText  trace.SpanID
 )
 
 // Scan reads a column.
-func (t *traceText) Scan(value any) error {
+func (t *TraceText) Scan(value any) error {
 	return scanID((*trace.TraceID)(t), value)
 }
 
 // Scan reads a column.
-func (s *spanText) Scan(value any) error {
+func (s *SpanText) Scan(value any) error {
 	return scanID((*trace.SpanID)(s), value)
 }
 

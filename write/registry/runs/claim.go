@@ -20,12 +20,13 @@ type Claimed struct {
 }
 
 // The only statement over all projects: a runner serves them all. Whoever is
-// slower passes over what another one is just taking.
+// slower passes over what another one is just taking. A run that is running
+// and was never leased is carried out by its client.
 const claimRun = `
 UPDATE evaluation_runs e SET runner = $1, leased_until = $2, status = 'running'
 FROM (
 	SELECT project_id, id FROM evaluation_runs
-	WHERE status IN ('queued', 'running') AND (leased_until IS NULL OR leased_until < $3) AND flags @> '{"is_active": true}' AND NOT flags @> '{"is_closed": true}'
+	WHERE status IN ('queued', 'running') AND (status = 'queued' OR leased_until IS NOT NULL) AND (leased_until IS NULL OR leased_until < $3) AND flags @> '{"is_active": true}' AND NOT flags @> '{"is_closed": true}'
 	ORDER BY leased_until NULLS FIRST, id LIMIT 1 FOR UPDATE SKIP LOCKED
 ) w
 WHERE e.project_id = w.project_id AND e.id = w.id RETURNING ` + schema.RunColumns + `, e.project_id`
@@ -59,13 +60,13 @@ UPDATE evaluation_runs SET leased_until = $4 WHERE project_id = $1 AND id = $2 A
 		uuid.UUID(project), run, runner, r.registry.Now().Add(lease))
 }
 
-// Release ends a lease, with a last status unless that is empty: the run is
-// not active then. It changes nothing of a run that is another runner's, or
+// Release ends a lease, with a last status: the run is not active then. Without
+// one the run is queued again, so that another runner takes it at once. It changes nothing of a run that is another runner's, or
 // that was stopped meanwhile; false tells so.
 func (r *Runs) Release(ctx context.Context, project domain.ProjectID, run, runner uuid.UUID, status evaluation.Status) (bool, error) {
 	if status == "" {
 		return r.leased(ctx, "ending a lease", `
-UPDATE evaluation_runs SET runner = NULL, leased_until = NULL WHERE project_id = $1 AND id = $2 AND runner = $3`, uuid.UUID(project), run, runner)
+UPDATE evaluation_runs SET runner = NULL, leased_until = NULL, status = CASE status WHEN 'running' THEN 'queued' ELSE status END WHERE project_id = $1 AND id = $2 AND runner = $3`, uuid.UUID(project), run, runner)
 	}
 	return r.leased(ctx, "ending an evaluation run", `
 UPDATE evaluation_runs SET runner = NULL, leased_until = NULL, status = $4, flags = flags || '{"is_active": false}', updated_at = $5

@@ -1,0 +1,216 @@
+package analytics
+
+import (
+	"context"
+	"slices"
+
+	"colonnade/domain"
+	"colonnade/domain/semconv"
+	"colonnade/domain/trace"
+	"colonnade/read/compile"
+)
+
+const (
+	// maxPaths bounds how many different outputs are measured.
+	maxPaths = 1000
+	// maxCategories is how many different texts an output may have before they
+	// are no categories but prose, which is only counted.
+	maxCategories = 100
+)
+
+// Evaluated says of which traces metrics are made, and of what in them.
+type Evaluated struct {
+	Traces []trace.TraceID
+	// Outputs takes the outputs of the roots as well, path by path; Schema is
+	// their JSON Schema, nil where there is none.
+	Outputs bool
+	Schema  any
+}
+
+// Evaluate makes metrics of the roots of some traces, as a question with one
+// bucket would: durations, errors, costs and tokens of whole traces and, where
+// they are asked for, outputs. Traces that do not exist count as nothing.
+// Source: contract §3.6, §5.8.
+func (r *Reader) Evaluate(ctx context.Context, project domain.ProjectID, of Evaluated) (map[string]Metric, error) {
+	t := tally{of: of, limit: r.cfg.MaxDistinct, known: map[string]bool{}}
+	for _, s := range DefaultSpecs() {
+		if s.Type == Continuous {
+			t.add(s)
+		}
+	}
+	c := &collection{reader: r, project: project}
+	for ids := range slices.Chunk(of.Traces, tracesAtOnce) {
+		c.summed = 0 // the bound is that of what is held at once
+		roots, err := c.rootsOf(ctx, ids)
+		if err != nil {
+			return nil, err
+		}
+		for chunk := range slices.Chunk(roots, documentsAtOnce) {
+			if err := t.read(ctx, r, project, chunk); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return t.metrics(), nil
+}
+
+// rootsOf gives the spans without parent of traces.
+func (c *collection) rootsOf(ctx context.Context, ids []trace.TraceID) ([]identity, error) {
+	spans, err := c.metricsOf(ctx, ids)
+	var roots []identity
+	for id, s := range spans {
+		if s.IsRoot() {
+			roots = append(roots, id)
+		}
+	}
+	return roots, err
+}
+
+// tally gathers what spans hold at the paths of specs.
+type tally struct {
+	of      Evaluated
+	limit   int
+	columns []column
+	// known are the paths of outputs that have a column.
+	known map[string]bool
+}
+
+// column is a spec with what was gathered for it.
+type column struct {
+	Spec
+	of       []compile.Measure
+	gathered []gathered
+}
+
+func (t *tally) add(s Spec) {
+	of := s.measures()
+	t.columns = append(t.columns, column{s, of, make([]gathered, len(of))})
+}
+
+// read takes some spans.
+func (t *tally) read(ctx context.Context, r *Reader, project domain.ProjectID, roots []identity) error {
+	wanted := map[identity]bool{}
+	traces, spans := make([]trace.TraceID, len(roots)), make([]trace.SpanID, len(roots))
+	for i, id := range roots {
+		wanted[id], traces[i], spans[i] = true, id.trace, id.span
+	}
+	found, err := r.traces.SpansByID(ctx, project, unique(traces), unique(spans))
+	if err != nil {
+		return err
+	}
+	for i := range found {
+		s := &found[i]
+		if !wanted[identity{s.TraceID, s.SpanID}] {
+			continue // the same span id in another one of the traces
+		}
+		if err := t.take(s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *tally) take(s *trace.Span) error {
+	keys := []string{semconv.Root, semconv.Data, semconv.Outputs}
+	if outputs, ok := trace.Lookup(s.Attributes, keys); ok && t.of.Outputs {
+		if err := t.discover(outputs, keys, t.of.Schema); err != nil {
+			return err
+		}
+	}
+	for i := range t.columns {
+		if err := t.columns[i].take(s, t.limit); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// discover adds columns for the leaves of outputs that are new.
+func (t *tally) discover(value any, keys []string, schema any) error {
+	if members, ok := value.(map[string]any); ok {
+		for name, v := range members {
+			if err := t.discover(v, append(slices.Clone(keys), name), property(schema, name)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	path := "attributes." + trace.JoinPath(keys...)
+	if t.known[path] || value == nil {
+		return nil
+	}
+	if len(t.known) == maxPaths {
+		return domain.E(domain.Rejected, "The outputs of these traces have more than %d different paths.", maxPaths)
+	}
+	t.known[path] = true
+	t.add(Spec{Type: typeOf(schema), Path: path, Keys: keys})
+	return nil
+}
+
+func property(schema any, name string) any {
+	s, _ := schema.(map[string]any)
+	properties, _ := s["properties"].(map[string]any)
+	return properties[name]
+}
+
+// typeOf is what a schema says of values; Any where it says nothing.
+func typeOf(schema any) Type {
+	s, _ := schema.(map[string]any)
+	switch s["type"] {
+	case "boolean":
+		return Binary
+	case "number", "integer":
+		return Continuous
+	case "string":
+		if s["enum"] != nil || s["const"] != nil {
+			return Single
+		}
+		return String
+	case "array":
+		return Multiple
+	default:
+		return Any
+	}
+}
+
+// take takes what a span holds. Texts that are too many to be categories are
+// from then on only counted.
+func (c *column) take(s *trace.Span, limit int) error {
+	for i := range c.of {
+		g := &c.gathered[i]
+		g.take(c.of[i], s)
+		switch {
+		case c.of[i].Gather == compile.Strings && len(g.strings) > maxCategories:
+			*g, c.of[i].Gather = gathered{count: g.values()}, compile.StringCount
+		case len(g.strings) > limit:
+			return domain.E(domain.Rejected, "%s has more than %d different values.", c.Path, limit)
+		}
+	}
+	return nil
+}
+
+// metric makes the column's metric; there is none of nothing.
+func (c *column) metric() (Metric, bool) {
+	most := 0
+	for i := range c.gathered {
+		if c.gathered[i].values() > c.gathered[most].values() {
+			most = i
+		}
+	}
+	if c.of[most].Gather == compile.StringCount {
+		counted := c.Spec
+		counted.Type = String
+		return counted.metric(c.gathered[most : most+1])
+	}
+	return c.Spec.metric(c.gathered)
+}
+
+func (t *tally) metrics() map[string]Metric {
+	out := map[string]Metric{}
+	for i := range t.columns {
+		if m, ok := t.columns[i].metric(); ok {
+			out[t.columns[i].Path] = m
+		}
+	}
+	return out
+}
