@@ -66,6 +66,10 @@ type Config struct {
 	ClickHouseMemoryBytes int64
 	// ClickHouseMergeThreads is the size of the pool of background merges. Default 2.
 	ClickHouseMergeThreads int
+	// ClickHouseMergeNice is how far merges step back behind inserts and reads
+	// when the processors are full, 1 to 19. Merging later merges more parts at
+	// once and so each row fewer times. Default 10.
+	ClickHouseMergeNice int
 	// ClickHouseArguments are passed to the engine as they are, after ours: --name=value.
 	ClickHouseArguments []string
 
@@ -93,6 +97,7 @@ func (c Config) withDefaults() Config {
 	orDefault(&c.KafkaRetainFor, 7*24*time.Hour)
 	orDefault(&c.ClickHouseMemoryBytes, 3<<30)
 	orDefault(&c.ClickHouseMergeThreads, 2)
+	orDefault(&c.ClickHouseMergeNice, 10)
 	return c
 }
 
