@@ -85,8 +85,6 @@ CREATE TABLE IF NOT EXISTS {{table "spans"}}{{on_cluster}}
     bool                    Map(LowCardinality(String), Bool) CODEC(ZSTD(1)),
     long                    Array(LowCardinality(String)),
     kv                      Array(String) CODEC(ZSTD(1)),
-    input_preview           String CODEC(ZSTD(1)),
-    output_preview          String CODEC(ZSTD(1)),
     payload_bytes           UInt32 CODEC(ZSTD(1)),
     INDEX span_id_index span_id TYPE bloom_filter(0.01) GRANULARITY 1,
     INDEX version_index version TYPE minmax GRANULARITY 1,

@@ -44,7 +44,7 @@ var benchProject = domain.ProjectID(uuid.MustParse("01890a5d-ac96-774b-bcce-b302
 // 14 days up to benchNow. Sessions have 50 traces, customers 100.
 const (
 	benchCore = `INSERT INTO spans (project_id, trace_type, start_time, tie, week, trace_id, span_id, parent_id, start_ns, end_time, version, created_at, span_type, span_type_declared, span_kind, status_code, span_name, session_id, user_id,
-	duration_ms, errors, tokens_prompt, tokens_completion, tokens_total, costs_prompt, costs_completion, costs_total, service, model, provider, application_id, application_slug, str, num, bool, long, kv, input_preview, output_preview, payload_bytes)
+	duration_ms, errors, tokens_prompt, tokens_completion, tokens_total, costs_prompt, costs_completion, costs_total, service, model, provider, application_id, application_slug, str, num, bool, long, kv, payload_bytes)
 SELECT '01890a5d-ac96-774b-bcce-b302099a8057', if(t % 10 = 9, 'annotation', 'invocation'), at, tie, toMonday(at), trace_id, span_id, if(i % 10 = 0, toFixedString(unhex('0000000000000000'), 8), toFixedString(reinterpretAsString(xxHash64('span', i - i % 10)), 8)),
 	i % 1000, at + toIntervalMillisecond(i % 3000), i, at, if(i % 10 = 0, 'workflow', if(i % 3 = 0, 'chat', 'tool')), true, 'SPAN_KIND_INTERNAL', if(i % 97 = 0, 'STATUS_CODE_ERROR', 'STATUS_CODE_OK'),
 	['chat', 'retrieve', 'tool_call', 'rerank', 'plan'][i % 5 + 1], if(i % 10 = 0, session, ''), if(i % 10 = 0, concat('user-', toString(t % 5000)), ''),
@@ -53,7 +53,7 @@ SELECT '01890a5d-ac96-774b-bcce-b302099a8057', if(t % 10 = 9, 'annotation', 'inv
 	map('ag.meta.system', 'openai', 'ag.meta.customer', customer, 'ag.meta.request.model', 'gpt-4o', 'ag.references.application.slug', 'my-app', 'gen_ai.operation.name', 'chat', 'ag.data.outputs', concat('answer ', toString(i % 1000))),
 	map('ag.meta.request.temperature', 0.7, 'ag.meta.score', i % 100 / 100), map('ag.flags.cached', i % 2 = 0), ['ag.data.inputs.messages'],
 	arrayFilter(x -> x != '', [concat('ag.meta.customer=', customer), concat('ag.data.outputs=answer ', toString(i % 1000)), 'ag.references.application.slug=my-app', '@ref.application.slug=my-app', '@ref.slug=my-app', if(i % 10 = 0, concat('@session=', session), ''), if(i % 10 = 0, concat('@user=user-', toString(t % 5000)), '')]),
-	'hello', 'answer', 2000
+	2000
 FROM (SELECT number AS i, intDiv(number, 10) AS t, concat('session-', toString(intDiv(t, 50))), concat('session-', toString(intDiv(intDiv(number, 10), 50))) AS session, concat('customer-', toString(intDiv(intDiv(number, 10), 100))) AS customer,
 	toDateTime64('2026-03-11 12:00:00', 6, 'UTC') - toIntervalMicrosecond(toInt64(({total} - t * 10) * (14 * 86400 * 1000000. / {total})) - (i % 10) * 150000) AS at,
 	sipHash128('trace', t) AS trace_id, toFixedString(reinterpretAsString(xxHash64('span', i)), 8) AS span_id, xxHash64(concat(trace_id, span_id)) AS tie FROM numbers({from}, {n}))`

@@ -7,7 +7,6 @@ import (
 	"github.com/google/uuid"
 
 	"colonnade/domain"
-	"colonnade/domain/semconv"
 	"colonnade/domain/trace"
 	"colonnade/migrations/schema"
 	"colonnade/write/sink/internal/native"
@@ -61,7 +60,6 @@ type spanColumns struct {
 	linkTraces, linkSpans                                         *native.List
 	eventElems                                                    *native.Dictionary
 	events                                                        *native.List
-	inputPreview, outputPreview                                   *native.String
 	payloadBytes                                                  *native.Fixed
 	leafColumns
 }
@@ -124,8 +122,6 @@ func newSpanColumns(keys *keySet) *spanColumns {
 	c.environmentSlug = c.word("environment_slug")
 	c.hashID = c.fixed("hash_id", typeUUID, 16)
 	c.nested()
-	c.inputPreview = c.text("input_preview")
-	c.outputPreview = c.text("output_preview")
 	c.payloadBytes = c.fixed("payload_bytes", "UInt32", 4)
 	return c
 }
@@ -193,7 +189,6 @@ func (c *spanColumns) append(e *entry, partition int32, d *document) {
 	c.references(s.References)
 	c.identifiers(s)
 	c.kv.End()
-	c.previews(s, d)
 	c.payloadBytes.Uint32(uint32(min(uint64(d.bytes()), math.MaxUint32))) //nolint:gosec // bounded right here
 }
 
@@ -278,13 +273,6 @@ func (c *spanColumns) identifiers(s *trace.Span) {
 			c.kvElems.Append3(t.token, t.id, "")
 		}
 	}
-}
-
-func (c *spanColumns) previews(s *trace.Span, d *document) {
-	ag, _ := s.Attributes[semconv.Root].(map[string]any)
-	data, _ := ag[semconv.Data].(map[string]any)
-	c.inputPreview.AppendBytes(preview(data[semconv.Inputs], d.texts[textInputs]))
-	c.outputPreview.AppendBytes(preview(data[semconv.Outputs], d.texts[textOutputs]))
 }
 
 // payloadColumns are the rows of the table span_payloads.

@@ -183,11 +183,3 @@ func TestWeekOf(t *testing.T) {
 	}
 	require.Equal(t, uint16(0), weekOf(0, time.Unix(0, 0)), "the first week of all begins in 1969")
 }
-
-func TestPreview(t *testing.T) {
-	t.Parallel()
-	require.Equal(t, "plain", string(preview("plain", []byte(`"plain"`))))
-	require.Equal(t, `{"a":1}`, string(preview(map[string]any{"a": int64(1)}, []byte(`{"a":1}`))))
-	require.Len(t, []rune(string(preview(strings.Repeat("é", 500), nil))), previewRunes)
-	require.Equal(t, strings.Repeat("é", previewRunes), string(preview(nil, []byte(strings.Repeat("é", 500)))))
-}

@@ -3,7 +3,6 @@ package sink
 import (
 	"math"
 	"time"
-	"unicode/utf8"
 
 	"github.com/cespare/xxhash/v2"
 
@@ -19,33 +18,6 @@ const (
 	maxPast   = 400 * 24 * time.Hour
 	maxFuture = 7 * 24 * time.Hour
 )
-
-// previewRunes is the length of a preview. Source: design §4.
-const previewRunes = 200
-
-// preview is the beginning of a member as a person would read it: text as it
-// is, anything else as JSON.
-func preview(value any, rendered []byte) []byte {
-	if s, ok := value.(string); ok {
-		return []byte(cut(s))
-	}
-	return []byte(cut(string(rendered[:min(len(rendered), previewRunes*utf8.UTFMax)])))
-}
-
-// cut gives the first previewRunes characters.
-func cut(s string) string {
-	if len(s) <= previewRunes {
-		return s
-	}
-	n := 0
-	for i := range s {
-		if n == previewRunes {
-			return s[:i]
-		}
-		n++
-	}
-	return s
-}
 
 // tie orders spans of equal start. Source: design §4.
 func tie(s *trace.Span) uint64 {
