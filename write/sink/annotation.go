@@ -3,6 +3,7 @@ package sink
 import (
 	"bytes"
 	"context"
+	"slices"
 
 	"colonnade/domain"
 	"colonnade/domain/semconv"
@@ -26,6 +27,18 @@ func annotates(e *entry) bool {
 	return len(e.span.Links) > 0 || e.span.IsRoot() && e.declared == trace.Annotation
 }
 
+// judges tells whether a span is a root that names an evaluator. It has a row
+// in eval_results even if nothing else of it says that it is an annotation: its
+// trace may become one, and readers find all that name an evaluator there.
+func judges(s *trace.Span) bool {
+	return s.IsRoot() && slices.ContainsFunc(s.References, func(r trace.Reference) bool {
+		return r.Key == evaluatorReference && schema.EvaluatorKey(r.ID, r.Slug) != ""
+	})
+}
+
+// evaluatorReference is the key of the reference to an evaluator.
+const evaluatorReference = "evaluator"
+
 // annotationRows are the rows of a batch for annotations and eval_results.
 type annotationRows struct {
 	links   *annotationColumns
@@ -43,15 +56,18 @@ func (a *annotationRows) reset() {
 
 // append adds the rows of a span, if it has any.
 func (a *annotationRows) append(e *entry, d *document) {
-	if !annotates(e) {
+	said := annotates(e)
+	if !said && !judges(e.span) {
 		return
 	}
 	f := factOf(e, d)
-	for i, l := range linksOf(e.span) {
-		a.links.append(&f, l, i, i < maxCopies && len(f.outputs) <= maxCopiedBytes)
+	if said {
+		for i, l := range linksOf(e.span) {
+			a.links.append(&f, l, i, i < maxCopies && len(f.outputs) <= maxCopiedBytes)
+		}
 	}
 	if f.evaluatorKey != "" {
-		a.results.append(&f)
+		a.results.append(&f, said)
 	}
 }
 
@@ -100,13 +116,13 @@ func factOf(e *entry, d *document) fact {
 	for _, r := range e.span.References {
 		refs[r.Key] = r.Reference
 	}
-	f.evaluator, f.application = refs["evaluator"], refs["application"]
+	f.evaluator, f.application = refs[evaluatorReference], refs["application"]
 	key := func(name string) string { return schema.EvaluatorKey(refs[name].ID, refs[name].Slug) }
 	revision := func(name, of string) string {
 		r := refs[name]
 		return schema.RevisionKey(r.ID, r.Slug, r.Version, of)
 	}
-	f.evaluatorKey = key("evaluator")
+	f.evaluatorKey = key(evaluatorReference)
 	f.evaluatorRevision = revision("evaluator_revision", f.evaluatorKey)
 	f.applicationRevision = revision("application_revision", key("application"))
 	f.testsetRevision = revision("testset_revision", key("testset"))
@@ -287,7 +303,8 @@ func (c *annotationColumns) append(f *fact, l trace.Link, number int, whole bool
 	c.number.Uint16(uint16(min(number, 1<<16-1))) //nolint:gosec // bounded right here
 }
 
-// resultColumns are the rows of the table eval_results: always whole, for they are one for each span.
+// resultColumns are the rows of the table eval_results: those of annotations
+// are always whole, for they are one for each span.
 type resultColumns struct{ factColumns }
 
 func newResultColumns() *resultColumns {
@@ -296,26 +313,28 @@ func newResultColumns() *resultColumns {
 	return c
 }
 
-func (c *resultColumns) append(f *fact) { c.factColumns.append(f, firstLink(f.e.span), true) }
+func (c *resultColumns) append(f *fact, whole bool) {
+	c.factColumns.append(f, firstLink(f.e.span), whole)
+}
 
 // writeAnnotations inserts a batch's rows of both tables. They come before the
 // spans, so that a repetition that finds a span knows them stored; a row that
 // is stored twice all the same is replaced by its equal.
 func (w *worker) writeAnnotations(ctx context.Context, b *batch) error {
 	rows := w.rows.annotations
-	if rows.links.Rows() == 0 {
+	if rows.links.Rows() == 0 && rows.results.Rows() == 0 {
 		return nil
 	}
-	var annotating []*entry
+	var saying []*entry
 	for _, e := range b.entries {
-		if annotates(e) {
-			annotating = append(annotating, e)
+		if annotates(e) || judges(e.span) {
+			saying = append(saying, e)
 		}
 	}
-	if err := w.writeTable(ctx, b, schema.Annotations, &rows.links.Block, annotating); err != nil {
+	if err := w.writeTable(ctx, b, schema.Annotations, &rows.links.Block, saying); err != nil {
 		return err
 	}
-	return w.writeTable(ctx, b, schema.EvalResults, &rows.results.Block, annotating)
+	return w.writeTable(ctx, b, schema.EvalResults, &rows.results.Block, saying)
 }
 
 // annotationsOf makes a table's rows of some entries anew; nil for a table of spans.

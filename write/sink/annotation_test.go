@@ -4,6 +4,7 @@ package sink_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -86,6 +87,30 @@ func TestLargeOutputsAreCopiedOnce(t *testing.T) {
 	require.Equal(t, uint64(1), h.rowsOf("eval_results", "length(outputs) > 40000 AND numbers['score'] = 1"))
 }
 
+// A root that names an evaluator has a row among its results, whatever its
+// trace is; it copies no outputs until it is an annotation.
+func TestResultsOfAllThatNameAnEvaluator(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, 1)
+	h.start()
+	child := judgment(2)
+	child.span, child.parent = 2, 1
+	h.send(h.record(stream.Upsert, 1, judgment(1)), h.record(stream.Upsert, 2, span{trace: 2, span: 1, name: "plain"}, child))
+	row := "01000000000000000000000000000001 invocation quality false"
+	rows := func() []string {
+		return h.strings("SELECT concat(lower(hex(trace_id)), ' ', toString(trace_type), ' ', evaluator_key, ' ', toString(whole)) FROM eval_results FINAL")
+	}
+	require.Equal(t, []string{row}, rows())
+	require.Zero(t, h.rowsOf("annotations", "1"))
+	require.Equal(t, uint64(1), one[uint64](h, "SELECT toUInt64(max(names_evaluator)) FROM trace_index WHERE trace_id = unhex('01000000000000000000000000000001')"))
+	// A late link of another span makes the trace an annotation.
+	h.send(h.record(stream.Upsert, 1, span{trace: 1, span: 2, parent: 1, name: "late", links: []byte{9}}))
+	h.eventually("moved", func() bool {
+		return slices.Equal(rows(), []string{"01000000000000000000000000000001 annotation quality false"})
+	})
+	require.Equal(t, uint64(1), h.rowsOf("annotations", "1"))
+}
+
 // Rows follow their span: edited, replaced, deleted, and moved to the type of their trace.
 func TestAnnotationsFollowTheirSpans(t *testing.T) {
 	t.Parallel()
@@ -111,6 +136,7 @@ func TestAnnotationsFollowTheirSpans(t *testing.T) {
 		}, 0, 1, 1, 1},
 		{"deleted", func(h *house) stream.Record { return h.record(stream.Delete, 1) }, 0, 0, 0, 0},
 		{"one span deleted", func(h *house) stream.Record { return h.record(stream.Delete, 1, judgment(1)) }, 0, 0, 0, 0},
+		{"replaced by one without links", func(h *house) stream.Record { return h.record(stream.Upsert, 1, judgment(1)) }, 0, 0, 0, 1},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -126,6 +152,49 @@ func TestAnnotationsFollowTheirSpans(t *testing.T) {
 			require.Equal(t, tt.results, h.rowsOf("eval_results", "trace_id = unhex('01000000000000000000000000000001')"))
 			require.Equal(t, uint64(1), h.rowsOf("annotations", of(7)), "others stay")
 		})
+	}
+}
+
+// The same for the row of a root that only names its evaluator.
+func TestResultsFollowTheirSpans(t *testing.T) {
+	t.Parallel()
+	renamed := judgment(1)
+	renamed.attributes["ag.refs.evaluator.slug"] = "other"
+	tests := []struct {
+		name string
+		then func(h *house) stream.Record
+		want []string
+	}{
+		{"the same again", func(h *house) stream.Record { return h.record(stream.Upsert, 1, judgment(1)) }, []string{"quality"}},
+		{"replaced", func(h *house) stream.Record { return h.record(stream.Upsert, 1, renamed) }, []string{"other"}},
+		{"replaced by less", func(h *house) stream.Record {
+			return h.record(stream.Upsert, 1, span{trace: 1, span: 1, name: "plain"})
+		}, nil},
+		{"edited", func(h *house) stream.Record { return h.record(stream.Edit, 1, renamed) }, []string{"other"}},
+		{"deleted", func(h *house) stream.Record { return h.record(stream.Delete, 1) }, nil},
+		{"one span deleted", func(h *house) stream.Record { return h.record(stream.Delete, 1, judgment(1)) }, nil},
+	}
+	for _, forgetting := range []bool{false, true} {
+		for _, tt := range tests {
+			t.Run(fmt.Sprint(tt.name, " forgotten ", forgetting), func(t *testing.T) {
+				t.Parallel()
+				h := newHouse(t, 1)
+				if forgetting {
+					h.sink.RecentSpans = 1
+				}
+				h.start()
+				h.send(h.record(stream.Upsert, 1, judgment(1), span{trace: 1, span: 2, parent: 1, name: "child"}))
+				h.eventually("settled", func() bool { return one[uint64](h, "SELECT count() FROM trace_rollup") == 1 })
+				for i := byte(3); i < 6; i++ {
+					h.send(h.record(stream.Upsert, i, span{trace: i, span: 1, name: "plain"}))
+				}
+				h.eventually("settled", func() bool { return one[uint64](h, "SELECT uniqExact(trace_id) FROM trace_rollup") == 4 })
+				h.send(tt.then(h))
+				h.eventually("rows as the span is", func() bool {
+					return slices.Equal(tt.want, h.strings("SELECT evaluator_key FROM eval_results FINAL WHERE trace_id = unhex('01000000000000000000000000000001')"))
+				})
+			})
+		}
 	}
 }
 
@@ -207,19 +276,29 @@ func TestAnnotationsOfOldSpans(t *testing.T) {
 	scored := judgment(3, 9)
 	scored.attributes["ag.data.outputs"] = 0.25
 	delete(scored.attributes, "ag.refs.evaluator.slug")
+	unnamed := judgment(6)
+	delete(unnamed.attributes, "ag.refs.evaluator.slug")
 	h.send(h.record(stream.Upsert, 1, judgment(1, 8, 9, 8)), h.record(stream.Upsert, 2, span{trace: 2, span: 1, name: "plain"}), h.record(stream.Upsert, 3, scored),
-		h.record(stream.Upsert, 4, span{trace: 4, span: 1, name: "loose", attributes: map[string]any{"ag.type.trace": "annotation"}}))
+		h.record(stream.Upsert, 4, span{trace: 4, span: 1, name: "loose", attributes: map[string]any{"ag.type.trace": "annotation"}}),
+		h.record(stream.Upsert, 5, judgment(5)), h.record(stream.Upsert, 6, unnamed))
 	rows := func(table string) []string {
 		return h.strings("SELECT toString(tuple(* EXCEPT (outputs, whole))) FROM " + table + " FINAL ORDER BY trace_id, link_trace_id")
 	}
 	annotations, results := rows("annotations"), rows("eval_results")
 	require.Len(t, annotations, 4)
-	require.Len(t, results, 2)
+	require.Len(t, results, 4)
+	const named = "SELECT lower(hex(trace_id)) FROM trace_index GROUP BY trace_id HAVING max(names_evaluator) ORDER BY trace_id"
+	naming, bounds := h.strings(named), h.strings("SELECT toString(tuple(trace_id, min(min_start), max(max_start), max(max_end), min(min_week), max(max_week), min(created_at), max(last_version), min(first_version))) FROM trace_index GROUP BY trace_id ORDER BY trace_id")
+	require.Len(t, naming, 4)
 	for _, table := range []string{"annotations", "eval_results"} {
 		require.NoError(t, h.conn.Exec(t.Context(), "TRUNCATE TABLE "+table))
 	}
-	require.NoError(t, h.conn.Exec(t.Context(), "ALTER TABLE schema_migrations DELETE WHERE name = '0003_annotations.sql' SETTINGS mutations_sync = 2"))
+	require.NoError(t, h.conn.Exec(t.Context(), "ALTER TABLE schema_migrations DELETE WHERE name IN ('0003_annotations.sql', '0007_results.sql') SETTINGS mutations_sync = 2"))
+	require.NoError(t, h.conn.Exec(t.Context(), "ALTER TABLE trace_index UPDATE names_evaluator = 0 WHERE 1 SETTINGS mutations_sync = 2"))
+	require.Empty(t, h.strings(named))
 	h.migrate()
+	require.Empty(t, cmp.Diff(naming, h.strings(named)))
+	require.Empty(t, cmp.Diff(bounds, h.strings("SELECT toString(tuple(trace_id, min(min_start), max(max_start), max(max_end), min(min_week), max(max_week), min(created_at), max(last_version), min(first_version))) FROM trace_index GROUP BY trace_id ORDER BY trace_id")))
 	require.Empty(t, cmp.Diff(annotations, rows("annotations")))
 	require.Empty(t, cmp.Diff(results, rows("eval_results")))
 	require.Zero(t, h.rowsOf("annotations", "whole"), "their outputs stay where they are")

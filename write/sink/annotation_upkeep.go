@@ -17,19 +17,19 @@ import (
 // The rows of annotations and eval_results stand under what they are about, so
 // that a span which is removed or replaced cannot name them by their key: they
 // are found by the trace that they are of, through an index. Traces without
-// links and declarations have none, and cost nothing here.
+// links, declarations and evaluators have none, and cost nothing here.
 
 // annotationTables are the tables of such rows.
 func annotationTables() [2]string { return [...]string{schema.Annotations, schema.EvalResults} }
 
 // mayAnnotate tells whether a trace may have rows.
-func mayAnnotate(declared trace.Type, linked bool) bool {
-	return linked || declared == trace.Annotation
+func mayAnnotate(declared trace.Type, linked, judging bool) bool {
+	return linked || judging || declared == trace.Annotation
 }
 
 // supersede notes a span whose stored version may have rows under other keys than the new one.
 func (g *group) supersede(k *known, e *entry) {
-	if mayAnnotate(k.declared, k.linked) || annotates(e) {
+	if mayAnnotate(k.declared, k.linked, k.judging) || annotates(e) || judges(e.span) {
 		g.superseded = append(g.superseded, e.span.SpanID)
 	}
 }
@@ -106,7 +106,7 @@ func (w *worker) cleanUpAnnotations(ctx context.Context, found []total, index ma
 	for i := range found {
 		t := &found[i]
 		x := index[t.key]
-		if k := w.memory.trace(t.key); mayAnnotate(max(t.declared, x.declared), t.linked || x.linked) && (k == nil || k.older(x)) {
+		if k := w.memory.trace(t.key); mayAnnotate(max(t.declared, x.declared), t.linked || x.linked, x.judging) && (k == nil || k.older(x)) {
 			keys = append(keys, t.key)
 		}
 	}

@@ -3,6 +3,7 @@ package sink
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -62,7 +63,7 @@ type group struct {
 	// What decide finds: the type of the trace, the entries that are written,
 	// and the stored rows they leave behind under other keys.
 	traceType, declared trace.Type
-	linked              bool
+	linked, judging     bool
 	written             []*entry
 	stale               []staleRow
 }
@@ -308,10 +309,11 @@ func (w *worker) decide(b *batch) {
 		}
 		known := w.memory.trace(g.key)
 		g.traceType, g.declared, g.linked = w.resolve(g, known)
+		g.judging = known != nil && known.judging || slices.ContainsFunc(g.entries, func(e *entry) bool { return judges(e.span) })
 		for _, e := range g.entries {
 			if w.place(b, g, known, e) {
 				known = w.memory.touch(g.key, b.builtAt, g.receivedAt)
-				known.declared, known.linked = g.declared, g.linked
+				known.declared, known.linked, known.judging = g.declared, g.linked, g.judging
 				known.noteIdentifiers(e.span)
 				w.memory.put(known, e.known(), e.facts(w.rows.spans.row))
 				g.written = append(g.written, e)

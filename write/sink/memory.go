@@ -35,9 +35,10 @@ type known struct {
 	list []knownSpan
 	// index finds a span in list once that is long.
 	index map[trace.SpanID]int32
-	// declared is the strongest declared type, 0 for none; linked tells that a span has links.
-	declared trace.Type
-	linked   bool
+	// declared is the strongest declared type, 0 for none; linked tells that a
+	// span has links, judging that a root names an evaluator.
+	declared        trace.Type
+	linked, judging bool
 	// touchedAt is when the sink last wrote to it, by the sink's clock.
 	touchedAt time.Time
 	// receivedAt is the latest receipt of a record of it.
@@ -171,7 +172,7 @@ func (m *memory) drop(k *known, only map[trace.SpanID]bool) {
 	k.list, k.index = kept, nil
 	k.facts = slices.DeleteFunc(k.facts, func(f facts) bool { return only == nil || only[f.id] })
 	if only == nil {
-		k.declared, k.linked = 0, false
+		k.declared, k.linked, k.judging = 0, false, false
 		k.whole, k.first = true, math.MaxUint64 // of what comes after
 	}
 }

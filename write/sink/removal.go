@@ -76,6 +76,7 @@ type indexed struct {
 	bounds
 	declared       trace.Type
 	linked         bool
+	judging        bool
 	version, first uint64
 	created        int64 // microseconds
 }
@@ -100,19 +101,19 @@ func (x *indexed) takeFlags(settled uint64) {
 // lookUp reads trace_index for traces; those it does not hold are missing from the answer.
 func (w *worker) lookUp(ctx context.Context, keys []traceKey) (map[traceKey]indexed, error) {
 	found := make(map[traceKey]indexed, len(keys))
-	statement := fmt.Sprintf(`SELECT project_id, trace_id, toUnixTimestamp64Micro(min(min_start)), toUnixTimestamp64Micro(max(max_start)), toUInt16(min(min_week)), toUInt16(max(max_week)), max(declared_type), max(is_annotation), max(last_version), min(first_version), max(settled_flags), toUnixTimestamp64Micro(min(created_at))
+	statement := fmt.Sprintf(`SELECT project_id, trace_id, toUnixTimestamp64Micro(min(min_start)), toUnixTimestamp64Micro(max(max_start)), toUInt16(min(min_week)), toUInt16(max(max_week)), max(declared_type), max(is_annotation), max(names_evaluator), max(last_version), min(first_version), max(settled_flags), toUnixTimestamp64Micro(min(created_at))
 FROM %s WHERE project_id IN %s AND (project_id, trace_id) IN %s GROUP BY project_id, trace_id`,
 		w.store.cfg.Deployment.Table(schema.TraceIndex), projectList(keys), traceList(keys))
 	err := w.store.query(ctx, "look up traces", statement, func() { clear(found) }, func(rows driver.Rows) error {
 		var project uuid.UUID
 		var id string
 		var x indexed
-		var declared, annotation uint8
+		var declared, annotation, judging uint8
 		var settled uint64
-		if err := rows.Scan(&project, &id, &x.minStart, &x.maxStart, &x.minWeek, &x.maxWeek, &declared, &annotation, &x.version, &x.first, &settled, &x.created); err != nil {
+		if err := rows.Scan(&project, &id, &x.minStart, &x.maxStart, &x.minWeek, &x.maxWeek, &declared, &annotation, &judging, &x.version, &x.first, &settled, &x.created); err != nil {
 			return err
 		}
-		x.declared, x.linked = trace.Type(declared), annotation != 0
+		x.declared, x.linked, x.judging = trace.Type(declared), annotation != 0, judging != 0
 		x.takeFlags(settled)
 		found[traceKey{domain.ProjectID(project), traceID(id)}] = x
 		return nil
@@ -145,7 +146,7 @@ func (w *worker) lookUpRemovals(ctx context.Context, b *batch) error {
 	var stored []*group
 	for _, g := range b.groups {
 		if x, ok := index[g.key]; ok && (g.removed || g.removedSpans != nil) {
-			g.bounds, g.stored, g.annotated = x.bounds, true, mayAnnotate(x.declared, x.linked)
+			g.bounds, g.stored, g.annotated = x.bounds, true, mayAnnotate(x.declared, x.linked, x.judging)
 			g.before = &known{key: g.key}
 			stored = append(stored, g)
 		}

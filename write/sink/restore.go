@@ -40,6 +40,7 @@ type storedSpan struct {
 	span       knownSpan
 	declared   trace.Type
 	linked     bool
+	judging    bool
 	receivedAt time.Time
 }
 
@@ -47,7 +48,7 @@ type storedSpan struct {
 // record holds at least one span, so the newest spans are in as many records.
 func (w *worker) restoreSpans(ctx context.Context, first int64) error {
 	limit := w.memory.maxSpans
-	statement := fmt.Sprintf(`SELECT project_id, trace_id, span_id, toInt8(trace_type), content_hash, version, toUnixTimestamp64Micro(start_time), toUnixTimestamp64Micro(created_at), created_by_id, toInt8(trace_type_declared), link_count > 0, toUnixTimestamp64Micro(greatest(created_at, updated_at))
+	statement := fmt.Sprintf(`SELECT project_id, trace_id, span_id, toInt8(trace_type), content_hash, version, toUnixTimestamp64Micro(start_time), toUnixTimestamp64Micro(created_at), created_by_id, toInt8(trace_type_declared), link_count > 0, parent_id = toFixedString('', 8) AND (evaluator_slug != '' OR evaluator_id != toUUID('00000000-0000-0000-0000-000000000000')), toUnixTimestamp64Micro(greatest(created_at, updated_at))
 FROM %s WHERE stream_partition = %s AND version >= %d AND version < %d ORDER BY version DESC LIMIT %d`,
 		w.store.cfg.Deployment.Table(schema.Spans), w.label, versionOf(first-int64(limit)), versionOf(first), limit)
 	var found []storedSpan
@@ -68,6 +69,7 @@ FROM %s WHERE stream_partition = %s AND version >= %d AND version < %d ORDER BY 
 		k := w.memory.touch(x.key, time.Time{}, x.receivedAt)
 		w.memory.settled(k) // restoreOpen says which are not
 		k.declared, k.linked, k.restored = max(k.declared, x.declared), k.linked || x.linked, true
+		k.judging = k.judging || x.judging
 		w.memory.put(k, x.span, facts{})
 	}
 	w.memory.trim(newest)
@@ -77,7 +79,7 @@ FROM %s WHERE stream_partition = %s AND version >= %d AND version < %d ORDER BY 
 // storedSpanBytes is the length of a row of restoreSpans in RowBinary: all its
 // columns are of fixed width. Hundreds of thousands are read while the
 // partition waits; the driver's rows would take ten times as long.
-const storedSpanBytes = 16 + 16 + 8 + 1 + 8 + 8 + 8 + 8 + 16 + 1 + 1 + 8
+const storedSpanBytes = 16 + 16 + 8 + 1 + 8 + 8 + 8 + 8 + 16 + 1 + 1 + 1 + 8
 
 func readStoredSpan(row []byte) (x storedSpan) {
 	take := func(n int) []byte {
@@ -93,7 +95,7 @@ func readStoredSpan(row []byte) (x storedSpan) {
 	x.span.hash, x.span.version = number(), number()
 	x.span.start, x.span.createdAt = int64(number()), int64(number()) //nolint:gosec // the bits are the value
 	x.span.createdBy = readUUID(take(16))
-	x.declared, x.linked = trace.Type(take(1)[0]), take(1)[0] != 0
+	x.declared, x.linked, x.judging = trace.Type(take(1)[0]), take(1)[0] != 0, take(1)[0] != 0
 	x.receivedAt = time.UnixMicro(int64(number())).UTC() //nolint:gosec // the bits are the value
 	return x
 }

@@ -35,7 +35,8 @@ func (r *rows) append(e *entry, partition int32, d *document) {
 type indexRow struct {
 	key      traceKey
 	declared trace.Type
-	linked   bool
+	// linked and judging are as in known; the settler's row says nothing of the latter.
+	linked, judging bool
 	// settled is what the settler found, 0 in a batch's row (see settledFlags).
 	settled uint64
 	summary
@@ -46,7 +47,7 @@ func indexOf(groups []*group) []indexRow {
 	var out []indexRow
 	for _, g := range groups {
 		if len(g.written) > 0 {
-			out = append(out, indexRow{key: g.key, declared: g.declared, linked: g.linked, summary: summarize(g)})
+			out = append(out, indexRow{key: g.key, declared: g.declared, linked: g.linked, judging: g.judging, summary: summarize(g)})
 		}
 	}
 	return out
@@ -63,6 +64,7 @@ func indexRows(rows []indexRow, partition int32, touchedAt time.Time) *native.Bl
 	minWeek := c.fixed("min_week", "Date", 2)
 	maxWeek := c.fixed("max_week", "Date", 2)
 	annotation := c.fixed("is_annotation", "UInt8", 1)
+	judging := c.fixed("names_evaluator", "UInt8", 1)
 	declared := c.fixed("declared_type", "UInt8", 1)
 	failed := c.fixed("has_error", "UInt8", 1)
 	root := c.fixed("root_span_id", typeSpan, 8)
@@ -82,6 +84,7 @@ func indexRows(rows []indexRow, partition int32, touchedAt time.Time) *native.Bl
 		minWeek.Uint16(r.minWeek)
 		maxWeek.Uint16(r.maxWeek)
 		annotation.Bool(r.linked)
+		judging.Bool(r.judging)
 		declared.Uint8(uint8(r.declared))
 		failed.Bool(r.failed)
 		root.Bytes(r.root[:])

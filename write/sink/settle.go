@@ -151,7 +151,7 @@ func (w *worker) repairRemembered(ctx context.Context, found []total, next int64
 		n := together(len(found), func(i int) bounds { return found[i].bounds })
 		for i := range found[:n] {
 			k := w.memory.trace(found[i].key)
-			index[k.key] = indexed{bounds: found[i].bounds, declared: k.declared, linked: k.linked, created: k.since}
+			index[k.key] = indexed{bounds: found[i].bounds, declared: k.declared, linked: k.linked, judging: k.judging, created: k.since}
 		}
 		if err := w.repair(ctx, found[:n], index, next); err != nil {
 			return err
