@@ -2,6 +2,9 @@ package compile
 
 import (
 	"strconv"
+	"time"
+
+	"github.com/google/uuid"
 
 	"colonnade/domain"
 	"colonnade/domain/filter"
@@ -9,146 +12,186 @@ import (
 	"colonnade/migrations/schema"
 )
 
-// linked gives the traces of which every match links to one; nil where the
-// filter asks for no link, or leaves open to which trace.
-func linked(e filter.Expr) []trace.TraceID {
-	switch e := e.(type) {
-	case filter.Link:
-		if e.TraceID.IsZero() {
-			return nil
+// Said is what a filter asks of all its matches that annotations or
+// eval_results is in the order of, so that one of them tells where the matches
+// are. Every span that links to another has a row in annotations for each, and
+// every root that names an evaluator one in eval_results, before readers see
+// it: nothing that matches is missing there.
+type Said struct {
+	// Of are the traces of which every match links to one; nil where the filter
+	// does not say. Then the matches are in annotations, else in eval_results.
+	Of []trace.TraceID
+	// Slugs and Evaluators (ids) name the evaluators of which every match names
+	// one; both empty where the filter does not say.
+	Slugs      []string
+	Evaluators []uuid.UUID
+	// ApplicationRevisions, TestsetRevisions and Testcases are ids of which every
+	// match names one; empty means that it may name any.
+	ApplicationRevisions, TestsetRevisions, Testcases []uuid.UUID
+}
+
+// maxSaid bounds the names and ids of one sort that such a read begins with.
+const maxSaid = 1024
+
+// said reads a filter; nil where no table knows where its matches are.
+func said(e filter.Expr) *Said {
+	s := Said{Of: alternatives(e, linkedTrace)}
+	if s.Of == nil && alternatives(e, root) == nil {
+		return nil
+	}
+	evaluators := alternatives(e, evaluator)
+	if s.Of == nil && evaluators == nil {
+		return nil
+	}
+	for _, r := range evaluators {
+		if r.Slug != "" {
+			s.Slugs = append(s.Slugs, r.Slug)
+		} else {
+			s.Evaluators = append(s.Evaluators, r.ID)
 		}
-		return []trace.TraceID{e.TraceID}
+	}
+	if s.Of == nil {
+		s.ApplicationRevisions = alternatives(e, idOf("application_revision"))
+		s.TestsetRevisions = alternatives(e, idOf("testset_revision"))
+		s.Testcases = alternatives(e, idOf("testcase"))
+	}
+	return &s
+}
+
+// alternatives gives values of which every match of a filter has one, the
+// fewest that it says; nil where it leaves that open, or says too many. of
+// tells what one condition says.
+func alternatives[T any](e filter.Expr, of func(filter.Expr) []T) []T {
+	switch e := e.(type) {
 	case filter.And:
-		var best []trace.TraceID
+		var best []T
 		for _, child := range e {
-			if found := linked(child); found != nil && (best == nil || len(found) < len(best)) {
+			if found := alternatives(child, of); found != nil && (best == nil || len(found) < len(best)) {
 				best = found
 			}
 		}
 		return best
 	case filter.Or:
-		var all []trace.TraceID
+		var all []T
 		for _, child := range e {
-			found := linked(child)
-			if found == nil {
+			found := alternatives(child, of)
+			if found == nil || len(all)+len(found) > maxSaid {
 				return nil
 			}
 			all = append(all, found...)
 		}
 		return all
 	default:
+		return of(e)
+	}
+}
+
+func linkedTrace(e filter.Expr) []trace.TraceID {
+	if l, ok := e.(filter.Link); ok && !l.TraceID.IsZero() {
+		return []trace.TraceID{l.TraceID}
+	}
+	return nil
+}
+
+// root says that matches have no parent.
+func root(e filter.Expr) []bool {
+	if p, ok := e.(filter.ParentID); ok && len(p.In) == 1 && p.In[0].IsZero() {
+		return []bool{true}
+	}
+	return nil
+}
+
+func evaluator(e filter.Expr) []domain.Reference {
+	r, ok := e.(filter.Reference)
+	if !ok || r.Key != "evaluator" || r.Slug == "" && r.ID == uuid.Nil {
+		return nil
+	}
+	return []domain.Reference{{ID: r.ID, Slug: r.Slug}}
+}
+
+// idOf says that matches name a thing by its id, which is its key then
+// (schema.RevisionKey). A slug says less: who names the id as well has that one.
+func idOf(key string) func(filter.Expr) []uuid.UUID {
+	return func(e filter.Expr) []uuid.UUID {
+		if r, ok := e.(filter.Reference); ok && r.Key == key && r.ID != uuid.Nil {
+			return []uuid.UUID{r.ID}
+		}
 		return nil
 	}
 }
 
-// Linking asks which spans link to these traces, at most limit rows. Its rows
-// are trace_id and start Int64 (Unix microseconds) of the linking span. Rows of
-// replaced versions are among them.
-func Linking(project domain.ProjectID, to []trace.TraceID, limit int) Statement {
+// EvaluatorKeys asks under which keys evaluators have results that are known by
+// their ids, by way of an index. Its rows are evaluator_key.
+func EvaluatorKeys(project domain.ProjectID, evaluators []uuid.UUID) Statement {
 	w := new(writer)
-	w.put("SELECT trace_id, toUnixTimestamp64Micro(start_time) FROM "+schema.Annotations+" WHERE project_id = ? AND ", project.String())
-	ids("link_trace_id", to).write(w, nil)
-	w.put(" LIMIT " + strconv.Itoa(limit))
+	w.put("SELECT DISTINCT evaluator_key FROM "+schema.EvalResults+" WHERE project_id = ? AND ", project.String())
+	among("evaluator_id", words(evaluators)).write(w, nil)
 	return w.statement()
 }
 
-// factColumns are what Annotations and Results select, in this order:
-// link_trace_id, link_span_id, trace_type UInt8, start Int64 (Unix
-// microseconds), tie UInt64, trace_id, span_id, version UInt64; created,
-// updated Int64 (Unix microseconds), created_by_id UUID; status_code UInt8;
-// origin, kind, channel String; evaluator_key String, evaluator_id UUID,
-// evaluator_slug, evaluator_revision String; application_id UUID,
-// application_slug, application_revision, testset_revision, testcase String;
-// numbers, strings, bools Map; outputs String; whole UInt8.
-const factColumns = "link_trace_id, link_span_id, toUInt8(trace_type), toUnixTimestamp64Micro(start_time), tie, trace_id, span_id, version, " +
-	"toUnixTimestamp64Micro(created_at), toUnixTimestamp64Micro(updated_at), created_by_id, toUInt8(status_code), toString(origin), toString(kind), toString(channel), " +
-	"evaluator_key, evaluator_id, evaluator_slug, evaluator_revision, application_id, application_slug, application_revision, testset_revision, testcase, " +
-	"numbers, strings, bools, outputs, toUInt8(whole)"
-
-// Target is what is annotated: a trace, or one span of it.
-type Target struct {
-	Trace trace.TraceID
-	// Span is zero for any.
-	Span trace.SpanID
-}
-
-// Annotations asks for all annotations of these targets, in the order of
-// target, evaluator and time; there is one target at least. Evaluators are keys
-// (schema.EvaluatorKey); none means any. Versions of one annotation are
-// neighbours.
-func Annotations(project domain.ProjectID, of []Target, evaluators []string, limit int) Statement {
-	w := new(writer)
-	w.put("SELECT "+factColumns+" FROM "+schema.Annotations+" WHERE project_id = ? AND ", project.String())
-	traces := make([]trace.TraceID, 0, len(of))
-	whole := make([]trace.TraceID, 0, len(of))
-	var parts []node
-	for _, t := range of {
-		traces = append(traces, t.Trace)
-		if t.Span.IsZero() {
-			whole = append(whole, t.Trace)
-		} else {
-			parts = append(parts, both(ids("link_trace_id", []trace.TraceID{t.Trace}), ids("link_span_id", []trace.SpanID{t.Span})))
-		}
-	}
-	ids("link_trace_id", traces).write(w, nil)
-	conditions := []node{sql("trace_type = 'annotation'")}
-	if len(evaluators) > 0 {
-		conditions = append(conditions, among("evaluator_key", evaluators))
-	}
-	if len(parts) > 0 {
-		conditions = append(conditions, either(append(parts, ids("link_trace_id", whole))...))
-	}
-	for _, c := range conditions {
-		w.put(" AND ")
-		c.write(w, nil)
-	}
-	w.put(" ORDER BY project_id, link_trace_id, evaluator_key, start_time, tie, link_span_id LIMIT " + strconv.Itoa(limit))
-	return w.statement()
-}
-
-// Results asks for results of an evaluator, in the order of what was judged and then of time.
-type Results struct {
+// Places asks where spans are that a Said tells of: one read of the key's
+// ranges, its rows start Int64 (Unix microseconds) and tie UInt64 in the order
+// of the list. Places of replaced versions and of spans that the rest of the
+// filter refuses are among them, and one place may come several times.
+type Places struct {
 	Project domain.ProjectID
-	// Evaluator is a key (schema.EvaluatorKey).
-	Evaluator string
-	// Application, Testset and Testcase are keys of revisions and of a test case
-	// (schema.RevisionKey); empty means any.
-	Application, Testset, Testcase string
-	// Starts bounds the starts of the annotations.
-	Starts Range
-	Limit  int
+	Said    *Said
+	// Keys are the evaluators' (schema.EvaluatorKey), as Said.Slugs and
+	// EvaluatorKeys tell them; empty means any, which takes Said.Of.
+	Keys []string
+	// Range, Order and Limit are as in Scan.
+	Range Range
+	Order domain.Order
+	Limit int
 }
 
-// Statement is the query; versions of one result are neighbours.
-func (r Results) Statement() Statement {
-	w := new(writer)
-	w.put("SELECT "+factColumns+" FROM "+schema.EvalResults+" WHERE project_id = ? AND evaluator_key = ?", r.Project.String(), r.Evaluator)
-	for _, c := range []struct{ column, value string }{
-		{"application_revision", r.Application}, {"testset_revision", r.Testset}, {"testcase", r.Testcase},
+// Statement is the query.
+func (p Places) Statement() Statement {
+	table := schema.EvalResults
+	var nodes []node
+	if p.Said.Of != nil {
+		table = schema.Annotations
+		nodes = append(nodes, ids("link_trace_id", p.Said.Of))
+	}
+	if len(p.Keys) > 0 {
+		nodes = append(nodes, among("evaluator_key", p.Keys))
+	}
+	for _, c := range []struct {
+		column string
+		ids    []uuid.UUID
+	}{
+		{"application_revision", p.Said.ApplicationRevisions}, {"testset_revision", p.Said.TestsetRevisions}, {"testcase", p.Said.Testcases},
 	} {
-		if c.value != "" {
-			w.put(" AND "+c.column+" = ?", c.value)
+		if len(c.ids) > 0 {
+			nodes = append(nodes, among(c.column, words(c.ids)))
 		}
 	}
-	w.put(" AND trace_type = 'annotation'")
-	if n := timeRange("start_time", r.Starts.Low.Start, r.Starts.High.Start); n != constant(true) {
+	w := new(writer)
+	w.put("SELECT toUnixTimestamp64Micro(start_time), tie FROM "+table+" WHERE project_id = ?", p.Project.String())
+	for _, n := range append(nodes, p.Range.places()...) {
 		w.put(" AND ")
 		n.write(w, nil)
 	}
-	w.put(" ORDER BY project_id, evaluator_key, application_revision, testset_revision, testcase, start_time, tie LIMIT " + strconv.Itoa(r.Limit))
+	w.put(byPlace(p.Order, p.Limit))
 	return w.statement()
 }
 
-// EvaluatorKeys asks under which keys an evaluator has results that is known by
-// its id, by way of an index. Its rows are evaluator_key.
-func EvaluatorKeys(project domain.ProjectID, id string) Statement {
-	w := new(writer)
-	w.put("SELECT DISTINCT evaluator_key FROM "+schema.EvalResults+" WHERE project_id = ? AND evaluator_id = ?", project.String(), id)
-	return w.statement()
-}
-
-// OutputsOf asks for the outputs of spans by their keys; there is at least one.
-// Its rows are trace_id, span_id, version UInt64, outputs String.
-func OutputsOf(project domain.ProjectID, keys []Key) Statement {
-	return byKeys(project, "trace_id, span_id, version, outputs", schema.SpanPayloads, "", keys)
+// amongPlaces is "the row is at one of these places".
+func amongPlaces(places []Position) node {
+	if len(places) == 0 {
+		return constant(false)
+	}
+	// Numbers of ours, written out: thousands of arguments would be read one by one.
+	text := []byte("(start_time, tie) IN (")
+	for i, p := range places {
+		if i > 0 {
+			text = append(text, ", "...)
+		}
+		text = append(text, "('"...)
+		text = time.UnixMicro(p.Start).UTC().AppendFormat(text, keyTime)
+		text = append(text, "', "...)
+		text = strconv.AppendUint(text, p.Tie, 10)
+		text = append(text, ')')
+	}
+	return sql(string(append(text, ')')))
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
 	"colonnade/domain"
@@ -12,84 +13,115 @@ import (
 	"colonnade/read/compile"
 )
 
-func TestLinkedTraces(t *testing.T) {
+func TestSaid(t *testing.T) {
 	t.Parallel()
 	one, two := trace.TraceID{1}, trace.TraceID{2}
+	id, other := uuid.UUID{1}, uuid.UUID{2}
 	link := func(id trace.TraceID) filter.Expr { return filter.Link{TraceID: id} }
-	other := filter.Expr(filter.StatusCode{In: []trace.Status{trace.StatusError}})
+	condition := filter.Expr(filter.StatusCode{In: []trace.Status{trace.StatusError}})
+	rooted := filter.ParentID{In: []trace.SpanID{{}}}
+	evaluator := func(r filter.Reference) filter.Expr { r.Key = "evaluator"; return r }
+	slug := evaluator(filter.Reference{Slug: "a"})
+	revision := func(r filter.Reference) filter.Expr { r.Key = "application_revision"; return r }
 	tests := []struct {
 		name string
 		in   filter.Expr
-		want []trace.TraceID
+		want *compile.Said
 	}{
 		{"nothing", nil, nil},
-		{"a link", link(one), []trace.TraceID{one}},
+		{"a link", link(one), &compile.Said{Of: []trace.TraceID{one}}},
 		{"any link", filter.Link{}, nil},
 		{"of a span alone", filter.Link{SpanID: trace.SpanID{1}}, nil},
-		{"one of two", filter.Or{link(one), link(two)}, []trace.TraceID{one, two}},
-		{"or something else", filter.Or{link(one), other}, nil},
-		{"and something else", filter.And{other, link(one)}, []trace.TraceID{one}},
-		{"the shorter of two", filter.And{filter.Or{link(one), link(two)}, link(two)}, []trace.TraceID{two}},
+		{"one of two", filter.Or{link(one), link(two)}, &compile.Said{Of: []trace.TraceID{one, two}}},
+		{"or something else", filter.Or{link(one), condition}, nil},
+		{"and something else", filter.And{condition, link(one)}, &compile.Said{Of: []trace.TraceID{one}}},
+		{"the shorter of two", filter.And{filter.Or{link(one), link(two)}, link(two)}, &compile.Said{Of: []trace.TraceID{two}}},
 		{"not", filter.Not{Expr: link(one)}, nil},
+		{"too many", many(2000), nil},
+		{"a root of an evaluator", filter.And{rooted, slug}, &compile.Said{Slugs: []string{"a"}}},
+		{"any span of an evaluator", slug, nil},
+		{"any child of an evaluator", filter.And{filter.ParentID{In: []trace.SpanID{{1}}}, slug}, nil},
+		{"a root or a child of an evaluator", filter.And{filter.ParentID{In: []trace.SpanID{{}, {1}}}, slug}, nil},
+		{"a root of any evaluator", filter.And{rooted, evaluator(filter.Reference{})}, nil},
+		{"by version", filter.And{rooted, evaluator(filter.Reference{Version: "1"})}, nil},
+		{"by any reference", filter.And{rooted, filter.Reference{Slug: "a"}}, nil},
+		{"by id", filter.And{rooted, evaluator(filter.Reference{ID: id})}, &compile.Said{Evaluators: []uuid.UUID{id}}},
+		{"by id or slug", filter.And{rooted, filter.Or{evaluator(filter.Reference{ID: id}), slug}}, &compile.Said{Slugs: []string{"a"}, Evaluators: []uuid.UUID{id}}},
+		{"by both", filter.And{rooted, evaluator(filter.Reference{ID: id, Slug: "a"})}, &compile.Said{Slugs: []string{"a"}}},
+		{"of a revision", filter.And{rooted, slug, filter.And{filter.Or{revision(filter.Reference{ID: id})}, revision(filter.Reference{Version: "1"})}}, &compile.Said{Slugs: []string{"a"}, ApplicationRevisions: []uuid.UUID{id}}},
+		{"of two revisions", filter.And{rooted, slug, filter.Or{revision(filter.Reference{ID: id}), revision(filter.Reference{ID: other})}}, &compile.Said{Slugs: []string{"a"}, ApplicationRevisions: []uuid.UUID{id, other}}},
+		{"of a revision by slug", filter.And{rooted, slug, filter.Or{revision(filter.Reference{ID: id}), revision(filter.Reference{Slug: "r"})}}, &compile.Said{Slugs: []string{"a"}}},
+		{"a link of an evaluator", filter.And{link(one), slug, revision(filter.Reference{ID: id})}, &compile.Said{Of: []trace.TraceID{one}, Slugs: []string{"a"}}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			c, err := compile.Filter(tt.in)
 			require.NoError(t, err)
-			require.Empty(t, cmp.Diff(tt.want, c.Linked))
+			require.Empty(t, cmp.Diff(tt.want, c.Said))
 		})
 	}
+}
+
+func many(n int) filter.Or {
+	var or filter.Or
+	for i := range n {
+		or = append(or, filter.Link{TraceID: trace.TraceID{1, byte(i), byte(i >> 8)}})
+	}
+	return or
 }
 
 // Every statement begins with the project and is bounded; names of callers are arguments.
 func TestAnnotationStatements(t *testing.T) {
 	t.Parallel()
 	project := domain.ProjectID{15: 1}
-	const facts = "link_trace_id, link_span_id, toUInt8(trace_type), toUnixTimestamp64Micro(start_time), tie, trace_id, span_id, version, toUnixTimestamp64Micro(created_at), toUnixTimestamp64Micro(updated_at), created_by_id, toUInt8(status_code), toString(origin), toString(kind), toString(channel), " +
-		"evaluator_key, evaluator_id, evaluator_slug, evaluator_revision, application_id, application_slug, application_revision, testset_revision, testcase, numbers, strings, bools, outputs, toUInt8(whole)"
+	id := uuid.UUID{15: 2}
 	const one, two = `'\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00'`, `'\x02\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00'`
-	starts := compile.Everything()
-	starts.Low.Start = 5
+	everything := compile.Everything()
+	later := everything
+	later.Low = compile.Position{Start: 5, Tie: 3}
+	condition, err := compile.Filter(filter.And{filter.ParentID{In: []trace.SpanID{{}}}, filter.TraceType{In: []trace.Type{trace.Annotation}}, filter.Reference{Key: "evaluator", Slug: "q"}})
+	require.NoError(t, err)
 	tests := []struct {
 		name string
 		in   compile.Statement
 		want compile.Statement
 	}{
 		{
-			"of a trace", compile.Annotations(project, []compile.Target{{Trace: trace.TraceID{1}}}, nil, 10),
+			"of traces", compile.Places{Project: project, Said: &compile.Said{Of: []trace.TraceID{{1}, {2}}}, Range: everything, Limit: 10}.Statement(),
 			compile.Statement{
-				SQL:  "SELECT " + facts + " FROM annotations WHERE project_id = ? AND link_trace_id = " + one + " AND trace_type = 'annotation' ORDER BY project_id, link_trace_id, evaluator_key, start_time, tie, link_span_id LIMIT 10",
+				SQL:  "SELECT toUnixTimestamp64Micro(start_time), tie FROM annotations WHERE project_id = ? AND link_trace_id IN (" + one + ", " + two + ") ORDER BY start_time DESC, tie DESC LIMIT 10",
 				Args: []any{project.String()},
 			},
 		},
 		{
-			"of spans by evaluators", compile.Annotations(project, []compile.Target{{Trace: trace.TraceID{1}, Span: trace.SpanID{3}}, {Trace: trace.TraceID{2}}}, []string{"a' OR 1", "b"}, 10),
+			"of a trace by evaluators", compile.Places{Project: project, Said: &compile.Said{Of: []trace.TraceID{{1}}}, Keys: []string{"a' OR 1", "b"}, Range: everything, Order: domain.Ascending, Limit: 10}.Statement(),
 			compile.Statement{
-				SQL:  "SELECT " + facts + " FROM annotations WHERE project_id = ? AND link_trace_id IN (" + one + ", " + two + ") AND trace_type = 'annotation' AND evaluator_key IN (?, ?) AND ((link_trace_id = " + one + ` AND link_span_id = '\x03\x00\x00\x00\x00\x00\x00\x00') OR link_trace_id = ` + two + ") ORDER BY project_id, link_trace_id, evaluator_key, start_time, tie, link_span_id LIMIT 10",
+				SQL:  "SELECT toUnixTimestamp64Micro(start_time), tie FROM annotations WHERE project_id = ? AND link_trace_id = " + one + " AND evaluator_key IN (?, ?) ORDER BY start_time, tie LIMIT 10",
 				Args: []any{project.String(), "a' OR 1", "b"},
 			},
 		},
 		{
-			"results", compile.Results{Project: project, Evaluator: "quality", Application: "rev'", Starts: starts, Limit: 7}.Statement(),
+			"of a revision", compile.Places{
+				Project: project, Said: &compile.Said{Slugs: []string{"q"}, ApplicationRevisions: []uuid.UUID{id}, TestsetRevisions: []uuid.UUID{id}, Testcases: []uuid.UUID{id, id}}, Keys: []string{"q"}, Range: later, Limit: 7,
+			}.Statement(),
 			compile.Statement{
-				SQL:  "SELECT " + facts + " FROM eval_results WHERE project_id = ? AND evaluator_key = ? AND application_revision = ? AND trace_type = 'annotation' AND start_time >= fromUnixTimestamp64Micro(?, 'UTC') ORDER BY project_id, evaluator_key, application_revision, testset_revision, testcase, start_time, tie LIMIT 7",
-				Args: []any{project.String(), "quality", "rev'", int64(5)},
+				SQL:  "SELECT toUnixTimestamp64Micro(start_time), tie FROM eval_results WHERE project_id = ? AND evaluator_key = ? AND application_revision = ? AND testset_revision = ? AND testcase IN (?, ?) AND start_time >= fromUnixTimestamp64Micro(?, 'UTC') AND (start_time > fromUnixTimestamp64Micro(?, 'UTC') OR tie >= ?) ORDER BY start_time DESC, tie DESC LIMIT 7",
+				Args: []any{project.String(), "q", id.String(), id.String(), id.String(), id.String(), int64(5), int64(5), uint64(3)},
 			},
 		},
 		{
-			"linking", compile.Linking(project, []trace.TraceID{{1}}, 3),
-			compile.Statement{SQL: "SELECT trace_id, toUnixTimestamp64Micro(start_time) FROM annotations WHERE project_id = ? AND link_trace_id = " + one + " LIMIT 3", Args: []any{project.String()}},
+			"keys", compile.EvaluatorKeys(project, []uuid.UUID{id}),
+			compile.Statement{SQL: "SELECT DISTINCT evaluator_key FROM eval_results WHERE project_id = ? AND evaluator_id = ?", Args: []any{project.String(), id.String()}},
 		},
 		{
-			"keys", compile.EvaluatorKeys(project, "x"),
-			compile.Statement{SQL: "SELECT DISTINCT evaluator_key FROM eval_results WHERE project_id = ? AND evaluator_id = ?", Args: []any{project.String(), "x"}},
-		},
-		{
-			"outputs", compile.OutputsOf(project, []compile.Key{{Type: trace.Annotation, Position: compile.Position{Start: 1700000000000000, Tie: 4}}}),
+			"a scan of places", compile.Scan{Project: project, Condition: condition, Range: everything, Places: []compile.Position{{Start: 1700000000000000, Tie: 4}, {Start: 5, Tie: 6}}, Limit: 3}.Keys(),
 			compile.Statement{
-				SQL:  "SELECT trace_id, span_id, version, outputs FROM span_payloads WHERE project_id = ? AND start_time = fromUnixTimestamp64Micro(?, 'UTC') AND ((week >= ? AND week <= ?) OR week = '1970-01-01') AND (trace_type, start_time, tie) IN (('annotation', '2023-11-14 22:13:20.000000', 4))",
-				Args: []any{project.String(), int64(1700000000000000), "2023-11-13", "2023-11-13"},
+				SQL: "SELECT toUInt8(trace_type), toUnixTimestamp64Micro(start_time), tie, trace_id, span_id, version, toUnixTimestamp64Milli(created_at), payload_bytes FROM (" +
+					"SELECT trace_type, start_time, tie, trace_id, span_id, version, created_at, payload_bytes FROM spans WHERE project_id = ? AND trace_type = ? AND " +
+					`((start_time, tie) IN (('2023-11-14 22:13:20.000000', 4), ('1970-01-01 00:00:00.000005', 6)) AND indexOf(kv, ?) > 0 AND parent_id = '\x00\x00\x00\x00\x00\x00\x00\x00' AND trace_type = ?)` +
+					" ORDER BY start_time DESC, tie DESC LIMIT 3) ORDER BY start_time DESC, tie DESC LIMIT 3",
+				Args: []any{project.String(), "annotation", "@ref.evaluator.slug=q", "annotation"},
 			},
 		},
 	}

@@ -23,8 +23,8 @@ type Condition struct {
 	Types []trace.Type
 	// TraceIDs are the only traces that can match; nil means any.
 	TraceIDs []trace.TraceID
-	// Linked are traces of which every match links to one; nil means that it may link to none.
-	Linked []trace.TraceID
+	// Said is what tells where the matches are; nil where nothing does.
+	Said *Said
 	// Min and Max bound the start of matching spans, inclusive, in Unix microseconds.
 	Min, Max int64
 
@@ -62,7 +62,7 @@ func Filter(e filter.Expr) (*Condition, error) {
 	// the third would find nothing and cost as much as the others.
 	c.Types = []trace.Type{trace.Invocation, trace.Annotation}
 	c.narrow(e)
-	c.Linked = linked(e)
+	c.Said = said(e)
 	if c.over == constant(false) || c.Min > c.Max {
 		c.Types = nil
 	}

@@ -97,20 +97,27 @@ func (r Range) week() node {
 // project, then the columns of the key from the left, then the partition.
 func (r Range) where(w *writer, project domain.ProjectID, t trace.Type) {
 	w.put("project_id = ? AND trace_type = ?", project.String(), t.String())
-	and := func(n node) {
+	for _, n := range append(r.places(), r.week()) {
 		if n != constant(true) {
 			w.put(" AND ")
 			n.write(w, nil)
 		}
 	}
-	and(timeRange("start_time", r.Low.Start, r.High.Start))
+}
+
+// places bounds start_time and tie.
+func (r Range) places() []node {
+	out := make([]node, 0, 4)
+	if n := timeRange("start_time", r.Low.Start, r.High.Start); n != constant(true) {
+		out = append(out, n)
+	}
 	if r.Low.Tie > 0 {
-		and(sql("(start_time > fromUnixTimestamp64Micro(?, 'UTC') OR tie >= ?)", r.Low.Start, r.Low.Tie))
+		out = append(out, sql("(start_time > fromUnixTimestamp64Micro(?, 'UTC') OR tie >= ?)", r.Low.Start, r.Low.Tie))
 	}
 	if r.High.Tie < math.MaxUint64 {
-		and(sql("(start_time < fromUnixTimestamp64Micro(?, 'UTC') OR tie <= ?)", r.High.Start, r.High.Tie))
+		out = append(out, sql("(start_time < fromUnixTimestamp64Micro(?, 'UTC') OR tie <= ?)", r.High.Start, r.High.Tie))
 	}
-	and(r.week())
+	return out
 }
 
 // Rate is a share of all traces, chosen by a hash of their ids: the same
@@ -152,6 +159,8 @@ type Scan struct {
 	Only []trace.TraceID
 	// Except leaves rows of these traces out.
 	Except []trace.TraceID
+	// Places takes rows at these places alone, which lie in Range; nil means all.
+	Places []Position
 	// Core selects the columns of Core as well, after those of Keys.
 	Core bool
 }
@@ -164,11 +173,7 @@ const keyColumns = "toUInt8(trace_type), toUnixTimestamp64Micro(start_time), tie
 // trace_id, span_id, version UInt64, created Int64 (Unix milliseconds),
 // payload_bytes UInt32.
 func (s Scan) Keys() Statement {
-	direction := " DESC"
-	if s.Order == domain.Ascending {
-		direction = ""
-	}
-	order := " ORDER BY start_time" + direction + ", tie" + direction + " LIMIT " + strconv.Itoa(s.Limit)
+	order := byPlace(s.Order, s.Limit)
 	w := new(writer)
 	selected, columns := keyColumns, "trace_type, start_time, tie, trace_id, span_id, version, created_at, payload_bytes"
 	if s.Core {
@@ -189,11 +194,28 @@ func (s Scan) Keys() Statement {
 	return w.statement()
 }
 
+// byPlace is the order of a list, empty meaning descending, and its limit.
+func byPlace(o domain.Order, limit int) string {
+	direction := " DESC"
+	if o == domain.Ascending {
+		direction = ""
+	}
+	return " ORDER BY start_time" + direction + ", tie" + direction + " LIMIT " + strconv.Itoa(limit)
+}
+
 func (s Scan) where(w *writer, t trace.Type, more node) {
 	s.Range.where(w, s.Project, t)
 	nodes := make([]node, 0, 8)
+	if s.Places != nil {
+		nodes = append(nodes, amongPlaces(s.Places))
+	}
 	for _, n := range s.Condition.needles {
-		nodes = append(nodes, n.node())
+		switch {
+		case s.Places == nil:
+			nodes = append(nodes, n.node())
+		case n.instead != nil: // the index has nothing to find among known rows
+			nodes = append(nodes, n.instead)
+		}
 	}
 	nodes = append(nodes, more, s.Rate.node())
 	if s.Only != nil {

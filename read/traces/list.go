@@ -194,7 +194,6 @@ func (l *list) having(ctx context.Context, in compile.Range, rows []keyRow, sinc
 		return nil, err
 	}
 	scan := l.w.scan()
-	scan.Only = nil // those of the rows are among them
 	scan.Range = compile.Range{Low: compile.Position{Start: math.MaxInt64}}
 	for _, b := range bounds {
 		// Most traces of a page lie beside it, and have nothing on the side that was seen.

@@ -33,10 +33,13 @@ type scanner struct {
 	// whole takes the rest as one window.
 	whole bool
 	begun bool
+	// said tells where the rows are; nil for anywhere.
+	said *said
 }
 
 func (r *Reader) scanner(scan compile.Scan, rest compile.Range) *scanner {
-	return &scanner{r: r, scan: scan, rest: rest, step: firstWindow, whole: scan.Condition.Needle()}
+	said := r.saidBy(scan)
+	return &scanner{r: r, scan: scan, rest: rest, step: firstWindow, whole: said != nil || scan.Condition.Needle(), said: said}
 }
 
 func (s *scanner) done() bool { return s.rest.Empty() }
@@ -50,6 +53,13 @@ func (s *scanner) next(ctx context.Context, limit int) ([]keyRow, error) {
 	}
 	for !s.done() {
 		window := s.window()
+		if s.said != nil {
+			var err error
+			if window, s.scan.Places, err = s.said.next(ctx, window, limit); err != nil || len(s.scan.Places) == 0 {
+				s.rest = compile.Range{Low: compile.Position{Start: 1}}
+				return nil, err
+			}
+		}
 		s.scan.Range, s.scan.Limit = window, limit
 		rows, err := s.r.rows(ctx, "scan", s.scan.Keys(), s.scan.Core)
 		if err != nil {

@@ -81,6 +81,8 @@ func (s *store) insertInto(project domain.ProjectID, spans ...trace.Span) {
 	require.NoError(s.t, err)
 	annotations, err := s.conn.PrepareBatch(s.t.Context(), "INSERT INTO annotations (project_id, link_trace_id, link_span_id, start_time, tie, trace_type, trace_id, span_id, version)")
 	require.NoError(s.t, err)
+	results, err := s.conn.PrepareBatch(s.t.Context(), "INSERT INTO eval_results (project_id, evaluator_key, start_time, tie, trace_type, trace_id, span_id, version, evaluator_id)")
+	require.NoError(s.t, err)
 	for i := range spans {
 		sp := &spans[i]
 		s.version++
@@ -94,6 +96,11 @@ func (s *store) insertInto(project domain.ProjectID, spans ...trace.Span) {
 		for _, k := range sp.Links {
 			linkTraces, linkSpans = append(linkTraces, string(k.TraceID[:])), append(linkSpans, string(k.SpanID[:]))
 			require.NoError(s.t, annotations.Append(p, string(k.TraceID[:]), string(k.SpanID[:]), start, tie, sp.Type.String(), string(sp.TraceID[:]), string(sp.SpanID[:]), sp.Version))
+		}
+		for _, r := range sp.References {
+			if key := schema.EvaluatorKey(r.ID, r.Slug); r.Key == "evaluator" && key != "" && (sp.IsRoot() || len(sp.Links) > 0) {
+				require.NoError(s.t, results.Append(p, key, start, tie, sp.Type.String(), string(sp.TraceID[:]), string(sp.SpanID[:]), sp.Version, r.ID))
+			}
 		}
 		for _, e := range sp.Events {
 			names = append(names, e.Name)
@@ -114,6 +121,7 @@ func (s *store) insertInto(project domain.ProjectID, spans ...trace.Span) {
 	}
 	require.NoError(s.t, payloads.Send())
 	require.NoError(s.t, annotations.Send())
+	require.NoError(s.t, results.Send())
 	require.NoError(s.t, index.Send())
 	require.NoError(s.t, batch.Send())
 }

@@ -30,8 +30,6 @@ type walk struct {
 	since int64
 	// except is the trace that a caller's own cursor names: it was the last one seen.
 	except []trace.TraceID
-	// only are the traces that can have a match; nil means any.
-	only []trace.TraceID
 }
 
 // empty tells that nothing can match.
@@ -40,7 +38,7 @@ func (w *walk) empty() bool { return len(w.cond.Types) == 0 || w.rest.Empty() }
 func (w *walk) ascending() bool { return w.order == domain.Ascending }
 
 func (w *walk) scan() compile.Scan {
-	return compile.Scan{Project: w.project, Condition: w.cond, Rate: w.rate, Order: w.order, Only: w.only, Except: w.except}
+	return compile.Scan{Project: w.project, Condition: w.cond, Rate: w.rate, Order: w.order, Except: w.except}
 }
 
 // seen is the part of the window before the rest.
@@ -91,10 +89,7 @@ func (r *Reader) walk(ctx context.Context, project domain.ProjectID, focus compi
 		}
 		w.rest = w.rest.Intersect(of)
 	}
-	if err := r.narrow(ctx, w); err != nil {
-		return nil, err
-	}
-	return w, r.narrowLinked(ctx, w)
+	return w, r.narrow(ctx, w)
 }
 
 // maxNarrow is how many traces a filter may name for their bounds to be looked up first.

@@ -1,0 +1,90 @@
+package traces
+
+import (
+	"context"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
+	"colonnade/domain"
+	"colonnade/read/compile"
+)
+
+// said finds rows by what was said in them: of an invocation, by an evaluator,
+// of a revision. It reads the places of the next of them, in the order of the
+// list, from the table that is ordered by that; the scan then looks at these
+// places alone and decides as ever, so that both ways give the same rows.
+type said struct {
+	r       *Reader
+	project domain.ProjectID
+	of      *compile.Said
+	order   domain.Order
+	// keys are the evaluators'; found tells that they were looked for.
+	keys  []string
+	found bool
+	// size is how many places are read next; it grows while few of them match.
+	size int
+}
+
+// saidBy gives nil where no such table knows the places of a condition, or
+// where the ids of traces lead there in fewer steps.
+func (r *Reader) saidBy(scan compile.Scan) *said {
+	c := scan.Condition
+	if c.Said == nil || c.TraceIDs != nil {
+		return nil
+	}
+	return &said{r: r, project: scan.Project, of: c.Said, order: scan.Order}
+}
+
+// maxPlaces bounds the places of one scan.
+const maxPlaces = 2000
+
+// next gives the places of the next rows of a window, at most some more than
+// limit, and what is left of the window up to the last of them; none where the
+// window has none.
+func (s *said) next(ctx context.Context, window compile.Range, limit int) (compile.Range, []compile.Position, error) {
+	if err := s.evaluators(ctx); err != nil || len(s.keys) == 0 && s.of.Of == nil {
+		return window, nil, err
+	}
+	s.size = min(max(s.size*growth, limit), maxPlaces)
+	statement := compile.Places{Project: s.project, Said: s.of, Keys: s.keys, Range: window, Order: s.order, Limit: s.size}.Statement()
+	var places []compile.Position
+	rows := 0
+	err := s.r.query(ctx, "places", statement, func(row driver.Rows) error {
+		var p compile.Position
+		err := row.Scan(&p.Start, &p.Tie)
+		if rows++; len(places) == 0 || places[len(places)-1] != p {
+			places = append(places, p)
+		}
+		return err
+	})
+	if rows < s.size || len(places) == 0 {
+		return window, places, err
+	}
+	if last := places[len(places)-1]; s.order == domain.Ascending {
+		window.High = last
+	} else {
+		window.Low = last
+	}
+	return window, places, err
+}
+
+// evaluators finds the keys under which rows of the evaluators stand.
+func (s *said) evaluators(ctx context.Context) error {
+	if s.found {
+		return nil
+	}
+	s.found = true
+	if s.of.Of != nil && len(s.of.Evaluators) > 0 {
+		return nil // the annotations of some traces are few, whoever made them
+	}
+	s.keys = append(s.keys, s.of.Slugs...)
+	if len(s.of.Evaluators) == 0 {
+		return nil
+	}
+	return s.r.query(ctx, "evaluator_keys", compile.EvaluatorKeys(s.project, s.of.Evaluators), func(row driver.Rows) error {
+		var key string
+		err := row.Scan(&key)
+		s.keys = append(s.keys, key)
+		return err
+	})
+}
