@@ -2,7 +2,11 @@ package entity
 
 // dataReply is a revision's data as replies have it. Source: contract §5.2, §5.6, §5.8.
 func (f Family) dataReply() Shape {
-	return Shape{Name: title(string(f.Kind)) + "Data", Schema: objectOf(false, [][]member{f.dataMembers(referenceReply())})}
+	members := f.dataMembers(referenceReply())
+	if f.Kind == Testset {
+		members = testsetMembers(testcaseInRevision())
+	}
+	return Shape{Name: title(string(f.Kind)) + "Data", Schema: objectOf(false, [][]member{members})}
 }
 
 // dataRequest is a revision's data as it is committed.
@@ -36,7 +40,7 @@ func (f Family) dataMembers(reference Shape) []member {
 			{"traces", listOf(map[string]any{}), false},
 		}
 	default:
-		return []member{{"testcase_ids", listOf(id()), false}, {"testcases", listOf(free()), false}}
+		return testsetMembers(testcaseInput())
 	}
 }
 
@@ -45,6 +49,15 @@ func (f Family) deltaRequest() Shape {
 	if f.Kind == Environment {
 		return requestShape("EnvironmentDelta", []member{{"set", mapOf(mapOf(ReferenceShape())), false}, {"remove", listOf(text()), false}})
 	}
+	document := documentDelta()
+	if f.Kind == Testset {
+		return requestShape("TestsetDelta", append(testsetDelta(), document...))
+	}
+	return requestShape("Delta", document)
+}
+
+// documentDelta changes data of any form.
+func documentDelta() []member {
 	path := map[string]any{"description": "Dotted, a JSON Pointer, or a list of names."}
 	operation := requestShape("DeltaOperation", []member{
 		{"op", oneOf("set", "add", "replace", "merge", "remove"), false},
@@ -53,7 +66,7 @@ func (f Family) deltaRequest() Shape {
 		{"target", path, false},
 		{"value", map[string]any{}, false},
 	})
-	return requestShape("Delta", []member{{"set", free(), false}, {"remove", listOf(text()), false}, {"operations", listOf(operation), false}})
+	return []member{{"set", free(), false}, {"remove", listOf(text()), false}, {"operations", listOf(operation), false}}
 }
 
 // windowMembers bound a list of records. Source: interface.md §2.11.

@@ -67,6 +67,7 @@ func (f Family) WriteShape(l Level, create bool) Shape {
 		groups = append(groups, f.parentInputs(""))
 	case LevelRevision:
 		groups = append(groups, f.parentInputs(""), f.parentInputs("_variant"), []member{{"message", text(), false}, {"data", map[string]any{"readOnly": true}, false}})
+		return wrap(f.Member(l), requestShape(name, groups...), f.viewMembers()...)
 	default:
 		groups = append(groups, []member{{"folder_id", id(), false}})
 	}
@@ -83,7 +84,7 @@ func (f Family) CommitShape() Shape {
 		{"delta", f.deltaRequest(), false},
 		{"base_revision_id", id(), false},
 	})
-	return requestShape("", []member{{name, record, false}, {name + "_commit", record, false}})
+	return requestShape("", []member{{name, record, false}, {name + "_commit", record, false}}, f.viewMembers())
 }
 
 // SimpleWriteShape is the body that makes or edits a simple record.
@@ -134,7 +135,11 @@ func resolutionMembers() []member {
 
 // RetrieveShape is the body of retrieve. Source: contract §5.3.
 func (f Family) RetrieveShape() Shape {
-	return requestShape("", append(f.retrievalMembers(), []member{{"resolve", boolean(), false}}, resolutionMembers())...)
+	groups := append(f.retrievalMembers(), []member{{"resolve", boolean(), false}}, resolutionMembers(), f.viewMembers())
+	if f.Kind == Testset {
+		groups = append(groups, []member{{"windowing", windowOfRows(), false}})
+	}
+	return requestShape("", groups...)
 }
 
 // DeployShape is the body of deploy. Source: contract §5.4.
@@ -183,7 +188,7 @@ func (f Family) LogShape() Shape {
 	record := requestShape(title(f.Name)+"Log", ids, []member{{"depth", whole(1), false}, {"include_archived", boolean(), false}})
 	return requestShape("", []member{
 		{f.Members(LevelRevision), record, false}, {f.Name, record, false}, {f.Member(LevelRevision), record, false}, {f.Name + "_revisions_log", record, false},
-	})
+	}, f.viewMembers())
 }
 
 // QueryShape is the body of a list of one level. Source: interface.md §2.11.
@@ -200,6 +205,9 @@ func (f Family) QueryShape(l Level) Shape {
 				member{name + "_ids", listOf(id()), false}, member{name + "_slugs", listOf(text()), false})
 		}
 		groups = append(groups, group)
+	}
+	if l == LevelRevision {
+		groups = append(groups, f.viewMembers())
 	}
 	return requestShape("", groups...)
 }

@@ -20,13 +20,25 @@ type View struct {
 }
 
 // ReadView reads include_testcases and include_testcase_ids, which are on
-// unless they are false. Testcases are shown with their ids alone.
+// unless they are false.
 func ReadView(o *form.Object) View {
 	off := func(name string) bool {
 		on := o.Bool(name)
 		return on != nil && !*on
 	}
 	return View{WithoutTestcases: off("include_testcases"), WithoutIDs: off("include_testcase_ids")}
+}
+
+// ReadWindow reads which rows of one revision are shown.
+func (v *View) ReadWindow(o *form.Object) {
+	if o == nil {
+		return
+	}
+	v.Window = domain.Window{Next: o.UUID("next"), Order: domain.Order(o.Enum("order", string(domain.Ascending), string(domain.Descending)))}
+	if limit := o.Int("limit", 0); limit != nil {
+		v.Window.Limit = *limit
+	}
+	o.Close()
 }
 
 // Wanted are the ids that a view of stored data shows, in order.
@@ -62,9 +74,10 @@ func (v View) Show(data entity.Document, found map[uuid.UUID]*Testcase) entity.D
 	shown := entity.Document{}
 	if Inline(data) {
 		for name, value := range data {
-			if !(name == memberTestcases && v.WithoutTestcases) && !(name == memberIDs && v.WithoutIDs) {
-				shown[name] = value
+			if name == memberTestcases && v.WithoutTestcases || name == memberIDs && v.WithoutIDs {
+				continue
 			}
+			shown[name] = value
 		}
 		return shown
 	}

@@ -49,13 +49,13 @@ func (l lineageRoutes) project(c *gin.Context) domain.ProjectID {
 
 func (l lineageRoutes) mountRecords() {
 	f := l.family
-	get := func(path, summary, member string, record entity.Shape, h func(*gin.Context) error) {
-		l.mount(domain.Operation{Method: http.MethodGet, Path: path, Summary: summary, Response: entity.OneShape(member, record)}, h)
+	get := func(path, summary, member string, record entity.Shape, h func(*gin.Context) error, query ...domain.Parameter) {
+		l.mount(domain.Operation{Method: http.MethodGet, Path: path, Summary: summary, Response: entity.OneShape(member, record), Query: query}, h)
 	}
 	variant, revision := f.Member(entity.LevelVariant), f.Member(entity.LevelRevision)
 	get("/"+f.Plural+"/:"+f.Name+"_id", "One "+f.Name+", archived or not.", f.Name, f.RecordShape(entity.LevelArtifact), l.artifact)
 	get("/"+f.Plural+"/variants/:"+variant+"_id", "One variant, archived or not.", variant, f.RecordShape(entity.LevelVariant), l.variant)
-	get("/"+f.Plural+"/revisions/:"+revision+"_id", "One revision, archived or not.", revision, f.RecordShape(entity.LevelRevision), l.revision)
+	get("/"+f.Plural+"/revisions/:"+revision+"_id", "One revision, archived or not.", revision, f.RecordShape(entity.LevelRevision), l.revision, l.viewParameters()...)
 	get("/simple/"+f.Plural+"/:"+f.Name+"_id", "One "+f.Name+" with its latest revision.", f.Name, f.SimpleShape(), l.simple)
 }
 
@@ -88,7 +88,7 @@ func (l lineageRoutes) revision(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	found, err := l.registry.Revision(c.Request.Context(), l.project(c), l.family, id)
+	found, err := l.findRevision(c, id)
 	if err != nil || found == nil {
 		return l.one(c, "", nil, err)
 	}

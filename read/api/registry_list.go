@@ -105,6 +105,7 @@ func (l lineageRoutes) readQuery(c *gin.Context, level entity.Level) (registry.Q
 	if level == entity.LevelRevision {
 		q.Revisions = l.readReferences(body, entity.LevelRevision)
 		q.OfVariants = l.readParents(body, entity.LevelVariant)
+		q.View = l.readView(body)
 	}
 	if w := body.Object("windowing"); w != nil {
 		q.Window = readLineageWindow(w)

@@ -31,12 +31,16 @@ func (l lineageRoutes) retrieve(c *gin.Context) error {
 	q := l.family.ReadRetrieval(body)
 	resolve := body.True("resolve")
 	limits := readResolution(body)
+	view := l.readView(body)
+	if l.family.Kind == entity.Testset {
+		view.ReadWindow(body.Object("windowing"))
+	}
 	body.Close()
 	if err := body.Err(); err != nil {
 		return err
 	}
 	ctx := c.Request.Context()
-	found, err := l.registry.Retrieve(ctx, l.project(c), q)
+	found, err := l.findRetrieved(ctx, l.project(c), q, view)
 	if err != nil || found.Revision == nil {
 		return l.one(c, "", nil, err)
 	}
@@ -136,7 +140,7 @@ func (l lineageRoutes) log(c *gin.Context) error {
 	member := body.OneOf(members, l.family.Name, l.family.Member(entity.LevelRevision), l.family.Name+"_revisions_log")
 	body.Require(member)
 	o := body.Object(member)
-	q := registry.LogQuery{Archived: o.True("include_archived")}
+	q := registry.LogQuery{Archived: o.True("include_archived"), View: l.readView(body)}
 	for _, level := range []struct {
 		suffix string
 		names  []string

@@ -15,11 +15,17 @@ type Config struct {
 	// which carry a reference for everything deployed. What does not fit is on
 	// the next page.
 	MaxPage, MaxRevisions, MaxEnvironments int
+	// MaxTestsets bounds a page of testset revisions, which carry ids, and
+	// MaxTestcaseBytes the testcases in one reply; one revision is always whole.
+	MaxTestsets, MaxTestcaseBytes int
 }
 
 // DefaultConfig keeps a page within some tens of megabytes.
 func DefaultConfig() Config {
-	return Config{ServicesURL: "http://127.0.0.1:8080/services", MaxPage: 10_000, MaxRevisions: 1000, MaxEnvironments: 100}
+	return Config{
+		ServicesURL: "http://127.0.0.1:8080/services",
+		MaxPage:     10_000, MaxRevisions: 1000, MaxEnvironments: 100, MaxTestsets: 100, MaxTestcaseBytes: 32 << 20,
+	}
 }
 
 // Validate names every field that cannot work.
@@ -28,8 +34,8 @@ func (c Config) Validate() error {
 	if u, err := url.Parse(c.ServicesURL); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		errs = append(errs, errors.New("services_url: must be an http or https URL"))
 	}
-	if c.MaxPage <= 0 || c.MaxRevisions <= 0 || c.MaxEnvironments <= 0 {
-		errs = append(errs, errors.New("max_page, max_revisions, max_environments: must be positive"))
+	if c.MaxPage <= 0 || c.MaxRevisions <= 0 || c.MaxEnvironments <= 0 || c.MaxTestsets <= 0 || c.MaxTestcaseBytes <= 0 {
+		errs = append(errs, errors.New("max_page, max_revisions, max_environments, max_testsets, max_testcase_bytes: must be positive"))
 	}
 	return errors.Join(errs...)
 }

@@ -10,6 +10,7 @@ import (
 
 	"colonnade/domain"
 	"colonnade/domain/entity"
+	"colonnade/domain/testset"
 	"colonnade/migrations/schema"
 )
 
@@ -33,7 +34,9 @@ type Query struct {
 	OfArtifacts, OfVariants []domain.Reference
 	// Archived includes what is archived.
 	Archived bool
-	Window   domain.Window
+	// View is how much of testset revisions is shown.
+	View   testset.View
+	Window domain.Window
 }
 
 // dollar writes the placeholders that Postgres reads.
@@ -61,14 +64,25 @@ func (r *Registry) Revisions(ctx context.Context, project domain.ProjectID, f en
 	if err != nil {
 		return found, err
 	}
+	if f.Kind == entity.Testset {
+		whole, err := r.in(project).showTestsets(ctx, q.View, found.Items)
+		if err == nil && whole < len(found.Items) {
+			found.Items, found.Next = found.Items[:whole], found.Items[whole-1].ID
+		}
+		return found, err
+	}
 	return found, r.show(ctx, project, f, found.Items...)
 }
 
 func (r *Registry) maxRevisions(f entity.Family) int {
-	if f.Kind == entity.Environment {
+	switch f.Kind {
+	case entity.Environment:
 		return r.cfg.MaxEnvironments
+	case entity.Testset:
+		return r.cfg.MaxTestsets
+	default:
+		return r.cfg.MaxRevisions
 	}
-	return r.cfg.MaxRevisions
 }
 
 // where adds every condition of a query; t is the alias of the level's table.

@@ -1,6 +1,6 @@
 // Package registry answers questions about what Postgres knows of lineages:
 // single records, lists, logs, the revision that references lead to, embeds
-// resolved, saved trace queries, and folders. It only looks; every statement carries
+// resolved, saved trace queries, testcases, and folders. It only looks; every statement carries
 // the project. The rules are in domain/entity and domain/catalog.
 //
 // Not here: commands (write/registry), who calls (read/access), bodies
@@ -82,11 +82,20 @@ func (r *Registry) Variant(ctx context.Context, project domain.ProjectID, f enti
 
 // Revision gives a revision, archived or not; nil when the family has none of this id.
 func (r *Registry) Revision(ctx context.Context, project domain.ProjectID, f entity.Family, id uuid.UUID) (*entity.Revision, error) {
+	found, err := r.revision(ctx, project, f, id)
+	if err != nil || found == nil {
+		return nil, err
+	}
+	return found, r.show(ctx, project, f, found)
+}
+
+// revision gives one as it is stored.
+func (r *Registry) revision(ctx context.Context, project domain.ProjectID, f entity.Family, id uuid.UUID) (*entity.Revision, error) {
 	found, ok, err := r.in(project).Find(ctx, f, entity.Target{Level: entity.LevelRevision, Ref: domain.Reference{ID: id}})
 	if err != nil || !ok {
 		return nil, err
 	}
-	return &found, r.show(ctx, project, f, &found)
+	return &found, nil
 }
 
 // failed wraps an error of the store; one that does not answer is Unavailable.
@@ -100,11 +109,14 @@ func failed(err error, format string, args ...any) error {
 
 // store looks into one project; it is the read wing's entity.Store.
 type store struct {
-	pool    *pgxpool.Pool
-	project domain.ProjectID
+	pool             *pgxpool.Pool
+	project          domain.ProjectID
+	maxTestcaseBytes int
 }
 
-func (r *Registry) in(project domain.ProjectID) store { return store{pool: r.pool, project: project} }
+func (r *Registry) in(project domain.ProjectID) store {
+	return store{pool: r.pool, project: project, maxTestcaseBytes: r.cfg.MaxTestcaseBytes}
+}
 
 // Find gives the revision that a target names, if the family owns it.
 func (s store) Find(ctx context.Context, f entity.Family, t entity.Target) (entity.Revision, bool, error) {
@@ -154,7 +166,8 @@ func (r *Registry) show(ctx context.Context, project domain.ProjectID, f entity.
 		}
 		return nil
 	case entity.Testset:
-		return r.in(project).showTestsets(ctx, testset.View{}, revisions)
+		_, err := r.in(project).showTestsets(ctx, testset.View{}, revisions)
+		return err
 	default:
 		return nil
 	}

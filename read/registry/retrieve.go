@@ -8,6 +8,7 @@ import (
 
 	"colonnade/domain"
 	"colonnade/domain/entity"
+	"colonnade/domain/testset"
 	"colonnade/migrations/schema"
 )
 
@@ -83,6 +84,8 @@ type LogQuery struct {
 	Depth int
 	// Archived includes what is archived.
 	Archived bool
+	// View is how much of testset revisions is shown.
+	View testset.View
 }
 
 // Log gives a history, newest first. One that does not exist is empty. Source: contract §5.2.
@@ -131,6 +134,9 @@ func (r *Registry) Log(ctx context.Context, project domain.ProjectID, f entity.F
 	}
 	if err := rows.Err(); err != nil {
 		return nil, failed(err, "reading a log")
+	}
+	if f.Kind == entity.Testset {
+		return log, r.in(project).showHistory(ctx, q.View, log)
 	}
 	return log, r.show(ctx, project, f, log...)
 }

@@ -2,12 +2,14 @@ package registry
 
 import (
 	"context"
+	"slices"
 
 	sq "github.com/Masterminds/squirrel"
 	"github.com/google/uuid"
 
 	"colonnade/domain"
 	"colonnade/domain/entity"
+	"colonnade/domain/testset"
 	"colonnade/migrations/schema"
 )
 
@@ -58,7 +60,11 @@ func (r *Registry) Simples(ctx context.Context, project domain.ProjectID, f enti
 	for i, a := range found.Items {
 		simples[i] = &Simple{Artifact: *a}
 	}
-	return domain.Page[*Simple]{Items: simples, Next: found.Next}, r.addLatest(ctx, project, f, simples)
+	whole, err := r.addLatest(ctx, project, f, simples)
+	if err == nil && whole < len(simples) {
+		return domain.Page[*Simple]{Items: simples[:whole], Next: simples[whole-1].Artifact.ID}, nil
+	}
+	return domain.Page[*Simple]{Items: simples, Next: found.Next}, err
 }
 
 const selectLatest = `SELECT w.place, ` + schema.RevisionColumns + `
@@ -73,29 +79,34 @@ JOIN LATERAL (
 	WHERE l.project_id = $1 AND l.variant_id = v.id AND l.deleted_at IS NULL ORDER BY l.version DESC LIMIT 1
 ) r ON true`
 
-// addLatest finds the latest revisions of a page of artifacts with one question.
-func (r *Registry) addLatest(ctx context.Context, project domain.ProjectID, f entity.Family, simples []*Simple) error {
+// addLatest finds the latest revisions of a page of artifacts with one
+// question, and tells how many of the page are complete: testsets may fill a
+// reply before its end.
+func (r *Registry) addLatest(ctx context.Context, project domain.ProjectID, f entity.Family, simples []*Simple) (whole int, err error) {
 	ids := make([]uuid.UUID, len(simples))
 	for i, s := range simples {
 		ids[i] = s.Artifact.ID
 	}
 	rows, err := r.pool.Query(ctx, selectLatest, uuid.UUID(project), ids)
 	if err != nil {
-		return failed(err, "reading latest revisions")
+		return 0, failed(err, "reading latest revisions")
 	}
 	defer rows.Close()
-	var revisions []*entity.Revision
+	revisions := make([]*entity.Revision, len(simples))
 	for rows.Next() {
 		var place int
 		v := new(entity.Revision)
 		if err := rows.Scan(append([]any{&place}, v.Targets()...)...); err != nil {
-			return failed(err, "reading latest revisions")
+			return 0, failed(err, "reading latest revisions")
 		}
-		simples[place-1].Revision = v
-		revisions = append(revisions, v)
+		simples[place-1].Revision, revisions[place-1] = v, v
 	}
 	if err := rows.Err(); err != nil {
-		return failed(err, "reading latest revisions")
+		return 0, failed(err, "reading latest revisions")
 	}
-	return r.show(ctx, project, f, revisions...)
+	if f.Kind == entity.Testset {
+		return r.in(project).showTestsets(ctx, testset.View{}, revisions)
+	}
+	there := slices.DeleteFunc(revisions, func(v *entity.Revision) bool { return v == nil })
+	return len(simples), r.show(ctx, project, f, there...)
 }

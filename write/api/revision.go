@@ -69,12 +69,17 @@ func (l lineage) readCommit(c *gin.Context) (registry.CommitRequest, error) {
 		return registry.CommitRequest{}, err
 	}
 	member := f.Member(entity.LevelRevision)
+	view := readView(body, f)
 	record := readRecord(body, member, member+"_commit")
 	q := registry.CommitRequest{
-		Draft: readDraft(record, f), Message: record.StringPtr("message"), Base: record.UUID("base_revision_id"),
-		Variant: readParent(record, f, "_variant"), Artifact: readParent(record, f, ""),
+		Message: record.StringPtr("message"), Base: record.UUID("base_revision_id"),
+		Variant: readParent(record, f, "_variant"), Artifact: readParent(record, f, ""), View: view,
 	}
-	if q.Variant == uuid.Nil {
+	if f.Kind == entity.Testset {
+		readTestsetBase(record, &q)
+	}
+	q.Draft = readDraft(record, f)
+	if q.Variant == uuid.Nil && q.Named == uuid.Nil {
 		record.Require(f.Name + "_variant_id")
 	}
 	both := record.Has("data") && record.Has("delta")
@@ -126,6 +131,7 @@ func (l lineage) editRevision(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
+	view := readView(body, l.family)
 	record := readRecord(body, l.family.Member(entity.LevelRevision))
 	mismatch := checkID(record, id)
 	readParent(record, l.family, "")
@@ -141,6 +147,9 @@ func (l lineage) editRevision(c *gin.Context) error {
 		return mismatch
 	}
 	edited, err := l.registry.EditRevision(c.Request.Context(), caller(c), l.family, id, d)
+	if edited != nil && l.family.Kind == entity.Testset {
+		edited.Data = view.Show(edited.Data, nil)
+	}
 	return l.replyRevision(c, edited, err)
 }
 

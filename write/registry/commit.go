@@ -18,6 +18,8 @@ import (
 type CommitRequest struct {
 	Draft
 	Variant uuid.UUID
+	// Named is a revision whose variant is meant where Variant is not given.
+	Named uuid.UUID
 	// Artifact must be the variant's; the zero UUID is not checked.
 	Artifact uuid.UUID
 	Message  *string
@@ -71,6 +73,16 @@ func (r *Registry) Commit(ctx context.Context, caller domain.Principal, f entity
 }
 
 func (r *Registry) commit(ctx context.Context, s finder, caller domain.Principal, f entity.Family, q CommitRequest) (*entity.Revision, error) {
+	if q.Variant == uuid.Nil && q.Named != uuid.Nil {
+		named, ok, err := s.Find(ctx, f, entity.Target{Level: entity.LevelRevision, Ref: domain.Reference{ID: q.Named}})
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			return nil, errNone
+		}
+		q.Variant = named.VariantID
+	}
 	v, version, err := r.nextVersion(ctx, s, f, q.Variant)
 	if err != nil {
 		return nil, err

@@ -73,7 +73,7 @@ ON CONFLICT (project_id, id) DO NOTHING`
 func (s finder) addTestcases(ctx context.Context, revision *entity.Revision, testcases []testset.Testcase) error {
 	places := make([]int32, len(testcases))
 	for i := range places {
-		places[i] = int32(i) //nolint:gosec // bounded by testset.MaxTestcases
+		places[i] = int32(i)
 	}
 	slices.SortStableFunc(places, func(a, b int32) int {
 		x, y := testcases[a].ID, testcases[b].ID

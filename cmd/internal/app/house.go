@@ -186,5 +186,6 @@ func (p *process) buildRead(h *house, s stores) error {
 	readapi.MountAccess(h.server, h.access)
 	readapi.MountRegistry(h.server, entities)
 	readapi.MountFolders(h.server, entities)
+	readapi.MountTestcases(h.server, entities)
 	return p.buildTail(h, reader)
 }

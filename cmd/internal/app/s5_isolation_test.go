@@ -147,7 +147,7 @@ func elsewhere(op domain.Operation) string {
 		}
 	}
 	switch op.Tag {
-	case "keys", "projects", "profile", "access", "organizations", "workspaces", "folders":
+	case "keys", "projects", "profile", "access", "organizations", "workspaces", "folders", "testcases":
 		return "lineage.TestProjectsAreIsolated"
 	}
 	if op.Path == "/spans/tail" {

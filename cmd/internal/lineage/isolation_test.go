@@ -32,6 +32,7 @@ func newEstate(t *testing.T, w *world, email string) estate {
 		e.ids[f.Name+"_variant"] = text(t, record, "variant_id")
 		e.ids[f.Name+"_revision"] = text(t, record, "revision_id")
 	}
+	e.ids["testcase"] = text(t, e.get("/simple/testsets/"+e.ids["testset"]), "testset", "data", "testcase_ids", 0)
 	e.ids["folder"] = text(t, e.post("/folders/", object{"folder": object{"slug": "the-folder", "tags": object{"of": email}}}), "folder", "id")
 	e.post("/applications/revisions/deploy", object{"application_ref": ref("slug", "the-application"), "environment_ref": ref("slug", "the-environment")})
 	return e
@@ -42,7 +43,7 @@ func (e estate) secrets(t *testing.T) []string {
 	t.Helper()
 	words := []string{e.account.Project.ID.String(), e.account.Organization.ID.String(), e.account.Workspace.ID.String(), e.account.User.Email, e.account.Key.Prefix}
 	rows, err := e.w.pool.Query(t.Context(), `SELECT id::text FROM artifacts WHERE project_id = $1
-UNION ALL SELECT id::text FROM folders WHERE project_id = $1 UNION ALL SELECT id::text FROM variants WHERE project_id = $1 UNION ALL SELECT id::text FROM revisions WHERE project_id = $1`, e.account.Project.ID.String())
+UNION ALL SELECT id::text FROM folders WHERE project_id = $1 UNION ALL SELECT id::text FROM testcases WHERE project_id = $1 UNION ALL SELECT id::text FROM variants WHERE project_id = $1 UNION ALL SELECT id::text FROM revisions WHERE project_id = $1`, e.account.Project.ID.String())
 	require.NoError(t, err)
 	defer rows.Close()
 	for rows.Next() {
@@ -62,6 +63,9 @@ func attacks(op domain.Operation, ids map[string]string) []any {
 			f = known
 		}
 	}
+	if op.Tag == "testcases" {
+		return testcaseAttacks(ids)
+	}
 	if op.Tag == "folders" {
 		id := ids["folder"]
 		return []any{
@@ -78,7 +82,7 @@ func attacks(op domain.Operation, ids map[string]string) []any {
 	variant, revision := f.Name+"_variant", f.Name+"_revision"
 	env := object{"id": ids["environment"]}
 	data := dataOf(f, 2)
-	return []any{
+	return append(testsetAttacks(f, ids), []any{
 		nil,
 		object{},
 		object{f.Name: object{"id": id, "name": "stolen", "slug": "the-" + f.Name}},
@@ -106,7 +110,7 @@ func attacks(op domain.Operation, ids map[string]string) []any {
 		object{f.Name + "_ref": object{"slug": "the-" + f.Name}, "environment_ref": env},
 		object{"environment_ref": env, "key": "the-application.revision"},
 		object{revision: object{"data": object{"parameters": object{"x": object{"@ag.embed": object{"@ag.references": object{revision: object{"id": rid}}}}}}}},
-	}
+	}...)
 }
 
 // Two projects with equal slugs: whatever one sends with the other's ids, on
@@ -200,7 +204,7 @@ func requireNothingOf(t *testing.T, secrets []string, reply, request string) {
 func fingerprint(t *testing.T, e estate) string {
 	t.Helper()
 	var all strings.Builder
-	for _, table := range []string{"artifacts", "variants", "revisions", "environment_references", "api_keys", "memberships", "folders"} {
+	for _, table := range []string{"artifacts", "variants", "revisions", "environment_references", "api_keys", "memberships", "folders", "testcases"} {
 		var rows string
 		require.NoError(t, e.w.pool.QueryRow(t.Context(),
 			`SELECT coalesce(string_agg(t::text, E'\n' ORDER BY t::text), '') FROM `+table+` t WHERE project_id = $1`, e.account.Project.ID.String()).Scan(&rows))

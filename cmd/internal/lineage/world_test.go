@@ -103,6 +103,7 @@ func newWorld(tb testing.TB, change ...func(*access.Config)) *world {
 	readapi.MountAccess(w.server, w.access)
 	readapi.MountRegistry(w.server, w.read)
 	readapi.MountFolders(w.server, w.read)
+	readapi.MountTestcases(w.server, w.read)
 	w.handler = w.server.Handler()
 	w.promise = newPromise(tb, w)
 	return w
