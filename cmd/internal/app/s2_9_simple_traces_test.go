@@ -394,6 +394,9 @@ func (s *service) simpleForeign(t *testing.T) {
 	require.InDelta(t, 1, s.ok(http.StatusOK, "GET", "/simple/traces/"+id, "").at("count"), 0)
 
 	traceID := "1" + id[1:]
+	if traceID == id {
+		traceID = "2" + id[1:]
+	}
 	s.ok(http.StatusAccepted, "POST", "/tracing/spans/ingest", `{"spans":[
 		{"trace_id":"`+traceID+`","span_id":"1000000000000001","span_name":"judge","span_type":"workflow","start_time":1760000000000,"end_time":1760000001500,
 		 "attributes":{"ag.data.outputs":{"score":1},"ag.metrics.tokens.incremental.total":7,"service":"x","ag.flags":{"is_evaluator":true}},"links":[{"trace_id":"`+id+`","span_id":"25a8e0b9bbf37d30","attributes":{"key":"invocation","weight":1}}]},
