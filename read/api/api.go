@@ -36,6 +36,9 @@ type Reader interface {
 	// a client makes it (contract §0 row 22).
 	Spans(ctx context.Context, project domain.ProjectID, where filter.Expr, window domain.Window) (domain.Page[trace.Span], error)
 
+	// Records is Spans without the cumulative metrics.
+	Records(ctx context.Context, project domain.ProjectID, where filter.Expr, window domain.Window) (domain.Page[trace.Span], error)
+
 	// Traces gives a page of the traces of which some span matches, in the
 	// window's order of that span's start_time; each is all spans of the trace,
 	// ascending by start_time, and never empty.

@@ -104,7 +104,7 @@ func (s simples) list(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	page, err := s.reader.Spans(ctx, project, where, window)
+	page, err := s.reader.Records(ctx, project, where, window)
 	if err != nil {
 		return err
 	}

@@ -49,6 +49,10 @@ func (m *memory) Spans(_ context.Context, project domain.ProjectID, where filter
 	return page(m, found, w), nil
 }
 
+func (m *memory) Records(ctx context.Context, project domain.ProjectID, where filter.Expr, w domain.Window) (domain.Page[trace.Span], error) {
+	return m.Spans(ctx, project, where, w)
+}
+
 func (m *memory) Traces(_ context.Context, project domain.ProjectID, where filter.Expr, w domain.Window) (domain.Page[[]trace.Span], error) {
 	var ids []trace.TraceID
 	for _, s := range m.of(project) {

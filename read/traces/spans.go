@@ -24,14 +24,37 @@ func (r *Reader) Spans(ctx context.Context, project domain.ProjectID, where filt
 	if err != nil {
 		return domain.Page[trace.Span]{}, err
 	}
-	rows, next := c.page()
 	whole := c.spans == nil || w.cond.Sums // with cumulative metrics
+	page, err := c.load(ctx, r.fetchWhole)
+	if err != nil || whole {
+		return page, err
+	}
+	return page, r.cumulative(ctx, project, page.Items)
+}
+
+// Records is Spans for views that show no metrics: its spans come without the
+// cumulative ones, for which the whole of each trace would be looked at.
+func (r *Reader) Records(ctx context.Context, project domain.ProjectID, where filter.Expr, window domain.Window) (domain.Page[trace.Span], error) {
+	w, err := r.walk(ctx, project, compile.Spans, where, window)
+	if err != nil || w.empty() {
+		return domain.Page[trace.Span]{}, err
+	}
+	c, err := r.collect(ctx, w)
+	if err != nil {
+		return domain.Page[trace.Span]{}, err
+	}
+	return c.load(ctx, r.fetch)
+}
+
+// load makes the page; fetch reads its spans where nothing had to be read to decide.
+func (c *collection) load(ctx context.Context, fetch func(context.Context, domain.ProjectID, []keyRow, int64) ([]trace.Span, error)) (domain.Page[trace.Span], error) {
+	rows, next := c.page()
 	if c.spans == nil {
-		fetched, err := r.fetchWhole(ctx, project, rows, r.cfg.MaxReadBytes)
+		fetched, err := fetch(ctx, c.w.project, rows, c.maxRead)
 		if err != nil {
 			return domain.Page[trace.Span]{}, err
 		}
-		c.keep(w, rows, fetched)
+		c.keep(c.w, rows, fetched)
 	}
 	page := domain.Page[trace.Span]{Next: next, Items: make([]trace.Span, 0, len(rows))}
 	for _, k := range rows {
@@ -39,17 +62,15 @@ func (r *Reader) Spans(ctx context.Context, project domain.ProjectID, where filt
 			page.Items = append(page.Items, *s)
 		}
 	}
-	if whole {
-		return page, nil
-	}
-	return page, r.cumulative(ctx, project, page.Items)
+	return page, nil
 }
 
 // collection is the rows of a page to be, and the spans where they had to be read to decide.
 type collection struct {
-	w        *walk
-	maxBytes int64
-	rows     []keyRow
+	w *walk
+	// maxBytes bounds the documents of the page, maxRead those of what is read for it.
+	maxBytes, maxRead int64
+	rows              []keyRow
 	// versions tells which version of a span is among the rows.
 	versions map[identity]uint64
 	// spans is nil while rows alone decide.
@@ -59,7 +80,7 @@ type collection struct {
 
 // collect scans until there is one row more than the page needs.
 func (r *Reader) collect(ctx context.Context, w *walk) (*collection, error) {
-	c := &collection{w: w, maxBytes: r.cfg.MaxPageBytes, versions: map[identity]uint64{}}
+	c := &collection{w: w, maxBytes: r.cfg.MaxPageBytes, maxRead: r.cfg.MaxReadBytes, versions: map[identity]uint64{}}
 	decide := r.decider(w)
 	scan := w.scan()
 	scan.Core = true

@@ -233,7 +233,11 @@ func (w *wings) checkPages(project domain.ProjectID, corpus []trace.Span, j *jud
 		slices.Reverse(want)
 	}
 	for {
-		page, err := w.reader.Spans(w.t.Context(), project, where, window)
+		list := w.reader.Records
+		if j.IntN(2) == 0 {
+			list = w.reader.Spans
+		}
+		page, err := list(w.t.Context(), project, where, window)
 		require.NoError(w.t, err, text)
 		for i := range page.Items {
 			got = append(got, spanKey{page.Items[i].TraceID, page.Items[i].SpanID})
