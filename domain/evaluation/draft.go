@@ -22,6 +22,9 @@ type RecordDraft struct {
 	Status Status
 }
 
+// Named is the id of what is edited.
+func (d RecordDraft) Named() uuid.UUID { return d.ID }
+
 // RunDraft is a run as a caller gives it.
 type RunDraft struct {
 	RecordDraft
@@ -93,17 +96,6 @@ func (d RecordDraft) New(id, user uuid.UUID, now time.Time) (Record, Status) {
 		status = Pending
 	}
 	return Record{ID: id, Tags: d.Tags, Meta: d.Meta, CreatedAt: now, CreatedByID: user, Version: Version}, status
-}
-
-// Edit changes a record as a draft says.
-func (r *Record) Edit(d RecordDraft, user uuid.UUID, now time.Time) {
-	if d.Tags != nil {
-		r.Tags = d.Tags
-	}
-	if d.Meta != nil {
-		r.Meta = d.Meta
-	}
-	r.UpdatedAt, r.UpdatedByID = &now, &user
 }
 
 // ClosedConflict is the refusal to change a closed run, or a part of it: part

@@ -1,6 +1,11 @@
 package evaluation
 
-import "strings"
+import (
+	"slices"
+	"strings"
+
+	"colonnade/domain"
+)
 
 // Flag is a yes or no about a run or a queue.
 type Flag string
@@ -118,4 +123,51 @@ func (s Step) source() Flag {
 		}
 	}
 	return ""
+}
+
+// GivenRunFlags and GivenQueueFlags are flags as bodies have them: null is as
+// good as absent, and no other flag may be named.
+type (
+	GivenRunFlags   map[runFlag]*bool
+	GivenQueueFlags map[queueFlag]*bool
+)
+
+type (
+	runFlag   Flag
+	queueFlag Flag
+)
+
+// UnmarshalText reads the name of a flag that runs have.
+func (f *runFlag) UnmarshalText(text []byte) error { return known((*Flag)(f), text, RunFlags()) }
+
+// UnmarshalText reads the name of a flag that queues have.
+func (f *queueFlag) UnmarshalText(text []byte) error { return known((*Flag)(f), text, QueueFlags()) }
+
+func known(f *Flag, text []byte, names []Flag) error {
+	*f = Flag(text)
+	if slices.Contains(names, *f) {
+		return nil
+	}
+	const msg = "Extra inputs are not permitted"
+	return &domain.Error{Kind: domain.Invalid, Message: msg, Fields: []domain.Field{{Type: "extra_forbidden", Msg: msg, Input: string(text)}}}
+}
+
+// Flags are those that were given; nil when none were.
+func (g GivenRunFlags) Flags() Flags { return given(g) }
+
+// Flags are those that were given; nil when none were.
+func (g GivenQueueFlags) Flags() Flags { return given(g) }
+
+func given[F ~string](g map[F]*bool) Flags {
+	var out Flags
+	for name, value := range g {
+		if value == nil {
+			continue
+		}
+		if out == nil {
+			out = Flags{}
+		}
+		out[Flag(name)] = *value
+	}
+	return out
 }

@@ -3,6 +3,7 @@ package evaluation
 import (
 	"encoding"
 	"errors"
+	"time"
 
 	"colonnade/domain/trace"
 )
@@ -10,7 +11,7 @@ import (
 func (r *Record) targets() []any {
 	// The form is not stored: there is one.
 	r.Version = Version
-	return []any{&r.ID, &r.Tags, &r.Meta, &r.CreatedAt, &r.UpdatedAt, &r.CreatedByID, &r.UpdatedByID}
+	return []any{&r.ID, &r.Tags, &r.Meta, (*moment)(&r.CreatedAt), maybeMoment{&r.UpdatedAt}, &r.CreatedByID, &r.UpdatedByID}
 }
 
 // Targets are the addresses that a row in the order of schema.RunColumns is scanned into.
@@ -20,18 +21,18 @@ func (r *Run) Targets() []any {
 
 // Targets are the addresses that a row in the order of schema.ScenarioColumns is scanned into.
 func (s *Scenario) Targets() []any {
-	return append(s.targets(), &s.Interval, &s.Timestamp, &s.Flags, &s.Status, &s.RunID)
+	return append(s.targets(), &s.Interval, maybeMoment{&s.Timestamp}, &s.Flags, &s.Status, &s.RunID)
 }
 
 // Targets are the addresses that a row in the order of schema.ResultColumns is scanned into.
 func (r *Result) Targets() []any {
-	return append(r.targets(), &r.Interval, &r.Timestamp, &r.Flags, &r.Status, &r.RunID,
+	return append(r.targets(), &r.Interval, maybeMoment{&r.Timestamp}, &r.Flags, &r.Status, &r.RunID,
 		&r.ScenarioID, &r.StepKey, &r.RepeatIdx, &r.HashID, (*TraceText)(&r.TraceID), (*SpanText)(&r.SpanID), &r.TestcaseID, &r.Error)
 }
 
 // Targets are the addresses that a row in the order of schema.MetricsColumns is scanned into.
 func (m *Metrics) Targets() []any {
-	return append(m.targets(), &m.Interval, &m.Timestamp, &m.Flags, &m.Status, &m.RunID, &m.ScenarioID, &m.Data)
+	return append(m.targets(), &m.Interval, maybeMoment{&m.Timestamp}, &m.Flags, &m.Status, &m.RunID, &m.ScenarioID, &m.Data)
 }
 
 // Targets are the addresses that a row in the order of schema.QueueColumns is scanned into.
@@ -53,6 +54,36 @@ func (t *TraceText) Scan(value any) error {
 // Scan reads a column.
 func (s *SpanText) Scan(value any) error {
 	return scanID((*trace.SpanID)(s), value)
+}
+
+// moment and maybeMoment read times as the wire has them: UTC.
+type (
+	moment      time.Time
+	maybeMoment struct{ to **time.Time }
+)
+
+// Scan reads a column.
+func (m *moment) Scan(value any) error {
+	t, ok := value.(time.Time)
+	if !ok {
+		return errors.New("evaluation: this is no time")
+	}
+	*m = moment(t.UTC())
+	return nil
+}
+
+// Scan reads a column that may be null.
+func (m maybeMoment) Scan(value any) error {
+	if value == nil {
+		*m.to = nil
+		return nil
+	}
+	var t time.Time
+	if err := (*moment)(&t).Scan(value); err != nil {
+		return err
+	}
+	*m.to = &t
+	return nil
 }
 
 func scanID(into encoding.TextUnmarshaler, value any) error {

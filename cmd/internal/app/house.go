@@ -15,6 +15,7 @@ import (
 	"colonnade/read/analytics"
 	readapi "colonnade/read/api"
 	lineage "colonnade/read/registry"
+	readruns "colonnade/read/registry/runs"
 	"colonnade/read/tail"
 	"colonnade/read/traces"
 	writeapi "colonnade/write/api"
@@ -22,6 +23,7 @@ import (
 	"colonnade/write/ingest"
 	"colonnade/write/otlp"
 	"colonnade/write/registry"
+	"colonnade/write/registry/runs"
 	"colonnade/write/sink"
 	"colonnade/write/stream"
 )
@@ -35,6 +37,9 @@ type house struct {
 	access *access.Access
 
 	producer *stream.Producer
+	traces   *traces.Reader    // nil where no role asks about spans
+	analyst  *analytics.Reader // beside it
+	runs     *runs.Runs        // nil without the write role
 	checks   []server.Check
 	// closers are closed in reverse order, after all actors have ended.
 	closers []io.Closer
@@ -156,13 +161,15 @@ func (p *process) buildWrite(h *house, s stores) error {
 	if err := p.buildDoors(h, s, taking, commands); err != nil {
 		return err
 	}
+	if err := p.buildRuns(h, s, commands); err != nil {
+		return err
+	}
 	return p.buildInvoke(h, s, commands)
 }
 
 // buildRead wires the queries -> ClickHouse and Postgres.
 func (p *process) buildRead(h *house, s stores) error {
-	reader, err := traces.New(p.cfg.Traces, s.clickhouse, p.Now, p.reg)
-	if err != nil {
+	if err := p.buildSpans(h, s); err != nil {
 		return err
 	}
 	entities, err := lineage.New(p.cfg.Lineage, lineage.Deps{Pool: s.postgres})
@@ -172,20 +179,17 @@ func (p *process) buildRead(h *house, s stores) error {
 	saved := func(ctx context.Context, project domain.ProjectID, query, variant, revision domain.Reference) (json.RawMessage, bool, error) {
 		return entities.SavedQuery(ctx, project, query, variant, revision)
 	}
-	spans, err := readapi.NewSpans(p.cfg.Query, reader, saved)
+	spans, err := readapi.NewSpans(p.cfg.Query, h.traces, saved)
 	if err != nil {
 		return err
 	}
 	spans.Mount(h.server)
 	spans.MountSimple(h.server)
-	analyst, err := analytics.New(p.cfg.Analytics, reader, p.Now)
-	if err != nil {
-		return err
-	}
-	readapi.NewAnalytics(spans, analyst).Mount(h.server)
+	readapi.NewAnalytics(spans, h.analyst).Mount(h.server)
 	readapi.MountAccess(h.server, h.access)
 	readapi.MountRegistry(h.server, entities)
 	readapi.MountFolders(h.server, entities)
+	readapi.MountRuns(h.server, readruns.New(entities))
 	readapi.MountTestcases(h.server, entities)
-	return p.buildTail(h, reader)
+	return p.buildTail(h, h.traces)
 }

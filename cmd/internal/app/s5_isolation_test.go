@@ -153,6 +153,9 @@ func elsewhere(op domain.Operation) string {
 	if op.Path == "/spans/tail" {
 		return "TestLiveTail"
 	}
+	if strings.HasPrefix(op.Path, "/evaluations/") {
+		return "lineage.TestProjectsAreIsolated"
+	}
 	return ""
 }
 

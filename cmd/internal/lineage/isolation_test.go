@@ -34,6 +34,13 @@ func newEstate(t *testing.T, w *world, email string) estate {
 	}
 	e.ids["testcase"] = text(t, e.get("/simple/testsets/"+e.ids["testset"]), "testset", "data", "testcase_ids", 0)
 	e.ids["folder"] = text(t, e.post("/folders/", object{"folder": object{"slug": "the-folder", "tags": object{"of": email}}}), "folder", "id")
+	e.ids["run"] = text(t, e.makeRun("the-run", object{"tags": object{"of": email}}), "id")
+	e.ids["scenario"] = fmt.Sprint(e.scenarios(e.ids["run"], 1)[0])
+	e.ids["result"] = text(t, e.post("/evaluations/results/", object{"results": []any{object{
+		"run_id": e.ids["run"], "scenario_id": e.ids["scenario"], "step_key": "application-1", "trace_id": strings.Repeat("a", 32), "tags": object{"of": email},
+	}}}), "results", 0, "id")
+	e.ids["metrics"] = text(t, e.post("/evaluations/metrics/", object{"metrics": []any{object{"run_id": e.ids["run"], "data": object{"of": email}}}}), "metrics", 0, "id")
+	e.ids["queue"] = text(t, e.post("/evaluations/queues/", object{"queues": []any{object{"run_id": e.ids["run"], "name": email}}}), "queues", 0, "id")
 	e.post("/applications/revisions/deploy", object{"application_ref": ref("slug", "the-application"), "environment_ref": ref("slug", "the-environment")})
 	return e
 }
@@ -43,7 +50,9 @@ func (e estate) secrets(t *testing.T) []string {
 	t.Helper()
 	words := []string{e.account.Project.ID.String(), e.account.Organization.ID.String(), e.account.Workspace.ID.String(), e.account.User.Email, e.account.Key.Prefix}
 	rows, err := e.w.pool.Query(t.Context(), `SELECT id::text FROM artifacts WHERE project_id = $1
-UNION ALL SELECT id::text FROM folders WHERE project_id = $1 UNION ALL SELECT id::text FROM testcases WHERE project_id = $1 UNION ALL SELECT id::text FROM variants WHERE project_id = $1 UNION ALL SELECT id::text FROM revisions WHERE project_id = $1`, e.account.Project.ID.String())
+UNION ALL SELECT id::text FROM folders WHERE project_id = $1
+UNION ALL SELECT id::text FROM evaluation_runs WHERE project_id = $1 UNION ALL SELECT id::text FROM evaluation_scenarios WHERE project_id = $1 UNION ALL SELECT id::text FROM evaluation_results WHERE project_id = $1
+UNION ALL SELECT id::text FROM evaluation_metrics WHERE project_id = $1 UNION ALL SELECT id::text FROM evaluation_queues WHERE project_id = $1 UNION ALL SELECT id::text FROM testcases WHERE project_id = $1 UNION ALL SELECT id::text FROM variants WHERE project_id = $1 UNION ALL SELECT id::text FROM revisions WHERE project_id = $1`, e.account.Project.ID.String())
 	require.NoError(t, err)
 	defer rows.Close()
 	for rows.Next() {
@@ -78,6 +87,9 @@ func attacks(op domain.Operation, ids map[string]string) []any {
 			object{"folder_refs": []any{object{"id": id}}},
 		}
 	}
+	if op.Tag == "evaluations" {
+		return attacksOnEvaluations(ids)
+	}
 	id, vid, rid := ids[f.Name], ids[f.Name+"_variant"], ids[f.Name+"_revision"]
 	variant, revision := f.Name+"_variant", f.Name+"_revision"
 	env := object{"id": ids["environment"]}
@@ -111,6 +123,24 @@ func attacks(op domain.Operation, ids map[string]string) []any {
 		object{"environment_ref": env, "key": "the-application.revision"},
 		object{revision: object{"data": object{"parameters": object{"x": object{"@ag.embed": object{"@ag.references": object{revision: object{"id": rid}}}}}}}},
 	}...)
+}
+
+func attacksOnEvaluations(ids map[string]string) []any {
+	all := []any{nil, object{}}
+	run, scenario, result, metrics, queue := ids["run"], ids["scenario"], ids["result"], ids["metrics"], ids["queue"]
+	for member, drafts := range map[string][]object{
+		"run":      {{"id": run, "name": "stolen", "status": "failure"}, {"ids": []any{run}}, {"references": []any{object{"application_revision": object{"slug": "app-1"}}}}},
+		"scenario": {{"id": scenario, "status": "failure"}, {"run_id": run}, {"ids": []any{scenario}, "run_ids": []any{run}}},
+		"result":   {{"id": result, "status": "failure"}, {"run_id": run, "scenario_id": scenario, "step_key": "judge-auto"}, {"trace_id": strings.Repeat("a", 32)}, {"scenario_ids": []any{scenario}}},
+		"metrics":  {{"id": metrics, "data": object{}}, {"run_id": run}, {"run_id": run, "scenario_id": scenario}, {"run_ids": []any{run}}, {"run_id": run, "scenario_ids": []any{scenario}}},
+		"queue":    {{"id": queue, "name": "stolen"}, {"run_id": run}, {"user_id": run}},
+	} {
+		for _, d := range drafts {
+			all = append(all, object{member: d}, object{strings.TrimSuffix(member, "s") + "s": []any{d}})
+		}
+		all = append(all, object{strings.TrimSuffix(member, "s") + "_ids": []any{ids[member]}}, object{member + "_ids": []any{ids[member]}})
+	}
+	return all
 }
 
 // Two projects with equal slugs: whatever one sends with the other's ids, on

@@ -31,8 +31,10 @@ import (
 	"colonnade/read/access"
 	readapi "colonnade/read/api"
 	readregistry "colonnade/read/registry"
+	readruns "colonnade/read/registry/runs"
 	writeapi "colonnade/write/api"
 	"colonnade/write/registry"
+	"colonnade/write/registry/runs"
 )
 
 func TestMain(m *testing.M) { os.Exit(embeddedtest.Main(m)) }
@@ -103,6 +105,8 @@ func newWorld(tb testing.TB, change ...func(*access.Config)) *world {
 	readapi.MountAccess(w.server, w.access)
 	readapi.MountRegistry(w.server, w.read)
 	readapi.MountFolders(w.server, w.read)
+	writeapi.MountRuns(w.server, runs.New(w.write, counted()))
+	readapi.MountRuns(w.server, readruns.New(w.read))
 	readapi.MountTestcases(w.server, w.read)
 	w.handler = w.server.Handler()
 	w.promise = newPromise(tb, w)

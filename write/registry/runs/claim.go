@@ -60,16 +60,18 @@ UPDATE evaluation_runs SET leased_until = $4 WHERE project_id = $1 AND id = $2 A
 		uuid.UUID(project), run, runner, r.registry.Now().Add(lease))
 }
 
-// Release ends a lease, with a last status: the run is not active then. Without
-// one the run is queued again, so that another runner takes it at once. It changes nothing of a run that is another runner's, or
-// that was stopped meanwhile; false tells so.
+// Release ends a lease, with a last status: the run is not active then, unless
+// more was queued meanwhile. Without one the run is queued again, so that
+// another runner takes it at once. It changes nothing of a run that is another
+// runner's, or that was stopped meanwhile; false tells so.
 func (r *Runs) Release(ctx context.Context, project domain.ProjectID, run, runner uuid.UUID, status evaluation.Status) (bool, error) {
 	if status == "" {
 		return r.leased(ctx, "ending a lease", `
 UPDATE evaluation_runs SET runner = NULL, leased_until = NULL, status = CASE status WHEN 'running' THEN 'queued' ELSE status END WHERE project_id = $1 AND id = $2 AND runner = $3`, uuid.UUID(project), run, runner)
 	}
 	return r.leased(ctx, "ending an evaluation run", `
-UPDATE evaluation_runs SET runner = NULL, leased_until = NULL, status = $4, flags = flags || '{"is_active": false}', updated_at = $5
+UPDATE evaluation_runs SET runner = NULL, leased_until = NULL, updated_at = $5,
+	status = CASE status WHEN 'running' THEN $4 ELSE status END, flags = CASE status WHEN 'running' THEN flags || '{"is_active": false}' ELSE flags END
 WHERE project_id = $1 AND id = $2 AND runner = $3 AND status IN ('queued', 'running') AND NOT flags @> '{"is_closed": true}'`,
 		uuid.UUID(project), run, runner, status, r.registry.Now())
 }

@@ -27,11 +27,20 @@ type StepTraces struct {
 // read wing make of the roots of these traces. Nothing of nothing.
 type Measure func(ctx context.Context, project domain.ProjectID, of StepTraces) (map[string]any, error)
 
+// Wait waits until traces that were just written can be measured, and gives
+// what is still not visible after the bound.
+func (r *Runs) Wait(ctx context.Context, token domain.Token) (domain.Token, error) {
+	if r.spans.Wait == nil || len(token) == 0 {
+		return nil, nil
+	}
+	return r.spans.Wait(ctx, token)
+}
+
 // RefreshMetrics computes metrics again from the traces that results name, and
 // sets them. Runs without a trace get none. Runs of other projects, and
 // scenarios of other runs, are as good as missing: they are left out.
 func (r *Runs) RefreshMetrics(ctx context.Context, caller domain.Principal, q evaluation.Refresh) ([]evaluation.Metrics, error) {
-	if r.measure == nil {
+	if r.spans.Measure == nil {
 		return nil, domain.E(domain.Unavailable, "Metrics are made of spans, which this process does not read.")
 	}
 	if n := len(q.RunIDs) + len(q.ScenarioIDs) + len(q.Timestamps); n > MaxMany {
@@ -129,7 +138,7 @@ func (r *Runs) at(ctx context.Context, project domain.ProjectID, run uuid.UUID, 
 		if len(step.Traces) == 0 {
 			continue
 		}
-		metrics, err := r.measure(ctx, project, step)
+		metrics, err := r.spans.Measure(ctx, project, step)
 		if err != nil {
 			return nil, err
 		}

@@ -30,11 +30,20 @@ const MaxMany = 5000
 // Runs runs commands. It is safe for concurrent use.
 type Runs struct {
 	registry *registry.Registry
-	measure  Measure
+	spans    Spans
 }
 
-// New makes an inert room. Without measure metrics cannot be refreshed.
-func New(r *registry.Registry, measure Measure) *Runs { return &Runs{registry: r, measure: measure} }
+// Spans is what is asked about traces that results name. Without Measure
+// metrics cannot be refreshed.
+type Spans struct {
+	// Wait returns when what a token says was written is visible, or when its
+	// bound has passed, and gives what is not.
+	Wait    func(ctx context.Context, token domain.Token) (pending domain.Token, err error)
+	Measure Measure
+}
+
+// New makes an inert room.
+func New(r *registry.Registry, spans Spans) *Runs { return &Runs{registry: r, spans: spans} }
 
 // command is one command as it looks and writes.
 type command struct {

@@ -1,0 +1,47 @@
+package app
+
+import (
+	"context"
+
+	"colonnade/domain"
+	"colonnade/read/analytics"
+	"colonnade/read/traces"
+	writeapi "colonnade/write/api"
+	"colonnade/write/registry"
+	"colonnade/write/registry/runs"
+)
+
+// buildSpans wires what reads spans, once for all roles.
+func (p *process) buildSpans(h *house, s stores) (err error) {
+	if h.traces != nil {
+		return nil
+	}
+	if h.traces, err = traces.New(p.cfg.Traces, s.clickhouse, p.Now, p.reg); err != nil {
+		return err
+	}
+	h.analyst, err = analytics.New(p.cfg.Analytics, h.traces, p.Now)
+	return err
+}
+
+// buildRuns wires the commands on evaluation runs. The metrics of runs are what
+// the read wing makes of the traces that results name.
+func (p *process) buildRuns(h *house, s stores, commands *registry.Registry) error {
+	if err := p.buildSpans(h, s); err != nil {
+		return err
+	}
+	h.runs = runs.New(commands, runs.Spans{Wait: h.traces.Wait, Measure: measure(h.analyst)})
+	writeapi.MountRuns(h.server, h.runs)
+	return nil
+}
+
+// measure gives the metrics of traces as runs keep them.
+func measure(analyst *analytics.Reader) runs.Measure {
+	return func(ctx context.Context, project domain.ProjectID, of runs.StepTraces) (map[string]any, error) {
+		made, err := analyst.Evaluate(ctx, project, analytics.Evaluated{Traces: of.Traces, Outputs: of.Outputs, Schema: of.Schema})
+		out := make(map[string]any, len(made))
+		for path, m := range made {
+			out[path] = m
+		}
+		return out, err
+	}
+}
