@@ -234,7 +234,9 @@ func requireNothingOf(t *testing.T, secrets []string, reply, request string) {
 func fingerprint(t *testing.T, e estate) string {
 	t.Helper()
 	var all strings.Builder
-	for _, table := range []string{"artifacts", "variants", "revisions", "environment_references", "api_keys", "memberships", "folders", "testcases"} {
+	for _, table := range []string{"artifacts", "variants", "revisions", "environment_references", "api_keys", "memberships", "folders", "testcases",
+		"evaluation_runs", "evaluation_scenarios", "evaluation_results", "evaluation_metrics", "evaluation_queues",
+	} {
 		var rows string
 		require.NoError(t, e.w.pool.QueryRow(t.Context(),
 			`SELECT coalesce(string_agg(t::text, E'\n' ORDER BY t::text), '') FROM `+table+` t WHERE project_id = $1`, e.account.Project.ID.String()).Scan(&rows))
