@@ -119,6 +119,11 @@ var errOverPage = domain.E(domain.Internal, "more than a page holds")
 // in its latest version, to each. The halves see the store at two moments: a
 // span of which they saw different versions is looked up again.
 func (r *Reader) join(ctx context.Context, limit bound, core, payload compile.Statement, each func(trace.Span)) error {
+	return r.joinRows(ctx, limit, core, payload, func(c *coreRow, documents trace.Span) { each(c.with(documents)) })
+}
+
+// joinRows is join for those who want to know where a span stands.
+func (r *Reader) joinRows(ctx context.Context, limit bound, core, payload compile.Statement, each func(c *coreRow, documents trace.Span)) error {
 	for range attempts {
 		cores, documents, err := r.halves(ctx, limit, core, payload)
 		if err != nil {
@@ -133,7 +138,7 @@ func (r *Reader) join(ctx context.Context, limit bound, core, payload compile.St
 			continue
 		}
 		for id, c := range cores {
-			each(c.with(documents[id]))
+			each(c, documents[id])
 		}
 		return nil
 	}

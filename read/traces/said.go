@@ -1,11 +1,17 @@
 package traces
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"slices"
+	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
 	"colonnade/domain"
+	"colonnade/domain/filter"
+	"colonnade/domain/trace"
 	"colonnade/read/compile"
 )
 
@@ -24,6 +30,57 @@ type said struct {
 	// size is how many places are read next; it grows while few of them match.
 	size int
 }
+
+// together gives the first spans of a list whose places are known, documents
+// and all: most of them match, and what decides that in a row costs more than
+// the documents, which the page needs anyhow. The scan goes on behind them. It
+// gives nothing, and leaves all to the scan, where they do not fit into a page.
+func (s *scanner) together(ctx context.Context, w *walk, limit int) ([]keyRow, map[identity]*trace.Span, error) {
+	if s.said == nil || w.cond.Sums || s.done() {
+		return nil, nil, nil
+	}
+	window, places, err := s.said.next(ctx, s.rest, limit)
+	if err != nil || len(places) == 0 {
+		s.rest = none()
+		return nil, nil, err
+	}
+	keys := make([]compile.Key, 0, len(places)*len(w.cond.Types))
+	for _, t := range w.cond.Types {
+		for _, p := range places {
+			keys = append(keys, compile.Key{Type: t, Position: p})
+		}
+	}
+	var rows []keyRow
+	spans := make(map[identity]*trace.Span, len(places))
+	err = s.r.joinRows(ctx, bound{bytes: s.r.cfg.MaxPageBytes, spans: s.r.cfg.MaxPageSpans}, compile.ByKeys(w.project, compile.Core, keys), compile.ByKeys(w.project, compile.Payload, keys), func(c *coreRow, documents trace.Span) {
+		if span := c.with(documents); w.rate.Keeps(span.TraceID) && filter.Match(w.where, &span) {
+			spans[c.identity()] = &span
+			rows = append(rows, c.key())
+		}
+	})
+	if errors.Is(err, errOverPage) {
+		return nil, nil, nil
+	}
+	slices.SortFunc(rows, func(a, b keyRow) int {
+		if s.ascending() {
+			a, b = b, a
+		}
+		return cmp.Or(cmp.Compare(b.Start, a.Start), cmp.Compare(b.Tie, a.Tie))
+	})
+	s.skip(window)
+	return rows, spans, err
+}
+
+// key is the row as a scan finds it, but for its size.
+func (c *coreRow) key() keyRow {
+	return keyRow{
+		Key:      compile.Key{Type: c.span.Type, Position: compile.Position{Start: time.Unix(0, c.span.Start).UnixMicro(), Tie: c.tie}},
+		identity: c.identity(), version: c.span.Version, created: c.span.CreatedAt.UnixMilli(), core: c,
+	}
+}
+
+// none is a range in which nothing lies.
+func none() compile.Range { return compile.Range{Low: compile.Position{Start: 1}} }
 
 // saidBy gives nil where no such table knows the places of a condition, or
 // where the ids of traces lead there in fewer steps.

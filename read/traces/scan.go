@@ -56,7 +56,7 @@ func (s *scanner) next(ctx context.Context, limit int) ([]keyRow, error) {
 		if s.said != nil {
 			var err error
 			if window, s.scan.Places, err = s.said.next(ctx, window, limit); err != nil || len(s.scan.Places) == 0 {
-				s.rest = compile.Range{Low: compile.Position{Start: 1}}
+				s.rest = none()
 				return nil, err
 			}
 		}
@@ -92,7 +92,7 @@ func (s *scanner) begin(ctx context.Context) error {
 		return err
 	}
 	if len(rows) == 0 {
-		s.rest = compile.Range{Low: compile.Position{Start: 1}}
+		s.rest = none()
 		return nil
 	}
 	s.rest.Low = rows[0].Position
@@ -130,11 +130,7 @@ func (s *scanner) advance(window compile.Range, rows []keyRow, limit int) {
 		}
 		return
 	}
-	if s.ascending() {
-		s.rest.Low = window.High.After()
-	} else {
-		s.rest.High = window.Low.Before()
-	}
+	s.skip(window)
 	switch {
 	case len(rows) < limit/fastGrowth:
 		s.step *= fastGrowth
@@ -143,6 +139,15 @@ func (s *scanner) advance(window compile.Range, rows []keyRow, limit int) {
 	}
 	const century = 100 * 365 * 24 * time.Hour
 	s.step = min(s.step, century)
+}
+
+// skip takes a window off the rest.
+func (s *scanner) skip(window compile.Range) {
+	if s.ascending() {
+		s.rest.Low = window.High.After()
+	} else {
+		s.rest.High = window.Low.Before()
+	}
 }
 
 // keys runs a statement of compile.Keys columns.

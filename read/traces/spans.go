@@ -24,9 +24,11 @@ func (r *Reader) Spans(ctx context.Context, project domain.ProjectID, where filt
 	if err != nil {
 		return domain.Page[trace.Span]{}, err
 	}
-	whole := c.spans == nil || w.cond.Sums // with cumulative metrics
-	page, err := c.load(ctx, r.fetchWhole)
-	if err != nil || whole {
+	if c.spans == nil || w.cond.Sums { // what was read to decide has its sums then
+		return c.load(ctx, r.fetchWhole)
+	}
+	page, err := c.load(ctx, r.fetch)
+	if err != nil {
 		return page, err
 	}
 	return page, r.cumulative(ctx, project, page.Items)
@@ -46,16 +48,20 @@ func (r *Reader) Records(ctx context.Context, project domain.ProjectID, where fi
 	return c.load(ctx, r.fetch)
 }
 
-// load makes the page; fetch reads its spans where nothing had to be read to decide.
+// load makes the page; fetch reads those of its spans that did not have to be read to decide.
 func (c *collection) load(ctx context.Context, fetch func(context.Context, domain.ProjectID, []keyRow, int64) ([]trace.Span, error)) (domain.Page[trace.Span], error) {
 	rows, next := c.page()
-	if c.spans == nil {
-		fetched, err := fetch(ctx, c.w.project, rows, c.maxRead)
-		if err != nil {
-			return domain.Page[trace.Span]{}, err
+	var missing []keyRow
+	for _, k := range rows {
+		if c.spans[k.identity] == nil {
+			missing = append(missing, k)
 		}
-		c.keep(c.w, rows, fetched)
 	}
+	fetched, err := fetch(ctx, c.w.project, missing, c.maxRead)
+	if err != nil {
+		return domain.Page[trace.Span]{}, err
+	}
+	c.keep(c.w, missing, fetched)
 	page := domain.Page[trace.Span]{Next: next, Items: make([]trace.Span, 0, len(rows))}
 	for _, k := range rows {
 		if s := c.spans[k.identity]; s != nil {
@@ -73,7 +79,7 @@ type collection struct {
 	rows              []keyRow
 	// versions tells which version of a span is among the rows.
 	versions map[identity]uint64
-	// spans is nil while rows alone decide.
+	// spans are those that were read to decide; nil while rows alone do.
 	spans map[identity]*trace.Span
 	ended bool
 }
@@ -86,6 +92,11 @@ func (r *Reader) collect(ctx context.Context, w *walk) (*collection, error) {
 	scan.Core = true
 	scanner := r.scanner(scan, w.rest)
 	scanner.whole = scanner.whole || len(w.cond.TraceIDs) > 0
+	rows, spans, err := scanner.together(ctx, w, decide.batch(w.limit+1))
+	if err != nil {
+		return nil, err
+	}
+	c.add(rows, spans)
 	for len(c.rows) <= w.limit && !c.full() {
 		rows, err := scanner.next(ctx, decide.batch(w.limit+1-len(c.rows)))
 		if err != nil {
@@ -156,7 +167,9 @@ func (c *collection) page() ([]keyRow, uuid.UUID) {
 
 // keep takes fetched spans. One that was replaced since its row was found may not match any more.
 func (c *collection) keep(w *walk, rows []keyRow, fetched []trace.Span) {
-	c.spans = make(map[identity]*trace.Span, len(fetched))
+	if c.spans == nil {
+		c.spans = make(map[identity]*trace.Span, len(fetched))
+	}
 	versions := make(map[identity]uint64, len(rows))
 	for _, k := range rows {
 		versions[k.identity] = k.version
