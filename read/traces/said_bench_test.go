@@ -5,6 +5,7 @@ package traces_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -91,7 +92,7 @@ func saidStore(b *testing.B, registry *prometheus.Registry) (*traces.Reader, int
 	var there uint64
 	require.NoError(b, conn.QueryRow(b.Context(), "SELECT count() FROM trace_index").Scan(&there))
 	const step = 100_000
-	for from := int(there); from < total; from += step { //nolint:gosec // a count of ours
+	for from := int(there); from < total; from += step {
 		n := min(step, total-from)
 		values := strings.NewReplacer("{total}", strconv.Itoa(total), "{from}", strconv.Itoa(from), "{n}", strconv.Itoa(n))
 		for _, s := range []string{saidCore, saidPayload, saidLinks, saidResults, benchIndex} {
@@ -104,12 +105,12 @@ func saidStore(b *testing.B, registry *prometheus.Registry) (*traces.Reader, int
 	return reader, total
 }
 
-// invocationOf is the sipHash128 and xxHash64 of saidCore, as the store knows them.
+// invocationsOf gives invocations that were judged: 50 of each of 60 moments, so
+// that neighbours and strangers can be chosen.
 func invocationsOf(b *testing.B, reader *traces.Reader, total int) []trace.Link {
 	b.Helper()
 	var out []trace.Link
 	for i := range 60 {
-		// Some of each of 60 runs, so that neighbours and strangers can be chosen.
 		newest := benchNow.Add(-time.Duration(i) * 14 * 24 * time.Hour / 60)
 		page, err := reader.Records(b.Context(), benchProject, filter.Reference{Key: "evaluator", Slug: "judge-0"}, domain.Window{Limit: 50, Newest: newest})
 		require.NoError(b, err)
@@ -153,9 +154,7 @@ func BenchmarkSaid(b *testing.B) {
 	}
 	results := func(n int, more map[string]domain.Reference) simple.Query {
 		q := simple.Query{References: map[string]domain.Reference{"evaluator": {Slug: fmt.Sprint("judge-", n%5)}}}
-		for key, r := range more {
-			q.References[key] = r
-		}
+		maps.Copy(q.References, more)
 		return q
 	}
 	revision := func(n int) domain.Reference {

@@ -282,8 +282,10 @@ func (w *wings) change(t *testing.T, project domain.ProjectID, j *judges, all []
 			r.Operation, r.Value = stream.Upsert, marshal(w.t, again)
 		case 3: // a link that comes late makes all of it an annotation, unless it says otherwise
 			traceID, spanID := j.link()
-			late := &tracepb.Span{TraceId: first.TraceId, SpanId: idOf(uint64(i)<<8 | 200), ParentSpanId: first.SpanId, Name: "late", StartTimeUnixNano: first.StartTimeUnixNano + 5, EndTimeUnixNano: first.StartTimeUnixNano + 6,
-				Links: []*tracepb.Span_Link{{TraceId: traceID[:], SpanId: spanID[:]}}}
+			late := &tracepb.Span{
+				TraceId: first.TraceId, SpanId: idOf(uint64(i)<<8 | 200), ParentSpanId: first.SpanId, Name: "late", StartTimeUnixNano: first.StartTimeUnixNano + 5, EndTimeUnixNano: first.StartTimeUnixNano + 6,
+				Links: []*tracepb.Span_Link{{TraceId: traceID[:], SpanId: spanID[:]}},
+			}
 			again.ResourceSpans[0].ScopeSpans[0].Spans = []*tracepb.Span{late}
 			r.Operation, r.Value = stream.Upsert, marshal(w.t, again)
 		default:
