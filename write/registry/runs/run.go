@@ -36,8 +36,11 @@ func (r *Runs) CreateRuns(ctx context.Context, caller domain.Principal, drafts [
 
 func scanID(_ int, row pgx.Row) error { return row.Scan(new(uuid.UUID)) }
 
+// Another status takes the run out of its runner's hands; the same one, as in
+// a record that is sent back, does not.
 const updateRun = `
-UPDATE evaluation_runs SET name = $3, description = $4, flags = $5, tags = $6, meta = $7, status = $8, data = $9, refs = $10, updated_at = $11, updated_by_id = $12
+UPDATE evaluation_runs SET name = $3, description = $4, flags = $5, tags = $6, meta = $7, status = $8, data = $9, refs = $10, updated_at = $11, updated_by_id = $12,
+	runner = CASE WHEN status = $8 THEN runner END, leased_until = CASE WHEN status = $8 THEN leased_until END
 WHERE project_id = $1 AND id = $2 RETURNING id`
 
 // EditRuns changes what the drafts give; those that do not exist are left out.
