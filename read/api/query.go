@@ -142,7 +142,7 @@ func (s *Spans) plan(c *gin.Context, f focus, req *queryRequest) (plan, error) {
 		if given(filtering) {
 			return p, domain.E(domain.Rejected, "A saved query brings its own filtering.")
 		}
-		saved, found, err := s.savedQuery(c, f, req)
+		saved, found, err := s.savedQuery(c.Request.Context(), domain.PrincipalFrom(c.Request.Context()).Project, f, req)
 		if err != nil || !found {
 			p.nothing = true
 			return p, err

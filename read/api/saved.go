@@ -1,12 +1,16 @@
 package api
 
 import (
+	"context"
 	"encoding/json"
+	"slices"
 
-	"github.com/gin-gonic/gin"
+	"github.com/google/uuid"
 
 	"colonnade/domain"
 	"colonnade/domain/body"
+	"colonnade/domain/filter"
+	"colonnade/domain/trace"
 )
 
 // savedData is what a query revision holds.
@@ -17,10 +21,12 @@ type savedData struct {
 	}
 	filtering json.RawMessage
 	windowing windowing
+	// traces are those that the query names instead of finding them.
+	traces []trace.TraceID
 }
 
 // savedQuery finds the query that a request refers to. Source: contract §3.1.
-func (s *Spans) savedQuery(c *gin.Context, f focus, req *queryRequest) (saved savedData, found bool, err error) {
+func (s *Spans) savedQuery(ctx context.Context, project domain.ProjectID, f focus, req *queryRequest) (saved savedData, found bool, err error) {
 	if s.saved == nil {
 		return saved, false, domain.E(domain.Rejected, "Saved queries are not served here.")
 	}
@@ -31,8 +37,7 @@ func (s *Spans) savedQuery(c *gin.Context, f focus, req *queryRequest) (saved sa
 		}
 		refs = append(refs, *r)
 	}
-	ctx := c.Request.Context()
-	data, found, err := s.saved(ctx, domain.PrincipalFrom(ctx).Project, refs[0], refs[1], refs[2])
+	data, found, err := s.saved(ctx, project, refs[0], refs[1], refs[2])
 	if err != nil || !found {
 		return saved, false, err
 	}
@@ -42,7 +47,7 @@ func (s *Spans) savedQuery(c *gin.Context, f focus, req *queryRequest) (saved sa
 		return saved, false, domain.Wrap(domain.Rejected, err, "The saved query is not one.")
 	}
 	saved.filtering = members["filtering"]
-	for name, to := range map[string]any{"formatting": &saved.formatting, "windowing": &saved.windowing} {
+	for name, to := range map[string]any{"formatting": &saved.formatting, "windowing": &saved.windowing, "trace_ids": &saved.traces} {
 		if !given(members[name]) {
 			continue
 		}
@@ -72,4 +77,50 @@ func (d savedData) over(w *windowing) (json.RawMessage, error) {
 	}
 	w.Next = next
 	return d.filtering, nil
+}
+
+// SavedTraces gives the ids of the traces that a saved query of a project
+// finds now, or that it names: as many as its window says, and most at
+// most. Who evaluates them asks. A query that is not there is Rejected.
+func (s *Spans) SavedTraces(ctx context.Context, project domain.ProjectID, revision uuid.UUID, most int) ([]trace.TraceID, error) {
+	saved, found, err := s.savedQuery(ctx, project, focusTrace, &queryRequest{QueryRevisionRef: &domain.Reference{ID: revision}})
+	if err != nil {
+		return nil, err
+	}
+	if !found {
+		return nil, domain.E(domain.Rejected, "There is no query revision %s.", revision)
+	}
+	if saved.traces != nil {
+		return saved.traces[:min(len(saved.traces), most)], nil
+	}
+	where, err := filter.Parse(saved.filtering, "filtering")
+	if err != nil {
+		return nil, err
+	}
+	w := saved.windowing
+	if w.Limit != nil {
+		most = min(most, *w.Limit)
+		w.Limit = nil
+	}
+	window, err := s.window(&w, []any{"windowing"})
+	if err != nil {
+		return nil, err
+	}
+	var ids []trace.TraceID
+	for {
+		window.Limit = min(most-len(ids), s.cfg.DefaultLimit)
+		page, err := s.reader.Traces(ctx, project, where, window)
+		if err != nil {
+			return nil, err
+		}
+		for _, spans := range page.Items {
+			if len(spans) > 0 && !slices.Contains(ids, spans[0].TraceID) {
+				ids = append(ids, spans[0].TraceID)
+			}
+		}
+		if page.Next == uuid.Nil || len(ids) >= most {
+			return ids, nil
+		}
+		window.Next = page.Next
+	}
 }

@@ -1,20 +1,36 @@
 // Package evaluate runs evaluations: applications over testcases or stored
 // traces, and evaluators over what they said. Here: the batch that its caller
-// waits for (batch.go), and how one cell of a run is invoked (hand.go).
+// waits for (batch.go); runs that outlive their request (simple.go and its
+// neighbours: what they are made of, which of their cells are to be computed)
+// and the runner that takes them, in this process or another one (runner.go,
+// work.go); queues for people (queue.go); how one cell is invoked (hand.go).
 //
-// Not here: how a revision is run and its trace made (write/invoke), bodies
-// (write/api, the caller). Source: interface.md §1, contract §5.8.
+// What is to be done stands in the store as results that are queued, so that
+// anybody can watch it and any process can take it over. Not here: how a
+// revision is run and its trace made (write/invoke), SQL (write/registry/runs),
+// rules (domain/evaluation), bodies (write/api). Source: interface.md §1, contract §5.8.
 package evaluate
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"sync"
 	"time"
 
+	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"colonnade/domain"
+	"colonnade/domain/trace"
+	"colonnade/write/ingest"
 	"colonnade/write/invoke"
+	"colonnade/write/registry"
+	"colonnade/write/registry/runs"
 )
 
-// Config bounds what one run may ask for.
+// Config bounds what one run may ask for, and how runs are carried out.
 type Config struct {
 	// MaxTestcases and MaxEvaluators bound a batch, and together what it leaves behind.
 	MaxTestcases  int
@@ -23,37 +39,77 @@ type Config struct {
 	MaxConcurrency int
 	// Timeout ends a batch; what is done by then stays.
 	Timeout time.Duration
+	// MaxScenarios bounds a run that outlives its request.
+	MaxScenarios int
+	// MaxRuns is how many runs this process carries out at a time.
+	MaxRuns int
+	// Lease is how long a run is this process's without a sign of life: after a
+	// crash somebody takes it over that much later.
+	Lease time.Duration
+	// Poll is how long a run may wait that another process put there, and how
+	// long it takes until a stop reaches the process that runs it.
+	Poll time.Duration
+	// TraceTimeout is how long a judgment waits until the trace is visible that it is about.
+	TraceTimeout time.Duration
 }
 
-// DefaultConfig suits evaluations of some hundred testcases.
+// DefaultConfig suits evaluations of some thousand testcases.
 func DefaultConfig() Config {
-	return Config{MaxTestcases: 1000, MaxEvaluators: 20, MaxConcurrency: 16, Timeout: 30 * time.Minute}
+	return Config{
+		MaxTestcases: 1000, MaxEvaluators: 20, MaxConcurrency: 16, Timeout: 30 * time.Minute,
+		MaxScenarios: 10_000, MaxRuns: 4, Lease: 15 * time.Second, Poll: time.Second, TraceTimeout: 30 * time.Second,
+	}
 }
 
 // Validate names every field that cannot work.
 func (c Config) Validate() error {
-	if c.MaxTestcases < 1 || c.MaxEvaluators < 1 || c.MaxConcurrency < 1 || c.Timeout <= 0 {
-		return errors.New("max_testcases, max_evaluators, max_concurrency, timeout: must be positive")
+	var errs []error
+	if c.MaxTestcases < 1 || c.MaxEvaluators < 1 || c.MaxConcurrency < 1 || c.MaxScenarios < 1 || c.MaxRuns < 1 {
+		errs = append(errs, errors.New("max_testcases, max_evaluators, max_concurrency, max_scenarios, max_runs: must be positive"))
 	}
-	return nil
+	if c.Timeout <= 0 || c.TraceTimeout <= 0 || c.Poll <= 0 || c.Lease < 2*c.Poll {
+		errs = append(errs, errors.New("timeout, trace_timeout, poll: must be positive, and lease at least twice poll"))
+	}
+	return errors.Join(errs...)
 }
 
 // Deps are what evaluations need from outside.
 type Deps struct {
 	// Invoke runs revisions.
 	Invoke *invoke.Invoke
+	// Registry finds revisions and testcases, Runs keeps what evaluations leave.
+	Registry *registry.Registry
+	Runs     *runs.Runs
+	// Stored shows traces that are evaluated.
+	Stored *ingest.Stored
+	// Traces are those that a saved query finds now, at most so many; it is the
+	// read wing's, and cmd hands it in.
+	Traces     func(ctx context.Context, project domain.ProjectID, query uuid.UUID, most int) ([]trace.TraceID, error)
+	Log        *slog.Logger
+	Registerer prometheus.Registerer
 }
 
 // Evaluate runs evaluations. It is safe for concurrent use.
 type Evaluate struct {
-	cfg  Config
-	deps Deps
+	cfg     Config
+	deps    Deps
+	metrics *metrics
+	// wake tells the runner of this process that a run waits; one sign is enough for any number.
+	wake chan struct{}
+
+	mu    sync.Mutex // guards under
+	under map[uuid.UUID]context.CancelCauseFunc
 }
 
-// New makes the room; nothing runs before the first call.
+// New makes the room; nothing runs before the first batch, or before Run.
 func New(cfg Config, deps Deps) (*Evaluate, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("evaluate: %w", err)
 	}
-	return &Evaluate{cfg: cfg, deps: deps}, nil
+	m, err := newMetrics(deps.Registerer)
+	if err != nil {
+		return nil, err
+	}
+	deps.Log = deps.Log.With(slog.String("room", "evaluate"))
+	return &Evaluate{cfg: cfg, deps: deps, metrics: m, wake: make(chan struct{}, 1), under: map[uuid.UUID]context.CancelCauseFunc{}}, nil
 }

@@ -19,6 +19,7 @@ import (
 	"colonnade/read/tail"
 	"colonnade/read/traces"
 	writeapi "colonnade/write/api"
+	"colonnade/write/evaluate"
 	"colonnade/write/fit"
 	"colonnade/write/ingest"
 	"colonnade/write/otlp"
@@ -40,7 +41,9 @@ type house struct {
 	traces   *traces.Reader    // nil where no role asks about spans
 	analyst  *analytics.Reader // beside it
 	runs     *runs.Runs        // nil without the write role
-	checks   []server.Check
+	// evaluations carries runs out; nil without the write role.
+	evaluations *evaluate.Evaluate
+	checks      []server.Check
 	// closers are closed in reverse order, after all actors have ended.
 	closers []io.Closer
 }
@@ -190,6 +193,7 @@ func (p *process) buildRead(h *house, s stores) error {
 	readapi.MountRegistry(h.server, entities)
 	readapi.MountFolders(h.server, entities)
 	readapi.MountRuns(h.server, readruns.New(entities))
+	readapi.MountSimpleEvaluations(h.server, readruns.New(entities))
 	readapi.MountTestcases(h.server, entities)
 	return p.buildTail(h, h.traces)
 }

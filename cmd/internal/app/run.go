@@ -31,6 +31,9 @@ func (p *process) run(ctx context.Context, h *house, d doors, engines *embedded.
 	if h.grpc != nil {
 		door(func() error { return h.grpc.Run(ctx, d.grpc) })
 	}
+	if h.evaluations != nil { // what it runs leaves traces, as doors do
+		door(func() error { return h.evaluations.Run(ctx) })
+	}
 	if h.tail != nil { // it ends the tails, whose requests the server waits for
 		group.Go(func() error { return h.tail.Run(ctx) })
 	}

@@ -9,7 +9,6 @@ import (
 	"colonnade/cmd/internal/server"
 	"colonnade/domain/credential"
 	writeapi "colonnade/write/api"
-	"colonnade/write/evaluate"
 	"colonnade/write/ingest"
 	"colonnade/write/invoke"
 	"colonnade/write/registry"
@@ -50,14 +49,7 @@ func (p *process) buildInvoke(h *house, s stores, commands *registry.Registry) e
 	writeapi.MountInvoke(h.server, writeapi.InvokeDeps{
 		Invoke: runtime, Timeout: p.cfg.Invoke.Timeout + p.cfg.Invoke.PublishTimeout + slack, Status: server.StatusOf,
 	})
-	evaluations, err := evaluate.New(p.cfg.Evaluate, evaluate.Deps{Invoke: runtime})
-	if err != nil {
-		return err
-	}
-	writeapi.MountEvaluations(h.server, writeapi.EvaluationDeps{
-		Evaluate: evaluations, Timeout: p.cfg.Evaluate.Timeout + p.cfg.Invoke.PublishTimeout + slack, Status: server.StatusOf,
-	})
-	return nil
+	return p.buildEvaluations(h, s, commands, runtime, stored)
 }
 
 // promptly is the ingest for traces that a caller waits for: its producer does

@@ -126,6 +126,44 @@ func attempts(op domain.Operation) []attempt {
 			{body: `{"evaluation":{"application_ref":{"id":"{application}"},"evaluator_refs":[{"id":"{evaluator}"}],"testcases":[{"data":{}}]}}`, refused: true},
 			{body: `{"evaluation":{"application_revision_ref":{"id":"{application_revision}"},"evaluator_refs":[],"testcases":[{"data":{}}]}}`, refused: true},
 		}
+	case "GET /simple/evaluations/:evaluation_id", "GET /simple/queues/:queue_id":
+		return []attempt{{shows: true}}
+	case "POST /simple/evaluations/query":
+		return []attempt{{body: `{}`, shows: true}, {body: `{"evaluation":{"ids":["{evaluation}"]}}`, shows: true}, {body: `{"evaluation":{"references":[{"evaluator":{"id":"{evaluator}"}}]}}`}}
+	case "POST /simple/queues/query":
+		return []attempt{{body: `{}`, shows: true}, {body: `{"queue":{"kind":"testcases"}}`, shows: true}, {body: `{"queue":{"queue_ids":["{queue}"]}}`, shows: true}, {body: `{"queue":{"run_id":"{queue_run}"}}`, shows: true}}
+	case "POST /simple/queues/:queue_id/scenarios/query":
+		return []attempt{{body: `{}`}, {body: `{"scenario":{"ids":["{scenario}"]}}`}}
+	case "POST /simple/evaluations/":
+		return []attempt{
+			{body: `{"evaluation":{"data":{"evaluator_steps":["{evaluator}"]}}}`, refused: true}, {body: `{"evaluation":{"data":{"query_steps":["{query_revision}"]}}}`, refused: true},
+			{body: `{"evaluation":{"data":{"application_steps":{"{application_revision}":"auto"}}}}`, refused: true},
+		}
+	case "POST /simple/queues/":
+		return []attempt{{body: `{"queue":{"data":{"kind":"traces","evaluators":["{evaluator}"]}}}`, refused: true}}
+	case "POST /simple/queues/:queue_id/traces/":
+		return []attempt{{body: `{"trace_ids":["{only}"]}`}}
+	case "POST /simple/queues/:queue_id/testcases/":
+		return []attempt{{body: `{"testcase_ids":["{evaluation}"]}`}}
+	case "PATCH /simple/evaluations/:evaluation_id":
+		return []attempt{{body: `{"evaluation":{"id":"{evaluation}","name":"ours"}}`}, {body: `{"evaluation":{"id":"{evaluation}","data":{"evaluator_steps":[]}}}`}}
+	case "POST /simple/evaluations/:evaluation_id/start", "POST /simple/evaluations/:evaluation_id/stop", "POST /simple/evaluations/:evaluation_id/close",
+		"POST /simple/evaluations/:evaluation_id/open", "DELETE /simple/evaluations/:evaluation_id":
+		return []attempt{{}}
+	case "POST /simple/evaluations/:evaluation_id/probe", "POST /simple/evaluations/:evaluation_id/process", "POST /simple/evaluations/:evaluation_id/prune", "POST /simple/evaluations/:evaluation_id/refresh":
+		return []attempt{{body: `{}`}, {body: `{"scenario_ids":["{scenario}"]}`}}
+	case "POST /simple/evaluations/:evaluation_id/populate":
+		return []attempt{{body: `{"results":[{"run_id":"{evaluation}","scenario_id":"{scenario}","step_key":"ours"}]}`, refused: true}}
+	case "POST /simple/evaluations/:evaluation_id/steps/add":
+		return []attempt{{body: `{"steps":[{"key":"ours","type":"input","origin":"custom","references":{}}]}`}}
+	case "POST /simple/evaluations/:evaluation_id/steps/remove":
+		return []attempt{{body: `{"step_keys":["ours"]}`}}
+	case "POST /simple/evaluations/:evaluation_id/scenarios/add":
+		return []attempt{{body: `{"count":1}`, refused: true}}
+	case "POST /simple/evaluations/:evaluation_id/scenarios/remove":
+		return []attempt{{body: `{"scenario_ids":["{scenario}"]}`, refused: true}}
+	case "POST /simple/evaluations/:evaluation_id/repeats", "POST /simple/evaluations/:evaluation_id/repeats/set":
+		return []attempt{{body: `{"repeats":2}`}}
 	case "POST /simple/traces/query":
 		return simpleQueries("trace", "links")
 	case "POST /annotations/query":
@@ -186,7 +224,7 @@ func TestTracesOfProjectsAreApart(t *testing.T) {
 			}
 			for _, a := range list {
 				for _, id := range []string{ids["only"], shared, ids["annotation"]} {
-					path := ids.in(strings.NewReplacer(":trace_id", id, ":span_id", ids["span"], ":name", "shared", ":key", "completion", ":version", "v0").Replace(op.Path) + a.query)
+					path := ids.in(strings.NewReplacer(":trace_id", id, ":span_id", ids["span"], ":name", "shared", ":key", "completion", ":version", "v0", ":evaluation_id", ids["evaluation"], ":queue_id", ids["queue"]).Replace(op.Path) + a.query)
 					body := ids.in(strings.ReplaceAll(a.body, "{path}", id))
 					if a.shows && id == ids["only"] {
 						r := s.as("theirs owner", op.Method, path, body)
@@ -216,7 +254,7 @@ func TestTracesOfProjectsAreApart(t *testing.T) {
 // changes tells whether a route does more than look.
 func changes(op domain.Operation) bool {
 	switch op.Permission {
-	case domain.EditSpans, domain.EditSecrets, domain.RunService, domain.RunEvaluations:
+	case domain.EditSpans, domain.EditSecrets, domain.RunService, domain.RunEvaluations, domain.EditEvaluations, domain.AnnotateEvaluations:
 		return true
 	default:
 		return false
@@ -255,6 +293,13 @@ func (s *service) fill(t *testing.T, who, word, shared, only string) names {
 	n["query"], n["query_variant"], n["query_revision"] = get(r, "query", "id"), get(r, "query", "variant_id"), get(r, "query", "revision_id")
 	r = call(http.StatusOK, "POST", "/simple/evaluators/", `{"evaluator":{"slug":"`+word+`-judge","data":{"uri":"svc:custom:feedback:v0"}}}`)
 	n["evaluator"] = get(r, "evaluator", "id")
+	evaluator := get(r, "evaluator", "revision_id")
+	r = call(http.StatusOK, "POST", "/simple/evaluations/", `{"evaluation":{"name":"`+word+`","flags":{"is_active":false},"data":{"query_steps":["`+n["query_revision"]+`"],"evaluator_steps":{"`+evaluator+`":"human"}}}}`)
+	n["evaluation"] = get(r, "evaluation", "id")
+	scenarios, _ := call(http.StatusOK, "POST", "/simple/evaluations/"+n["evaluation"]+"/scenarios/add", `{"count":1}`).at("scenarios").([]any)
+	n["scenario"], _ = at(scenarios[0], "id").(string)
+	r = call(http.StatusOK, "POST", "/simple/queues/", `{"queue":{"name":"`+word+`","data":{"kind":"testcases","evaluators":["`+evaluator+`"]}}}`)
+	n["queue"], n["queue_run"] = get(r, "queue", "id"), get(r, "queue", "run_id")
 	for i, id := range []string{shared, only} {
 		call(http.StatusAccepted, "POST", "/traces/", fmt.Sprintf(`{"trace":{"trace_id":%[1]q,"spans":{"%[2]s":{"span_id":"1000000000000001","start_time":"2026-11-01T10:0%[3]d:00Z","end_time":"2026-11-01T10:0%[3]d:01Z",
 			"links":[{"trace_id":%[4]q,"span_id":"1000000000000001"}],"references":[{"id":%[5]q,"slug":"%[2]s-judge","attributes":{"key":"evaluator"}}],

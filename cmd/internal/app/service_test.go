@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -33,14 +34,23 @@ type service struct {
 func newService(t testing.TB, settings ...string) *service {
 	t.Helper()
 	s := newIdleService(t, settings...)
+	atWork(t, s.sink.Run)
+	atWork(t, s.evaluations.Run)
+	return s
+}
+
+// atWork runs an actor until the test ends, or until it is told to stop.
+func atWork(t testing.TB, run func(context.Context) error) (stop func()) {
+	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1) // Run's one answer
-	go func() { done <- s.sink.Run(ctx) }()
-	t.Cleanup(func() {
+	go func() { done <- run(ctx) }()
+	stop = sync.OnceFunc(func() {
 		cancel()
 		require.NoError(t, <-done)
 	})
-	return s
+	t.Cleanup(stop)
+	return stop
 }
 
 // newIdleService is a service whose sink does not run: what is written stays in the stream.

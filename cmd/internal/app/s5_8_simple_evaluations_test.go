@@ -1,0 +1,368 @@
+//go:build embedded
+
+package app
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+)
+
+// testset makes a testset of rows and gives its revision's id.
+func (s *service) testset(slug string, rows ...string) string {
+	s.t.Helper()
+	for i, row := range rows {
+		rows[i] = `{"data":` + row + `}`
+	}
+	made := s.ok(http.StatusOK, http.MethodPost, "/simple/testsets/", `{"testset":{"slug":"`+slug+`","data":{"testcases":[`+strings.Join(rows, ",")+`]}}}`)
+	id, _ := made.at("testset", "revision_id").(string)
+	require.NotEmpty(s.t, id, made.Text)
+	return id
+}
+
+// evaluation makes a simple evaluation and gives its id.
+func (s *service) evaluation(body string) string {
+	s.t.Helper()
+	made := s.ok(http.StatusOK, http.MethodPost, "/simple/evaluations/", `{"evaluation":`+body+`}`)
+	id, _ := made.at("evaluation", "id").(string)
+	require.NotEmpty(s.t, id, made.Text)
+	return id
+}
+
+// ends waits until an evaluation is this, and gives it.
+func (s *service) ends(id, status string) map[string]any {
+	s.t.Helper()
+	var shown map[string]any
+	s.until("the evaluation is "+status, func() bool {
+		r := s.ok(http.StatusOK, http.MethodGet, "/simple/evaluations/"+id, "")
+		shown, _ = r.at("evaluation").(map[string]any)
+		is := at(shown, "data", "status")
+		require.False(s.t, is != status && slices.Contains([]any{"success", "failure", "errors", "cancelled"}, is), r.Text)
+		return is == status
+	})
+	return shown
+}
+
+// until asks again and again, in the test's own goroutine, so that asking may fail the test.
+func (s *service) until(what string, holds func() bool) {
+	s.t.Helper()
+	ask := time.NewTicker(20 * time.Millisecond)
+	defer ask.Stop()
+	end := time.NewTimer(2 * time.Minute)
+	defer end.Stop()
+	for !holds() {
+		select {
+		case <-ask.C:
+		case <-end.C:
+			require.FailNow(s.t, "this did not come to hold: "+what)
+		}
+	}
+}
+
+// listed are the members of a list.
+func (s *service) listed(member, path, body string) []map[string]any {
+	s.t.Helper()
+	r := s.ok(http.StatusOK, http.MethodPost, path, body)
+	list, _ := r.Body[member].([]any)
+	out := make([]map[string]any, len(list))
+	for i, one := range list {
+		out[i], _ = one.(map[string]any)
+	}
+	return out
+}
+
+// resultsOf are the results of an evaluation by scenario, step and repeat.
+func (s *service) resultsOf(id string) map[string]map[string]any {
+	s.t.Helper()
+	out := map[string]map[string]any{}
+	for _, r := range s.listed("results", "/simple/evaluations/"+id+"/probe", `{}`) {
+		out[fmt.Sprintf("%v %v %v", r["scenario_id"], r["step_key"], r["repeat_idx"])] = r
+	}
+	return out
+}
+
+// stepsOf are the keys of an evaluation's steps, in their order.
+func (s *service) stepsOf(id string) []string {
+	s.t.Helper()
+	run := s.ok(http.StatusOK, http.MethodGet, "/evaluations/runs/"+id, "")
+	steps, _ := run.at("run", "data", "steps").([]any)
+	var keys []string
+	for _, step := range steps {
+		keys = append(keys, at(step, "key").(string))
+	}
+	return keys
+}
+
+// Contract §5.8, simple evaluations: what is named by its ids is run, and each
+// testcase leaves an invocation, a judgment of each evaluator, and results that
+// name their traces.
+func TestSimpleEvaluationRuns(t *testing.T) {
+	t.Parallel()
+	s := newService(t)
+	rows := s.testset("capitals", `{"country":"France","correct_answer":"Paris"}`, `{"country":"Italy","correct_answer":"Rome"}`)
+	app := s.subject("answers", `{"uri":"svc:custom:mock:v0","parameters":{"key":"static","kwargs":{"output":"Paris"}}}`)
+	exact := s.judge("exact", `{"uri":"svc:builtin:auto_exact_match:v0","parameters":{"correct_answer_key":"correct_answer"}}`)
+	length := s.judge("length", scripted)
+	data := `{"testset_steps":["` + rows + `"],"application_steps":["` + app + `"],"evaluator_steps":{"` + exact + `":"auto","` + length + `":"custom"},"repeats":1,"concurrency":{"batch_size":2}}`
+
+	// Made without being started, it waits; started, it goes its way; started again, it stays as it is.
+	id := s.evaluation(`{"name":"capitals","tags":{"team":"maps"},"flags":{"is_active":false},"data":` + data + `}`)
+	waiting := s.ok(http.StatusOK, http.MethodGet, "/simple/evaluations/"+id, "")
+	require.Equal(t, "pending", waiting.at("evaluation", "data", "status"))
+	require.Equal(t, map[string]any{exact: "auto", length: "custom"}, waiting.at("evaluation", "data", "evaluator_steps"))
+	require.Equal(t, map[string]any{app: "custom"}, waiting.at("evaluation", "data", "application_steps"))
+	require.Equal(t, map[string]any{rows: "custom"}, waiting.at("evaluation", "data", "testset_steps"))
+	require.Empty(t, s.resultsOf(id))
+	started := s.ok(http.StatusOK, http.MethodPost, "/simple/evaluations/"+id+"/start", "")
+	require.Contains(t, []any{"queued", "running", "success"}, started.at("evaluation", "data", "status"))
+	shown := s.ends(id, "success")
+	require.Equal(t, false, at(shown, "flags", "is_active"))
+	require.Equal(t, true, at(shown, "flags", "has_auto"))
+
+	scenarios := s.listed("scenarios", "/evaluations/scenarios/query", `{"scenario":{"run_id":"`+id+`"},"windowing":{"order":"ascending"}}`)
+	require.Len(t, scenarios, 2)
+	results := s.resultsOf(id)
+	require.Len(t, results, 2*(1+1+2))
+	steps := s.stepsOf(id)
+	require.Len(t, steps, 4)
+	spans := map[string]map[string]any{}
+	for _, span := range s.spansOf(`{"field":"attributes","key":"ag.meta.evaluation.run_id","operator":"is","value":"`+id+`"}`, "") {
+		spans[span["trace_id"].(string)] = span
+	}
+	require.Len(t, spans, 2*3, "one trace of each testcase and application, and of each testcase and evaluator")
+	for i, scenario := range scenarios {
+		require.Equal(t, "success", scenario["status"])
+		cell := func(step string) map[string]any {
+			r := results[fmt.Sprintf("%v %v 0", scenario["id"], step)]
+			require.NotNil(t, r, step)
+			require.Equal(t, "success", r["status"])
+			return r
+		}
+		testcase := cell(steps[0])["testcase_id"]
+		require.NotEmpty(t, testcase)
+		invocation := spans[cell(steps[1])["trace_id"].(string)]
+		require.Equal(t, "invocation", at(invocation, "trace_type"))
+		require.Equal(t, "Paris", at(invocation, "attributes", "ag", "data", "outputs"))
+		require.Equal(t, app, at(invocation, "attributes", "ag", "references", "application_revision", "id"))
+		require.Equal(t, rows, at(invocation, "attributes", "ag", "references", "testset_revision", "id"))
+		require.Equal(t, testcase, at(invocation, "attributes", "ag", "references", "testcase", "id"))
+		require.Equal(t, "maps", at(invocation, "attributes", "ag", "tags", "team"))
+		for step, want := range map[string]map[string]any{steps[2]: {"success": i == 0}, steps[3]: {"score": 0.5, "long": true}} {
+			judged := spans[cell(step)["trace_id"].(string)]
+			require.Equal(t, "annotation", at(judged, "trace_type"))
+			require.Equal(t, app, at(judged, "attributes", "ag", "references", "application_revision", "id"))
+			outputs, _ := at(judged, "attributes", "ag", "data", "outputs").(map[string]any)
+			if _, exact := outputs["success"]; exact != (want["success"] != nil) {
+				continue // steps of evaluators are in the order of their ids
+			}
+			require.Empty(t, cmp.Diff(want, outputs))
+			links, _ := at(judged, "links").([]any)
+			require.Equal(t, invocation["trace_id"], at(links[0], "trace_id"))
+			require.Equal(t, invocation["span_id"], at(links[0], "span_id"))
+		}
+	}
+	metrics := s.listed("metrics", "/evaluations/metrics/query", `{"metrics":{"run_id":"`+id+`"}}`)
+	require.Len(t, metrics, 3, "of the run and of each scenario")
+
+	// Everything is there: started again it computes nothing.
+	s.ok(http.StatusOK, http.MethodPost, "/simple/evaluations/"+id+"/start", "")
+	s.ends(id, "success")
+	require.Empty(t, cmp.Diff(results, s.resultsOf(id)))
+}
+
+// gate is an application that answers once it is opened, where its input says so.
+type gate struct {
+	url string
+	// waiting gets a word for each call that waits.
+	waiting chan struct{}
+	open    func()
+}
+
+func newGate(t *testing.T) gate {
+	t.Helper()
+	opened := make(chan struct{})
+	g := gate{waiting: make(chan struct{}, 64), open: sync.OnceFunc(func() { close(opened) })}
+	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		text, _ := io.ReadAll(r.Body)
+		if strings.Contains(string(text), `"wait":true`) {
+			g.waiting <- struct{}{}
+			select {
+			case <-opened:
+			case <-r.Context().Done():
+				return
+			}
+		}
+		w.Header().Set("Content-Type", "application/json")
+		if strings.Contains(string(text), `"fail":true`) {
+			w.WriteHeader(http.StatusTeapot)
+		}
+		_, _ = io.WriteString(w, `{"outputs":"Paris"}`)
+	}))
+	t.Cleanup(receiver.Close)
+	t.Cleanup(g.open)
+	g.url = receiver.URL
+	return g
+}
+
+// settings let applications reach the gate.
+func (gate) settings() []string { return []string{"COLONNADE_INVOKE_HOOK_ALLOW_PRIVATE=true"} }
+
+func (g gate) app(s *service) string {
+	s.t.Helper()
+	return s.subject("gate", `{"uri":"svc:custom:hook:v0","url":"`+g.url+`"}`)
+}
+
+// of are the statuses of a step's results, sorted.
+func (s *service) of(id, step string) []string {
+	s.t.Helper()
+	var out []string
+	for _, r := range s.listed("results", "/simple/evaluations/"+id+"/probe", `{"step_keys":["`+step+`"]}`) {
+		out = append(out, r["status"].(string))
+	}
+	slices.Sort(out)
+	return out
+}
+
+// An application that fails for one testcase takes nothing from the others; the
+// progress of a run is seen while it goes on; what is stopped is cancelled, and
+// goes on from there when it is started again.
+func TestSimpleEvaluationFailsStopsAndGoesOn(t *testing.T) {
+	t.Parallel()
+	g := newGate(t)
+	s := newService(t, g.settings()...)
+	app := g.app(s)
+	pass := s.judge("pass", `{"uri":"svc:custom:mock:v0","parameters":{"key":"pass"}}`)
+	body := func(rows string) string {
+		return `{"data":{"testset_steps":["` + rows + `"],"application_steps":["` + app + `"],"evaluator_steps":{"` + pass + `":"auto"}}}`
+	}
+
+	id := s.evaluation(body(s.testset("one-fails", `{"n":0}`, `{"n":1,"fail":true}`, `{"n":2}`)))
+	shown := s.ends(id, "errors")
+	require.Equal(t, false, at(shown, "flags", "is_active"))
+	steps := s.stepsOf(id)
+	require.Equal(t, []string{"failure", "success", "success"}, s.of(id, steps[1]))
+	require.Equal(t, []string{"cancelled", "success", "success"}, s.of(id, steps[2]), "what did not answer is not judged")
+	failed := s.listed("results", "/evaluations/results/query", `{"result":{"run_id":"`+id+`","status":"failure"}}`)
+	require.Len(t, failed, 1)
+	require.NotEmpty(t, at(failed[0], "error", "message"))
+	trace := s.spansOf(`{"field":"trace_id","value":"`+failed[0]["trace_id"].(string)+`"}`, "")
+	require.Equal(t, "STATUS_CODE_ERROR", at(trace[0], "status_code"))
+	statuses := map[any]int{}
+	for _, scenario := range s.listed("scenarios", "/evaluations/scenarios/query", `{"scenario":{"run_id":"`+id+`"}}`) {
+		statuses[scenario["status"]]++
+	}
+	require.Equal(t, map[any]int{"errors": 1, "success": 2}, statuses)
+
+	id = s.evaluation(`{"data":{"testset_steps":["` + s.testset("one-waits", `{"n":0}`, `{"n":1,"wait":true}`) + `"],"application_steps":["` + app + `"],"evaluator_steps":{"` + pass + `":"auto"}}}`)
+	<-g.waiting
+	steps = s.stepsOf(id)
+	s.until("the other scenario is done", func() bool { return slices.Equal(s.of(id, steps[2]), []string{"queued", "success"}) })
+	require.Equal(t, []string{"running", "success"}, s.of(id, steps[1]))
+	running := s.ok(http.StatusOK, http.MethodGet, "/simple/evaluations/"+id, "")
+	require.Equal(t, "running", running.at("evaluation", "data", "status"))
+	require.Equal(t, true, running.at("evaluation", "flags", "is_active"))
+	refused := s.do(http.MethodPost, "/simple/evaluations/"+id+"/repeats", `{"repeats":2}`)
+	require.Equal(t, http.StatusConflict, refused.Code, refused.Text)
+	stopped := s.ok(http.StatusOK, http.MethodPost, "/simple/evaluations/"+id+"/stop", "")
+	require.Equal(t, "cancelled", stopped.at("evaluation", "data", "status"))
+	s.until("nothing of it is under way", func() bool { return slices.Equal(s.of(id, steps[1]), []string{"cancelled", "success"}) })
+	require.Equal(t, []string{"cancelled", "success"}, s.of(id, steps[2]))
+	done := s.resultsOf(id)
+
+	g.open()
+	s.ok(http.StatusOK, http.MethodPost, "/simple/evaluations/"+id+"/start", "")
+	s.ends(id, "success")
+	for place, r := range s.resultsOf(id) {
+		if done[place]["status"] == "success" {
+			require.Empty(t, cmp.Diff(done[place], r), "what is there is not computed again")
+		}
+	}
+	require.Equal(t, []string{"success", "success"}, s.of(id, steps[2]))
+}
+
+// A process that ends while it runs an evaluation leaves it to the next one,
+// which computes what is missing and nothing else: also one that ended without
+// a word, once its lease is over.
+func TestSimpleEvaluationSurvivesItsProcess(t *testing.T) {
+	t.Parallel()
+	g := newGate(t)
+	s := newIdleService(t, append(g.settings(), "COLONNADE_EVALUATE_LEASE=2s")...)
+	atWork(t, s.sink.Run)
+	id := s.evaluation(`{"data":{"testset_steps":["` + s.testset("rows", `{"n":0}`, `{"n":1,"wait":true}`) + `"],"application_steps":["` + g.app(s) + `"],"evaluator_steps":{"` +
+		s.judge("pass", `{"uri":"svc:custom:mock:v0","parameters":{"key":"pass"}}`) + `":"auto"}}}`)
+	steps := s.stepsOf(id)
+	shown := s.ok(http.StatusOK, http.MethodGet, "/simple/evaluations/"+id, "")
+	require.Equal(t, "queued", shown.at("evaluation", "data", "status"))
+	require.Equal(t, []string{"queued", "queued"}, s.of(id, steps[1]))
+
+	stop := atWork(t, s.evaluations.Run)
+	<-g.waiting
+	s.until("the other scenario is done", func() bool { return slices.Equal(s.of(id, steps[2]), []string{"queued", "success"}) })
+	stop()
+	shown = s.ok(http.StatusOK, http.MethodGet, "/simple/evaluations/"+id, "")
+	require.Equal(t, "queued", shown.at("evaluation", "data", "status"), "it waits for whoever comes next")
+	before := s.resultsOf(id)
+
+	// The next one dies without a word.
+	claimed, err := s.runs.Claim(t.Context(), uuid.New(), time.Millisecond)
+	require.NoError(t, err)
+	require.Equal(t, id, claimed.ID.String())
+	shown = s.ok(http.StatusOK, http.MethodGet, "/simple/evaluations/"+id, "")
+	require.Equal(t, "running", shown.at("evaluation", "data", "status"))
+
+	g.open()
+	atWork(t, s.evaluations.Run)
+	s.ends(id, "success")
+	after := s.resultsOf(id)
+	for place, r := range before {
+		if r["status"] == "success" {
+			require.Empty(t, cmp.Diff(r, after[place]), "what is there is not computed again")
+		}
+	}
+	require.Equal(t, []string{"success", "success"}, s.of(id, steps[2]))
+}
+
+// Evaluators judge stored traces that a saved query finds, without an application.
+func TestSimpleEvaluationOfTraces(t *testing.T) {
+	t.Parallel()
+	s := newService(t)
+	s.subject("echo", `{"uri":"svc:custom:mock:v0","parameters":{"key":"static","kwargs":{"output":"Paris"}}}`)
+	var token string
+	for range 2 {
+		invoked := s.ok(http.StatusOK, http.MethodPost, "/services/invoke", `{"data":{"inputs":{"correct_answer":"Paris"}},"references":{"application":{"slug":"echo"}},"tags":{"kind":"product"}}`)
+		token = invoked.Header.Get("Colonnade-Token")
+	}
+	require.Len(t, s.spansOf(`{"field":"attributes","key":"ag.tags.kind","operator":"is","value":"product"}`, token), 2)
+	made := s.ok(http.StatusOK, http.MethodPost, "/simple/queries/", `{"query":{"slug":"products","data":{"filtering":{"conditions":[{"field":"attributes","key":"ag.tags.kind","operator":"is","value":"product"}]}}}}`)
+	query, _ := made.at("query", "revision_id").(string)
+	exact := s.judge("exact", `{"uri":"svc:builtin:auto_exact_match:v0","parameters":{"correct_answer_key":"correct_answer"}}`)
+
+	id := s.evaluation(`{"data":{"query_steps":["` + query + `"],"evaluator_steps":["` + exact + `"],"repeats":2}}`)
+	shown := s.ends(id, "success")
+	require.Equal(t, map[string]any{query: "custom"}, at(shown, "data", "query_steps"))
+	require.InDelta(t, 2, at(shown, "data", "repeats"), 0)
+	steps := s.stepsOf(id)
+	inputs := s.listed("results", "/simple/evaluations/"+id+"/probe", `{"step_keys":["`+steps[0]+`"]}`)
+	require.Len(t, inputs, 2)
+	judged := s.spansOf(`{"field":"attributes","key":"ag.meta.evaluation.run_id","operator":"is","value":"`+id+`"}`, "")
+	require.Len(t, judged, 4, "two repeats of each trace")
+	of := map[any]int{}
+	for _, span := range judged {
+		require.Equal(t, map[string]any{"success": true}, at(span, "attributes", "ag", "data", "outputs"))
+		links, _ := at(span, "links").([]any)
+		of[at(links[0], "trace_id")]++
+	}
+	require.Equal(t, map[any]int{inputs[0]["trace_id"]: 2, inputs[1]["trace_id"]: 2}, of)
+	scenario := s.listed("scenarios", "/evaluations/scenarios/query", `{"scenario":{"run_id":"`+id+`"}}`)[0]
+	require.Len(t, scenario["links"], 3, "the trace, and its two judgments")
+}

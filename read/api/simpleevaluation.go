@@ -1,0 +1,166 @@
+package api
+
+import (
+	"encoding/json"
+	"net/http"
+
+	"github.com/gin-gonic/gin"
+	"github.com/google/uuid"
+
+	"colonnade/domain"
+	"colonnade/domain/entity"
+	"colonnade/domain/evaluation"
+	"colonnade/read/registry/runs"
+)
+
+// MountSimpleEvaluations mounts the questions about evaluations and queues as
+// the ids that they are made of show them. Source: contract §5.8.
+func MountSimpleEvaluations(r Router, reader *runs.Reader) {
+	e := runRoutes{lineageRoutes{router: r}, reader}
+	simple := func(method, path, summary string, request any, response entity.Shape, h func(*gin.Context) error) {
+		e.mount(domain.Operation{Method: method, Path: "/simple/" + path, Summary: summary, Request: request, Response: response}, h)
+	}
+	simple(http.MethodGet, "evaluations/:evaluation_id", "One evaluation.", nil, entity.OneShape("evaluation", evaluation.SimpleEvaluation{}), e.simpleEvaluation)
+	simple(http.MethodPost, "evaluations/query", "List evaluations.", simpleEvaluationsQuery{},
+		entity.ListShape("evaluations", evaluation.SimpleEvaluation{}, domain.Window{}), e.simpleEvaluations)
+	simple(http.MethodGet, "queues/:queue_id", "One queue with what it is made of.", nil, entity.OneShape("queue", evaluation.SimpleQueue{}), e.simpleQueue)
+	simple(http.MethodPost, "queues/query", "List queues.", simpleQueuesQuery{}, entity.ListShape("queues", evaluation.SimpleQueue{}, domain.Window{}), e.simpleQueues)
+	simple(http.MethodPost, "queues/:queue_id/scenarios/query", "List the scenarios of a queue: a person's, or all.", queueScenariosQuery{},
+		entity.ListShape("scenarios", evaluation.Scenario{}, domain.Window{}), e.queueScenarios)
+}
+
+type (
+	simpleEvaluationsQuery struct {
+		Evaluation runFilter       `json:"evaluation"`
+		Windowing  *windowing      `json:"windowing"`
+		Jit        json.RawMessage `json:"jit"`
+	}
+	simpleQueueFilter struct {
+		queueFilter
+		Kind     *evaluation.QueueKind `json:"kind"`
+		QueueIDs []uuid.UUID           `json:"queue_ids"`
+	}
+	simpleQueuesQuery struct {
+		Queue     simpleQueueFilter `json:"queue"`
+		Windowing *windowing        `json:"windowing"`
+	}
+)
+
+func (e runRoutes) simpleEvaluation(c *gin.Context) error {
+	id, err := e.pathID(c, "evaluation_id")
+	if err != nil {
+		return err
+	}
+	found, err := e.runs.Run(c.Request.Context(), e.project(c), id)
+	if err != nil || found == nil {
+		return replyOneOf[evaluation.Run](c, "", nil, err)
+	}
+	shown := found.Simple()
+	return replyOneOf(c, "evaluation", &shown, nil)
+}
+
+func (e runRoutes) simpleEvaluations(c *gin.Context) error {
+	var b simpleEvaluationsQuery
+	if err := decodeBody(c, &b, false); err != nil {
+		return err
+	}
+	q, err := runsQuery{Run: b.Evaluation, Windowing: b.Windowing}.query()
+	if err != nil {
+		return err
+	}
+	found, err := e.runs.Runs(c.Request.Context(), e.project(c), q)
+	shown := domain.Page[*evaluation.SimpleEvaluation]{Next: found.Next}
+	for _, run := range found.Items {
+		one := run.Simple()
+		shown.Items = append(shown.Items, &one)
+	}
+	return replyPage(c, "evaluations", q.Window, shown, err)
+}
+
+func (e runRoutes) simpleQueue(c *gin.Context) error {
+	id, err := e.pathID(c, "queue_id")
+	if err != nil {
+		return err
+	}
+	ctx := c.Request.Context()
+	queue, err := e.runs.Queue(ctx, e.project(c), id)
+	if err != nil || queue == nil {
+		return replyOneOf[evaluation.Queue](c, "", nil, err)
+	}
+	run, err := e.runs.Run(ctx, e.project(c), queue.RunID)
+	if err != nil || run == nil {
+		return replyOneOf[evaluation.Queue](c, "", nil, err)
+	}
+	shown := queue.Simple(run)
+	return replyOneOf(c, "queue", &shown, nil)
+}
+
+func (e runRoutes) simpleQueues(c *gin.Context) error {
+	var b simpleQueuesQuery
+	if err := decodeBody(c, &b, false); err != nil {
+		return err
+	}
+	f := b.Queue
+	if f.QueueIDs != nil {
+		f.IDs = append(f.IDs, f.QueueIDs...)
+		if f.IDs == nil {
+			f.IDs = []uuid.UUID{}
+		}
+	}
+	q, err := queuesQuery{Queue: f.queueFilter, Windowing: b.Windowing}.query()
+	if err != nil {
+		return err
+	}
+	ctx, project := c.Request.Context(), e.project(c)
+	if f.Kind != nil {
+		if q.RunIDs, err = e.ofKind(c, *f.Kind, q.RunIDs); err != nil {
+			return err
+		}
+	}
+	found, err := e.runs.Queues(ctx, project, q)
+	if err != nil {
+		return err
+	}
+	behind, err := e.behind(c, found.Items)
+	shown := domain.Page[*evaluation.SimpleQueue]{Next: found.Next}
+	for _, queue := range found.Items {
+		if run := behind[queue.RunID]; run != nil {
+			one := queue.Simple(run)
+			shown.Items = append(shown.Items, &one)
+		}
+	}
+	return replyPage(c, "queues", q.Window, shown, err)
+}
+
+// ofKind are the runs of a kind of queues, among some if any are named.
+func (e runRoutes) ofKind(c *gin.Context, kind evaluation.QueueKind, among []uuid.UUID) ([]uuid.UUID, error) {
+	ids := []uuid.UUID{}
+	q := runs.RunQuery{Common: runs.Common{IDs: among, Window: domain.Window{Order: domain.Ascending}}, Flags: evaluation.Flags{evaluation.IsQueue: true, kind.Flag(): true}}
+	for {
+		page, err := e.runs.Runs(c.Request.Context(), e.project(c), q)
+		if err != nil {
+			return nil, err
+		}
+		for _, run := range page.Items {
+			ids = append(ids, run.ID)
+		}
+		if page.Next == uuid.Nil {
+			return ids, nil
+		}
+		q.Window.Next = page.Next
+	}
+}
+
+// behind are the runs of queues, by id.
+func (e runRoutes) behind(c *gin.Context, queues []*evaluation.Queue) (map[uuid.UUID]*evaluation.Run, error) {
+	ids := []uuid.UUID{}
+	for _, q := range queues {
+		ids = append(ids, q.RunID)
+	}
+	found, err := e.runs.Runs(c.Request.Context(), e.project(c), runs.RunQuery{Common: runs.Common{IDs: ids}})
+	out := map[uuid.UUID]*evaluation.Run{}
+	for _, run := range found.Items {
+		out[run.ID] = run
+	}
+	return out, err
+}

@@ -1,0 +1,207 @@
+package evaluate
+
+import (
+	"context"
+	"sync"
+
+	"github.com/google/uuid"
+	"golang.org/x/sync/errgroup"
+
+	"colonnade/domain"
+	"colonnade/domain/entity"
+	"colonnade/domain/evaluation"
+	"colonnade/write/invoke"
+)
+
+// row is a scenario under way.
+type row struct {
+	*work
+	id        uuid.UUID
+	input     evaluation.Result
+	inputStep evaluation.Step
+
+	mu     sync.Mutex // guards what is below
+	status map[evaluation.Cell]evaluation.Status
+	said   map[evaluation.Cell]*answer
+	stored map[evaluation.Cell]evaluation.Result
+}
+
+// mark gives the scenario a status.
+func (s *row) mark(ctx context.Context, status evaluation.Status) error {
+	d := evaluation.ScenarioDraft{PartDraft: evaluation.PartDraft{RunID: s.run.ID}}
+	d.ID, d.Status = s.id, status
+	_, err := s.deps.Runs.EditScenarios(ctx, s.caller, []evaluation.ScenarioDraft{d})
+	return err
+}
+
+// each computes cells at once, as far as the run's places allow, and writes
+// down what came of each.
+func (s *row) each(ctx context.Context, cells []evaluation.Cell, compute func(context.Context, evaluation.Cell) (Outcome, evaluation.Status, error)) error {
+	group, ctx := errgroup.WithContext(ctx)
+	for _, c := range cells {
+		group.Go(func() error {
+			if err := s.set(ctx, c, Outcome{}, evaluation.Running); err != nil {
+				return err
+			}
+			o, status, err := compute(ctx, c)
+			if err != nil {
+				return err
+			}
+			if err := context.Cause(ctx); err != nil && o.Err != nil {
+				return err // it was interrupted, which is no outcome
+			}
+			s.metrics.cells.WithLabelValues(string(status)).Inc()
+			s.keep(c, o, status)
+			return s.set(ctx, c, o, status)
+		})
+	}
+	return group.Wait()
+}
+
+func (s *row) keep(c evaluation.Cell, o Outcome, status evaluation.Status) {
+	s.work.mu.Lock()
+	for _, p := range o.Token {
+		s.token = s.token.Add(p)
+	}
+	s.work.mu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.status[c] = status
+}
+
+// set writes a result down.
+func (s *row) set(ctx context.Context, c evaluation.Cell, o Outcome, status evaluation.Status) error {
+	d := draftOf(s.run.ID, c)
+	d.Status, d.TraceID, d.SpanID = status, o.TraceID, o.SpanID
+	if o.Err != nil {
+		d.Error = entity.Document{"message": invoke.Message(o.Err), "type": string(invoke.ProblemOf(o.Err))}
+	}
+	_, err := s.deps.Runs.SetResults(ctx, s.caller, []evaluation.ResultDraft{d})
+	return err
+}
+
+func ended(o Outcome) (Outcome, evaluation.Status, error) {
+	if o.Err != nil {
+		return o, evaluation.Failure, nil
+	}
+	return o, evaluation.Success, nil
+}
+
+// of are the references to what the scenario is about.
+func (s *row) of() entity.Entities {
+	out := entity.Entities{}
+	for name, ref := range s.inputStep.References {
+		out[name] = ref
+	}
+	if s.input.TestcaseID != nil {
+		out["testcase"] = domain.Reference{ID: *s.input.TestcaseID}
+	}
+	return out
+}
+
+// source is what the scenario's input holds; its error is that of the cells
+// that depend on it, or the end of ctx.
+func (s *row) source(ctx context.Context) (*answer, error) {
+	if id := s.input.TestcaseID; id != nil {
+		data, ok := s.testcases[*id]
+		if !ok {
+			return nil, domain.E(domain.NotFound, "The testcase %s is gone.", id)
+		}
+		return &answer{Inputs: data, Testcase: data}, nil
+	}
+	if s.input.TraceID.IsZero() {
+		return nil, domain.E(domain.NotFound, "The scenario has no input.")
+	}
+	return s.look(ctx, s.input.TraceID, s.input.SpanID)
+}
+
+// invoke computes a cell of an application.
+func (s *row) invoke(ctx context.Context, c evaluation.Cell) (Outcome, evaluation.Status, error) {
+	found := s.found[c.Step]
+	from, err := s.source(ctx)
+	if err = firstOf(found.err, err); err != nil {
+		return ended(Outcome{Err: err})
+	}
+	o, err := s.ask(ctx, found.refs, s.of(), from.Inputs)
+	if err != nil {
+		return o, "", err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.said[c] = &answer{TraceID: o.TraceID, SpanID: o.SpanID, Inputs: from.Inputs, Outputs: o.Outputs, Testcase: from.Testcase}
+	return ended(o)
+}
+
+func firstOf(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// annotate computes a cell of an evaluator. Where there is nothing to judge,
+// it does not run.
+func (s *row) annotate(ctx context.Context, c evaluation.Cell) (Outcome, evaluation.Status, error) {
+	found := s.found[c.Step]
+	if found.err != nil {
+		return ended(Outcome{Err: found.err})
+	}
+	of := s.of()
+	judged := s.run.Data.Judged(*s.run.Data.Step(c.Step))
+	if judged == nil {
+		from, err := s.source(ctx)
+		if err != nil {
+			return ended(Outcome{Err: err})
+		}
+		o, err := s.judge(ctx, found.refs, of, *from)
+		if err != nil {
+			return o, "", err
+		}
+		return ended(o)
+	}
+	at := evaluation.Cell{Scenario: c.Scenario, Step: judged.Key, Repeat: s.run.Lane(*judged, c.Repeat)}
+	s.mu.Lock()
+	status := s.status[at]
+	s.mu.Unlock()
+	if status != evaluation.Success {
+		return Outcome{Err: domain.E(domain.Rejected, "There is no answer of %s to judge.", judged.Key)}, evaluation.Cancelled, nil
+	}
+	said, err := s.answer(ctx, at)
+	if err != nil {
+		return ended(Outcome{Err: err})
+	}
+	for name, ref := range s.found[judged.Key].refs {
+		of[name] = ref
+	}
+	o, err := s.judge(ctx, found.refs, of, *said)
+	if err != nil {
+		return o, "", err
+	}
+	return ended(o)
+}
+
+// answer is what an application said in this run: just now, or as its trace has it.
+func (s *row) answer(ctx context.Context, at evaluation.Cell) (*answer, error) {
+	s.mu.Lock()
+	said, was := s.said[at], s.stored[at]
+	s.mu.Unlock()
+	if said != nil {
+		return said, nil
+	}
+	if was.TraceID.IsZero() {
+		return nil, domain.E(domain.NotFound, "The result of %s names no trace.", at.Step)
+	}
+	said, err := s.look(ctx, was.TraceID, was.SpanID)
+	if err != nil {
+		return nil, err
+	}
+	if id := s.input.TestcaseID; id != nil {
+		said.Testcase = s.testcases[*id]
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.said[at] = said
+	return said, nil
+}

@@ -1,0 +1,193 @@
+package evaluate
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"colonnade/domain"
+	"colonnade/domain/evaluation"
+)
+
+// What a client does to a run by its places: cells are looked at, written and
+// removed, steps, scenarios and repeats added and taken away. All of it is of
+// the run that the path names; found is false where there is none.
+
+// Probe gives the results of a slice.
+func (v *Evaluate) Probe(ctx context.Context, caller domain.Principal, id uuid.UUID, within evaluation.Slice) (results []evaluation.Result, err error) {
+	if within.Empty() {
+		return nil, nil
+	}
+	all, err := v.deps.Runs.Results(ctx, caller.Project, id, within.Scenarios...)
+	return slices.DeleteFunc(all, func(r evaluation.Result) bool { return !within.Holds(r.Cell()) }), err
+}
+
+// Populate writes results, which are those of this run alone. Where the run
+// waited for people, it goes on as they say.
+func (v *Evaluate) Populate(ctx context.Context, caller domain.Principal, id uuid.UUID, drafts []evaluation.ResultDraft) ([]evaluation.Result, error) {
+	for i := range drafts {
+		if drafts[i].RunID == uuid.Nil {
+			drafts[i].RunID = id
+		}
+		if drafts[i].RunID != id {
+			return nil, domain.E(domain.Rejected, "A result of the run %s cannot be set through the run %s.", drafts[i].RunID, id)
+		}
+	}
+	if len(drafts) == 0 {
+		return nil, nil
+	}
+	set, err := v.deps.Runs.SetResults(ctx, caller, drafts)
+	if err != nil {
+		return nil, err
+	}
+	return set, v.answered(ctx, caller, id)
+}
+
+// answered lets a run go on that waits for nobody but people.
+func (v *Evaluate) answered(ctx context.Context, caller domain.Principal, id uuid.UUID) error {
+	run, err := v.deps.Runs.Run(ctx, caller.Project, id)
+	if err != nil || run == nil || run.Status != evaluation.Pending || !run.Flags[evaluation.HasHuman] {
+		return err
+	}
+	_, err = v.settle(ctx, caller, id)
+	return err
+}
+
+// Prune removes the results of a slice, and what metrics made of them.
+func (v *Evaluate) Prune(ctx context.Context, caller domain.Principal, id uuid.UUID, within evaluation.Slice) error {
+	run, err := v.deps.Runs.Run(ctx, caller.Project, id)
+	if err != nil || run == nil {
+		return err
+	}
+	if run.Closed() {
+		return evaluation.ClosedConflict(run.ID, "", uuid.Nil)
+	}
+	return v.prune(ctx, caller, run, within)
+}
+
+func (v *Evaluate) prune(ctx context.Context, caller domain.Principal, run *evaluation.Run, within evaluation.Slice) error {
+	results, err := v.Probe(ctx, caller, run.ID, within)
+	if err != nil || len(results) == 0 {
+		return err
+	}
+	var ids []uuid.UUID
+	for i := range results {
+		ids = append(ids, results[i].ID)
+	}
+	for chunk := range slices.Chunk(ids, chunkOfResults) {
+		if _, err := v.deps.Runs.DeleteResults(ctx, caller, chunk); err != nil {
+			return err
+		}
+	}
+	return v.refresh(ctx, caller, run, within.Scenarios)
+}
+
+// Refresh computes metrics of a slice's scenarios and of the run again. Where
+// the run waited for people, it goes on as they said.
+func (v *Evaluate) Refresh(ctx context.Context, caller domain.Principal, id uuid.UUID, within evaluation.Slice) error {
+	run, err := v.deps.Runs.Run(ctx, caller.Project, id)
+	if err != nil || run == nil || within.Empty() {
+		return err
+	}
+	if err := v.refresh(ctx, caller, run, within.Scenarios); err != nil {
+		return err
+	}
+	return v.answered(ctx, caller, id)
+}
+
+// refresh computes the metrics of the run, and those of scenarios where some are named.
+func (v *Evaluate) refresh(ctx context.Context, caller domain.Principal, run *evaluation.Run, scenarios []uuid.UUID) error {
+	for chunk := range slices.Chunk(scenarios, chunkOfResults) {
+		if _, err := v.deps.Runs.RefreshMetrics(ctx, caller, evaluation.Refresh{RunIDs: []uuid.UUID{run.ID}, ScenarioIDs: chunk}); err != nil {
+			return err
+		}
+	}
+	_, err := v.deps.Runs.RefreshMetrics(ctx, caller, evaluation.Refresh{RunIDs: []uuid.UUID{run.ID}})
+	return err
+}
+
+// AddSteps adds steps to a run; one whose key is there stays as it is.
+func (v *Evaluate) AddSteps(ctx context.Context, caller domain.Principal, id uuid.UUID, added []evaluation.Step) (*evaluation.Run, error) {
+	return v.change(ctx, caller, id, func(d *evaluation.Data) {
+		for _, s := range added {
+			if d.Step(s.Key) == nil {
+				d.Steps = append(d.Steps, s)
+			}
+		}
+	})
+}
+
+// RemoveSteps takes steps away, with their results and columns.
+func (v *Evaluate) RemoveSteps(ctx context.Context, caller domain.Principal, id uuid.UUID, keys []string) (*evaluation.Run, error) {
+	return v.change(ctx, caller, id, func(d *evaluation.Data) {
+		d.Steps = slices.DeleteFunc(d.Steps, func(s evaluation.Step) bool { return slices.Contains(keys, s.Key) })
+		d.Mappings = slices.DeleteFunc(d.Mappings, func(m evaluation.Mapping) bool { return slices.Contains(keys, m.Step.Key) })
+	})
+}
+
+// SetRepeats says how often the steps are done; results that are there stay.
+func (v *Evaluate) SetRepeats(ctx context.Context, caller domain.Principal, id uuid.UUID, repeats int) (*evaluation.Run, error) {
+	return v.change(ctx, caller, id, func(d *evaluation.Data) { d.Repeats = repeats })
+}
+
+// change gives a run data that differ a little.
+func (v *Evaluate) change(ctx context.Context, caller domain.Principal, id uuid.UUID, differ func(*evaluation.Data)) (*evaluation.Run, error) {
+	run, err := v.deps.Runs.Run(ctx, caller.Project, id)
+	if err != nil || run == nil {
+		return nil, err
+	}
+	data := evaluation.Data{}
+	if run.Data != nil {
+		data = *run.Data
+		data.Steps, data.Mappings = slices.Clone(data.Steps), slices.Clone(data.Mappings)
+	}
+	differ(&data)
+	if err := data.Check("body"); err != nil {
+		return nil, err
+	}
+	draft := evaluation.RunDraft{Data: &data}
+	draft.ID = id
+	return v.reshape(ctx, caller, run, draft)
+}
+
+// AddScenarios adds scenarios without results. At a time they are of the minute that it lies in.
+func (v *Evaluate) AddScenarios(ctx context.Context, caller domain.Principal, id uuid.UUID, count int, at *time.Time) ([]evaluation.Scenario, error) {
+	if count > v.cfg.MaxScenarios {
+		return nil, domain.E(domain.Rejected, "At most %d scenarios can be added, not %d.", v.cfg.MaxScenarios, count)
+	}
+	draft := evaluation.ScenarioDraft{PartDraft: evaluation.PartDraft{RunID: id}}
+	if at != nil {
+		minute, one := at.UTC().Truncate(time.Minute), 1
+		draft.When = evaluation.When{Interval: &one, Timestamp: &minute}
+	}
+	var made []evaluation.Scenario
+	for chunk := range slices.Chunk(slices.Repeat([]evaluation.ScenarioDraft{draft}, count), chunkOfResults) {
+		rows, err := v.deps.Runs.AddScenarios(ctx, caller, chunk)
+		if err != nil {
+			return made, err
+		}
+		made = append(made, rows...)
+	}
+	return made, nil
+}
+
+// RemoveScenarios removes scenarios with their results; one that is not of this run is Rejected.
+func (v *Evaluate) RemoveScenarios(ctx context.Context, caller domain.Principal, id uuid.UUID, scenarios []uuid.UUID) error {
+	ours := map[uuid.UUID]bool{}
+	err := v.eachScenario(ctx, caller.Project, id, func(s *evaluation.Scenario) error {
+		ours[s.ID] = true
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, scenario := range scenarios {
+		if !ours[scenario] {
+			return domain.E(domain.Rejected, "The evaluation run %s has no scenario %s.", id, scenario)
+		}
+	}
+	_, err = v.deps.Runs.DeleteScenarios(ctx, caller, scenarios)
+	return err
+}

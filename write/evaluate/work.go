@@ -1,0 +1,252 @@
+package evaluate
+
+import (
+	"context"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"golang.org/x/sync/errgroup"
+
+	"colonnade/domain"
+	"colonnade/domain/entity"
+	"colonnade/domain/evaluation"
+	"colonnade/domain/semconv"
+	"colonnade/domain/trace"
+	"colonnade/write/invoke"
+	"colonnade/write/registry/runs"
+)
+
+// work is one run under way.
+type work struct {
+	*Evaluate
+	*hand
+	run    *evaluation.Run
+	caller domain.Principal
+	// found are the revisions that steps run, by key, or why they cannot.
+	found map[string]foundRevision
+	// testcases are the rows of the run's testsets, and those that were given one by one.
+	testcases map[uuid.UUID]map[string]any
+
+	mu    sync.Mutex // guards token and ended
+	token domain.Token
+	ended []uuid.UUID // scenarios that were worked on
+}
+
+type foundRevision struct {
+	refs entity.Entities
+	err  error
+}
+
+// work computes the cells of a run that are queued, and gives the status that
+// it ends with. An error is what keeps it from going on: the end of ctx, or the store.
+func (v *Evaluate) work(ctx context.Context, c *runs.Claimed, caller domain.Principal) (evaluation.Status, error) {
+	results, err := v.deps.Runs.Results(ctx, caller.Project, c.ID)
+	if err != nil {
+		return "", err
+	}
+	concurrency := 0
+	if c.Data.Concurrency != nil && c.Data.Concurrency.BatchSize != nil {
+		concurrency = *c.Data.Concurrency.BatchSize
+	}
+	tags, _ := invoke.Canonical(map[string]any(c.Tags)).(map[string]any)
+	w := &work{Evaluate: v, hand: v.hand(c.ID, concurrency, tags, nil), run: &c.Run, caller: caller, found: map[string]foundRevision{}}
+	if err := w.prepare(ctx, results); err != nil {
+		return "", err
+	}
+	group, within := errgroup.WithContext(ctx)
+	group.SetLimit(cap(w.places))
+	for rows := range byScenario(results) {
+		if within.Err() != nil {
+			break
+		}
+		if slices.ContainsFunc(rows, func(r evaluation.Result) bool { return waits(r.Status) }) {
+			group.Go(func() error { return w.scenario(within, rows) })
+		}
+	}
+	if err := group.Wait(); err != nil {
+		return "", err
+	}
+	if err := context.Cause(ctx); err != nil {
+		return "", err
+	}
+	w.measure(ctx)
+	return w.status(ctx)
+}
+
+func waits(s evaluation.Status) bool { return s == evaluation.Queued || s == evaluation.Running }
+
+// byScenario walks results, which are ordered by scenarios, in groups.
+func byScenario(results []evaluation.Result) func(yield func([]evaluation.Result) bool) {
+	return func(yield func([]evaluation.Result) bool) {
+		for from := 0; from < len(results); {
+			to := from
+			for to < len(results) && results[to].ScenarioID == results[from].ScenarioID {
+				to++
+			}
+			if !yield(results[from:to]) {
+				return
+			}
+			from = to
+		}
+	}
+}
+
+// prepare finds every revision once, and the testcases.
+func (w *work) prepare(ctx context.Context, results []evaluation.Result) error {
+	w.testcases = map[uuid.UUID]map[string]any{}
+	for _, s := range w.run.Data.Steps {
+		if s.Type != evaluation.Input {
+			refs, err := w.revision(ctx, s)
+			if err != nil && ctx.Err() != nil {
+				return err
+			}
+			w.found[s.Key] = foundRevision{refs, err}
+			continue
+		}
+		ref, ok := s.References["testset_revision"]
+		if !ok {
+			continue
+		}
+		rows, err := w.rows(ctx, w.caller, ref)
+		if err != nil && domain.KindOf(err) != domain.Rejected {
+			return err
+		}
+		for _, t := range rows {
+			w.testcases[t.ID] = canonical(t.Data)
+		}
+	}
+	var others []uuid.UUID
+	for i := range results {
+		if id := results[i].TestcaseID; id != nil && w.testcases[*id] == nil {
+			others = append(others, *id)
+		}
+	}
+	for chunk := range slices.Chunk(others, chunkOfResults) {
+		rows, err := w.deps.Registry.TestcasesByID(ctx, w.caller, chunk)
+		if err != nil {
+			return err
+		}
+		for _, t := range rows {
+			w.testcases[t.ID] = canonical(t.Data)
+		}
+	}
+	return nil
+}
+
+func canonical(d entity.Document) map[string]any {
+	out, _ := invoke.Canonical(map[string]any(d)).(map[string]any)
+	return out
+}
+
+// scenario computes what waits of one scenario: applications first, then those who judge them.
+func (w *work) scenario(ctx context.Context, rows []evaluation.Result) error {
+	s := &row{work: w, id: rows[0].ScenarioID, status: map[evaluation.Cell]evaluation.Status{}, said: map[evaluation.Cell]*answer{}, stored: map[evaluation.Cell]evaluation.Result{}}
+	if err := s.mark(ctx, evaluation.Running); err != nil {
+		return err
+	}
+	var invocations, annotations []evaluation.Cell
+	for _, r := range rows {
+		step := w.run.Data.Step(r.StepKey)
+		if step == nil {
+			continue
+		}
+		s.status[r.Cell()] = r.Status
+		s.stored[r.Cell()] = r
+		switch {
+		case step.Type == evaluation.Input:
+			s.input, s.inputStep = r, *step
+		case !waits(r.Status):
+		case step.Type == evaluation.Invocation:
+			invocations = append(invocations, r.Cell())
+		default:
+			annotations = append(annotations, r.Cell())
+		}
+	}
+	for _, phase := range []struct {
+		cells   []evaluation.Cell
+		compute func(context.Context, evaluation.Cell) (Outcome, evaluation.Status, error)
+	}{{invocations, s.invoke}, {annotations, s.annotate}} {
+		if err := s.each(ctx, phase.cells, phase.compute); err != nil {
+			return err
+		}
+	}
+	parts := make([]evaluation.Status, 0, len(s.status))
+	for status := range maps.Values(s.status) {
+		parts = append(parts, status)
+	}
+	w.mu.Lock()
+	w.ended = append(w.ended, s.id)
+	w.mu.Unlock()
+	return s.mark(ctx, evaluation.Settled(parts))
+}
+
+// status is that of the run, out of its scenarios.
+func (w *work) status(ctx context.Context) (evaluation.Status, error) {
+	var all []evaluation.Status
+	err := w.eachScenario(ctx, w.caller.Project, w.run.ID, func(s *evaluation.Scenario) error {
+		all = append(all, s.Status)
+		return nil
+	})
+	// A running one is not ours: it has nothing that waits.
+	all = slices.DeleteFunc(all, waits)
+	return evaluation.Settled(all), err
+}
+
+// measure waits until the traces of the run are visible and computes metrics of
+// them. They are computed again by whoever asks, so that nothing depends on it.
+func (w *work) measure(ctx context.Context) {
+	err := w.deps.Stored.Await(ctx, w.token)
+	if err == nil {
+		err = w.refresh(ctx, w.caller, w.run, w.ended)
+	}
+	if err != nil && ctx.Err() == nil {
+		w.deps.Log.WarnContext(ctx, "metrics of an evaluation run were not computed", slog.String("run_id", w.run.ID.String()), slog.Any("error", err))
+	}
+}
+
+// The pauses between two looks for a trace.
+const (
+	firstLook = 20 * time.Millisecond
+	lastLook  = time.Second
+)
+
+// look reads what a stored trace holds, after waiting until it is visible. A
+// zero span means the trace's root.
+func (w *work) look(ctx context.Context, id trace.TraceID, span trace.SpanID) (*answer, error) {
+	limited, cancel := context.WithTimeout(ctx, w.cfg.TraceTimeout)
+	defer cancel()
+	for wait := firstLook; ; wait = min(2*wait, lastLook) {
+		outline, err := w.deps.Stored.Outline(ctx, w.caller.Project, id)
+		if err != nil {
+			return nil, err
+		}
+		at := span
+		if root := outline.Root(); at.IsZero() && root != nil {
+			at = root.SpanID
+		}
+		found, err := w.deps.Stored.Span(ctx, w.caller.Project, outline, at)
+		if err == nil {
+			ag, _ := found.Attributes[semconv.Root].(map[string]any)
+			data, _ := ag[semconv.Data].(map[string]any)
+			inputs, _ := data[semconv.Inputs].(map[string]any)
+			return &answer{TraceID: id, SpanID: at, Inputs: inputs, Outputs: data[semconv.Outputs]}, nil
+		}
+		if domain.KindOf(err) != domain.NotFound {
+			return nil, err
+		}
+		timer := time.NewTimer(wait)
+		select {
+		case <-timer.C:
+		case <-limited.Done():
+			timer.Stop()
+			if err := context.Cause(ctx); err != nil {
+				return nil, err
+			}
+			return nil, domain.E(domain.NotFound, "The trace %s is not stored.", id)
+		}
+	}
+}
