@@ -28,7 +28,7 @@ func (q *Queue) Assign(user uuid.UUID, scenarios []uuid.UUID) [][]uuid.UUID {
 	}
 	for repeat, people := range q.Data.UserIDs {
 		for i, scenario := range scenarios {
-			lot := (offset + uint64(i)) % lots //nolint:gosec // an index is not negative
+			lot := (offset + uint64(i)) % lots
 			if !sequential {
 				// The low half of a UUIDv7 is random.
 				lot = binary.BigEndian.Uint64(scenario[8:]) % lots
@@ -46,7 +46,7 @@ func (q *Queue) Assign(user uuid.UUID, scenarios []uuid.UUID) [][]uuid.UUID {
 func holds(people []uuid.UUID, user uuid.UUID, lot, lots uint64) bool {
 	n := uint64(len(people))
 	for i, p := range people {
-		if p == user && lot >= uint64(i)*lots/n && lot < uint64(i+1)*lots/n { //nolint:gosec // an index is not negative
+		if p == user && lot >= uint64(i)*lots/n && lot < uint64(i+1)*lots/n {
 			return true
 		}
 	}

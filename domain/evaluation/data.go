@@ -157,7 +157,7 @@ func (s Step) check(wrong *problems, loc []any, earlier map[string]bool) {
 		wrong.add("value_error", "The key of a step is its own", s.Key, loc, "key")
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.References)) {
-		if kind, _ := cutLevel(name); !slices.Contains(referred(), kind) {
+		if kind := kindOf(name); !slices.Contains(referred(), kind) {
 			wrong.add("value_error", "A step refers to queries, testsets, testcases, applications, workflows, evaluators and environments", name, loc, "references", name)
 		} else if s.References[name].IsZero() {
 			wrong.add("missing", "A reference needs an id, a slug or a version", nil, loc, "references", name)
@@ -188,14 +188,9 @@ func (c *Concurrency) check(wrong *problems, loc []any) {
 	}
 }
 
-// cutLevel takes a reference's name apart: application_revision is of the kind application.
-func cutLevel(name string) (kind, level string) {
-	for _, level := range []string{"_variant", "_revision"} {
-		if kind, ok := strings.CutSuffix(name, level); ok {
-			return kind, level
-		}
-	}
-	return name, ""
+// kindOf is what a reference's name is of: application_revision is of the kind application.
+func kindOf(name string) string {
+	return strings.TrimSuffix(strings.TrimSuffix(name, "_variant"), "_revision")
 }
 
 // References are those of all steps, each alone under its name: what runs are

@@ -48,12 +48,18 @@ func TestDataCheck(t *testing.T) {
 		{"a key twice, an input that is itself", evaluation.Data{Steps: []evaluation.Step{
 			step("a", evaluation.Input, evaluation.Custom, nil), step("a", evaluation.Input, evaluation.Custom, nil), step("b", evaluation.Invocation, evaluation.Custom, nil, "b"),
 		}}, [][]any{{"body", "steps", 1, "key"}, {"body", "steps", 2, "inputs", 0, "key"}}},
-		{"references", evaluation.Data{Steps: []evaluation.Step{step("a", evaluation.Input, evaluation.Custom, map[string]domain.Reference{"query": {}, "teapot_revision": {Slug: "x"}})}},
-			[][]any{{"body", "steps", 0, "references", "query"}, {"body", "steps", 0, "references", "teapot_revision"}}},
+		{
+			"references",
+			evaluation.Data{Steps: []evaluation.Step{step("a", evaluation.Input, evaluation.Custom, map[string]domain.Reference{"query": {}, "teapot_revision": {Slug: "x"}})}},
+			[][]any{{"body", "steps", 0, "references", "query"}, {"body", "steps", 0, "references", "teapot_revision"}},
+		},
 		{"repeats", evaluation.Data{Repeats: evaluation.MaxRepeats + 1}, [][]any{{"body", "repeats"}}},
 		{"a mapping of no step", evaluation.Data{Mappings: []evaluation.Mapping{{}}}, [][]any{{"body", "mappings", 0, "step", "key"}}},
-		{"concurrency", evaluation.Data{Concurrency: &evaluation.Concurrency{BatchSize: &less, MaxRetries: &less, RetryDelay: &little}},
-			[][]any{{"body", "concurrency", "batch_size"}, {"body", "concurrency", "max_retries"}, {"body", "concurrency", "retry_delay"}}},
+		{
+			"concurrency",
+			evaluation.Data{Concurrency: &evaluation.Concurrency{BatchSize: &less, MaxRetries: &less, RetryDelay: &little}},
+			[][]any{{"body", "concurrency", "batch_size"}, {"body", "concurrency", "max_retries"}, {"body", "concurrency", "retry_delay"}},
+		},
 		{"too many steps", evaluation.Data{Steps: many(evaluation.MaxSteps + 1)}, [][]any{{"body", "steps"}}},
 	}
 	for _, tt := range tests {

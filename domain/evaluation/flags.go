@@ -112,7 +112,7 @@ func (s Step) source() Flag {
 	}{{"query", HasQueries}, {"testset", HasTestsets}, {"testcase", HasTestcases}, {"trace", HasTraces}}
 	for _, source := range sources {
 		for name := range s.References {
-			if kind, _ := cutLevel(name); kind == source.word {
+			if kind := kindOf(name); kind == source.word {
 				return source.flag
 			}
 		}
@@ -125,12 +125,12 @@ func (s Step) source() Flag {
 	return ""
 }
 
-// GivenRunFlags and GivenQueueFlags are flags as bodies have them: null is as
-// good as absent, and no other flag may be named.
-type (
-	GivenRunFlags   map[runFlag]*bool
-	GivenQueueFlags map[queueFlag]*bool
-)
+// GivenRunFlags are flags as bodies of runs have them: null is as good as
+// absent, and no other flag may be named.
+type GivenRunFlags map[runFlag]*bool
+
+// GivenQueueFlags are those of bodies of queues.
+type GivenQueueFlags map[queueFlag]*bool
 
 type (
 	runFlag   Flag

@@ -40,11 +40,11 @@ func (q *Queue) Targets() []any {
 	return append(q.targets(), &q.Name, &q.Description, &q.Flags, &q.Status, &q.RunID, &q.Data)
 }
 
-// TraceText and SpanText read ids that stand as text; null is the zero id.
-type (
-	TraceText trace.TraceID
-	SpanText  trace.SpanID
-)
+// TraceText reads a trace's id that stands as text; null is the zero id.
+type TraceText trace.TraceID
+
+// SpanText reads a span's id, as TraceText does.
+type SpanText trace.SpanID
 
 // Scan reads a column.
 func (t *TraceText) Scan(value any) error {

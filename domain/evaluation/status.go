@@ -2,6 +2,7 @@ package evaluation
 
 import (
 	"slices"
+	"strings"
 
 	"colonnade/domain"
 )
@@ -59,16 +60,10 @@ func word[W ~string](into *W, given string, words []W) error {
 }
 
 func listed[W ~string](words []W) string {
-	out := ""
+	quoted := make([]string, len(words))
 	for i, w := range words {
-		switch {
-		case i == 0:
-		case i == len(words)-1:
-			out += " or "
-		default:
-			out += ", "
-		}
-		out += "'" + string(w) + "'"
+		quoted[i] = "'" + string(w) + "'"
 	}
-	return out
+	last := len(quoted) - 1
+	return strings.Join(quoted[:last], ", ") + " or " + quoted[last]
 }

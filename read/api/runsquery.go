@@ -213,7 +213,7 @@ func (b runsQuery) query() (runs.RunQuery, error) {
 
 func (b resultsQuery) query() (runs.ResultQuery, error) {
 	f := b.Result
-	part, err := f.partFilter.query(b.Windowing)
+	part, err := f.query(b.Windowing)
 	return runs.ResultQuery{
 		PartQuery: part, ScenarioIDs: joined(f.ScenarioID, f.ScenarioIDs), StepKeys: joined(f.StepKey, f.StepKeys), RepeatIdxs: joined(f.RepeatIdx, f.RepeatIdxs),
 		TraceIDs: joined(f.TraceID, f.TraceIDs), TestcaseIDs: joined(f.TestcaseID, f.TestcaseIDs),
@@ -231,7 +231,7 @@ func (b metricsQuery) query() (runs.MetricsQuery, error) {
 	if f == nil {
 		f = &metricsFilter{}
 	}
-	part, err := f.partFilter.query(b.Windowing)
+	part, err := f.query(b.Windowing)
 	return runs.MetricsQuery{
 		PartQuery: part, ScenarioIDs: joined(f.ScenarioID, f.ScenarioIDs.list), OfScenarios: f.ScenarioIDs.is, OfTimestamps: f.Timestamps.is,
 	}, err

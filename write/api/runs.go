@@ -31,13 +31,13 @@ func MountRuns(r Router, commands *runs.Runs) {
 	scenarios := parts("scenario", domain.AnnotateEvaluations, evaluation.Scenario{})
 	scenarios.mount(http.MethodPost, "/", "Add scenarios to runs.", scenariosCreation{}, many(commands.AddScenarios, "scenarios", scenariosCreation.drafts))
 	scenarios.mount(http.MethodPatch, "/", "Edit scenarios: given members change.", scenariosEdition{}, many(commands.EditScenarios, "scenarios", scenariosEdition.drafts))
-	scenarios.one(http.MethodPatch, "Edit a scenario: given members change.", scenarioEdition{}, editOne(commands.EditScenarios, "scenario", scenarioEdition.draft))
+	scenarios.editing("Edit a scenario: given members change.", scenarioEdition{}, editOne(commands.EditScenarios, "scenario", scenarioEdition.draft))
 	deletes(scenarios, scenarioIDs{}, commands.DeleteScenarios, func(b scenarioIDs) []uuid.UUID { return b.IDs })
 
 	results := parts("result", domain.AnnotateEvaluations, evaluation.Result{})
 	results.mount(http.MethodPost, "/", "Set results; there is one of a step for each scenario and repeat.", resultsCreation{}, many(commands.SetResults, "results", resultsCreation.drafts))
 	results.mount(http.MethodPatch, "/", "Edit results: given members change.", resultsEdition{}, many(commands.EditResults, "results", resultsEdition.drafts))
-	results.one(http.MethodPatch, "Edit a result: given members change.", resultEdition{}, editOne(commands.EditResults, "result", resultEdition.draft))
+	results.editing("Edit a result: given members change.", resultEdition{}, editOne(commands.EditResults, "result", resultEdition.draft))
 	deletes(results, resultIDs{}, commands.DeleteResults, func(b resultIDs) []uuid.UUID { return b.IDs })
 
 	metrics := resource{r, "metrics", "metrics", domain.AnnotateEvaluations, evaluation.Metrics{}}
@@ -52,7 +52,7 @@ func MountRuns(r Router, commands *runs.Runs) {
 	queues := parts("queue", domain.EditEvaluations, evaluation.Queue{})
 	queues.mount(http.MethodPost, "/", "Create queues of runs.", queuesCreation{}, many(commands.CreateQueues, "queues", queuesCreation.drafts))
 	queues.mount(http.MethodPatch, "/", "Edit queues: given members change.", queuesEdition{}, many(commands.EditQueues, "queues", queuesEdition.drafts))
-	queues.one(http.MethodPatch, "Edit a queue: given members change.", queueEdition{}, editOne(commands.EditQueues, "queue", queueEdition.draft))
+	queues.editing("Edit a queue: given members change.", queueEdition{}, editOne(commands.EditQueues, "queue", queueEdition.draft))
 	deletes(queues, queueIDs{}, commands.DeleteQueues, func(b queueIDs) []uuid.UUID { return b.IDs })
 }
 
@@ -62,7 +62,7 @@ func (e runRoutes) mountRuns(r Router) {
 	of := resource{r, "run", "runs", domain.EditEvaluations, evaluation.Run{}}
 	of.mount(http.MethodPost, "/", "Create evaluation runs.", runsCreation{}, many(e.runs.CreateRuns, "runs", runsCreation.drafts))
 	of.mount(http.MethodPatch, "/", "Edit evaluation runs: given members change.", runsEdition{}, many(e.runs.EditRuns, "runs", runsEdition.drafts))
-	of.one(http.MethodPatch, "Edit an evaluation run: given members change.", runEdition{}, editOne(e.runs.EditRuns, "run", runEdition.draft))
+	of.editing("Edit an evaluation run: given members change.", runEdition{}, editOne(e.runs.EditRuns, "run", runEdition.draft))
 	deletes(of, runIDs{}, e.runs.DeleteRuns, func(b runIDs) []uuid.UUID { return b.IDs })
 
 	closing := func(ctx context.Context, caller domain.Principal, ids []uuid.UUID) ([]evaluation.Run, error) {
@@ -146,9 +146,9 @@ func (s resource) mount(method, path, summary string, request any, h func(*gin.C
 	s.operation(domain.Operation{Method: method, Path: "/evaluations/" + s.members + path, Summary: summary, Request: request, Response: s.list()}, h)
 }
 
-// one mounts a command on the one of the path.
-func (s resource) one(method, summary string, request any, h func(*gin.Context) error) {
-	s.operation(domain.Operation{Method: method, Path: "/evaluations/" + s.members + "/:" + s.name + "_id", Summary: summary, Request: request, Response: s.single()}, h)
+// editing mounts the edit of the one of the path.
+func (s resource) editing(summary string, request any, h func(*gin.Context) error) {
+	s.operation(domain.Operation{Method: http.MethodPatch, Path: "/evaluations/" + s.members + "/:" + s.name + "_id", Summary: summary, Request: request, Response: s.single()}, h)
 }
 
 // deletes mounts the removal of many and, where things are answered one by one, of one.

@@ -234,7 +234,8 @@ func requireNothingOf(t *testing.T, secrets []string, reply, request string) {
 func fingerprint(t *testing.T, e estate) string {
 	t.Helper()
 	var all strings.Builder
-	for _, table := range []string{"artifacts", "variants", "revisions", "environment_references", "api_keys", "memberships", "folders", "testcases",
+	for _, table := range []string{
+		"artifacts", "variants", "revisions", "environment_references", "api_keys", "memberships", "folders", "testcases",
 		"evaluation_runs", "evaluation_scenarios", "evaluation_results", "evaluation_metrics", "evaluation_queues",
 	} {
 		var rows string

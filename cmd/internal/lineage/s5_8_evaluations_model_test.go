@@ -235,7 +235,7 @@ func TestRandomCommandsOnRunsAgreeWithTheModel(t *testing.T) {
 			w := newWorld(t)
 			c := w.owner(t, "a@b.c", false)
 			m := &machine{
-				t: t, w: w, caller: c.principal(), runs: runs.New(w.write, counted()), read: readruns.New(w.read), random: rand.New(rand.NewPCG(seed, 1)), //nolint:gosec // a test that repeats
+				t: t, w: w, caller: c.principal(), runs: runs.New(w.write, counted()), read: readruns.New(w.read), random: rand.New(rand.NewPCG(seed, 1)),
 				models: map[uuid.UUID]*runModel{},
 			}
 			for i := range 250 {

@@ -5,6 +5,7 @@ package lineage_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
 	"strings"
 	"sync"
@@ -42,9 +43,7 @@ func (c client) makeRun(name string, more object) object {
 	run := object{"name": name, "data": object{"steps": steps(), "mappings": []any{
 		object{"column": object{"kind": "evaluator", "name": "score"}, "step": object{"key": "judge-auto", "path": "attributes.ag.data.outputs.score"}},
 	}}}
-	for k, v := range more {
-		run[k] = v
-	}
+	maps.Copy(run, more)
 	return objectAt(c.t, c.post("/evaluations/runs/", object{"runs": []any{run}}), "runs", 0)
 }
 
@@ -340,9 +339,7 @@ func TestEvaluationMetrics(t *testing.T) {
 	trace := func(n int) string { return fmt.Sprintf("0af7651916cd43dd8448eb21%08x", n) }
 	set := func(scenario any, step string, n int, more object) object {
 		out := object{"run_id": run, "scenario_id": scenario, "step_key": step, "trace_id": trace(n)}
-		for k, v := range more {
-			out[k] = v
-		}
+		maps.Copy(out, more)
 		return out
 	}
 	const moment = "2026-11-01T10:00:00Z"
@@ -545,7 +542,7 @@ func TestEvaluationsGoWithTheirProject(t *testing.T) {
 	e := newEstate(t, w, "gone@b.c")
 	before := fingerprint(t, e)
 	for _, part := range []string{"run", "scenario", "result", "metrics", "queue"} {
-		require.True(t, strings.Contains(before, e.ids[part]), part)
+		require.Positive(t, strings.Count(before, e.ids[part]), part)
 	}
 	status, _, _ := w.admin(t).do(http.MethodDelete, "/admin/simple/accounts/", object{"accounts": object{"x": object{"user": object{"email": "gone@b.c"}}}})
 	require.Equal(t, http.StatusNoContent, status)

@@ -34,7 +34,7 @@ func (q Common) where(b sq.SelectBuilder) sq.SelectBuilder {
 		b = b.Where("e.tags @> ?", q.Tags)
 	}
 	if q.Metas != nil {
-		some := sq.Or{}
+		some := make(sq.Or, 0, len(q.Metas))
 		for _, m := range q.Metas {
 			some = append(some, sq.Expr("e.meta @> ?", m))
 		}
@@ -182,7 +182,7 @@ func (r *Reader) Queues(ctx context.Context, project domain.ProjectID, q QueueQu
 		b = b.Where("e.flags @> ?", q.Flags)
 	}
 	if q.UserIDs != nil {
-		some := sq.Or{}
+		some := make(sq.Or, 0, len(q.UserIDs))
 		for _, id := range q.UserIDs {
 			some = append(some, sq.Expr("e.data->'user_ids' @> ?", [][]uuid.UUID{{id}}))
 		}
