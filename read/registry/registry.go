@@ -1,7 +1,8 @@
 // Package registry answers questions about what Postgres knows of lineages:
 // single records, lists, logs, the revision that references lead to, embeds
 // resolved, saved trace queries, testcases, and folders. It only looks; every statement carries
-// the project. The rules are in domain/entity and domain/catalog.
+// the project. The rules are in domain/entity and domain/catalog. Evaluations
+// have a room below it (runs), which asks by the same means (room.go).
 //
 // Not here: commands (write/registry), who calls (read/access), bodies
 // (read/api, its caller).

@@ -4,6 +4,7 @@
 // also says which projects are gone, so that their spans go as well. A command looks with its own SQL
 // inside its own transaction, decides by the rules of domain/entity, and
 // writes all or nothing; every statement on entities carries the project.
+// Evaluations have a room below it (runs), which commands by the same means (room.go).
 //
 // Not here: reading for its own sake (read/registry), who calls (read/access),
 // bodies and statuses (write/api, its caller).

@@ -583,3 +583,64 @@ func TestResultsAreSetOnce(t *testing.T) {
 	}
 	require.InDelta(t, 5, c.post("/evaluations/results/query", object{"result": object{"run_id": run}})["count"], 0)
 }
+
+// When closing has been answered, nothing more comes in.
+func TestClosingWaitsForWhoIsInside(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := w.owner(t, "a@b.c", false)
+	run := text(t, c.makeRun("one", nil), "id")
+	first := make(chan struct{}, 8)
+	var together sync.WaitGroup
+	for range 4 {
+		together.Go(func() {
+			for {
+				status, reply, _ := c.do(http.MethodPost, "/evaluations/scenarios/", object{"scenarios": []any{object{"run_id": run}, object{"run_id": run}}})
+				select {
+				case first <- struct{}{}:
+				default:
+				}
+				if status != http.StatusOK {
+					if status != http.StatusConflict {
+						t.Errorf("%d %v", status, reply)
+					}
+					return
+				}
+			}
+		})
+	}
+	<-first
+	c.post("/evaluations/runs/"+run+"/close", nil)
+	query := object{"scenario": object{"run_id": run}}
+	after := c.post("/evaluations/scenarios/query", query)["count"]
+	together.Wait()
+	require.Equal(t, after, c.post("/evaluations/scenarios/query", query)["count"])
+}
+
+// The bodies that the public Python client sends, nulls and all, on the paths that it calls.
+func TestEvaluationsAsThePythonClientSendsThem(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := w.owner(t, "a@b.c", false)
+	run := text(t, c.post("/preview/evaluations/runs/", object{"runs": []any{object{
+		"name": "sdk", "description": nil, "flags": object{"is_closed": false, "is_live": false, "is_active": true}, "tags": nil, "meta": object{}, "status": "running",
+		"data": object{"steps": []any{
+			object{"key": "testset-abc", "type": "input", "origin": "custom", "references": object{"testset": object{"id": uuid.NewString()}, "testset_variant": object{"id": uuid.NewString()}, "testset_revision": object{"id": uuid.NewString(), "slug": "s", "version": "1"}}},
+			object{"key": "application-def", "type": "invocation", "origin": "custom", "references": object{"application_revision": object{"id": uuid.NewString()}}, "inputs": []any{object{"key": "testset-abc"}}},
+			object{"key": "evaluator-ghi", "type": "annotation", "origin": "auto", "references": object{"evaluator_revision": object{"id": uuid.NewString()}}, "inputs": []any{object{"key": "testset-abc"}, object{"key": "application-def"}}},
+		}, "repeats": nil, "mappings": []any{}},
+	}}}), "runs", 0, "id")
+	scenario := text(t, c.post("/preview/evaluations/scenarios/", object{"scenarios": []any{object{"flags": nil, "tags": nil, "meta": nil, "run_id": run, "status": "success"}}}), "scenarios", 0, "id")
+	for step, more := range map[string]object{
+		"testset-abc": {"testcase_id": uuid.NewString(), "trace_id": nil}, "application-def": {"testcase_id": nil, "trace_id": "0af7651916cd43dd8448eb211c80319c"}, "evaluator-ghi": {"testcase_id": nil, "trace_id": "0af7651916cd43dd8448eb211c80319d"},
+	} {
+		result := object{"flags": nil, "tags": nil, "meta": nil, "error": nil, "step_key": step, "run_id": run, "scenario_id": scenario, "status": "success"}
+		maps.Copy(result, more)
+		c.post("/preview/evaluations/results/", object{"results": []any{result}})
+	}
+	require.Equal(t, scenario, at(t, c.post("/preview/evaluations/metrics/refresh", object{"metrics": object{"run_id": run, "scenario_id": scenario}}), "metrics", 0, "scenario_id"))
+	c.post("/evaluations/metrics/refresh", object{"metrics": object{"run_id": run, "scenario_id": nil}})
+	require.InDelta(t, 1, c.post("/evaluations/metrics/query", object{"metrics": object{"run_id": run, "scenario_ids": false, "timestamps": false}})["count"], 0)
+	closed := objectAt(t, c.post("/preview/evaluations/runs/"+run+"/close/success", nil), "run")
+	require.Equal(t, "success", closed["status"])
+}
