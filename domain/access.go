@@ -102,8 +102,9 @@ type Operation struct {
 	Tag string
 	// Request and Response are zero values of the JSON bodies; nil where there is none.
 	Request, Response any
-	// Consumes names the media types of a request body that is not described by Request.
-	Consumes []string
+	// Consumes names the media types of a request body that is no JSON, which
+	// Request then describes or not; Produces those of such a reply.
+	Consumes, Produces []string
 	// Query names the query-string parameters, each with its type.
 	Query []Parameter
 	// Status is the code of success; zero means 200.

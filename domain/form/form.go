@@ -80,6 +80,14 @@ func Decode(body []byte) (any, error) {
 	return nil, invalid("json_invalid", "JSON decode error: "+err.Error(), nil, "body", int(dec.InputOffset()))
 }
 
+// Sound refuses a value that no store could hold, as Parse does: nested too
+// deeply, with the character NUL, or with a number that is too large.
+func Sound(value any) error {
+	o := Of(nil)
+	o.sound(value, o.loc, 0)
+	return o.Err()
+}
+
 func invalid(typ, msg string, input any, loc ...any) error {
 	return &domain.Error{Kind: domain.Invalid, Message: msg, Fields: []domain.Field{{Type: typ, Loc: loc, Msg: msg, Input: input}}}
 }

@@ -27,8 +27,10 @@ import (
 const (
 	MaxTestcases = 10_000
 	MaxColumns   = 1000
-	// MaxBytes bounds the testcases of a revision as JSON, and a file of them.
-	MaxBytes = 10 << 20
+	// MaxBytes bounds the testcases of a revision as JSON. A file says more than
+	// they do: ids, and in CSV what a cell is.
+	MaxBytes     = 10 << 20
+	MaxFileBytes = 2 * MaxBytes
 )
 
 // Testcase is one row. It never changes: one that says something else is

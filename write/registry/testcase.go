@@ -202,3 +202,6 @@ func (r *Registry) TestcasesByID(ctx context.Context, caller domain.Principal, i
 	testcases, err := lookup{r.deps.Pool, caller.Project}.inOrder(ctx, ids)
 	return testcases, classify(err, "reading testcases")
 }
+
+// NewSlug makes one for what a file brought without a name.
+func (r *Registry) NewSlug() (string, error) { return entity.NewSlug(r.deps.Random) }

@@ -161,6 +161,7 @@ func (p *process) buildWrite(h *house, s stores) error {
 	writeapi.MountKeys(h.server, commands)
 	writeapi.MountRegistry(h.server, commands)
 	writeapi.MountFolders(h.server, commands)
+	writeapi.MountTestsetFiles(h.server, commands)
 	if err := p.buildDoors(h, s, taking, commands); err != nil {
 		return err
 	}
@@ -195,5 +196,7 @@ func (p *process) buildRead(h *house, s stores) error {
 	readapi.MountRuns(h.server, readruns.New(entities))
 	readapi.MountSimpleEvaluations(h.server, readruns.New(entities))
 	readapi.MountTestcases(h.server, entities)
+	readapi.MountTestsetFiles(h.server, entities)
+	readapi.MountLegacy(h.server, entities)
 	return p.buildTail(h, h.traces)
 }

@@ -121,6 +121,8 @@ func attacks(op domain.Operation, ids map[string]string) []any {
 		object{f.Name + "_ref": object{"id": id}, "environment_ref": object{"slug": "the-environment"}},
 		object{f.Name + "_ref": object{"slug": "the-" + f.Name}, "environment_ref": env},
 		object{"environment_ref": env, "key": "the-application.revision"},
+		object{"variant_ref": object{"id": vid}},
+		object{"variant_ref": object{"id": rid}},
 		object{revision: object{"data": object{"parameters": object{"x": object{"@ag.embed": object{"@ag.references": object{revision: object{"id": rid}}}}}}}},
 	}...)
 }

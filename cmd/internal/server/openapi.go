@@ -192,11 +192,14 @@ func operationOf(op domain.Operation, path []string, schemas *schemas) object {
 	if len(parameters) > 0 {
 		out["parameters"] = parameters
 	}
-	if op.Request != nil {
+	switch {
+	case op.Request != nil && len(op.Consumes) > 0:
+		out["requestBody"] = object{"required": true, "content": mediaTypes(op.Consumes, object{"schema": schemas.of(op.Request, request)})}
+	case op.Request != nil:
 		out["requestBody"] = object{"required": !op.Lazy, "content": content(schemas.of(op.Request, request))}
-	}
-	if len(op.Consumes) > 0 {
-		out["requestBody"] = object{"required": true, "content": mediaTypes(op.Consumes)}
+	case len(op.Consumes) > 0:
+		out["requestBody"] = object{"required": true, "content": mediaTypes(op.Consumes, object{})}
+	default:
 	}
 	out["responses"] = responsesOf(op, schemas)
 	return out
@@ -204,10 +207,10 @@ func operationOf(op domain.Operation, path []string, schemas *schemas) object {
 
 func content(schema object) object { return object{"application/json": object{"schema": schema}} }
 
-func mediaTypes(types []string) object {
+func mediaTypes(types []string, of object) object {
 	out := object{}
 	for _, t := range types {
-		out[t] = object{}
+		out[t] = of
 	}
 	return out
 }
@@ -220,6 +223,9 @@ func responsesOf(op domain.Operation, schemas *schemas) object {
 	good := object{"description": http.StatusText(status)}
 	if op.Response != nil {
 		good["content"] = content(schemas.of(op.Response, response))
+	}
+	if len(op.Produces) > 0 {
+		good["content"] = mediaTypes(op.Produces, object{})
 	}
 	if op.Stream {
 		good["content"] = object{"text/event-stream": object{"schema": object{"type": "string"}}}
