@@ -27,31 +27,69 @@ type Evaluated struct {
 	Schema  any
 }
 
-// Evaluate makes metrics of the roots of some traces, as a question with one
-// bucket would: durations, errors, costs and tokens of whole traces and, where
-// they are asked for, outputs. Traces that do not exist count as nothing.
-// Source: contract §3.6, §5.8.
-func (r *Reader) Evaluate(ctx context.Context, project domain.ProjectID, of Evaluated) (map[string]Metric, error) {
-	t := tally{of: of, limit: r.cfg.MaxDistinct, known: map[string]bool{}}
-	for _, s := range DefaultSpecs() {
-		if s.Type == Continuous {
-			t.add(s)
+// Evaluate makes metrics of the roots of some traces, for each of several lots
+// of them, as a question with one bucket would: durations, errors, costs and
+// tokens of whole traces and, where they are asked for, outputs. Each trace is
+// read once; those that do not exist count as nothing. Source: contract §3.6, §5.8.
+func (r *Reader) Evaluate(ctx context.Context, project domain.ProjectID, lots []Evaluated) ([]map[string]Metric, error) {
+	e := evaluation{reader: r, project: project, tallies: make([]tally, len(lots)), of: map[trace.TraceID][]*tally{}}
+	var all []trace.TraceID
+	for i, lot := range lots {
+		e.tallies[i] = newTally(lot, r.cfg.MaxDistinct)
+		all = append(all, lot.Traces...)
+		for _, id := range unique(slices.Clone(lot.Traces)) {
+			e.of[id] = append(e.of[id], &e.tallies[i])
 		}
 	}
-	c := &collection{reader: r, project: project}
-	for ids := range slices.Chunk(of.Traces, tracesAtOnce) {
-		c.summed = 0 // the bound is that of what is held at once
-		roots, err := c.rootsOf(ctx, ids)
-		if err != nil {
+	for ids := range slices.Chunk(unique(all), tracesAtOnce) {
+		if err := e.read(ctx, ids); err != nil {
 			return nil, err
 		}
-		for chunk := range slices.Chunk(roots, documentsAtOnce) {
-			if err := t.read(ctx, r, project, chunk); err != nil {
-				return nil, err
+	}
+	out := make([]map[string]Metric, len(lots))
+	for i := range e.tallies {
+		out[i] = e.tallies[i].metrics()
+	}
+	return out, nil
+}
+
+// evaluation reads traces for several tallies.
+type evaluation struct {
+	reader  *Reader
+	project domain.ProjectID
+	tallies []tally
+	of      map[trace.TraceID][]*tally
+}
+
+// read takes the roots of some traces.
+func (e *evaluation) read(ctx context.Context, ids []trace.TraceID) error {
+	c := &collection{reader: e.reader, project: e.project}
+	roots, err := c.rootsOf(ctx, ids)
+	if err != nil {
+		return err
+	}
+	for chunk := range slices.Chunk(roots, documentsAtOnce) {
+		wanted := map[identity]bool{}
+		traces, spans := make([]trace.TraceID, len(chunk)), make([]trace.SpanID, len(chunk))
+		for i, id := range chunk {
+			wanted[id], traces[i], spans[i] = true, id.trace, id.span
+		}
+		found, err := e.reader.traces.SpansByID(ctx, e.project, unique(traces), unique(spans))
+		if err != nil {
+			return err
+		}
+		for i := range found {
+			if !wanted[identity{found[i].TraceID, found[i].SpanID}] {
+				continue // the same span id in another one of the traces
+			}
+			for _, t := range e.of[found[i].TraceID] {
+				if err := t.take(&found[i]); err != nil {
+					return err
+				}
 			}
 		}
 	}
-	return t.metrics(), nil
+	return nil
 }
 
 // rootsOf gives the spans without parent of traces.
@@ -82,32 +120,19 @@ type column struct {
 	gathered []gathered
 }
 
+func newTally(of Evaluated, limit int) tally {
+	t := tally{of: of, limit: limit, known: map[string]bool{}}
+	for _, s := range DefaultSpecs() {
+		if s.Type == Continuous {
+			t.add(s)
+		}
+	}
+	return t
+}
+
 func (t *tally) add(s Spec) {
 	of := s.measures()
 	t.columns = append(t.columns, column{s, of, make([]gathered, len(of))})
-}
-
-// read takes some spans.
-func (t *tally) read(ctx context.Context, r *Reader, project domain.ProjectID, roots []identity) error {
-	wanted := map[identity]bool{}
-	traces, spans := make([]trace.TraceID, len(roots)), make([]trace.SpanID, len(roots))
-	for i, id := range roots {
-		wanted[id], traces[i], spans[i] = true, id.trace, id.span
-	}
-	found, err := r.traces.SpansByID(ctx, project, unique(traces), unique(spans))
-	if err != nil {
-		return err
-	}
-	for i := range found {
-		s := &found[i]
-		if !wanted[identity{s.TraceID, s.SpanID}] {
-			continue // the same span id in another one of the traces
-		}
-		if err := t.take(s); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 func (t *tally) take(s *trace.Span) error {

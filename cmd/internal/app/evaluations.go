@@ -36,11 +36,18 @@ func (p *process) buildRuns(h *house, s stores, commands *registry.Registry) err
 
 // measure gives the metrics of traces as runs keep them.
 func measure(analyst *analytics.Reader) runs.Measure {
-	return func(ctx context.Context, project domain.ProjectID, of runs.StepTraces) (map[string]any, error) {
-		made, err := analyst.Evaluate(ctx, project, analytics.Evaluated{Traces: of.Traces, Outputs: of.Outputs, Schema: of.Schema})
-		out := make(map[string]any, len(made))
-		for path, m := range made {
-			out[path] = m
+	return func(ctx context.Context, project domain.ProjectID, lots []runs.StepTraces) ([]map[string]any, error) {
+		asked := make([]analytics.Evaluated, len(lots))
+		for i, of := range lots {
+			asked[i] = analytics.Evaluated{Traces: of.Traces, Outputs: of.Outputs, Schema: of.Schema}
+		}
+		made, err := analyst.Evaluate(ctx, project, asked)
+		out := make([]map[string]any, len(made))
+		for i, metrics := range made {
+			out[i] = make(map[string]any, len(metrics))
+			for path, m := range metrics {
+				out[i][path] = m
+			}
 		}
 		return out, err
 	}

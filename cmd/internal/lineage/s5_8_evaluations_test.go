@@ -22,8 +22,12 @@ import (
 // counted stands for the analytics of traces, which are no part of these
 // tests: how many traces a step left, and whether outputs were asked for.
 func counted() runs.Spans {
-	return runs.Spans{Measure: func(_ context.Context, _ domain.ProjectID, of runs.StepTraces) (map[string]any, error) {
-		return map[string]any{"traces": object{"type": "json", "count": len(of.Traces), "outputs": of.Outputs, "schema": of.Schema}}, nil
+	return runs.Spans{Measure: func(_ context.Context, _ domain.ProjectID, lots []runs.StepTraces) ([]map[string]any, error) {
+		out := make([]map[string]any, len(lots))
+		for i, of := range lots {
+			out[i] = object{"traces": object{"type": "json", "count": len(of.Traces), "outputs": of.Outputs, "schema": of.Schema}}
+		}
+		return out, nil
 	}}
 }
 

@@ -3,6 +3,7 @@ package runs
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"time"
 
 	"github.com/google/uuid"
@@ -23,9 +24,9 @@ type StepTraces struct {
 	Schema any
 }
 
-// Measure makes metrics of traces, by their paths: what the analytics of the
-// read wing make of the roots of these traces. Nothing of nothing.
-type Measure func(ctx context.Context, project domain.ProjectID, of StepTraces) (map[string]any, error)
+// Measure makes metrics of each lot of traces, by their paths: what the
+// analytics of the read wing make of the roots of these traces. Nothing of nothing.
+type Measure func(ctx context.Context, project domain.ProjectID, lots []StepTraces) ([]map[string]any, error)
 
 // Wait waits until traces that were just written can be measured, and gives
 // what is still not visible after the bound.
@@ -70,84 +71,100 @@ func (r *Runs) RefreshMetrics(ctx context.Context, caller domain.Principal, q ev
 	return r.SetMetrics(ctx, caller, drafts)
 }
 
-// measured computes the metrics of one run.
+// measured computes the metrics of one run: the traces of all places and steps
+// are measured at once.
 func (r *Runs) measured(ctx context.Context, project domain.ProjectID, run *evaluation.Run, q evaluation.Refresh) ([]evaluation.MetricsDraft, error) {
 	steps, err := r.steps(ctx, project, run)
 	if err != nil || len(steps) == 0 {
 		return nil, err
 	}
-	var places []place
-	switch {
-	case len(q.ScenarioIDs) > 0:
-		for _, id := range distinct(q.ScenarioIDs) {
-			places = append(places, place{scenario: &id})
-		}
-	case len(q.Timestamps) > 0:
-		for _, t := range q.Timestamps {
-			places = append(places, place{timestamp: &t, interval: q.Interval})
-		}
-	default:
-		places = []place{{}}
+	found, err := look[evaluation.Result](ctx, r, "reading results", selectTraces, uuid.UUID(project), run.ID, q.ScenarioIDs, q.Timestamps, q.Interval)
+	if err != nil {
+		return nil, err
 	}
-	var drafts []evaluation.MetricsDraft
-	for _, p := range places {
-		data, err := r.at(ctx, project, run.ID, p, steps)
-		if err != nil {
-			return nil, err
+	var cells []cell
+	var lots []StepTraces
+	at := map[cell]int{}
+	seen := map[string]bool{}
+	for i := range found {
+		step, measured := steps[found[i].StepKey]
+		c := cell{placeOf(&found[i], q), found[i].StepKey}
+		once := fmt.Sprint(c, found[i].TraceID)
+		if !measured || seen[once] {
+			continue
 		}
-		if len(data) > 0 {
-			drafts = append(drafts, evaluation.MetricsDraft{
-				PartDraft:  evaluation.PartDraft{RunID: run.ID, When: evaluation.When{Interval: p.interval, Timestamp: p.timestamp}, RecordDraft: evaluation.RecordDraft{Status: evaluation.Success}},
-				ScenarioID: p.scenario, Data: data,
-			})
+		seen[once] = true
+		n, known := at[c]
+		if !known {
+			n = len(lots)
+			at[c], cells, lots = n, append(cells, c), append(lots, step)
 		}
+		lots[n].Traces = append(lots[n].Traces, found[i].TraceID)
 	}
-	return drafts, nil
+	metrics, err := r.spans.Measure(ctx, project, lots)
+	if err != nil {
+		return nil, err
+	}
+	return draft(run.ID, q, cells, metrics), nil
 }
 
 // place is what metrics are of; the zero place is the run as a whole.
 type place struct {
-	scenario  *uuid.UUID
-	interval  *int
-	timestamp *time.Time
+	scenario  uuid.UUID
+	timestamp time.Time
 }
 
+// cell is a step at a place.
+type cell struct {
+	place
+	step string
+}
+
+// placeOf tells which of the metrics asked for a result counts towards.
+func placeOf(r *evaluation.Result, q evaluation.Refresh) place {
+	switch {
+	case len(q.ScenarioIDs) > 0:
+		return place{scenario: r.ScenarioID}
+	case len(q.Timestamps) > 0 && r.Timestamp != nil:
+		return place{timestamp: *r.Timestamp}
+	default:
+		return place{}
+	}
+}
+
+// draft puts the metrics of steps together, place by place.
+func draft(run uuid.UUID, q evaluation.Refresh, cells []cell, metrics []map[string]any) []evaluation.MetricsDraft {
+	var drafts []evaluation.MetricsDraft
+	at := map[place]int{}
+	for i, c := range cells {
+		if len(metrics[i]) == 0 {
+			continue
+		}
+		n, known := at[c.place]
+		if !known {
+			n = len(drafts)
+			at[c.place] = n
+			d := evaluation.MetricsDraft{PartDraft: evaluation.PartDraft{RunID: run, RecordDraft: evaluation.RecordDraft{Status: evaluation.Success}}, Data: entity.Document{}}
+			if c.scenario != uuid.Nil {
+				d.ScenarioID = &c.scenario
+			}
+			if !c.timestamp.IsZero() {
+				d.Timestamp, d.Interval = &c.timestamp, q.Interval
+			}
+			drafts = append(drafts, d)
+		}
+		drafts[n].Data[c.step] = metrics[i]
+	}
+	return drafts
+}
+
+// An empty list names nothing in particular.
 const selectTraces = `
 SELECT ` + schema.ResultColumns + ` FROM evaluation_results e
 WHERE e.project_id = $1 AND e.run_id = $2 AND e.trace_id IS NOT NULL
-	AND ($3::uuid IS NULL OR e.scenario_id = $3) AND ($4::timestamptz IS NULL OR e."timestamp" = $4) AND ($5::int IS NULL OR e."interval" = $5)
-ORDER BY e.step_key, e.id`
-
-// at measures the steps at one place.
-func (r *Runs) at(ctx context.Context, project domain.ProjectID, run uuid.UUID, p place, steps map[string]StepTraces) (entity.Document, error) {
-	found, err := look[evaluation.Result](ctx, r, "reading results", selectTraces, uuid.UUID(project), run, p.scenario, p.timestamp, p.interval)
-	if err != nil {
-		return nil, err
-	}
-	traces := map[string][]trace.TraceID{}
-	seen := map[string]bool{}
-	for _, result := range found {
-		if once := result.StepKey + " " + result.TraceID.String(); !seen[once] {
-			seen[once] = true
-			traces[result.StepKey] = append(traces[result.StepKey], result.TraceID)
-		}
-	}
-	data := entity.Document{}
-	for key, step := range steps {
-		step.Traces = traces[key]
-		if len(step.Traces) == 0 {
-			continue
-		}
-		metrics, err := r.spans.Measure(ctx, project, step)
-		if err != nil {
-			return nil, err
-		}
-		if len(metrics) > 0 {
-			data[key] = metrics
-		}
-	}
-	return data, nil
-}
+	AND (coalesce(cardinality($3::uuid[]), 0) = 0 OR e.scenario_id = ANY($3)) AND (coalesce(cardinality($4::timestamptz[]), 0) = 0 OR e."timestamp" = ANY($4))
+	AND ($5::int IS NULL OR e."interval" = $5)
+ORDER BY e.scenario_id, e.step_key, e.repeat_idx`
 
 // steps are those of a run that leave traces of their own, with the schemas of
 // evaluators' outputs.
