@@ -58,12 +58,16 @@ func distributed(d Deployment, name, shard string) string {
 	if d.Cluster == "" {
 		return ""
 	}
-	database := "currentDatabase()"
-	if d.Database != "" {
-		database = literal(d.Database)
-	}
 	return fmt.Sprintf("CREATE TABLE IF NOT EXISTS %s%s AS %s\nENGINE = Distributed(%s, %s, %s, %s);",
-		d.Table(name), d.OnCluster(), d.Local(name), literal(d.Cluster), database, literal(name+"_local"), shard)
+		d.Table(name), d.OnCluster(), d.Local(name), literal(d.Cluster), database(d), literal(name+"_local"), shard)
+}
+
+// database is the tables' database as an expression.
+func database(d Deployment) string {
+	if d.Database == "" {
+		return "currentDatabase()"
+	}
+	return literal(d.Database)
 }
 
 // alter renders a change of a table's columns: also of the Distributed table,

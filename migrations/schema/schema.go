@@ -71,6 +71,14 @@ const (
 // MaxTokenValueBytes is the longest string that gets a token; a longer one is found by the maps.
 const MaxTokenValueBytes = 128
 
+// ContentIndex is the full-text index of span_payloads that a deployment may
+// have, and ContentText what it is made of: an expression is found by the index
+// only where it is written in the same way.
+const (
+	ContentIndex = "content_index"
+	ContentText  = "lower(concat(inputs, ' ', outputs, ' ', parameters, ' ', internals, ' ', events, ' ', attributes))"
+)
+
 // VersionShift places a stream offset above the index within its record:
 // version = offset<<VersionShift | index.
 const VersionShift = 20

@@ -16,6 +16,8 @@ type Condition struct {
 	Exact bool
 	// Documents tells that it searches the text of span_payloads.
 	Documents bool
+	// Words tells that the full-text index can narrow that search.
+	Words bool
 	// Sums tells that it looks at what is summed over a whole trace when it is
 	// read (trace.Cumulate), so that a span alone cannot decide.
 	Sums bool
@@ -66,7 +68,8 @@ func Filter(e filter.Expr) (*Condition, error) {
 	if c.over == constant(false) || c.Min > c.Max {
 		c.Types = nil
 	}
-	c.Documents = documents(c.over)
+	c.Documents = holds(c.over, func(n node) bool { _, ok := n.(document); return ok })
+	c.Words = holds(c.over, func(n node) bool { _, ok := n.(hinted); return ok })
 	c.Sums = summed(e)
 	return c, nil
 }
@@ -134,16 +137,21 @@ func summed(e filter.Expr) bool {
 	}
 }
 
-func documents(n node) bool {
+// holds tells whether a node or one within it is of a kind.
+func holds(n node, kind func(node) bool) bool {
+	if kind(n) {
+		return true
+	}
+	within := func(n node) bool { return holds(n, kind) }
 	switch n := n.(type) {
 	case document:
-		return true
+		return within(n.of)
 	case all:
-		return slices.ContainsFunc(n, documents)
+		return slices.ContainsFunc(n, within)
 	case some:
-		return slices.ContainsFunc(n, documents)
+		return slices.ContainsFunc(n, within)
 	case negated:
-		return documents(n.of)
+		return within(n.of)
 	default:
 		return false
 	}

@@ -21,7 +21,32 @@ func content(e filter.Content) pair {
 		sure = append(sure, folded(column, e.Phrase))
 	}
 	under := either(sure...)
-	return between(document{either(under, folded("attributes", e.Phrase))}, document{under})
+	over := either(under, folded("attributes", e.Phrase))
+	if word := longestWord(e.Phrase); len(word) >= minHint {
+		over = hinted{word: word, whole: word == e.Phrase, of: over}
+	}
+	return between(document{over}, document{under})
+}
+
+// minHint is the shortest word that the full-text index is asked for: shorter
+// ones are in so many tokens that it reads the documents instead.
+// Source: ClickHouse's setting text_index_like_min_pattern_length.
+const minHint = 4
+
+// longestWord is the longest run of ASCII letters and digits, which are what
+// the index's tokens are made of; they need no escape in a LIKE pattern.
+func longestWord(text string) string {
+	best, start := "", 0
+	for i := 0; i <= len(text); i++ {
+		if i < len(text) && (text[i] >= '0' && text[i] <= '9' || text[i] >= 'a' && text[i] <= 'z' || text[i] >= 'A' && text[i] <= 'Z') {
+			continue
+		}
+		if i-start > len(best) {
+			best = text[start:i]
+		}
+		start = i + 1
+	}
+	return best
 }
 
 func folded(column, text string) node {

@@ -2,6 +2,8 @@ package compile
 
 import (
 	"strings"
+
+	"colonnade/migrations/schema"
 )
 
 // Statement is one query: text with a ? for each argument.
@@ -36,6 +38,8 @@ type node interface {
 type scope struct {
 	project string
 	bounds  func(w *writer)
+	// content tells that documents have their full-text index.
+	content bool
 }
 
 type (
@@ -52,6 +56,14 @@ type (
 	// document holds for rows whose payload row holds. The pair of tables is
 	// joined by key and version, so an older version's text finds nothing.
 	document struct{ of node }
+	// hinted is a condition on documents, and a word that occurs wherever it
+	// holds: the full-text index finds the word, where there is one. With whole
+	// the word says all that the condition does.
+	hinted struct {
+		word  string
+		whole bool
+		of    node
+	}
 )
 
 func sql(text string, args ...any) node { return raw{text, args} } //nolint:iface // one of the kinds of a node
@@ -193,6 +205,19 @@ func (d document) write(w *writer, s *scope) {
 	s.bounds(w)
 	w.put(" AND ")
 	d.of.write(w, s)
+	w.put(")")
+}
+
+func (h hinted) write(w *writer, s *scope) {
+	if s == nil || !s.content {
+		h.of.write(w, s)
+		return
+	}
+	w.put("(" + schema.ContentText + " LIKE '%" + h.word + "%'")
+	if !h.whole {
+		w.put(" AND ")
+		h.of.write(w, s)
+	}
 	w.put(")")
 }
 

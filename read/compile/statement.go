@@ -163,6 +163,8 @@ type Scan struct {
 	Places []Position
 	// Core selects the columns of Core as well, after those of Keys.
 	Core bool
+	// ContentIndex tells that the documents have their full-text index (ContentIndexed).
+	ContentIndex bool
 }
 
 // keyColumns are what a Scan's statement selects, in this order: see Keys.
@@ -192,6 +194,12 @@ func (s Scan) Keys() Statement {
 	}
 	w.put(")" + order)
 	return w.statement()
+}
+
+// ContentIndexed asks whether the documents have their full-text index, which
+// is the deployment's choice. Its row is a UInt64, the number of tables that have it.
+func ContentIndexed() Statement {
+	return Statement{SQL: "SELECT count() FROM system.data_skipping_indices WHERE database = currentDatabase() AND name = '" + schema.ContentIndex + "'"}
 }
 
 // byPlace is the order of a list, empty meaning descending, and its limit.
@@ -229,7 +237,7 @@ func (s Scan) where(w *writer, t trace.Type, more node) {
 		return
 	}
 	w.put(" AND ")
-	n.write(w, &scope{project: s.Project.String(), bounds: func(w *writer) { s.Range.where(w, s.Project, t) }})
+	n.write(w, &scope{project: s.Project.String(), bounds: func(w *writer) { s.Range.where(w, s.Project, t) }, content: s.ContentIndex})
 }
 
 // Having is the statement that asks which traces have a row in the scan that

@@ -131,6 +131,8 @@ func (s *scanner) advance(window compile.Range, rows []keyRow, limit int) {
 		return
 	}
 	s.skip(window)
+	// A word that a window has nowhere is rare enough for the index to find it in all the rest.
+	s.whole = s.whole || len(rows) == 0 && s.scan.ContentIndex
 	switch {
 	case len(rows) < limit/fastGrowth:
 		s.step *= fastGrowth

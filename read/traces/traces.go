@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
@@ -25,6 +26,7 @@ type Reader struct {
 	metrics  *metrics
 	settings clickhouse.Settings
 	limits   string
+	content  atomic.Pointer[indexed]
 }
 
 // New makes a reader on a connection, which it does not close.

@@ -30,6 +30,8 @@ type walk struct {
 	since int64
 	// except is the trace that a caller's own cursor names: it was the last one seen.
 	except []trace.TraceID
+	// indexed tells that a full-text index finds the filter's words.
+	indexed bool
 }
 
 // empty tells that nothing can match.
@@ -38,7 +40,7 @@ func (w *walk) empty() bool { return len(w.cond.Types) == 0 || w.rest.Empty() }
 func (w *walk) ascending() bool { return w.order == domain.Ascending }
 
 func (w *walk) scan() compile.Scan {
-	return compile.Scan{Project: w.project, Condition: w.cond, Rate: w.rate, Order: w.order, Except: w.except}
+	return compile.Scan{Project: w.project, Condition: w.cond, Rate: w.rate, Order: w.order, Except: w.except, ContentIndex: w.indexed}
 }
 
 // seen is the part of the window before the rest.
@@ -88,6 +90,9 @@ func (r *Reader) walk(ctx context.Context, project domain.ProjectID, focus compi
 			return nil, err
 		}
 		w.rest = w.rest.Intersect(of)
+	}
+	if cond.Words {
+		w.indexed = r.contentIndexed(ctx)
 	}
 	return w, r.narrow(ctx, w)
 }

@@ -23,7 +23,15 @@ func migrate(ctx context.Context, s stores, cfg config.Config, log *slog.Logger)
 	}
 	group.Go(func() error {
 		files, err := migrations.ClickHouse(ctx, s.clickhouse, cfg.Deployment())
-		return applied("clickhouse", files, err)
+		if err := applied("clickhouse", files, err); err != nil || cfg.ClickHouse.ContentIndex == "" {
+			return err
+		}
+		on := cfg.ClickHouse.ContentIndex == "on"
+		changed, err := migrations.ContentIndex(ctx, s.clickhouse, cfg.Deployment(), on)
+		if changed {
+			log.InfoContext(ctx, "full-text index of documents changed", slog.Bool("on", on))
+		}
+		return err
 	})
 	group.Go(func() error {
 		files, err := migrations.Postgres(ctx, s.postgres)

@@ -14,6 +14,7 @@ import (
 	"log/slog"
 	"net/url"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -102,6 +103,10 @@ type ClickHouse struct {
 	Cluster string
 	// Replicated takes the Replicated engines, whose paths use the servers' macros {shard} and {replica}.
 	Replicated bool
+	// ContentIndex is whether migrating gives the documents a full-text index
+	// (on) or takes it away (off); empty leaves it as it is. With it a rare word
+	// is found among all spans at once, and storing a span costs a third more.
+	ContentIndex string
 	// HTTPPort is where the hosts of a clickhouse:// address speak HTTP: the
 	// sink inserts ready-made blocks, which only HTTP takes. Zero means 8123,
 	// or 8443 with clickhouses://.
@@ -214,6 +219,9 @@ func (c Config) Validate() error {
 	}
 	if c.Log.Format != "text" && c.Log.Format != "json" {
 		errs = append(errs, errors.New("log.format: must be text or json"))
+	}
+	if !slices.Contains([]string{"", "on", "off"}, c.ClickHouse.ContentIndex) {
+		errs = append(errs, errors.New("clickhouse.content_index: must be on, off or empty"))
 	}
 	section("http", c.HTTP.Validate())
 	section("otlp", c.OTLP.Validate())
