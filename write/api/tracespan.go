@@ -20,6 +20,8 @@ type spanReader struct {
 	// identities are what the spans of the body say of session, user and agent.
 	identities []spanIdentity
 	said       map[spanIdentity]bool
+	// linkable are spans with an empty list of links.
+	linkable []int
 }
 
 // badSpan is a node that is no span, and why.
@@ -46,6 +48,28 @@ func (r *spanReader) body(b *traceBody) {
 	}
 	r.nodes(b.spans, parent{})
 	r.promote()
+	r.annotate()
+}
+
+// annotate declares the traces annotations of which a span has an empty list
+// of links, and no span says of which type they are: whoever sends the list
+// means one, filled or not. Source: contract §1.7.
+func (r *spanReader) annotate() {
+	if len(r.linkable) == 0 {
+		return
+	}
+	declared := map[trace.TraceID]bool{}
+	for i := range r.spans {
+		t, ok := trace.ParseType(textAt(r.spans[i].Attributes, semconv.Root, semconv.Type, semconv.TypeTrace))
+		if ok && t != trace.Unknown {
+			declared[r.spans[i].TraceID] = true
+		}
+	}
+	for _, i := range r.linkable {
+		if !declared[r.spans[i].TraceID] {
+			declare(r.spans[i].Attributes, trace.Annotation.String(), semconv.Root, semconv.Type, semconv.TypeTrace)
+		}
+	}
 }
 
 // traceIDOf reads the id that a trace gives its spans; zero where it gives none.
@@ -83,6 +107,9 @@ func (r *spanReader) nodes(nodes []spanNode, above parent) {
 			}, m.fields})
 		} else {
 			r.identify(&m, &s)
+			if links, ok := n.members["links"].([]any); ok && len(links) == 0 {
+				r.linkable = append(r.linkable, len(r.spans))
+			}
 			r.spans = append(r.spans, s)
 		}
 		below := above

@@ -23,6 +23,7 @@ func TestJSONDoors(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
 	t.Run("§4.1 POST /traces/", s.postTrace)
+	t.Run("§1.7 an empty list of links", s.emptyLinks)
 	t.Run("§4.1 PUT /traces/{trace_id}", s.putTrace)
 	t.Run("DELETE /traces/{trace_id}", s.deleteTrace)
 	t.Run("§4.1 deprecated ingest", s.deprecatedIngest)
@@ -69,6 +70,28 @@ func (s *service) postTrace(t *testing.T) {
 	require.Equal(t, strings.ReplaceAll(dashed, "-", ""), r.at("trace_id"))
 	got = s.ok(http.StatusOK, "GET", "/traces/0x"+strings.ReplaceAll(dashed, "-", ""), "")
 	require.Equal(t, r.at("trace", "spans", "a", "start_time"), got.at("trace", "spans", "a", "start_time"))
+}
+
+// An empty list of links says annotation as one with links does, unless a span
+// says otherwise; none at all says nothing. Source: contract §1.7, §0 row 7.
+func (s *service) emptyLinks(t *testing.T) {
+	t.Parallel()
+	s = s.with(t)
+	for spans, want := range map[string]string{
+		`{"a":{"span_id":"1000000000000001","links":[]}}`:                                                                        "annotation",
+		`{"a":{"span_id":"1000000000000001","links":null}}`:                                                                      "invocation",
+		`{"a":{"span_id":"1000000000000001","links":[],"trace_type":"invocation"}}`:                                              "invocation",
+		`{"a":{"span_id":"1000000000000001","links":[],"attributes":{"ag.type.trace":"invocation"}}}`:                            "invocation",
+		`{"a":{"span_id":"1000000000000001","trace_type":"invocation","spans":{"b":{"span_id":"1000000000000002","links":[]}}}}`: "invocation",
+		`{"a":{"span_id":"1000000000000001","spans":{"b":{"span_id":"1000000000000002","links":[]}}}}`:                           "annotation",
+	} {
+		id := newTraceID()
+		r := s.ok(http.StatusAccepted, "POST", "/traces/", `{"trace":{"trace_id":"`+id+`","spans":`+spans+`}}`)
+		require.Equal(t, want, r.at("trace", "spans", "a", "trace_type"), spans)
+		got := s.ok(http.StatusOK, "GET", "/traces/"+id, "")
+		require.Equal(t, want, got.at("trace", "spans", "a", "trace_type"), spans)
+		require.Equal(t, want, got.at("trace", "spans", "a", "attributes", "ag", "type", "trace"), spans)
+	}
 }
 
 // withoutCreation drops what only the store knows.
