@@ -3,9 +3,11 @@ package server
 import (
 	"bufio"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"strings"
+	"sync"
 
 	"github.com/gin-gonic/gin"
 	"github.com/klauspost/compress/gzip"
@@ -19,7 +21,7 @@ func (s *Server) compress(c *gin.Context) {
 		c.Next()
 		return
 	}
-	w := &gzipWriter{ResponseWriter: c.Writer, from: s.cfg.GzipMinBytes}
+	w := &gzipWriter{ResponseWriter: c.Writer, from: s.cfg.GzipMinBytes, pool: &s.zips}
 	c.Writer = w
 	defer func() {
 		c.Writer = w.ResponseWriter
@@ -45,6 +47,7 @@ func acceptsGzip(header string) bool {
 type gzipWriter struct {
 	gin.ResponseWriter
 	from    int
+	pool    *sync.Pool // of *gzip.Writer: each has tables of some 300 KB
 	held    []byte
 	zip     *gzip.Writer
 	decided bool
@@ -91,7 +94,7 @@ func (w *gzipWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return w.ResponseWriter.Hijack()
 }
 
-func (w *gzipWriter) decide(compress bool) error {
+func (w *gzipWriter) decide(compress bool) (err error) {
 	w.decided = true
 	held := w.held
 	w.held = nil
@@ -100,18 +103,19 @@ func (w *gzipWriter) decide(compress bool) error {
 	if compress && header.Get("Content-Encoding") == "" && w.Status() != http.StatusNoContent {
 		header.Set("Content-Encoding", "gzip")
 		header.Del("Content-Length")
-		zip, err := gzip.NewWriterLevel(w.ResponseWriter, gzip.BestSpeed)
-		if err != nil {
+		if zip, ok := w.pool.Get().(*gzip.Writer); ok {
+			zip.Reset(w.ResponseWriter)
+			w.zip = zip
+		} else if w.zip, err = gzip.NewWriterLevel(w.ResponseWriter, gzip.BestSpeed); err != nil {
 			return err
 		}
-		w.zip = zip
 		_, err = w.zip.Write(held)
 		return err
 	}
 	if len(held) == 0 {
 		return nil
 	}
-	_, err := w.ResponseWriter.Write(held)
+	_, err = w.ResponseWriter.Write(held)
 	return err
 }
 
@@ -119,8 +123,11 @@ func (w *gzipWriter) finish() error {
 	if !w.decided {
 		return w.decide(false)
 	}
-	if w.zip != nil {
-		return w.zip.Close()
+	if w.zip == nil {
+		return nil
 	}
-	return nil
+	err := w.zip.Close()
+	w.zip.Reset(io.Discard) // the reply is not kept alive
+	w.pool.Put(w.zip)
+	return err
 }

@@ -18,6 +18,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -59,6 +60,7 @@ type Server struct {
 	operations []domain.Operation
 	document   document
 	recent     recent
+	zips       sync.Pool
 	// static holds the paths without parameters. A request for one of them with
 	// another verb is 405 and never falls to a sibling route with a parameter:
 	// GET /traces/query is no trace id (contract §3.1).
