@@ -35,8 +35,13 @@ func TestOpenCells(t *testing.T) {
 		want    []evaluation.Cell
 	}{
 		{"everything", planned(1, false, judge), []uuid.UUID{one, two}, nil, evaluation.Slice{}, []evaluation.Cell{{one, app, 0}, {one, said, 0}, {two, app, 0}, {two, said, 0}}},
-		{"what is there is not open, whatever it says", planned(1, false, judge), []uuid.UUID{one},
-			[]evaluation.Result{result(one, app, 0), result(two, said, 0)}, evaluation.Slice{}, []evaluation.Cell{{one, said, 0}}},
+		{
+			"what is there is not open, whatever it says", planned(1, false, judge),
+			[]uuid.UUID{one},
+			[]evaluation.Result{result(one, app, 0), result(two, said, 0)},
+			evaluation.Slice{},
+			[]evaluation.Cell{{one, said, 0}},
+		},
 		{"repeats are those of judges", planned(2, false, judge), []uuid.UUID{one}, nil, evaluation.Slice{}, []evaluation.Cell{{one, app, 0}, {one, said, 0}, {one, said, 1}}},
 		{"unless they fan out before", planned(2, true, judge), []uuid.UUID{one}, nil, evaluation.Slice{}, []evaluation.Cell{{one, app, 0}, {one, app, 1}, {one, said, 0}, {one, said, 1}}},
 		{"without judges they are the application's", planned(2, false), []uuid.UUID{one}, nil, evaluation.Slice{}, []evaluation.Cell{{one, app, 0}, {one, app, 1}}},

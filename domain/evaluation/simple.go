@@ -58,7 +58,7 @@ func (p Parts) Data() *Data {
 			d.show("testset", column, key, "data."+column)
 		}
 	}
-	var applications []string
+	applications := make([]string, 0, len(p.Applications))
 	for _, a := range p.Applications {
 		key := d.add(entity.Applications(), Invocation, a, "", AllInputs)
 		d.show("invocation", "outputs", key, "attributes.ag.data.outputs")

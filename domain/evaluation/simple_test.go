@@ -2,6 +2,7 @@ package evaluation_test
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -29,11 +30,11 @@ func part(n byte, slug string, origin evaluation.Origin, data string, columns ..
 func shown(d *evaluation.Data) []string {
 	var lines []string
 	for _, s := range d.Steps {
-		line := s.Key + " " + string(s.Type) + " " + string(s.Origin)
+		words := []string{s.Key, string(s.Type), string(s.Origin)}
 		for _, i := range s.Inputs {
-			line += " <" + i.Key
+			words = append(words, "<"+i.Key)
 		}
-		lines = append(lines, line)
+		lines = append(lines, strings.Join(words, " "))
 	}
 	for _, m := range d.Mappings {
 		lines = append(lines, m.Column.Kind+":"+m.Column.Name+" = "+m.Step.Key+" "+m.Step.Path)
@@ -139,11 +140,19 @@ func TestASimpleQueueShowsItsSource(t *testing.T) {
 		data  *evaluation.QueueData
 		want  evaluation.SimpleQueueData
 	}{
-		{"a query's", evaluation.Parts{Queries: []evaluation.Part{part(5, "found", evaluation.Custom, "")}, Repeats: 2}, evaluation.OfQueries, nil,
-			evaluation.SimpleQueueData{Queries: []uuid.UUID{{5, 3}}, Repeats: 2}},
-		{"a testset's, shared", evaluation.Parts{Testsets: []evaluation.Part{part(1, "rows", evaluation.Custom, "")}}, evaluation.OfTestsets,
+		{
+			"a query's",
+			evaluation.Parts{Queries: []evaluation.Part{part(5, "found", evaluation.Custom, "")}, Repeats: 2},
+			evaluation.OfQueries, nil,
+			evaluation.SimpleQueueData{Queries: []uuid.UUID{{5, 3}}, Repeats: 2},
+		},
+		{
+			"a testset's, shared",
+			evaluation.Parts{Testsets: []evaluation.Part{part(1, "rows", evaluation.Custom, "")}},
+			evaluation.OfTestsets,
 			&evaluation.QueueData{UserIDs: [][]uuid.UUID{{person}, {person}}, BatchSize: &size},
-			evaluation.SimpleQueueData{Testsets: []uuid.UUID{{1, 3}}, Repeats: 2, Assignments: [][]uuid.UUID{{person}, {person}}, Settings: &evaluation.QueueSettings{BatchSize: &size}}},
+			evaluation.SimpleQueueData{Testsets: []uuid.UUID{{1, 3}}, Repeats: 2, Assignments: [][]uuid.UUID{{person}, {person}}, Settings: &evaluation.QueueSettings{BatchSize: &size}},
+		},
 		{"traces", evaluation.Parts{Direct: evaluation.DirectTraces}, evaluation.OfTraces, nil, evaluation.SimpleQueueData{}},
 		{"testcases", evaluation.Parts{Direct: evaluation.DirectTestcases}, evaluation.OfTestcases, nil, evaluation.SimpleQueueData{}},
 	} {

@@ -153,9 +153,9 @@ func (e runRoutes) ofKind(c *gin.Context, kind evaluation.QueueKind, among []uui
 
 // behind are the runs of queues, by id.
 func (e runRoutes) behind(c *gin.Context, queues []*evaluation.Queue) (map[uuid.UUID]*evaluation.Run, error) {
-	ids := []uuid.UUID{}
-	for _, q := range queues {
-		ids = append(ids, q.RunID)
+	ids := make([]uuid.UUID, len(queues))
+	for i, q := range queues {
+		ids[i] = q.RunID
 	}
 	found, err := e.runs.Runs(c.Request.Context(), e.project(c), runs.RunQuery{Common: runs.Common{IDs: ids}})
 	out := map[uuid.UUID]*evaluation.Run{}

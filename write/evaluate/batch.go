@@ -77,6 +77,8 @@ type Outcome struct {
 	Success *bool
 	// Token is where the trace stands in the log.
 	Token domain.Token
+	// Hash names what was computed from what; zero of a batch.
+	Hash uuid.UUID
 }
 
 // Batch runs an evaluation while its caller waits. One invocation that fails is

@@ -94,6 +94,8 @@ type Evaluate struct {
 	cfg     Config
 	deps    Deps
 	metrics *metrics
+	// turns bounds how many runs are changed exclusively at a time: each holds a connection and needs another one.
+	turns chan struct{}
 	// wake tells the runner of this process that a run waits; one sign is enough for any number.
 	wake chan struct{}
 
@@ -111,5 +113,19 @@ func New(cfg Config, deps Deps) (*Evaluate, error) {
 		return nil, err
 	}
 	deps.Log = deps.Log.With(slog.String("room", "evaluate"))
-	return &Evaluate{cfg: cfg, deps: deps, metrics: m, wake: make(chan struct{}, 1), under: map[uuid.UUID]context.CancelCauseFunc{}}, nil
+	return &Evaluate{cfg: cfg, deps: deps, metrics: m, turns: make(chan struct{}, maxTurns), wake: make(chan struct{}, 1), under: map[uuid.UUID]context.CancelCauseFunc{}}, nil
+}
+
+// maxTurns leaves most connections of a pool to others.
+const maxTurns = 2
+
+// alone does something about a run while nobody else does.
+func (v *Evaluate) alone(ctx context.Context, project domain.ProjectID, run uuid.UUID, do func() error) error {
+	select {
+	case v.turns <- struct{}{}:
+		defer func() { <-v.turns }()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	return v.deps.Runs.Exclusive(ctx, project, run, do)
 }

@@ -103,9 +103,14 @@ func (v *Evaluate) add(ctx context.Context, caller domain.Principal, id uuid.UUI
 	if run.Closed() {
 		return true, evaluation.ClosedConflict(run.ID, "", uuid.Nil)
 	}
+	// Who adds the same at the same time finds it there then.
+	return true, v.alone(ctx, caller.Project, run.ID, func() error { return v.addTo(ctx, caller, run, items) })
+}
+
+func (v *Evaluate) addTo(ctx context.Context, caller domain.Principal, run *evaluation.Run, items []item) error {
 	results, err := v.deps.Runs.Results(ctx, caller.Project, run.ID)
 	if err != nil {
-		return true, err
+		return err
 	}
 	once := map[item]bool{}
 	var distinct []item
@@ -117,14 +122,14 @@ func (v *Evaluate) add(ctx context.Context, caller domain.Principal, id uuid.UUI
 	}
 	made, err := v.mint(ctx, caller, run, distinct, results)
 	if err != nil || len(made) == 0 {
-		return true, err
+		return err
 	}
 	within := evaluation.Slice{}
 	for i := range made {
 		within.Scenarios = append(within.Scenarios, made[i].ID)
 	}
 	_, err = v.enqueue(ctx, caller, run, within, false)
-	return true, err
+	return err
 }
 
 // refuseKind says why something does not go into a queue. Source: the words of the reference.

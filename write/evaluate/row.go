@@ -2,7 +2,9 @@ package evaluate
 
 import (
 	"context"
+	"maps"
 	"sync"
+	"time"
 
 	"github.com/google/uuid"
 	"golang.org/x/sync/errgroup"
@@ -10,6 +12,7 @@ import (
 	"colonnade/domain"
 	"colonnade/domain/entity"
 	"colonnade/domain/evaluation"
+	"colonnade/domain/trace"
 	"colonnade/write/invoke"
 )
 
@@ -43,7 +46,7 @@ func (s *row) each(ctx context.Context, cells []evaluation.Cell, compute func(co
 			if err := s.set(ctx, c, Outcome{}, evaluation.Running); err != nil {
 				return err
 			}
-			o, status, err := compute(ctx, c)
+			o, status, err := s.tries(ctx, c, compute)
 			if err != nil {
 				return err
 			}
@@ -57,6 +60,39 @@ func (s *row) each(ctx context.Context, cells []evaluation.Cell, compute func(co
 	}
 	return group.Wait()
 }
+
+// tries computes a cell, and again as often as the run says while it fails.
+// Every try leaves a trace; the result names the last one.
+func (s *row) tries(ctx context.Context, c evaluation.Cell, compute func(context.Context, evaluation.Cell) (Outcome, evaluation.Status, error)) (Outcome, evaluation.Status, error) {
+	retries, delay := 0, time.Duration(0)
+	if with := s.run.Data.Concurrency; with != nil {
+		if with.MaxRetries != nil {
+			retries = min(*with.MaxRetries, maxRetries)
+		}
+		if with.RetryDelay != nil {
+			delay = time.Duration(min(*with.RetryDelay, maxRetryDelay.Seconds()) * float64(time.Second))
+		}
+	}
+	for {
+		o, status, err := compute(ctx, c)
+		if err != nil || status != evaluation.Failure || retries == 0 || ctx.Err() != nil {
+			return o, status, err
+		}
+		retries--
+		timer := time.NewTimer(delay)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+		}
+	}
+}
+
+// The bounds of what a run may ask for when a cell fails.
+const (
+	maxRetries    = 10
+	maxRetryDelay = time.Minute
+)
 
 func (s *row) keep(c evaluation.Cell, o Outcome, status evaluation.Status) {
 	s.work.mu.Lock()
@@ -73,6 +109,9 @@ func (s *row) keep(c evaluation.Cell, o Outcome, status evaluation.Status) {
 func (s *row) set(ctx context.Context, c evaluation.Cell, o Outcome, status evaluation.Status) error {
 	d := draftOf(s.run.ID, c)
 	d.Status, d.TraceID, d.SpanID = status, o.TraceID, o.SpanID
+	if o.Hash != uuid.Nil {
+		d.HashID = &o.Hash
+	}
 	if o.Err != nil {
 		d.Error = entity.Document{"message": invoke.Message(o.Err), "type": string(invoke.ProblemOf(o.Err))}
 	}
@@ -82,7 +121,7 @@ func (s *row) set(ctx context.Context, c evaluation.Cell, o Outcome, status eval
 
 func ended(o Outcome) (Outcome, evaluation.Status, error) {
 	if o.Err != nil {
-		return o, evaluation.Failure, nil
+		return o, evaluation.Failure, nil //nolint:nilerr // a failed cell is an outcome, which carries its error
 	}
 	return o, evaluation.Success, nil
 }
@@ -90,9 +129,7 @@ func ended(o Outcome) (Outcome, evaluation.Status, error) {
 // of are the references to what the scenario is about.
 func (s *row) of() entity.Entities {
 	out := entity.Entities{}
-	for name, ref := range s.inputStep.References {
-		out[name] = ref
-	}
+	maps.Copy(out, s.inputStep.References)
 	if s.input.TestcaseID != nil {
 		out["testcase"] = domain.Reference{ID: *s.input.TestcaseID}
 	}
@@ -122,10 +159,15 @@ func (s *row) invoke(ctx context.Context, c evaluation.Cell) (Outcome, evaluatio
 	if err = firstOf(found.err, err); err != nil {
 		return ended(Outcome{Err: err})
 	}
+	hash := hashOf(found.refs["application_revision"].ID, from.Inputs, c.Repeat)
+	if was, err := s.cached(ctx, hash); err != nil || was != nil {
+		return s.taken(c, was), evaluation.Success, err
+	}
 	o, err := s.ask(ctx, found.refs, s.of(), from.Inputs)
 	if err != nil {
 		return o, "", err
 	}
+	o.Hash = hash
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.said[c] = &answer{TraceID: o.TraceID, SpanID: o.SpanID, Inputs: from.Inputs, Outputs: o.Outputs, Testcase: from.Testcase}
@@ -155,11 +197,7 @@ func (s *row) annotate(ctx context.Context, c evaluation.Cell) (Outcome, evaluat
 		if err != nil {
 			return ended(Outcome{Err: err})
 		}
-		o, err := s.judge(ctx, found.refs, of, *from)
-		if err != nil {
-			return o, "", err
-		}
-		return ended(o)
+		return s.judged(ctx, c, found.refs, of, *from)
 	}
 	at := evaluation.Cell{Scenario: c.Scenario, Step: judged.Key, Repeat: s.run.Lane(*judged, c.Repeat)}
 	s.mu.Lock()
@@ -172,14 +210,53 @@ func (s *row) annotate(ctx context.Context, c evaluation.Cell) (Outcome, evaluat
 	if err != nil {
 		return ended(Outcome{Err: err})
 	}
-	for name, ref := range s.found[judged.Key].refs {
-		of[name] = ref
+	maps.Copy(of, s.found[judged.Key].refs)
+	return s.judged(ctx, c, found.refs, of, *said)
+}
+
+// judged has an evaluator say something about an answer.
+func (s *row) judged(ctx context.Context, c evaluation.Cell, evaluator, of entity.Entities, about answer) (Outcome, evaluation.Status, error) {
+	what := map[string]any{"trace_id": about.TraceID.String(), "testcase": about.Testcase}
+	hash := hashOf(evaluator["evaluator_revision"].ID, what, c.Repeat)
+	if was, err := s.cached(ctx, hash); err != nil || was != nil {
+		return s.taken(c, was), evaluation.Success, err
 	}
-	o, err := s.judge(ctx, found.refs, of, *said)
+	o, err := s.judge(ctx, evaluator, of, about)
 	if err != nil {
 		return o, "", err
 	}
+	o.Hash = hash
 	return ended(o)
+}
+
+// hashOf names what is computed from what: a revision, what goes in, and which
+// of its repeats it is.
+func hashOf(revision uuid.UUID, from map[string]any, repeat int) uuid.UUID {
+	return uuid.NewSHA1(revision, append(trace.AppendJSON(nil, from), byte(repeat), byte(repeat>>8))) //nolint:gosec // repeats are less than a thousand
+}
+
+// cached is a result of the project that was computed from the same; nil
+// where there is none, or the run does not take any over.
+func (s *row) cached(ctx context.Context, hash uuid.UUID) (*evaluation.Result, error) {
+	if !s.run.Flags[evaluation.IsCached] {
+		return nil, nil //nolint:nilnil // nothing to take over is an answer
+	}
+	return first(s.deps.Runs.ResultsOfHashes(ctx, s.caller.Project, []uuid.UUID{hash}))
+}
+
+// taken is the outcome of a cell that is taken over.
+func (s *row) taken(c evaluation.Cell, was *evaluation.Result) Outcome {
+	if was == nil {
+		return Outcome{}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stored[c] = *was
+	o := Outcome{TraceID: was.TraceID, SpanID: was.SpanID}
+	if was.HashID != nil {
+		o.Hash = *was.HashID
+	}
+	return o
 }
 
 // answer is what an application said in this run: just now, or as its trace has it.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"runtime/debug"
 	"sync"
 	"time"
@@ -182,9 +183,7 @@ func (v *Evaluate) guarded(ctx context.Context, c *runs.Claimed, caller domain.P
 func (v *Evaluate) failed(ctx context.Context, c *runs.Claimed, caller domain.Principal, reason string) (evaluation.Status, error) {
 	draft := evaluation.RunDraft{}
 	draft.ID, draft.Meta = c.ID, entity.Document{}
-	for name, value := range c.Meta {
-		draft.Meta[name] = value
-	}
+	maps.Copy(draft.Meta, c.Meta)
 	draft.Meta["failure"] = map[string]any{"message": reason}
 	if _, err := v.deps.Runs.EditRuns(ctx, caller, []evaluation.RunDraft{draft}); err != nil {
 		return "", fmt.Errorf("evaluate: writing why a run failed: %w", err)

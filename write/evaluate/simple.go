@@ -119,7 +119,16 @@ func underWay(run *evaluation.Run) bool {
 // Start takes in what the run's sources hold, makes a scenario of each, and has
 // computed what no result says yet. One that is under way stays as it is. nil
 // where there is no such run.
-func (v *Evaluate) Start(ctx context.Context, caller domain.Principal, id uuid.UUID) (*evaluation.Run, error) {
+func (v *Evaluate) Start(ctx context.Context, caller domain.Principal, id uuid.UUID) (run *evaluation.Run, err error) {
+	// Who starts it at the same time finds it under way then.
+	err = v.alone(ctx, caller.Project, id, func() (err error) {
+		run, err = v.start(ctx, caller, id)
+		return err
+	})
+	return run, err
+}
+
+func (v *Evaluate) start(ctx context.Context, caller domain.Principal, id uuid.UUID) (*evaluation.Run, error) {
 	run, err := v.deps.Runs.Run(ctx, caller.Project, id)
 	if err != nil || run == nil || underWay(run) {
 		return run, err
@@ -232,7 +241,7 @@ func wanted(run *evaluation.Run, results []evaluation.Result, within evaluation.
 				seen[r.ScenarioID] = true
 				scenarios = append(scenarios, r.ScenarioID)
 			}
-		case within.Holds(r.Cell()) && !theirs[r.StepKey] && (overwrite || r.Status == evaluation.Cancelled || r.Status == evaluation.Queued || r.Status == evaluation.Running || r.Status == evaluation.Pending):
+		case within.Holds(r.Cell()) && !theirs[r.StepKey] && again(r.Status, overwrite, underWay(run)):
 			cells = append(cells, r.Cell())
 		}
 	}
@@ -246,6 +255,15 @@ func wanted(run *evaluation.Run, results []evaluation.Result, within evaluation.
 		}
 	}
 	return drafts
+}
+
+// again tells whether a result that stands is to be computed: what was given
+// up, or never ended; of a run under way that is its runner's to see to.
+func again(s evaluation.Status, overwrite, busy bool) bool {
+	if waits(s) {
+		return !busy
+	}
+	return overwrite || s == evaluation.Cancelled || s == evaluation.Pending
 }
 
 func draftOf(run uuid.UUID, c evaluation.Cell) evaluation.ResultDraft {

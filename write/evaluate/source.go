@@ -31,8 +31,10 @@ func (v *Evaluate) data(ctx context.Context, caller domain.Principal, d Draft) (
 		targets []evaluation.Target
 		parts   *[]evaluation.Part
 	}{
-		{entity.Queries(), d.Queries, &p.Queries}, {entity.Testsets(), d.Testsets, &p.Testsets},
-		{entity.Applications(), d.Applications, &p.Applications}, {entity.Evaluators(), d.Evaluators, &p.Evaluators},
+		{entity.Queries(), d.Queries, &p.Queries},
+		{entity.Testsets(), d.Testsets, &p.Testsets},
+		{entity.Applications(), d.Applications, &p.Applications},
+		{entity.Evaluators(), d.Evaluators, &p.Evaluators},
 	} {
 		for _, t := range of.targets {
 			part, err := v.part(ctx, caller, of.family, t)

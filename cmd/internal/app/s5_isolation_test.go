@@ -136,7 +136,8 @@ func attempts(op domain.Operation) []attempt {
 		return []attempt{{body: `{}`}, {body: `{"scenario":{"ids":["{scenario}"]}}`}}
 	case "POST /simple/evaluations/":
 		return []attempt{
-			{body: `{"evaluation":{"data":{"evaluator_steps":["{evaluator}"]}}}`, refused: true}, {body: `{"evaluation":{"data":{"query_steps":["{query_revision}"]}}}`, refused: true},
+			{body: `{"evaluation":{"data":{"evaluator_steps":["{evaluator}"]}}}`, refused: true},
+			{body: `{"evaluation":{"data":{"query_steps":["{query_revision}"]}}}`, refused: true},
 			{body: `{"evaluation":{"data":{"application_steps":{"{application_revision}":"auto"}}}}`, refused: true},
 		}
 	case "POST /simple/queues/":
