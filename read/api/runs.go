@@ -1,14 +1,18 @@
 package api
 
 import (
+	"fmt"
+	"io"
 	"net/http"
 
 	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
 
 	"colonnade/domain"
+	"colonnade/domain/body"
 	"colonnade/domain/entity"
 	"colonnade/domain/evaluation"
+	"colonnade/domain/form"
 	"colonnade/read/registry/runs"
 )
 
@@ -51,6 +55,19 @@ func (e runRoutes) list(path, summary string, request any, members string, recor
 	}, h)
 }
 
+// decodeStorable reads a body strictly, and refuses what no store holds: it
+// could not be asked for there either.
+func decodeStorable(c *gin.Context, v any) error {
+	data, err := io.ReadAll(c.Request.Body)
+	if err != nil {
+		return fmt.Errorf("api: reading the body: %w", err)
+	}
+	if _, err := form.Parse(data); err != nil {
+		return err
+	}
+	return body.Decode(data, v)
+}
+
 // replyOneOf answers 200 with what was found, or with nothing. Source: contract §5.1.
 func replyOneOf[T any](c *gin.Context, member string, found *T, err error) error {
 	switch {
@@ -73,12 +90,12 @@ func replyPage[T any](c *gin.Context, members string, window domain.Window, foun
 	if list == nil {
 		list = []*T{}
 	}
-	body := gin.H{"count": len(list), members: list}
+	page := gin.H{"count": len(list), members: list}
 	if found.Next != uuid.Nil {
 		window.Next = found.Next
-		body["windowing"] = window
+		page["windowing"] = window
 	}
-	c.PureJSON(http.StatusOK, body)
+	c.PureJSON(http.StatusOK, page)
 	return nil
 }
 
@@ -120,7 +137,7 @@ func (e runRoutes) queue(c *gin.Context) error {
 
 func (e runRoutes) runList(c *gin.Context) error {
 	var b runsQuery
-	if err := decodeBody(c, &b, false); err != nil {
+	if err := decodeStorable(c, &b); err != nil {
 		return err
 	}
 	q, err := b.query()
@@ -133,7 +150,7 @@ func (e runRoutes) runList(c *gin.Context) error {
 
 func (e runRoutes) scenarioList(c *gin.Context) error {
 	var b scenariosQuery
-	if err := decodeBody(c, &b, false); err != nil {
+	if err := decodeStorable(c, &b); err != nil {
 		return err
 	}
 	q, err := b.Scenario.query(b.Windowing)
@@ -146,7 +163,7 @@ func (e runRoutes) scenarioList(c *gin.Context) error {
 
 func (e runRoutes) resultList(c *gin.Context) error {
 	var b resultsQuery
-	if err := decodeBody(c, &b, false); err != nil {
+	if err := decodeStorable(c, &b); err != nil {
 		return err
 	}
 	q, err := b.query()
@@ -159,7 +176,7 @@ func (e runRoutes) resultList(c *gin.Context) error {
 
 func (e runRoutes) metricsList(c *gin.Context) error {
 	var b metricsQuery
-	if err := decodeBody(c, &b, false); err != nil {
+	if err := decodeStorable(c, &b); err != nil {
 		return err
 	}
 	q, err := b.query()
@@ -172,7 +189,7 @@ func (e runRoutes) metricsList(c *gin.Context) error {
 
 func (e runRoutes) queueList(c *gin.Context) error {
 	var b queuesQuery
-	if err := decodeBody(c, &b, false); err != nil {
+	if err := decodeStorable(c, &b); err != nil {
 		return err
 	}
 	q, err := b.query()
@@ -189,7 +206,7 @@ func (e runRoutes) queueScenarios(c *gin.Context) error {
 		return err
 	}
 	var b queueScenariosQuery
-	if err := decodeBody(c, &b, false); err != nil {
+	if err := decodeStorable(c, &b); err != nil {
 		return err
 	}
 	if b.Queue.ID != nil && *b.Queue.ID != id {

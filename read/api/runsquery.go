@@ -111,8 +111,8 @@ type partFilter struct {
 	Flags      entity.Document       `json:"flags"`
 	RunID      *uuid.UUID            `json:"run_id"`
 	RunIDs     []uuid.UUID           `json:"run_ids"`
-	Interval   *int                  `json:"interval"`
-	Intervals  []int                 `json:"intervals"`
+	Interval   *int32                `json:"interval"`
+	Intervals  []int32               `json:"intervals"`
 	Timestamp  *time.Time            `json:"timestamp"`
 	Timestamps listOrFlag[time.Time] `json:"timestamps"`
 }
@@ -149,8 +149,8 @@ type (
 		ScenarioIDs []uuid.UUID     `json:"scenario_ids"`
 		StepKey     *string         `json:"step_key"`
 		StepKeys    []string        `json:"step_keys"`
-		RepeatIdx   *int            `json:"repeat_idx"`
-		RepeatIdxs  []int           `json:"repeat_idxs"`
+		RepeatIdx   *int32          `json:"repeat_idx"`
+		RepeatIdxs  []int32         `json:"repeat_idxs"`
 		TraceID     *trace.TraceID  `json:"trace_id"`
 		TraceIDs    []trace.TraceID `json:"trace_ids"`
 		TestcaseID  *uuid.UUID      `json:"testcase_id"`

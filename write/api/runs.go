@@ -14,6 +14,7 @@ import (
 	"colonnade/domain/body"
 	"colonnade/domain/entity"
 	"colonnade/domain/evaluation"
+	"colonnade/domain/form"
 	"colonnade/write/registry/runs"
 )
 
@@ -171,11 +172,15 @@ func deletes[B any](s resource, request B, remove removal, ids func(B) []uuid.UU
 // removal deletes things and gives the ids of those that were there.
 type removal = func(ctx context.Context, caller domain.Principal, ids []uuid.UUID) ([]uuid.UUID, error)
 
-// decodeBody reads the request's JSON body strictly.
+// decodeBody reads the request's JSON body strictly. What no store holds (the
+// character NUL, numbers without end) is refused with its location first.
 func decodeBody(c *gin.Context, into any) error {
 	data, err := io.ReadAll(c.Request.Body)
 	if err != nil {
 		return fmt.Errorf("api: reading the body: %w", err)
+	}
+	if _, err := form.Parse(data); err != nil {
+		return err
 	}
 	return body.Decode(data, into)
 }

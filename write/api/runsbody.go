@@ -110,7 +110,7 @@ type partBody struct {
 type whenBody struct {
 	ID        json.RawMessage `json:"id"`
 	RunID     uuid.UUID       `json:"run_id" body:"required"`
-	Interval  *int            `json:"interval"`
+	Interval  *int32          `json:"interval"`
 	Timestamp *time.Time      `json:"timestamp"`
 }
 
@@ -122,13 +122,22 @@ type placedBody struct {
 	Timestamp json.RawMessage `json:"timestamp"`
 }
 
+// whole is a number that the store's column holds.
+func whole(n *int32) *int {
+	if n == nil {
+		return nil
+	}
+	out := int(*n)
+	return &out
+}
+
 func (b partBody) part(id uuid.UUID) evaluation.PartDraft {
 	return evaluation.PartDraft{RecordDraft: b.draft(id), Flags: b.Flags}
 }
 
 func (b partBody) at(w whenBody, loc ...any) (evaluation.PartDraft, error) {
 	d := b.part(uuid.Nil)
-	d.RunID, d.Interval = w.RunID, w.Interval
+	d.RunID, d.Interval = w.RunID, whole(w.Interval)
 	if w.Timestamp != nil {
 		t := w.Timestamp.UTC().Truncate(time.Microsecond)
 		d.Timestamp = &t

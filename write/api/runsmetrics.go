@@ -55,7 +55,7 @@ type metricsRefresh struct {
 		RunIDs      []uuid.UUID `json:"run_ids"`
 		ScenarioID  *uuid.UUID  `json:"scenario_id"`
 		ScenarioIDs []uuid.UUID `json:"scenario_ids"`
-		Interval    *int        `json:"interval"`
+		Interval    *int32      `json:"interval"`
 		Timestamp   *time.Time  `json:"timestamp"`
 		Timestamps  []time.Time `json:"timestamps"`
 	} `json:"metrics" body:"required"`
@@ -63,7 +63,7 @@ type metricsRefresh struct {
 
 func (b metricsRefresh) refresh() (evaluation.Refresh, error) {
 	m := b.Metrics
-	q := evaluation.Refresh{RunIDs: m.RunIDs, ScenarioIDs: m.ScenarioIDs, Interval: m.Interval}
+	q := evaluation.Refresh{RunIDs: m.RunIDs, ScenarioIDs: m.ScenarioIDs, Interval: whole(m.Interval)}
 	if m.RunID != nil {
 		q.RunIDs = append(q.RunIDs, *m.RunID)
 	}

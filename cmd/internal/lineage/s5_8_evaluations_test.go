@@ -177,6 +177,43 @@ func TestEvaluationBodiesAreStrict(t *testing.T) {
 	}
 }
 
+// What no store could hold, and what is too much at once, is refused as the caller's mistake.
+func TestEvaluationsThatCannotBeStored(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := w.owner(t, "a@b.c", false)
+	run := text(t, c.makeRun("one", nil), "id")
+	deep := strings.Repeat(`{"a":`, 200) + "1" + strings.Repeat("}", 200)
+	for name, body := range map[string]string{
+		"NUL in a name":   `{"runs":[{"name":"a\u0000b"}]}`,
+		"NUL in a key":    `{"runs":[{"meta":{"a\u0000b":1}}]}`,
+		"NUL in data":     `{"runs":[{"data":{"steps":[{"key":"a\u0000","type":"input","origin":"auto","references":{}}]}}]}`,
+		"too deep":        `{"runs":[{"meta":` + deep + `}]}`,
+		"no object":       `{"runs":[{"tags":5}]}`,
+		"no JSON":         `{"runs":[`,
+		"too many":        `{"runs":[` + strings.TrimSuffix(strings.Repeat("{},", runs.MaxMany+1), ",") + `]}`,
+		"something after": `{"runs":[{}]}x`,
+	} {
+		status, reply, _ := c.do(http.MethodPost, "/evaluations/runs/", body)
+		require.Contains(t, []int{http.StatusBadRequest, http.StatusUnprocessableEntity}, status, "%s: %v", name, reply)
+	}
+	scenario := fmt.Sprint(c.scenarios(run, 1)[0])
+	for name, result := range map[string]string{
+		"NUL in an error":        `{"error":{"message":"a\u0000b"},"step_key":"judge-auto"}`,
+		"a step key without end": `{"step_key":"` + strings.Repeat("x", 10_000) + `"}`,
+	} {
+		status, reply, _ := c.do(http.MethodPost, "/evaluations/results/", `{"results":[{"run_id":"`+run+`","scenario_id":"`+scenario+`",`+result[1:]+`]}`)
+		require.Less(t, status, 500, "%s: %v", name, reply)
+	}
+	for path, body := range map[string]string{
+		"/runs/query": `{"run":{"name":"a\u0000b"}}`, "/results/query": `{"result":{"step_key":"a\u0000b"}}`, "/queues/query": `{"queue":{"description":"\u0000"}}`,
+		"/scenarios/query": `{"scenario":{"interval":3000000000}}`, "/metrics/query": `{"metrics":{"intervals":[-3000000000]}}`, "/scenarios/": `{"scenarios":[{"run_id":"` + run + `","interval":3000000000}]}`,
+	} {
+		c.fails(http.StatusUnprocessableEntity, http.MethodPost, "/evaluations"+path, body)
+	}
+	require.InDelta(t, 1, c.post("/evaluations/runs/query", object{})["count"], 0, "nothing is half written")
+}
+
 // A closed run refuses changes of itself and of all its parts, until it is opened again.
 func TestClosedEvaluationRuns(t *testing.T) {
 	t.Parallel()

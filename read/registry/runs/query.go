@@ -90,7 +90,7 @@ type PartQuery struct {
 	Common
 	Flags      entity.Document
 	RunIDs     []uuid.UUID
-	Intervals  []int
+	Intervals  []int32
 	Timestamps []time.Time
 }
 
@@ -117,7 +117,7 @@ type ResultQuery struct {
 	PartQuery
 	ScenarioIDs []uuid.UUID
 	StepKeys    []string
-	RepeatIdxs  []int
+	RepeatIdxs  []int32
 	// TraceIDs are those that results name, TestcaseIDs what they are about.
 	TraceIDs    []trace.TraceID
 	TestcaseIDs []uuid.UUID
