@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"strconv"
 	"sync"
 
 	"github.com/google/uuid"
@@ -21,7 +22,9 @@ type Evaluation struct {
 	// Subject is the application, Evaluators are those who judge.
 	Subject    entity.Retrieval
 	Evaluators []entity.Retrieval
-	Testcases  []Testcase
+	// Testset names the revision whose testcases are run; without it they are Testcases.
+	Testset   entity.Refs
+	Testcases []Testcase
 	// Concurrency is how many invocations are under way at a time; 0 is the default.
 	Concurrency int
 	// Tags and Meta are recorded with every trace of the run.
@@ -46,7 +49,9 @@ type EvaluationReply struct {
 	// Subject and Evaluators are references to what ran, as the traces have them.
 	Subject    entity.Entities
 	Evaluators []entity.Entities
-	Scenarios  []Scenario
+	// Testset is what the testcases were found in; nil where they were given.
+	Testset   entity.Entities
+	Scenarios []Scenario
 	// Token makes a read wait for all traces of the run.
 	Token domain.Token
 }
@@ -85,6 +90,10 @@ type Outcome struct {
 // an outcome, not an error; errors are what keeps the run from beginning, and
 // the end of ctx. Nothing of it is kept but its traces.
 func (v *Evaluate) Batch(ctx context.Context, e Evaluation) (EvaluationReply, error) {
+	found, err := v.open(ctx, &e)
+	if err != nil {
+		return EvaluationReply{}, err
+	}
 	if err := v.admit(e); err != nil {
 		return EvaluationReply{}, err
 	}
@@ -92,6 +101,7 @@ func (v *Evaluate) Batch(ctx context.Context, e Evaluation) (EvaluationReply, er
 	if err != nil {
 		return EvaluationReply{}, err
 	}
+	run.reply.Testset = found
 	if e.Begun != nil {
 		if err := e.Begun(run.reply); err != nil {
 			return run.reply, err
@@ -111,6 +121,34 @@ func (v *Evaluate) Batch(ctx context.Context, e Evaluation) (EvaluationReply, er
 		err = context.Cause(limited) // it may have ended before all had begun
 	}
 	return run.reply, explain(limited, err)
+}
+
+// open puts the rows of a testset that is named into the evaluation, and gives
+// the references to it.
+func (v *Evaluate) open(ctx context.Context, e *Evaluation) (entity.Entities, error) {
+	if e.Testset.IsZero() {
+		return nil, nil //nolint:nilnil // testcases that were given are of no testset
+	}
+	if e.Testcases != nil {
+		return nil, domain.E(domain.Rejected, "Provide either testcases or a testset, not both.")
+	}
+	revision, rows, err := v.deps.Registry.Testcases(ctx, domain.PrincipalFrom(ctx), e.Testset)
+	if err != nil {
+		return nil, err
+	}
+	if revision == nil {
+		return nil, domain.E(domain.NotFound, "There is no such testset revision.")
+	}
+	e.Testcases = make([]Testcase, len(rows))
+	for i, t := range rows {
+		e.Testcases[i] = Testcase{ID: t.ID, Data: canonical(t.Data)}
+	}
+	f := entity.Testsets()
+	return entity.Entities{
+		f.Member(entity.LevelArtifact): {ID: revision.ArtifactID, Slug: revision.ArtifactSlug},
+		f.Member(entity.LevelVariant):  {ID: revision.VariantID, Slug: revision.VariantSlug},
+		f.Member(entity.LevelRevision): {ID: revision.ID, Slug: revision.Slug, Version: strconv.Itoa(revision.Version)},
+	}, nil
 }
 
 // admit holds a run against the limits before anything is looked up.
@@ -175,7 +213,7 @@ func (v *Evaluate) prepare(ctx context.Context, e Evaluation) (*evaluating, erro
 
 // scenario runs one testcase: the subject first, then its judges at once.
 func (r *evaluating) scenario(ctx context.Context, n int) error {
-	of := entity.Entities{"testcase": {ID: r.reply.Scenarios[n].TestcaseID}}
+	of := join(r.reply.Testset, entity.Entities{"testcase": {ID: r.reply.Scenarios[n].TestcaseID}})
 	data := r.e.Testcases[n].Data
 	invoked, err := r.ask(ctx, r.reply.Subject, of, data)
 	if err != nil {

@@ -75,6 +75,10 @@ func TestSimpleQueues(t *testing.T) {
 			}
 			require.Equal(t, []string{want, want}, s.of(id, step), step)
 		}
+		queues := s.listed("queues", "/evaluations/queues/query", `{"queue":{"run_id":"`+id+`"}}`)
+		require.Len(t, queues, 1)
+		require.Equal(t, true, at(queues[0], "flags", "is_default"))
+		require.Len(t, s.listed("scenarios", "/simple/queues/"+queues[0]["id"].(string)+"/scenarios/query", `{"queue":{"user_id":"`+user+`"},"scenario":{"status":"pending"}}`), 2)
 		s.say(id, theirs)
 		s.ends(id, "success")
 		for _, scenario := range s.listed("scenarios", "/evaluations/scenarios/query", `{"scenario":{"run_id":"`+id+`"}}`) {
@@ -145,7 +149,7 @@ func TestSimpleQueues(t *testing.T) {
 		ofKind := func(kind string) int {
 			return len(s.listed("queues", "/simple/queues/query", `{"queue":{"kind":"`+kind+`"}}`))
 		}
-		require.Equal(t, []int{1, 1, 1, 1}, []int{ofKind("traces"), ofKind("queries"), ofKind("testsets"), ofKind("testcases")})
+		require.Equal(t, []int{1, 1, 2, 1}, []int{ofKind("traces"), ofKind("queries"), ofKind("testsets"), ofKind("testcases")}, "that of the evaluation is one of a testset, too")
 	})
 
 	for _, tt := range []struct{ name, data, words string }{
