@@ -6,7 +6,7 @@
 // steps sound, whose turn a scenario is.
 //
 // Not here: SQL (write/registry/runs and read/registry/runs, the callers),
-// bodies (the api packages), who runs anything (write/invoke). Source: contract §5.8.
+// bodies (the api packages), who runs anything (write/evaluate). Source: contract §5.8.
 package evaluation
 
 import (
