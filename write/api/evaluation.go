@@ -34,7 +34,7 @@ func MountEvaluations(r Router, deps EvaluationDeps) {
 	e := evaluations{deps}
 	r.Handle(domain.Operation{
 		Method: http.MethodPost, Path: "/simple/evaluations/run", Permission: domain.RunEvaluations, Tag: "evaluations",
-		Summary: "Run an application revision over testcases and judge each answer. Answers when all is done, or tells each outcome " +
+		Summary: "Run an application revision over testcases, given or those of a testset, and judge each answer. Answers when all is done, or tells each outcome " +
 			"as it comes to a caller that accepts text/event-stream or application/x-ndjson.",
 		Request: evaluationRequest{}, Response: evaluationReply{}, Remember: true, Limit: maxEvaluationBytes, Timeout: deps.Timeout,
 	}, e.run)
@@ -57,6 +57,9 @@ type evaluationRequest struct {
 		EvaluatorVariantRefs   []domain.Reference `json:"evaluator_variant_refs"`
 		EvaluatorRevisionRefs  []domain.Reference `json:"evaluator_revision_refs"`
 		Testcases              []testcaseBody     `json:"testcases"`
+		TestsetRef             *domain.Reference  `json:"testset_ref"`
+		TestsetVariantRef      *domain.Reference  `json:"testset_variant_ref"`
+		TestsetRevisionRef     *domain.Reference  `json:"testset_revision_ref"`
 		Concurrency            int                `json:"concurrency"`
 		Tags                   map[string]any     `json:"tags"`
 		Meta                   map[string]any     `json:"meta"`
@@ -73,8 +76,10 @@ func readEvaluation(body *form.Object) evaluate.Evaluation {
 	o := body.Object("evaluation")
 	e := evaluate.Evaluation{}
 	if o != nil {
-		o.Require("testcases")
 		e.Subject = entity.Applications().ReadRetrieval(o)
+		if e.Testset = entity.Testsets().ReadRefs(o); e.Testset.IsZero() {
+			o.Require("testcases")
+		}
 		for _, level := range []entity.Level{entity.LevelArtifact, entity.LevelVariant, entity.LevelRevision} {
 			for _, ref := range entity.ReadReferences(o, entity.Evaluators().Member(level)+"_refs") {
 				q := entity.Retrieval{Family: entity.Evaluators()}
@@ -223,8 +228,10 @@ func (w evaluationWriter) evaluation(r evaluate.EvaluationReply) map[string]any 
 	for i, e := range r.Evaluators {
 		evaluators[i] = shownEntities(e)
 	}
+	references := shownEntities(r.Subject)
+	maps.Copy(references, shownEntities(r.Testset))
 	return map[string]any{
-		"id": r.ID.String(), "status": status, "references": shownEntities(r.Subject), "evaluators": evaluators, "scenarios": scenarios,
+		"id": r.ID.String(), "status": status, "references": references, "evaluators": evaluators, "scenarios": scenarios,
 	}
 }
 
