@@ -1,6 +1,6 @@
 // Package registry holds the commands that change what Postgres knows:
 // accounts and API keys, the lineage of applications, workflows, evaluators,
-// environments and saved queries, and the folders that applications lie in; it
+// environments, saved queries and testsets with their testcases, and the folders that applications lie in; it
 // also says which projects are gone, so that their spans go as well. A command looks with its own SQL
 // inside its own transaction, decides by the rules of domain/entity, and
 // writes all or nothing; every statement on entities carries the project.
