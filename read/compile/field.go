@@ -194,9 +194,9 @@ func link(e filter.Link) pair {
 	case !e.TraceID.IsZero() && !e.SpanID.IsZero():
 		p = exactly(sql(linkBoth(e)))
 	case !e.TraceID.IsZero():
-		p = exactly(sql("has(link_trace_ids, " + quotedID(e.TraceID) + ")"))
+		p = exactly(sql("has(link_trace_ids, " + fixedID(e.TraceID) + ")"))
 	case !e.SpanID.IsZero():
-		p = exactly(sql("has(link_span_ids, " + quotedID(e.SpanID) + ")"))
+		p = exactly(sql("has(link_span_ids, " + fixedID(e.SpanID) + ")"))
 	default:
 		p = exactly(sql("notEmpty(link_trace_ids)"))
 	}
@@ -214,7 +214,7 @@ func link(e filter.Link) pair {
 }
 
 func linkBoth(e filter.Link) string {
-	return "arrayExists((t, s) -> t = " + quotedID(e.TraceID) + " AND s = " + quotedID(e.SpanID) + ", link_trace_ids, link_span_ids)"
+	return "arrayExists((t, s) -> t = " + fixedID(e.TraceID) + " AND s = " + fixedID(e.SpanID) + ", link_trace_ids, link_span_ids)"
 }
 
 func reference(e filter.Reference) pair {

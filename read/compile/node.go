@@ -1,6 +1,7 @@
 package compile
 
 import (
+	"strconv"
 	"strings"
 
 	"colonnade/migrations/schema"
@@ -280,9 +281,12 @@ func literal[T interface{ ~[8]byte | ~[16]byte }](b *strings.Builder, id T) {
 	b.WriteByte('\'')
 }
 
-// quotedID is one id as a literal.
-func quotedID[T interface{ ~[8]byte | ~[16]byte }](id T) string {
+// fixedID is one id as a literal of its column's type. Beside an element of an
+// array a string stays one: it would not equal an id that ends in zero bytes.
+func fixedID[T interface{ ~[8]byte | ~[16]byte }](id T) string {
 	var b strings.Builder
+	b.WriteString("toFixedString(")
 	literal(&b, id)
+	b.WriteString(", " + strconv.Itoa(len(id)) + ")")
 	return b.String()
 }
