@@ -71,7 +71,7 @@ func (s *Spans) Mount(r Router) {
 		{Name: "trace_ids", Type: "string", Doc: "Trace ids, joined by commas."},
 	}
 	op := view
-	op.Method, op.Path, op.Tag, op.Lazy = http.MethodPost, "/traces/query", "traces", true
+	op.Method, op.Path, op.Tag = http.MethodPost, "/traces/query", "traces"
 	op.Summary = "Query traces: those of which some span matches the filter, each with all its spans as a tree."
 	op.Request, op.Response = queryRequest{}, tracesReply{}
 	r.Handle(op, s.query(focusTrace))
@@ -152,7 +152,7 @@ const TokenPendingHeader = domain.TokenHeader + "-Pending"
 func (s *Spans) query(f focus) func(*gin.Context) error {
 	return func(c *gin.Context) error {
 		var req queryRequest
-		if err := decodeBody(c, &req, true); err != nil { // without one it is everything (contract §3.1)
+		if err := decodeBody(c, &req, false); err != nil {
 			return err
 		}
 		if req.Focus != "" && req.Focus != f {

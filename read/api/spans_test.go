@@ -194,8 +194,6 @@ func TestReplies(t *testing.T) {
 	tests := []struct{ name, method, target, body, want string }{
 		{"spans", "POST", "/spans/query", `{"filtering":{"conditions":[{"field":"span_name","value":"llm"}]}}`, `{"count":2,"spans":[{"span_id":"02"},{"span_id":"03"}]}`},
 		{"spans, nothing asked", "POST", "/spans/query", `{}`, `{"count":4,"spans":[{"span_id":"01"},{"span_id":"02"},{"span_id":"03"},{"span_id":"04"}]}`},
-		{"spans, no body", "POST", "/spans/query", ``, `{"count":4,"spans":[{"span_id":"01"},{"span_id":"02"},{"span_id":"03"},{"span_id":"04"}]}`},
-		{"traces, no body", "POST", "/traces/query", ``, `{"count":2,"traces":[{"spans":` + treeA + `,"trace_id":"0a0000"},{"spans":{"judge":{"span_id":"04"}},"trace_id":"0b0000"}]}`},
 		{"spans, none found", "POST", "/spans/query", `{"filtering":{"conditions":[{"field":"span_name","value":"x"}]}}`, `{"count":0,"spans":[]}`},
 		{"traces", "POST", "/traces/query", `{"filtering":{"conditions":[{"field":"span_name","value":"llm"}]}}`, `{"count":1,"traces":[{"spans":` + treeA + `,"trace_id":"0a0000"}]}`},
 		{"traces, the flat keys", "POST", "/traces/query", `{"filter":{"conditions":[{"field":"trace_type","value":"annotation"}]},"limit":5,"focus":"trace"}`, `{"count":1,"traces":[{"spans":{"judge":{"span_id":"04"}},"trace_id":"0b0000"}]}`},
@@ -244,6 +242,7 @@ func TestRefusals(t *testing.T) {
 		kind                       domain.Kind
 		says                       string
 	}{
+		{"an empty body", "POST", "/traces/query", "", domain.Invalid, "Field required"},
 		{"an unknown key", "POST", "/traces/query", `{"filters":{}}`, domain.Invalid, "Extra"},
 		{"an unknown key of the window", "POST", "/traces/query", `{"windowing":{"page":1}}`, domain.Invalid, "Extra"},
 		{"an unknown field", "POST", "/spans/query", `{"filtering":{"conditions":[{"field":"colour","value":"red"}]}}`, domain.Rejected, "colour"},
