@@ -451,7 +451,7 @@ func TestEvaluationReadsUseIndexes(t *testing.T) {
 	})
 }
 
-// fillEvaluations makes two thousand runs of twenty scenarios and forty results each.
+// fillEvaluations makes two thousand runs of five scenarios and ten results each.
 func fillEvaluations(t *testing.T, w *world, project domain.ProjectID) {
 	t.Helper()
 	const id = `('0190f3a0-%s-7000-8000-' || lpad(to_hex(%s), 12, '0'))::uuid`
@@ -461,10 +461,10 @@ func fillEvaluations(t *testing.T, w *world, project domain.ProjectID) {
 		SELECT $1, ` + run + `, '{"is_active": true}', jsonb_build_object('n', i), CASE WHEN i % 100 = 0 THEN 'queued' ELSE 'success' END,
 			jsonb_build_array(jsonb_build_object('application_revision', jsonb_build_object('slug', 'app-' || i))), now(), $1 FROM generate_series(1, 2000) i`,
 		`INSERT INTO evaluation_scenarios (project_id, run_id, id, status, created_at, created_by_id)
-		SELECT $1, ` + run + `, ` + scenario + `, 'success', now(), $1 FROM generate_series(1, 2000) i, generate_series(0, 19) n`,
+		SELECT $1, ` + run + `, ` + scenario + `, 'success', now(), $1 FROM generate_series(1, 2000) i, generate_series(0, 4) n`,
 		`INSERT INTO evaluation_results (project_id, run_id, scenario_id, step_key, repeat_idx, id, status, trace_id, created_at, created_by_id)
 		SELECT $1, ` + run + `, ` + scenario + `, 'step-' || k, 0, ` + fmt.Sprintf(id, "0003", "((i * 20 + n) * 2 + k)") + `, 'success', '0af7651916cd43dd8448eb21' || lpad(to_hex((i * 20 + n) * 2 + k), 8, '0'), now(), $1
-		FROM generate_series(1, 2000) i, generate_series(0, 19) n, generate_series(0, 1) k`,
+		FROM generate_series(1, 2000) i, generate_series(0, 4) n, generate_series(0, 1) k`,
 		`INSERT INTO evaluation_metrics (project_id, run_id, id, status, data, created_at, created_by_id)
 		SELECT $1, ` + run + `, ` + fmt.Sprintf(id, "0004", "i") + `, 'success', '{}', now(), $1 FROM generate_series(1, 2000) i`,
 		`INSERT INTO evaluation_queues (project_id, run_id, id, flags, status, created_at, created_by_id)

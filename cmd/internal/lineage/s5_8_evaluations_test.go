@@ -605,15 +605,12 @@ func TestResultsAreSetOnce(t *testing.T) {
 			for i := range ids { // in different orders
 				drafts[i] = object{"run_id": run, "scenario_id": ids[(i+n)%len(ids)], "step_key": "judge-auto", "meta": object{"n": n}}
 			}
-			for {
-				status, reply, _ := c.do(http.MethodPost, "/evaluations/results/", object{"results": drafts})
-				if status == http.StatusOK {
-					return
-				}
-				if status != http.StatusServiceUnavailable { // too many at once: the reply says to try again
-					failures <- fmt.Sprint(status, reply)
-					return
-				}
+			status, reply, _ := c.do(http.MethodPost, "/evaluations/results/", object{"results": drafts})
+			for status == http.StatusServiceUnavailable { // too many at once on a busy machine: the reply says to try again
+				status, reply, _ = c.do(http.MethodPost, "/evaluations/results/", object{"results": drafts})
+			}
+			if status != http.StatusOK {
+				failures <- fmt.Sprint(status, reply)
 			}
 		})
 	}

@@ -1,6 +1,7 @@
 package runs
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/google/uuid"
@@ -52,10 +53,27 @@ func (r *Runs) SetMetrics(ctx context.Context, caller domain.Principal, drafts [
 				c.project(), d.RunID, d.ScenarioID, d.Interval, d.Timestamp, record.ID, d.Flags, d.Tags, d.Meta, status, d.Data, record.CreatedAt, record.CreatedByID,
 			}
 		}
-		set, err = update[evaluation.Metrics](ctx, c, upsertMetrics, len(rows), func(i int) []any { return rows[i] })
+		set, err = update[evaluation.Metrics](ctx, c, upsertMetrics, ordered(drafts, byCoverage), func(i int) []any { return rows[i] })
 		return err
 	})
 	return set, err
+}
+
+// byCoverage orders metrics by what they are of.
+func byCoverage(a, b *evaluation.MetricsDraft) int {
+	scenario := func(d *evaluation.MetricsDraft) uuid.UUID {
+		if d.ScenarioID == nil {
+			return uuid.Nil
+		}
+		return *d.ScenarioID
+	}
+	moment := func(d *evaluation.MetricsDraft) int64 {
+		if d.Timestamp == nil {
+			return 0
+		}
+		return d.Timestamp.UnixMicro()
+	}
+	return cmp.Or(compareIDs(a.RunID, b.RunID), compareIDs(scenario(a), scenario(b)), cmp.Compare(moment(a), moment(b)))
 }
 
 const updateMetrics = `
@@ -70,7 +88,7 @@ func (r *Runs) EditMetrics(ctx context.Context, caller domain.Principal, drafts 
 		if err := c.partsOpen(ctx, "evaluation_metrics", "metrics_id", ids); err != nil {
 			return err
 		}
-		edited, err = update[evaluation.Metrics](ctx, c, updateMetrics, len(drafts), func(i int) []any {
+		edited, err = update[evaluation.Metrics](ctx, c, updateMetrics, ordered(drafts, byID), func(i int) []any {
 			d := &drafts[i]
 			return []any{c.project(), d.ID, d.Flags, d.Tags, d.Meta, given(d.Status), d.Data, c.now, c.caller.User}
 		})

@@ -30,7 +30,7 @@ func (r *Runs) CreateQueues(ctx context.Context, caller domain.Principal, drafts
 				c.project(), d.RunID, record.ID, d.Name, d.Description, evaluation.QueueFlagsOf(nil, d.Flags), d.Tags, d.Meta, status, d.Data, record.CreatedAt, record.CreatedByID,
 			}
 		}
-		made, err = update[evaluation.Queue](ctx, c, insertQueue, len(rows), func(i int) []any { return rows[i] })
+		made, err = update[evaluation.Queue](ctx, c, insertQueue, ordered(drafts, func(_, _ *evaluation.QueueDraft) int { return 0 }), func(i int) []any { return rows[i] })
 		return err
 	})
 	return made, err
@@ -48,7 +48,7 @@ func (r *Runs) EditQueues(ctx context.Context, caller domain.Principal, drafts [
 		if err := c.partsOpen(ctx, "evaluation_queues", "queue_id", ids); err != nil {
 			return err
 		}
-		edited, err = update[evaluation.Queue](ctx, c, updateQueue, len(drafts), func(i int) []any {
+		edited, err = update[evaluation.Queue](ctx, c, updateQueue, ordered(drafts, byID), func(i int) []any {
 			d := &drafts[i]
 			flags := d.Flags
 			if flags == nil {

@@ -1,6 +1,7 @@
 package runs
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/google/uuid"
@@ -49,10 +50,15 @@ func (r *Runs) SetResults(ctx context.Context, caller domain.Principal, drafts [
 				d.HashID, text(d.TraceID), text(d.SpanID), d.TestcaseID, d.Error, record.CreatedAt, record.CreatedByID,
 			}
 		}
-		set, err = update[evaluation.Result](ctx, c, upsertResult, len(rows), func(i int) []any { return rows[i] })
+		set, err = update[evaluation.Result](ctx, c, upsertResult, ordered(drafts, byPlace), func(i int) []any { return rows[i] })
 		return err
 	})
 	return set, err
+}
+
+// byPlace orders results as their index does.
+func byPlace(a, b *evaluation.ResultDraft) int {
+	return cmp.Or(compareIDs(a.RunID, b.RunID), compareIDs(a.ScenarioID, b.ScenarioID), cmp.Compare(a.StepKey, b.StepKey), cmp.Compare(a.RepeatIdx, b.RepeatIdx))
 }
 
 // scenariosOf makes sure that the scenarios are there until the end of the command, each in its run.
@@ -107,7 +113,7 @@ func (r *Runs) EditResults(ctx context.Context, caller domain.Principal, drafts 
 		if err := c.partsOpen(ctx, "evaluation_results", "result_id", ids); err != nil {
 			return err
 		}
-		edited, err = update[evaluation.Result](ctx, c, updateResult, len(drafts), func(i int) []any {
+		edited, err = update[evaluation.Result](ctx, c, updateResult, ordered(drafts, byID), func(i int) []any {
 			d := &drafts[i]
 			return []any{
 				c.project(), d.ID, d.Flags, d.Tags, d.Meta, given(d.Status), d.HashID, text(d.TraceID), text(d.SpanID),

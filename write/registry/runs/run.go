@@ -153,6 +153,6 @@ func idsOf[T any](all []T, id func(T) uuid.UUID) []uuid.UUID {
 // distinct leaves each id once.
 func distinct(ids []uuid.UUID) []uuid.UUID {
 	ids = slices.Clone(ids)
-	slices.SortFunc(ids, func(a, b uuid.UUID) int { return slices.Compare(a[:], b[:]) })
+	slices.SortFunc(ids, compareIDs)
 	return slices.Compact(ids)
 }

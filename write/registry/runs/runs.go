@@ -187,25 +187,43 @@ func (c command) deleted(ctx context.Context, table string, ids []uuid.UUID) ([]
 }
 
 // update runs a statement that changes one row for every draft, in one round
-// trip, and gives the rows that were there.
-func update[T any, P row[T]](ctx context.Context, c command, sql string, n int, args func(i int) []any) ([]T, error) {
-	var changed []T
+// trip, and gives the rows that were there, in the order of the drafts. The
+// rows are changed in an order that all commands keep, so that two of them on
+// the same rows wait instead of blocking each other.
+func update[T any, P row[T]](ctx context.Context, c command, sql string, order []int, args func(i int) []any) ([]T, error) {
+	if len(order) == 0 {
+		return nil, nil
+	}
+	changed := make([][]T, len(order))
 	batch := &pgx.Batch{}
-	for i := range n {
-		batch.Queue(sql, args(i)...).Query(func(rows pgx.Rows) error {
-			found, err := collect[T, P](rows, nil)
-			changed = append(changed, found...)
+	for _, i := range order {
+		batch.Queue(sql, args(i)...).Query(func(rows pgx.Rows) (err error) {
+			changed[i], err = collect[T, P](rows, nil)
 			return err
 		})
-	}
-	if n == 0 {
-		return changed, nil
 	}
 	if err := c.tx.SendBatch(ctx, batch).Close(); err != nil {
 		return nil, fmt.Errorf("runs: changing: %w", err)
 	}
-	return changed, nil
+	return slices.Concat(changed...), nil
 }
+
+// ordered are the places of drafts in the order in which their rows are changed.
+func ordered[D any](drafts []D, compare func(a, b *D) int) []int {
+	order := make([]int, len(drafts))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return compare(&drafts[a], &drafts[b]) })
+	return order
+}
+
+// byID orders what is edited.
+func byID[D interface{ Named() uuid.UUID }](a, b *D) int {
+	return compareIDs((*a).Named(), (*b).Named())
+}
+
+func compareIDs(a, b uuid.UUID) int { return slices.Compare(a[:], b[:]) }
 
 // given is a status as an argument; nil where none was given.
 func given(s evaluation.Status) *string {

@@ -47,7 +47,7 @@ func (r *Runs) EditScenarios(ctx context.Context, caller domain.Principal, draft
 		if err := c.partsOpen(ctx, "evaluation_scenarios", "scenario_id", ids); err != nil {
 			return err
 		}
-		edited, err = update[evaluation.Scenario](ctx, c, updateScenario, len(drafts), func(i int) []any {
+		edited, err = update[evaluation.Scenario](ctx, c, updateScenario, ordered(drafts, byID), func(i int) []any {
 			d := &drafts[i]
 			return []any{c.project(), d.ID, d.Flags, d.Tags, d.Meta, given(d.Status), c.now, c.caller.User}
 		})
