@@ -29,7 +29,8 @@ func MountAccounts(r Router, deps AccountDeps) {
 		Method: http.MethodDelete, Path: "/admin/simple/accounts/", Permission: domain.Admin, Tag: "accounts",
 		Summary: "Delete people with everything that they own. Their keys end within a second; their traces, also those on their way, are removed soon after.", Request: accountsRequest{}, Status: http.StatusNoContent,
 	}, a.delete)
-	a.mountMembers(r)
+	a.mountGraph(r)
+	a.mountRemovals(r)
 }
 
 type accounts struct{ deps AccountDeps }
@@ -235,22 +236,33 @@ type projectJSON struct {
 	CreatedAt      time.Time `json:"created_at"`
 }
 
+func userOut(u registry.User) userJSON {
+	return userJSON{ID: u.ID, UID: u.ID, Email: u.Email, Username: u.Username, CreatedAt: u.CreatedAt}
+}
+
+func organizationOut(o registry.Organization) organizationJSON {
+	return organizationJSON{ID: o.ID, Name: o.Name, OwnerUserID: o.OwnerID, CreatedAt: o.CreatedAt}
+}
+
+func workspaceOut(w registry.Workspace) workspaceJSON {
+	return workspaceJSON{ID: w.ID, Name: w.Name, OrganizationID: w.OrganizationID, CreatedAt: w.CreatedAt}
+}
+
+func projectOut(p registry.Project) projectJSON {
+	return projectJSON{
+		ID: uuid.UUID(p.ID), Name: p.Name, OrganizationID: p.OrganizationID, WorkspaceID: p.WorkspaceID, IsDefault: p.IsDefault, CreatedAt: p.CreatedAt,
+	}
+}
+
 func accountJSON(a registry.Account, reveal bool) accountReply {
 	reply := accountReply{
-		User: userJSON{ID: a.User.ID, UID: a.User.ID, Email: a.User.Email, Username: a.User.Username, CreatedAt: a.User.CreatedAt},
-		Organizations: map[string]organizationJSON{"org": {
-			ID: a.Organization.ID, Name: a.Organization.Name, OwnerUserID: a.Organization.OwnerID, CreatedAt: a.Organization.CreatedAt,
-		}},
-		Workspaces: map[string]workspaceJSON{"wrk": {
-			ID: a.Workspace.ID, Name: a.Workspace.Name, OrganizationID: a.Workspace.OrganizationID, CreatedAt: a.Workspace.CreatedAt,
-		}},
-		Projects: map[string]projectJSON{"prj": {
-			ID: uuid.UUID(a.Project.ID), Name: a.Project.Name, OrganizationID: a.Project.OrganizationID,
-			WorkspaceID: a.Project.WorkspaceID, IsDefault: a.Project.IsDefault, CreatedAt: a.Project.CreatedAt,
-		}},
+		User:          userOut(a.User),
+		Organizations: map[string]organizationJSON{oneOrganization: organizationOut(a.Organization)},
+		Workspaces:    map[string]workspaceJSON{oneWorkspace: workspaceOut(a.Workspace)},
+		Projects:      map[string]projectJSON{oneProject: projectOut(a.Project)},
 	}
 	if reveal && a.Key != (credential.Key{}) {
-		reply.APIKeys = map[string]string{"key": a.Key.Reveal()}
+		reply.APIKeys = map[string]string{oneKey: a.Key.Reveal()}
 	}
 	return reply
 }

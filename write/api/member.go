@@ -2,7 +2,6 @@ package api
 
 import (
 	"net/http"
-	"time"
 
 	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
@@ -12,171 +11,188 @@ import (
 	"colonnade/write/registry"
 )
 
-// mountMembers mounts the administration of who else may use a project. Source: contract §5.8.
-func (a accounts) mountMembers(r Router) {
-	op := domain.Operation{Permission: domain.Admin, Tag: "accounts", Method: http.MethodPost}
-	op.Path, op.Summary = "/admin/simple/accounts/projects/memberships/", "Give a person a role in a project, or another one."
-	op.Request, op.Response = memberRequest{}, membersReply{}
-	r.Handle(op, a.setMember)
-	op.Path, op.Summary = "/admin/simple/accounts/api-keys/", "Make an API key for a member of a project; the reply shows it, once."
-	op.Request, op.Response = memberKeyRequest{}, memberKeysReply{}
-	r.Handle(op, a.createMemberKey)
-	op.Method, op.Path = http.MethodDelete, "/admin/simple/accounts/projects/:project_id/memberships/:membership_id"
-	op.Summary = "End a membership, named by its user's id; its keys end with it."
-	op.Request, op.Response = nil, membersDeleted{}
-	r.Handle(op, a.removeMember)
+// mountRemovals mounts the deletion of people, places, memberships and keys. Source: contract §5.8.
+func (a accounts) mountRemovals(r Router) {
+	op := domain.Operation{Permission: domain.Admin, Tag: "accounts", Method: http.MethodDelete, Response: removedReply{}}
+	op.Path, op.Request = "/admin/accounts/", removalRequest{}
+	op.Summary = "Delete people and places with all that they own; unless dry_run is false, only tell what would go."
+	r.Handle(op, a.remove)
+	op.Request = nil
+	const simple = "/admin/simple/accounts/"
+	for _, e := range []struct {
+		path, param, owned, missing string
+		named                       func(id uuid.UUID) registry.Removal
+	}{
+		{"users/:user_id", "user_id", "a person with their organizations", "User not found.", func(id uuid.UUID) registry.Removal {
+			return registry.Removal{Users: []domain.Reference{{ID: id}}}
+		}},
+		{"organizations/:organization_id", "organization_id", "an organization with its workspaces", "Organization not found.", func(id uuid.UUID) registry.Removal {
+			return registry.Removal{Organizations: []uuid.UUID{id}}
+		}},
+		{"workspaces/:workspace_id", "workspace_id", "a workspace with its projects", "Workspace not found.", func(id uuid.UUID) registry.Removal {
+			return registry.Removal{Workspaces: []uuid.UUID{id}}
+		}},
+		{"projects/:project_id", "project_id", "a project", "Project not found.", func(id uuid.UUID) registry.Removal {
+			return registry.Removal{Projects: []uuid.UUID{id}}
+		}},
+	} {
+		op.Path, op.Summary = simple+e.path, "Delete "+e.owned+" and all that is in it. Keys end within a second; traces, also those on their way, are removed soon after."
+		r.Handle(op, a.removeOne(e.param, e.missing, e.named))
+	}
+	for _, e := range []struct {
+		path, param string
+		place       registry.Place
+	}{
+		{"organizations/:organization_id/memberships/:membership_id", "organization_id", registry.InOrganization},
+		{"workspaces/:workspace_id/memberships/:membership_id", "workspace_id", registry.InWorkspace},
+		{"projects/:project_id/memberships/:membership_id", "project_id", registry.InProject},
+	} {
+		op.Path, op.Summary = simple+e.path, "End a membership, named by its user's id; its keys end with it."
+		r.Handle(op, a.removeMember(e.param, e.place))
+	}
+	op.Path, op.Summary = simple+"api-keys/:api_key_id", "Revoke an API key, named by its prefix."
+	r.Handle(op, a.removeKey)
 }
 
-// The bodies for the document; requests are read member by member.
 type (
-	entityRef struct {
-		ID uuid.UUID `json:"id"`
-		// Slug is a user's e-mail address.
-		Slug string `json:"slug"`
+	removalRequest struct {
+		Target removalTarget `json:"target" body:"required"`
+		// DryRun is on unless it is false.
+		DryRun  bool   `json:"dry_run"`
+		Reason  string `json:"reason"`
+		Confirm string `json:"confirm"`
 	}
-	memberRequest struct {
-		Membership struct {
-			ProjectRef entityRef `json:"project_ref" body:"required"`
-			UserRef    entityRef `json:"user_ref" body:"required"`
-			Role       string    `json:"role" body:"required"`
-		} `json:"membership" body:"required"`
-		Options accountOptions `json:"options"`
+	removalTarget struct {
+		UserIDs         []uuid.UUID `json:"user_ids"`
+		UserEmails      []string    `json:"user_emails"`
+		OrganizationIDs []uuid.UUID `json:"organization_ids"`
+		WorkspaceIDs    []uuid.UUID `json:"workspace_ids"`
+		ProjectIDs      []uuid.UUID `json:"project_ids"`
 	}
-	memberKeyRequest struct {
-		APIKey struct {
-			ProjectRef entityRef `json:"project_ref" body:"required"`
-			UserRef    entityRef `json:"user_ref" body:"required"`
-			Name       string    `json:"name"`
-			ExpiresAt  time.Time `json:"expires_at"`
-		} `json:"api_key" body:"required"`
-		Options accountOptions `json:"options"`
+	removedReply struct {
+		DryRun  bool            `json:"dry_run"`
+		Deleted removedEntities `json:"deleted"`
 	}
-	membershipJSON struct {
-		ID        uuid.UUID `json:"id"`
-		ProjectID uuid.UUID `json:"project_id"`
-		UserID    uuid.UUID `json:"user_id"`
-		Role      string    `json:"role"`
-		CreatedAt time.Time `json:"created_at"`
+	removedEntities struct {
+		Users                   []removedEntity `json:"users,omitempty"`
+		Organizations           []removedEntity `json:"organizations,omitempty"`
+		Workspaces              []removedEntity `json:"workspaces,omitempty"`
+		Projects                []removedEntity `json:"projects,omitempty"`
+		OrganizationMemberships []removedEntity `json:"organization_memberships,omitempty"`
+		WorkspaceMemberships    []removedEntity `json:"workspace_memberships,omitempty"`
+		ProjectMemberships      []removedEntity `json:"project_memberships,omitempty"`
+		APIKeys                 []removedEntity `json:"api_keys,omitempty"`
 	}
-	membersReply struct {
-		Accounts []memberAccount `json:"accounts"`
-	}
-	memberAccount struct {
-		ProjectMemberships map[string]membershipJSON `json:"project_memberships"`
-	}
-	memberKeysReply struct {
-		Accounts []memberKeyAccount `json:"accounts"`
-	}
-	memberKeyAccount struct {
-		APIKeys map[string]memberKeyJSON `json:"api_keys"`
-	}
-	memberKeyJSON struct {
-		Prefix       string     `json:"prefix"`
-		Name         string     `json:"name,omitempty"`
-		ProjectID    uuid.UUID  `json:"project_id"`
-		UserID       uuid.UUID  `json:"user_id"`
-		ExpiresAt    *time.Time `json:"expires_at,omitempty"`
-		Value        string     `json:"value"`
-		ReturnedOnce bool       `json:"returned_once"`
-	}
-	membersDeleted struct {
-		Deleted deletedMembers `json:"deleted"`
-	}
-	deletedMembers struct {
-		ProjectMemberships []deletedEntity `json:"project_memberships"`
-	}
-	deletedEntity struct {
-		ID uuid.UUID `json:"id"`
+	// removedEntity has an id: a UUID, or a key's prefix.
+	removedEntity struct {
+		ID string `json:"id"`
 	}
 )
 
-func (a accounts) setMember(c *gin.Context) error {
-	body, record, err := memberForm(c, "membership")
+func (a accounts) remove(c *gin.Context) error {
+	body, err := readForm(c)
 	if err != nil {
 		return err
 	}
-	project, person := memberRefs(record)
-	record.Require("role")
-	role := record.Enum("role", domain.RoleOwner, domain.RoleAdmin, domain.RoleDeveloper, domain.RoleEditor, domain.RoleAnnotator, domain.RoleViewer)
-	record.Close()
+	q := removalOf(body)
 	if err := body.Err(); err != nil {
 		return err
 	}
-	m, err := a.deps.Registry.SetMember(c.Request.Context(), project, person, role)
+	gone, err := a.deps.Registry.Remove(c.Request.Context(), q)
 	if err != nil {
 		return err
 	}
-	c.JSON(http.StatusOK, membersReply{Accounts: []memberAccount{{ProjectMemberships: map[string]membershipJSON{
-		"mem": {ID: m.User, ProjectID: uuid.UUID(m.Project), UserID: m.User, Role: m.Role, CreatedAt: m.CreatedAt},
-	}}}})
+	c.JSON(http.StatusOK, removedReply{DryRun: q.DryRun, Deleted: removedOut(gone)})
 	return nil
 }
 
-func (a accounts) createMemberKey(c *gin.Context) error {
-	body, record, err := memberForm(c, "api_key")
-	if err != nil {
-		return err
+func removalOf(body *form.Object) registry.Removal {
+	body.Require("target")
+	target := body.Object("target")
+	q := registry.Removal{
+		Organizations: target.UUIDs("organization_ids"), Workspaces: target.UUIDs("workspace_ids"), Projects: target.UUIDs("project_ids"),
 	}
-	q := registry.KeyRequest{Name: record.String("name")}
-	var person domain.Reference
-	q.Project, person = memberRefs(record)
-	if expires := record.Time("expires_at"); !expires.IsZero() {
-		q.ExpiresAt = &expires
+	for _, id := range target.UUIDs("user_ids") {
+		q.Users = append(q.Users, domain.Reference{ID: id})
 	}
-	record.Close()
-	if err := body.Err(); err != nil {
-		return err
+	for _, email := range target.Strings("user_emails") {
+		q.Users = append(q.Users, domain.Reference{Slug: email})
 	}
-	made, err := a.deps.Registry.PersonKey(c.Request.Context(), person, q)
-	if err != nil {
-		return err
-	}
-	c.JSON(http.StatusOK, memberKeysReply{Accounts: []memberKeyAccount{{APIKeys: map[string]memberKeyJSON{"key": {
-		Prefix: made.Key.Prefix, Name: q.Name, ProjectID: uuid.UUID(q.Project), UserID: made.User, ExpiresAt: q.ExpiresAt, Value: made.Key.Reveal(), ReturnedOnce: true,
-	}}}}})
-	return nil
-}
-
-func (a accounts) removeMember(c *gin.Context) error {
-	project, err := pathID(c, "project_id")
-	if err != nil {
-		return err
-	}
-	user, err := pathID(c, "membership_id")
-	if err != nil {
-		return err
-	}
-	if err := a.deps.Registry.RemoveMember(c.Request.Context(), domain.ProjectID(project), user); err != nil {
-		return err
-	}
-	c.JSON(http.StatusOK, membersDeleted{Deleted: deletedMembers{ProjectMemberships: []deletedEntity{{ID: user}}}})
-	return nil
-}
-
-// memberForm reads a body of one record and options, which mean nothing here.
-func memberForm(c *gin.Context, member string) (body, record *form.Object, err error) {
-	body, err = readForm(c)
-	if err != nil {
-		return nil, nil, err
-	}
-	body.Require(member)
-	record = body.Object(member)
-	closeOptions(body.Object("options"))
+	target.Close()
+	dry := body.Bool("dry_run")
+	q.DryRun = dry == nil || *dry
+	body.Ignore("reason", "confirm")
 	body.Close()
-	return body, record, nil
+	return q
 }
 
-// memberRefs reads which project, by id, and which person, by id or e-mail.
-func memberRefs(record *form.Object) (domain.ProjectID, domain.Reference) {
-	record.Require("project_ref", "user_ref")
-	project, user := record.Object("project_ref"), record.Object("user_ref")
-	project.Require("id")
-	person := domain.Reference{ID: user.UUID("id"), Slug: user.String("slug")}
-	if user != nil && person.IsZero() {
-		user.Require("id")
+func removedOut(gone registry.Removed) removedEntities {
+	return removedEntities{
+		Users: removedIDs(gone.Users), Organizations: removedIDs(gone.Organizations),
+		Workspaces: removedIDs(gone.Workspaces), Projects: removedIDs(gone.Projects),
 	}
-	id := project.UUID("id")
-	project.Close()
-	user.Close()
-	return domain.ProjectID(id), person
+}
+
+func removedIDs(ids []uuid.UUID) []removedEntity {
+	out := make([]removedEntity, len(ids))
+	for i, id := range ids {
+		out[i] = removedEntity{ID: id.String()}
+	}
+	return out
+}
+
+func (a accounts) removeOne(param, missing string, named func(id uuid.UUID) registry.Removal) func(*gin.Context) error {
+	return func(c *gin.Context) error {
+		id, err := pathID(c, param)
+		if err != nil {
+			return err
+		}
+		gone, err := a.deps.Registry.Remove(c.Request.Context(), named(id))
+		if err != nil {
+			return err
+		}
+		if len(gone.Users)+len(gone.Organizations)+len(gone.Workspaces)+len(gone.Projects) == 0 {
+			return domain.E(domain.NotFound, "%s", missing)
+		}
+		c.JSON(http.StatusOK, removedReply{Deleted: removedOut(gone)})
+		return nil
+	}
+}
+
+func (a accounts) removeMember(param string, place registry.Place) func(*gin.Context) error {
+	return func(c *gin.Context) error {
+		of, err := pathID(c, param)
+		if err != nil {
+			return err
+		}
+		user, err := pathID(c, "membership_id")
+		if err != nil {
+			return err
+		}
+		if err := a.deps.Registry.RemoveMember(c.Request.Context(), place, of, user); err != nil {
+			return err
+		}
+		ended := removedIDs([]uuid.UUID{user})
+		reply := removedReply{}
+		switch place {
+		case registry.InOrganization:
+			reply.Deleted.OrganizationMemberships = ended
+		case registry.InWorkspace:
+			reply.Deleted.WorkspaceMemberships = ended
+		case registry.InProject:
+			reply.Deleted.ProjectMemberships = ended
+		default:
+		}
+		c.JSON(http.StatusOK, reply)
+		return nil
+	}
+}
+
+func (a accounts) removeKey(c *gin.Context) error {
+	prefix := c.Param("api_key_id")
+	if err := a.deps.Registry.RevokeAnyKey(c.Request.Context(), prefix); err != nil {
+		return err
+	}
+	c.JSON(http.StatusOK, removedReply{Deleted: removedEntities{APIKeys: []removedEntity{{ID: prefix}}}})
+	return nil
 }

@@ -3,7 +3,6 @@ package registry
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -80,12 +79,22 @@ type Project struct {
 // maxEmail is the longest address that SMTP carries (RFC 5321 §4.5.3.1).
 const maxEmail = 254
 
-func (q *AccountRequest) complete() error {
-	q.Email = strings.TrimSpace(q.Email)
-	local, host, ok := strings.Cut(q.Email, "@")
-	if !ok || local == "" || host == "" || len(q.Email) > maxEmail || strings.ContainsAny(q.Email, "\x00 \t\r\n") {
-		return domain.E(domain.Rejected, "%q is no e-mail address.", q.Email)
+// address reads an e-mail address and its local part.
+func address(text string) (email, local string, err error) {
+	email = strings.TrimSpace(text)
+	local, host, ok := strings.Cut(email, "@")
+	if !ok || local == "" || host == "" || len(email) > maxEmail || strings.ContainsAny(email, "\x00 \t\r\n") {
+		return "", "", domain.E(domain.Rejected, "%q is no e-mail address.", email)
 	}
+	return email, local, nil
+}
+
+func (q *AccountRequest) complete() error {
+	email, local, err := address(q.Email)
+	if err != nil {
+		return err
+	}
+	q.Email = email
 	if q.Username == "" {
 		q.Username = local
 	}
@@ -132,130 +141,47 @@ func (r *Registry) createAccount(ctx context.Context, tx pgx.Tx, q AccountReques
 	if err := q.complete(); err != nil {
 		return Account{}, err
 	}
-	a, err := r.newAccount(q)
+	owner := Ref{Local: accountName}
+	g := q.graph(owner)
+	g.Users = map[string]UserDraft{accountName: {Email: q.Email, Username: q.Username}}
+	made, err := r.build(ctx, tx, g)
 	if err != nil {
 		return Account{}, err
 	}
-	tag, err := tx.Exec(ctx, `INSERT INTO users (id, email, username, created_at) VALUES ($1, $2, $3, $4) ON CONFLICT (lower(email)) DO NOTHING`,
-		a.User.ID, a.User.Email, a.User.Username, a.User.CreatedAt)
-	if err != nil {
-		return Account{}, err
-	}
-	if tag.RowsAffected() == 0 {
-		return Account{}, &domain.Error{Kind: domain.Conflict, Message: "This e-mail address already has an account.", Detail: map[string]any{
-			"message":  fmt.Sprintf("A user with email '%s' already exists.", q.Email),
-			"conflict": map[string]any{"email": q.Email},
-		}}
-	}
-	batch := &pgx.Batch{}
-	batch.Queue(`INSERT INTO organizations (id, name, owner_id, created_at) VALUES ($1, $2, $3, $4)`,
-		a.Organization.ID, a.Organization.Name, a.User.ID, a.Organization.CreatedAt)
-	batch.Queue(`INSERT INTO workspaces (id, organization_id, name, created_at) VALUES ($1, $2, $3, $4)`,
-		a.Workspace.ID, a.Workspace.OrganizationID, a.Workspace.Name, a.Workspace.CreatedAt)
-	batch.Queue(`INSERT INTO projects (id, organization_id, workspace_id, name, is_default, created_at) VALUES ($1, $2, $3, $4, $5, $6)`,
-		uuid.UUID(a.Project.ID), a.Project.OrganizationID, a.Project.WorkspaceID, a.Project.Name, a.Project.IsDefault, a.Project.CreatedAt)
-	batch.Queue(`INSERT INTO memberships (project_id, user_id, role, created_at) VALUES ($1, $2, $3, $4)`,
-		uuid.UUID(a.Project.ID), a.User.ID, domain.RoleOwner, a.User.CreatedAt)
-	if err := tx.SendBatch(ctx, batch).Close(); err != nil {
-		return Account{}, err
-	}
-	if q.CreateKey {
-		if err := r.insertKey(ctx, tx, KeyRequest{Project: a.Project.ID, User: a.User.ID, Name: "default"}, a.Key); err != nil {
-			return Account{}, err
-		}
-	}
-	if q.SeedDefaults {
-		owner := domain.Principal{Project: a.Project.ID, User: a.User.ID, Role: domain.RoleOwner}
-		if err := r.seed(ctx, within(tx, a.Project.ID), owner); err != nil {
-			return Account{}, err
-		}
-	}
-	return a, nil
+	return Account{
+		User: made.Users[accountName], Organization: made.Organizations[accountName], Workspace: made.Workspaces[accountName],
+		Project: made.Projects[accountName], Key: made.Keys[accountName].Key,
+	}, nil
 }
 
-func (r *Registry) newAccount(q AccountRequest) (Account, error) {
-	var ids [4]uuid.UUID
-	for i := range ids {
-		id, err := r.newID()
-		if err != nil {
-			return Account{}, err
-		}
-		ids[i] = id
+// accountName is what each part of an account is called in its graph.
+const accountName = "account"
+
+// graph asks for all of an account but its person.
+func (q *AccountRequest) graph(owner Ref) Graph {
+	own := Ref{Local: accountName}
+	g := Graph{
+		Organizations: map[string]OrganizationDraft{accountName: {Name: q.Organization, Owner: owner}},
+		Workspaces:    map[string]WorkspaceDraft{accountName: {Name: q.Workspace, Organization: own}},
+		Projects:      map[string]ProjectDraft{accountName: {Name: q.Project, Organization: own, Workspace: own, IsDefault: true}},
+		SeedDefaults:  q.SeedDefaults,
 	}
-	now := r.now()
-	a := Account{
-		User:         User{ID: ids[0], Email: q.Email, Username: q.Username, CreatedAt: now},
-		Organization: Organization{ID: ids[1], Name: q.Organization, OwnerID: ids[0], CreatedAt: now},
-		Workspace:    Workspace{ID: ids[2], OrganizationID: ids[1], Name: q.Workspace, CreatedAt: now},
-		Project: Project{
-			ID: domain.ProjectID(ids[3]), OrganizationID: ids[1], WorkspaceID: ids[2],
-			Name: q.Project, IsDefault: true, CreatedAt: now,
-		},
+	if q.CreateKey {
+		g.Keys = map[string]KeyDraft{accountName: {Project: own, User: owner, Name: "default", Key: q.Key}}
 	}
-	if !q.CreateKey {
-		return a, nil
-	}
-	a.Key = q.Key
-	if a.Key == (credential.Key{}) {
-		key, err := credential.NewKey(r.deps.Random)
-		if err != nil {
-			return Account{}, err
-		}
-		a.Key = key
-	}
-	return a, nil
+	return g
 }
 
 // DeleteAccounts removes the named people with their organizations and all
-// that these own, and returns the projects that are gone. Their spans are in
-// another store: the projects are noted as erased in the same transaction, and
-// the sink removes what they have there. A person that does not exist is
-// already removed. Each reference holds an id or, in Slug, an e-mail.
+// that these own, and returns the projects that are gone, as Remove does. Each
+// reference holds an id or, in Slug, an e-mail.
 func (r *Registry) DeleteAccounts(ctx context.Context, people []domain.Reference) ([]domain.ProjectID, error) {
-	var gone []domain.ProjectID
-	err := r.transact(ctx, "deleting accounts", func(tx pgx.Tx) error {
-		gone = nil
-		for _, person := range people {
-			projects, err := r.deleteAccount(ctx, tx, person)
-			if err != nil {
-				return err
-			}
-			gone = append(gone, projects...)
-		}
-		return nil
-	})
+	gone, err := r.Remove(ctx, Removal{Users: people})
 	if err != nil {
 		return nil, err
 	}
-	return gone, nil
-}
-
-func (r *Registry) deleteAccount(ctx context.Context, tx pgx.Tx, person domain.Reference) ([]domain.ProjectID, error) {
-	var user uuid.UUID
-	err := tx.QueryRow(ctx, `SELECT id FROM users WHERE id = $1 OR lower(email) = lower($2) FOR UPDATE`, person.ID, strings.TrimSpace(person.Slug)).Scan(&user)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	rows, err := tx.Query(ctx, `INSERT INTO erasures (project_id, requested_at)
-SELECT p.id, $2 FROM projects p JOIN organizations o ON o.id = p.organization_id WHERE o.owner_id = $1 RETURNING project_id`, user, r.now())
-	if err != nil {
-		return nil, err
-	}
-	ids, err := pgx.CollectRows(rows, pgx.RowTo[uuid.UUID])
-	if err != nil {
-		return nil, err
-	}
-	if _, err := tx.Exec(ctx, `DELETE FROM organizations WHERE owner_id = $1`, user); err != nil {
-		return nil, err
-	}
-	if _, err := tx.Exec(ctx, `DELETE FROM users WHERE id = $1`, user); err != nil {
-		return nil, err
-	}
-	projects := make([]domain.ProjectID, len(ids))
-	for i, id := range ids {
+	projects := make([]domain.ProjectID, len(gone.Projects))
+	for i, id := range gone.Projects {
 		projects[i] = domain.ProjectID(id)
 	}
 	return projects, nil
@@ -281,7 +207,7 @@ func (r *Registry) bootstrap(ctx context.Context, tx pgx.Tx, q AccountRequest) (
 	found, err := findAccount(ctx, tx, strings.TrimSpace(q.Email))
 	if errors.Is(err, pgx.ErrNoRows) {
 		q.CreateKey = true
-		made, err := r.createAccount(ctx, tx, q)
+		made, err := r.createOrFurnish(ctx, tx, q)
 		return made, true, err
 	}
 	if err != nil || q.Key == (credential.Key{}) {
@@ -298,6 +224,28 @@ func (r *Registry) bootstrap(ctx context.Context, tx pgx.Tx, q AccountRequest) (
 	}
 	found.Key = q.Key
 	return found, false, err
+}
+
+// createOrFurnish makes an account, or its places alone for a person who is
+// left without them, or was made without.
+func (r *Registry) createOrFurnish(ctx context.Context, tx pgx.Tx, q AccountRequest) (Account, error) {
+	person, err := findPerson(ctx, tx, domain.Reference{Slug: q.Email})
+	if domain.KindOf(err) == domain.NotFound {
+		return r.createAccount(ctx, tx, q)
+	}
+	if err != nil {
+		return Account{}, err
+	}
+	if err := q.complete(); err != nil {
+		return Account{}, err
+	}
+	made, err := r.build(ctx, tx, q.graph(Ref{Reference: domain.Reference{ID: person}}))
+	if err != nil {
+		return Account{}, err
+	}
+	a, err := findAccount(ctx, tx, q.Email)
+	a.Key = made.Keys[accountName].Key
+	return a, err
 }
 
 func findAccount(ctx context.Context, tx pgx.Tx, email string) (Account, error) {

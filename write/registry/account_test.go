@@ -104,6 +104,54 @@ func TestBootstrapOnce(t *testing.T) {
 	require.False(t, isNew)
 	require.Equal(t, second, found.Key)
 	require.Equal(t, 2, count(t, pool, "api_keys"), "another key given later works too")
+
+	gone, err := r.Remove(t.Context(), registry.Removal{Organizations: []uuid.UUID{found.Organization.ID}})
+	require.NoError(t, err)
+	require.Equal(t, []uuid.UUID{uuid.UUID(found.Project.ID)}, gone.Projects)
+	again, isNew, err := r.Bootstrap(t.Context(), q)
+	require.NoError(t, err, "the person is left without a project")
+	require.True(t, isNew)
+	require.Equal(t, found.User, again.User)
+	require.NotEqual(t, found.Project.ID, again.Project.ID)
+	require.Equal(t, second, again.Key)
+	require.Equal(t, 1, count(t, pool, "api_keys"))
+}
+
+// Who makes a project in an organization that is being deleted either has it
+// deleted as well or is told that the organization is gone.
+func TestProjectsWhileTheirOrganizationGoes(t *testing.T) {
+	t.Parallel()
+	pool := openPool(t)
+	r := newRegistry(t, pool)
+	a, err := r.CreateAccount(t.Context(), registry.AccountRequest{Email: "a@b.c"})
+	require.NoError(t, err)
+	organization := registry.Ref{Reference: domain.Reference{ID: a.Organization.ID}}
+	workspace := registry.Ref{Reference: domain.Reference{ID: a.Workspace.ID}}
+	var wait sync.WaitGroup
+	errs := make([]error, 8)
+	for i := range errs {
+		wait.Go(func() {
+			if i == len(errs)/2 {
+				_, errs[i] = r.Remove(t.Context(), registry.Removal{Users: []domain.Reference{{ID: a.User.ID}}})
+				return
+			}
+			_, errs[i] = r.CreateGraph(t.Context(), registry.Graph{Projects: map[string]registry.ProjectDraft{"p": {Name: "P", Organization: organization, Workspace: workspace}}})
+		})
+	}
+	wait.Wait()
+	made := 0
+	for i, err := range errs {
+		if err == nil {
+			made++
+			continue
+		}
+		require.NotEqual(t, len(errs)/2, i, err)
+		require.Equal(t, domain.NotFound, domain.KindOf(err), err)
+	}
+	for _, table := range []string{"users", "organizations", "workspaces", "projects", "memberships"} {
+		require.Zero(t, count(t, pool, table), table)
+	}
+	require.Equal(t, made, count(t, pool, "erasures"), "the account's own, and those made in time")
 }
 
 func TestKeys(t *testing.T) {

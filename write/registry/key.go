@@ -91,3 +91,14 @@ func (r *Registry) RevokeKey(ctx context.Context, project domain.ProjectID, pref
 		return nil
 	})
 }
+
+// RevokeAnyKey is RevokeKey for the administration: whichever project it is of.
+func (r *Registry) RevokeAnyKey(ctx context.Context, prefix string) error {
+	return r.transact(ctx, "revoking a key", func(tx pgx.Tx) error {
+		tag, err := tx.Exec(ctx, `UPDATE api_keys SET revoked_at = $2 WHERE prefix = $1 AND revoked_at IS NULL`, prefix, r.now())
+		if err == nil && tag.RowsAffected() == 0 {
+			err = domain.E(domain.NotFound, "Key not found.")
+		}
+		return err
+	})
+}

@@ -119,3 +119,36 @@ func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	require.Eventually(t, holds, time.Minute, 20*time.Millisecond, what)
 }
+
+// TestDeletedProject walks contract §5.8: a project that is deleted alone takes
+// its spans along, and leaves those of the account's other project.
+func TestDeletedProject(t *testing.T) {
+	t.Parallel()
+	s := newService(t, "COLONNADE_AUTH_KEY=the-administration-key", "COLONNADE_SINK_ERASE_EVERY=50ms")
+	s.keys["admin"] = "the-administration-key"
+	made := s.as("admin", "POST", "/admin/accounts/", `{"options":{"seed_defaults":false},
+"users":{"u":{"email":"u@example.com"}},"organizations":{"o":{"name":"O"}},"workspaces":{"w":{"name":"W","organization_ref":{"ref":"o"}}},
+"projects":{"doomed":{"name":"D","organization_ref":{"ref":"o"},"workspace_ref":{"ref":"w"}},"kept":{"name":"K","organization_ref":{"ref":"o"},"workspace_ref":{"ref":"w"}}},
+"api_keys":{"doomed":{"project_ref":{"ref":"doomed"},"user_ref":{"ref":"u"}},"kept":{"project_ref":{"ref":"kept"},"user_ref":{"ref":"u"}}}}`)
+	require.Equal(t, http.StatusOK, made.Code, made.Text)
+	accounts, _ := made.at("accounts").([]any)
+	require.Len(t, accounts, 1)
+	account, _ := accounts[0].(map[string]any)
+	id := newTraceID()
+	for _, who := range []string{"doomed", "kept"} {
+		s.keys[who], _ = reply{Body: account}.at("api_keys", who, "value").(string)
+		r := s.as(who, "POST", "/traces/", `{"trace":{"trace_id":"`+id+`","spans":`+family(id)+`}}`)
+		require.Equal(t, http.StatusAccepted, r.Code, r.Text)
+		r = s.as(who, "GET", "/traces/"+id, "")
+		require.InDelta(t, 1, r.at("count"), 0)
+	}
+	project, kept := s.projectOf(t, "doomed"), s.projectOf(t, "kept")
+	require.NotZero(t, s.rowsOf(t, project))
+	r := s.as("admin", "DELETE", "/admin/simple/accounts/projects/"+project.String(), "")
+	require.Equal(t, http.StatusOK, r.Code, r.Text)
+	eventually(t, "the key ends", func() bool { return s.as("doomed", "GET", "/projects/current", "").Code == http.StatusUnauthorized })
+	eventually(t, "its rows are gone", func() bool { return s.rowsOf(t, project) == 0 })
+	require.NotZero(t, s.rowsOf(t, kept))
+	r = s.as("kept", "GET", "/traces/"+id, "")
+	require.InDelta(t, 1, r.at("count"), 0)
+}
