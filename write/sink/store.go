@@ -42,6 +42,14 @@ const maxQueryBytes = 8 << 20
 // token again writes nothing, whatever the block holds. An error of kind
 // Rejected or Invalid means that the store will never take this block.
 func (s *store) insert(ctx context.Context, table string, block *native.Block, token string) error {
+	return s.insertRest(ctx, table, block, token, nil)
+}
+
+// insertRest is insert that looks for itself what is there: a store that is
+// stopped in the middle of an insert may keep the rows and forget the token, and
+// the next attempt would store them twice. rest gives what is still to be
+// inserted, before each attempt but the first; nil trusts the token.
+func (s *store) insertRest(ctx context.Context, table string, block *native.Block, token string, rest func(context.Context) (*native.Block, error)) error {
 	if block.Rows() == 0 {
 		return nil
 	}
@@ -54,7 +62,19 @@ func (s *store) insert(ctx context.Context, table string, block *native.Block, t
 	*buffer = body
 	statement := "INSERT INTO " + s.cfg.Deployment.Table(table) + " (" + strings.Join(block.Names(), ", ") + ")"
 	start := s.now()
+	tried := false
 	err = s.retry(ctx, table, func(ctx context.Context) error {
+		if tried && rest != nil {
+			left, err := rest(ctx)
+			if err != nil || left.Rows() == 0 {
+				return err
+			}
+			if body, err = left.AppendTo(body[:0]); err != nil {
+				return domain.Wrap(domain.Rejected, err, "The rows could not be encoded.")
+			}
+			*buffer = body
+		}
+		tried = true
 		return s.conn.InsertFormat(clickhouse.Context(ctx, clickhouse.WithSettings(insertSettings(token))), "Native", statement, bytes.NewReader(body))
 	})
 	if err != nil {

@@ -64,13 +64,9 @@ func (w *worker) token(table string, rng stream.Range) string {
 func (w *worker) writeSpans(ctx context.Context, b *batch, repeat bool) error {
 	block, entries := &w.rows.spans.Block, b.entries
 	if repeat {
-		stored, err := w.storedVersions(ctx, b.rng)
-		if err != nil {
+		var err error
+		if block, entries, err = w.missing(ctx, b.rng, block, entries); err != nil {
 			return err
-		}
-		if len(stored) > 0 {
-			entries = slices.DeleteFunc(slices.Clone(entries), func(e *entry) bool { return stored[e.version] })
-			block = w.rowsOf(entries, schema.Spans)
 		}
 	}
 	return w.writeTable(ctx, b, schema.Spans, block, entries)
@@ -100,7 +96,14 @@ func (w *worker) alive(b *batch, entries []*entry) []*entry {
 }
 
 func (w *worker) halve(ctx context.Context, b *batch, table string, block *native.Block, entries []*entry, rng stream.Range) error {
-	err := w.store.insert(ctx, table, block, w.token(table, rng))
+	var rest func(context.Context) (*native.Block, error)
+	if table == schema.Spans { // a row too many would count twice until it is merged
+		rest = func(ctx context.Context) (*native.Block, error) {
+			left, _, err := w.missing(ctx, rng, block, entries)
+			return left, err
+		}
+	}
+	err := w.store.insertRest(ctx, table, block, w.token(table, rng), rest)
 	if err == nil || !domain.KindOf(err).Permanent() {
 		return err
 	}
@@ -159,17 +162,31 @@ func (w *worker) unremember(entries []*entry) {
 	}
 }
 
-// storedVersions are the versions of a range that the table spans holds.
-func (w *worker) storedVersions(ctx context.Context, rng stream.Range) (map[uint64]bool, error) {
-	stored := map[uint64]bool{}
-	statement := fmt.Sprintf("SELECT version FROM %s WHERE stream_partition = %s AND version BETWEEN %d AND %d",
+// missing leaves out the light rows of a range that are stored: those of the
+// same place in the stream with the same content.
+func (w *worker) missing(ctx context.Context, rng stream.Range, block *native.Block, entries []*entry) (*native.Block, []*entry, error) {
+	stored, err := w.storedVersions(ctx, rng)
+	if err != nil || len(stored) == 0 {
+		return block, entries, err
+	}
+	entries = slices.DeleteFunc(slices.Clone(entries), func(e *entry) bool {
+		hash, there := stored[e.version]
+		return there && hash == e.hash
+	})
+	return w.rowsOf(entries, schema.Spans), entries, nil
+}
+
+// storedVersions are the versions of a range that the table spans holds, with the hashes of their content.
+func (w *worker) storedVersions(ctx context.Context, rng stream.Range) (map[uint64]uint64, error) {
+	stored := map[uint64]uint64{}
+	statement := fmt.Sprintf("SELECT version, content_hash FROM %s WHERE stream_partition = %s AND version BETWEEN %d AND %d",
 		w.store.cfg.Deployment.Table(schema.Spans), w.label, versionOf(rng.First), versionOf(rng.Last+1)-1)
 	err := w.store.query(ctx, "find stored versions", statement, func() { clear(stored) }, func(rows driver.Rows) error {
-		var version uint64
-		if err := rows.Scan(&version); err != nil {
+		var version, hash uint64
+		if err := rows.Scan(&version, &hash); err != nil {
 			return err
 		}
-		stored[version] = true
+		stored[version] = hash
 		return nil
 	})
 	return stored, err

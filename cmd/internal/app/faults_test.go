@@ -370,7 +370,7 @@ func (f *faults) check() {
 	var tokens float64
 	require.NoError(f, f.conn.QueryRow(f.Context(), "SELECT count(), uniqExact(trace_id, span_id), sum(tie), sum(xxHash64(span_name)), sum(tokens_total) FROM spans").Scan(&rows, &distinct, &sum, &names, &tokens))
 	require.Equal(f, uint64(faultSpans), distinct, "lost spans")
-	require.Equal(f, uint64(faultSpans), rows, "duplicates")
+	require.Equal(f, uint64(faultSpans), rows, "duplicates: %s", f.twice())
 	require.Equal(f, f.sum, sum, "ids")
 	require.Equal(f, f.names, names, "content")
 	require.InDelta(f, float64(faultSpans), tokens, 0)
@@ -384,6 +384,18 @@ func (f *faults) check() {
 		_ = f.conn.QueryRow(f.Context(), "SELECT countIf(spans = ? AND tokens_total = ?) FROM trace_rollup FINAL", faultPerRecord, faultPerRecord).Scan(&traces)
 		return traces == faultSpans/faultPerRecord
 	}, 3*time.Minute, 500*time.Millisecond, "settled")
+}
+
+// twice describes rows that are there more than once: of one offset (an insert
+// was done twice) or of several (a client's retry was not recognised).
+func (f *faults) twice() string {
+	var found string
+	require.NoError(f, f.conn.QueryRow(f.Context(), `SELECT toString(groupArray(tuple(stream_partition, offsets, spans, first, last, parts))) FROM (
+		SELECT stream_partition, offsets, count() AS spans, min(low) AS first, max(high) AS last, arraySort(groupUniqArrayArray(places)) AS parts FROM (
+			SELECT stream_partition, trace_id, span_id, uniqExact(version) AS offsets, bitShiftRight(min(version), 20) AS low, bitShiftRight(max(version), 20) AS high, groupArray(_part) AS places
+			FROM spans GROUP BY stream_partition, trace_id, span_id HAVING count() > 1)
+		GROUP BY stream_partition, offsets)`).Scan(&found))
+	return found
 }
 
 func (f *faults) stopSinks() {
