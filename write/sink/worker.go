@@ -37,6 +37,10 @@ type worker struct {
 	// settleFrom is when settling is due again, settleShrink how often its groups were halved.
 	settleFrom   time.Time
 	settleShrink int
+	// storedUntil is the last offset of which rows were stored when the partition
+	// was taken over. The owner before may have stored a range that the group's
+	// log does not name, if its broker died: up to here rows are looked for first.
+	storedUntil int64
 	// progressAt is when the progress was last written.
 	progressAt time.Time
 	// busy is when the oldest record in work was taken, Unix nanoseconds; 0 when idle.
@@ -74,13 +78,16 @@ func (w *worker) run(ctx context.Context) error {
 	}
 }
 
-func (w *worker) loop(ctx context.Context) error {
+func (w *worker) loop(ctx context.Context) (err error) {
 	first := w.partition.Next()
 	intended, repeat := w.partition.Intended()
 	if repeat {
 		first = intended.First
 	}
 	if err := w.restore(ctx, first); err != nil {
+		return err
+	}
+	if w.storedUntil, err = w.storedFrom(ctx, first); err != nil {
 		return err
 	}
 	// From here on what this partition says is settled counts for all (minute.go).

@@ -59,11 +59,11 @@ func (w *worker) token(table string, rng stream.Range) string {
 	return table + ":" + w.sink.topic + "@" + w.partition.Log() + ":" + w.label + ":" + strconv.FormatInt(rng.First, 10) + "-" + strconv.FormatInt(rng.Last, 10)
 }
 
-// writeSpans inserts the light rows. In a repetition those that are stored
+// writeSpans inserts the light rows. In a repetition, and after a takeover, those that are stored
 // already are left out: their token may have been forgotten meanwhile.
 func (w *worker) writeSpans(ctx context.Context, b *batch, repeat bool) error {
 	block, entries := &w.rows.spans.Block, b.entries
-	if repeat {
+	if repeat || b.rng.First <= w.storedUntil {
 		var err error
 		if block, entries, err = w.missing(ctx, b.rng, block, entries); err != nil {
 			return err
@@ -190,6 +190,23 @@ func (w *worker) storedVersions(ctx context.Context, rng stream.Range) (map[uint
 		return nil
 	})
 	return stored, err
+}
+
+// storedFrom is the last offset from first on of which the table spans has rows, -1 without any.
+func (w *worker) storedFrom(ctx context.Context, first int64) (last int64, err error) {
+	statement := fmt.Sprintf("SELECT count(), max(version) FROM %s WHERE stream_partition = %s AND version >= %d", w.store.cfg.Deployment.Table(schema.Spans), w.label, versionOf(first))
+	last = -1
+	err = w.store.query(ctx, "find stored versions", statement, func() { last = -1 }, func(rows driver.Rows) error {
+		var n, version uint64
+		if err := rows.Scan(&n, &version); err != nil {
+			return err
+		}
+		if n > 0 {
+			last = int64(version >> schema.VersionShift)
+		}
+		return nil
+	})
+	return last, err
 }
 
 // versionOf is the lowest version of an offset.
