@@ -274,11 +274,17 @@ func (h *house) strings(query string, args ...any) (out []string) {
 // leaves it that dies before its commit.
 func (h *house) rewind(rng stream.Range) {
 	h.t.Helper()
+	h.committed(func(ctx context.Context, p *stream.Partition) error { return p.Intend(ctx, rng) })
+}
+
+// committed changes the group's commit of the one partition.
+func (h *house) committed(change func(context.Context, *stream.Partition) error) {
+	h.t.Helper()
 	consumer, err := stream.NewConsumer(h.stream, time.Now, discard(), prometheus.NewRegistry())
 	require.NoError(h.t, err)
 	ctx, cancel := context.WithCancel(h.t.Context())
 	require.NoError(h.t, consumer.Run(ctx, func(ctx context.Context, p *stream.Partition) error {
-		err := p.Intend(ctx, rng)
+		err := change(ctx, p)
 		cancel()
 		return err
 	}))

@@ -3,6 +3,13 @@
 package sink_test
 
 import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -84,6 +91,58 @@ func TestReplayBeforeTheCommit(t *testing.T) {
 			h.checkMixed()
 		})
 	}
+}
+
+// A broker that died may have forgotten what the sink before intended and
+// committed: its rows are there, and no range names them. The next sink takes
+// them with what came since, under a token that nobody knows.
+func TestRowsThatNoCommitNamesAreStoredOnce(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, 1)
+	// Merges would hide what is there twice.
+	require.NoError(t, h.conn.Exec(t.Context(), "ALTER TABLE spans MODIFY SETTING max_bytes_to_merge_at_max_space_in_pool = 1"))
+	r := h.start()
+	h.send(h.record(stream.Upsert, 1, span{trace: 1, span: 1, name: "a"}), h.record(stream.Upsert, 2, span{trace: 2, span: 1, name: "b"}))
+	r.stop()
+	h.committed(func(ctx context.Context, p *stream.Partition) error { return p.Commit(ctx, 0) })
+	token := h.publish(h.record(stream.Upsert, 3, span{trace: 3, span: 1, name: "c"}))
+	require.NoError(t, h.conn.Exec(t.Context(), "TRUNCATE TABLE sink_progress"))
+	h.start()
+	h.wait(token)
+	require.Equal(t, []string{"a", "b", "c"}, h.strings("SELECT span_name FROM spans ORDER BY span_name"))
+}
+
+// An insert that is done while its answer is lost, and whose token is not
+// remembered, is not done again.
+func TestAnInsertWithoutAnswerIsDoneOnce(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, 1)
+	for _, setting := range []string{"non_replicated_deduplication_window = 0", "max_bytes_to_merge_at_max_space_in_pool = 1"} {
+		require.NoError(t, h.conn.Exec(t.Context(), "ALTER TABLE spans MODIFY SETTING "+setting))
+	}
+	store, err := url.Parse(h.url)
+	require.NoError(t, err)
+	var lost atomic.Bool
+	proxy := &httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) { r.Out.URL.Scheme, r.Out.URL.Host = "http", store.Host },
+		ModifyResponse: func(r *http.Response) error {
+			if strings.HasPrefix(r.Request.URL.Query().Get("query"), "INSERT INTO `spans` ") && lost.CompareAndSwap(false, true) {
+				panic(http.ErrAbortHandler) // the store is done, and the connection gone
+			}
+			return nil
+		},
+	}
+	door := httptest.NewServer(proxy)
+	t.Cleanup(door.Close)
+	through := *store
+	through.Host = strings.TrimPrefix(door.URL, "http://")
+	direct := h.conn
+	h.conn = open(t, through.String())
+	h.start()
+	h.send(h.record(stream.Upsert, 1, span{trace: 1, span: 1, name: "a"}, span{trace: 1, span: 2, parent: 1, name: "b"}))
+	h.conn = direct
+	require.True(t, lost.Load())
+	require.Equal(t, []string{"a", "b"}, h.strings("SELECT span_name FROM spans ORDER BY span_name"))
 }
 
 // Two sinks share the partitions; one leaves, and the other goes on.

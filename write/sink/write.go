@@ -59,8 +59,9 @@ func (w *worker) token(table string, rng stream.Range) string {
 	return table + ":" + w.sink.topic + "@" + w.partition.Log() + ":" + w.label + ":" + strconv.FormatInt(rng.First, 10) + "-" + strconv.FormatInt(rng.Last, 10)
 }
 
-// writeSpans inserts the light rows. In a repetition, and after a takeover, those that are stored
-// already are left out: their token may have been forgotten meanwhile.
+// writeSpans inserts the light rows. In a repetition, and after a takeover,
+// those that are stored already are left out: their token may have been
+// forgotten meanwhile, or be another one.
 func (w *worker) writeSpans(ctx context.Context, b *batch, repeat bool) error {
 	block, entries := &w.rows.spans.Block, b.entries
 	if repeat || b.rng.First <= w.storedUntil {
