@@ -32,6 +32,10 @@ type batch struct {
 	dead     []deadRecord
 	builtAt  time.Time
 	newestAt time.Time
+	// doubtful tells that another may have stored rows of it, or may be about to.
+	doubtful bool
+	// stored are the spans of a doubtful batch that are stored, and all their rows.
+	stored map[*entry]bool
 }
 
 // group is what a batch holds of one trace.

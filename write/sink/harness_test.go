@@ -33,12 +33,14 @@ func TestMain(m *testing.M) { os.Exit(embeddedtest.Main(m)) }
 
 // house is a topic and a database of a test's own, and what works on them.
 type house struct {
-	t        testing.TB
-	project  domain.ProjectID
-	user     uuid.UUID
-	stream   stream.Config
-	url      string
-	conn     driver.Conn
+	t       testing.TB
+	project domain.ProjectID
+	user    uuid.UUID
+	stream  stream.Config
+	url     string
+	conn    driver.Conn
+	// through is how sinks reach the store; nil means conn.
+	through  driver.Conn
 	producer *stream.Producer
 	sink     sink.Config
 	// erased are the deleted projects; nil means that the sink is not told of any.
@@ -94,8 +96,12 @@ func (h *house) start() *running {
 	require.NoError(h.t, err)
 	fitter, err := fit.New(registry)
 	require.NoError(h.t, err)
+	store := h.conn
+	if h.through != nil {
+		store = h.through
+	}
 	s, err := sink.New(h.sink, sink.Deps{
-		Store: h.conn, Consumer: consumer, Dead: h.producer, Fitter: fitter, Erased: h.erased, Now: time.Now, Log: discard(), Registerer: registry,
+		Store: store, Consumer: consumer, Dead: h.producer, Fitter: fitter, Erased: h.erased, Now: time.Now, Log: discard(), Registerer: registry,
 	})
 	require.NoError(h.t, err)
 	ctx, cancel := context.WithCancel(context.Background())

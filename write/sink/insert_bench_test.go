@@ -87,12 +87,14 @@ func BenchmarkInsert(b *testing.B) {
 			tables[table] += processTime(b, pid) - before
 		}
 		timed("payloads", func() error {
-			return s.insert(b.Context(), schema.SpanPayloads, &r.payloads.Block, fmt.Sprint("p", id))
+			return s.insert(b.Context(), insertion{table: schema.SpanPayloads, block: &r.payloads.Block, token: fmt.Sprint("p", id)})
 		})
 		timed("index", func() error {
-			return s.insert(b.Context(), schema.TraceIndex, indexRows(indexOf(groups), 0, now), fmt.Sprint("i", id))
+			return s.insert(b.Context(), insertion{table: schema.TraceIndex, block: indexRows(indexOf(groups), 0, now), token: fmt.Sprint("i", id)})
 		})
-		timed("spans", func() error { return s.insert(b.Context(), schema.Spans, &r.spans.Block, fmt.Sprint("s", id)) })
+		timed("spans", func() error {
+			return s.insert(b.Context(), insertion{table: schema.Spans, block: &r.spans.Block, token: fmt.Sprint("s", id)})
+		})
 	}
 	for table, took := range tables {
 		b.ReportMetric(float64(took.Microseconds())/float64(rows), table+"-cpu-us/row")

@@ -89,5 +89,5 @@ func (w *worker) mendIndex(ctx context.Context, t *total, next int64) error {
 			failed: t.failed, root: t.root, created: t.created, version: t.version, first: t.version,
 		},
 	}}, w.partition.Number(), w.clock())
-	return w.store.insert(ctx, schema.TraceIndex, block, "")
+	return w.store.insert(ctx, insertion{table: schema.TraceIndex, block: block})
 }

@@ -17,22 +17,27 @@
 //	2 Intend(first-last)                the commit names the range: exactly it is read again first, and the
 //	                                    same rows are made of it (fitting is pure; the memory of earlier
 //	                                    spans is restored from rows of lower offsets)
-//	3 insert span_payloads              token known: the repeated insert writes nothing. Readers see no span yet
-//	4 insert trace_index, annotations,  as 3; the index's aggregates bear repetition besides
+//	3 insert span_payloads              the rows of spans that step 5 did not reach are inserted again: merges
+//	                                    and readers make one of equal versions. Readers see no span yet
+//	4 insert trace_index, annotations,  as 3; the index's aggregates bear repetition
 //	  eval_results
-//	5 insert spans                      as 3; and should the token be forgotten, the rows are found by their
-//	                                    versions and left out. The spans are visible
+//	5 insert spans                      the rows are looked up by their versions, and only those that are
+//	                                    missing go in. The spans are visible
 //	6 remove what edits, deletes and    the same rows of lower versions are removed again: no effect
 //	  changed keys left behind
-//	7 insert attribute_keys, rejects    token known; rejects are looked up as spans are
+//	7 insert attribute_keys, rejects    keys as 3; rejects are looked up as spans are
 //	8 dead topic                        published again: at least once. redrive drops repetitions
 //	9 insert sink_progress              replaced by an equal row
 //	10 Commit(last+1)                   done
 //
-// An insert whose answer was lost is repeated under its token, by this owner or
-// the next, even while the first is still running in the store: the token is
-// checked and recorded in one step there. A former owner that still lives
-// inserts under the same tokens, and its next Intend is refused by the broker.
+// An insert whose answer was lost is tried again as after a crash, by this owner
+// or the next, even while the first is still running in the store: what is looked
+// up goes in under the first attempt's token, which is checked and recorded in
+// one step with the rows by a store that lives. One that is killed may keep
+// either without the other, so no look ends but with all rows there (insertion).
+// A former owner that still lives inserts under the same tokens, and its next
+// Intend is refused: by the broker, or by stream, where the broker was restarted
+// and took it for a new member.
 package sink
 
 import (

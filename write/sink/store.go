@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -38,55 +39,81 @@ func newStore(conn driver.Conn, cfg Config, m *metrics, now func() time.Time) *s
 // maxQueryBytes is room for the ids of a group of traces in a statement.
 const maxQueryBytes = 8 << 20
 
-// insert writes a block under a token and returns once it is durable. The same
-// token again writes nothing, whatever the block holds. An error of kind
-// Rejected or Invalid means that the store will never take this block.
-func (s *store) insert(ctx context.Context, table string, block *native.Block, token string) error {
-	return s.insertRest(ctx, table, block, token, nil)
+// insertion is a block on its way into a table.
+type insertion struct {
+	table string
+	block *native.Block
+	// token names the rows: a block under a token that the store knows writes
+	// nothing, whatever it holds. Empty stores it however often it is sent.
+	token string
+	// doubtful tells that it may have been tried before.
+	doubtful bool
+	// rest gives the rows that the table has not; nil where a row may stand
+	// there twice, as versions of one that merges make one.
+	rest func(context.Context) (*native.Block, error)
 }
 
-// insertRest is insert that looks for itself what is there: a store that is
-// stopped in the middle of an insert may keep the rows and forget the token, and
-// the next attempt would store them twice. rest gives what is still to be
-// inserted, before each attempt but the first; nil trusts the token.
-func (s *store) insertRest(ctx context.Context, table string, block *native.Block, token string, rest func(context.Context) (*native.Block, error)) error {
-	if block.Rows() == 0 {
+// insert writes a block and returns once it is durable. An error of kind
+// Rejected or Invalid means that the store will never take this block.
+//
+// The token decides while it is the first attempt. A store that is killed in the
+// middle of one may have kept the token without the rows, and would take them
+// for done ever after; it may as well have the rows without the token. So
+// whoever tries again looks: what is missing goes in, until a look finds
+// nothing missing. It still goes in under tokens, the first, then others that
+// follow from it, so that two who do this at once do it once.
+func (s *store) insert(ctx context.Context, in insertion) error {
+	if in.block.Rows() == 0 {
 		return nil
 	}
 	buffer, _ := s.buffers.Get().(*[]byte)
 	defer s.buffers.Put(buffer)
-	body, err := block.AppendTo((*buffer)[:0])
-	if err != nil {
+	var err error
+	if *buffer, err = in.block.AppendTo((*buffer)[:0]); err != nil {
 		return domain.Wrap(domain.Rejected, err, "The rows could not be encoded.")
 	}
-	*buffer = body
-	statement := "INSERT INTO " + s.cfg.Deployment.Table(table) + " (" + strings.Join(block.Names(), ", ") + ")"
+	statement := "INSERT INTO " + s.cfg.Deployment.Table(in.table) + " (" + strings.Join(in.block.Names(), ", ") + ")"
 	start := s.now()
-	tried := false
-	err = s.retry(ctx, table, func(ctx context.Context) error {
-		if tried && rest != nil {
-			left, err := rest(ctx)
-			if err != nil || left.Rows() == 0 {
+	tokens := 0
+	err = s.retry(ctx, in.table, func(ctx context.Context) error {
+		for {
+			token := in.token
+			switch {
+			case !in.doubtful:
+			case in.rest == nil:
+				token = ""
+			default:
+				left, err := in.rest(ctx)
+				if err != nil || left.Rows() == 0 {
+					return err
+				}
+				if *buffer, err = left.AppendTo((*buffer)[:0]); err != nil {
+					return domain.Wrap(domain.Rejected, err, "The rows could not be encoded.")
+				}
+				if tokens > 0 {
+					token += "#" + strconv.Itoa(tokens)
+				}
+			}
+			err := s.conn.InsertFormat(clickhouse.Context(ctx, clickhouse.WithSettings(insertSettings(token))), "Native", statement, bytes.NewReader(*buffer))
+			if err == nil && (!in.doubtful || in.rest == nil) {
+				return nil
+			}
+			if in.doubtful = true; err != nil {
 				return err
 			}
-			if body, err = left.AppendTo(body[:0]); err != nil {
-				return domain.Wrap(domain.Rejected, err, "The rows could not be encoded.")
-			}
-			*buffer = body
+			tokens++
 		}
-		tried = true
-		return s.conn.InsertFormat(clickhouse.Context(ctx, clickhouse.WithSettings(insertSettings(token))), "Native", statement, bytes.NewReader(body))
 	})
 	if err != nil {
-		return fmt.Errorf("sink: insert %d rows into %s: %w", block.Rows(), table, err)
+		return fmt.Errorf("sink: insert %d rows into %s: %w", in.block.Rows(), in.table, err)
 	}
-	s.metrics.insertSeconds.WithLabelValues(table).Observe(s.now().Sub(start).Seconds())
-	s.metrics.insertBytes.WithLabelValues(table).Add(float64(len(body)))
-	s.metrics.insertRows.WithLabelValues(table).Add(float64(block.Rows()))
+	s.metrics.insertSeconds.WithLabelValues(in.table).Observe(s.now().Sub(start).Seconds())
+	s.metrics.insertBytes.WithLabelValues(in.table).Add(float64(len(*buffer)))
+	s.metrics.insertRows.WithLabelValues(in.table).Add(float64(in.block.Rows()))
 	return nil
 }
 
-// insertSettings make an insert synchronous, whole, and done once.
+// insertSettings make an insert synchronous, whole, and, under a token, done once.
 func insertSettings(token string) clickhouse.Settings {
 	settings := clickhouse.Settings{
 		"async_insert":                  0,

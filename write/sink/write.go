@@ -21,6 +21,11 @@ import (
 // write makes a batch durable, in the order of the table in sink.go. Every step
 // bears repetition; none is begun before the one above is durable.
 func (w *worker) write(ctx context.Context, b *batch, repeat bool) error {
+	if b.doubtful = repeat || b.rng.First <= w.storedUntil; b.doubtful {
+		if err := w.findStored(ctx, b); err != nil {
+			return err
+		}
+	}
 	if err := w.writeTable(ctx, b, schema.SpanPayloads, &w.rows.payloads.Block, b.entries); err != nil {
 		return err
 	}
@@ -30,7 +35,7 @@ func (w *worker) write(ctx context.Context, b *batch, repeat bool) error {
 	if err := w.writeAnnotations(ctx, b); err != nil {
 		return err
 	}
-	if err := w.writeSpans(ctx, b, repeat); err != nil {
+	if err := w.writeTable(ctx, b, schema.Spans, &w.rows.spans.Block, b.entries); err != nil {
 		return err
 	}
 	if err := w.removeStored(ctx, b); err != nil {
@@ -49,7 +54,7 @@ func (w *worker) write(ctx context.Context, b *batch, repeat bool) error {
 }
 
 func (w *worker) insert(ctx context.Context, b *batch, table string, block *native.Block) error {
-	return w.store.insert(ctx, table, block, w.token(table, b.rng))
+	return w.store.insert(ctx, insertion{table: table, block: block, token: w.token(table, b.rng), doubtful: b.doubtful})
 }
 
 // token names one insert. The same rows go under the same token, whoever
@@ -57,20 +62,6 @@ func (w *worker) insert(ctx context.Context, b *batch, table string, block *nati
 // under others. Source: design §3.4.
 func (w *worker) token(table string, rng stream.Range) string {
 	return table + ":" + w.sink.topic + "@" + w.partition.Log() + ":" + w.label + ":" + strconv.FormatInt(rng.First, 10) + "-" + strconv.FormatInt(rng.Last, 10)
-}
-
-// writeSpans inserts the light rows. In a repetition, and after a takeover,
-// those that are stored already are left out: their token may have been
-// forgotten meanwhile, or be another one.
-func (w *worker) writeSpans(ctx context.Context, b *batch, repeat bool) error {
-	block, entries := &w.rows.spans.Block, b.entries
-	if repeat || b.rng.First <= w.storedUntil {
-		var err error
-		if block, entries, err = w.missing(ctx, b.rng, block, entries); err != nil {
-			return err
-		}
-	}
-	return w.writeTable(ctx, b, schema.Spans, block, entries)
 }
 
 // writeTable inserts rows of spans. If the store refuses them for good, they
@@ -84,27 +75,41 @@ func (w *worker) writeTable(ctx context.Context, b *batch, table string, block *
 	return w.halve(ctx, b, table, block, entries, b.rng)
 }
 
-// alive leaves out the spans of records that an earlier table refused.
+// alive leaves out the spans of records that an earlier table refused, and
+// those that are stored.
 func (w *worker) alive(b *batch, entries []*entry) []*entry {
 	dead := map[int]bool{}
 	for _, d := range b.dead {
 		dead[d.record] = true
 	}
-	if len(dead) == 0 {
+	if len(dead) == 0 && len(b.stored) == 0 {
 		return entries
 	}
-	return slices.DeleteFunc(slices.Clone(entries), func(e *entry) bool { return dead[e.record] })
+	return slices.DeleteFunc(slices.Clone(entries), func(e *entry) bool { return dead[e.record] || b.stored[e] })
+}
+
+// findStored notes the spans that the table spans has: before it had them, the
+// other tables had what belongs to them.
+func (w *worker) findStored(ctx context.Context, b *batch) error {
+	versions, err := w.storedVersions(ctx, b.rng)
+	if err != nil {
+		return err
+	}
+	b.stored = map[*entry]bool{}
+	for _, e := range b.entries {
+		if hash, there := versions[e.version]; there && hash == e.hash {
+			b.stored[e] = true
+		}
+	}
+	return nil
 }
 
 func (w *worker) halve(ctx context.Context, b *batch, table string, block *native.Block, entries []*entry, rng stream.Range) error {
-	var rest func(context.Context) (*native.Block, error)
+	in := insertion{table: table, block: block, token: w.token(table, rng), doubtful: b.doubtful}
 	if table == schema.Spans { // a row too many would count twice until it is merged
-		rest = func(ctx context.Context) (*native.Block, error) {
-			left, _, err := w.missing(ctx, rng, block, entries)
-			return left, err
-		}
+		in.rest = func(ctx context.Context) (*native.Block, error) { return w.missing(ctx, rng, block, entries) }
 	}
-	err := w.store.insertRest(ctx, table, block, w.token(table, rng), rest)
+	err := w.store.insert(ctx, in)
 	if err == nil || !domain.KindOf(err).Permanent() {
 		return err
 	}
@@ -165,16 +170,16 @@ func (w *worker) unremember(entries []*entry) {
 
 // missing leaves out the light rows of a range that are stored: those of the
 // same place in the stream with the same content.
-func (w *worker) missing(ctx context.Context, rng stream.Range, block *native.Block, entries []*entry) (*native.Block, []*entry, error) {
+func (w *worker) missing(ctx context.Context, rng stream.Range, block *native.Block, entries []*entry) (*native.Block, error) {
 	stored, err := w.storedVersions(ctx, rng)
 	if err != nil || len(stored) == 0 {
-		return block, entries, err
+		return block, err
 	}
 	entries = slices.DeleteFunc(slices.Clone(entries), func(e *entry) bool {
 		hash, there := stored[e.version]
 		return there && hash == e.hash
 	})
-	return w.rowsOf(entries, schema.Spans), entries, nil
+	return w.rowsOf(entries, schema.Spans), nil
 }
 
 // storedVersions are the versions of a range that the table spans holds, with the hashes of their content.
@@ -276,18 +281,21 @@ func (w *worker) publishDead(ctx context.Context, r *stream.Record, reason strin
 }
 
 func (w *worker) writeRejects(ctx context.Context, b *batch, repeat bool) error {
-	rejects := b.rejects
-	if repeat && len(rejects) > 0 {
+	if len(b.rejects) == 0 {
+		return nil
+	}
+	rest := func(ctx context.Context) (*native.Block, error) {
 		stored, err := w.storedRejects(ctx, b.rng)
-		if err != nil {
-			return err
+		left := slices.DeleteFunc(slices.Clone(b.rejects), func(r reject) bool { return stored[r.offset] })
+		return rejectColumns(left, w.partition.Number()), err
+	}
+	if !repeat {
+		for i := range b.rejects {
+			w.metrics.rejected.WithLabelValues(b.rejects[i].stage).Inc()
 		}
-		rejects = slices.DeleteFunc(slices.Clone(rejects), func(r reject) bool { return stored[r.offset] })
 	}
-	for i := range rejects {
-		w.metrics.rejected.WithLabelValues(rejects[i].stage).Inc()
-	}
-	return w.insert(ctx, b, schema.Rejects, rejectColumns(rejects, w.partition.Number()))
+	block := rejectColumns(b.rejects, w.partition.Number())
+	return w.store.insert(ctx, insertion{table: schema.Rejects, block: block, token: w.token(schema.Rejects, b.rng), doubtful: b.doubtful, rest: rest})
 }
 
 func (w *worker) storedRejects(ctx context.Context, rng stream.Range) (map[int64]bool, error) {
@@ -310,5 +318,5 @@ func (w *worker) writeProgress(ctx context.Context, next int64) error {
 	now := w.clock()
 	w.progressAt = now
 	block := progressColumns(w.sink.topic, w.partition.Number(), next, w.memory.settledUntil(now), now)
-	return w.store.insert(ctx, schema.SinkProgress, block, "")
+	return w.store.insert(ctx, insertion{table: schema.SinkProgress, block: block})
 }
