@@ -16,6 +16,7 @@ import (
 // assigned starts a worker for each partition that was added, from the commits
 // the broker answered. An error makes the client join again, so it is never lost.
 func (s *session) assigned(ctx context.Context, client *kgo.Client, resp *kmsg.OffsetFetchResponse) error {
+	member, _ := client.GroupMetadata()
 	adm := kadm.NewClient(client)
 	starts, err := adm.ListStartOffsets(ctx, s.cfg.Topic)
 	if err != nil {
@@ -37,8 +38,10 @@ func (s *session) assigned(ctx context.Context, client *kgo.Client, resp *kmsg.O
 				if !ok1 || !ok2 || start.Err != nil || end.Err != nil {
 					return fmt.Errorf("stream: partition %d does not tell its bounds: %w", commit.Partition, errors.Join(start.Err, end.Err))
 				}
-				s.end([]int32{commit.Partition})                            // an assignment that was not finished
-				s.start(s.partition(ctx, commit, start.Offset, end.Offset)) //nolint:contextcheck // a worker lives longer than this callback
+				s.end([]int32{commit.Partition}) // an assignment that was not finished
+				p := s.partition(ctx, commit, start.Offset, end.Offset)
+				p.member = member
+				s.start(p) //nolint:contextcheck // a worker lives longer than this callback
 			}
 		}
 	}
@@ -167,6 +170,9 @@ func (s *session) commit(ctx context.Context, p *Partition, kind string, offset 
 			return nil
 		}
 		s.metrics.commits.WithLabelValues(kind, "error").Inc()
+		if errors.Is(err, errReplaced) {
+			s.fail(errReplaced)
+		}
 		if ctx.Err() != nil || fenced(err) {
 			return fmt.Errorf("stream: %s offset %d of partition %d: %w", kind, offset, p.number, err)
 		}
@@ -180,6 +186,9 @@ func (s *session) commit(ctx context.Context, p *Partition, kind string, offset 
 
 func (s *session) commitOnce(ctx context.Context, p *Partition, offset int64, metadata string) error {
 	ctx = kgo.PreCommitFnContext(ctx, func(req *kmsg.OffsetCommitRequest) error {
+		if req.MemberID != p.member {
+			return errReplaced
+		}
 		for t := range req.Topics {
 			for i := range req.Topics[t].Partitions {
 				req.Topics[t].Partitions[i].Metadata = &metadata
@@ -204,13 +213,21 @@ func (s *session) commitOnce(ctx context.Context, p *Partition, offset int64, me
 	return failure
 }
 
-// fenced tells whether the broker no longer takes commits of this membership:
-// the partition is lost, or about to be.
+// errReplaced is a commit for a partition that was assigned to another member:
+// to this client, before a broker that had forgotten the group told it in the
+// middle of joining again to begin as somebody new. The client does, and keeps
+// its partitions while it joins; so the broker would take its commits, although
+// the partitions may have had another owner meanwhile. All it has is void: it
+// leaves and comes back, and reads anew where each partition stands.
+var errReplaced = errors.New("stream: the broker took this member for a new one")
+
+// fenced tells whether no commit of this membership is possible any more: the
+// partition is lost, or about to be.
 func fenced(err error) bool {
 	for _, fatal := range []error{
 		kerr.IllegalGeneration, kerr.UnknownMemberID, kerr.FencedInstanceID, kerr.FencedMemberEpoch,
 		kerr.StaleMemberEpoch, kerr.OffsetMetadataTooLarge, kerr.GroupAuthorizationFailed, kerr.TopicAuthorizationFailed,
-		kgo.ErrClientClosed,
+		kgo.ErrClientClosed, errReplaced,
 	} {
 		if errors.Is(err, fatal) {
 			return true

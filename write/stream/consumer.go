@@ -64,7 +64,10 @@ func (c *Consumer) Run(ctx context.Context, work func(ctx context.Context, p *Pa
 			c.log.ErrorContext(ctx, "the topic was deleted; what was in it and not read is lost", slog.String("topic", c.cfg.Topic))
 		}
 		before = topic
-		if err := c.join(ctx, topic.TopicID, work); !errors.Is(err, errTopicGone) {
+		switch err := c.join(ctx, topic.TopicID, work); {
+		case errors.Is(err, errReplaced):
+			c.log.WarnContext(ctx, "the broker has forgotten this member; joining anew")
+		case !errors.Is(err, errTopicGone):
 			return err
 		}
 	}
@@ -73,7 +76,7 @@ func (c *Consumer) Run(ctx context.Context, work func(ctx context.Context, p *Pa
 // errTopicGone ends a membership: the client would ask for the deleted topic's id for ever.
 var errTopicGone = errors.New("stream: the broker does not know the topic")
 
-// join is one membership of the group; it ends with ctx (nil), a worker's error or errTopicGone.
+// join is one membership of the group; it ends with ctx (nil), a worker's error, errTopicGone or errReplaced.
 func (c *Consumer) join(ctx context.Context, topic [16]byte, work func(ctx context.Context, p *Partition) error) error {
 	running, stop := context.WithCancelCause(ctx)
 	defer stop(nil)

@@ -15,6 +15,8 @@ import (
 type Partition struct {
 	consumer *session
 	number   int32
+	// member is who the broker assigned it to.
+	member   string
 	intended Range
 	pending  bool // intended holds a range
 	// epoch is the leader epoch to commit with; the broker compares it to find lost records.
