@@ -80,7 +80,6 @@ func render(t *testing.T, data []byte) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "exact=%t needle=%t sums=%t types=%v traces=%d\n", c.Exact, c.Needle(), c.Sums, types, len(c.TraceIDs))
 	text := s.SQL
-	text = text[strings.Index(text, " FROM (")+len(" FROM (") : strings.LastIndex(text, ")")]
 	for _, cut := range []string{" FROM spans WHERE ", " AND "} {
 		text = strings.ReplaceAll(text, cut, "\n "+strings.TrimLeft(cut, " "))
 	}

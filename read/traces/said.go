@@ -1,10 +1,8 @@
 package traces
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"slices"
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
@@ -61,12 +59,7 @@ func (s *scanner) together(ctx context.Context, w *walk, limit int) ([]keyRow, m
 	if errors.Is(err, errOverPage) {
 		return nil, nil, nil
 	}
-	slices.SortFunc(rows, func(a, b keyRow) int {
-		if s.ascending() {
-			a, b = b, a
-		}
-		return cmp.Or(cmp.Compare(b.Start, a.Start), cmp.Compare(b.Tie, a.Tie))
-	})
+	sortByPlace(rows, s.scan.Order)
 	s.skip(window)
 	return rows, spans, err
 }

@@ -1,7 +1,9 @@
 package traces
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
@@ -61,7 +63,7 @@ func (s *scanner) next(ctx context.Context, limit int) ([]keyRow, error) {
 			}
 		}
 		s.scan.Range, s.scan.Limit = window, limit
-		rows, err := s.r.rows(ctx, "scan", s.scan.Keys(), s.scan.Core)
+		rows, err := s.r.scanned(ctx, "scan", s.scan)
 		if err != nil {
 			return nil, err
 		}
@@ -87,7 +89,7 @@ func (s *scanner) begin(ctx context.Context) error {
 	everything.Types = s.scan.Condition.Types
 	first := s.scan
 	first.Condition, first.Range, first.Limit, first.Rate, first.Except, first.Core = everything, s.rest, 1, compile.Rate{}, nil, false
-	rows, err := s.r.keys(ctx, "scan_first", first.Keys())
+	rows, err := s.r.scanned(ctx, "scan_first", first)
 	if err != nil {
 		return err
 	}
@@ -150,6 +152,23 @@ func (s *scanner) skip(window compile.Range) {
 	} else {
 		s.rest.High = window.Low.Before()
 	}
+}
+
+// scanned runs a scan. Its rows are in the scan's order, Limit of them at most.
+func (r *Reader) scanned(ctx context.Context, name string, scan compile.Scan) ([]keyRow, error) {
+	rows, err := r.rows(ctx, name, scan.Keys(), scan.Core)
+	sortByPlace(rows, scan.Order)
+	return rows[:min(len(rows), scan.Limit)], err
+}
+
+// sortByPlace puts rows into the order of a list; rows at one place stay as they are.
+func sortByPlace(rows []keyRow, order domain.Order) {
+	slices.SortStableFunc(rows, func(a, b keyRow) int {
+		if order == domain.Ascending {
+			a, b = b, a
+		}
+		return cmp.Or(cmp.Compare(b.Start, a.Start), cmp.Compare(b.Tie, a.Tie))
+	})
 }
 
 // keys runs a statement of compile.Keys columns.

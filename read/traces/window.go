@@ -219,7 +219,7 @@ func (r *Reader) resumeBehind(ctx context.Context, w *walk, next uuid.UUID, star
 		return err
 	}
 	scan := compile.Scan{Project: w.project, Condition: cond, Range: at, Order: w.order, Limit: maxNamed}
-	rows, err := r.keys(ctx, "cursor", scan.Keys())
+	rows, err := r.scanned(ctx, "cursor", scan)
 	if err != nil || len(rows) == 0 {
 		return err
 	}
