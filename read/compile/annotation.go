@@ -2,7 +2,6 @@ package compile
 
 import (
 	"strconv"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -187,9 +186,9 @@ func amongPlaces(places []Position) node {
 		if i > 0 {
 			text = append(text, ", "...)
 		}
-		text = append(text, "('"...)
-		text = time.UnixMicro(p.Start).UTC().AppendFormat(text, keyTime)
-		text = append(text, "', "...)
+		text = append(text, '(')
+		text = append(text, momentOf(p.Start)...)
+		text = append(text, ", "...)
 		text = strconv.AppendUint(text, p.Tie, 10)
 		text = append(text, ')')
 	}

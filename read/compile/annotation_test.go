@@ -106,8 +106,8 @@ func TestAnnotationStatements(t *testing.T) {
 				Project: project, Said: &compile.Said{Slugs: []string{"q"}, ApplicationRevisions: []uuid.UUID{id}, TestsetRevisions: []uuid.UUID{id}, Testcases: []uuid.UUID{id, id}}, Keys: []string{"q"}, Range: later, Limit: 7,
 			}.Statement(),
 			compile.Statement{
-				SQL:  "SELECT toUnixTimestamp64Micro(start_time), tie FROM eval_results WHERE project_id = ? AND evaluator_key = ? AND application_revision = ? AND testset_revision = ? AND testcase IN (?, ?) AND start_time >= fromUnixTimestamp64Micro(?, 'UTC') AND (start_time > fromUnixTimestamp64Micro(?, 'UTC') OR tie >= ?) ORDER BY start_time DESC, tie DESC LIMIT 7",
-				Args: []any{project.String(), "q", id.String(), id.String(), id.String(), id.String(), int64(5), int64(5), uint64(3)},
+				SQL:  "SELECT toUnixTimestamp64Micro(start_time), tie FROM eval_results WHERE project_id = ? AND evaluator_key = ? AND application_revision = ? AND testset_revision = ? AND testcase IN (?, ?) AND start_time >= '1970-01-01 00:00:00.000005' AND (start_time > '1970-01-01 00:00:00.000005' OR tie >= ?) ORDER BY start_time DESC, tie DESC LIMIT 7",
+				Args: []any{project.String(), "q", id.String(), id.String(), id.String(), id.String(), uint64(3)},
 			},
 		},
 		{

@@ -3,6 +3,7 @@ package compile
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -146,16 +147,23 @@ func timeRange(column string, lo, hi int64) node {
 		return constant(false)
 	}
 	if lo == hi {
-		return sql(column+" = fromUnixTimestamp64Micro(?, 'UTC')", lo)
+		return sql(column + " = " + momentOf(lo))
 	}
 	var out []node
 	if lo > minMicros {
-		out = append(out, sql(column+" >= fromUnixTimestamp64Micro(?, 'UTC')", lo))
+		out = append(out, sql(column+" >= "+momentOf(lo)))
 	}
 	if hi < maxMicros {
-		out = append(out, sql(column+" <= fromUnixTimestamp64Micro(?, 'UTC')", hi))
+		out = append(out, sql(column+" <= "+momentOf(hi)))
 	}
 	return both(out...)
+}
+
+// momentOf is a time of ours, in Unix microseconds, as a literal of a column in
+// UTC. A function of a number would be planned, evaluated and compared for each
+// part; a page's statement has ten of them.
+func momentOf(micros int64) string {
+	return "'" + time.UnixMicro(min(max(micros, minMicros), maxMicros)).UTC().Format(keyTime) + "'"
 }
 
 // momentText tests a time's text in the form of filter.TimeLayout.

@@ -11,6 +11,8 @@ import (
 type Statement struct {
 	SQL  string
 	Args []any
+	// MaxRows is how many rows the store may have to read, by its index; 0 is no bound.
+	MaxRows int
 }
 
 // writer collects a statement's text and arguments in step.
@@ -25,7 +27,7 @@ func (w *writer) put(text string, args ...any) {
 	w.args = append(w.args, args...)
 }
 
-func (w *writer) statement() Statement { return Statement{w.text.String(), w.args} }
+func (w *writer) statement() Statement { return Statement{SQL: w.text.String(), Args: w.args} }
 
 // node is a piece of a WHERE clause. Unlike squirrel's parts it knows
 // constants, so that what is always or never true leaves no text behind.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"slices"
 	"strconv"
-	"time"
 
 	"colonnade/domain"
 	"colonnade/domain/trace"
@@ -78,8 +77,7 @@ func ByKeys(project domain.ProjectID, columns Columns, keys []Key) Statement {
 	return byKeys(project, selected, table, tail, keys)
 }
 
-// keyTime is a start as a literal of its column, which is in UTC. A function
-// for each key would double the time that the statement is planned.
+// keyTime is a moment as a literal of its column, which is in UTC.
 const keyTime = "2006-01-02 15:04:05.000000"
 
 func byKeys(project domain.ProjectID, selected, table, tail string, keys []Key) Statement {
@@ -97,7 +95,7 @@ func byKeys(project domain.ProjectID, selected, table, tail string, keys []Key) 
 			w.put(", ")
 		}
 		// Numbers of ours, written out: thousands of arguments would be read one by one.
-		w.put("('" + k.Type.String() + "', '" + time.UnixMicro(k.Start).UTC().Format(keyTime) + "', " + strconv.FormatUint(k.Tie, 10) + ")")
+		w.put("('" + k.Type.String() + "', " + momentOf(k.Start) + ", " + strconv.FormatUint(k.Tie, 10) + ")")
 	}
 	w.put(")" + tail)
 	return w.statement()
@@ -149,12 +147,16 @@ func OfTraces(project domain.ProjectID, columns Columns, traces []Bounds, spans 
 // reading what lies between two traces of a page.
 const maxStretches = 6
 
+// smallGap is less than what one granule of spans holds or takes to read, in
+// microseconds; to leave it out would be another range to plan with.
+const smallGap = 2_000_000
+
 // stretches joins the bounds that lie nearest to each other, ascending.
 func stretches(traces []Bounds) []Range {
 	sorted := slices.SortedFunc(slices.Values(traces), func(a, b Bounds) int { return cmp.Compare(a.Min, b.Min) })
 	var out []Range
 	for _, b := range sorted {
-		if n := len(out); n > 0 && b.Min <= out[n-1].High.Start {
+		if n := len(out); n > 0 && b.Min-smallGap <= out[n-1].High.Start {
 			out[n-1].High.Start = max(out[n-1].High.Start, b.Max)
 			continue
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"colonnade/domain"
+	"colonnade/domain/filter"
 	"colonnade/domain/trace"
 	"colonnade/read/compile"
 )
@@ -37,6 +38,48 @@ func TestOfTraces(t *testing.T) {
 			s := compile.OfTraces(domain.ProjectID(uuid.New()), compile.Core, bounds, nil)
 			require.Len(t, s.Args, strings.Count(s.SQL, "?"))
 			require.Equal(t, tt.ranges, strings.Count(s.SQL, "start_time <=")-1, s.SQL)
+		})
+	}
+}
+
+// A narrow scan reads all types at once; nothing that a filter says is left out by it.
+func TestNarrow(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		filter string
+		plain  bool
+	}{
+		{`{}`, true},
+		{`{"conditions":[{"field":"trace_type","value":"annotation"}]}`, false},
+		{`{"conditions":[{"field":"parent_id","value":null}]}`, false},
+		{`{"conditions":[{"field":"session_id","value":"s"}]}`, false},
+		{`{"conditions":[{"field":"trace_id","value":"0102030405060708090a0b0c0d0e0f10"}]}`, false},
+		{`{"conditions":[{"field":"content","operator":"contains","value":"x"}]}`, false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.filter, func(t *testing.T) {
+			t.Parallel()
+			e, err := filter.Parse([]byte(tt.filter))
+			require.NoError(t, err)
+			c, err := compile.Filter(e)
+			require.NoError(t, err)
+			scan := compile.Scan{Project: domain.ProjectID(uuid.UUID{1}), Condition: c, Range: compile.Starts(5, 6), Limit: 7}
+			require.Equal(t, tt.plain, scan.Plain())
+			if !tt.plain {
+				return
+			}
+			share := 0.5
+			for _, other := range []compile.Scan{
+				{Condition: c, Rate: compile.NewRate(&share)}, {Condition: c, Only: []trace.TraceID{{1}}}, {Condition: c, Except: []trace.TraceID{{1}}},
+				{Condition: c, Places: []compile.Position{{Start: 1}}},
+			} {
+				require.False(t, other.Plain())
+			}
+			require.Equal(t, compile.Statement{
+				SQL: "SELECT toUInt8(trace_type), toUnixTimestamp64Micro(start_time), tie, trace_id, span_id, version, toUnixTimestamp64Milli(created_at), payload_bytes FROM spans WHERE project_id = ? AND trace_type IN (?, ?) AND " +
+					"(start_time >= '1970-01-01 00:00:00.000005' AND start_time <= '1970-01-01 00:00:00.000006') AND (week <= ? OR week = '1970-01-01') ORDER BY start_time DESC, tie DESC LIMIT 7",
+				Args: []any{"01000000-0000-0000-0000-000000000000", "invocation", "annotation", "1970-01-01"}, MaxRows: 8,
+			}, scan.Narrow(8))
 		})
 	}
 }

@@ -112,10 +112,10 @@ func (r Range) places() []node {
 		out = append(out, n)
 	}
 	if r.Low.Tie > 0 {
-		out = append(out, sql("(start_time > fromUnixTimestamp64Micro(?, 'UTC') OR tie >= ?)", r.Low.Start, r.Low.Tie))
+		out = append(out, sql("(start_time > "+momentOf(r.Low.Start)+" OR tie >= ?)", r.Low.Tie))
 	}
 	if r.High.Tie < math.MaxUint64 {
-		out = append(out, sql("(start_time < fromUnixTimestamp64Micro(?, 'UTC') OR tie <= ?)", r.High.Start, r.High.Tie))
+		out = append(out, sql("(start_time < "+momentOf(r.High.Start)+" OR tie <= ?)", r.High.Tie))
 	}
 	return out
 }
@@ -179,20 +179,50 @@ const keyColumns = "toUInt8(trace_type), toUnixTimestamp64Micro(start_time), tie
 // It is one statement, whose reads begin in the order of Types: a trace that is
 // moved from a type to a later one is seen in one of them.
 func (s Scan) Keys() Statement {
-	selected := keyColumns
-	if s.Core {
-		selected += ", " + coreColumns
-	}
 	w := new(writer)
 	for i, t := range s.Condition.Types {
 		if i > 0 {
 			w.put(" UNION ALL ")
 		}
-		w.put("SELECT " + selected + " FROM " + schema.Spans + " WHERE ")
+		w.put("SELECT " + s.columns() + " FROM " + schema.Spans + " WHERE ")
 		s.where(w, t, constant(true))
 		w.put(byPlace(s.Order, s.Limit))
 	}
 	return w.statement()
+}
+
+func (s Scan) columns() string {
+	if s.Core {
+		return keyColumns + ", " + coreColumns
+	}
+	return keyColumns
+}
+
+// Plain tells that the scan asks for nothing but a stretch of time, of several
+// types: then Narrow may stand for Keys.
+func (s Scan) Plain() bool {
+	return len(s.Condition.Types) > 1 && len(s.Condition.needles) == 0 && s.Condition.over == constant(true) &&
+		!s.Rate.limited && s.Only == nil && len(s.Except) == 0 && s.Places == nil
+}
+
+// Narrow is Keys for a plain scan of a range that holds few rows. They are read
+// at once and put into order, rather than in order for each type: that is planned
+// once, which for so few is most of the work. The store refuses it where it would
+// have to read more than maxRows, before it reads any.
+func (s Scan) Narrow(maxRows int) Statement {
+	w := new(writer)
+	w.put("SELECT "+s.columns()+" FROM "+schema.Spans+" WHERE project_id = ? AND ", s.Project.String())
+	among("trace_type", words(s.Condition.Types)).write(w, nil)
+	for _, n := range append(s.Range.places(), s.Range.week()) {
+		if n != constant(true) {
+			w.put(" AND ")
+			n.write(w, nil)
+		}
+	}
+	w.put(byPlace(s.Order, s.Limit))
+	out := w.statement()
+	out.MaxRows = maxRows
+	return out
 }
 
 // ContentIndexed asks whether the documents have their full-text index, which
@@ -245,7 +275,7 @@ func (s Scan) where(w *writer, t trace.Type, more node) {
 func (s Scan) Having(createdMax int64) Statement {
 	var more node = constant(true)
 	if createdMax < maxMicros/1000 {
-		more = sql("created_at <= fromUnixTimestamp64Micro(?, 'UTC')", createdMax*1000+999)
+		more = sql("created_at <= " + momentOf(createdMax*1000+999))
 	}
 	w := new(writer)
 	w.put("SELECT DISTINCT trace_id FROM (")

@@ -139,7 +139,7 @@ type spent struct {
 	seconds float64
 }
 
-func statementsOf(b *testing.B, registry *prometheus.Registry) map[string]spent {
+func statementsOf(b testing.TB, registry *prometheus.Registry) map[string]spent {
 	b.Helper()
 	families, err := registry.Gather()
 	require.NoError(b, err)

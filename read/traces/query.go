@@ -39,7 +39,11 @@ func (r *Reader) run(ctx context.Context, s compile.Statement, each func(driver.
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer time.AfterFunc(r.cfg.QueryTimeout+grace, cancel).Stop()
-	rows, err := r.conn.Query(clickhouse.Context(ctx, clickhouse.WithSettings(r.settings)), s.SQL+r.limits, s.Args...)
+	text := s.SQL + r.limits
+	if s.MaxRows > 0 {
+		text += ", max_rows_to_read = " + strconv.Itoa(s.MaxRows)
+	}
+	rows, err := r.conn.Query(clickhouse.Context(ctx, clickhouse.WithSettings(r.settings)), text, s.Args...)
 	if err != nil {
 		return err
 	}

@@ -3,9 +3,11 @@ package traces
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"time"
 
+	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
 	"colonnade/domain"
@@ -53,6 +55,9 @@ func (s *scanner) next(ctx context.Context, limit int) ([]keyRow, error) {
 	if err := s.begin(ctx); err != nil {
 		return nil, err
 	}
+	if rows, err := s.narrowly(ctx, limit); err != nil || len(rows) > 0 {
+		return rows, err
+	}
 	for !s.done() {
 		window := s.window()
 		if s.said != nil {
@@ -69,10 +74,46 @@ func (s *scanner) next(ctx context.Context, limit int) ([]keyRow, error) {
 		}
 		s.advance(window, rows, limit)
 		if len(rows) > 0 {
+			s.r.pace.learn(&s.scan, rows)
 			return rows, nil
 		}
 	}
 	return nil, nil
+}
+
+// narrowly gives the rows of a plain scan from a stretch that holds few more, by
+// what the pace of before says; none where that is not known, or where more is
+// there or less than it said.
+func (s *scanner) narrowly(ctx context.Context, limit int) ([]keyRow, error) {
+	if s.whole || s.done() || !s.scan.Plain() {
+		return nil, nil
+	}
+	pace, known := s.r.pace.of(s.scan.Project)
+	if !known {
+		return nil, nil
+	}
+	step := s.step
+	s.step = min(max(paceSlack*time.Duration(limit)*pace, time.Millisecond), step)
+	window := s.window()
+	s.step = step
+	scan := s.scan
+	scan.Range, scan.Limit = window, limit
+	rows, err := s.r.rows(ctx, "scan_narrow", scan.Narrow(s.r.pace.maxRows), scan.Core)
+	if exception, ok := errors.AsType[*clickhouse.Exception](err); ok && exception.Code == codeTooManyRows {
+		s.r.pace.forget(scan.Project)
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if len(rows) < limit {
+		s.skip(window)
+		s.r.pace.forget(scan.Project)
+		return rows, nil
+	}
+	s.r.pace.learn(&scan, rows)
+	s.behind(rows)
+	return rows, nil
 }
 
 // begin finds where an ascending scan without lower bound has its first row:
@@ -124,12 +165,7 @@ func (s *scanner) window() compile.Range {
 // advance takes what was seen off the rest and sizes the next window.
 func (s *scanner) advance(window compile.Range, rows []keyRow, limit int) {
 	if len(rows) >= limit {
-		last := rows[len(rows)-1].Position
-		if s.ascending() {
-			s.rest.Low = last.After()
-		} else {
-			s.rest.High = last.Before()
-		}
+		s.behind(rows)
 		return
 	}
 	s.skip(window)
@@ -143,6 +179,16 @@ func (s *scanner) advance(window compile.Range, rows []keyRow, limit int) {
 	}
 	const century = 100 * 365 * 24 * time.Hour
 	s.step = min(s.step, century)
+}
+
+// behind leaves of the rest what comes after some rows.
+func (s *scanner) behind(rows []keyRow) {
+	last := rows[len(rows)-1].Position
+	if s.ascending() {
+		s.rest.Low = last.After()
+	} else {
+		s.rest.High = last.Before()
+	}
 }
 
 // skip takes a window off the rest.

@@ -27,6 +27,7 @@ type Reader struct {
 	settings clickhouse.Settings
 	limits   string
 	content  atomic.Pointer[indexed]
+	pace     *pace
 }
 
 // New makes a reader on a connection, which it does not close.
@@ -38,7 +39,7 @@ func New(cfg Config, conn driver.Conn, now func() time.Time, registerer promethe
 	if err != nil {
 		return nil, fmt.Errorf("traces: registering metrics: %w", err)
 	}
-	return &Reader{cfg: cfg, conn: conn, now: now, metrics: m, settings: settings(cfg), limits: limits(cfg)}, nil
+	return &Reader{cfg: cfg, conn: conn, now: now, metrics: m, settings: settings(cfg), limits: limits(cfg), pace: newPace()}, nil
 }
 
 // TracesByID gives those of the traces that exist, in the order of ids, each

@@ -2,8 +2,8 @@
 SELECT intDiv(toUnixTimestamp64Micro(start_time) - ?, ?) AS step, count()
  FROM spans WHERE project_id = ?
   AND trace_type IN (?, ?)
-  AND (start_time >= fromUnixTimestamp64Micro(?, 'UTC')
-  AND start_time <= fromUnixTimestamp64Micro(?, 'UTC'))
+  AND (start_time >= '2026-03-04 00:00:00.000000'
+  AND start_time <= '2026-03-10 23:59:59.999999')
   AND ((week >= ?
   AND week <= ?) OR week = '1970-01-01')
  GROUP BY step ORDER BY step
@@ -12,8 +12,6 @@ int64 1000000
 string 01890a5d-ac96-774b-bcce-b302099a8057
 string invocation
 string annotation
-int64 1772582400000000
-int64 1773187199999999
 string 2026-03-02
 string 2026-03-09
 -- what a root sums
@@ -31,8 +29,8 @@ SELECT bucket, countIf(sure), groupArrayIf(11)(concat(trace_id, span_id, char(su
  FROM (SELECT *
  FROM spans FINAL WHERE project_id = ?
   AND trace_type IN (?, ?)
-  AND (start_time >= fromUnixTimestamp64Micro(?, 'UTC')
-  AND start_time <= fromUnixTimestamp64Micro(?, 'UTC'))
+  AND (start_time >= '2026-03-04 00:00:00.000000'
+  AND start_time <= '2026-03-10 23:59:59.999999')
   AND ((week >= ?
   AND week <= ?) OR week = '1970-01-01')
   AND (has(kv, ?)
@@ -44,8 +42,8 @@ SELECT bucket, countIf(sure), groupArrayIf(11)(concat(trace_id, span_id, char(su
   AND trace_id IN (SELECT trace_id
  FROM spans WHERE project_id = ?
   AND trace_type IN (?, ?)
-  AND (start_time >= fromUnixTimestamp64Micro(?, 'UTC')
-  AND start_time <= fromUnixTimestamp64Micro(?, 'UTC'))
+  AND (start_time >= '2026-03-04 00:00:00.000000'
+  AND start_time <= '2026-03-10 23:59:59.999999')
   AND ((week >= ?
   AND week <= ?) OR week = '1970-01-01')
   AND (has(kv, ?)
@@ -56,8 +54,8 @@ SELECT bucket, countIf(sure), groupArrayIf(11)(concat(trace_id, span_id, char(su
   AND trace_id IN (SELECT trace_id
  FROM spans WHERE project_id = ?
   AND trace_type IN (?, ?)
-  AND (start_time >= fromUnixTimestamp64Micro(?, 'UTC')
-  AND start_time <= fromUnixTimestamp64Micro(?, 'UTC'))
+  AND (start_time >= '2026-03-04 00:00:00.000000'
+  AND start_time <= '2026-03-10 23:59:59.999999')
   AND ((week >= ?
   AND week <= ?) OR week = '1970-01-01')
   AND (has(kv, ?)
@@ -77,8 +75,6 @@ string ag.metrics.tokens.cumulative.total
 string 01890a5d-ac96-774b-bcce-b302099a8057
 string invocation
 string annotation
-int64 1772582400000000
-int64 1773187199999999
 string 2026-03-02
 string 2026-03-09
 string @session=s'1
@@ -87,8 +83,6 @@ string 01890a5d-ac96-774b-bcce-b302099a8057
 string 01890a5d-ac96-774b-bcce-b302099a8057
 string invocation
 string annotation
-int64 1772582400000000
-int64 1773187199999999
 string 2026-03-02
 string 2026-03-09
 string @session=s'1
@@ -97,8 +91,6 @@ string 01890a5d-ac96-774b-bcce-b302099a8057
 string 01890a5d-ac96-774b-bcce-b302099a8057
 string invocation
 string annotation
-int64 1772582400000000
-int64 1773187199999999
 string 2026-03-02
 string 2026-03-09
 string @session=s'1
@@ -116,8 +108,8 @@ SELECT bucket, countIf(sure), groupArrayIf(11)(concat(trace_id, span_id, char(su
  FROM (SELECT *
  FROM spans FINAL WHERE project_id = ?
   AND trace_type IN (?, ?)
-  AND (start_time >= fromUnixTimestamp64Micro(?, 'UTC')
-  AND start_time <= fromUnixTimestamp64Micro(?, 'UTC'))
+  AND (start_time >= '2026-03-04 00:00:00.000000'
+  AND start_time <= '2026-03-10 23:59:59.999999')
   AND ((week >= ?
   AND week <= ?) OR week = '1970-01-01')
   AND (has(kv, ?)
@@ -134,8 +126,6 @@ string ag.metrics.errors.cumulative
 string 01890a5d-ac96-774b-bcce-b302099a8057
 string invocation
 string annotation
-int64 1772582400000000
-int64 1773187199999999
 string 2026-03-02
 string 2026-03-09
 string @session=s'1
@@ -161,8 +151,8 @@ SELECT bucket, countIf(sure), groupArrayIf(11)(concat(trace_id, span_id, char(su
  FROM (SELECT *
  FROM spans FINAL WHERE project_id = ?
   AND trace_type IN (?, ?)
-  AND (start_time >= fromUnixTimestamp64Micro(?, 'UTC')
-  AND start_time <= fromUnixTimestamp64Micro(?, 'UTC'))
+  AND (start_time >= '2026-03-04 00:00:00.000000'
+  AND start_time <= '2026-03-10 23:59:59.999999')
   AND ((week >= ?
   AND week <= ?) OR week = '1970-01-01')
   AND xxHash64(trace_id) < ?) AS chosen)
@@ -180,8 +170,6 @@ string ag.meta.list.0
 string 01890a5d-ac96-774b-bcce-b302099a8057
 string invocation
 string annotation
-int64 1772582400000000
-int64 1773187199999999
 string 2026-03-02
 string 2026-03-09
 uint64 9223372036854775808
@@ -205,8 +193,8 @@ SELECT bucket, countIf(sure), groupArrayIf(11)(concat(trace_id, span_id, char(su
  FROM (SELECT *
  FROM spans FINAL WHERE project_id = ?
   AND trace_type IN (?, ?)
-  AND (start_time >= fromUnixTimestamp64Micro(?, 'UTC')
-  AND start_time <= fromUnixTimestamp64Micro(?, 'UTC'))
+  AND (start_time >= '2026-03-04 00:00:00.000000'
+  AND start_time <= '2026-03-10 23:59:59.999999')
   AND ((week >= ?
   AND week <= ?) OR week = '1970-01-01')
   AND (parent_id = '\x00\x00\x00\x00\x00\x00\x00\x00'
@@ -221,8 +209,6 @@ string top.a\.b
 string 01890a5d-ac96-774b-bcce-b302099a8057
 string invocation
 string annotation
-int64 1772582400000000
-int64 1773187199999999
 string 2026-03-02
 string 2026-03-09
 uint64 9223372036854775808
@@ -266,8 +252,8 @@ SELECT bucket, countIf(sure), groupArrayIf(11)(concat(trace_id, span_id, char(su
  FROM (SELECT *
  FROM spans FINAL WHERE project_id = ?
   AND trace_type IN (?, ?)
-  AND (start_time >= fromUnixTimestamp64Micro(?, 'UTC')
-  AND start_time <= fromUnixTimestamp64Micro(?, 'UTC'))
+  AND (start_time >= '2026-03-04 00:00:00.000000'
+  AND start_time <= '2026-03-10 23:59:59.999999')
   AND ((week >= ?
   AND week <= ?) OR week = '1970-01-01')
   AND (parent_id = '\x00\x00\x00\x00\x00\x00\x00\x00'
@@ -319,8 +305,6 @@ int 19
 string 01890a5d-ac96-774b-bcce-b302099a8057
 string invocation
 string annotation
-int64 1772582400000000
-int64 1773187199999999
 string 2026-03-02
 string 2026-03-09
 uint64 9223372036854775808
@@ -338,8 +322,8 @@ SELECT bucket, countIf(sure), groupArrayIf(11)(concat(trace_id, span_id, char(su
  FROM (SELECT *
  FROM spans FINAL WHERE project_id = ?
   AND trace_type IN (?, ?)
-  AND (start_time >= fromUnixTimestamp64Micro(?, 'UTC')
-  AND start_time <= fromUnixTimestamp64Micro(?, 'UTC'))
+  AND (start_time >= '2026-03-04 00:00:00.000000'
+  AND start_time <= '2026-03-10 23:59:59.999999')
   AND ((week >= ?
   AND week <= ?) OR week = '1970-01-01')
   AND (parent_id = '\x00\x00\x00\x00\x00\x00\x00\x00'
@@ -359,8 +343,6 @@ int 14
 string 01890a5d-ac96-774b-bcce-b302099a8057
 string invocation
 string annotation
-int64 1772582400000000
-int64 1773187199999999
 string 2026-03-02
 string 2026-03-09
 uint64 9223372036854775808
@@ -383,8 +365,8 @@ SELECT bucket, countIf(sure), groupArrayIf(11)(concat(trace_id, span_id, char(su
  FROM (SELECT *
  FROM spans FINAL WHERE project_id = ?
   AND trace_type IN (?, ?)
-  AND (created_at >= fromUnixTimestamp64Micro(?, 'UTC')
-  AND created_at <= fromUnixTimestamp64Micro(?, 'UTC'))
+  AND (created_at >= '2026-03-04 00:00:00.000000'
+  AND created_at <= '2026-03-10 23:59:59.999999')
   AND (parent_id = '\x00\x00\x00\x00\x00\x00\x00\x00'
   AND xxHash64(trace_id) < ?
   AND (start_time, tie, version) IN (SELECT start_time, tie, version
@@ -409,8 +391,6 @@ string ag.flags.f
 string 01890a5d-ac96-774b-bcce-b302099a8057
 string invocation
 string annotation
-int64 1772582400000000
-int64 1773187199999999
 uint64 9223372036854775808
 string 01890a5d-ac96-774b-bcce-b302099a8057
 string invocation
@@ -426,28 +406,22 @@ SELECT id, toUnixTimestamp64Micro(active)
  FROM (SELECT session_id AS id, min(start_time) AS active
  FROM spans FINAL WHERE project_id = ?
   AND trace_type IN ('invocation', 'annotation', 'unknown')
-  AND start_time <= fromUnixTimestamp64Micro(?, 'UTC')
+  AND start_time <= '2026-03-11 00:00:00.000000'
   AND (week <= ? OR week = '1970-01-01')
   AND session_id != ''
- GROUP BY id) WHERE (active >= fromUnixTimestamp64Micro(?, 'UTC')
-  AND active <= fromUnixTimestamp64Micro(?, 'UTC')) ORDER BY active DESC, id DESC LIMIT 51
+ GROUP BY id) WHERE (active >= '2026-03-04 00:00:00.000000'
+  AND active <= '2026-03-11 00:00:00.000000') ORDER BY active DESC, id DESC LIMIT 51
 string 01000000-0000-0000-0000-000000000000
-int64 1773187200000000
 string 2026-03-09
-int64 1772582400000000
-int64 1773187200000000
 -- users by their last span
 SELECT id, toUnixTimestamp64Micro(active)
  FROM (SELECT user_id AS id, max(start_time) AS active
  FROM spans FINAL WHERE project_id = ?
   AND trace_type IN ('invocation', 'annotation', 'unknown')
-  AND start_time >= fromUnixTimestamp64Micro(?, 'UTC')
+  AND start_time >= '2026-03-04 00:00:00.000000'
   AND (week >= ? OR week = '1970-01-01')
   AND user_id != ''
- GROUP BY id) WHERE (active >= fromUnixTimestamp64Micro(?, 'UTC')
-  AND active <= fromUnixTimestamp64Micro(?, 'UTC')) ORDER BY active, id LIMIT 51
+ GROUP BY id) WHERE (active >= '2026-03-04 00:00:00.000000'
+  AND active <= '2026-03-11 00:00:00.000000') ORDER BY active, id LIMIT 51
 string 01000000-0000-0000-0000-000000000000
-int64 1772582400000000
 string 2026-03-02
-int64 1772582400000000
-int64 1773187200000000
