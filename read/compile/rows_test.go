@@ -70,7 +70,9 @@ func TestNarrow(t *testing.T) {
 			}
 			share := 0.5
 			for _, other := range []compile.Scan{
-				{Condition: c, Rate: compile.NewRate(&share)}, {Condition: c, Only: []trace.TraceID{{1}}}, {Condition: c, Except: []trace.TraceID{{1}}},
+				{Condition: c, Rate: compile.NewRate(&share)},
+				{Condition: c, Only: []trace.TraceID{{1}}},
+				{Condition: c, Except: []trace.TraceID{{1}}},
 				{Condition: c, Places: []compile.Position{{Start: 1}}},
 			} {
 				require.False(t, other.Plain())

@@ -85,10 +85,10 @@ func TestAForgottenMemberReadsAnewWhereItStands(t *testing.T) {
 		resp.ErrorCode = kerr.CoordinatorLoadInProgress.Code
 		return resp, nil, !begins.Load()
 	})
-	c.ControlKey(int16(kmsg.SyncGroup), func(kmsg.Request) (kmsg.Response, error, bool) {
+	c.ControlKey(int16(kmsg.SyncGroup), func(req kmsg.Request) (kmsg.Response, error, bool) {
 		c.KeepControl()
 		joined.Store(true)
-		return nil, nil, false
+		return req.ResponseKind(), nil, false
 	})
 	require.Eventually(t, begun.Load, time.Minute, time.Millisecond)
 	described, err := adm.DescribeGroups(t.Context(), cfg.Group)
