@@ -77,7 +77,7 @@ func (w *worker) moveAnnotations(ctx context.Context, t *total) error {
 		if n == 0 {
 			continue
 		}
-		statement := fmt.Sprintf("INSERT INTO %s SELECT * REPLACE ('%s' AS trace_type) FROM %s AS t WHERE %s SETTINGS insert_deduplicate = 0, async_insert = 0",
+		statement := fmt.Sprintf("INSERT INTO %s SELECT * REPLACE ('%s' AS trace_type) FROM %s AS t WHERE %s",
 			name, t.resolved, name, strings.Replace(of, "trace_type", "t.trace_type", 1))
 		if err := w.store.exec(ctx, "move annotations to their type", statement); err != nil {
 			return err

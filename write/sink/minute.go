@@ -239,7 +239,7 @@ SELECT project_id, minute, trace_type, %[3]d, false, undecided, roots, duration%
     FROM (SELECT * FROM %[9]s FINAL WHERE %[10]s AND parent_id = toFixedString('', 8)) AS root
     LEFT ANY JOIN (SELECT start_time AS at_start, tie AS at_tie, true AS summed%[11]s FROM %[12]s FINAL WHERE %[10]s) AS sums ON start_time = at_start AND tie = at_tie
   ) GROUP BY project_id, minute, trace_type
-) AS made USING (project_id, minute, trace_type) SETTINGS insert_deduplicate = 0, async_insert = 0`,
+) AS made USING (project_id, minute, trace_type)`,
 		d.Table(schema.RollupMinute), columns.String(), claim, list.String(), values.String(), strings.Join(quoted, ","), d.Table("schema_migrations"), shown.String(),
 		d.Table(schema.Spans), where, summed.String(), d.Table(schema.SpanSums))
 	return s.store.exec(ctx, "compute minutes", statement)

@@ -187,7 +187,7 @@ func (w *worker) promoteRow(ctx context.Context, key traceKey, s *identifiedSpan
 	}
 	of := fmt.Sprintf("project_id = toUUID('%s') AND trace_type = '%s' AND start_time = fromUnixTimestamp64Micro(%d, 'UTC') AND trace_id = unhex('%s') AND span_id = unhex('%s') AND version = %d AND (%s)",
 		key.project, s.traceType, s.start, key.trace, s.id, s.version, strings.Join(other, " OR "))
-	statement := fmt.Sprintf("INSERT INTO %[1]s SELECT t.* REPLACE (%[2]s, arrayConcat(arrayFilter(x -> NOT (%[3]s), t.kv), CAST([%[4]s], 'Array(String)')) AS kv) FROM (SELECT * FROM %[1]s WHERE %[5]s LIMIT 1) AS t SETTINGS insert_deduplicate = 0, async_insert = 0",
+	statement := fmt.Sprintf("INSERT INTO %[1]s SELECT t.* REPLACE (%[2]s, arrayConcat(arrayFilter(x -> NOT (%[3]s), t.kv), CAST([%[4]s], 'Array(String)')) AS kv) FROM (SELECT * FROM %[1]s WHERE %[5]s LIMIT 1) AS t",
 		name, strings.Join(replaced, ", "), strings.Join(prefixes, " OR "), strings.Join(added, ", "), of)
 	if err := w.store.exec(ctx, "promote identifiers", statement); err != nil {
 		return err

@@ -17,7 +17,7 @@ func (w *worker) move(ctx context.Context, t *total, where bounds) error {
 	of := fmt.Sprintf("project_id = toUUID('%s') AND trace_id = unhex('%s') AND %s", t.key.project, t.key.trace, where.sql())
 	for _, table := range [...]string{schema.SpanPayloads, schema.Spans} {
 		name := w.store.cfg.Deployment.Table(table)
-		statement := fmt.Sprintf("INSERT INTO %s SELECT * REPLACE ('%s' AS trace_type) FROM %s AS t WHERE t.trace_type != '%s' AND %s SETTINGS insert_deduplicate = 0, async_insert = 0",
+		statement := fmt.Sprintf("INSERT INTO %s SELECT * REPLACE ('%s' AS trace_type) FROM %s AS t WHERE t.trace_type != '%s' AND %s",
 			name, t.resolved, name, t.resolved, of)
 		if err := w.store.exec(ctx, "move spans to their type", statement); err != nil {
 			return err

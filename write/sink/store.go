@@ -132,10 +132,12 @@ func insertSettings(token string) clickhouse.Settings {
 	return settings
 }
 
-// exec runs a statement that bears repetition.
+// exec runs a statement that bears repetition. What it inserts is known neither
+// by a token nor by its content: see insert.
 func (s *store) exec(ctx context.Context, what, statement string) error {
+	settings := clickhouse.Settings{"max_query_size": maxQueryBytes, "insert_deduplicate": 0, "async_insert": 0}
 	err := s.retry(ctx, what, func(ctx context.Context) error {
-		return s.conn.Exec(clickhouse.Context(ctx, clickhouse.WithSettings(clickhouse.Settings{"max_query_size": maxQueryBytes})), statement)
+		return s.conn.Exec(clickhouse.Context(ctx, clickhouse.WithSettings(settings)), statement)
 	})
 	if err != nil {
 		return fmt.Errorf("sink: %s: %w", what, err)
