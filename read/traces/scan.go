@@ -23,6 +23,8 @@ const (
 	growth      = 4
 	// fastGrowth is for windows that gave almost nothing.
 	fastGrowth = 16
+	// century bounds them.
+	century = 100 * 365 * 24 * time.Hour
 	// longAgo is before all data: an ascending scan from there looks for the first row.
 	longAgo = 946684800000000 // 2000-01-01 in Unix microseconds
 )
@@ -55,7 +57,8 @@ func (s *scanner) next(ctx context.Context, limit int) ([]keyRow, error) {
 	if err := s.begin(ctx); err != nil {
 		return nil, err
 	}
-	if rows, err := s.narrowly(ctx, limit); err != nil || len(rows) > 0 {
+	open := s.open()
+	if rows, err := s.narrowly(ctx, limit, open); err != nil || len(rows) > 0 {
 		return rows, err
 	}
 	for !s.done() {
@@ -74,7 +77,7 @@ func (s *scanner) next(ctx context.Context, limit int) ([]keyRow, error) {
 		}
 		s.advance(window, rows, limit)
 		if len(rows) > 0 {
-			s.r.pace.learn(&s.scan, rows)
+			s.r.pace.learn(&s.scan, rows, open, s.r.now())
 			return rows, nil
 		}
 	}
@@ -84,16 +87,20 @@ func (s *scanner) next(ctx context.Context, limit int) ([]keyRow, error) {
 // narrowly gives the rows of a plain scan from a stretch that holds few more, by
 // what the pace of before says; none where that is not known, or where more is
 // there or less than it said.
-func (s *scanner) narrowly(ctx context.Context, limit int) ([]keyRow, error) {
+func (s *scanner) narrowly(ctx context.Context, limit int, open bool) ([]keyRow, error) {
 	if s.whole || s.done() || !s.scan.Plain() {
 		return nil, nil
 	}
-	pace, known := s.r.pace.of(s.scan.Project)
+	from := s.rest.High.Start
+	if s.ascending() {
+		from = s.rest.Low.Start
+	}
+	guess, known := s.r.pace.step(s.scan.Project, limit, from, open, s.r.now())
 	if !known {
 		return nil, nil
 	}
 	step := s.step
-	s.step = min(max(paceSlack*time.Duration(limit)*pace, time.Millisecond), step)
+	s.step = guess
 	window := s.window()
 	s.step = step
 	scan := s.scan
@@ -111,7 +118,7 @@ func (s *scanner) narrowly(ctx context.Context, limit int) ([]keyRow, error) {
 		s.r.pace.forget(scan.Project)
 		return rows, nil
 	}
-	s.r.pace.learn(&scan, rows)
+	s.r.pace.learn(&scan, rows, open, s.r.now())
 	s.behind(rows)
 	return rows, nil
 }
@@ -141,6 +148,9 @@ func (s *scanner) begin(ctx context.Context) error {
 	s.rest.Low = rows[0].Position
 	return nil
 }
+
+// open tells that the rest begins now, or later, and goes back.
+func (s *scanner) open() bool { return !s.ascending() && s.rest.High.Start >= s.r.now().UnixMicro() }
 
 // window is the next stretch of the rest.
 func (s *scanner) window() compile.Range {
@@ -177,7 +187,6 @@ func (s *scanner) advance(window compile.Range, rows []keyRow, limit int) {
 	default:
 		s.step *= growth
 	}
-	const century = 100 * 365 * 24 * time.Hour
 	s.step = min(s.step, century)
 }
 
