@@ -91,13 +91,13 @@ func (w *worker) alive(b *batch, entries []*entry) []*entry {
 // findStored notes the spans that the table spans has: before it had them, the
 // other tables had what belongs to them.
 func (w *worker) findStored(ctx context.Context, b *batch) error {
-	versions, err := w.storedVersions(ctx, b.rng)
+	stored, err := w.storedVersions(ctx, b.rng)
 	if err != nil {
 		return err
 	}
 	b.stored = map[*entry]bool{}
 	for _, e := range b.entries {
-		if hash, there := versions[e.version]; there && hash == e.hash {
+		if stored[storedVersion{e.version, e.hash}] {
 			b.stored[e] = true
 		}
 	}
@@ -175,24 +175,25 @@ func (w *worker) missing(ctx context.Context, rng stream.Range, block *native.Bl
 	if err != nil || len(stored) == 0 {
 		return block, err
 	}
-	entries = slices.DeleteFunc(slices.Clone(entries), func(e *entry) bool {
-		hash, there := stored[e.version]
-		return there && hash == e.hash
-	})
+	entries = slices.DeleteFunc(slices.Clone(entries), func(e *entry) bool { return stored[storedVersion{e.version, e.hash}] })
 	return w.rowsOf(entries, schema.Spans), nil
 }
 
-// storedVersions are the versions of a range that the table spans holds, with the hashes of their content.
-func (w *worker) storedVersions(ctx context.Context, rng stream.Range) (map[uint64]uint64, error) {
-	stored := map[uint64]uint64{}
+// storedVersion is a place in the stream with the hash of its content. A topic
+// that was made again has the places of the one before, with other content.
+type storedVersion struct{ version, hash uint64 }
+
+// storedVersions are those of a range that the table spans holds.
+func (w *worker) storedVersions(ctx context.Context, rng stream.Range) (map[storedVersion]bool, error) {
+	stored := map[storedVersion]bool{}
 	statement := fmt.Sprintf("SELECT version, content_hash FROM %s WHERE stream_partition = %s AND version BETWEEN %d AND %d",
 		w.store.cfg.Deployment.Table(schema.Spans), w.label, versionOf(rng.First), versionOf(rng.Last+1)-1)
 	err := w.store.query(ctx, "find stored versions", statement, func() { clear(stored) }, func(rows driver.Rows) error {
-		var version, hash uint64
-		if err := rows.Scan(&version, &hash); err != nil {
+		var s storedVersion
+		if err := rows.Scan(&s.version, &s.hash); err != nil {
 			return err
 		}
-		stored[version] = hash
+		stored[s] = true
 		return nil
 	})
 	return stored, err
@@ -286,7 +287,9 @@ func (w *worker) writeRejects(ctx context.Context, b *batch, repeat bool) error 
 	}
 	rest := func(ctx context.Context) (*native.Block, error) {
 		stored, err := w.storedRejects(ctx, b.rng)
-		left := slices.DeleteFunc(slices.Clone(b.rejects), func(r reject) bool { return stored[r.offset] })
+		left := slices.DeleteFunc(slices.Clone(b.rejects), func(r reject) bool {
+			return stored[storedReject{uint64(r.offset), r.stage, r.reason, r.traceID, r.spanID}] //nolint:gosec // an offset is never negative
+		})
 		return rejectColumns(left, w.partition.Number()), err
 	}
 	if !repeat {
@@ -298,16 +301,22 @@ func (w *worker) writeRejects(ctx context.Context, b *batch, repeat bool) error 
 	return w.store.insert(ctx, insertion{table: schema.Rejects, block: block, token: w.token(schema.Rejects, b.rng), doubtful: b.doubtful, rest: rest})
 }
 
-func (w *worker) storedRejects(ctx context.Context, rng stream.Range) (map[int64]bool, error) {
-	stored := map[int64]bool{}
-	statement := fmt.Sprintf("SELECT DISTINCT stream_offset FROM %s WHERE stream_partition = %s AND stream_offset BETWEEN %d AND %d",
+// storedReject tells a reject from others, also of the same offset of another log.
+type storedReject struct {
+	offset                         uint64
+	stage, reason, traceID, spanID string
+}
+
+func (w *worker) storedRejects(ctx context.Context, rng stream.Range) (map[storedReject]bool, error) {
+	stored := map[storedReject]bool{}
+	statement := fmt.Sprintf("SELECT DISTINCT stream_offset, stage, reason, trace_id, span_id FROM %s WHERE stream_partition = %s AND stream_offset BETWEEN %d AND %d",
 		w.store.cfg.Deployment.Table(schema.Rejects), w.label, rng.First, rng.Last)
 	err := w.store.query(ctx, "find stored rejects", statement, func() { clear(stored) }, func(rows driver.Rows) error {
-		var offset uint64
-		if err := rows.Scan(&offset); err != nil {
+		var s storedReject
+		if err := rows.Scan(&s.offset, &s.stage, &s.reason, &s.traceID, &s.spanID); err != nil {
 			return err
 		}
-		stored[int64(offset)] = true
+		stored[s] = true
 		return nil
 	})
 	return stored, err
