@@ -147,8 +147,8 @@ func OfTraces(project domain.ProjectID, columns Columns, traces []Bounds, spans 
 // reading what lies between two traces of a page.
 const maxStretches = 6
 
-// smallGap is less than what one granule of spans holds or takes to read, in
-// microseconds; to leave it out would be another range to plan with.
+// smallGap is a gap that is read sooner than another range is planned, in
+// microseconds: a few granules where tens of thousands of spans start in it.
 const smallGap = 2_000_000
 
 // stretches joins the bounds that lie nearest to each other, ascending.
