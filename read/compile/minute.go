@@ -1,6 +1,7 @@
 package compile
 
 import (
+	"math"
 	"strconv"
 	"strings"
 
@@ -54,6 +55,20 @@ func Unclaimed(project domain.ProjectID, claim int64) Statement {
 	w.put("SELECT DISTINCT intDiv(toUnixTimestamp64Micro(min(min_start)), 60000000) * 60 AS first, intDiv(toUnixTimestamp64Micro(max(max_start)), 60000000) * 60 AS last FROM "+schema.TraceIndex+
 		" WHERE project_id = ? AND trace_id IN (SELECT trace_id FROM "+schema.TraceIndex+" WHERE project_id = ? AND touched_at >= fromUnixTimestamp64Micro(?, 'UTC')) GROUP BY trace_id ORDER BY first, last",
 		project.String(), project.String(), claim)
+	return w.statement()
+}
+
+// NextMinute asks for the first minute that has spans, in an order from a start
+// on (Unix microseconds), as far as statistics were made. Its row is the minute
+// in Unix seconds, Int64, 0 for none.
+func NextMinute(project domain.ProjectID, from int64, order domain.Order) Statement {
+	end, beyond := "max", "<="
+	if order == domain.Ascending {
+		end, beyond = "min", ">="
+	}
+	second := min(max(from/1_000_000, 0), math.MaxUint32) / 60 * 60 // what a DateTime holds
+	w := new(writer)
+	w.put("SELECT toInt64(toUnixTimestamp("+end+"(minute))) FROM "+schema.RollupMinute+" WHERE project_id = ? AND minute "+beyond+" toDateTime("+strconv.FormatInt(second, 10)+", 'UTC')", project.String())
 	return w.statement()
 }
 

@@ -1,6 +1,7 @@
 package compile_test
 
 import (
+	"math"
 	"strings"
 	"testing"
 
@@ -42,6 +43,56 @@ func TestOfTraces(t *testing.T) {
 	}
 }
 
+// Likeness tells lists apart by what they ask for, not by where they are.
+func TestLikeness(t *testing.T) {
+	t.Parallel()
+	scan := func(text string) compile.Scan {
+		e, err := filter.Parse([]byte(text))
+		require.NoError(t, err)
+		c, err := compile.Filter(e)
+		require.NoError(t, err)
+		return compile.Scan{Project: domain.ProjectID(uuid.UUID{1}), Condition: c, Range: compile.Starts(5, 6), Limit: 7}
+	}
+	seen := map[uint64]string{}
+	for _, text := range []string{
+		`{}`, `{"conditions":[{"field":"trace_type","value":"annotation"}]}`, `{"conditions":[{"field":"trace_type","value":"invocation"}]}`,
+		`{"conditions":[{"field":"session_id","value":"s"}]}`, `{"conditions":[{"field":"session_id","value":"t"}]}`, `{"conditions":[{"field":"session_id","operator":"is_not","value":"t"}]}`,
+		`{"conditions":[{"field":"content","operator":"contains","value":"x"}]}`, `{"conditions":[{"field":"content","operator":"contains","value":"y"}]}`,
+		`{"conditions":[{"field":"start_time","operator":"gt","value":"2026-03-11T00:00:00Z"}]}`,
+	} {
+		here := scan(text)
+		there := here
+		there.Range, there.Limit, there.Order, there.Core = compile.Starts(7, 9), 20, domain.Ascending, true
+		there.Except, there.Only, there.Places = []trace.TraceID{{1}}, []trace.TraceID{{2}}, []compile.Position{{Start: 1}}
+		require.Equal(t, here.Likeness(), there.Likeness())
+		require.Empty(t, seen[here.Likeness()], text)
+		seen[here.Likeness()] = text
+	}
+	share := 0.5
+	rated := scan(`{}`)
+	rated.Rate = compile.NewRate(&share)
+	require.NotContains(t, seen, rated.Likeness())
+}
+
+// NextMinute asks for what a DateTime can hold, whatever the start.
+func TestNextMinute(t *testing.T) {
+	t.Parallel()
+	project := domain.ProjectID(uuid.UUID{1})
+	for _, tt := range []struct {
+		from  int64
+		order domain.Order
+		want  string
+	}{
+		{1_700_000_123_456_789, domain.Descending, "SELECT toInt64(toUnixTimestamp(max(minute))) FROM rollup_minute WHERE project_id = ? AND minute <= toDateTime(1700000100, 'UTC')"},
+		{1_700_000_123_456_789, domain.Ascending, "SELECT toInt64(toUnixTimestamp(min(minute))) FROM rollup_minute WHERE project_id = ? AND minute >= toDateTime(1700000100, 'UTC')"},
+		{-1, domain.Ascending, "SELECT toInt64(toUnixTimestamp(min(minute))) FROM rollup_minute WHERE project_id = ? AND minute >= toDateTime(0, 'UTC')"},
+		{math.MaxInt64, domain.Descending, "SELECT toInt64(toUnixTimestamp(max(minute))) FROM rollup_minute WHERE project_id = ? AND minute <= toDateTime(4294967280, 'UTC')"},
+	} {
+		s := compile.NextMinute(project, tt.from, tt.order)
+		require.Equal(t, compile.Statement{SQL: tt.want, Args: []any{project.String()}}, s)
+	}
+}
+
 // A narrow scan reads all types at once; nothing that a filter says is left out by it.
 func TestNarrow(t *testing.T) {
 	t.Parallel()
@@ -65,7 +116,14 @@ func TestNarrow(t *testing.T) {
 			require.NoError(t, err)
 			scan := compile.Scan{Project: domain.ProjectID(uuid.UUID{1}), Condition: c, Range: compile.Starts(5, 6), Limit: 7}
 			require.Equal(t, tt.plain, scan.Plain())
+			// With one type both forms are one.
+			one := *c
+			one.Types = one.Types[:1]
+			single := scan
+			single.Condition = &one
+			require.Equal(t, single.Keys(), single.Narrow(0))
 			if !tt.plain {
+				require.Len(t, scan.Narrow(8).Args, strings.Count(scan.Narrow(8).SQL, "?"))
 				return
 			}
 			share := 0.5

@@ -1,6 +1,7 @@
 package compile
 
 import (
+	"fmt"
 	"math"
 	"strconv"
 	"time"
@@ -95,8 +96,9 @@ func (r Range) week() node {
 
 // where is what every statement on spans and span_payloads begins with: the
 // project, then the columns of the key from the left, then the partition.
-func (r Range) where(w *writer, project domain.ProjectID, t trace.Type) {
-	w.put("project_id = ? AND trace_type = ?", project.String(), t.String())
+func (r Range) where(w *writer, project domain.ProjectID, types []trace.Type) {
+	w.put("project_id = ? AND ", project.String())
+	among("trace_type", words(types)).write(w, nil)
 	for _, n := range append(r.places(), r.week()) {
 		if n != constant(true) {
 			w.put(" AND ")
@@ -185,7 +187,7 @@ func (s Scan) Keys() Statement {
 			w.put(" UNION ALL ")
 		}
 		w.put("SELECT " + s.columns() + " FROM " + schema.Spans + " WHERE ")
-		s.where(w, t, constant(true))
+		s.where(w, []trace.Type{t}, constant(true))
 		w.put(byPlace(s.Order, s.Limit))
 	}
 	return w.statement()
@@ -198,31 +200,38 @@ func (s Scan) columns() string {
 	return keyColumns
 }
 
-// Plain tells that the scan asks for nothing but a stretch of time, of several
-// types: then Narrow may stand for Keys.
+// Plain tells that the scan asks for nothing but a stretch of time.
 func (s Scan) Plain() bool {
-	return len(s.Condition.Types) > 1 && len(s.Condition.needles) == 0 && s.Condition.over == constant(true) &&
+	return len(s.Condition.needles) == 0 && s.Condition.over == constant(true) &&
 		!s.Rate.limited && s.Only == nil && len(s.Except) == 0 && s.Places == nil
 }
 
-// Narrow is Keys for a plain scan of a range that holds few rows. They are read
-// at once and put into order, rather than in order for each type: that is planned
-// once, which for so few is most of the work. The store refuses it where it would
-// have to read more than maxRows, before it reads any.
+// Narrow is Keys for a scan that has few rows to look at. They are read at once
+// and put into order, rather than in order for each type: that is planned once,
+// which for so few is most of the work. The store refuses it where it would have
+// to read more than maxRows, before it reads any; 0 is no bound.
 func (s Scan) Narrow(maxRows int) Statement {
 	w := new(writer)
-	w.put("SELECT "+s.columns()+" FROM "+schema.Spans+" WHERE project_id = ? AND ", s.Project.String())
-	among("trace_type", words(s.Condition.Types)).write(w, nil)
-	for _, n := range append(s.Range.places(), s.Range.week()) {
-		if n != constant(true) {
-			w.put(" AND ")
-			n.write(w, nil)
-		}
-	}
+	w.put("SELECT " + s.columns() + " FROM " + schema.Spans + " WHERE ")
+	s.where(w, s.Condition.Types, constant(true))
 	w.put(byPlace(s.Order, s.Limit))
 	out := w.statement()
 	out.MaxRows = maxRows
 	return out
+}
+
+// Likeness is equal for scans that differ in where and how far they look, and
+// in what of the same they leave out: pages of one list.
+func (s Scan) Likeness() uint64 {
+	w := new(writer)
+	for _, t := range s.Condition.Types {
+		w.put(t.String() + " ")
+	}
+	s.Range, s.Only, s.Except, s.Places = Everything(), nil, nil, nil
+	s.condition(w, &scope{project: s.Project.String(), bounds: func(*writer) {}}, constant(true))
+	h := xxhash.New()
+	_, _ = fmt.Fprintf(h, "%s %q", w.text.String(), w.args) // a hash takes all
+	return h.Sum64()
 }
 
 // ContentIndexed asks whether the documents have their full-text index, which
@@ -240,8 +249,14 @@ func byPlace(o domain.Order, limit int) string {
 	return " ORDER BY start_time" + direction + ", tie" + direction + " LIMIT " + strconv.Itoa(limit)
 }
 
-func (s Scan) where(w *writer, t trace.Type, more node) {
-	s.Range.where(w, s.Project, t)
+func (s Scan) where(w *writer, types []trace.Type, more node) {
+	bounds := func(w *writer) { s.Range.where(w, s.Project, types) }
+	bounds(w)
+	s.condition(w, &scope{project: s.Project.String(), bounds: bounds, content: s.ContentIndex}, more)
+}
+
+// condition appends what the rows within the bounds have to hold.
+func (s Scan) condition(w *writer, in *scope, more node) {
 	nodes := make([]node, 0, 8)
 	if s.Places != nil {
 		nodes = append(nodes, amongPlaces(s.Places))
@@ -266,7 +281,7 @@ func (s Scan) where(w *writer, t trace.Type, more node) {
 		return
 	}
 	w.put(" AND ")
-	n.write(w, &scope{project: s.Project.String(), bounds: func(w *writer) { s.Range.where(w, s.Project, t) }, content: s.ContentIndex})
+	n.write(w, in)
 }
 
 // Having is the statement that asks which traces have a row in the scan that
@@ -278,14 +293,7 @@ func (s Scan) Having(createdMax int64) Statement {
 		more = sql("created_at <= " + momentOf(createdMax*1000+999))
 	}
 	w := new(writer)
-	w.put("SELECT DISTINCT trace_id FROM (")
-	for i, t := range s.Condition.Types {
-		if i > 0 {
-			w.put(" UNION ALL ")
-		}
-		w.put("SELECT trace_id FROM " + schema.Spans + " WHERE ")
-		s.where(w, t, more)
-	}
-	w.put(")")
+	w.put("SELECT DISTINCT trace_id FROM " + schema.Spans + " WHERE ")
+	s.where(w, s.Condition.Types, more)
 	return w.statement()
 }

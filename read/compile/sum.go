@@ -22,7 +22,7 @@ type summing struct {
 }
 
 func (n summing) write(w *writer, s *scope) {
-	w.put("(start_time, tie) IN (SELECT start_time, tie FROM " + schema.SpanSums + " FINAL WHERE ")
+	w.put("(trace_type, start_time, tie) IN (SELECT trace_type, start_time, tie FROM " + schema.SpanSums + " FINAL WHERE ")
 	s.bounds(w)
 	w.put(" AND " + n.column + " != 0")
 	if n.of != constant(true) {

@@ -6,92 +6,127 @@ import (
 	"time"
 
 	"colonnade/domain"
-	"colonnade/read/compile"
 )
 
-// pace remembers how the spans of a project came where they were last looked
-// at. It is a guess: it decides how long the first stretch is that a list reads,
-// never what is in the list.
+// pace remembers how the rows of a list lay where they were last looked at. It
+// is a guess: it decides how long the first stretch is that a list reads, never
+// what is in the list.
 type pace struct {
-	mu       sync.Mutex
-	projects map[domain.ProjectID]seen
-	// maxRows is what the store may read for such a stretch.
-	maxRows int
+	mu    sync.Mutex
+	lists map[likeness]seen
+	// maxRows is what the store may read for a stretch, maxNeedleRows where the index finds the rows.
+	maxRows, maxNeedleRows int
 }
 
-// seen is what the latest scan of a project found, in microseconds.
+// likeness names lists that differ in their place and length only.
+type likeness struct {
+	project domain.ProjectID
+	scan    uint64 // compile.Scan.Likeness
+}
+
+// seen is what the latest scan found, in microseconds.
 type seen struct {
-	// apart is the time from one span to the next.
+	// apart is the time from one row to the next; negative while none was found.
 	apart float64
 	// at is where the scan ended, a start.
 	at int64
-	// newest is the latest start that a list from now on has found, lag how long
-	// before the list that was; newest is zero where none was read since.
-	newest, lag int64
+	// newest is the latest start that a list from now on has found, and then is
+	// when that was; both are zero where none was read since.
+	newest, then int64
+	// refused is how long a stretch was that the store did not read at once, and
+	// refusedAt when that was; zero for none.
+	refused   time.Duration
+	refusedAt int64
 }
 
 const (
-	// paceSlack is how many times the stretch is that the rows took last time:
-	// spans come in bursts, and a thousand rows more are read with those of a page.
-	paceSlack = 16
-	// paceRows is how many rows tell of a pace.
-	paceRows = 16
+	// plainSlack is how many times the stretch is that the rows of a list without
+	// conditions took last time: spans come in bursts, and a thousand rows more are
+	// read with those of a page. With conditions each row is one of many.
+	plainSlack, slack = 16, 4
 	// fewSince is how many rows may have come since the last list for all of them to be read.
 	fewSince = 20_000
 	// maxNarrowRows are read in a fraction of a second, should the guess be that
 	// wrong. Whole granules count, at least one for each type and part.
 	maxNarrowRows = 500_000
-	// maxPaces bounds the projects that are remembered.
-	maxPaces = 4096
+	// maxNeedleRows are those of granules that the index names: it has looked into them already.
+	maxNeedleRows = 2_000_000
+	// refusedFor is how long a refusal is remembered.
+	refusedFor = time.Minute
+	// maxPaces bounds the lists that are remembered.
+	maxPaces = 16_384
 )
 
-func newPace() *pace { return &pace{projects: map[domain.ProjectID]seen{}, maxRows: maxNarrowRows} }
+func newPace() *pace {
+	return &pace{lists: map[likeness]seen{}, maxRows: maxNarrowRows, maxNeedleRows: maxNeedleRows}
+}
 
 // step is how long a stretch should hold limit rows that begins at a start, or,
 // if open, now and goes back. ok is false where nothing is known of there: pages
 // that follow each other tell of the next, and not of any other time.
-func (p *pace) step(project domain.ProjectID, limit int, from int64, open bool, now time.Time) (step time.Duration, ok bool) {
+func (p *pace) step(list likeness, plain bool, limit int, from int64, open bool, now time.Time) (step time.Duration, ok bool) {
 	p.mu.Lock()
-	s, ok := p.projects[project]
+	s, ok := p.lists[list]
 	p.mu.Unlock()
-	micros := paceSlack * s.apart * float64(limit)
-	if !ok || open && s.newest == 0 || !open && math.Abs(float64(from-s.at)) > micros {
+	if !ok || s.apart < 0 || open && s.newest == 0 {
+		return 0, false
+	}
+	micros := slack * s.apart * float64(limit)
+	if plain {
+		micros = plainSlack * s.apart * float64(limit)
+	}
+	if !open && math.Abs(float64(from-s.at)) > micros {
 		return 0, false
 	}
 	if open {
-		// Nothing is visible the moment it starts. In a quiet project the newest
-		// is still the one that was; in a busy one it is as old as the newest was.
-		since := float64(now.UnixMicro() - s.newest)
-		if since < fewSince*s.apart {
-			micros += max(since, 0)
+		// Nothing is visible the moment it starts. Where few came since, all that did
+		// is read; else the newest is as old as the newest was, or about.
+		moment := now.UnixMicro()
+		if float64(moment-s.then) < fewSince*s.apart {
+			micros += float64(max(moment-s.newest, 0))
 		} else {
-			micros += max(float64(s.lag)*5/4, 0)
+			micros += float64(max(s.then-s.newest, 0)) * 5 / 4
 		}
 	}
-	return time.Duration(min(max(micros, 1000), float64(century.Microseconds()))) * time.Microsecond, true
+	return time.Duration(min(max(micros, 1000), float64(forever.Microseconds()))) * time.Microsecond, true
 }
 
-// learn takes the rows of a scan, in its order; open is as in step.
-func (p *pace) learn(scan *compile.Scan, rows []keyRow, open bool, now time.Time) {
-	if len(rows) < paceRows || !scan.Plain() {
-		return
-	}
-	first, last := rows[0].Start, rows[len(rows)-1].Start
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if len(p.projects) >= maxPaces {
-		clear(p.projects)
-	}
-	s := p.projects[scan.Project]
-	s.apart, s.at = math.Abs(float64(first-last))/float64(len(rows)), last
-	if open {
-		s.newest, s.lag = first, now.UnixMicro()-first
-	}
-	p.projects[scan.Project] = s
+// learn takes what a scan found so far: the time from one row to the next, where
+// it is now and, for a list from now on, its newest start; 0 otherwise.
+func (p *pace) learn(list likeness, apart float64, at, newest int64, now time.Time) {
+	p.update(list, func(s *seen) {
+		s.apart, s.at = apart, at
+		if newest != 0 {
+			s.newest, s.then = newest, now.UnixMicro()
+		}
+	})
 }
 
-func (p *pace) forget(project domain.ProjectID) {
+// refuse takes that the store did not read a stretch at once.
+func (p *pace) refuse(list likeness, stretch time.Duration, now time.Time) {
+	p.update(list, func(s *seen) { s.refused, s.refusedAt = stretch, now.UnixMicro() })
+}
+
+// refused is how long a stretch was that the store lately did not read at once; 0 for none.
+func (p *pace) refused(list likeness, now time.Time) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	delete(p.projects, project)
+	if s := p.lists[list]; now.UnixMicro()-s.refusedAt < refusedFor.Microseconds() {
+		return s.refused
+	}
+	return 0
+}
+
+func (p *pace) update(list likeness, change func(*seen)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s, there := p.lists[list]
+	if !there {
+		s.apart = -1
+		if len(p.lists) >= maxPaces {
+			clear(p.lists)
+		}
+	}
+	change(&s)
+	p.lists[list] = s
 }

@@ -5,6 +5,7 @@ package traces_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -13,13 +14,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"colonnade/domain"
+	"colonnade/domain/filter"
 	"colonnade/domain/trace"
 	"colonnade/read/traces"
 )
 
 // What a list's pace was tells how much is read at first, and nothing else: in
 // bursts and in pauses every span comes once and in order, of both types, from
-// both ends, also where the store refuses the stretch.
+// both ends, with conditions and without, also where the store refuses the stretch.
 func TestPace(t *testing.T) {
 	t.Parallel()
 	s := newStore(t)
@@ -32,6 +34,11 @@ func TestPace(t *testing.T) {
 			if len(all)/5%3 == 0 {
 				one.Type = trace.Annotation
 			}
+			if len(all)%7 == 0 {
+				one.Status = trace.StatusError
+			}
+			one.SessionID = fmt.Sprint("session-", len(all)/5%11)
+			one.Attributes["ag"].(map[string]any)["data"] = map[string]any{"outputs": fmt.Sprint("word", len(all)%9)}
 			all = append(all, one)
 		}
 	}
@@ -41,31 +48,119 @@ func TestPace(t *testing.T) {
 	add(60, time.Hour)
 	add(100, time.Second)
 	s.insert(all...)
-	for _, refuse := range []bool{false, true} {
-		for _, order := range []domain.Order{domain.Descending, domain.Ascending} {
-			t.Run(fmt.Sprintf("%s refused %t", order, refuse), func(t *testing.T) {
-				t.Parallel()
-				registry := prometheus.NewRegistry()
-				reader, err := traces.New(traces.DefaultConfig(), s.conn, func() time.Time { return now }, registry)
-				require.NoError(t, err)
-				if refuse {
-					reader.RefuseNarrow()
-				}
-				var got []trace.SpanID
-				window := domain.Window{Limit: 30, Order: order}
-				for {
-					page, err := reader.Spans(t.Context(), s.project, nil, window)
+	for _, conditions := range []string{
+		``, `{"field":"status_code","value":"STATUS_CODE_ERROR"}`, `{"field":"session_id","value":"session-3"}`,
+		`{"field":"trace_type","value":"annotation"}`, `{"field":"content","operator":"contains","value":"word4"}`,
+	} {
+		for _, refuse := range []bool{false, true} {
+			for _, order := range []domain.Order{domain.Descending, domain.Ascending} {
+				t.Run(fmt.Sprintf("%s %s refused %t", conditions, order, refuse), func(t *testing.T) {
+					t.Parallel()
+					registry := prometheus.NewRegistry()
+					reader, err := traces.New(traces.DefaultConfig(), s.conn, func() time.Time { return now }, registry)
 					require.NoError(t, err)
-					for i := range page.Items {
-						got = append(got, page.Items[i].SpanID)
+					if refuse {
+						reader.RefuseNarrow()
 					}
-					if window.Next = page.Next; window.Next == uuid.Nil {
-						break
+					var got []trace.SpanID
+					e := where(t, conditions)
+					window := domain.Window{Limit: 30, Order: order}
+					for {
+						page, err := reader.Spans(t.Context(), s.project, e, window)
+						require.NoError(t, err)
+						for i := range page.Items {
+							got = append(got, page.Items[i].SpanID)
+						}
+						if window.Next = page.Next; window.Next == uuid.Nil {
+							break
+						}
 					}
+					matching := slices.DeleteFunc(slices.Clone(all), func(s trace.Span) bool { return !filter.Match(e, &s) })
+					require.NotEmpty(t, matching)
+					require.Equal(t, idsInOrder(matching, order), got)
+					statements := statementsOf(t, registry)
+					if !strings.Contains(conditions, "trace_type") { // a single type is planned once in any case
+						require.NotZero(t, statements["scan_narrow"].count)
+					}
+					require.Equal(t, refuse || strings.Contains(conditions, "trace_type"), statements["scan"].count > 0)
+				})
+			}
+		}
+	}
+}
+
+// The second look at a list takes one statement to find its rows, however long
+// ago they are and however few.
+func TestASecondLookIsShort(t *testing.T) {
+	t.Parallel()
+	s := newStore(t)
+	var all []trace.Span
+	at := now.Add(-250 * 24 * time.Hour)
+	for n := range uint64(400) {
+		at = at.Add(-20 * time.Minute)
+		one := span(n, n, at)
+		if n%40 == 0 {
+			one.Status = trace.StatusError
+		}
+		all = append(all, one)
+	}
+	s.insert(all...)
+	for _, conditions := range []string{``, `{"field":"status_code","value":"STATUS_CODE_ERROR"}`} {
+		registry := prometheus.NewRegistry()
+		reader, err := traces.New(traces.DefaultConfig(), s.conn, func() time.Time { return now }, registry)
+		require.NoError(t, err)
+		var scans [2]uint64
+		for look := range scans {
+			before := statementsOf(t, registry)
+			page, err := reader.Spans(t.Context(), s.project, where(t, conditions), domain.Window{Limit: 50})
+			require.NoError(t, err)
+			require.NotEmpty(t, page.Items)
+			for name, of := range statementsOf(t, registry) {
+				if strings.HasPrefix(name, "scan") {
+					scans[look] += of.count - before[name].count
 				}
-				require.Equal(t, idsInOrder(all, order), got)
-				require.NotZero(t, statementsOf(t, registry)["scan_narrow"].count)
-			})
+			}
+		}
+		require.Greater(t, scans[0], uint64(2), conditions)
+		require.Equal(t, uint64(1), scans[1], conditions)
+	}
+}
+
+// Where nothing was for long, statistics tell where to look next. What they do
+// not know of yet is found all the same.
+func TestGapsAreLeapt(t *testing.T) {
+	t.Parallel()
+	s := newStore(t)
+	newest, unknown, old := now.Add(-30*24*time.Hour), now.Add(-200*24*time.Hour), now.Add(-900*24*time.Hour)
+	var all []trace.Span
+	for n, at := range []time.Time{newest, unknown, old} {
+		one := span(uint64(n+1), uint64(n+1), at)
+		one.Status = trace.StatusUnset
+		one.Attributes["ag"].(map[string]any)["data"] = map[string]any{"outputs": "one word"}
+		all = append(all, one)
+		if at != unknown {
+			require.NoError(t, s.conn.Exec(t.Context(), "INSERT INTO rollup_minute (project_id, minute, trace_type, version) VALUES (?, ?, 'invocation', 1)", s.project.String(), at.Truncate(time.Minute)))
+		}
+	}
+	s.insert(all...)
+	for _, conditions := range []string{``, `{"field":"status_code","value":"STATUS_CODE_UNSET"}`, `{"field":"content","operator":"contains","value":"word"}`} {
+		for _, order := range []domain.Order{domain.Descending, domain.Ascending} {
+			registry := prometheus.NewRegistry()
+			reader, err := traces.New(traces.DefaultConfig(), s.conn, func() time.Time { return now }, registry)
+			require.NoError(t, err)
+			e := where(t, conditions)
+			page, err := reader.Spans(t.Context(), s.project, e, domain.Window{Limit: 2, Order: order, Newest: now})
+			require.NoError(t, err)
+			var got []trace.SpanID
+			for i := range page.Items {
+				got = append(got, page.Items[i].SpanID)
+			}
+			matching := slices.DeleteFunc(slices.Clone(all), func(s trace.Span) bool { return !filter.Match(e, &s) })
+			want := idsInOrder(matching, order)
+			require.Equal(t, want[:min(2, len(want))], got, "%s %s", conditions, order)
+			if order == domain.Descending {
+				require.NotZero(t, statementsOf(t, registry)["scan_gap"].count)
+			}
 		}
 	}
 }

@@ -81,6 +81,11 @@ func limits(c Config) string {
 		", use_top_k_dynamic_filtering = 0"
 }
 
+// tooLong is the answer where the time for a query is over.
+func (r *Reader) tooLong(err error) error {
+	return domain.Wrap(domain.Rejected, err, "The query takes longer than %s. Narrow it: bound it by windowing.oldest and windowing.newest, or add a condition on a session, user, reference, link or attribute value.", r.cfg.QueryTimeout)
+}
+
 // unauthenticated is the answer where no project is known: no statement runs without one.
 func unauthenticated() error { return domain.E(domain.Unauthenticated, "Unauthorized") }
 
@@ -123,7 +128,7 @@ func (r *Reader) classify(ctx context.Context, name string, err error) error {
 	}
 	switch exception.Code {
 	case codeTimeout, codeTooSlow:
-		return domain.Wrap(domain.Rejected, err, "The query takes longer than %s. Narrow it: bound it by windowing.oldest and windowing.newest, or add a condition on a session, user, reference, link or attribute value.", r.cfg.QueryTimeout)
+		return r.tooLong(err)
 	case codeMemory, codeSetTooLarge:
 		return domain.Wrap(domain.Rejected, err, "The query needs more memory than one may have. Narrow it: a smaller windowing.limit, a shorter time range, or fewer conditions on text.")
 	case codeTooManyRows, codeTooManyBytes, codeTooManyRowsSize:

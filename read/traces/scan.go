@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"math"
 	"slices"
 	"time"
 
@@ -23,8 +24,12 @@ const (
 	growth      = 4
 	// fastGrowth is for windows that gave almost nothing.
 	fastGrowth = 16
-	// century bounds them.
-	century = 100 * 365 * 24 * time.Hour
+	// forever bounds them: from now it is before all that the store can hold.
+	forever = 290 * 365 * 24 * time.Hour
+	// shortest is the shortest that a window of documents gets.
+	shortest = time.Second
+	// leapAfter is how long nothing must be found for statistics to be asked where spans are.
+	leapAfter = 4 * time.Hour
 	// longAgo is before all data: an ascending scan from there looks for the first row.
 	longAgo = 946684800000000 // 2000-01-01 in Unix microseconds
 )
@@ -33,19 +38,37 @@ const (
 type scanner struct {
 	r    *Reader
 	scan compile.Scan
+	list likeness
 	// rest is what was not looked at.
 	rest compile.Range
 	step time.Duration
 	// whole takes the rest as one window.
 	whole bool
 	begun bool
+	// from is where the scan began, a start, and found how many rows it gave since.
+	from, newest int64
+	found        int
+	// far is where the rest has its first span, as far as statistics know; 0 for nothing known.
+	far int64
+	// leapt tells that they were asked, and know of nothing far.
+	leapt bool
+	// tooMuch is how long a window of documents was that the store would not read;
+	// 0 for none. unbounded has it read them whatever is in them: even the shortest
+	// was too much.
+	tooMuch   time.Duration
+	unbounded bool
+	// until is when the search ends.
+	until time.Time
 	// said tells where the rows are; nil for anywhere.
 	said *said
 }
 
 func (r *Reader) scanner(scan compile.Scan, rest compile.Range) *scanner {
 	said := r.saidBy(scan)
-	return &scanner{r: r, scan: scan, rest: rest, step: firstWindow, whole: said != nil || scan.Condition.Needle(), said: said}
+	return &scanner{
+		r: r, scan: scan, list: likeness{scan.Project, scan.Likeness()}, rest: rest, step: firstWindow,
+		whole: said != nil || scan.Condition.Needle(), said: said, until: r.now().Add(r.cfg.QueryTimeout),
+	}
 }
 
 func (s *scanner) done() bool { return s.rest.Empty() }
@@ -54,14 +77,13 @@ func (s *scanner) ascending() bool { return s.scan.Order == domain.Ascending }
 
 // next gives the rows of the next windows: limit rows or a few less, none only at the end.
 func (s *scanner) next(ctx context.Context, limit int) ([]keyRow, error) {
-	if err := s.begin(ctx); err != nil {
+	if err := s.begin(ctx, limit); err != nil {
 		return nil, err
 	}
-	open := s.open()
-	if rows, err := s.narrowly(ctx, limit, open); err != nil || len(rows) > 0 {
-		return rows, err
-	}
 	for !s.done() {
+		if s.r.now().After(s.until) {
+			return nil, s.r.tooLong(nil)
+		}
 		window := s.window()
 		if s.said != nil {
 			var err error
@@ -71,65 +93,140 @@ func (s *scanner) next(ctx context.Context, limit int) ([]keyRow, error) {
 			}
 		}
 		s.scan.Range, s.scan.Limit = window, limit
-		rows, err := s.r.scanned(ctx, "scan", s.scan)
+		rows, read, err := s.read(ctx)
 		if err != nil {
 			return nil, err
 		}
+		if !read {
+			continue
+		}
 		s.advance(window, rows, limit)
-		if len(rows) > 0 {
-			s.r.pace.learn(&s.scan, rows, open, s.r.now())
+		if len(rows) > 0 || s.done() {
+			s.learn(window, rows, limit)
 			return rows, nil
+		}
+		if err := s.leap(ctx, window); err != nil {
+			return nil, err
 		}
 	}
 	return nil, nil
 }
 
-// narrowly gives the rows of a plain scan from a stretch that holds few more, by
-// what the pace of before says; none where that is not known, or where more is
-// there or less than it said.
-func (s *scanner) narrowly(ctx context.Context, limit int, open bool) ([]keyRow, error) {
-	if s.whole || s.done() || !s.scan.Plain() {
-		return nil, nil
+// read gives the rows of the scan's window. read is false where the window is
+// too much to be read and was made smaller.
+func (s *scanner) read(ctx context.Context) (rows []keyRow, read bool, err error) {
+	stretch := time.Duration(s.scan.Range.High.Start-s.scan.Range.Low.Start) * time.Microsecond
+	documents := s.scan.Condition.Documents && !s.whole && !s.unbounded
+	refused := s.r.pace.refused(s.list, s.r.now())
+	if documents || len(s.scan.Condition.Types) > 1 && (refused == 0 || stretch < refused) {
+		maxRows := s.r.pace.maxRows
+		switch {
+		case s.scan.Places != nil:
+			maxRows = 0 // they bound what is read
+		case s.whole:
+			maxRows = s.r.pace.maxNeedleRows
+		}
+		rows, err := s.r.rows(ctx, "scan_narrow", s.scan.Narrow(maxRows), s.scan.Core)
+		if exception, ok := errors.AsType[*clickhouse.Exception](err); !ok || exception.Code != codeTooManyRows || maxRows == 0 {
+			sortByPlace(rows, s.scan.Order)
+			return rows, true, err
+		}
+		s.r.pace.refuse(s.list, stretch, s.r.now())
+		if documents && s.shrink(stretch) {
+			return nil, false, nil
+		}
+	}
+	rows, err = s.r.scanned(ctx, "scan", s.scan)
+	return rows, true, err
+}
+
+// shrink makes the next window shorter than one that was too much. An ordered
+// read would not help: documents are searched before their rows are put in order.
+func (s *scanner) shrink(refused time.Duration) bool {
+	shorter := min(s.step, refused) / fastGrowth
+	if s.unbounded = shorter < shortest; s.unbounded {
+		s.tooMuch = 0
+		return false
+	}
+	s.step, s.far, s.tooMuch = shorter, 0, refused
+	return true
+}
+
+// learn remembers how the rows lie.
+func (s *scanner) learn(window compile.Range, rows []keyRow, limit int) {
+	if s.scan.Places != nil || s.whole {
+		return
+	}
+	at := window.Low.Start
+	if s.ascending() {
+		at = window.High.Start
+	}
+	if len(rows) >= limit {
+		at = rows[len(rows)-1].Start
+	}
+	if s.newest != 0 && s.found == 0 {
+		s.newest = s.r.now().UnixMicro()
+		if len(rows) > 0 {
+			s.newest, s.from = rows[0].Start, rows[0].Start
+		}
+	}
+	s.found += len(rows)
+	s.r.pace.learn(s.list, math.Abs(float64(s.from-at))/float64(max(s.found, 1)), at, s.newest, s.r.now())
+}
+
+// leap asks where the next spans are when a long window had no rows: nobody
+// uses a project at night, and what nobody used for a year is still asked for.
+func (s *scanner) leap(ctx context.Context, window compile.Range) error {
+	if s.whole || s.leapt || s.done() || window.High.Start-window.Low.Start < leapAfter.Microseconds() {
+		return nil
 	}
 	from := s.rest.High.Start
 	if s.ascending() {
 		from = s.rest.Low.Start
 	}
-	guess, known := s.r.pace.step(s.scan.Project, limit, from, open, s.r.now())
-	if !known {
-		return nil, nil
+	second := int64(0)
+	err := s.r.query(ctx, "scan_gap", compile.NextMinute(s.scan.Project, from, s.scan.Order), func(rows driver.Rows) error { return rows.Scan(&second) })
+	minute := time.Unix(second, 0).UnixMicro()
+	if err != nil || minute == 0 || math.Abs(float64(from-minute)) < float64(leapAfter.Microseconds()) {
+		s.leapt = true // spans are near: they do not match
+		return err
 	}
-	step := s.step
-	s.step = guess
-	window := s.window()
-	s.step = step
-	scan := s.scan
-	scan.Range, scan.Limit = window, limit
-	rows, err := s.r.rows(ctx, "scan_narrow", scan.Narrow(s.r.pace.maxRows), scan.Core)
-	if exception, ok := errors.AsType[*clickhouse.Exception](err); ok && exception.Code == codeTooManyRows {
-		s.r.pace.forget(scan.Project)
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	if len(rows) < limit {
-		s.skip(window)
-		s.r.pace.forget(scan.Project)
-		return rows, nil
-	}
-	s.r.pace.learn(&scan, rows, open, s.r.now())
-	s.behind(rows)
-	return rows, nil
+	s.far, s.step = minute, firstWindow
+	return nil
 }
 
-// begin finds where an ascending scan without lower bound has its first row:
-// windows from 1900 on would find nothing for long.
-func (s *scanner) begin(ctx context.Context) error {
-	if s.begun || s.whole || !s.ascending() || s.rest.Low.Start > longAgo {
+// begin decides how long the first window is. For an ascending scan without
+// lower bound it finds where the first row is: windows from 1900 on would find
+// nothing for long.
+func (s *scanner) begin(ctx context.Context, limit int) error {
+	if s.begun {
 		return nil
 	}
 	s.begun = true
+	if err := s.first(ctx); err != nil || s.whole || s.done() {
+		return err
+	}
+	open := s.open()
+	s.from = s.rest.High.Start
+	if s.ascending() {
+		s.from = s.rest.Low.Start
+	}
+	if open {
+		s.newest = s.from
+	}
+	if step, known := s.r.pace.step(s.list, s.scan.Plain(), limit, s.from, open, s.r.now()); known {
+		s.step = step
+	}
+	if refused := s.r.pace.refused(s.list, s.r.now()); refused > 0 && s.scan.Condition.Documents {
+		s.step = max(min(s.step, refused/growth), shortest)
+	}
+	return nil
+}
+
+func (s *scanner) first(ctx context.Context) error {
+	if s.whole || !s.ascending() || s.rest.Low.Start > longAgo {
+		return nil
+	}
 	everything, err := compile.Filter(nil)
 	if err != nil {
 		return err
@@ -159,13 +256,21 @@ func (s *scanner) window() compile.Range {
 	switch {
 	case s.whole:
 	case s.ascending():
-		if end := w.Low.Start + step; end < w.High.Start && end > w.Low.Start {
+		end := w.Low.Start + step
+		if s.far != 0 {
+			end = max(end, s.far+step)
+		}
+		if end < w.High.Start && end > w.Low.Start {
 			w.High = compile.Position{Start: end}
 		}
 	default:
 		// Clocks that run ahead put spans into the future: the first window has them all.
 		end := min(w.High.Start, s.r.now().UnixMicro())
-		if begin := end - step; begin > w.Low.Start && begin < end {
+		begin := end - step
+		if s.far != 0 {
+			begin = min(begin, s.far-step)
+		}
+		if begin > w.Low.Start && begin < end {
 			w.Low = compile.Position{Start: begin}
 		}
 	}
@@ -179,15 +284,22 @@ func (s *scanner) advance(window compile.Range, rows []keyRow, limit int) {
 		return
 	}
 	s.skip(window)
+	s.far = 0
 	// A word that a window has nowhere is rare enough for the index to find it in all the rest.
 	s.whole = s.whole || len(rows) == 0 && s.scan.ContentIndex
 	switch {
+	case s.step > forever/fastGrowth:
+		s.step = forever
 	case len(rows) < limit/fastGrowth:
 		s.step *= fastGrowth
 	default:
 		s.step *= growth
 	}
-	s.step = min(s.step, century)
+	if s.tooMuch > 0 {
+		s.step = min(s.step, s.tooMuch/2)
+	} else {
+		s.step = max(s.step, firstWindow)
+	}
 }
 
 // behind leaves of the rest what comes after some rows.
