@@ -62,8 +62,8 @@ func newPace() *pace {
 }
 
 // step is how long a stretch should hold limit rows that begins at a start, or,
-// if open, now and goes back. ok is false where nothing is known of there: pages
-// that follow each other tell of the next, and not of any other time.
+// if open, now and goes back. ok is false where nothing is known: of how far
+// behind now the newest row is only lists from now on tell.
 func (p *pace) step(list likeness, plain bool, limit int, from int64, open bool, now time.Time) (step time.Duration, ok bool) {
 	p.mu.Lock()
 	s, ok := p.lists[list]
@@ -74,9 +74,9 @@ func (p *pace) step(list likeness, plain bool, limit int, from int64, open bool,
 	micros := slack * s.apart * float64(limit)
 	if plain {
 		micros = plainSlack * s.apart * float64(limit)
-	}
-	if !open && math.Abs(float64(from-s.at)) > micros {
-		return 0, false
+		if !open && math.Abs(float64(from-s.at)) > micros {
+			micros *= slack // pages that follow each other tell more of the next than of any other time
+		}
 	}
 	if open {
 		// Nothing is visible the moment it starts. Where few came since, all that did
