@@ -1,4 +1,7 @@
 package traces
 
-// RefuseNarrow lets the store refuse every stretch that a list's pace suggests.
-func (r *Reader) RefuseNarrow() { r.pace.maxRows, r.pace.maxNeedleRows = 1, 1 }
+// RefuseNarrow lets the store refuse every stretch that is to be read at once.
+func (r *Reader) RefuseNarrow() { r.LimitNarrow(1) }
+
+// LimitNarrow lets it refuse those in which it would have to look at more rows.
+func (r *Reader) LimitNarrow(rows int) { r.pace.maxRows, r.pace.maxNeedleRows = rows, rows }

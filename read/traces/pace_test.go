@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -124,6 +125,55 @@ func TestASecondLookIsShort(t *testing.T) {
 		require.Greater(t, scans[0], uint64(2), conditions)
 		require.Equal(t, uint64(1), scans[1], conditions)
 	}
+}
+
+// Documents are searched in stretches that the store does not refuse, and what
+// it refused is known the next time.
+func TestDocumentsAreSearchedInPortions(t *testing.T) {
+	t.Parallel()
+	s := newStore(t)
+	var all []trace.Span
+	for n := range uint64(45) { // each in a partition of its own
+		one := span(n+1, n+1, now.Add(-time.Duration(n)*7*24*time.Hour))
+		one.Attributes["ag"].(map[string]any)["data"] = map[string]any{"outputs": fmt.Sprint("word ", n)}
+		all = append(all, one)
+	}
+	s.insert(all...)
+	registry := prometheus.NewRegistry()
+	reader, err := traces.New(traces.DefaultConfig(), s.conn, func() time.Time { return now }, registry)
+	require.NoError(t, err)
+	reader.LimitNarrow(6)
+	e := where(t, `{"field":"content","operator":"contains","value":"word"}`)
+	var narrow [2]uint64
+	for look := range narrow {
+		before := statementsOf(t, registry)["scan_narrow"].count
+		page, err := reader.Spans(t.Context(), s.project, e, domain.Window{Limit: 40})
+		require.NoError(t, err)
+		require.Len(t, page.Items, 40)
+		for i := range page.Items {
+			require.Equal(t, all[i].SpanID, page.Items[i].SpanID)
+		}
+		narrow[look] = statementsOf(t, registry)["scan_narrow"].count - before
+	}
+	require.Zero(t, statementsOf(t, registry)["scan"].count, "each was read under the limit")
+	require.GreaterOrEqual(t, narrow[0], uint64(7))
+	require.Less(t, narrow[1], narrow[0])
+}
+
+// A search ends with a clear refusal when its time is over, also where no single
+// statement takes that long.
+func TestASearchEnds(t *testing.T) {
+	t.Parallel()
+	s := newStore(t)
+	s.insert(span(1, 1, now.Add(-time.Hour)), span(2, 2, now.Add(-1000*time.Hour)))
+	var clock atomic.Int64
+	reader, err := traces.New(traces.DefaultConfig(), s.conn, func() time.Time {
+		return now.Add(time.Duration(clock.Add(int64(2 * time.Second)))) // every look at the clock takes two seconds
+	}, prometheus.NewRegistry())
+	require.NoError(t, err)
+	_, err = reader.Spans(t.Context(), s.project, where(t, `{"field":"status_code","value":"STATUS_CODE_ERROR"}`), domain.Window{Limit: 10})
+	require.Equal(t, domain.Rejected, domain.KindOf(err))
+	require.ErrorContains(t, err, "longer than 15s")
 }
 
 // Where nothing was for long, statistics tell where to look next. What they do

@@ -28,8 +28,8 @@ const (
 	forever = 290 * 365 * 24 * time.Hour
 	// shortest is the shortest that a window of documents gets.
 	shortest = time.Second
-	// leapAfter is how long nothing must be found for statistics to be asked where spans are.
-	leapAfter = 4 * time.Hour
+	// worthALeap is how far the next spans have to be for a window to reach all the way to them.
+	worthALeap = 4 * time.Hour
 	// longAgo is before all data: an ascending scan from there looks for the first row.
 	longAgo = 946684800000000 // 2000-01-01 in Unix microseconds
 )
@@ -46,8 +46,10 @@ type scanner struct {
 	whole bool
 	begun bool
 	// from is where the scan began, a start, and found how many rows it gave since.
-	from, newest int64
-	found        int
+	from  int64
+	found int
+	// newest is the start of the first row of a scan from now on, and not 0 before there is one; 0 for other scans.
+	newest int64
 	// far is where the rest has its first span, as far as statistics know; 0 for nothing known.
 	far int64
 	// leapt tells that they were asked, and know of nothing far.
@@ -115,7 +117,7 @@ func (s *scanner) next(ctx context.Context, limit int) ([]keyRow, error) {
 // read gives the rows of the scan's window. read is false where the window is
 // too much to be read and was made smaller.
 func (s *scanner) read(ctx context.Context) (rows []keyRow, read bool, err error) {
-	stretch := time.Duration(s.scan.Range.High.Start-s.scan.Range.Low.Start) * time.Microsecond
+	stretch := s.stretch(s.scan.Range)
 	documents := s.scan.Condition.Documents && !s.whole && !s.unbounded
 	refused := s.r.pace.refused(s.list, s.r.now())
 	if documents || len(s.scan.Condition.Types) > 1 && (refused == 0 || stretch < refused) {
@@ -138,6 +140,15 @@ func (s *scanner) read(ctx context.Context) (rows []keyRow, read bool, err error
 	}
 	rows, err = s.r.scanned(ctx, "scan", s.scan)
 	return rows, true, err
+}
+
+// stretch is how long a window is, what lies in the future aside.
+func (s *scanner) stretch(window compile.Range) time.Duration {
+	end := window.High.Start
+	if now := s.r.now().UnixMicro(); now > window.Low.Start {
+		end = min(end, now)
+	}
+	return time.Duration(min(end-window.Low.Start, forever.Microseconds())) * time.Microsecond
 }
 
 // shrink makes the next window shorter than one that was too much. An ordered
@@ -174,10 +185,10 @@ func (s *scanner) learn(window compile.Range, rows []keyRow, limit int) {
 	s.r.pace.learn(s.list, math.Abs(float64(s.from-at))/float64(max(s.found, 1)), at, s.newest, s.r.now())
 }
 
-// leap asks where the next spans are when a long window had no rows: nobody
-// uses a project at night, and what nobody used for a year is still asked for.
+// leap asks where the next spans are when a window had no rows: nobody uses a
+// project at night, and what nobody used for a year is still asked for.
 func (s *scanner) leap(ctx context.Context, window compile.Range) error {
-	if s.whole || s.leapt || s.done() || window.High.Start-window.Low.Start < leapAfter.Microseconds() {
+	if s.whole || s.leapt || s.done() || s.stretch(window) < firstWindow {
 		return nil
 	}
 	from := s.rest.High.Start
@@ -187,7 +198,7 @@ func (s *scanner) leap(ctx context.Context, window compile.Range) error {
 	second := int64(0)
 	err := s.r.query(ctx, "scan_gap", compile.NextMinute(s.scan.Project, from, s.scan.Order), func(rows driver.Rows) error { return rows.Scan(&second) })
 	minute := time.Unix(second, 0).UnixMicro()
-	if err != nil || minute == 0 || math.Abs(float64(from-minute)) < float64(leapAfter.Microseconds()) {
+	if err != nil || minute == 0 || math.Abs(float64(from-minute)) < float64(worthALeap.Microseconds()) {
 		s.leapt = true // spans are near: they do not match
 		return err
 	}
@@ -218,7 +229,7 @@ func (s *scanner) begin(ctx context.Context, limit int) error {
 		s.step = step
 	}
 	if refused := s.r.pace.refused(s.list, s.r.now()); refused > 0 && s.scan.Condition.Documents {
-		s.step = max(min(s.step, refused/growth), shortest)
+		s.step, s.tooMuch = max(min(s.step, refused/growth), shortest), refused
 	}
 	return nil
 }
@@ -298,7 +309,7 @@ func (s *scanner) advance(window compile.Range, rows []keyRow, limit int) {
 	if s.tooMuch > 0 {
 		s.step = min(s.step, s.tooMuch/2)
 	} else {
-		s.step = max(s.step, firstWindow)
+		s.step = max(s.step, firstWindow) // also after a stretch that the pace suggested
 	}
 }
 
