@@ -143,9 +143,12 @@ func names(t *testing.T, b tail.Batch) (out []string) {
 	return out
 }
 
-// taken waits for what a tail has next.
+// taken gives what a tail has once nothing more happens. Spans are offered one
+// by one: who takes as soon as there is one may get the others in a second batch.
 func taken(t *testing.T, of *tail.Tail) tail.Batch {
 	t.Helper()
+	time.Sleep(3 * time.Second) // of the bubble's time: until all have nothing left to do but wait
+	synctest.Wait()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	b, err := of.Take(ctx)
