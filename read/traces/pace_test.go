@@ -3,6 +3,7 @@
 package traces_test
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -160,6 +161,67 @@ func TestDocumentsAreSearchedInPortions(t *testing.T) {
 	require.Less(t, narrow[1], narrow[0])
 }
 
+// A search of documents goes on at length where little is: a refusal in a dense
+// stretch, near or behind a gap, does not make it crawl through what is empty.
+func TestASearchDoesNotCrawl(t *testing.T) {
+	t.Parallel()
+	minutes := func(ago time.Duration) (starts []time.Time) {
+		for n := range 30 {
+			starts = append(starts, now.Add(-ago-time.Duration(n)*time.Minute))
+		}
+		return starts
+	}
+	weeks := func(ago time.Duration) (starts []time.Time) {
+		for n := range 20 {
+			starts = append(starts, now.Add(-ago-time.Duration(n)*7*24*time.Hour))
+		}
+		return starts
+	}
+	const month = 30 * 24 * time.Hour
+	for _, tt := range []struct {
+		name   string
+		starts []time.Time
+	}{
+		{"dense, then sparse", append(minutes(time.Minute), weeks(month)...)},
+		{"dense behind a gap", minutes(2 * month)},
+		{"dense behind a gap, sparse behind that", append(minutes(2*month), weeks(4*month)...)},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			s := newStore(t)
+			for _, table := range []string{"spans", "span_payloads"} { // rows are counted by parts: each span stays in its own
+				require.NoError(t, s.conn.Exec(t.Context(), "SYSTEM STOP MERGES "+table))
+			}
+			var want []trace.SpanID
+			for n, at := range tt.starts {
+				one := span(uint64(n+1), uint64(n+1), at)
+				one.Attributes["ag"].(map[string]any)["data"] = map[string]any{"outputs": "one word"}
+				s.insert(one)
+				want = append(want, one.SpanID)
+				require.NoError(t, s.conn.Exec(t.Context(), "INSERT INTO rollup_minute (project_id, minute, trace_type, version) VALUES (?, ?, 'invocation', 1)", s.project.String(), at.Truncate(time.Minute)))
+			}
+			registry := prometheus.NewRegistry()
+			reader, err := traces.New(traces.DefaultConfig(), s.conn, func() time.Time { return now }, registry)
+			require.NoError(t, err)
+			reader.LimitNarrow(6)
+			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second) // it would take hours
+			defer cancel()
+			for range 2 { // the second knows what was refused
+				page, err := reader.Spans(ctx, s.project, where(t, `{"field":"content","operator":"contains","value":"word"}`), domain.Window{Limit: 60})
+				require.NoError(t, err)
+				var got []trace.SpanID
+				for i := range page.Items {
+					got = append(got, page.Items[i].SpanID)
+				}
+				require.Equal(t, want, got)
+			}
+			statements := statementsOf(t, registry)
+			require.Zero(t, statements["scan"].count, "each was read under the limit")
+			require.Less(t, statements["scan_narrow"].count, uint64(300), "two searches of some 80 windows; minute by minute it were tens of thousands")
+		})
+	}
+}
+
 // A search ends with a clear refusal when its time is over, also where no single
 // statement takes that long.
 func TestASearchEnds(t *testing.T) {
@@ -193,6 +255,8 @@ func TestGapsAreLeapt(t *testing.T) {
 		}
 	}
 	s.insert(all...)
+	unaware := domain.ProjectID(uuid.New()) // without statistics
+	s.insertInto(unaware, all...)
 	for _, conditions := range []string{``, `{"field":"status_code","value":"STATUS_CODE_UNSET"}`, `{"field":"content","operator":"contains","value":"word"}`} {
 		for _, order := range []domain.Order{domain.Descending, domain.Ascending} {
 			registry := prometheus.NewRegistry()
@@ -208,9 +272,14 @@ func TestGapsAreLeapt(t *testing.T) {
 			matching := slices.DeleteFunc(slices.Clone(all), func(s trace.Span) bool { return !filter.Match(e, &s) })
 			want := idsInOrder(matching, order)
 			require.Equal(t, want[:min(2, len(want))], got, "%s %s", conditions, order)
-			if order == domain.Descending {
-				require.NotZero(t, statementsOf(t, registry)["scan_gap"].count)
+			if order == domain.Ascending {
+				continue // it begins at the first row
 			}
+			leapt := statementsOf(t, registry)
+			require.NotZero(t, leapt["scan_gap"].count)
+			_, err = reader.Spans(t.Context(), unaware, e, domain.Window{Limit: 2, Order: order, Newest: now})
+			require.NoError(t, err)
+			require.Less(t, leapt["scan_narrow"].count, statementsOf(t, registry)["scan_narrow"].count-leapt["scan_narrow"].count, "windows that grow take more")
 		}
 	}
 }

@@ -54,9 +54,10 @@ type scanner struct {
 	far int64
 	// leapt tells that they were asked, and know of nothing far.
 	leapt bool
-	// tooMuch is how long a window of documents was that the store would not read;
-	// 0 for none. unbounded has it read them whatever is in them: even the shortest
-	// was too much.
+	// tooMuch is how long a window of documents was that the store would not read,
+	// and twice that with each that it read since: it may be sparse by now; 0 for
+	// none. unbounded has it read them whatever is in them: even the shortest was
+	// too much.
 	tooMuch   time.Duration
 	unbounded bool
 	// until is when the search ends.
@@ -155,12 +156,17 @@ func (s *scanner) stretch(window compile.Range) time.Duration {
 // read would not help: documents are searched before their rows are put in order.
 func (s *scanner) shrink(refused time.Duration) bool {
 	shorter := min(s.step, refused) / fastGrowth
-	if s.unbounded = shorter < shortest; s.unbounded {
-		s.tooMuch = 0
-		return false
+	switch {
+	case shorter >= shortest && s.far != 0: // what is near far is dense; the way there is empty
+		s.step = shorter
+	case shorter >= shortest:
+		s.step, s.tooMuch = shorter, refused
+	case s.far != 0: // it is not, whatever statistics say
+		s.far, s.leapt, s.step = 0, true, firstWindow
+	default:
+		s.unbounded, s.tooMuch = true, 0
 	}
-	s.step, s.far, s.tooMuch = shorter, 0, refused
-	return true
+	return !s.unbounded
 }
 
 // learn remembers how the rows lie.
@@ -206,9 +212,7 @@ func (s *scanner) leap(ctx context.Context, window compile.Range) error {
 	return nil
 }
 
-// begin decides how long the first window is. For an ascending scan without
-// lower bound it finds where the first row is: windows from 1900 on would find
-// nothing for long.
+// begin decides how long the first window is.
 func (s *scanner) begin(ctx context.Context, limit int) error {
 	if s.begun {
 		return nil
@@ -234,6 +238,8 @@ func (s *scanner) begin(ctx context.Context, limit int) error {
 	return nil
 }
 
+// first finds where an ascending scan without lower bound has its first row:
+// windows from 1900 on would find nothing for long.
 func (s *scanner) first(ctx context.Context) error {
 	if s.whole || !s.ascending() || s.rest.Low.Start > longAgo {
 		return nil
@@ -308,6 +314,7 @@ func (s *scanner) advance(window compile.Range, rows []keyRow, limit int) {
 	}
 	if s.tooMuch > 0 {
 		s.step = min(s.step, s.tooMuch/2)
+		s.tooMuch = min(s.tooMuch, forever/2) * 2
 	} else {
 		s.step = max(s.step, firstWindow) // also after a stretch that the pace suggested
 	}
