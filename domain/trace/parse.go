@@ -20,8 +20,13 @@ const MaxDepth = 256
 // last stands. Bytes that are not UTF-8 and lone surrogates become U+FFFD.
 // Anything that is not JSON, is deeper than MaxDepth, or holds a number
 // beyond float64 is Rejected.
-func ParseJSON(data []byte) (any, error) {
-	p := parser{data: data}
+func ParseJSON(data []byte) (any, error) { return ParseText(string(data)) }
+
+// ParseText is ParseJSON for text that is a string already: strings of the
+// value that need no unescaping share its memory, so that reading a document
+// copies nothing of it, and that keeping one of them keeps all of it.
+func ParseText(text string) (any, error) {
+	p := parser{data: text}
 	v, err := p.value(0)
 	if err == nil {
 		if p.space(); p.at < len(p.data) {
@@ -35,7 +40,7 @@ func ParseJSON(data []byte) (any, error) {
 }
 
 type parser struct {
-	data []byte
+	data string
 	at   int
 }
 
@@ -87,7 +92,7 @@ func (p *parser) value(depth int) (any, error) {
 }
 
 func (p *parser) word(w string) error {
-	if len(p.data)-p.at < len(w) || string(p.data[p.at:p.at+len(w)]) != w {
+	if len(p.data)-p.at < len(w) || p.data[p.at:p.at+len(w)] != w {
 		return p.bad("a value expected")
 	}
 	p.at += len(w)
@@ -178,7 +183,7 @@ func (p *parser) number() (any, error) {
 			return nil, p.bad("a digit expected")
 		}
 	}
-	text := string(p.data[start:p.at])
+	text := p.data[start:p.at]
 	if whole {
 		if n, err := strconv.ParseInt(text, 10, 64); err == nil {
 			return n, nil
@@ -206,7 +211,7 @@ func (p *parser) str() (string, error) {
 	for p.at < len(p.data) {
 		switch c := p.data[p.at]; {
 		case c == '"':
-			s := string(p.data[start:p.at])
+			s := p.data[start:p.at]
 			if p.at++; !ascii {
 				s = strings.ToValidUTF8(s, "\uFFFD")
 			}
@@ -291,7 +296,7 @@ func (p *parser) hex4() (rune, bool) {
 	if len(p.data)-p.at < 4 {
 		return 0, false
 	}
-	n, err := strconv.ParseUint(string(p.data[p.at:p.at+4]), 16, 16)
+	n, err := strconv.ParseUint(p.data[p.at:p.at+4], 16, 16)
 	if err != nil {
 		return 0, false
 	}

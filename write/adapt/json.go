@@ -2,7 +2,6 @@ package adapt
 
 import (
 	"strings"
-	"unsafe"
 
 	"colonnade/domain/trace"
 )
@@ -11,11 +10,11 @@ import (
 // the tree as a whole stays below what readers parse (trace.MaxDepth).
 const maxJSONDepth = 64
 
-// ParseJSON reads JSON text into an attribute value. ok is false where the
-// text is not JSON or nests too deep; the caller then keeps the text.
+// ParseJSON reads JSON text into an attribute value, which shares the text's
+// memory. ok is false where the text is not JSON or nests too deep; the caller
+// then keeps the text.
 func ParseJSON(text string) (value any, ok bool) {
-	// ParseJSON only reads its input and copies what it keeps.
-	value, err := trace.ParseJSON(unsafe.Slice(unsafe.StringData(text), len(text))) //nolint:gosec // spares a copy of every document
+	value, err := trace.ParseText(text)
 	if err != nil {
 		return nil, false
 	}

@@ -250,7 +250,7 @@ func (s *Stored) documents(ctx context.Context, project domain.ProjectID, where 
 				if data[i] == "" {
 					continue
 				}
-				value, err := trace.ParseJSON([]byte(data[i]))
+				value, err := trace.ParseText(data[i])
 				if err != nil {
 					return err
 				}

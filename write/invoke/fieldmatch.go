@@ -31,7 +31,7 @@ func (i *Invoke) fieldMatch(_ context.Context, c *Call) (any, error) {
 // objectOf is an object, or the one that a string holds as JSON.
 func objectOf(v any) (map[string]any, bool) {
 	if text, ok := v.(string); ok {
-		parsed, err := trace.ParseJSON([]byte(text))
+		parsed, err := trace.ParseText(text)
 		if err != nil {
 			return nil, false
 		}

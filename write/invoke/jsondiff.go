@@ -38,7 +38,7 @@ func (i *Invoke) jsonDiff(_ context.Context, c *Call) (any, error) {
 // documentOf is an object or a list, or the one that a string holds as JSON.
 func documentOf(v any) (any, bool) {
 	if text, ok := v.(string); ok {
-		parsed, err := trace.ParseJSON([]byte(text))
+		parsed, err := trace.ParseText(text)
 		if err != nil {
 			return nil, false
 		}

@@ -105,7 +105,7 @@ func structured(value any, schema map[string]any) (any, error) {
 	if !ok {
 		return value, nil
 	}
-	parsed, err := trace.ParseJSON([]byte(text))
+	parsed, err := trace.ParseText(text)
 	if err != nil {
 		return nil, Fail(domain.Internal, InvalidOutputs, "The model was asked for JSON and answered with something else: %.200q", text)
 	}

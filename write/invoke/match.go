@@ -256,7 +256,7 @@ func isValid(v any, mode string) bool {
 		return isText
 	case "json":
 		if isText {
-			_, err := trace.ParseJSON([]byte(text))
+			_, err := trace.ParseText(text)
 			return err == nil
 		}
 		_, ok := documentOf(v)

@@ -164,7 +164,7 @@ func whole(ctx context.Context, s openai.ChatCompletionService, body map[string]
 		return out, errors.New("the reply holds no choice")
 	}
 	out.finish = reply.Choices[0].FinishReason
-	parsed, err := trace.ParseJSON([]byte(reply.Choices[0].Message.RawJSON()))
+	parsed, err := trace.ParseText(reply.Choices[0].Message.RawJSON())
 	if err != nil {
 		return out, errors.New("the reply holds no message")
 	}

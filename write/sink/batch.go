@@ -145,7 +145,7 @@ func (w *worker) spans(b *batch, i int) {
 		w.drop(b.remove(whole, r, nil))
 		return
 	}
-	spans, refused, err := w.sink.deps.Fitter.Spans(fit.Meta{Source: r.Source, ReceivedAt: r.ReceivedAt, User: r.User}, r.Value)
+	spans, refused, err := w.sink.deps.Fitter.Spans(metaOf(r), r.Value)
 	if err == nil && len(spans) > maxSpansOfRecord {
 		err = fmt.Errorf("sink: a record of %d spans", len(spans))
 	}
@@ -322,10 +322,47 @@ func (w *worker) decide(b *batch) {
 				w.memory.put(known, e.known(), e.facts(w.rows.spans.row))
 				g.written = append(g.written, e)
 			}
+			e.release()
 		}
 		known.keepOrigins(g)
 	}
+	w.document.forget()
 	w.memory.trim(b.newestAt)
+}
+
+// release lets go of what is in the rows now. The trees of a batch are many
+// times its records, and the collector would go through them again and again
+// while the batch is being written. revive brings them back.
+func (e *entry) release() {
+	s := e.span
+	s.Attributes, s.Events, s.Resource, s.Scope = nil, nil, nil, nil
+}
+
+// revive fits the records of entries again, for rows that have to be made anew.
+func (w *worker) revive(b *batch, entries []*entry) error {
+	var spans []trace.Span
+	at := -1
+	for _, e := range entries {
+		if e.span.Attributes != nil {
+			continue
+		}
+		if e.record != at { // entries of one record mostly stand together
+			r := &b.records[e.record]
+			var err error
+			if spans, _, err = w.sink.deps.Fitter.Spans(metaOf(r), r.Value); err != nil {
+				return fmt.Errorf("sink: fit offset %d again: %w", r.Offset, err)
+			}
+			at = e.record
+		}
+		again := &spans[e.version&(maxSpansOfRecord-1)]
+		e.span.Attributes, e.span.Events, e.span.Resource, e.span.Scope = again.Attributes, again.Events, again.Resource, again.Scope
+		retype(e.span, e.span.Type)
+	}
+	return nil
+}
+
+func metaOf(r *stream.Record) fit.Meta {
+	return fit.Meta{Source: r.Source, ReceivedAt: r.ReceivedAt, User: r.User}
 }
 
 // resolve finds the type of a trace from the spans at hand and those known.

@@ -103,6 +103,9 @@ func (d *document) render(s *trace.Span, declared trace.Type) {
 	d.hash = d.sum(s, declared)
 }
 
+// forget lets go of the last record's memory.
+func (d *document) forget() { d.resource = nil }
+
 func (d *document) resourceOf(resource map[string]any) []byte {
 	if resource == nil {
 		return nil

@@ -144,6 +144,7 @@ type span struct {
 	start               int64 // milliseconds after base
 	attributes          map[string]any
 	links               []byte // traces it links to
+	events              []string
 	failed              bool
 }
 
@@ -178,6 +179,9 @@ func (h *house) record(op stream.Operation, id byte, spans ...span) stream.Recor
 		for _, l := range s.links {
 			linked, linkedSpan := traceOf(l), spanOf(l)
 			pb.Links = append(pb.Links, &tracepb.Span_Link{TraceId: linked[:], SpanId: linkedSpan[:], Attributes: []*commonpb.KeyValue{{Key: "key", Value: anyValue("of")}}})
+		}
+		for _, name := range s.events {
+			pb.Events = append(pb.Events, &tracepb.Span_Event{Name: name, TimeUnixNano: pb.StartTimeUnixNano, Attributes: []*commonpb.KeyValue{{Key: "of", Value: anyValue(s.name)}}})
 		}
 		if s.failed {
 			pb.Status = &tracepb.Status{Code: tracepb.Status_STATUS_CODE_ERROR, Message: "bad"}

@@ -202,6 +202,52 @@ func TestRefusedRowsAreHalved(t *testing.T) {
 	}
 }
 
+// Rows that are made a second time, of records fitted again, are those of the first.
+func TestRowsMadeAgainAreTheSame(t *testing.T) {
+	t.Parallel()
+	first, again := newHouse(t, 1), newHouse(t, 1)
+	again.project, again.user = first.project, first.user
+	tables := map[string]string{
+		"spans":         "span_name, trace_type, session_id, user_id, content_hash, version, str, num, bool, arraySort(kv), event_names, service, link_trace_ids, payload_bytes",
+		"span_payloads": "span_id, inputs, outputs, attributes, events, links, resource, scope",
+		"annotations":   "trace_id, link_trace_id, outputs, numbers, evaluator_key",
+		"eval_results":  "trace_id, outputs, numbers, evaluator_key",
+	}
+	stored := func(h *house) map[string][]string {
+		rows := map[string][]string{}
+		for table, columns := range tables {
+			rows[table] = h.strings("SELECT toString(tuple(" + columns + ")) AS row FROM " + table + " WHERE trace_id != unhex('0100000000000000000000000000006F') ORDER BY row")
+		}
+		return rows
+	}
+	for table := range tables {
+		require.NoError(t, again.conn.Exec(t.Context(), "ALTER TABLE "+table+" ADD CONSTRAINT no_poison CHECK trace_id != unhex('0100000000000000000000000000006F')"))
+	}
+	for _, h := range []*house{first, again} {
+		var records []stream.Record
+		for id := byte(1); id <= 7; id++ {
+			if id == 4 {
+				records = append(records, h.record(stream.Upsert, 0x6f, span{trace: 0x6f, span: 1, name: "poison", links: []byte{1}}))
+			}
+			records = append(records,
+				h.record(stream.Upsert, id,
+					span{trace: id, span: 1, name: "root", attributes: map[string]any{"ag.data.inputs": `@ag.type=json:{"q":["a",{"b":1.5}]}`, "n": 1, "ok": true}, events: []string{"exception", "retry"}, failed: true},
+					span{trace: id, span: 2, parent: 1, name: "child", attributes: map[string]any{"ag.session.id": "s", "ag.user.id": "u", "gen_ai.request.model": "gpt-4o"}}),
+				h.record(stream.Upsert, 0x40+id, span{trace: 0x40 + id, span: 1, name: "score", links: []byte{id}, attributes: map[string]any{
+					"ag.type.trace": "annotation", "ag.data.outputs": `@ag.type=json:{"score":0.5}`, "ag.references.evaluator.slug": "exact",
+				}}))
+		}
+		token := h.publish(records...) // before the start: one batch
+		r := h.start()
+		h.wait(token)
+		require.Equal(t, h == again, r.count(t, "colonnade_sink_bisections_total") > 0)
+	}
+	want := stored(first)
+	require.Len(t, want["spans"], 21)
+	require.Len(t, want["eval_results"], 7)
+	require.Equal(t, want, stored(again))
+}
+
 // A store that is away is waited for and told of; nothing is committed meanwhile.
 func TestStoreAway(t *testing.T) {
 	t.Parallel()

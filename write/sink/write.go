@@ -70,7 +70,10 @@ func (w *worker) token(table string, rng stream.Range) string {
 func (w *worker) writeTable(ctx context.Context, b *batch, table string, block *native.Block, entries []*entry) error {
 	if alive := w.alive(b, entries); len(alive) < len(entries) {
 		entries = alive
-		block = w.rowsOf(entries, table)
+		var err error
+		if block, err = w.rowsOf(b, entries, table); err != nil {
+			return err
+		}
 	}
 	return w.halve(ctx, b, table, block, entries, b.rng)
 }
@@ -107,7 +110,7 @@ func (w *worker) findStored(ctx context.Context, b *batch) error {
 func (w *worker) halve(ctx context.Context, b *batch, table string, block *native.Block, entries []*entry, rng stream.Range) error {
 	in := insertion{table: table, block: block, token: w.token(table, rng), doubtful: b.doubtful}
 	if table == schema.Spans { // a row too many would count twice until it is merged
-		in.rest = func(ctx context.Context) (*native.Block, error) { return w.missing(ctx, rng, block, entries) }
+		in.rest = func(ctx context.Context) (*native.Block, error) { return w.missing(ctx, b, rng, block, entries) }
 	}
 	err := w.store.insert(ctx, in)
 	if err == nil || !domain.KindOf(err).Permanent() {
@@ -131,7 +134,11 @@ func (w *worker) halve(ctx context.Context, b *batch, table string, block *nativ
 			offset := b.records[e.record].Offset
 			return offset < half.First || offset > half.Last
 		})
-		if err := w.halve(ctx, b, table, w.rowsOf(part, table), part, half); err != nil {
+		rows, err := w.rowsOf(b, part, table)
+		if err != nil {
+			return err
+		}
+		if err := w.halve(ctx, b, table, rows, part, half); err != nil {
 			return err
 		}
 	}
@@ -139,9 +146,13 @@ func (w *worker) halve(ctx context.Context, b *batch, table string, block *nativ
 }
 
 // rowsOf makes a table's rows of some entries anew.
-func (w *worker) rowsOf(entries []*entry, table string) *native.Block {
+func (w *worker) rowsOf(b *batch, entries []*entry, table string) (*native.Block, error) {
+	if err := w.revive(b, entries); err != nil {
+		return nil, err
+	}
+	defer w.document.forget()
 	if block := w.annotationsOf(entries, table); block != nil {
-		return block
+		return block, nil
 	}
 	if table == schema.Spans {
 		c := newSpanColumns(w.sink.keys)
@@ -149,14 +160,14 @@ func (w *worker) rowsOf(entries []*entry, table string) *native.Block {
 			w.document.render(e.span, e.declared)
 			c.append(e, w.partition.Number(), &w.document)
 		}
-		return &c.Block
+		return &c.Block, nil
 	}
 	c := newPayloadColumns()
 	for _, e := range entries {
 		w.document.render(e.span, e.declared)
 		c.append(e, &w.document)
 	}
-	return &c.Block
+	return &c.Block, nil
 }
 
 // unremember forgets spans that will not be stored, so that a later attempt is no retry.
@@ -170,13 +181,13 @@ func (w *worker) unremember(entries []*entry) {
 
 // missing leaves out the light rows of a range that are stored: those of the
 // same place in the stream with the same content.
-func (w *worker) missing(ctx context.Context, rng stream.Range, block *native.Block, entries []*entry) (*native.Block, error) {
+func (w *worker) missing(ctx context.Context, b *batch, rng stream.Range, block *native.Block, entries []*entry) (*native.Block, error) {
 	stored, err := w.storedVersions(ctx, rng)
 	if err != nil || len(stored) == 0 {
 		return block, err
 	}
 	entries = slices.DeleteFunc(slices.Clone(entries), func(e *entry) bool { return stored[storedVersion{e.version, e.hash}] })
-	return w.rowsOf(entries, schema.Spans), nil
+	return w.rowsOf(b, entries, schema.Spans)
 }
 
 // storedVersion is a place in the stream with the hash of its content. A topic
