@@ -201,10 +201,8 @@ func TraceBounds(project domain.ProjectID, in []trace.TraceID) Statement {
 
 // Progress asks how far the sink is. Its rows are stream_partition UInt32 and
 // next_offset UInt64.
-func Progress(topic string, partitions []int32) Statement {
+func Progress(topic string) Statement {
 	w := new(writer)
-	w.put("SELECT stream_partition, max(next_offset) FROM "+schema.SinkProgress+" WHERE topic = ? AND ", topic)
-	among("stream_partition", partitions).write(w, nil)
-	w.put(" GROUP BY stream_partition")
+	w.put("SELECT stream_partition, max(next_offset) FROM "+schema.SinkProgress+" WHERE topic = ? GROUP BY stream_partition", topic)
 	return w.statement()
 }

@@ -1,10 +1,5 @@
 package tail
 
-import (
-	"maps"
-	"slices"
-)
-
 // holding is what was read of the stream and is not yet visible. A partition
 // that holds too much is read no further until the sink has caught up.
 type holding struct {
@@ -40,9 +35,6 @@ func (h *holding) add(r Record) {
 		h.source.Pause(r.At.Partition)
 	}
 }
-
-// numbers are the partitions that hold anything.
-func (h *holding) numbers() []int32 { return slices.Sorted(maps.Keys(h.partitions)) }
 
 // take gives the records of a partition below an offset.
 func (h *holding) take(number int32, next int64) []Record {

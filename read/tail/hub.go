@@ -28,8 +28,8 @@ const (
 type Deps struct {
 	// Open opens the stream at its end.
 	Open func(ctx context.Context) (Source, error)
-	// Progress tells, for partitions of the stream, the offset before which everything is visible.
-	Progress   func(ctx context.Context, partitions []int32) (map[int32]int64, error)
+	// Progress tells, for each partition of the stream, the offset before which everything is visible.
+	Progress   func(ctx context.Context) (map[int32]int64, error)
 	Log        *slog.Logger
 	Registerer prometheus.Registerer
 }
@@ -251,7 +251,7 @@ func (h *Hub) release(ctx context.Context, held *holding) {
 	if held.bytes == 0 {
 		return
 	}
-	next, err := h.deps.Progress(ctx, held.numbers())
+	next, err := h.deps.Progress(ctx)
 	if ctx.Err() != nil {
 		return
 	}

@@ -79,7 +79,7 @@ func (l *log) Resume(partitions ...int32) {
 
 func (l *log) Close() { l.with(func() { l.closed++ }) }
 
-func (l *log) Progress(context.Context, []int32) (map[int32]int64, error) {
+func (l *log) Progress(context.Context) (map[int32]int64, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return maps.Clone(l.next), nil

@@ -1,5 +1,8 @@
 package traces
 
+// LookAge is how long those who wait share a look.
+const LookAge = lookAge
+
 // RefuseNarrow lets the store refuse every stretch that is to be read at once.
 func (r *Reader) RefuseNarrow() { r.LimitNarrow(1) }
 

@@ -3,12 +3,15 @@
 package traces_test
 
 import (
+	"context"
+	"fmt"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
 	"colonnade/domain"
@@ -213,7 +216,7 @@ func TestBigDocuments(t *testing.T) {
 func TestWait(t *testing.T) {
 	t.Parallel()
 	cfg := traces.DefaultConfig()
-	cfg.WaitTimeout = 50 * time.Millisecond
+	cfg.WaitTimeout = 200 * time.Millisecond
 	s := newStoreWith(t, cfg)
 	progress := func(partition uint32, next uint64) {
 		batch, err := s.conn.PrepareBatch(t.Context(), "INSERT INTO sink_progress (topic, stream_partition, next_offset, written_at)")
@@ -236,4 +239,34 @@ func TestWait(t *testing.T) {
 		require.NoError(t, err)
 		require.ElementsMatch(t, tt.pending, pending)
 	}
+}
+
+// Any number of callers who wait cost the store what one costs.
+func TestWhoWaitsSharesLooks(t *testing.T) {
+	t.Parallel()
+	s := newStore(t)
+	registry := prometheus.NewRegistry()
+	cfg := traces.DefaultConfig()
+	cfg.WaitTimeout = time.Minute
+	reader, err := traces.New(cfg, s.conn, time.Now, registry)
+	require.NoError(t, err)
+	looks := func() uint64 { return statementsOf(t, registry)["progress"].count }
+	began := time.Now()
+	const callers = 100
+	done := make(chan error, callers)
+	for range callers {
+		go func() {
+			pending, err := reader.Wait(context.Background(), domain.Token{{Partition: 1, Offset: 7}})
+			if len(pending) > 0 {
+				err = fmt.Errorf("still waiting for %v", pending)
+			}
+			done <- err
+		}()
+	}
+	require.Eventually(t, func() bool { return looks() >= 3 }, 30*time.Second, time.Millisecond, "all of them wait by then")
+	require.NoError(t, s.conn.Exec(t.Context(), "INSERT INTO sink_progress (topic, stream_partition, next_offset, written_at) VALUES (?, 1, 8, now())", cfg.Topic))
+	for range callers {
+		require.NoError(t, <-done)
+	}
+	require.LessOrEqual(t, looks(), uint64(time.Since(began)/traces.LookAge)+1)
 }

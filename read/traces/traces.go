@@ -28,6 +28,10 @@ type Reader struct {
 	limits   string
 	content  atomic.Pointer[indexed]
 	pace     *pace
+
+	looking  chan struct{} // holds one: who has it there may look at the sink's progress, and has the fields below
+	looked   time.Time     // when the last look began
+	progress map[int32]int64
 }
 
 // New makes a reader on a connection, which it does not close.
@@ -39,7 +43,7 @@ func New(cfg Config, conn driver.Conn, now func() time.Time, registerer promethe
 	if err != nil {
 		return nil, fmt.Errorf("traces: registering metrics: %w", err)
 	}
-	return &Reader{cfg: cfg, conn: conn, now: now, metrics: m, settings: settings(cfg), limits: limits(cfg), pace: newPace()}, nil
+	return &Reader{cfg: cfg, conn: conn, now: now, metrics: m, settings: settings(cfg), limits: limits(cfg), pace: newPace(), looking: make(chan struct{}, 1)}, nil
 }
 
 // TracesByID gives those of the traces that exist, in the order of ids, each

@@ -13,10 +13,12 @@ import (
 	"colonnade/read/compile"
 )
 
-// The pauses between two looks at the sink's progress.
+// All who wait share a look at the sink's progress for lookAge, so that a hundred
+// of them cost the store what one does; pause is how soon one asks whether there
+// is a newer one.
 const (
-	firstPause = 10 * time.Millisecond
-	maxPause   = 100 * time.Millisecond
+	lookAge = 75 * time.Millisecond
+	pause   = 20 * time.Millisecond
 )
 
 // Wait returns when every position of the token is visible, or when its bound
@@ -28,15 +30,15 @@ func (r *Reader) Wait(ctx context.Context, token domain.Token) (pending domain.T
 	deadline, cancel := context.WithTimeout(ctx, r.cfg.WaitTimeout)
 	defer cancel()
 	pending = slices.Clone(token)
-	for pause := firstPause; ; pause = min(2*pause, maxPause) {
+	ticker := time.NewTicker(pause)
+	defer ticker.Stop()
+	for {
 		if pending, err = r.missing(ctx, pending); err != nil || len(pending) == 0 {
 			return nil, err
 		}
-		timer := time.NewTimer(pause)
 		select {
-		case <-timer.C:
+		case <-ticker.C:
 		case <-deadline.Done():
-			timer.Stop()
 			if err := ctx.Err(); errors.Is(err, context.Canceled) {
 				return pending, err
 			}
@@ -48,27 +50,37 @@ func (r *Reader) Wait(ctx context.Context, token domain.Token) (pending domain.T
 
 // missing leaves of a token what the sink has not passed.
 func (r *Reader) missing(ctx context.Context, token domain.Token) (domain.Token, error) {
-	partitions := make([]int32, len(token))
-	for i, p := range token {
-		partitions[i] = p.Partition
-	}
-	next, err := r.Progress(ctx, partitions)
+	next, err := r.Progress(ctx)
 	if err != nil {
 		return nil, err
 	}
 	return slices.DeleteFunc(token, func(p domain.Position) bool { return p.Offset < next[p.Partition] }), nil
 }
 
-// Progress tells, for partitions of the stream, the offset before which
-// everything is visible; a partition of which nothing is, is left out.
-func (r *Reader) Progress(ctx context.Context, partitions []int32) (map[int32]int64, error) {
-	next := make(map[int32]int64, len(partitions))
-	err := r.query(ctx, "progress", compile.Progress(r.cfg.Topic, partitions), func(rows driver.Rows) error {
+// Progress tells, for each partition of the stream, the offset before which
+// everything is visible, as of now or of lookAge ago; a partition of which
+// nothing is, is left out. The map is shared and not to be changed.
+func (r *Reader) Progress(ctx context.Context) (map[int32]int64, error) {
+	select {
+	case r.looking <- struct{}{}:
+		defer func() { <-r.looking }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	begun := r.now()
+	if begun.Sub(r.looked) < lookAge {
+		return r.progress, nil
+	}
+	next := map[int32]int64{}
+	err := r.query(ctx, "progress", compile.Progress(r.cfg.Topic), func(rows driver.Rows) error {
 		var partition uint32
 		var offset uint64
 		err := rows.Scan(&partition, &offset)
 		next[int32(partition)] = int64(min(offset, math.MaxInt64))
 		return err
 	})
+	if err == nil {
+		r.looked, r.progress = begun, next
+	}
 	return next, err
 }
