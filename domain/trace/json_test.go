@@ -2,11 +2,13 @@ package trace_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
@@ -42,6 +44,44 @@ func TestAppendJSON(t *testing.T) {
 			t.Parallel()
 			require.Equal(t, tt.want, string(trace.AppendJSON(nil, tt.in)))
 		})
+	}
+}
+
+// Every byte at every place among others: eight are looked at at a time.
+func TestStringsByteByByte(t *testing.T) {
+	t.Parallel()
+	for length := range 26 {
+		for at := range length {
+			for c := range 256 {
+				text := []byte(strings.Repeat("a\"b~ \x1f!z", 4)[:length])
+				text[at] = byte(c)
+				want := []byte{'"'}
+				for _, r := range string(text) { // what is no UTF-8 is U+FFFD here, too
+					switch {
+					case r == '"' || r == '\\':
+						want = append(want, '\\', byte(r))
+					case r < ' ' && strings.ContainsRune("\b\f\n\r\t", r):
+						want = append(want, '\\', "btnxfr"[r-'\b'])
+					case r < ' ':
+						want = fmt.Appendf(want, "\\u%04x", r)
+					default:
+						want = utf8.AppendRune(want, r)
+					}
+				}
+				got := trace.AppendString(nil, string(text))
+				if string(append(want, '"')) != string(got) {
+					t.Fatalf("%q is %s, not %s", text, got, want)
+				}
+				value, err := trace.ParseJSON(got)
+				if err != nil || value != strings.ToValidUTF8(string(text), "\uFFFD") {
+					t.Fatalf("%s reads as %q, %v", got, value, err)
+				}
+				raw := append([]byte{'"'}, text...)
+				if _, err := trace.ParseJSON(append(raw, '"')); (err == nil) != json.Valid(append(raw, '"')) {
+					t.Fatalf("%q: %v", raw, err)
+				}
+			}
+		}
 	}
 }
 

@@ -222,8 +222,10 @@ func (p *parser) str() (string, error) {
 			return "", p.bad("a control character in a string")
 		case c >= utf8.RuneSelf:
 			ascii = false
+			p.at++
+		default:
+			p.at += plain(p.data[p.at:])
 		}
-		p.at++
 	}
 	return "", p.bad("the string does not end")
 }

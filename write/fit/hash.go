@@ -27,15 +27,32 @@ type hasher struct {
 	parts  []hashPart
 	text   []byte
 	digest hash.Hash
+	// The references of the span before and their hash: neighbours mostly share theirs.
+	references []trace.Reference
+	hashed     []trace.Hash
 }
+
+// forget lets go of the last span's memory.
+func (h *hasher) forget() { h.references, h.hashed = nil, nil }
 
 // hashes gives the hash of a span's references and keyed links, or none where
 // it has none: BLAKE2b-16 over their canonical JSON as Python writes it (ASCII,
-// keys sorted) without any space. Source: contract §1.8.
+// keys sorted) without any space. The answer is shared between spans and not to
+// be changed. Source: contract §1.8.
 func (h *hasher) hashes(references []trace.Reference, links []trace.Link) []trace.Hash {
 	if len(references) == 0 && len(links) == 0 {
 		return nil
 	}
+	if len(links) > 0 {
+		return h.compute(references, links)
+	}
+	if !slices.Equal(references, h.references) {
+		h.references, h.hashed = references, h.compute(references, nil)
+	}
+	return h.hashed
+}
+
+func (h *hasher) compute(references []trace.Reference, links []trace.Link) []trace.Hash {
 	h.parts = h.parts[:0]
 	for i := range references {
 		if semconv.Hashed(references[i].Key) {

@@ -46,6 +46,7 @@ func (w *fitting) end() {
 	w.overlay.Reset()
 	w.resourceData, w.scopeData, w.resource, w.library = "", "", nil, nil
 	w.span, w.unsupported = nil, nil
+	w.hasher.forget()
 }
 
 // fit makes span of the bytes of its message. An error is a reason to refuse it.
