@@ -1,6 +1,7 @@
 package sink
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -9,7 +10,6 @@ import (
 	"github.com/google/uuid"
 
 	"colonnade/domain"
-	"colonnade/domain/semconv"
 	"colonnade/domain/trace"
 	"colonnade/migrations/schema"
 	"colonnade/write/fit"
@@ -40,7 +40,9 @@ type batch struct {
 
 // group is what a batch holds of one trace.
 type group struct {
-	key     traceKey
+	key traceKey
+	// records of the batch are the trace's, ascending.
+	records []int
 	entries []*entry
 	bySpan  map[trace.SpanID]*entry
 	// removed tells that everything stored of the trace is to go, removedSpans
@@ -110,44 +112,92 @@ type deadRecord struct {
 // maxSpansOfRecord is what the lower bits of a version can count.
 const maxSpansOfRecord = 1 << schema.VersionShift
 
-// collect reads records into groups: the last version of each span, and what edits and deletes leave of them.
-func (w *worker) collect(records []stream.Record, rng stream.Range) *batch {
+// build makes a batch of records: the last version of each span, what edits and
+// deletes leave of them, and their rows.
+//
+// It goes through the records trace by trace, from bytes to rows: what one is
+// fitted to is at hand then, and gone before the next. Traces that are edited or
+// deleted come last, for it takes a look at the store to know what is left.
+func (w *worker) build(ctx context.Context, records []stream.Record, rng stream.Range) (*batch, error) {
 	b := &batch{rng: rng, records: records, byKey: map[traceKey]*group{}, builtAt: w.clock()}
+	w.rows.reset()
 	for i := range records {
-		r := &records[i]
-		b.bytes += len(r.Value)
-		if r.Err != nil {
-			b.die(i, "envelope", r.Err)
-			continue
-		}
-		w.metrics.records.WithLabelValues(string(r.Operation)).Inc()
-		if r.ReceivedAt.After(b.newestAt) {
-			b.newestAt = r.ReceivedAt
-		}
-		if r.Operation == stream.Reject {
-			b.reject(i)
-			continue
-		}
-		w.spans(b, i)
+		w.assign(b, i)
 	}
-	return b
+	var changed []*group
+	for _, g := range b.groups {
+		if slices.ContainsFunc(g.records, func(i int) bool { return records[i].Operation != stream.Upsert }) {
+			changed = append(changed, g)
+			continue
+		}
+		w.collect(b, g)
+		w.decide(b, g)
+	}
+	for _, g := range changed {
+		w.collect(b, g)
+	}
+	if err := w.lookUpRemovals(ctx, b); err != nil {
+		return nil, err
+	}
+	for _, g := range changed {
+		w.decide(b, g)
+	}
+	w.document.forget()
+	w.memory.trim(b.newestAt)
+	return b, nil
+}
+
+// assign gives a record to its trace.
+func (w *worker) assign(b *batch, i int) {
+	r := &b.records[i]
+	b.bytes += len(r.Value)
+	if r.Err != nil {
+		b.die(i, "envelope", r.Err)
+		return
+	}
+	w.metrics.records.WithLabelValues(string(r.Operation)).Inc()
+	if r.ReceivedAt.After(b.newestAt) {
+		b.newestAt = r.ReceivedAt
+	}
+	if r.Operation == stream.Reject {
+		b.reject(i)
+		return
+	}
+	key := traceKey{r.Project, r.Trace}
+	g := b.byKey[key]
+	if g == nil {
+		g = &group{key: key, bySpan: map[trace.SpanID]*entry{}}
+		b.byKey[key] = g
+		b.groups = append(b.groups, g)
+	}
+	g.records = append(g.records, i)
 }
 
 func (b *batch) die(record int, stage string, err error) {
 	b.dead = append(b.dead, deadRecord{record, stage, err.Error()})
 }
 
-// spans reads one record of spans.
-func (w *worker) spans(b *batch, i int) {
+// collect reads a trace's records.
+func (w *worker) collect(b *batch, g *group) {
+	for _, i := range g.records {
+		g.receivedAt = b.records[i].ReceivedAt
+		w.spans(b, g, i)
+	}
+}
+
+// spans reads one record of a trace.
+func (w *worker) spans(b *batch, g *group, i int) {
 	r := &b.records[i]
-	whole := traceKey{r.Project, r.Trace}
 	if r.Operation == stream.Delete && len(r.Value) == 0 {
-		w.drop(b.remove(whole, r, nil))
+		w.drop(g.remove(r.Operation, nil))
 		return
 	}
 	spans, refused, err := w.sink.deps.Fitter.Spans(metaOf(r), r.Value)
 	if err == nil && len(spans) > maxSpansOfRecord {
 		err = fmt.Errorf("sink: a record of %d spans", len(spans))
+	}
+	if err == nil && slices.ContainsFunc(spans, func(s trace.Span) bool { return s.TraceID != r.Trace }) {
+		err = fmt.Errorf("sink: a record of trace %s with spans of another", r.Trace)
 	}
 	if err != nil {
 		b.die(i, "fit", err)
@@ -158,16 +208,16 @@ func (w *worker) spans(b *batch, i int) {
 	}
 	switch {
 	case r.Operation == stream.Delete:
-		w.drop(b.remove(whole, r, idsOf(spans)))
+		w.drop(g.remove(r.Operation, idsOf(spans)))
 		return
 	case r.Operation == stream.Edit && r.Headers[stream.HeaderScope] == stream.ScopeSpans:
-		w.drop(b.remove(whole, r, idsOf(spans)))
+		w.drop(g.remove(r.Operation, idsOf(spans)))
 	case r.Operation == stream.Edit:
-		w.drop(b.remove(whole, r, nil))
+		w.drop(g.remove(r.Operation, nil))
 	default: // an upsert removes nothing
 	}
 	for k := range spans {
-		w.add(b, i, k, &spans[k])
+		w.add(b, g, i, k, &spans[k])
 	}
 }
 
@@ -180,9 +230,8 @@ func idsOf(spans []trace.Span) map[trace.SpanID]bool {
 }
 
 // add puts a span into its group in place of an earlier version.
-func (w *worker) add(b *batch, i, index int, s *trace.Span) {
+func (w *worker) add(b *batch, g *group, i, index int, s *trace.Span) {
 	r := &b.records[i]
-	g := b.group(traceKey{r.Project, s.TraceID}, r)
 	e := &entry{
 		key: g.key, span: s, record: i, declared: s.Type,
 		version: uint64(r.Offset)<<schema.VersionShift | uint64(index), //nolint:gosec // neither is negative
@@ -206,22 +255,10 @@ func (w *worker) add(b *batch, i, index int, s *trace.Span) {
 	g.bySpan[s.SpanID] = e
 }
 
-func (b *batch) group(key traceKey, r *stream.Record) *group {
-	g := b.byKey[key]
-	if g == nil {
-		g = &group{key: key, bySpan: map[trace.SpanID]*entry{}}
-		b.byKey[key] = g
-		b.groups = append(b.groups, g)
-	}
-	g.receivedAt = r.ReceivedAt
-	return g
-}
-
 // remove takes a trace, or some of its spans, out of the batch so far and
 // marks what is stored of it.
-func (b *batch) remove(key traceKey, r *stream.Record, only map[trace.SpanID]bool) (g *group, dropped int) {
-	g = b.group(key, r)
-	g.operation = r.Operation
+func (g *group) remove(operation stream.Operation, only map[trace.SpanID]bool) (dropped int) {
+	g.operation = operation
 	kept := g.entries[:0]
 	for _, e := range g.entries {
 		if only == nil || only[e.span.SpanID] {
@@ -236,7 +273,7 @@ func (b *batch) remove(key traceKey, r *stream.Record, only map[trace.SpanID]boo
 		kept = append(kept, e)
 	}
 	g.entries = kept
-	if r.Operation == stream.Delete {
+	if operation == stream.Delete {
 		g.forget(only)
 	}
 	switch {
@@ -250,7 +287,7 @@ func (b *batch) remove(key traceKey, r *stream.Record, only map[trace.SpanID]boo
 			g.removedSpans[id] = true
 		}
 	}
-	return g, dropped
+	return dropped
 }
 
 // forget lets go of the creations of deleted spans. Who deletes some spans and
@@ -266,7 +303,7 @@ func (g *group) forget(only map[trace.SpanID]bool) {
 }
 
 // drop counts what remove took out.
-func (w *worker) drop(_ *group, dropped int) {
+func (w *worker) drop(dropped int) {
 	w.metrics.dropped.WithLabelValues("removed").Add(float64(dropped))
 }
 
@@ -295,174 +332,6 @@ func (b *batch) refuse(i int, f fit.Refusal) {
 		row.spanID = f.SpanID.String()
 	}
 	b.rejects = append(b.rejects, row)
-}
-
-// decide gives each group its type and each span its place among the stored
-// versions, makes the rows, and brings the memory up to date.
-func (w *worker) decide(b *batch) {
-	w.rows.reset()
-	for _, g := range b.groups {
-		switch {
-		case g.removed:
-			w.memory.drop(w.memory.trace(g.key), nil)
-		case g.removedSpans != nil:
-			w.memory.drop(w.memory.trace(g.key), g.removedSpans)
-		}
-		if len(g.entries) == 0 {
-			continue
-		}
-		known := w.memory.trace(g.key)
-		g.traceType, g.declared, g.linked = w.resolve(g, known)
-		g.judging = known != nil && known.judging || slices.ContainsFunc(g.entries, func(e *entry) bool { return judges(e.span) })
-		for _, e := range g.entries {
-			if w.place(b, g, known, e) {
-				known = w.memory.touch(g.key, b.builtAt, g.receivedAt)
-				known.declared, known.linked, known.judging = g.declared, g.linked, g.judging
-				known.noteIdentifiers(e.span)
-				w.memory.put(known, e.known(), e.facts(w.rows.spans.row))
-				g.written = append(g.written, e)
-			}
-			e.release()
-		}
-		known.keepOrigins(g)
-	}
-	w.document.forget()
-	w.memory.trim(b.newestAt)
-}
-
-// release lets go of what is in the rows now. The trees of a batch are many
-// times its records, and the collector would go through them again and again
-// while the batch is being written. revive brings them back.
-func (e *entry) release() {
-	s := e.span
-	s.Attributes, s.Events, s.Resource, s.Scope = nil, nil, nil, nil
-}
-
-// revive fits the records of entries again, for rows that have to be made anew.
-func (w *worker) revive(b *batch, entries []*entry) error {
-	var spans []trace.Span
-	at := -1
-	for _, e := range entries {
-		if e.span.Attributes != nil {
-			continue
-		}
-		if e.record != at { // entries of one record mostly stand together
-			r := &b.records[e.record]
-			var err error
-			if spans, _, err = w.sink.deps.Fitter.Spans(metaOf(r), r.Value); err != nil {
-				return fmt.Errorf("sink: fit offset %d again: %w", r.Offset, err)
-			}
-			at = e.record
-		}
-		again := &spans[e.version&(maxSpansOfRecord-1)]
-		e.span.Attributes, e.span.Events, e.span.Resource, e.span.Scope = again.Attributes, again.Events, again.Resource, again.Scope
-		retype(e.span, e.span.Type)
-	}
-	return nil
-}
-
-func metaOf(r *stream.Record) fit.Meta {
-	return fit.Meta{Source: r.Source, ReceivedAt: r.ReceivedAt, User: r.User}
-}
-
-// resolve finds the type of a trace from the spans at hand and those known.
-// Source: contract §0 row 7, §1.7.
-func (w *worker) resolve(g *group, k *known) (t, declared trace.Type, linked bool) {
-	spans := make([]*trace.Span, len(g.entries))
-	for i, e := range g.entries {
-		spans[i] = e.span
-		declared = max(declared, e.declared) // of two that differ, annotation
-		linked = linked || len(e.span.Links) > 0
-	}
-	given, _ := fit.Trace(spans)
-	if k != nil {
-		declared = max(declared, k.declared)
-		linked = linked || k.linked
-	}
-	if t = typeOf(declared, linked); t != given {
-		for _, s := range spans {
-			retype(s, t)
-		}
-	}
-	return t, declared, linked
-}
-
-func typeOf(declared trace.Type, linked bool) trace.Type {
-	switch {
-	case declared != 0:
-		return declared
-	case linked:
-		return trace.Annotation
-	default:
-		return trace.Invocation
-	}
-}
-
-func retype(s *trace.Span, t trace.Type) {
-	s.Type = t
-	ag, _ := s.Attributes[semconv.Root].(map[string]any)
-	if types, ok := ag[semconv.Type].(map[string]any); ok {
-		types[semconv.TypeTrace] = t.String()
-	}
-}
-
-// place decides whether a span is written and as what, and adds its rows.
-func (w *worker) place(b *batch, g *group, k *known, e *entry) bool {
-	if err := w.renderSafely(e); err != nil {
-		b.die(e.record, "row", err)
-		return false
-	}
-	e.hash = w.document.hash
-	stored, ok := k.span(e.span.SpanID)
-	switch {
-	case ok && stored.hash == e.hash:
-		w.metrics.dropped.WithLabelValues("retry").Inc()
-		return false
-	case ok:
-		e.replaces(stored, &b.records[e.record])
-		g.supersede(k, e)
-		if stored.start != e.start || stored.traceType != g.traceType {
-			g.stale = append(g.stale, staleRow{e.span.SpanID, stored.traceType, stored.start})
-		}
-		w.metrics.spans.WithLabelValues("replaced").Inc()
-	case e.cleared:
-		if before, was := g.before.span(e.span.SpanID); was {
-			e.replaces(before, &b.records[e.record])
-		}
-	case e.continues:
-		if o, was := k.origin(e.span.SpanID); was {
-			e.createdAt, e.createdBy = o.at, o.by
-			e.updatedAt, e.updatedBy = e.receivedAt, b.records[e.record].User
-		}
-	}
-	b.entries = append(b.entries, e)
-	w.rows.append(e, w.partition.Number(), &w.document)
-	return true
-}
-
-// renderSafely renders a span. A defect of ours must cost one record, not end
-// the process again and again at the same offset.
-func (w *worker) renderSafely(e *entry) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("sink: span %s of trace %s cannot be made a row: %v", e.span.SpanID, e.key.trace, p)
-		}
-	}()
-	w.document.render(e.span, e.declared)
-	return nil
-}
-
-func (e *entry) known() knownSpan {
-	return knownSpan{
-		id: e.span.SpanID, traceType: e.span.Type, hash: e.hash, version: e.version, start: e.start,
-		createdAt: micros(e.createdAt), createdBy: e.createdBy,
-	}
-}
-
-// replaces keeps what a first version leaves to its successors. Source: contract §1.10.
-func (e *entry) replaces(stored *knownSpan, r *stream.Record) {
-	e.createdAt, e.createdBy = time.UnixMicro(stored.createdAt).UTC(), stored.createdBy
-	e.updatedAt, e.updatedBy = r.ReceivedAt, r.User
 }
 
 // reject is a row of the table rejects.

@@ -166,11 +166,36 @@ func TestRejectsAndPoison(t *testing.T) {
 	broken := h.record(stream.Upsert, 2)
 	broken.Value = []byte("\xff\xff\xff no protobuf")
 	zero := h.record(stream.Upsert, 3, span{trace: 3, span: 1, name: "good"}, span{trace: 3, span: 2, name: "good too"})
-	h.send(door, broken, zero)
+	stray := h.record(stream.Upsert, 4, span{trace: 4, span: 1, name: "under its key"}, span{trace: 5, span: 1, name: "not under its key"})
+	h.send(door, broken, zero, stray)
 	require.Equal(t, []string{"good", "good too"}, h.strings("SELECT span_name FROM spans ORDER BY span_name"))
-	require.Equal(t, []string{"fit", "scan"}, h.strings("SELECT stage FROM rejects ORDER BY stage"))
+	require.Equal(t, []string{"fit", "fit", "scan"}, h.strings("SELECT stage FROM rejects ORDER BY stage"))
+	require.Equal(t, uint64(1), one[uint64](h, "SELECT count() FROM rejects WHERE reason LIKE '%a record of trace 01000000000000000000000000000004 with spans of another'"))
 	require.Equal(t, "too deep ab cd n 000102", one[string](h, "SELECT concat(reason, ' ', trace_id, ' ', span_id, ' ', span_name, ' ', lower(hex(raw))) FROM rejects WHERE stage = 'scan'"))
-	require.Equal(t, 1, r.count(t, "colonnade_sink_dead_records_total"))
+	require.Equal(t, 2, r.count(t, "colonnade_sink_dead_records_total"))
+}
+
+// A batch goes through its records trace by trace: what later ones say of a
+// trace counts for the earlier ones, whatever lies between them.
+func TestRecordsOfATraceWithinABatch(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, 1)
+	token := h.publish( // before the start: one batch
+		h.record(stream.Upsert, 1, span{trace: 1, span: 1, name: "first"}, span{trace: 1, span: 2, parent: 1, name: "early"}),
+		h.record(stream.Upsert, 2, span{trace: 2, span: 1, name: "to go"}),
+		h.record(stream.Upsert, 3, span{trace: 3, span: 1, name: "alone"}),
+		h.record(stream.Upsert, 1, span{trace: 1, span: 3, parent: 1, name: "links", links: []byte{9}}, span{trace: 1, span: 2, parent: 1, name: "late"}),
+		h.record(stream.Delete, 2),
+		h.record(stream.Upsert, 2, span{trace: 2, span: 2, name: "after the delete"}),
+		h.record(stream.Edit, 3, span{trace: 3, span: 2, name: "instead"}),
+		h.record(stream.Upsert, 1, span{trace: 1, span: 4, parent: 1, name: "last"}),
+	)
+	h.start()
+	h.wait(token)
+	require.Equal(t, []string{"after the delete invocation", "first annotation", "instead invocation", "last annotation", "late annotation", "links annotation"},
+		h.strings("SELECT concat(span_name, ' ', trace_type) AS s FROM spans ORDER BY s"))
+	require.Equal(t, uint64(6), one[uint64](h, "SELECT count() FROM span_payloads"))
+	require.Equal(t, []string{"1 1 1", "2 0 1", "3 0 1"}, h.strings("SELECT concat(toString(reinterpretAsUInt8(substring(reverse(trace_id::String), 1, 1))), ' ', toString(max(is_annotation)), ' ', toString(count())) AS s FROM trace_index GROUP BY trace_id ORDER BY s"))
 }
 
 // What the store refuses for good is halved down to the record at fault.

@@ -140,11 +140,10 @@ func (w *worker) process(ctx context.Context, records []stream.Record, rng strea
 	defer w.busy.Store(0)
 	ctx, cancel := outlive(ctx, w.sink.cfg.DrainTimeout)
 	defer cancel()
-	b := w.collect(records, rng)
-	if err := w.lookUpRemovals(ctx, b); err != nil {
+	b, err := w.build(ctx, records, rng)
+	if err != nil {
 		return err
 	}
-	w.decide(b)
 	w.metrics.buildSeconds.Observe(w.sink.deps.Now().Sub(start).Seconds())
 	if !repeat { // a repeated range is named already
 		if err := w.partition.Intend(ctx, rng); err != nil {
