@@ -4,7 +4,9 @@ package traces_test
 
 import (
 	"context"
+	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -82,6 +84,42 @@ func (h hanging) Query(ctx context.Context, _ string, _ ...any) (driver.Rows, er
 	close(h.asked)
 	<-ctx.Done()
 	return nil, ctx.Err()
+}
+
+// failing is a store that fails once it is let to, and counts how often.
+type failing struct {
+	driver.Conn
+	asked *atomic.Int64
+	fail  chan struct{}
+}
+
+func (f failing) Query(context.Context, string, ...any) (driver.Rows, error) {
+	f.asked.Add(1)
+	<-f.fail
+	return nil, errors.New("the store is away")
+}
+
+// Those who wait for their writes learn together that the store fails, not one
+// after the other.
+func TestWhoWaitsFailsTogether(t *testing.T) {
+	t.Parallel()
+	store := failing{asked: new(atomic.Int64), fail: make(chan struct{})}
+	reader, err := traces.New(traces.DefaultConfig(), store, time.Now, prometheus.NewRegistry())
+	require.NoError(t, err)
+	const callers = 50
+	done := make(chan error, callers)
+	for range callers {
+		go func() {
+			_, err := reader.Wait(context.Background(), domain.Token{{Partition: 1, Offset: 7}})
+			done <- err
+		}()
+	}
+	require.Eventually(t, func() bool { return store.asked.Load() == 1 }, 30*time.Second, time.Millisecond)
+	close(store.fail)
+	for range callers {
+		require.Equal(t, domain.Unavailable, domain.KindOf(<-done))
+	}
+	require.Less(t, store.asked.Load(), int64(callers/2))
 }
 
 // A caller who leaves takes the statement along.

@@ -29,9 +29,8 @@ type Reader struct {
 	content  atomic.Pointer[indexed]
 	pace     *pace
 
-	looking  chan struct{} // holds one: who has it there may look at the sink's progress, and has the fields below
-	looked   time.Time     // when the last look began
-	progress map[int32]int64
+	looking chan struct{} // holds one: who has it there may look at the sink's progress, and has look
+	look    look
 }
 
 // New makes a reader on a connection, which it does not close.

@@ -57,19 +57,28 @@ func (r *Reader) missing(ctx context.Context, token domain.Token) (domain.Token,
 	return slices.DeleteFunc(token, func(p domain.Position) bool { return p.Offset < next[p.Partition] }), nil
 }
 
+// look is what one look at the sink's progress saw, for all who asked before it
+// ended and for those who ask within lookAge; also where it failed, or they
+// would wait for the store to fail one after the other.
+type look struct {
+	ended time.Time
+	next  map[int32]int64
+	err   error
+}
+
 // Progress tells, for each partition of the stream, the offset before which
-// everything is visible, as of now or of lookAge ago; a partition of which
+// everything is visible, or was when the last look began; a partition of which
 // nothing is, is left out. The map is shared and not to be changed.
 func (r *Reader) Progress(ctx context.Context) (map[int32]int64, error) {
+	asked := r.now()
 	select {
 	case r.looking <- struct{}{}:
 		defer func() { <-r.looking }()
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	begun := r.now()
-	if begun.Sub(r.looked) < lookAge {
-		return r.progress, nil
+	if last := &r.look; last.ended.After(asked) || r.now().Sub(last.ended) < lookAge {
+		return last.next, last.err
 	}
 	next := map[int32]int64{}
 	err := r.query(ctx, "progress", compile.Progress(r.cfg.Topic), func(rows driver.Rows) error {
@@ -79,8 +88,8 @@ func (r *Reader) Progress(ctx context.Context) (map[int32]int64, error) {
 		next[int32(partition)] = int64(min(offset, math.MaxInt64))
 		return err
 	})
-	if err == nil {
-		r.looked, r.progress = begun, next
+	if ctx.Err() == nil { // a caller who leaves fails alone
+		r.look = look{r.now(), next, err}
 	}
 	return next, err
 }
