@@ -62,8 +62,8 @@ func New(registerer prometheus.Registerer) (*Fitter, error) {
 // cannot be read; it is Rejected, and so permanent. Trace types and what is
 // promoted across spans are Trace's to complete: it must see all spans of a
 // trace that a batch holds. Resource maps and hashes are shared between spans and
-// are not to be changed. Strings of the spans share value's memory: nobody may write to
-// it any more, and who keeps one for long copies it.
+// are not to be changed. Strings of the spans share value's memory: nobody may
+// write to it any more, and who keeps one for long copies it.
 func (f *Fitter) Spans(meta Meta, value []byte) ([]trace.Span, []Refusal, error) {
 	var spans []trace.Span
 	var refused []Refusal

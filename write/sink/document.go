@@ -103,8 +103,13 @@ func (d *document) render(s *trace.Span, declared trace.Type) {
 	d.hash = d.sum(s, declared)
 }
 
-// forget lets go of the last record's memory.
-func (d *document) forget() { d.resource = nil }
+// forget lets go of the memory of what was rendered: a leaf's text is a piece of
+// all that was fetched with its record.
+func (d *document) forget() {
+	clear(d.leaves[:cap(d.leaves)])
+	clear(d.pairs[:cap(d.pairs)])
+	d.resource = nil
+}
 
 func (d *document) resourceOf(resource map[string]any) []byte {
 	if resource == nil {

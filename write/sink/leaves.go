@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -172,7 +173,7 @@ func sample(l *leaf) string {
 		for end > 0 && end < len(l.text) && !utf8.RuneStart(l.text[end]) {
 			end--
 		}
-		return l.text[:end]
+		return strings.Clone(l.text[:end]) // not to keep a record's memory
 	default:
 		return ""
 	}

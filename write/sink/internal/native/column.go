@@ -3,6 +3,7 @@ package native
 import (
 	"encoding/binary"
 	"math"
+	"strings"
 )
 
 // Fixed is a column of values of one width: numbers, little endian, and fixed strings.
@@ -132,8 +133,8 @@ func NewDictionary() *Dictionary { return &Dictionary{index: map[string]uint32{}
 func (c *Dictionary) Word(v string) (number uint32, isNew bool) {
 	number, ok := c.index[v]
 	if !ok {
-		number = uint32(len(c.index)) //nolint:gosec // bounded by the rows of one batch
-		c.index[v] = number
+		number = uint32(len(c.index))      //nolint:gosec // bounded by the rows of one batch
+		c.index[strings.Clone(v)] = number // v may be a piece of all that was fetched
 		c.words.Append(v)
 	}
 	return number, !ok

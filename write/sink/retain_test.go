@@ -1,0 +1,47 @@
+package sink
+
+import (
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"colonnade/domain"
+	"colonnade/domain/trace"
+	"colonnade/write/fit"
+)
+
+// A record's bytes are a piece of all that was fetched with it, up to 32 MiB:
+// what a worker keeps from batch to batch must not hold on to them.
+func TestRowsKeepNoRecord(t *testing.T) {
+	now := time.Now()
+	r, gone := newRows(newKeySet(100)), make(chan struct{})
+	var d document
+	func() {
+		value := llmTrace(t, 1, 10, now)
+		runtime.AddCleanup(&value[0], func(done chan struct{}) { close(done) }, gone)
+		spans, _, err := fitter(t).Spans(fit.Meta{Source: "otlp", ReceivedAt: now}, value)
+		require.NoError(t, err)
+		for i := range spans {
+			e := &entry{key: traceKey{domain.ProjectID{1}, spans[i].TraceID}, span: &spans[i], week: weekOf(spans[i].Start, now), createdAt: now}
+			fit.Trace([]*trace.Span{e.span})
+			d.render(e.span, 0)
+			r.append(e, 0, &d)
+			e.release()
+		}
+		d.forget()
+	}()
+	require.NotEmpty(t, r.spans.found, "keys with samples of their values")
+	require.Eventually(t, func() bool {
+		runtime.GC() // twice at least: the fitter's scratch is in a pool
+		select {
+		case <-gone:
+			return true
+		default:
+			return false
+		}
+	}, 10*time.Second, time.Millisecond, "the record's bytes are still held")
+	runtime.KeepAlive(r)
+	runtime.KeepAlive(&d)
+}
