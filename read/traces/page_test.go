@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -269,4 +270,37 @@ func TestWhoWaitsSharesLooks(t *testing.T) {
 		require.NoError(t, <-done)
 	}
 	require.LessOrEqual(t, looks(), uint64(time.Since(began)/traces.LookAge)+1)
+}
+
+// A sink of this process spares the store all looks, as long as it keeps up. One
+// that lost its partition without knowing does not hold up a reader.
+func TestWhoWaitsHearsTheSink(t *testing.T) {
+	t.Parallel()
+	s := newStore(t)
+	registry := prometheus.NewRegistry()
+	cfg := traces.DefaultConfig()
+	cfg.WaitTimeout = time.Minute
+	reader, err := traces.New(cfg, s.conn, time.Now, registry)
+	require.NoError(t, err)
+	var asked atomic.Int64
+	reader.Hear(func() map[int32]int64 {
+		if asked.Add(1) == 1 {
+			return map[int32]int64{1: 7}
+		}
+		return map[int32]int64{1: 8}
+	})
+	looks := func() uint64 { return statementsOf(t, registry)["progress"].count }
+	wait := func(token domain.Token) {
+		pending, err := reader.Wait(t.Context(), token)
+		require.NoError(t, err)
+		require.Empty(t, pending)
+	}
+	wait(domain.Token{{Partition: 1, Offset: 7}})
+	require.Zero(t, looks())
+
+	require.NoError(t, s.conn.Exec(t.Context(), "INSERT INTO sink_progress (topic, stream_partition, next_offset, written_at) VALUES (?, 1, 10, now()), (?, 2, 4, now())", cfg.Topic, cfg.Topic))
+	wait(domain.Token{{Partition: 1, Offset: 7}, {Partition: 2, Offset: 3}})
+	require.EqualValues(t, 1, looks(), "another works on partition 2")
+	wait(domain.Token{{Partition: 1, Offset: 9}})
+	require.EqualValues(t, 2, looks(), "partition 1 moves without this sink")
 }

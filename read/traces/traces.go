@@ -29,7 +29,8 @@ type Reader struct {
 	content  atomic.Pointer[indexed]
 	pace     *pace
 
-	looking chan struct{} // holds one: who has it there may look at the sink's progress, and has look
+	heard   func() map[int32]int64 // the progress of a sink in this process; nil where there is none
+	looking chan struct{}          // holds one: who has it there may look at the sink's progress, and has look
 	look    look
 }
 

@@ -15,11 +15,18 @@ import (
 
 // All who wait share a look at the sink's progress for lookAge, so that a hundred
 // of them cost the store what one does; pause is how soon one asks whether there
-// is a newer one.
+// is a newer one. Where the sink itself tells (Hear), the store is asked only by
+// who has waited for hearAge: a sink that lost its partition may not know yet.
 const (
 	lookAge = 75 * time.Millisecond
 	pause   = 20 * time.Millisecond
+	hearAge = 500 * time.Millisecond
 )
+
+// Hear lets those who wait ask a sink of this process before they ask the store:
+// progress tells, for each partition that the sink works on, the offset before
+// which everything is visible. Call it before the first read.
+func (r *Reader) Hear(progress func() map[int32]int64) { r.heard = progress }
 
 // Wait returns when every position of the token is visible, or when its bound
 // has passed; pending are the positions that are not visible yet.
@@ -30,11 +37,20 @@ func (r *Reader) Wait(ctx context.Context, token domain.Token) (pending domain.T
 	deadline, cancel := context.WithTimeout(ctx, r.cfg.WaitTimeout)
 	defer cancel()
 	pending = slices.Clone(token)
+	asked := r.now()
 	ticker := time.NewTicker(pause)
 	defer ticker.Stop()
 	for {
-		if pending, err = r.missing(ctx, pending); err != nil || len(pending) == 0 {
-			return nil, err
+		var told bool
+		pending, told = r.told(pending)
+		if len(pending) > 0 && (!told || r.now().Sub(asked) >= hearAge) {
+			asked = r.now()
+			if pending, err = r.missing(ctx, pending); err != nil {
+				return nil, err
+			}
+		}
+		if len(pending) == 0 {
+			return nil, nil
 		}
 		select {
 		case <-ticker.C:
@@ -48,13 +64,29 @@ func (r *Reader) Wait(ctx context.Context, token domain.Token) (pending domain.T
 	}
 }
 
-// missing leaves of a token what the sink has not passed.
+// told leaves of a token what the sink of this process has not passed; all
+// tells that it works on every partition that is left.
+func (r *Reader) told(token domain.Token) (left domain.Token, all bool) {
+	if r.heard == nil {
+		return token, false
+	}
+	next := r.heard()
+	left = behind(token, next)
+	return left, !slices.ContainsFunc(left, func(p domain.Position) bool { _, ok := next[p.Partition]; return !ok })
+}
+
+// missing leaves of a token what no sink has passed.
 func (r *Reader) missing(ctx context.Context, token domain.Token) (domain.Token, error) {
 	next, err := r.Progress(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return slices.DeleteFunc(token, func(p domain.Position) bool { return p.Offset < next[p.Partition] }), nil
+	return behind(token, next), nil
+}
+
+// behind leaves of a token, which it changes, what is at or after next.
+func behind(token domain.Token, next map[int32]int64) domain.Token {
+	return slices.DeleteFunc(token, func(p domain.Position) bool { return p.Offset < next[p.Partition] })
 }
 
 // look is what one look at the sink's progress saw, for all who asked before it

@@ -143,6 +143,21 @@ func (s *Sink) work(ctx context.Context, p *stream.Partition) error {
 	return w.run(ctx)
 }
 
+// Visible tells, for each partition that this sink works on, the offset before
+// which everything is visible: what sink_progress says, without asking the
+// store. Safe for concurrent use.
+func (s *Sink) Visible() map[int32]int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := make(map[int32]int64, len(s.workers))
+	for number, w := range s.workers {
+		if next := w.visible.Load(); next > 0 {
+			out[number] = next
+		}
+	}
+	return out
+}
+
 // Ready tells whether the sink keeps up: the store answers, and neither the
 // oldest record in work nor the lag is beyond its bound.
 func (s *Sink) Ready(context.Context) error {

@@ -45,12 +45,14 @@ func TestRetriesAreDropped(t *testing.T) {
 	r := h.start()
 	record := h.record(stream.Upsert, 1, span{trace: 1, span: 1, name: "a"}, span{trace: 1, span: 2, parent: 1, name: "b"})
 	h.send(record)
-	h.send(record)
+	token := h.send(record)
 	require.Equal(t, uint64(2), one[uint64](h, "SELECT count() FROM spans"))
 	require.Equal(t, 2, r.count(t, "colonnade_sink_dropped_spans_total"))
+	h.eventually("the sink knows what is visible", func() bool { return r.Visible()[token[0].Partition] > token[0].Offset })
 
 	// Still known to the next owner of the partition.
 	r.stop()
+	require.Empty(t, r.Visible(), "it works on no partition")
 	r = h.start()
 	h.send(record)
 	require.Equal(t, uint64(2), one[uint64](h, "SELECT count() FROM spans"))
@@ -286,6 +288,7 @@ func TestStoreAway(t *testing.T) {
 		return domain.KindOf(r.Ready(t.Context())) == domain.Unavailable && r.Ready(t.Context()) != nil
 	})
 	require.NotZero(t, r.count(t, "colonnade_sink_retries_total"))
+	require.Empty(t, r.Visible())
 	r.stop()
 
 	h.conn = there

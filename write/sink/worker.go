@@ -41,8 +41,9 @@ type worker struct {
 	// was taken over. The owner before may have stored a range that the group's
 	// log does not name, if its broker died: up to here rows are looked for first.
 	storedUntil int64
-	// progressAt is when the progress was last written.
+	// progressAt is when the progress was last written, visible what it said.
 	progressAt time.Time
+	visible    atomic.Int64
 	// busy is when the oldest record in work was taken, Unix nanoseconds; 0 when idle.
 	busy atomic.Int64
 }

@@ -338,5 +338,9 @@ func (w *worker) writeProgress(ctx context.Context, next int64) error {
 	now := w.clock()
 	w.progressAt = now
 	block := progressColumns(w.sink.topic, w.partition.Number(), next, w.memory.settledUntil(now), now)
-	return w.store.insert(ctx, insertion{table: schema.SinkProgress, block: block})
+	err := w.store.insert(ctx, insertion{table: schema.SinkProgress, block: block})
+	if err == nil {
+		w.visible.Store(next)
+	}
+	return err
 }

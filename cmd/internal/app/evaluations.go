@@ -19,6 +19,9 @@ func (p *process) buildSpans(h *house, s stores) (err error) {
 	if h.traces, err = traces.New(p.cfg.Traces, s.clickhouse, p.Now, p.reg); err != nil {
 		return err
 	}
+	if h.sink != nil && !p.cfg.ClickHouse.Replicated { // another replica may not have yet what the sink has written
+		h.traces.Hear(h.sink.Visible)
+	}
 	h.analyst, err = analytics.New(p.cfg.Analytics, h.traces, p.Now)
 	return err
 }
