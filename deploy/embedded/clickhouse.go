@@ -61,6 +61,9 @@ func startClickHouse(ctx context.Context, s *Stack) error {
 		fmt.Sprintf("--parquet_metadata_cache_size=%d", memory/96),
 		fmt.Sprintf("--iceberg_metadata_files_cache_size=%d", memory/96),
 		fmt.Sprintf("--background_pool_size=%d", s.c.ClickHouseMergeThreads),
+		// A merge of gigabytes takes a minute beside inserts: small ones that waited
+		// for their turn beside it left hundreds of parts to every read.
+		"--background_merges_mutations_scheduling_policy=shortest_task_first",
 		fmt.Sprintf("--os_threads_nice_value_merge_mutate=%d", s.c.ClickHouseMergeNice),
 	}, s.c.ClickHouseArguments...)
 	err = s.run(ctx, ClickHouse, clickHouseConfig{Dir: dir, Library: library, Token: token, Arguments: arguments}, []*os.File{file})
