@@ -242,16 +242,22 @@ func TestWait(t *testing.T) {
 	}
 }
 
+// waiting gives a reader whose callers wait up to timeout, and how often it looked at the sink's progress.
+func (s *store) waiting(timeout time.Duration) (reader *traces.Reader, looks func() uint64) {
+	s.t.Helper()
+	registry := prometheus.NewRegistry()
+	cfg := traces.DefaultConfig()
+	cfg.WaitTimeout = timeout
+	reader, err := traces.New(cfg, s.conn, time.Now, registry)
+	require.NoError(s.t, err)
+	return reader, func() uint64 { return statementsOf(s.t, registry)["progress"].count }
+}
+
 // Any number of callers who wait cost the store what one costs.
 func TestWhoWaitsSharesLooks(t *testing.T) {
 	t.Parallel()
 	s := newStore(t)
-	registry := prometheus.NewRegistry()
-	cfg := traces.DefaultConfig()
-	cfg.WaitTimeout = time.Minute
-	reader, err := traces.New(cfg, s.conn, time.Now, registry)
-	require.NoError(t, err)
-	looks := func() uint64 { return statementsOf(t, registry)["progress"].count }
+	reader, looks := s.waiting(time.Minute)
 	began := time.Now()
 	const callers = 100
 	done := make(chan error, callers)
@@ -265,7 +271,7 @@ func TestWhoWaitsSharesLooks(t *testing.T) {
 		}()
 	}
 	require.Eventually(t, func() bool { return looks() >= 3 }, 30*time.Second, time.Millisecond, "all of them wait by then")
-	require.NoError(t, s.conn.Exec(t.Context(), "INSERT INTO sink_progress (topic, stream_partition, next_offset, written_at) VALUES (?, 1, 8, now())", cfg.Topic))
+	require.NoError(t, s.conn.Exec(t.Context(), "INSERT INTO sink_progress (topic, stream_partition, next_offset, written_at) VALUES (?, 1, 8, now())", traces.DefaultConfig().Topic))
 	for range callers {
 		require.NoError(t, <-done)
 	}
@@ -277,11 +283,7 @@ func TestWhoWaitsSharesLooks(t *testing.T) {
 func TestWhoWaitsHearsTheSink(t *testing.T) {
 	t.Parallel()
 	s := newStore(t)
-	registry := prometheus.NewRegistry()
-	cfg := traces.DefaultConfig()
-	cfg.WaitTimeout = time.Minute
-	reader, err := traces.New(cfg, s.conn, time.Now, registry)
-	require.NoError(t, err)
+	reader, looks := s.waiting(time.Minute)
 	var asked atomic.Int64
 	reader.Hear(func() map[int32]int64 {
 		if asked.Add(1) == 1 {
@@ -289,7 +291,6 @@ func TestWhoWaitsHearsTheSink(t *testing.T) {
 		}
 		return map[int32]int64{1: 8}
 	})
-	looks := func() uint64 { return statementsOf(t, registry)["progress"].count }
 	wait := func(token domain.Token) {
 		pending, err := reader.Wait(t.Context(), token)
 		require.NoError(t, err)
@@ -298,9 +299,16 @@ func TestWhoWaitsHearsTheSink(t *testing.T) {
 	wait(domain.Token{{Partition: 1, Offset: 7}})
 	require.Zero(t, looks())
 
-	require.NoError(t, s.conn.Exec(t.Context(), "INSERT INTO sink_progress (topic, stream_partition, next_offset, written_at) VALUES (?, 1, 10, now()), (?, 2, 4, now())", cfg.Topic, cfg.Topic))
+	topic := traces.DefaultConfig().Topic
+	require.NoError(t, s.conn.Exec(t.Context(), "INSERT INTO sink_progress (topic, stream_partition, next_offset, written_at) VALUES (?, 1, 10, now()), (?, 2, 4, now())", topic, topic))
 	wait(domain.Token{{Partition: 1, Offset: 7}, {Partition: 2, Offset: 3}})
 	require.EqualValues(t, 1, looks(), "another works on partition 2")
 	wait(domain.Token{{Partition: 1, Offset: 9}})
 	require.EqualValues(t, 2, looks(), "partition 1 moves without this sink")
+
+	hasty, _ := s.waiting(time.Nanosecond)
+	hasty.Hear(func() map[int32]int64 { return map[int32]int64{1: 8} })
+	pending, err := hasty.Wait(t.Context(), domain.Token{{Partition: 1, Offset: 9}})
+	require.NoError(t, err)
+	require.Empty(t, pending, "the store is asked within the time, however short it is")
 }

@@ -16,7 +16,8 @@ import (
 // All who wait share a look at the sink's progress for lookAge, so that a hundred
 // of them cost the store what one does; pause is how soon one asks whether there
 // is a newer one. Where the sink itself tells (Hear), the store is asked only by
-// who has waited for hearAge: a sink that lost its partition may not know yet.
+// who has waited for hearAge, or half of what he may wait: a sink that lost its
+// partition may not know yet.
 const (
 	lookAge = 75 * time.Millisecond
 	pause   = 20 * time.Millisecond
@@ -37,13 +38,13 @@ func (r *Reader) Wait(ctx context.Context, token domain.Token) (pending domain.T
 	deadline, cancel := context.WithTimeout(ctx, r.cfg.WaitTimeout)
 	defer cancel()
 	pending = slices.Clone(token)
-	asked := r.now()
+	asked, patience := r.now(), min(hearAge, r.cfg.WaitTimeout/2)
 	ticker := time.NewTicker(pause)
 	defer ticker.Stop()
 	for {
 		var told bool
 		pending, told = r.told(pending)
-		if len(pending) > 0 && (!told || r.now().Sub(asked) >= hearAge) {
+		if len(pending) > 0 && (!told || r.now().Sub(asked) >= patience) {
 			asked = r.now()
 			if pending, err = r.missing(ctx, pending); err != nil {
 				return nil, err
