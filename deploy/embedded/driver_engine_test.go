@@ -182,3 +182,18 @@ func TestHTTPPing(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "Ok.\n", string(text))
 }
+
+// The engine swallows the name of an argument that it does not know.
+func TestEngineKnowsItsArguments(t *testing.T) {
+	t.Parallel()
+	conn := open(t, embeddedtest.Database(t))
+	for name, want := range map[string]string{
+		"background_merges_mutations_scheduling_policy": "shortest_task_first",
+		"background_pool_size":                          "2",
+		"os_threads_nice_value_merge_mutate":            "10",
+	} {
+		var value string
+		require.NoError(t, conn.QueryRow(t.Context(), "SELECT value FROM system.server_settings WHERE name = ?", name).Scan(&value), name)
+		require.Equal(t, want, value, name)
+	}
+}
