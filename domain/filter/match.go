@@ -140,8 +140,8 @@ func (m *matcher) searched() []string {
 	for _, path := range [][]string{
 		{"ag", "data", "inputs"}, {"ag", "data", "outputs"}, {"ag", "data", "parameters"}, {"ag", "data", "internals"}, {"ag", "exception"},
 	} {
-		if v, ok := trace.Lookup(m.span.Attributes, path); ok {
-			m.documents = append(m.documents, Fold(string(trace.AppendJSON(nil, v))))
+		if text := trace.LookupJSON(m.span.Attributes, path); text != "" {
+			m.documents = append(m.documents, Fold(text))
 		}
 	}
 	if len(m.span.Events) > 0 {

@@ -21,12 +21,12 @@ func sample(t *testing.T) *trace.Span {
 	sid, err := trace.ParseSpanID(idS)
 	require.NoError(t, err)
 	start := time.Date(2025, 1, 1, 12, 0, 0, 123456789, time.UTC)
-	attributes, err := trace.ParseObject([]byte(`{"ag":{"type":{"trace":"invocation"},
+	attributes, err := trace.ParseObject(`{"ag":{"type":{"trace":"invocation"},
 		"data":{"inputs":{"country":"France","n":3},"outputs":"The capital\nis Paris.","internals":{"big":9007199254740993}},
 		"exception":{"message":"Boom"},"flags":{"stream":false},"tags":{"env":"Prod_1","none":null},
 		"metrics":{"tokens":{"incremental":{"total":15,"ratio":1.0}}},
 		"meta":{"list":["a",1,{"k":"v","w":[1,2]}],"empty":{},"date":"2025-01-01T10:00:00Z","a.b":"dotted","ten":"10"}},
-		"service":"x"}`))
+		"service":"x"}`)
 	require.NoError(t, err)
 	return &trace.Span{
 		TraceID: tid, SpanID: sid, ParentID: trace.SpanID{9}, Type: trace.Invocation, Kind: trace.KindServer, Status: trace.StatusError,

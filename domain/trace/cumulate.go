@@ -155,13 +155,13 @@ type sum struct {
 }
 
 func incremental(attributes map[string]any) (s sum) {
-	v, _ := Lookup(attributes, []string{"ag", "metrics"})
+	v, _ := lookup(attributes, []string{"ag", "metrics"}, true)
 	metrics, _ := v.(map[string]any)
-	errors, _ := Lookup(metrics, []string{"errors", "incremental"})
+	errors, _ := lookup(metrics, []string{"errors", "incremental"}, true)
 	s.errors = numberOf(errors)
 	for name, to := range map[string]*[partCount]number{"tokens": &s.tokens, "costs": &s.costs} {
 		for i := range to {
-			v, _ := Lookup(metrics, []string{name, "incremental", partName(i)})
+			v, _ := lookup(metrics, []string{name, "incremental", partName(i)}, true)
 			to[i] = numberOf(v)
 		}
 	}

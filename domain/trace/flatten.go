@@ -155,14 +155,40 @@ func SplitPath(path string) []string {
 
 // Lookup walks the tree along keys: members of objects by name, elements of
 // arrays by number. ok is false where the path leads nowhere; a stored null is
-// (nil, true).
+// (nil, true). Documents that it meets are read, and stand read in the tree.
 func Lookup(attributes map[string]any, keys []string) (value any, ok bool) {
+	value, ok = lookup(attributes, keys, true)
+	if object, is := value.(map[string]any); is {
+		Open(object)
+	}
+	return value, ok
+}
+
+// LookupJSON is Lookup for the canonical JSON of the value; "" where there is none.
+func LookupJSON(attributes map[string]any, keys []string) string {
+	value, ok := lookup(attributes, keys, false)
+	if !ok {
+		return ""
+	}
+	if d, unread := value.(Document); unread {
+		return string(d)
+	}
+	return string(AppendJSON(nil, value))
+}
+
+// lookup is Lookup that leaves the documents within the value, and with last
+// false the value itself, unread.
+func lookup(attributes map[string]any, keys []string, last bool) (value any, ok bool) {
 	value = attributes
-	for _, k := range keys {
+	for i, k := range keys {
 		switch v := value.(type) {
 		case map[string]any:
 			if value, ok = v[k]; !ok {
 				return nil, false
+			}
+			if d, unread := value.(Document); unread && (last || i < len(keys)-1) {
+				value = d.Value()
+				v[k] = value
 			}
 		case []any:
 			i, err := strconv.Atoi(k)

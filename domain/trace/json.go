@@ -38,6 +38,8 @@ func AppendJSON(dst []byte, v any) []byte {
 		return append(dst, ']')
 	case map[string]any:
 		return appendObject(dst, v)
+	case Document:
+		return append(dst, v...)
 	default:
 		// Not a value that a Span may hold: written visibly wrong rather than lost.
 		return append(dst, `"!unsupported"`...)

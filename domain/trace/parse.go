@@ -29,9 +29,7 @@ func ParseText(text string) (any, error) {
 	p := parser{data: text}
 	v, err := p.value(0)
 	if err == nil {
-		if p.space(); p.at < len(p.data) {
-			err = p.bad("text after the value")
-		}
+		err = p.end()
 	}
 	if err != nil {
 		return nil, err
@@ -46,6 +44,14 @@ type parser struct {
 
 func (p *parser) bad(what string) error {
 	return domain.E(domain.Rejected, "Invalid JSON at byte %d: %s.", p.at, what)
+}
+
+// end refuses what stands behind the value.
+func (p *parser) end() error {
+	if p.space(); p.at < len(p.data) {
+		return p.bad("text after the value")
+	}
+	return nil
 }
 
 func (p *parser) space() {
@@ -73,7 +79,7 @@ func (p *parser) value(depth int) (any, error) {
 	}
 	switch c := p.peek(); {
 	case c == '{':
-		return p.object(depth)
+		return p.object(depth, whole)
 	case c == '[':
 		return p.array(depth)
 	case c == '"':
@@ -99,7 +105,7 @@ func (p *parser) word(w string) error {
 	return nil
 }
 
-func (p *parser) object(depth int) (any, error) {
+func (p *parser) object(depth int, e extent) (map[string]any, error) {
 	object := map[string]any{}
 	p.at++
 	if p.peek() == '}' {
@@ -118,7 +124,7 @@ func (p *parser) object(depth int) (any, error) {
 			return nil, p.bad("a colon expected")
 		}
 		p.at++
-		if object[key], err = p.value(depth + 1); err != nil {
+		if object[key], err = p.member(depth+1, e.of(key)); err != nil {
 			return nil, err
 		}
 		switch p.peek() {

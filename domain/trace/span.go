@@ -11,7 +11,8 @@ import (
 // Span is one canonical span. Source: interface.md §2.1, contract §1.10.
 //
 // Attribute values are what JSON can say, with whole numbers kept apart:
-// nil, bool, int64, float64 (finite), string, []any and map[string]any.
+// nil, bool, int64, float64 (finite), string, []any and map[string]any. Those of
+// a span that comes from the store may be Documents: use Lookup, or Open first.
 type Span struct {
 	TraceID TraceID
 	SpanID  SpanID

@@ -65,14 +65,14 @@ func declared(attributes map[string]any) bool {
 }
 
 // ParseLinks reads what AppendLinks wrote; nothing gives nil.
-func ParseLinks(data []byte) ([]Link, error) { return parts(data, linkFrom) }
+func ParseLinks(text string) ([]Link, error) { return parts(text, linkFrom) }
 
 // ParseEvents reads what AppendEvents wrote; nothing gives nil.
-func ParseEvents(data []byte) ([]Event, error) { return parts(data, eventFrom) }
+func ParseEvents(text string) ([]Event, error) { return parts(text, eventFrom) }
 
 // ParseScope reads what AppendScope wrote; nothing gives nil.
-func ParseScope(data []byte) (*Scope, error) {
-	object, err := ParseObject(data)
+func ParseScope(text string) (*Scope, error) {
+	object, err := ParseObject(text)
 	if err != nil || object == nil {
 		return nil, err
 	}
@@ -81,12 +81,12 @@ func ParseScope(data []byte) (*Scope, error) {
 	return s, r.err
 }
 
-// ParseObject is ParseJSON where an object must stand; nothing gives nil.
-func ParseObject(data []byte) (map[string]any, error) {
-	if len(data) == 0 {
+// ParseObject is ParseText where an object must stand; nothing gives nil.
+func ParseObject(text string) (map[string]any, error) {
+	if text == "" {
 		return nil, nil //nolint:nilnil // a stored document that is absent
 	}
-	v, err := ParseJSON(data)
+	v, err := ParseText(text)
 	if err != nil {
 		return nil, err
 	}
@@ -97,11 +97,11 @@ func ParseObject(data []byte) (map[string]any, error) {
 	return object, nil
 }
 
-func parts[T any](data []byte, from func(*reader) T) ([]T, error) {
-	if len(data) == 0 {
+func parts[T any](text string, from func(*reader) T) ([]T, error) {
+	if text == "" {
 		return nil, nil
 	}
-	v, err := ParseJSON(data)
+	v, err := ParseText(text)
 	if err != nil {
 		return nil, err
 	}

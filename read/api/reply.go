@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
 
 	"colonnade/domain"
+	"colonnade/domain/semconv"
 	"colonnade/domain/trace"
 )
 
@@ -187,11 +189,15 @@ func (w *writer) end(window domain.Window) error {
 // unwrapped takes outputs out of {"__default__": outputs}, the form in which
 // instrumented functions send what is no object. Source: contract §1.10.
 func unwrapped(s *trace.Span) *trace.Span {
-	data, _ := trace.Lookup(s.Attributes, []string{"ag", "data"})
-	members, _ := data.(map[string]any)
-	outputs, _ := members["outputs"].(map[string]any)
+	ag, _ := s.Attributes[semconv.Root].(map[string]any)
+	data, _ := ag[semconv.Data].(map[string]any)
+	value := data[semconv.Outputs]
+	if d, unread := value.(trace.Document); unread && strings.HasPrefix(string(d), `{"__default__":`) {
+		value = d.Value()
+	}
+	outputs, _ := value.(map[string]any)
 	if v, ok := outputs["__default__"]; ok && len(outputs) == 1 {
-		members["outputs"] = v
+		data[semconv.Outputs] = v
 	}
 	return s
 }

@@ -83,6 +83,12 @@ func (s simples) recordOf(found [][]trace.Span, id trace.SpanID) (simple.Record,
 		}
 		span = &found[0][at]
 	}
+	return s.record(span)
+}
+
+// record is what a span holds, which is looked into for it.
+func (s simples) record(span *trace.Span) (simple.Record, bool) {
+	trace.Open(span.Attributes)
 	return simple.Read(s.face, unwrapped(span))
 }
 
@@ -110,7 +116,7 @@ func (s simples) list(c *gin.Context) error {
 	}
 	records := make([]simple.Record, 0, len(page.Items))
 	for i := range page.Items {
-		if record, ok := simple.Read(s.face, unwrapped(&page.Items[i])); ok {
+		if record, ok := s.record(&page.Items[i]); ok {
 			records = append(records, record)
 		}
 	}

@@ -173,6 +173,7 @@ func (r *Reader) halves(ctx context.Context, limit bound, core, payload compile.
 func (r *Reader) documents(ctx context.Context, limit bound, payload compile.Statement) (map[identity]trace.Span, error) {
 	out := map[identity]trace.Span{}
 	var read int64
+	var from producers
 	err := r.query(ctx, "payload", payload, func(rows driver.Rows) error {
 		p, err := scanPayload(rows)
 		if err != nil {
@@ -187,7 +188,7 @@ func (r *Reader) documents(ctx context.Context, limit bound, payload compile.Sta
 		if old, ok := out[p.identity]; ok && old.Version >= p.version {
 			return nil
 		}
-		out[p.identity], err = p.parse()
+		out[p.identity], err = p.parse(&from)
 		return err
 	})
 	return out, err

@@ -102,9 +102,9 @@ func moment(micros int64) time.Time {
 type payloadRow struct {
 	identity
 	version uint64
-	data    [4][]byte // inputs, outputs, parameters, internals
+	data    [4]string // inputs, outputs, parameters, internals
 	attributes, events, links,
-	resource, scope []byte
+	resource, scope string
 }
 
 func scanPayload(rows driver.Rows) (p payloadRow, err error) {
@@ -127,23 +127,17 @@ func dataMembers() [4]string {
 }
 
 // parse reads a span's documents, and nothing else of the span but its version.
-func (p *payloadRow) parse() (s trace.Span, err error) {
+// Those of attributes stay trace.Documents, so that a page that only shows them
+// writes their text.
+func (p *payloadRow) parse(from *producers) (s trace.Span, err error) {
 	s.Version = p.version
-	if s.Attributes, err = trace.ParseObject(p.attributes); err != nil {
+	if s.Attributes, err = trace.ParseAttributes(p.attributes); err != nil {
 		return s, err
 	}
-	if s.Attributes == nil {
-		s.Attributes = map[string]any{}
-	}
 	for i, name := range dataMembers() {
-		if len(p.data[i]) == 0 {
-			continue
+		if p.data[i] != "" {
+			member(member(s.Attributes, semconv.Root), semconv.Data)[name] = trace.Document(p.data[i])
 		}
-		v, err := trace.ParseJSON(p.data[i])
-		if err != nil {
-			return s, err
-		}
-		member(member(s.Attributes, semconv.Root), semconv.Data)[name] = v
 	}
 	if s.Events, err = trace.ParseEvents(p.events); err != nil {
 		return s, err
@@ -151,11 +145,35 @@ func (p *payloadRow) parse() (s trace.Span, err error) {
 	if s.Links, err = trace.ParseLinks(p.links); err != nil {
 		return s, err
 	}
-	if s.Resource, err = trace.ParseObject(p.resource); err != nil {
+	if s.Resource, err = from.resource.of(p.resource, trace.ParseObject); err != nil {
 		return s, err
 	}
-	s.Scope, err = trace.ParseScope(p.scope)
+	s.Scope, err = from.scope.of(p.scope, trace.ParseScope)
 	return s, err
+}
+
+// producers are the resource and scope of the span before: those of one program
+// are the same, and spans that follow each other share what was read.
+type producers struct {
+	resource lastRead[map[string]any]
+	scope    lastRead[*trace.Scope]
+}
+
+// lastRead is a text and what it says.
+type lastRead[T any] struct {
+	text  string
+	value T
+}
+
+func (l *lastRead[T]) of(text string, parse func(string) (T, error)) (T, error) {
+	if text == l.text {
+		return l.value, nil
+	}
+	value, err := parse(text)
+	if err == nil {
+		l.text, l.value = text, value
+	}
+	return value, err
 }
 
 // with gives the whole span: the row, its documents, and what is derived from

@@ -61,15 +61,19 @@ func TestValuesUnchanged(t *testing.T) {
 	require.Equal(t, uuid.Nil, page.Next)
 	want := in
 	want.Version = page.Items[0].Version
+	require.Equal(t, string(trace.AppendSpan(nil, &want)), string(trace.AppendSpan(nil, &page.Items[0])))
+	trace.Open(page.Items[0].Attributes)
 	if diff := cmp.Diff(want, page.Items[0]); diff != "" {
 		t.Errorf("span (-want +got):\n%s", diff)
 	}
 	found, err := s.reader.TracesByID(t.Context(), s.project, []trace.TraceID{in.TraceID, in.TraceID})
 	require.NoError(t, err)
-	require.Equal(t, [][]trace.Span{{page.Items[0]}}, found)
 	spans, err := s.reader.SpansByID(t.Context(), s.project, nil, []trace.SpanID{in.SpanID})
 	require.NoError(t, err)
+	require.Len(t, found, 1)
 	require.Equal(t, found[0], spans)
+	trace.Open(spans[0].Attributes)
+	require.Equal(t, page.Items, spans)
 }
 
 func full(start time.Time) trace.Span {

@@ -240,7 +240,7 @@ func (s *Stored) documents(ctx context.Context, project domain.ProjectID, where 
 			if err := rows.Scan(&data[0], &data[1], &data[2], &data[3], &attributes, &events, &links, &resource, &scope); err != nil {
 				return err
 			}
-			if span.Attributes, err = trace.ParseObject([]byte(attributes)); err != nil {
+			if span.Attributes, err = trace.ParseObject(attributes); err != nil {
 				return err
 			}
 			if span.Attributes == nil {
@@ -256,16 +256,16 @@ func (s *Stored) documents(ctx context.Context, project domain.ProjectID, where 
 				}
 				member(member(span.Attributes, semconv.Root), semconv.Data)[name] = value
 			}
-			if span.Events, err = trace.ParseEvents([]byte(events)); err != nil {
+			if span.Events, err = trace.ParseEvents(events); err != nil {
 				return err
 			}
-			if span.Links, err = trace.ParseLinks([]byte(links)); err != nil {
+			if span.Links, err = trace.ParseLinks(links); err != nil {
 				return err
 			}
-			if span.Resource, err = trace.ParseObject([]byte(resource)); err != nil {
+			if span.Resource, err = trace.ParseObject(resource); err != nil {
 				return err
 			}
-			span.Scope, err = trace.ParseScope([]byte(scope))
+			span.Scope, err = trace.ParseScope(scope)
 			return err
 		})
 }

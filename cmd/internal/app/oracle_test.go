@@ -54,6 +54,8 @@ func TestOracle(t *testing.T) {
 		require.Len(t, got, len(corpus))
 		for i := range got {
 			got[i].Version = corpus[i].Version
+			require.Equal(t, string(trace.AppendSpan(nil, &corpus[i])), string(trace.AppendSpan(nil, &got[i])))
+			trace.Open(got[i].Attributes)
 			if diff := cmp.Diff(corpus[i], got[i]); diff != "" {
 				t.Fatalf("span %d (-want +got):\n%s", i, diff)
 			}
