@@ -56,10 +56,11 @@ type Config struct {
 	KafkaMaxMessageBytes int
 	// KafkaKeepBytes of a partition's log stay although every consumer group has read them. Default 256 MiB.
 	KafkaKeepBytes int64
-	// KafkaRetainBytes bounds the log of one partition on disk, read or not. Default 2 GiB. A broker that was
-	// killed reads the whole log into memory, once, when it starts again.
+	// KafkaRetainBytes bounds the log of one partition on disk: one that is full of what is still to be read takes
+	// no more, which a producer waits for or is refused. Default 2 GiB. A broker that was killed reads the whole log
+	// into memory, once, when it starts again.
 	KafkaRetainBytes int64
-	// KafkaRetainFor bounds the age of records. Default 7 days.
+	// KafkaRetainFor bounds the age of records that every consumer group has read. Default 7 days.
 	KafkaRetainFor time.Duration
 
 	// ClickHouseMemoryBytes caps the engine's memory. Default 3 GiB.
@@ -68,7 +69,7 @@ type Config struct {
 	ClickHouseMergeThreads int
 	// ClickHouseMergeNice is how far merges step back behind inserts and reads
 	// when the processors are full, 1 to 19. Merging later merges more parts at
-	// once and so each row fewer times. Default 10.
+	// once and so each row fewer times. Default 19.
 	ClickHouseMergeNice int
 	// ClickHouseArguments are passed to the engine as they are, after ours: --name=value.
 	ClickHouseArguments []string
@@ -97,7 +98,7 @@ func (c Config) withDefaults() Config {
 	orDefault(&c.KafkaRetainFor, 7*24*time.Hour)
 	orDefault(&c.ClickHouseMemoryBytes, 3<<30)
 	orDefault(&c.ClickHouseMergeThreads, 2)
-	orDefault(&c.ClickHouseMergeNice, 10)
+	orDefault(&c.ClickHouseMergeNice, 19)
 	return c
 }
 

@@ -30,7 +30,8 @@ type Config struct {
 	MaxMessageBytes int `json:"max_message_bytes"`
 	// KeepBytes of a partition stay although every group has read them.
 	KeepBytes int64 `json:"keep_bytes"`
-	// RetainBytes bounds a partition's log on disk, read or not, and RetainFor its age.
+	// RetainBytes bounds a partition: one that is full of what is still to be read
+	// takes no more. RetainFor bounds the age of what every group has read.
 	RetainBytes int64         `json:"retain_bytes"`
 	RetainFor   time.Duration `json:"retain_for"`
 }
@@ -60,8 +61,8 @@ func Run(ctx context.Context, c Config, ready func(supervise.Ready)) error {
 		kfake.BrokerConfigs(map[string]string{
 			"message.max.bytes":          strconv.Itoa(c.MaxMessageBytes),
 			"default.replication.factor": "1",
-			"log.retention.bytes":        strconv.FormatInt(c.RetainBytes, 10),
-			"log.retention.ms":           strconv.FormatInt(c.RetainFor.Milliseconds(), 10),
+			"log.retention.bytes":        "-1", // see keeper
+			"log.retention.ms":           "-1",
 			"log.segment.bytes":          strconv.Itoa(segmentBytes),
 		}),
 	)
@@ -70,23 +71,27 @@ func Run(ctx context.Context, c Config, ready func(supervise.Ready)) error {
 	}
 	defer cluster.Close()
 	createAsked(cluster)
-	ready(supervise.Ready{Version: "kfake"})
 	admin, err := kadm.NewOptClient(kgo.SeedBrokers(cluster.ListenAddrs()...))
 	if err != nil {
 		return fmt.Errorf("broker: %w", err)
 	}
 	defer admin.Close()
-	tick := time.NewTicker(trimEvery)
+	k := newKeeper(c, cluster, admin, time.Now) //nolint:forbidigo // the process begins here
+	if err := k.look(ctx); err != nil {
+		return err
+	}
+	ready(supervise.Ready{Version: "kfake"})
+	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-tick.C:
-			if err := trimConsumed(ctx, admin, c.KeepBytes); err != nil && ctx.Err() == nil {
+			if err := k.look(ctx); err != nil && ctx.Err() == nil {
 				_, _ = fmt.Fprintln(os.Stderr, err) // the next tick tries again
 			}
-			cluster.ApplyRetention()
+			cluster.ApplyRetention() // of topics that have their own
 		}
 	}
 }

@@ -3,11 +3,13 @@
 package broker
 
 import (
+	"context"
 	"encoding/binary"
 	"hash/crc32"
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -20,40 +22,89 @@ func cluster(t *testing.T, opts ...kfake.Opt) (*kfake.Cluster, *kgo.Client) {
 	c, err := kfake.NewCluster(append(opts, kfake.NumBrokers(1), kfake.DefaultNumPartitions(2))...)
 	require.NoError(t, err)
 	t.Cleanup(c.Close)
-	client, err := kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...), kgo.AllowAutoTopicCreation(), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.ProducerBatchCompression(kgo.NoCompression()))
+	client, err := kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...), kgo.AllowAutoTopicCreation(), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.ProducerBatchCompression(kgo.NoCompression()), kgo.MetadataMinAge(20*time.Millisecond))
 	require.NoError(t, err)
 	t.Cleanup(client.Close)
 	return c, client
 }
 
-// TestTrimConsumed deletes what all groups have read, of large partitions only.
-func TestTrimConsumed(t *testing.T) {
+// What all groups have read goes, of partitions that are large, and what of it is old.
+func TestKeeperTrims(t *testing.T) {
 	t.Parallel()
-	_, client := cluster(t, kfake.SeedTopics(3, "t"))
-	for partition := range int32(3) {
-		for range 10 {
-			require.NoError(t, client.ProduceSync(t.Context(), &kgo.Record{Topic: "t", Partition: partition, Value: make([]byte, 1000)}).FirstErr())
-		}
-	}
+	c, client := cluster(t, kfake.SeedTopics(3, "t"))
+	produce(t, client, 30)
 	admin := kadm.NewClient(client)
-	commit := func(group string, partition int32, at int64) {
-		var offsets kadm.Offsets
-		offsets.Add(kadm.Offset{Topic: "t", Partition: partition, At: at, LeaderEpoch: -1})
-		require.NoError(t, admin.CommitAllOffsets(t.Context(), group, offsets))
+	commit(t, admin, "quick", 0, 9)
+	commit(t, admin, "slow", 0, 4)
+	commit(t, admin, "quick", 1, 7)
+	k := newKeeper(Config{KeepBytes: 1 << 20, RetainBytes: 1 << 30, RetainFor: time.Hour}, c, admin, time.Now)
+	require.NoError(t, k.look(t.Context()))
+	require.Equal(t, [3]int64{0, 0, 0}, starts(t, admin), "nothing is large, nothing is old")
+	k.keep = 5000
+	require.NoError(t, k.look(t.Context()))
+	require.Equal(t, [3]int64{4, 7, 0}, starts(t, admin), "up to the slowest group, and nothing that nobody read")
+	commit(t, admin, "slow", 0, 6)
+	k.keep, k.now = 1<<20, func() time.Time { return time.Now().Add(2 * time.Hour) }
+	require.NoError(t, k.look(t.Context()))
+	require.Equal(t, [3]int64{6, 7, 0}, starts(t, admin), "however old it is")
+}
+
+// A log that is full of what is still to be read takes no more and loses nothing.
+// (Kafka's own retention deleted acknowledged records while the sink was behind.)
+func TestFullLogRefuses(t *testing.T) {
+	t.Parallel()
+	c, client := cluster(t, kfake.SeedTopics(3, "t"))
+	admin := kadm.NewClient(client)
+	k := newKeeper(Config{KeepBytes: 1 << 20, RetainBytes: 8000, RetainFor: time.Hour}, c, admin, time.Now)
+	require.NoError(t, k.look(t.Context()))
+	produce(t, client, 15) // 5 KB in each partition
+	try := func(n int) error {
+		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+		defer cancel()
+		return client.ProduceSync(ctx, &kgo.Record{Topic: "t", Value: make([]byte, 1000*n)}).FirstErr()
 	}
-	commit("quick", 0, 9)
-	commit("slow", 0, 4)
-	commit("quick", 1, 7)
-	starts := func() (at [3]int64) {
-		listed, err := admin.ListStartOffsets(t.Context(), "t")
-		require.NoError(t, err)
-		listed.Each(func(o kadm.ListedOffset) { at[o.Partition] = o.Offset })
-		return at
+	require.NoError(t, try(1), "there is room")
+	require.Error(t, try(3))
+	require.NoError(t, k.look(t.Context()))
+	require.Error(t, try(3), "and when it was looked at")
+	require.NoError(t, try(1), "there is room for a small one still")
+	require.Equal(t, [3]int64{0, 0, 0}, starts(t, admin))
+
+	waiting := make(chan error, 1)
+	go func() {
+		waiting <- client.ProduceSync(t.Context(), &kgo.Record{Topic: "t", Value: make([]byte, 3000)}).FirstErr()
+	}()
+	commit(t, admin, "sink", 0, 7)
+	require.NoError(t, k.look(t.Context()))
+	require.NoError(t, <-waiting, "who waits is served when it was read")
+	require.Equal(t, [3]int64{7, 0, 0}, starts(t, admin))
+	listed, err := admin.ListEndOffsets(t.Context(), "t")
+	require.NoError(t, err)
+	end, _ := listed.Lookup("t", 0)
+	require.Equal(t, int64(8), end.Offset, "what was refused is not there")
+}
+
+// produce writes n records of a kilobyte, in turn to three partitions.
+func produce(t *testing.T, client *kgo.Client, n int) {
+	t.Helper()
+	for i := range n {
+		require.NoError(t, client.ProduceSync(t.Context(), &kgo.Record{Topic: "t", Partition: int32(i % 3), Value: make([]byte, 1000)}).FirstErr())
 	}
-	require.NoError(t, trimConsumed(t.Context(), admin, 1<<20))
-	require.Equal(t, [3]int64{0, 0, 0}, starts(), "nothing is large")
-	require.NoError(t, trimConsumed(t.Context(), admin, 5000))
-	require.Equal(t, [3]int64{4, 7, 0}, starts(), "up to the slowest group, and nothing that nobody read")
+}
+
+func commit(t *testing.T, admin *kadm.Client, group string, partition int32, at int64) {
+	t.Helper()
+	var offsets kadm.Offsets
+	offsets.Add(kadm.Offset{Topic: "t", Partition: partition, At: at, LeaderEpoch: -1})
+	require.NoError(t, admin.CommitAllOffsets(t.Context(), group, offsets))
+}
+
+func starts(t *testing.T, admin *kadm.Client) (at [3]int64) {
+	t.Helper()
+	listed, err := admin.ListStartOffsets(t.Context(), "t")
+	require.NoError(t, err)
+	listed.Each(func(o kadm.ListedOffset) { at[o.Partition] = o.Offset })
+	return at
 }
 
 // TestCreateAsked creates topics on demand, again after they were deleted, and one by one.
