@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"sync"
 	"time"
 
 	"colonnade/deploy/embedded/internal/chdb"
@@ -23,6 +24,7 @@ type clickHouseConfig struct {
 	Library   string   `json:"library"`
 	Token     string   `json:"token"`
 	Arguments []string `json:"arguments"`
+	MergeNice int      `json:"merge_nice"`
 }
 
 func startClickHouse(ctx context.Context, s *Stack) error {
@@ -64,9 +66,8 @@ func startClickHouse(ctx context.Context, s *Stack) error {
 		// A merge of gigabytes takes a minute beside inserts: small ones that waited
 		// for their turn beside it left hundreds of parts to every read.
 		"--background_merges_mutations_scheduling_policy=shortest_task_first",
-		fmt.Sprintf("--os_threads_nice_value_merge_mutate=%d", s.c.ClickHouseMergeNice),
 	}, s.c.ClickHouseArguments...)
-	err = s.run(ctx, ClickHouse, clickHouseConfig{Dir: dir, Library: library, Token: token, Arguments: arguments}, []*os.File{file})
+	err = s.run(ctx, ClickHouse, clickHouseConfig{Dir: dir, Library: library, Token: token, Arguments: arguments, MergeNice: s.c.ClickHouseMergeNice}, []*os.File{file})
 	if err != nil {
 		return err
 	}
@@ -94,6 +95,11 @@ func runClickHouse(ctx context.Context, c clickHouseConfig, ready func(supervise
 	if err != nil {
 		return err
 	}
+	stepping, stop := context.WithCancel(ctx)
+	var stepped sync.WaitGroup
+	stepped.Go(func() { stepBack(stepping, c.MergeNice) })
+	defer stepped.Wait()
+	defer stop()
 	ready(supervise.Ready{Version: d.Version()})
 	return d.Serve(ctx, listener, 10*time.Second)
 }

@@ -190,7 +190,6 @@ func TestEngineKnowsItsArguments(t *testing.T) {
 	for name, want := range map[string]string{
 		"background_merges_mutations_scheduling_policy": "shortest_task_first",
 		"background_pool_size":                          "2",
-		"os_threads_nice_value_merge_mutate":            "10",
 	} {
 		var value string
 		require.NoError(t, conn.QueryRow(t.Context(), "SELECT value FROM system.server_settings WHERE name = ?", name).Scan(&value), name)
