@@ -3,6 +3,7 @@
 package embedded_test
 
 import (
+	"context"
 	"strconv"
 	"sync/atomic"
 	"syscall"
@@ -93,4 +94,48 @@ func TestKafkaExactlyOnceAcrossKills(t *testing.T) {
 	ends.Each(func(o kadm.ListedOffset) { sum += o.Offset })
 	require.Equal(t, int64(total), sum, "nothing beyond what was acknowledged")
 	t.Logf("%d records across %d kills", total, kills)
+}
+
+// TestKafkaFullLog fills the log of a broker that nobody reads: it takes no more,
+// also after it was killed, keeps what it took, and goes on when that was read.
+func TestKafkaFullLog(t *testing.T) {
+	t.Parallel()
+	s := start(t, embedded.Config{Dir: stackDir(t), Only: []string{embedded.Kafka}, KafkaPartitions: 1, KafkaRetainBytes: 64 << 10})
+	client, err := kgo.NewClient(kgo.SeedBrokers(s.Kafka...), kgo.DefaultProduceTopic("t"), kgo.AllowAutoTopicCreation(),
+		kgo.ProducerBatchCompression(kgo.NoCompression()), kgo.MetadataMinAge(20*time.Millisecond))
+	require.NoError(t, err)
+	defer client.Close()
+	admin := kadm.NewClient(client)
+	produce := func() error {
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		defer cancel()
+		return client.ProduceSync(ctx, &kgo.Record{Value: make([]byte, 4<<10)}).FirstErr()
+	}
+	var taken int64
+	for produce() == nil {
+		taken++
+	}
+	require.Equal(t, int64(15), taken, "64 KiB, with the heads of the batches")
+	old := s.PID(embedded.Kafka)
+	require.NoError(t, syscall.Kill(old, syscall.SIGKILL))
+	require.Eventually(t, func() bool {
+		_, err := admin.ListTopics(t.Context())
+		return err == nil && s.PID(embedded.Kafka) != old
+	}, time.Minute, 10*time.Millisecond)
+	require.Error(t, produce())
+	offsets := func(list func(context.Context, ...string) (kadm.ListedOffsets, error)) int64 {
+		listed, err := list(t.Context(), "t")
+		require.NoError(t, err)
+		at, _ := listed.Lookup("t", 0)
+		return at.Offset
+	}
+	require.Zero(t, offsets(admin.ListStartOffsets), "nothing that is still to be read goes")
+	require.Equal(t, taken, offsets(admin.ListEndOffsets), "nothing that was refused is there")
+
+	var commit kadm.Offsets
+	commit.Add(kadm.Offset{Topic: "t", Partition: 0, At: taken, LeaderEpoch: -1})
+	require.NoError(t, admin.CommitAllOffsets(t.Context(), "readers", commit))
+	require.Eventually(t, func() bool { return produce() == nil }, time.Minute, time.Millisecond)
+	require.Equal(t, taken, offsets(admin.ListStartOffsets))
+	require.Equal(t, taken+1, offsets(admin.ListEndOffsets))
 }

@@ -3,9 +3,9 @@
 package broker
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"sync"
 	"time"
 
@@ -27,21 +27,33 @@ const (
 // its producers see as a broker that cannot write now, until readers caught up.
 // Kafka's own retention would delete it, and with it records that were acknowledged.
 type keeper struct {
+	cluster     *kfake.Cluster
 	admin       *kadm.Client
 	keep, limit int64
 	age         time.Duration
 	now         func() time.Time
 
 	mu sync.Mutex // guards the following
-	// sizes are those of the last look and what was admitted since, in bytes.
-	sizes map[string]map[int32]int64
+	// sizes are those of the last look and what was admitted since, and admitted
+	// what was since that look began.
+	sizes, admitted sizes
 	// names are those of the topics, by their ids.
 	names map[[16]byte]string
 }
 
+// sizes are in bytes, by topic and partition; a topic whose name is not known yet is under its id.
+type sizes map[string]map[int32]int64
+
+func (s sizes) add(topic string, partition int32, bytes int64) {
+	if s[topic] == nil {
+		s[topic] = map[int32]int64{}
+	}
+	s[topic][partition] += bytes
+}
+
 func newKeeper(c Config, cluster *kfake.Cluster, admin *kadm.Client, now func() time.Time) *keeper {
 	// What was read must go well before it fills the log.
-	k := &keeper{admin: admin, keep: min(c.KeepBytes, c.RetainBytes/2), limit: c.RetainBytes, age: c.RetainFor, now: now}
+	k := &keeper{cluster: cluster, admin: admin, keep: min(c.KeepBytes, c.RetainBytes/2), limit: c.RetainBytes, age: c.RetainFor, now: now, sizes: sizes{}, admitted: sizes{}}
 	cluster.ControlKey(int16(kmsg.Produce), func(r kmsg.Request) (kmsg.Response, error, bool) {
 		request, is := r.(*kmsg.ProduceRequest)
 		if !is || !k.full(request) {
@@ -75,38 +87,39 @@ func refusal(request *kmsg.ProduceRequest) kmsg.Response {
 func (k *keeper) full(request *kmsg.ProduceRequest) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	each := func(do func(sizes map[int32]int64, partition int32, bytes int64) bool) bool {
-		for _, topic := range request.Topics {
-			name := topic.Topic
-			if name == "" {
-				name = k.names[topic.TopicID]
-			}
-			if k.sizes[name] == nil {
-				k.sizes[name] = map[int32]int64{}
-			}
-			for _, p := range topic.Partitions {
-				if do(k.sizes[name], p.Partition, int64(len(p.Records))) {
-					return true
-				}
+	for _, topic := range request.Topics {
+		for _, p := range topic.Partitions {
+			if k.sizes[k.name(topic)][p.Partition]+int64(len(p.Records)) > k.limit {
+				return true
 			}
 		}
-		return false
 	}
-	if each(func(sizes map[int32]int64, p int32, bytes int64) bool { return sizes[p]+bytes > k.limit }) {
-		return true
+	for _, topic := range request.Topics {
+		for _, p := range topic.Partitions {
+			k.sizes.add(k.name(topic), p.Partition, int64(len(p.Records)))
+			k.admitted.add(k.name(topic), p.Partition, int64(len(p.Records)))
+		}
 	}
-	return each(func(sizes map[int32]int64, p int32, bytes int64) bool { sizes[p] += bytes; return false })
+	return false
+}
+
+// name is what a topic is known by; k.mu is held.
+func (k *keeper) name(topic kmsg.ProduceRequestTopic) string {
+	if name, known := k.names[topic.TopicID]; topic.Topic == "" && known {
+		return name
+	}
+	return cmp.Or(topic.Topic, string(topic.TopicID[:]))
 }
 
 // look deletes what need not stay and takes how large the partitions are.
 func (k *keeper) look(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
-	sizes, err := k.measure(ctx)
+	measured, err := k.measure(ctx)
 	if err != nil {
 		return err
 	}
-	gone, err := k.unneeded(ctx, sizes)
+	gone, err := k.unneeded(ctx, measured)
 	if err != nil || len(gone) == 0 {
 		return err
 	}
@@ -117,44 +130,46 @@ func (k *keeper) look(ctx context.Context) error {
 	return err
 }
 
-// measure reads the sizes of the partitions and the ids of the topics.
-func (k *keeper) measure(ctx context.Context) (map[string]map[int32]int64, error) {
-	topics, err := k.admin.ListTopics(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("broker: topics of the log: %w", err)
-	}
-	names := make(map[[16]byte]string, len(topics))
-	for name, topic := range topics {
-		names[topic.ID] = name
-	}
-	// A request that is admitted in between is counted in what is read, or is
-	// forgotten until the next look: that is a moment's worth beyond the limit.
+// measure reads the sizes of the partitions and the ids of the topics. What is
+// admitted meanwhile may be counted twice, until the next look.
+func (k *keeper) measure(ctx context.Context) (sizes, error) {
+	k.mu.Lock()
+	k.admitted = sizes{}
+	k.mu.Unlock()
 	dirs, err := k.admin.DescribeAllLogDirs(ctx, nil)
 	if err != nil {
 		return nil, fmt.Errorf("broker: sizes of the log: %w", err)
 	}
-	sizes := map[string]map[int32]int64{}
+	measured, next := sizes{}, sizes{}
 	dirs.Each(func(d kadm.DescribedLogDir) {
 		d.Topics.Each(func(p kadm.DescribedLogDirPartition) {
-			if sizes[p.Topic] == nil {
-				sizes[p.Topic] = map[int32]int64{}
-			}
-			sizes[p.Topic][p.Partition] = p.Size
+			measured.add(p.Topic, p.Partition, p.Size)
+			next.add(p.Topic, p.Partition, p.Size)
 		})
 	})
+	names := make(map[[16]byte]string, len(measured))
+	for topic := range measured {
+		if info := k.cluster.TopicInfo(topic); info != nil { // the client's own list is minutes old
+			names[info.TopicID] = topic
+		}
+	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.names = names
-	k.sizes = make(map[string]map[int32]int64, len(sizes))
-	for topic, partitions := range sizes {
-		k.sizes[topic] = maps.Clone(partitions)
+	for topic, partitions := range k.admitted {
+		for partition, bytes := range partitions {
+			if id := [16]byte{}; copy(id[:], topic) == len(id) && names[id] != "" {
+				topic = names[id]
+			}
+			next.add(topic, partition, bytes)
+		}
 	}
-	return sizes, nil
+	k.sizes, k.names = next, names
+	return measured, nil
 }
 
 // unneeded gives up to where each partition may go: what every group has
 // committed where it is large, else what of that is old.
-func (k *keeper) unneeded(ctx context.Context, sizes map[string]map[int32]int64) (kadm.Offsets, error) {
+func (k *keeper) unneeded(ctx context.Context, measured sizes) (kadm.Offsets, error) {
 	consumed, err := consumedBy(ctx, k.admin)
 	if err != nil || len(consumed) == 0 {
 		return nil, err
@@ -165,7 +180,7 @@ func (k *keeper) unneeded(ctx context.Context, sizes map[string]map[int32]int64)
 	}
 	gone := kadm.Offsets{}
 	consumed.Each(func(o kadm.Offset) {
-		if sizes[o.Topic][o.Partition] <= k.keep {
+		if measured[o.Topic][o.Partition] <= k.keep {
 			young, is := old.Lookup(o.Topic, o.Partition)
 			if !is || young.Err != nil {
 				return
