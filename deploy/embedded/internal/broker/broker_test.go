@@ -65,6 +65,7 @@ func TestFullLogRefuses(t *testing.T) {
 	}
 	require.NoError(t, try(1), "there is room")
 	require.Error(t, try(3))
+	require.Equal(t, "partition 0 of topic t", k.refusing())
 	require.NoError(t, k.look(t.Context()))
 	require.Error(t, try(3), "and when it was looked at")
 	require.NoError(t, try(1), "there is room for a small one still")

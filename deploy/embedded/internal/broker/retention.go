@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"os"
 	"sync"
 	"time"
 
@@ -39,6 +40,9 @@ type keeper struct {
 	sizes, admitted sizes
 	// names are those of the topics, by their ids.
 	names map[[16]byte]string
+	// refused is what was refused since the last look; empty for nothing.
+	refused string
+	told    time.Time
 }
 
 // sizes are in bytes, by topic and partition; a topic whose name is not known yet is under its id.
@@ -90,6 +94,7 @@ func (k *keeper) full(request *kmsg.ProduceRequest) bool {
 	for _, topic := range request.Topics {
 		for _, p := range topic.Partitions {
 			if k.sizes[k.name(topic)][p.Partition]+int64(len(p.Records)) > k.limit {
+				k.refused = fmt.Sprintf("partition %d of topic %s", p.Partition, k.name(topic))
 				return true
 			}
 		}
@@ -115,6 +120,9 @@ func (k *keeper) name(topic kmsg.ProduceRequestTopic) string {
 func (k *keeper) look(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
+	if what := k.refusing(); what != "" {
+		_, _ = fmt.Fprintf(os.Stderr, "broker: %s is full and takes no more: it holds %d MiB that a consumer group has still to read, the sink or one of your own\n", what, k.limit>>20)
+	}
 	measured, err := k.measure(ctx)
 	if err != nil {
 		return err
@@ -128,6 +136,17 @@ func (k *keeper) look(ctx context.Context) error {
 	}
 	_, err = k.measure(ctx)
 	return err
+}
+
+// refusing gives what was refused since it was last asked, once in a minute.
+func (k *keeper) refusing() (what string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if now := k.now(); k.refused != "" && now.Sub(k.told) >= time.Minute {
+		what, k.told = k.refused, now
+	}
+	k.refused = ""
+	return what
 }
 
 // measure reads the sizes of the partitions and the ids of the topics. What is
@@ -156,10 +175,10 @@ func (k *keeper) measure(ctx context.Context) (sizes, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for topic, partitions := range k.admitted {
+		if id := [16]byte{}; copy(id[:], topic) == len(id) && names[id] != "" {
+			topic = names[id]
+		}
 		for partition, bytes := range partitions {
-			if id := [16]byte{}; copy(id[:], topic) == len(id) && names[id] != "" {
-				topic = names[id]
-			}
 			next.add(topic, partition, bytes)
 		}
 	}
