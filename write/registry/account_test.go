@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -152,6 +153,20 @@ func TestProjectsWhileTheirOrganizationGoes(t *testing.T) {
 		require.Zero(t, count(t, pool, table), table)
 	}
 	require.Equal(t, made, count(t, pool, "erasures"), "the account's own, and those made in time")
+	require.Zero(t, deadlocks(t, pool), "both lock in one order")
+}
+
+// deadlocks counts those of the test's database. Connections tell what they
+// counted when they end, at the latest.
+func deadlocks(t *testing.T, pool *pgxpool.Pool) (n int) {
+	t.Helper()
+	pool.Reset()
+	require.Eventually(t, func() bool {
+		var connections int
+		err := pool.QueryRow(t.Context(), `SELECT numbackends, deadlocks FROM pg_stat_database WHERE datname = current_database()`).Scan(&connections, &n)
+		return err == nil && connections == 1
+	}, 10*time.Second, 10*time.Millisecond)
+	return n
 }
 
 func TestKeys(t *testing.T) {

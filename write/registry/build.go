@@ -131,9 +131,14 @@ func (b *builder) project(ctx context.Context, name string, d ProjectDraft) (Pro
 }
 
 // room finds who will own a project, and locks the organization: against its
-// deletion, and so that of two new projects only one becomes its default.
+// deletion, and so that of two new projects only one becomes its default. The
+// owner, whom the project's membership names, is locked before it, as by who
+// deletes both.
 func (b *builder) room(ctx context.Context, p Project) (owner uuid.UUID, err error) {
-	err = b.tx.QueryRow(ctx, `SELECT owner_id FROM organizations WHERE id = $1 FOR NO KEY UPDATE`, p.OrganizationID).Scan(&owner)
+	err = b.tx.QueryRow(ctx, `SELECT u.id FROM organizations o JOIN users u ON u.id = o.owner_id WHERE o.id = $1 FOR KEY SHARE OF u`, p.OrganizationID).Scan(&owner)
+	if err == nil {
+		err = b.tx.QueryRow(ctx, `SELECT owner_id FROM organizations WHERE id = $1 FOR NO KEY UPDATE`, p.OrganizationID).Scan(&owner)
+	}
 	if errors.Is(err, pgx.ErrNoRows) {
 		return owner, domain.E(domain.NotFound, "Organization not found.")
 	}
