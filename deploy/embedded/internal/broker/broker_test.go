@@ -47,6 +47,9 @@ func TestKeeperTrims(t *testing.T) {
 	k.keep, k.now = 1<<20, func() time.Time { return time.Now().Add(2 * time.Hour) }
 	require.NoError(t, k.look(t.Context()))
 	require.Equal(t, [3]int64{6, 7, 0}, starts(t, admin), "however old it is")
+	_, err := admin.DeleteTopic(t.Context(), "t")
+	require.NoError(t, err)
+	require.NoError(t, k.look(t.Context()), "a topic that groups committed and that is gone does not hold up the others")
 }
 
 // A log that is full of what is still to be read takes no more and loses nothing.
@@ -71,10 +74,16 @@ func TestFullLogRefuses(t *testing.T) {
 	require.NoError(t, try(1), "there is room for a small one still")
 	require.Equal(t, [3]int64{0, 0, 0}, starts(t, admin))
 
+	require.Empty(t, k.refusing(), "told once in a minute")
 	waiting := make(chan error, 1)
 	go func() {
 		waiting <- client.ProduceSync(t.Context(), &kgo.Record{Topic: "t", Value: make([]byte, 3000)}).FirstErr()
 	}()
+	require.Eventually(t, func() bool {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		return k.refused != ""
+	}, 10*time.Second, time.Millisecond, "it was refused, and waits")
 	commit(t, admin, "sink", 0, 7)
 	require.NoError(t, k.look(t.Context()))
 	require.NoError(t, <-waiting, "who waits is served when it was read")
