@@ -13,6 +13,13 @@ type Statement struct {
 	Args []any
 	// MaxRows is how many rows the store may have to read, by its index; 0 is no bound.
 	MaxRows int
+	// OneStep has the store read the columns of all conditions together, where it
+	// would go condition by condition, each of which opens every part anew: for
+	// few rows that is most of what they cost.
+	OneStep bool
+	// StartsFirst has the store leave out what the index of starts rules out before
+	// it plans and counts what there is to read, rather than while it reads.
+	StartsFirst bool
 }
 
 // writer collects a statement's text and arguments in step.
@@ -28,6 +35,13 @@ func (w *writer) put(text string, args ...any) {
 }
 
 func (w *writer) statement() Statement { return Statement{SQL: w.text.String(), Args: w.args} }
+
+// lookup is the statement of a lookup of rows whose place is known.
+func (w *writer) lookup() Statement {
+	s := w.statement()
+	s.OneStep, s.StartsFirst = true, true
+	return s
+}
 
 // node is a piece of a WHERE clause. Unlike squirrel's parts it knows
 // constants, so that what is always or never true leaves no text behind.

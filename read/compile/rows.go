@@ -27,18 +27,20 @@ type Bounds struct {
 // Columns chooses what a Lookup selects.
 type Columns uint8
 
-// The four choices. Their columns are, in this order:
+// The choices. They are columns as they stand in the table: a function of one is
+// planned with every statement, and the driver gives enums and times as numbers,
+// times in Unix microseconds. In this order:
 const (
-	// Core: trace_type, span_type, span_type_declared, span_kind, status_code
-	// UInt8; start, end Int64 (Unix microseconds); start_ns, end_ns UInt16;
-	// tie, version UInt64; trace_id, span_id, parent_id; created, updated Int64
-	// (Unix microseconds); created_by_id, updated_by_id, hash_id UUID;
+	// Core: trace_type, span_type Enum8; span_type_declared Bool; span_kind,
+	// status_code Enum8; start_time, end_time DateTime64(6); start_ns, end_ns
+	// UInt16; tie, version UInt64; trace_id, span_id, parent_id; created_at,
+	// updated_at DateTime64(6); created_by_id, updated_by_id, hash_id UUID;
 	// span_name, status_message, session_id, user_id, agent_id String.
 	Core Columns = iota + 1
 	// Payload: trace_id, span_id, version UInt64; inputs, outputs, parameters,
 	// internals, attributes, events, links, resource, scope String.
 	Payload
-	// Metrics: trace_id, span_id, parent_id, version UInt64, start Int64, start_ns
+	// Metrics: trace_id, span_id, parent_id, version UInt64, start_time, start_ns
 	// UInt16, and the Float64 of errors, three of tokens, three of costs.
 	Metrics
 	// Sizes, one row for each trace: trace_id, rows UInt64, bytes UInt64 (of payloads).
@@ -47,9 +49,9 @@ const (
 	Keys
 )
 
-const coreColumns = "toUInt8(trace_type), toUInt8(span_type), toUInt8(span_type_declared), toUInt8(span_kind), toUInt8(status_code), " +
-	"toUnixTimestamp64Micro(start_time), toUnixTimestamp64Micro(end_time), start_ns, end_ns, tie, version, trace_id, span_id, parent_id, " +
-	"toUnixTimestamp64Micro(created_at), toUnixTimestamp64Micro(updated_at), created_by_id, updated_by_id, hash_id, " +
+const coreColumns = "trace_type, span_type, span_type_declared, span_kind, status_code, " +
+	"start_time, end_time, start_ns, end_ns, tie, version, trace_id, span_id, parent_id, " +
+	"created_at, updated_at, created_by_id, updated_by_id, hash_id, " +
 	"span_name, status_message, session_id, user_id, agent_id"
 
 func (c Columns) text() (columns, table, tail string) {
@@ -59,7 +61,7 @@ func (c Columns) text() (columns, table, tail string) {
 	case Payload:
 		return "trace_id, span_id, version, inputs, outputs, parameters, internals, attributes, events, links, resource, scope", schema.SpanPayloads, ""
 	case Metrics:
-		return "trace_id, span_id, parent_id, version, toUnixTimestamp64Micro(start_time), start_ns, errors, tokens_prompt, tokens_completion, tokens_total, " +
+		return "trace_id, span_id, parent_id, version, start_time, start_ns, errors, tokens_prompt, tokens_completion, tokens_total, " +
 			"costs_prompt, costs_completion, costs_total", schema.Spans, ""
 	case Sizes:
 		return "trace_id, count(), sum(payload_bytes)", schema.Spans, " GROUP BY trace_id"
@@ -87,7 +89,7 @@ func byKeys(project domain.ProjectID, selected, table, tail string, keys []Key) 
 		lo, hi = min(lo, k.Start), max(hi, k.Start)
 	}
 	r := Starts(lo, hi)
-	w.put("SELECT "+selected+" FROM "+table+" WHERE project_id = ?", project.String())
+	w.put("SELECT "+selected+" FROM "+table+" PREWHERE project_id = ?", project.String())
 	r.and(w)
 	w.put(" AND (trace_type, start_time, tie) IN (")
 	for i, k := range keys {
@@ -98,7 +100,7 @@ func byKeys(project domain.ProjectID, selected, table, tail string, keys []Key) 
 		w.put("('" + k.Type.String() + "', " + momentOf(k.Start) + ", " + strconv.FormatUint(k.Tie, 10) + ")")
 	}
 	w.put(")" + tail)
-	return w.statement()
+	return w.lookup()
 }
 
 // and appends the bounds on start_time and week.
@@ -122,7 +124,7 @@ func OfTraces(project domain.ProjectID, columns Columns, traces []Bounds, spans 
 	stretches := stretches(traces)
 	whole := Starts(stretches[0].Low.Start, stretches[len(stretches)-1].High.Start)
 	w := new(writer)
-	w.put("SELECT "+selected+" FROM "+table+" WHERE project_id = ? AND "+types, project.String())
+	w.put("SELECT "+selected+" FROM "+table+" PREWHERE project_id = ? AND "+types, project.String())
 	whole.and(w)
 	if len(stretches) > 1 {
 		parts := make([]node, 0, len(stretches))
@@ -139,7 +141,7 @@ func OfTraces(project domain.ProjectID, columns Columns, traces []Bounds, spans 
 		ids("span_id", spans).write(w, nil)
 	}
 	w.put(tail)
-	return w.statement()
+	return w.lookup()
 }
 
 // maxStretches bounds the ranges of a lookup. Each costs a search in the primary
@@ -189,12 +191,12 @@ func SpansNamed(project domain.ProjectID, spans []trace.SpanID, limit int) State
 	return w.statement()
 }
 
-// TraceBounds looks up where traces lie. Its rows are trace_id, min and max
-// start Int64 (Unix microseconds): several for a trace whose rows the store has
-// not merged, which cost less to merge here than there.
+// TraceBounds looks up where traces lie. Its rows are trace_id, min_start and
+// max_start (DateTime64(6), Unix microseconds): several for a trace whose rows
+// the store has not merged, which cost less to merge here than there.
 func TraceBounds(project domain.ProjectID, in []trace.TraceID) Statement {
 	w := new(writer)
-	w.put("SELECT trace_id, toUnixTimestamp64Micro(min_start), toUnixTimestamp64Micro(max_start) FROM "+schema.TraceIndex+" WHERE project_id = ? AND ", project.String())
+	w.put("SELECT trace_id, min_start, max_start FROM "+schema.TraceIndex+" WHERE project_id = ? AND ", project.String())
 	ids("trace_id", in).write(w, nil)
 	return w.statement()
 }

@@ -4,6 +4,7 @@ import (
 	"math"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
@@ -99,13 +100,14 @@ func TestNarrow(t *testing.T) {
 	tests := []struct {
 		filter string
 		plain  bool
+		text   bool // an index of text finds the rows
 	}{
-		{`{}`, true},
-		{`{"conditions":[{"field":"trace_type","value":"annotation"}]}`, false},
-		{`{"conditions":[{"field":"parent_id","value":null}]}`, false},
-		{`{"conditions":[{"field":"session_id","value":"s"}]}`, false},
-		{`{"conditions":[{"field":"trace_id","value":"0102030405060708090a0b0c0d0e0f10"}]}`, false},
-		{`{"conditions":[{"field":"content","operator":"contains","value":"x"}]}`, false},
+		{`{}`, true, false},
+		{`{"conditions":[{"field":"trace_type","value":"annotation"}]}`, false, false},
+		{`{"conditions":[{"field":"parent_id","value":null}]}`, false, false},
+		{`{"conditions":[{"field":"session_id","value":"s"}]}`, false, true},
+		{`{"conditions":[{"field":"trace_id","value":"0102030405060708090a0b0c0d0e0f10"}]}`, false, false},
+		{`{"conditions":[{"field":"content","operator":"contains","value":"x"}]}`, false, false},
 	}
 	for _, tt := range tests {
 		t.Run(tt.filter, func(t *testing.T) {
@@ -116,12 +118,21 @@ func TestNarrow(t *testing.T) {
 			require.NoError(t, err)
 			scan := compile.Scan{Project: domain.ProjectID(uuid.UUID{1}), Condition: c, Range: compile.Starts(5, 6), Limit: 7}
 			require.Equal(t, tt.plain, scan.Plain())
-			// With one type both forms are one.
+			require.Equal(t, !tt.text, scan.Keys().StartsFirst)
+			require.Equal(t, !tt.text, scan.Narrow(8).StartsFirst)
+			indexed := scan
+			indexed.ContentIndex = true
+			require.Equal(t, !tt.text && !c.Documents, indexed.Keys().StartsFirst)
+			// With one type both forms are one, but for how their rows are filtered.
 			one := *c
 			one.Types = one.Types[:1]
 			single := scan
 			single.Condition = &one
-			require.Equal(t, single.Keys(), single.Narrow(0))
+			narrow := single.Narrow(0)
+			require.Equal(t, tt.plain, narrow.OneStep)
+			require.Equal(t, tt.plain, strings.Contains(narrow.SQL, " PREWHERE "))
+			narrow.SQL, narrow.OneStep = strings.Replace(narrow.SQL, " PREWHERE ", " WHERE ", 1), false
+			require.Equal(t, single.Keys(), narrow)
 			if !tt.plain {
 				require.Len(t, scan.Narrow(8).Args, strings.Count(scan.Narrow(8).SQL, "?"))
 				return
@@ -130,16 +141,46 @@ func TestNarrow(t *testing.T) {
 			for _, other := range []compile.Scan{
 				{Condition: c, Rate: compile.NewRate(&share)},
 				{Condition: c, Only: []trace.TraceID{{1}}},
-				{Condition: c, Except: []trace.TraceID{{1}}},
 				{Condition: c, Places: []compile.Position{{Start: 1}}},
 			} {
 				require.False(t, other.Plain())
 			}
 			require.Equal(t, compile.Statement{
-				SQL: "SELECT toUInt8(trace_type), toUnixTimestamp64Micro(start_time), tie, trace_id, span_id, version, toUnixTimestamp64Milli(created_at), payload_bytes FROM spans WHERE project_id = ? AND trace_type IN (?, ?) AND " +
+				SQL: "SELECT trace_type, start_time, tie, trace_id, span_id, version, created_at, payload_bytes FROM spans PREWHERE project_id = ? AND trace_type IN (?, ?) AND " +
 					"(start_time >= '1970-01-01 00:00:00.000005' AND start_time <= '1970-01-01 00:00:00.000006') AND (week <= ? OR week = '1970-01-01') ORDER BY start_time DESC, tie DESC LIMIT 7",
-				Args: []any{"01000000-0000-0000-0000-000000000000", "invocation", "annotation", "1970-01-01"}, MaxRows: 8,
+				Args: []any{"01000000-0000-0000-0000-000000000000", "invocation", "annotation", "1970-01-01"}, MaxRows: 8, OneStep: true, StartsFirst: true,
 			}, scan.Narrow(8))
+		})
+	}
+}
+
+// The weeks of a range are all that it touches, whatever the times of day.
+func TestWeeks(t *testing.T) {
+	t.Parallel()
+	at := func(text string) int64 {
+		moment, err := time.Parse(time.DateTime, text)
+		require.NoError(t, err)
+		return moment.UnixMicro()
+	}
+	for _, tt := range []struct {
+		lo, hi string
+		sql    string
+		args   []any
+	}{
+		{"2026-11-18 15:00:00", "2026-11-18 15:00:01", "week IN (?, ?)", []any{"1970-01-01", "2026-11-16"}},
+		{"2026-11-22 23:59:59", "2026-11-23 00:00:00", "week IN (?, ?, ?)", []any{"1970-01-01", "2026-11-16", "2026-11-23"}},
+		{"2026-11-16 15:00:00", "2026-11-23 09:00:00", "week IN (?, ?, ?)", []any{"1970-01-01", "2026-11-16", "2026-11-23"}},
+		{"2026-11-16 00:00:00", "2026-11-22 00:00:00", "week IN (?, ?)", []any{"1970-01-01", "2026-11-16"}},
+		{"2026-01-05 09:00:00", "2026-02-23 10:00:00", "week IN (?, ?, ?, ?, ?, ?, ?, ?, ?)", []any{"1970-01-01", "2026-01-05", "2026-01-12", "2026-01-19", "2026-01-26", "2026-02-02", "2026-02-09", "2026-02-16", "2026-02-23"}},
+		{"2026-01-05 09:00:00", "2026-03-02 10:00:00", "((week >= ? AND week <= ?) OR week = '1970-01-01')", []any{"2026-01-05", "2026-03-02"}},
+		{"1970-01-02 00:00:00", "1970-01-10 00:00:00", "(week <= ? OR week = '1970-01-01')", []any{"1970-01-05"}},
+		{"1960-01-02 00:00:00", "1960-01-10 00:00:00", "(week <= ? OR week = '1970-01-01')", []any{"1970-01-01"}},
+	} {
+		t.Run(tt.lo, func(t *testing.T) {
+			t.Parallel()
+			s := compile.OfTraces(domain.ProjectID(uuid.UUID{1}), compile.Core, []compile.Bounds{{Trace: trace.TraceID{1}, Min: at(tt.lo), Max: at(tt.hi)}}, nil)
+			require.Contains(t, s.SQL, tt.sql)
+			require.Equal(t, tt.args, s.Args[1:])
 		})
 	}
 }

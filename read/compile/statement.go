@@ -71,16 +71,27 @@ func (r Range) Empty() bool { return r.High.Less(r.Low) }
 // Contains tells whether p lies in the range.
 func (r Range) Contains(p Position) bool { return !p.Less(r.Low) && !r.High.Less(p) }
 
+// maxWeeks bounds the list of weeks of a range.
+const maxWeeks = 8
+
 // week is the bound on the partition column that goes with the starts. It is
 // 1970-01-01 where a client's clock was too far off to be given a partition.
 func (r Range) week() node {
 	const layout = time.DateOnly
 	monday := func(micros int64) time.Time {
-		t := time.UnixMicro(micros).UTC()
+		t := time.UnixMicro(micros).UTC().Truncate(24 * time.Hour)
 		return t.AddDate(0, 0, -(int(t.Weekday())+6)%7)
 	}
 	first, last := time.Unix(0, 0).UTC(), time.Date(2149, 1, 1, 0, 0, 0, 0, time.UTC) // what a Date can hold
 	lo, hi := monday(r.Low.Start), monday(r.High.Start)
+	// One comparison with a short list is less to plan than three.
+	if lo.After(first) && hi.Before(last) && hi.Sub(lo) < maxWeeks*7*24*time.Hour {
+		weeks := []string{first.Format(layout)}
+		for at := lo; !at.After(hi); at = at.AddDate(0, 0, 7) {
+			weeks = append(weeks, at.Format(layout))
+		}
+		return among("week", weeks)
+	}
 	var out []node
 	if lo.After(first) {
 		out = append(out, sql("week >= ?", lo.Format(layout)))
@@ -163,20 +174,20 @@ type Scan struct {
 	Except []trace.TraceID
 	// Places takes rows at these places alone, which lie in Range; nil means all.
 	Places []Position
-	// Core selects the columns of Core as well, after those of Keys.
+	// Core selects the columns of Core, then payload_bytes, in place of those of Keys.
 	Core bool
 	// ContentIndex tells that the documents have their full-text index (ContentIndexed).
 	ContentIndex bool
 }
 
 // keyColumns are what a Scan's statement selects, in this order: see Keys.
-const keyColumns = "toUInt8(trace_type), toUnixTimestamp64Micro(start_time), tie, trace_id, span_id, version, toUnixTimestamp64Milli(created_at), payload_bytes"
+const keyColumns = "trace_type, start_time, tie, trace_id, span_id, version, created_at, payload_bytes"
 
 // Keys is the statement of a scan: an ordered read for each type, one after the
 // other. Who asks puts the rows into one order and takes the first Limit: that
 // the store did so was a fifth of its work for a page. Its rows are trace_type
-// UInt8, start Int64 (Unix microseconds), tie UInt64, trace_id, span_id, version
-// UInt64, created Int64 (Unix milliseconds), payload_bytes UInt32.
+// Enum8, start_time DateTime64(6), tie UInt64, trace_id, span_id, version UInt64,
+// created_at DateTime64(6), payload_bytes UInt32.
 //
 // It is one statement, whose reads begin in the order of Types: a trace that is
 // moved from a type to a later one is seen in one of them.
@@ -190,20 +201,29 @@ func (s Scan) Keys() Statement {
 		s.where(w, []trace.Type{t}, constant(true))
 		w.put(byPlace(s.Order, s.Limit))
 	}
-	return w.statement()
+	out := w.statement()
+	out.StartsFirst = s.startsFirst()
+	return out
+}
+
+// startsFirst tells whether the index of starts goes before the reading. The
+// indexes of text want to be looked into while it goes on.
+func (s Scan) startsFirst() bool {
+	return (len(s.Condition.needles) == 0 || s.Places != nil) && (!s.ContentIndex || !s.Condition.Documents)
 }
 
 func (s Scan) columns() string {
 	if s.Core {
-		return keyColumns + ", " + coreColumns
+		return coreColumns + ", payload_bytes"
 	}
 	return keyColumns
 }
 
-// Plain tells that the scan asks for nothing but a stretch of time.
+// Plain tells that the scan asks for nothing but a stretch of time, traces that
+// are left out aside.
 func (s Scan) Plain() bool {
 	return len(s.Condition.needles) == 0 && s.Condition.over == constant(true) &&
-		!s.Rate.limited && s.Only == nil && len(s.Except) == 0 && s.Places == nil
+		!s.Rate.limited && s.Only == nil && s.Places == nil
 }
 
 // Narrow is Keys for a scan that has few rows to look at. They are read at once
@@ -211,12 +231,18 @@ func (s Scan) Plain() bool {
 // which for so few is most of the work. The store refuses it where it would have
 // to read more than maxRows, before it reads any; 0 is no bound.
 func (s Scan) Narrow(maxRows int) Statement {
+	// A condition of its own may read large columns. It is tried on the rows that
+	// the place leaves, in the store's own order.
+	plain, filtered := s.Plain(), " WHERE "
+	if plain {
+		filtered = " PREWHERE "
+	}
 	w := new(writer)
-	w.put("SELECT " + s.columns() + " FROM " + schema.Spans + " WHERE ")
+	w.put("SELECT " + s.columns() + " FROM " + schema.Spans + filtered)
 	s.where(w, s.Condition.Types, constant(true))
 	w.put(byPlace(s.Order, s.Limit))
 	out := w.statement()
-	out.MaxRows = maxRows
+	out.MaxRows, out.OneStep, out.StartsFirst = maxRows, plain, s.startsFirst()
 	return out
 }
 

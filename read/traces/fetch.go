@@ -151,15 +151,19 @@ func (r *Reader) halves(ctx context.Context, limit bound, core, payload compile.
 	var documents map[identity]trace.Span
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error {
+		scan := newCoreScan(false)
 		return r.query(ctx, "core", core, func(rows driver.Rows) error {
-			c, err := scanCore(rows)
-			if old := cores[c.identity()]; err == nil && (old == nil || old.span.Version < c.span.Version) {
+			c, err := scan.scan(rows)
+			if err != nil {
+				return err
+			}
+			if old := cores[c.identity()]; old == nil || old.span.Version < c.span.Version {
 				cores[c.identity()] = c
 			}
 			if limit.spans > 0 && len(cores) > limit.spans {
 				return errOverPage
 			}
-			return err
+			return nil
 		})
 	})
 	group.Go(func() (err error) {

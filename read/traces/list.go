@@ -49,7 +49,7 @@ type list struct {
 	waiting map[trace.TraceID]bool
 }
 
-// The rows that a scan for traces asks for: a trace has several.
+// The rows that a first scan for traces asks for: a trace has several.
 const (
 	rowsPerTrace = 16
 	maxRows      = 20_000
@@ -62,7 +62,8 @@ const (
 func (l *list) collect(ctx context.Context) error {
 	scanner := l.r.scanner(l.w.scan(), l.w.rest)
 	scanner.whole = scanner.whole || len(l.w.cond.TraceIDs) > 0
-	size := (l.w.limit + 1) * rowsPerTrace
+	size := l.r.pace.rowsOf(scanner.list, l.w.limit+1, rowsPerTrace)
+	looked := 0
 	for l.cut(l.w.limit) < 0 {
 		batch := min(size, maxRows)
 		if !l.decide.exact {
@@ -79,6 +80,8 @@ func (l *list) collect(ctx context.Context) error {
 		if err := l.add(ctx, rows); err != nil {
 			return err
 		}
+		looked += len(rows)
+		l.r.pace.sawTraces(scanner.list, looked, len(l.places))
 		size = min(size*growth, maxRows)
 		if len(l.settled) <= maxExcept { // a trace of thousands of spans is met once, not row by row
 			scanner.scan.Except = slices.Concat(l.w.except, keysOf(l.settled))

@@ -18,10 +18,12 @@ type pace struct {
 	maxRows, maxNeedleRows int
 }
 
-// likeness names lists that differ in their place and length only.
+// likeness names lists that differ in their place and length only. Those from
+// now on are lists of their own: how much comes now says little of last week.
 type likeness struct {
 	project domain.ProjectID
 	scan    uint64 // compile.Scan.Likeness
+	open    bool   // from now on
 }
 
 // seen is what the latest scan found, in microseconds.
@@ -37,20 +39,30 @@ type seen struct {
 	// refusedAt when that was; zero for none.
 	refused   time.Duration
 	refusedAt int64
+	// perTrace is how many rows a list of traces looked at for each that it
+	// found; 0 for other lists and where none was looked at.
+	perTrace float64
 }
 
 const (
-	// plainSlack is how many times the stretch is that the rows of a list without
-	// conditions took last time: spans come in bursts, and a thousand rows more are
-	// read with those of a page. With conditions each row is one of many.
+	// slack is how many times the stretch is that the rows of a list took last
+	// time. A list without conditions that begins at another time than the last
+	// takes plainSlack: spans come in bursts, and a thousand rows more are read with
+	// those of a page. One that begins now does not: what it reads too much of are
+	// the small parts of what has just come, and each costs what a page of rows does.
 	plainSlack, slack = 16, 4
+	// calming is how much of the longest time between rows is left with each look
+	// at a list from now on: what comes in bursts is calm in between.
+	calming = .8
 	// fewSince is how many rows may have come since the last list for all of them to be read.
-	fewSince = 20_000
+	fewSince = 2000
 	// maxNarrowRows are read in a fraction of a second, should the guess be that
 	// wrong. Whole granules count, at least one for each type and part.
 	maxNarrowRows = 500_000
 	// maxNeedleRows are those of granules that the index names: it has looked into them already.
 	maxNeedleRows = 2_000_000
+	// tracesSlack is how many times the rows are that the traces of a list took.
+	tracesSlack = 1.5
 	// refusedFor is how long a refusal is remembered.
 	refusedFor = time.Minute
 	// maxPaces bounds the lists that are remembered.
@@ -61,20 +73,24 @@ func newPace() *pace {
 	return &pace{lists: map[likeness]seen{}, maxRows: maxNarrowRows, maxNeedleRows: maxNeedleRows}
 }
 
-// step is how long a stretch should hold limit rows that begins at a start, or,
-// if open, now and goes back. ok is false where nothing is known: of how far
+// step is how long a stretch should hold limit rows that begins at a start, or
+// now and goes back. ok is false where nothing is known: of how far
 // behind now the newest row is only lists from now on tell.
-func (p *pace) step(list likeness, plain bool, limit int, from int64, open bool, now time.Time) (step time.Duration, ok bool) {
+func (p *pace) step(list likeness, plain bool, limit int, from int64, now time.Time) (step time.Duration, ok bool) {
+	open := list.open
 	p.mu.Lock()
 	s, ok := p.lists[list]
+	if !ok && !open { // the page after the first of a list from now on
+		s, ok = p.lists[likeness{list.project, list.scan, true}]
+	}
 	p.mu.Unlock()
 	if !ok || s.apart < 0 || open && s.newest == 0 {
 		return 0, false
 	}
 	micros := slack * s.apart * float64(limit)
-	if plain {
+	if plain && !open {
 		micros = plainSlack * s.apart * float64(limit)
-		if !open && math.Abs(float64(from-s.at)) > micros {
+		if math.Abs(float64(from-s.at)) > micros {
 			micros *= slack // pages that follow each other tell more of the next than of any other time
 		}
 	}
@@ -95,11 +111,30 @@ func (p *pace) step(list likeness, plain bool, limit int, from int64, open bool,
 // it is now and, for a list from now on, its newest start; 0 otherwise.
 func (p *pace) learn(list likeness, apart float64, at, newest int64, now time.Time) {
 	p.update(list, func(s *seen) {
-		s.apart, s.at = apart, at
 		if newest != 0 {
+			apart = max(apart, s.apart*calming)
 			s.newest, s.then = newest, now.UnixMicro()
 		}
+		s.apart, s.at = apart, at
 	})
+}
+
+// sawTraces takes how many rows a list of traces looked at for those that it found.
+func (p *pace) sawTraces(list likeness, rows, found int) {
+	p.update(list, func(s *seen) { s.perTrace = max(float64(rows)/float64(max(found, 1)), s.perTrace*calming) })
+}
+
+// rowsOf is how many rows a list should look at first for some traces: most for
+// each where nothing is known, and never more. Where traces are that large,
+// those found are left out of the next look.
+func (p *pace) rowsOf(list likeness, traces, most int) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	rows := traces * most
+	if known := p.lists[list].perTrace; known > 0 {
+		rows = min(int(tracesSlack*known*float64(traces))+1, rows)
+	}
+	return rows
 }
 
 // refuse takes that the store did not read a stretch at once.

@@ -43,6 +43,12 @@ func (r *Reader) run(ctx context.Context, s compile.Statement, each func(driver.
 	if s.MaxRows > 0 {
 		text += ", max_rows_to_read = " + strconv.Itoa(s.MaxRows)
 	}
+	if s.OneStep {
+		text += ", enable_multiple_prewhere_read_steps = 0"
+	}
+	if s.StartsFirst {
+		text += ", use_skip_indexes_on_data_read = 0"
+	}
 	rows, err := r.conn.Query(clickhouse.Context(ctx, clickhouse.WithSettings(r.settings)), text, s.Args...)
 	if err != nil {
 		return err

@@ -47,47 +47,92 @@ func (b *bytes16) UnmarshalBinary(data []byte) error { copy(b[:], data); return 
 func traceOf(id *trace.TraceID) *bytes16 { return (*bytes16)(id) }
 func spanOf(id *trace.SpanID) *bytes8    { return (*bytes8)(id) }
 
-func (k *keyRow) columns() []any {
-	return []any{(*uint8)(&k.Type), &k.Start, &k.Tie, traceOf(&k.trace), spanOf(&k.span), &k.version, &k.created, &k.bytes}
+// keyScan reads the rows of compile.Keys. The driver writes each into the same
+// places, so that a row costs no memory but its own.
+type keyScan struct {
+	to        []any
+	row       keyRow
+	traceType int8
+	created   int64
 }
 
-func scanKey(rows driver.Rows, core bool) (k keyRow, err error) {
-	if !core {
-		return k, rows.Scan(k.columns()...)
-	}
-	k.core, err = scanCoreAfter(rows, k.columns())
-	return k, err
+func newKeyScan() *keyScan {
+	k := new(keyScan)
+	k.to = []any{&k.traceType, &k.row.Start, &k.row.Tie, traceOf(&k.row.trace), spanOf(&k.row.span), &k.row.version, &k.created, &k.row.bytes}
+	return k
 }
+
+func (k *keyScan) scan(rows driver.Rows) (keyRow, error) {
+	err := rows.Scan(k.to...)
+	k.row.Type, k.row.created = trace.Type(k.traceType), millis(k.created) //nolint:gosec // an enum's number
+	return k.row, err
+}
+
+// millis rounds Unix microseconds down to milliseconds.
+func millis(micros int64) int64 { return time.UnixMicro(micros).UnixMilli() }
 
 // coreRow is a row of compile.Core: a span without its documents.
 type coreRow struct {
 	span trace.Span
-	// declared tells whether the client said the span's type.
-	declared uint8
-	tie      uint64
-	hash     uuid.UUID
+	tie  uint64
+	hash uuid.UUID
 }
 
 func (c *coreRow) identity() identity { return identity{c.span.TraceID, c.span.SpanID} }
 
-func scanCore(rows driver.Rows) (*coreRow, error) { return scanCoreAfter(rows, nil) }
+// coreScan reads the rows of compile.Core, and of scans with them, as keyScan does.
+type coreScan struct {
+	to                                []any
+	row                               coreRow
+	traceType, spanType, kind, status int8
+	start, end, created, updated      int64
+	startNano, endNano                uint16
+	// declared tells whether the client said the span's type.
+	declared bool
+	// bytes is what a scan tells of the size of the documents.
+	bytes uint32
+}
 
-// scanCoreAfter scans a row that has other columns before those of the core.
-func scanCoreAfter(rows driver.Rows, before []any) (*coreRow, error) {
-	var start, end, created, updated int64
-	var startNano, endNano uint16
-	c := new(coreRow)
-	s := &c.span
-	err := rows.Scan(append(before, (*uint8)(&s.Type), (*uint8)(&s.SpanType), &c.declared, (*uint8)(&s.Kind), (*uint8)(&s.Status),
-		&start, &end, &startNano, &endNano, &c.tie, &s.Version, traceOf(&s.TraceID), spanOf(&s.SpanID), spanOf(&s.ParentID),
-		&created, &updated, &s.CreatedBy, &s.UpdatedBy, &c.hash,
-		&s.Name, &s.StatusMessage, &s.SessionID, &s.UserID, &s.AgentID)...)
-	if c.declared == 0 {
+// newCoreScan makes one; sized tells that the rows are those of a scan.
+func newCoreScan(sized bool) *coreScan {
+	c := new(coreScan)
+	s := &c.row.span
+	c.to = []any{
+		&c.traceType, &c.spanType, &c.declared, &c.kind, &c.status, &c.start, &c.end, &c.startNano, &c.endNano, &c.row.tie, &s.Version,
+		traceOf(&s.TraceID), spanOf(&s.SpanID), spanOf(&s.ParentID), &c.created, &c.updated, &s.CreatedBy, &s.UpdatedBy, &c.row.hash,
+		&s.Name, &s.StatusMessage, &s.SessionID, &s.UserID, &s.AgentID,
+	}
+	if sized {
+		c.to = append(c.to, &c.bytes)
+	}
+	return c
+}
+
+func (c *coreScan) scan(rows driver.Rows) (*coreRow, error) {
+	if err := rows.Scan(c.to...); err != nil {
+		return nil, err
+	}
+	row := c.row
+	s := &row.span
+	//nolint:gosec // numbers of enums
+	s.Type, s.SpanType, s.Kind, s.Status = trace.Type(c.traceType), trace.SpanType(c.spanType), trace.Kind(c.kind), trace.Status(c.status)
+	if !c.declared {
 		s.SpanType = 0
 	}
-	s.Start, s.End = start*1000+int64(startNano), end*1000+int64(endNano)
-	s.CreatedAt, s.UpdatedAt = moment(created), moment(updated)
-	return c, err
+	s.Start, s.End = c.start*1000+int64(c.startNano), c.end*1000+int64(c.endNano)
+	s.CreatedAt, s.UpdatedAt = moment(c.created), moment(c.updated)
+	return &row, nil
+}
+
+// scanKey reads a row of a scan with the columns of the core.
+func (c *coreScan) scanKey(rows driver.Rows) (keyRow, error) {
+	row, err := c.scan(rows)
+	if err != nil {
+		return keyRow{}, err
+	}
+	k := row.key()
+	k.bytes = c.bytes
+	return k, nil
 }
 
 // moment reads a time of which 1970 means none.

@@ -26,7 +26,7 @@ const (
 	fastGrowth = 16
 	// forever bounds them: from now it is before all that the store can hold.
 	forever = 290 * 365 * 24 * time.Hour
-	// shortest is the shortest that a window of documents gets.
+	// shortest is the shortest that a window gets.
 	shortest = time.Second
 	// worthALeap is how far the next spans have to be for a window to reach all the way to them.
 	worthALeap = 4 * time.Hour
@@ -54,7 +54,7 @@ type scanner struct {
 	far int64
 	// leapt tells that they were asked, and know of nothing far.
 	leapt bool
-	// tooMuch is how long a window of documents was that the store would not read,
+	// tooMuch is how long a window was that the store would not read,
 	// and twice that with each that it read since: it may be sparse by now; 0 for
 	// none. unbounded has it read them whatever is in them: even the shortest was
 	// too much.
@@ -69,7 +69,7 @@ type scanner struct {
 func (r *Reader) scanner(scan compile.Scan, rest compile.Range) *scanner {
 	said := r.saidBy(scan)
 	return &scanner{
-		r: r, scan: scan, list: likeness{scan.Project, scan.Likeness()}, rest: rest, step: firstWindow,
+		r: r, scan: scan, list: likeness{project: scan.Project, scan: scan.Likeness()}, rest: rest, step: firstWindow,
 		whole: said != nil || scan.Condition.Needle(), said: said, until: r.now().Add(r.cfg.QueryTimeout),
 	}
 }
@@ -119,9 +119,11 @@ func (s *scanner) next(ctx context.Context, limit int) ([]keyRow, error) {
 // too much to be read and was made smaller.
 func (s *scanner) read(ctx context.Context) (rows []keyRow, read bool, err error) {
 	stretch := s.stretch(s.scan.Range)
-	documents := s.scan.Condition.Documents && !s.whole && !s.unbounded
+	// Documents are searched before their rows are put in order, so an ordered
+	// read would not help; and where every row counts, a shorter stretch has enough.
+	shrinks := (s.scan.Condition.Documents || s.scan.Plain()) && !s.whole && !s.unbounded
 	refused := s.r.pace.refused(s.list, s.r.now())
-	if documents || len(s.scan.Condition.Types) > 1 && (refused == 0 || stretch < refused) {
+	if shrinks || len(s.scan.Condition.Types) > 1 && (refused == 0 || stretch < refused) {
 		maxRows := s.r.pace.maxRows
 		switch {
 		case s.scan.Places != nil:
@@ -135,7 +137,7 @@ func (s *scanner) read(ctx context.Context) (rows []keyRow, read bool, err error
 			return rows, true, err
 		}
 		s.r.pace.refuse(s.list, stretch, s.r.now())
-		if documents && s.shrink(stretch) {
+		if shrinks && s.shrink(stretch) {
 			return nil, false, nil
 		}
 	}
@@ -152,8 +154,7 @@ func (s *scanner) stretch(window compile.Range) time.Duration {
 	return time.Duration(min(end-window.Low.Start, forever.Microseconds())) * time.Microsecond
 }
 
-// shrink makes the next window shorter than one that was too much. An ordered
-// read would not help: documents are searched before their rows are put in order.
+// shrink makes the next window shorter than one that was too much.
 func (s *scanner) shrink(refused time.Duration) bool {
 	shorter := min(s.step, refused) / fastGrowth
 	switch {
@@ -221,18 +222,18 @@ func (s *scanner) begin(ctx context.Context, limit int) error {
 	if err := s.first(ctx); err != nil || s.whole || s.done() {
 		return err
 	}
-	open := s.open()
+	s.list.open = s.open()
 	s.from = s.rest.High.Start
 	if s.ascending() {
 		s.from = s.rest.Low.Start
 	}
-	if open {
+	if s.list.open {
 		s.newest = s.from
 	}
-	if step, known := s.r.pace.step(s.list, s.scan.Plain(), limit, s.from, open, s.r.now()); known {
+	if step, known := s.r.pace.step(s.list, s.scan.Plain(), limit, s.from, s.r.now()); known {
 		s.step = step
 	}
-	if refused := s.r.pace.refused(s.list, s.r.now()); refused > 0 && s.scan.Condition.Documents {
+	if refused := s.r.pace.refused(s.list, s.r.now()); refused > 0 && (s.scan.Condition.Documents || s.scan.Plain()) {
 		s.step, s.tooMuch = max(min(s.step, refused/growth), shortest), refused
 	}
 	return nil
@@ -304,19 +305,21 @@ func (s *scanner) advance(window compile.Range, rows []keyRow, limit int) {
 	s.far = 0
 	// A word that a window has nowhere is rare enough for the index to find it in all the rest.
 	s.whole = s.whole || len(rows) == 0 && s.scan.ContentIndex
+	few := len(rows) < limit/fastGrowth
 	switch {
 	case s.step > forever/fastGrowth:
 		s.step = forever
-	case len(rows) < limit/fastGrowth:
+	case few:
 		s.step *= fastGrowth
 	default:
 		s.step *= growth
 	}
-	if s.tooMuch > 0 {
+	switch {
+	case s.tooMuch > 0:
 		s.step = min(s.step, s.tooMuch/2)
 		s.tooMuch = min(s.tooMuch, forever/2) * 2
-	} else {
-		s.step = max(s.step, firstWindow) // also after a stretch that the pace suggested
+	case few: // a stretch that the pace suggested may have been very short
+		s.step = max(s.step, firstWindow)
 	}
 }
 
@@ -361,11 +364,15 @@ func (r *Reader) keys(ctx context.Context, name string, s compile.Statement) ([]
 	return r.rows(ctx, name, s, false)
 }
 
-// rows runs a scan's statement, with the columns of the core or without.
+// rows runs a scan's statement, whose rows are those of the core or of keys.
 func (r *Reader) rows(ctx context.Context, name string, s compile.Statement, core bool) ([]keyRow, error) {
+	scan := newKeyScan().scan
+	if core {
+		scan = newCoreScan(true).scanKey
+	}
 	var out []keyRow
 	err := r.query(ctx, name, s, func(rows driver.Rows) error {
-		k, err := scanKey(rows, core)
+		k, err := scan(rows)
 		out = append(out, k)
 		return err
 	})

@@ -128,13 +128,15 @@ func (w *wings) checkStatement(t *testing.T, project domain.ProjectID, e filter.
 }
 
 func scanKey(rows driver.Rows) (k spanKey, err error) {
-	var kind uint8
+	var kind int8
 	var start, created int64
 	var tie, version uint64
 	var traceID, spanID string
 	var bytes uint32
-	err = rows.Scan(&kind, &start, &tie, &traceID, &spanID, &version, &created, &bytes)
-	return spanKey{trace.TraceID([]byte(traceID)), trace.SpanID([]byte(spanID))}, err
+	if err = rows.Scan(&kind, &start, &tie, &traceID, &spanID, &version, &created, &bytes); err != nil {
+		return k, err
+	}
+	return spanKey{trace.TraceID([]byte(traceID)), trace.SpanID([]byte(spanID))}, nil
 }
 
 // checkPage compares the first pages of spans and of traces.

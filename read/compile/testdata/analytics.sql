@@ -4,14 +4,14 @@ SELECT intDiv(toUnixTimestamp64Micro(start_time) - ?, ?) AS step, count()
   AND trace_type IN (?, ?)
   AND (start_time >= '2026-03-04 00:00:00.000000'
   AND start_time <= '2026-03-10 23:59:59.999999')
-  AND ((week >= ?
-  AND week <= ?) OR week = '1970-01-01')
+  AND week IN (?, ?, ?)
  GROUP BY step ORDER BY step
 int64 1772582400000000
 int64 1000000
 string 01890a5d-ac96-774b-bcce-b302099a8057
 string invocation
 string annotation
+string 1970-01-01
 string 2026-03-02
 string 2026-03-09
 -- what a root sums
@@ -31,8 +31,7 @@ SELECT bucket, countIf(sure), groupArrayIf(11)(concat(trace_id, span_id, char(su
   AND trace_type IN (?, ?)
   AND (start_time >= '2026-03-04 00:00:00.000000'
   AND start_time <= '2026-03-10 23:59:59.999999')
-  AND ((week >= ?
-  AND week <= ?) OR week = '1970-01-01')
+  AND week IN (?, ?, ?)
   AND (has(kv, ?)
   AND parent_id = '\x00\x00\x00\x00\x00\x00\x00\x00'
   AND xxHash64(trace_id) < ?)) AS chosen
@@ -44,8 +43,7 @@ SELECT bucket, countIf(sure), groupArrayIf(11)(concat(trace_id, span_id, char(su
   AND trace_type IN (?, ?)
   AND (start_time >= '2026-03-04 00:00:00.000000'
   AND start_time <= '2026-03-10 23:59:59.999999')
-  AND ((week >= ?
-  AND week <= ?) OR week = '1970-01-01')
+  AND week IN (?, ?, ?)
   AND (has(kv, ?)
   AND parent_id = '\x00\x00\x00\x00\x00\x00\x00\x00'
   AND xxHash64(trace_id) < ?))
@@ -56,8 +54,7 @@ SELECT bucket, countIf(sure), groupArrayIf(11)(concat(trace_id, span_id, char(su
   AND trace_type IN (?, ?)
   AND (start_time >= '2026-03-04 00:00:00.000000'
   AND start_time <= '2026-03-10 23:59:59.999999')
-  AND ((week >= ?
-  AND week <= ?) OR week = '1970-01-01')
+  AND week IN (?, ?, ?)
   AND (has(kv, ?)
   AND parent_id = '\x00\x00\x00\x00\x00\x00\x00\x00'
   AND xxHash64(trace_id) < ?))
@@ -75,6 +72,7 @@ string ag.metrics.tokens.cumulative.total
 string 01890a5d-ac96-774b-bcce-b302099a8057
 string invocation
 string annotation
+string 1970-01-01
 string 2026-03-02
 string 2026-03-09
 string @session=s'1
@@ -83,6 +81,7 @@ string 01890a5d-ac96-774b-bcce-b302099a8057
 string 01890a5d-ac96-774b-bcce-b302099a8057
 string invocation
 string annotation
+string 1970-01-01
 string 2026-03-02
 string 2026-03-09
 string @session=s'1
@@ -91,6 +90,7 @@ string 01890a5d-ac96-774b-bcce-b302099a8057
 string 01890a5d-ac96-774b-bcce-b302099a8057
 string invocation
 string annotation
+string 1970-01-01
 string 2026-03-02
 string 2026-03-09
 string @session=s'1
@@ -110,8 +110,7 @@ SELECT bucket, countIf(sure), groupArrayIf(11)(concat(trace_id, span_id, char(su
   AND trace_type IN (?, ?)
   AND (start_time >= '2026-03-04 00:00:00.000000'
   AND start_time <= '2026-03-10 23:59:59.999999')
-  AND ((week >= ?
-  AND week <= ?) OR week = '1970-01-01')
+  AND week IN (?, ?, ?)
   AND (has(kv, ?)
   AND xxHash64(trace_id) < ?)) AS chosen)
  GROUP BY bucket ORDER BY bucket
@@ -126,6 +125,7 @@ string ag.metrics.errors.cumulative
 string 01890a5d-ac96-774b-bcce-b302099a8057
 string invocation
 string annotation
+string 1970-01-01
 string 2026-03-02
 string 2026-03-09
 string @session=s'1
@@ -153,8 +153,7 @@ SELECT bucket, countIf(sure), groupArrayIf(11)(concat(trace_id, span_id, char(su
   AND trace_type IN (?, ?)
   AND (start_time >= '2026-03-04 00:00:00.000000'
   AND start_time <= '2026-03-10 23:59:59.999999')
-  AND ((week >= ?
-  AND week <= ?) OR week = '1970-01-01')
+  AND week IN (?, ?, ?)
   AND xxHash64(trace_id) < ?) AS chosen)
  GROUP BY bucket ORDER BY bucket
 int64 1772582400000000
@@ -170,6 +169,7 @@ string ag.meta.list.0
 string 01890a5d-ac96-774b-bcce-b302099a8057
 string invocation
 string annotation
+string 1970-01-01
 string 2026-03-02
 string 2026-03-09
 uint64 9223372036854775808
@@ -195,8 +195,7 @@ SELECT bucket, countIf(sure), groupArrayIf(11)(concat(trace_id, span_id, char(su
   AND trace_type IN (?, ?)
   AND (start_time >= '2026-03-04 00:00:00.000000'
   AND start_time <= '2026-03-10 23:59:59.999999')
-  AND ((week >= ?
-  AND week <= ?) OR week = '1970-01-01')
+  AND week IN (?, ?, ?)
   AND (parent_id = '\x00\x00\x00\x00\x00\x00\x00\x00'
   AND xxHash64(trace_id) < ?)) AS chosen)
  GROUP BY bucket ORDER BY bucket
@@ -209,6 +208,7 @@ string top.a\.b
 string 01890a5d-ac96-774b-bcce-b302099a8057
 string invocation
 string annotation
+string 1970-01-01
 string 2026-03-02
 string 2026-03-09
 uint64 9223372036854775808
@@ -254,8 +254,7 @@ SELECT bucket, countIf(sure), groupArrayIf(11)(concat(trace_id, span_id, char(su
   AND trace_type IN (?, ?)
   AND (start_time >= '2026-03-04 00:00:00.000000'
   AND start_time <= '2026-03-10 23:59:59.999999')
-  AND ((week >= ?
-  AND week <= ?) OR week = '1970-01-01')
+  AND week IN (?, ?, ?)
   AND (parent_id = '\x00\x00\x00\x00\x00\x00\x00\x00'
   AND xxHash64(trace_id) < ?)) AS chosen)
  GROUP BY bucket ORDER BY bucket
@@ -305,6 +304,7 @@ int 19
 string 01890a5d-ac96-774b-bcce-b302099a8057
 string invocation
 string annotation
+string 1970-01-01
 string 2026-03-02
 string 2026-03-09
 uint64 9223372036854775808
@@ -324,8 +324,7 @@ SELECT bucket, countIf(sure), groupArrayIf(11)(concat(trace_id, span_id, char(su
   AND trace_type IN (?, ?)
   AND (start_time >= '2026-03-04 00:00:00.000000'
   AND start_time <= '2026-03-10 23:59:59.999999')
-  AND ((week >= ?
-  AND week <= ?) OR week = '1970-01-01')
+  AND week IN (?, ?, ?)
   AND (parent_id = '\x00\x00\x00\x00\x00\x00\x00\x00'
   AND xxHash64(trace_id) < ?)) AS chosen)
  GROUP BY bucket ORDER BY bucket
@@ -343,6 +342,7 @@ int 14
 string 01890a5d-ac96-774b-bcce-b302099a8057
 string invocation
 string annotation
+string 1970-01-01
 string 2026-03-02
 string 2026-03-09
 uint64 9223372036854775808
