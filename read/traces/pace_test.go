@@ -128,6 +128,46 @@ func TestASecondLookIsShort(t *testing.T) {
 	}
 }
 
+// A list of traces asks for as many rows as its traces took the last time, and
+// never for more than it would at first: a trace of thousands of spans is left out
+// of the next look.
+func TestRowsOfTraces(t *testing.T) {
+	t.Parallel()
+	small, large := newStore(t), newStore(t)
+	var ofThree, ofMany []trace.Span
+	for n := range uint64(120) {
+		ofThree = append(ofThree, span(n/3+1, n+1, now.Add(-time.Duration(n)*time.Second)))
+	}
+	for n := range uint64(600) {
+		ofMany = append(ofMany, span(1, n+1, now.Add(-time.Duration(n)*time.Millisecond)))
+	}
+	for n := range uint64(20) {
+		ofMany = append(ofMany, span(n+2, n+1000, now.Add(-time.Duration(n+1)*time.Minute)))
+	}
+	small.insert(ofThree...)
+	large.insert(ofMany...)
+	latest := domain.Window{Limit: 10}
+	rows := func(s *store, reader *traces.Reader, window domain.Window) int {
+		n, err := reader.FirstRows(t.Context(), s.project, nil, window)
+		require.NoError(t, err)
+		return n
+	}
+	for _, s := range []*store{small, large} {
+		reader, err := traces.New(traces.DefaultConfig(), s.conn, func() time.Time { return now }, prometheus.NewRegistry())
+		require.NoError(t, err)
+		require.Equal(t, 11*16, rows(s, reader, latest))
+		page, err := reader.Traces(t.Context(), s.project, nil, latest)
+		require.NoError(t, err)
+		require.Len(t, page.Items, 10)
+		if s == small {
+			require.Equal(t, 11*3*3/2+1, rows(s, reader, latest))
+		} else {
+			require.Equal(t, 11*16, rows(s, reader, latest))
+		}
+		require.Equal(t, 11*16, rows(s, reader, domain.Window{Limit: 10, Newest: now.Add(-time.Hour)}), "pages of the past are another list")
+	}
+}
+
 // Documents are searched in stretches that the store does not refuse, and what
 // it refused is known the next time.
 func TestDocumentsAreSearchedInPortions(t *testing.T) {

@@ -68,10 +68,12 @@ type scanner struct {
 
 func (r *Reader) scanner(scan compile.Scan, rest compile.Range) *scanner {
 	said := r.saidBy(scan)
-	return &scanner{
-		r: r, scan: scan, list: likeness{project: scan.Project, scan: scan.Likeness()}, rest: rest, step: firstWindow,
+	s := &scanner{
+		r: r, scan: scan, rest: rest, step: firstWindow,
 		whole: said != nil || scan.Condition.Needle(), said: said, until: r.now().Add(r.cfg.QueryTimeout),
 	}
+	s.list = likeness{scan.Project, scan.Likeness(), s.open()}
+	return s
 }
 
 func (s *scanner) done() bool { return s.rest.Empty() }
@@ -222,7 +224,6 @@ func (s *scanner) begin(ctx context.Context, limit int) error {
 	if err := s.first(ctx); err != nil || s.whole || s.done() {
 		return err
 	}
-	s.list.open = s.open()
 	s.from = s.rest.High.Start
 	if s.ascending() {
 		s.from = s.rest.Low.Start
