@@ -258,6 +258,10 @@ func TestASearchDoesNotCrawl(t *testing.T) {
 					require.Equal(t, want, got)
 				}
 				statements := statementsOf(t, registry)
+				if conditions == `` { // what a shorter stretch lacks is read in order
+					require.Less(t, statements["scan"].count+statements["scan_narrow"].count, uint64(150))
+					continue
+				}
 				require.Zero(t, statements["scan"].count, "each was read under the limit")
 				require.Less(t, statements["scan_narrow"].count, uint64(300), "two searches of some 80 windows; minute by minute it were tens of thousands")
 			}

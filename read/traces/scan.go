@@ -60,6 +60,8 @@ type scanner struct {
 	// too much.
 	tooMuch   time.Duration
 	unbounded bool
+	// shrunk tells that a window of a list of everything was made shorter.
+	shrunk bool
 	// until is when the search ends.
 	until time.Time
 	// said tells where the rows are; nil for anywhere.
@@ -121,8 +123,6 @@ func (s *scanner) next(ctx context.Context, limit int) ([]keyRow, error) {
 // too much to be read and was made smaller.
 func (s *scanner) read(ctx context.Context) (rows []keyRow, read bool, err error) {
 	stretch := s.stretch(s.scan.Range)
-	// Documents are searched before their rows are put in order, so an ordered
-	// read would not help; and where every row counts, a shorter stretch has enough.
 	shrinks := (s.scan.Condition.Documents || s.scan.Plain()) && !s.whole && !s.unbounded
 	refused := s.r.pace.refused(s.list, s.r.now())
 	if shrinks || len(s.scan.Condition.Types) > 1 && (refused == 0 || stretch < refused) {
@@ -156,10 +156,17 @@ func (s *scanner) stretch(window compile.Range) time.Duration {
 	return time.Duration(min(end-window.Low.Start, forever.Microseconds())) * time.Microsecond
 }
 
-// shrink makes the next window shorter than one that was too much.
+// shrink makes the next window shorter than one that was too much, and tells
+// whether it did. Documents are searched before their rows are put in order, so
+// an ordered read would not help. Where every row counts, a shorter window is
+// likely to have enough; it is tried once, and what it lacks is read in order.
 func (s *scanner) shrink(refused time.Duration) bool {
 	shorter := min(s.step, refused) / fastGrowth
 	switch {
+	case !s.scan.Condition.Documents && !s.shrunk:
+		s.step, s.shrunk = shorter, true
+	case !s.scan.Condition.Documents:
+		s.unbounded = true
 	case shorter >= shortest && s.far != 0: // what is near far is dense; the way there is empty
 		s.step = shorter
 	case shorter >= shortest:
@@ -234,8 +241,12 @@ func (s *scanner) begin(ctx context.Context, limit int) error {
 	if step, known := s.r.pace.step(s.list, s.scan.Plain(), limit, s.from, s.r.now()); known {
 		s.step = step
 	}
-	if refused := s.r.pace.refused(s.list, s.r.now()); refused > 0 && (s.scan.Condition.Documents || s.scan.Plain()) {
+	switch refused := s.r.pace.refused(s.list, s.r.now()); {
+	case refused == 0:
+	case s.scan.Condition.Documents:
 		s.step, s.tooMuch = max(min(s.step, refused/growth), shortest), refused
+	case s.scan.Plain():
+		s.step = min(s.step, refused/growth)
 	}
 	return nil
 }
@@ -303,7 +314,7 @@ func (s *scanner) advance(window compile.Range, rows []keyRow, limit int) {
 		return
 	}
 	s.skip(window)
-	s.far = 0
+	s.far, s.unbounded = 0, s.unbounded || s.shrunk
 	// A word that a window has nowhere is rare enough for the index to find it in all the rest.
 	s.whole = s.whole || len(rows) == 0 && s.scan.ContentIndex
 	few := len(rows) < limit/fastGrowth
