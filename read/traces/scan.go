@@ -26,7 +26,7 @@ const (
 	fastGrowth = 16
 	// forever bounds them: from now it is before all that the store can hold.
 	forever = 290 * 365 * 24 * time.Hour
-	// shortest is the shortest that a window gets.
+	// shortest is the shortest that a window of documents gets.
 	shortest = time.Second
 	// worthALeap is how far the next spans have to be for a window to reach all the way to them.
 	worthALeap = 4 * time.Hour
@@ -54,13 +54,14 @@ type scanner struct {
 	far int64
 	// leapt tells that they were asked, and know of nothing far.
 	leapt bool
-	// tooMuch is how long a window was that the store would not read,
+	// tooMuch is how long a window of documents was that the store would not read,
 	// and twice that with each that it read since: it may be sparse by now; 0 for
 	// none. unbounded has it read them whatever is in them: even the shortest was
 	// too much.
 	tooMuch   time.Duration
 	unbounded bool
-	// shrunk tells that a window of a list of everything was made shorter.
+	// shrunk tells that a window of a list of everything was made shorter: what the
+	// shorter one lacks is read in order, or the list would crawl through a gap.
 	shrunk bool
 	// until is when the search ends.
 	until time.Time
