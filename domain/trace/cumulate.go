@@ -66,6 +66,26 @@ func SumUp(edges []Edge, own [][MetricCount]float64) (sums [][MetricCount]float6
 	return sums, oneTree && roots == 1
 }
 
+// SetCumulative writes sums that SumUp made into a span, as Cumulate does of the
+// span's whole trace; NaN counts as 0. A sum that is what the span itself has
+// stays as the client sent it; of others errors and tokens are whole numbers
+// where they can be, costs are not. Sums from 2^53 on are not exact.
+func SetCumulative(s *Span, sums [MetricCount]float64) {
+	out := incremental(s.Attributes)
+	for k, n := range out.all() {
+		switch v := sums[k]; {
+		case math.IsNaN(v):
+			*n = number{}
+		case n.asFloat() == v:
+		case k <= partCount && v == math.Trunc(v) && math.Abs(v) < 1<<53:
+			*n = number{whole: int64(v)}
+		default:
+			*n = number{float: v, isFloat: true}
+		}
+	}
+	out.write(s)
+}
+
 // leavesFirst orders every child before its parent, whatever their start times say.
 func leavesFirst(order, parents []int) []int {
 	children := make([]int, len(parents))
@@ -152,6 +172,15 @@ func partName(i int) string {
 type sum struct {
 	errors        number
 	tokens, costs [partCount]number
+}
+
+// all are the metrics in the order of SumUp.
+func (s *sum) all() [MetricCount]*number {
+	out := [MetricCount]*number{&s.errors}
+	for i := range partCount {
+		out[1+i], out[1+partCount+i] = &s.tokens[i], &s.costs[i]
+	}
+	return out
 }
 
 func incremental(attributes map[string]any) (s sum) {

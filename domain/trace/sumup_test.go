@@ -47,12 +47,7 @@ func TestOneTree(t *testing.T) {
 func TestSumUpIsCumulate(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(5, 6))
-	paths := [trace.MetricCount][]string{
-		{"errors"}, {"tokens", "prompt"}, {"tokens", "completion"}, {"tokens", "total"}, {"costs", "prompt"}, {"costs", "completion"}, {"costs", "total"},
-	}
-	at := func(path []string, kind string) []string {
-		return append([]string{"ag", "metrics", path[0], kind}, path[1:]...)
-	}
+	paths, at := metricPaths(), metricAt
 	for range 500 {
 		n := 1 + r.IntN(40)
 		all, edges, own := make([]*trace.Span, n), make([]trace.Edge, n), make([][trace.MetricCount]float64, n)
@@ -87,6 +82,66 @@ func TestSumUpIsCumulate(t *testing.T) {
 		got, _ := trace.SumUp(edges, own)
 		require.Empty(t, cmp.Diff(want, got))
 	}
+}
+
+// SetCumulative writes into a span what Cumulate does of its whole trace; whole
+// numbers of errors and tokens stay whole.
+func TestSetCumulative(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(7, 8))
+	for range 500 {
+		n := 1 + r.IntN(12)
+		all, alone, edges, own := make([]*trace.Span, n), make([]*trace.Span, n), make([]trace.Edge, n), make([][trace.MetricCount]float64, n)
+		for i := range n {
+			span := func() *trace.Span {
+				return &trace.Span{SpanID: trace.SpanID{byte(i + 1)}, ParentID: trace.SpanID{byte(r.IntN(i + 1))}, Attributes: map[string]any{}}
+			}
+			all[i], alone[i] = span(), span()
+			alone[i].ParentID = all[i].ParentID
+			for k, path := range metricPaths() {
+				own[i][k] = math.NaN()
+				if r.IntN(3) == 0 {
+					continue
+				}
+				value := any(int64(r.IntN(5) - 2)) // many cancel each other out
+				own[i][k] = float64(value.(int64))
+				if path[0] == "costs" {
+					value = own[i][k]
+				}
+				for _, s := range []*trace.Span{all[i], alone[i]} {
+					set(s.Attributes, metricAt(path, "incremental"), value)
+					set(s.Attributes, metricAt(path, "cumulative"), "sent")
+				}
+			}
+			edges[i] = trace.Edge{ID: all[i].SpanID, Parent: all[i].ParentID}
+		}
+		trace.Cumulate(all)
+		sums, _ := trace.SumUp(edges, own)
+		for i := range n {
+			for k, v := range sums[i] {
+				if v == 0 && own[i][k] != 0 {
+					sums[i][k] = math.NaN() // as the sink says it
+				}
+			}
+			trace.SetCumulative(alone[i], sums[i])
+			require.Empty(t, cmp.Diff(all[i], alone[i]))
+		}
+	}
+	s := &trace.Span{}
+	trace.SetCumulative(s, [trace.MetricCount]float64{0, 2.5, 1 << 53, 3, 4, math.NaN(), 0})
+	require.Equal(t, map[string]any{"ag": map[string]any{"metrics": map[string]any{
+		"tokens": map[string]any{"cumulative": map[string]any{"prompt": 2.5, "completion": float64(1 << 53), "total": int64(3)}},
+		"costs":  map[string]any{"cumulative": map[string]any{"prompt": 4.0}},
+	}}}, s.Attributes)
+}
+
+// metricPaths are the metrics in the order of SumUp.
+func metricPaths() [trace.MetricCount][]string {
+	return [...][]string{{"errors"}, {"tokens", "prompt"}, {"tokens", "completion"}, {"tokens", "total"}, {"costs", "prompt"}, {"costs", "completion"}, {"costs", "total"}}
+}
+
+func metricAt(path []string, kind string) []string {
+	return append([]string{"ag", "metrics", path[0], kind}, path[1:]...)
 }
 
 func set(at map[string]any, keys []string, value any) {

@@ -43,6 +43,9 @@ const (
 	// Metrics: trace_id, span_id, parent_id, version UInt64, start_time, start_ns
 	// UInt16, and the Float64 of errors, three of tokens, three of costs.
 	Metrics
+	// Sums, of settled traces: trace_id, span_id, version UInt64, and what the span
+	// and all below it sum, as in Metrics; NaN is 0.
+	Sums
 	// Sizes, one row for each trace: trace_id, rows UInt64, bytes UInt64 (of payloads).
 	Sizes
 	// Keys: as of Scan.Keys.
@@ -54,6 +57,8 @@ const coreColumns = "trace_type, span_type, span_type_declared, span_kind, statu
 	"created_at, updated_at, created_by_id, updated_by_id, hash_id, " +
 	"span_name, status_message, session_id, user_id, agent_id"
 
+const metricColumns = "errors, tokens_prompt, tokens_completion, tokens_total, costs_prompt, costs_completion, costs_total"
+
 func (c Columns) text() (columns, table, tail string) {
 	switch c {
 	case Core:
@@ -61,8 +66,9 @@ func (c Columns) text() (columns, table, tail string) {
 	case Payload:
 		return "trace_id, span_id, version, inputs, outputs, parameters, internals, attributes, events, links, resource, scope", schema.SpanPayloads, ""
 	case Metrics:
-		return "trace_id, span_id, parent_id, version, start_time, start_ns, errors, tokens_prompt, tokens_completion, tokens_total, " +
-			"costs_prompt, costs_completion, costs_total", schema.Spans, ""
+		return "trace_id, span_id, parent_id, version, start_time, start_ns, " + metricColumns, schema.Spans, ""
+	case Sums:
+		return "trace_id, span_id, version, " + metricColumns, schema.SpanSums, ""
 	case Sizes:
 		return "trace_id, count(), sum(payload_bytes)", schema.Spans, " GROUP BY trace_id"
 	default:

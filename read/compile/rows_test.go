@@ -75,6 +75,22 @@ func TestLikeness(t *testing.T) {
 	require.NotContains(t, seen, rated.Likeness())
 }
 
+// What is settled is asked of the project alone, by traces and by the keys of the rows.
+func TestSums(t *testing.T) {
+	t.Parallel()
+	project := domain.ProjectID(uuid.UUID{1})
+	traces := []trace.TraceID{{'a'}, {'b'}}
+	const in = `('\x61\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00', '\x62\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00')`
+	require.Equal(t, compile.Statement{SQL: "SELECT trace_id, last_version FROM trace_index WHERE project_id = ? AND trace_id IN " + in, Args: []any{project.String()}}, compile.Written(project, traces))
+	require.Equal(t, compile.Statement{SQL: "SELECT trace_id, version FROM trace_rollup WHERE project_id = ? AND trace_id IN " + in, Args: []any{project.String()}}, compile.Settled(project, traces))
+	require.Equal(t, compile.Statement{SQL: "SELECT applied_at FROM schema_migrations WHERE name = '0005_span_sums.sql'"}, compile.SumsSince())
+	key := compile.Key{Type: trace.Annotation, Position: compile.Position{Start: 1_773_230_400_000_000, Tie: 7}}
+	s := compile.ByKeys(project, compile.Sums, []compile.Key{key})
+	require.Equal(t, "SELECT trace_id, span_id, version, errors, tokens_prompt, tokens_completion, tokens_total, costs_prompt, costs_completion, costs_total FROM span_sums"+
+		" PREWHERE project_id = ? AND start_time = '2026-03-11 12:00:00.000000' AND week IN (?, ?) AND (trace_type, start_time, tie) IN (('annotation', '2026-03-11 12:00:00.000000', 7))", s.SQL)
+	require.Equal(t, []any{project.String(), "1970-01-01", "2026-03-09"}, s.Args)
+}
+
 // NextMinute asks for what a DateTime can hold, whatever the start.
 func TestNextMinute(t *testing.T) {
 	t.Parallel()

@@ -3,8 +3,10 @@ package compile
 import (
 	"strings"
 
+	"colonnade/domain"
 	"colonnade/domain/filter"
 	"colonnade/domain/semconv"
+	"colonnade/domain/trace"
 	"colonnade/migrations/schema"
 )
 
@@ -13,6 +15,9 @@ import (
 // there by the same stretch of the key. A span without a row there sums what is
 // its own. Of traces that were written to since they were settled no row knows;
 // neither of spans from before the table. For those filter.Match decides.
+
+// sumsMigration is what made the table.
+const sumsMigration = "0005_span_sums.sql"
 
 // summing holds for rows of which span_sums has a row whose column holds
 // something to sum, and of which the rest holds. The last settled row counts.
@@ -42,7 +47,7 @@ func (unsettled) write(w *writer, s *scope) {
 	const from = "(SELECT ifNull(min(until), toDateTime64(0, 6, 'UTC')) - INTERVAL 1 MINUTE FROM (SELECT max(settled_until) AS until FROM " + schema.SinkProgress + " GROUP BY topic, stream_partition))"
 	w.put("(trace_id IN (SELECT trace_id FROM (SELECT trace_id, max(last_version) AS written FROM "+schema.TraceIndex+" WHERE project_id = ? AND touched_at >= "+from+" GROUP BY trace_id) AS touched"+
 		" LEFT ANY JOIN (SELECT trace_id, max(version) AS settled FROM "+schema.TraceRollup+" WHERE project_id = ? AND settled_at >= "+from+" GROUP BY trace_id) AS done USING (trace_id) WHERE settled < written)"+
-		" OR created_at < (SELECT ifNull(min(applied_at), toDateTime64(0, 6, 'UTC')) FROM schema_migrations WHERE name = '0005_span_sums.sql'))", s.project, s.project)
+		" OR created_at < (SELECT ifNull(min(applied_at), toDateTime64(0, 6, 'UTC')) FROM schema_migrations WHERE name = '"+sumsMigration+"'))", s.project, s.project)
 }
 
 // sum compiles a test of a value that readers compute: the sum where there is
@@ -71,4 +76,30 @@ func (a at) sum(t filter.Test) (pair, error) {
 	}
 	under = value(under, sent.under)
 	return between(either(unsettled{}, over), both(not(unsettled{}), under)), nil
+}
+
+// Written looks up up to where traces were written. Its rows are trace_id and
+// last_version UInt64: several for a trace, of which the highest counts.
+func Written(project domain.ProjectID, in []trace.TraceID) Statement {
+	return versionsOf("last_version", schema.TraceIndex, project, in)
+}
+
+// Settled looks up up to where traces are settled, those that ever were. Its
+// rows are trace_id and version UInt64, as those of Written: a trace is settled
+// where this is no less.
+func Settled(project domain.ProjectID, in []trace.TraceID) Statement {
+	return versionsOf("version", schema.TraceRollup, project, in)
+}
+
+func versionsOf(column, table string, project domain.ProjectID, in []trace.TraceID) Statement {
+	w := new(writer)
+	w.put("SELECT trace_id, "+column+" FROM "+table+" WHERE project_id = ? AND ", project.String())
+	ids("trace_id", in).write(w, nil)
+	return w.statement()
+}
+
+// SumsSince asks when the sink began to write sums. Its row is applied_at
+// (DateTime64(6), Unix microseconds); several where migrations were applied twice.
+func SumsSince() Statement {
+	return Statement{SQL: "SELECT applied_at FROM schema_migrations WHERE name = '" + sumsMigration + "'"}
 }

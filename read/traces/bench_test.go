@@ -66,7 +66,15 @@ SELECT project_id, trace_type, start_time, tie, week, trace_id, span_id, version
 FROM (SELECT *, 'the weather in the mountains of the north is mild and the trains to the coast leave at noon while the market sells fish bread and fruit to visitors who ask about museums bridges towers gardens rivers castles and the history of small towns along the old road that merchants took when salt was worth its weight in silver and winters were long and cold so that people told stories by the fire about bears wolves dragons kings queens and clever children who outwitted them all with riddles songs patience kindness and sometimes a little magic learned from grandmothers who knew herbs stars tides and the language of birds which is mostly gossip about cats and the best places to find worms after rain in spring or early summer before the hay is cut and stored for the animals that live below the house and warm it with their breath' AS words
 	FROM spans WHERE version >= {from} AND version < {from} + {n})`
 
-	benchIndex = `INSERT INTO trace_index (project_id, trace_id, min_start, max_start, max_end, created_at) SELECT project_id, trace_id, min(start_time), max(start_time), max(end_time), min(created_at) FROM spans WHERE version >= {from} AND version < {from} + {n} GROUP BY project_id, trace_id`
+	benchIndex = `INSERT INTO trace_index (project_id, trace_id, min_start, max_start, max_end, created_at, last_version) SELECT project_id, trace_id, min(start_time), max(start_time), max(end_time), min(created_at), max(version) FROM spans WHERE version >= {from} AND version < {from} + {n} GROUP BY project_id, trace_id`
+
+	// All is settled, since before the data begins.
+	benchSums = `INSERT INTO span_sums (project_id, trace_type, start_time, tie, week, trace_id, span_id, version, tokens_prompt, tokens_completion, tokens_total, costs_prompt, costs_completion, costs_total)
+SELECT project_id, any(trace_type), argMin(start_time, version) AS at, argMin(tie, version), toMonday(at), trace_id, argMin(span_id, version), max(version),
+	sumIf(tokens_prompt, NOT isNaN(tokens_prompt)), sumIf(tokens_completion, NOT isNaN(tokens_completion)), sumIf(tokens_total, NOT isNaN(tokens_total)), sumIf(costs_prompt, NOT isNaN(costs_prompt)), sumIf(costs_completion, NOT isNaN(costs_completion)), sumIf(costs_total, NOT isNaN(costs_total))
+FROM spans WHERE version >= {from} AND version < {from} + {n} GROUP BY project_id, trace_id`
+	benchSettled = `INSERT INTO trace_rollup (project_id, trace_id, version) SELECT project_id, trace_id, max(version) FROM spans WHERE version >= {from} AND version < {from} + {n} GROUP BY project_id, trace_id`
+	benchSummed  = `INSERT INTO schema_migrations (name, checksum, applied_at) SELECT name, checksum, '2026-02-01 00:00:00' FROM schema_migrations WHERE name = '0005_span_sums.sql'`
 )
 
 // benchStore gives a reader on many spans.
@@ -107,11 +115,12 @@ func fill(b *testing.B, conn driver.Conn, total int) {
 	if there > 0 {
 		return
 	}
+	require.NoError(b, conn.Exec(b.Context(), benchSummed))
 	const step = 100_000
 	for from := 0; from < total; from += step {
 		n := min(step, total-from)
 		values := strings.NewReplacer("{total}", strconv.Itoa(total), "{from}", strconv.Itoa(from), "{n}", strconv.Itoa(n))
-		for _, s := range []string{benchCore, benchPayload, benchIndex} {
+		for _, s := range []string{benchCore, benchPayload, benchIndex, benchSums, benchSettled} {
 			require.NoError(b, conn.Exec(b.Context(), values.Replace(s)))
 		}
 	}

@@ -4,14 +4,12 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"math"
 	"slices"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"golang.org/x/sync/errgroup"
 
 	"colonnade/domain"
-	"colonnade/domain/semconv"
 	"colonnade/domain/trace"
 	"colonnade/read/compile"
 )
@@ -240,133 +238,21 @@ func (r *Reader) bounds(ctx context.Context, project domain.ProjectID, ids []tra
 	return out, err
 }
 
-// metricRow is a row of compile.Metrics.
-type metricRow struct {
-	span trace.Span
-	// values are errors, then prompt, completion and total of tokens, then of costs; NaN is absence.
-	values [7]float64
-}
-
 // fetchWhole is fetch with cumulative metrics; both halves of the work run at once.
 func (r *Reader) fetchWhole(ctx context.Context, project domain.ProjectID, rows []keyRow, maxBytes int64) (spans []trace.Span, err error) {
-	var others map[identity]*metricRow
+	var known *sums
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() (err error) {
 		spans, err = r.fetch(ctx, project, rows, maxBytes)
 		return err
 	})
 	group.Go(func() (err error) {
-		others, err = r.metricsOf(ctx, project, tracesOf(rows, func(k keyRow) trace.TraceID { return k.trace }))
+		known, err = r.sumsOf(ctx, project, rows)
 		return err
 	})
 	if err := group.Wait(); err != nil {
 		return nil, err
 	}
-	cumulate(spans, others)
+	known.cumulate(spans)
 	return spans, nil
-}
-
-// tracesOf gives the traces of items, each once, in their order.
-func tracesOf[T any](items []T, of func(T) trace.TraceID) []trace.TraceID {
-	seen := make(map[trace.TraceID]bool, len(items))
-	var out []trace.TraceID
-	for _, item := range items {
-		if id := of(item); !seen[id] {
-			seen[id] = true
-			out = append(out, id)
-		}
-	}
-	return out
-}
-
-// cumulate writes the cumulative metrics of whole traces into some of their
-// spans; others are the rows of all spans of these traces.
-func cumulate(spans []trace.Span, others map[identity]*metricRow) {
-	given := make(map[identity]bool, len(spans))
-	byTrace := map[trace.TraceID][]*trace.Span{}
-	for i := range spans {
-		s := &spans[i]
-		given[identity{s.TraceID, s.SpanID}] = true
-		byTrace[s.TraceID] = append(byTrace[s.TraceID], s)
-	}
-	for id, m := range others {
-		if !given[id] && byTrace[id.trace] != nil {
-			byTrace[id.trace] = append(byTrace[id.trace], m.light())
-		}
-	}
-	for _, of := range byTrace {
-		trace.Cumulate(of)
-	}
-}
-
-// cumulative reads what cumulate needs and does it.
-func (r *Reader) cumulative(ctx context.Context, project domain.ProjectID, spans []trace.Span) error {
-	others, err := r.metricsOf(ctx, project, tracesOf(spans, func(s trace.Span) trace.TraceID { return s.TraceID }))
-	if err == nil {
-		cumulate(spans, others)
-	}
-	return err
-}
-
-// metricsOf reads the metrics of all spans of some traces.
-func (r *Reader) metricsOf(ctx context.Context, project domain.ProjectID, traces []trace.TraceID) (map[identity]*metricRow, error) {
-	bounds, err := r.bounds(ctx, project, traces)
-	if err != nil || len(bounds) == 0 {
-		return nil, err
-	}
-	return r.metricsWithin(ctx, project, bounds)
-}
-
-func (r *Reader) metricsWithin(ctx context.Context, project domain.ProjectID, bounds []compile.Bounds) (map[identity]*metricRow, error) {
-	out := map[identity]*metricRow{}
-	err := r.query(ctx, "metrics", compile.OfTraces(project, compile.Metrics, bounds, nil), func(rows driver.Rows) error {
-		var m metricRow
-		var start int64
-		var nano uint16
-		s, v := &m.span, &m.values
-		err := rows.Scan(traceOf(&s.TraceID), spanOf(&s.SpanID), spanOf(&s.ParentID), &s.Version, &start, &nano, &v[0], &v[1], &v[2], &v[3], &v[4], &v[5], &v[6])
-		s.Start = start*1000 + int64(nano)
-		id := identity{s.TraceID, s.SpanID}
-		if old := out[id]; old == nil || old.span.Version < s.Version {
-			out[id] = &m
-		}
-		return err
-	})
-	return out, err
-}
-
-// light is the span as trace.Cumulate needs it. Whole tokens and errors are
-// integers, as they are in documents; costs are not.
-func (m *metricRow) light() *trace.Span {
-	metrics := map[string]any{}
-	if !math.IsNaN(m.values[0]) {
-		metrics[semconv.Errors] = map[string]any{semconv.Incremental: whole(m.values[0])}
-	}
-	for i, vector := range []string{semconv.Tokens, semconv.Costs} {
-		parts := map[string]any{}
-		for j, name := range []string{semconv.Prompt, semconv.Completion, semconv.Total} {
-			v := m.values[1+3*i+j]
-			switch {
-			case math.IsNaN(v):
-			case vector == semconv.Tokens:
-				parts[name] = whole(v)
-			default:
-				parts[name] = v
-			}
-		}
-		if len(parts) > 0 {
-			metrics[vector] = map[string]any{semconv.Incremental: parts}
-		}
-	}
-	if len(metrics) > 0 {
-		m.span.Attributes = map[string]any{semconv.Root: map[string]any{semconv.Metrics: metrics}}
-	}
-	return &m.span
-}
-
-func whole(v float64) any {
-	if v == math.Trunc(v) && math.Abs(v) < 1<<53 {
-		return int64(v)
-	}
-	return v
 }

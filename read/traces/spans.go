@@ -31,7 +31,13 @@ func (r *Reader) Spans(ctx context.Context, project domain.ProjectID, where filt
 	if err != nil {
 		return page, err
 	}
-	return page, r.cumulative(ctx, project, page.Items)
+	rows, _ := c.page()
+	known, err := r.sumsOf(ctx, project, rows)
+	if err != nil {
+		return domain.Page[trace.Span]{}, err
+	}
+	known.cumulate(page.Items)
+	return page, nil
 }
 
 // Records is Spans for views that show no metrics: its spans come without the

@@ -28,6 +28,7 @@ type Reader struct {
 	limits   string
 	content  atomic.Pointer[indexed]
 	pace     *pace
+	since    atomic.Int64 // what summedSince found; 0 before
 
 	heard   func() map[int32]int64 // the progress of a sink in this process; nil where there is none
 	looking chan struct{}          // holds one: who has it there may look at the sink's progress, and has look
@@ -106,7 +107,7 @@ func (r *Reader) spansOf(ctx context.Context, project domain.ProjectID, traces [
 	if err := group.Wait(); err != nil {
 		return nil, err
 	}
-	cumulate(out, others)
+	(&sums{others: others}).cumulate(out)
 	return out, nil
 }
 

@@ -17,6 +17,7 @@ import (
 
 	"colonnade/domain"
 	"colonnade/domain/filter"
+	"colonnade/domain/trace"
 	"colonnade/read/traces"
 	"colonnade/write/sink"
 )
@@ -94,9 +95,15 @@ func TestCumulativeOracle(t *testing.T) {
 			w.checkPage(t, project, e, corpus, string(text))
 		}
 	}
+	// A reader an hour later asks for the sums of what is settled.
+	registry := prometheus.NewRegistry()
+	later, err := traces.New(traces.DefaultConfig(), w.conn, func() time.Time { return time.Now().Add(time.Hour) }, registry)
+	require.NoError(t, err)
 	check(false)
 	w.settled(t, project)
 	check(true)
+	requireSums(t, later, project, len(corpus))
+	require.Less(t, 2*statements(t, registry, "metrics"), statements(t, registry, "sums"), "of few traces all spans are read: their numbers are too large for sums")
 
 	// Late spans, other parents, replaced values: nothing may be taken from what was settled before.
 	all = all[:0]
@@ -104,6 +111,7 @@ func TestCumulativeOracle(t *testing.T) {
 		all = append(all, g.metered(n))
 	}
 	w.write(project, all...)
+	requireSums(t, later, project, len(corpus))
 	corpus = w.everySpan(t, project)
 	slices.SortFunc(corpus, byPlace)
 	check(false)
@@ -111,6 +119,74 @@ func TestCumulativeOracle(t *testing.T) {
 	corpus = w.everySpan(t, project)
 	slices.SortFunc(corpus, byPlace)
 	check(true)
+	requireSums(t, later, project, len(corpus))
+}
+
+// requireSums walks all pages of spans: each sums what it does in its whole trace.
+func requireSums(t *testing.T, reader *traces.Reader, project domain.ProjectID, atLeast int) {
+	t.Helper()
+	want := map[spanKey]map[string]any{}
+	window, seen := domain.Window{Limit: 50}, 0
+	for {
+		page, err := reader.Spans(t.Context(), project, nil, window)
+		require.NoError(t, err)
+		var ids []trace.TraceID
+		for _, s := range page.Items {
+			if want[spanKey{s.TraceID, s.SpanID}] == nil {
+				ids = append(ids, s.TraceID)
+			}
+		}
+		whole, err := reader.TracesByID(t.Context(), project, ids)
+		require.NoError(t, err)
+		for _, spans := range whole {
+			for i := range spans {
+				want[spanKey{spans[i].TraceID, spans[i].SpanID}] = summed(&spans[i])
+			}
+		}
+		for _, s := range page.Items {
+			require.Equal(t, want[spanKey{s.TraceID, s.SpanID}], summed(&s), "%s/%s", s.TraceID, s.SpanID)
+			seen++
+		}
+		if window.Next = page.Next; page.Next == uuid.Nil {
+			require.GreaterOrEqual(t, seen, atLeast)
+			return
+		}
+	}
+}
+
+// summed are the cumulative metrics of a span, numbers as a float: 2.5 and 2.5
+// tokens are 5 or 5.0.
+func summed(s *trace.Span) map[string]any {
+	out := map[string]any{}
+	for _, vector := range []string{"errors", "tokens", "costs"} {
+		v, _ := trace.Lookup(s.Attributes, []string{"ag", "metrics", vector, "cumulative"})
+		parts, ok := v.(map[string]any)
+		if !ok {
+			parts = map[string]any{"": v}
+		}
+		for name, v := range parts {
+			if n, ok := v.(int64); ok {
+				v = float64(n)
+			}
+			out[vector+"."+name] = v
+		}
+	}
+	return out
+}
+
+// statements is how many of a name a reader ran.
+func statements(t *testing.T, registry *prometheus.Registry, name string) (n uint64) {
+	t.Helper()
+	families, err := registry.Gather()
+	require.NoError(t, err)
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			if f.GetName() == "colonnade_traces_query_seconds" && m.GetLabel()[0].GetValue() == name {
+				n += m.GetHistogram().GetSampleCount()
+			}
+		}
+	}
+	return n
 }
 
 // cumulativeFilters are every operator of attributes on sums, alone and within trees.

@@ -1,0 +1,299 @@
+package traces
+
+import (
+	"context"
+	"maps"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+	"golang.org/x/sync/errgroup"
+
+	"colonnade/domain"
+	"colonnade/domain/semconv"
+	"colonnade/domain/trace"
+	"colonnade/read/compile"
+)
+
+// What the spans of a page sum over all below them (contract §1.6). Of a trace
+// that is settled the sink has added it up, and a short read by the keys of the
+// page finds it. Of others all spans are read, which lie among everything else
+// that ran while they did: a hundred thousand rows for a page of fifty where
+// thousands of spans start in a second.
+
+// quiet is how old the spans of a page are whose traces may be settled. Of newer
+// ones hardly any is, and to ask would be in vain.
+const quiet = time.Minute
+
+// sums are what some spans sum.
+type sums struct {
+	// settled are the traces of which below tells all: a span without a row there
+	// sums what is its own.
+	settled map[trace.TraceID]bool
+	below   map[identity]*sumRow
+	// others are all spans of the other traces.
+	others map[identity]*metricRow
+}
+
+// sumRow is a row of compile.Sums.
+type sumRow struct {
+	identity
+	version uint64
+	// values are those of trace.SumUp; NaN is 0.
+	values [trace.MetricCount]float64
+}
+
+// exact tells that the row says to the last digit what whole numbers sum to.
+func (s *sumRow) exact() bool {
+	return !slices.ContainsFunc(s.values[:], func(v float64) bool { return math.Abs(v) >= 1<<53 })
+}
+
+// metricRow is a row of compile.Metrics.
+type metricRow struct {
+	span trace.Span
+	// values are errors, then prompt, completion and total of tokens, then of costs; NaN is absence.
+	values [trace.MetricCount]float64
+}
+
+// sumsOf reads what the spans of these rows sum.
+func (r *Reader) sumsOf(ctx context.Context, project domain.ProjectID, rows []keyRow) (*sums, error) {
+	settled, err := r.settledOf(ctx, project, rows)
+	if err != nil {
+		return nil, err
+	}
+	s := &sums{settled: settled}
+	group, both := errgroup.WithContext(ctx)
+	group.Go(func() error { return r.addBelow(both, project, rows, s) })
+	group.Go(func() (err error) {
+		s.others, err = r.metricsOf(both, project, tracesOf(rows, func(k keyRow) trace.TraceID { return k.trace }), settled)
+		return err
+	})
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	inexact := map[trace.TraceID]bool{}
+	for _, row := range s.below {
+		if !row.exact() {
+			inexact[row.trace] = true
+		}
+	}
+	if len(inexact) == 0 {
+		return s, nil
+	}
+	more, err := r.metricsOf(ctx, project, keysOf(inexact), nil)
+	if err != nil {
+		return nil, err
+	}
+	maps.DeleteFunc(s.settled, func(id trace.TraceID, _ bool) bool { return inexact[id] })
+	maps.Copy(s.others, more)
+	return s, nil
+}
+
+// settledOf gives those of the rows' traces that are settled and were not
+// written to since. The sink writes sums before it says so: who reads them after
+// it said so finds them.
+func (r *Reader) settledOf(ctx context.Context, project domain.ProjectID, rows []keyRow) (map[trace.TraceID]bool, error) {
+	out := map[trace.TraceID]bool{}
+	since, err := r.summedSince(ctx)
+	if err != nil {
+		return nil, err
+	}
+	before, newer := r.now().Add(-quiet), map[trace.TraceID]bool{}
+	for _, k := range rows {
+		if k.Start > before.UnixMicro() || k.created > before.UnixMilli() || k.created < since {
+			newer[k.trace] = true
+		}
+	}
+	old := slices.DeleteFunc(tracesOf(rows, func(k keyRow) trace.TraceID { return k.trace }), func(id trace.TraceID) bool { return newer[id] })
+	if len(old) == 0 {
+		return out, nil
+	}
+	var written, settled map[trace.TraceID]uint64
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() (err error) {
+		written, err = r.versions(ctx, "written", compile.Written(project, old))
+		return err
+	})
+	group.Go(func() (err error) {
+		settled, err = r.versions(ctx, "settled", compile.Settled(project, old))
+		return err
+	})
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	for id, version := range written {
+		if at, there := settled[id]; there && at >= version {
+			out[id] = true
+		}
+	}
+	return out, nil
+}
+
+// versions reads the highest version of each trace.
+func (r *Reader) versions(ctx context.Context, name string, s compile.Statement) (map[trace.TraceID]uint64, error) {
+	out := map[trace.TraceID]uint64{}
+	err := r.query(ctx, name, s, func(rows driver.Rows) error {
+		var id trace.TraceID
+		var version uint64
+		err := rows.Scan(traceOf(&id), &version)
+		out[id] = max(out[id], version)
+		return err
+	})
+	return out, err
+}
+
+// summedSince is when the sink began to write sums, in Unix milliseconds: spans
+// received before may have none though their trace is settled.
+func (r *Reader) summedSince(ctx context.Context) (int64, error) {
+	if since := r.since.Load(); since != 0 {
+		return since, nil
+	}
+	since := int64(math.MaxInt64)
+	err := r.query(ctx, "sums_since", compile.SumsSince(), func(rows driver.Rows) error {
+		var applied int64
+		err := rows.Scan(&applied)
+		since = min(since, millis(applied)+1)
+		return err
+	})
+	if err == nil && since != math.MaxInt64 {
+		r.since.Store(since)
+	}
+	return since, err
+}
+
+// addBelow reads the sums of those rows whose traces are settled.
+func (r *Reader) addBelow(ctx context.Context, project domain.ProjectID, rows []keyRow, s *sums) error {
+	s.below = map[identity]*sumRow{}
+	of := slices.DeleteFunc(slices.Clone(rows), func(k keyRow) bool { return !s.settled[k.trace] })
+	for chunk := range slices.Chunk(of, fetchChunk) {
+		err := r.query(ctx, "sums", compile.ByKeys(project, compile.Sums, keysOfRows(chunk)), func(rows driver.Rows) error {
+			var m sumRow
+			v := &m.values
+			err := rows.Scan(traceOf(&m.trace), spanOf(&m.span), &m.version, &v[0], &v[1], &v[2], &v[3], &v[4], &v[5], &v[6])
+			if old := s.below[m.identity]; old == nil || old.version < m.version {
+				s.below[m.identity] = &m
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// metricsOf reads the metrics of all spans of some traces but the settled.
+func (r *Reader) metricsOf(ctx context.Context, project domain.ProjectID, traces []trace.TraceID, settled map[trace.TraceID]bool) (map[identity]*metricRow, error) {
+	traces = slices.DeleteFunc(traces, func(id trace.TraceID) bool { return settled[id] })
+	bounds, err := r.bounds(ctx, project, traces)
+	if err != nil || len(bounds) == 0 {
+		return map[identity]*metricRow{}, err
+	}
+	return r.metricsWithin(ctx, project, bounds)
+}
+
+// metricsWithin reads the metrics of all spans of the traces that lie there.
+func (r *Reader) metricsWithin(ctx context.Context, project domain.ProjectID, bounds []compile.Bounds) (map[identity]*metricRow, error) {
+	out := map[identity]*metricRow{}
+	err := r.query(ctx, "metrics", compile.OfTraces(project, compile.Metrics, bounds, nil), func(rows driver.Rows) error {
+		var m metricRow
+		var start int64
+		var nano uint16
+		s, v := &m.span, &m.values
+		err := rows.Scan(traceOf(&s.TraceID), spanOf(&s.SpanID), spanOf(&s.ParentID), &s.Version, &start, &nano, &v[0], &v[1], &v[2], &v[3], &v[4], &v[5], &v[6])
+		s.Start = start*1000 + int64(nano)
+		id := identity{s.TraceID, s.SpanID}
+		if old := out[id]; old == nil || old.span.Version < s.Version {
+			out[id] = &m
+		}
+		return err
+	})
+	return out, err
+}
+
+// light is the span as trace.Cumulate needs it. Whole tokens and errors are
+// integers, as they are in documents; costs are not.
+func (m *metricRow) light() *trace.Span {
+	metrics := map[string]any{}
+	if !math.IsNaN(m.values[0]) {
+		metrics[semconv.Errors] = map[string]any{semconv.Incremental: whole(m.values[0])}
+	}
+	for i, vector := range []string{semconv.Tokens, semconv.Costs} {
+		parts := map[string]any{}
+		for j, name := range []string{semconv.Prompt, semconv.Completion, semconv.Total} {
+			v := m.values[1+3*i+j]
+			switch {
+			case math.IsNaN(v):
+			case vector == semconv.Tokens:
+				parts[name] = whole(v)
+			default:
+				parts[name] = v
+			}
+		}
+		if len(parts) > 0 {
+			metrics[vector] = map[string]any{semconv.Incremental: parts}
+		}
+	}
+	if len(metrics) > 0 {
+		m.span.Attributes = map[string]any{semconv.Root: map[string]any{semconv.Metrics: metrics}}
+	}
+	return &m.span
+}
+
+func whole(v float64) any {
+	if v == math.Trunc(v) && math.Abs(v) < 1<<53 {
+		return int64(v)
+	}
+	return v
+}
+
+// tracesOf gives the traces of items, each once, in their order.
+func tracesOf[T any](items []T, of func(T) trace.TraceID) []trace.TraceID {
+	seen := make(map[trace.TraceID]bool, len(items))
+	var out []trace.TraceID
+	for _, item := range items {
+		if id := of(item); !seen[id] {
+			seen[id] = true
+			out = append(out, id)
+		}
+	}
+	return out
+}
+
+// cumulate writes their cumulative metrics into some spans.
+func (s *sums) cumulate(spans []trace.Span) {
+	rest := make([]*trace.Span, 0, len(spans))
+	for i := range spans {
+		span := &spans[i]
+		if !s.settled[span.TraceID] {
+			rest = append(rest, span)
+			continue
+		}
+		if row := s.below[identity{span.TraceID, span.SpanID}]; row != nil {
+			trace.SetCumulative(span, row.values)
+		} else {
+			trace.Cumulate([]*trace.Span{span})
+		}
+	}
+	cumulate(rest, s.others)
+}
+
+// cumulate writes the cumulative metrics of whole traces into some of their
+// spans; others are the rows of all spans of these traces.
+func cumulate(spans []*trace.Span, others map[identity]*metricRow) {
+	given := make(map[identity]bool, len(spans))
+	byTrace := map[trace.TraceID][]*trace.Span{}
+	for _, s := range spans {
+		given[identity{s.TraceID, s.SpanID}] = true
+		byTrace[s.TraceID] = append(byTrace[s.TraceID], s)
+	}
+	for id, m := range others {
+		if !given[id] && byTrace[id.trace] != nil {
+			byTrace[id.trace] = append(byTrace[id.trace], m.light())
+		}
+	}
+	for _, of := range byTrace {
+		trace.Cumulate(of)
+	}
+}

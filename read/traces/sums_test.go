@@ -1,0 +1,80 @@
+//go:build embedded
+
+package traces_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"colonnade/domain"
+	"colonnade/domain/trace"
+)
+
+// Pages take the sums of settled traces from where the sink put them, and add
+// up those of traces that were written to since, that may not have them all, or
+// whose numbers a float does not hold.
+func TestSettledSums(t *testing.T) {
+	t.Parallel()
+	const (
+		added  = int64(30) // by the spans
+		stored = int64(77) // in the table, to tell it from them
+	)
+	tests := []struct {
+		name    string
+		age     time.Duration // of the spans
+		settled uint64        // up to what version; the spans' own are below 10
+		written uint64
+		value   float64
+		root    int64 // what the root should sum
+	}{
+		{"settled", time.Hour, 20, 10, 77, stored},
+		{"settled up to the last write", time.Hour, 10, 10, 77, stored},
+		{"written to since", time.Hour, 20, 21, 77, added},
+		{"never settled", time.Hour, 0, 10, 77, added},
+		{"new", time.Second, 20, 10, 77, added},
+		{"from before there were sums", 48 * time.Hour, 20, 10, 77, added},
+		{"more than a float holds", time.Hour, 20, 10, 1 << 53, added},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			s := newStore(t)
+			require.NoError(t, s.conn.Exec(t.Context(), "INSERT INTO schema_migrations (name, checksum, applied_at) SELECT name, checksum, '2026-03-10 00:00:00' FROM schema_migrations WHERE name = '0005_span_sums.sql'"))
+			at := now.Add(-tt.age)
+			root, leaf := span(1, 1, at), span(1, 2, at)
+			leaf.ParentID = root.SpanID
+			for _, one := range []*trace.Span{&root, &leaf} {
+				one.Attributes["ag"].(map[string]any)["metrics"] = map[string]any{"tokens": map[string]any{"incremental": map[string]any{"total": int64(15)}}}
+				one.Attributes["ag"].(map[string]any)["data"] = map[string]any{"outputs": "a needle"}
+			}
+			s.insert(root, leaf)
+			project := uuid.UUID(s.project)
+			require.NoError(t, s.conn.Exec(t.Context(), "INSERT INTO trace_index (project_id, trace_id, min_start, max_start, last_version) VALUES (?, unhex(?), ?, ?, ?)",
+				project, root.TraceID.String(), at, at, tt.written))
+			if tt.settled > 0 {
+				for _, version := range []uint64{tt.settled - 5, tt.settled} { // settled twice: the later counts
+					require.NoError(t, s.conn.Exec(t.Context(), "INSERT INTO trace_rollup (project_id, trace_id, version) VALUES (?, unhex(?), ?)", project, root.TraceID.String(), version))
+				}
+			}
+			for version, value := range []float64{1, tt.value} {
+				require.NoError(t, s.conn.Exec(t.Context(), "INSERT INTO span_sums (project_id, trace_type, start_time, tie, week, trace_id, span_id, version, tokens_total, costs_total) VALUES (?, 'invocation', ?, ?, ?, unhex(?), unhex(?), ?, ?, nan)",
+					project, at, tieOf(&root), weekOf(root.Start), root.TraceID.String(), root.SpanID.String(), version, value))
+			}
+			// A filter that the statement decides, and one that documents decide.
+			for _, conditions := range []string{`{"field":"trace_type","value":"invocation"}`, `{"field":"content","operator":"contains","value":"needle"}`} {
+				window := domain.Window{Limit: 10}
+				page, err := s.reader.Spans(t.Context(), s.project, where(t, conditions), window)
+				require.NoError(t, err)
+				require.Len(t, page.Items, 2)
+				got := map[trace.SpanID]any{}
+				for _, one := range page.Items {
+					got[one.SpanID], _ = trace.Lookup(one.Attributes, []string{"ag", "metrics", "tokens", "cumulative", "total"})
+				}
+				require.Equal(t, map[trace.SpanID]any{root.SpanID: tt.root, leaf.SpanID: int64(15)}, got)
+			}
+		})
+	}
+}
