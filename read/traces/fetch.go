@@ -238,8 +238,14 @@ func (r *Reader) bounds(ctx context.Context, project domain.ProjectID, ids []tra
 	return out, err
 }
 
-// fetchWhole is fetch with cumulative metrics; both halves of the work run at once.
-func (r *Reader) fetchWhole(ctx context.Context, project domain.ProjectID, rows []keyRow, maxBytes int64) (spans []trace.Span, err error) {
+// fetchWhole is fetch with cumulative metrics.
+func (r *Reader) fetchWhole(ctx context.Context, project domain.ProjectID, rows []keyRow, maxBytes int64) ([]trace.Span, error) {
+	return r.fetchSummed(ctx, project, rows, maxBytes, true)
+}
+
+// fetchSummed is fetchWhole for rows that lie in a crowd, or not: see crowded.
+// Both halves of the work run at once.
+func (r *Reader) fetchSummed(ctx context.Context, project domain.ProjectID, rows []keyRow, maxBytes int64, crowded bool) (spans []trace.Span, err error) {
 	var known *sums
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() (err error) {
@@ -247,7 +253,7 @@ func (r *Reader) fetchWhole(ctx context.Context, project domain.ProjectID, rows 
 		return err
 	})
 	group.Go(func() (err error) {
-		known, err = r.sumsOf(ctx, project, rows)
+		known, err = r.sumsOf(ctx, project, rows, crowded)
 		return err
 	})
 	if err := group.Wait(); err != nil {

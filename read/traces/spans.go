@@ -24,15 +24,18 @@ func (r *Reader) Spans(ctx context.Context, project domain.ProjectID, where filt
 	if err != nil {
 		return domain.Page[trace.Span]{}, err
 	}
+	crowded := c.crowded()
 	if c.spans == nil || w.cond.Sums { // what was read to decide has its sums then
-		return c.load(ctx, r.fetchWhole)
+		return c.load(ctx, func(ctx context.Context, project domain.ProjectID, rows []keyRow, maxBytes int64) ([]trace.Span, error) {
+			return r.fetchSummed(ctx, project, rows, maxBytes, crowded)
+		})
 	}
 	page, err := c.load(ctx, r.fetch)
 	if err != nil {
 		return page, err
 	}
 	rows, _ := c.page()
-	known, err := r.sumsOf(ctx, project, rows)
+	known, err := r.sumsOf(ctx, project, rows, crowded)
 	if err != nil {
 		return domain.Page[trace.Span]{}, err
 	}

@@ -7,10 +7,12 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
 	"colonnade/domain"
 	"colonnade/domain/trace"
+	"colonnade/read/traces"
 )
 
 // Pages take the sums of settled traces from where the sink put them, and add
@@ -63,8 +65,8 @@ func TestSettledSums(t *testing.T) {
 				require.NoError(t, s.conn.Exec(t.Context(), "INSERT INTO span_sums (project_id, trace_type, start_time, tie, week, trace_id, span_id, version, tokens_total, costs_total) VALUES (?, 'invocation', ?, ?, ?, unhex(?), unhex(?), ?, ?, nan)",
 					project, at, tieOf(&root), weekOf(root.Start), root.TraceID.String(), root.SpanID.String(), version, value))
 			}
-			// A filter that the statement decides, and one that documents decide.
-			for _, conditions := range []string{`{"field":"trace_type","value":"invocation"}`, `{"field":"content","operator":"contains","value":"needle"}`} {
+			// A page of everything, a filter that the statement decides, and one that documents decide.
+			for _, conditions := range []string{"", `{"field":"trace_type","value":"invocation"}`, `{"field":"content","operator":"contains","value":"needle"}`} {
 				window := domain.Window{Limit: 10}
 				page, err := s.reader.Spans(t.Context(), s.project, where(t, conditions), window)
 				require.NoError(t, err)
@@ -76,5 +78,42 @@ func TestSettledSums(t *testing.T) {
 				require.Equal(t, map[trace.SpanID]any{root.SpanID: tt.root, leaf.SpanID: int64(15)}, got)
 			}
 		})
+	}
+}
+
+// A page of everything whose spans lie far apart adds up what ran beside them,
+// which is less to read.
+func TestSumsOfFew(t *testing.T) {
+	t.Parallel()
+	s := newStore(t)
+	require.NoError(t, s.conn.Exec(t.Context(), "INSERT INTO schema_migrations (name, checksum, applied_at) SELECT name, checksum, '2026-03-10 00:00:00' FROM schema_migrations WHERE name = '0005_span_sums.sql'"))
+	spans := func(n uint64, apart time.Duration) (all []trace.Span) {
+		for i := range n {
+			one := span(1, i+1, now.Add(-time.Hour).Add(time.Duration(i)*apart))
+			one.Attributes["ag"].(map[string]any)["metrics"] = map[string]any{"tokens": map[string]any{"incremental": map[string]any{"total": int64(1)}}}
+			all = append(all, one)
+		}
+		return all
+	}
+	for _, tt := range []struct {
+		apart time.Duration
+		want  string
+	}{{time.Millisecond, "metrics"}, {999 * time.Microsecond, "sums"}} {
+		registry := prometheus.NewRegistry()
+		reader, err := traces.New(traces.DefaultConfig(), s.conn, func() time.Time { return now }, registry)
+		require.NoError(t, err)
+		project := domain.ProjectID(uuid.New())
+		all := spans(10, tt.apart)
+		s.insertInto(project, all...)
+		id := all[0].TraceID.String()
+		require.NoError(t, s.conn.Exec(t.Context(), "INSERT INTO trace_index (project_id, trace_id, min_start, max_start, last_version) SELECT project_id, trace_id, min_start, max_start, 20 FROM trace_index WHERE project_id = ?", uuid.UUID(project)))
+		require.NoError(t, s.conn.Exec(t.Context(), "INSERT INTO trace_rollup (project_id, trace_id, version) VALUES (?, unhex(?), 20)", uuid.UUID(project), id))
+		page, err := reader.Spans(t.Context(), project, nil, domain.Window{Limit: 100})
+		require.NoError(t, err)
+		require.Len(t, page.Items, 10)
+		asked := statementsOf(t, registry)
+		for _, other := range []string{"metrics", "sums"} {
+			require.Equal(t, other == tt.want, asked[other].count > 0, other)
+		}
 	}
 }
