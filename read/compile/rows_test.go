@@ -82,7 +82,7 @@ func TestSums(t *testing.T) {
 	traces := []trace.TraceID{{'a'}, {'b'}}
 	const in = `('\x61\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00', '\x62\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00')`
 	require.Equal(t, compile.Statement{SQL: "SELECT trace_id, last_version FROM trace_index WHERE project_id = ? AND trace_id IN " + in, Args: []any{project.String()}}, compile.Written(project, traces))
-	require.Equal(t, compile.Statement{SQL: "SELECT trace_id, version FROM trace_rollup WHERE project_id = ? AND trace_id IN " + in, Args: []any{project.String()}}, compile.Settled(project, traces))
+	require.Equal(t, compile.Statement{SQL: "SELECT trace_id, version FROM trace_rollup WHERE project_id = ? AND trace_id IN " + in + " AND settled_at <= '2026-03-11 12:00:00.000000'", Args: []any{project.String()}}, compile.Settled(project, traces, 1_773_230_400_000_000))
 	require.Equal(t, compile.Statement{SQL: "SELECT applied_at FROM schema_migrations WHERE name = '0005_span_sums.sql'"}, compile.SumsSince())
 	key := compile.Key{Type: trace.Annotation, Position: compile.Position{Start: 1_773_230_400_000_000, Tie: 7}}
 	s := compile.ByKeys(project, compile.Sums, []compile.Key{key})

@@ -84,11 +84,13 @@ func Written(project domain.ProjectID, in []trace.TraceID) Statement {
 	return versionsOf("last_version", schema.TraceIndex, project, in)
 }
 
-// Settled looks up up to where traces are settled, those that ever were. Its
-// rows are trace_id and version UInt64, as those of Written: a trace is settled
-// where this is no less.
-func Settled(project domain.ProjectID, in []trace.TraceID) Statement {
-	return versionsOf("version", schema.TraceRollup, project, in)
+// Settled looks up up to where traces were settled until a moment, Unix
+// microseconds, those that were. Its rows are trace_id and version UInt64, as
+// those of Written: a trace is settled where this is no less.
+func Settled(project domain.ProjectID, in []trace.TraceID, until int64) Statement {
+	s := versionsOf("version", schema.TraceRollup, project, in)
+	s.SQL += " AND settled_at <= " + momentOf(until)
+	return s
 }
 
 func versionsOf(column, table string, project domain.ProjectID, in []trace.TraceID) Statement {

@@ -23,7 +23,9 @@ import (
 // thousands of spans start in a second.
 
 // quiet is how old the spans of a page are whose traces may be settled. Of newer
-// ones hardly any is, and to ask would be in vain.
+// ones hardly any is, and to ask would be in vain. It is also how long ago they
+// were: what is read here of a replicated store may come from a replica that has
+// what says so, and not yet the sums.
 const quiet = time.Minute
 
 // crowd is how many spans start in a second where those that ran beside the
@@ -138,7 +140,7 @@ func (r *Reader) settledOf(ctx context.Context, project domain.ProjectID, rows [
 		return err
 	})
 	group.Go(func() (err error) {
-		settled, err = r.versions(ctx, "settled", compile.Settled(project, old))
+		settled, err = r.versions(ctx, "settled", compile.Settled(project, old, before.UnixMicro()))
 		return err
 	})
 	if err := group.Wait(); err != nil {

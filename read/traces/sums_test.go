@@ -27,18 +27,21 @@ func TestSettledSums(t *testing.T) {
 	tests := []struct {
 		name    string
 		age     time.Duration // of the spans
+		ago     time.Duration // when it was settled for the last time
 		settled uint64        // up to what version; the spans' own are below 10
 		written uint64
 		value   float64
 		root    int64 // what the root should sum
 	}{
-		{"settled", time.Hour, 20, 10, 77, stored},
-		{"settled up to the last write", time.Hour, 10, 10, 77, stored},
-		{"written to since", time.Hour, 20, 21, 77, added},
-		{"never settled", time.Hour, 0, 10, 77, added},
-		{"new", time.Second, 20, 10, 77, added},
-		{"from before there were sums", 48 * time.Hour, 20, 10, 77, added},
-		{"more than a float holds", time.Hour, 20, 10, 1 << 53, added},
+		{"settled", time.Hour, time.Hour, 20, 10, 77, stored},
+		{"settled up to the last write", time.Hour, time.Hour, 10, 10, 77, stored},
+		{"settled this minute", time.Hour, time.Second, 20, 20, 77, added},
+		{"settled again this minute", time.Hour, time.Second, 20, 10, 77, stored},
+		{"written to since", time.Hour, time.Hour, 20, 21, 77, added},
+		{"never settled", time.Hour, time.Hour, 0, 10, 77, added},
+		{"new", time.Second, time.Hour, 20, 10, 77, added},
+		{"from before there were sums", 48 * time.Hour, time.Hour, 20, 10, 77, added},
+		{"more than a float holds", time.Hour, time.Hour, 20, 10, 1 << 53, added},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -57,8 +60,8 @@ func TestSettledSums(t *testing.T) {
 			require.NoError(t, s.conn.Exec(t.Context(), "INSERT INTO trace_index (project_id, trace_id, min_start, max_start, last_version) VALUES (?, unhex(?), ?, ?, ?)",
 				project, root.TraceID.String(), at, at, tt.written))
 			if tt.settled > 0 {
-				for _, version := range []uint64{tt.settled - 5, tt.settled} { // settled twice: the later counts
-					require.NoError(t, s.conn.Exec(t.Context(), "INSERT INTO trace_rollup (project_id, trace_id, version) VALUES (?, unhex(?), ?)", project, root.TraceID.String(), version))
+				for version, at := range map[uint64]time.Time{tt.settled - 5: now.Add(-time.Hour), tt.settled: now.Add(-tt.ago)} { // settled twice: the later counts
+					require.NoError(t, s.conn.Exec(t.Context(), "INSERT INTO trace_rollup (project_id, trace_id, version, settled_at) VALUES (?, unhex(?), ?, ?)", project, root.TraceID.String(), version, at))
 				}
 			}
 			for version, value := range []float64{1, tt.value} {
