@@ -252,7 +252,7 @@ func (l *list) page(ctx context.Context) (domain.Page[[]trace.Span], error) {
 	if n <= 0 {
 		return page, nil
 	}
-	bounds, err := l.r.bounds(ctx, l.w.project, traceIDs(l.places[:n]))
+	bounds, err := l.r.bounds(ctx, l.w.project, tracesOf(l.places[:n]))
 	if err != nil {
 		return page, err
 	}
@@ -287,14 +287,6 @@ func (l *list) load(ctx context.Context, bounds []compile.Bounds, limit bound) (
 		return map[trace.TraceID][]trace.Span{}, nil
 	}
 	return l.r.load(ctx, l.w.project, bounds, limit)
-}
-
-func traceIDs(places []keyRow) []trace.TraceID {
-	out := make([]trace.TraceID, len(places))
-	for i, k := range places {
-		out[i] = k.trace
-	}
-	return out
 }
 
 // fit gives how many of n traces a page holds.

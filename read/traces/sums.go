@@ -22,10 +22,9 @@ import (
 // that ran while they did: a hundred thousand rows for a page of fifty where
 // thousands of spans start in a second.
 
-// quiet is how old the spans of a page are whose traces may be settled. Of newer
-// ones hardly any is, and to ask would be in vain. It is also how long ago they
-// were: what is read here of a replicated store may come from a replica that has
-// what says so, and not yet the sums.
+// quiet is how long ago traces were settled of which it is believed: what is read
+// here of a replicated store may come from a replica that has what says so, and
+// not yet the sums. Of spans received since, to ask would be in vain.
 const quiet = time.Minute
 
 // crowd is how many spans start in a second where those that ran beside the
@@ -90,7 +89,7 @@ func (r *Reader) sumsOf(ctx context.Context, project domain.ProjectID, rows []ke
 	group, both := errgroup.WithContext(ctx)
 	group.Go(func() error { return r.addBelow(both, project, rows, s) })
 	group.Go(func() (err error) {
-		s.others, err = r.metricsOf(both, project, tracesOf(rows, func(k keyRow) trace.TraceID { return k.trace }), settled)
+		s.others, err = r.metricsOf(both, project, tracesOf(rows), settled)
 		return err
 	})
 	if err := group.Wait(); err != nil {
@@ -125,11 +124,11 @@ func (r *Reader) settledOf(ctx context.Context, project domain.ProjectID, rows [
 	}
 	before, newer := r.now().Add(-quiet), map[trace.TraceID]bool{}
 	for _, k := range rows {
-		if k.Start > before.UnixMicro() || k.created > before.UnixMilli() || k.created < since {
+		if k.created > before.UnixMilli() || k.created < since {
 			newer[k.trace] = true
 		}
 	}
-	old := slices.DeleteFunc(tracesOf(rows, func(k keyRow) trace.TraceID { return k.trace }), func(id trace.TraceID) bool { return newer[id] })
+	old := slices.DeleteFunc(tracesOf(rows), func(id trace.TraceID) bool { return newer[id] })
 	if len(old) == 0 {
 		return out, nil
 	}
@@ -272,14 +271,14 @@ func whole(v float64) any {
 	return v
 }
 
-// tracesOf gives the traces of items, each once, in their order.
-func tracesOf[T any](items []T, of func(T) trace.TraceID) []trace.TraceID {
-	seen := make(map[trace.TraceID]bool, len(items))
+// tracesOf gives the traces of rows, each once, in their order.
+func tracesOf(rows []keyRow) []trace.TraceID {
+	seen := make(map[trace.TraceID]bool, len(rows))
 	var out []trace.TraceID
-	for _, item := range items {
-		if id := of(item); !seen[id] {
-			seen[id] = true
-			out = append(out, id)
+	for _, k := range rows {
+		if !seen[k.trace] {
+			seen[k.trace] = true
+			out = append(out, k.trace)
 		}
 	}
 	return out

@@ -15,6 +15,13 @@ import (
 	"colonnade/read/traces"
 )
 
+// summedSince has the sink write sums since a moment: migrations are applied
+// today, after all that tests store.
+func (s *store) summedSince(at time.Time) {
+	s.t.Helper()
+	require.NoError(s.t, s.conn.Exec(s.t.Context(), "INSERT INTO schema_migrations (name, checksum, applied_at) SELECT name, checksum, ? FROM schema_migrations WHERE name = '0005_span_sums.sql'", at))
+}
+
 // Pages take the sums of settled traces from where the sink put them, and add
 // up those of traces that were written to since, that may not have them all, or
 // whose numbers a float does not hold.
@@ -47,7 +54,7 @@ func TestSettledSums(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			s := newStore(t)
-			require.NoError(t, s.conn.Exec(t.Context(), "INSERT INTO schema_migrations (name, checksum, applied_at) SELECT name, checksum, '2026-03-10 00:00:00' FROM schema_migrations WHERE name = '0005_span_sums.sql'"))
+			s.summedSince(now.Add(-36 * time.Hour))
 			at := now.Add(-tt.age)
 			root, leaf := span(1, 1, at), span(1, 2, at)
 			leaf.ParentID = root.SpanID
@@ -60,8 +67,8 @@ func TestSettledSums(t *testing.T) {
 			require.NoError(t, s.conn.Exec(t.Context(), "INSERT INTO trace_index (project_id, trace_id, min_start, max_start, last_version) VALUES (?, unhex(?), ?, ?, ?)",
 				project, root.TraceID.String(), at, at, tt.written))
 			if tt.settled > 0 {
-				for version, at := range map[uint64]time.Time{tt.settled - 5: now.Add(-time.Hour), tt.settled: now.Add(-tt.ago)} { // settled twice: the later counts
-					require.NoError(t, s.conn.Exec(t.Context(), "INSERT INTO trace_rollup (project_id, trace_id, version, settled_at) VALUES (?, unhex(?), ?, ?)", project, root.TraceID.String(), version, at))
+				for version, settledAt := range map[uint64]time.Time{tt.settled - 5: now.Add(-time.Hour), tt.settled: now.Add(-tt.ago)} { // settled twice: the later counts
+					require.NoError(t, s.conn.Exec(t.Context(), "INSERT INTO trace_rollup (project_id, trace_id, version, settled_at) VALUES (?, unhex(?), ?, ?)", project, root.TraceID.String(), version, settledAt))
 				}
 			}
 			for version, value := range []float64{1, tt.value} {
@@ -89,7 +96,7 @@ func TestSettledSums(t *testing.T) {
 func TestSumsOfFew(t *testing.T) {
 	t.Parallel()
 	s := newStore(t)
-	require.NoError(t, s.conn.Exec(t.Context(), "INSERT INTO schema_migrations (name, checksum, applied_at) SELECT name, checksum, '2026-03-10 00:00:00' FROM schema_migrations WHERE name = '0005_span_sums.sql'"))
+	s.summedSince(now.Add(-36 * time.Hour))
 	spans := func(n uint64, apart time.Duration) (all []trace.Span) {
 		for i := range n {
 			one := span(1, i+1, now.Add(-time.Hour).Add(time.Duration(i)*apart))
