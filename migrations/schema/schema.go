@@ -8,7 +8,7 @@ import "strings"
 // The tables. Source: design §4.
 const (
 	Spans         = "spans"
-	SpanPayloads  = "span_payloads"
+	SpanDocuments = "span_documents"
 	TraceIndex    = "trace_index"
 	TraceRollup   = "trace_rollup"
 	AttributeKeys = "attribute_keys"
@@ -71,17 +71,26 @@ const (
 // MaxTokenValueBytes is the longest string that gets a token; a longer one is found by the maps.
 const MaxTokenValueBytes = 128
 
-// ContentIndex is the full-text index of span_payloads that a deployment may
+// ContentIndex is the full-text index of span_documents that a deployment may
 // have, and ContentText what it is made of: an expression is found by the index
 // only where it is written in the same way.
 const (
 	ContentIndex = "content_index"
-	ContentText  = "lower(concat(inputs, ' ', outputs, ' ', parameters, ' ', internals, ' ', events, ' ', attributes))"
+	ContentText  = "lower(text)"
 )
 
 // VersionShift places a stream offset above the index within its record:
 // version = offset<<VersionShift | index.
 const VersionShift = 20
+
+// RecordShift places a partition of the stream above an offset in it, as
+// trace_index.records names records: partition<<RecordShift | offset.
+const RecordShift = 64 - VersionShift
+
+// Record is the name of the record in which a version of a span came.
+func Record(partition uint32, version uint64) uint64 {
+	return uint64(partition)<<RecordShift | version>>VersionShift
+}
 
 // Indexed tells whether string leaves at this path get a token in kv. Elements
 // of arrays and paths whose values repeat on nearly every span do not: an

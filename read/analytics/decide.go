@@ -222,7 +222,7 @@ func (c *collection) metricsOf(ctx context.Context, ids []trace.TraceID) (map[id
 func (c *collection) bounds(ctx context.Context, ids []trace.TraceID) (out []compile.Bounds, err error) {
 	err = c.reader.traces.Run(ctx, c.project, "analytics_bounds", compile.TraceBounds(c.project, ids), func(r driver.Rows) error {
 		var b compile.Bounds
-		err := r.Scan(traces.ScanTraceID(&b.Trace), &b.Min, &b.Max)
+		err := r.Scan(traces.ScanTraceID(&b.Trace), &b.Min, &b.Max, &b.Records)
 		out = append(out, b)
 		return err
 	})

@@ -109,7 +109,7 @@ func (a Analysis) open() string {
 // rows selects bucket, trace_id, span_id, sure, and of each measure m_have,
 // m_value and m_open.
 func (a Analysis) rows(w *writer) {
-	s := &scope{project: a.Project.String(), bounds: a.keyBounds}
+	s := &scope{project: a.Project.String(), bounds: a.keyBounds, starts: a.starts()}
 	w.put("SELECT intDiv(toUnixTimestamp64Micro("+a.Axis.column()+") - ?, ?) AS bucket, trace_id, span_id, toUInt8(", a.Origin, a.Width)
 	a.Condition.under.write(w, s)
 	w.put(") AS sure")
@@ -166,15 +166,20 @@ func (a Analysis) bounds(w *writer) {
 	}
 }
 
-// keyBounds are those of them that the key holds: all that span_payloads has.
+// keyBounds are those of them that the key holds: all that span_sums has.
 func (a Analysis) keyBounds(w *writer) {
 	w.put("project_id = ? AND ", a.Project.String())
 	among("trace_type", words(a.Condition.Types)).write(w, nil)
+	a.starts().and(w)
+}
+
+// starts is where rows that may match start.
+func (a Analysis) starts() Range {
 	r := Starts(a.Condition.Min, a.Condition.Max)
 	if a.Axis == ByStart {
 		r = r.Intersect(Starts(a.Low, a.High-1))
 	}
-	r.and(w)
+	return r
 }
 
 // where chooses all rows that may match.
@@ -192,7 +197,7 @@ func (a Analysis) where(w *writer) {
 		return
 	}
 	w.put(" AND ")
-	n.write(w, &scope{project: a.Project.String(), bounds: a.keyBounds})
+	n.write(w, &scope{project: a.Project.String(), bounds: a.keyBounds, starts: a.starts()})
 }
 
 // total names the column of totals that holds what a path sums.

@@ -117,7 +117,7 @@ func TestAnnotationStatements(t *testing.T) {
 		{
 			"a scan of places", compile.Scan{Project: project, Condition: condition, Range: everything, Places: []compile.Position{{Start: 1700000000000000, Tie: 4}, {Start: 5, Tie: 6}}, Limit: 3}.Keys(),
 			compile.Statement{
-				SQL: "SELECT trace_type, start_time, tie, trace_id, span_id, version, created_at, payload_bytes FROM spans WHERE project_id = ? AND trace_type = ? AND " +
+				SQL: "SELECT trace_type, start_time, tie, trace_id, span_id, stream_partition, version, created_at, payload_bytes FROM spans WHERE project_id = ? AND trace_type = ? AND " +
 					`((start_time, tie) IN (('2023-11-14 22:13:20.000000', 4), ('1970-01-01 00:00:00.000005', 6)) AND indexOf(kv, ?) > 0 AND parent_id = '\x00\x00\x00\x00\x00\x00\x00\x00' AND trace_type = ?)` +
 					" ORDER BY start_time DESC, tie DESC LIMIT 3",
 				Args: []any{project.String(), "annotation", "@ref.evaluator.slug=q", "annotation"}, StartsFirst: true,

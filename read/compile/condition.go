@@ -14,7 +14,7 @@ type Condition struct {
 	// Exact tells that the chosen rows are just the filter's spans. Otherwise
 	// they contain them, and filter.Match has to decide.
 	Exact bool
-	// Documents tells that it searches the text of span_payloads.
+	// Documents tells that it searches the text of span_documents.
 	Documents bool
 	// Words tells that the full-text index can narrow that search.
 	Words bool

@@ -9,7 +9,7 @@ import (
 )
 
 // What the core row does not hold is found as text in the documents of
-// span_payloads. They are canonical JSON (trace.AppendJSON): no white space,
+// span_documents. They are canonical JSON (trace.AppendJSON): no white space,
 // one form for each value. So a value's own JSON text occurs in a document that
 // holds the value, and a search for it gives a superset.
 
@@ -21,7 +21,7 @@ func content(e filter.Content) pair {
 		sure = append(sure, folded(column, e.Phrase))
 	}
 	under := either(sure...)
-	over := either(under, folded("attributes", e.Phrase))
+	over := folded("text", e.Phrase) // all of them one after the other: where two meet, too, there may be a hit that is none
 	if word := longestWord(e.Phrase); len(word) >= minHint {
 		over = hinted{word: word, whole: word == e.Phrase, of: over}
 	}
@@ -120,7 +120,7 @@ func valueTexts(v any) []string {
 	}
 }
 
-// columnsOf gives the columns of span_payloads in which the value at a path of
+// columnsOf gives the columns of span_documents in which the value at a path of
 // the attributes stands.
 func columnsOf(keys []string) []string {
 	data := []string{semconv.Inputs, semconv.Outputs, semconv.Parameters, semconv.Internals}

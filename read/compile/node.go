@@ -55,6 +55,8 @@ type node interface {
 type scope struct {
 	project string
 	bounds  func(w *writer)
+	// starts are the bounds on start_time and week alone.
+	starts Range
 	// content tells that documents have their full-text index.
 	content bool
 }
@@ -218,8 +220,8 @@ func (n negated) write(w *writer, s *scope) {
 }
 
 func (d document) write(w *writer, s *scope) {
-	w.put("(start_time, tie, version) IN (SELECT start_time, tie, version FROM span_payloads WHERE ")
-	s.bounds(w)
+	w.put("(start_time, stream_partition, version) IN (SELECT start_time, stream_partition, version FROM "+schema.SpanDocuments+" WHERE project_id = ?", s.project)
+	s.starts.and(w)
 	w.put(" AND ")
 	d.of.write(w, s)
 	w.put(")")

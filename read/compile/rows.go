@@ -10,18 +10,28 @@ import (
 	"colonnade/migrations/schema"
 )
 
-// Key names rows of spans and span_payloads: all versions of one span, or,
-// once in 2^64, of two.
+// Key names rows of spans and of span_sums: all versions of one span, or, once in
+// 2^64, of two.
 type Key struct {
 	Type trace.Type
 	Position
 }
 
+// Version names a row of span_documents: what was written of a span at one place
+// of the stream. Start, Unix microseconds, says in which week it lies.
+type Version struct {
+	Partition uint32
+	Version   uint64
+	Start     int64
+}
+
 // Bounds says where the spans of a trace lie: Min and Max are starts in Unix
-// microseconds, both inclusive.
+// microseconds, both inclusive; Records are where their documents are, as
+// schema.Record names them.
 type Bounds struct {
 	Trace    trace.TraceID
 	Min, Max int64
+	Records  []uint64
 }
 
 // Columns chooses what a Lookup selects.
@@ -31,18 +41,9 @@ type Columns uint8
 // planned with every statement, and the driver gives enums and times as numbers,
 // times in Unix microseconds. In this order:
 const (
-	// Core: trace_type, span_type Enum8; span_type_declared Bool; span_kind,
-	// status_code Enum8; start_time, end_time DateTime64(6); start_ns, end_ns
-	// UInt16; tie, version UInt64; trace_id, span_id, parent_id; created_at,
-	// updated_at DateTime64(6); created_by_id, updated_by_id, hash_id UUID;
-	// span_name, status_message, session_id, user_id, agent_id String.
-	Core Columns = iota + 1
-	// Payload: trace_id, span_id, version UInt64; inputs, outputs, parameters,
-	// internals, attributes, events, links, resource, scope String.
-	Payload
 	// Metrics: trace_id, span_id, parent_id, version UInt64, start_time, start_ns
 	// UInt16, and the Float64 of errors, three of tokens, three of costs.
-	Metrics
+	Metrics Columns = iota + 1
 	// Sums, of settled traces: trace_id, span_id, version UInt64, and what the span
 	// and all below it sum, as in Metrics; NaN is 0.
 	Sums
@@ -52,19 +53,10 @@ const (
 	Keys
 )
 
-const coreColumns = "trace_type, span_type, span_type_declared, span_kind, status_code, " +
-	"start_time, end_time, start_ns, end_ns, tie, version, trace_id, span_id, parent_id, " +
-	"created_at, updated_at, created_by_id, updated_by_id, hash_id, " +
-	"span_name, status_message, session_id, user_id, agent_id"
-
 const metricColumns = "errors, tokens_prompt, tokens_completion, tokens_total, costs_prompt, costs_completion, costs_total"
 
 func (c Columns) text() (columns, table, tail string) {
 	switch c {
-	case Core:
-		return coreColumns, schema.Spans, ""
-	case Payload:
-		return "trace_id, span_id, version, inputs, outputs, parameters, internals, attributes, events, links, resource, scope", schema.SpanPayloads, ""
 	case Metrics:
 		return "trace_id, span_id, parent_id, version, start_time, start_ns, " + metricColumns, schema.Spans, ""
 	case Sums:
@@ -116,6 +108,62 @@ func (r Range) and(w *writer) {
 			w.put(" AND ")
 			n.write(w, nil)
 		}
+	}
+}
+
+const documentColumns = "trace_id, span_id, version, text, head, lengths"
+
+// Documents looks up the documents of versions; there is at least one. Its rows
+// are trace_id, span_id, version UInt64, text, head String, lengths
+// FixedString(36): see migrations/clickhouse/0011_documents.sql. A topic that was
+// made again has had other spans at the same places.
+func Documents(project domain.ProjectID, of []Version) Statement {
+	lo, hi := of[0].Start, of[0].Start
+	for _, v := range of {
+		lo, hi = min(lo, v.Start), max(hi, v.Start)
+	}
+	w := new(writer)
+	w.put("SELECT "+documentColumns+" FROM "+schema.SpanDocuments+" PREWHERE project_id = ?", project.String())
+	Starts(lo, hi).weeks(w)
+	w.put(" AND (stream_partition, stream_offset, version) IN (")
+	for i, v := range of {
+		if i > 0 {
+			w.put(", ")
+		}
+		w.put("(" + strconv.FormatUint(uint64(v.Partition), 10) + ", " + strconv.FormatUint(v.Version>>schema.VersionShift, 10) + ", " + strconv.FormatUint(v.Version, 10) + ")")
+	}
+	w.put(")")
+	return w.lookup()
+}
+
+// DocumentsOf looks up the documents of whole traces, of all versions that are
+// there; some of them have records. Its rows are those of Documents.
+func DocumentsOf(project domain.ProjectID, traces []Bounds) Statement {
+	lo, hi := traces[0].Min, traces[0].Max
+	all := make([]trace.TraceID, len(traces))
+	w, records := new(writer), new(writer)
+	for i, b := range traces {
+		all[i] = b.Trace
+		lo, hi = min(lo, b.Min), max(hi, b.Max)
+		for _, r := range b.Records {
+			if records.text.Len() > 0 {
+				records.put(", ")
+			}
+			records.put("(" + strconv.FormatUint(r>>schema.RecordShift, 10) + ", " + strconv.FormatUint(r&(1<<schema.RecordShift-1), 10) + ")")
+		}
+	}
+	w.put("SELECT "+documentColumns+" FROM "+schema.SpanDocuments+" PREWHERE project_id = ?", project.String())
+	Starts(lo, hi).weeks(w)
+	w.put(" AND (stream_partition, stream_offset) IN (" + records.text.String() + ") AND ")
+	ids("trace_id", all).write(w, nil)
+	return w.lookup()
+}
+
+// weeks appends the bound on the partition.
+func (r Range) weeks(w *writer) {
+	if n := r.week(); n != constant(true) {
+		w.put(" AND ")
+		n.write(w, nil)
 	}
 }
 
@@ -198,11 +246,12 @@ func SpansNamed(project domain.ProjectID, spans []trace.SpanID, limit int) State
 }
 
 // TraceBounds looks up where traces lie. Its rows are trace_id, min_start and
-// max_start (DateTime64(6), Unix microseconds): several for a trace whose rows
-// the store has not merged, which cost less to merge here than there.
+// max_start (DateTime64(6), Unix microseconds), records Array(UInt64): several for
+// a trace whose rows the store has not merged, which cost less to merge here than
+// there.
 func TraceBounds(project domain.ProjectID, in []trace.TraceID) Statement {
 	w := new(writer)
-	w.put("SELECT trace_id, min_start, max_start FROM "+schema.TraceIndex+" WHERE project_id = ? AND ", project.String())
+	w.put("SELECT trace_id, min_start, max_start, records FROM "+schema.TraceIndex+" WHERE project_id = ? AND ", project.String())
 	ids("trace_id", in).write(w, nil)
 	return w.statement()
 }

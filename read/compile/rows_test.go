@@ -37,7 +37,7 @@ func TestOfTraces(t *testing.T) {
 			for i, s := range tt.starts {
 				bounds = append(bounds, compile.Bounds{Trace: trace.TraceID{byte(i + 1)}, Min: s * second, Max: s*second + second})
 			}
-			s := compile.OfTraces(domain.ProjectID(uuid.New()), compile.Core, bounds, nil)
+			s := compile.OfTraces(domain.ProjectID(uuid.New()), compile.Metrics, bounds, nil)
 			require.Len(t, s.Args, strings.Count(s.SQL, "?"))
 			require.Equal(t, tt.ranges, strings.Count(s.SQL, "start_time <=")-1, s.SQL)
 		})
@@ -63,7 +63,7 @@ func TestLikeness(t *testing.T) {
 	} {
 		here := scan(text)
 		there := here
-		there.Range, there.Limit, there.Order, there.Core = compile.Starts(7, 9), 20, domain.Ascending, true
+		there.Range, there.Limit, there.Order = compile.Starts(7, 9), 20, domain.Ascending
 		there.Except, there.Only, there.Places = []trace.TraceID{{1}}, []trace.TraceID{{2}}, []compile.Position{{Start: 1}}
 		require.Equal(t, here.Likeness(), there.Likeness())
 		require.Empty(t, seen[here.Likeness()], text)
@@ -162,7 +162,7 @@ func TestNarrow(t *testing.T) {
 				require.False(t, other.Plain())
 			}
 			require.Equal(t, compile.Statement{
-				SQL: "SELECT trace_type, start_time, tie, trace_id, span_id, version, created_at, payload_bytes FROM spans PREWHERE project_id = ? AND trace_type IN (?, ?) AND " +
+				SQL: "SELECT trace_type, start_time, tie, trace_id, span_id, stream_partition, version, created_at, payload_bytes FROM spans PREWHERE project_id = ? AND trace_type IN (?, ?) AND " +
 					"(start_time >= '1970-01-01 00:00:00.000005' AND start_time <= '1970-01-01 00:00:00.000006') AND (week <= ? OR week = '1970-01-01') ORDER BY start_time DESC, tie DESC LIMIT 7",
 				Args: []any{"01000000-0000-0000-0000-000000000000", "invocation", "annotation", "1970-01-01"}, MaxRows: 8, OneStep: true, StartsFirst: true,
 			}, scan.Narrow(8))
@@ -194,7 +194,7 @@ func TestWeeks(t *testing.T) {
 	} {
 		t.Run(tt.lo, func(t *testing.T) {
 			t.Parallel()
-			s := compile.OfTraces(domain.ProjectID(uuid.UUID{1}), compile.Core, []compile.Bounds{{Trace: trace.TraceID{1}, Min: at(tt.lo), Max: at(tt.hi)}}, nil)
+			s := compile.OfTraces(domain.ProjectID(uuid.UUID{1}), compile.Metrics, []compile.Bounds{{Trace: trace.TraceID{1}, Min: at(tt.lo), Max: at(tt.hi)}}, nil)
 			require.Contains(t, s.SQL, tt.sql)
 			require.Equal(t, tt.args, s.Args[1:])
 		})

@@ -105,7 +105,7 @@ func (r Range) week() node {
 	return either(both(out...), sql("week = '1970-01-01'"))
 }
 
-// where is what every statement on spans and span_payloads begins with: the
+// where is what every statement on spans begins with: the
 // project, then the columns of the key from the left, then the partition.
 func (r Range) where(w *writer, project domain.ProjectID, types []trace.Type) {
 	w.put("project_id = ? AND ", project.String())
@@ -174,20 +174,18 @@ type Scan struct {
 	Except []trace.TraceID
 	// Places takes rows at these places alone, which lie in Range; nil means all.
 	Places []Position
-	// Core selects the columns of Core, then payload_bytes, in place of those of Keys.
-	Core bool
 	// ContentIndex tells that the documents have their full-text index (ContentIndexed).
 	ContentIndex bool
 }
 
 // keyColumns are what a Scan's statement selects, in this order: see Keys.
-const keyColumns = "trace_type, start_time, tie, trace_id, span_id, version, created_at, payload_bytes"
+const keyColumns = "trace_type, start_time, tie, trace_id, span_id, stream_partition, version, created_at, payload_bytes"
 
 // Keys is the statement of a scan: an ordered read for each type, one after the
 // other. Who asks puts the rows into one order and takes the first Limit: that
 // the store did so was a fifth of its work for a page. Its rows are trace_type
-// Enum8, start_time DateTime64(6), tie UInt64, trace_id, span_id, version UInt64,
-// created_at DateTime64(6), payload_bytes UInt32.
+// Enum8, start_time DateTime64(6), tie UInt64, trace_id, span_id, stream_partition
+// UInt32, version UInt64, created_at DateTime64(6), payload_bytes UInt32.
 //
 // It is one statement, whose reads begin in the order of Types: a trace that is
 // moved from a type to a later one is seen in one of them.
@@ -197,7 +195,7 @@ func (s Scan) Keys() Statement {
 		if i > 0 {
 			w.put(" UNION ALL ")
 		}
-		w.put("SELECT " + s.columns() + " FROM " + schema.Spans + " WHERE ")
+		w.put("SELECT " + keyColumns + " FROM " + schema.Spans + " WHERE ")
 		s.where(w, []trace.Type{t}, constant(true))
 		w.put(byPlace(s.Order, s.Limit))
 	}
@@ -210,13 +208,6 @@ func (s Scan) Keys() Statement {
 // indexes of text want to be looked into while it goes on.
 func (s Scan) startsFirst() bool {
 	return (len(s.Condition.needles) == 0 || s.Places != nil) && (!s.ContentIndex || !s.Condition.Documents)
-}
-
-func (s Scan) columns() string {
-	if s.Core {
-		return coreColumns + ", payload_bytes"
-	}
-	return keyColumns
 }
 
 // Plain tells that the scan asks for nothing but a stretch of time, traces that
@@ -238,7 +229,7 @@ func (s Scan) Narrow(maxRows int) Statement {
 		filtered = " PREWHERE "
 	}
 	w := new(writer)
-	w.put("SELECT " + s.columns() + " FROM " + schema.Spans + filtered)
+	w.put("SELECT " + keyColumns + " FROM " + schema.Spans + filtered)
 	s.where(w, s.Condition.Types, constant(true))
 	w.put(byPlace(s.Order, s.Limit))
 	out := w.statement()
@@ -254,7 +245,7 @@ func (s Scan) Likeness() uint64 {
 		w.put(t.String() + " ")
 	}
 	s.Range, s.Only, s.Except, s.Places = Everything(), nil, nil, nil
-	s.condition(w, &scope{project: s.Project.String(), bounds: func(*writer) {}}, constant(true))
+	s.condition(w, &scope{project: s.Project.String(), bounds: func(*writer) {}, starts: Everything()}, constant(true))
 	h := xxhash.New()
 	_, _ = fmt.Fprintf(h, "%s %q", w.text.String(), w.args) // a hash takes all
 	return h.Sum64()
@@ -278,7 +269,7 @@ func byPlace(o domain.Order, limit int) string {
 func (s Scan) where(w *writer, types []trace.Type, more node) {
 	bounds := func(w *writer) { s.Range.where(w, s.Project, types) }
 	bounds(w)
-	s.condition(w, &scope{project: s.Project.String(), bounds: bounds, content: s.ContentIndex}, more)
+	s.condition(w, &scope{project: s.Project.String(), bounds: bounds, starts: s.Range, content: s.ContentIndex}, more)
 }
 
 // condition appends what the rows within the bounds have to hold.

@@ -91,7 +91,7 @@ func TestContentIndex(t *testing.T) {
 	s.insert(all[300:]...)
 	check(all, searches...) // also those from before, in whatever state their index is
 
-	plan := strings.Join(explain(t, s.conn, "SELECT count() FROM span_payloads WHERE project_id = ? AND "+schema.ContentText+" LIKE '%xylophone%'", s.project.String()), "\n")
+	plan := strings.Join(explain(t, s.conn, "SELECT count() FROM span_documents WHERE project_id = ? AND "+schema.ContentText+" LIKE '%xylophone%'", s.project.String()), "\n")
 	require.Contains(t, plan, schema.ContentIndex, "what is asked is what is indexed")
 
 	change(false)

@@ -55,9 +55,9 @@ func (d *decider) choose(ctx context.Context, rows []keyRow) ([]keyRow, map[iden
 			return nil, nil, domain.E(domain.Rejected, "The documents of %d spans were read and too few of them match. Narrow the query: bound it by windowing.oldest and windowing.newest, or add a condition on a session, user, reference, link or attribute value.", d.r.cfg.MaxExamined)
 		}
 		d.r.metrics.examined.Add(float64(n))
-		fetch := d.r.fetch
+		fetch := fetcher(d.r.fetchLatest)
 		if d.w.cond.Sums {
-			fetch = d.r.fetchWhole
+			fetch = d.r.summed(fetch, true)
 		}
 		fetched, err := fetch(ctx, d.w.project, rows[:n], d.r.cfg.MaxReadBytes)
 		if err != nil {

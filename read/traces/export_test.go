@@ -1,10 +1,14 @@
 package traces
 
 import (
+	"cmp"
 	"context"
+	"slices"
+	"testing"
 
 	"colonnade/domain"
 	"colonnade/domain/filter"
+	"colonnade/domain/trace"
 	"colonnade/read/compile"
 )
 
@@ -24,4 +28,32 @@ func (r *Reader) FirstRows(ctx context.Context, project domain.ProjectID, where 
 		return 0, err
 	}
 	return r.pace.rowsOf(r.scanner(w.scan(), w.rest).list, w.limit+1, rowsPerTrace), nil
+}
+
+// KeyRows are rows as a scan gives them.
+type KeyRows []keyRow
+
+// Rows gives the first version of each span that is stored.
+func (r *Reader) Rows(ctx context.Context, t testing.TB, project domain.ProjectID) KeyRows {
+	t.Helper()
+	everything, err := compile.Filter(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := r.scanned(ctx, "test", compile.Scan{Project: project, Condition: everything, Range: compile.Everything(), Limit: 100})
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.SortFunc(rows, func(a, b keyRow) int { return cmp.Compare(a.version, b.version) })
+	seen := map[identity]bool{}
+	return slices.DeleteFunc(rows, func(k keyRow) bool {
+		again := seen[k.identity]
+		seen[k.identity] = true
+		return again
+	})
+}
+
+// Fetch gives their spans.
+func (r *Reader) Fetch(ctx context.Context, project domain.ProjectID, rows KeyRows) ([]trace.Span, error) {
+	return r.fetch(ctx, project, rows, 1<<30)
 }

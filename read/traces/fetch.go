@@ -14,8 +14,8 @@ import (
 	"colonnade/read/compile"
 )
 
-// attempts is how often a lookup is repeated whose two halves saw different
-// versions of a span: a write came in between.
+// attempts is how often rows are looked up whose documents are not there: a write
+// came in between.
 const attempts = 3
 
 // fetchChunk is how many keys one lookup names.
@@ -26,9 +26,12 @@ func byStart(a, b trace.Span) int {
 	return cmp.Or(cmp.Compare(a.Start, b.Start), bytes.Compare(a.SpanID[:], b.SpanID[:]))
 }
 
-// fetch gives the spans of these rows in their order, each in its latest
-// version at its place, without cumulative metrics. A span that went away
-// since is left out.
+// fetcher gives the spans of some rows.
+type fetcher func(ctx context.Context, project domain.ProjectID, rows []keyRow, maxBytes int64) ([]trace.Span, error)
+
+// fetch gives the spans of these rows in their order, without cumulative
+// metrics. The rows are the latest versions; one that was replaced since comes in
+// its latest version at its place, one that went away is left out.
 func (r *Reader) fetch(ctx context.Context, project domain.ProjectID, rows []keyRow, maxBytes int64) ([]trace.Span, error) {
 	var total int64
 	for _, k := range rows {
@@ -38,27 +41,21 @@ func (r *Reader) fetch(ctx context.Context, project domain.ProjectID, rows []key
 		return nil, tooLarge(maxBytes)
 	}
 	found := make(map[identity]trace.Span, len(rows))
-	for chunk := range slices.Chunk(rows, fetchChunk) {
-		chunk, err := r.fetchDocuments(ctx, project, chunk, maxBytes, found)
-		if err != nil {
-			return nil, err
+	missing := rows
+	for n := 0; len(missing) > 0; n++ {
+		if n == attempts {
+			return nil, &domain.Error{Kind: domain.Unavailable, Message: "A span's documents are being replaced. Try again shortly.", RetryAfter: grace}
 		}
-		if len(chunk) == 0 {
-			continue
-		}
-		keys := keysOfRows(chunk)
-		wanted := make(map[identity]bool, len(chunk))
-		for _, k := range chunk {
-			wanted[k.identity] = true
-		}
-		err = r.join(ctx, bound{bytes: maxBytes}, compile.ByKeys(project, compile.Core, keys), compile.ByKeys(project, compile.Payload, keys), func(s trace.Span) {
-			if id := (identity{s.TraceID, s.SpanID}); wanted[id] {
-				found[id] = s
+		if n > 0 { // a write came in between
+			var err error
+			if missing, err = r.again(ctx, project, missing); err != nil {
+				return nil, err
 			}
-		})
-		if err != nil {
+		}
+		if err := r.fetchVersions(ctx, project, missing, maxBytes, found); err != nil {
 			return nil, err
 		}
+		missing = slices.DeleteFunc(slices.Clone(missing), func(k keyRow) bool { _, there := found[k.identity]; return there })
 	}
 	out := make([]trace.Span, 0, len(rows))
 	for _, k := range rows {
@@ -70,33 +67,104 @@ func (r *Reader) fetch(ctx context.Context, project domain.ProjectID, rows []key
 	return out, nil
 }
 
+// fetchLatest is fetch for rows that a condition chose, which the latest version
+// of a span may not fulfil while the store still holds an earlier one: it looks
+// for the latest at their places as well.
+func (r *Reader) fetchLatest(ctx context.Context, project domain.ProjectID, rows []keyRow, maxBytes int64) ([]trace.Span, error) {
+	var spans []trace.Span
+	now := make(map[identity]keyRow, len(rows))
+	group, both := errgroup.WithContext(ctx)
+	group.Go(func() (err error) {
+		spans, err = r.fetch(both, project, rows, maxBytes)
+		return err
+	})
+	group.Go(func() error {
+		for chunk := range slices.Chunk(rows, fetchChunk) {
+			found, err := r.keys(both, "keys_latest", compile.ByKeys(project, compile.Keys, keysOfRows(chunk)))
+			if err != nil {
+				return err
+			}
+			for _, k := range latest(found) {
+				now[k.identity] = k
+			}
+		}
+		return nil
+	})
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	var newer []keyRow
+	at := map[identity]int{}
+	for i := range spans {
+		id := identity{spans[i].TraceID, spans[i].SpanID}
+		if k, there := now[id]; there && k.version > spans[i].Version {
+			newer, at[id] = append(newer, k), i
+		}
+	}
+	if len(newer) == 0 {
+		return spans, nil
+	}
+	replaced, err := r.fetch(ctx, project, newer, maxBytes)
+	if err != nil {
+		return nil, err
+	}
+	for i := range replaced {
+		s := &replaced[i]
+		spans[at[identity{s.TraceID, s.SpanID}]] = *s
+	}
+	return spans, nil
+}
+
+// fetchVersions reads just the versions of the rows, as far as they are there.
+func (r *Reader) fetchVersions(ctx context.Context, project domain.ProjectID, rows []keyRow, maxBytes int64, found map[identity]trace.Span) error {
+	for chunk := range slices.Chunk(rows, fetchChunk) {
+		versions := make([]compile.Version, len(chunk))
+		wanted := make(map[identity]*keyRow, len(chunk))
+		for i := range chunk {
+			k := &chunk[i]
+			versions[i], wanted[k.identity] = compile.Version{Partition: k.partition, Version: k.version, Start: k.Start}, k
+		}
+		err := r.documents(ctx, bound{bytes: maxBytes}, compile.Documents(project, versions), func(s stored) error {
+			id := identity{s.Span.TraceID, s.Span.SpanID}
+			if k := wanted[id]; k != nil && k.version == s.Span.Version {
+				found[id] = s.of(k.Type)
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// again looks up what stands now where these rows were, in the latest versions.
+func (r *Reader) again(ctx context.Context, project domain.ProjectID, rows []keyRow) ([]keyRow, error) {
+	wanted := make(map[identity]bool, len(rows))
+	keys := make([]compile.Key, 0, 3*len(rows))
+	for _, k := range rows {
+		wanted[k.identity] = true
+		for _, t := range []trace.Type{trace.Invocation, trace.Annotation, trace.Unknown} { // it may have changed, too
+			keys = append(keys, compile.Key{Type: t, Position: k.Position})
+		}
+	}
+	var out []keyRow
+	for chunk := range slices.Chunk(keys, fetchChunk) {
+		found, err := r.keys(ctx, "keys_again", compile.ByKeys(project, compile.Keys, chunk))
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, found...)
+	}
+	return latest(slices.DeleteFunc(out, func(k keyRow) bool { return !wanted[k.identity] })), nil
+}
+
 func keysOfRows(rows []keyRow) []compile.Key {
 	keys := make([]compile.Key, len(rows))
 	for i, k := range rows {
 		keys[i] = k.Key
 	}
 	return keys
-}
-
-// fetchDocuments completes rows whose core came with the scan. It gives those
-// it could not: without core, or written again since.
-func (r *Reader) fetchDocuments(ctx context.Context, project domain.ProjectID, rows []keyRow, maxBytes int64, found map[identity]trace.Span) ([]keyRow, error) {
-	if rows[0].core == nil {
-		return rows, nil
-	}
-	documents, err := r.documents(ctx, bound{bytes: maxBytes}, compile.ByKeys(project, compile.Payload, keysOfRows(rows)))
-	if err != nil {
-		return nil, err
-	}
-	var rest []keyRow
-	for _, k := range rows {
-		if d, ok := documents[k.identity]; ok && d.Version == k.version {
-			found[k.identity] = k.core.with(d)
-		} else {
-			rest = append(rest, k)
-		}
-	}
-	return rest, nil
 }
 
 func tooLarge(maxBytes int64) error {
@@ -113,104 +181,109 @@ type bound struct {
 // errOverPage tells that the items of a page do not fit into one.
 var errOverPage = domain.E(domain.Internal, "more than a page holds")
 
-// join runs the two halves of a lookup at once and hands each span, whole and
-// in its latest version, to each. The halves see the store at two moments: a
-// span of which they saw different versions is looked up again.
-func (r *Reader) join(ctx context.Context, limit bound, core, payload compile.Statement, each func(trace.Span)) error {
-	return r.joinRows(ctx, limit, core, payload, func(c *coreRow, documents trace.Span) { each(c.with(documents)) })
-}
-
-// joinRows is join for those who want to know where a span stands.
-func (r *Reader) joinRows(ctx context.Context, limit bound, core, payload compile.Statement, each func(c *coreRow, documents trace.Span)) error {
-	for range attempts {
-		cores, documents, err := r.halves(ctx, limit, core, payload)
-		if err != nil {
-			return err
-		}
-		complete := true
-		for id, c := range cores {
-			d, ok := documents[id]
-			complete = complete && ok && d.Version == c.span.Version
-		}
-		if !complete {
-			continue
-		}
-		for id, c := range cores {
-			each(c, documents[id])
-		}
-		return nil
-	}
-	return &domain.Error{Kind: domain.Unavailable, Message: "A span's documents are being replaced. Try again shortly.", RetryAfter: grace}
-}
-
-// halves reads both halves, the latest version of each span only. The documents are spans with nothing else in them.
-func (r *Reader) halves(ctx context.Context, limit bound, core, payload compile.Statement) (map[identity]*coreRow, map[identity]trace.Span, error) {
-	cores := map[identity]*coreRow{}
-	var documents map[identity]trace.Span
-	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error {
-		scan := newCoreScan(false)
-		return r.query(ctx, "core", core, func(rows driver.Rows) error {
-			c, err := scan.scan(rows)
-			if err != nil {
-				return err
-			}
-			if old := cores[c.identity()]; old == nil || old.span.Version < c.span.Version {
-				cores[c.identity()] = c
-			}
-			if limit.spans > 0 && len(cores) > limit.spans {
-				return errOverPage
-			}
-			return nil
-		})
-	})
-	group.Go(func() (err error) {
-		documents, err = r.documents(ctx, limit, payload)
-		return err
-	})
-	return cores, documents, group.Wait()
-}
-
-// documents reads the documents of spans, the latest version of each.
-func (r *Reader) documents(ctx context.Context, limit bound, payload compile.Statement) (map[identity]trace.Span, error) {
-	out := map[identity]trace.Span{}
+// documents hands each span of a lookup to each.
+func (r *Reader) documents(ctx context.Context, limit bound, lookup compile.Statement, each func(stored) error) error {
 	var read int64
 	var from producers
-	err := r.query(ctx, "payload", payload, func(rows driver.Rows) error {
-		p, err := scanPayload(rows)
+	scan := newDocumentScan()
+	return r.query(ctx, "documents", lookup, func(rows driver.Rows) error {
+		d, err := scan.scan(rows)
 		if err != nil {
 			return err
 		}
-		if read += p.bytes(); read > limit.bytes {
+		if read += d.bytes(); read > limit.bytes {
 			if limit.spans > 0 {
 				return errOverPage
 			}
 			return tooLarge(limit.bytes)
 		}
-		if old, ok := out[p.identity]; ok && old.Version >= p.version {
-			return nil
+		s, err := d.parse(&from)
+		if err != nil {
+			return err
 		}
-		out[p.identity], err = p.parse(&from)
-		return err
+		return each(s)
 	})
-	return out, err
 }
 
-// load gives whole traces by id, spans ascending, with their cumulative metrics.
+// recordsAtOnce is how many records one lookup of whole traces names, unless a
+// single trace has more.
+const recordsAtOnce = 2000
+
+// load gives whole traces by id, spans ascending, with their type and their
+// cumulative metrics. They are what their documents say, and need no other
+// table: a trace is an annotation as soon as a span of it says so.
 func (r *Reader) load(ctx context.Context, project domain.ProjectID, bounds []compile.Bounds, limit bound) (map[trace.TraceID][]trace.Span, error) {
-	out := make(map[trace.TraceID][]trace.Span, len(bounds))
-	err := r.join(ctx, limit, compile.OfTraces(project, compile.Core, bounds, nil), compile.OfTraces(project, compile.Payload, bounds, nil), func(s trace.Span) {
-		out[s.TraceID] = append(out[s.TraceID], s)
-	})
-	for _, spans := range out {
-		slices.SortFunc(spans, byStart)
-		pointers := make([]*trace.Span, len(spans))
-		for i := range spans {
-			pointers[i] = &spans[i]
+	found := make(map[trace.TraceID]map[trace.SpanID]stored, len(bounds))
+	spans := 0
+	for some := range atOnce(bounds) {
+		err := r.documents(ctx, limit, compile.DocumentsOf(project, some), func(s stored) error {
+			of := found[s.Span.TraceID]
+			if of == nil {
+				of = map[trace.SpanID]stored{}
+				found[s.Span.TraceID] = of
+			}
+			old, there := of[s.Span.SpanID]
+			if there && old.Span.Version >= s.Span.Version {
+				return nil
+			}
+			of[s.Span.SpanID] = s
+			if !there {
+				spans++
+			}
+			if limit.spans > 0 && spans > limit.spans {
+				return errOverPage
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
 		}
-		trace.Cumulate(pointers)
 	}
-	return out, err
+	out := make(map[trace.TraceID][]trace.Span, len(found))
+	for id, of := range found {
+		out[id] = assemble(of)
+	}
+	return out, nil
+}
+
+// atOnce cuts a list of traces into those that one lookup names; traces without
+// records are left out.
+func atOnce(bounds []compile.Bounds) func(yield func([]compile.Bounds) bool) {
+	bounds = slices.DeleteFunc(slices.Clone(bounds), func(b compile.Bounds) bool { return len(b.Records) == 0 })
+	return func(yield func([]compile.Bounds) bool) {
+		for len(bounds) > 0 {
+			n, records := 1, len(bounds[0].Records)
+			for n < len(bounds) && records+len(bounds[n].Records) <= recordsAtOnce {
+				records += len(bounds[n].Records)
+				n++
+			}
+			if !yield(bounds[:n]) {
+				return
+			}
+			bounds = bounds[n:]
+		}
+	}
+}
+
+// assemble makes a trace of its spans.
+func assemble(of map[trace.SpanID]stored) []trace.Span {
+	var declared trace.Type
+	linked := false
+	for _, s := range of {
+		declared, linked = max(declared, s.Declared), linked || len(s.Span.Links) > 0
+	}
+	t := trace.TypeOf(declared, linked)
+	spans := make([]trace.Span, 0, len(of))
+	for _, s := range of {
+		spans = append(spans, s.of(t))
+	}
+	slices.SortFunc(spans, byStart)
+	pointers := make([]*trace.Span, len(spans))
+	for i := range spans {
+		pointers[i] = &spans[i]
+	}
+	trace.Cumulate(pointers)
+	return spans
 }
 
 // bounds looks up where traces lie, those that exist.
@@ -225,7 +298,7 @@ func (r *Reader) bounds(ctx context.Context, project domain.ProjectID, ids []tra
 	at := make(map[trace.TraceID]int, len(ids))
 	err := r.query(ctx, "bounds", compile.TraceBounds(project, ids), func(rows driver.Rows) error {
 		var b compile.Bounds
-		err := rows.Scan(traceOf(&b.Trace), &b.Min, &b.Max)
+		err := rows.Scan(traceOf(&b.Trace), &b.Min, &b.Max, &b.Records)
 		i, there := at[b.Trace]
 		if !there {
 			at[b.Trace] = len(out)
@@ -233,32 +306,34 @@ func (r *Reader) bounds(ctx context.Context, project domain.ProjectID, ids []tra
 			return err
 		}
 		out[i].Min, out[i].Max = min(out[i].Min, b.Min), max(out[i].Max, b.Max)
+		for _, record := range b.Records {
+			if !slices.Contains(out[i].Records, record) {
+				out[i].Records = append(out[i].Records, record)
+			}
+		}
 		return err
 	})
 	return out, err
 }
 
-// fetchWhole is fetch with cumulative metrics.
-func (r *Reader) fetchWhole(ctx context.Context, project domain.ProjectID, rows []keyRow, maxBytes int64) ([]trace.Span, error) {
-	return r.fetchSummed(ctx, project, rows, maxBytes, true)
-}
-
-// fetchSummed is fetchWhole for rows that lie in a crowd, or not: see crowded.
-// Both halves of the work run at once.
-func (r *Reader) fetchSummed(ctx context.Context, project domain.ProjectID, rows []keyRow, maxBytes int64, crowded bool) (spans []trace.Span, err error) {
-	var known *sums
-	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() (err error) {
-		spans, err = r.fetch(ctx, project, rows, maxBytes)
-		return err
-	})
-	group.Go(func() (err error) {
-		known, err = r.sumsOf(ctx, project, rows, crowded)
-		return err
-	})
-	if err := group.Wait(); err != nil {
-		return nil, err
+// summed is a fetcher with cumulative metrics, for rows that lie in a crowd, or
+// not: see crowded. Both halves of the work run at once.
+func (r *Reader) summed(fetch fetcher, crowded bool) fetcher {
+	return func(ctx context.Context, project domain.ProjectID, rows []keyRow, maxBytes int64) (spans []trace.Span, err error) {
+		var known *sums
+		group, ctx := errgroup.WithContext(ctx)
+		group.Go(func() (err error) {
+			spans, err = fetch(ctx, project, rows, maxBytes)
+			return err
+		})
+		group.Go(func() (err error) {
+			known, err = r.sumsOf(ctx, project, rows, crowded)
+			return err
+		})
+		if err := group.Wait(); err != nil {
+			return nil, err
+		}
+		known.cumulate(spans)
+		return spans, nil
 	}
-	known.cumulate(spans)
-	return spans, nil
 }

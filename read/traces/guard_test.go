@@ -19,6 +19,7 @@ import (
 	"colonnade/domain"
 	"colonnade/domain/filter"
 	"colonnade/domain/trace"
+	"colonnade/migrations/schema"
 	"colonnade/read/compile"
 	"colonnade/read/traces"
 )
@@ -173,7 +174,7 @@ func TestIndexesAreUsed(t *testing.T) {
 	}
 	hour := compile.Starts(now.Add(-time.Hour).UnixMicro(), now.UnixMicro())
 	id := all[12345].TraceID
-	at := compile.Bounds{Trace: id, Min: all[12340].Start / 1000, Max: all[12349].Start / 1000}
+	at := compile.Bounds{Trace: id, Min: all[12340].Start / 1000, Max: all[12349].Start / 1000, Records: []uint64{schema.Record(0, all[12345].Version)}}
 	tests := []struct {
 		name  string
 		s     compile.Statement
@@ -183,9 +184,10 @@ func TestIndexesAreUsed(t *testing.T) {
 		{"a session", keys(where(t, `{"field":"session_id","value":"rare"}`), compile.Everything()), "kv_index"},
 		{"an attribute", keys(where(t, `{"field":"attributes","key":"customer","value":"rare"}`), compile.Everything()), "kv_index"},
 		{"one of two", keys(where(t, `{"operator":"or","conditions":[{"field":"attributes","key":"customer","value":"rare"},{"field":"session_id","value":"rare"}]}`), compile.Everything()), "kv_index"},
-		{"a trace", compile.OfTraces(s.project, compile.Core, []compile.Bounds{at}, nil), "PrimaryKey"},
-		{"a trace's documents", compile.OfTraces(s.project, compile.Payload, []compile.Bounds{at}, nil), "PrimaryKey"},
-		{"keys", compile.ByKeys(s.project, compile.Payload, []compile.Key{{Type: trace.Invocation, Position: compile.Position{Start: at.Min, Tie: tieOf(&all[12340])}}}), "PrimaryKey"},
+		{"a trace", compile.OfTraces(s.project, compile.Metrics, []compile.Bounds{at}, nil), "PrimaryKey"},
+		{"a trace's documents", compile.DocumentsOf(s.project, []compile.Bounds{at}), "PrimaryKey"},
+		{"documents", compile.Documents(s.project, []compile.Version{{Version: all[12340].Version, Start: at.Min}}), "PrimaryKey"},
+		{"keys", compile.ByKeys(s.project, compile.Keys, []compile.Key{{Type: trace.Invocation, Position: compile.Position{Start: at.Min, Tie: tieOf(&all[12340])}}}), "PrimaryKey"},
 		{"a span id", compile.SpansNamed(s.project, []trace.SpanID{all[12345].SpanID}, 10), "span_id_index"},
 		{"bounds", compile.TraceBounds(s.project, []trace.TraceID{id}), "PrimaryKey"},
 	}

@@ -233,7 +233,7 @@ func TestASearchDoesNotCrawl(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			s := newStore(t)
-			for _, table := range []string{"spans", "span_payloads"} { // rows are counted by parts: each span stays in its own
+			for _, table := range []string{"spans", "span_documents"} { // rows are counted by parts: each span stays in its own
 				require.NoError(t, s.conn.Exec(t.Context(), "SYSTEM STOP MERGES "+table))
 			}
 			var want []trace.SpanID

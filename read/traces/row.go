@@ -2,6 +2,7 @@ package traces
 
 import (
 	"cmp"
+	"errors"
 	"slices"
 	"time"
 
@@ -24,12 +25,13 @@ type identity struct {
 type keyRow struct {
 	compile.Key
 	identity
-	version uint64
+	// partition and version say where in the stream it came from, and so where its
+	// documents are.
+	partition uint32
+	version   uint64
 	// created is when the span was received, in Unix milliseconds.
 	created int64
 	bytes   uint32
-	// core is nil unless the scan selected it.
-	core *coreRow
 }
 
 // bytes8 and bytes16 take a FixedString without a copy in between.
@@ -58,7 +60,7 @@ type keyScan struct {
 
 func newKeyScan() *keyScan {
 	k := new(keyScan)
-	k.to = []any{&k.traceType, &k.row.Start, &k.row.Tie, traceOf(&k.row.trace), spanOf(&k.row.span), &k.row.version, &k.created, &k.row.bytes}
+	k.to = []any{&k.traceType, &k.row.Start, &k.row.Tie, traceOf(&k.row.trace), spanOf(&k.row.span), &k.row.partition, &k.row.version, &k.created, &k.row.bytes}
 	return k
 }
 
@@ -71,99 +73,72 @@ func (k *keyScan) scan(rows driver.Rows) (keyRow, error) {
 // millis rounds Unix microseconds down to milliseconds.
 func millis(micros int64) int64 { return time.UnixMicro(micros).UnixMilli() }
 
-// coreRow is a row of compile.Core: a span without its documents.
-type coreRow struct {
-	span trace.Span
-	tie  uint64
-	hash uuid.UUID
-}
-
-func (c *coreRow) identity() identity { return identity{c.span.TraceID, c.span.SpanID} }
-
-// coreScan reads the rows of compile.Core, and of scans with them, as keyScan does.
-type coreScan struct {
-	to                                []any
-	row                               coreRow
-	traceType, spanType, kind, status int8
-	start, end, created, updated      int64
-	startNano, endNano                uint16
-	// declared tells whether the client said the span's type.
-	declared bool
-	// bytes is what a scan tells of the size of the documents.
-	bytes uint32
-}
-
-// newCoreScan makes one; sized tells that the rows are those of a scan.
-func newCoreScan(sized bool) *coreScan {
-	c := new(coreScan)
-	s := &c.row.span
-	c.to = []any{
-		&c.traceType, &c.spanType, &c.declared, &c.kind, &c.status, &c.start, &c.end, &c.startNano, &c.endNano, &c.row.tie, &s.Version,
-		traceOf(&s.TraceID), spanOf(&s.SpanID), spanOf(&s.ParentID), &c.created, &c.updated, &s.CreatedBy, &s.UpdatedBy, &c.row.hash,
-		&s.Name, &s.StatusMessage, &s.SessionID, &s.UserID, &s.AgentID,
-	}
-	if sized {
-		c.to = append(c.to, &c.bytes)
-	}
-	return c
-}
-
-func (c *coreScan) scan(rows driver.Rows) (*coreRow, error) {
-	if err := rows.Scan(c.to...); err != nil {
-		return nil, err
-	}
-	row := c.row
-	s := &row.span
-	//nolint:gosec // numbers of enums
-	s.Type, s.SpanType, s.Kind, s.Status = trace.Type(c.traceType), trace.SpanType(c.spanType), trace.Kind(c.kind), trace.Status(c.status)
-	if !c.declared {
-		s.SpanType = 0
-	}
-	s.Start, s.End = c.start*1000+int64(c.startNano), c.end*1000+int64(c.endNano)
-	s.CreatedAt, s.UpdatedAt = moment(c.created), moment(c.updated)
-	return &row, nil
-}
-
-// scanKey reads a row of a scan with the columns of the core.
-func (c *coreScan) scanKey(rows driver.Rows) (keyRow, error) {
-	row, err := c.scan(rows)
-	if err != nil {
-		return keyRow{}, err
-	}
-	k := row.key()
-	k.bytes = c.bytes
-	return k, nil
-}
-
-// moment reads a time of which 1970 means none.
-func moment(micros int64) time.Time {
-	if micros == 0 {
-		return time.Time{}
-	}
-	return time.UnixMicro(micros).UTC()
-}
-
-// payloadRow is a row of compile.Payload.
-type payloadRow struct {
+// documentRow is a row of compile.Documents.
+type documentRow struct {
 	identity
-	version uint64
-	data    [4]string // inputs, outputs, parameters, internals
-	attributes, events, links,
-	resource, scope string
+	version             uint64
+	text, head, lengths string
 }
 
-func scanPayload(rows driver.Rows) (p payloadRow, err error) {
-	err = rows.Scan(traceOf(&p.trace), spanOf(&p.span), &p.version, &p.data[0], &p.data[1], &p.data[2], &p.data[3],
-		&p.attributes, &p.events, &p.links, &p.resource, &p.scope)
-	return p, err
+// documentScan reads such rows, as keyScan does.
+type documentScan struct {
+	to  []any
+	row documentRow
 }
 
-func (p *payloadRow) bytes() int64 {
-	n := len(p.attributes) + len(p.events) + len(p.links) + len(p.resource) + len(p.scope)
-	for _, d := range p.data {
-		n += len(d)
+func newDocumentScan() *documentScan {
+	d := new(documentScan)
+	d.to = []any{traceOf(&d.row.trace), spanOf(&d.row.span), &d.row.version, &d.row.text, &d.row.head, &d.row.lengths}
+	return d
+}
+
+func (d *documentScan) scan(rows driver.Rows) (documentRow, error) {
+	err := rows.Scan(d.to...)
+	return d.row, err
+}
+
+func (d *documentRow) bytes() int64 { return int64(len(d.text) + len(d.head)) }
+
+// texts are the documents of a span: members of ag.data in the order of
+// dataMembers, then the others.
+type texts struct {
+	data                                       [4]string
+	events, attributes, links, resource, scope string
+	head                                       string
+}
+
+// documentTexts is how many lengths a row tells; the first searched are in the
+// column text, the others begin the column head.
+// Source: migrations/clickhouse/0011_documents.sql.
+const (
+	documentTexts = 9
+	searched      = 6
+)
+
+var errLengths = errors.New("traces: the lengths of a span's documents do not add up")
+
+// cut gives the parts of a row.
+func (d *documentRow) cut() (t texts, err error) {
+	if len(d.lengths) != 4*documentTexts {
+		return t, errLengths
 	}
-	return int64(n)
+	rest := d.text
+	for i, to := range [...]*string{&t.data[0], &t.data[1], &t.data[2], &t.data[3], &t.events, &t.attributes, &t.links, &t.resource, &t.scope} {
+		if i == searched {
+			if rest != "" {
+				return t, errLengths
+			}
+			rest = d.head
+		}
+		l := d.lengths[4*i:]
+		n := int(uint32(l[0]) | uint32(l[1])<<8 | uint32(l[2])<<16 | uint32(l[3])<<24)
+		if n > len(rest) {
+			return t, errLengths
+		}
+		*to, rest = rest[:n], rest[n:]
+	}
+	t.head = rest
+	return t, nil
 }
 
 // dataMembers are the members of ag.data in the order of payloadRow.data.
@@ -171,29 +146,42 @@ func dataMembers() [4]string {
 	return [...]string{semconv.Inputs, semconv.Outputs, semconv.Parameters, semconv.Internals}
 }
 
-// parse reads a span's documents, and nothing else of the span but its version.
-// Those of attributes stay trace.Documents, so that a page that only shows them
-// writes their text.
-func (p *payloadRow) parse(from *producers) (s trace.Span, err error) {
-	s.Version = p.version
-	if s.Attributes, err = trace.ParseAttributes(p.attributes); err != nil {
+// stored is a span as its documents tell: all but the type of its trace and what
+// follows from that.
+type stored struct {
+	trace.Head
+}
+
+// parse reads a span. Its documents stay trace.Documents, so that a page that
+// only shows them writes their text.
+func (d *documentRow) parse(from *producers) (s stored, err error) {
+	t, err := d.cut()
+	if err != nil {
+		return s, err
+	}
+	if s.Head, err = trace.ParseHead(t.head); err != nil {
+		return s, err
+	}
+	span := &s.Span
+	span.TraceID, span.SpanID, span.Version = d.trace, d.span, d.version
+	if span.Attributes, err = trace.ParseAttributes(t.attributes); err != nil {
 		return s, err
 	}
 	for i, name := range dataMembers() {
-		if p.data[i] != "" {
-			member(member(s.Attributes, semconv.Root), semconv.Data)[name] = trace.Document(p.data[i])
+		if t.data[i] != "" {
+			member(member(span.Attributes, semconv.Root), semconv.Data)[name] = trace.Document(t.data[i])
 		}
 	}
-	if s.Events, err = trace.ParseEvents(p.events); err != nil {
+	if span.Events, err = trace.ParseEvents(t.events); err != nil {
 		return s, err
 	}
-	if s.Links, err = trace.ParseLinks(p.links); err != nil {
+	if span.Links, err = trace.ParseLinks(t.links); err != nil {
 		return s, err
 	}
-	if s.Resource, err = from.resource.of(p.resource, trace.ParseObject); err != nil {
+	if span.Resource, err = from.resource.of(t.resource, trace.ParseObject); err != nil {
 		return s, err
 	}
-	s.Scope, err = from.scope.of(p.scope, trace.ParseScope)
+	span.Scope, err = from.scope.of(t.scope, trace.ParseScope)
 	return s, err
 }
 
@@ -221,18 +209,18 @@ func (l *lastRead[T]) of(text string, parse func(string) (T, error)) (T, error) 
 	return value, err
 }
 
-// with gives the whole span: the row, its documents, and what is derived from
-// both because it is stored nowhere by itself.
-func (c *coreRow) with(d trace.Span) trace.Span {
-	s := c.span
-	s.Attributes, s.Events, s.Links, s.Resource, s.Scope = d.Attributes, d.Events, d.Links, d.Resource, d.Scope
-	// The row's type is that of the whole trace; the document's was right when it was written.
-	member(member(s.Attributes, semconv.Root), semconv.Type)[semconv.TypeTrace] = s.Type.String()
-	s.References = references(s.Attributes)
-	if c.hash != uuid.Nil {
-		s.Hashes = []trace.Hash{{ID: c.hash, Attributes: map[string]any{"key": "indirect"}}}
+// of gives the whole span of a trace of a type: with what is derived from its
+// documents because it is stored nowhere by itself.
+func (s *stored) of(t trace.Type) trace.Span {
+	span := s.Span
+	span.Type = t
+	// The type is that of the whole trace; the document's was right when it was written.
+	member(member(span.Attributes, semconv.Root), semconv.Type)[semconv.TypeTrace] = t.String()
+	span.References = references(span.Attributes)
+	if s.Hash != uuid.Nil {
+		span.Hashes = []trace.Hash{{ID: s.Hash, Attributes: map[string]any{"key": "indirect"}}}
 	}
-	return s
+	return span
 }
 
 // member is an object within an object, made where there is none. What else

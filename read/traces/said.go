@@ -2,8 +2,7 @@ package traces
 
 import (
 	"context"
-	"errors"
-	"time"
+	"slices"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
@@ -48,28 +47,37 @@ func (s *scanner) together(ctx context.Context, w *walk, limit int) ([]keyRow, m
 			keys = append(keys, compile.Key{Type: t, Position: p})
 		}
 	}
-	var rows []keyRow
-	spans := make(map[identity]*trace.Span, len(places))
-	err = s.r.joinRows(ctx, bound{bytes: s.r.cfg.MaxPageBytes, spans: s.r.cfg.MaxPageSpans}, compile.ByKeys(w.project, compile.Core, keys), compile.ByKeys(w.project, compile.Payload, keys), func(c *coreRow, documents trace.Span) {
-		if span := c.with(documents); w.rate.Keeps(span.TraceID) && filter.Match(w.where, &span) {
-			spans[c.identity()] = &span
-			rows = append(rows, c.key())
-		}
-	})
-	if errors.Is(err, errOverPage) {
+	found, err := s.r.keys(ctx, "keys_said", compile.ByKeys(w.project, compile.Keys, keys))
+	if err != nil {
+		return nil, nil, err
+	}
+	found = slices.DeleteFunc(latest(found), func(k keyRow) bool { return !w.rate.Keeps(k.trace) })
+	if s.r.overPage(found) {
 		return nil, nil, nil
 	}
+	fetched, err := s.r.fetch(ctx, w.project, found, s.r.cfg.MaxReadBytes)
+	if err != nil {
+		return nil, nil, err
+	}
+	spans := make(map[identity]*trace.Span, len(fetched))
+	for i := range fetched {
+		if span := &fetched[i]; filter.Match(w.where, span) {
+			spans[identity{span.TraceID, span.SpanID}] = span
+		}
+	}
+	rows := slices.DeleteFunc(found, func(k keyRow) bool { return spans[k.identity] == nil })
 	sortByPlace(rows, s.scan.Order)
 	s.skip(window)
-	return rows, spans, err
+	return rows, spans, nil
 }
 
-// key is the row as a scan finds it, but for its size.
-func (c *coreRow) key() keyRow {
-	return keyRow{
-		Key:      compile.Key{Type: c.span.Type, Position: compile.Position{Start: time.Unix(0, c.span.Start).UnixMicro(), Tie: c.tie}},
-		identity: c.identity(), version: c.span.Version, created: c.span.CreatedAt.UnixMilli(), core: c,
+// overPage tells that the spans of rows do not fit into a page.
+func (r *Reader) overPage(rows []keyRow) bool {
+	var bytes int64
+	for _, k := range rows {
+		bytes += int64(k.bytes)
 	}
+	return bytes > r.cfg.MaxPageBytes || len(rows) > r.cfg.MaxPageSpans
 }
 
 // none is a range in which nothing lies.

@@ -35,7 +35,7 @@ import (
 const (
 	saidCore = `INSERT INTO spans (project_id, trace_type, start_time, tie, week, trace_id, span_id, start_ns, end_time, version, created_at, span_type, span_type_declared, trace_type_declared, span_kind, status_code, span_name,
 	errors, tokens_prompt, tokens_completion, tokens_total, costs_prompt, costs_completion, costs_total, evaluator_id, evaluator_slug, testcase_id, link_count, link_trace_id, link_span_id, link_trace_ids, link_span_ids, str, num, bool, kv, payload_bytes)
-SELECT '01890a5d-ac96-774b-bcce-b302099a8057', 'annotation', at, tie, toMonday(at), trace_id, span_id, n % 1000, at, n, at, 'task', true, 'annotation', 'SPAN_KIND_INTERNAL', 'STATUS_CODE_UNSET', evaluator,
+SELECT '01890a5d-ac96-774b-bcce-b302099a8057', 'annotation', at, tie, toMonday(at), trace_id, span_id, n % 1000, at, bitShiftLeft(n, 20), at, 'task', true, 'annotation', 'SPAN_KIND_INTERNAL', 'STATUS_CODE_UNSET', evaluator,
 	nan, nan, nan, nan, nan, nan, nan, toUUID(evaluator_id), evaluator, toUUID(testcase), 1, of, of_span, [of], [of_span],
 	map('ag.references.evaluator.slug', evaluator, 'ag.references.evaluator.id', evaluator_id, 'ag.references.application_revision.id', revision, 'ag.references.testset_revision.id', testset, 'ag.references.testcase.id', testcase, 'ag.data.outputs.verdict', if(n % 3 = 0, 'good', 'bad'), 'ag.tags.run', concat('run-', toString(run))),
 	map('ag.data.outputs.score', n % 100 / 100), map('ag.flags.is_evaluation', true, 'ag.flags.is_evaluator', true),
@@ -48,19 +48,18 @@ FROM (SELECT number AS n, n % 5 AS e, intDiv(n, 5) AS i, intDiv(n, 2500) AS run,
 	sipHash128('judgment', n) AS trace_id, toFixedString(reinterpretAsString(xxHash64('judgment', n)), 8) AS span_id, xxHash64(concat(trace_id, span_id)) AS tie,
 	sipHash128('invocation', i) AS of, toFixedString(reinterpretAsString(xxHash64('invocation', i)), 8) AS of_span FROM numbers({from}, {n}))`
 
-	saidPayload = `INSERT INTO span_payloads (project_id, trace_type, start_time, tie, week, trace_id, span_id, version, inputs, outputs, attributes, links)
-SELECT project_id, trace_type, start_time, tie, week, trace_id, span_id, version, '', concat('{"score":', toString(num['ag.data.outputs.score']), ',"verdict":"', str['ag.data.outputs.verdict'], '"}'),
-	concat('{"ag":{"data":{},"flags":{"is_evaluation":true,"is_evaluator":true},"metrics":{"costs":{},"duration":{},"errors":{},"tokens":{}},"references":{"application_revision":{"id":"', str['ag.references.application_revision.id'], '"},"evaluator":{"id":"', str['ag.references.evaluator.id'], '","slug":"', evaluator_slug, '"},"testcase":{"id":"', str['ag.references.testcase.id'], '"},"testset_revision":{"id":"', str['ag.references.testset_revision.id'], '"}},"tags":{"run":"', str['ag.tags.run'], '"},"type":{"span":"task","trace":"annotation"}}}'),
-	concat('[{"attributes":{"key":"invocation"},"span_id":"', lower(hex(link_span_id)), '","trace_id":"', lower(hex(link_trace_id)), '"}]')
-FROM spans WHERE version >= {from} AND version < {from} + {n}`
+	saidPayload = benchDocument + `(SELECT *, '' AS inputs_text, concat('{"score":', toString(num['ag.data.outputs.score']), ',"verdict":"', str['ag.data.outputs.verdict'], '"}') AS outputs_text,
+	concat('{"ag":{"data":{},"flags":{"is_evaluation":true,"is_evaluator":true},"metrics":{"costs":{},"duration":{},"errors":{},"tokens":{}},"references":{"application_revision":{"id":"', str['ag.references.application_revision.id'], '"},"evaluator":{"id":"', str['ag.references.evaluator.id'], '","slug":"', evaluator_slug, '"},"testcase":{"id":"', str['ag.references.testcase.id'], '"},"testset_revision":{"id":"', str['ag.references.testset_revision.id'], '"}},"tags":{"run":"', str['ag.tags.run'], '"},"type":{"span":"task","trace":"annotation"}}}') AS attributes_text,
+	concat('[{"attributes":{"key":"invocation"},"span_id":"', lower(hex(link_span_id)), '","trace_id":"', lower(hex(link_trace_id)), '"}]') AS links_text
+FROM spans WHERE version >= {low} AND version < {high})`
 
 	saidLinks = `INSERT INTO annotations (project_id, link_trace_id, evaluator_key, start_time, tie, link_span_id, trace_type, trace_id, span_id, version, evaluator_id, evaluator_slug, application_revision, testset_revision, testcase, numbers, strings, whole)
 SELECT project_id, link_trace_id, evaluator_slug, start_time, tie, link_span_id, trace_type, trace_id, span_id, version, evaluator_id, evaluator_slug, str['ag.references.application_revision.id'], str['ag.references.testset_revision.id'], str['ag.references.testcase.id'], map('score', num['ag.data.outputs.score']), map('verdict', str['ag.data.outputs.verdict']), false
-FROM spans WHERE version >= {from} AND version < {from} + {n}`
+FROM spans WHERE version >= {low} AND version < {high}`
 
 	saidResults = `INSERT INTO eval_results (project_id, evaluator_key, application_revision, testset_revision, testcase, start_time, tie, link_trace_id, link_span_id, trace_type, trace_id, span_id, version, evaluator_id, evaluator_slug, numbers, strings, whole)
 SELECT project_id, evaluator_slug, str['ag.references.application_revision.id'], str['ag.references.testset_revision.id'], str['ag.references.testcase.id'], start_time, tie, link_trace_id, link_span_id, trace_type, trace_id, span_id, version, evaluator_id, evaluator_slug, map('score', num['ag.data.outputs.score']), map('verdict', str['ag.data.outputs.verdict']), false
-FROM spans WHERE version >= {from} AND version < {from} + {n}`
+FROM spans WHERE version >= {low} AND version < {high}`
 )
 
 const saidSpans = 100_000
@@ -94,7 +93,7 @@ func saidStore(b *testing.B, registry *prometheus.Registry) (*traces.Reader, int
 	const step = 100_000
 	for from := int(there); from < total; from += step {
 		n := min(step, total-from)
-		values := strings.NewReplacer("{total}", strconv.Itoa(total), "{from}", strconv.Itoa(from), "{n}", strconv.Itoa(n))
+		values := benchValues(total, from, n, 1)
 		for _, s := range []string{saidCore, saidPayload, saidLinks, saidResults, benchIndex} {
 			require.NoError(b, conn.Exec(b.Context(), values.Replace(s)))
 		}

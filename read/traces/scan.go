@@ -134,7 +134,7 @@ func (s *scanner) read(ctx context.Context) (rows []keyRow, read bool, err error
 		case s.whole:
 			maxRows = s.r.pace.maxNeedleRows
 		}
-		rows, err := s.r.rows(ctx, "scan_narrow", s.scan.Narrow(maxRows), s.scan.Core)
+		rows, err := s.r.keys(ctx, "scan_narrow", s.scan.Narrow(maxRows))
 		if exception, ok := errors.AsType[*clickhouse.Exception](err); !ok || exception.Code != codeTooManyRows || maxRows == 0 {
 			sortByPlace(rows, s.scan.Order)
 			return rows, true, err
@@ -264,7 +264,7 @@ func (s *scanner) first(ctx context.Context) error {
 	}
 	everything.Types = s.scan.Condition.Types
 	first := s.scan
-	first.Condition, first.Range, first.Limit, first.Rate, first.Except, first.Core = everything, s.rest, 1, compile.Rate{}, nil, false
+	first.Condition, first.Range, first.Limit, first.Rate, first.Except = everything, s.rest, 1, compile.Rate{}, nil
 	rows, err := s.r.scanned(ctx, "scan_first", first)
 	if err != nil {
 		return err
@@ -357,7 +357,7 @@ func (s *scanner) skip(window compile.Range) {
 
 // scanned runs a scan. Its rows are in the scan's order, Limit of them at most.
 func (r *Reader) scanned(ctx context.Context, name string, scan compile.Scan) ([]keyRow, error) {
-	rows, err := r.rows(ctx, name, scan.Keys(), scan.Core)
+	rows, err := r.keys(ctx, name, scan.Keys())
 	sortByPlace(rows, scan.Order)
 	return rows[:min(len(rows), scan.Limit)], err
 }
@@ -374,18 +374,10 @@ func sortByPlace(rows []keyRow, order domain.Order) {
 
 // keys runs a statement of compile.Keys columns.
 func (r *Reader) keys(ctx context.Context, name string, s compile.Statement) ([]keyRow, error) {
-	return r.rows(ctx, name, s, false)
-}
-
-// rows runs a scan's statement, whose rows are those of the core or of keys.
-func (r *Reader) rows(ctx context.Context, name string, s compile.Statement, core bool) ([]keyRow, error) {
-	scan := newKeyScan().scan
-	if core {
-		scan = newCoreScan(true).scanKey
-	}
+	scan := newKeyScan()
 	var out []keyRow
 	err := r.query(ctx, name, s, func(rows driver.Rows) error {
-		k, err := scan(rows)
+		k, err := scan.scan(rows)
 		out = append(out, k)
 		return err
 	})

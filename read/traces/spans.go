@@ -26,11 +26,9 @@ func (r *Reader) Spans(ctx context.Context, project domain.ProjectID, where filt
 	}
 	crowded := c.crowded()
 	if c.spans == nil || w.cond.Sums { // what was read to decide has its sums then
-		return c.load(ctx, func(ctx context.Context, project domain.ProjectID, rows []keyRow, maxBytes int64) ([]trace.Span, error) {
-			return r.fetchSummed(ctx, project, rows, maxBytes, crowded)
-		})
+		return c.load(ctx, r.summed(c.fetcher(), crowded))
 	}
-	page, err := c.load(ctx, r.fetch)
+	page, err := c.load(ctx, c.fetcher())
 	if err != nil {
 		return page, err
 	}
@@ -54,11 +52,20 @@ func (r *Reader) Records(ctx context.Context, project domain.ProjectID, where fi
 	if err != nil {
 		return domain.Page[trace.Span]{}, err
 	}
-	return c.load(ctx, r.fetch)
+	return c.load(ctx, c.fetcher())
+}
+
+// fetcher is for the rows of the page. A scan of everything that gave no two
+// versions of a span gave the latest.
+func (c *collection) fetcher() fetcher {
+	if c.w.scan().Plain() && !c.versioned {
+		return c.r.fetch
+	}
+	return c.r.fetchLatest
 }
 
 // load makes the page; fetch reads those of its spans that did not have to be read to decide.
-func (c *collection) load(ctx context.Context, fetch func(context.Context, domain.ProjectID, []keyRow, int64) ([]trace.Span, error)) (domain.Page[trace.Span], error) {
+func (c *collection) load(ctx context.Context, fetch fetcher) (domain.Page[trace.Span], error) {
 	rows, next := c.page()
 	var missing []keyRow
 	for _, k := range rows {
@@ -82,6 +89,7 @@ func (c *collection) load(ctx context.Context, fetch func(context.Context, domai
 
 // collection is the rows of a page to be, and the spans where they had to be read to decide.
 type collection struct {
+	r *Reader
 	w *walk
 	// maxBytes bounds the documents of the page, maxRead those of what is read for it.
 	maxBytes, maxRead int64
@@ -91,15 +99,16 @@ type collection struct {
 	// spans are those that were read to decide; nil while rows alone do.
 	spans map[identity]*trace.Span
 	ended bool
+	// versioned tells that a scan gave several versions of a span, or rows that do
+	// not match: it may have ended between two versions.
+	versioned bool
 }
 
 // collect scans until there is one row more than the page needs.
 func (r *Reader) collect(ctx context.Context, w *walk) (*collection, error) {
-	c := &collection{w: w, maxBytes: r.cfg.MaxPageBytes, maxRead: r.cfg.MaxReadBytes, versions: map[identity]uint64{}}
+	c := &collection{r: r, w: w, maxBytes: r.cfg.MaxPageBytes, maxRead: r.cfg.MaxReadBytes, versions: map[identity]uint64{}}
 	decide := r.decider(w)
-	scan := w.scan()
-	scan.Core = true
-	scanner := r.scanner(scan, w.rest)
+	scanner := r.scanner(w.scan(), w.rest)
 	scanner.whole = scanner.whole || len(w.cond.TraceIDs) > 0
 	rows, spans, err := scanner.together(ctx, w, decide.batch(w.limit+1))
 	if err != nil {
@@ -115,10 +124,12 @@ func (r *Reader) collect(ctx context.Context, w *walk) (*collection, error) {
 			c.ended = true
 			break
 		}
+		all := len(rows)
 		rows, spans, err := decide.choose(ctx, rows)
 		if err != nil {
 			return nil, err
 		}
+		c.versioned = c.versioned || len(rows) < all
 		c.add(rows, spans)
 	}
 	return c, nil

@@ -75,9 +75,9 @@ func (s *store) insertInto(project domain.ProjectID, spans ...trace.Span) {
 		"link_count, link_trace_ids, link_span_ids, event_names, hash_id, str, num, bool, long, kv, payload_bytes)"
 	batch, err := s.conn.PrepareBatch(s.t.Context(), core)
 	require.NoError(s.t, err)
-	payloads, err := s.conn.PrepareBatch(s.t.Context(), "INSERT INTO span_payloads (project_id, trace_type, start_time, tie, week, trace_id, span_id, version, inputs, outputs, parameters, internals, attributes, events, links, resource, scope)")
+	payloads, err := s.conn.PrepareBatch(s.t.Context(), "INSERT INTO span_documents (project_id, stream_offset, version, week, start_time, trace_id, span_id, text, head, lengths)")
 	require.NoError(s.t, err)
-	index, err := s.conn.PrepareBatch(s.t.Context(), "INSERT INTO trace_index (project_id, trace_id, min_start, max_start)")
+	index, err := s.conn.PrepareBatch(s.t.Context(), "INSERT INTO trace_index (project_id, trace_id, min_start, max_start, records)")
 	require.NoError(s.t, err)
 	annotations, err := s.conn.PrepareBatch(s.t.Context(), "INSERT INTO annotations (project_id, link_trace_id, link_span_id, start_time, tie, trace_type, trace_id, span_id, version)")
 	require.NoError(s.t, err)
@@ -85,13 +85,13 @@ func (s *store) insertInto(project domain.ProjectID, spans ...trace.Span) {
 	require.NoError(s.t, err)
 	for i := range spans {
 		sp := &spans[i]
-		s.version++
+		s.version += 1 << schema.VersionShift // a record for each
 		sp.Version = s.version
 		p := uuid.UUID(project)
 		tie, week := tieOf(sp), weekOf(sp.Start)
 		start, end := time.Unix(0, sp.Start).UTC(), time.Unix(0, sp.End).UTC()
 		l := newLeaves(sp)
-		texts, size := documents(sp)
+		text, head, lengths := documents(sp)
 		linkTraces, linkSpans, names := []string{}, []string{}, []string{}
 		for _, k := range sp.Links {
 			linkTraces, linkSpans = append(linkTraces, string(k.TraceID[:])), append(linkSpans, string(k.SpanID[:]))
@@ -115,9 +115,9 @@ func (s *store) insertInto(project domain.ProjectID, spans ...trace.Span) {
 			sp.Version, sp.CreatedAt, zero(sp.UpdatedAt), sp.CreatedBy, sp.UpdatedBy, sp.EffectiveType().String(), sp.SpanType != 0, sp.Kind.String(), sp.Status.String(), sp.Name, sp.StatusMessage,
 			sp.SessionID, sp.UserID, sp.AgentID, l.column("duration_ms"), l.column("errors"), l.column("tokens_prompt"), l.column("tokens_completion"), l.column("tokens_total"),
 			l.column("costs_prompt"), l.column("costs_completion"), l.column("costs_total"), name,
-			uint16(len(sp.Links)), linkTraces, linkSpans, names, hash, l.str, l.num, l.bools, l.long, l.kv, uint32(size)))
-		require.NoError(s.t, payloads.Append(append([]any{p, sp.Type.String(), start, tie, week, string(sp.TraceID[:]), string(sp.SpanID[:]), sp.Version}, texts...)...))
-		require.NoError(s.t, index.Append(p, string(sp.TraceID[:]), start, start))
+			uint16(len(sp.Links)), linkTraces, linkSpans, names, hash, l.str, l.num, l.bools, l.long, l.kv, uint32(len(text)+len(head))))
+		require.NoError(s.t, payloads.Append(p, sp.Version>>schema.VersionShift, sp.Version, week, start, string(sp.TraceID[:]), string(sp.SpanID[:]), text, head, lengths))
+		require.NoError(s.t, index.Append(p, string(sp.TraceID[:]), start, start, []uint64{schema.Record(0, sp.Version)}))
 	}
 	require.NoError(s.t, payloads.Send())
 	require.NoError(s.t, annotations.Send())
@@ -145,19 +145,23 @@ func weekOf(start int64) time.Time {
 	return t.Truncate(24*time.Hour).AddDate(0, 0, -(int(t.Weekday())+6)%7)
 }
 
-func documents(s *trace.Span) (texts []any, size int) {
+func documents(s *trace.Span) (text, head, lengths string) {
 	ag, _ := s.Attributes["ag"].(map[string]any)
 	data, _ := ag["data"].(map[string]any)
-	add := func(text []byte) { texts, size = append(texts, string(text)), size+len(text) }
+	var l []byte
+	add := func(to *string, more []byte) {
+		*to += string(more)
+		l = binary.LittleEndian.AppendUint32(l, uint32(len(more)))
+	}
 	rest := map[string]any{}
 	maps.Copy(rest, data)
 	for _, name := range []string{"inputs", "outputs", "parameters", "internals"} {
-		var text []byte
+		var member []byte
 		if v, ok := data[name]; ok {
-			text = trace.AppendJSON(nil, v)
+			member = trace.AppendJSON(nil, v)
 		}
 		delete(rest, name)
-		add(text)
+		add(&text, member)
 	}
 	attributes, root := map[string]any{}, map[string]any{}
 	maps.Copy(attributes, s.Attributes)
@@ -166,7 +170,6 @@ func documents(s *trace.Span) (texts []any, size int) {
 		root["data"] = rest
 	}
 	attributes["ag"] = root
-	add(trace.AppendJSON(nil, attributes))
 	var events, links, resource, scope []byte
 	if len(s.Events) > 0 {
 		events = trace.AppendEvents(nil, s.Events)
@@ -180,11 +183,20 @@ func documents(s *trace.Span) (texts []any, size int) {
 	if s.Scope != nil {
 		scope = trace.AppendScope(nil, s.Scope)
 	}
-	add(events)
-	add(links)
-	add(resource)
-	add(scope)
-	return texts, size
+	add(&text, events)
+	add(&text, trace.AppendJSON(nil, attributes))
+	add(&head, links)
+	add(&head, resource)
+	add(&head, scope)
+	of := trace.Head{Span: *s}
+	types, _ := ag["type"].(map[string]any)
+	if types["trace"] == s.Type.String() {
+		of.Declared = s.Type
+	}
+	if len(s.Hashes) > 0 {
+		of.Hash = s.Hashes[0].ID
+	}
+	return text, head + string(trace.AppendHead(nil, &of)), string(l)
 }
 
 // leaves are the maps and tokens of a row.

@@ -2,6 +2,7 @@ package traces
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync/atomic"
@@ -10,7 +11,6 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"github.com/prometheus/client_golang/prometheus"
-	"golang.org/x/sync/errgroup"
 
 	"colonnade/domain"
 	"colonnade/domain/trace"
@@ -88,28 +88,37 @@ func (r *Reader) SpansByID(ctx context.Context, project domain.ProjectID, traces
 	return out, err
 }
 
-// spansOf gives spans of known traces by their ids.
-func (r *Reader) spansOf(ctx context.Context, project domain.ProjectID, traces []trace.TraceID, spans []trace.SpanID) (out []trace.Span, err error) {
+// spansOf gives spans of known traces by their ids. The traces are read whole,
+// which mostly is less than to add up what the spans sum; else their rows lead there.
+func (r *Reader) spansOf(ctx context.Context, project domain.ProjectID, traces []trace.TraceID, spans []trace.SpanID) ([]trace.Span, error) {
 	bounds, err := r.bounds(ctx, project, traces)
 	if err != nil || len(bounds) == 0 {
 		return nil, err
 	}
-	var others map[identity]*metricRow
-	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error {
-		core, payload := compile.OfTraces(project, compile.Core, bounds, spans), compile.OfTraces(project, compile.Payload, bounds, spans)
-		return r.join(ctx, bound{bytes: r.cfg.MaxReadBytes}, core, payload, func(s trace.Span) { out = append(out, s) })
-	})
-	group.Go(func() (err error) {
-		others, err = r.metricsWithin(ctx, project, bounds)
-		return err
-	})
-	if err := group.Wait(); err != nil {
-		return nil, err
+	found, err := r.load(ctx, project, bounds, bound{bytes: wholeBytes, spans: wholeSpans})
+	if errors.Is(err, errOverPage) {
+		rows, err := r.keys(ctx, "keys_of", compile.OfTraces(project, compile.Keys, bounds, spans))
+		if err != nil {
+			return nil, err
+		}
+		return r.summed(r.fetch, true)(ctx, project, latest(rows), r.cfg.MaxReadBytes)
 	}
-	(&sums{others: others}).cumulate(out)
-	return out, nil
+	var out []trace.Span
+	for _, of := range found {
+		for i := range of {
+			if slices.Contains(spans, of[i].SpanID) {
+				out = append(out, of[i])
+			}
+		}
+	}
+	return out, err
 }
+
+// What traces are read whole for some of their spans.
+const (
+	wholeBytes = 4 << 20
+	wholeSpans = 1000
+)
 
 // spansNamed gives the spans of any trace that have these ids.
 func (r *Reader) spansNamed(ctx context.Context, project domain.ProjectID, spans []trace.SpanID) ([]trace.Span, error) {
@@ -123,7 +132,7 @@ func (r *Reader) spansNamed(ctx context.Context, project domain.ProjectID, spans
 	if len(keys) > maxNamed {
 		return nil, domain.E(domain.Rejected, "More than %d spans have these ids. Name their traces as well.", maxNamed)
 	}
-	return r.fetchWhole(ctx, project, latest(keys), r.cfg.MaxReadBytes)
+	return r.summed(r.fetch, true)(ctx, project, latest(keys), r.cfg.MaxReadBytes)
 }
 
 // maxNamed bounds the rows that span ids alone may find: the same id may be in many traces.

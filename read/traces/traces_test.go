@@ -108,3 +108,84 @@ func deep(n int) any {
 	}
 	return v
 }
+
+// The type of a trace read by id is that of all its spans, also before the rows
+// of the others have been moved to it.
+func TestTypeOfATraceByID(t *testing.T) {
+	t.Parallel()
+	s := newStore(t)
+	first, linked, declared := span(1, 1, now.Add(-time.Minute)), span(1, 2, now.Add(-time.Minute)), span(2, 3, now.Add(-time.Minute))
+	for _, sp := range []*trace.Span{&first, &linked} { // nobody declared what they are
+		delete(sp.Attributes["ag"].(map[string]any), "type")
+	}
+	linked.Type, linked.Links = trace.Annotation, []trace.Link{{TraceID: trace.TraceID{9}, SpanID: trace.SpanID{9}}}
+	declared.Links = linked.Links
+	declared.Attributes["ag"].(map[string]any)["type"] = map[string]any{"trace": "invocation"}
+	s.insert(first, linked, declared)
+	found, err := s.reader.TracesByID(t.Context(), s.project, []trace.TraceID{first.TraceID, declared.TraceID})
+	require.NoError(t, err)
+	for i, want := range []trace.Type{trace.Annotation, trace.Invocation} {
+		for _, sp := range found[i] {
+			require.Equal(t, want, sp.Type)
+			got, _ := trace.Lookup(sp.Attributes, []string{"ag", "type", "trace"})
+			require.Equal(t, want.String(), got)
+		}
+	}
+}
+
+// Spans of a trace that is too large to be read whole are found by their rows.
+func TestSpansOfALargeTrace(t *testing.T) {
+	t.Parallel()
+	s := newStore(t)
+	var all []trace.Span
+	for n := range uint64(1200) {
+		one := span(1, n+1, now.Add(-time.Hour+time.Duration(n)*time.Millisecond))
+		if n > 0 {
+			one.ParentID = all[0].SpanID
+		}
+		one.Attributes["ag"].(map[string]any)["metrics"] = map[string]any{"tokens": map[string]any{"incremental": map[string]any{"total": int64(1)}}}
+		all = append(all, one)
+	}
+	s.insert(all...)
+	got, err := s.reader.SpansByID(t.Context(), s.project, []trace.TraceID{all[0].TraceID}, []trace.SpanID{all[0].SpanID, all[1100].SpanID})
+	require.NoError(t, err)
+	require.Len(t, got, 2)
+	for i, want := range []int64{1200, 1} {
+		sum, _ := trace.Lookup(got[i].Attributes, []string{"ag", "metrics", "tokens", "cumulative", "total"})
+		require.Equal(t, want, sum)
+	}
+	whole, err := s.reader.TracesByID(t.Context(), s.project, []trace.TraceID{all[0].TraceID})
+	require.NoError(t, err)
+	require.Len(t, whole[0], 1200)
+	require.Equal(t, got[1].Attributes, whole[0][1100].Attributes)
+}
+
+// A row whose documents are gone was replaced since, or removed.
+func TestRowsThatWereReplaced(t *testing.T) {
+	t.Parallel()
+	s := newStore(t)
+	replaced, removed, stays := span(1, 1, now.Add(-time.Minute)), span(1, 2, now.Add(-time.Minute)), span(1, 3, now.Add(-time.Minute))
+	s.insert(replaced, removed, stays)
+	first := s.version
+	replaced.Name = "new"
+	s.insert(replaced)
+	// Of the first its row is still there, and may be what a scan gives; its
+	// documents are not. Of the second nothing is left but what a scan gave.
+	require.NoError(t, s.conn.Exec(t.Context(), "DELETE FROM span_documents WHERE version <= ? AND span_id IN (unhex(?), unhex(?))", first, replaced.SpanID.String(), removed.SpanID.String()))
+	rows := s.reader.Rows(t.Context(), t, s.project)
+	require.NoError(t, s.conn.Exec(t.Context(), "DELETE FROM spans WHERE span_id = unhex(?)", removed.SpanID.String()))
+	names := func(of []trace.Span) (out []string) {
+		for i := range of {
+			out = append(out, of[i].Name)
+		}
+		return out
+	}
+	got, err := s.reader.Fetch(t.Context(), s.project, rows)
+	require.NoError(t, err)
+	require.ElementsMatch(t, []string{"new", "span 3"}, names(got))
+
+	// A row without documents that nothing took the place of is no empty answer.
+	require.NoError(t, s.conn.Exec(t.Context(), "DELETE FROM span_documents WHERE span_id = unhex(?)", stays.SpanID.String()))
+	_, err = s.reader.Fetch(t.Context(), s.project, rows)
+	require.Equal(t, domain.Unavailable, domain.KindOf(err))
+}

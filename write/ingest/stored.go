@@ -119,6 +119,7 @@ type outlined struct {
 	traceType trace.Type
 	start     int64 // microseconds
 	tie       uint64
+	partition uint32
 	version   uint64
 }
 
@@ -145,14 +146,14 @@ func (s *Stored) Outline(ctx context.Context, project domain.ProjectID, id trace
 	if err != nil || !found {
 		return o, err
 	}
-	err = s.query(ctx, `SELECT span_id, parent_id, toInt8(trace_type), toUnixTimestamp64Micro(start_time), start_ns, tie, version FROM `+schema.Spans+
+	err = s.query(ctx, `SELECT span_id, parent_id, toInt8(trace_type), toUnixTimestamp64Micro(start_time), start_ns, tie, stream_partition, version FROM `+schema.Spans+
 		` WHERE project_id = ? AND trace_type IN ('invocation', 'annotation', 'unknown') AND `+where+` AND trace_id = unhex('`+id.String()+`')
 ORDER BY version DESC LIMIT 1 BY span_id`, []any{project.String()}, func(rows driver.Rows) error {
 		var k outlined
 		var span, parent string
 		var traceType int8
 		var nanos uint16
-		if err := rows.Scan(&span, &parent, &traceType, &k.start, &nanos, &k.tie, &k.version); err != nil {
+		if err := rows.Scan(&span, &parent, &traceType, &k.start, &nanos, &k.tie, &k.partition, &k.version); err != nil {
 			return err
 		}
 		k.traceType = trace.Type(traceType) //nolint:gosec // an enum is small and positive
@@ -196,6 +197,8 @@ func (s *Stored) Span(ctx context.Context, project domain.ProjectID, o *Outline,
 		return span, err
 	}
 	span.Type = k.traceType
+	where = fmt.Sprintf(` WHERE project_id = ? AND stream_partition = %d AND stream_offset = %d AND version = %d AND trace_id = unhex('%s') AND span_id = unhex('%s') LIMIT 1`,
+		k.partition, k.version>>schema.VersionShift, k.version, span.TraceID, id)
 	if err := s.documents(ctx, project, where, &span); err != nil {
 		return span, err
 	}
@@ -233,7 +236,7 @@ func (s *Stored) core(ctx context.Context, project domain.ProjectID, where strin
 }
 
 func (s *Stored) documents(ctx context.Context, project domain.ProjectID, where string, span *trace.Span) error {
-	return s.query(ctx, `SELECT inputs, outputs, parameters, internals, attributes, events, links, resource, scope FROM `+schema.SpanPayloads+where,
+	return s.query(ctx, `SELECT inputs, outputs, parameters, internals, attributes, events, links, resource, scope FROM `+schema.SpanDocuments+where,
 		[]any{project.String()}, func(rows driver.Rows) (err error) {
 			var data [4]string
 			var attributes, events, links, resource, scope string

@@ -14,7 +14,7 @@ import (
 )
 
 // The bounds of what a row of annotations copies: beyond them it says that it
-// is not whole, and readers look in span_payloads.
+// is not whole, and readers look in span_documents.
 const (
 	maxCopiedBytes = 32 << 10
 	maxCopies      = 16

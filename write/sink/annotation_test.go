@@ -59,7 +59,7 @@ func TestAnnotationsHaveRows(t *testing.T) {
 	require.Equal(t, []string{want}, h.strings("SELECT "+facts+" FROM eval_results WHERE whole"))
 	require.Equal(t, []string{"{'':3}"}, h.strings("SELECT toString(numbers) FROM annotations WHERE link_trace_id = toFixedString('', 16)"))
 	// Where a row leads.
-	require.Equal(t, uint64(4), one[uint64](h, "SELECT count() FROM annotations WHERE (trace_type, start_time, tie, version) IN (SELECT trace_type, start_time, tie, version FROM span_payloads)"))
+	require.Equal(t, uint64(4), one[uint64](h, "SELECT count() FROM annotations WHERE (trace_id, span_id, start_time, version) IN (SELECT trace_id, span_id, start_time, version FROM span_documents)"))
 }
 
 func trimmed(in []string) []string {

@@ -30,6 +30,7 @@ type batch struct {
 	entries  []*entry
 	rejects  []reject
 	dead     []deadRecord
+	outdated []outdated
 	builtAt  time.Time
 	newestAt time.Time
 	// doubtful tells that another may have stored rows of it, or may be about to.
@@ -100,6 +101,15 @@ type staleRow struct {
 	id        trace.SpanID
 	traceType trace.Type
 	start     int64
+}
+
+// outdated names the documents of a version that another took the place of.
+type outdated struct {
+	project domain.ProjectID
+	span    trace.SpanID
+	version uint64
+	// by is the record, within the batch, in which the other came.
+	by int
 }
 
 // deadRecord is a record that cannot be processed.

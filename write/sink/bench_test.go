@@ -134,7 +134,7 @@ func BenchmarkRows(b *testing.B) {
 		var err error
 		encoded, err = r.spans.AppendTo(encoded[:0])
 		require.NoError(b, err)
-		encoded, err = r.payloads.AppendTo(encoded[:0])
+		encoded, err = r.documents.AppendTo(encoded[:0])
 		require.NoError(b, err)
 	}
 	b.ReportMetric(float64(cpu(b)-began)/float64(b.N)/float64(len(entries)), "cpu-ns/span")

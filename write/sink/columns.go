@@ -1,6 +1,7 @@
 package sink
 
 import (
+	"encoding/binary"
 	"math"
 	"time"
 
@@ -275,42 +276,69 @@ func (c *spanColumns) identifiers(s *trace.Span) {
 	}
 }
 
-// payloadColumns are the rows of the table span_payloads.
-type payloadColumns struct {
+// documentColumns are the rows of the table span_documents. Source:
+// migrations/clickhouse/0011_documents.sql.
+type documentColumns struct {
 	columns
-	project, traceType, start, tie, week, trace, span, version *native.Fixed
-	texts                                                      [texts]*native.String
+	project, partition, offset, version, week, start, trace, span *native.Fixed
+	text, head                                                    *native.String
+	lengths                                                       *native.Fixed
+
+	row []byte // the text or head in hand
 }
 
-func newPayloadColumns() *payloadColumns {
-	c := &payloadColumns{}
+// textOrder is the order of a span's texts in the columns text and, from links on, head.
+func textOrder() [texts]int {
+	return [...]int{textInputs, textOutputs, textParameters, textInternals, textEvents, textAttributes, textLinks, textResource, textScope}
+}
+
+// searched is how many of them are in the column text.
+const searched = 6
+
+func newDocumentColumns() *documentColumns {
+	c := &documentColumns{}
 	c.project = c.fixed("project_id", typeUUID, 16)
-	c.traceType = c.fixed("trace_type", typeEnum, 1)
-	c.start = c.fixed("start_time", typeTime, 8)
-	c.tie = c.fixed("tie", "UInt64", 8)
+	c.partition = c.fixed("stream_partition", "UInt32", 4)
+	c.offset = c.fixed("stream_offset", "UInt64", 8)
+	c.version = c.fixed("version", "UInt64", 8)
 	c.week = c.fixed("week", "Date", 2)
+	c.start = c.fixed("start_time", typeTime, 8)
 	c.trace = c.fixed("trace_id", typeTrace, 16)
 	c.span = c.fixed("span_id", typeSpan, 8)
-	c.version = c.fixed("version", "UInt64", 8)
-	for i, name := range [texts]string{"inputs", "outputs", "parameters", "internals", "attributes", "events", "links", "resource", "scope"} {
-		c.texts[i] = c.text(name)
-	}
+	c.text = c.columns.text("text")
+	c.head = c.columns.text("head")
+	c.lengths = c.fixed("lengths", "FixedString(36)", 4*texts)
 	return c
 }
 
-func (c *payloadColumns) append(e *entry, d *document) {
+func (c *documentColumns) append(e *entry, partition int32, d *document) {
 	s := e.span
 	c.project.UUID(e.key.project)
-	c.traceType.Uint8(uint8(s.Type))
-	c.start.Int64(e.start)
-	c.tie.Uint64(e.tie)
+	c.partition.Uint32(uint32(partition)) //nolint:gosec // a partition's number is never negative
+	c.offset.Uint64(e.version >> schema.VersionShift)
+	c.version.Uint64(e.version)
 	c.week.Uint16(e.week)
+	c.start.Int64(e.start)
 	c.trace.Bytes(s.TraceID[:])
 	c.span.Bytes(s.SpanID[:])
-	c.version.Uint64(e.version)
-	for i, text := range c.texts {
-		text.AppendBytes(d.texts[i])
+	var lengths [4 * texts]byte
+	c.row = c.row[:0]
+	for i, n := range textOrder() {
+		if i == searched {
+			c.text.AppendBytes(c.row)
+			c.row = c.row[:0]
+		}
+		binary.LittleEndian.PutUint32(lengths[4*i:], uint32(len(d.texts[n]))) //nolint:gosec // a span is at most megabytes
+		c.row = append(c.row, d.texts[n]...)
 	}
+	c.lengths.Bytes(lengths[:])
+	head := trace.Head{Span: *s, Declared: e.declared}
+	head.Span.CreatedAt, head.Span.UpdatedAt, head.Span.CreatedBy, head.Span.UpdatedBy = e.createdAt, e.updatedAt, e.createdBy, e.updatedBy
+	if len(s.Hashes) > 0 {
+		head.Hash = s.Hashes[0].ID
+	}
+	c.row = trace.AppendHead(c.row, &head)
+	c.head.AppendBytes(c.row)
 }
 
 func micros(t time.Time) int64 {

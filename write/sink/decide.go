@@ -88,23 +88,12 @@ func (w *worker) resolve(g *group, k *known) (t, declared trace.Type, linked boo
 		declared = max(declared, k.declared)
 		linked = linked || k.linked
 	}
-	if t = typeOf(declared, linked); t != given {
+	if t = trace.TypeOf(declared, linked); t != given {
 		for _, s := range spans {
 			retype(s, t)
 		}
 	}
 	return t, declared, linked
-}
-
-func typeOf(declared trace.Type, linked bool) trace.Type {
-	switch {
-	case declared != 0:
-		return declared
-	case linked:
-		return trace.Annotation
-	default:
-		return trace.Invocation
-	}
 }
 
 func retype(s *trace.Span, t trace.Type) {
@@ -129,6 +118,7 @@ func (w *worker) place(b *batch, g *group, k *known, e *entry) bool {
 		return false
 	case ok:
 		e.replaces(stored, &b.records[e.record])
+		b.outdated = append(b.outdated, outdated{project: e.key.project, span: e.span.SpanID, version: stored.version, by: e.record})
 		g.supersede(k, e)
 		if stored.start != e.start || stored.traceType != g.traceType {
 			g.stale = append(g.stale, staleRow{e.span.SpanID, stored.traceType, stored.start})

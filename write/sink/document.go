@@ -13,7 +13,7 @@ import (
 	"colonnade/domain/trace"
 )
 
-// The texts of a span, in the order of their columns in span_payloads.
+// The texts of a span, in the order in which they are hashed.
 const (
 	textInputs = iota
 	textOutputs
@@ -27,7 +27,7 @@ const (
 	texts
 )
 
-// document is one span rendered: the columns of span_payloads, the leaves of
+// document is one span rendered: the texts of span_documents, the leaves of
 // its attributes, and a hash of all that its sender said. It is made in one
 // walk over the attributes, whose result equals that of trace.AppendJSON and
 // trace.Flatten (a test holds it to that), and reused from span to span.

@@ -23,7 +23,7 @@ func TestEditOfSomeSpans(t *testing.T) {
 	edit.Headers = map[string]string{stream.HeaderScope: stream.ScopeSpans}
 	h.send(edit)
 	require.Equal(t, []string{"a2", "b"}, h.strings("SELECT span_name FROM spans ORDER BY span_name"))
-	require.Equal(t, uint64(2), one[uint64](h, "SELECT count() FROM span_payloads"))
+	require.Equal(t, uint64(2), one[uint64](h, "SELECT count() FROM span_documents"))
 	require.Equal(t, created, one[string](h, "SELECT toString(created_at) FROM spans WHERE span_name = 'a2'"))
 	require.Equal(t, uint64(1), one[uint64](h, "SELECT count() FROM spans WHERE updated_at > created_at"))
 	require.Equal(t, uint32(2), one[uint32](h, "SELECT spans FROM trace_rollup FINAL"))

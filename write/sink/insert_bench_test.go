@@ -87,10 +87,10 @@ func BenchmarkInsert(b *testing.B) {
 			tables[table] += processTime(b, pid) - before
 		}
 		timed("payloads", func() error {
-			return s.insert(b.Context(), insertion{table: schema.SpanPayloads, block: &r.payloads.Block, token: fmt.Sprint("p", id)})
+			return s.insert(b.Context(), insertion{table: schema.SpanDocuments, block: &r.documents.Block, token: fmt.Sprint("p", id)})
 		})
 		timed("index", func() error {
-			return s.insert(b.Context(), insertion{table: schema.TraceIndex, block: indexRows(indexOf(groups), 0, now), token: fmt.Sprint("i", id)})
+			return s.insert(b.Context(), insertion{table: schema.TraceIndex, block: indexRows(indexOf(groups, 0), 0, now), token: fmt.Sprint("i", id)})
 		})
 		timed("spans", func() error {
 			return s.insert(b.Context(), insertion{table: schema.Spans, block: &r.spans.Block, token: fmt.Sprint("s", id)})
@@ -112,7 +112,7 @@ func BenchmarkInsert(b *testing.B) {
 	require.NoError(b, conn.QueryRow(b.Context(), "SELECT count() FROM system.parts WHERE active AND table = 'spans' AND database = currentDatabase()").Scan(&parts))
 	b.ReportMetric(float64(parts), "parts")
 	settled := processTime(b, pid)
-	for _, t := range []string{"spans", "span_payloads", "trace_index"} {
+	for _, t := range []string{"spans", "span_documents", "trace_index"} {
 		require.NoError(b, conn.Exec(b.Context(), "OPTIMIZE TABLE "+t+" FINAL"))
 	}
 	b.ReportMetric(float64((processTime(b, pid)-settled).Microseconds())/float64(rows), "finalmerge-cpu-us/row")
@@ -122,7 +122,7 @@ func BenchmarkInsert(b *testing.B) {
 		var table string
 		var bytes float64
 		require.NoError(b, sizes.Scan(&table, &bytes))
-		if table == "spans" || table == "span_payloads" {
+		if table == "spans" || table == "span_documents" {
 			b.ReportMetric(bytes/float64(rows), table+"-B/row")
 		}
 	}

@@ -220,7 +220,7 @@ func (w *worker) removeStored(ctx context.Context, b *batch) error {
 
 // removals are conditions on the rows that go, by table.
 type removals struct {
-	rows, rollups, index, rejects, annotations []string
+	rows, documents, rollups, index, rejects, annotations []string
 	// minutes are conditions on the spans whose minutes change: of a trace that
 	// loses some, all, since what its root sums changes with them.
 	minutes []string
@@ -240,6 +240,7 @@ func (r *removals) trace(g *group, below uint64) {
 		which += " AND span_id IN (" + strings.Join(ids, ",") + ")"
 	}
 	r.rows = append(r.rows, fmt.Sprintf("%s AND version < %d", which, below))
+	r.documents = append(r.documents, fmt.Sprintf("%s AND version < %d", which, below))
 	// The totals of what is left may have a lower version, which would not replace these.
 	r.rollups = append(r.rollups, trace+fmt.Sprintf(" AND version < %d", below))
 	if g.removed && len(g.written) == 0 { // of an edit, settling mends the index, which is never without the trace
@@ -281,7 +282,7 @@ func (w *worker) remove(ctx context.Context, gone *removals) error {
 		{schema.Spans, gone.rows},
 		{schema.Annotations, gone.annotations},
 		{schema.EvalResults, gone.annotations},
-		{schema.SpanPayloads, gone.rows},
+		{schema.SpanDocuments, gone.documents},
 		{schema.SpanSums, gone.rows},
 		{schema.TraceRollup, gone.rollups},
 		{schema.TraceIndex, gone.index},

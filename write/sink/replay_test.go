@@ -43,7 +43,7 @@ func (h *house) mixed() []stream.Record {
 func (h *house) checkMixed() {
 	h.t.Helper()
 	require.Equal(h.t, []string{"a", "b2", "new"}, h.strings("SELECT span_name FROM spans ORDER BY span_name"))
-	require.Equal(h.t, uint64(3), one[uint64](h, "SELECT uniqExact(trace_id, span_id) FROM span_payloads"))
+	require.Equal(h.t, uint64(3), one[uint64](h, "SELECT uniqExact(trace_id, span_id) FROM span_documents"))
 	require.Equal(h.t, uint64(2), one[uint64](h, "SELECT count() FROM rejects"))
 	require.Equal(h.t, uint64(2), one[uint64](h, "SELECT uniqExact(trace_id) FROM trace_index"))
 }
@@ -166,7 +166,7 @@ func TestAnInsertWithoutAnswerIsDoneOnce(t *testing.T) {
 	h.start()
 	h.send(h.mixed()...)
 	h.checkMixed()
-	require.Subset(t, lost(), []string{"rejects", "span_payloads", "spans", "trace_index"})
+	require.Subset(t, lost(), []string{"rejects", "span_documents", "spans", "trace_index"})
 }
 
 // A store that was killed in the middle of an insert may know its token and not
@@ -182,7 +182,7 @@ func TestATokenWithoutItsRowsLosesNothing(t *testing.T) {
 	h.start()
 	h.send(h.mixed()...)
 	h.checkMixed()
-	require.Subset(t, lost(), []string{"attribute_keys", "rejects", "span_payloads", "spans", "trace_index"})
+	require.Subset(t, lost(), []string{"attribute_keys", "rejects", "span_documents", "spans", "trace_index"})
 	require.NotZero(t, one[uint64](h, "SELECT count() FROM attribute_keys"))
 }
 
@@ -263,6 +263,6 @@ func TestATopicMadeAgainIsAnotherLog(t *testing.T) {
 	h.start()
 	h.wait(token)
 	require.Equal(t, []string{"after", "after", "before", "before"}, h.strings("SELECT span_name FROM spans ORDER BY span_name"))
-	require.Equal(t, uint64(2), one[uint64](h, "SELECT uniqExact(trace_id) FROM span_payloads"))
+	require.Equal(t, uint64(2), one[uint64](h, "SELECT uniqExact(trace_id) FROM span_documents"))
 	require.Equal(t, []string{"after", "before"}, h.strings("SELECT reason FROM rejects ORDER BY reason"))
 }

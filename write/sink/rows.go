@@ -4,30 +4,31 @@ import (
 	"time"
 
 	"colonnade/domain/trace"
+	"colonnade/migrations/schema"
 	"colonnade/write/sink/internal/native"
 )
 
 // rows are the span tables' columns of a batch, reused from batch to batch.
 type rows struct {
 	spans       *spanColumns
-	payloads    *payloadColumns
+	documents   *documentColumns
 	annotations *annotationRows
 }
 
 func newRows(keys *keySet) *rows {
-	return &rows{spans: newSpanColumns(keys), payloads: newPayloadColumns(), annotations: newAnnotationRows()}
+	return &rows{spans: newSpanColumns(keys), documents: newDocumentColumns(), annotations: newAnnotationRows()}
 }
 
 func (r *rows) reset() {
 	r.spans.Reset()
 	r.spans.forget()
-	r.payloads.Reset()
+	r.documents.Reset()
 	r.annotations.reset()
 }
 
 func (r *rows) append(e *entry, partition int32, d *document) {
 	r.spans.append(e, partition, d)
-	r.payloads.append(e, d)
+	r.documents.append(e, partition, d)
 	r.annotations.append(e, d)
 }
 
@@ -43,11 +44,11 @@ type indexRow struct {
 }
 
 // indexOf makes one row for each trace of a batch.
-func indexOf(groups []*group) []indexRow {
+func indexOf(groups []*group, partition int32) []indexRow {
 	var out []indexRow
 	for _, g := range groups {
 		if len(g.written) > 0 {
-			out = append(out, indexRow{key: g.key, declared: g.declared, linked: g.linked, judging: g.judging, summary: summarize(g)})
+			out = append(out, indexRow{key: g.key, declared: g.declared, linked: g.linked, judging: g.judging, summary: summarize(g, partition)})
 		}
 	}
 	return out
@@ -74,6 +75,9 @@ func indexRows(rows []indexRow, partition int32, touchedAt time.Time) *native.Bl
 	touched := c.fixed("touched_at", typeTime, 8)
 	settled := c.fixed("settled_flags", "UInt64", 8)
 	first := c.fixed("first_version", "UInt64", 8)
+	numbers := native.NewFixed(8)
+	records := native.NewList(numbers)
+	c.Add("records", "Array(UInt64)", records)
 	for i := range rows {
 		r := &rows[i]
 		project.UUID(r.key.project)
@@ -94,6 +98,10 @@ func indexRows(rows []indexRow, partition int32, touchedAt time.Time) *native.Bl
 		touched.Int64(micros(touchedAt))
 		settled.Uint64(r.settled)
 		first.Uint64(r.first)
+		for _, n := range r.records {
+			numbers.Uint64(n)
+		}
+		records.End()
 	}
 	return &c.Block
 }
@@ -106,9 +114,11 @@ type summary struct {
 	root                       trace.SpanID
 	created                    int64
 	version, first             uint64
+	// records are the offsets in which its spans came, as schema.Record names them.
+	records []uint64
 }
 
-func summarize(g *group) summary {
+func summarize(g *group, partition int32) summary {
 	first := g.written[0]
 	s := summary{minStart: first.start, maxStart: first.start, minWeek: first.week, maxWeek: first.week, created: micros(first.createdAt), first: first.version}
 	for _, e := range g.written {
@@ -119,6 +129,10 @@ func summarize(g *group) summary {
 		s.created, s.version, s.first = min(s.created, micros(e.createdAt)), max(s.version, e.version), min(s.first, e.version)
 		if e.span.IsRoot() {
 			s.root = e.span.SpanID
+		}
+		//nolint:gosec // a partition's number is never negative
+		if n := schema.Record(uint32(partition), e.version); len(s.records) == 0 || s.records[len(s.records)-1] != n {
+			s.records = append(s.records, n)
 		}
 	}
 	return s

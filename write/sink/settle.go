@@ -42,6 +42,9 @@ func (w *worker) settleDue(ctx context.Context) error {
 		return nil
 	}
 	w.settleFrom = now.Add(cfg.SettleEvery)
+	if err := w.removeOutdated(ctx); err != nil {
+		return err
+	}
 	settled := 0
 	for range settleGroups {
 		due := w.memory.due(now.Add(-cfg.SettleAfter), w.settleSize())

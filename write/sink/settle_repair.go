@@ -11,22 +11,18 @@ import (
 	"colonnade/migrations/schema"
 )
 
-// move gives all rows of a trace its type: copies under the new key first, the
-// payloads before what makes them visible, then the old rows go.
+// move gives all rows of a trace its type: copies under the new key first, then
+// the old rows go. Documents say nothing of it and stay.
 func (w *worker) move(ctx context.Context, t *total, where bounds) error {
 	of := fmt.Sprintf("project_id = toUUID('%s') AND trace_id = unhex('%s') AND %s", t.key.project, t.key.trace, where.sql())
-	for _, table := range [...]string{schema.SpanPayloads, schema.Spans} {
-		name := w.store.cfg.Deployment.Table(table)
-		statement := fmt.Sprintf("INSERT INTO %s SELECT * REPLACE ('%s' AS trace_type) FROM %s AS t WHERE t.trace_type != '%s' AND %s",
-			name, t.resolved, name, t.resolved, of)
-		if err := w.store.exec(ctx, "move spans to their type", statement); err != nil {
-			return err
-		}
+	name := w.store.cfg.Deployment.Table(schema.Spans)
+	statement := fmt.Sprintf("INSERT INTO %s SELECT * REPLACE ('%s' AS trace_type) FROM %s AS t WHERE t.trace_type != '%s' AND %s",
+		name, t.resolved, name, t.resolved, of)
+	if err := w.store.exec(ctx, "move spans to their type", statement); err != nil {
+		return err
 	}
-	for _, table := range [...]string{schema.Spans, schema.SpanPayloads} {
-		if err := w.delete(ctx, table, of+" AND trace_type != '"+t.resolved.String()+"'"); err != nil {
-			return err
-		}
+	if err := w.delete(ctx, schema.Spans, of+" AND trace_type != '"+t.resolved.String()+"'"); err != nil {
+		return err
 	}
 	if err := w.moveAnnotations(ctx, t); err != nil {
 		return err
@@ -67,6 +63,7 @@ func (w *worker) cleanUp(ctx context.Context, t *total, where bounds) error {
 	for _, r := range all {
 		if l := latest[r.id]; r.version < l.version && r.staleRow != l.staleRow {
 			g.stale = append(g.stale, r.staleRow)
+			w.outdated = append(w.outdated, outdated{project: t.key.project, span: r.id, version: r.version})
 		}
 	}
 	if len(g.stale) == 0 {

@@ -92,7 +92,7 @@ func (t *total) add(spans []facts) {
 			}
 		}
 	}
-	t.resolved = typeOf(t.declared, t.linked)
+	t.resolved = trace.TypeOf(t.declared, t.linked)
 	t.sums, t.oneTree = trace.SumUp(edges, own)
 }
 

@@ -27,7 +27,7 @@ func TestSpansBecomeRows(t *testing.T) {
 	require.Equal(t, []string{"root", "child"}, h.strings("SELECT span_name FROM spans WHERE project_id = ? ORDER BY start_time", h.project.String()))
 	require.Equal(t, "workflow invocation checkout gpt-4o openai s1 u1 my-app SPAN_KIND_CLIENT 10 nan 7",
 		one[string](h, `SELECT concat(toString(span_type), ' ', toString(trace_type), ' ', service, ' ', model, ' ', provider, ' ', session_id, ' ', user_id, ' ', application_slug, ' ', toString(span_kind), ' ', toString(tokens_prompt), ' ', toString(tokens_completion), ' ', toString(start_ns)) FROM spans WHERE span_name = 'root'`))
-	require.JSONEq(t, `{"country":"France"}`, one[string](h, "SELECT inputs FROM span_payloads WHERE outputs = '\"Paris\"'"))
+	require.JSONEq(t, `{"country":"France"}`, one[string](h, "SELECT inputs FROM span_documents WHERE outputs = '\"Paris\"'"))
 	require.Equal(t, uint64(1), one[uint64](h, "SELECT count() FROM spans WHERE has(kv, '@ref.application.slug=my-app') AND has(kv, '@session=s1') AND str['service'] = 'x' AND num['ag.meta.x.y'] = 1"))
 	require.Equal(t, uint64(1), one[uint64](h, "SELECT count() FROM trace_index WHERE has_error AND root_span_id = unhex('0200000000000001')"))
 	require.NotZero(t, one[uint64](h, "SELECT count() FROM attribute_keys WHERE path = 'ag.meta.x.y' AND type = 'number'"))
@@ -68,7 +68,7 @@ func TestANewVersionReplaces(t *testing.T) {
 	// Another start is another key: the old row must go.
 	h.send(h.record(stream.Upsert, 1, span{trace: 1, span: 1, name: "second", start: 50}))
 	require.Equal(t, []string{"second"}, h.strings("SELECT span_name FROM spans"))
-	require.Equal(t, uint64(1), one[uint64](h, "SELECT count() FROM span_payloads"))
+	h.eventually("so do its documents", func() bool { return one[uint64](h, "SELECT count() FROM span_documents") == 1 })
 	require.Equal(t, created, one[string](h, "SELECT toString(created_at) FROM spans"))
 	require.Equal(t, uint64(1), one[uint64](h, "SELECT count() FROM spans WHERE updated_at > created_at AND updated_by_id = created_by_id"))
 	// Two versions in one batch: the last wins.
@@ -88,7 +88,7 @@ func TestEditReplacesTheTrace(t *testing.T) {
 	// The edited trace has no link any more: an invocation again.
 	h.send(h.record(stream.Edit, 1, span{trace: 1, span: 1, name: "a2"}, span{trace: 1, span: 2, parent: 1, name: "b"}))
 	require.Equal(t, []string{"a2", "b", "other"}, h.strings("SELECT span_name FROM spans ORDER BY span_name"))
-	require.Equal(t, uint64(3), one[uint64](h, "SELECT count() FROM span_payloads"))
+	require.Equal(t, uint64(3), one[uint64](h, "SELECT count() FROM span_documents"))
 	require.Equal(t, uint64(3), one[uint64](h, "SELECT count() FROM spans WHERE trace_type = 'invocation'"))
 	require.Equal(t, created, one[string](h, "SELECT toString(created_at) FROM spans WHERE span_name = 'a2'"))
 	require.Equal(t, uint32(2), one[uint32](h, "SELECT spans FROM trace_rollup FINAL WHERE trace_id = unhex('01000000000000000000000000000001')"))
@@ -106,7 +106,7 @@ func TestDelete(t *testing.T) {
 
 	h.send(h.record(stream.Delete, 1), h.record(stream.Delete, 2, span{trace: 2, span: 2}))
 	require.Equal(t, []string{"keep"}, h.strings("SELECT span_name FROM spans"))
-	require.Equal(t, uint64(1), one[uint64](h, "SELECT count() FROM span_payloads"))
+	require.Equal(t, uint64(1), one[uint64](h, "SELECT count() FROM span_documents"))
 	require.Equal(t, uint64(1), one[uint64](h, "SELECT uniqExact(trace_id) FROM trace_index"))
 	require.Equal(t, []uint32{1}, []uint32{one[uint32](h, "SELECT sum(spans)::UInt32 FROM trace_rollup FINAL")})
 
@@ -131,7 +131,7 @@ func TestDeletedRowsLeaveTheDisk(t *testing.T) {
 		h.record(stream.Upsert, 2, span{trace: 2, span: 1, name: "stays"}))
 	h.send(h.record(stream.Delete, 1))
 	require.Equal(t, []string{"stays"}, h.strings("SELECT span_name FROM spans"))
-	for _, table := range []string{"spans", "span_payloads", "trace_index"} {
+	for _, table := range []string{"spans", "span_documents", "trace_index"} {
 		h.eventually(table+" is clean", func() bool {
 			return one[uint64](h, "SELECT sum(rows) FROM system.parts WHERE active AND database = currentDatabase() AND table = ? AND NOT startsWith(partition_id, 'patch-')", table) == 1
 		})
@@ -154,8 +154,8 @@ func TestLateLinksMoveATrace(t *testing.T) {
 	})
 	require.Equal(t, []string{"a", "b"}, h.strings("SELECT span_name FROM spans WHERE trace_type = 'annotation' ORDER BY span_name"))
 	require.Equal(t, []string{"declared", "linked"}, h.strings("SELECT span_name FROM spans WHERE trace_type = 'invocation' ORDER BY span_name"))
-	require.Equal(t, uint64(1), one[uint64](h, `SELECT count() FROM span_payloads WHERE trace_type = 'annotation' AND inputs = '{"q":1}'`))
-	require.Equal(t, uint64(4), one[uint64](h, "SELECT count() FROM span_payloads"))
+	require.Equal(t, uint64(1), one[uint64](h, `SELECT count() FROM span_documents WHERE inputs = '{"q":1}'`))
+	require.Equal(t, uint64(4), one[uint64](h, "SELECT count() FROM span_documents"))
 	require.Equal(t, 1, r.count(t, "colonnade_sink_moved_traces_total"))
 }
 
@@ -196,18 +196,33 @@ func TestRecordsOfATraceWithinABatch(t *testing.T) {
 	h.wait(token)
 	require.Equal(t, []string{"after the delete invocation", "first annotation", "instead invocation", "last annotation", "late annotation", "links annotation"},
 		h.strings("SELECT concat(span_name, ' ', trace_type) AS s FROM spans ORDER BY s"))
-	require.Equal(t, uint64(6), one[uint64](h, "SELECT count() FROM span_payloads"))
+	require.Equal(t, uint64(6), one[uint64](h, "SELECT count() FROM span_documents"))
 	require.Equal(t, []string{"1 1 1", "2 0 1", "3 0 1"}, h.strings("SELECT concat(toString(reinterpretAsUInt8(substring(reverse(trace_id::String), 1, 1))), ' ', toString(max(is_annotation)), ' ', toString(count())) AS s FROM trace_index GROUP BY trace_id ORDER BY s"))
+}
+
+// Documents of a version that another took the place of go when traces are
+// settled, whether or not the new version stands at the same place.
+func TestOutdatedDocumentsGo(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, 2)
+	h.start()
+	for _, outputs := range []string{"first", "second", "third"} {
+		h.send(h.record(stream.Upsert, 1, span{trace: 1, span: 1, name: "a", attributes: map[string]any{"ag.data.outputs": outputs}}, span{trace: 1, span: 2, parent: 1, name: "b"}))
+	}
+	h.send(h.record(stream.Upsert, 1, span{trace: 1, span: 1, name: "a", start: 9, attributes: map[string]any{"ag.data.outputs": "fourth"}}),
+		h.record(stream.Upsert, 2, span{trace: 2, span: 1, name: "other"}))
+	h.eventually("the documents of earlier versions are gone", func() bool { return one[uint64](h, "SELECT count() FROM span_documents") == 3 })
+	require.Equal(t, []string{"", "", `"fourth"`}, h.strings("SELECT outputs FROM span_documents ORDER BY outputs"))
 }
 
 // What the store refuses for good is halved down to the record at fault.
 func TestRefusedRowsAreHalved(t *testing.T) {
 	t.Parallel()
-	for _, table := range []string{"spans", "span_payloads"} {
+	for _, table := range []string{"spans", "span_documents"} {
 		t.Run(table, func(t *testing.T) {
 			t.Parallel()
 			h := newHouse(t, 1)
-			column := map[string]string{"spans": "span_name", "span_payloads": "outputs"}[table]
+			column := map[string]string{"spans": "span_name", "span_documents": "text"}[table]
 			require.NoError(t, h.conn.Exec(t.Context(), "ALTER TABLE "+table+" ADD CONSTRAINT no_poison CHECK position("+column+", 'poison') = 0"))
 			var records []stream.Record
 			for i := byte(1); i <= 9; i++ {
@@ -221,7 +236,8 @@ func TestRefusedRowsAreHalved(t *testing.T) {
 			r := h.start()
 			h.wait(token)
 			require.Equal(t, uint64(8), one[uint64](h, "SELECT count() FROM spans"))
-			require.Equal(t, uint64(8), one[uint64](h, "SELECT count() FROM spans s JOIN (SELECT DISTINCT span_id, trace_id FROM span_payloads) p ON s.trace_id = p.trace_id AND s.span_id = p.span_id"))
+			require.Equal(t, uint64(8), one[uint64](h, "SELECT uniqExact(trace_id) FROM span_documents"), "none of the record that is refused")
+			require.Equal(t, uint64(8), one[uint64](h, "SELECT count() FROM spans s JOIN (SELECT DISTINCT span_id, trace_id FROM span_documents) p ON s.trace_id = p.trace_id AND s.span_id = p.span_id"))
 			require.Equal(t, []string{"store"}, h.strings("SELECT stage FROM rejects"))
 			require.Equal(t, 1, r.count(t, "colonnade_sink_dead_records_total"))
 			require.NotZero(t, r.count(t, "colonnade_sink_bisections_total"))
@@ -235,10 +251,10 @@ func TestRowsMadeAgainAreTheSame(t *testing.T) {
 	first, again := newHouse(t, 1), newHouse(t, 1)
 	again.project, again.user = first.project, first.user
 	tables := map[string]string{
-		"spans":         "span_name, trace_type, session_id, user_id, content_hash, version, str, num, bool, arraySort(kv), event_names, service, link_trace_ids, payload_bytes",
-		"span_payloads": "span_id, inputs, outputs, attributes, events, links, resource, scope",
-		"annotations":   "trace_id, link_trace_id, outputs, numbers, evaluator_key",
-		"eval_results":  "trace_id, outputs, numbers, evaluator_key",
+		"spans":          "span_name, trace_type, session_id, user_id, content_hash, version, str, num, bool, arraySort(kv), event_names, service, link_trace_ids, payload_bytes",
+		"span_documents": "stream_partition, stream_offset, version, span_id, inputs, outputs, attributes, events, links, resource, scope, substring(head, 42 + length(links) + length(resource) + length(scope))",
+		"annotations":    "trace_id, link_trace_id, outputs, numbers, evaluator_key",
+		"eval_results":   "trace_id, outputs, numbers, evaluator_key",
 	}
 	stored := func(h *house) map[string][]string {
 		rows := map[string][]string{}

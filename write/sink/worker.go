@@ -34,6 +34,8 @@ type worker struct {
 	document document
 	// lastClock keeps touched_at ascending when the machine's clock jumps back.
 	lastClock time.Time
+	// outdated are the documents that are to be removed when traces are settled.
+	outdated []outdated
 	// settleFrom is when settling is due again, settleShrink how often its groups were halved.
 	settleFrom   time.Time
 	settleShrink int

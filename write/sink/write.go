@@ -26,10 +26,10 @@ func (w *worker) write(ctx context.Context, b *batch, repeat bool) error {
 			return err
 		}
 	}
-	if err := w.writeTable(ctx, b, schema.SpanPayloads, &w.rows.payloads.Block, b.entries); err != nil {
+	if err := w.writeTable(ctx, b, schema.SpanDocuments, &w.rows.documents.Block, b.entries); err != nil {
 		return err
 	}
-	if err := w.insert(ctx, b, schema.TraceIndex, indexRows(indexOf(b.groups), w.partition.Number(), b.builtAt)); err != nil {
+	if err := w.insert(ctx, b, schema.TraceIndex, indexRows(indexOf(b.groups, w.partition.Number()), w.partition.Number(), b.builtAt)); err != nil {
 		return err
 	}
 	if err := w.writeAnnotations(ctx, b); err != nil {
@@ -50,6 +50,7 @@ func (w *worker) write(ctx context.Context, b *batch, repeat bool) error {
 	if err := w.writeRejects(ctx, b, repeat); err != nil {
 		return err
 	}
+	w.noteOutdated(b)
 	return w.writeProgress(ctx, b.rng.Last+1)
 }
 
@@ -123,7 +124,10 @@ func (w *worker) halve(ctx context.Context, b *batch, table string, block *nativ
 			}
 		}
 		w.unremember(entries)
-		return nil
+		if table == schema.SpanDocuments {
+			return nil
+		}
+		return w.removeDocuments(ctx, entries) // who reads a trace needs no other table
 	}
 	w.metrics.bisections.Inc()
 	w.log.LogAttrs(ctx, slog.LevelWarn, "the store refused a batch, halving it",
@@ -162,10 +166,10 @@ func (w *worker) rowsOf(b *batch, entries []*entry, table string) (*native.Block
 		}
 		return &c.Block, nil
 	}
-	c := newPayloadColumns()
+	c := newDocumentColumns()
 	for _, e := range entries {
 		w.document.render(e.span, e.declared)
-		c.append(e, &w.document)
+		c.append(e, w.partition.Number(), &w.document)
 	}
 	return &c.Block, nil
 }

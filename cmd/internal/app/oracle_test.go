@@ -132,8 +132,8 @@ func scanKey(rows driver.Rows) (k spanKey, err error) {
 	var start, created int64
 	var tie, version uint64
 	var traceID, spanID string
-	var bytes uint32
-	if err = rows.Scan(&kind, &start, &tie, &traceID, &spanID, &version, &created, &bytes); err != nil {
+	var bytes, partition uint32
+	if err = rows.Scan(&kind, &start, &tie, &traceID, &spanID, &partition, &version, &created, &bytes); err != nil {
 		return k, err
 	}
 	return spanKey{trace.TraceID([]byte(traceID)), trace.SpanID([]byte(spanID))}, nil

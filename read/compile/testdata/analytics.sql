@@ -355,9 +355,8 @@ SELECT bucket, countIf(sure), groupArrayIf(11)(concat(trace_id, span_id, char(su
   AND m0_open = 0
   AND NOT m0_value)
  FROM (SELECT intDiv(toUnixTimestamp64Micro(created_at) - ?, ?) AS bucket, trace_id, span_id,
-  toUInt8((start_time, tie, version) IN (SELECT start_time, tie, version
- FROM span_payloads WHERE project_id = ?
-  AND trace_type IN (?, ?)
+  toUInt8((start_time, stream_partition, version) IN (SELECT start_time, stream_partition, version
+ FROM span_documents WHERE project_id = ?
   AND (position(lower(inputs), ?) > 0 OR position(lower(outputs), ?) > 0 OR position(lower(parameters), ?) > 0 OR position(lower(internals), ?) > 0 OR position(lower(events), ?) > 0))) AS sure,
   toUInt8(mapContains(bool, ?)) AS m0_have, bool[?] AS m0_value,
   toUInt8(multiIf((NOT (mapContains(bool, ?))
@@ -369,16 +368,13 @@ SELECT bucket, countIf(sure), groupArrayIf(11)(concat(trace_id, span_id, char(su
   AND created_at <= '2026-03-10 23:59:59.999999')
   AND (parent_id = '\x00\x00\x00\x00\x00\x00\x00\x00'
   AND xxHash64(trace_id) < ?
-  AND (start_time, tie, version) IN (SELECT start_time, tie, version
- FROM span_payloads WHERE project_id = ?
-  AND trace_type IN (?, ?)
-  AND (position(lower(inputs), ?) > 0 OR position(lower(outputs), ?) > 0 OR position(lower(parameters), ?) > 0 OR position(lower(internals), ?) > 0 OR position(lower(events), ?) > 0 OR position(lower(attributes), ?) > 0)))) AS chosen)
+  AND (start_time, stream_partition, version) IN (SELECT start_time, stream_partition, version
+ FROM span_documents WHERE project_id = ?
+  AND position(lower(text), ?) > 0))) AS chosen)
  GROUP BY bucket ORDER BY bucket
 int64 1772582400000000
 int64 3600000000
 string 01890a5d-ac96-774b-bcce-b302099a8057
-string invocation
-string annotation
 string paris
 string paris
 string paris
@@ -393,13 +389,6 @@ string invocation
 string annotation
 uint64 9223372036854775808
 string 01890a5d-ac96-774b-bcce-b302099a8057
-string invocation
-string annotation
-string paris
-string paris
-string paris
-string paris
-string paris
 string paris
 -- sessions by their first span
 SELECT id, toUnixTimestamp64Micro(active)

@@ -1,0 +1,50 @@
+package traces
+
+import (
+	"encoding/binary"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func lengths(of ...int) string {
+	var out []byte
+	for _, n := range of {
+		out = binary.LittleEndian.AppendUint32(out, uint32(n))
+	}
+	return string(out)
+}
+
+func TestCut(t *testing.T) {
+	t.Parallel()
+	d := documentRow{text: "iioopaae", head: "lrrsHEAD", lengths: lengths(2, 2, 1, 0, 2, 1, 1, 2, 1)}
+	got, err := d.cut()
+	require.NoError(t, err)
+	require.Equal(t, texts{data: [4]string{"ii", "oo", "p", ""}, events: "aa", attributes: "e", links: "l", resource: "rr", scope: "s", head: "HEAD"}, got)
+	for name, bad := range map[string]documentRow{
+		"no lengths":         {text: "a", head: "b"},
+		"one length less":    {lengths: lengths(0, 0, 0, 0, 0, 0, 0, 0)},
+		"longer than text":   {text: "abc", lengths: lengths(4, 0, 0, 0, 0, 0, 0, 0, 0)},
+		"shorter than text":  {text: "abc", lengths: lengths(2, 0, 0, 0, 0, 0, 0, 0, 0)},
+		"longer than head":   {head: "abc", lengths: lengths(0, 0, 0, 0, 0, 0, 0, 0, 4)},
+		"too long to add up": {text: "abc", head: "abc", lengths: strings.Repeat("\xff", 36)},
+	} {
+		_, err := bad.cut()
+		require.Error(t, err, name)
+	}
+}
+
+// Whatever a row holds, it is read or refused.
+func FuzzDocumentRow(f *testing.F) {
+	f.Add(`{}{"a":1}`, "", lengths(2, 0, 0, 0, 0, 7, 0, 0, 0))
+	f.Add("", strings.Repeat("\x01", 120), lengths(0, 0, 0, 0, 0, 0, 0, 0, 0))
+	f.Fuzz(func(t *testing.T, text, head, lengths string) {
+		d := documentRow{text: text, head: head, lengths: lengths}
+		if got, err := d.cut(); err == nil {
+			require.Equal(t, text+head, strings.Join(got.data[:], "")+got.events+got.attributes+got.links+got.resource+got.scope+got.head)
+		}
+		var from producers
+		_, _ = d.parse(&from)
+	})
+}

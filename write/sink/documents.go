@@ -1,0 +1,78 @@
+package sink
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"colonnade/migrations/schema"
+)
+
+// A row of span_documents never takes the place of another: its key is the place
+// in the stream. Readers choose a span's latest version, and what is left of the
+// others is removed here, when there is time. Those that nobody remembers (they
+// were replaced long after they came, or a process ended before it got here)
+// stay until their trace is deleted.
+
+// noteOutdated takes from a batch that is stored what it left behind. A record
+// that was refused replaced nothing.
+func (w *worker) noteOutdated(b *batch) {
+	dead := map[int]bool{}
+	for _, d := range b.dead {
+		dead[d.record] = true
+	}
+	for _, o := range b.outdated {
+		if !dead[o.by] {
+			w.outdated = append(w.outdated, o)
+		}
+	}
+	b.outdated = nil
+}
+
+// outdatedAtOnce bounds the rows that one statement names.
+const outdatedAtOnce = 2000
+
+// removeOutdated removes the documents of versions that were replaced.
+func (w *worker) removeOutdated(ctx context.Context) error {
+	for len(w.outdated) > 0 {
+		some := w.outdated[:min(len(w.outdated), outdatedAtOnce)]
+		keys := make([]traceKey, 0, len(some))
+		var offsets, rows strings.Builder
+		for i, o := range some {
+			if i > 0 {
+				offsets.WriteByte(',')
+				rows.WriteByte(',')
+			}
+			keys = append(keys, traceKey{project: o.project})
+			fmt.Fprintf(&offsets, "%d", o.version>>schema.VersionShift)
+			fmt.Fprintf(&rows, "(%d,unhex('%s'))", o.version, o.span)
+		}
+		which := fmt.Sprintf("project_id IN %s AND stream_partition = %s AND stream_offset IN (%s) AND (version, span_id) IN (%s)",
+			projectList(keys), w.label, offsets.String(), rows.String())
+		if err := w.delete(ctx, schema.SpanDocuments, which); err != nil {
+			return err
+		}
+		w.outdated = slices.Delete(w.outdated, 0, len(some))
+	}
+	w.outdated = nil
+	return nil
+}
+
+// removeDocuments removes those of one record that another table refused: it
+// goes to the dead topic, and nothing of it is shown.
+func (w *worker) removeDocuments(ctx context.Context, entries []*entry) error {
+	seen := map[traceKey]bool{}
+	for _, e := range entries {
+		if seen[e.key] {
+			continue
+		}
+		seen[e.key] = true
+		which := fmt.Sprintf("project_id = toUUID('%s') AND stream_partition = %s AND stream_offset = %d AND trace_id = unhex('%s')",
+			e.key.project, w.label, e.version>>schema.VersionShift, e.key.trace)
+		if err := w.delete(ctx, schema.SpanDocuments, which); err != nil {
+			return err
+		}
+	}
+	return nil
+}
