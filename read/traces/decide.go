@@ -57,7 +57,7 @@ func (d *decider) choose(ctx context.Context, rows []keyRow) ([]keyRow, map[iden
 		d.r.metrics.examined.Add(float64(n))
 		fetch := fetcher(d.r.fetchLatest)
 		if d.w.cond.Sums {
-			fetch = d.r.summed(fetch, true)
+			fetch = d.r.summed(true, true)
 		}
 		fetched, err := fetch(ctx, d.w.project, rows[:n], d.r.cfg.MaxReadBytes)
 		if err != nil {

@@ -72,47 +72,63 @@ func (r *Reader) fetch(ctx context.Context, project domain.ProjectID, rows []key
 // for the latest at their places as well.
 func (r *Reader) fetchLatest(ctx context.Context, project domain.ProjectID, rows []keyRow, maxBytes int64) ([]trace.Span, error) {
 	var spans []trace.Span
-	now := make(map[identity]keyRow, len(rows))
+	var newer []keyRow
 	group, both := errgroup.WithContext(ctx)
 	group.Go(func() (err error) {
 		spans, err = r.fetch(both, project, rows, maxBytes)
 		return err
 	})
-	group.Go(func() error {
-		for chunk := range slices.Chunk(rows, fetchChunk) {
-			found, err := r.keys(both, "keys_latest", compile.ByKeys(project, compile.Keys, keysOfRows(chunk)))
-			if err != nil {
-				return err
-			}
-			for _, k := range latest(found) {
-				now[k.identity] = k
-			}
-		}
-		return nil
+	group.Go(func() (err error) {
+		newer, err = r.newer(both, project, rows)
+		return err
 	})
 	if err := group.Wait(); err != nil {
 		return nil, err
 	}
-	var newer []keyRow
-	at := map[identity]int{}
-	for i := range spans {
-		id := identity{spans[i].TraceID, spans[i].SpanID}
-		if k, there := now[id]; there && k.version > spans[i].Version {
-			newer, at[id] = append(newer, k), i
+	return spans, r.replace(ctx, project, spans, newer, maxBytes)
+}
+
+// newer gives of the spans of rows those of which a later version stands at the
+// same place.
+func (r *Reader) newer(ctx context.Context, project domain.ProjectID, rows []keyRow) ([]keyRow, error) {
+	versions := make(map[identity]uint64, len(rows))
+	var out []keyRow
+	for chunk := range slices.Chunk(rows, fetchChunk) {
+		for _, k := range chunk {
+			versions[k.identity] = k.version
+		}
+		found, err := r.keys(ctx, "keys_latest", compile.ByKeys(project, compile.Keys, keysOfRows(chunk)))
+		if err != nil {
+			return nil, err
+		}
+		for _, k := range latest(found) {
+			if version, there := versions[k.identity]; there && k.version > version {
+				out = append(out, k)
+			}
 		}
 	}
+	return out, nil
+}
+
+// replace puts later versions in the place of spans.
+func (r *Reader) replace(ctx context.Context, project domain.ProjectID, spans []trace.Span, newer []keyRow, maxBytes int64) error {
 	if len(newer) == 0 {
-		return spans, nil
+		return nil
 	}
 	replaced, err := r.fetch(ctx, project, newer, maxBytes)
 	if err != nil {
-		return nil, err
+		return err
 	}
+	by := make(map[identity]*trace.Span, len(replaced))
 	for i := range replaced {
-		s := &replaced[i]
-		spans[at[identity{s.TraceID, s.SpanID}]] = *s
+		by[identity{replaced[i].TraceID, replaced[i].SpanID}] = &replaced[i]
 	}
-	return spans, nil
+	for i := range spans {
+		if s := by[identity{spans[i].TraceID, spans[i].SpanID}]; s != nil {
+			spans[i] = *s
+		}
+	}
+	return nil
 }
 
 // fetchVersions reads just the versions of the rows, as far as they are there.
@@ -317,21 +333,32 @@ func (r *Reader) bounds(ctx context.Context, project domain.ProjectID, ids []tra
 }
 
 // summed is a fetcher with cumulative metrics, for rows that lie in a crowd, or
-// not: see crowded. Both halves of the work run at once.
-func (r *Reader) summed(fetch fetcher, crowded bool) fetcher {
+// not: see crowded. Both halves of the work run at once. chosen tells that a
+// condition chose the rows, see fetchLatest: what is read for the sums mostly
+// tells that nothing came after them.
+func (r *Reader) summed(crowded, chosen bool) fetcher {
 	return func(ctx context.Context, project domain.ProjectID, rows []keyRow, maxBytes int64) (spans []trace.Span, err error) {
 		var known *sums
-		group, ctx := errgroup.WithContext(ctx)
+		group, both := errgroup.WithContext(ctx)
 		group.Go(func() (err error) {
-			spans, err = fetch(ctx, project, rows, maxBytes)
+			spans, err = r.fetch(both, project, rows, maxBytes)
 			return err
 		})
 		group.Go(func() (err error) {
-			known, err = r.sumsOf(ctx, project, rows, crowded)
+			known, err = r.sumsOf(both, project, rows, crowded)
 			return err
 		})
 		if err := group.Wait(); err != nil {
 			return nil, err
+		}
+		if chosen {
+			newer, err := r.newer(ctx, project, known.unsure(rows))
+			if err != nil {
+				return nil, err
+			}
+			if err := r.replace(ctx, project, spans, newer, maxBytes); err != nil {
+				return nil, err
+			}
 		}
 		known.cumulate(spans)
 		return spans, nil

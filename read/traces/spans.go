@@ -26,7 +26,7 @@ func (r *Reader) Spans(ctx context.Context, project domain.ProjectID, where filt
 	}
 	crowded := c.crowded()
 	if c.spans == nil || w.cond.Sums { // what was read to decide has its sums then
-		return c.load(ctx, r.summed(c.fetcher(), crowded))
+		return c.load(ctx, r.summed(crowded, !c.latest()))
 	}
 	page, err := c.load(ctx, c.fetcher())
 	if err != nil {
@@ -55,14 +55,17 @@ func (r *Reader) Records(ctx context.Context, project domain.ProjectID, where fi
 	return c.load(ctx, c.fetcher())
 }
 
-// fetcher is for the rows of the page. A scan of everything that gave no two
-// versions of a span gave the latest.
+// fetcher is for the rows of the page.
 func (c *collection) fetcher() fetcher {
-	if c.w.scan().Plain() && !c.versioned {
+	if c.latest() {
 		return c.r.fetch
 	}
 	return c.r.fetchLatest
 }
+
+// latest tells that the rows are the latest versions: a scan of everything that
+// gave no two versions of a span gave those.
+func (c *collection) latest() bool { return c.w.scan().Plain() && !c.versioned }
 
 // load makes the page; fetch reads those of its spans that did not have to be read to decide.
 func (c *collection) load(ctx context.Context, fetch fetcher) (domain.Page[trace.Span], error) {

@@ -13,6 +13,7 @@ import (
 	"colonnade/domain"
 	"colonnade/domain/semconv"
 	"colonnade/domain/trace"
+	"colonnade/migrations/schema"
 	"colonnade/read/compile"
 )
 
@@ -50,6 +51,7 @@ type sums struct {
 	// settled are the traces of which below tells all: a span without a row there
 	// sums what is its own.
 	settled map[trace.TraceID]bool
+	written map[trace.TraceID]uint64 // the last version that was written of them
 	below   map[identity]*sumRow
 	// others are all spans of the other traces.
 	others map[identity]*metricRow
@@ -78,18 +80,17 @@ type metricRow struct {
 // sumsOf reads what the spans of these rows sum; crowded tells whether to ask
 // for what is settled.
 func (r *Reader) sumsOf(ctx context.Context, project domain.ProjectID, rows []keyRow, crowded bool) (*sums, error) {
-	var settled map[trace.TraceID]bool
+	s := &sums{}
 	if crowded {
 		var err error
-		if settled, err = r.settledOf(ctx, project, rows); err != nil {
+		if s.settled, s.written, err = r.settledOf(ctx, project, rows); err != nil {
 			return nil, err
 		}
 	}
-	s := &sums{settled: settled}
 	group, both := errgroup.WithContext(ctx)
 	group.Go(func() error { return r.addBelow(both, project, rows, s) })
 	group.Go(func() (err error) {
-		s.others, err = r.metricsOf(both, project, tracesOf(rows), settled)
+		s.others, err = r.metricsOf(both, project, tracesOf(rows), s.settled)
 		return err
 	})
 	if err := group.Wait(); err != nil {
@@ -115,12 +116,12 @@ func (r *Reader) sumsOf(ctx context.Context, project domain.ProjectID, rows []ke
 
 // settledOf gives those of the rows' traces that are settled and were not
 // written to since. The sink writes sums before it says so: who reads them after
-// it said so finds them.
-func (r *Reader) settledOf(ctx context.Context, project domain.ProjectID, rows []keyRow) (map[trace.TraceID]bool, error) {
-	out := map[trace.TraceID]bool{}
+// it said so finds them. written is the last version that was written of each.
+func (r *Reader) settledOf(ctx context.Context, project domain.ProjectID, rows []keyRow) (out map[trace.TraceID]bool, written map[trace.TraceID]uint64, err error) {
+	out = map[trace.TraceID]bool{}
 	since, err := r.summedSince(ctx)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	before, newer := r.now().Add(-quiet), map[trace.TraceID]bool{}
 	for _, k := range rows {
@@ -130,9 +131,9 @@ func (r *Reader) settledOf(ctx context.Context, project domain.ProjectID, rows [
 	}
 	old := slices.DeleteFunc(tracesOf(rows), func(id trace.TraceID) bool { return newer[id] })
 	if len(old) == 0 {
-		return out, nil
+		return out, nil, nil
 	}
-	var written, settled map[trace.TraceID]uint64
+	var settled map[trace.TraceID]uint64
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() (err error) {
 		written, err = r.versions(ctx, "written", compile.Written(project, old))
@@ -143,14 +144,29 @@ func (r *Reader) settledOf(ctx context.Context, project domain.ProjectID, rows [
 		return err
 	})
 	if err := group.Wait(); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	for id, version := range written {
 		if at, there := settled[id]; there && at >= version {
 			out[id] = true
 		}
 	}
-	return out, nil
+	return out, written, nil
+}
+
+// unsure gives those of the rows that may not be the latest version of their
+// span: their trace was written to in a later record, or they are not among its spans.
+func (s *sums) unsure(rows []keyRow) (out []keyRow) {
+	for _, k := range rows {
+		m := s.others[k.identity]
+		switch {
+		case m != nil && m.span.Version == k.version:
+		case s.settled[k.trace] && s.written[k.trace]>>schema.VersionShift == k.version>>schema.VersionShift:
+		default:
+			out = append(out, k)
+		}
+	}
+	return out
 }
 
 // versions reads the highest version of each trace.

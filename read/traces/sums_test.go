@@ -127,3 +127,41 @@ func TestSumsOfFew(t *testing.T) {
 		}
 	}
 }
+
+// A condition chooses no version of a span that a later one took the place of,
+// in settled traces as in others. Where the row is of the trace's last record
+// nothing is looked for.
+func TestReplacedInASettledTrace(t *testing.T) {
+	t.Parallel()
+	s := newStore(t)
+	s.summedSince(now.Add(-36 * time.Hour))
+	require.NoError(t, s.conn.Exec(t.Context(), "SYSTEM STOP MERGES spans"))
+	one, other := span(1, 1, now.Add(-time.Hour)), span(2, 2, now.Add(-time.Hour))
+	s.insert(one, other)
+	one.Status = trace.StatusError
+	s.insert(one)
+	for _, id := range []trace.TraceID{one.TraceID, other.TraceID} {
+		require.NoError(t, s.conn.Exec(t.Context(), "INSERT INTO trace_index (project_id, trace_id, min_start, max_start, last_version) SELECT project_id, trace_id, min(start_time), max(start_time), max(version) FROM spans WHERE trace_id = unhex(?) GROUP BY ALL", id.String()))
+		require.NoError(t, s.conn.Exec(t.Context(), "INSERT INTO trace_rollup (project_id, trace_id, version) VALUES (?, unhex(?), ?)", uuid.UUID(s.project), id.String(), s.version+1))
+	}
+	for _, tt := range []struct {
+		status string
+		want   []trace.SpanID
+		looked bool
+	}{{"STATUS_CODE_OK", []trace.SpanID{other.SpanID}, true}, {"STATUS_CODE_ERROR", []trace.SpanID{one.SpanID}, false}} {
+		registry := prometheus.NewRegistry()
+		reader, err := traces.New(traces.DefaultConfig(), s.conn, func() time.Time { return now }, registry)
+		require.NoError(t, err)
+		page, err := reader.Spans(t.Context(), s.project, where(t, `{"field":"status_code","value":"`+tt.status+`"}`), domain.Window{Limit: 10})
+		require.NoError(t, err)
+		var got []trace.SpanID
+		for i := range page.Items {
+			got = append(got, page.Items[i].SpanID)
+		}
+		require.Equal(t, tt.want, got, tt.status)
+		asked := statementsOf(t, registry)
+		require.NotZero(t, asked["settled"].count, "the traces are settled")
+		require.Zero(t, asked["metrics"].count)
+		require.Equal(t, tt.looked, asked["keys_latest"].count > 0, tt.status)
+	}
+}

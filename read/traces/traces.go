@@ -101,7 +101,7 @@ func (r *Reader) spansOf(ctx context.Context, project domain.ProjectID, traces [
 		if err != nil {
 			return nil, err
 		}
-		return r.summed(r.fetch, true)(ctx, project, latest(rows), r.cfg.MaxReadBytes)
+		return r.summed(true, false)(ctx, project, latest(rows), r.cfg.MaxReadBytes)
 	}
 	var out []trace.Span
 	for _, of := range found {
@@ -132,7 +132,7 @@ func (r *Reader) spansNamed(ctx context.Context, project domain.ProjectID, spans
 	if len(keys) > maxNamed {
 		return nil, domain.E(domain.Rejected, "More than %d spans have these ids. Name their traces as well.", maxNamed)
 	}
-	return r.summed(r.fetch, true)(ctx, project, latest(keys), r.cfg.MaxReadBytes)
+	return r.summed(true, false)(ctx, project, latest(keys), r.cfg.MaxReadBytes)
 }
 
 // maxNamed bounds the rows that span ids alone may find: the same id may be in many traces.
