@@ -72,8 +72,8 @@ type (
 	all     []node
 	some    []node
 	negated struct{ of node }
-	// document holds for rows whose payload row holds. The pair of tables is
-	// joined by key and version, so an older version's text finds nothing.
+	// document holds for rows whose row of documents holds. The pair of tables is
+	// joined by the place in the stream, so an older version's text finds nothing.
 	document struct{ of node }
 	// hinted is a condition on documents, and a word that occurs wherever it
 	// holds: the full-text index finds the word, where there is one. With whole
@@ -151,7 +151,7 @@ func either(nodes ...node) node {
 	}
 }
 
-// joinDocuments makes one lookup of several: a row has one payload row, so
+// joinDocuments makes one lookup of several: a row has one row of documents, so
 // "both are in" is "one is in that holds both".
 func joinDocuments(nodes []node, join func(a, b node) node) (rest []node, joined node) { //nolint:iface // nil where there is none
 	count := 0

@@ -47,7 +47,7 @@ const (
 	// Sums, of settled traces: trace_id, span_id, version UInt64, and what the span
 	// and all below it sum, as in Metrics; NaN is 0.
 	Sums
-	// Sizes, one row for each trace: trace_id, rows UInt64, bytes UInt64 (of payloads).
+	// Sizes, one row for each trace: trace_id, rows UInt64, bytes UInt64 (of documents).
 	Sizes
 	// Keys: as of Scan.Keys.
 	Keys

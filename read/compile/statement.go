@@ -188,8 +188,12 @@ const keyColumns = "trace_type, start_time, tie, trace_id, span_id, stream_parti
 // UInt32, version UInt64, created_at DateTime64(6), payload_bytes UInt32.
 //
 // It is one statement, whose reads begin in the order of Types: a trace that is
-// moved from a type to a later one is seen in one of them.
+// moved from a type to a later one is seen in one of them. Documents know no
+// types: where they decide, they are searched once, for all types together.
 func (s Scan) Keys() Statement {
+	if s.Condition.Documents {
+		return s.Narrow(0)
+	}
 	w := new(writer)
 	for i, t := range s.Condition.Types {
 		if i > 0 {

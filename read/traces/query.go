@@ -69,7 +69,7 @@ func settings(c Config) clickhouse.Settings {
 		"max_ast_elements": maxASTNodes,
 		// A caller who leaves ends the statement on a server; the embedded engine does so by itself.
 		"cancel_http_readonly_queries_on_client_close": 1,
-		// A lookup into span_payloads stays on the shard of its spans: both are sharded by trace.
+		// A lookup into span_documents stays on the shard of its spans: both are sharded by trace.
 		"distributed_product_mode": "local",
 	}
 	if c.QueryThreads > 0 {

@@ -141,7 +141,7 @@ func (d *documentRow) cut() (t texts, err error) {
 	return t, nil
 }
 
-// dataMembers are the members of ag.data in the order of payloadRow.data.
+// dataMembers are the members of ag.data in the order of texts.data.
 func dataMembers() [4]string {
 	return [...]string{semconv.Inputs, semconv.Outputs, semconv.Parameters, semconv.Internals}
 }

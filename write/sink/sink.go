@@ -19,8 +19,8 @@
 //	                                    spans is restored from rows of lower offsets)
 //	3 insert span_documents             the rows of spans that step 5 did not reach are inserted again: merges
 //	                                    and readers make one of equal versions. Readers see no span yet
-//	4 insert trace_index, annotations,  as 3; the index's aggregates bear repetition
-//	  eval_results
+//	4 insert trace_index, annotations,  as 3; the index's aggregates bear repetition. Who asks for a trace
+//	  eval_results                      by its id sees the spans; lists do not
 //	5 insert spans                      the rows are looked up by their versions, and only those that are
 //	                                    missing go in. The spans are visible
 //	6 remove what edits, deletes and    the same rows of lower versions are removed again: no effect
