@@ -133,6 +133,7 @@ func (r *Reader) replace(ctx context.Context, project domain.ProjectID, spans []
 
 // fetchVersions reads just the versions of the rows, as far as they are there.
 func (r *Reader) fetchVersions(ctx context.Context, project domain.ProjectID, rows []keyRow, maxBytes int64, found map[identity]trace.Span) error {
+	var read int64
 	for chunk := range slices.Chunk(rows, fetchChunk) {
 		versions := make([]compile.Version, len(chunk))
 		wanted := make(map[identity]*keyRow, len(chunk))
@@ -140,7 +141,7 @@ func (r *Reader) fetchVersions(ctx context.Context, project domain.ProjectID, ro
 			k := &chunk[i]
 			versions[i], wanted[k.identity] = compile.Version{Partition: k.partition, Version: k.version, Start: k.Start}, k
 		}
-		err := r.documents(ctx, bound{bytes: maxBytes}, compile.Documents(project, versions), func(s stored) error {
+		err := r.documents(ctx, bound{bytes: maxBytes}, &read, compile.Documents(project, versions), func(s stored) error {
 			id := identity{s.Span.TraceID, s.Span.SpanID}
 			if k := wanted[id]; k != nil && k.version == s.Span.Version {
 				found[id] = s.of(k.Type)
@@ -197,9 +198,9 @@ type bound struct {
 // errOverPage tells that the items of a page do not fit into one.
 var errOverPage = domain.E(domain.Internal, "more than a page holds")
 
-// documents hands each span of a lookup to each.
-func (r *Reader) documents(ctx context.Context, limit bound, lookup compile.Statement, each func(stored) error) error {
-	var read int64
+// documents hands each span of a lookup to each. read are the bytes of lookups
+// under the same limit, before and after.
+func (r *Reader) documents(ctx context.Context, limit bound, read *int64, lookup compile.Statement, each func(stored) error) error {
 	var from producers
 	scan := newDocumentScan()
 	return r.query(ctx, "documents", lookup, func(rows driver.Rows) error {
@@ -207,7 +208,7 @@ func (r *Reader) documents(ctx context.Context, limit bound, lookup compile.Stat
 		if err != nil {
 			return err
 		}
-		if read += d.bytes(); read > limit.bytes {
+		if *read += d.bytes(); *read > limit.bytes {
 			if limit.spans > 0 {
 				return errOverPage
 			}
@@ -221,8 +222,7 @@ func (r *Reader) documents(ctx context.Context, limit bound, lookup compile.Stat
 	})
 }
 
-// recordsAtOnce is how many records one lookup of whole traces names, unless a
-// single trace has more.
+// recordsAtOnce is how many records one lookup of whole traces names.
 const recordsAtOnce = 2000
 
 // load gives whole traces by id, spans ascending, with their type and their
@@ -230,9 +230,9 @@ const recordsAtOnce = 2000
 // table: a trace is an annotation as soon as a span of it says so.
 func (r *Reader) load(ctx context.Context, project domain.ProjectID, bounds []compile.Bounds, limit bound) (map[trace.TraceID][]trace.Span, error) {
 	found := make(map[trace.TraceID]map[trace.SpanID]stored, len(bounds))
-	spans := 0
+	spans, read := 0, int64(0)
 	for some := range atOnce(bounds) {
-		err := r.documents(ctx, limit, compile.DocumentsOf(project, some), func(s stored) error {
+		err := r.documents(ctx, limit, &read, compile.DocumentsOf(project, some), func(s stored) error {
 			of := found[s.Span.TraceID]
 			if of == nil {
 				of = map[trace.SpanID]stored{}
@@ -262,21 +262,26 @@ func (r *Reader) load(ctx context.Context, project domain.ProjectID, bounds []co
 	return out, nil
 }
 
-// atOnce cuts a list of traces into those that one lookup names; traces without
-// records are left out.
+// atOnce cuts a list of traces into what one lookup names; a trace of more
+// records is in several.
 func atOnce(bounds []compile.Bounds) func(yield func([]compile.Bounds) bool) {
-	bounds = slices.DeleteFunc(slices.Clone(bounds), func(b compile.Bounds) bool { return len(b.Records) == 0 })
 	return func(yield func([]compile.Bounds) bool) {
-		for len(bounds) > 0 {
-			n, records := 1, len(bounds[0].Records)
-			for n < len(bounds) && records+len(bounds[n].Records) <= recordsAtOnce {
-				records += len(bounds[n].Records)
-				n++
+		var some []compile.Bounds
+		records := 0
+		for _, b := range bounds {
+			for chunk := range slices.Chunk(b.Records, recordsAtOnce) {
+				if records+len(chunk) > recordsAtOnce {
+					if !yield(some) {
+						return
+					}
+					some, records = nil, 0
+				}
+				b.Records = chunk
+				some, records = append(some, b), records+len(chunk)
 			}
-			if !yield(bounds[:n]) {
-				return
-			}
-			bounds = bounds[n:]
+		}
+		if len(some) > 0 {
+			yield(some)
 		}
 	}
 }
@@ -322,11 +327,7 @@ func (r *Reader) bounds(ctx context.Context, project domain.ProjectID, ids []tra
 			return err
 		}
 		out[i].Min, out[i].Max = min(out[i].Min, b.Min), max(out[i].Max, b.Max)
-		for _, record := range b.Records {
-			if !slices.Contains(out[i].Records, record) {
-				out[i].Records = append(out[i].Records, record)
-			}
-		}
+		out[i].Records = append(out[i].Records, b.Records...)
 		return err
 	})
 	return out, err

@@ -2,10 +2,14 @@ package traces
 
 import (
 	"encoding/binary"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"colonnade/domain/trace"
+	"colonnade/read/compile"
 )
 
 func lengths(of ...int) string {
@@ -47,4 +51,39 @@ func FuzzDocumentRow(f *testing.F) {
 		var from producers
 		_, _ = d.parse(&from)
 	})
+}
+
+// What one lookup names is bounded, and every record of every trace is named once.
+func TestAtOnce(t *testing.T) {
+	t.Parallel()
+	var bounds []compile.Bounds
+	next := uint64(0)
+	for i, n := range []int{1, 0, 1999, 1, 2000, 5000, 3, 2000} {
+		b := compile.Bounds{Trace: trace.TraceID{byte(i)}}
+		for range n {
+			b.Records = append(b.Records, next)
+			next++
+		}
+		bounds = append(bounds, b)
+	}
+	var all []uint64
+	for some := range atOnce(bounds) {
+		records := 0
+		for _, b := range some {
+			require.Equal(t, bounds[b.Trace[0]].Trace, b.Trace)
+			require.Subset(t, bounds[b.Trace[0]].Records, b.Records)
+			all, records = append(all, b.Records...), records+len(b.Records)
+		}
+		require.NotZero(t, records)
+		require.LessOrEqual(t, records, recordsAtOnce)
+	}
+	require.Len(t, all, int(next))
+	require.True(t, slices.IsSorted(all))
+	for some := range atOnce(bounds) {
+		require.Len(t, some, 2, "it may be left at any time")
+		break
+	}
+	for range atOnce(nil) {
+		t.Fatal("nothing is nothing")
+	}
 }
