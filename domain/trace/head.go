@@ -80,9 +80,7 @@ func ParseHead(text string) (h Head, err error) {
 		return taken
 	}
 	number := func() int64 {
-		b := take(8)
-		return int64(uint64(b[0]) | uint64(b[1])<<8 | uint64(b[2])<<16 | uint64(b[3])<<24 | //nolint:gosec // the bits are the value
-			uint64(b[4])<<32 | uint64(b[5])<<40 | uint64(b[6])<<48 | uint64(b[7])<<56)
+		return int64(binary.LittleEndian.Uint64([]byte(take(8)))) //nolint:gosec // the bits are the value
 	}
 	copy(s.ParentID[:], take(8))
 	s.Start, s.End = number(), number()
@@ -94,8 +92,7 @@ func ParseHead(text string) (h Head, err error) {
 	h.Declared, s.SpanType, s.Kind, s.Status = Type(enums[0]), SpanType(enums[1]), Kind(enums[2]), Status(enums[3])
 	var lengths [5]int
 	for i := range lengths {
-		b := take(4)
-		lengths[i] = int(uint32(b[0]) | uint32(b[1])<<8 | uint32(b[2])<<16 | uint32(b[3])<<24)
+		lengths[i] = int(binary.LittleEndian.Uint32([]byte(take(4))))
 	}
 	for i, to := range [...]*string{&s.Name, &s.StatusMessage, &s.SessionID, &s.UserID, &s.AgentID} {
 		if lengths[i] > len(rest) {

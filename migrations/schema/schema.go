@@ -79,6 +79,15 @@ const (
 	ContentText  = "lower(text)"
 )
 
+// A row of span_documents tells the lengths of DocumentTexts texts: inputs,
+// outputs, parameters, internals, events, attributes, links, resource, scope. The
+// first SearchedTexts of them are its column text, one after the other; the
+// others begin its column head. Source: migrations/clickhouse/0011_documents.sql.
+const (
+	DocumentTexts = 9
+	SearchedTexts = 6
+)
+
 // VersionShift places a stream offset above the index within its record:
 // version = offset<<VersionShift | index.
 const VersionShift = 20

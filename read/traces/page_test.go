@@ -55,6 +55,22 @@ func TestLatestVersionOnly(t *testing.T) {
 	require.Len(t, pages.Items[0], 3)
 }
 
+// A scan may end between the versions of a span: the page has the latest.
+func TestScanEndsBetweenVersions(t *testing.T) {
+	t.Parallel()
+	s := newStore(t)
+	require.NoError(t, s.conn.Exec(t.Context(), "SYSTEM STOP MERGES spans"))
+	first, second := span(1, 1, now.Add(-time.Minute)), span(2, 2, now.Add(-2*time.Minute))
+	for n := range 10 { // a page of two looks at eleven rows
+		first.Name, second.Name = fmt.Sprint("first ", n), fmt.Sprint("second ", n)
+		s.insert(first, second)
+	}
+	page, err := s.reader.Spans(t.Context(), s.project, nil, domain.Window{Limit: 2})
+	require.NoError(t, err)
+	require.Len(t, page.Items, 2)
+	require.Equal(t, "first 9, second 9", page.Items[0].Name+", "+page.Items[1].Name)
+}
+
 // The end a list begins with is exclusive, the other inclusive; contract §3.3.
 func TestWindowEnds(t *testing.T) {
 	t.Parallel()

@@ -2,6 +2,7 @@ package traces
 
 import (
 	"cmp"
+	"encoding/binary"
 	"errors"
 	"slices"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"colonnade/domain"
 	"colonnade/domain/semconv"
 	"colonnade/domain/trace"
+	"colonnade/migrations/schema"
 	"colonnade/read/compile"
 )
 
@@ -107,31 +109,22 @@ type texts struct {
 	head                                       string
 }
 
-// documentTexts is how many lengths a row tells; the first searched are in the
-// column text, the others begin the column head.
-// Source: migrations/clickhouse/0011_documents.sql.
-const (
-	documentTexts = 9
-	searched      = 6
-)
-
-var errLengths = errors.New("traces: the lengths of a span's documents do not add up")
+var errLengths = domain.Wrap(domain.Internal, errors.New("traces: the lengths of a span's documents do not add up"), "A stored span cannot be read.")
 
 // cut gives the parts of a row.
 func (d *documentRow) cut() (t texts, err error) {
-	if len(d.lengths) != 4*documentTexts {
+	if len(d.lengths) != 4*schema.DocumentTexts {
 		return t, errLengths
 	}
 	rest := d.text
-	for i, to := range [...]*string{&t.data[0], &t.data[1], &t.data[2], &t.data[3], &t.events, &t.attributes, &t.links, &t.resource, &t.scope} {
-		if i == searched {
+	for i, to := range [schema.DocumentTexts]*string{&t.data[0], &t.data[1], &t.data[2], &t.data[3], &t.events, &t.attributes, &t.links, &t.resource, &t.scope} {
+		if i == schema.SearchedTexts {
 			if rest != "" {
 				return t, errLengths
 			}
 			rest = d.head
 		}
-		l := d.lengths[4*i:]
-		n := int(uint32(l[0]) | uint32(l[1])<<8 | uint32(l[2])<<16 | uint32(l[3])<<24)
+		n := int(binary.LittleEndian.Uint32([]byte(d.lengths[4*i : 4*i+4])))
 		if n > len(rest) {
 			return t, errLengths
 		}

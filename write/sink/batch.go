@@ -39,6 +39,15 @@ type batch struct {
 	stored map[*entry]bool
 }
 
+// deadRecords are the records, by their place in the batch, that cannot be processed.
+func (b *batch) deadRecords() map[int]bool {
+	dead := map[int]bool{}
+	for _, d := range b.dead {
+		dead[d.record] = true
+	}
+	return dead
+}
+
 // group is what a batch holds of one trace.
 type group struct {
 	key traceKey

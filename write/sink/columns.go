@@ -287,13 +287,10 @@ type documentColumns struct {
 	row []byte // the text or head in hand
 }
 
-// textOrder is the order of a span's texts in the columns text and, from links on, head.
-func textOrder() [texts]int {
+// textOrder is the order of a span's texts in a row (schema.DocumentTexts).
+func textOrder() [schema.DocumentTexts]int {
 	return [...]int{textInputs, textOutputs, textParameters, textInternals, textEvents, textAttributes, textLinks, textResource, textScope}
 }
-
-// searched is how many of them are in the column text.
-const searched = 6
 
 func newDocumentColumns() *documentColumns {
 	c := &documentColumns{}
@@ -307,7 +304,7 @@ func newDocumentColumns() *documentColumns {
 	c.span = c.fixed("span_id", typeSpan, 8)
 	c.text = c.columns.text("text")
 	c.head = c.columns.text("head")
-	c.lengths = c.fixed("lengths", "FixedString(36)", 4*texts)
+	c.lengths = c.fixed("lengths", "FixedString(36)", 4*schema.DocumentTexts)
 	return c
 }
 
@@ -321,10 +318,10 @@ func (c *documentColumns) append(e *entry, partition int32, d *document) {
 	c.start.Int64(e.start)
 	c.trace.Bytes(s.TraceID[:])
 	c.span.Bytes(s.SpanID[:])
-	var lengths [4 * texts]byte
+	var lengths [4 * schema.DocumentTexts]byte
 	c.row = c.row[:0]
 	for i, n := range textOrder() {
-		if i == searched {
+		if i == schema.SearchedTexts {
 			c.text.AppendBytes(c.row)
 			c.row = c.row[:0]
 		}

@@ -3,9 +3,11 @@ package sink
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 
+	"colonnade/domain"
 	"colonnade/migrations/schema"
 )
 
@@ -18,10 +20,7 @@ import (
 // noteOutdated takes from a batch that is stored what it left behind. A record
 // that was refused replaced nothing.
 func (w *worker) noteOutdated(b *batch) {
-	dead := map[int]bool{}
-	for _, d := range b.dead {
-		dead[d.record] = true
-	}
+	dead := b.deadRecords()
 	for _, o := range b.outdated {
 		if !dead[o.by] {
 			w.outdated = append(w.outdated, o)
@@ -33,7 +32,8 @@ func (w *worker) noteOutdated(b *batch) {
 // outdatedAtOnce bounds the rows that one statement names.
 const outdatedAtOnce = 2000
 
-// removeOutdated removes the documents of versions that were replaced.
+// removeOutdated removes the documents of versions that were replaced. They are
+// not worth the stream: where the store refuses for good, they stay.
 func (w *worker) removeOutdated(ctx context.Context) error {
 	for len(w.outdated) > 0 {
 		some := w.outdated[:min(len(w.outdated), outdatedAtOnce)]
@@ -50,7 +50,10 @@ func (w *worker) removeOutdated(ctx context.Context) error {
 		}
 		which := fmt.Sprintf("project_id IN %s AND stream_partition = %s AND stream_offset IN (%s) AND (version, span_id) IN (%s)",
 			projectList(keys), w.label, offsets.String(), rows.String())
-		if err := w.delete(ctx, schema.SpanDocuments, which); err != nil {
+		switch err := w.delete(ctx, schema.SpanDocuments, which); {
+		case domain.KindOf(err).Permanent():
+			w.log.LogAttrs(ctx, slog.LevelError, "the store refused to remove documents of earlier versions", slog.Int("rows", len(some)), slog.Any("error", err))
+		case err != nil:
 			return err
 		}
 		w.outdated = slices.Delete(w.outdated, 0, len(some))

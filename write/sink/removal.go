@@ -220,7 +220,10 @@ func (w *worker) removeStored(ctx context.Context, b *batch) error {
 
 // removals are conditions on the rows that go, by table.
 type removals struct {
-	rows, documents, rollups, index, rejects, annotations []string
+	rows, rollups, index, rejects, annotations []string
+	// documents are those of rows but what a version left behind under another
+	// key: see documents.go.
+	documents []string
 	// minutes are conditions on the spans whose minutes change: of a trace that
 	// loses some, all, since what its root sums changes with them.
 	minutes []string

@@ -82,10 +82,7 @@ func (w *worker) writeTable(ctx context.Context, b *batch, table string, block *
 // alive leaves out the spans of records that an earlier table refused, and
 // those that are stored.
 func (w *worker) alive(b *batch, entries []*entry) []*entry {
-	dead := map[int]bool{}
-	for _, d := range b.dead {
-		dead[d.record] = true
-	}
+	dead := b.deadRecords()
 	if len(dead) == 0 && len(b.stored) == 0 {
 		return entries
 	}
