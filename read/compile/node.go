@@ -72,6 +72,9 @@ type (
 	all     []node
 	some    []node
 	negated struct{ of node }
+	// pruning chooses parts and granules and is not looked at in each row: to read a
+	// column costs as much for one row as for its whole granule.
+	pruning struct{ of node }
 	// document holds for rows whose row of documents holds. The pair of tables is
 	// joined by the place in the stream, so an older version's text finds nothing.
 	document struct{ of node }
@@ -216,6 +219,12 @@ func list(w *writer, s *scope, nodes []node, between string) {
 func (n negated) write(w *writer, s *scope) {
 	w.put("NOT (")
 	n.of.write(w, s)
+	w.put(")")
+}
+
+func (p pruning) write(w *writer, s *scope) {
+	w.put("indexHint(")
+	p.of.write(w, s)
 	w.put(")")
 }
 

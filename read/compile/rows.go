@@ -115,8 +115,9 @@ const documentColumns = "trace_id, span_id, version, text, head, lengths"
 
 // Documents looks up the documents of versions; there is at least one. Its rows
 // are trace_id, span_id, version UInt64, text, head String, lengths
-// FixedString(36): see migrations/clickhouse/0011_documents.sql. A topic that was
-// made again has had other spans at the same places.
+// FixedString(36): see migrations/clickhouse/0011_documents.sql. Among them may be
+// others of the same version: of another partition nearby, or from before the
+// topic was made again.
 func Documents(project domain.ProjectID, of []Version) Statement {
 	lo, hi := of[0].Start, of[0].Start
 	for _, v := range of {
@@ -125,14 +126,17 @@ func Documents(project domain.ProjectID, of []Version) Statement {
 	w := new(writer)
 	w.put("SELECT "+documentColumns+" FROM "+schema.SpanDocuments+" PREWHERE project_id = ?", project.String())
 	Starts(lo, hi).weeks(w)
-	w.put(" AND (stream_partition, stream_offset, version) IN (")
+	versions, places := new(writer), new(writer)
 	for i, v := range of {
 		if i > 0 {
-			w.put(", ")
+			versions.put(", ")
+			places.put(", ")
 		}
-		w.put("(" + strconv.FormatUint(uint64(v.Partition), 10) + ", " + strconv.FormatUint(v.Version>>schema.VersionShift, 10) + ", " + strconv.FormatUint(v.Version, 10) + ")")
+		versions.put(strconv.FormatUint(v.Version, 10))
+		places.put("(" + strconv.FormatUint(uint64(v.Partition), 10) + ", " + strconv.FormatUint(v.Version>>schema.VersionShift, 10) + ")")
 	}
-	w.put(")")
+	w.put(" AND version IN (" + versions.text.String() + ") AND ")
+	pruning{sql("(stream_partition, stream_offset) IN (" + places.text.String() + ")")}.write(w, nil)
 	return w.lookup()
 }
 
@@ -154,8 +158,10 @@ func DocumentsOf(project domain.ProjectID, traces []Bounds) Statement {
 	}
 	w.put("SELECT "+documentColumns+" FROM "+schema.SpanDocuments+" PREWHERE project_id = ?", project.String())
 	Starts(lo, hi).weeks(w)
-	w.put(" AND (stream_partition, stream_offset) IN (" + records.text.String() + ") AND ")
+	w.put(" AND ")
 	ids("trace_id", all).write(w, nil)
+	w.put(" AND ")
+	pruning{sql("(stream_partition, stream_offset) IN (" + records.text.String() + ")")}.write(w, nil)
 	return w.lookup()
 }
 
@@ -251,9 +257,9 @@ func SpansNamed(project domain.ProjectID, spans []trace.SpanID, limit int) State
 // there.
 func TraceBounds(project domain.ProjectID, in []trace.TraceID) Statement {
 	w := new(writer)
-	w.put("SELECT trace_id, min_start, max_start, records FROM "+schema.TraceIndex+" WHERE project_id = ? AND ", project.String())
+	w.put("SELECT trace_id, min_start, max_start, records FROM "+schema.TraceIndex+" PREWHERE project_id = ? AND ", project.String())
 	ids("trace_id", in).write(w, nil)
-	return w.statement()
+	return w.lookup()
 }
 
 // Progress asks how far the sink is. Its rows are stream_partition UInt32 and

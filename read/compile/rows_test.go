@@ -81,13 +81,13 @@ func TestSums(t *testing.T) {
 	project := domain.ProjectID(uuid.UUID{1})
 	traces := []trace.TraceID{{'a'}, {'b'}}
 	const in = `('\x61\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00', '\x62\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00')`
-	require.Equal(t, compile.Statement{SQL: "SELECT trace_id, last_version FROM trace_index WHERE project_id = ? AND trace_id IN " + in, Args: []any{project.String()}}, compile.Written(project, traces))
-	require.Equal(t, compile.Statement{SQL: "SELECT trace_id, version FROM trace_rollup WHERE project_id = ? AND trace_id IN " + in + " AND settled_at <= '2026-03-11 12:00:00.000000'", Args: []any{project.String()}}, compile.Settled(project, traces, 1_773_230_400_000_000))
+	require.Equal(t, compile.Statement{SQL: "SELECT trace_id, last_version FROM trace_index PREWHERE project_id = ? AND trace_id IN " + in, Args: []any{project.String()}, OneStep: true, StartsFirst: true}, compile.Written(project, traces))
+	require.Equal(t, compile.Statement{SQL: "SELECT trace_id, version FROM trace_rollup PREWHERE project_id = ? AND trace_id IN " + in + " WHERE settled_at <= '2026-03-11 12:00:00.000000'", Args: []any{project.String()}, OneStep: true, StartsFirst: true}, compile.Settled(project, traces, 1_773_230_400_000_000))
 	require.Equal(t, compile.Statement{SQL: "SELECT applied_at FROM schema_migrations WHERE name = '0005_span_sums.sql'"}, compile.SumsSince())
 	key := compile.Key{Type: trace.Annotation, Position: compile.Position{Start: 1_773_230_400_000_000, Tie: 7}}
 	s := compile.ByKeys(project, compile.Sums, []compile.Key{key})
 	require.Equal(t, "SELECT trace_id, span_id, version, errors, tokens_prompt, tokens_completion, tokens_total, costs_prompt, costs_completion, costs_total FROM span_sums"+
-		" PREWHERE project_id = ? AND start_time = '2026-03-11 12:00:00.000000' AND week IN (?, ?) AND (trace_type, start_time, tie) IN (('annotation', '2026-03-11 12:00:00.000000', 7))", s.SQL)
+		" PREWHERE project_id = ? AND start_time = '2026-03-11 12:00:00.000000' AND indexHint(week IN (?, ?)) AND (trace_type, start_time, tie) IN (('annotation', '2026-03-11 12:00:00.000000', 7))", s.SQL)
 	require.Equal(t, []any{project.String(), "1970-01-01", "2026-03-09"}, s.Args)
 }
 
@@ -163,7 +163,7 @@ func TestNarrow(t *testing.T) {
 			}
 			require.Equal(t, compile.Statement{
 				SQL: "SELECT trace_type, start_time, tie, trace_id, span_id, stream_partition, version, created_at, payload_bytes FROM spans PREWHERE project_id = ? AND trace_type IN (?, ?) AND " +
-					"(start_time >= '1970-01-01 00:00:00.000005' AND start_time <= '1970-01-01 00:00:00.000006') AND (week <= ? OR week = '1970-01-01') ORDER BY start_time DESC, tie DESC LIMIT 7",
+					"(start_time >= '1970-01-01 00:00:00.000005' AND start_time <= '1970-01-01 00:00:00.000006') AND indexHint((week <= ? OR week = '1970-01-01')) ORDER BY start_time DESC, tie DESC LIMIT 7",
 				Args: []any{"01000000-0000-0000-0000-000000000000", "invocation", "annotation", "1970-01-01"}, MaxRows: 8, OneStep: true, StartsFirst: true,
 			}, scan.Narrow(8))
 		})

@@ -74,7 +74,8 @@ func (r Range) Contains(p Position) bool { return !p.Less(r.Low) && !r.High.Less
 // maxWeeks bounds the list of weeks of a range.
 const maxWeeks = 8
 
-// week is the bound on the partition column that goes with the starts. It is
+// week is the bound on the partition column that goes with the starts, for the
+// choice of parts alone: the starts say the rest. It is
 // 1970-01-01 where a client's clock was too far off to be given a partition.
 func (r Range) week() node {
 	const layout = time.DateOnly
@@ -90,7 +91,7 @@ func (r Range) week() node {
 		for at := lo; !at.After(hi); at = at.AddDate(0, 0, 7) {
 			weeks = append(weeks, at.Format(layout))
 		}
-		return among("week", weeks)
+		return pruning{among("week", weeks)}
 	}
 	var out []node
 	if lo.After(first) {
@@ -102,7 +103,7 @@ func (r Range) week() node {
 	if len(out) == 0 {
 		return constant(true)
 	}
-	return either(both(out...), sql("week = '1970-01-01'"))
+	return pruning{either(both(out...), sql("week = '1970-01-01'"))}
 }
 
 // where is what every statement on spans begins with: the

@@ -89,15 +89,15 @@ func Written(project domain.ProjectID, in []trace.TraceID) Statement {
 // those of Written: a trace is settled where this is no less.
 func Settled(project domain.ProjectID, in []trace.TraceID, until int64) Statement {
 	s := versionsOf("version", schema.TraceRollup, project, in)
-	s.SQL += " AND settled_at <= " + momentOf(until)
+	s.SQL += " WHERE settled_at <= " + momentOf(until)
 	return s
 }
 
 func versionsOf(column, table string, project domain.ProjectID, in []trace.TraceID) Statement {
 	w := new(writer)
-	w.put("SELECT trace_id, "+column+" FROM "+table+" WHERE project_id = ? AND ", project.String())
+	w.put("SELECT trace_id, "+column+" FROM "+table+" PREWHERE project_id = ? AND ", project.String())
 	ids("trace_id", in).write(w, nil)
-	return w.statement()
+	return w.lookup()
 }
 
 // SumsSince asks when the sink began to write sums. Its row is applied_at

@@ -4,7 +4,7 @@ SELECT intDiv(toUnixTimestamp64Micro(start_time) - ?, ?) AS step, count()
   AND trace_type IN (?, ?)
   AND (start_time >= '2026-03-04 00:00:00.000000'
   AND start_time <= '2026-03-10 23:59:59.999999')
-  AND week IN (?, ?, ?)
+  AND indexHint(week IN (?, ?, ?))
  GROUP BY step ORDER BY step
 int64 1772582400000000
 int64 1000000
@@ -31,7 +31,7 @@ SELECT bucket, countIf(sure), groupArrayIf(11)(concat(trace_id, span_id, char(su
   AND trace_type IN (?, ?)
   AND (start_time >= '2026-03-04 00:00:00.000000'
   AND start_time <= '2026-03-10 23:59:59.999999')
-  AND week IN (?, ?, ?)
+  AND indexHint(week IN (?, ?, ?))
   AND (has(kv, ?)
   AND parent_id = '\x00\x00\x00\x00\x00\x00\x00\x00'
   AND xxHash64(trace_id) < ?)) AS chosen
@@ -43,7 +43,7 @@ SELECT bucket, countIf(sure), groupArrayIf(11)(concat(trace_id, span_id, char(su
   AND trace_type IN (?, ?)
   AND (start_time >= '2026-03-04 00:00:00.000000'
   AND start_time <= '2026-03-10 23:59:59.999999')
-  AND week IN (?, ?, ?)
+  AND indexHint(week IN (?, ?, ?))
   AND (has(kv, ?)
   AND parent_id = '\x00\x00\x00\x00\x00\x00\x00\x00'
   AND xxHash64(trace_id) < ?))
@@ -54,7 +54,7 @@ SELECT bucket, countIf(sure), groupArrayIf(11)(concat(trace_id, span_id, char(su
   AND trace_type IN (?, ?)
   AND (start_time >= '2026-03-04 00:00:00.000000'
   AND start_time <= '2026-03-10 23:59:59.999999')
-  AND week IN (?, ?, ?)
+  AND indexHint(week IN (?, ?, ?))
   AND (has(kv, ?)
   AND parent_id = '\x00\x00\x00\x00\x00\x00\x00\x00'
   AND xxHash64(trace_id) < ?))
@@ -110,7 +110,7 @@ SELECT bucket, countIf(sure), groupArrayIf(11)(concat(trace_id, span_id, char(su
   AND trace_type IN (?, ?)
   AND (start_time >= '2026-03-04 00:00:00.000000'
   AND start_time <= '2026-03-10 23:59:59.999999')
-  AND week IN (?, ?, ?)
+  AND indexHint(week IN (?, ?, ?))
   AND (has(kv, ?)
   AND xxHash64(trace_id) < ?)) AS chosen)
  GROUP BY bucket ORDER BY bucket
@@ -153,7 +153,7 @@ SELECT bucket, countIf(sure), groupArrayIf(11)(concat(trace_id, span_id, char(su
   AND trace_type IN (?, ?)
   AND (start_time >= '2026-03-04 00:00:00.000000'
   AND start_time <= '2026-03-10 23:59:59.999999')
-  AND week IN (?, ?, ?)
+  AND indexHint(week IN (?, ?, ?))
   AND xxHash64(trace_id) < ?) AS chosen)
  GROUP BY bucket ORDER BY bucket
 int64 1772582400000000
@@ -195,7 +195,7 @@ SELECT bucket, countIf(sure), groupArrayIf(11)(concat(trace_id, span_id, char(su
   AND trace_type IN (?, ?)
   AND (start_time >= '2026-03-04 00:00:00.000000'
   AND start_time <= '2026-03-10 23:59:59.999999')
-  AND week IN (?, ?, ?)
+  AND indexHint(week IN (?, ?, ?))
   AND (parent_id = '\x00\x00\x00\x00\x00\x00\x00\x00'
   AND xxHash64(trace_id) < ?)) AS chosen)
  GROUP BY bucket ORDER BY bucket
@@ -254,7 +254,7 @@ SELECT bucket, countIf(sure), groupArrayIf(11)(concat(trace_id, span_id, char(su
   AND trace_type IN (?, ?)
   AND (start_time >= '2026-03-04 00:00:00.000000'
   AND start_time <= '2026-03-10 23:59:59.999999')
-  AND week IN (?, ?, ?)
+  AND indexHint(week IN (?, ?, ?))
   AND (parent_id = '\x00\x00\x00\x00\x00\x00\x00\x00'
   AND xxHash64(trace_id) < ?)) AS chosen)
  GROUP BY bucket ORDER BY bucket
@@ -324,7 +324,7 @@ SELECT bucket, countIf(sure), groupArrayIf(11)(concat(trace_id, span_id, char(su
   AND trace_type IN (?, ?)
   AND (start_time >= '2026-03-04 00:00:00.000000'
   AND start_time <= '2026-03-10 23:59:59.999999')
-  AND week IN (?, ?, ?)
+  AND indexHint(week IN (?, ?, ?))
   AND (parent_id = '\x00\x00\x00\x00\x00\x00\x00\x00'
   AND xxHash64(trace_id) < ?)) AS chosen)
  GROUP BY bucket ORDER BY bucket
@@ -396,7 +396,7 @@ SELECT id, toUnixTimestamp64Micro(active)
  FROM spans FINAL WHERE project_id = ?
   AND trace_type IN ('invocation', 'annotation', 'unknown')
   AND start_time <= '2026-03-11 00:00:00.000000'
-  AND (week <= ? OR week = '1970-01-01')
+  AND indexHint((week <= ? OR week = '1970-01-01'))
   AND session_id != ''
  GROUP BY id) WHERE (active >= '2026-03-04 00:00:00.000000'
   AND active <= '2026-03-11 00:00:00.000000') ORDER BY active DESC, id DESC LIMIT 51
@@ -408,7 +408,7 @@ SELECT id, toUnixTimestamp64Micro(active)
  FROM spans FINAL WHERE project_id = ?
   AND trace_type IN ('invocation', 'annotation', 'unknown')
   AND start_time >= '2026-03-04 00:00:00.000000'
-  AND (week >= ? OR week = '1970-01-01')
+  AND indexHint((week >= ? OR week = '1970-01-01'))
   AND user_id != ''
  GROUP BY id) WHERE (active >= '2026-03-04 00:00:00.000000'
   AND active <= '2026-03-11 00:00:00.000000') ORDER BY active, id LIMIT 51
