@@ -3,6 +3,7 @@ package trace
 import (
 	"encoding/binary"
 	"errors"
+	"math"
 	"time"
 
 	"github.com/google/uuid"
@@ -22,25 +23,36 @@ type Head struct {
 	Declared Type
 	// Hash is the id of the span's hash, zero without one. Source: contract §1.8.
 	Hash uuid.UUID
+	// Metrics are the incremental metrics in the order of SumUp, NaN for none; nil
+	// where the head does not know them.
+	Metrics *[MetricCount]float64
 }
 
-// headFormat is the first byte of a head. Another layout gets another number.
-const headFormat = 1
+// The first byte of a head. Another layout gets another number.
+const (
+	headFormat        = 1 // without metrics
+	headFormatMetrics = 2
+)
 
 // headBytes is the length of the fixed part: the format, parent, start, end,
 // received, updated, by whom, the hash, four enums, five lengths.
 const headBytes = 1 + 8 + 4*8 + 3*16 + 4 + 5*4
 
 // AppendHead appends a head to dst. The layout, numbers little-endian:
-// format u8 = 1; parent 8 bytes; start and end i64, Unix nanoseconds; created and
-// updated i64, Unix microseconds, 0 for none; created by, updated by, hash, 16
+// format u8, 1 or 2; parent 8 bytes; start and end i64, Unix nanoseconds; created
+// and updated i64, Unix microseconds, 0 for none; created by, updated by, hash, 16
 // bytes each; declared trace type, span type (0 where none was declared), kind
 // and status u8; five lengths u32; the texts of those lengths: name, status
-// message, session, user, agent.
-// migrations/clickhouse/0011_documents.sql makes the same in SQL.
+// message, session, user, agent. With format 2 then a byte that has bit k set
+// where there is metric k, and those metrics, f64, ascending.
+// migrations/clickhouse/0011_documents.sql makes format 1 in SQL.
 func AppendHead(dst []byte, h *Head) []byte {
 	s := &h.Span
-	dst = append(dst, headFormat)
+	format := byte(headFormat)
+	if h.Metrics != nil {
+		format = headFormatMetrics
+	}
+	dst = append(dst, format)
 	dst = append(dst, s.ParentID[:]...)
 	for _, n := range [...]int64{max(s.Start, 0), max(s.End, 0), microsOf(s.CreatedAt), microsOf(s.UpdatedAt)} {
 		dst = binary.LittleEndian.AppendUint64(dst, uint64(n)) //nolint:gosec // the bits are the value
@@ -54,6 +66,17 @@ func AppendHead(dst []byte, h *Head) []byte {
 	}
 	for _, text := range [...]string{s.Name, s.StatusMessage, s.SessionID, s.UserID, s.AgentID} {
 		dst = append(dst, text...)
+	}
+	if h.Metrics == nil {
+		return dst
+	}
+	at := len(dst)
+	dst = append(dst, 0)
+	for k, v := range h.Metrics {
+		if !math.IsNaN(v) {
+			dst[at] |= 1 << k
+			dst = binary.LittleEndian.AppendUint64(dst, math.Float64bits(v))
+		}
 	}
 	return dst
 }
@@ -70,7 +93,7 @@ var errHead = domain.Wrap(domain.Internal, errors.New("trace: a head is cut off 
 // ParseHead reads what AppendHead wrote. Enums out of their range are kept as
 // they are. It shares no memory with text but that of its strings.
 func ParseHead(text string) (h Head, err error) {
-	if len(text) < headBytes || text[0] != headFormat {
+	if len(text) < headBytes || text[0] != headFormat && text[0] != headFormatMetrics {
 		return h, errHead
 	}
 	s, rest := &h.Span, text[1:]
@@ -100,10 +123,39 @@ func ParseHead(text string) (h Head, err error) {
 		}
 		*to = take(lengths[i])
 	}
+	if text[0] == headFormatMetrics {
+		if h.Metrics, rest = metricsOf(rest); h.Metrics == nil {
+			return Head{}, errHead
+		}
+	}
 	if rest != "" {
 		return Head{}, errHead
 	}
 	return h, nil
+}
+
+// metricsOf reads the metrics of a head, and gives what follows; nil where they
+// are cut off or none that AppendHead writes.
+func metricsOf(text string) (*[MetricCount]float64, string) {
+	if text == "" || text[0]>>MetricCount != 0 {
+		return nil, text
+	}
+	present, rest := text[0], text[1:]
+	out := new([MetricCount]float64)
+	for k := range out {
+		out[k] = math.NaN()
+		if present&(1<<k) == 0 {
+			continue
+		}
+		if len(rest) < 8 {
+			return nil, text
+		}
+		out[k], rest = math.Float64frombits(binary.LittleEndian.Uint64([]byte(rest[:8]))), rest[8:]
+		if math.IsNaN(out[k]) {
+			return nil, text
+		}
+	}
+	return out, rest
 }
 
 func momentOf(micros int64) time.Time {

@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -23,6 +24,8 @@ func head() Head {
 
 func TestHead(t *testing.T) {
 	t.Parallel()
+	measured := head()
+	measured.Metrics = &[MetricCount]float64{1, 12, math.Inf(1), 0, math.Copysign(0, -1), 0.25, 1e-300}
 	early := head()
 	early.Span.Start, early.Span.End = -5, -1
 	stored := early
@@ -33,6 +36,7 @@ func TestHead(t *testing.T) {
 	}{
 		{"nothing", Head{}, Head{}},
 		{"everything", head(), head()},
+		{"metrics", measured, measured},
 		{"before 1970", early, stored},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -46,18 +50,35 @@ func TestHead(t *testing.T) {
 	}
 }
 
+// A metric that is not there is none, and no zero.
+func TestHeadWithSomeMetrics(t *testing.T) {
+	t.Parallel()
+	none := math.NaN()
+	h := Head{Metrics: &[MetricCount]float64{none, 0, none, 3, none, none, 0.5}}
+	text := string(AppendHead(nil, &h))
+	require.Len(t, text, headBytes+1+3*8)
+	got, err := ParseHead(text)
+	require.NoError(t, err)
+	require.Equal(t, AppendHead(nil, &h), AppendHead(nil, &got))
+	require.True(t, math.IsNaN(got.Metrics[0]) && math.IsNaN(got.Metrics[2]) && math.IsNaN(got.Metrics[5]))
+	require.Equal(t, []float64{0, 3, 0.5}, []float64{got.Metrics[1], got.Metrics[3], got.Metrics[6]})
+}
+
 func TestHeadRefusesWhatIsNone(t *testing.T) {
 	t.Parallel()
-	h := head()
-	text := string(AppendHead(nil, &h))
-	for n := range len(text) {
-		_, err := ParseHead(text[:n])
-		require.Error(t, err, "%d bytes", n)
+	measured := head()
+	measured.Metrics = &[MetricCount]float64{2: 1}
+	for _, h := range []Head{head(), measured} {
+		text := string(AppendHead(nil, &h))
+		for n := range len(text) {
+			_, err := ParseHead(text[:n])
+			require.Error(t, err, "%d bytes", n)
+		}
+		_, err := ParseHead(text + "x")
+		require.Error(t, err)
+		_, err = ParseHead("\x03" + text[1:])
+		require.Error(t, err)
 	}
-	_, err := ParseHead(text + "x")
-	require.Error(t, err)
-	_, err = ParseHead("\x02" + text[1:])
-	require.Error(t, err)
 }
 
 // Whatever a head is made of, reading and writing it gives the same bytes.
@@ -65,6 +86,8 @@ func FuzzHead(f *testing.F) {
 	h := head()
 	f.Add(string(AppendHead(nil, &h)))
 	f.Add(string(AppendHead(nil, &Head{})))
+	h.Metrics = &[MetricCount]float64{1, math.NaN(), 3}
+	f.Add(string(AppendHead(nil, &h)))
 	f.Fuzz(func(t *testing.T, text string) {
 		h, err := ParseHead(text)
 		if err != nil || h.Span.Start < 0 || h.Span.End < 0 {

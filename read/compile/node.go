@@ -13,6 +13,8 @@ type Statement struct {
 	Args []any
 	// MaxRows is how many rows the store may have to read, by its index; 0 is no bound.
 	MaxRows int
+	// MaxBytes is how many bytes of columns it may read; 0 is no bound.
+	MaxBytes int64
 	// OneStep has the store read the columns of all conditions together, where it
 	// would go condition by condition, each of which opens every part anew: for
 	// few rows that is most of what they cost.

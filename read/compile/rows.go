@@ -111,7 +111,10 @@ func (r Range) and(w *writer) {
 	}
 }
 
-const documentColumns = "trace_id, span_id, version, text, head, lengths"
+// documentColumns are the columns of documents; text is an expression of that column.
+func documentColumns(text string) string {
+	return "trace_id, span_id, version, " + text + ", head, lengths"
+}
 
 // Documents looks up the documents of versions; there is at least one. Its rows
 // are trace_id, span_id, version UInt64, text, head String, lengths
@@ -124,18 +127,19 @@ func Documents(project domain.ProjectID, of []Version) Statement {
 		lo, hi = min(lo, v.Start), max(hi, v.Start)
 	}
 	w := new(writer)
-	w.put("SELECT "+documentColumns+" FROM "+schema.SpanDocuments+" PREWHERE project_id = ?", project.String())
+	w.put("SELECT "+documentColumns("text")+" FROM "+schema.SpanDocuments+" PREWHERE project_id = ?", project.String())
 	Starts(lo, hi).weeks(w)
-	versions, places := new(writer), new(writer)
+	versions, places := make([]uint64, len(of)), new(writer)
 	for i, v := range of {
 		if i > 0 {
-			versions.put(", ")
 			places.put(", ")
 		}
-		versions.put(strconv.FormatUint(v.Version, 10))
+		versions[i] = v.Version
 		places.put("(" + strconv.FormatUint(uint64(v.Partition), 10) + ", " + strconv.FormatUint(v.Version>>schema.VersionShift, 10) + ")")
 	}
-	w.put(" AND version IN (" + versions.text.String() + ") AND ")
+	w.put(" AND version IN (")
+	w.numbers(versions)
+	w.put(") AND ")
 	pruning{sql("(stream_partition, stream_offset) IN (" + places.text.String() + ")")}.write(w, nil)
 	return w.lookup()
 }
@@ -143,6 +147,39 @@ func Documents(project domain.ProjectID, of []Version) Statement {
 // DocumentsOf looks up the documents of whole traces, of all versions that are
 // there; some of them have records. Its rows are those of Documents.
 func DocumentsOf(project domain.ProjectID, traces []Bounds) Statement {
+	return inRecords(project, "text", traces)
+}
+
+// Heads looks up all that traces have in their records, as DocumentsOf does, and
+// of the spans of these versions their documents as well; of the others text is
+// empty. What starts in other weeks than Min and Max is left out. Where versions
+// is empty the column text is not read at all, else it is for each of the spans:
+// the store refuses to read more than maxBytes; 0 is no bound.
+func Heads(project domain.ProjectID, traces []Bounds, versions []uint64, maxBytes int64) Statement {
+	text := "''"
+	if len(versions) > 0 {
+		w := new(writer)
+		w.put("if(version IN (")
+		w.numbers(versions)
+		w.put("), text, '')")
+		text = w.text.String()
+	}
+	s := inRecords(project, text, traces)
+	s.MaxBytes = maxBytes
+	return s
+}
+
+// numbers appends a list of numbers of ours.
+func (w *writer) numbers(of []uint64) {
+	for i, n := range of {
+		if i > 0 {
+			w.put(", ")
+		}
+		w.put(strconv.FormatUint(n, 10))
+	}
+}
+
+func inRecords(project domain.ProjectID, text string, traces []Bounds) Statement {
 	lo, hi := traces[0].Min, traces[0].Max
 	all := make([]trace.TraceID, len(traces))
 	w, records := new(writer), new(writer)
@@ -156,7 +193,7 @@ func DocumentsOf(project domain.ProjectID, traces []Bounds) Statement {
 			records.put("(" + strconv.FormatUint(r>>schema.RecordShift, 10) + ", " + strconv.FormatUint(r&(1<<schema.RecordShift-1), 10) + ")")
 		}
 	}
-	w.put("SELECT "+documentColumns+" FROM "+schema.SpanDocuments+" PREWHERE project_id = ?", project.String())
+	w.put("SELECT "+documentColumns(text)+" FROM "+schema.SpanDocuments+" PREWHERE project_id = ?", project.String())
 	Starts(lo, hi).weeks(w)
 	w.put(" AND ")
 	ids("trace_id", all).write(w, nil)

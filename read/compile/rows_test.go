@@ -12,6 +12,7 @@ import (
 	"colonnade/domain"
 	"colonnade/domain/filter"
 	"colonnade/domain/trace"
+	"colonnade/migrations/schema"
 	"colonnade/read/compile"
 )
 
@@ -198,5 +199,44 @@ func TestWeeks(t *testing.T) {
 			require.Contains(t, s.SQL, tt.sql)
 			require.Equal(t, tt.args, s.Args[1:])
 		})
+	}
+}
+
+// Documents are looked for by their place in the stream, which chooses granules
+// and is not compared row by row; heads come without text where nobody wants it.
+func TestDocuments(t *testing.T) {
+	t.Parallel()
+	project := domain.ProjectID(uuid.UUID{1})
+	const (
+		from  = " FROM span_documents PREWHERE project_id = ? AND indexHint(week IN (?, ?)) AND "
+		id    = `trace_id = '\x61\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00'`
+		start = 1_773_230_400_000_000
+	)
+	args := []any{project.String(), "1970-01-01", "2026-03-09"}
+	of := []compile.Bounds{{Trace: trace.TraceID{'a'}, Min: start, Max: start, Records: []uint64{schema.Record(1, 7<<schema.VersionShift), schema.Record(0, 9<<schema.VersionShift)}}}
+	const records = id + " AND indexHint((stream_partition, stream_offset) IN ((1, 7), (0, 9)))"
+	lookup := func(sql string, maxBytes int64) compile.Statement {
+		return compile.Statement{SQL: sql, Args: args, MaxBytes: maxBytes, OneStep: true, StartsFirst: true}
+	}
+	require.Equal(t, lookup("SELECT trace_id, span_id, version, text, head, lengths"+from+"version IN (3145733, 4194304) AND indexHint((stream_partition, stream_offset) IN ((2, 3), (0, 4)))", 0),
+		compile.Documents(project, []compile.Version{{Partition: 2, Version: 3<<schema.VersionShift + 5, Start: start}, {Version: 4 << schema.VersionShift, Start: start}}))
+	require.Equal(t, lookup("SELECT trace_id, span_id, version, text, head, lengths"+from+records, 0), compile.DocumentsOf(project, of))
+	require.Equal(t, lookup("SELECT trace_id, span_id, version, if(version IN (5, 6), text, ''), head, lengths"+from+records, 99), compile.Heads(project, of, []uint64{5, 6}, 99))
+	require.Equal(t, lookup("SELECT trace_id, span_id, version, '', head, lengths"+from+records, 0), compile.Heads(project, of, nil, 0))
+}
+
+func TestWholeWeeks(t *testing.T) {
+	t.Parallel()
+	at := func(text string) int64 {
+		m, err := time.Parse(time.DateTime, text)
+		require.NoError(t, err)
+		return m.UnixMicro()
+	}
+	for _, tt := range []struct{ lo, hi, from, to string }{
+		{"2026-11-18 15:00:00", "2026-11-18 15:00:01", "2026-11-16 00:00:00", "2026-11-23 00:00:00"},
+		{"2026-11-16 00:00:00", "2026-11-22 23:59:59", "2026-11-16 00:00:00", "2026-11-23 00:00:00"},
+		{"2026-11-15 23:59:59", "2026-11-23 00:00:00", "2026-11-09 00:00:00", "2026-11-30 00:00:00"},
+	} {
+		require.Equal(t, compile.Starts(at(tt.from), at(tt.to)-1), compile.Starts(at(tt.lo), at(tt.hi)).Weeks())
 	}
 }

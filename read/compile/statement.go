@@ -79,10 +79,6 @@ const maxWeeks = 8
 // 1970-01-01 where a client's clock was too far off to be given a partition.
 func (r Range) week() node {
 	const layout = time.DateOnly
-	monday := func(micros int64) time.Time {
-		t := time.UnixMicro(micros).UTC().Truncate(24 * time.Hour)
-		return t.AddDate(0, 0, -(int(t.Weekday())+6)%7)
-	}
 	first, last := time.Unix(0, 0).UTC(), time.Date(2149, 1, 1, 0, 0, 0, 0, time.UTC) // what a Date can hold
 	lo, hi := monday(r.Low.Start), monday(r.High.Start)
 	// One comparison with a short list is less to plan than three.
@@ -104,6 +100,18 @@ func (r Range) week() node {
 		return constant(true)
 	}
 	return pruning{either(both(out...), sql("week = '1970-01-01'"))}
+}
+
+// Weeks is the range of the whole weeks that r touches: what a statement bounded
+// by r may find where it is bounded by records as well.
+func (r Range) Weeks() Range {
+	return Starts(monday(r.Low.Start).UnixMicro(), monday(r.High.Start).AddDate(0, 0, 7).UnixMicro()-1)
+}
+
+// monday begins the week of a moment, Unix microseconds.
+func monday(micros int64) time.Time {
+	t := time.UnixMicro(micros).UTC().Truncate(24 * time.Hour)
+	return t.AddDate(0, 0, -(int(t.Weekday())+6)%7)
 }
 
 // where is what every statement on spans begins with: the

@@ -21,6 +21,13 @@ func (r *Reader) RefuseNarrow() { r.LimitNarrow(1) }
 // LimitNarrow lets it refuse those in which it would have to look at more rows.
 func (r *Reader) LimitNarrow(rows int) { r.pace.maxRows, r.pace.maxNeedleRows = rows, rows }
 
+// LimitBeside bounds what is read beside a page; 0 leaves a bound as it is.
+func (r *Reader) LimitBeside(page, bytes int64, spans, records int) {
+	l := &r.limitsBeside
+	l.page, l.bytes = cmp.Or(page, l.page), cmp.Or(bytes, l.bytes)
+	l.spans, l.records = cmp.Or(spans, l.spans), cmp.Or(records, l.records)
+}
+
 // FirstRows is how many rows a page of traces would look at first.
 func (r *Reader) FirstRows(ctx context.Context, project domain.ProjectID, where filter.Expr, window domain.Window) (int, error) {
 	w, err := r.walk(ctx, project, compile.Traces, where, window)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
@@ -57,6 +58,11 @@ func (r *Reader) fetch(ctx context.Context, project domain.ProjectID, rows []key
 		}
 		missing = slices.DeleteFunc(slices.Clone(missing), func(k keyRow) bool { _, there := found[k.identity]; return there })
 	}
+	return inOrder(rows, found), nil
+}
+
+// inOrder gives what was found of rows, each span once.
+func inOrder(rows []keyRow, found map[identity]trace.Span) []trace.Span {
 	out := make([]trace.Span, 0, len(rows))
 	for _, k := range rows {
 		if s, ok := found[k.identity]; ok {
@@ -64,7 +70,7 @@ func (r *Reader) fetch(ctx context.Context, project domain.ProjectID, rows []key
 			delete(found, k.identity)
 		}
 	}
-	return out, nil
+	return out
 }
 
 // fetchLatest is fetch for rows that a condition chose, which the latest version
@@ -334,22 +340,18 @@ func (r *Reader) bounds(ctx context.Context, project domain.ProjectID, ids []tra
 }
 
 // summed is a fetcher with cumulative metrics, for rows that lie in a crowd, or
-// not: see crowded. Both halves of the work run at once. chosen tells that a
-// condition chose the rows, see fetchLatest: what is read for the sums mostly
-// tells that nothing came after them.
+// not: see crowded. chosen tells that a condition chose the rows, see fetchLatest:
+// what is read for the sums mostly tells that nothing came after them.
 func (r *Reader) summed(crowded, chosen bool) fetcher {
-	return func(ctx context.Context, project domain.ProjectID, rows []keyRow, maxBytes int64) (spans []trace.Span, err error) {
-		var known *sums
-		group, both := errgroup.WithContext(ctx)
-		group.Go(func() (err error) {
-			spans, err = r.fetch(both, project, rows, maxBytes)
-			return err
-		})
-		group.Go(func() (err error) {
-			known, err = r.sumsOf(both, project, rows, crowded)
-			return err
-		})
-		if err := group.Wait(); err != nil {
+	return func(ctx context.Context, project domain.ProjectID, rows []keyRow, maxBytes int64) ([]trace.Span, error) {
+		if len(rows) == 0 {
+			return nil, nil
+		}
+		spans, known, err := r.fetchBeside(ctx, project, rows, crowded, maxBytes)
+		if errors.Is(err, errBeside) {
+			spans, known, err = r.fetchApart(ctx, project, rows, crowded, maxBytes)
+		}
+		if err != nil {
 			return nil, err
 		}
 		if chosen {
@@ -364,4 +366,36 @@ func (r *Reader) summed(crowded, chosen bool) fetcher {
 		known.cumulate(spans)
 		return spans, nil
 	}
+}
+
+// fetchBeside is fetch, and the sums from what lies beside the rows.
+func (r *Reader) fetchBeside(ctx context.Context, project domain.ProjectID, rows []keyRow, crowded bool, maxBytes int64) ([]trace.Span, *sums, error) {
+	found, known, err := r.beside(ctx, project, rows, crowded, maxBytes)
+	if err != nil {
+		return nil, nil, err
+	}
+	missing := slices.DeleteFunc(slices.Clone(rows), func(k keyRow) bool { _, there := found[k.identity]; return there })
+	replaced, err := r.fetch(ctx, project, missing, maxBytes)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, s := range replaced {
+		found[identity{s.TraceID, s.SpanID}] = s
+	}
+	return inOrder(rows, found), known, nil
+}
+
+// fetchApart is fetch, and the sums from where the rows of all spans are. Both run at once.
+func (r *Reader) fetchApart(ctx context.Context, project domain.ProjectID, rows []keyRow, crowded bool, maxBytes int64) (spans []trace.Span, known *sums, err error) {
+	group, both := errgroup.WithContext(ctx)
+	group.Go(func() (err error) {
+		spans, err = r.fetch(both, project, rows, maxBytes)
+		return err
+	})
+	group.Go(func() (err error) {
+		known, err = r.sumsOf(both, project, rows, crowded)
+		return err
+	})
+	err = group.Wait()
+	return spans, known, err
 }

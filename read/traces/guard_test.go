@@ -189,6 +189,7 @@ func TestIndexesAreUsed(t *testing.T) {
 		{"one of two", keys(where(t, `{"operator":"or","conditions":[{"field":"attributes","key":"customer","value":"rare"},{"field":"session_id","value":"rare"}]}`), compile.Everything()), "kv_index"},
 		{"a trace", compile.OfTraces(s.project, compile.Metrics, []compile.Bounds{at}, nil), "PrimaryKey"},
 		{"a trace's documents", compile.DocumentsOf(s.project, []compile.Bounds{at}), "PrimaryKey"},
+		{"heads", compile.Heads(s.project, []compile.Bounds{at}, []uint64{all[12345].Version}, 0), "PrimaryKey"},
 		{"documents", compile.Documents(s.project, []compile.Version{{Version: all[12340].Version, Start: at.Min}}), "PrimaryKey"},
 		{"keys", compile.ByKeys(s.project, compile.Keys, []compile.Key{{Type: trace.Invocation, Position: compile.Position{Start: at.Min, Tie: tieOf(&all[12340])}}}), "PrimaryKey"},
 		{"a span id", compile.SpansNamed(s.project, []trace.SpanID{all[12345].SpanID}, 10), "span_id_index"},

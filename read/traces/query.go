@@ -43,6 +43,9 @@ func (r *Reader) run(ctx context.Context, s compile.Statement, each func(driver.
 	if s.MaxRows > 0 {
 		text += ", max_rows_to_read = " + strconv.Itoa(s.MaxRows)
 	}
+	if s.MaxBytes > 0 {
+		text += ", max_bytes_to_read = " + strconv.FormatInt(s.MaxBytes, 10)
+	}
 	if s.OneStep {
 		text += ", enable_multiple_prewhere_read_steps = 0"
 	}

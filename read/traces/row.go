@@ -124,7 +124,7 @@ func (d *documentRow) cut() (t texts, err error) {
 			}
 			rest = d.head
 		}
-		n := int(binary.LittleEndian.Uint32([]byte(d.lengths[4*i : 4*i+4])))
+		n := d.length(i)
 		if n > len(rest) {
 			return t, errLengths
 		}
@@ -132,6 +132,27 @@ func (d *documentRow) cut() (t texts, err error) {
 	}
 	t.head = rest
 	return t, nil
+}
+
+// ownHead is texts.head alone, of a row that may come without its text.
+func (d *documentRow) ownHead() (string, error) {
+	if len(d.lengths) != 4*schema.DocumentTexts {
+		return "", errLengths
+	}
+	rest := d.head
+	for i := schema.SearchedTexts; i < schema.DocumentTexts; i++ {
+		n := d.length(i)
+		if n > len(rest) {
+			return "", errLengths
+		}
+		rest = rest[n:]
+	}
+	return rest, nil
+}
+
+// length is that of one of the documents.
+func (d *documentRow) length(i int) int {
+	return int(binary.LittleEndian.Uint32([]byte(d.lengths[4*i : 4*i+4])))
 }
 
 // dataMembers are the members of ag.data in the order of texts.data.

@@ -25,6 +25,9 @@ func TestCut(t *testing.T) {
 	d := documentRow{text: "iioopaae", head: "lrrsHEAD", lengths: lengths(2, 2, 1, 0, 2, 1, 1, 2, 1)}
 	got, err := d.cut()
 	require.NoError(t, err)
+	own, err := (&documentRow{head: d.head, lengths: d.lengths}).ownHead()
+	require.NoError(t, err)
+	require.Equal(t, got.head, own, "with its text or without")
 	require.Equal(t, texts{data: [4]string{"ii", "oo", "p", ""}, events: "aa", attributes: "e", links: "l", resource: "rr", scope: "s", head: "HEAD"}, got)
 	for name, bad := range map[string]documentRow{
 		"no lengths":         {text: "a", head: "b"},
@@ -36,6 +39,9 @@ func TestCut(t *testing.T) {
 	} {
 		_, err := bad.cut()
 		require.Error(t, err, name)
+		bad.text = ""
+		_, err = bad.ownHead()
+		require.Equal(t, strings.HasSuffix(name, "text"), err == nil, name)
 	}
 }
 
@@ -45,7 +51,9 @@ func FuzzDocumentRow(f *testing.F) {
 	f.Add("", strings.Repeat("\x01", 120), lengths(0, 0, 0, 0, 0, 0, 0, 0, 0))
 	f.Fuzz(func(t *testing.T, text, head, lengths string) {
 		d := documentRow{text: text, head: head, lengths: lengths}
+		own, _ := d.ownHead()
 		if got, err := d.cut(); err == nil {
+			require.Equal(t, got.head, own)
 			require.Equal(t, text+head, strings.Join(got.data[:], "")+got.events+got.attributes+got.links+got.resource+got.scope+got.head)
 		}
 		var from producers

@@ -40,6 +40,9 @@ type store struct {
 	reader  *traces.Reader
 	project domain.ProjectID
 	version uint64
+	// batched has the spans of one call of insert come in one record, where each
+	// comes in one of its own. bare has heads be of the first format, without metrics.
+	batched, bare bool
 }
 
 func newStore(t testing.TB) *store {
@@ -85,13 +88,17 @@ func (s *store) insertInto(project domain.ProjectID, spans ...trace.Span) {
 	require.NoError(s.t, err)
 	for i := range spans {
 		sp := &spans[i]
-		s.version += 1 << schema.VersionShift // a record for each
+		if s.batched && i > 0 {
+			s.version++
+		} else {
+			s.version = (s.version>>schema.VersionShift + 1) << schema.VersionShift
+		}
 		sp.Version = s.version
 		p := uuid.UUID(project)
 		tie, week := tieOf(sp), weekOf(sp.Start)
 		start, end := time.Unix(0, sp.Start).UTC(), time.Unix(0, sp.End).UTC()
 		l := newLeaves(sp)
-		text, head, lengths := documents(sp)
+		text, head, lengths := documents(sp, s.bare)
 		linkTraces, linkSpans, names := []string{}, []string{}, []string{}
 		for _, k := range sp.Links {
 			linkTraces, linkSpans = append(linkTraces, string(k.TraceID[:])), append(linkSpans, string(k.SpanID[:]))
@@ -145,7 +152,7 @@ func weekOf(start int64) time.Time {
 	return t.Truncate(24*time.Hour).AddDate(0, 0, -(int(t.Weekday())+6)%7)
 }
 
-func documents(s *trace.Span) (text, head, lengths string) {
+func documents(s *trace.Span, bare bool) (text, head, lengths string) {
 	ag, _ := s.Attributes["ag"].(map[string]any)
 	data, _ := ag["data"].(map[string]any)
 	var l []byte
@@ -189,6 +196,13 @@ func documents(s *trace.Span) (text, head, lengths string) {
 	add(&head, resource)
 	add(&head, scope)
 	of := trace.Head{Span: *s}
+	if !bare {
+		of.Metrics = new([trace.MetricCount]float64)
+		own := newLeaves(s)
+		for i, name := range []string{"errors", "tokens_prompt", "tokens_completion", "tokens_total", "costs_prompt", "costs_completion", "costs_total"} {
+			of.Metrics[i] = own.column(name)
+		}
+	}
 	types, _ := ag["type"].(map[string]any)
 	if types["trace"] == s.Type.String() {
 		of.Declared = s.Type

@@ -54,6 +54,7 @@ func TestSettledSums(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			s := newStore(t)
+			s.bare = true
 			s.summedSince(now.Add(-36 * time.Hour))
 			at := now.Add(-tt.age)
 			root, leaf := span(1, 1, at), span(1, 2, at)
@@ -96,6 +97,7 @@ func TestSettledSums(t *testing.T) {
 func TestSumsOfFew(t *testing.T) {
 	t.Parallel()
 	s := newStore(t)
+	s.bare = true
 	s.summedSince(now.Add(-36 * time.Hour))
 	spans := func(n uint64, apart time.Duration) (all []trace.Span) {
 		for i := range n {
@@ -134,6 +136,7 @@ func TestSumsOfFew(t *testing.T) {
 func TestReplacedInASettledTrace(t *testing.T) {
 	t.Parallel()
 	s := newStore(t)
+	s.bare = true
 	s.summedSince(now.Add(-36 * time.Hour))
 	require.NoError(t, s.conn.Exec(t.Context(), "SYSTEM STOP MERGES spans"))
 	one, other := span(1, 1, now.Add(-time.Hour)), span(2, 2, now.Add(-time.Hour))

@@ -308,7 +308,8 @@ func newDocumentColumns() *documentColumns {
 	return c
 }
 
-func (c *documentColumns) append(e *entry, partition int32, d *document) {
+// append adds the row of a span; numbers are those of its row of spans.
+func (c *documentColumns) append(e *entry, partition int32, d *document, numbers [numberColumns]float64) {
 	s := e.span
 	c.project.UUID(e.key.project)
 	c.partition.Uint32(uint32(partition)) //nolint:gosec // a partition's number is never negative
@@ -329,7 +330,9 @@ func (c *documentColumns) append(e *entry, partition int32, d *document) {
 		c.row = append(c.row, d.texts[n]...)
 	}
 	c.lengths.Bytes(lengths[:])
-	head := trace.Head{Span: *s, Declared: e.declared}
+	var metrics [trace.MetricCount]float64
+	copy(metrics[:], numbers[1:]) // the first is the duration
+	head := trace.Head{Span: *s, Declared: e.declared, Metrics: &metrics}
 	head.Span.CreatedAt, head.Span.UpdatedAt, head.Span.CreatedBy, head.Span.UpdatedBy = e.createdAt, e.updatedAt, e.createdBy, e.updatedBy
 	if len(s.Hashes) > 0 {
 		head.Hash = s.Hashes[0].ID

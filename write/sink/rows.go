@@ -28,7 +28,7 @@ func (r *rows) reset() {
 
 func (r *rows) append(e *entry, partition int32, d *document) {
 	r.spans.append(e, partition, d)
-	r.documents.append(e, partition, d)
+	r.documents.append(e, partition, d, r.spans.row)
 	r.annotations.append(e, d)
 }
 

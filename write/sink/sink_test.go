@@ -3,12 +3,15 @@
 package sink_test
 
 import (
+	"fmt"
+	"math"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"colonnade/domain"
+	"colonnade/domain/trace"
 	"colonnade/write/stream"
 )
 
@@ -242,6 +245,29 @@ func TestRefusedRowsAreHalved(t *testing.T) {
 			require.Equal(t, 1, r.count(t, "colonnade_sink_dead_records_total"))
 			require.NotZero(t, r.count(t, "colonnade_sink_bisections_total"))
 		})
+	}
+}
+
+// A head says of a span's metrics what its row of spans does, and nothing of those it has not.
+func TestHeadsHaveMetrics(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, 1)
+	h.start()
+	h.wait(h.publish(
+		h.record(stream.Upsert, 1, span{trace: 1, span: 1, name: "measured", attributes: map[string]any{"ag.metrics.unit.tokens.prompt": 3, "ag.metrics.unit.costs.total": 0.25}}),
+		h.record(stream.Upsert, 2, span{trace: 2, span: 1, name: "none"}),
+	))
+	for n, want := range map[byte]map[int]float64{1: {1: 3, 6: 0.25}, 2: {}} {
+		head, err := trace.ParseHead(one[string](h, "SELECT substring(head, 1 + length(links) + length(resource) + length(scope)) FROM span_documents WHERE trace_id = unhex(?)", fmt.Sprintf("01%030x", n)))
+		require.NoError(t, err)
+		require.NotNil(t, head.Metrics)
+		got := map[int]float64{}
+		for k, v := range head.Metrics {
+			if !math.IsNaN(v) {
+				got[k] = v
+			}
+		}
+		require.Equal(t, want, got)
 	}
 }
 

@@ -155,20 +155,15 @@ func (w *worker) rowsOf(b *batch, entries []*entry, table string) (*native.Block
 	if block := w.annotationsOf(entries, table); block != nil {
 		return block, nil
 	}
-	if table == schema.Spans {
-		c := newSpanColumns(w.sink.keys)
-		for _, e := range entries {
-			w.document.render(e.span, e.declared)
-			c.append(e, w.partition.Number(), &w.document)
-		}
-		return &c.Block, nil
-	}
-	c := newDocumentColumns()
+	rows := newRows(w.sink.keys)
 	for _, e := range entries {
 		w.document.render(e.span, e.declared)
-		c.append(e, w.partition.Number(), &w.document)
+		rows.append(e, w.partition.Number(), &w.document)
 	}
-	return &c.Block, nil
+	if table == schema.Spans {
+		return &rows.spans.Block, nil
+	}
+	return &rows.documents.Block, nil
 }
 
 // unremember forgets spans that will not be stored, so that a later attempt is no retry.

@@ -1,0 +1,216 @@
+package traces
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+
+	"github.com/ClickHouse/clickhouse-go/v2"
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+	"golang.org/x/sync/errgroup"
+
+	"colonnade/domain"
+	"colonnade/domain/trace"
+	"colonnade/migrations/schema"
+	"colonnade/read/compile"
+)
+
+// What the spans of a page sum is mostly said where their documents are: spans
+// of a trace come in few records, a record's documents lie together, and each has
+// its metrics in its head. So the lookup of a page's documents reads the heads
+// beside them as well, and of a trace that has more records than those of the page
+// the others' heads are looked up. What is left is for sumsOf: traces of many
+// records, and rows of a sink that did not write metrics yet.
+
+// besideLimits bound what is read for that. A page beyond them takes the other way.
+type besideLimits struct {
+	// page is how many bytes of documents a page may have itself: those of spans
+	// beside the page's are as large, and are read with them.
+	page int64
+	// bytes is how much the store may read in one statement, spans how many come of all.
+	bytes int64
+	spans int
+	// records is how many more records are looked up.
+	records int
+}
+
+func defaultBesideLimits() besideLimits {
+	return besideLimits{page: 4 << 20, bytes: 128 << 20, spans: 20_000, records: 500}
+}
+
+// errBeside tells that more lies beside a page than is worth reading.
+var errBeside = domain.E(domain.Internal, "more beside a page than is read with it")
+
+// beside is a page being read with what lies beside it.
+type beside struct {
+	r       *Reader
+	project domain.ProjectID
+	rows    map[identity]*keyRow
+	from    producers
+	// spans are those of the rows that were found.
+	spans map[identity]trace.Span
+	// heads are all spans that were met, in their latest version.
+	heads map[identity]*metricRow
+	// partial are the traces of which heads cannot tell what they sum.
+	partial map[trace.TraceID]bool
+	met     int
+}
+
+// beside gives the spans of rows, those that were found, and what is known of
+// the sums of their traces; see summed. It fails with errBeside.
+func (r *Reader) beside(ctx context.Context, project domain.ProjectID, rows []keyRow, crowded bool, maxBytes int64) (map[identity]trace.Span, *sums, error) {
+	b := &beside{
+		r: r, project: project, rows: make(map[identity]*keyRow, len(rows)),
+		spans: make(map[identity]trace.Span, len(rows)), heads: map[identity]*metricRow{}, partial: map[trace.TraceID]bool{},
+	}
+	var bytes int64
+	for i := range rows {
+		b.rows[rows[i].identity] = &rows[i]
+		bytes += int64(rows[i].bytes)
+	}
+	if bytes > min(r.limitsBeside.page, maxBytes) || len(rows) > fetchChunk {
+		return nil, nil, errBeside
+	}
+	own := recordsOf(rows)
+	var all []compile.Bounds
+	group, both := errgroup.WithContext(ctx)
+	group.Go(func() error {
+		versions := make([]uint64, len(rows))
+		for i := range rows {
+			versions[i] = rows[i].version
+		}
+		return b.read(both, "documents", compile.Heads(project, own, versions, r.limitsBeside.bytes), true)
+	})
+	group.Go(func() (err error) {
+		all, err = r.bounds(both, project, tracesOf(rows))
+		return err
+	})
+	if err := group.Wait(); err != nil {
+		return nil, nil, err
+	}
+	for id, k := range b.rows {
+		if _, there := b.spans[id]; !there { // it was replaced meanwhile
+			b.partial[k.trace] = true
+		}
+	}
+	if others := b.others(own, all); len(others) > 0 {
+		if err := b.read(ctx, "heads", compile.Heads(project, others, nil, r.limitsBeside.bytes), false); err != nil {
+			return nil, nil, err
+		}
+	}
+	known := &sums{others: b.heads}
+	rest := slices.DeleteFunc(slices.Clone(rows), func(k keyRow) bool { return !b.partial[k.trace] })
+	if len(rest) == 0 {
+		return b.spans, known, nil
+	}
+	maps.DeleteFunc(known.others, func(id identity, _ *metricRow) bool { return b.partial[id.trace] })
+	more, err := r.sumsOf(ctx, project, rest, crowded)
+	if err != nil {
+		return nil, nil, err
+	}
+	maps.Copy(more.others, known.others)
+	return b.spans, more, nil
+}
+
+// recordsOf gives the records in which rows came, trace by trace, and where the rows lie.
+func recordsOf(rows []keyRow) []compile.Bounds {
+	at := make(map[trace.TraceID]int, len(rows))
+	var out []compile.Bounds
+	for _, k := range rows {
+		i, there := at[k.trace]
+		if !there {
+			i = len(out)
+			at[k.trace] = i
+			out = append(out, compile.Bounds{Trace: k.trace, Min: k.Start, Max: k.Start})
+		}
+		b := &out[i]
+		b.Min, b.Max = min(b.Min, k.Start), max(b.Max, k.Start)
+		if n := schema.Record(k.partition, k.version); !slices.Contains(b.Records, n) {
+			b.Records = append(b.Records, n)
+		}
+	}
+	return out
+}
+
+// others gives what of the traces was not read yet; own is what was. Those of
+// which there is too much are partial from here on.
+func (b *beside) others(own, all []compile.Bounds) []compile.Bounds {
+	if len(own) == 0 {
+		return nil
+	}
+	lo, hi := own[0].Min, own[0].Max
+	read := make(map[trace.TraceID][]uint64, len(own))
+	for _, o := range own {
+		lo, hi = min(lo, o.Min), max(hi, o.Max)
+		read[o.Trace] = o.Records
+	}
+	weeks := compile.Starts(lo, hi).Weeks()
+	var out []compile.Bounds
+	left := b.r.limitsBeside.records
+	for _, t := range all {
+		if b.partial[t.Trace] {
+			continue
+		}
+		if weeks.Low.Start <= t.Min && t.Max <= weeks.High.Start { // else the lookup left out what starts beyond
+			t.Records = slices.DeleteFunc(slices.Clone(t.Records), func(n uint64) bool { return slices.Contains(read[t.Trace], n) })
+		}
+		switch n := len(t.Records); {
+		case n > left:
+			b.partial[t.Trace] = true
+		case n > 0:
+			left -= n
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+// read takes the rows of compile.Heads; texts tells whether those of the page come with their text.
+func (b *beside) read(ctx context.Context, name string, lookup compile.Statement, texts bool) error {
+	scan := newDocumentScan()
+	err := b.r.query(ctx, name, lookup, func(rows driver.Rows) error {
+		d, err := scan.scan(rows)
+		if err != nil {
+			return err
+		}
+		if b.met++; b.met > b.r.limitsBeside.spans {
+			return errBeside
+		}
+		return b.take(&d, texts)
+	})
+	if exception, ok := errors.AsType[*clickhouse.Exception](err); ok && exception.Code == codeTooManyBytes {
+		return errBeside
+	}
+	return err
+}
+
+func (b *beside) take(d *documentRow, texts bool) error {
+	if k := b.rows[d.identity]; texts && k != nil && k.version == d.version {
+		s, err := d.parse(&b.from)
+		if err != nil {
+			return err
+		}
+		b.spans[d.identity] = s.of(k.Type)
+	}
+	if old := b.heads[d.identity]; old != nil && old.span.Version >= d.version {
+		return nil
+	}
+	text, err := d.ownHead()
+	if err != nil {
+		return err
+	}
+	h, err := trace.ParseHead(text)
+	if err != nil {
+		return err
+	}
+	if h.Metrics == nil {
+		b.partial[d.trace] = true
+		return nil
+	}
+	b.heads[d.identity] = &metricRow{
+		span:   trace.Span{TraceID: d.trace, SpanID: d.span, ParentID: h.Span.ParentID, Version: d.version, Start: h.Span.Start},
+		values: *h.Metrics,
+	}
+	return nil
+}
