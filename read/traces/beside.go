@@ -23,11 +23,10 @@ import (
 // the others' heads are looked up. What is left is for sumsOf: traces of many
 // records, and rows of a sink that did not write metrics yet.
 
-// besideLimits bound what is read for that. A page beyond them takes the other way.
+// besideLimits bound what is read for that, beside Config.MaxBesideBytes: spans
+// beside the page's are as large as those, and more. A page beyond them takes the
+// other way.
 type besideLimits struct {
-	// page is how many bytes of documents a page may have itself: those of spans
-	// beside the page's are as large, and are read with them.
-	page int64
 	// bytes is how much the store may read in one statement, spans how many come of all.
 	bytes int64
 	spans int
@@ -36,7 +35,7 @@ type besideLimits struct {
 }
 
 func defaultBesideLimits() besideLimits {
-	return besideLimits{page: 4 << 20, bytes: 128 << 20, spans: 20_000, records: 500}
+	return besideLimits{bytes: 128 << 20, spans: 20_000, records: 500}
 }
 
 // errBeside tells that more lies beside a page than is worth reading.
@@ -57,9 +56,18 @@ type beside struct {
 	met     int
 }
 
-// beside gives the spans of rows, those that were found, and what is known of
-// the sums of their traces; see summed. It fails with errBeside.
-func (r *Reader) beside(ctx context.Context, project domain.ProjectID, rows []keyRow, crowded bool, maxBytes int64) (map[identity]trace.Span, *sums, error) {
+// sumsBeside is sumsOf from what lies beside the rows, where that is enough.
+func (r *Reader) sumsBeside(ctx context.Context, project domain.ProjectID, rows []keyRow, crowded bool) (*sums, error) {
+	_, known, err := r.beside(ctx, project, rows, crowded, false)
+	if errors.Is(err, errBeside) {
+		return r.sumsOf(ctx, project, rows, crowded)
+	}
+	return known, err
+}
+
+// beside gives what is known of the sums of the traces of rows, and with texts
+// their spans, those that were found; see summed. It fails with errBeside.
+func (r *Reader) beside(ctx context.Context, project domain.ProjectID, rows []keyRow, crowded, texts bool) (map[identity]trace.Span, *sums, error) {
 	b := &beside{
 		r: r, project: project, rows: make(map[identity]*keyRow, len(rows)),
 		spans: make(map[identity]trace.Span, len(rows)), heads: map[identity]*metricRow{}, partial: map[trace.TraceID]bool{},
@@ -69,18 +77,22 @@ func (r *Reader) beside(ctx context.Context, project domain.ProjectID, rows []ke
 		b.rows[rows[i].identity] = &rows[i]
 		bytes += int64(rows[i].bytes)
 	}
-	if bytes > min(r.limitsBeside.page, maxBytes) || len(rows) > fetchChunk {
+	if len(rows) == 0 || len(rows) > fetchChunk || bytes > r.cfg.MaxBesideBytes {
 		return nil, nil, errBeside
+	}
+	name := "heads"
+	var versions []uint64
+	if texts {
+		name, versions = "documents", make([]uint64, len(rows))
+		for i := range rows {
+			versions[i] = rows[i].version
+		}
 	}
 	own := recordsOf(rows)
 	var all []compile.Bounds
 	group, both := errgroup.WithContext(ctx)
 	group.Go(func() error {
-		versions := make([]uint64, len(rows))
-		for i := range rows {
-			versions[i] = rows[i].version
-		}
-		return b.read(both, "documents", compile.Heads(project, own, versions, r.limitsBeside.bytes), true)
+		return b.read(both, name, compile.Heads(project, own, versions, r.limitsBeside.bytes), texts)
 	})
 	group.Go(func() (err error) {
 		all, err = r.bounds(both, project, tracesOf(rows))
@@ -90,7 +102,7 @@ func (r *Reader) beside(ctx context.Context, project domain.ProjectID, rows []ke
 		return nil, nil, err
 	}
 	for id, k := range b.rows {
-		if _, there := b.spans[id]; !there { // it was replaced meanwhile
+		if _, there := b.spans[id]; texts && !there { // it was replaced meanwhile
 			b.partial[k.trace] = true
 		}
 	}
@@ -136,9 +148,6 @@ func recordsOf(rows []keyRow) []compile.Bounds {
 // others gives what of the traces was not read yet; own is what was. Those of
 // which there is too much are partial from here on.
 func (b *beside) others(own, all []compile.Bounds) []compile.Bounds {
-	if len(own) == 0 {
-		return nil
-	}
 	lo, hi := own[0].Min, own[0].Max
 	read := make(map[trace.TraceID][]uint64, len(own))
 	for _, o := range own {

@@ -15,11 +15,12 @@ import (
 	"colonnade/read/traces"
 )
 
-// measured is a span with tokens.
+// measured is a span with tokens and a document.
 func measured(traceN, n uint64, parent trace.SpanID, start time.Time, tokens int64) trace.Span {
 	s := span(traceN, n, start)
 	s.ParentID = parent
 	s.Attributes["ag"].(map[string]any)["metrics"] = map[string]any{"tokens": map[string]any{"incremental": map[string]any{"total": tokens}}}
+	s.Attributes["ag"].(map[string]any)["data"] = map[string]any{"outputs": "a needle"}
 	return s
 }
 
@@ -84,16 +85,16 @@ func TestSumsBeside(t *testing.T) {
 			for _, one := range tree(near) {
 				s.insert(one)
 			}
-		}, func(r *traces.Reader) { r.LimitBeside(0, 0, 0, 3) }, []string{documents, metrics}},
-		{"too many spans", func(s *store) { s.insert(tree(near)...) }, func(r *traces.Reader) { r.LimitBeside(0, 0, 5, 0) }, []string{documents, metrics}},
-		{"too large a page", func(s *store) { s.insert(tree(near)...) }, func(r *traces.Reader) { r.LimitBeside(10, 0, 0, 0) }, []string{documents, metrics}},
+		}, func(r *traces.Reader) { r.LimitBeside(0, 0, 3) }, []string{documents, metrics}},
+		{"too many spans", func(s *store) { s.insert(tree(near)...) }, func(r *traces.Reader) { r.LimitBeside(0, 5, 0) }, []string{documents, metrics}},
+		{"too large a page", func(s *store) { s.insert(tree(near)...) }, nil, []string{documents, metrics}},
 		{"too much beside it", func(s *store) {
 			all := tree(near)
 			for i := range all[6:] {
-				all[6+i].Attributes["ag"].(map[string]any)["data"] = map[string]any{"outputs": strings.Repeat("long ", 20_000)}
+				all[6+i].Attributes["ag"].(map[string]any)["data"] = map[string]any{"outputs": "a needle in" + strings.Repeat(" much", 20_000)}
 			}
 			s.insert(all...)
-		}, func(r *traces.Reader) { r.LimitBeside(0, 100_000, 0, 0) }, []string{documents, metrics}},
+		}, func(r *traces.Reader) { r.LimitBeside(100_000, 0, 0) }, []string{documents, metrics}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -111,11 +112,17 @@ func TestSumsBeside(t *testing.T) {
 				}
 			}
 			require.GreaterOrEqual(t, len(want), 12)
-			// A page of some of them, of everything, and of what a condition chose.
-			for _, conditions := range []string{"", `{"field":"trace_type","value":"invocation"}`} {
+			// A page of some of them, of everything, of what a condition chose, and of
+			// what was read to decide.
+			const decided = `{"field":"content","operator":"contains","value":"needle"}`
+			for _, conditions := range []string{"", `{"field":"trace_type","value":"invocation"}`, decided} {
 				for _, limit := range []int{1, 4, 100} {
 					registry := prometheus.NewRegistry()
-					reader, err := traces.New(traces.DefaultConfig(), s.conn, func() time.Time { return now }, registry)
+					cfg := traces.DefaultConfig()
+					if tt.name == "too large a page" {
+						cfg.MaxBesideBytes = 10
+					}
+					reader, err := traces.New(cfg, s.conn, func() time.Time { return now }, registry)
 					require.NoError(t, err)
 					if tt.limit != nil {
 						tt.limit(reader)
@@ -134,7 +141,7 @@ func TestSumsBeside(t *testing.T) {
 							asked = append(asked, name)
 						}
 					}
-					if limit == 4 {
+					if limit == 4 && conditions != decided {
 						require.Equal(t, tt.asked, asked)
 					}
 				}

@@ -24,6 +24,9 @@ type Config struct {
 	MaxPageSpans int
 	// MaxReadBytes bounds the documents of what must be answered whole, such as one trace.
 	MaxReadBytes int64
+	// MaxBesideBytes is up to how many bytes of documents a page is read together
+	// with all that came in the same records; beyond it what its spans sum is read apart.
+	MaxBesideBytes int64
 	// MaxExamined bounds the spans whose documents are read to decide a filter
 	// that the core rows cannot decide, for one page.
 	MaxExamined int
@@ -39,6 +42,7 @@ func DefaultConfig() Config {
 		MaxPageBytes:     64 << 20,
 		MaxPageSpans:     50_000,
 		MaxReadBytes:     512 << 20,
+		MaxBesideBytes:   4 << 20,
 		MaxExamined:      20_000,
 	}
 }
@@ -60,6 +64,7 @@ func (c Config) Validate() error {
 	positive("max_page_bytes", c.MaxPageBytes)
 	positive("max_page_spans", int64(c.MaxPageSpans))
 	positive("max_read_bytes", c.MaxReadBytes)
+	positive("max_beside_bytes", c.MaxBesideBytes)
 	positive("max_examined", int64(c.MaxExamined))
 	if c.MaxReadBytes < c.MaxPageBytes {
 		errs = append(errs, errors.New("traces: max_read_bytes must not be below max_page_bytes"))

@@ -22,10 +22,9 @@ func (r *Reader) RefuseNarrow() { r.LimitNarrow(1) }
 func (r *Reader) LimitNarrow(rows int) { r.pace.maxRows, r.pace.maxNeedleRows = rows, rows }
 
 // LimitBeside bounds what is read beside a page; 0 leaves a bound as it is.
-func (r *Reader) LimitBeside(page, bytes int64, spans, records int) {
+func (r *Reader) LimitBeside(bytes int64, spans, records int) {
 	l := &r.limitsBeside
-	l.page, l.bytes = cmp.Or(page, l.page), cmp.Or(bytes, l.bytes)
-	l.spans, l.records = cmp.Or(spans, l.spans), cmp.Or(records, l.records)
+	l.bytes, l.spans, l.records = cmp.Or(bytes, l.bytes), cmp.Or(spans, l.spans), cmp.Or(records, l.records)
 }
 
 // FirstRows is how many rows a page of traces would look at first.

@@ -344,9 +344,6 @@ func (r *Reader) bounds(ctx context.Context, project domain.ProjectID, ids []tra
 // what is read for the sums mostly tells that nothing came after them.
 func (r *Reader) summed(crowded, chosen bool) fetcher {
 	return func(ctx context.Context, project domain.ProjectID, rows []keyRow, maxBytes int64) ([]trace.Span, error) {
-		if len(rows) == 0 {
-			return nil, nil
-		}
 		spans, known, err := r.fetchBeside(ctx, project, rows, crowded, maxBytes)
 		if errors.Is(err, errBeside) {
 			spans, known, err = r.fetchApart(ctx, project, rows, crowded, maxBytes)
@@ -370,7 +367,10 @@ func (r *Reader) summed(crowded, chosen bool) fetcher {
 
 // fetchBeside is fetch, and the sums from what lies beside the rows.
 func (r *Reader) fetchBeside(ctx context.Context, project domain.ProjectID, rows []keyRow, crowded bool, maxBytes int64) ([]trace.Span, *sums, error) {
-	found, known, err := r.beside(ctx, project, rows, crowded, maxBytes)
+	if maxBytes < r.cfg.MaxBesideBytes { // fetch says so
+		return nil, nil, errBeside
+	}
+	found, known, err := r.beside(ctx, project, rows, crowded, true)
 	if err != nil {
 		return nil, nil, err
 	}

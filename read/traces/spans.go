@@ -33,7 +33,7 @@ func (r *Reader) Spans(ctx context.Context, project domain.ProjectID, where filt
 		return page, err
 	}
 	rows, _ := c.page()
-	known, err := r.sumsOf(ctx, project, rows, crowded)
+	known, err := r.sumsBeside(ctx, project, rows, crowded)
 	if err != nil {
 		return domain.Page[trace.Span]{}, err
 	}

@@ -95,14 +95,22 @@ func TestCumulativeOracle(t *testing.T) {
 			w.checkPage(t, project, e, corpus, string(text))
 		}
 	}
-	// A reader an hour later asks for the sums of what is settled.
-	registry := prometheus.NewRegistry()
-	later, err := traces.New(traces.DefaultConfig(), w.conn, func() time.Time { return time.Now().Add(time.Hour) }, registry)
+	// A reader an hour later that reads nothing beside its pages asks for the sums
+	// of what is settled. Another reads them beside its pages, and nothing else.
+	registry, besides := prometheus.NewRegistry(), prometheus.NewRegistry()
+	apart := traces.DefaultConfig()
+	apart.MaxBesideBytes = 1
+	beside, err := traces.New(traces.DefaultConfig(), w.conn, time.Now, besides)
+	require.NoError(t, err)
+	later, err := traces.New(apart, w.conn, func() time.Time { return time.Now().Add(time.Hour) }, registry)
 	require.NoError(t, err)
 	check(false)
 	w.settled(t, project)
 	check(true)
 	requireSums(t, later, project, len(corpus))
+	requireSums(t, beside, project, len(corpus))
+	require.NotZero(t, statements(t, besides, "documents"))
+	require.Zero(t, statements(t, besides, "metrics")+statements(t, besides, "sums"))
 	require.Less(t, 2*statements(t, registry, "metrics"), statements(t, registry, "sums"), "of few traces all spans are read: their numbers are too large for sums")
 
 	// Late spans, other parents, replaced values: nothing may be taken from what was settled before.
@@ -112,6 +120,7 @@ func TestCumulativeOracle(t *testing.T) {
 	}
 	w.write(project, all...)
 	requireSums(t, later, project, len(corpus))
+	requireSums(t, beside, project, len(corpus))
 	corpus = w.everySpan(t, project)
 	slices.SortFunc(corpus, byPlace)
 	check(false)
@@ -120,6 +129,8 @@ func TestCumulativeOracle(t *testing.T) {
 	slices.SortFunc(corpus, byPlace)
 	check(true)
 	requireSums(t, later, project, len(corpus))
+	requireSums(t, beside, project, len(corpus))
+	require.NotZero(t, statements(t, besides, "heads"), "traces of several records")
 }
 
 // requireSums walks all pages of spans: each sums what it does in its whole
