@@ -3,6 +3,7 @@
 package sink_test
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"os"
@@ -45,6 +46,8 @@ type house struct {
 	sink     sink.Config
 	// erased are the deleted projects; nil means that the sink is not told of any.
 	erased func(ctx context.Context, since time.Time) ([]domain.ProjectID, error)
+	// log is where sinks write; nil is nowhere, or with -v the standard error.
+	log *slog.Logger
 }
 
 func newHouse(t testing.TB, partitions int32) *house {
@@ -101,7 +104,7 @@ func (h *house) start() *running {
 		store = h.through
 	}
 	s, err := sink.New(h.sink, sink.Deps{
-		Store: store, Consumer: consumer, Dead: h.producer, Fitter: fitter, Erased: h.erased, Now: time.Now, Log: discard(), Registerer: registry,
+		Store: store, Consumer: consumer, Dead: h.producer, Fitter: fitter, Erased: h.erased, Now: time.Now, Log: cmp.Or(h.log, discard()), Registerer: registry,
 	})
 	require.NoError(h.t, err)
 	ctx, cancel := context.WithCancel(context.Background())

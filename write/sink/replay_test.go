@@ -3,7 +3,9 @@
 package sink_test
 
 import (
+	"bytes"
 	"context"
+	"log/slog"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -250,14 +252,7 @@ func TestATopicMadeAgainIsAnotherLog(t *testing.T) {
 	const week = 7 * 24 * 3600 * 1000
 	h.send(h.record(stream.Upsert, 1, span{trace: 1, span: 1, name: "before"}, span{trace: 1, span: 2, name: "before", start: -week}), refused("before"))
 	r.stop()
-	client, err := kgo.NewClient(kgo.SeedBrokers(h.stream.Brokers...))
-	require.NoError(t, err)
-	defer client.Close()
-	_, err = kadm.NewClient(client).DeleteTopic(t.Context(), h.stream.Topic)
-	require.NoError(t, err)
-	h.producer, err = stream.NewProducer(h.stream, time.Now, discard(), prometheus.NewRegistry())
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, h.producer.Close()) })
+	h.remakeTopic()
 	token := h.publish(h.record(stream.Upsert, 2, span{trace: 2, span: 1, name: "after", start: -week}, span{trace: 2, span: 2, name: "after"}), refused("after"))
 	require.NoError(t, h.conn.Exec(t.Context(), "TRUNCATE TABLE sink_progress"))
 	h.start()
@@ -265,4 +260,42 @@ func TestATopicMadeAgainIsAnotherLog(t *testing.T) {
 	require.Equal(t, []string{"after", "after", "before", "before"}, h.strings("SELECT span_name FROM spans ORDER BY span_name"))
 	require.Equal(t, uint64(2), one[uint64](h, "SELECT uniqExact(trace_id) FROM span_documents"))
 	require.Equal(t, []string{"after", "before"}, h.strings("SELECT reason FROM rejects ORDER BY reason"))
+}
+
+// remakeTopic deletes the topic and has a producer that makes it again.
+func (h *house) remakeTopic() {
+	h.t.Helper()
+	client, err := kgo.NewClient(kgo.SeedBrokers(h.stream.Brokers...))
+	require.NoError(h.t, err)
+	defer client.Close()
+	_, err = kadm.NewClient(client).DeleteTopic(h.t.Context(), h.stream.Topic)
+	require.NoError(h.t, err)
+	h.producer, err = stream.NewProducer(h.stream, time.Now, discard(), prometheus.NewRegistry())
+	require.NoError(h.t, err)
+	h.t.Cleanup(func() { require.NoError(h.t, h.producer.Close()) })
+}
+
+// A log that ends before what is stored is another one, and that is said.
+func TestAShorterLogIsTold(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, 1)
+	said := &bytes.Buffer{}
+	h.log = slog.New(slog.NewTextHandler(said, nil))
+	r := h.start()
+	for n := byte(1); n <= 3; n++ {
+		h.send(h.record(stream.Upsert, n, span{trace: n, span: 1, name: "before"}))
+	}
+	r.stop()
+	r = h.start()
+	r.stop()
+	require.NotContains(t, said.String(), "made anew", "a log that goes on")
+	h.remakeTopic()
+	token := h.publish(h.record(stream.Upsert, 4, span{trace: 4, span: 1, name: "after"}))
+	require.NoError(t, h.conn.Exec(t.Context(), "TRUNCATE TABLE sink_progress"))
+	r = h.start()
+	h.wait(token)
+	r.stop()
+	require.Contains(t, said.String(), "the topic was made anew")
+	require.Contains(t, said.String(), "next_offset=1 stored_until=2")
+	require.Equal(t, uint64(4), one[uint64](h, "SELECT count() FROM spans"))
 }

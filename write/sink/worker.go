@@ -93,6 +93,7 @@ func (w *worker) loop(ctx context.Context) (err error) {
 	if w.storedUntil, err = w.storedFrom(ctx, first); err != nil {
 		return err
 	}
+	w.warnOfAnotherLog(ctx)
 	// From here on what this partition says is settled counts for all (minute.go).
 	if err := w.writeProgress(ctx, first); err != nil {
 		return err
@@ -122,6 +123,17 @@ func (w *worker) loop(ctx context.Context) (err error) {
 		}
 	}
 	return nil
+}
+
+// warnOfAnotherLog tells where the store has spans of later offsets than there
+// are: versions of spans are compared by their offsets.
+func (w *worker) warnOfAnotherLog(ctx context.Context) {
+	lag, err := w.sink.deps.Consumer.Lag(ctx)
+	behind, known := lag[w.partition.Number()]
+	if end := w.partition.Next() + behind; err == nil && known && w.storedUntil >= end {
+		w.log.LogAttrs(ctx, slog.LevelError, "the store has spans of later offsets than this log: the topic was made anew. Until its offsets are beyond those, a span that is sent again may keep its earlier content, and reads do not wait for writes",
+			slog.Int64("next_offset", end), slog.Int64("stored_until", w.storedUntil))
+	}
 }
 
 // poll waits for a batch, but no longer than settling may wait.

@@ -92,7 +92,7 @@ func (w *worker) alive(b *batch, entries []*entry) []*entry {
 // findStored notes the spans that the table spans has: before it had them, the
 // other tables had what belongs to them.
 func (w *worker) findStored(ctx context.Context, b *batch) error {
-	stored, err := w.storedVersions(ctx, b.rng)
+	stored, err := w.storedVersions(ctx, b.rng, b.entries)
 	if err != nil {
 		return err
 	}
@@ -178,7 +178,7 @@ func (w *worker) unremember(entries []*entry) {
 // missing leaves out the light rows of a range that are stored: those of the
 // same place in the stream with the same content.
 func (w *worker) missing(ctx context.Context, b *batch, rng stream.Range, block *native.Block, entries []*entry) (*native.Block, error) {
-	stored, err := w.storedVersions(ctx, rng)
+	stored, err := w.storedVersions(ctx, rng, entries)
 	if err != nil || len(stored) == 0 {
 		return block, err
 	}
@@ -190,11 +190,20 @@ func (w *worker) missing(ctx context.Context, b *batch, rng stream.Range, block 
 // that was made again has the places of the one before, with other content.
 type storedVersion struct{ version, hash uint64 }
 
-// storedVersions are those of a range that the table spans holds.
-func (w *worker) storedVersions(ctx context.Context, rng stream.Range) (map[storedVersion]bool, error) {
+// storedVersions are those of a range that the table spans holds where entries
+// would be: what has the hash of one has its start, too.
+func (w *worker) storedVersions(ctx context.Context, rng stream.Range, entries []*entry) (map[storedVersion]bool, error) {
 	stored := map[storedVersion]bool{}
-	statement := fmt.Sprintf("SELECT version, content_hash FROM %s WHERE stream_partition = %s AND version BETWEEN %d AND %d",
-		w.store.cfg.Deployment.Table(schema.Spans), w.label, versionOf(rng.First), versionOf(rng.Last+1)-1)
+	if len(entries) == 0 {
+		return stored, nil
+	}
+	where, keys := noBounds(), make([]traceKey, len(entries))
+	for i, e := range entries {
+		where.add(e.start, e.start, e.week, e.week)
+		keys[i] = e.key
+	}
+	statement := fmt.Sprintf("SELECT version, content_hash FROM %s WHERE project_id IN %s AND trace_type IN ('invocation', 'annotation', 'unknown') AND %s AND stream_partition = %s AND version BETWEEN %d AND %d",
+		w.store.cfg.Deployment.Table(schema.Spans), projectList(keys), where.sql(), w.label, versionOf(rng.First), versionOf(rng.Last+1)-1)
 	err := w.store.query(ctx, "find stored versions", statement, func() { clear(stored) }, func(rows driver.Rows) error {
 		var s storedVersion
 		if err := rows.Scan(&s.version, &s.hash); err != nil {

@@ -52,6 +52,72 @@ func TestKeeperTrims(t *testing.T) {
 	require.NoError(t, k.look(t.Context()), "a topic that groups committed and that is gone does not hold up the others")
 }
 
+// A log never ends before what was in it: offsets go on where they were, also
+// when all of it was read, and across restarts. (They began anew when everything
+// had been trimmed: to the store, new records then looked like those of old.)
+func TestOffsetsGoOn(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name  string
+		empty func(t *testing.T, c *kfake.Cluster, admin *kadm.Client)
+	}{
+		{"large", func(t *testing.T, c *kfake.Cluster, admin *kadm.Client) {
+			t.Helper()
+			require.NoError(t, newKeeper(Config{KeepBytes: 1, RetainBytes: 1 << 30, RetainFor: time.Hour}, c, admin, time.Now).look(t.Context()))
+			require.Equal(t, [3]int64{9, 9, 9}, starts(t, admin), "the last one stays")
+		}},
+		{"old", func(t *testing.T, c *kfake.Cluster, admin *kadm.Client) {
+			t.Helper()
+			later := func() time.Time { return time.Now().Add(2 * time.Hour) }
+			require.NoError(t, newKeeper(Config{KeepBytes: 1 << 30, RetainBytes: 1 << 30, RetainFor: time.Hour}, c, admin, later).look(t.Context()))
+			require.Equal(t, [3]int64{9, 9, 9}, starts(t, admin), "the last one stays")
+		}},
+		{"emptied by an earlier version", func(t *testing.T, _ *kfake.Cluster, admin *kadm.Client) {
+			t.Helper()
+			ends, err := admin.ListEndOffsets(t.Context(), "t")
+			require.NoError(t, err)
+			_, err = admin.DeleteRecords(t.Context(), ends.Offsets())
+			require.NoError(t, err)
+			require.Equal(t, [3]int64{10, 10, 10}, starts(t, admin))
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			c, client := cluster(t, kfake.DataDir(dir), kfake.SeedTopics(3, "t"))
+			produce(t, client, 30)
+			admin := kadm.NewClient(client)
+			for partition := range int32(3) {
+				commit(t, admin, "sink", partition, 10)
+			}
+			tt.empty(t, c, admin)
+			for range 2 {
+				client.Close()
+				c.Close()
+				require.NoError(t, recoverState(dir))
+				c, client = cluster(t, kfake.DataDir(dir))
+				ends, err := kadm.NewClient(client).ListEndOffsets(t.Context(), "t")
+				require.NoError(t, err)
+				ends.Each(func(o kadm.ListedOffset) { require.Equal(t, int64(10), o.Offset, "partition %d", o.Partition) })
+			}
+			produce(t, client, 3)
+			reader, err := kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...), kgo.ConsumerGroup("sink"), kgo.ConsumeTopics("t"))
+			require.NoError(t, err)
+			t.Cleanup(reader.Close)
+			got := map[int32]int64{}
+			for len(got) < 3 {
+				fetches := reader.PollFetches(t.Context())
+				require.NoError(t, fetches.Err())
+				fetches.EachRecord(func(r *kgo.Record) {
+					require.NotContains(t, got, r.Partition)
+					got[r.Partition] = r.Offset
+				})
+			}
+			require.Equal(t, map[int32]int64{0: 10, 1: 10, 2: 10}, got)
+		})
+	}
+}
+
 // A log that is full of what is still to be read takes no more and loses nothing.
 // (Kafka's own retention deleted acknowledged records while the sink was behind.)
 func TestFullLogRefuses(t *testing.T) {
@@ -87,7 +153,7 @@ func TestFullLogRefuses(t *testing.T) {
 	commit(t, admin, "sink", 0, 7)
 	require.NoError(t, k.look(t.Context()))
 	require.NoError(t, <-waiting, "who waits is served when it was read")
-	require.Equal(t, [3]int64{7, 0, 0}, starts(t, admin))
+	require.Equal(t, [3]int64{6, 0, 0}, starts(t, admin))
 	listed, err := admin.ListEndOffsets(t.Context(), "t")
 	require.NoError(t, err)
 	end, _ := listed.Lookup("t", 0)

@@ -18,6 +18,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
 // The broker keeps which producer wrote which sequence numbers in memory, and
@@ -55,6 +57,9 @@ func recoverState(dir string) error {
 	if _, err := os.Stat(filepath.Join(dir, "meta.json")); errors.Is(err, fs.ErrNotExist) {
 		return nil // never used
 	}
+	if err := restoreEnds(dir); err != nil {
+		return err
+	}
 	if _, err := os.Stat(filepath.Join(dir, "session_state.json")); err == nil {
 		return nil // closed in order; the broker removes the file when it has read it
 	}
@@ -88,6 +93,57 @@ func recoverState(dir string) error {
 		return fmt.Errorf("broker: %w", err)
 	}
 	return os.Rename(path+".tmp", path)
+}
+
+// restoreEnds puts an empty batch at the end of each partition that has lost all
+// its segments, and of which it is known where it ended: the broker looks for the
+// end of a log in its segments alone, and would begin to count at 0. The keeper
+// leaves none empty (see butLast); that of an earlier version did.
+func restoreEnds(dir string) error {
+	snapshots, err := filepath.Glob(filepath.Join(dir, "partitions", "*", "snapshot.json"))
+	if err != nil {
+		return fmt.Errorf("broker: %w", err)
+	}
+	for _, path := range snapshots {
+		folder := filepath.Dir(path)
+		if segments, err := filepath.Glob(filepath.Join(folder, "*.dat")); err != nil || len(segments) > 0 {
+			continue
+		}
+		raw, err := os.ReadFile(path) //nolint:gosec // a path inside the data directory
+		if err != nil {
+			return fmt.Errorf("broker: %w", err)
+		}
+		var snapshot struct {
+			HighWatermark int64 `json:"high_watermark"`
+			Epoch         int32 `json:"epoch"`
+			MaxTimestamp  int64 `json:"max_timestamp"`
+		}
+		if err := json.Unmarshal(raw, &snapshot); err != nil {
+			return fmt.Errorf("broker: %s: %w", path, err)
+		}
+		if snapshot.HighWatermark <= 0 {
+			continue // nothing was ever in it
+		}
+		last := snapshot.HighWatermark - 1
+		segment := filepath.Join(folder, strconv.FormatInt(last, 10)+".dat")
+		if err := os.WriteFile(segment+".tmp", emptyBatch(last, snapshot.Epoch, snapshot.MaxTimestamp), 0o600); err != nil {
+			return fmt.Errorf("broker: %w", err)
+		}
+		if err := os.Rename(segment+".tmp", segment); err != nil {
+			return fmt.Errorf("broker: %w", err)
+		}
+	}
+	return nil
+}
+
+// emptyBatch is a batch of no records that takes one offset, as compaction leaves them.
+func emptyBatch(offset int64, epoch int32, millis int64) []byte {
+	b := kmsg.RecordBatch{
+		FirstOffset: offset, Length: headerSize - 12, PartitionLeaderEpoch: epoch, Magic: 2,
+		FirstTimestamp: millis, MaxTimestamp: millis, ProducerID: -1, ProducerEpoch: -1, FirstSequence: -1,
+	}
+	b.CRC = int32(crc32.Checksum(b.AppendTo(nil)[21:], crc32.MakeTable(crc32.Castagnoli))) //nolint:gosec // the bits are the value
+	return b.AppendTo(nil)
 }
 
 // removeDeleted removes the partitions of topics whose deletion a crash cut

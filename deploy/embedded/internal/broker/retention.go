@@ -23,7 +23,8 @@ const (
 )
 
 // keeper bounds the log. What every consumer group has committed goes when a
-// partition grows beyond keep bytes, or when it is older than age. What somebody
+// partition grows beyond keep bytes, or when it is older than age, but for its
+// last record (see butLast). What somebody
 // has still to read stays: a partition that is full of it takes no more, which
 // its producers see as a broker that cannot write now, until readers caught up.
 // Kafka's own retention would delete it, and with it records that were acknowledged.
@@ -210,7 +211,31 @@ func (k *keeper) unneeded(ctx context.Context, measured sizes) (kadm.Offsets, er
 			gone.Add(o)
 		}
 	})
-	return gone, nil
+	return butLast(ctx, k.admin, gone)
+}
+
+// butLast leaves each partition its last record. A broker that is started with
+// none begins to count its offsets anew, and whoever knows records by them takes
+// new ones for old.
+func butLast(ctx context.Context, admin *kadm.Client, gone kadm.Offsets) (kadm.Offsets, error) {
+	if len(gone) == 0 {
+		return gone, nil
+	}
+	ends, err := admin.ListEndOffsets(ctx, gone.TopicsSet().Topics()...)
+	if err != nil {
+		return nil, fmt.Errorf("broker: ends of the log: %w", err)
+	}
+	out := kadm.Offsets{}
+	gone.Each(func(o kadm.Offset) {
+		end, is := ends.Lookup(o.Topic, o.Partition)
+		if !is || end.Err != nil {
+			return
+		}
+		if o.At = min(o.At, end.Offset-1); o.At > 0 {
+			out.Add(o)
+		}
+	})
+	return out, nil
 }
 
 // consumedBy gives the smallest offset that any group has committed for each partition that has one.
