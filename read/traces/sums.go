@@ -17,11 +17,12 @@ import (
 	"colonnade/read/compile"
 )
 
-// What the spans of a page sum over all below them (contract §1.6). Of a trace
-// that is settled the sink has added it up, and a short read by the keys of the
-// page finds it. Of others all spans are read, which lie among everything else
-// that ran while they did: a hundred thousand rows for a page of fifty where
-// thousands of spans start in a second.
+// What the spans of a page sum over all below them (contract §1.6), where that is
+// not known from beside their documents (beside.go). Of a trace that is settled
+// the sink has added it up, and a short read by the keys of the page finds it. Of
+// others all spans are read, which lie among everything else that ran while they
+// did: a hundred thousand rows for a page of fifty where thousands of spans start
+// in a second.
 
 // quiet is how long ago traces were settled of which it is believed: what is read
 // here of a replicated store may come from a replica that has what says so, and
