@@ -77,7 +77,8 @@ func (r *Reader) beside(ctx context.Context, project domain.ProjectID, rows []ke
 		b.rows[rows[i].identity] = &rows[i]
 		bytes += int64(rows[i].bytes)
 	}
-	if len(rows) == 0 || len(rows) > fetchChunk || bytes > r.cfg.MaxBesideBytes {
+	list := likeness{project: project} // of no scan: all pages of the project
+	if len(rows) == 0 || len(rows) > fetchChunk || bytes > r.cfg.MaxBesideBytes || r.pace.refused(list, r.now()) > 0 {
 		return nil, nil, errBeside
 	}
 	name := "heads"
@@ -92,7 +93,11 @@ func (r *Reader) beside(ctx context.Context, project domain.ProjectID, rows []ke
 	var all []compile.Bounds
 	group, both := errgroup.WithContext(ctx)
 	group.Go(func() error {
-		return b.read(both, name, compile.Heads(project, own, versions, r.limitsBeside.bytes), texts)
+		err := b.read(both, name, compile.Heads(project, own, versions, r.limitsBeside.bytes), texts)
+		if errors.Is(err, errBeside) { // the next page of the project will have as much
+			r.pace.refuse(list, 1, r.now())
+		}
+		return err
 	})
 	group.Go(func() (err error) {
 		all, err = r.bounds(both, project, tracesOf(rows))

@@ -182,3 +182,30 @@ func TestReplacedBeside(t *testing.T) {
 		require.Equal(t, tt.looked, asked["keys_latest"].count > 0, tt.status)
 	}
 }
+
+// A project whose records hold too much is not asked for what lies beside its
+// pages for a while: that was read for nothing.
+func TestTooMuchBesideIsRemembered(t *testing.T) {
+	t.Parallel()
+	s := newStore(t)
+	s.batched = true
+	var all []trace.Span
+	for n := range uint64(10) {
+		all = append(all, measured(1, n+1, trace.SpanID{}, now.Add(-time.Hour), 1))
+	}
+	s.insert(all...)
+	registry, at := prometheus.NewRegistry(), now
+	reader, err := traces.New(traces.DefaultConfig(), s.conn, func() time.Time { return at }, registry)
+	require.NoError(t, err)
+	reader.LimitBeside(0, 5, 0)
+	for _, tt := range []struct {
+		after time.Duration
+		asked uint64
+	}{{0, 2}, {time.Second, 3}, {50 * time.Second, 4}, {20 * time.Second, 6}} {
+		at = at.Add(tt.after)
+		page, err := reader.Spans(t.Context(), s.project, nil, domain.Window{Limit: 4})
+		require.NoError(t, err)
+		require.Len(t, page.Items, 4)
+		require.Equal(t, tt.asked, statementsOf(t, registry)["documents"].count)
+	}
+}
