@@ -174,11 +174,7 @@ func TestNarrow(t *testing.T) {
 // The weeks of a range are all that it touches, whatever the times of day.
 func TestWeeks(t *testing.T) {
 	t.Parallel()
-	at := func(text string) int64 {
-		moment, err := time.Parse(time.DateTime, text)
-		require.NoError(t, err)
-		return moment.UnixMicro()
-	}
+	at := func(text string) int64 { return micros(t, text) }
 	for _, tt := range []struct {
 		lo, hi string
 		sql    string
@@ -227,11 +223,7 @@ func TestDocuments(t *testing.T) {
 
 func TestWholeWeeks(t *testing.T) {
 	t.Parallel()
-	at := func(text string) int64 {
-		m, err := time.Parse(time.DateTime, text)
-		require.NoError(t, err)
-		return m.UnixMicro()
-	}
+	at := func(text string) int64 { return micros(t, text) }
 	for _, tt := range []struct{ lo, hi, from, to string }{
 		{"2026-11-18 15:00:00", "2026-11-18 15:00:01", "2026-11-16 00:00:00", "2026-11-23 00:00:00"},
 		{"2026-11-16 00:00:00", "2026-11-22 23:59:59", "2026-11-16 00:00:00", "2026-11-23 00:00:00"},
@@ -239,4 +231,11 @@ func TestWholeWeeks(t *testing.T) {
 	} {
 		require.Equal(t, compile.Starts(at(tt.from), at(tt.to)-1), compile.Starts(at(tt.lo), at(tt.hi)).Weeks())
 	}
+}
+
+func micros(t *testing.T, text string) int64 {
+	t.Helper()
+	moment, err := time.Parse(time.DateTime, text)
+	require.NoError(t, err)
+	return moment.UnixMicro()
 }

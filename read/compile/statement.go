@@ -75,8 +75,8 @@ func (r Range) Contains(p Position) bool { return !p.Less(r.Low) && !r.High.Less
 const maxWeeks = 8
 
 // week is the bound on the partition column that goes with the starts, for the
-// choice of parts alone: the starts say the rest. It is
-// 1970-01-01 where a client's clock was too far off to be given a partition.
+// choice of parts alone: the starts say the rest. It is 1970-01-01 where a client's
+// clock was too far off to be given a partition.
 func (r Range) week() node {
 	const layout = time.DateOnly
 	first, last := time.Unix(0, 0).UTC(), time.Date(2149, 1, 1, 0, 0, 0, 0, time.UTC) // what a Date can hold

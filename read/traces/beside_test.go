@@ -76,6 +76,12 @@ func TestSumsBeside(t *testing.T) {
 			s.insert(all[4:]...)
 		}, nil, []string{documents, heads, metrics}},
 		{"all written by an earlier sink", func(s *store) { s.bare = true; s.insert(tree(near)...) }, nil, []string{documents, metrics}},
+		{"of two traces one written by an earlier sink", func(s *store) {
+			root := measured(2, 1, trace.SpanID{}, near(1), 5)
+			s.insert(root, measured(2, 2, root.SpanID, near(11), 7))
+			s.bare = true
+			s.insert(tree(near)...)
+		}, nil, []string{documents, metrics}},
 		{"another trace in one record, this one in two", func(s *store) {
 			all := tree(near)
 			s.insert(append(all[:5:5], measured(2, 1, trace.SpanID{}, near(3), 5), measured(2, 2, trace.SpanID{}, near(3), 5))...)
@@ -166,17 +172,8 @@ func TestReplacedBeside(t *testing.T) {
 		want   []trace.SpanID
 		looked bool
 	}{{"STATUS_CODE_OK", []trace.SpanID{other.SpanID}, true}, {"STATUS_CODE_ERROR", []trace.SpanID{one.SpanID}, false}} {
-		registry := prometheus.NewRegistry()
-		reader, err := traces.New(traces.DefaultConfig(), s.conn, func() time.Time { return now }, registry)
-		require.NoError(t, err)
-		page, err := reader.Spans(t.Context(), s.project, where(t, `{"field":"status_code","value":"`+tt.status+`"}`), domain.Window{Limit: 10})
-		require.NoError(t, err)
-		var got []trace.SpanID
-		for i := range page.Items {
-			got = append(got, page.Items[i].SpanID)
-		}
+		got, asked := s.ofStatus(tt.status)
 		require.Equal(t, tt.want, got, tt.status)
-		asked := statementsOf(t, registry)
 		require.NotZero(t, asked["heads"].count)
 		require.Zero(t, asked["metrics"].count+asked["settled"].count)
 		require.Equal(t, tt.looked, asked["keys_latest"].count > 0, tt.status)
@@ -207,5 +204,10 @@ func TestTooMuchBesideIsRemembered(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, page.Items, 4)
 		require.Equal(t, tt.asked, statementsOf(t, registry)["documents"].count)
+	}
+	families, err := registry.Gather()
+	require.NoError(t, err)
+	for _, f := range families {
+		require.NotEqual(t, "colonnade_traces_query_errors_total", f.GetName(), "nothing failed")
 	}
 }

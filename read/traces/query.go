@@ -30,7 +30,11 @@ func (r *Reader) query(ctx context.Context, name string, s compile.Statement, ea
 	started := r.now()
 	err := r.run(ctx, s, each)
 	err = r.classify(ctx, name, err)
-	r.metrics.observe(name, r.now().Sub(started), err)
+	failed := err
+	if errors.Is(err, errOverPage) || errors.Is(err, errBeside) {
+		failed = nil // it was ended here, to go another way: nobody is told of an error
+	}
+	r.metrics.observe(name, r.now().Sub(started), failed)
 	return err
 }
 

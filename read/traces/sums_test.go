@@ -152,19 +152,24 @@ func TestReplacedInASettledTrace(t *testing.T) {
 		want   []trace.SpanID
 		looked bool
 	}{{"STATUS_CODE_OK", []trace.SpanID{other.SpanID}, true}, {"STATUS_CODE_ERROR", []trace.SpanID{one.SpanID}, false}} {
-		registry := prometheus.NewRegistry()
-		reader, err := traces.New(traces.DefaultConfig(), s.conn, func() time.Time { return now }, registry)
-		require.NoError(t, err)
-		page, err := reader.Spans(t.Context(), s.project, where(t, `{"field":"status_code","value":"`+tt.status+`"}`), domain.Window{Limit: 10})
-		require.NoError(t, err)
-		var got []trace.SpanID
-		for i := range page.Items {
-			got = append(got, page.Items[i].SpanID)
-		}
+		got, asked := s.ofStatus(tt.status)
 		require.Equal(t, tt.want, got, tt.status)
-		asked := statementsOf(t, registry)
 		require.NotZero(t, asked["settled"].count, "the traces are settled")
 		require.Zero(t, asked["metrics"].count)
 		require.Equal(t, tt.looked, asked["keys_latest"].count > 0, tt.status)
 	}
+}
+
+// ofStatus gives a new reader's first page of the spans of a status, and what was asked for it.
+func (s *store) ofStatus(status string) (ids []trace.SpanID, asked map[string]spent) {
+	s.t.Helper()
+	registry := prometheus.NewRegistry()
+	reader, err := traces.New(traces.DefaultConfig(), s.conn, func() time.Time { return now }, registry)
+	require.NoError(s.t, err)
+	page, err := reader.Spans(s.t.Context(), s.project, where(s.t, `{"field":"status_code","value":"`+status+`"}`), domain.Window{Limit: 10})
+	require.NoError(s.t, err)
+	for i := range page.Items {
+		ids = append(ids, page.Items[i].SpanID)
+	}
+	return ids, statementsOf(s.t, registry)
 }

@@ -100,40 +100,48 @@ func recoverState(dir string) error {
 // end of a log in its segments alone, and would begin to count at 0. The keeper
 // leaves none empty (see butLast); that of an earlier version did.
 func restoreEnds(dir string) error {
-	snapshots, err := filepath.Glob(filepath.Join(dir, "partitions", "*", "snapshot.json"))
-	if err != nil {
+	partitions := filepath.Join(dir, "partitions")
+	folders, err := os.ReadDir(partitions)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("broker: %w", err)
 	}
-	for _, path := range snapshots {
-		folder := filepath.Dir(path)
-		if segments, err := filepath.Glob(filepath.Join(folder, "*.dat")); err != nil || len(segments) > 0 {
-			continue
-		}
-		raw, err := os.ReadFile(path) //nolint:gosec // a path inside the data directory
-		if err != nil {
-			return fmt.Errorf("broker: %w", err)
-		}
-		var snapshot struct {
-			HighWatermark int64 `json:"high_watermark"`
-			Epoch         int32 `json:"epoch"`
-			MaxTimestamp  int64 `json:"max_timestamp"`
-		}
-		if err := json.Unmarshal(raw, &snapshot); err != nil {
-			return fmt.Errorf("broker: %s: %w", path, err)
-		}
-		if snapshot.HighWatermark <= 0 {
-			continue // nothing was ever in it
-		}
-		last := snapshot.HighWatermark - 1
-		segment := filepath.Join(folder, strconv.FormatInt(last, 10)+".dat")
-		if err := os.WriteFile(segment+".tmp", emptyBatch(last, snapshot.Epoch, snapshot.MaxTimestamp), 0o600); err != nil {
-			return fmt.Errorf("broker: %w", err)
-		}
-		if err := os.Rename(segment+".tmp", segment); err != nil {
-			return fmt.Errorf("broker: %w", err)
+	for _, folder := range folders {
+		if err := restoreEnd(filepath.Join(partitions, folder.Name())); err != nil {
+			return fmt.Errorf("broker: the end of %s: %w", folder.Name(), err)
 		}
 	}
 	return nil
+}
+
+func restoreEnd(folder string) error {
+	files, err := os.ReadDir(folder)
+	if err != nil || slices.ContainsFunc(files, func(f fs.DirEntry) bool { return filepath.Ext(f.Name()) == ".dat" }) {
+		return err
+	}
+	raw, err := os.ReadFile(filepath.Join(folder, "snapshot.json")) //nolint:gosec // a path inside the data directory
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // never closed
+	}
+	if err != nil {
+		return err
+	}
+	var snapshot struct {
+		HighWatermark int64 `json:"high_watermark"`
+		Epoch         int32 `json:"epoch"`
+		MaxTimestamp  int64 `json:"max_timestamp"`
+	}
+	if err := json.Unmarshal(raw, &snapshot); err != nil {
+		return err
+	}
+	if snapshot.HighWatermark <= 0 {
+		return nil // nothing was ever in it
+	}
+	last := snapshot.HighWatermark - 1
+	segment := filepath.Join(folder, strconv.FormatInt(last, 10)+".dat")
+	if err := os.WriteFile(segment+".tmp", emptyBatch(last, snapshot.Epoch, snapshot.MaxTimestamp), 0o600); err != nil {
+		return err
+	}
+	return os.Rename(segment+".tmp", segment)
 }
 
 // emptyBatch is a batch of no records that takes one offset, as compaction leaves them.

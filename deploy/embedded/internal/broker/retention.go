@@ -24,10 +24,10 @@ const (
 
 // keeper bounds the log. What every consumer group has committed goes when a
 // partition grows beyond keep bytes, or when it is older than age, but for its
-// last record (see butLast). What somebody
-// has still to read stays: a partition that is full of it takes no more, which
-// its producers see as a broker that cannot write now, until readers caught up.
-// Kafka's own retention would delete it, and with it records that were acknowledged.
+// last record (see butLast). What somebody has still to read stays: a partition
+// that is full of it takes no more, which its producers see as a broker that cannot
+// write now, until readers caught up. Kafka's own retention would delete it, and
+// with it records that were acknowledged.
 type keeper struct {
 	cluster     *kfake.Cluster
 	admin       *kadm.Client
