@@ -3,12 +3,16 @@
 // reads by these names and rules; a name written twice is a bug.
 package schema
 
-import "strings"
+import (
+	"math"
+	"strings"
+)
 
 // The tables. Source: design §4.
 const (
 	Spans         = "spans"
 	SpanDocuments = "span_documents"
+	SpanNgrams    = "span_ngrams"
 	TraceIndex    = "trace_index"
 	TraceRollup   = "trace_rollup"
 	AttributeKeys = "attribute_keys"
@@ -78,6 +82,14 @@ const (
 	ContentIndex = "content_index"
 	ContentText  = "lower(text)"
 )
+
+// StretchOffsets is how many offsets of a partition make a stretch: a row of
+// span_ngrams says what occurs in the documents of one, some or all of them. Its
+// number is an offset divided by it.
+const StretchOffsets = 1024
+
+// NotCovered is the ngrams_from of a partition of which span_ngrams says nothing.
+const NotCovered = math.MaxUint64
 
 // A row of span_documents tells the lengths of DocumentTexts texts: inputs,
 // outputs, parameters, internals, events, attributes, links, resource, scope. The

@@ -17,8 +17,8 @@
 //	2 Intend(first-last)                the commit names the range: exactly it is read again first, and the
 //	                                    same rows are made of it (fitting is pure; the memory of earlier
 //	                                    spans is restored from rows of lower offsets)
-//	3 insert span_documents             the rows of spans that step 5 did not reach are inserted again: merges
-//	                                    and readers make one of equal versions. Readers see no span yet
+//	3 insert span_documents,            the rows of spans that step 5 did not reach are inserted again: merges
+//	  span_ngrams                       and readers make one of equal versions. Readers see no span yet
 //	4 insert trace_index, annotations,  as 3; the index's aggregates bear repetition. Who asks for a trace
 //	  eval_results                      by its id sees the spans; lists do not
 //	5 insert spans                      the rows are looked up by their versions, and only those that are

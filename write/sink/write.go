@@ -29,6 +29,9 @@ func (w *worker) write(ctx context.Context, b *batch, repeat bool) error {
 	if err := w.writeTable(ctx, b, schema.SpanDocuments, &w.rows.documents.Block, b.entries); err != nil {
 		return err
 	}
+	if err := w.writeNgrams(ctx, b); err != nil {
+		return err
+	}
 	if err := w.insert(ctx, b, schema.TraceIndex, indexRows(indexOf(b.groups, w.partition.Number()), w.partition.Number(), b.builtAt)); err != nil {
 		return err
 	}
@@ -342,7 +345,7 @@ func (w *worker) storedRejects(ctx context.Context, rng stream.Range) (map[store
 func (w *worker) writeProgress(ctx context.Context, next int64) error {
 	now := w.clock()
 	w.progressAt = now
-	block := progressColumns(w.sink.topic, w.partition.Number(), next, w.memory.settledUntil(now), now)
+	block := progressColumns(w.sink.topic, w.partition.Number(), next, w.ngramsFrom, w.memory.settledUntil(now), now)
 	err := w.store.insert(ctx, insertion{table: schema.SinkProgress, block: block})
 	if err == nil {
 		w.visible.Store(next)

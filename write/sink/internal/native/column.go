@@ -2,6 +2,7 @@ package native
 
 import (
 	"encoding/binary"
+	"iter"
 	"math"
 	"strings"
 )
@@ -105,6 +106,20 @@ func (c *String) AppendToken(key []byte, value string) {
 	c.buf = append(c.buf, '=')
 	c.buf = append(c.buf, value...)
 	c.rows++
+}
+
+// All gives the strings of the rows in their order. They are valid until the next Append or Reset.
+func (c *String) All() iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		for rest := c.buf; len(rest) > 0; {
+			length, n := binary.Uvarint(rest)
+			end := n + int(length) //nolint:gosec // it was an int
+			if !yield(rest[n:end]) {
+				return
+			}
+			rest = rest[end:]
+		}
+	}
 }
 
 // Rows implements Column.

@@ -1,0 +1,116 @@
+package sink
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"log/slog"
+	"math"
+	"slices"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
+	"colonnade/domain"
+	"colonnade/domain/ngram"
+	"colonnade/migrations/schema"
+	"colonnade/write/sink/internal/native"
+)
+
+// writeNgrams says what occurs in the documents of a batch: those that are
+// stored already, too, for a sink of an earlier version may have stored them.
+func (w *worker) writeNgrams(ctx context.Context, b *batch) error {
+	err := w.insert(ctx, b, schema.SpanNgrams, w.rows.ngrams.of(w.rows.documents, w.partition.Number()))
+	if !domain.KindOf(err).Permanent() {
+		return err
+	}
+	// A search is not worth a batch; it looks at what is not covered.
+	w.ngramsFrom = uint64(b.rng.Last) + 1 //nolint:gosec // an offset is never negative
+	w.log.LogAttrs(ctx, slog.LevelError, "the store refused n-grams: a search reads all documents up to here", slog.Int64("last", b.rng.Last), slog.Any("error", err))
+	return nil
+}
+
+// ngramColumns are the rows of the table span_ngrams, reused from batch to
+// batch. Source: migrations/clickhouse/0013_ngrams.sql.
+type ngramColumns struct {
+	columns
+	project, partition, stretch, minStart, maxStart *native.Fixed
+	ngrams                                          *native.Bitmap
+
+	set   ngram.Set
+	texts []stretchText
+}
+
+// stretchText is a text of a stretch.
+type stretchText struct {
+	project []byte // as the column has it
+	stretch uint64
+	start   int64
+	text    []byte
+}
+
+func newNgramColumns() *ngramColumns {
+	c := &ngramColumns{ngrams: &native.Bitmap{}}
+	c.project = c.fixed("project_id", typeUUID, 16)
+	c.partition = c.fixed("stream_partition", "UInt32", 4)
+	c.stretch = c.fixed("stretch", "UInt64", 8)
+	c.minStart = c.fixed("min_start", typeTime, 8)
+	c.maxStart = c.fixed("max_start", typeTime, 8)
+	c.Add("ngrams", "AggregateFunction(groupBitmap, UInt32)", c.ngrams)
+	return c
+}
+
+// of makes a row for each project and stretch that documents are of.
+func (c *ngramColumns) of(documents *documentColumns, partition int32) *native.Block {
+	c.Reset()
+	c.texts = c.texts[:0]
+	i := 0
+	for text := range documents.text.All() {
+		c.texts = append(c.texts, stretchText{
+			project: documents.project.Raw()[16*i : 16*i+16], text: text,
+			stretch: binary.LittleEndian.Uint64(documents.offset.Raw()[8*i:]) / schema.StretchOffsets,
+			start:   int64(binary.LittleEndian.Uint64(documents.start.Raw()[8*i:])), //nolint:gosec // the bits are the value
+		})
+		i++
+	}
+	slices.SortStableFunc(c.texts, func(a, b stretchText) int {
+		if a.stretch != b.stretch {
+			return int(a.stretch) - int(b.stretch) //nolint:gosec // offsets of one batch lie close together
+		}
+		return bytes.Compare(a.project, b.project)
+	})
+	for rest := c.texts; len(rest) > 0; {
+		first, n := rest[0], 0
+		low, high := int64(math.MaxInt64), int64(math.MinInt64)
+		for ; n < len(rest) && rest[n].stretch == first.stretch && bytes.Equal(rest[n].project, first.project); n++ {
+			c.set.Add(rest[n].text)
+			low, high = min(low, rest[n].start), max(high, rest[n].start)
+		}
+		c.project.Bytes(first.project)
+		c.partition.Uint32(uint32(partition)) //nolint:gosec // a partition's number is never negative
+		c.stretch.Uint64(first.stretch)
+		c.minStart.Int64(low)
+		c.maxStart.Int64(high)
+		c.ngrams.Append(c.set[:])
+		c.set = ngram.Set{}
+		rest = rest[n:]
+	}
+	return &c.Block
+}
+
+// restoreNgrams finds from which offset on the partition is covered. Where the
+// owner before was a sink that writes n-grams, that goes on; otherwise from what
+// it has not stored.
+func (w *worker) restoreNgrams(ctx context.Context, first int64) error {
+	statement := "SELECT argMax(ngrams_from, (next_offset, written_at)) FROM " + w.store.cfg.Deployment.Table(schema.SinkProgress) +
+		" WHERE topic = '" + w.sink.topic + "' AND stream_partition = " + w.label + " HAVING count() > 0"
+	from := uint64(schema.NotCovered)
+	err := w.store.query(ctx, "restore n-grams", statement, func() { from = schema.NotCovered }, func(rows driver.Rows) error { return rows.Scan(&from) })
+	if err != nil {
+		return err
+	}
+	if from == schema.NotCovered {
+		from = uint64(max(first, w.storedUntil+1)) //nolint:gosec // neither is below 0
+	}
+	w.ngramsFrom = from
+	return nil
+}

@@ -1,0 +1,122 @@
+//go:build embedded
+
+package sink_test
+
+import (
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"colonnade/domain"
+	"colonnade/domain/ngram"
+	"colonnade/migrations/schema"
+	"colonnade/write/stream"
+)
+
+// ngrams are the n-grams that the rows of a stretch have together.
+func (h *house) ngrams(project domain.ProjectID, stretch uint64) []uint32 {
+	h.t.Helper()
+	return one[[]uint32](h, "SELECT arraySort(bitmapToArray(groupBitmapOrState(ngrams))) FROM span_ngrams WHERE project_id = ? AND stream_partition = 0 AND stretch = ?", project.String(), stretch)
+}
+
+// expected are those of the documents as they are stored.
+func (h *house) expected(project domain.ProjectID, stretch uint64) (out []uint32) {
+	h.t.Helper()
+	var set ngram.Set
+	for _, text := range h.strings("SELECT text FROM span_documents WHERE project_id = ? AND intDiv(stream_offset, 1024) = ?", project.String(), stretch) {
+		set.Add([]byte(text))
+	}
+	for n := range uint32(1 << ngram.Bits) {
+		if set[n/64]>>(n%64)&1 == 1 {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+// What the sink writes is what the store reads and joins: sets of few numbers
+// and of many, in one batch and in several, of each project and stretch.
+func TestNgramsAreThoseOfTheDocuments(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, 1)
+	require.Equal(t, 1024, schema.StretchOffsets)
+	other := domain.ProjectID(uuid.New())
+	h.start()
+	random := rand.New(rand.NewPCG(5, 6))
+	noise := func(n int) string {
+		var b strings.Builder
+		for range n {
+			b.WriteByte(byte(' ' + random.IntN(95)))
+		}
+		return b.String()
+	}
+	record := func(project domain.ProjectID, id, span_ byte, text string) stream.Record {
+		mine := h.project
+		defer func() { h.project = mine }()
+		h.project = project
+		return h.record(stream.Upsert, id, span{trace: id, span: span_, name: "n", start: int64(id), attributes: map[string]any{"ag.data.inputs": text}})
+	}
+	h.send(record(h.project, 1, 1, "A small question about xylophones"), record(other, 1, 1, "Something else"), record(h.project, 2, 1, noise(400_000)))
+	h.send(record(h.project, 1, 2, "and its answer"))
+	for i := range 1024 { // the next stretch begins among them
+		h.publish(record(other, byte(i), byte(2+i/256), "Number "+noise(20)))
+	}
+	h.send(record(h.project, 3, 1, "The last one"))
+
+	require.Equal(t, []string{"0", "1"}, h.strings("SELECT DISTINCT toString(stretch) FROM span_ngrams WHERE project_id = ? ORDER BY 1", h.project.String()))
+	for _, project := range []domain.ProjectID{h.project, other} {
+		for stretch := range uint64(2) {
+			require.Equal(t, h.expected(project, stretch), h.ngrams(project, stretch))
+		}
+	}
+	require.Greater(t, len(h.expected(h.project, 0)), 200_000, "most containers of the set are bits")
+	has := func(phrase string) uint64 {
+		return one[uint64](h, "SELECT uniqExact(stretch) FROM span_ngrams WHERE project_id = ? AND bitmapHasAll(ngrams, bitmapBuild(?))", other.String(), ngram.Of(phrase))
+	}
+	require.EqualValues(t, 1, has("something"))
+	require.EqualValues(t, 2, has("number"))
+	require.EqualValues(t, 0, has("xylophone"), "that is in another project")
+
+	require.NoError(t, h.conn.Exec(t.Context(), "OPTIMIZE TABLE span_ngrams FINAL"))
+	require.EqualValues(t, 4, one[uint64](h, "SELECT count() FROM span_ngrams"), "merges make one of a stretch")
+	require.Equal(t, h.expected(h.project, 0), h.ngrams(h.project, 0))
+	require.Equal(t, uint64(1), one[uint64](h, "SELECT count() FROM span_ngrams WHERE project_id = ? AND stretch = 0 AND min_start = fromUnixTimestamp64Micro(?) AND max_start = fromUnixTimestamp64Micro(?)",
+		h.project.String(), base.UnixMicro()+1000, base.UnixMicro()+2000))
+}
+
+// ngramsFrom is from where on readers trust the sets.
+func (h *house) ngramsFrom() uint64 {
+	h.t.Helper()
+	return one[uint64](h, "SELECT argMax(ngrams_from, (next_offset, written_at)) FROM sink_progress WHERE stream_partition = 0")
+}
+
+// A new house is covered from its first span on, and stays so. Where a sink wrote
+// that knows no n-grams, what it wrote is not.
+func TestWhatNgramsCover(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, 1)
+	r := h.start()
+	h.send(h.record(stream.Upsert, 1, span{trace: 1, span: 1, name: "a"}), h.record(stream.Upsert, 2, span{trace: 2, span: 1, name: "b"}))
+	require.EqualValues(t, 0, h.ngramsFrom())
+	r.stop()
+	r = h.start()
+	h.send(h.record(stream.Upsert, 3, span{trace: 3, span: 1, name: "c"}))
+	require.EqualValues(t, 0, h.ngramsFrom(), "the next owner goes on")
+	r.stop()
+	require.NoError(t, h.conn.Exec(t.Context(), "INSERT INTO sink_progress (topic, stream_partition, next_offset, written_at) VALUES (?, 0, 3, now64(6))", h.stream.Topic))
+	require.Equal(t, uint64(schema.NotCovered), h.ngramsFrom(), "a sink of an earlier version says nothing of them")
+	r = h.start()
+	h.send(h.record(stream.Upsert, 4, span{trace: 4, span: 1, name: "d"}))
+	require.EqualValues(t, 3, h.ngramsFrom())
+	r.stop()
+
+	// Nor what it stored before it ended in the middle.
+	require.NoError(t, h.conn.Exec(t.Context(), "TRUNCATE TABLE sink_progress"))
+	h.rewind(stream.Range{First: 2, Last: 3})
+	h.start()
+	h.send(h.record(stream.Upsert, 5, span{trace: 5, span: 1, name: "e"}))
+	require.EqualValues(t, 4, h.ngramsFrom())
+}
