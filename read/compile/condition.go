@@ -32,7 +32,12 @@ type Condition struct {
 
 	over, under node
 	needles     []needle
+	phrases     [][]string
 }
+
+// Phrases tells that every match has one of certain texts in its documents, so
+// that sets of n-grams tell where those are (Stretches).
+func (c *Condition) Phrases() bool { return len(c.phrases) > 0 }
 
 // Needle tells whether the inverted index finds the rows, and they are few by
 // their nature: a scan in windows from the newest would be a detour.
@@ -60,6 +65,7 @@ func Filter(e filter.Expr) (*Condition, error) {
 	}
 	c := &Condition{Exact: p.exact, Min: math.MinInt64, Max: math.MaxInt64, under: p.under, needles: choose(p.needles)}
 	c.over = without(p.over, c.needles)
+	c.phrases = selective(phrases(c.over))
 	// The sink gives every trace one of two types (contract §0 row 7). A scan of
 	// the third would find nothing and cost as much as the others.
 	c.Types = []trace.Type{trace.Invocation, trace.Annotation}

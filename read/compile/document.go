@@ -21,7 +21,7 @@ func content(e filter.Content) pair {
 		sure = append(sure, folded(column, e.Phrase))
 	}
 	under := either(sure...)
-	over := folded("text", e.Phrase) // all of them one after the other: where two meet, too, there may be a hit that is none
+	var over node = folded("text", e.Phrase) // all of them one after the other: where two meet, too, there may be a hit that is none
 	if word := longestWord(e.Phrase); len(word) >= minHint {
 		over = hinted{word: word, whole: word == e.Phrase, of: over}
 	}
@@ -49,9 +49,7 @@ func longestWord(text string) string {
 	return best
 }
 
-func folded(column, text string) node {
-	return sql("position(lower("+column+"), ?) > 0", text)
-}
+func folded(column, text string) mention { return mention{column: column, text: text, fold: true} }
 
 // inDocument holds where each of these texts occurs in one of the columns.
 func inDocument(columns, texts []string) node {
@@ -59,7 +57,7 @@ func inDocument(columns, texts []string) node {
 	for _, t := range texts {
 		found := make([]node, 0, len(columns))
 		for _, c := range columns {
-			found = append(found, sql("position("+c+", ?) > 0", t))
+			found = append(found, mention{column: c, text: t})
 		}
 		out = append(out, either(found...))
 	}

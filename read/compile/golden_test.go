@@ -31,33 +31,39 @@ func TestGolden(t *testing.T) {
 	for _, file := range files {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			t.Parallel()
-			archive, err := txtar.ParseFile(file)
-			require.NoError(t, err)
-			var want, got txtar.Archive
-			for _, f := range archive.Files {
-				name, isFilter := strings.CutSuffix(f.Name, ".json")
-				if !isFilter {
-					want.Files = append(want.Files, f)
-					continue
-				}
-				got.Files = append(got.Files, txtar.File{Name: name + ".sql", Data: []byte(render(t, f.Data))})
-			}
-			if *golden {
-				out := txtar.Archive{Comment: archive.Comment}
-				next := 0
-				for _, f := range archive.Files {
-					if strings.HasSuffix(f.Name, ".json") {
-						out.Files = append(out.Files, f, got.Files[next])
-						next++
-					}
-				}
-				require.NoError(t, os.WriteFile(file, txtar.Format(&out), 0o600))
-				return
-			}
-			if diff := cmp.Diff(string(txtar.Format(&want)), string(txtar.Format(&got))); diff != "" {
-				t.Errorf("statements (-want +got):\n%s", diff)
-			}
+			compareGolden(t, file, render)
 		})
+	}
+}
+
+// compareGolden compares what becomes of the filters of an archive.
+func compareGolden(t *testing.T, file string, render func(*testing.T, []byte) string) {
+	t.Helper()
+	archive, err := txtar.ParseFile(file)
+	require.NoError(t, err)
+	var want, got txtar.Archive
+	for _, f := range archive.Files {
+		name, isFilter := strings.CutSuffix(f.Name, ".json")
+		if !isFilter {
+			want.Files = append(want.Files, f)
+			continue
+		}
+		got.Files = append(got.Files, txtar.File{Name: name + ".sql", Data: []byte(render(t, f.Data))})
+	}
+	if *golden {
+		out := txtar.Archive{Comment: archive.Comment}
+		next := 0
+		for _, f := range archive.Files {
+			if strings.HasSuffix(f.Name, ".json") {
+				out.Files = append(out.Files, f, got.Files[next])
+				next++
+			}
+		}
+		require.NoError(t, os.WriteFile(file, txtar.Format(&out), 0o600))
+		return
+	}
+	if diff := cmp.Diff(string(txtar.Format(&want)), string(txtar.Format(&got))); diff != "" {
+		t.Errorf("statements (-want +got):\n%s", diff)
 	}
 }
 

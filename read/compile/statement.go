@@ -185,6 +185,8 @@ type Scan struct {
 	Places []Position
 	// ContentIndex tells that the documents have their full-text index (ContentIndexed).
 	ContentIndex bool
+	// Within is where the documents are, in Range; nil for anywhere.
+	Within *Within
 }
 
 // keyColumns are what a Scan's statement selects, in this order: see Keys.
@@ -282,7 +284,7 @@ func byPlace(o domain.Order, limit int) string {
 func (s Scan) where(w *writer, types []trace.Type, more node) {
 	bounds := func(w *writer) { s.Range.where(w, s.Project, types) }
 	bounds(w)
-	s.condition(w, &scope{project: s.Project.String(), bounds: bounds, starts: s.Range, content: s.ContentIndex}, more)
+	s.condition(w, &scope{project: s.Project.String(), bounds: bounds, starts: s.Range, content: s.ContentIndex, within: s.Within}, more)
 }
 
 // condition appends what the rows within the bounds have to hold.

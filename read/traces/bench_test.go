@@ -21,6 +21,7 @@ import (
 	"colonnade/deploy/embedded"
 	"colonnade/domain"
 	"colonnade/domain/filter"
+	"colonnade/domain/ngram"
 	"colonnade/domain/trace"
 	"colonnade/migrations"
 	"colonnade/migrations/schema"
@@ -142,6 +143,44 @@ func fill(b *testing.B, conn driver.Conn, total int) {
 			require.NoError(b, conn.Exec(b.Context(), values.Replace(s)))
 		}
 	}
+	fillNgrams(b, conn)
+}
+
+// fillNgrams writes the sets of n-grams of all stretches.
+func fillNgrams(b *testing.B, conn driver.Conn) {
+	b.Helper()
+	rows, err := conn.Query(b.Context(), "SELECT intDiv(stream_offset, 1024) AS stretch, start_time, text FROM span_documents ORDER BY project_id, stream_partition, stream_offset")
+	require.NoError(b, err)
+	defer func() { require.NoError(b, rows.Close()) }()
+	var set ngram.Set
+	var stretch, in uint64
+	var at, low, high time.Time
+	var text string
+	write := func() {
+		if !low.IsZero() {
+			insertSet(b, conn, benchProject, in, low, high, &set)
+		}
+		set, low = ngram.Set{}, time.Time{}
+	}
+	for rows.Next() {
+		require.NoError(b, rows.Scan(&stretch, &at, &text))
+		if stretch != in {
+			write()
+			in = stretch
+		}
+		if low.IsZero() {
+			low, high = at, at
+		}
+		if at.Before(low) {
+			low = at
+		} else if at.After(high) {
+			high = at
+		}
+		set.Add([]byte(text))
+	}
+	require.NoError(b, rows.Err())
+	write()
+	require.NoError(b, conn.Exec(b.Context(), "INSERT INTO sink_progress (topic, stream_partition, written_at, ngrams_from) VALUES ('', 0, now64(6), 0)"))
 }
 
 // cpu is the processor time of a process so far: unlike the clock it says

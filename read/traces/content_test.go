@@ -21,18 +21,14 @@ import (
 	"colonnade/read/traces"
 )
 
-// A search finds the same spans with the full-text index of documents and
-// without, as the index comes and goes, and does look into it.
-func TestContentIndex(t *testing.T) {
-	t.Parallel()
-	s := newStore(t)
+// library are spans over a week whose documents hold texts of many kinds.
+func library() (all []trace.Span) {
 	texts := []string{
 		"Paris is mild in spring", "the comparison of towers", "a café near the Émile station", "naïveté", `he said "quoted words" and left`, `back\slash and tab` + "\t" + `then`, "line\nbreak",
 		"under_score and 100%", "12345678", "x", "PARIS", "東京の天気", "refund-policy v2", "", "many many many words words words",
 	}
-	var all []trace.Span
 	for n := range uint64(450) {
-		one := span(n, n, now.Add(-time.Duration(n)*17*time.Minute)) // over a week
+		one := span(n, n, now.Add(-time.Duration(n)*17*time.Minute))
 		data := map[string]any{"inputs": map[string]any{"q": texts[n%uint64(len(texts))]}, "outputs": fmt.Sprint("answer ", n)}
 		if n == 449 {
 			data["outputs"] = "a xylophone"
@@ -41,43 +37,55 @@ func TestContentIndex(t *testing.T) {
 		one.Events = []trace.Event{{Time: one.Start, Name: "note", Attributes: map[string]any{"text": fmt.Sprint("event number", n%7)}}}
 		all = append(all, one)
 	}
-	s.insert(all[:300]...)
-	searches := []string{
+	return all
+}
+
+func searches() []string {
+	return []string{
 		"paris", "aris", "spring", "xylophone", "ylophon", "compar", "café", "émile", "station", `"quoted words"`, "slash", "then", "break", "nbreak", "score", "under_score", "100%", "2345", "x", "東京", "refund-policy",
 		"answer 12", "paris -spring", "towers or xylophone", "number3", "nowhere at all", "many words", `"words words"`,
 	}
-	// fresh is a reader that has not looked for the index yet.
-	fresh := func() *traces.Reader {
-		r, err := traces.New(traces.DefaultConfig(), s.conn, func() time.Time { return now }, prometheus.NewRegistry())
-		require.NoError(t, err)
-		return r
-	}
-	check := func(stored []trace.Span, searches ...string) {
-		t.Helper()
-		r := fresh()
-		for _, search := range searches {
-			e, err := filter.Parse(fmt.Appendf(nil, `{"conditions":[{"field":"content","operator":"contains","value":%q}]}`, search))
-			require.NoError(t, err)
-			var want, got []string
-			for i := range stored {
-				if filter.Match(e, &stored[i]) {
-					want = append(want, stored[i].SpanID.String())
-				}
+}
+
+// search holds that searches find what they should among what is stored, newest
+// first, and gives what was asked for all of them.
+func (s *store) search(stored []trace.Span, searches ...string) (asked map[string]spent) {
+	s.t.Helper()
+	registry := prometheus.NewRegistry()
+	r, err := traces.New(traces.DefaultConfig(), s.conn, func() time.Time { return now }, registry)
+	require.NoError(s.t, err)
+	for _, search := range searches {
+		e, err := filter.Parse(fmt.Appendf(nil, `{"conditions":[{"field":"content","operator":"contains","value":%q}]}`, search))
+		require.NoError(s.t, err)
+		var want, got []string
+		for i := range stored {
+			if filter.Match(e, &stored[i]) {
+				want = append(want, stored[i].SpanID.String())
 			}
-			window := domain.Window{Limit: 100}
-			for {
-				page, err := r.Spans(t.Context(), s.project, e, window)
-				require.NoError(t, err)
-				for i := range page.Items {
-					got = append(got, page.Items[i].SpanID.String())
-				}
-				if window.Next = page.Next; page.Next == uuid.Nil {
-					break
-				}
-			}
-			require.Equal(t, want, got, search)
 		}
+		window := domain.Window{Limit: 100}
+		for {
+			page, err := r.Spans(s.t.Context(), s.project, e, window)
+			require.NoError(s.t, err)
+			for i := range page.Items {
+				got = append(got, page.Items[i].SpanID.String())
+			}
+			if window.Next = page.Next; page.Next == uuid.Nil {
+				break
+			}
+		}
+		require.Equal(s.t, want, got, search)
 	}
+	return statementsOf(s.t, registry)
+}
+
+// A search finds the same spans with the full-text index of documents and
+// without, as the index comes and goes, and does look into it.
+func TestContentIndex(t *testing.T) {
+	t.Parallel()
+	s := newStore(t)
+	all := library()
+	s.insert(all[:300]...)
 	change := func(on bool) {
 		t.Helper()
 		changed, err := migrations.ContentIndex(t.Context(), s.conn, migrations.Deployment{}, on)
@@ -89,13 +97,13 @@ func TestContentIndex(t *testing.T) {
 	}
 	change(true)
 	s.insert(all[300:]...)
-	check(all, searches...) // also those from before, in whatever state their index is
+	s.search(all, searches()...) // also those from before, in whatever state their index is
 
 	plan := strings.Join(explain(t, s.conn, "SELECT count() FROM span_documents WHERE project_id = ? AND "+schema.ContentText+" LIKE '%xylophone%'", s.project.String()), "\n")
 	require.Contains(t, plan, schema.ContentIndex, "what is asked is what is indexed")
 
 	change(false)
-	check(all, "xylophone", "refund-policy")
+	s.search(all, "xylophone", "refund-policy")
 }
 
 func explain(t *testing.T, conn driver.Conn, statement string, args ...any) (lines []string) {

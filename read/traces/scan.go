@@ -67,6 +67,10 @@ type scanner struct {
 	until time.Time
 	// said tells where the rows are; nil for anywhere.
 	said *said
+	// guessed tells that step is that of a list that was read lately.
+	guessed bool
+	// sought tells that it was asked where documents with the condition's words are.
+	sought bool
 }
 
 func (r *Reader) scanner(scan compile.Scan, rest compile.Range) *scanner {
@@ -91,6 +95,9 @@ func (s *scanner) next(ctx context.Context, limit int) ([]keyRow, error) {
 	for !s.done() {
 		if s.r.now().After(s.until) {
 			return nil, s.r.tooLong(nil)
+		}
+		if err := s.find(ctx); err != nil {
+			return nil, err
 		}
 		window := s.window()
 		if s.said != nil {
@@ -240,7 +247,7 @@ func (s *scanner) begin(ctx context.Context, limit int) error {
 		s.newest = s.from
 	}
 	if step, known := s.r.pace.step(s.list, s.scan.Plain(), limit, s.from, s.r.now()); known {
-		s.step = step
+		s.step, s.guessed = step, true
 	}
 	switch refused := s.r.pace.refused(s.list, s.r.now()); {
 	case refused == 0:

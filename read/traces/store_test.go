@@ -8,6 +8,7 @@ import (
 	"maps"
 	"math"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -22,6 +23,7 @@ import (
 	"colonnade/deploy/embedded/embeddedtest"
 	"colonnade/domain"
 	"colonnade/domain/filter"
+	"colonnade/domain/ngram"
 	"colonnade/domain/trace"
 	"colonnade/migrations"
 	"colonnade/migrations/schema"
@@ -43,6 +45,8 @@ type store struct {
 	// batched has the spans of one call of insert come in one record, where each
 	// comes in one of its own. bare has heads be of the first format, without metrics.
 	batched, bare bool
+	// covered has spans come with their sets of n-grams: see cover.
+	covered bool
 }
 
 func newStore(t testing.TB) *store {
@@ -126,11 +130,59 @@ func (s *store) insertInto(project domain.ProjectID, spans ...trace.Span) {
 		require.NoError(s.t, payloads.Append(p, sp.Version>>schema.VersionShift, sp.Version, week, start, string(sp.TraceID[:]), string(sp.SpanID[:]), text, head, lengths))
 		require.NoError(s.t, index.Append(p, string(sp.TraceID[:]), start, start, []uint64{schema.Record(0, sp.Version)}))
 	}
+	if s.covered {
+		s.insertNgrams(project, spans)
+	}
 	require.NoError(s.t, payloads.Send())
 	require.NoError(s.t, annotations.Send())
 	require.NoError(s.t, results.Send())
 	require.NoError(s.t, index.Send())
 	require.NoError(s.t, batch.Send())
+}
+
+// cover has the sets of n-grams cover documents from an offset on; what is
+// inserted from now on has them, wherever it is.
+func (s *store) cover(from uint64) {
+	s.t.Helper()
+	s.covered = true
+	require.NoError(s.t, s.conn.Exec(s.t.Context(), "INSERT INTO sink_progress (topic, stream_partition, written_at, ngrams_from) VALUES ('', 0, now64(6), ?)", from))
+}
+
+// nextStretch has what is inserted next be in a stretch of its own.
+func (s *store) nextStretch() {
+	s.version = (s.version>>schema.VersionShift/schema.StretchOffsets + 1) * schema.StretchOffsets << schema.VersionShift
+}
+
+// insertNgrams writes the sets of n-grams of spans.
+func (s *store) insertNgrams(project domain.ProjectID, spans []trace.Span) {
+	s.t.Helper()
+	for rest := spans; len(rest) > 0; {
+		var set ngram.Set
+		stretch, n := rest[0].Version>>schema.VersionShift/schema.StretchOffsets, 0
+		low, high := rest[0].Start, rest[0].Start
+		for ; n < len(rest) && rest[n].Version>>schema.VersionShift/schema.StretchOffsets == stretch; n++ {
+			text, _, _ := documents(&rest[n], s.bare)
+			set.Add([]byte(text))
+			low, high = min(low, rest[n].Start), max(high, rest[n].Start)
+		}
+		insertSet(s.t, s.conn, project, stretch, time.UnixMicro(low/1000), time.UnixMicro(high/1000), &set)
+		rest = rest[n:]
+	}
+}
+
+// insertSet writes a set of n-grams, in several rows where it is large.
+func insertSet(t testing.TB, conn driver.Conn, project domain.ProjectID, stretch uint64, low, high time.Time, set *ngram.Set) {
+	t.Helper()
+	var numbers []uint32
+	for i := range uint32(1 << ngram.Bits) {
+		if set[i/64]>>(i%64)&1 == 1 {
+			numbers = append(numbers, i)
+		}
+	}
+	for some := range slices.Chunk(numbers, 20_000) {
+		require.NoError(t, conn.Exec(t.Context(), "INSERT INTO span_ngrams SELECT toUUID(?), 0, ?, fromUnixTimestamp64Micro(?), fromUnixTimestamp64Micro(?), bitmapBuild(CAST(?, 'Array(UInt32)'))",
+			project.String(), stretch, low.UnixMicro(), high.UnixMicro(), some))
+	}
 }
 
 func zero(t time.Time) time.Time {

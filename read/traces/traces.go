@@ -27,6 +27,7 @@ type Reader struct {
 	settings clickhouse.Settings
 	limits   string
 	content  atomic.Pointer[indexed]
+	covered  atomic.Pointer[covered]
 	pace     *pace
 	since    atomic.Int64 // what summedSince found; 0 before
 
