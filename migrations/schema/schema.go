@@ -83,10 +83,10 @@ const (
 	ContentText  = "lower(text)"
 )
 
-// StretchOffsets is how many offsets of a partition make a stretch: a row of
+// SectionOffsets is how many offsets of a partition make a section: a row of
 // span_ngrams says what occurs in the documents of one, some or all of them. Its
 // number is an offset divided by it.
-const StretchOffsets = 1024
+const SectionOffsets = 1024
 
 // NotCovered is the ngrams_from of a partition of which span_ngrams says nothing.
 const NotCovered = math.MaxUint64

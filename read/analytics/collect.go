@@ -48,6 +48,11 @@ func (c *collection) collect(ctx context.Context) (map[int64]*bucket, error) {
 	if c.analysis.Axis == 0 {
 		c.analysis.Axis = compile.ByStart
 	}
+	within, rest, err := c.reader.traces.Within(ctx, c.project, condition, c.analysis.Starts())
+	if err != nil || rest.Empty() {
+		return c.buckets, err
+	}
+	c.analysis.Within, condition.Min, condition.Max = within, rest.Low.Start, rest.High.Start
 	left, err := c.minutes(ctx)
 	if err != nil {
 		return nil, err
@@ -76,9 +81,9 @@ func (c *collection) stretch(ctx context.Context) error {
 }
 
 // chunks cuts the window into analyses of about as many rows as one statement
-// may read. What the index finds is one.
+// may read. What an index finds is one.
 func (c *collection) chunks(ctx context.Context) ([]compile.Analysis, error) {
-	if c.analysis.Condition.Needle() {
+	if c.analysis.Condition.Needle() || c.analysis.Within != nil && c.analysis.Within.Few() {
 		return []compile.Analysis{c.analysis}, nil
 	}
 	step := max(ceil(c.analysis.High-c.analysis.Low, steps), 1_000_000)

@@ -43,6 +43,8 @@ type Analysis struct {
 	// Roots takes spans without parent only.
 	Roots    bool
 	Measures []Measure
+	// Within is where spans and their documents are; nil for anywhere.
+	Within *Within
 }
 
 // Openness says what a row lacks to decide a measure.
@@ -109,7 +111,7 @@ func (a Analysis) open() string {
 // rows selects bucket, trace_id, span_id, sure, and of each measure m_have,
 // m_value and m_open.
 func (a Analysis) rows(w *writer) {
-	s := &scope{project: a.Project.String(), bounds: a.keyBounds, starts: a.starts()}
+	s := &scope{project: a.Project.String(), bounds: a.keyBounds, starts: a.Starts(), within: a.Within}
 	w.put("SELECT intDiv(toUnixTimestamp64Micro("+a.Axis.column()+") - ?, ?) AS bucket, trace_id, span_id, toUInt8(", a.Origin, a.Width)
 	a.Condition.under.write(w, s)
 	w.put(") AS sure")
@@ -170,11 +172,11 @@ func (a Analysis) bounds(w *writer) {
 func (a Analysis) keyBounds(w *writer) {
 	w.put("project_id = ? AND ", a.Project.String())
 	among("trace_type", words(a.Condition.Types)).write(w, nil)
-	a.starts().and(w)
+	a.Starts().and(w)
 }
 
-// starts is where rows that may match start.
-func (a Analysis) starts() Range {
+// Starts is where rows that may match start.
+func (a Analysis) Starts() Range {
 	r := Starts(a.Condition.Min, a.Condition.Max)
 	if a.Axis == ByStart {
 		r = r.Intersect(Starts(a.Low, a.High-1))
@@ -186,6 +188,9 @@ func (a Analysis) starts() Range {
 func (a Analysis) where(w *writer) {
 	a.bounds(w)
 	var nodes []node
+	if a.Within != nil {
+		nodes = append(nodes, a.Within.spans())
+	}
 	for _, n := range a.Condition.needles {
 		nodes = append(nodes, n.node())
 	}
@@ -197,7 +202,7 @@ func (a Analysis) where(w *writer) {
 		return
 	}
 	w.put(" AND ")
-	n.write(w, &scope{project: a.Project.String(), bounds: a.keyBounds, starts: a.starts()})
+	n.write(w, &scope{project: a.Project.String(), bounds: a.keyBounds, starts: a.Starts(), within: a.Within})
 }
 
 // total names the column of totals that holds what a path sums.

@@ -129,7 +129,9 @@ func (a at) stored(t filter.Test) (pair, error) {
 	case filter.Pattern:
 		n, err := textTest("str[?]", "mapContains(str, ?)", t)
 		long := both(a.long(), patternDocument(columnsOf(a.keys), t))
-		return between(either(a.bind(n), long), a.bind(n)), err
+		p := between(either(a.bind(n), long), a.bind(n))
+		p.phrases = phrases(patternText(t))
+		return p, err
 	default:
 		return pair{}, fmt.Errorf("compile: unknown test %T", t)
 	}
@@ -316,13 +318,16 @@ func (a at) equalNumber(v float64) node {
 func (a at) equalString(v string) pair {
 	texts := valueTexts(v)
 	if len(v) > trace.MaxInlineBytes {
-		return between(both(a.long(), inDocument(columnsOf(a.keys), texts)), constant(false))
+		p := between(both(a.long(), inDocument(columnsOf(a.keys), texts)), constant(false))
+		p.phrases = phrases(texts...)
+		return p
 	}
 	n := sql("str[?] = ?", a.path, v)
 	if v == "" {
 		n = sql("(mapContains(str, ?) AND str[?] = '')", a.path, a.path)
 	}
 	p := a.scalar(n, texts)
+	p.phrases = phrases(texts...)
 	if p.exact && schema.Indexed(a.path) && v != "" {
 		p.needles = indexed(rankAttribute, a.path+"=", []string{v})
 		// The token of path "a=b" and value "c" is that of path "a" and value "b=c"; any other says all.
@@ -360,6 +365,7 @@ func (a at) contains(v any) pair {
 			out.over, out.under = both(out.over, p.over), both(out.under, p.under)
 			out.exact = out.exact && p.exact
 			out.needles = append(out.needles, p.needles...)
+			out.phrases = append(out.phrases, p.phrases...)
 		}
 		return out
 	case []any:
@@ -370,7 +376,9 @@ func (a at) contains(v any) pair {
 		if len(v) == 0 {
 			over = append(over, a.exists().over)
 		}
-		return between(both(over...), constant(false))
+		p := between(both(over...), constant(false))
+		p.phrases = phrases(valueTexts(v)...)
+		return p
 	default:
 		return a.equal(v)
 	}
@@ -427,6 +435,7 @@ func (a at) element(v any) node {
 // tell an array from an object of numbered members, so elements are never sure.
 func (a at) memberOf(m filter.Member) pair {
 	out := exactly(constant(m.All))
+	lists := make([][][]string, 0, len(m.Values))
 	for _, v := range m.Values {
 		var p pair
 		switch v.(type) {
@@ -441,8 +450,15 @@ func (a at) memberOf(m filter.Member) pair {
 		} else {
 			out.over, out.under = either(out.over, p.over), either(out.under, p.under)
 		}
+		lists = append(lists, p.phrases)
 	}
-	return between(out.over, out.under)
+	out = between(out.over, out.under)
+	if m.All {
+		out.phrases = slices.Concat(lists...)
+	} else {
+		out.phrases = anyPhrase(lists)
+	}
+	return out
 }
 
 func (a at) number(t filter.Number) pair {

@@ -35,9 +35,12 @@ type Condition struct {
 	phrases     [][]string
 }
 
-// Phrases tells that every match has one of certain texts in its documents, so
-// that sets of n-grams tell where those are (Stretches).
-func (c *Condition) Phrases() bool { return len(c.phrases) > 0 }
+// Phrases tells that every match has certain texts in its documents, so that sets
+// of n-grams tell where it may be (Sections), and that to know it is worth a
+// look: nothing else finds the rows.
+func (c *Condition) Phrases() bool {
+	return len(c.phrases) > 0 && (c.Documents || len(c.needles) == 0)
+}
 
 // Needle tells whether the inverted index finds the rows, and they are few by
 // their nature: a scan in windows from the newest would be a detour.
@@ -49,6 +52,8 @@ type pair struct {
 	over, under node
 	exact       bool
 	needles     []needle
+	// phrases are lists of texts: the documents of every row in over have one of each.
+	phrases [][]string
 }
 
 // exactly is a condition that the core row decides.
@@ -65,7 +70,7 @@ func Filter(e filter.Expr) (*Condition, error) {
 	}
 	c := &Condition{Exact: p.exact, Min: math.MinInt64, Max: math.MaxInt64, under: p.under, needles: choose(p.needles)}
 	c.over = without(p.over, c.needles)
-	c.phrases = selective(phrases(c.over))
+	c.phrases = selective(p.phrases)
 	// The sink gives every trace one of two types (contract §0 row 7). A scan of
 	// the third would find nothing and cost as much as the others.
 	c.Types = []trace.Type{trace.Invocation, trace.Annotation}
@@ -223,14 +228,16 @@ func compileAnd(children filter.And) (pair, error) {
 		out.over, out.under = both(out.over, p.over), both(out.under, p.under)
 		out.exact = out.exact && p.exact
 		out.needles = append(out.needles, p.needles...)
+		out.phrases = append(out.phrases, p.phrases...)
 	}
 	return out, nil
 }
 
-// compileOr keeps needles only if every branch has one: then a row has one of them.
+// compileOr keeps needles and phrases only if every branch has some: then a row has one of them.
 func compileOr(children filter.Or) (pair, error) {
 	out := exactly(constant(false))
 	var union needle
+	var lists [][][]string
 	for i, e := range children {
 		p, err := compile(e)
 		if err != nil {
@@ -241,7 +248,9 @@ func compileOr(children filter.Or) (pair, error) {
 		if i == 0 || len(union.tokens) > 0 {
 			union = union.or(p.needles)
 		}
+		lists = append(lists, p.phrases)
 	}
+	out.phrases = anyPhrase(lists)
 	if len(union.tokens) > 0 {
 		out.needles = []needle{union}
 	}

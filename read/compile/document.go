@@ -21,11 +21,13 @@ func content(e filter.Content) pair {
 		sure = append(sure, folded(column, e.Phrase))
 	}
 	under := either(sure...)
-	var over node = folded("text", e.Phrase) // all of them one after the other: where two meet, too, there may be a hit that is none
+	over := folded("text", e.Phrase) // all of them one after the other: where two meet, too, there may be a hit that is none
 	if word := longestWord(e.Phrase); len(word) >= minHint {
 		over = hinted{word: word, whole: word == e.Phrase, of: over}
 	}
-	return between(document{over}, document{under})
+	p := between(document{over}, document{under})
+	p.phrases = phrases(e.Phrase)
+	return p
 }
 
 // minHint is the shortest word that the full-text index is asked for: shorter
@@ -49,7 +51,9 @@ func longestWord(text string) string {
 	return best
 }
 
-func folded(column, text string) mention { return mention{column: column, text: text, fold: true} }
+func folded(column, text string) node {
+	return sql("position(lower("+column+"), ?) > 0", text)
+}
 
 // inDocument holds where each of these texts occurs in one of the columns.
 func inDocument(columns, texts []string) node {
@@ -57,7 +61,7 @@ func inDocument(columns, texts []string) node {
 	for _, t := range texts {
 		found := make([]node, 0, len(columns))
 		for _, c := range columns {
-			found = append(found, mention{column: c, text: t})
+			found = append(found, sql("position("+c+", ?) > 0", t))
 		}
 		out = append(out, either(found...))
 	}

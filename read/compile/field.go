@@ -273,7 +273,10 @@ func event(e filter.Event) pair {
 	if e.Time == nil && e.Attributes == nil {
 		return exactly(n)
 	}
-	return between(both(n, inDocument([]string{"events"}, memberTexts(e.Attributes))), constant(false))
+	texts := memberTexts(e.Attributes)
+	p := between(both(n, inDocument([]string{"events"}, texts)), constant(false))
+	p.phrases = phrases(texts...)
+	return p
 }
 
 func hash(e filter.Hash) pair {

@@ -12,53 +12,40 @@ import (
 )
 
 // Bounds on what a statement asks of sets of n-grams; what is beyond them is not
-// asked for, and the stretches that are found are more.
+// asked for, and the sections that are found are more.
 const (
 	maxClauses      = 8
 	maxAlternatives = 64
 	maxNgrams       = 256 // of a phrase
 )
 
-// phrases tells of which texts one occurs in the documents of every row for which
-// a node holds, for several such lists: of each list there is one. A text is
-// longer than an n-gram.
-func phrases(n node) [][]string {
-	switch n := n.(type) {
-	case mention:
-		if len(n.text) >= ngram.Size && searched(n.column) {
-			return [][]string{{n.text}}
+// phrases are the lists for texts that all occur in the documents of a row: one for
+// each that has an n-gram.
+func phrases(texts ...string) (out [][]string) {
+	for _, t := range texts {
+		if len(t) >= ngram.Size {
+			out = append(out, []string{t})
 		}
-	case document:
-		return phrases(n.of)
-	case hinted:
-		return phrases(n.of)
-	case all:
-		var out [][]string
-		for _, child := range n {
-			out = append(out, phrases(child)...)
-		}
-		return out
-	case some:
-		var union []string
-		for _, child := range n {
-			best := selective(phrases(child))
-			if len(best) == 0 {
-				return nil // a row for which this child holds may be anywhere
-			}
-			union = append(union, best[0]...)
-		}
-		slices.Sort(union)
-		if union = slices.Compact(union); len(union) > 0 && len(union) <= maxAlternatives {
-			return [][]string{union}
-		}
-	default: // what does not hold occurs nowhere, and the core row says nothing of documents
 	}
-	return nil
+	return out
 }
 
-// searched tells whether a column of documents is part of their text.
-func searched(column string) bool {
-	return !slices.Contains([]string{"links", "resource", "scope"}, column)
+// anyPhrase gives the list for rows of which one of several things holds; none
+// where of one of them nothing is known: such a row may be anywhere.
+func anyPhrase(lists [][][]string) [][]string {
+	var union []string
+	for _, l := range lists {
+		best := selective(l)
+		if len(best) == 0 {
+			return nil
+		}
+		union = append(union, best[0]...)
+	}
+	slices.Sort(union)
+	if union = slices.Compact(union); len(union) == 0 || len(union) > maxAlternatives {
+		return nil
+	}
+	return [][]string{union}
 }
 
 // selective puts the lists first that the fewest documents have: of few texts, and long ones.
@@ -77,9 +64,9 @@ func selective(of [][]string) [][]string {
 	return of[:min(len(of), maxClauses)]
 }
 
-// Stretches asks in which stretches the documents may be of which a condition has
-// Phrases: offsets of a partition from a multiple of schema.StretchOffsets on.
-type Stretches struct {
+// Sections asks in which sections the documents may be of which a condition has
+// Phrases: offsets of a partition from a multiple of schema.SectionOffsets on.
+type Sections struct {
 	Project   domain.ProjectID
 	Condition *Condition
 	// Range is where the spans start.
@@ -88,10 +75,12 @@ type Stretches struct {
 	Limit int
 }
 
-// Statement reads the sets of n-grams. Its row is the numbers of the stretches,
+// Statement reads the sets of n-grams. Its row is the numbers of the sections,
 // Array(UInt64), as schema.Record makes them of an offset divided by
-// schema.StretchOffsets, and of how many stretches there are any, UInt64.
-func (s Stretches) Statement() Statement {
+// schema.SectionOffsets; the first and the last start of the spans of all of them,
+// Int64 in Unix microseconds, both 0 without any; and how many sections there are
+// in all, UInt64.
+func (s Sections) Statement() Statement {
 	w := new(writer)
 	// Times go first: a set is up to 128 KiB.
 	clauses := make([]node, 0, len(s.Condition.phrases))
@@ -103,10 +92,11 @@ func (s Stretches) Statement() Statement {
 		}
 		clauses = append(clauses, either(alternatives...))
 	}
-	number := "bitOr(bitShiftLeft(toUInt64(stream_partition), " + strconv.Itoa(schema.RecordShift) + "), stretch)"
-	w.put("SELECT groupUniqArrayIf(" + strconv.Itoa(s.Limit) + ")(" + number + ", ")
+	number := "bitOr(bitShiftLeft(toUInt64(stream_partition), " + strconv.Itoa(schema.RecordShift) + "), section)"
+	w.put("WITH ")
 	both(clauses...).write(w, nil)
-	w.put("), uniqExact("+number+") FROM "+schema.SpanNgrams+" PREWHERE project_id = ?", s.Project.String())
+	w.put(" AS found SELECT groupUniqArrayIf("+strconv.Itoa(s.Limit)+")("+number+", found), toUnixTimestamp64Micro(minIf(min_start, found)), toUnixTimestamp64Micro(maxIf(max_start, found)), uniqExact("+number+") FROM "+
+		schema.SpanNgrams+" PREWHERE project_id = ?", s.Project.String())
 	for _, n := range []node{timeRange("max_start", s.Range.Low.Start, maxMicros), timeRange("min_start", minMicros, s.Range.High.Start)} {
 		if n != constant(true) {
 			w.put(" AND ")
@@ -136,10 +126,11 @@ func NgramsFrom() Statement {
 }
 
 // Within is where the documents are that a condition looks for: in these
-// stretches, and in what the sets do not cover.
+// sections, and in what the sets do not cover. The progress of the sink tells of
+// all partitions, for it is written before anything else.
 type Within struct {
-	// Stretches are as Stretches names them.
-	Stretches []uint64
+	// Sections are as Sections names them.
+	Sections []uint64
 	// From is, for each partition, the offset from which on the sets have all documents.
 	From map[uint32]uint64
 }
@@ -154,19 +145,30 @@ func (w *Within) Whole() bool {
 	return len(w.From) > 0
 }
 
-// node is the condition on a row of documents.
-func (w *Within) node() node {
+// fewSections are read in a fraction of a second, wherever they are.
+const fewSections = 32
+
+// Few tells that all of it is read at once rather than a window at a time.
+func (w *Within) Few() bool { return w.Whole() && len(w.Sections) <= fewSections }
+
+// documents is the condition on a row of span_documents, spans that on a row of spans.
+func (w *Within) documents() node { return w.node("stream_offset", 0) }
+func (w *Within) spans() node     { return w.node("version", schema.VersionShift) }
+
+// node is the condition on rows that have an offset, shifted, in a column.
+func (w *Within) node(column string, shift int) node {
 	var out []node
-	if len(w.Stretches) > 0 {
-		pairs := make([]byte, 0, 16*len(w.Stretches))
-		for i, number := range w.Stretches {
+	if len(w.Sections) > 0 {
+		pairs := make([]byte, 0, 16*len(w.Sections))
+		for i, number := range w.Sections {
 			if i > 0 {
 				pairs = append(pairs, ',')
 			}
 			pairs = strconv.AppendUint(append(pairs, '('), number>>schema.RecordShift, 10)
 			pairs = append(strconv.AppendUint(append(pairs, ','), number&(1<<schema.RecordShift-1), 10), ')')
 		}
-		out = append(out, sql("(stream_partition, intDiv(stream_offset, "+strconv.Itoa(schema.StretchOffsets)+")) IN ("+string(pairs)+")"))
+		// The key and the index of versions look through a division, not through a shift.
+		out = append(out, sql("(stream_partition, intDiv("+column+", "+strconv.Itoa(schema.SectionOffsets<<shift)+")) IN ("+string(pairs)+")"))
 	}
 	known := make([]uint32, 0, len(w.From))
 	for partition := range w.From {
@@ -174,13 +176,14 @@ func (w *Within) node() node {
 	}
 	slices.Sort(known)
 	for _, partition := range known {
+		in := "stream_partition = " + strconv.FormatUint(uint64(partition), 10)
 		switch from := w.From[partition]; from {
 		case 0:
 		case schema.NotCovered:
-			out = append(out, sql("stream_partition = ?", partition))
+			out = append(out, sql(in))
 		default:
-			out = append(out, sql("(stream_partition = ? AND stream_offset < ?)", partition, from))
+			out = append(out, sql("("+in+" AND "+column+" < "+strconv.FormatUint(from<<shift, 10)+")"))
 		}
 	}
-	return either(append(out, not(among("stream_partition", known)))...)
+	return either(out...)
 }

@@ -14,10 +14,10 @@ import (
 	"colonnade/read/compile"
 )
 
-// Which stretches a filter asks for: none where a match may be without any of its texts.
-func TestGoldenStretches(t *testing.T) {
+// Which sections a filter asks for: none where a match may be without any of its texts.
+func TestGoldenSections(t *testing.T) {
 	t.Parallel()
-	compareGolden(t, "testdata/ngrams/stretches.txtar", func(t *testing.T, data []byte) string {
+	compareGolden(t, "testdata/ngrams/sections.txtar", func(t *testing.T, data []byte) string {
 		t.Helper()
 		e, err := filter.Parse(data)
 		require.NoError(t, err)
@@ -27,7 +27,7 @@ func TestGoldenStretches(t *testing.T) {
 			return "anywhere\n"
 		}
 		day := time.Date(2026, 3, 4, 0, 0, 0, 0, time.UTC)
-		s := compile.Stretches{
+		s := compile.Sections{
 			Project: domain.ProjectID(uuid.MustParse("01890a5d-ac96-774b-bcce-b302099a8057")), Condition: c, Limit: 100,
 			Range: compile.Starts(day.UnixMicro(), day.AddDate(0, 0, 1).UnixMicro()),
 		}.Statement()
@@ -36,7 +36,8 @@ func TestGoldenStretches(t *testing.T) {
 	})
 }
 
-// Where documents are looked for: in stretches, and in what the sets do not cover.
+// Where documents and their spans are looked for: in sections, and in what the
+// sets do not cover.
 func TestWithin(t *testing.T) {
 	t.Parallel()
 	e, err := filter.Parse([]byte(`{"conditions":[{"field":"content","operator":"contains","value":"xylophone"}]}`))
@@ -44,37 +45,43 @@ func TestWithin(t *testing.T) {
 	c, err := compile.Filter(e)
 	require.NoError(t, err)
 	scan := compile.Scan{Project: domain.ProjectID(uuid.New()), Condition: c, Range: compile.Everything(), Limit: 1}
-	const in = "(stream_partition, intDiv(stream_offset, 1024)) IN ((0,3),(5,17592186044415))"
-	stretches := []uint64{3, 5<<schema.RecordShift | (1<<schema.RecordShift - 1)}
+	without := scan.Keys()
+	sections := []uint64{3, 5<<schema.RecordShift | (1<<schema.RecordShift - 1)}
+	const documents, spans = "(stream_partition, intDiv(stream_offset, 1024)) IN ((0,3),(5,17592186044415))", "(stream_partition, intDiv(version, 1073741824)) IN ((0,3),(5,17592186044415))"
 	for _, tt := range []struct {
-		name  string
-		of    compile.Within
-		whole bool
-		want  string
-		args  []any
+		name             string
+		of               compile.Within
+		whole            bool
+		documents, spans string
 	}{
-		{"all is covered", compile.Within{Stretches: stretches, From: map[uint32]uint64{0: 0, 5: 0}}, true, "(" + in + " OR NOT (stream_partition IN (?, ?)))", []any{uint32(0), uint32(5)}},
-		{"nowhere", compile.Within{From: map[uint32]uint64{5: 0}}, true, "NOT (stream_partition = ?)", []any{uint32(5)}},
+		{"all is covered", compile.Within{Sections: sections, From: map[uint32]uint64{0: 0, 5: 0}}, true, documents, spans},
+		{"nothing is known", compile.Within{}, false, "0", "0"},
 		{
 			"some is not covered",
-			compile.Within{Stretches: stretches, From: map[uint32]uint64{0: 7, 5: schema.NotCovered}},
+			compile.Within{Sections: sections, From: map[uint32]uint64{0: 7, 5: schema.NotCovered}},
 			false,
-			"(" + in + " OR (stream_partition = ? AND stream_offset < ?) OR stream_partition = ? OR NOT (stream_partition IN (?, ?)))",
-			[]any{uint32(0), uint64(7), uint32(5), uint32(0), uint32(5)},
+			"(" + documents + " OR (stream_partition = 0 AND stream_offset < 7) OR stream_partition = 5)",
+			"(" + spans + " OR (stream_partition = 0 AND version < 7340032) OR stream_partition = 5)",
 		},
-		{"nothing is known", compile.Within{}, false, "1", nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			require.Equal(t, tt.whole, tt.of.Whole())
 			scan := scan
-			without := scan.Keys()
 			scan.Within = &tt.of
 			require.Equal(t, scan.Likeness(), compile.Scan{Project: scan.Project, Condition: c}.Likeness(), "it is the same list")
+			require.False(t, scan.Plain())
 			with := scan.Keys()
-			require.Equal(t, strings.Replace(without.SQL, " AND position(lower(text)", " AND "+tt.want+" AND position(lower(text)", 1), with.SQL)
-			require.Len(t, with.Args, len(without.Args)+len(tt.args))
-			require.Equal(t, tt.args, append([]any(nil), with.Args[len(with.Args)-1-len(tt.args):len(with.Args)-1]...))
+			const before = " AND position(lower(text)"
+			want := strings.Replace(without.SQL, before, " AND "+tt.documents+before, 1)
+			want = strings.Replace(want, " AND (start_time, stream_partition, version) IN", " AND ("+tt.spans+" AND (start_time, stream_partition, version) IN", 1)
+			want = strings.Replace(want, " ORDER BY", ") ORDER BY", 1)
+			if tt.spans == "0" {
+				require.Contains(t, with.SQL, " AND 0 ORDER BY")
+				return
+			}
+			require.Equal(t, want, with.SQL)
+			require.Equal(t, without.Args, with.Args)
 		})
 	}
 }

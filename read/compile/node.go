@@ -82,12 +82,6 @@ type (
 	// document holds for rows whose row of documents holds. The pair of tables is
 	// joined by the place in the stream, so an older version's text finds nothing.
 	document struct{ of node }
-	// mention holds for a row of documents in whose column a text occurs. With fold
-	// the column is folded first, as the text is.
-	mention struct {
-		column, text string
-		fold         bool
-	}
 	// hinted is a condition on documents, and a word that occurs wherever it
 	// holds: the full-text index finds the word, where there is one. With whole
 	// the word says all that the condition does.
@@ -243,19 +237,11 @@ func (d document) write(w *writer, s *scope) {
 	s.starts.and(w)
 	if s.within != nil {
 		w.put(" AND ")
-		s.within.node().write(w, s)
+		s.within.documents().write(w, s)
 	}
 	w.put(" AND ")
 	d.of.write(w, s)
 	w.put(")")
-}
-
-func (m mention) write(w *writer, _ *scope) {
-	if m.fold {
-		w.put("position(lower("+m.column+"), ?) > 0", m.text)
-		return
-	}
-	w.put("position("+m.column+", ?) > 0", m.text)
 }
 
 func (h hinted) write(w *writer, s *scope) {

@@ -185,7 +185,7 @@ type Scan struct {
 	Places []Position
 	// ContentIndex tells that the documents have their full-text index (ContentIndexed).
 	ContentIndex bool
-	// Within is where the documents are, in Range; nil for anywhere.
+	// Within is where spans and their documents are, in Range; nil for anywhere.
 	Within *Within
 }
 
@@ -229,7 +229,7 @@ func (s Scan) startsFirst() bool {
 // are left out aside.
 func (s Scan) Plain() bool {
 	return len(s.Condition.needles) == 0 && s.Condition.over == constant(true) &&
-		!s.Rate.limited && s.Only == nil && s.Places == nil
+		!s.Rate.limited && s.Only == nil && s.Places == nil && s.Within == nil
 }
 
 // Narrow is Keys for a scan that has few rows to look at. They are read at once
@@ -259,7 +259,7 @@ func (s Scan) Likeness() uint64 {
 	for _, t := range s.Condition.Types {
 		w.put(t.String() + " ")
 	}
-	s.Range, s.Only, s.Except, s.Places = Everything(), nil, nil, nil
+	s.Range, s.Only, s.Except, s.Places, s.Within = Everything(), nil, nil, nil, nil
 	s.condition(w, &scope{project: s.Project.String(), bounds: func(*writer) {}, starts: Everything()}, constant(true))
 	h := xxhash.New()
 	_, _ = fmt.Fprintf(h, "%s %q", w.text.String(), w.args) // a hash takes all
@@ -290,8 +290,11 @@ func (s Scan) where(w *writer, types []trace.Type, more node) {
 // condition appends what the rows within the bounds have to hold.
 func (s Scan) condition(w *writer, in *scope, more node) {
 	nodes := make([]node, 0, 8)
-	if s.Places != nil {
+	switch {
+	case s.Places != nil:
 		nodes = append(nodes, amongPlaces(s.Places))
+	case s.Within != nil:
+		nodes = append(nodes, s.Within.spans())
 	}
 	for _, n := range s.Condition.needles {
 		switch {

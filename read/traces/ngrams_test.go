@@ -11,9 +11,9 @@ import (
 	"colonnade/migrations/schema"
 )
 
-// A search finds the same spans where sets of n-grams tell which stretches of the
+// A search finds the same spans where sets of n-grams tell which sections of the
 // stream to look at: all of it is covered, what came before an offset is not, or
-// all there is of another partition.
+// nothing is.
 func TestSearchByNgrams(t *testing.T) {
 	t.Parallel()
 	const size = 30
@@ -21,13 +21,10 @@ func TestSearchByNgrams(t *testing.T) {
 		name string
 		// from is the offset from which on the sets cover the stream; what comes before has none.
 		from uint64
-		// other tells that spans of a partition follow of which nothing is known.
-		other bool
 	}{
 		{name: "all is covered"},
-		{name: "a part is covered", from: 8 * schema.StretchOffsets},
+		{name: "a part is covered", from: 8 * schema.SectionOffsets},
 		{name: "nothing is", from: schema.NotCovered},
-		{name: "another partition is not", other: true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -37,19 +34,32 @@ func TestSearchByNgrams(t *testing.T) {
 			for i := 0; i < len(all); i += size {
 				s.covered = s.version>>schema.VersionShift >= tt.from
 				s.insert(all[i : i+size]...)
-				s.nextStretch()
+				s.nextSection()
 			}
-			if tt.other {
-				for _, table := range []string{"spans", "span_documents"} {
-					require.NoError(t, s.conn.Exec(t.Context(), "INSERT INTO "+table+" SELECT * REPLACE (toUInt32(1) AS stream_partition) FROM "+table+" WHERE start_time < ?", now.AddDate(0, 0, -3)))
-					require.NoError(t, s.conn.Exec(t.Context(), "DELETE FROM "+table+" WHERE stream_partition = 0 AND start_time < ?", now.AddDate(0, 0, -3)))
-				}
-				require.NoError(t, s.conn.Exec(t.Context(), "DELETE FROM span_ngrams WHERE max_start < ?", now.AddDate(0, 0, -3)))
-			}
-			asked := s.search(all, searches()...)
-			require.Equal(t, tt.from != schema.NotCovered, asked["stretches"].count > 0)
+			asked := s.search(all, append(containing(searches()...), attributes()...)...)
+			require.Equal(t, tt.from != schema.NotCovered, asked["sections"].count > 0)
 			require.NotZero(t, asked["ngrams_from"].count)
 		})
+	}
+}
+
+// attributes are conditions on attributes whose text, if they hold, stands in the documents.
+func attributes() []string {
+	return []string{
+		`{"field":"attributes","key":"ag.data.inputs.q","operator":"contains","value":"owers"}`,
+		`{"field":"attributes","key":"ag.data.inputs.q","operator":"contains","value":"PARIS","options":{"case_sensitive":true}}`,
+		`{"field":"attributes","key":"ag.data.inputs.q","operator":"startswith","value":"back\\slash and"}`,
+		`{"field":"attributes","key":"ag.data.inputs.q","operator":"endswith","value":"policy V2"}`,
+		`{"field":"attributes","key":"ag.data.inputs.q","operator":"like","value":"%quoted_words%"}`,
+		`{"field":"attributes","key":"ag.data.outputs","value":"a xylophone"}`,
+		`{"field":"attributes","key":"ag.data.outputs","operator":"in","value":["answer 12","answer 400","nothing"]}`,
+		`{"field":"attributes","key":"ag.data.outputs","operator":"not_in","value":["answer 12","answer 400","nothing"]}`,
+		`{"field":"attributes","key":"ag.data.inputs","value":{"q":"東京の天気"}}`,
+		`{"field":"attributes","key":"ag.type.trace","operator":"contains","value":"nvocatio"}`,
+		`{"field":"events","operator":"in","value":[{"name":"note","attributes":{"text":"event number6"}}]}`,
+		`{"operator":"or","conditions":[{"field":"attributes","key":"ag.data.outputs","operator":"contains","value":"xyloph"},{"field":"content","operator":"contains","value":"12345678"}]}`,
+		`{"operator":"nand","conditions":[{"field":"attributes","key":"ag.data.outputs","operator":"contains","value":"answer"},{"field":"content","operator":"contains","value":"spring"}]}`,
+		`{"field":"attributes","key":"ag.data.outputs","operator":"contains","value":"xyloph"},{"field":"content","operator":"contains","value":"-spring"},{"field":"attributes","key":"ag.data.inputs.q","operator":"startswith","value":"back"}`,
 	}
 }
 
@@ -62,18 +72,18 @@ func TestNgramsNarrowASearch(t *testing.T) {
 	all := library()
 	for i := 0; i < len(all); i += 30 {
 		s.insert(all[i : i+30]...)
-		s.nextStretch()
+		s.nextSection()
 	}
-	asked := s.search(all, "xylophone")
-	require.EqualValues(t, 1, asked["stretches"].count)
+	asked := s.search(all, containing("xylophone")...)
+	require.EqualValues(t, 1, asked["sections"].count)
 	require.EqualValues(t, 1, asked["scan_narrow"].count)
-	asked = s.search(all, "nowhere-to-be-seen")
-	require.EqualValues(t, 1, asked["scan_narrow"].count)
-	asked = s.search(all, "spring") // is in all of them
-	require.EqualValues(t, 1, asked["stretches"].count)
-	asked = s.search(all, "12", "many -spring")
-	require.Zero(t, asked["stretches"].count, "there is no n-gram in it")
+	asked = s.search(all, containing("nowhere-to-be-seen")...)
+	require.Zero(t, asked["scan_narrow"].count, "it is nowhere")
+	asked = s.search(all, containing("spring")...) // is in all of them
+	require.EqualValues(t, 1, asked["sections"].count)
+	asked = s.search(all, containing("12", "many -spring")...)
+	require.Zero(t, asked["sections"].count, "there is no n-gram in it")
 
 	plan := strings.Join(explain(t, s.conn, "SELECT count() FROM span_documents WHERE project_id = ? AND (stream_partition, intDiv(stream_offset, 1024)) IN ((0,3),(0,7)) AND text != ''", s.project.String()), "\n")
-	require.Contains(t, plan, "intDiv(stream_offset, 1024)) in 2-element set", "the key finds a stretch")
+	require.Contains(t, plan, "intDiv(stream_offset, 1024)) in 2-element set", "the key finds a section")
 }

@@ -96,7 +96,7 @@ func (s *scanner) next(ctx context.Context, limit int) ([]keyRow, error) {
 		if s.r.now().After(s.until) {
 			return nil, s.r.tooLong(nil)
 		}
-		if err := s.find(ctx); err != nil {
+		if err := s.find(ctx); err != nil || s.done() {
 			return nil, err
 		}
 		window := s.window()

@@ -148,9 +148,9 @@ func (s *store) cover(from uint64) {
 	require.NoError(s.t, s.conn.Exec(s.t.Context(), "INSERT INTO sink_progress (topic, stream_partition, written_at, ngrams_from) VALUES ('', 0, now64(6), ?)", from))
 }
 
-// nextStretch has what is inserted next be in a stretch of its own.
-func (s *store) nextStretch() {
-	s.version = (s.version>>schema.VersionShift/schema.StretchOffsets + 1) * schema.StretchOffsets << schema.VersionShift
+// nextSection has what is inserted next be in a section of its own.
+func (s *store) nextSection() {
+	s.version = (s.version>>schema.VersionShift/schema.SectionOffsets + 1) * schema.SectionOffsets << schema.VersionShift
 }
 
 // insertNgrams writes the sets of n-grams of spans.
@@ -158,20 +158,20 @@ func (s *store) insertNgrams(project domain.ProjectID, spans []trace.Span) {
 	s.t.Helper()
 	for rest := spans; len(rest) > 0; {
 		var set ngram.Set
-		stretch, n := rest[0].Version>>schema.VersionShift/schema.StretchOffsets, 0
+		section, n := rest[0].Version>>schema.VersionShift/schema.SectionOffsets, 0
 		low, high := rest[0].Start, rest[0].Start
-		for ; n < len(rest) && rest[n].Version>>schema.VersionShift/schema.StretchOffsets == stretch; n++ {
+		for ; n < len(rest) && rest[n].Version>>schema.VersionShift/schema.SectionOffsets == section; n++ {
 			text, _, _ := documents(&rest[n], s.bare)
 			set.Add([]byte(text))
 			low, high = min(low, rest[n].Start), max(high, rest[n].Start)
 		}
-		insertSet(s.t, s.conn, project, stretch, time.UnixMicro(low/1000), time.UnixMicro(high/1000), &set)
+		insertSet(s.t, s.conn, project, section, time.UnixMicro(low/1000), time.UnixMicro(high/1000), &set)
 		rest = rest[n:]
 	}
 }
 
 // insertSet writes a set of n-grams, in several rows where it is large.
-func insertSet(t testing.TB, conn driver.Conn, project domain.ProjectID, stretch uint64, low, high time.Time, set *ngram.Set) {
+func insertSet(t testing.TB, conn driver.Conn, project domain.ProjectID, section uint64, low, high time.Time, set *ngram.Set) {
 	t.Helper()
 	var numbers []uint32
 	for i := range uint32(1 << ngram.Bits) {
@@ -181,7 +181,7 @@ func insertSet(t testing.TB, conn driver.Conn, project domain.ProjectID, stretch
 	}
 	for some := range slices.Chunk(numbers, 20_000) {
 		require.NoError(t, conn.Exec(t.Context(), "INSERT INTO span_ngrams SELECT toUUID(?), 0, ?, fromUnixTimestamp64Micro(?), fromUnixTimestamp64Micro(?), bitmapBuild(CAST(?, 'Array(UInt32)'))",
-			project.String(), stretch, low.UnixMicro(), high.UnixMicro(), some))
+			project.String(), section, low.UnixMicro(), high.UnixMicro(), some))
 	}
 }
 

@@ -33,17 +33,17 @@ func (w *worker) writeNgrams(ctx context.Context, b *batch) error {
 // batch. Source: migrations/clickhouse/0013_ngrams.sql.
 type ngramColumns struct {
 	columns
-	project, partition, stretch, minStart, maxStart *native.Fixed
+	project, partition, section, minStart, maxStart *native.Fixed
 	ngrams                                          *native.Bitmap
 
 	set   ngram.Set
-	texts []stretchText
+	texts []sectionText
 }
 
-// stretchText is a text of a stretch.
-type stretchText struct {
+// sectionText is a text of a section.
+type sectionText struct {
 	project []byte // as the column has it
-	stretch uint64
+	section uint64
 	start   int64
 	text    []byte
 }
@@ -52,42 +52,42 @@ func newNgramColumns() *ngramColumns {
 	c := &ngramColumns{ngrams: &native.Bitmap{}}
 	c.project = c.fixed("project_id", typeUUID, 16)
 	c.partition = c.fixed("stream_partition", "UInt32", 4)
-	c.stretch = c.fixed("stretch", "UInt64", 8)
+	c.section = c.fixed("section", "UInt64", 8)
 	c.minStart = c.fixed("min_start", typeTime, 8)
 	c.maxStart = c.fixed("max_start", typeTime, 8)
 	c.Add("ngrams", "AggregateFunction(groupBitmap, UInt32)", c.ngrams)
 	return c
 }
 
-// of makes a row for each project and stretch that documents are of.
+// of makes a row for each project and section that documents are of.
 func (c *ngramColumns) of(documents *documentColumns, partition int32) *native.Block {
 	c.Reset()
 	c.texts = c.texts[:0]
 	i := 0
 	for text := range documents.text.All() {
-		c.texts = append(c.texts, stretchText{
+		c.texts = append(c.texts, sectionText{
 			project: documents.project.Raw()[16*i : 16*i+16], text: text,
-			stretch: binary.LittleEndian.Uint64(documents.offset.Raw()[8*i:]) / schema.StretchOffsets,
+			section: binary.LittleEndian.Uint64(documents.offset.Raw()[8*i:]) / schema.SectionOffsets,
 			start:   int64(binary.LittleEndian.Uint64(documents.start.Raw()[8*i:])), //nolint:gosec // the bits are the value
 		})
 		i++
 	}
-	slices.SortStableFunc(c.texts, func(a, b stretchText) int {
-		if a.stretch != b.stretch {
-			return int(a.stretch) - int(b.stretch) //nolint:gosec // offsets of one batch lie close together
+	slices.SortStableFunc(c.texts, func(a, b sectionText) int {
+		if a.section != b.section {
+			return int(a.section) - int(b.section) //nolint:gosec // offsets of one batch lie close together
 		}
 		return bytes.Compare(a.project, b.project)
 	})
 	for rest := c.texts; len(rest) > 0; {
 		first, n := rest[0], 0
 		low, high := int64(math.MaxInt64), int64(math.MinInt64)
-		for ; n < len(rest) && rest[n].stretch == first.stretch && bytes.Equal(rest[n].project, first.project); n++ {
+		for ; n < len(rest) && rest[n].section == first.section && bytes.Equal(rest[n].project, first.project); n++ {
 			c.set.Add(rest[n].text)
 			low, high = min(low, rest[n].start), max(high, rest[n].start)
 		}
 		c.project.Bytes(first.project)
 		c.partition.Uint32(uint32(partition)) //nolint:gosec // a partition's number is never negative
-		c.stretch.Uint64(first.stretch)
+		c.section.Uint64(first.section)
 		c.minStart.Int64(low)
 		c.maxStart.Int64(high)
 		c.ngrams.Append(c.set[:])

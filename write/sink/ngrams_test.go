@@ -16,17 +16,17 @@ import (
 	"colonnade/write/stream"
 )
 
-// ngrams are the n-grams that the rows of a stretch have together.
-func (h *house) ngrams(project domain.ProjectID, stretch uint64) []uint32 {
+// ngrams are the n-grams that the rows of a section have together.
+func (h *house) ngrams(project domain.ProjectID, section uint64) []uint32 {
 	h.t.Helper()
-	return one[[]uint32](h, "SELECT arraySort(bitmapToArray(groupBitmapOrState(ngrams))) FROM span_ngrams WHERE project_id = ? AND stream_partition = 0 AND stretch = ?", project.String(), stretch)
+	return one[[]uint32](h, "SELECT arraySort(bitmapToArray(groupBitmapOrState(ngrams))) FROM span_ngrams WHERE project_id = ? AND stream_partition = 0 AND section = ?", project.String(), section)
 }
 
 // expected are those of the documents as they are stored.
-func (h *house) expected(project domain.ProjectID, stretch uint64) (out []uint32) {
+func (h *house) expected(project domain.ProjectID, section uint64) (out []uint32) {
 	h.t.Helper()
 	var set ngram.Set
-	for _, text := range h.strings("SELECT text FROM span_documents WHERE project_id = ? AND intDiv(stream_offset, 1024) = ?", project.String(), stretch) {
+	for _, text := range h.strings("SELECT text FROM span_documents WHERE project_id = ? AND intDiv(stream_offset, 1024) = ?", project.String(), section) {
 		set.Add([]byte(text))
 	}
 	for n := range uint32(1 << ngram.Bits) {
@@ -38,11 +38,11 @@ func (h *house) expected(project domain.ProjectID, stretch uint64) (out []uint32
 }
 
 // What the sink writes is what the store reads and joins: sets of few numbers
-// and of many, in one batch and in several, of each project and stretch.
+// and of many, in one batch and in several, of each project and section.
 func TestNgramsAreThoseOfTheDocuments(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, 1)
-	require.Equal(t, 1024, schema.StretchOffsets)
+	require.Equal(t, 1024, schema.SectionOffsets)
 	other := domain.ProjectID(uuid.New())
 	h.start()
 	random := rand.New(rand.NewPCG(5, 6))
@@ -61,29 +61,29 @@ func TestNgramsAreThoseOfTheDocuments(t *testing.T) {
 	}
 	h.send(record(h.project, 1, 1, "A small question about xylophones"), record(other, 1, 1, "Something else"), record(h.project, 2, 1, noise(400_000)))
 	h.send(record(h.project, 1, 2, "and its answer"))
-	for i := range 1024 { // the next stretch begins among them
+	for i := range 1024 { // the next section begins among them
 		h.publish(record(other, byte(i), byte(2+i/256), "Number "+noise(20)))
 	}
 	h.send(record(h.project, 3, 1, "The last one"))
 
-	require.Equal(t, []string{"0", "1"}, h.strings("SELECT DISTINCT toString(stretch) FROM span_ngrams WHERE project_id = ? ORDER BY 1", h.project.String()))
+	require.Equal(t, []string{"0", "1"}, h.strings("SELECT DISTINCT toString(section) FROM span_ngrams WHERE project_id = ? ORDER BY 1", h.project.String()))
 	for _, project := range []domain.ProjectID{h.project, other} {
-		for stretch := range uint64(2) {
-			require.Equal(t, h.expected(project, stretch), h.ngrams(project, stretch))
+		for section := range uint64(2) {
+			require.Equal(t, h.expected(project, section), h.ngrams(project, section))
 		}
 	}
 	require.Greater(t, len(h.expected(h.project, 0)), 200_000, "most containers of the set are bits")
 	has := func(phrase string) uint64 {
-		return one[uint64](h, "SELECT uniqExact(stretch) FROM span_ngrams WHERE project_id = ? AND bitmapHasAll(ngrams, bitmapBuild(?))", other.String(), ngram.Of(phrase))
+		return one[uint64](h, "SELECT uniqExact(section) FROM span_ngrams WHERE project_id = ? AND bitmapHasAll(ngrams, bitmapBuild(?))", other.String(), ngram.Of(phrase))
 	}
 	require.EqualValues(t, 1, has("something"))
 	require.EqualValues(t, 2, has("number"))
 	require.EqualValues(t, 0, has("xylophone"), "that is in another project")
 
 	require.NoError(t, h.conn.Exec(t.Context(), "OPTIMIZE TABLE span_ngrams FINAL"))
-	require.EqualValues(t, 4, one[uint64](h, "SELECT count() FROM span_ngrams"), "merges make one of a stretch")
+	require.EqualValues(t, 4, one[uint64](h, "SELECT count() FROM span_ngrams"), "merges make one of a section")
 	require.Equal(t, h.expected(h.project, 0), h.ngrams(h.project, 0))
-	require.Equal(t, uint64(1), one[uint64](h, "SELECT count() FROM span_ngrams WHERE project_id = ? AND stretch = 0 AND min_start = fromUnixTimestamp64Micro(?) AND max_start = fromUnixTimestamp64Micro(?)",
+	require.Equal(t, uint64(1), one[uint64](h, "SELECT count() FROM span_ngrams WHERE project_id = ? AND section = 0 AND min_start = fromUnixTimestamp64Micro(?) AND max_start = fromUnixTimestamp64Micro(?)",
 		h.project.String(), base.UnixMicro()+1000, base.UnixMicro()+2000))
 }
 

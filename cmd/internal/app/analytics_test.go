@@ -59,6 +59,10 @@ func TestAnalyticsOracle(t *testing.T) {
 	}
 	run := func(t *testing.T, questions int) {
 		t.Helper()
+		for range questions / 2 {
+			where, text := g.piece(t)
+			check(t, g.question(where), text)
+		}
 		for range questions {
 			var where filter.Expr
 			text := []byte("none")
@@ -77,6 +81,7 @@ func TestAnalyticsOracle(t *testing.T) {
 	w.write(project, g.trace(1), g.trace(2), g.trace(3))
 	w.settled(t, project)
 	corpus, stored = w.everySpan(t, project), w.creation(t, project)
+	g.corpus = corpus
 	var trees, settled uint64
 	require.NoError(t, w.conn.QueryRow(t.Context(), "SELECT countIf(one_tree = 1), count() FROM trace_rollup FINAL WHERE project_id = ?", project.String()).Scan(&trees, &settled))
 	require.Greater(t, trees, uint64(50), "single trees, whose totals are used")

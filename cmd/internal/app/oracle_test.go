@@ -66,7 +66,8 @@ func TestOracle(t *testing.T) {
 	for range 200 {
 		filters = append(filters, g.group(3))
 	}
-	hits := 0
+	apart := w.apart(t, project)
+	hits, narrowed := 0, 0
 	for i, f := range filters {
 		text, err := json.Marshal(f)
 		require.NoError(t, err)
@@ -77,11 +78,26 @@ func TestOracle(t *testing.T) {
 			hits++
 		}
 		w.checkStatement(t, project, e, want, len(corpus), string(text))
+		if w.checkSections(t, apart, e, corpus, string(text)) > 0 {
+			narrowed++
+		}
 		if i%8 == 0 {
 			w.checkPage(t, project, e, corpus, string(text))
 		}
 	}
 	require.Greater(t, hits, len(filters)/3, "most filters choose some spans")
+	require.Greater(t, narrowed, len(filters)/20, "n-grams tell of many that they hold for few")
+	hits = 0
+	for range 40 {
+		e, text := g.piece(t)
+		if len(ids(corpus, e)) > 0 {
+			hits++
+		}
+		w.checkStatement(t, project, e, ids(corpus, e), len(corpus), text)
+		w.checkSections(t, apart, e, corpus, text)
+		w.checkPage(t, project, e, corpus, text)
+	}
+	require.Greater(t, hits, 20, "most pieces of texts are found, but attributes beside the data are no content")
 }
 
 type spanKey struct {

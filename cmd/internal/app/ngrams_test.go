@@ -1,0 +1,104 @@
+//go:build embedded
+
+package app_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"colonnade/domain"
+	"colonnade/domain/filter"
+	"colonnade/domain/trace"
+	"colonnade/migrations/schema"
+	"colonnade/read/compile"
+)
+
+// apart makes sets of n-grams as if each span of a project were a section of the
+// stream, which its tie numbers, and gives the project that has them. The store
+// computes them from what it has: by the formula, not by our code.
+func (w *wings) apart(t *testing.T, project domain.ProjectID) domain.ProjectID {
+	t.Helper()
+	out := domain.ProjectID(uuid.New())
+	require.NoError(t, w.conn.Exec(t.Context(), `INSERT INTO span_ngrams SELECT toUUID(?), 0, bitAnd(xxHash64(concat(trace_id, span_id)), ?), start_time, start_time,
+		arrayReduce('groupBitmapState', arrayMap(i -> toUInt32(bitShiftRight(reinterpretAsUInt64(substring(lower(text), i, 5)) * 11400714819323198485, 44)), range(1, toUInt64(greatest(toInt64(length(text)) - 3, 1)))))
+		FROM span_documents WHERE project_id = ?`, out.String(), uint64(1)<<schema.RecordShift-1, project.String()))
+	return out
+}
+
+// checkSections holds that the n-grams that a filter asks for are in every span
+// for which it holds, and tells in how many others they are not.
+func (w *wings) checkSections(t *testing.T, apart domain.ProjectID, e filter.Expr, corpus []trace.Span, text string) (narrowed int) {
+	t.Helper()
+	c, err := compile.Filter(e)
+	require.NoError(t, err)
+	s := compile.Sections{Project: apart, Condition: c, Range: compile.Everything(), Limit: len(corpus) + 1}.Statement()
+	var sections []uint64
+	var first, last int64
+	var total uint64
+	require.NoError(t, w.conn.QueryRow(t.Context(), s.SQL, s.Args...).Scan(&sections, &first, &last, &total), text)
+	found := make(map[uint64]bool, len(sections))
+	for _, n := range sections {
+		found[n] = true
+	}
+	for i := range corpus {
+		span := &corpus[i]
+		switch in := found[place(span).Tie&(1<<schema.RecordShift-1)]; {
+		case !in && filter.Match(e, span):
+			t.Fatalf("the n-grams of a filter are not in a span for which it holds\n%s\n%s", text, trace.AppendSpan(nil, span))
+		case !in:
+			narrowed++
+		}
+	}
+	return narrowed
+}
+
+// piece is a condition on a part of a text of some span: in its documents, or in
+// the attribute that it is of.
+func (g *generator) piece(t *testing.T) (filter.Expr, string) {
+	t.Helper()
+	for {
+		var leaves stringLeaves
+		trace.Flatten(g.corpus[g.IntN(len(g.corpus))].Attributes, &leaves)
+		path, text := "", ""
+		for p, v := range leaves {
+			if len(v) > len(text) {
+				path, text = p, v
+			}
+		}
+		runes := []rune(text)
+		if len(runes) < 8 {
+			continue
+		}
+		at := g.IntN(len(runes) - 6)
+		condition := object{"field": "attributes", "key": path, "operator": pick(g, "contains", "like"), "value": string(runes[at : at+6])}
+		switch {
+		case condition["operator"] == "like":
+			condition["value"] = "%" + string(runes[at:at+6]) + "%"
+		case g.IntN(2) == 0:
+			condition = object{"field": "content", "operator": "contains", "value": `"` + string(runes[at:at+6]) + `"`}
+		}
+		encoded, err := json.Marshal(object{"conditions": []any{condition}})
+		require.NoError(t, err)
+		e, err := filter.Parse(encoded)
+		if err != nil {
+			continue // a quote within a phrase, or a % that is none
+		}
+		return e, string(encoded)
+	}
+}
+
+// stringLeaves are the texts of attributes by their paths.
+type stringLeaves map[string]string
+
+func (l *stringLeaves) Str(path, value string) {
+	if *l == nil {
+		*l = stringLeaves{}
+	}
+	(*l)[path] = value
+}
+func (*stringLeaves) Num(string, float64) {}
+func (*stringLeaves) Bool(string, bool)   {}
+func (*stringLeaves) Long(string)         {}
