@@ -61,10 +61,10 @@ type Set [1 << Bits / 64]uint64
 func (s *Set) Add(text []byte) {
 	for ; len(text) >= 8; text = text[atOnce:] {
 		x := lower(binary.LittleEndian.Uint64(text))
-		for range atOnce {
-			s.put(number(x))
-			x >>= 8
-		}
+		s.put(number(x))
+		s.put(number(x >> 8))
+		s.put(number(x >> 16))
+		s.put(number(x >> 24))
 	}
 	for ; len(text) >= Size; text = text[1:] {
 		var window [8]byte

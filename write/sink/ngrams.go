@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"errors"
 	"log/slog"
 	"math"
 	"slices"
@@ -15,6 +16,15 @@ import (
 	"colonnade/migrations/schema"
 	"colonnade/write/sink/internal/native"
 )
+
+// writeDocuments inserts the documents of a batch and says what occurs in them,
+// the one while the other is under way: a reader needs both, and neither the other.
+func (w *worker) writeDocuments(ctx context.Context, b *batch) error {
+	ngrams := make(chan error, 1)
+	go func() { ngrams <- w.writeNgrams(ctx, b) }()
+	err := w.writeTable(ctx, b, schema.SpanDocuments, &w.rows.documents.Block, b.entries)
+	return errors.Join(err, <-ngrams)
+}
 
 // writeNgrams says what occurs in the documents of a batch: those that are
 // stored already, too, for a sink of an earlier version may have stored them.

@@ -26,10 +26,7 @@ func (w *worker) write(ctx context.Context, b *batch, repeat bool) error {
 			return err
 		}
 	}
-	if err := w.writeTable(ctx, b, schema.SpanDocuments, &w.rows.documents.Block, b.entries); err != nil {
-		return err
-	}
-	if err := w.writeNgrams(ctx, b); err != nil {
+	if err := w.writeDocuments(ctx, b); err != nil {
 		return err
 	}
 	if err := w.insert(ctx, b, schema.TraceIndex, indexRows(indexOf(b.groups, w.partition.Number()), w.partition.Number(), b.builtAt)); err != nil {
