@@ -52,7 +52,8 @@ type pair struct {
 	over, under node
 	exact       bool
 	needles     []needle
-	// phrases are lists of texts: the documents of every row in over have one of each.
+	// phrases are lists of texts: the documents of every span that matches have one of
+	// each. Rows in over that do not match may have none.
 	phrases [][]string
 }
 

@@ -82,7 +82,6 @@ type Sections struct {
 // in all, UInt64.
 func (s Sections) Statement() Statement {
 	w := new(writer)
-	// Times go first: a set is up to 128 KiB.
 	clauses := make([]node, 0, len(s.Condition.phrases))
 	for _, texts := range s.Condition.phrases {
 		alternatives := make([]node, len(texts))
@@ -97,6 +96,7 @@ func (s Sections) Statement() Statement {
 	both(clauses...).write(w, nil)
 	w.put(" AS found SELECT groupUniqArrayIf("+strconv.Itoa(s.Limit)+")("+number+", found), toUnixTimestamp64Micro(minIf(min_start, found)), toUnixTimestamp64Micro(maxIf(max_start, found)), uniqExact("+number+") FROM "+
 		schema.SpanNgrams+" PREWHERE project_id = ?", s.Project.String())
+	// Times go first: a set is up to 128 KiB.
 	for _, n := range []node{timeRange("max_start", s.Range.Low.Start, maxMicros), timeRange("min_start", minMicros, s.Range.High.Start)} {
 		if n != constant(true) {
 			w.put(" AND ")
