@@ -91,6 +91,57 @@ func FuzzSet(f *testing.F) {
 	})
 }
 
+// What is gathered is what each text has, whatever was passed over.
+func TestGatherer(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(1, 2))
+	pieces := []string{"", "x", "hello", strings.Repeat("a", 63), strings.Repeat("b", 64), strings.Repeat("cd", 40)}
+	for range 30 {
+		piece := make([]byte, 50+random.IntN(200))
+		for i := range piece {
+			piece[i] = ' ' + byte(random.IntN(95))
+		}
+		pieces = append(pieces, string(piece))
+	}
+	var g ngram.Gatherer
+	for round := range 300 {
+		g.Reset()
+		var want ngram.Set
+		for range 1 + random.IntN(12) {
+			var text strings.Builder
+			for range random.IntN(9) {
+				text.WriteString(pieces[random.IntN(len(pieces))])
+				if random.IntN(4) > 0 {
+					text.WriteByte('"')
+				}
+			}
+			g.Add([]byte(text.String()))
+			want.Add([]byte(text.String()))
+		}
+		require.True(t, want == *g.Set(), "round %d", round) //nolint:testifylint // 128 KiB are not to be printed
+	}
+	g.Reset()
+	assert.Empty(t, numbers(g.Set()))
+}
+
+// FuzzGatherer repeats what stands around other things.
+func FuzzGatherer(f *testing.F) {
+	long := strings.Repeat("a long piece ", 9)
+	f.Add(long, "role", 3)
+	f.Add(long+`"`+long, `{"content":"`, 2)
+	f.Add(long[:64], "", 4)
+	f.Fuzz(func(t *testing.T, piece, between string, times int) {
+		var g ngram.Gatherer
+		var want ngram.Set
+		for n := range min(max(times, 1), 6) {
+			text := strings.Repeat(between+`"`+piece, n) + between
+			g.Add([]byte(text))
+			want.Add([]byte(text))
+		}
+		require.True(t, want == *g.Set()) //nolint:testifylint // as above
+	})
+}
+
 func BenchmarkSet(b *testing.B) {
 	random := rand.New(rand.NewPCG(3, 4))
 	words := make([]string, 5000)

@@ -46,8 +46,8 @@ type ngramColumns struct {
 	project, partition, section, minStart, maxStart *native.Fixed
 	ngrams                                          *native.Bitmap
 
-	set   ngram.Set
-	texts []sectionText
+	gatherer ngram.Gatherer
+	texts    []sectionText
 }
 
 // sectionText is a text of a section.
@@ -92,7 +92,7 @@ func (c *ngramColumns) of(documents *documentColumns, partition int32) *native.B
 		first, n := rest[0], 0
 		low, high := int64(math.MaxInt64), int64(math.MinInt64)
 		for ; n < len(rest) && rest[n].section == first.section && bytes.Equal(rest[n].project, first.project); n++ {
-			c.set.Add(rest[n].text)
+			c.gatherer.Add(rest[n].text)
 			low, high = min(low, rest[n].start), max(high, rest[n].start)
 		}
 		c.project.Bytes(first.project)
@@ -100,8 +100,8 @@ func (c *ngramColumns) of(documents *documentColumns, partition int32) *native.B
 		c.section.Uint64(first.section)
 		c.minStart.Int64(low)
 		c.maxStart.Int64(high)
-		c.ngrams.Append(c.set[:])
-		c.set = ngram.Set{}
+		c.ngrams.Append(c.gatherer.Set()[:])
+		c.gatherer.Reset()
 		rest = rest[n:]
 	}
 	return &c.Block
