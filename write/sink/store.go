@@ -36,6 +36,10 @@ func newStore(conn driver.Conn, cfg Config, m *metrics, now func() time.Time) *s
 	return s
 }
 
+// largeBlock is from how many bytes on a block is encoded into memory that is used
+// again. Small ones leave it alone: the next documents would have to make theirs anew.
+const largeBlock = 1 << 20
+
 // maxQueryBytes is room for the ids of a group of traces in a statement.
 const maxQueryBytes = 8 << 20
 
@@ -66,8 +70,11 @@ func (s *store) insert(ctx context.Context, in insertion) error {
 	if in.block.Rows() == 0 {
 		return nil
 	}
-	buffer, _ := s.buffers.Get().(*[]byte)
-	defer s.buffers.Put(buffer)
+	buffer := new([]byte)
+	if in.block.Size() >= largeBlock {
+		buffer, _ = s.buffers.Get().(*[]byte)
+		defer s.buffers.Put(buffer)
+	}
 	var err error
 	if *buffer, err = in.block.AppendTo((*buffer)[:0]); err != nil {
 		return domain.Wrap(domain.Rejected, err, "The rows could not be encoded.")

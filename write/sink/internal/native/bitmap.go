@@ -93,3 +93,5 @@ func (c *Bitmap) Reset() { c.rows, c.buf = 0, c.buf[:0] }
 func (c *Bitmap) prefix(dst []byte) []byte { return dst }
 
 func (c *Bitmap) data(dst []byte) []byte { return append(dst, c.buf...) }
+
+func (c *Bitmap) size() int { return len(c.buf) }

@@ -70,6 +70,8 @@ func (c *Fixed) prefix(dst []byte) []byte { return dst }
 
 func (c *Fixed) data(dst []byte) []byte { return append(dst, c.buf...) }
 
+func (c *Fixed) size() int { return len(c.buf) }
+
 // String is a column of strings of any bytes.
 type String struct {
 	rows int
@@ -131,6 +133,8 @@ func (c *String) Reset() { c.rows, c.buf = 0, c.buf[:0] }
 func (c *String) prefix(dst []byte) []byte { return dst }
 
 func (c *String) data(dst []byte) []byte { return append(dst, c.buf...) }
+
+func (c *String) size() int { return len(c.buf) }
 
 // Dictionary is a column of LowCardinality(String): each distinct string once,
 // and a number for each row.
@@ -213,6 +217,11 @@ func (c *Dictionary) data(dst []byte) []byte {
 	return dst
 }
 
+func (c *Dictionary) size() int {
+	const words, widest = 4 * 8, 4
+	return words + c.words.size() + widest*len(c.rows)
+}
+
 // List is a column of arrays over one column, or of maps over two: elements
 // are appended to those, then End ends the row.
 type List struct {
@@ -250,4 +259,12 @@ func (c *List) data(dst []byte) []byte {
 		dst = e.data(dst)
 	}
 	return dst
+}
+
+func (c *List) size() int {
+	n := c.ends.size()
+	for _, e := range c.elements {
+		n += e.size()
+	}
+	return n
 }

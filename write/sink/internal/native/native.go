@@ -12,6 +12,7 @@ package native
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 )
 
 // Column is one column of a block.
@@ -23,6 +24,8 @@ type Column interface {
 	// prefix appends what stands before the data: the state of dictionaries.
 	prefix(dst []byte) []byte
 	data(dst []byte) []byte
+	// size is what both append, or a little more.
+	size() int
 }
 
 // Block is a table's columns in the order of the INSERT.
@@ -62,10 +65,20 @@ func (b *Block) Reset() {
 	}
 }
 
+// Size is how many bytes AppendTo appends, or a little more.
+func (b *Block) Size() int {
+	n := 2 * binary.MaxVarintLen64
+	for i, c := range b.columns {
+		n += len(b.headers[i]) + c.size()
+	}
+	return n
+}
+
 // AppendTo appends the encoded block. Columns of unequal length are a fault of
 // the caller's and an error: the server would read one column's bytes as another's.
 func (b *Block) AppendTo(dst []byte) ([]byte, error) {
 	rows := b.Rows()
+	dst = slices.Grow(dst, b.Size()) // the texts of a batch would be copied again for every column that follows
 	dst = binary.AppendUvarint(dst, uint64(len(b.columns)))
 	dst = binary.AppendUvarint(dst, uint64(rows)) //nolint:gosec // a length is never negative
 	for i, c := range b.columns {

@@ -90,6 +90,8 @@ func TestBlock(t *testing.T) {
 		}
 		encoded, err := b.AppendTo(nil)
 		require.NoError(t, err)
+		require.LessOrEqual(t, len(encoded), b.Size())
+		require.Less(t, b.Size(), len(encoded)+2000, "a dictionary's numbers are narrower, the rest is exact")
 		got := decode(t, encoded)
 		require.Equal(t, 300, got.Rows())
 		want := []any{u, "abcd", true, uint16(2), uint32(2), int64(-2), 1.0, "s2!", "w2", []string{"0", "1"}, map[string]float64{"k0": 0, "k1": 1}}
@@ -168,6 +170,7 @@ func FuzzBlock(f *testing.F) {
 		}
 		encoded, err := block.AppendTo(nil)
 		require.NoError(t, err)
+		require.LessOrEqual(t, len(encoded), block.Size())
 		got := decode(t, encoded)
 		require.Equal(t, len(counts), got.Rows())
 		for i, n := range counts {
