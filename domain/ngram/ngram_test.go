@@ -124,6 +124,42 @@ func TestGatherer(t *testing.T) {
 	assert.Empty(t, numbers(g.Set()))
 }
 
+// Thousands of pieces of one length share the places they are remembered at.
+func TestGathererTellsPiecesApart(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(5, 6))
+	var g ngram.Gatherer
+	var want ngram.Set
+	for range 5000 {
+		piece := make([]byte, 80)
+		for i := range piece {
+			piece[i] = 'a' + byte(random.IntN(26))
+		}
+		text := []byte(`{"content":"` + string(piece) + `"}`)
+		g.Add(text)
+		want.Add(text)
+	}
+	require.True(t, want == *g.Set()) //nolint:testifylint // as above
+}
+
+// Of what came lately only what reaches out of it is looked at.
+func TestGathererPassesOver(t *testing.T) {
+	t.Parallel()
+	piece := strings.Repeat("abcdefg ", 8)
+	text := []byte(`{"content":"` + piece + `"}`)
+	var g ngram.Gatherer
+	g.Add(text)
+	*g.Set() = ngram.Set{}
+	g.Add(text)
+	var around ngram.Set
+	around.Add([]byte(`{"content":"` + piece[:ngram.Size-1]))
+	around.Add([]byte(piece[len(piece)-ngram.Size+1:] + `"}`))
+	require.Equal(t, numbers(&around), numbers(g.Set()))
+	g.Reset()
+	g.Add(text)
+	require.Subset(t, numbers(g.Set()), ngram.Of(piece), "another section begins with nothing")
+}
+
 // FuzzGatherer repeats what stands around other things.
 func FuzzGatherer(f *testing.F) {
 	long := strings.Repeat("a long piece ", 9)
