@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"colonnade/domain/trace"
+	"colonnade/migrations/schema"
 )
 
 // Documents that were written before 0011 are the same after it, at the places
@@ -69,7 +70,8 @@ func TestDocumentsAreCopied(t *testing.T) {
 		for i := range texts {
 			into[i] = &texts[i]
 		}
-		row := conn.QueryRow(t.Context(), `SELECT inputs, outputs, parameters, internals, events, attributes, links, resource, scope, substring(head, 1 + length(links) + length(resource) + length(scope)) FROM span_documents FINAL
+		row := conn.QueryRow(t.Context(), `SELECT inputs, outputs, parameters, internals, events, attributes, t.links, t.resource, t.scope, substring(d.head, 1 + length(t.links) + length(t.resource) + length(t.scope))
+FROM span_documents AS d FINAL INNER JOIN span_texts AS t USING (project_id, stream_partition, stream_offset, version, span_id)
 WHERE project_id = ? AND stream_partition = 2 AND stream_offset = bitShiftRight(version, 20) AND span_id = unhex(?)`, project, span)
 		require.NoError(t, row.Scan(into...))
 		head, err := trace.ParseHead(texts[9])
@@ -98,4 +100,38 @@ WHERE project_id = ? AND stream_partition = 2 AND stream_offset = bitShiftRight(
 	var records []uint64
 	require.NoError(t, conn.QueryRow(t.Context(), "SELECT arraySort(groupUniqArrayArray(records)) FROM trace_index WHERE project_id = ?", project).Scan(&records))
 	require.Equal(t, []uint64{2<<44 | 3, 2<<44 | 4}, records)
+}
+
+// What people read of a document is what readers do, found by the key of the
+// table; and no table has columns that each of its statements would analyse.
+func TestTextsOfDocuments(t *testing.T) {
+	t.Parallel()
+	conn := openClickHouse(t)
+	_, err := ClickHouse(t.Context(), conn, Deployment{})
+	require.NoError(t, err)
+	require.NoError(t, conn.Exec(t.Context(), `INSERT INTO span_documents (project_id, stream_offset, text, head, lengths)
+SELECT toUUID('01890a5d-ac96-774b-bcce-b302099a8057'), 7, 'iooppp4444eeeeeaaaaaa', 'lllllllrrrrrrrrsssssssssthe rest', unhex(arrayStringConcat(arrayMap(n -> hex(reinterpretAsFixedString(toUInt32(n))), range(1, 10))))`))
+	names := []string{"inputs", "outputs", "parameters", "internals", "events", "attributes", "links", "resource", "scope"}
+	for i, want := range []string{"i", "oo", "ppp", "4444", "eeeee", "aaaaaa", "lllllll", "rrrrrrrr", "sssssssss"} {
+		var view, expression string
+		const where = " WHERE project_id = '01890a5d-ac96-774b-bcce-b302099a8057' AND stream_partition = 0 AND stream_offset = 7"
+		require.NoError(t, conn.QueryRow(t.Context(), "SELECT "+names[i]+" FROM span_texts"+where).Scan(&view))
+		require.NoError(t, conn.QueryRow(t.Context(), "SELECT "+schema.DocumentText(names[i])+" FROM span_documents"+where).Scan(&expression))
+		require.Equal(t, []string{want, want}, []string{view, expression})
+	}
+	require.Panics(t, func() { schema.DocumentText("text") })
+
+	lines := func(statement string) (out []string) {
+		rows, err := conn.Query(t.Context(), statement)
+		require.NoError(t, err)
+		for rows.Next() {
+			var line string
+			require.NoError(t, rows.Scan(&line))
+			out = append(out, strings.TrimSpace(line))
+		}
+		require.NoError(t, rows.Err())
+		return out
+	}
+	require.Contains(t, lines("EXPLAIN indexes = 1 SELECT outputs FROM span_texts WHERE project_id = '01890a5d-ac96-774b-bcce-b302099a8057' AND stream_partition = 0 AND stream_offset = 8"), "Granules: 0/1")
+	require.Empty(t, lines("SELECT concat(table, '.', name) FROM system.columns WHERE database = currentDatabase() AND default_kind = 'ALIAS'"))
 }

@@ -5,6 +5,8 @@ package schema
 
 import (
 	"math"
+	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -91,14 +93,46 @@ const SectionOffsets = 1024
 // NotCovered is the ngrams_from of a partition of which span_ngrams says nothing.
 const NotCovered = math.MaxUint64
 
-// A row of span_documents tells the lengths of DocumentTexts texts: inputs,
-// outputs, parameters, internals, events, attributes, links, resource, scope. The
-// first SearchedTexts of them are its column text, one after the other; the
-// others begin its column head. Source: migrations/clickhouse/0011_documents.sql.
+// A row of span_documents tells the lengths of DocumentTexts texts, see
+// DocumentText. The first SearchedTexts of them are its column text, one after the
+// other; the others begin its column head. Source:
+// migrations/clickhouse/0011_documents.sql.
 const (
 	DocumentTexts = 9
 	SearchedTexts = 6
 )
+
+// documentTexts are their names, in their order.
+func documentTexts() [DocumentTexts]string {
+	return [...]string{"inputs", "outputs", "parameters", "internals", "events", "attributes", "links", "resource", "scope"}
+}
+
+// DocumentText is the expression of one of the texts of a row of span_documents:
+// inputs, outputs, parameters, internals, events, attributes, links, resource or
+// scope. It is no column of the table: each statement would pay for the nine, used
+// or not (migrations/clickhouse/0014_texts.sql). The view span_texts has them, for
+// people. It panics for another name.
+func DocumentText(name string) string {
+	names := documentTexts()
+	at := slices.Index(names[:], name)
+	if at < 0 {
+		panic("schema: span_documents has no text " + name)
+	}
+	column, first := "text", 0
+	if at >= SearchedTexts {
+		column, first = "head", SearchedTexts
+	}
+	length := func(i int) string {
+		return "reinterpretAsUInt32(substring(lengths, " + strconv.Itoa(1+4*i) + ", 4))"
+	}
+	var out strings.Builder
+	out.WriteString("substring(" + column + ", 1")
+	for i := first; i < at; i++ {
+		out.WriteString(" + " + length(i))
+	}
+	out.WriteString(", " + length(at) + ")")
+	return out.String()
+}
 
 // VersionShift places a stream offset above the index within its record:
 // version = offset<<VersionShift | index.

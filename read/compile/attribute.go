@@ -128,7 +128,7 @@ func (a at) stored(t filter.Test) (pair, error) {
 		return p, err
 	case filter.Pattern:
 		n, err := textTest("str[?]", "mapContains(str, ?)", t)
-		long := both(a.long(), patternDocument(columnsOf(a.keys), t))
+		long := both(a.long(), patternDocument(textsOf(a.keys), t))
 		p := between(either(a.bind(n), long), a.bind(n))
 		p.phrases = phrases(patternText(t))
 		return p, err
@@ -318,7 +318,7 @@ func (a at) equalNumber(v float64) node {
 func (a at) equalString(v string) pair {
 	texts := valueTexts(v)
 	if len(v) > trace.MaxInlineBytes {
-		p := between(both(a.long(), inDocument(columnsOf(a.keys), texts)), constant(false))
+		p := between(both(a.long(), inDocument(textsOf(a.keys), texts)), constant(false))
 		p.phrases = phrases(texts...)
 		return p
 	}
@@ -343,7 +343,7 @@ func (a at) scalar(n node, texts []string) pair {
 	if len(a.arrays) == 0 {
 		return exactly(n)
 	}
-	return between(either(n, both(a.hidden(), inDocument(columnsOf(a.keys), texts))), n)
+	return between(either(n, both(a.hidden(), inDocument(textsOf(a.keys), texts))), n)
 }
 
 // contains is PostgreSQL's @>: an object by its members, an array by its elements.
@@ -490,7 +490,7 @@ func foreign(e filter.Attribute) pair {
 	return between(foreignOver("resource", e), constant(false))
 }
 
-func foreignOver(column string, e filter.Attribute) node {
+func foreignOver(name string, e filter.Attribute) node {
 	keys := trace.SplitPath(e.Path)
 	var texts []string
 	if last := keys[len(keys)-1]; !isIndex(last) {
@@ -502,8 +502,8 @@ func foreignOver(column string, e filter.Attribute) node {
 	case filter.Contains:
 		texts = append(texts, valueTexts(t.Value)...)
 	case filter.Pattern:
-		return both(inDocument([]string{column}, texts), patternDocument([]string{column}, t))
+		return both(inDocument([]string{name}, texts), patternDocument([]string{name}, t))
 	default: // ranges and lists leave no text that must occur
 	}
-	return inDocument([]string{column}, texts)
+	return inDocument([]string{name}, texts)
 }

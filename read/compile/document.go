@@ -6,6 +6,7 @@ import (
 	"colonnade/domain/filter"
 	"colonnade/domain/semconv"
 	"colonnade/domain/trace"
+	"colonnade/migrations/schema"
 )
 
 // What the core row does not hold is found as text in the documents of
@@ -18,7 +19,7 @@ import (
 func content(e filter.Content) pair {
 	sure := make([]node, 0, 5)
 	for _, column := range []string{"inputs", "outputs", "parameters", "internals", "events"} {
-		sure = append(sure, folded(column, e.Phrase))
+		sure = append(sure, folded(schema.DocumentText(column), e.Phrase))
 	}
 	under := either(sure...)
 	over := folded("text", e.Phrase) // all of them one after the other: where two meet, too, there may be a hit that is none
@@ -51,17 +52,18 @@ func longestWord(text string) string {
 	return best
 }
 
+// folded holds where a text occurs in a column, or in an expression, whatever its case.
 func folded(column, text string) node {
 	return sql("position(lower("+column+"), ?) > 0", text)
 }
 
-// inDocument holds where each of these texts occurs in one of the columns.
-func inDocument(columns, texts []string) node {
+// inDocument holds where each of these texts occurs in one of the documents' texts of these names.
+func inDocument(names, texts []string) node {
 	out := make([]node, 0, len(texts))
 	for _, t := range texts {
-		found := make([]node, 0, len(columns))
-		for _, c := range columns {
-			found = append(found, sql("position("+c+", ?) > 0", t))
+		found := make([]node, 0, len(names))
+		for _, n := range names {
+			found = append(found, sql("position("+schema.DocumentText(n)+", ?) > 0", t))
 		}
 		out = append(out, either(found...))
 	}
@@ -122,9 +124,9 @@ func valueTexts(v any) []string {
 	}
 }
 
-// columnsOf gives the columns of span_documents in which the value at a path of
-// the attributes stands.
-func columnsOf(keys []string) []string {
+// textsOf names the texts of span_documents in which the value at a path of the
+// attributes stands.
+func textsOf(keys []string) []string {
 	data := []string{semconv.Inputs, semconv.Outputs, semconv.Parameters, semconv.Internals}
 	switch {
 	case keys[0] != semconv.Root:
@@ -179,17 +181,17 @@ func longestLiteral(pattern string) string {
 }
 
 // patternDocument is a superset of where a pattern holds for a string that is in documents only.
-func patternDocument(columns []string, p filter.Pattern) node {
+func patternDocument(names []string, p filter.Pattern) node {
 	t := patternText(p)
 	if t == "" || t == `"` {
 		return constant(true)
 	}
 	if !p.Fold {
-		return inDocument(columns, []string{t})
+		return inDocument(names, []string{t})
 	}
 	var found []node
-	for _, c := range columns {
-		found = append(found, folded(c, t))
+	for _, n := range names {
+		found = append(found, folded(schema.DocumentText(n), t))
 	}
 	return document{either(found...)}
 }

@@ -22,6 +22,13 @@ type Statement struct {
 	// StartsFirst has the store leave out what the index of starts rules out before
 	// it plans and counts what there is to read, rather than while it reads.
 	StartsFirst bool
+	// OneThread has the store read it with one thread: it reads so little that to
+	// make more of them, and to wait for each, takes longer than they save.
+	OneThread bool
+	// EvenThreads has the store share what it reads out evenly to its threads,
+	// however few rows it is. It leaves less than 163840 to one of them, which
+	// suits rows of a few bytes, not documents.
+	EvenThreads bool
 }
 
 // writer collects a statement's text and arguments in step.
@@ -42,6 +49,22 @@ func (w *writer) statement() Statement { return Statement{SQL: w.text.String(), 
 func (w *writer) lookup() Statement {
 	s := w.statement()
 	s.OneStep, s.StartsFirst = true, true
+	return s
+}
+
+// fewPlaces is up to how many places a lookup reads with one thread.
+const fewPlaces = 8
+
+// at tells at how many places a lookup reads a few rows each.
+func (s Statement) at(places int) Statement {
+	s.OneThread = places <= fewPlaces
+	return s
+}
+
+// documentsAt is at for rows of span_documents.
+func (s Statement) documentsAt(places int) Statement {
+	s = s.at(places)
+	s.EvenThreads = !s.OneThread
 	return s
 }
 

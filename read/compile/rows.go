@@ -98,7 +98,7 @@ func byKeys(project domain.ProjectID, selected, table, tail string, keys []Key) 
 		w.put("('" + k.Type.String() + "', " + momentOf(k.Start) + ", " + strconv.FormatUint(k.Tie, 10) + ")")
 	}
 	w.put(")" + tail)
-	return w.lookup()
+	return w.lookup().at(len(keys))
 }
 
 // and appends the bounds on start_time and week.
@@ -141,7 +141,7 @@ func Documents(project domain.ProjectID, of []Version) Statement {
 	w.numbers(versions)
 	w.put(") AND ")
 	pruning{sql("(stream_partition, stream_offset) IN (" + places.text.String() + ")")}.write(w, nil)
-	return w.lookup()
+	return w.lookup().documentsAt(len(of))
 }
 
 // DocumentsOf looks up the documents of whole traces, of all versions that are
@@ -183,8 +183,10 @@ func inRecords(project domain.ProjectID, text string, traces []Bounds) Statement
 	lo, hi := traces[0].Min, traces[0].Max
 	all := make([]trace.TraceID, len(traces))
 	w, records := new(writer), new(writer)
+	places := 0
 	for i, b := range traces {
 		all[i] = b.Trace
+		places += len(b.Records)
 		lo, hi = min(lo, b.Min), max(hi, b.Max)
 		for _, r := range b.Records {
 			if records.text.Len() > 0 {
@@ -199,7 +201,7 @@ func inRecords(project domain.ProjectID, text string, traces []Bounds) Statement
 	ids("trace_id", all).write(w, nil)
 	w.put(" AND ")
 	pruning{sql("(stream_partition, stream_offset) IN (" + records.text.String() + ")")}.write(w, nil)
-	return w.lookup()
+	return w.lookup().documentsAt(places)
 }
 
 // weeks appends the bound on the partition.
@@ -296,7 +298,7 @@ func TraceBounds(project domain.ProjectID, in []trace.TraceID) Statement {
 	w := new(writer)
 	w.put("SELECT trace_id, min_start, max_start, records FROM "+schema.TraceIndex+" PREWHERE project_id = ? AND ", project.String())
 	ids("trace_id", in).write(w, nil)
-	return w.lookup()
+	return w.lookup().at(len(in))
 }
 
 // Progress asks how far the sink is. Its rows are stream_partition UInt32 and

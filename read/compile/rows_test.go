@@ -82,8 +82,8 @@ func TestSums(t *testing.T) {
 	project := domain.ProjectID(uuid.UUID{1})
 	traces := []trace.TraceID{{'a'}, {'b'}}
 	const in = `('\x61\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00', '\x62\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00')`
-	require.Equal(t, compile.Statement{SQL: "SELECT trace_id, last_version FROM trace_index PREWHERE project_id = ? AND trace_id IN " + in, Args: []any{project.String()}, OneStep: true, StartsFirst: true}, compile.Written(project, traces))
-	require.Equal(t, compile.Statement{SQL: "SELECT trace_id, version FROM trace_rollup PREWHERE project_id = ? AND trace_id IN " + in + " WHERE settled_at <= '2026-03-11 12:00:00.000000'", Args: []any{project.String()}, OneStep: true, StartsFirst: true}, compile.Settled(project, traces, 1_773_230_400_000_000))
+	require.Equal(t, compile.Statement{SQL: "SELECT trace_id, last_version FROM trace_index PREWHERE project_id = ? AND trace_id IN " + in, Args: []any{project.String()}, OneStep: true, StartsFirst: true, OneThread: true}, compile.Written(project, traces))
+	require.Equal(t, compile.Statement{SQL: "SELECT trace_id, version FROM trace_rollup PREWHERE project_id = ? AND trace_id IN " + in + " WHERE settled_at <= '2026-03-11 12:00:00.000000'", Args: []any{project.String()}, OneStep: true, StartsFirst: true, OneThread: true}, compile.Settled(project, traces, 1_773_230_400_000_000))
 	require.Equal(t, compile.Statement{SQL: "SELECT applied_at FROM schema_migrations WHERE name = '0005_span_sums.sql'"}, compile.SumsSince())
 	key := compile.Key{Type: trace.Annotation, Position: compile.Position{Start: 1_773_230_400_000_000, Tie: 7}}
 	s := compile.ByKeys(project, compile.Sums, []compile.Key{key})
@@ -147,8 +147,9 @@ func TestNarrow(t *testing.T) {
 			single.Condition = &one
 			narrow := single.Narrow(0)
 			require.Equal(t, tt.plain, narrow.OneStep)
+			require.Equal(t, tt.plain, narrow.OneThread)
 			require.Equal(t, tt.plain, strings.Contains(narrow.SQL, " PREWHERE "))
-			narrow.SQL, narrow.OneStep = strings.Replace(narrow.SQL, " PREWHERE ", " WHERE ", 1), false
+			narrow.SQL, narrow.OneStep, narrow.OneThread = strings.Replace(narrow.SQL, " PREWHERE ", " WHERE ", 1), false, false
 			require.Equal(t, single.Keys(), narrow)
 			if !tt.plain {
 				require.Len(t, scan.Narrow(8).Args, strings.Count(scan.Narrow(8).SQL, "?"))
@@ -165,7 +166,7 @@ func TestNarrow(t *testing.T) {
 			require.Equal(t, compile.Statement{
 				SQL: "SELECT trace_type, start_time, tie, trace_id, span_id, stream_partition, version, created_at, payload_bytes FROM spans PREWHERE project_id = ? AND trace_type IN (?, ?) AND " +
 					"(start_time >= '1970-01-01 00:00:00.000005' AND start_time <= '1970-01-01 00:00:00.000006') AND indexHint((week <= ? OR week = '1970-01-01')) ORDER BY start_time DESC, tie DESC LIMIT 7",
-				Args: []any{"01000000-0000-0000-0000-000000000000", "invocation", "annotation", "1970-01-01"}, MaxRows: 8, OneStep: true, StartsFirst: true,
+				Args: []any{"01000000-0000-0000-0000-000000000000", "invocation", "annotation", "1970-01-01"}, MaxRows: 8, OneStep: true, StartsFirst: true, OneThread: true,
 			}, scan.Narrow(8))
 		})
 	}
@@ -212,13 +213,38 @@ func TestDocuments(t *testing.T) {
 	of := []compile.Bounds{{Trace: trace.TraceID{'a'}, Min: start, Max: start, Records: []uint64{schema.Record(1, 7<<schema.VersionShift), schema.Record(0, 9<<schema.VersionShift)}}}
 	const records = id + " AND indexHint((stream_partition, stream_offset) IN ((1, 7), (0, 9)))"
 	lookup := func(sql string, maxBytes int64) compile.Statement {
-		return compile.Statement{SQL: sql, Args: args, MaxBytes: maxBytes, OneStep: true, StartsFirst: true}
+		return compile.Statement{SQL: sql, Args: args, MaxBytes: maxBytes, OneStep: true, StartsFirst: true, OneThread: true}
 	}
 	require.Equal(t, lookup("SELECT trace_id, span_id, version, text, head, lengths"+from+"version IN (3145733, 4194304) AND indexHint((stream_partition, stream_offset) IN ((2, 3), (0, 4)))", 0),
 		compile.Documents(project, []compile.Version{{Partition: 2, Version: 3<<schema.VersionShift + 5, Start: start}, {Version: 4 << schema.VersionShift, Start: start}}))
 	require.Equal(t, lookup("SELECT trace_id, span_id, version, text, head, lengths"+from+records, 0), compile.DocumentsOf(project, of))
 	require.Equal(t, lookup("SELECT trace_id, span_id, version, if(version IN (5, 6), text, ''), head, lengths"+from+records, 99), compile.Heads(project, of, []uint64{5, 6}, 99))
 	require.Equal(t, lookup("SELECT trace_id, span_id, version, '', head, lengths"+from+records, 0), compile.Heads(project, of, nil, 0))
+}
+
+// A few rows are read by one thread; documents of many places are shared out, and
+// other rows as the store sees fit.
+func TestThreads(t *testing.T) {
+	t.Parallel()
+	project := domain.ProjectID(uuid.UUID{1})
+	for places := range 20 {
+		keys, versions, ids, bounds := make([]compile.Key, places+1), make([]compile.Version, places+1), make([]trace.TraceID, places+1), []compile.Bounds{{}}
+		for i := range versions {
+			versions[i].Version, ids[i], keys[i].Type = uint64(i), trace.TraceID{byte(i)}, trace.Invocation
+			bounds[0].Records = append(bounds[0].Records, uint64(i))
+		}
+		few := places < 8
+		for _, s := range []compile.Statement{compile.ByKeys(project, compile.Keys, keys), compile.TraceBounds(project, ids), compile.Written(project, ids)} {
+			require.Equal(t, few, s.OneThread)
+			require.False(t, s.EvenThreads)
+		}
+		for _, s := range []compile.Statement{compile.Documents(project, versions), compile.DocumentsOf(project, bounds), compile.Heads(project, bounds, nil, 0)} {
+			require.Equal(t, few, s.OneThread)
+			require.Equal(t, !few, s.EvenThreads)
+		}
+		whole := compile.OfTraces(project, compile.Metrics, bounds, nil) // as many rows as its traces have
+		require.False(t, whole.OneThread || whole.EvenThreads)
+	}
 }
 
 func TestWholeWeeks(t *testing.T) {

@@ -248,7 +248,7 @@ func (s Scan) Narrow(maxRows int) Statement {
 	s.where(w, s.Condition.Types, constant(true))
 	w.put(byPlace(s.Order, s.Limit))
 	out := w.statement()
-	out.MaxRows, out.OneStep, out.StartsFirst = maxRows, plain, s.startsFirst()
+	out.MaxRows, out.OneStep, out.StartsFirst, out.OneThread = maxRows, plain, s.startsFirst(), plain
 	return out
 }
 

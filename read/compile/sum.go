@@ -97,7 +97,7 @@ func versionsOf(column, table string, project domain.ProjectID, in []trace.Trace
 	w := new(writer)
 	w.put("SELECT trace_id, "+column+" FROM "+table+" PREWHERE project_id = ? AND ", project.String())
 	ids("trace_id", in).write(w, nil)
-	return w.lookup()
+	return w.lookup().at(len(in))
 }
 
 // SumsSince asks when the sink began to write sums. Its row is applied_at

@@ -56,6 +56,12 @@ func (r *Reader) run(ctx context.Context, s compile.Statement, each func(driver.
 	if s.StartsFirst {
 		text += ", use_skip_indexes_on_data_read = 0"
 	}
+	if s.OneThread {
+		text += ", max_threads = 1"
+	}
+	if s.EvenThreads {
+		text += ", merge_tree_min_rows_for_concurrent_read = 512, merge_tree_min_bytes_for_concurrent_read = 1048576"
+	}
 	rows, err := r.conn.Query(clickhouse.Context(ctx, clickhouse.WithSettings(r.settings)), text, s.Args...)
 	if err != nil {
 		return err
@@ -78,6 +84,10 @@ func settings(c Config) clickhouse.Settings {
 		"cancel_http_readonly_queries_on_client_close": 1,
 		// A lookup into span_documents stays on the shard of its spans: both are sharded by trace.
 		"distributed_product_mode": "local",
+		// A page is hundreds of short reads, one after the other. The default hands each
+		// that is not in memory to another thread, and waits for it: a page of scattered
+		// documents from disk took 42 ms and 36 of processor time, and takes 29 and 26.
+		"local_filesystem_read_method": "pread",
 	}
 	if c.QueryThreads > 0 {
 		s["max_threads"] = c.QueryThreads

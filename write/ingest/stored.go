@@ -236,7 +236,11 @@ func (s *Stored) core(ctx context.Context, project domain.ProjectID, where strin
 }
 
 func (s *Stored) documents(ctx context.Context, project domain.ProjectID, where string, span *trace.Span) error {
-	return s.query(ctx, `SELECT inputs, outputs, parameters, internals, attributes, events, links, resource, scope FROM `+schema.SpanDocuments+where,
+	texts := []string{semconv.Inputs, semconv.Outputs, semconv.Parameters, semconv.Internals, "attributes", "events", "links", "resource", "scope"}
+	for i, name := range texts {
+		texts[i] = schema.DocumentText(name)
+	}
+	return s.query(ctx, "SELECT "+strings.Join(texts, ", ")+" FROM "+schema.SpanDocuments+where,
 		[]any{project.String()}, func(rows driver.Rows) (err error) {
 			var data [4]string
 			var attributes, events, links, resource, scope string

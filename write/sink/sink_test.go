@@ -30,7 +30,7 @@ func TestSpansBecomeRows(t *testing.T) {
 	require.Equal(t, []string{"root", "child"}, h.strings("SELECT span_name FROM spans WHERE project_id = ? ORDER BY start_time", h.project.String()))
 	require.Equal(t, "workflow invocation checkout gpt-4o openai s1 u1 my-app SPAN_KIND_CLIENT 10 nan 7",
 		one[string](h, `SELECT concat(toString(span_type), ' ', toString(trace_type), ' ', service, ' ', model, ' ', provider, ' ', session_id, ' ', user_id, ' ', application_slug, ' ', toString(span_kind), ' ', toString(tokens_prompt), ' ', toString(tokens_completion), ' ', toString(start_ns)) FROM spans WHERE span_name = 'root'`))
-	require.JSONEq(t, `{"country":"France"}`, one[string](h, "SELECT inputs FROM span_documents WHERE outputs = '\"Paris\"'"))
+	require.JSONEq(t, `{"country":"France"}`, one[string](h, "SELECT inputs FROM span_texts WHERE outputs = '\"Paris\"'"))
 	require.Equal(t, uint64(1), one[uint64](h, "SELECT count() FROM spans WHERE has(kv, '@ref.application.slug=my-app') AND has(kv, '@session=s1') AND str['service'] = 'x' AND num['ag.meta.x.y'] = 1"))
 	require.Equal(t, uint64(1), one[uint64](h, "SELECT count() FROM trace_index WHERE has_error AND root_span_id = unhex('0200000000000001')"))
 	require.NotZero(t, one[uint64](h, "SELECT count() FROM attribute_keys WHERE path = 'ag.meta.x.y' AND type = 'number'"))
@@ -157,7 +157,7 @@ func TestLateLinksMoveATrace(t *testing.T) {
 	})
 	require.Equal(t, []string{"a", "b"}, h.strings("SELECT span_name FROM spans WHERE trace_type = 'annotation' ORDER BY span_name"))
 	require.Equal(t, []string{"declared", "linked"}, h.strings("SELECT span_name FROM spans WHERE trace_type = 'invocation' ORDER BY span_name"))
-	require.Equal(t, uint64(1), one[uint64](h, `SELECT count() FROM span_documents WHERE inputs = '{"q":1}'`))
+	require.Equal(t, uint64(1), one[uint64](h, `SELECT count() FROM span_texts WHERE inputs = '{"q":1}'`))
 	require.Equal(t, uint64(4), one[uint64](h, "SELECT count() FROM span_documents"))
 	require.Equal(t, 1, r.count(t, "colonnade_sink_moved_traces_total"))
 }
@@ -215,7 +215,7 @@ func TestOutdatedDocumentsGo(t *testing.T) {
 	h.send(h.record(stream.Upsert, 1, span{trace: 1, span: 1, name: "a", start: 9, attributes: map[string]any{"ag.data.outputs": "fourth"}}),
 		h.record(stream.Upsert, 2, span{trace: 2, span: 1, name: "other"}))
 	h.eventually("the documents of earlier versions are gone", func() bool { return one[uint64](h, "SELECT count() FROM span_documents") == 3 })
-	require.Equal(t, []string{"", "", `"fourth"`}, h.strings("SELECT outputs FROM span_documents ORDER BY outputs"))
+	require.Equal(t, []string{"", "", `"fourth"`}, h.strings("SELECT outputs FROM span_texts ORDER BY outputs"))
 }
 
 // What the store refuses for good is halved down to the record at fault.
@@ -248,6 +248,9 @@ func TestRefusedRowsAreHalved(t *testing.T) {
 	}
 }
 
+// textsInHead is the length of the texts before a span's own head (schema.DocumentText).
+const textsInHead = "reinterpretAsUInt32(substring(lengths, 25, 4)) + reinterpretAsUInt32(substring(lengths, 29, 4)) + reinterpretAsUInt32(substring(lengths, 33, 4))"
+
 // A head says of a span's metrics what its row of spans does, and nothing of those it has not.
 func TestHeadsHaveMetrics(t *testing.T) {
 	t.Parallel()
@@ -258,7 +261,7 @@ func TestHeadsHaveMetrics(t *testing.T) {
 		h.record(stream.Upsert, 2, span{trace: 2, span: 1, name: "none"}),
 	))
 	for n, want := range map[byte]map[int]float64{1: {1: 3, 6: 0.25}, 2: {}} {
-		head, err := trace.ParseHead(one[string](h, "SELECT substring(head, 1 + length(links) + length(resource) + length(scope)) FROM span_documents WHERE trace_id = unhex(?)", fmt.Sprintf("01%030x", n)))
+		head, err := trace.ParseHead(one[string](h, "SELECT substring(head, 1 + "+textsInHead+") FROM span_documents WHERE trace_id = unhex(?)", fmt.Sprintf("01%030x", n)))
 		require.NoError(t, err)
 		require.NotNil(t, head.Metrics)
 		got := map[int]float64{}
@@ -278,7 +281,7 @@ func TestRowsMadeAgainAreTheSame(t *testing.T) {
 	again.project, again.user = first.project, first.user
 	tables := map[string]string{
 		"spans":          "span_name, trace_type, session_id, user_id, content_hash, version, str, num, bool, arraySort(kv), event_names, service, link_trace_ids, payload_bytes",
-		"span_documents": "stream_partition, stream_offset, version, span_id, inputs, outputs, attributes, events, links, resource, scope, substring(head, 42 + length(links) + length(resource) + length(scope))",
+		"span_documents": "stream_partition, stream_offset, version, span_id, text, lengths, substring(head, 1, " + textsInHead + "), substring(head, 42 + " + textsInHead + ")",
 		"annotations":    "trace_id, link_trace_id, outputs, numbers, evaluator_key",
 		"eval_results":   "trace_id, outputs, numbers, evaluator_key",
 	}

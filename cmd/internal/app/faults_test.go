@@ -374,7 +374,7 @@ func (f *faults) check() {
 	require.Equal(f, f.sum, sum, "ids")
 	require.Equal(f, f.names, names, "content")
 	require.InDelta(f, float64(faultSpans), tokens, 0)
-	require.NoError(f, f.conn.QueryRow(f.Context(), "SELECT uniqExact(trace_id, span_id) FROM span_documents WHERE outputs LIKE '\"output %'").Scan(&payloads))
+	require.NoError(f, f.conn.QueryRow(f.Context(), "SELECT uniqExact(trace_id, span_id) FROM span_texts WHERE outputs LIKE '\"output %'").Scan(&payloads))
 	require.Equal(f, uint64(faultSpans), payloads, "payloads")
 	var rejects, traces uint64
 	require.NoError(f, f.conn.QueryRow(f.Context(), "SELECT count() FROM rejects").Scan(&rejects))

@@ -357,7 +357,7 @@ SELECT bucket, countIf(sure), groupArrayIf(11)(concat(trace_id, span_id, char(su
  FROM (SELECT intDiv(toUnixTimestamp64Micro(created_at) - ?, ?) AS bucket, trace_id, span_id,
   toUInt8((start_time, stream_partition, version) IN (SELECT start_time, stream_partition, version
  FROM span_documents WHERE project_id = ?
-  AND (position(lower(inputs), ?) > 0 OR position(lower(outputs), ?) > 0 OR position(lower(parameters), ?) > 0 OR position(lower(internals), ?) > 0 OR position(lower(events), ?) > 0))) AS sure,
+  AND (position(lower(substring(text, 1, reinterpretAsUInt32(substring(lengths, 1, 4)))), ?) > 0 OR position(lower(substring(text, 1 + reinterpretAsUInt32(substring(lengths, 1, 4)), reinterpretAsUInt32(substring(lengths, 5, 4)))), ?) > 0 OR position(lower(substring(text, 1 + reinterpretAsUInt32(substring(lengths, 1, 4)) + reinterpretAsUInt32(substring(lengths, 5, 4)), reinterpretAsUInt32(substring(lengths, 9, 4)))), ?) > 0 OR position(lower(substring(text, 1 + reinterpretAsUInt32(substring(lengths, 1, 4)) + reinterpretAsUInt32(substring(lengths, 5, 4)) + reinterpretAsUInt32(substring(lengths, 9, 4)), reinterpretAsUInt32(substring(lengths, 13, 4)))), ?) > 0 OR position(lower(substring(text, 1 + reinterpretAsUInt32(substring(lengths, 1, 4)) + reinterpretAsUInt32(substring(lengths, 5, 4)) + reinterpretAsUInt32(substring(lengths, 9, 4)) + reinterpretAsUInt32(substring(lengths, 13, 4)), reinterpretAsUInt32(substring(lengths, 17, 4)))), ?) > 0))) AS sure,
   toUInt8(mapContains(bool, ?)) AS m0_have, bool[?] AS m0_value,
   toUInt8(multiIf((NOT (mapContains(bool, ?))
   AND has(long, ?)), 2, 0, 1, 0)) AS m0_open
