@@ -18,8 +18,8 @@ import (
 // there a hit is none for sure.
 func content(e filter.Content) pair {
 	sure := make([]node, 0, 5)
-	for _, column := range []string{"inputs", "outputs", "parameters", "internals", "events"} {
-		sure = append(sure, folded(schema.DocumentText(column), e.Phrase))
+	for _, name := range []string{"inputs", "outputs", "parameters", "internals", "events"} {
+		sure = append(sure, folded(schema.DocumentText(name), e.Phrase))
 	}
 	under := either(sure...)
 	over := folded("text", e.Phrase) // all of them one after the other: where two meet, too, there may be a hit that is none
