@@ -5,6 +5,7 @@ package traces_test
 import (
 	"context"
 	"errors"
+	"maps"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -148,6 +149,51 @@ func TestDeadlineReachesTheStore(t *testing.T) {
 	defer cancel()
 	_, err = reader.Spans(ctx, domain.ProjectID(uuid.New()), nil, domain.Window{Limit: 1})
 	require.Equal(t, domain.Unavailable, domain.KindOf(err))
+}
+
+// What a statement asks for is in force where it runs, and so are the bounds of all of them.
+func TestSettingsReachTheStore(t *testing.T) {
+	t.Parallel()
+	cfg := traces.DefaultConfig()
+	cfg.QueryTimeout, cfg.QueryMemoryBytes, cfg.QueryThreads = 7*time.Second, 123<<20, 3
+	s := newStoreWith(t, cfg)
+	always := map[string]string{
+		"max_execution_time": "7", "max_memory_usage": "128974848", "local_filesystem_read_method": "pread",
+		"distributed_product_mode": "local", "use_top_k_dynamic_filtering": "false",
+	}
+	plain := map[string]string{
+		"max_threads": "3", "max_rows_to_read": "0", "max_bytes_to_read": "0", "enable_multiple_prewhere_read_steps": "true", "use_skip_indexes_on_data_read": "true",
+		"merge_tree_min_rows_for_concurrent_read": "163840", "merge_tree_min_bytes_for_concurrent_read": "251658240",
+	}
+	for name, tt := range map[string]struct {
+		in   compile.Statement
+		want map[string]string
+	}{
+		"nothing":      {compile.Statement{}, nil},
+		"bounds":       {compile.Statement{MaxRows: 5, MaxBytes: 6000}, map[string]string{"max_rows_to_read": "5", "max_bytes_to_read": "6000"}},
+		"one step":     {compile.Statement{OneStep: true}, map[string]string{"enable_multiple_prewhere_read_steps": "false"}},
+		"starts first": {compile.Statement{StartsFirst: true}, map[string]string{"use_skip_indexes_on_data_read": "false"}},
+		"one thread":   {compile.Statement{OneThread: true}, map[string]string{"max_threads": "1"}},
+		"even threads": {compile.Statement{EvenThreads: true}, map[string]string{"merge_tree_min_rows_for_concurrent_read": "512", "merge_tree_min_bytes_for_concurrent_read": "1048576"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			want := maps.Clone(plain)
+			maps.Copy(want, always)
+			maps.Copy(want, tt.want)
+			got := map[string]string{}
+			for setting := range want {
+				tt.in.SQL = "SELECT toString(getSetting('" + setting + "'))"
+				require.NoError(t, s.reader.Run(t.Context(), s.project, "test", tt.in, func(rows driver.Rows) error {
+					var value string
+					err := rows.Scan(&value)
+					got[setting] = value
+					return err
+				}))
+			}
+			require.Equal(t, want, got)
+		})
+	}
 }
 
 // Statements are answered from the primary key and the inverted index, not by reading everything.
