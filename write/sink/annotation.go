@@ -321,7 +321,7 @@ func (c *resultColumns) append(f *fact, whole bool) {
 // spans, so that a repetition that finds a span knows them stored; a row that
 // is stored twice all the same is replaced by its equal.
 func (w *worker) writeAnnotations(ctx context.Context, b *batch) error {
-	rows := w.rows.annotations
+	rows := b.rows.annotations
 	if rows.links.Rows() == 0 && rows.results.Rows() == 0 {
 		return nil
 	}
@@ -342,10 +342,10 @@ func (w *worker) annotationsOf(entries []*entry, table string) *native.Block {
 	if table != schema.Annotations && table != schema.EvalResults {
 		return nil
 	}
-	rows := newAnnotationRows()
+	rows, document := newAnnotationRows(), &document{}
 	for _, e := range entries {
-		w.document.render(e.span, e.declared)
-		rows.append(e, &w.document)
+		document.render(e.span, e.declared)
+		rows.append(e, document)
 	}
 	if table == schema.EvalResults {
 		return &rows.results.Block

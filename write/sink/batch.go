@@ -33,10 +33,15 @@ type batch struct {
 	outdated []outdated
 	builtAt  time.Time
 	newestAt time.Time
+	// rows are those of the span tables, progress what readers are told once it is stored.
+	rows     *rows
+	progress progress
 	// doubtful tells that another may have stored rows of it, or may be about to.
 	doubtful bool
 	// stored are the spans of a doubtful batch that are stored, and all their rows.
 	stored map[*entry]bool
+	// unstored are the spans that the store refused.
+	unstored []*entry
 }
 
 // deadRecords are the records, by their place in the batch, that cannot be processed.
@@ -155,6 +160,11 @@ func (w *worker) build(ctx context.Context, records []stream.Record, rng stream.
 	for _, g := range changed {
 		w.collect(b, g)
 	}
+	if len(changed) > 0 { // what they remove may be on its way
+		if err := w.land(); err != nil {
+			return nil, err
+		}
+	}
 	if err := w.lookUpRemovals(ctx, b); err != nil {
 		return nil, err
 	}
@@ -162,7 +172,7 @@ func (w *worker) build(ctx context.Context, records []stream.Record, rng stream.
 		w.decide(b, g)
 	}
 	w.document.forget()
-	w.memory.trim(b.newestAt)
+	w.memory.trim(b.newestAt, w.sink.recentSpans())
 	return b, nil
 }
 

@@ -25,7 +25,10 @@ type Config struct {
 	DrainTimeout time.Duration
 	// MinBackoff and MaxBackoff bound the pause before a failed insert is tried again.
 	MinBackoff, MaxBackoff time.Duration
-	// RecentSpans and RecentFor bound what each partition remembers to drop retries.
+	// RecentSpans bounds what the partitions of this process remember together, to
+	// drop retries and to settle traces without asking the store, RecentFor for how
+	// long. At 20 000 spans a second fewer than those of SettleAfter and
+	// SettleEvery, 260 000, make settling read most of them again.
 	RecentSpans int
 	RecentFor   time.Duration
 	// KnownKeys bounds the attribute paths remembered as already recorded.
@@ -61,7 +64,7 @@ func DefaultConfig() Config {
 		DrainTimeout:     10 * time.Second,
 		MinBackoff:       100 * time.Millisecond,
 		MaxBackoff:       10 * time.Second,
-		RecentSpans:      200_000,
+		RecentSpans:      400_000,
 		RecentFor:        15 * time.Minute,
 		KnownKeys:        100_000,
 		SettleAfter:      10 * time.Second,

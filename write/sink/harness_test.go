@@ -123,7 +123,7 @@ func (h *house) start() *running {
 	return &running{s, registry, stop}
 }
 
-// count reads a metric, summed over its labels.
+// count reads a metric, summed over its labels: of a histogram, how often it observed.
 func (r *running) count(t testing.TB, name string) int {
 	t.Helper()
 	var sum float64
@@ -134,7 +134,7 @@ func (r *running) count(t testing.TB, name string) int {
 			continue
 		}
 		for _, m := range f.GetMetric() {
-			sum += m.GetCounter().GetValue() + m.GetGauge().GetValue()
+			sum += m.GetCounter().GetValue() + m.GetGauge().GetValue() + float64(m.GetHistogram().GetSampleCount())
 		}
 	}
 	return int(sum)

@@ -19,8 +19,7 @@ import (
 // Only the worker touches it. Its content is a function of the rows of lower
 // offsets (restored by restore.go), so a replay decides as the first attempt did.
 type memory struct {
-	maxSpans int
-	keep     time.Duration
+	keep time.Duration
 
 	traces map[traceKey]*known
 	// recent has the traces in the order of their last touch, open those that
@@ -75,8 +74,8 @@ type knownSpan struct {
 // longList is the number of spans from which one is found by an index.
 const longList = 24
 
-func newMemory(maxSpans int, keep time.Duration) *memory {
-	return &memory{maxSpans: maxSpans, keep: keep, traces: map[traceKey]*known{}, recent: list.New(), open: list.New()}
+func newMemory(keep time.Duration) *memory {
+	return &memory{keep: keep, traces: map[traceKey]*known{}, recent: list.New(), open: list.New()}
 }
 
 // trace gives what is known of a trace, nil for nothing.
@@ -210,10 +209,10 @@ func (m *memory) settledUntil(now time.Time) time.Time {
 // trim forgets what is beyond the bounds, oldest first. receivedAt is that of
 // the newest record: what a replay sees as well, unlike the clock. An open
 // trace keeps its place among the open ones and loses its spans only.
-func (m *memory) trim(receivedAt time.Time) {
+func (m *memory) trim(receivedAt time.Time, maxSpans int) {
 	for e := m.recent.Front(); e != nil; {
 		k := element(e)
-		if m.spans <= m.maxSpans && !k.receivedAt.Before(receivedAt.Add(-m.keep)) {
+		if m.spans <= maxSpans && !k.receivedAt.Before(receivedAt.Add(-m.keep)) {
 			return
 		}
 		next := e.Next()

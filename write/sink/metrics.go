@@ -16,7 +16,7 @@ type metrics struct {
 	batches                           *prometheus.CounterVec
 	batchBytes                        prometheus.Histogram
 	buildSeconds, batchSeconds        prometheus.Histogram
-	insertSeconds                     *prometheus.HistogramVec
+	insertSeconds, statementSeconds   *prometheus.HistogramVec
 	insertBytes, insertRows, retries  *prometheus.CounterVec
 	visible                           prometheus.Histogram
 	lag                               *prometheus.GaugeVec
@@ -54,35 +54,36 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		}
 	}
 	return &metrics{
-		records:       counters("records_total", "Records taken from the stream, by operation.", "operation"),
-		spans:         counters("spans_total", "Spans by what became of them: written, replaced (a newer version of a stored span).", "outcome"),
-		dropped:       counters("dropped_spans_total", "Spans not written because they are stored already or a later one of the batch replaces them.", "reason"),
-		rejected:      counters("rejected_total", "Rows written to rejects, by stage.", "stage"),
-		dead:          counter("dead_records_total", "Records sent to the dead topic."),
-		bisections:    counter("bisections_total", "Halvings of batches that the store refused."),
-		batches:       counters("batches_total", "Batches made durable, by kind: new, replay.", "kind"),
-		batchBytes:    f.NewHistogram(prometheus.HistogramOpts{Name: "colonnade_sink_batch_bytes", Help: "Values of the records of a batch.", Buckets: prometheus.ExponentialBuckets(1<<10, 4, 8)}),
-		buildSeconds:  f.NewHistogram(seconds("build", "Time to make rows of a batch.")),
-		batchSeconds:  f.NewHistogram(seconds("batch", "Time from a batch's first row to its commit.")),
-		insertSeconds: f.NewHistogramVec(seconds("insert", "Time of an insert with its repetitions, by table."), []string{"table"}),
-		insertBytes:   counters("insert_bytes_total", "Bytes inserted, by table.", "table"),
-		insertRows:    counters("insert_rows_total", "Rows inserted, by table.", "table"),
-		retries:       counters("retries_total", "Statements tried again, by what they do.", "statement"),
-		visible:       f.NewHistogram(seconds("visible", "Time from a record's receipt at the door to its visibility.")),
-		lag:           gauges("lag_records", "Records not yet durable."),
-		open:          gauges("open_traces", "Traces written but not settled."),
-		remembered:    gauges("remembered_spans", "Spans remembered to drop retries."),
-		settled:       counter("settled_traces_total", "Traces settled."),
-		minutes:       counter("minutes_total", "Minutes of projects computed for statistics."),
-		settledFrom:   counters("settled_from_total", "Traces settled, by where their spans came from: memory, store.", "source"),
-		moved:         counter("moved_traces_total", "Traces whose spans were moved to another type."),
-		stale:         counter("stale_traces_total", "Traces with replaced rows removed."),
-		settleSeconds: f.NewHistogram(seconds("settle", "Time to settle a group of traces.")),
-		settleLag:     gauges("settle_lag_seconds", "Age of the oldest trace that should be settled and is not."),
-		removed:       counters("removed_traces_total", "Traces removed or replaced on request.", "operation"),
-		cleanUps:      counters("cleanups_total", "Tables cleaned of deleted rows, by outcome.", "outcome"),
-		erasures:      counters("erasures_total", "Tables from which rows of deleted projects were removed, by outcome.", "outcome"),
-		up:            f.NewGauge(prometheus.GaugeOpts{Name: "colonnade_sink_store_up", Help: "1 while the store answers."}),
+		records:          counters("records_total", "Records taken from the stream, by operation.", "operation"),
+		spans:            counters("spans_total", "Spans by what became of them: written, replaced (a newer version of a stored span).", "outcome"),
+		dropped:          counters("dropped_spans_total", "Spans not written because they are stored already or a later one of the batch replaces them.", "reason"),
+		rejected:         counters("rejected_total", "Rows written to rejects, by stage.", "stage"),
+		dead:             counter("dead_records_total", "Records sent to the dead topic."),
+		bisections:       counter("bisections_total", "Halvings of batches that the store refused."),
+		batches:          counters("batches_total", "Batches made durable, by kind: new, replay.", "kind"),
+		batchBytes:       f.NewHistogram(prometheus.HistogramOpts{Name: "colonnade_sink_batch_bytes", Help: "Values of the records of a batch.", Buckets: prometheus.ExponentialBuckets(1<<10, 4, 8)}),
+		buildSeconds:     f.NewHistogram(seconds("build", "Time to make rows of a batch.")),
+		batchSeconds:     f.NewHistogram(seconds("batch", "Time from a batch's first row to its commit.")),
+		insertSeconds:    f.NewHistogramVec(seconds("insert", "Time of an insert with its repetitions, by table."), []string{"table"}),
+		statementSeconds: f.NewHistogramVec(seconds("statement", "Time of a statement other than an insert with its repetitions, by what it does."), []string{"statement"}),
+		insertBytes:      counters("insert_bytes_total", "Bytes inserted, by table.", "table"),
+		insertRows:       counters("insert_rows_total", "Rows inserted, by table.", "table"),
+		retries:          counters("retries_total", "Statements tried again, by what they do.", "statement"),
+		visible:          f.NewHistogram(seconds("visible", "Time from a record's receipt at the door to its visibility.")),
+		lag:              gauges("lag_records", "Records not yet durable."),
+		open:             gauges("open_traces", "Traces written but not settled."),
+		remembered:       gauges("remembered_spans", "Spans remembered to drop retries."),
+		settled:          counter("settled_traces_total", "Traces settled."),
+		minutes:          counter("minutes_total", "Minutes of projects computed for statistics."),
+		settledFrom:      counters("settled_from_total", "Traces settled, by where their spans came from: memory, store.", "source"),
+		moved:            counter("moved_traces_total", "Traces whose spans were moved to another type."),
+		stale:            counter("stale_traces_total", "Traces with replaced rows removed."),
+		settleSeconds:    f.NewHistogram(seconds("settle", "Time to settle a group of traces.")),
+		settleLag:        gauges("settle_lag_seconds", "Age of the oldest trace that should be settled and is not."),
+		removed:          counters("removed_traces_total", "Traces removed or replaced on request.", "operation"),
+		cleanUps:         counters("cleanups_total", "Tables cleaned of deleted rows, by outcome.", "outcome"),
+		erasures:         counters("erasures_total", "Tables from which rows of deleted projects were removed, by outcome.", "outcome"),
+		up:               f.NewGauge(prometheus.GaugeOpts{Name: "colonnade_sink_store_up", Help: "1 while the store answers."}),
 	}
 }
 

@@ -22,14 +22,14 @@ import (
 func (w *worker) writeDocuments(ctx context.Context, b *batch) error {
 	ngrams := make(chan error, 1)
 	go func() { ngrams <- w.writeNgrams(ctx, b) }()
-	err := w.writeTable(ctx, b, schema.SpanDocuments, &w.rows.documents.Block, b.entries)
+	err := w.writeTable(ctx, b, schema.SpanDocuments, &b.rows.documents.Block, b.entries)
 	return errors.Join(err, <-ngrams)
 }
 
 // writeNgrams says what occurs in the documents of a batch: those that are
 // stored already, too, for a sink of an earlier version may have stored them.
 func (w *worker) writeNgrams(ctx context.Context, b *batch) error {
-	err := w.insert(ctx, b, schema.SpanNgrams, w.rows.ngrams.of(w.rows.documents, w.partition.Number()))
+	err := w.insert(ctx, b, schema.SpanNgrams, b.rows.ngrams.of(b.rows.documents, w.partition.Number()))
 	if !domain.KindOf(err).Permanent() {
 		return err
 	}

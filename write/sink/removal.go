@@ -194,6 +194,9 @@ func (w *worker) storedSpans(ctx context.Context, groups []*group, first int64) 
 // settles those traces at once, so that totals and bounds are those of what is
 // left. A statement costs much the same for one trace and for many.
 func (w *worker) removeStored(ctx context.Context, b *batch) error {
+	if !b.removes() {
+		return nil
+	}
 	below := versionOf(b.rng.First)
 	var gone removals
 	var touched []traceKey

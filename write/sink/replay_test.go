@@ -116,42 +116,58 @@ func TestRowsThatNoCommitNamesAreStoredOnce(t *testing.T) {
 	require.Equal(t, []string{"a", "b", "c"}, h.strings("SELECT span_name FROM spans ORDER BY span_name"))
 }
 
-// unanswered puts a door between sinks and the store that loses the answer of the
-// first insert into each table, after after has run.
+// unanswered loses the answer of the first insert into each table, after after has run.
 func (h *house) unanswered(after func(table string)) (lost func() []string) {
 	h.t.Helper()
-	store, err := url.Parse(h.url)
-	require.NoError(h.t, err)
 	var mu sync.Mutex
 	seen := map[string]bool{}
-	door := httptest.NewServer(&httputil.ReverseProxy{
-		Rewrite: func(r *httputil.ProxyRequest) { r.Out.URL.Scheme, r.Out.URL.Host = "http", store.Host },
-		ModifyResponse: func(r *http.Response) error {
-			rest, inserts := strings.CutPrefix(r.Request.URL.Query().Get("query"), "INSERT INTO `")
-			table, _, named := strings.Cut(rest, "` (")
-			if !inserts || !named {
-				return nil
-			}
-			mu.Lock()
-			first := !seen[table]
-			seen[table] = true
-			mu.Unlock()
-			if first {
-				after(table)
-				panic(http.ErrAbortHandler) // the store is done, and the connection gone
-			}
-			return nil
-		},
+	h.door(func(*http.Request, string) {}, func(table string) {
+		mu.Lock()
+		first := !seen[table]
+		seen[table] = true
+		mu.Unlock()
+		if first {
+			after(table)
+			panic(http.ErrAbortHandler) // the store is done, and the connection gone
+		}
 	})
-	h.t.Cleanup(door.Close)
-	through := *store
-	through.Host = strings.TrimPrefix(door.URL, "http://")
-	h.through = open(h.t, through.String())
 	return func() []string {
 		mu.Lock()
 		defer mu.Unlock()
 		return slices.Sorted(maps.Keys(seen))
 	}
+}
+
+// door puts a door between sinks and the store, which calls before and after at
+// every insert into a table.
+func (h *house) door(before func(r *http.Request, table string), after func(table string)) {
+	h.t.Helper()
+	store, err := url.Parse(h.url)
+	require.NoError(h.t, err)
+	inserted := func(r *http.Request) (table string, ok bool) {
+		rest, inserts := strings.CutPrefix(r.URL.Query().Get("query"), "INSERT INTO `")
+		table, _, named := strings.Cut(rest, "` (")
+		return table, inserts && named
+	}
+	proxy := &httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) { r.Out.URL.Scheme, r.Out.URL.Host = "http", store.Host },
+		ModifyResponse: func(r *http.Response) error {
+			if table, ok := inserted(r.Request); ok {
+				after(table)
+			}
+			return nil
+		},
+	}
+	door := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if table, ok := inserted(r); ok {
+			before(r, table)
+		}
+		proxy.ServeHTTP(w, r)
+	}))
+	h.t.Cleanup(door.Close)
+	through := *store
+	through.Host = strings.TrimPrefix(door.URL, "http://")
+	h.through = open(h.t, through.String())
 }
 
 // An insert that is done while its answer is lost, and whose token is not

@@ -47,7 +47,7 @@ type storedSpan struct {
 // restoreSpans reads the newest versions. The version's lower bound prunes: a
 // record holds at least one span, so the newest spans are in as many records.
 func (w *worker) restoreSpans(ctx context.Context, first int64) error {
-	limit := w.memory.maxSpans
+	limit := w.sink.recentSpans()
 	statement := fmt.Sprintf(`SELECT project_id, trace_id, span_id, toInt8(trace_type), content_hash, version, toUnixTimestamp64Micro(start_time), toUnixTimestamp64Micro(created_at), created_by_id, toInt8(trace_type_declared), link_count > 0, parent_id = toFixedString('', 8) AND (evaluator_slug != '' OR evaluator_id != toUUID('00000000-0000-0000-0000-000000000000')), toUnixTimestamp64Micro(greatest(created_at, updated_at))
 FROM %s WHERE stream_partition = %s AND version >= %d AND version < %d ORDER BY version DESC LIMIT %d`,
 		w.store.cfg.Deployment.Table(schema.Spans), w.label, versionOf(first-int64(limit)), versionOf(first), limit)
@@ -72,7 +72,7 @@ FROM %s WHERE stream_partition = %s AND version >= %d AND version < %d ORDER BY 
 		k.judging = k.judging || x.judging
 		w.memory.put(k, x.span, facts{})
 	}
-	w.memory.trim(newest)
+	w.memory.trim(newest, limit)
 	return nil
 }
 

@@ -41,6 +41,12 @@ func (w *worker) settleDue(ctx context.Context) error {
 	if now.Before(w.settleFrom) {
 		return nil
 	}
+	if w.writingSince.Load() != 0 && len(w.outdated) == 0 && len(w.memory.due(now.Add(-cfg.SettleAfter), 1)) == 0 {
+		return nil // nothing is due that what is being written had to be waited for
+	}
+	if err := w.land(); err != nil {
+		return err
+	}
 	w.settleFrom = now.Add(cfg.SettleEvery)
 	if err := w.removeOutdated(ctx); err != nil {
 		return err
@@ -62,7 +68,7 @@ func (w *worker) settleDue(ctx context.Context) error {
 	if w.memory.open.Len() == 0 && (settled > 0 || now.Sub(w.progressAt) > cfg.RollupEvery) {
 		// Nothing may follow for long: say that all is settled up to now. Nobody
 		// else can tell an idle partition from one that is stuck.
-		return w.writeProgress(ctx, w.partition.Next())
+		return w.writeProgress(ctx, w.progress(w.partition.Next()))
 	}
 	return nil
 }

@@ -74,14 +74,16 @@ type Deps struct {
 
 // Sink is the actor.
 type Sink struct {
-	cfg      Config
-	deps     Deps
-	log      *slog.Logger
-	store    *store
-	metrics  *metrics
-	topic    string
-	keys     *keySet
-	pace     *pace
+	cfg     Config
+	deps    Deps
+	log     *slog.Logger
+	store   *store
+	metrics *metrics
+	topic   string
+	keys    *keySet
+	pace    *pace
+	// spare has the rows that a worker may fill while its own are being written.
+	spare    chan *rows
 	mu       sync.Mutex
 	workers  map[int32]*worker
 	totalLag int64
@@ -95,11 +97,13 @@ func New(cfg Config, deps Deps) (*Sink, error) {
 		return nil, err
 	}
 	m := newMetrics(deps.Registerer)
-	return &Sink{
+	s := &Sink{
 		cfg: cfg, deps: deps, log: deps.Log.With(slog.String("room", "sink")),
 		store: newStore(deps.Store, cfg, m, deps.Now), metrics: m, topic: deps.Consumer.Topic(),
-		keys: newKeySet(cfg.KnownKeys), pace: newPace(cfg), workers: map[int32]*worker{},
-	}, nil
+		keys: newKeySet(cfg.KnownKeys), pace: newPace(cfg), workers: map[int32]*worker{}, spare: make(chan *rows, 1),
+	}
+	s.spare <- newRows(s.keys)
+	return s, nil
 }
 
 // Run consumes until ctx ends, then finishes the batches under way and returns
@@ -141,6 +145,13 @@ func (s *Sink) work(ctx context.Context, p *stream.Partition) error {
 		w.forgetMetrics()
 	}()
 	return w.run(ctx)
+}
+
+// recentSpans is a partition's share of what is remembered.
+func (s *Sink) recentSpans() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return max(s.cfg.RecentSpans/max(len(s.workers), 1), 1)
 }
 
 // Visible tells, for each partition that this sink works on, the offset before

@@ -143,7 +143,7 @@ func insertSettings(token string) clickhouse.Settings {
 // by a token nor by its content: see insert.
 func (s *store) exec(ctx context.Context, what, statement string) error {
 	settings := clickhouse.Settings{"max_query_size": maxQueryBytes, "insert_deduplicate": 0, "async_insert": 0}
-	err := s.retry(ctx, what, func(ctx context.Context) error {
+	err := s.timed(ctx, what, func(ctx context.Context) error {
 		return s.conn.Exec(clickhouse.Context(ctx, clickhouse.WithSettings(settings)), statement)
 	})
 	if err != nil {
@@ -161,7 +161,7 @@ func (s *store) delete(ctx context.Context, table, which string) error {
 // query reads all rows of a statement. scan may see rows again when the store
 // fails in the middle: begin is called before the first row of each attempt.
 func (s *store) query(ctx context.Context, what, statement string, begin func(), scan func(rows driver.Rows) error) error {
-	err := s.retry(ctx, what, func(ctx context.Context) error {
+	err := s.timed(ctx, what, func(ctx context.Context) error {
 		begin()
 		rows, err := s.conn.Query(clickhouse.Context(ctx, clickhouse.WithSettings(clickhouse.Settings{"max_query_size": maxQueryBytes})), statement)
 		if err != nil {
@@ -184,7 +184,7 @@ func (s *store) query(ctx context.Context, what, statement string, begin func(),
 // read reads rows of one width as RowBinary has them. row is valid during its
 // call only; begin is called as in query.
 func (s *store) read(ctx context.Context, what, statement string, width int, begin func(), row func([]byte)) error {
-	err := s.retry(ctx, what, func(ctx context.Context) error {
+	err := s.timed(ctx, what, func(ctx context.Context) error {
 		begin()
 		body, err := s.conn.QueryFormat(clickhouse.Context(ctx, clickhouse.WithSettings(clickhouse.Settings{"max_query_size": maxQueryBytes})), "RowBinary", statement)
 		if err != nil {
@@ -206,6 +206,13 @@ func (s *store) read(ctx context.Context, what, statement string, width int, beg
 		return fmt.Errorf("sink: %s: %w", what, err)
 	}
 	return nil
+}
+
+// timed is retry for what is no insert.
+func (s *store) timed(ctx context.Context, what string, attempt func(context.Context) error) error {
+	start := s.now()
+	defer func() { s.metrics.statementSeconds.WithLabelValues(what).Observe(s.now().Sub(start).Seconds()) }()
+	return s.retry(ctx, what, attempt)
 }
 
 // retry tries until it works, the store refuses for good, or ctx ends. Between

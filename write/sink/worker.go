@@ -3,7 +3,6 @@ package sink
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"strconv"
 	"sync/atomic"
@@ -18,9 +17,10 @@ var errFenced = errors.New("sink: the partition belongs to another")
 // fencedPatience is how long a fenced worker waits to be told so by the group.
 const fencedPatience = 30 * time.Second
 
-// worker is the owner of one partition for the time of one assignment. All it
-// does for the partition it does one after the other: batches, removals and
-// settling never overlap, so none sees another half done.
+// worker is the owner of one partition for the time of one assignment. What it
+// stores for the partition it stores one after the other: batches, removals and
+// settling never overlap, so none sees another half done. Only the rows of the
+// next batch may be made while one is written (writing.go).
 type worker struct {
 	sink      *Sink
 	partition *stream.Partition
@@ -29,9 +29,14 @@ type worker struct {
 	metrics   *metrics
 	store     *store
 
-	memory   *memory
+	memory *memory
+	// rows are those of the batch that is being made.
 	rows     *rows
 	document document
+	// writing is the batch that is being written, nil for none.
+	writing *writing
+	// refused tells that land took spans from the memory that the store refused.
+	refused bool
 	// lastClock keeps touched_at ascending when the machine's clock jumps back.
 	lastClock time.Time
 	// outdated are the documents that are to be removed when traces are settled.
@@ -48,8 +53,9 @@ type worker struct {
 	// progressAt is when the progress was last written, visible what it said.
 	progressAt time.Time
 	visible    atomic.Int64
-	// busy is when the oldest record in work was taken, Unix nanoseconds; 0 when idle.
-	busy atomic.Int64
+	// makingSince and writingSince are when the records of which rows are made, and
+	// those that are being written, were taken, Unix nanoseconds; 0 for none.
+	makingSince, writingSince atomic.Int64
 }
 
 func newWorker(s *Sink, p *stream.Partition) *worker {
@@ -57,7 +63,7 @@ func newWorker(s *Sink, p *stream.Partition) *worker {
 	return &worker{
 		sink: s, partition: p, label: label, metrics: s.metrics, store: s.store,
 		log:    s.log.With(slog.String("partition", label)),
-		memory: newMemory(s.cfg.RecentSpans, s.cfg.RecentFor),
+		memory: newMemory(s.cfg.RecentFor),
 		rows:   newRows(s.keys),
 	}
 }
@@ -84,6 +90,11 @@ func (w *worker) run(ctx context.Context) error {
 }
 
 func (w *worker) loop(ctx context.Context) (err error) {
+	defer func() {
+		if unfinished := w.land(); unfinished != nil {
+			err = unfinished
+		}
+	}()
 	first := w.partition.Next()
 	intended, repeat := w.partition.Intended()
 	if repeat {
@@ -100,7 +111,7 @@ func (w *worker) loop(ctx context.Context) (err error) {
 	}
 	w.warnOfAnotherLog(ctx)
 	// From here on what this partition says is settled counts for all (minute.go).
-	if err := w.writeProgress(ctx, first); err != nil {
+	if err := w.writeProgress(ctx, w.progress(first)); err != nil {
 		return err
 	}
 	if repeat {
@@ -153,61 +164,6 @@ func (w *worker) poll(ctx context.Context) ([]stream.Record, error) {
 	return records, err
 }
 
-// process makes a range of records durable and moves the offset past it.
-func (w *worker) process(ctx context.Context, records []stream.Record, rng stream.Range, repeat bool) error {
-	start := w.sink.deps.Now()
-	w.busy.Store(start.UnixNano())
-	defer w.busy.Store(0)
-	ctx, cancel := outlive(ctx, w.sink.cfg.DrainTimeout)
-	defer cancel()
-	b, err := w.build(ctx, records, rng)
-	if err != nil {
-		return err
-	}
-	w.metrics.buildSeconds.Observe(w.sink.deps.Now().Sub(start).Seconds())
-	if !repeat { // a repeated range is named already
-		if err := w.partition.Intend(ctx, rng); err != nil {
-			return w.commitFailed(ctx, err)
-		}
-	}
-	if err := w.write(ctx, b, repeat); err != nil {
-		return err
-	}
-	if err := w.partition.Commit(ctx, rng.Last+1); err != nil {
-		return w.commitFailed(ctx, err)
-	}
-	w.done(b, start, repeat)
-	return nil
-}
-
-// commitFailed tells a lost partition from a broker that does not answer in time.
-func (w *worker) commitFailed(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return err
-	}
-	return fmt.Errorf("%w: %w", errFenced, err)
-}
-
-func (w *worker) done(b *batch, start time.Time, repeat bool) {
-	now := w.sink.deps.Now()
-	kind := "new"
-	if repeat {
-		kind = "replay"
-	}
-	w.metrics.batches.WithLabelValues(kind).Inc()
-	w.metrics.batchBytes.Observe(float64(b.bytes))
-	w.metrics.batchSeconds.Observe(now.Sub(start).Seconds())
-	w.metrics.spans.WithLabelValues("written").Add(float64(len(b.entries)))
-	for i := range b.records {
-		if at := b.records[i].ReceivedAt; !at.IsZero() {
-			w.metrics.visible.Observe(now.Sub(at).Seconds())
-		}
-	}
-	w.metrics.remembered.WithLabelValues(w.label).Set(float64(w.memory.spans))
-	w.metrics.open.WithLabelValues(w.label).Set(float64(w.memory.open.Len()))
-	w.sink.pace.took(w.partition.Number(), b.bytes, now)
-}
-
 // clock is the time now, never before an earlier answer.
 func (w *worker) clock() time.Time {
 	now := w.sink.deps.Now()
@@ -217,34 +173,20 @@ func (w *worker) clock() time.Time {
 	return w.lastClock
 }
 
+// busySince is when the oldest record in work was taken, the zero time for none.
 func (w *worker) busySince() time.Time {
-	if at := w.busy.Load(); at != 0 {
-		return time.Unix(0, at)
+	oldest := w.writingSince.Load()
+	if at := w.makingSince.Load(); oldest == 0 || at != 0 && at < oldest {
+		oldest = at
 	}
-	return time.Time{}
+	if oldest == 0 {
+		return time.Time{}
+	}
+	return time.Unix(0, oldest)
 }
 
 func (w *worker) forgetMetrics() {
 	for _, g := range []interface{ DeleteLabelValues(...string) bool }{w.metrics.open, w.metrics.remembered, w.metrics.settleLag} {
 		g.DeleteLabelValues(w.label)
-	}
-}
-
-// outlive gives a context that goes on for a while after its parent's end: the
-// time to finish what is under way.
-func outlive(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
-	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	stop := context.AfterFunc(ctx, func() {
-		timer := time.NewTimer(d)
-		defer timer.Stop()
-		select {
-		case <-timer.C:
-			cancel()
-		case <-longer.Done():
-		}
-	})
-	return longer, func() {
-		stop()
-		cancel()
 	}
 }

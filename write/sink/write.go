@@ -21,7 +21,7 @@ import (
 // write makes a batch durable, in the order of the table in sink.go. Every step
 // bears repetition; none is begun before the one above is durable.
 func (w *worker) write(ctx context.Context, b *batch, repeat bool) error {
-	if b.doubtful = repeat || b.rng.First <= w.storedUntil; b.doubtful {
+	if b.doubtful {
 		if err := w.findStored(ctx, b); err != nil {
 			return err
 		}
@@ -35,7 +35,7 @@ func (w *worker) write(ctx context.Context, b *batch, repeat bool) error {
 	if err := w.writeAnnotations(ctx, b); err != nil {
 		return err
 	}
-	if err := w.writeTable(ctx, b, schema.Spans, &w.rows.spans.Block, b.entries); err != nil {
+	if err := w.writeTable(ctx, b, schema.Spans, &b.rows.spans.Block, b.entries); err != nil {
 		return err
 	}
 	if err := w.removeStored(ctx, b); err != nil {
@@ -50,8 +50,7 @@ func (w *worker) write(ctx context.Context, b *batch, repeat bool) error {
 	if err := w.writeRejects(ctx, b, repeat); err != nil {
 		return err
 	}
-	w.noteOutdated(b)
-	return w.writeProgress(ctx, b.rng.Last+1)
+	return w.writeProgress(ctx, b.progress)
 }
 
 func (w *worker) insert(ctx context.Context, b *batch, table string, block *native.Block) error {
@@ -120,7 +119,7 @@ func (w *worker) halve(ctx context.Context, b *batch, table string, block *nativ
 				b.die(i, "store", err)
 			}
 		}
-		w.unremember(entries)
+		b.unstored = append(b.unstored, entries...)
 		if table == schema.SpanDocuments {
 			return nil
 		}
@@ -151,14 +150,13 @@ func (w *worker) rowsOf(b *batch, entries []*entry, table string) (*native.Block
 	if err := w.revive(b, entries); err != nil {
 		return nil, err
 	}
-	defer w.document.forget()
 	if block := w.annotationsOf(entries, table); block != nil {
 		return block, nil
 	}
-	rows := newRows(w.sink.keys)
+	rows, document := newRows(w.sink.keys), &document{}
 	for _, e := range entries {
-		w.document.render(e.span, e.declared)
-		rows.append(e, w.partition.Number(), &w.document)
+		document.render(e.span, e.declared)
+		rows.append(e, w.partition.Number(), document)
 	}
 	if table == schema.Spans {
 		return &rows.spans.Block, nil
@@ -236,7 +234,7 @@ func (w *worker) storedFrom(ctx context.Context, first int64) (last int64, err e
 func versionOf(offset int64) uint64 { return uint64(max(offset, 0)) << schema.VersionShift }
 
 func (w *worker) writeKeys(ctx context.Context, b *batch) error {
-	found := w.rows.spans.found
+	found := b.rows.spans.found
 	if len(found) == 0 {
 		return nil
 	}
@@ -338,14 +336,27 @@ func (w *worker) storedRejects(ctx context.Context, rng stream.Range) (map[store
 	return stored, err
 }
 
-// writeProgress tells readers that everything before next is visible.
-func (w *worker) writeProgress(ctx context.Context, next int64) error {
+// progress is what readers are told of a partition: all below next is visible,
+// and what was touched before settledUntil is settled.
+type progress struct {
+	next             int64
+	settledUntil, at time.Time
+}
+
+// progress is what will hold once all below next is stored. What is made
+// meanwhile is touched later.
+func (w *worker) progress(next int64) progress {
 	now := w.clock()
-	w.progressAt = now
-	block := progressColumns(w.sink.topic, w.partition.Number(), next, w.ngramsFrom, w.memory.settledUntil(now), now)
+	return progress{next: next, settledUntil: w.memory.settledUntil(now), at: now}
+}
+
+// writeProgress tells readers that everything before next is visible.
+func (w *worker) writeProgress(ctx context.Context, p progress) error {
+	block := progressColumns(w.sink.topic, w.partition.Number(), p.next, w.ngramsFrom, p.settledUntil, p.at)
 	err := w.store.insert(ctx, insertion{table: schema.SinkProgress, block: block})
 	if err == nil {
-		w.visible.Store(next)
+		w.progressAt = p.at
+		w.visible.Store(p.next)
 	}
 	return err
 }

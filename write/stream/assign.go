@@ -198,7 +198,7 @@ func (s *session) commitOnce(ctx context.Context, p *Partition, offset int64, me
 	})
 	var failure error
 	s.client.CommitOffsetsSync(ctx, map[string]map[int32]kgo.EpochOffset{
-		s.cfg.Topic: {p.number: {Epoch: p.epoch, Offset: offset}},
+		s.cfg.Topic: {p.number: {Epoch: p.leaderEpoch(), Offset: offset}},
 	}, func(_ *kgo.Client, _ *kmsg.OffsetCommitRequest, resp *kmsg.OffsetCommitResponse, err error) {
 		failure = err
 		if err != nil {

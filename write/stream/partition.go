@@ -11,7 +11,8 @@ import (
 )
 
 // Partition is one assigned partition, in the hands of one worker. Its methods
-// are for that worker alone.
+// are for that worker alone, which may poll while it commits, but calls neither
+// of both twice at a time.
 type Partition struct {
 	consumer *session
 	number   int32
@@ -19,10 +20,11 @@ type Partition struct {
 	member   string
 	intended Range
 	pending  bool // intended holds a range
-	// epoch is the leader epoch to commit with; the broker compares it to find lost records.
-	epoch int32
 
 	mu sync.Mutex
+	// epoch is the leader epoch to commit with; the broker compares it to find lost
+	// records. That of a later record than the commit's finds them as well.
+	epoch int32
 	// queue holds fetched records that Poll has not given out.
 	queue []fetched
 	bytes int
@@ -220,6 +222,12 @@ func (p *Partition) Intend(ctx context.Context, r Range) error {
 // after durability.
 func (p *Partition) Commit(ctx context.Context, next int64) error {
 	return p.consumer.commit(ctx, p, "commit", next, "")
+}
+
+func (p *Partition) leaderEpoch() int32 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.epoch
 }
 
 // tail is the offset the next fetched record should have.

@@ -1,0 +1,185 @@
+package sink
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"colonnade/write/stream"
+)
+
+// Making rows keeps this process busy, storing them the store. A partition that
+// did one after the other would leave one of both idle: so a worker makes the
+// rows of its next batch while one is being written. Nothing else of it runs
+// beside the writing, which touches neither the memory nor what is being made;
+// and the next is not begun to be written before the offset stands behind this
+// one. Of a process one partition at a time may do so: a second batch takes memory,
+// and where many partitions are at work the processors are busy without it.
+
+// writing is a batch on its way into the store.
+type writing struct {
+	batch *batch
+	// repeat tells that the range is intended already, by this owner or the one before.
+	repeat bool
+	start  time.Time
+	done   chan error // one answer
+}
+
+// process makes rows of a range of records and, when the batch before them is
+// durable, begins to write them.
+func (w *worker) process(ctx context.Context, records []stream.Record, rng stream.Range, repeat bool) error {
+	start := w.sink.deps.Now()
+	w.makingSince.Store(start.UnixNano())
+	defer w.makingSince.Store(0)
+	ctx, cancel := outlive(ctx, w.sink.cfg.DrainTimeout)
+	if err := w.makeRoom(); err != nil {
+		cancel()
+		return err
+	}
+	b, err := w.make(ctx, records, rng)
+	if err != nil {
+		cancel()
+		return err
+	}
+	b.rows, b.doubtful = w.rows, repeat || rng.First <= w.storedUntil
+	b.progress = w.progress(rng.Last + 1)
+	w.writing = &writing{batch: b, repeat: repeat, start: start, done: make(chan error, 1)}
+	w.writingSince.Store(start.UnixNano())
+	go func(this *writing) {
+		defer cancel()
+		defer w.writingSince.Store(0)
+		this.done <- w.finish(ctx, this)
+	}(w.writing)
+	if b.removes() {
+		return w.land()
+	}
+	return nil
+}
+
+// makeRoom finds rows for the next batch: those of the process that are free, or
+// the worker's own, once they are written.
+func (w *worker) makeRoom() error {
+	if w.writing == nil {
+		return nil
+	}
+	select {
+	case w.rows = <-w.sink.spare:
+		return nil
+	default:
+		return w.land()
+	}
+}
+
+// make builds a batch and waits for the one before.
+func (w *worker) make(ctx context.Context, records []stream.Record, rng stream.Range) (*batch, error) {
+	w.refused = false
+	start := w.sink.deps.Now()
+	b, err := w.build(ctx, records, rng)
+	w.metrics.buildSeconds.Observe(w.sink.deps.Now().Sub(start).Seconds())
+	if landed := w.land(); err == nil {
+		err = landed
+	}
+	if err != nil || !w.refused {
+		return b, err
+	}
+	// It took for stored what is not, and left out what was sent again.
+	w.memory = newMemory(w.sink.cfg.RecentFor)
+	if err := w.restore(ctx, rng.First); err != nil {
+		return nil, err
+	}
+	return w.build(ctx, records, rng)
+}
+
+// removes tells that a batch takes away what is stored, and settles what is left
+// of traces: nothing may be made meanwhile.
+func (b *batch) removes() bool {
+	return slices.ContainsFunc(b.groups, func(g *group) bool {
+		return g.removed || g.removedSpans != nil || len(g.stale) > 0 || len(g.superseded) > 0
+	})
+}
+
+// finish makes a batch durable and moves the offset past it.
+func (w *worker) finish(ctx context.Context, this *writing) error {
+	b := this.batch
+	if !this.repeat { // a repeated range is named already
+		if err := w.partition.Intend(ctx, b.rng); err != nil {
+			return w.commitFailed(ctx, err)
+		}
+	}
+	if err := w.write(ctx, b, this.repeat); err != nil {
+		return err
+	}
+	if err := w.partition.Commit(ctx, b.rng.Last+1); err != nil {
+		return w.commitFailed(ctx, err)
+	}
+	w.count(this)
+	return nil
+}
+
+// commitFailed tells a lost partition from a broker that does not answer in time.
+func (w *worker) commitFailed(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return err
+	}
+	return fmt.Errorf("%w: %w", errFenced, err)
+}
+
+func (w *worker) count(this *writing) {
+	b, now, kind := this.batch, w.sink.deps.Now(), "new"
+	if this.repeat {
+		kind = "replay"
+	}
+	w.metrics.batches.WithLabelValues(kind).Inc()
+	w.metrics.batchBytes.Observe(float64(b.bytes))
+	w.metrics.batchSeconds.Observe(now.Sub(this.start).Seconds())
+	w.metrics.spans.WithLabelValues("written").Add(float64(len(b.entries)))
+	for i := range b.records {
+		if at := b.records[i].ReceivedAt; !at.IsZero() {
+			w.metrics.visible.Observe(now.Sub(at).Seconds())
+		}
+	}
+	w.sink.pace.took(w.partition.Number(), b.bytes, now)
+}
+
+// land waits for the batch that is being written, and does what only the worker
+// may. Afterwards nothing is being written.
+func (w *worker) land() error {
+	this := w.writing
+	if this == nil {
+		return nil
+	}
+	err := <-this.done
+	w.writing = nil
+	if this.batch.rows != w.rows {
+		w.sink.spare <- this.batch.rows // has room: w.rows were taken from there
+	}
+	if err != nil {
+		return err
+	}
+	w.noteOutdated(this.batch)
+	w.unremember(this.batch.unstored)
+	w.refused = w.refused || len(this.batch.unstored) > 0
+	w.metrics.remembered.WithLabelValues(w.label).Set(float64(w.memory.spans))
+	w.metrics.open.WithLabelValues(w.label).Set(float64(w.memory.open.Len()))
+	return nil
+}
+
+// outlive gives a context that goes on for a while after its parent's end: the
+// time to finish what is under way.
+func outlive(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		timer := time.NewTimer(d)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+			cancel()
+		case <-longer.Done():
+		}
+	})
+	return longer, func() {
+		stop()
+		cancel()
+	}
+}
