@@ -211,3 +211,60 @@ func TestTooMuchBesideIsRemembered(t *testing.T) {
 		require.NotEqual(t, "colonnade_traces_query_errors_total", f.GetName(), "nothing failed")
 	}
 }
+
+// Where most of what is read to decide is shown, what it sums is read along with
+// it: one look at documents and one at where their traces are, and none at later
+// versions. Where little of it is, sums are read for what is shown alone.
+func TestDecidedWithSums(t *testing.T) {
+	t.Parallel()
+	s := newStore(t)
+	s.batched = true
+	require.NoError(t, s.conn.Exec(t.Context(), "SYSTEM STOP MERGES spans"))
+	at := now.Add(-time.Hour)
+	var all []trace.Span
+	for n := range uint64(100) {
+		one := measured(n+1, 1, trace.SpanID{}, at.Add(time.Duration(n)*time.Millisecond), 1)
+		below := measured(n+1, 2, one.SpanID, at.Add(time.Duration(n)*time.Millisecond), 2)
+		text := "a needle"
+		if n >= 5 && n < 70 {
+			text = "hay" // attributes have the words, where they do not count: documents decide
+		}
+		for _, of := range []*trace.Span{&one, &below} {
+			of.Attributes["ag"].(map[string]any)["data"] = map[string]any{"outputs": text}
+			of.Attributes["hay"] = "a needle"
+		}
+		all = append(all, one, below)
+	}
+	s.insert(all...)
+	for _, tt := range []struct {
+		name string
+		// newest is the span that the page begins before, limit how many it has.
+		newest, limit int
+		asked         map[string]uint64
+	}{
+		{"all are shown", 100, 40, map[string]uint64{"documents": 1, "bounds": 1, "heads": 0, "keys_latest": 0}},
+		{"few are shown", 70, 8, map[string]uint64{"documents": 2, "bounds": 2, "heads": 1, "keys_latest": 1}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			registry := prometheus.NewRegistry()
+			reader, err := traces.New(traces.DefaultConfig(), s.conn, func() time.Time { return now }, registry)
+			require.NoError(t, err)
+			page, err := reader.Spans(t.Context(), s.project, where(t, `{"field":"content","operator":"contains","value":"a needle"}`),
+				domain.Window{Limit: tt.limit, Newest: at.Add(time.Duration(tt.newest) * time.Millisecond)})
+			require.NoError(t, err)
+			require.Len(t, page.Items, tt.limit)
+			for i := range page.Items {
+				got, _ := trace.Lookup(page.Items[i].Attributes, []string{"ag", "metrics", "tokens", "cumulative", "total"})
+				want := int64(2)
+				if page.Items[i].ParentID == (trace.SpanID{}) {
+					want = 3
+				}
+				require.Equal(t, want, got)
+			}
+			asked := statementsOf(t, registry)
+			for name, n := range tt.asked {
+				require.Equal(t, n, asked[name].count, name)
+			}
+		})
+	}
+}

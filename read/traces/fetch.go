@@ -344,25 +344,42 @@ func (r *Reader) bounds(ctx context.Context, project domain.ProjectID, ids []tra
 // what is read for the sums mostly tells that nothing came after them.
 func (r *Reader) summed(crowded, chosen bool) fetcher {
 	return func(ctx context.Context, project domain.ProjectID, rows []keyRow, maxBytes int64) ([]trace.Span, error) {
-		spans, known, err := r.fetchBeside(ctx, project, rows, crowded, maxBytes)
-		if errors.Is(err, errBeside) {
-			spans, known, err = r.fetchApart(ctx, project, rows, crowded, maxBytes)
+		spans, err := r.summedBeside(ctx, project, rows, crowded, chosen, maxBytes)
+		if !errors.Is(err, errBeside) {
+			return spans, err
 		}
+		spans, known, err := r.fetchApart(ctx, project, rows, crowded, maxBytes)
 		if err != nil {
 			return nil, err
 		}
-		if chosen {
-			newer, err := r.newer(ctx, project, known.unsure(rows))
-			if err != nil {
-				return nil, err
-			}
-			if err := r.replace(ctx, project, spans, newer, maxBytes); err != nil {
-				return nil, err
-			}
-		}
-		known.cumulate(spans)
-		return spans, nil
+		return spans, r.sumUp(ctx, project, rows, spans, known, chosen, maxBytes)
 	}
+}
+
+// summedBeside is summed from what lies beside the rows. It fails with errBeside
+// where that is too much.
+func (r *Reader) summedBeside(ctx context.Context, project domain.ProjectID, rows []keyRow, crowded, chosen bool, maxBytes int64) ([]trace.Span, error) {
+	spans, known, err := r.fetchBeside(ctx, project, rows, crowded, maxBytes)
+	if err != nil {
+		return nil, err
+	}
+	return spans, r.sumUp(ctx, project, rows, spans, known, chosen, maxBytes)
+}
+
+// sumUp writes their cumulative metrics into the spans of rows. Of chosen ones it
+// puts later versions in their place.
+func (r *Reader) sumUp(ctx context.Context, project domain.ProjectID, rows []keyRow, spans []trace.Span, known *sums, chosen bool, maxBytes int64) error {
+	if chosen {
+		newer, err := r.newer(ctx, project, known.unsure(rows))
+		if err != nil {
+			return err
+		}
+		if err := r.replace(ctx, project, spans, newer, maxBytes); err != nil {
+			return err
+		}
+	}
+	known.cumulate(spans)
+	return nil
 }
 
 // fetchBeside is fetch, and the sums from what lies beside the rows.

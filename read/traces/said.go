@@ -32,7 +32,7 @@ type said struct {
 // and all: most of them match, and what decides that in a row costs more than
 // the documents, which the page needs anyhow. The scan goes on behind them. It
 // gives nothing, and leaves all to the scan, where they do not fit into a page.
-func (s *scanner) together(ctx context.Context, w *walk, limit int) ([]keyRow, map[identity]*trace.Span, error) {
+func (s *scanner) together(ctx context.Context, w *walk, limit int, fetch fetcher) ([]keyRow, map[identity]*trace.Span, error) {
 	if s.said == nil || w.cond.Sums || s.done() {
 		return nil, nil, nil
 	}
@@ -55,7 +55,7 @@ func (s *scanner) together(ctx context.Context, w *walk, limit int) ([]keyRow, m
 	if s.r.overPage(found) {
 		return nil, nil, nil
 	}
-	fetched, err := s.r.fetch(ctx, w.project, found, s.r.cfg.MaxReadBytes)
+	fetched, err := fetch(ctx, w.project, found, s.r.cfg.MaxReadBytes)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -20,25 +20,30 @@ func (r *Reader) Spans(ctx context.Context, project domain.ProjectID, where filt
 	if err != nil || w.empty() {
 		return domain.Page[trace.Span]{}, err
 	}
-	c, err := r.collect(ctx, w)
+	c, err := r.collect(ctx, w, true)
 	if err != nil {
 		return domain.Page[trace.Span]{}, err
 	}
+	rows, _ := c.page()
 	crowded := c.crowded()
-	if c.spans == nil || w.cond.Sums { // what was read to decide has its sums then
+	if !c.lacksSums(rows) {
 		return c.load(ctx, r.summed(crowded, !c.latest()))
 	}
 	page, err := c.load(ctx, c.fetcher())
 	if err != nil {
 		return page, err
 	}
-	rows, _ := c.page()
 	known, err := r.sumsBeside(ctx, project, rows, crowded)
 	if err != nil {
 		return domain.Page[trace.Span]{}, err
 	}
 	known.cumulate(page.Items)
 	return page, nil
+}
+
+// lacksSums tells that some of the rows were read to decide, without what they sum.
+func (c *collection) lacksSums(rows []keyRow) bool {
+	return c.spans != nil && slices.ContainsFunc(rows, func(k keyRow) bool { return !c.summed[k.identity] })
 }
 
 // Records is Spans for views that show no metrics: its spans come without the
@@ -48,7 +53,7 @@ func (r *Reader) Records(ctx context.Context, project domain.ProjectID, where fi
 	if err != nil || w.empty() {
 		return domain.Page[trace.Span]{}, err
 	}
-	c, err := r.collect(ctx, w)
+	c, err := r.collect(ctx, w, false)
 	if err != nil {
 		return domain.Page[trace.Span]{}, err
 	}
@@ -99,23 +104,34 @@ type collection struct {
 	rows              []keyRow
 	// versions tells which version of a span is among the rows.
 	versions map[identity]uint64
-	// spans are those that were read to decide; nil while rows alone do.
-	spans map[identity]*trace.Span
-	ended bool
+	// spans are those that were read to decide; nil while rows alone do. summed are
+	// those of them that have their cumulative metrics.
+	spans  map[identity]*trace.Span
+	summed map[identity]bool
+	ended  bool
 	// versioned tells that a scan gave several versions of a span, or rows that do
 	// not match: it may have ended between two versions.
 	versioned bool
 }
 
-// collect scans until there is one row more than the page needs.
-func (r *Reader) collect(ctx context.Context, w *walk) (*collection, error) {
+// collect scans until there is one row more than the page needs; shows tells
+// that the page shows cumulative metrics.
+func (r *Reader) collect(ctx context.Context, w *walk, shows bool) (*collection, error) {
 	c := &collection{r: r, w: w, maxBytes: r.cfg.MaxPageBytes, maxRead: r.cfg.MaxReadBytes, versions: map[identity]uint64{}}
 	decide := r.decider(w)
+	decide.shows, c.summed = shows, decide.summed
 	scanner := r.scanner(w.scan(), w.rest)
 	scanner.whole = scanner.whole || len(w.cond.TraceIDs) > 0
-	rows, spans, err := scanner.together(ctx, w, decide.batch(w.limit+1))
+	fetch := fetcher(r.fetch)
+	if shows {
+		fetch = r.summed(true, false)
+	}
+	rows, spans, err := scanner.together(ctx, w, decide.batch(w.limit+1), fetch)
 	if err != nil {
 		return nil, err
+	}
+	for id := range spans {
+		decide.summed[id] = shows
 	}
 	c.add(rows, spans)
 	for len(c.rows) <= w.limit && !c.full() {
