@@ -16,6 +16,8 @@ type Condition struct {
 	Exact bool
 	// Documents tells that it searches the text of span_documents.
 	Documents bool
+	// Loosens tells that Scan.Loose makes a difference.
+	Loosens bool
 	// Words tells that the full-text index can narrow that search.
 	Words bool
 	// Sums tells that it looks at what is summed over a whole trace when it is
@@ -81,6 +83,7 @@ func Filter(e filter.Expr) (*Condition, error) {
 		c.Types = nil
 	}
 	c.Documents = holds(c.over, func(n node) bool { _, ok := n.(document); return ok })
+	c.Loosens = holds(c.over, func(n node) bool { _, ok := n.(unmapped); return ok })
 	c.Words = holds(c.over, func(n node) bool { _, ok := n.(hinted); return ok })
 	c.Sums = summed(e)
 	return c, nil
@@ -158,6 +161,8 @@ func holds(n node, kind func(node) bool) bool {
 	switch n := n.(type) {
 	case document:
 		return within(n.of)
+	case unmapped:
+		return within(n.rows) || within(n.documents)
 	case all:
 		return slices.ContainsFunc(n, within)
 	case some:

@@ -73,6 +73,14 @@ func inDocument(names, texts []string) node {
 	return document{both(out...)}
 }
 
+// inDocumentsOf is a condition on the documents of rows with a value that no map holds.
+func inDocumentsOf(rows, documents node) node {
+	if documents == constant(true) {
+		return rows
+	}
+	return unmapped{rows, documents}
+}
+
 // memberTexts gives texts that occur in every object that contains this one.
 // Numbers have two forms (1 and 1.0) and stay out.
 func memberTexts(object map[string]any) []string {

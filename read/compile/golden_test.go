@@ -82,16 +82,25 @@ func render(t *testing.T, data []byte) string {
 	}
 	types := c.Types
 	c.Types = c.Types[:1] // the others differ in the type alone
-	s := compile.Scan{Project: domain.ProjectID(uuid.MustParse("01890a5d-ac96-774b-bcce-b302099a8057")), Condition: c, Range: r, Limit: 51}.Keys()
+	scan := compile.Scan{Project: domain.ProjectID(uuid.MustParse("01890a5d-ac96-774b-bcce-b302099a8057")), Condition: c, Range: r, Limit: 51}
 	var b strings.Builder
 	fmt.Fprintf(&b, "exact=%t needle=%t sums=%t types=%v traces=%d\n", c.Exact, c.Needle(), c.Sums, types, len(c.TraceIDs))
+	writeStatement(&b, scan.Keys())
+	if c.Loosens {
+		scan.Loose = true
+		b.WriteString("loose:\n")
+		writeStatement(&b, scan.Keys())
+	}
+	return b.String()
+}
+
+func writeStatement(b *strings.Builder, s compile.Statement) {
 	text := s.SQL
 	for _, cut := range []string{" FROM spans WHERE ", " AND "} {
 		text = strings.ReplaceAll(text, cut, "\n "+strings.TrimLeft(cut, " "))
 	}
-	fmt.Fprintf(&b, "%s\n", text)
+	fmt.Fprintf(b, "%s\n", text)
 	for _, a := range s.Args {
-		fmt.Fprintf(&b, "%T %v\n", a, a)
+		fmt.Fprintf(b, "%T %v\n", a, a)
 	}
-	return b.String()
 }

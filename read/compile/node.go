@@ -86,6 +86,8 @@ type scope struct {
 	content bool
 	// within is where the documents are; nil for anywhere.
 	within *Within
+	// loose leaves the documents of unmapped out.
+	loose bool
 }
 
 type (
@@ -105,6 +107,10 @@ type (
 	// document holds for rows whose row of documents holds. The pair of tables is
 	// joined by the place in the stream, so an older version's text finds nothing.
 	document struct{ of node }
+	// unmapped holds for rows with a value that no map holds whose documents hold.
+	// Such rows are few as a rule, but the store looks into the documents of
+	// all rows before it looks at any: Scan.Loose takes them as they are.
+	unmapped struct{ rows, documents node }
 	// hinted is a condition on documents, and a word that occurs wherever it
 	// holds: the full-text index finds the word, where there is one. With whole
 	// the word says all that the condition does.
@@ -265,6 +271,14 @@ func (d document) write(w *writer, s *scope) {
 	w.put(" AND ")
 	d.of.write(w, s)
 	w.put(")")
+}
+
+func (u unmapped) write(w *writer, s *scope) {
+	if s != nil && s.loose {
+		u.rows.write(w, s)
+		return
+	}
+	list(w, s, []node{u.rows, u.documents}, " AND ")
 }
 
 func (h hinted) write(w *writer, s *scope) {

@@ -187,6 +187,9 @@ type Scan struct {
 	ContentIndex bool
 	// Within is where spans and their documents are, in Range; nil for anywhere.
 	Within *Within
+	// Loose takes rows with a value that the row does not hold as they are, where
+	// else their documents would be looked into; see Condition.Loosens.
+	Loose bool
 }
 
 // keyColumns are what a Scan's statement selects, in this order: see Keys.
@@ -284,7 +287,7 @@ func byPlace(o domain.Order, limit int) string {
 func (s Scan) where(w *writer, types []trace.Type, more node) {
 	bounds := func(w *writer) { s.Range.where(w, s.Project, types) }
 	bounds(w)
-	s.condition(w, &scope{project: s.Project.String(), bounds: bounds, starts: s.Range, content: s.ContentIndex, within: s.Within}, more)
+	s.condition(w, &scope{project: s.Project.String(), bounds: bounds, starts: s.Range, content: s.ContentIndex, within: s.Within, loose: s.Loose}, more)
 }
 
 // condition appends what the rows within the bounds have to hold.

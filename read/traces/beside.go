@@ -72,13 +72,11 @@ func (r *Reader) beside(ctx context.Context, project domain.ProjectID, rows []ke
 		r: r, project: project, rows: make(map[identity]*keyRow, len(rows)),
 		spans: make(map[identity]trace.Span, len(rows)), heads: map[identity]*metricRow{}, partial: map[trace.TraceID]bool{},
 	}
-	var bytes int64
 	for i := range rows {
 		b.rows[rows[i].identity] = &rows[i]
-		bytes += int64(rows[i].bytes)
 	}
 	list := likeness{project: project} // of no scan: all pages of the project
-	if len(rows) == 0 || len(rows) > fetchChunk || bytes > r.cfg.MaxBesideBytes || r.pace.refused(list, r.now()) > 0 {
+	if len(rows) == 0 || len(rows) > fetchChunk || bytesOf(rows) > r.cfg.MaxBesideBytes || r.pace.refused(list, r.now()) > 0 {
 		return nil, nil, errBeside
 	}
 	name := "heads"

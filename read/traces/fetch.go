@@ -34,11 +34,7 @@ type fetcher func(ctx context.Context, project domain.ProjectID, rows []keyRow, 
 // metrics. The rows are the latest versions; one that was replaced since comes in
 // its latest version at its place, one that went away is left out.
 func (r *Reader) fetch(ctx context.Context, project domain.ProjectID, rows []keyRow, maxBytes int64) ([]trace.Span, error) {
-	var total int64
-	for _, k := range rows {
-		total += int64(k.bytes)
-	}
-	if total > maxBytes {
+	if bytesOf(rows) > maxBytes {
 		return nil, tooLarge(maxBytes)
 	}
 	found := make(map[identity]trace.Span, len(rows))

@@ -80,6 +80,7 @@ func (l *list) collect(ctx context.Context) error {
 		if err := l.add(ctx, rows); err != nil {
 			return err
 		}
+		scanner.scan.Loose = scanner.scan.Loose && l.decide.most()
 		looked += len(rows)
 		l.r.pace.sawTraces(scanner.list, looked, len(l.places))
 		size = min(size*growth, maxRows)
@@ -240,6 +241,7 @@ func (l *list) havingExactly(ctx context.Context, scan compile.Scan, since int64
 		for _, k := range rows {
 			out[k.trace] = true
 		}
+		scanner.scan.Loose = scanner.scan.Loose && l.decide.most()
 		scanner.scan.Except = slices.Concat(l.w.except, keysOf(out))
 	}
 }

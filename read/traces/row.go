@@ -36,6 +36,14 @@ type keyRow struct {
 	bytes   uint32
 }
 
+// bytesOf is how long the documents of rows are.
+func bytesOf(rows []keyRow) (sum int64) {
+	for i := range rows {
+		sum += int64(rows[i].bytes)
+	}
+	return sum
+}
+
 // bytes8 and bytes16 take a FixedString without a copy in between.
 type (
 	bytes8  [8]byte

@@ -73,11 +73,7 @@ func (s *scanner) together(ctx context.Context, w *walk, limit int, fetch fetche
 
 // overPage tells that the spans of rows do not fit into a page.
 func (r *Reader) overPage(rows []keyRow) bool {
-	var bytes int64
-	for _, k := range rows {
-		bytes += int64(k.bytes)
-	}
-	return bytes > r.cfg.MaxPageBytes || len(rows) > r.cfg.MaxPageSpans
+	return bytesOf(rows) > r.cfg.MaxPageBytes || len(rows) > r.cfg.MaxPageSpans
 }
 
 // none is a range in which nothing lies.

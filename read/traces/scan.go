@@ -75,6 +75,7 @@ type scanner struct {
 
 func (r *Reader) scanner(scan compile.Scan, rest compile.Range) *scanner {
 	said := r.saidBy(scan)
+	scan.Loose = scan.Condition.Loosens
 	s := &scanner{
 		r: r, scan: scan, rest: rest, step: firstWindow,
 		whole: said != nil || scan.Condition.Needle(), said: said, until: r.now().Add(r.cfg.QueryTimeout),
@@ -109,6 +110,10 @@ func (s *scanner) next(ctx context.Context, limit int) ([]keyRow, error) {
 		}
 		s.scan.Range, s.scan.Limit = window, limit
 		rows, read, err := s.read(ctx)
+		if err == nil && s.scan.Loose && bytesOf(rows) > s.r.cfg.MaxBesideBytes {
+			s.scan.Loose = false // what is that large is looked into where it is
+			rows, read, err = s.read(ctx)
+		}
 		if err != nil {
 			return nil, err
 		}

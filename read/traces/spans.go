@@ -148,6 +148,7 @@ func (r *Reader) collect(ctx context.Context, w *walk, shows bool) (*collection,
 		if err != nil {
 			return nil, err
 		}
+		scanner.scan.Loose = scanner.scan.Loose && decide.most()
 		c.versioned = c.versioned || len(rows) < all
 		c.add(rows, spans)
 	}
@@ -156,11 +157,7 @@ func (r *Reader) collect(ctx context.Context, w *walk, shows bool) (*collection,
 
 // full tells that the documents so far fill a page.
 func (c *collection) full() bool {
-	var bytes int64
-	for _, k := range c.rows {
-		bytes += int64(k.bytes)
-	}
-	return len(c.rows) > 1 && bytes > c.maxBytes
+	return len(c.rows) > 1 && bytesOf(c.rows) > c.maxBytes
 }
 
 // add takes rows in order. Of two versions of a span that was moved in time
