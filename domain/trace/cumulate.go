@@ -12,16 +12,31 @@ import (
 // below them, and no span counts twice, cycles or not (see BuildTree). A sum is
 // written where it is not zero; elsewhere what a client sent stays. Whole
 // numbers sum to whole numbers. Source: contract §1.6, §0 row 17.
-func Cumulate(spans []*Span) {
-	edges := make([]Edge, len(spans))
+func Cumulate(spans []*Span) { CumulateAmong(spans, nil) }
+
+// Own is a span as far as the sums of its trace look at it. Metrics are its
+// incremental ones in the order of SumUp, NaN where there is none; whole errors
+// and tokens are whole numbers, costs are not.
+type Own struct {
+	Edge
+	Metrics [MetricCount]float64
+}
+
+// CumulateAmong is Cumulate for some spans of a trace; others are the rest of it.
+func CumulateAmong(spans []*Span, others []Own) {
+	edges := make([]Edge, 0, len(spans)+len(others))
+	sums := make([]sum, len(spans)+len(others))
 	for i, s := range spans {
-		edges[i] = edge(s)
-	}
-	order, parents := forest(edges)
-	sums := make([]sum, len(spans))
-	for i, s := range spans {
+		edges = append(edges, edge(s))
 		sums[i] = incremental(s.Attributes)
 	}
+	for i := range others {
+		edges = append(edges, others[i].Edge)
+		for k, n := range sums[len(spans)+i].all() {
+			*n = metric(k, others[i].Metrics[k])
+		}
+	}
+	order, parents := forest(edges)
 	for _, i := range leavesFirst(order, parents) {
 		if p := parents[i]; p >= 0 {
 			sums[p].add(&sums[i])
@@ -73,14 +88,8 @@ func SumUp(edges []Edge, own [][MetricCount]float64) (sums [][MetricCount]float6
 func SetCumulative(s *Span, sums [MetricCount]float64) {
 	out := incremental(s.Attributes)
 	for k, n := range out.all() {
-		switch v := sums[k]; {
-		case math.IsNaN(v):
-			*n = number{}
-		case n.asFloat() == v:
-		case k <= partCount && v == math.Trunc(v) && math.Abs(v) < 1<<53:
-			*n = number{whole: int64(v)}
-		default:
-			*n = number{float: v, isFloat: true}
+		if n.asFloat() != sums[k] {
+			*n = metric(k, sums[k])
 		}
 	}
 	out.write(s)
@@ -184,17 +193,47 @@ func (s *sum) all() [MetricCount]*number {
 }
 
 func incremental(attributes map[string]any) (s sum) {
-	v, _ := lookup(attributes, []string{"ag", "metrics"}, true)
-	metrics, _ := v.(map[string]any)
-	errors, _ := lookup(metrics, []string{"errors", "incremental"}, true)
-	s.errors = numberOf(errors)
-	for name, to := range map[string]*[partCount]number{"tokens": &s.tokens, "costs": &s.costs} {
-		for i := range to {
-			v, _ := lookup(metrics, []string{name, "incremental", partName(i)}, true)
-			to[i] = numberOf(v)
+	metrics := objectAt(objectAt(attributes, "ag"), "metrics")
+	s.errors = numberAt(objectAt(metrics, "errors"), "incremental")
+	for i, parts := range [...]map[string]any{objectAt(objectAt(metrics, "tokens"), "incremental"), objectAt(objectAt(metrics, "costs"), "incremental")} {
+		to := &s.tokens
+		if i > 0 {
+			to = &s.costs
+		}
+		for part := range to {
+			to[part] = numberAt(parts, partName(part))
 		}
 	}
 	return s
+}
+
+// memberOf gives what an object has at a key, read where it is a document.
+func memberOf(object map[string]any, key string) any {
+	v := object[key]
+	if d, unread := v.(Document); unread {
+		v = d.Value()
+		object[key] = v
+	}
+	return v
+}
+
+func objectAt(object map[string]any, key string) map[string]any {
+	m, _ := memberOf(object, key).(map[string]any)
+	return m
+}
+
+func numberAt(object map[string]any, key string) number { return numberOf(memberOf(object, key)) }
+
+// metric is a value at its place in the order of SumUp; NaN is 0.
+func metric(at int, v float64) number {
+	switch {
+	case math.IsNaN(v):
+		return number{}
+	case at <= partCount && v == math.Trunc(v) && math.Abs(v) < 1<<53:
+		return number{whole: int64(v)}
+	default:
+		return number{float: v, isFloat: true}
+	}
 }
 
 func (s *sum) add(o *sum) {
@@ -205,36 +244,60 @@ func (s *sum) add(o *sum) {
 	}
 }
 
+// write puts what is not zero into a span, making the objects on its way; where
+// something else stands in the way, it is left as it is.
 func (s *sum) write(span *Span) {
-	put(span, s.errors, "errors", "cumulative")
-	for i := range partCount {
-		put(span, s.tokens[i], "tokens", "cumulative", partName(i))
-		put(span, s.costs[i], "costs", "cumulative", partName(i))
-	}
-}
-
-// put writes a metric, making the objects on its way; where something else
-// stands in the way, it is left as it is.
-func put(span *Span, n number, keys ...string) {
-	value, zero := n.value()
-	if zero {
+	if *s == (sum{}) {
 		return
 	}
 	if span.Attributes == nil {
 		span.Attributes = map[string]any{}
 	}
-	at := span.Attributes
-	keys = append([]string{"ag", "metrics"}, keys...)
-	for _, k := range keys[:len(keys)-1] {
-		next, ok := at[k].(map[string]any)
-		if !ok {
-			if at[k] != nil {
-				return
-			}
-			next = map[string]any{}
-			at[k] = next
+	in := func(keys ...string) (at map[string]any) {
+		at = span.Attributes
+		for _, k := range keys {
+			at = objectIn(at, k)
 		}
-		at = next
+		return at
 	}
-	at[keys[len(keys)-1]] = value
+	if v, zero := s.errors.value(); !zero {
+		put(in("ag", "metrics", "errors"), "cumulative", v)
+	}
+	writeParts(&s.tokens, func() map[string]any { return in("ag", "metrics", "tokens", "cumulative") })
+	writeParts(&s.costs, func() map[string]any { return in("ag", "metrics", "costs", "cumulative") })
+}
+
+func writeParts(parts *[partCount]number, in func() map[string]any) {
+	var to map[string]any
+	for i := range parts {
+		v, zero := parts[i].value()
+		if zero {
+			continue
+		}
+		if to == nil {
+			to = in()
+		}
+		put(to, partName(i), v)
+	}
+}
+
+// objectIn gives the object at a key, made where there is none; nil where something else is, or no object to make it in.
+func objectIn(at map[string]any, key string) map[string]any {
+	if at == nil {
+		return nil
+	}
+	v := at[key]
+	if v == nil {
+		m := map[string]any{}
+		at[key] = m
+		return m
+	}
+	m, _ := v.(map[string]any)
+	return m
+}
+
+func put(at map[string]any, key string, value any) {
+	if at != nil {
+		at[key] = value
+	}
 }

@@ -135,6 +135,16 @@ func TestSetCumulative(t *testing.T) {
 	}}}, s.Attributes)
 }
 
+// A cost that a client sent as a whole number stays one.
+func TestSetCumulativeOfItsOwn(t *testing.T) {
+	t.Parallel()
+	s := &trace.Span{Attributes: map[string]any{}}
+	set(s.Attributes, metricAt([]string{"costs", "total"}, "incremental"), int64(4))
+	trace.SetCumulative(s, [trace.MetricCount]float64{6: 4})
+	got, _ := trace.Lookup(s.Attributes, metricAt([]string{"costs", "total"}, "cumulative"))
+	require.Equal(t, int64(4), got)
+}
+
 // metricPaths are the metrics in the order of SumUp.
 func metricPaths() [trace.MetricCount][]string {
 	return [...][]string{{"errors"}, {"tokens", "prompt"}, {"tokens", "completion"}, {"tokens", "total"}, {"costs", "prompt"}, {"costs", "completion"}, {"costs", "total"}}
@@ -154,4 +164,113 @@ func set(at map[string]any, keys []string, value any) {
 		at = next
 	}
 	at[keys[len(keys)-1]] = value
+}
+
+// CumulateAmong writes into some spans what Cumulate does beside all the others.
+func TestCumulateAmong(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(9, 10))
+	for range 500 {
+		n := 1 + r.IntN(40)
+		all := make([]*trace.Span, n)
+		var some []*trace.Span
+		var others []trace.Own
+		chosen := map[int]*trace.Span{}
+		for i := range n {
+			span := func() *trace.Span {
+				return &trace.Span{SpanID: trace.SpanID{byte(i + 1)}, Start: int64(i % 7), Attributes: map[string]any{}}
+			}
+			one, other := span(), span()
+			one.ParentID = trace.SpanID{byte(r.IntN(n + 2))}
+			other.ParentID = one.ParentID
+			own := trace.Own{Edge: trace.Edge{ID: one.SpanID, Parent: one.ParentID, Start: one.Start}}
+			for k, path := range metricPaths() {
+				own.Metrics[k] = math.NaN()
+				var value any
+				switch r.IntN(4) {
+				case 0:
+					continue
+				case 1:
+					value = float64(r.IntN(3)) // a cost that could be whole
+				default:
+					value = int64(r.IntN(1000))
+				}
+				if path[0] != "costs" { // of which a document says a whole number as one
+					value = int64(r.IntN(1000))
+				} else if whole, is := value.(int64); is {
+					value = float64(whole) + .5
+				}
+				if v, is := value.(int64); is {
+					own.Metrics[k] = float64(v)
+				} else {
+					own.Metrics[k] = value.(float64)
+				}
+				set(one.Attributes, metricAt(path, "incremental"), value)
+				set(other.Attributes, metricAt(path, "incremental"), value)
+			}
+			all[i] = one
+			if r.IntN(3) == 0 {
+				some, chosen[i] = append(some, other), other
+			} else {
+				others = append(others, own)
+			}
+		}
+		trace.Cumulate(all)
+		trace.CumulateAmong(some, others)
+		for i, got := range chosen {
+			require.Empty(t, cmp.Diff(all[i], got))
+		}
+	}
+}
+
+// Where something else stands than an object, it stays, and so does what is documents.
+func TestCumulateLeavesWhatStandsInTheWay(t *testing.T) {
+	t.Parallel()
+	const own = `{"incremental":{"total":2}}`
+	for _, tt := range []struct{ name, in, want string }{
+		{"nothing", `{}`, `{}`},
+		{"no tokens", `{"ag":{"metrics":{"costs":{}}}}`, `{"ag":{"metrics":{"costs":{}}}}`},
+		{"tokens", `{"ag":{"metrics":{"tokens":` + own + `}}}`, `{"ag":{"metrics":{"tokens":{"cumulative":{"total":2},"incremental":{"total":2}}}}}`},
+		{"a text in the way", `{"ag":{"metrics":{"tokens":{"cumulative":"much","incremental":{"total":2}}}}}`, `{"ag":{"metrics":{"tokens":{"cumulative":"much","incremental":{"total":2}}}}}`},
+		{"what a client sent", `{"ag":{"metrics":{"tokens":{"cumulative":{"prompt":7,"total":9},"incremental":{"total":2}}}}}`, `{"ag":{"metrics":{"tokens":{"cumulative":{"prompt":7,"total":2},"incremental":{"total":2}}}}}`},
+		{"numbers of other things", `{"ag":{"metrics":{"errors":3,"tokens":[1],"costs":{"incremental":{"total":"2"}}}}}`, `{"ag":{"metrics":{"costs":{"incremental":{"total":"2"}},"errors":3,"tokens":[1]}}}`},
+		{"errors", `{"ag":{"metrics":{"errors":{"incremental":1}}}}`, `{"ag":{"metrics":{"errors":{"cumulative":1,"incremental":1}}}}`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			attributes, err := trace.ParseAttributes(tt.in)
+			require.NoError(t, err)
+			for range 2 { // once more changes nothing
+				trace.Cumulate([]*trace.Span{{SpanID: trace.SpanID{1}, Attributes: attributes}})
+				require.Empty(t, cmp.Diff(tt.want, string(trace.AppendJSON(nil, attributes))))
+			}
+		})
+	}
+	unread := map[string]any{"ag": map[string]any{"metrics": map[string]any{"tokens": trace.Document(own)}}}
+	trace.Cumulate([]*trace.Span{{SpanID: trace.SpanID{1}, Attributes: unread}})
+	require.Empty(t, cmp.Diff(`{"ag":{"metrics":{"tokens":{"cumulative":{"total":2},"incremental":{"total":2}}}}}`, string(trace.AppendJSON(nil, unread))))
+}
+
+// BenchmarkCumulateAmong sums what three spans of a page do among twenty of their trace.
+func BenchmarkCumulateAmong(b *testing.B) {
+	metrics := func() map[string]any {
+		return map[string]any{"ag": map[string]any{"metrics": map[string]any{
+			"tokens": map[string]any{"incremental": map[string]any{"prompt": int64(500), "completion": int64(60), "total": int64(560)}},
+			"costs":  map[string]any{"incremental": map[string]any{"prompt": .1, "completion": .2, "total": .3}},
+		}}}
+	}
+	var spans []*trace.Span
+	var others []trace.Own
+	for i := range 20 {
+		edge := trace.Edge{ID: trace.SpanID{byte(i + 1)}, Parent: trace.SpanID{byte(i / 2)}, Start: int64(i)}
+		if i%7 == 0 {
+			spans = append(spans, &trace.Span{SpanID: edge.ID, ParentID: edge.Parent, Start: edge.Start, Attributes: metrics()})
+			continue
+		}
+		others = append(others, trace.Own{Edge: edge, Metrics: [trace.MetricCount]float64{math.NaN(), 500, 60, 560, .1, .2, .3}})
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		trace.CumulateAmong(spans, others)
+	}
 }

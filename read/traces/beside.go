@@ -205,7 +205,7 @@ func (b *beside) take(d *documentRow, texts bool) error {
 		}
 		b.spans[d.identity] = s.of(k.Type)
 	}
-	if old := b.heads[d.identity]; old != nil && old.span.Version >= d.version {
+	if old := b.heads[d.identity]; old != nil && old.version >= d.version {
 		return nil
 	}
 	text, err := d.ownHead()
@@ -220,9 +220,6 @@ func (b *beside) take(d *documentRow, texts bool) error {
 		b.partial[d.trace] = true
 		return nil
 	}
-	b.heads[d.identity] = &metricRow{
-		span:   trace.Span{TraceID: d.trace, SpanID: d.span, ParentID: h.Span.ParentID, Version: d.version, Start: h.Span.Start},
-		values: *h.Metrics,
-	}
+	b.heads[d.identity] = &metricRow{d.version, trace.Own{Edge: trace.Edge{ID: d.span, Parent: h.Span.ParentID, Start: h.Span.Start}, Metrics: *h.Metrics}}
 	return nil
 }

@@ -11,7 +11,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"colonnade/domain"
-	"colonnade/domain/semconv"
 	"colonnade/domain/trace"
 	"colonnade/migrations/schema"
 	"colonnade/read/compile"
@@ -73,9 +72,8 @@ func (s *sumRow) exact() bool {
 
 // metricRow is a row of compile.Metrics.
 type metricRow struct {
-	span trace.Span
-	// values are errors, then prompt, completion and total of tokens, then of costs; NaN is absence.
-	values [trace.MetricCount]float64
+	version uint64
+	trace.Own
 }
 
 // sumsOf reads what the spans of these rows sum; crowded tells whether to ask
@@ -161,7 +159,7 @@ func (s *sums) unsure(rows []keyRow) (out []keyRow) {
 	for _, k := range rows {
 		m := s.others[k.identity]
 		switch {
-		case m != nil && m.span.Version == k.version:
+		case m != nil && m.version == k.version:
 		case s.settled[k.trace] && s.written[k.trace]>>schema.VersionShift == k.version>>schema.VersionShift:
 		default:
 			out = append(out, k)
@@ -238,54 +236,18 @@ func (r *Reader) metricsWithin(ctx context.Context, project domain.ProjectID, bo
 	out := map[identity]*metricRow{}
 	err := r.query(ctx, "metrics", compile.OfTraces(project, compile.Metrics, bounds, nil), func(rows driver.Rows) error {
 		var m metricRow
+		var id identity
 		var start int64
 		var nano uint16
-		s, v := &m.span, &m.values
-		err := rows.Scan(traceOf(&s.TraceID), spanOf(&s.SpanID), spanOf(&s.ParentID), &s.Version, &start, &nano, &v[0], &v[1], &v[2], &v[3], &v[4], &v[5], &v[6])
-		s.Start = start*1000 + int64(nano)
-		id := identity{s.TraceID, s.SpanID}
-		if old := out[id]; old == nil || old.span.Version < s.Version {
+		v := &m.Metrics
+		err := rows.Scan(traceOf(&id.trace), spanOf(&m.ID), spanOf(&m.Parent), &m.version, &start, &nano, &v[0], &v[1], &v[2], &v[3], &v[4], &v[5], &v[6])
+		m.Start, id.span = start*1000+int64(nano), m.ID
+		if old := out[id]; old == nil || old.version < m.version {
 			out[id] = &m
 		}
 		return err
 	})
 	return out, err
-}
-
-// light is the span as trace.Cumulate needs it. Whole tokens and errors are
-// integers, as they are in documents; costs are not.
-func (m *metricRow) light() *trace.Span {
-	metrics := map[string]any{}
-	if !math.IsNaN(m.values[0]) {
-		metrics[semconv.Errors] = map[string]any{semconv.Incremental: whole(m.values[0])}
-	}
-	for i, vector := range []string{semconv.Tokens, semconv.Costs} {
-		parts := map[string]any{}
-		for j, name := range []string{semconv.Prompt, semconv.Completion, semconv.Total} {
-			v := m.values[1+3*i+j]
-			switch {
-			case math.IsNaN(v):
-			case vector == semconv.Tokens:
-				parts[name] = whole(v)
-			default:
-				parts[name] = v
-			}
-		}
-		if len(parts) > 0 {
-			metrics[vector] = map[string]any{semconv.Incremental: parts}
-		}
-	}
-	if len(metrics) > 0 {
-		m.span.Attributes = map[string]any{semconv.Root: map[string]any{semconv.Metrics: metrics}}
-	}
-	return &m.span
-}
-
-func whole(v float64) any {
-	if v == math.Trunc(v) && math.Abs(v) < 1<<53 {
-		return int64(v)
-	}
-	return v
 }
 
 // tracesOf gives the traces of rows, each once, in their order.
@@ -322,18 +284,27 @@ func (s *sums) cumulate(spans []trace.Span) {
 // cumulate writes the cumulative metrics of whole traces into some of their
 // spans; others are the rows of all spans of these traces.
 func cumulate(spans []*trace.Span, others map[identity]*metricRow) {
+	type tree struct {
+		spans  []*trace.Span
+		others []trace.Own
+	}
 	given := make(map[identity]bool, len(spans))
-	byTrace := map[trace.TraceID][]*trace.Span{}
+	byTrace := map[trace.TraceID]*tree{}
 	for _, s := range spans {
 		given[identity{s.TraceID, s.SpanID}] = true
-		byTrace[s.TraceID] = append(byTrace[s.TraceID], s)
+		of := byTrace[s.TraceID]
+		if of == nil {
+			of = &tree{}
+			byTrace[s.TraceID] = of
+		}
+		of.spans = append(of.spans, s)
 	}
 	for id, m := range others {
-		if !given[id] && byTrace[id.trace] != nil {
-			byTrace[id.trace] = append(byTrace[id.trace], m.light())
+		if of := byTrace[id.trace]; of != nil && !given[id] {
+			of.others = append(of.others, m.Own)
 		}
 	}
 	for _, of := range byTrace {
-		trace.Cumulate(of)
+		trace.CumulateAmong(of.spans, of.others)
 	}
 }
