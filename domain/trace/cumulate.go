@@ -195,34 +195,29 @@ func (s *sum) all() [MetricCount]*number {
 func incremental(attributes map[string]any) (s sum) {
 	metrics := objectAt(objectAt(attributes, "ag"), "metrics")
 	s.errors = numberAt(objectAt(metrics, "errors"), "incremental")
-	for i, parts := range [...]map[string]any{objectAt(objectAt(metrics, "tokens"), "incremental"), objectAt(objectAt(metrics, "costs"), "incremental")} {
-		to := &s.tokens
-		if i > 0 {
-			to = &s.costs
-		}
-		for part := range to {
-			to[part] = numberAt(parts, partName(part))
-		}
-	}
+	s.tokens = partsAt(objectAt(metrics, "tokens"), "incremental")
+	s.costs = partsAt(objectAt(metrics, "costs"), "incremental")
 	return s
 }
 
-// memberOf gives what an object has at a key, read where it is a document.
-func memberOf(object map[string]any, key string) any {
-	v := object[key]
-	if d, unread := v.(Document); unread {
-		v = d.Value()
-		object[key] = v
-	}
-	return v
-}
-
 func objectAt(object map[string]any, key string) map[string]any {
-	m, _ := memberOf(object, key).(map[string]any)
+	v, _ := lookup(object, []string{key}, true)
+	m, _ := v.(map[string]any)
 	return m
 }
 
-func numberAt(object map[string]any, key string) number { return numberOf(memberOf(object, key)) }
+func numberAt(object map[string]any, key string) number {
+	v, _ := lookup(object, []string{key}, true)
+	return numberOf(v)
+}
+
+func partsAt(object map[string]any, key string) (out [partCount]number) {
+	parts := objectAt(object, key)
+	for i := range out {
+		out[i] = numberAt(parts, partName(i))
+	}
+	return out
+}
 
 // metric is a value at its place in the order of SumUp; NaN is 0.
 func metric(at int, v float64) number {
@@ -244,44 +239,36 @@ func (s *sum) add(o *sum) {
 	}
 }
 
-// write puts what is not zero into a span, making the objects on its way; where
-// something else stands in the way, it is left as it is.
 func (s *sum) write(span *Span) {
-	if *s == (sum{}) {
+	put(span, s.errors, "errors", "cumulative")
+	for i := range partCount {
+		put(span, s.tokens[i], "tokens", "cumulative", partName(i))
+		put(span, s.costs[i], "costs", "cumulative", partName(i))
+	}
+}
+
+// put writes a metric, making the objects on its way; where something else
+// stands in the way, it is left as it is.
+func put(span *Span, n number, keys ...string) {
+	value, zero := n.value()
+	if zero {
 		return
 	}
 	if span.Attributes == nil {
 		span.Attributes = map[string]any{}
 	}
-	in := func(keys ...string) (at map[string]any) {
-		at = span.Attributes
-		for _, k := range keys {
-			at = objectIn(at, k)
-		}
-		return at
+	at := objectIn(objectIn(span.Attributes, "ag"), "metrics")
+	last := len(keys) - 1
+	for _, k := range keys[:last] {
+		at = objectIn(at, k)
 	}
-	if v, zero := s.errors.value(); !zero {
-		put(in("ag", "metrics", "errors"), "cumulative", v)
-	}
-	writeParts(&s.tokens, func() map[string]any { return in("ag", "metrics", "tokens", "cumulative") })
-	writeParts(&s.costs, func() map[string]any { return in("ag", "metrics", "costs", "cumulative") })
-}
-
-func writeParts(parts *[partCount]number, in func() map[string]any) {
-	var to map[string]any
-	for i := range parts {
-		v, zero := parts[i].value()
-		if zero {
-			continue
-		}
-		if to == nil {
-			to = in()
-		}
-		put(to, partName(i), v)
+	if at != nil {
+		at[keys[last]] = value
 	}
 }
 
-// objectIn gives the object at a key, made where there is none; nil where something else is, or no object to make it in.
+// objectIn gives the object at a key, made where there is none; nil where
+// something else is, or no object to make it in.
 func objectIn(at map[string]any, key string) map[string]any {
 	if at == nil {
 		return nil
@@ -294,10 +281,4 @@ func objectIn(at map[string]any, key string) map[string]any {
 	}
 	m, _ := v.(map[string]any)
 	return m
-}
-
-func put(at map[string]any, key string, value any) {
-	if at != nil {
-		at[key] = value
-	}
 }

@@ -251,6 +251,16 @@ func TestCumulateLeavesWhatStandsInTheWay(t *testing.T) {
 	require.Empty(t, cmp.Diff(`{"ag":{"metrics":{"tokens":{"cumulative":{"total":2},"incremental":{"total":2}}}}}`, string(trace.AppendJSON(nil, unread))))
 }
 
+// A span without attributes gets none for a sum of zero.
+func TestCumulateOfNothing(t *testing.T) {
+	t.Parallel()
+	leaf := &trace.Span{SpanID: trace.SpanID{2}, ParentID: trace.SpanID{1}, Attributes: map[string]any{}}
+	set(leaf.Attributes, metricAt([]string{"costs", "total"}, "incremental"), 0.)
+	root := &trace.Span{SpanID: trace.SpanID{1}}
+	trace.Cumulate([]*trace.Span{root, leaf})
+	require.Nil(t, root.Attributes)
+}
+
 // BenchmarkCumulateAmong sums what three spans of a page do among twenty of their trace.
 func BenchmarkCumulateAmong(b *testing.B) {
 	metrics := func() map[string]any {
