@@ -73,8 +73,8 @@ func inDocument(names, texts []string) node {
 	return document{both(out...)}
 }
 
-// inDocumentsOf is a condition on the documents of rows with a value that no map holds.
-func inDocumentsOf(rows, documents node) node {
+// unmappedIn is unmapped, or the rows themselves where their documents tell nothing.
+func unmappedIn(rows, documents node) node {
 	if documents == constant(true) {
 		return rows
 	}

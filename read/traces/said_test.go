@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
 	"colonnade/domain"
@@ -75,6 +76,42 @@ func TestSaidIsPagedWhole(t *testing.T) {
 				require.Empty(t, cmp.Diff(want, got), "%s %s %d", name, order, limit)
 			}
 		}
+	}
+}
+
+// A page of what was said shows what its spans sum with all of their trace, and
+// reads that along with their documents.
+func TestSaidIsSummed(t *testing.T) {
+	t.Parallel()
+	s := newStore(t)
+	s.batched = true
+	of := trace.Link{TraceID: trace.TraceID{7}, SpanID: trace.SpanID{8}}
+	var all []trace.Span
+	for n := range uint64(5) {
+		at := now.Add(-time.Hour - time.Duration(n)*time.Second)
+		root := measured(n+1, 1, trace.SpanID{}, at, 1)
+		root.Links = []trace.Link{of}
+		below := measured(n+1, 2, root.SpanID, at, 2)
+		for _, one := range []*trace.Span{&root, &below} {
+			one.Type = trace.Annotation
+			one.Attributes["ag"].(map[string]any)["type"] = map[string]any{"trace": "annotation"}
+		}
+		all = append(all, root, below)
+	}
+	s.insert(all...)
+	registry := prometheus.NewRegistry()
+	reader, err := traces.New(traces.DefaultConfig(), s.conn, func() time.Time { return now }, registry)
+	require.NoError(t, err)
+	page, err := reader.Spans(t.Context(), s.project, filter.Link{TraceID: of.TraceID}, domain.Window{Limit: 50})
+	require.NoError(t, err)
+	require.Len(t, page.Items, 5)
+	for i := range page.Items {
+		got, _ := trace.Lookup(page.Items[i].Attributes, []string{"ag", "metrics", "tokens", "cumulative", "total"})
+		require.Equal(t, int64(3), got)
+	}
+	asked := statementsOf(t, registry)
+	for name, n := range map[string]uint64{"places": 1, "documents": 1, "bounds": 1, "heads": 0} {
+		require.Equal(t, n, asked[name].count, name)
 	}
 }
 

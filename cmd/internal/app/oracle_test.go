@@ -115,27 +115,43 @@ func ids(spans []trace.Span, e filter.Expr) map[spanKey]bool {
 	return out
 }
 
+// rowsOf are the rows of a scan.
+func (w *wings) rowsOf(t *testing.T, scan compile.Scan, text string) map[spanKey]bool {
+	t.Helper()
+	got := map[spanKey]bool{}
+	if len(scan.Condition.Types) == 0 {
+		return got
+	}
+	s := scan.Keys()
+	rows, err := w.conn.Query(t.Context(), s.SQL, s.Args...)
+	require.NoError(t, err, text)
+	for rows.Next() {
+		k, err := scanKey(rows)
+		require.NoError(t, err)
+		got[k] = true
+	}
+	require.NoError(t, rows.Err(), text)
+	require.NoError(t, rows.Close())
+	return got
+}
+
 // checkStatement compares the rows of a statement: exactly the matching spans
 // where it says so, all of them and perhaps more where not.
 func (w *wings) checkStatement(t *testing.T, project domain.ProjectID, e filter.Expr, want map[spanKey]bool, limit int, text string) map[spanKey]bool {
 	t.Helper()
 	c, err := compile.Filter(e)
 	require.NoError(t, err)
-	got := map[spanKey]bool{}
-	if len(c.Types) > 0 {
-		s := compile.Scan{Project: project, Condition: c, Range: compile.Starts(c.Min, c.Max), Limit: limit + 1}.Keys()
-		rows, err := w.conn.Query(t.Context(), s.SQL, s.Args...)
-		require.NoError(t, err, text)
-		for rows.Next() {
-			k, err := scanKey(rows)
-			require.NoError(t, err)
-			got[k] = true
-		}
-		require.NoError(t, rows.Err(), text)
-		require.NoError(t, rows.Close())
-	}
+	scan := compile.Scan{Project: project, Condition: c, Range: compile.Starts(c.Min, c.Max), Limit: limit + 1}
+	got := w.rowsOf(t, scan, text)
 	for k := range want {
 		require.True(t, got[k], "the statement misses %v of\n%s", k, text)
+	}
+	if c.Loosens {
+		scan.Loose = true
+		loose := w.rowsOf(t, scan, text)
+		for k := range got {
+			require.True(t, loose[k], "the loose statement misses %v of\n%s", k, text)
+		}
 	}
 	if c.Exact {
 		require.Len(t, got, len(want), "the statement is not exact for\n%s", text)
