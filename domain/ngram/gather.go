@@ -17,22 +17,28 @@ const (
 
 var seed = maphash.MakeSeed() //nolint:gochecknoglobals // it says where a piece is looked for, nothing else
 
-// Gatherer makes the set of texts that repeat one another: each call of a
+// Gatherer makes the sets of texts that repeat one another: each call of a
 // conversation holds all that was said before it. What stands between two
 // quotation marks and came lately is passed over. The zero value is empty.
 type Gatherer struct {
-	set    Set
-	lately [1 << latelyBits][]byte
+	set, numerals Set
+	lately        [1 << latelyBits][]byte
 }
 
-// Set is that of all texts since Reset. It is the gatherer's own.
+// Set is the n-grams of all texts since Reset. It is the gatherer's own.
 func (g *Gatherer) Set() *Set { return &g.set }
 
-// Reset empties it.
-func (g *Gatherer) Reset() { g.set, g.lately = Set{}, [1 << latelyBits][]byte{} }
+// Numerals are the numerals of all texts since Reset. They are the gatherer's own.
+func (g *Gatherer) Numerals() *Set { return &g.numerals }
 
-// Add takes the n-grams of a text, as Set.Add does. The text must not change until Reset.
+// Reset empties it.
+func (g *Gatherer) Reset() {
+	g.set, g.numerals, g.lately = Set{}, Set{}, [1 << latelyBits][]byte{}
+}
+
+// Add takes the n-grams and the numerals of a text, as the Set does. The text must not change until Reset.
 func (g *Gatherer) Add(text []byte) {
+	const reach = max(Size, numeralSize) - 1
 	from := 0 // the n-grams that begin before are taken
 	for at := 0; len(text)-at >= longPiece; {
 		if i := bytes.LastIndexByte(text[at:at+longPiece], quote); i >= 0 {
@@ -44,13 +50,18 @@ func (g *Gatherer) Add(text []byte) {
 			end = at + longPiece + i
 		}
 		if g.again(text[at:end]) {
-			// What begins before the piece or reaches beyond it is not in the set for its sake.
-			g.set.Add(text[from : at+Size-1])
-			from = end - Size + 1
+			// What begins before the piece or reaches beyond it is not in the sets for its sake.
+			g.add(text[from : at+reach])
+			from = end - reach
 		}
 		at = end + 1
 	}
-	g.set.Add(text[from:])
+	g.add(text[from:])
+}
+
+func (g *Gatherer) add(text []byte) {
+	g.set.Add(text)
+	g.numerals.AddNumerals(text)
 }
 
 // again tells whether a piece came lately, and remembers it.

@@ -3,6 +3,11 @@
 // cannot be. An n-gram is a number below 1<<Bits, which others may share: a set
 // may have a phrase's n-grams without its text, never the other way round.
 //
+// Numerals are n-grams, too, in a set of their own: the digits of numbers and what
+// stands before them. A log has as many numbers as it has orders, so each five
+// digits are soon somewhere in any section of it, and so is each digit after the
+// ends of a few words; a number is told by more of it.
+//
 // The sink writes the sets and the readers ask for them; both are stored, so a
 // change of anything here is a migration.
 package ngram
@@ -53,6 +58,62 @@ func Of(phrase string) []uint32 {
 	return slices.Compact(out)
 }
 
+// NumeralsOf gives the numerals of a phrase, folded, each once and ascending: of
+// eight bytes that end in four digits or more, but are not all digits, and of six
+// digits. nil for one that has neither: it may be anywhere.
+func NumeralsOf(phrase string) []uint32 {
+	var out []uint32
+	numerals([]byte(phrase), func(n uint32) { out = append(out, n) })
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+const (
+	numeralSize = 8 // bytes that end in endDigits
+	endDigits   = 4
+	allDigits   = 6
+)
+
+// numerals gives those of a text, again where they occur again.
+func numerals(text []byte, put func(uint32)) {
+	digits := 0 // that end before at
+	for at := 0; at < len(text); {
+		if len(text)-at >= 8 && !anyDigit(binary.LittleEndian.Uint64(text[at:])) {
+			at, digits = at+8, 0
+			continue
+		}
+		for end := min(at+8, len(text)); at < end; at++ {
+			if text[at]-'0' > 9 {
+				digits = 0
+				continue
+			}
+			digits++
+			if digits >= endDigits && digits < numeralSize && at+1 >= numeralSize {
+				put(mixed(lower(binary.LittleEndian.Uint64(text[at+1-numeralSize:]))))
+			}
+			if digits >= allDigits {
+				var window [8]byte
+				copy(window[:], text[at+1-allDigits:at+1])
+				put(mixed(binary.LittleEndian.Uint64(window[:])))
+			}
+		}
+	}
+}
+
+// anyDigit tells whether one of eight bytes is a digit.
+func anyDigit(x uint64) bool {
+	const every = 0x0101010101010101
+	x ^= '0' * every // a digit is below 10 now
+	return ^((x&(0x7F*every)+(0x80-10)*every)|x)&(0x80*every) != 0
+}
+
+// mixed is the number of eight bytes of which the last say most: multiplied once,
+// they would reach few bits.
+func mixed(x uint64) uint32 {
+	x *= multiplier
+	return uint32((x ^ x>>32) * multiplier >> (64 - Bits))
+}
+
 // Set is the n-grams of some texts: bit n%64 of word n/64 stands for the number n.
 // The zero value is empty.
 type Set [1 << Bits / 64]uint64
@@ -72,5 +133,8 @@ func (s *Set) Add(text []byte) {
 		s.put(number(lower(binary.LittleEndian.Uint64(window[:]))))
 	}
 }
+
+// AddNumerals takes the numerals of a text, folded.
+func (s *Set) AddNumerals(text []byte) { numerals(text, func(n uint32) { s.put(n) }) }
 
 func (s *Set) put(n uint32) { s[n>>6%uint32(len(s))] |= 1 << (n & 63) }

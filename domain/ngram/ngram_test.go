@@ -1,6 +1,7 @@
 package ngram_test
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -17,6 +18,8 @@ func TestNumbersAreStored(t *testing.T) {
 	t.Parallel()
 	assert.Equal(t, []uint32{0xf6d08}, ngram.Of("hello"))
 	assert.Equal(t, ngram.Of("xylophone"), ngram.Of("XyloPHONE"))
+	assert.Equal(t, []uint32{0x42a45}, ngram.NumeralsOf("482113"))
+	assert.Equal(t, []uint32{0x86782}, ngram.NumeralsOf("der 4821"))
 }
 
 func TestOf(t *testing.T) {
@@ -30,6 +33,47 @@ func TestOf(t *testing.T) {
 	assert.NotEqual(t, ngram.Of("[[[[["), ngram.Of("{{{{{"), "beside the letters nothing is folded")
 	assert.NotEqual(t, ngram.Of("@@@@@"), ngram.Of("`````"))
 	assert.NotEqual(t, ngram.Of("ÄÄÄ"), ngram.Of("äää"), "and no letter beyond ASCII")
+}
+
+func TestNumeralsOf(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		phrase string
+		// of are the stretches of the phrase that count.
+		of []string
+	}{
+		{"", nil},
+		{"12345", nil},
+		{"no digit at all, however long", nil},
+		{"123456", []string{"123456"}},
+		{"12345678", []string{"123456", "234567", "345678"}},
+		{"der 482", nil},
+		{"er 4821", nil},
+		{"der 4821", []string{"der 4821"}},
+		{"4821 red", nil},
+		{"Order 48213 went", []string{"der 4821", "er 48213"}},
+		{"Tokens-482113", []string{"ens-4821", "ns-48211", "s-482113", "482113"}},
+		{"id_1234567890", []string{"id_12345", "d_123456", "_1234567", "123456", "234567", "345678", "456789", "567890"}},
+		{"2026-11-23T15:09", nil},
+		{"on 2026-11-23", nil},
+		{"at 1.2345, then", []string{"t 1.2345"}},
+		{"über1234", []string{"über1234"[1:]}},
+		{"１２３４５６７８", nil}, // digits of another script
+	} {
+		var want []uint32
+		for _, of := range tt.of {
+			n := ngram.NumeralsOf(of)
+			if len(of) == 8 { // six digits in it count by themselves
+				n = slices.DeleteFunc(n, func(n uint32) bool { return slices.Contains(ngram.NumeralsOf(of[1:]), n) })
+			}
+			require.Len(t, n, 1, of)
+			want = append(want, n...)
+		}
+		slices.Sort(want)
+		assert.Equal(t, want, ngram.NumeralsOf(tt.phrase), tt.phrase)
+	}
+	assert.Equal(t, ngram.NumeralsOf("ORDER 4821"), ngram.NumeralsOf("order 4821"))
+	assert.Len(t, ngram.NumeralsOf(strings.Repeat("1", 100)), 1, "each once")
 }
 
 // numbers are those of a set, ascending; nil for none.
@@ -59,6 +103,18 @@ func TestSet(t *testing.T) {
 		s.Add([]byte(text))
 		assert.Equal(t, ngram.Of(text), numbers(&s))
 	}
+	s = ngram.Set{}
+	s.AddNumerals([]byte("order 4"))
+	s.AddNumerals([]byte("821"))
+	assert.Empty(t, numbers(&s), "nor do numerals")
+	for size := range 60 {
+		for from := range size {
+			text := "0123 the 456789 quick-12345 Brown 20261123T150945 fox 0x1234567 "[from:size]
+			s = ngram.Set{}
+			s.AddNumerals([]byte(text))
+			assert.Equal(t, ngram.NumeralsOf(text), numbers(&s))
+		}
+	}
 }
 
 // A text has the n-grams of each of its parts, however both are written.
@@ -66,6 +122,7 @@ func FuzzSet(f *testing.F) {
 	f.Add("The quick brown fox jumps over the lazy dog", 4, 20)
 	f.Add("ÄÖÜ äöü ÀÉ 日本語のテキスト \x00\xff[]{}@`AZaz", 0, 30)
 	f.Add("abcdefgh", 0, 8)
+	f.Add("Order 48213, 1234567 and INV-2026-001932 of 1763910585123456789", 3, 40)
 	f.Fuzz(func(t *testing.T, text string, from, to int) {
 		if from < 0 || to > len(text) || from > to {
 			return
@@ -82,6 +139,14 @@ func FuzzSet(f *testing.F) {
 		}, part)
 		if !strings.Contains(upper, "\uFFFD") {
 			require.Equal(t, ngram.Of(part), ngram.Of(upper))
+			require.Equal(t, ngram.NumeralsOf(part), ngram.NumeralsOf(upper))
+		}
+		var of ngram.Set
+		of.AddNumerals([]byte(text))
+		figures := numbers(&of)
+		for _, n := range ngram.NumeralsOf(part) {
+			_, has := slices.BinarySearch(figures, n)
+			require.True(t, has)
 		}
 		for _, n := range ngram.Of(part) {
 			_, has := slices.BinarySearch(all, n)
@@ -96,17 +161,20 @@ func TestGatherer(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(1, 2))
 	pieces := []string{"", "x", "hello", strings.Repeat("a", 63), strings.Repeat("b", 64), strings.Repeat("cd", 40)}
-	for range 30 {
+	for round := range 30 {
 		piece := make([]byte, 50+random.IntN(200))
 		for i := range piece {
 			piece[i] = ' ' + byte(random.IntN(95))
+			if round%2 == 0 && random.IntN(4) > 0 {
+				piece[i] = '0' + byte(random.IntN(10))
+			}
 		}
 		pieces = append(pieces, string(piece))
 	}
 	var g ngram.Gatherer
 	for round := range 300 {
 		g.Reset()
-		var want ngram.Set
+		var want, figures ngram.Set
 		for range 1 + random.IntN(12) {
 			var text strings.Builder
 			for range random.IntN(9) {
@@ -117,11 +185,15 @@ func TestGatherer(t *testing.T) {
 			}
 			g.Add([]byte(text.String()))
 			want.Add([]byte(text.String()))
+			figures.AddNumerals([]byte(text.String()))
 		}
-		require.True(t, want == *g.Set(), "round %d", round) //nolint:testifylint // 128 KiB are not to be printed
+		require.True(t, want == *g.Set(), "round %d", round)         //nolint:testifylint // 128 KiB are not to be printed
+		require.True(t, figures == *g.Numerals(), "round %d", round) //nolint:testifylint // as above
 	}
+	require.NotEmpty(t, numbers(g.Numerals()))
 	g.Reset()
 	assert.Empty(t, numbers(g.Set()))
+	assert.Empty(t, numbers(g.Numerals()))
 }
 
 // Thousands of pieces of one length share the places they are remembered at.
@@ -152,8 +224,9 @@ func TestGathererPassesOver(t *testing.T) {
 	*g.Set() = ngram.Set{}
 	g.Add(text)
 	var around ngram.Set
-	around.Add([]byte(`{"content":"` + piece[:ngram.Size-1]))
-	around.Add([]byte(piece[len(piece)-ngram.Size+1:] + `"}`))
+	const reach = 7 // of the longest
+	around.Add([]byte(`{"content":"` + piece[:reach]))
+	around.Add([]byte(piece[len(piece)-reach:] + `"}`))
 	require.Equal(t, numbers(&around), numbers(g.Set()))
 	g.Reset()
 	g.Add(text)
@@ -166,15 +239,18 @@ func FuzzGatherer(f *testing.F) {
 	f.Add(long, "role", 3)
 	f.Add(long+`"`+long, `{"content":"`, 2)
 	f.Add(long[:64], "", 4)
+	f.Add("1234"+strings.Repeat("a long piece ", 5)+"order 4821", "3 of 4", 3)
 	f.Fuzz(func(t *testing.T, piece, between string, times int) {
 		var g ngram.Gatherer
-		var want ngram.Set
+		var want, figures ngram.Set
 		for n := range min(max(times, 1), 6) {
 			text := strings.Repeat(between+`"`+piece, n) + between
 			g.Add([]byte(text))
 			want.Add([]byte(text))
+			figures.AddNumerals([]byte(text))
 		}
-		require.True(t, want == *g.Set()) //nolint:testifylint // as above
+		require.True(t, want == *g.Set())         //nolint:testifylint // as above
+		require.True(t, figures == *g.Numerals()) //nolint:testifylint // as above
 	})
 }
 
@@ -193,19 +269,27 @@ func BenchmarkSet(b *testing.B) {
 	for i := range texts {
 		var t strings.Builder
 		for t.Len() < 2000 {
-			t.WriteString(words[random.IntN(len(words))] + " ")
+			t.WriteString(words[random.IntN(len(words))])
+			if random.IntN(24) == 0 {
+				fmt.Fprintf(&t, "-%06d", random.IntN(1_000_000))
+			}
+			t.WriteByte(' ')
 		}
 		texts[i] = []byte(t.String())
 		total += t.Len()
 	}
-	var s ngram.Set
-	b.SetBytes(int64(total))
-	for b.Loop() {
-		s = ngram.Set{}
-		for _, t := range texts {
-			s.Add(t)
-		}
+	for name, add := range map[string]func(*ngram.Set, []byte){"n-grams": (*ngram.Set).Add, "numerals": (*ngram.Set).AddNumerals} {
+		b.Run(name, func(b *testing.B) {
+			var s ngram.Set
+			b.SetBytes(int64(total))
+			for b.Loop() {
+				s = ngram.Set{}
+				for _, t := range texts {
+					add(&s, t)
+				}
+			}
+			b.ReportMetric(float64(len(numbers(&s))), "numbers")
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(texts)), "ns/span")
+		})
 	}
-	b.ReportMetric(float64(len(numbers(&s))), "numbers")
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(texts)), "ns/span")
 }

@@ -86,8 +86,7 @@ func (s Sections) Statement() Statement {
 	for _, texts := range s.Condition.phrases {
 		alternatives := make([]node, len(texts))
 		for i, text := range texts {
-			numbers := ngram.Of(text)
-			alternatives[i] = sql("bitmapHasAll(ngrams, bitmapBuild(" + uint32s(numbers[:min(len(numbers), maxNgrams)]) + "))")
+			alternatives[i] = both(hasAll("ngrams", ngram.Of(text)), either(sql("has_numerals = 0"), hasAll("numerals", ngram.NumeralsOf(text))))
 		}
 		clauses = append(clauses, either(alternatives...))
 	}
@@ -104,6 +103,14 @@ func (s Sections) Statement() Statement {
 		}
 	}
 	return w.statement()
+}
+
+// hasAll is the condition on a row whose set has these numbers; true for none.
+func hasAll(set string, numbers []uint32) node {
+	if len(numbers) == 0 {
+		return constant(true)
+	}
+	return sql("bitmapHasAll(" + set + ", bitmapBuild(" + uint32s(numbers[:min(len(numbers), maxNgrams)]) + "))")
 }
 
 // uint32s is an array of numbers of that type, however small they are.

@@ -150,7 +150,7 @@ func fill(b *testing.B, conn driver.Conn, total int) {
 func fillNgrams(b *testing.B, conn driver.Conn, total int) {
 	b.Helper()
 	for section := range uint64(total/10/schema.SectionOffsets + 1) {
-		var set ngram.Set
+		var set, numerals ngram.Set
 		var low, high time.Time
 		from := section * schema.SectionOffsets
 		rows, err := conn.Query(b.Context(), "SELECT start_time, text FROM span_documents WHERE project_id = ? AND stream_partition = 0 AND stream_offset BETWEEN ? AND ?",
@@ -167,10 +167,11 @@ func fillNgrams(b *testing.B, conn driver.Conn, total int) {
 				high = at
 			}
 			set.Add([]byte(text))
+			numerals.AddNumerals([]byte(text))
 		}
 		require.NoError(b, rows.Err())
 		require.NoError(b, rows.Close())
-		insertSet(b, conn, benchProject, section, low, high, &set)
+		insertSets(b, conn, benchProject, section, low.UnixNano(), high.UnixNano(), &set, &numerals)
 	}
 	require.NoError(b, conn.Exec(b.Context(), "INSERT INTO sink_progress (topic, stream_partition, written_at, ngrams_from) VALUES ('', 0, now64(6), 0)"))
 }

@@ -25,13 +25,16 @@ import (
 func library() (all []trace.Span) {
 	texts := []string{
 		"Paris is mild in spring", "the comparison of towers", "a café near the Émile station", "naïveté", `he said "quoted words" and left`, `back\slash and tab` + "\t" + `then`, "line\nbreak",
-		"under_score and 100%", "12345678", "x", "PARIS", "東京の天気", "refund-policy v2", "", "many many many words words words",
+		"under_score and 100%", "12345678", "x", "PARIS", "東京の天気", "refund-policy v2", "", "many many many words words words", "order 4821173 of 20261123",
 	}
 	for n := range uint64(450) {
 		one := span(n, n, now.Add(-time.Duration(n)*17*time.Minute))
 		data := map[string]any{"inputs": map[string]any{"q": texts[n%uint64(len(texts))]}, "outputs": fmt.Sprint("answer ", n)}
-		if n == 449 {
+		switch n {
+		case 449:
 			data["outputs"] = "a xylophone"
+		case 425:
+			data["outputs"] = "lost order-4829999"
 		}
 		one.Attributes["ag"].(map[string]any)["data"] = data
 		one.Events = []trace.Event{{Time: one.Start, Name: "note", Attributes: map[string]any{"text": fmt.Sprint("event number", n%7)}}}
@@ -43,7 +46,7 @@ func library() (all []trace.Span) {
 func searches() []string {
 	return []string{
 		"paris", "aris", "spring", "xylophone", "ylophon", "compar", "café", "émile", "station", `"quoted words"`, "slash", "then", "break", "nbreak", "score", "under_score", "100%", "2345", "x", "東京", "refund-policy",
-		"answer 12", "paris -spring", "towers or xylophone", "xylophone or 100%", "number3", "nowhere at all", "many words", `"words words"`,
+		"answer 12", "paris -spring", "towers or xylophone", "xylophone or 100%", "number3", "nowhere at all", "many words", `"words words"`, "4821173", `"order 4821"`, `"r 4821173 of 2"`, "82117 261123", `"1173 of 20261123"`, "order 4821174", "order-4829999", "482999 or 4829991",
 	}
 }
 

@@ -5,10 +5,15 @@ package traces_test
 import (
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
+	"colonnade/domain/ngram"
 	"colonnade/migrations/schema"
+	"colonnade/read/compile"
+	"colonnade/read/traces"
 )
 
 // A search finds the same spans where sets of n-grams tell which sections of the
@@ -21,8 +26,11 @@ func TestSearchByNgrams(t *testing.T) {
 		name string
 		// from is the offset from which on the sets cover the stream; what comes before has none.
 		from uint64
+		// earlier has the first half of each section be of a sink that knows no numerals.
+		earlier bool
 	}{
 		{name: "all is covered"},
+		{name: "a sink of an earlier build takes over and goes again", earlier: true},
 		{name: "a part is covered", from: 8 * schema.SectionOffsets},
 		{name: "nothing is", from: schema.NotCovered},
 	} {
@@ -33,12 +41,20 @@ func TestSearchByNgrams(t *testing.T) {
 			all := library()
 			for i := 0; i < len(all); i += size {
 				s.covered = s.version>>schema.VersionShift >= tt.from
-				s.insert(all[i : i+size]...)
+				s.earlier = tt.earlier
+				s.insert(all[i : i+size/2]...)
+				s.earlier = false
+				s.insert(all[i+size/2 : i+size]...)
 				s.nextSection()
 			}
-			asked := s.search(all, append(containing(searches()...), attributes()...)...)
+			conditions := append(containing(searches()...), attributes()...)
+			asked := s.search(all, conditions...)
 			require.Equal(t, tt.from != schema.NotCovered, asked["sections"].count > 0)
 			require.NotZero(t, asked["ngrams_from"].count)
+			if tt.earlier {
+				require.NoError(t, s.conn.Exec(t.Context(), "OPTIMIZE TABLE span_ngrams FINAL")) // rows of both are one now
+				s.search(all, conditions...)
+			}
 		})
 	}
 }
@@ -86,4 +102,50 @@ func TestNgramsNarrowASearch(t *testing.T) {
 
 	plan := strings.Join(explain(t, s.conn, "SELECT count() FROM span_documents WHERE project_id = ? AND (stream_partition, intDiv(stream_offset, 1024)) IN ((0,3),(0,7)) AND text != ''", s.project.String()), "\n")
 	require.Contains(t, plan, "intDiv(stream_offset, 1024)) in 2-element set", "the key finds a section")
+}
+
+// A number is where its numerals are, though all that is five bytes of it may be
+// anywhere; what has no numerals is searched by those.
+func TestNumeralsNarrowASearch(t *testing.T) {
+	t.Parallel()
+	s := newStore(t)
+	s.cover(0)
+	const sought, anywhere = "Order-4821173", -1
+	var pieces []string
+	for i := range len(sought) - ngram.Size + 1 {
+		pieces = append(pieces, sought[i:i+ngram.Size])
+	}
+	insert := func(from, sections uint64) {
+		for n := range sections {
+			one := span(from+n, from+n, now.Add(-time.Duration(n)*time.Minute))
+			text := strings.Join(pieces, "|")
+			if n == 3 {
+				text = "your " + sought + " is here"
+			}
+			one.Attributes["ag"].(map[string]any)["data"] = map[string]any{"inputs": text}
+			s.insert(one)
+			s.nextSection()
+		}
+	}
+	r, err := traces.New(traces.DefaultConfig(), s.conn, func() time.Time { return now }, prometheus.NewRegistry())
+	require.NoError(t, err)
+	within := func(search string) int {
+		c, err := compile.Filter(where(t, containing(search)[0]))
+		require.NoError(t, err)
+		within, _, err := r.Within(t.Context(), s.project, c, compile.Everything())
+		require.NoError(t, err)
+		if within == nil {
+			return anywhere
+		}
+		return len(within.Sections)
+	}
+	insert(0, 8)
+	require.Equal(t, 1, within(sought))
+	require.Equal(t, 1, within("4821173"))
+	require.Equal(t, 1, within(`"R ORDER-4821"`), "folded")
+	require.Equal(t, anywhere, within("21173"), "five digits are no numeral")
+	require.Zero(t, within("4821174"))
+	s.earlier = true
+	insert(100, 4)
+	require.Equal(t, 5, within(sought), "by five bytes each of the four may have it")
 }

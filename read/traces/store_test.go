@@ -8,7 +8,6 @@ import (
 	"maps"
 	"math"
 	"os"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -47,6 +46,8 @@ type store struct {
 	batched, bare bool
 	// covered has spans come with their sets of n-grams: see cover.
 	covered bool
+	// earlier has a sink of an earlier build write them: without numerals.
+	earlier bool
 }
 
 func newStore(t testing.TB) *store {
@@ -157,31 +158,49 @@ func (s *store) nextSection() {
 func (s *store) insertNgrams(project domain.ProjectID, spans []trace.Span) {
 	s.t.Helper()
 	for rest := spans; len(rest) > 0; {
-		var set ngram.Set
+		var set, numerals ngram.Set
 		section, n := rest[0].Version>>schema.VersionShift/schema.SectionOffsets, 0
 		low, high := rest[0].Start, rest[0].Start
 		for ; n < len(rest) && rest[n].Version>>schema.VersionShift/schema.SectionOffsets == section; n++ {
 			text, _, _ := documents(&rest[n], s.bare)
 			set.Add([]byte(text))
+			numerals.AddNumerals([]byte(text))
 			low, high = min(low, rest[n].Start), max(high, rest[n].Start)
 		}
-		insertSet(s.t, s.conn, project, section, time.UnixMicro(low/1000), time.UnixMicro(high/1000), &set)
+		sets := []*ngram.Set{&set, &numerals}
+		if s.earlier {
+			sets = sets[:1]
+		}
+		insertSets(s.t, s.conn, project, section, low, high, sets...)
 		rest = rest[n:]
 	}
 }
 
-// insertSet writes a set of n-grams, in several rows where it is large.
-func insertSet(t testing.TB, conn driver.Conn, project domain.ProjectID, section uint64, low, high time.Time, set *ngram.Set) {
+// insertSets writes the n-grams of a section and, if they are given, its numerals,
+// in several rows where they are many. Starts are Unix nanoseconds.
+func insertSets(t testing.TB, conn driver.Conn, project domain.ProjectID, section uint64, low, high int64, sets ...*ngram.Set) {
 	t.Helper()
-	var numbers []uint32
-	for i := range uint32(1 << ngram.Bits) {
-		if set[i/64]>>(i%64)&1 == 1 {
-			numbers = append(numbers, i)
+	columns := []string{"ngrams", "numerals"}[:len(sets)]
+	lists := make([][]uint32, len(sets))
+	for k, set := range sets {
+		for i := range uint32(1 << ngram.Bits) {
+			if set[i/64]>>(i%64)&1 == 1 {
+				lists[k] = append(lists[k], i)
+			}
 		}
 	}
-	for some := range slices.Chunk(numbers, 20_000) {
-		require.NoError(t, conn.Exec(t.Context(), "INSERT INTO span_ngrams SELECT toUUID(?), 0, ?, fromUnixTimestamp64Micro(?), fromUnixTimestamp64Micro(?), bitmapBuild(CAST(?, 'Array(UInt32)'))",
-			project.String(), section, low.UnixMicro(), high.UnixMicro(), some))
+	for left := true; left; {
+		left = false
+		args := []any{project.String(), section, low / 1000, high / 1000, len(sets) - 1}
+		statement := "INSERT INTO span_ngrams (project_id, stream_partition, section, min_start, max_start, has_numerals, " + strings.Join(columns, ", ") +
+			") SELECT toUUID(?), 0, ?, fromUnixTimestamp64Micro(?), fromUnixTimestamp64Micro(?), ?" + strings.Repeat(", bitmapBuild(CAST(?, 'Array(UInt32)'))", len(lists))
+		for k := range lists {
+			n := min(len(lists[k]), 20_000)
+			args = append(args, lists[k][:n:n])
+			lists[k] = lists[k][n:]
+			left = left || len(lists[k]) > 0
+		}
+		require.NoError(t, conn.Exec(t.Context(), statement, args...))
 	}
 }
 

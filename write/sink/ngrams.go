@@ -40,11 +40,11 @@ func (w *worker) writeNgrams(ctx context.Context, b *batch) error {
 }
 
 // ngramColumns are the rows of the table span_ngrams, reused from batch to
-// batch. Source: migrations/clickhouse/0013_ngrams.sql.
+// batch. Source: migrations/clickhouse/0013_ngrams.sql, 0015_numerals.sql.
 type ngramColumns struct {
 	columns
-	project, partition, section, minStart, maxStart *native.Fixed
-	ngrams                                          *native.Bitmap
+	project, partition, section, minStart, maxStart, hasNumerals *native.Fixed
+	ngrams, numerals                                             *native.Bitmap
 
 	gatherer ngram.Gatherer
 	texts    []sectionText
@@ -59,13 +59,16 @@ type sectionText struct {
 }
 
 func newNgramColumns() *ngramColumns {
-	c := &ngramColumns{ngrams: &native.Bitmap{}}
+	const set = "AggregateFunction(groupBitmap, UInt32)"
+	c := &ngramColumns{ngrams: &native.Bitmap{}, numerals: &native.Bitmap{}}
 	c.project = c.fixed("project_id", typeUUID, 16)
 	c.partition = c.fixed("stream_partition", "UInt32", 4)
 	c.section = c.fixed("section", "UInt64", 8)
 	c.minStart = c.fixed("min_start", typeTime, 8)
 	c.maxStart = c.fixed("max_start", typeTime, 8)
-	c.Add("ngrams", "AggregateFunction(groupBitmap, UInt32)", c.ngrams)
+	c.Add("ngrams", set, c.ngrams)
+	c.Add("numerals", set, c.numerals)
+	c.hasNumerals = c.fixed("has_numerals", "UInt8", 1)
 	return c
 }
 
@@ -101,6 +104,8 @@ func (c *ngramColumns) of(documents *documentColumns, partition int32) *native.B
 		c.minStart.Int64(low)
 		c.maxStart.Int64(high)
 		c.ngrams.Append(c.gatherer.Set()[:])
+		c.numerals.Append(c.gatherer.Numerals()[:])
+		c.hasNumerals.Bool(true)
 		c.gatherer.Reset()
 		rest = rest[n:]
 	}

@@ -4,6 +4,7 @@ package sink_test
 
 import (
 	"math/rand/v2"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -16,18 +17,20 @@ import (
 	"colonnade/write/stream"
 )
 
-// ngrams are the n-grams that the rows of a section have together.
-func (h *house) ngrams(project domain.ProjectID, section uint64) []uint32 {
+// ngrams are the n-grams, or the numerals, that the rows of a section have together.
+func (h *house) ngrams(column string, project domain.ProjectID, section uint64) []uint32 {
 	h.t.Helper()
-	return one[[]uint32](h, "SELECT arraySort(bitmapToArray(groupBitmapOrState(ngrams))) FROM span_ngrams WHERE project_id = ? AND stream_partition = 0 AND section = ?", project.String(), section)
+	return one[[]uint32](h, "SELECT arraySort(bitmapToArray(groupBitmapOrState("+column+"))) FROM span_ngrams WHERE project_id = ? AND stream_partition = 0 AND section = ?", project.String(), section)
 }
 
 // expected are those of the documents as they are stored.
-func (h *house) expected(project domain.ProjectID, section uint64) (out []uint32) {
+func (h *house) expected(column string, project domain.ProjectID, section uint64) []uint32 {
 	h.t.Helper()
+	out := []uint32{}
 	var set ngram.Set
+	add := map[string]func([]byte){"ngrams": set.Add, "numerals": set.AddNumerals}[column]
 	for _, text := range h.strings("SELECT text FROM span_documents WHERE project_id = ? AND intDiv(stream_offset, 1024) = ?", project.String(), section) {
-		set.Add([]byte(text))
+		add([]byte(text))
 	}
 	for n := range uint32(1 << ngram.Bits) {
 		if set[n/64]>>(n%64)&1 == 1 {
@@ -62,17 +65,20 @@ func TestNgramsAreThoseOfTheDocuments(t *testing.T) {
 	h.send(record(h.project, 1, 1, "A small question about xylophones"), record(other, 1, 1, "Something else"), record(h.project, 2, 1, noise(400_000)))
 	h.send(record(h.project, 1, 2, "and its answer"))
 	for i := range 1024 { // the next section begins among them
-		h.publish(record(other, byte(i), byte(2+i/256), "Number "+noise(20)))
+		h.publish(record(other, byte(i), byte(2+i/256), "Number "+noise(20)+" of "+strconv.Itoa(1_000_000+i)))
 	}
 	h.send(record(h.project, 3, 1, "The last one"))
 
 	require.Equal(t, []string{"0", "1"}, h.strings("SELECT DISTINCT toString(section) FROM span_ngrams WHERE project_id = ? ORDER BY 1", h.project.String()))
 	for _, project := range []domain.ProjectID{h.project, other} {
 		for section := range uint64(2) {
-			require.Equal(t, h.expected(project, section), h.ngrams(project, section))
+			for _, column := range []string{"ngrams", "numerals"} {
+				require.Equal(t, h.expected(column, project, section), h.ngrams(column, project, section))
+			}
 		}
 	}
-	require.Greater(t, len(h.expected(h.project, 0)), 200_000, "most containers of the set are bits")
+	require.Greater(t, len(h.expected("ngrams", h.project, 0)), 200_000, "most containers of the set are bits")
+	require.Greater(t, len(h.expected("numerals", other, 0)), 2000)
 	has := func(phrase string) uint64 {
 		return one[uint64](h, "SELECT uniqExact(section) FROM span_ngrams WHERE project_id = ? AND bitmapHasAll(ngrams, bitmapBuild(?))", other.String(), ngram.Of(phrase))
 	}
@@ -82,9 +88,34 @@ func TestNgramsAreThoseOfTheDocuments(t *testing.T) {
 
 	require.NoError(t, h.conn.Exec(t.Context(), "OPTIMIZE TABLE span_ngrams FINAL"))
 	require.EqualValues(t, 4, one[uint64](h, "SELECT count() FROM span_ngrams"), "merges make one of a section")
-	require.Equal(t, h.expected(h.project, 0), h.ngrams(h.project, 0))
+	for _, column := range []string{"ngrams", "numerals"} {
+		require.Equal(t, h.expected(column, h.project, 0), h.ngrams(column, h.project, 0))
+	}
+	require.Zero(t, one[uint64](h, "SELECT countIf(has_numerals = 0) FROM span_ngrams"))
 	require.Equal(t, uint64(1), one[uint64](h, "SELECT count() FROM span_ngrams WHERE project_id = ? AND section = 0 AND min_start = fromUnixTimestamp64Micro(?) AND max_start = fromUnixTimestamp64Micro(?)",
 		h.project.String(), base.UnixMicro()+1000, base.UnixMicro()+2000))
+}
+
+// A row that a sink of an earlier build wrote says of its section that numerals
+// are missing, also where the rows of both are merged, in whatever order.
+func TestRowsOfAnEarlierBuildHaveNoNumerals(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, 1)
+	earlier := func(section int) {
+		require.NoError(t, h.conn.Exec(t.Context(), "INSERT INTO span_ngrams (project_id, stream_partition, section, min_start, max_start, ngrams) SELECT toUUID(?), 0, ?, now64(6), now64(6), bitmapBuild([toUInt32(7)])",
+			h.project.String(), section))
+	}
+	earlier(0)
+	h.start()
+	h.send(h.record(stream.Upsert, 1, span{trace: 1, span: 1, name: "a", attributes: map[string]any{"ag.data.inputs": "order 4821173"}}))
+	earlier(0)
+	earlier(1)
+	require.Equal(t, []string{"0", "0", "0", "1"}, h.strings("SELECT toString(has_numerals) FROM span_ngrams ORDER BY 1"))
+	require.NoError(t, h.conn.Exec(t.Context(), "OPTIMIZE TABLE span_ngrams FINAL"))
+	require.Equal(t, []string{"0", "0"}, h.strings("SELECT toString(has_numerals) FROM span_ngrams"))
+	require.Equal(t, h.expected("numerals", h.project, 0), h.ngrams("numerals", h.project, 0))
+	require.Contains(t, h.ngrams("ngrams", h.project, 0), uint32(7))
+	require.Subset(t, h.ngrams("ngrams", h.project, 0), ngram.Of("order 4821173"))
 }
 
 // ngramsFrom is from where on readers trust the sets.

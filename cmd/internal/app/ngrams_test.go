@@ -22,8 +22,14 @@ import (
 func (w *wings) apart(t *testing.T, project domain.ProjectID) domain.ProjectID {
 	t.Helper()
 	out := domain.ProjectID(uuid.New())
-	require.NoError(t, w.conn.Exec(t.Context(), `INSERT INTO span_ngrams SELECT toUUID(?), 0, bitAnd(xxHash64(concat(trace_id, span_id)), ?), start_time, start_time,
-		arrayReduce('groupBitmapState', arrayMap(i -> toUInt32(bitShiftRight(reinterpretAsUInt64(substring(lower(text), i, 5)) * 11400714819323198485, 44)), range(1, toUInt64(greatest(toInt64(length(text)) - 3, 1)))))
+	require.NoError(t, w.conn.Exec(t.Context(), `INSERT INTO span_ngrams (project_id, stream_partition, section, min_start, max_start, ngrams, numerals, has_numerals)
+		WITH lower(text) AS folded, 11400714819323198485 AS m,
+			n -> arrayMap(i -> substring(folded, i, n), range(1, toUInt64(greatest(toInt64(length(folded)) - n + 2, 1)))) AS stretches
+		SELECT toUUID(?), 0, bitAnd(xxHash64(concat(trace_id, span_id)), ?), start_time, start_time,
+			arrayReduce('groupBitmapState', arrayMap(s -> toUInt32(bitShiftRight(reinterpretAsUInt64(s) * m, 44)), stretches(5))),
+			arrayReduce('groupBitmapState', arrayMap(x -> toUInt32(bitShiftRight(bitXor(x, bitShiftRight(x, 32)) * m, 44)), arrayMap(s -> reinterpretAsUInt64(s) * m, arrayConcat(
+				arrayFilter(s -> length(trimRight(s, '0123456789')) BETWEEN 1 AND 4, stretches(8)),
+				arrayFilter(s -> trimRight(s, '0123456789') = '', stretches(6)))))), 1
 		FROM span_documents WHERE project_id = ?`, out.String(), uint64(1)<<schema.RecordShift-1, project.String()))
 	return out
 }
@@ -72,13 +78,14 @@ func (g *generator) piece(t *testing.T) (filter.Expr, string) {
 		if len(runes) < 8 {
 			continue
 		}
-		at := g.IntN(len(runes) - 6)
-		condition := object{"field": "attributes", "key": path, "operator": pick(g, "contains", "like"), "value": string(runes[at : at+6])}
+		size := min(6+g.IntN(8), len(runes)-1)
+		at := g.IntN(len(runes) - size)
+		condition := object{"field": "attributes", "key": path, "operator": pick(g, "contains", "like"), "value": string(runes[at : at+size])}
 		switch {
 		case condition["operator"] == "like":
-			condition["value"] = "%" + string(runes[at:at+6]) + "%"
+			condition["value"] = "%" + string(runes[at:at+size]) + "%"
 		case g.IntN(2) == 0:
-			condition = object{"field": "content", "operator": "contains", "value": `"` + string(runes[at:at+6]) + `"`}
+			condition = object{"field": "content", "operator": "contains", "value": `"` + string(runes[at:at+size]) + `"`}
 		}
 		encoded, err := json.Marshal(object{"conditions": []any{condition}})
 		require.NoError(t, err)
