@@ -59,8 +59,8 @@ func Of(phrase string) []uint32 {
 }
 
 // NumeralsOf gives the numerals of a phrase, folded, each once and ascending: of
-// eight bytes that end in four digits or more, but are not all digits, and of six
-// digits. nil for one that has neither: it may be anywhere.
+// eight bytes that end in four to six digits, and two of six digits, which may stand
+// alone. nil for one that has neither: it may be anywhere.
 func NumeralsOf(phrase string) []uint32 {
 	var out []uint32
 	numerals([]byte(phrase), func(n uint32) { out = append(out, n) })
@@ -69,9 +69,9 @@ func NumeralsOf(phrase string) []uint32 {
 }
 
 const (
-	numeralSize = 8 // bytes that end in endDigits
-	endDigits   = 4
-	allDigits   = 6
+	numeralSize = 8 // bytes that end in fewDigits to manyDigits
+	fewDigits   = 4
+	manyDigits  = 6
 )
 
 // numerals gives those of a text, again where they occur again.
@@ -88,13 +88,15 @@ func numerals(text []byte, put func(uint32)) {
 				continue
 			}
 			digits++
-			if digits >= endDigits && digits < numeralSize && at+1 >= numeralSize {
-				put(mixed(lower(binary.LittleEndian.Uint64(text[at+1-numeralSize:]))))
+			if digits >= fewDigits && digits <= manyDigits && at+1 >= numeralSize {
+				put(mixed(lower(binary.LittleEndian.Uint64(text[at+1-numeralSize:])), 0))
 			}
-			if digits >= allDigits {
+			if digits >= manyDigits {
 				var window [8]byte
-				copy(window[:], text[at+1-allDigits:at+1])
-				put(mixed(binary.LittleEndian.Uint64(window[:])))
+				copy(window[:], text[at+1-manyDigits:at+1])
+				x := binary.LittleEndian.Uint64(window[:])
+				put(mixed(x, 0))
+				put(mixed(x, 1))
 			}
 		}
 	}
@@ -107,11 +109,11 @@ func anyDigit(x uint64) bool {
 	return ^((x&(0x7F*every)+(0x80-10)*every)|x)&(0x80*every) != 0
 }
 
-// mixed is the number of eight bytes of which the last say most: multiplied once,
-// they would reach few bits.
-func mixed(x uint64) uint32 {
+// mixed is one of the numbers of eight bytes, of which the last say most:
+// multiplied once, they would reach few bits.
+func mixed(x uint64, which int) uint32 {
 	x *= multiplier
-	return uint32((x ^ x>>32) * multiplier >> (64 - Bits))
+	return uint32((x ^ x>>32) * multiplier >> (64 - Bits*(which+1)) & (1<<Bits - 1))
 }
 
 // Set is the n-grams of some texts: bit n%64 of word n/64 stands for the number n.

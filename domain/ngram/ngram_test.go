@@ -18,7 +18,7 @@ func TestNumbersAreStored(t *testing.T) {
 	t.Parallel()
 	assert.Equal(t, []uint32{0xf6d08}, ngram.Of("hello"))
 	assert.Equal(t, ngram.Of("xylophone"), ngram.Of("XyloPHONE"))
-	assert.Equal(t, []uint32{0x42a45}, ngram.NumeralsOf("482113"))
+	assert.Equal(t, []uint32{0x42a45, 0xdd5bd}, ngram.NumeralsOf("482113"))
 	assert.Equal(t, []uint32{0x86782}, ngram.NumeralsOf("der 4821"))
 }
 
@@ -53,7 +53,7 @@ func TestNumeralsOf(t *testing.T) {
 		{"4821 red", nil},
 		{"Order 48213 went", []string{"der 4821", "er 48213"}},
 		{"Tokens-482113", []string{"ens-4821", "ns-48211", "s-482113", "482113"}},
-		{"id_1234567890", []string{"id_12345", "d_123456", "_1234567", "123456", "234567", "345678", "456789", "567890"}},
+		{"id_1234567890", []string{"id_12345", "d_123456", "123456", "234567", "345678", "456789", "567890"}},
 		{"2026-11-23T15:09", nil},
 		{"on 2026-11-23", nil},
 		{"at 1.2345, then", []string{"t 1.2345"}},
@@ -62,18 +62,19 @@ func TestNumeralsOf(t *testing.T) {
 	} {
 		var want []uint32
 		for _, of := range tt.of {
-			n := ngram.NumeralsOf(of)
+			n, count := ngram.NumeralsOf(of), 2
 			if len(of) == 8 { // six digits in it count by themselves
+				count = 1
 				n = slices.DeleteFunc(n, func(n uint32) bool { return slices.Contains(ngram.NumeralsOf(of[1:]), n) })
 			}
-			require.Len(t, n, 1, of)
+			require.Len(t, n, count, of)
 			want = append(want, n...)
 		}
 		slices.Sort(want)
 		assert.Equal(t, want, ngram.NumeralsOf(tt.phrase), tt.phrase)
 	}
 	assert.Equal(t, ngram.NumeralsOf("ORDER 4821"), ngram.NumeralsOf("order 4821"))
-	assert.Len(t, ngram.NumeralsOf(strings.Repeat("1", 100)), 1, "each once")
+	assert.Len(t, ngram.NumeralsOf(strings.Repeat("1", 100)), 2, "each once")
 }
 
 // numbers are those of a set, ascending; nil for none.

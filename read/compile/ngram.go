@@ -71,14 +71,14 @@ type Sections struct {
 	Condition *Condition
 	// Range is where the spans start.
 	Range Range
-	// Limit is how many are named; it is positive.
+	// Limit is how many parts of them are named; it is positive.
 	Limit int
 }
 
-// Statement reads the sets of n-grams. Its row is the numbers of the sections,
-// Array(UInt64), as schema.Record makes them of an offset divided by
-// schema.SectionOffsets; the first and the last start of the spans of all of them,
-// Int64 in Unix microseconds, both 0 without any; and how many sections there are
+// Statement reads the sets of n-grams. Its row is three arrays of as many elements,
+// for each part that was found of a section: its number, UInt64, as schema.Record
+// makes it of an offset divided by schema.SectionOffsets, and the first and the last
+// start of its spans, Int64 in Unix microseconds; and how many sections there are
 // in all, UInt64.
 func (s Sections) Statement() Statement {
 	w := new(writer)
@@ -93,7 +93,8 @@ func (s Sections) Statement() Statement {
 	number := "bitOr(bitShiftLeft(toUInt64(stream_partition), " + strconv.Itoa(schema.RecordShift) + "), section)"
 	w.put("WITH ")
 	both(clauses...).write(w, nil)
-	w.put(" AS found SELECT groupUniqArrayIf("+strconv.Itoa(s.Limit)+")("+number+", found), toUnixTimestamp64Micro(minIf(min_start, found)), toUnixTimestamp64Micro(maxIf(max_start, found)), uniqExact("+number+") FROM "+
+	w.put(" AS found, groupUniqArrayIf("+strconv.Itoa(s.Limit)+")(("+number+", toUnixTimestamp64Micro(min_start), toUnixTimestamp64Micro(max_start)), found) AS parts"+
+		" SELECT arrayMap(p -> p.1, parts), arrayMap(p -> p.2, parts), arrayMap(p -> p.3, parts), uniqExact("+number+") FROM "+
 		schema.SpanNgrams+" PREWHERE project_id = ?", s.Project.String())
 	// Times go first: a set is up to 128 KiB.
 	for _, n := range []node{timeRange("max_start", s.Range.Low.Start, maxMicros), timeRange("min_start", minMicros, s.Range.High.Start)} {
@@ -152,11 +153,11 @@ func (w *Within) Whole() bool {
 	return len(w.From) > 0
 }
 
-// fewSections are read in a fraction of a second, wherever they are.
-const fewSections = 32
+// FewSections are read at once: what is in so few of them is in few of their spans.
+const FewSections = 96
 
 // Few tells that all of it is read at once rather than a window at a time.
-func (w *Within) Few() bool { return w.Whole() && len(w.Sections) <= fewSections }
+func (w *Within) Few() bool { return w.Whole() && len(w.Sections) <= FewSections }
 
 // documents is the condition on a row of span_documents, spans that on a row of spans.
 func (w *Within) documents() node { return w.node("stream_offset", 0) }

@@ -1,7 +1,10 @@
 package traces
 
 import (
+	"cmp"
 	"context"
+	"math"
+	"slices"
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
@@ -12,10 +15,16 @@ import (
 )
 
 const (
-	// maxSections is how many sections a scan is narrowed to.
-	maxSections = 2000
+	// maxParts is how many parts of sections a search goes by.
+	maxParts = 2000
 	// rare is the share of all sections in which what is looked for is rare: of 2, 1.
 	rare = 2
+	// firstSections is how many sections a search looks at first, and mostSections at
+	// once. Traces that take long make sections reach into each other: what lies
+	// beyond a window is read again with the next, which has twice as many of them.
+	firstSections, mostSections = 2, 96
+	// nearby is what is read without asking for sections.
+	nearby = 10 * time.Second
 	// coveredFor is how long an answer holds about what the sets of n-grams cover.
 	// It gets less only where a sink of an earlier version takes over.
 	coveredFor = time.Minute
@@ -49,47 +58,172 @@ func (r *Reader) ngramsFrom(ctx context.Context) map[uint32]uint64 {
 	return from
 }
 
+// part is where documents may be: a section of the stream, or those of its spans
+// that came together.
+type part struct {
+	section     uint64 // as compile.Within has it
+	first, last int64  // the starts of its spans, Unix microseconds
+}
+
+// parts is where the documents may be that a condition looks for.
+type parts struct {
+	// known tells that it is known, and that they are not too many to go by.
+	known bool
+	of    []part
+	// rare tells that they are few of all: nothing else is looked at.
+	rare bool
+	from map[uint32]uint64 // as compile.Within has it
+}
+
+// within is where some of them are.
+func (p *parts) within(of []part) *compile.Within {
+	w := &compile.Within{From: p.from}
+	for _, one := range of {
+		w.Sections = append(w.Sections, one.section)
+	}
+	slices.Sort(w.Sections)
+	w.Sections = slices.Compact(w.Sections)
+	return w
+}
+
+// parts asks where the documents may be that a condition looks for, among the spans
+// of a range.
+func (r *Reader) parts(ctx context.Context, project domain.ProjectID, condition *compile.Condition, of compile.Range) (out parts, err error) {
+	if !condition.Phrases() {
+		return out, nil
+	}
+	out.from = r.ngramsFrom(ctx)
+	covered := false
+	for _, offset := range out.from {
+		covered = covered || offset != schema.NotCovered
+	}
+	if !covered {
+		return out, nil
+	}
+	var sections []uint64
+	var first, last []int64
+	var total uint64
+	statement := compile.Sections{Project: project, Condition: condition, Range: of, Limit: maxParts + 1}.Statement()
+	err = r.query(ctx, "sections", statement, func(rows driver.Rows) error { return rows.Scan(&sections, &first, &last, &total) })
+	if err != nil || len(sections) > maxParts {
+		return out, err
+	}
+	for i := range sections {
+		out.of = append(out.of, part{sections[i], first[i], last[i]})
+	}
+	out.known = true
+	out.rare = uint64(len(out.within(out.of).Sections)) <= total/rare
+	return out, nil
+}
+
 // Within asks in which sections of the stream the documents may be that a
 // condition looks for, among the spans of a range, and gives what is left of the
 // range. nil where that is not known, or would not be worth a look.
 func (r *Reader) Within(ctx context.Context, project domain.ProjectID, condition *compile.Condition, of compile.Range) (*compile.Within, compile.Range, error) {
-	if !condition.Phrases() {
-		return nil, of, nil
-	}
-	within := &compile.Within{From: r.ngramsFrom(ctx)}
-	covered := false
-	for _, offset := range within.From {
-		covered = covered || offset != schema.NotCovered
-	}
-	if !covered {
-		return nil, of, nil
-	}
-	var first, last int64
-	var total uint64
-	statement := compile.Sections{Project: project, Condition: condition, Range: of, Limit: maxSections + 1}.Statement()
-	err := r.query(ctx, "sections", statement, func(rows driver.Rows) error { return rows.Scan(&within.Sections, &first, &last, &total) })
-	switch {
-	case err != nil || len(within.Sections) > min(maxSections, int(total/rare)):
+	found, err := r.parts(ctx, project, condition, of)
+	if !found.rare {
 		return nil, of, err
-	case !within.Whole():
-		return within, of, nil
-	case len(within.Sections) == 0:
-		return within, none(), nil
-	default:
-		return within, of.Intersect(compile.Starts(first, last)), nil
 	}
+	within := found.within(found.of)
+	if !within.Whole() {
+		return within, of, nil
+	}
+	left := none()
+	for i, p := range found.of {
+		if i == 0 {
+			left = compile.Starts(p.first, p.last)
+		}
+		left.Low.Start, left.High.Start = min(left.Low.Start, p.first), max(left.High.Start, p.last)
+	}
+	return within, of.Intersect(left), nil
 }
 
-// find asks where the documents of the rest may be. What is known to be near is
-// looked for there first.
+// find asks where the documents of the rest may be, and has the next window end
+// where sections do: how much there is to be read says their number, not the time.
+// What is known to be near is looked for there first.
 func (s *scanner) find(ctx context.Context) (err error) {
-	near := s.stretch(s.rest) <= firstWindow || s.guessed && s.stretch(s.window()) <= firstWindow
-	if s.sought || near || s.said != nil || s.scan.ContentIndex {
+	switch {
+	case s.said != nil || s.scan.ContentIndex || !s.scan.Condition.Phrases():
 		return nil
+	case s.whole:
+		if !s.sought && s.stretch(s.rest) > nearby {
+			s.scan.Within, s.rest, err = s.r.Within(ctx, s.scan.Project, s.scan.Condition, s.rest)
+		}
+		s.sought = true
+		return err
 	}
-	s.sought = true
-	if s.scan.Within, s.rest, err = s.r.Within(ctx, s.scan.Project, s.scan.Condition, s.rest); s.scan.Within != nil {
-		s.whole = s.whole || s.scan.Within.Few()
+	for !s.done() {
+		if !s.sought {
+			if s.stretch(s.rest) <= nearby || s.guessed && s.stretch(s.window()) <= nearby {
+				return nil
+			}
+			if err := s.seek(ctx); err != nil {
+				return err
+			}
+		}
+		if s.parts == nil || s.align() {
+			return nil
+		}
+		s.skip(s.asked)
+		s.parts, s.sought, s.guessed = nil, false, false
+	}
+	return nil
+}
+
+// seek asks for the parts of the rest, or of a window that is a good guess.
+func (s *scanner) seek(ctx context.Context) (err error) {
+	s.sought, s.asked = true, s.rest
+	byTime := s.byTime || !(&compile.Within{From: s.r.ngramsFrom(ctx)}).Whole()
+	if s.guessed && !byTime {
+		s.asked = s.window()
+	}
+	found, err := s.r.parts(ctx, s.scan.Project, s.scan.Condition, s.asked)
+	switch {
+	case !found.known || byTime && !found.rare:
+	case byTime:
+		s.scan.Within = found.within(found.of)
+	default:
+		slices.SortFunc(found.of, func(a, b part) int {
+			if s.ascending() {
+				return cmp.Compare(a.first, b.first)
+			}
+			return cmp.Compare(b.last, a.last)
+		})
+		s.parts = &found
 	}
 	return err
+}
+
+// align has the next window end where sections do. false where none is left in what
+// was asked for.
+func (s *scanner) align() bool {
+	left := s.rest.Intersect(s.asked)
+	s.parts.of = slices.DeleteFunc(s.parts.of, func(p part) bool { return left.Intersect(compile.Starts(p.first, p.last)).Empty() })
+	all := len(s.parts.of)
+	take := max(s.take, firstSections)
+	if s.parts.rare && all <= compile.FewSections {
+		take = all
+	}
+	for s.aligned = left; take < all; take *= 2 { // before the next section begins; many may end with it
+		if edge := s.parts.of[take]; s.ascending() {
+			s.aligned.High = compile.Position{Start: edge.first}.Before()
+		} else {
+			s.aligned.Low = compile.Position{Start: edge.last, Tie: math.MaxUint64}.After()
+		}
+		if !s.aligned.Empty() {
+			break
+		}
+	}
+	if take >= all {
+		take, s.aligned = all, left
+	}
+	s.scan.Within = s.parts.within(s.parts.of[:take])
+	return all > 0
+}
+
+// unalign goes by time from now on: so much lies in these sections that the store
+// does not read them at once.
+func (s *scanner) unalign() {
+	s.parts, s.scan.Within = nil, nil
+	s.byTime, s.sought, s.guessed = true, false, false
 }

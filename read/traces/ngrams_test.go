@@ -3,14 +3,22 @@
 package traces_test
 
 import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
+	"colonnade/domain"
+	"colonnade/domain/filter"
 	"colonnade/domain/ngram"
+	"colonnade/domain/trace"
 	"colonnade/migrations/schema"
 	"colonnade/read/compile"
 	"colonnade/read/traces"
@@ -148,4 +156,76 @@ func TestNumeralsNarrowASearch(t *testing.T) {
 	s.earlier = true
 	insert(100, 4)
 	require.Equal(t, 5, within(sought), "by five bytes each of the four may have it")
+}
+
+// Where words are in many sections, which reach into each other, windows end where
+// sections do: each match is found once and in order, whatever the store refuses.
+func TestWindowsEndWithSections(t *testing.T) {
+	t.Parallel()
+	s := newStore(t)
+	s.cover(0)
+	s.apart = schema.SectionOffsets / 2
+	random := rand.New(rand.NewPCG(7, 8))
+	var all []trace.Span
+	for n := range uint64(440) {
+		one := span(n/3, n, now.Add(-time.Duration(440-n)*20*time.Second-time.Duration(random.IntN(20))*time.Minute))
+		words := []string{"common", strconv.Itoa(1_000_000 + int(n))}
+		for word, of := range map[string]uint64{"amber": 9, "beryl": 14, "coral": 1} {
+			if n/2%20 < of {
+				words = append(words, word)
+			}
+		}
+		one.Attributes["ag"].(map[string]any)["data"] = map[string]any{"inputs": strings.Join(words, " ")}
+		all = append(all, one)
+	}
+	s.insert(all...)
+	for _, tt := range []struct {
+		search string
+		most   int  // rows the store looks at for a window
+		few    bool // what is in few sections is read at once
+	}{
+		{search: "coral", few: true},
+		{search: "amber"},
+		{search: "beryl"},
+		{search: "common"},
+		{search: "1000321", few: true},
+		{search: "amber", most: 1},
+		{search: "beryl", most: 1},
+	} {
+		for _, order := range []domain.Order{domain.Descending, domain.Ascending} {
+			t.Run(fmt.Sprint(tt.search, " ", order, " ", tt.most), func(t *testing.T) {
+				t.Parallel()
+				registry := prometheus.NewRegistry()
+				reader, err := traces.New(traces.DefaultConfig(), s.conn, func() time.Time { return now }, registry)
+				require.NoError(t, err)
+				if tt.most > 0 {
+					reader.LimitNarrow(tt.most)
+				}
+				e := where(t, containing(tt.search)[0])
+				for _, window := range []domain.Window{{Limit: 30}, {Limit: 300}, {Limit: 40, Oldest: now.Add(-2*time.Hour - time.Second), Newest: now.Add(-time.Hour - time.Second)}} {
+					window.Order = order
+					got := []trace.SpanID{}
+					for {
+						page, err := reader.Spans(t.Context(), s.project, e, window)
+						require.NoError(t, err)
+						for i := range page.Items {
+							got = append(got, page.Items[i].SpanID)
+						}
+						if window.Next = page.Next; window.Next == uuid.Nil {
+							break
+						}
+					}
+					matching := slices.DeleteFunc(slices.Clone(all), func(s trace.Span) bool {
+						at := time.Unix(0, s.Start)
+						return !filter.Match(e, &s) || !window.Oldest.IsZero() && (at.Before(window.Oldest) || !at.Before(window.Newest))
+					})
+					require.Equal(t, idsInOrder(matching, order), got)
+				}
+				statements := statementsOf(t, registry)
+				require.NotZero(t, statements["sections"].count)
+				scans := statements["scan_narrow"].count + statements["scan"].count
+				require.Equal(t, tt.few, scans <= statements["sections"].count)
+			})
+		}
+	}
 }

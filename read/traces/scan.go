@@ -69,8 +69,14 @@ type scanner struct {
 	said *said
 	// guessed tells that step is that of a list that was read lately.
 	guessed bool
-	// sought tells that it was asked where documents with the condition's words are.
-	sought bool
+	// sought tells that it was asked where documents with the condition's words are
+	// in asked, and parts what is left of that; nil where windows go by time, as they
+	// do for good with byTime. aligned is the next window otherwise, and take how many
+	// sections one should have, 0 at first.
+	sought, byTime bool
+	asked, aligned compile.Range
+	parts          *parts
+	take           int
 }
 
 func (r *Reader) scanner(scan compile.Scan, rest compile.Range) *scanner {
@@ -143,13 +149,17 @@ func (s *scanner) read(ctx context.Context) (rows []keyRow, read bool, err error
 		switch {
 		case s.scan.Places != nil:
 			maxRows = 0 // they bound what is read
-		case s.whole:
+		case s.whole, s.parts != nil:
 			maxRows = s.r.pace.maxNeedleRows
 		}
 		rows, err := s.r.keys(ctx, "scan_narrow", s.scan.Narrow(maxRows))
 		if exception, ok := errors.AsType[*clickhouse.Exception](err); !ok || exception.Code != codeTooManyRows || maxRows == 0 {
 			sortByPlace(rows, s.scan.Order)
 			return rows, true, err
+		}
+		if s.parts != nil {
+			s.unalign()
+			return nil, false, nil
 		}
 		s.r.pace.refuse(s.list, stretch, s.r.now())
 		if shrinks && s.shrink(stretch) {
@@ -194,7 +204,7 @@ func (s *scanner) shrink(refused time.Duration) bool {
 
 // learn remembers how the rows lie.
 func (s *scanner) learn(window compile.Range, rows []keyRow, limit int) {
-	if s.scan.Places != nil || s.whole {
+	if s.scan.Places != nil || s.whole || s.parts != nil && s.parts.rare {
 		return
 	}
 	at := window.Low.Start
@@ -217,7 +227,7 @@ func (s *scanner) learn(window compile.Range, rows []keyRow, limit int) {
 // leap asks where the next spans are when a window had no rows: nobody uses a
 // project at night, and what nobody used for a year is still asked for.
 func (s *scanner) leap(ctx context.Context, window compile.Range) error {
-	if s.whole || s.leapt || s.done() || s.stretch(window) < firstWindow {
+	if s.whole || s.parts != nil || s.leapt || s.done() || s.stretch(window) < firstWindow {
 		return nil
 	}
 	from := s.rest.High.Start
@@ -298,6 +308,8 @@ func (s *scanner) window() compile.Range {
 	step := s.step.Microseconds()
 	switch {
 	case s.whole:
+	case s.parts != nil:
+		return s.aligned
 	case s.ascending():
 		end := w.Low.Start + step
 		if s.far != 0 {
@@ -327,6 +339,10 @@ func (s *scanner) advance(window compile.Range, rows []keyRow, limit int) {
 		return
 	}
 	s.skip(window)
+	if s.parts != nil {
+		s.take = min(max(s.take, firstSections)*2, mostSections)
+		return
+	}
 	s.far, s.unbounded = 0, s.unbounded || s.shrunk
 	// A word that a window has nowhere is rare enough for the index to find it in all the rest.
 	s.whole = s.whole || len(rows) == 0 && s.scan.ContentIndex

@@ -46,6 +46,8 @@ type store struct {
 	batched, bare bool
 	// covered has spans come with their sets of n-grams: see cover.
 	covered bool
+	// apart is how many offsets lie between two spans; 0 is as 1.
+	apart uint64
 	// earlier has a sink of an earlier build write them: without numerals.
 	earlier bool
 }
@@ -96,7 +98,7 @@ func (s *store) insertInto(project domain.ProjectID, spans ...trace.Span) {
 		if s.batched && i > 0 {
 			s.version++
 		} else {
-			s.version = (s.version>>schema.VersionShift + 1) << schema.VersionShift
+			s.version = (s.version>>schema.VersionShift + max(s.apart, 1)) << schema.VersionShift
 		}
 		sp.Version = s.version
 		p := uuid.UUID(project)

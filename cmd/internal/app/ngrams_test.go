@@ -24,12 +24,14 @@ func (w *wings) apart(t *testing.T, project domain.ProjectID) domain.ProjectID {
 	out := domain.ProjectID(uuid.New())
 	require.NoError(t, w.conn.Exec(t.Context(), `INSERT INTO span_ngrams (project_id, stream_partition, section, min_start, max_start, ngrams, numerals, has_numerals)
 		WITH lower(text) AS folded, 11400714819323198485 AS m,
-			n -> arrayMap(i -> substring(folded, i, n), range(1, toUInt64(greatest(toInt64(length(folded)) - n + 2, 1)))) AS stretches
+			n -> arrayMap(i -> substring(folded, i, n), range(1, toUInt64(greatest(toInt64(length(folded)) - n + 2, 1)))) AS stretches,
+			arrayFilter(s -> trimRight(s, '0123456789') = '', stretches(6)) AS sixes,
+			s -> bitXor(reinterpretAsUInt64(s) * m, bitShiftRight(reinterpretAsUInt64(s) * m, 32)) * m AS mixed
 		SELECT toUUID(?), 0, bitAnd(xxHash64(concat(trace_id, span_id)), ?), start_time, start_time,
 			arrayReduce('groupBitmapState', arrayMap(s -> toUInt32(bitShiftRight(reinterpretAsUInt64(s) * m, 44)), stretches(5))),
-			arrayReduce('groupBitmapState', arrayMap(x -> toUInt32(bitShiftRight(bitXor(x, bitShiftRight(x, 32)) * m, 44)), arrayMap(s -> reinterpretAsUInt64(s) * m, arrayConcat(
-				arrayFilter(s -> length(trimRight(s, '0123456789')) BETWEEN 1 AND 4, stretches(8)),
-				arrayFilter(s -> trimRight(s, '0123456789') = '', stretches(6)))))), 1
+			arrayReduce('groupBitmapState', arrayMap(h -> toUInt32(bitAnd(h, 1048575)), arrayConcat(
+				arrayMap(s -> bitShiftRight(mixed(s), 44), arrayFilter(s -> length(trimRight(s, '0123456789')) BETWEEN 2 AND 4, stretches(8))),
+				arrayMap(s -> bitShiftRight(mixed(s), 44), sixes), arrayMap(s -> bitShiftRight(mixed(s), 24), sixes)))), 1
 		FROM span_documents WHERE project_id = ?`, out.String(), uint64(1)<<schema.RecordShift-1, project.String()))
 	return out
 }
@@ -42,7 +44,7 @@ func (w *wings) checkSections(t *testing.T, apart domain.ProjectID, e filter.Exp
 	require.NoError(t, err)
 	s := compile.Sections{Project: apart, Condition: c, Range: compile.Everything(), Limit: len(corpus) + 1}.Statement()
 	var sections []uint64
-	var first, last int64
+	var first, last []int64
 	var total uint64
 	require.NoError(t, w.conn.QueryRow(t.Context(), s.SQL, s.Args...).Scan(&sections, &first, &last, &total), text)
 	found := make(map[uint64]bool, len(sections))
