@@ -86,6 +86,17 @@ func (p *parts) within(of []part) *compile.Within {
 	return w
 }
 
+// first is how many of the first parts are of so many sections at most.
+func (p *parts) first(sections int) int {
+	seen := make(map[uint64]bool, sections)
+	for n, one := range p.of {
+		if seen[one.section] = true; len(seen) > sections {
+			return n
+		}
+	}
+	return len(p.of)
+}
+
 // parts asks where the documents may be that a condition looks for, among the spans
 // of a range.
 func (r *Reader) parts(ctx context.Context, project domain.ProjectID, condition *compile.Condition, of compile.Range) (out parts, err error) {
@@ -165,7 +176,7 @@ func (s *scanner) find(ctx context.Context) (err error) {
 			return nil
 		}
 		s.skip(s.asked)
-		s.parts, s.sought, s.guessed = nil, false, false
+		s.parts, s.scan.Within, s.sought, s.guessed = nil, nil, false, false
 	}
 	return nil
 }
@@ -199,13 +210,18 @@ func (s *scanner) seek(ctx context.Context) (err error) {
 func (s *scanner) align() bool {
 	left := s.rest.Intersect(s.asked)
 	s.parts.of = slices.DeleteFunc(s.parts.of, func(p part) bool { return left.Intersect(compile.Starts(p.first, p.last)).Empty() })
-	all := len(s.parts.of)
+	all, n := len(s.parts.of), 0
 	take := max(s.take, firstSections)
-	if s.parts.rare && all <= compile.FewSections {
-		take = all
+	if s.parts.rare && s.parts.first(compile.FewSections) == all {
+		take = compile.FewSections
 	}
-	for s.aligned = left; take < all; take *= 2 { // before the next section begins; many may end with it
-		if edge := s.parts.of[take]; s.ascending() {
+	for ; n < all; take *= 2 {
+		s.aligned = left
+		if n = s.parts.first(take); n == all {
+			break
+		}
+		// It ends before the next part begins; many may begin there, and more are taken then.
+		if edge := s.parts.of[n]; s.ascending() {
 			s.aligned.High = compile.Position{Start: edge.first}.Before()
 		} else {
 			s.aligned.Low = compile.Position{Start: edge.last, Tie: math.MaxUint64}.After()
@@ -214,10 +230,7 @@ func (s *scanner) align() bool {
 			break
 		}
 	}
-	if take >= all {
-		take, s.aligned = all, left
-	}
-	s.scan.Within = s.parts.within(s.parts.of[:take])
+	s.scan.Within = s.parts.within(s.parts.of[:n])
 	return all > 0
 }
 

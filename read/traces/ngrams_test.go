@@ -229,3 +229,32 @@ func TestWindowsEndWithSections(t *testing.T) {
 		}
 	}
 }
+
+// Where a guess was wrong, what lies beyond its window is found, too.
+func TestBeyondAGuessedWindow(t *testing.T) {
+	t.Parallel()
+	s := newStore(t)
+	s.cover(0)
+	s.apart = schema.SectionOffsets
+	var all []trace.Span
+	for n := range uint64(300) {
+		one := span(n, n, now.Add(-time.Duration(n+1)*time.Second))
+		text := "something else"
+		if n < 30 || n >= 242 && n%2 == 0 { // only what is far has it again
+			text = "this word"
+		}
+		one.Attributes["ag"].(map[string]any)["data"] = map[string]any{"inputs": text}
+		all = append(all, one)
+	}
+	s.insert(all...)
+	e := where(t, containing(`"this word"`)[0])
+	for oldest := 250; oldest < 300; oldest += 4 { // as far as the guess goes, and a little further
+		reader, err := traces.New(traces.DefaultConfig(), s.conn, func() time.Time { return now }, prometheus.NewRegistry())
+		require.NoError(t, err)
+		_, err = reader.Spans(t.Context(), s.project, e, domain.Window{Limit: 30, Oldest: now.Add(-31 * time.Second)})
+		require.NoError(t, err)
+		page, err := reader.Spans(t.Context(), s.project, e, domain.Window{Limit: 60, Oldest: now.Add(-time.Duration(oldest) * time.Second)})
+		require.NoError(t, err)
+		require.Equal(t, 30+(oldest-242)/2, len(page.Items), "%d s", oldest) //nolint:testifylint // a page is long
+	}
+}
