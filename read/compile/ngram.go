@@ -96,7 +96,7 @@ func (s Sections) Statement() Statement {
 	w.put(" AS found, groupUniqArrayIf("+strconv.Itoa(s.Limit)+")(("+number+", toUnixTimestamp64Micro(min_start), toUnixTimestamp64Micro(max_start)), found) AS parts"+
 		" SELECT arrayMap(p -> p.1, parts), arrayMap(p -> p.2, parts), arrayMap(p -> p.3, parts), uniqExact("+number+") FROM "+
 		schema.SpanNgrams+" PREWHERE project_id = ?", s.Project.String())
-	// Times go first: a set is up to 128 KiB.
+	// Times go first: the two sets of a row are up to 128 KiB each.
 	for _, n := range []node{timeRange("max_start", s.Range.Low.Start, maxMicros), timeRange("min_start", minMicros, s.Range.High.Start)} {
 		if n != constant(true) {
 			w.put(" AND ")

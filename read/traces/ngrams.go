@@ -97,15 +97,12 @@ func (p *parts) first(sections int) int {
 	return len(p.of)
 }
 
-// parts asks where the documents may be that a condition looks for, among the spans
-// of a range.
-func (r *Reader) parts(ctx context.Context, project domain.ProjectID, condition *compile.Condition, of compile.Range) (out parts, err error) {
-	if !condition.Phrases() {
-		return out, nil
-	}
-	out.from = r.ngramsFrom(ctx)
+// parts asks where the documents may be that a condition with phrases looks for,
+// among the spans of a range, where the sets cover the stream from some offsets on.
+func (r *Reader) parts(ctx context.Context, project domain.ProjectID, condition *compile.Condition, of compile.Range, from map[uint32]uint64) (out parts, err error) {
+	out.from = from
 	covered := false
-	for _, offset := range out.from {
+	for _, offset := range from {
 		covered = covered || offset != schema.NotCovered
 	}
 	if !covered {
@@ -131,7 +128,10 @@ func (r *Reader) parts(ctx context.Context, project domain.ProjectID, condition 
 // condition looks for, among the spans of a range, and gives what is left of the
 // range. nil where that is not known, or would not be worth a look.
 func (r *Reader) Within(ctx context.Context, project domain.ProjectID, condition *compile.Condition, of compile.Range) (*compile.Within, compile.Range, error) {
-	found, err := r.parts(ctx, project, condition, of)
+	if !condition.Phrases() {
+		return nil, of, nil
+	}
+	found, err := r.parts(ctx, project, condition, of, r.ngramsFrom(ctx))
 	if !found.rare {
 		return nil, of, err
 	}
@@ -184,11 +184,12 @@ func (s *scanner) find(ctx context.Context) (err error) {
 // seek asks for the parts of the rest, or of a window that is a good guess.
 func (s *scanner) seek(ctx context.Context) (err error) {
 	s.sought, s.asked = true, s.rest
-	byTime := s.byTime || !(&compile.Within{From: s.r.ngramsFrom(ctx)}).Whole()
+	from := s.r.ngramsFrom(ctx)
+	byTime := s.byTime || !(&compile.Within{From: from}).Whole()
 	if s.guessed && !byTime {
 		s.asked = s.window()
 	}
-	found, err := s.r.parts(ctx, s.scan.Project, s.scan.Condition, s.asked)
+	found, err := s.r.parts(ctx, s.scan.Project, s.scan.Condition, s.asked, from)
 	switch {
 	case !found.known || byTime && !found.rare:
 	case byTime:

@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
@@ -204,17 +203,7 @@ func TestWindowsEndWithSections(t *testing.T) {
 				e := where(t, containing(tt.search)[0])
 				for _, window := range []domain.Window{{Limit: 30}, {Limit: 300}, {Limit: 40, Oldest: now.Add(-2*time.Hour - time.Second), Newest: now.Add(-time.Hour - time.Second)}} {
 					window.Order = order
-					got := []trace.SpanID{}
-					for {
-						page, err := reader.Spans(t.Context(), s.project, e, window)
-						require.NoError(t, err)
-						for i := range page.Items {
-							got = append(got, page.Items[i].SpanID)
-						}
-						if window.Next = page.Next; window.Next == uuid.Nil {
-							break
-						}
-					}
+					got := s.walk(t, reader, e, window)
 					matching := slices.DeleteFunc(slices.Clone(all), func(s trace.Span) bool {
 						at := time.Unix(0, s.Start)
 						return !filter.Match(e, &s) || !window.Oldest.IsZero() && (at.Before(window.Oldest) || !at.Before(window.Newest))

@@ -64,19 +64,8 @@ func TestPace(t *testing.T) {
 					if refuse {
 						reader.RefuseNarrow()
 					}
-					var got []trace.SpanID
 					e := where(t, conditions)
-					window := domain.Window{Limit: 30, Order: order}
-					for {
-						page, err := reader.Spans(t.Context(), s.project, e, window)
-						require.NoError(t, err)
-						for i := range page.Items {
-							got = append(got, page.Items[i].SpanID)
-						}
-						if window.Next = page.Next; window.Next == uuid.Nil {
-							break
-						}
-					}
+					got := s.walk(t, reader, e, domain.Window{Limit: 30, Order: order})
 					matching := slices.DeleteFunc(slices.Clone(all), func(s trace.Span) bool { return !filter.Match(e, &s) })
 					require.NotEmpty(t, matching)
 					require.Equal(t, idsInOrder(matching, order), got)
@@ -354,6 +343,22 @@ func TestGapsAreLeapt(t *testing.T) {
 			_, err = reader.Spans(t.Context(), unaware, e, domain.Window{Limit: 2, Order: order, Newest: now})
 			require.NoError(t, err)
 			require.Less(t, leapt["scan_narrow"].count, statementsOf(t, registry)["scan_narrow"].count-leapt["scan_narrow"].count, "windows that grow take more")
+		}
+	}
+}
+
+// walk reads a list page by page; it is not nil.
+func (s *store) walk(t *testing.T, reader *traces.Reader, e filter.Expr, window domain.Window) []trace.SpanID {
+	t.Helper()
+	ids := []trace.SpanID{}
+	for {
+		page, err := reader.Spans(t.Context(), s.project, e, window)
+		require.NoError(t, err)
+		for i := range page.Items {
+			ids = append(ids, page.Items[i].SpanID)
+		}
+		if window.Next = page.Next; window.Next == uuid.Nil {
+			return ids
 		}
 	}
 }
