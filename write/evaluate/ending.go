@@ -11,8 +11,17 @@ import (
 )
 
 // Stop cancels a run: what is under way is given up, what is done stays. One
-// that has ended stays as it is. nil where there is no such run.
-func (v *Evaluate) Stop(ctx context.Context, caller domain.Principal, id uuid.UUID) (*evaluation.Run, error) {
+// that has ended stays as it is; one that is just being started is stopped once
+// it is. nil where there is no such run.
+func (v *Evaluate) Stop(ctx context.Context, caller domain.Principal, id uuid.UUID) (run *evaluation.Run, err error) {
+	err = v.alone(ctx, caller.Project, id, func() (err error) {
+		run, err = v.stop(ctx, caller, id)
+		return err
+	})
+	return run, err
+}
+
+func (v *Evaluate) stop(ctx context.Context, caller domain.Principal, id uuid.UUID) (*evaluation.Run, error) {
 	run, err := v.deps.Runs.Run(ctx, caller.Project, id)
 	if err != nil || run == nil {
 		return nil, err
@@ -29,7 +38,9 @@ func (v *Evaluate) Stop(ctx context.Context, caller domain.Principal, id uuid.UU
 	return stopped, v.sweep(ctx, caller, id)
 }
 
-// sweep marks what is not going to be computed after a stop.
+// sweep marks what is not going to be computed after a stop. Nobody may start
+// the run meanwhile: what is queued again would be marked, too, and the run would
+// end as it was stopped.
 func (v *Evaluate) sweep(ctx context.Context, caller domain.Principal, id uuid.UUID) error {
 	results, err := v.deps.Runs.Results(ctx, caller.Project, id)
 	if err != nil {

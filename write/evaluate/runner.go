@@ -129,10 +129,13 @@ func (v *Evaluate) carry(parent context.Context, c *runs.Claimed, runner uuid.UU
 
 // swept marks what a stopped run leaves undone, unless it was started again.
 func (v *Evaluate) swept(ctx context.Context, caller domain.Principal, id uuid.UUID) {
-	run, err := v.deps.Runs.Run(ctx, caller.Project, id)
-	if err == nil && run != nil && run.Status == evaluation.Cancelled && !run.Closed() {
-		err = v.sweep(ctx, caller, id)
-	}
+	err := v.alone(ctx, caller.Project, id, func() error {
+		run, err := v.deps.Runs.Run(ctx, caller.Project, id)
+		if err != nil || run == nil || run.Status != evaluation.Cancelled || run.Closed() {
+			return err
+		}
+		return v.sweep(ctx, caller, id)
+	})
 	if err != nil {
 		v.deps.Log.WarnContext(ctx, "results of a stopped run were not marked", slog.String("run_id", id.String()), slog.Any("error", err))
 	}

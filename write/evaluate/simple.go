@@ -176,7 +176,15 @@ func (v *Evaluate) deal(ctx context.Context, caller domain.Principal, run *evalu
 
 // Process has computed what no result says yet of a slice of the scenarios that
 // are there, or all of it. nil where there is no such run.
-func (v *Evaluate) Process(ctx context.Context, caller domain.Principal, id uuid.UUID, within evaluation.Slice, overwrite bool) (*evaluation.Run, error) {
+func (v *Evaluate) Process(ctx context.Context, caller domain.Principal, id uuid.UUID, within evaluation.Slice, overwrite bool) (run *evaluation.Run, err error) {
+	err = v.alone(ctx, caller.Project, id, func() (err error) {
+		run, err = v.process(ctx, caller, id, within, overwrite)
+		return err
+	})
+	return run, err
+}
+
+func (v *Evaluate) process(ctx context.Context, caller domain.Principal, id uuid.UUID, within evaluation.Slice, overwrite bool) (*evaluation.Run, error) {
 	run, err := v.deps.Runs.Run(ctx, caller.Project, id)
 	if err != nil || run == nil {
 		return nil, err

@@ -290,6 +290,42 @@ func TestSimpleEvaluationFailsStopsAndGoesOn(t *testing.T) {
 	require.Equal(t, []string{"success", "success"}, s.of(id, steps[2]))
 }
 
+// Who is late to notice that a run was stopped takes nothing from who has started it again.
+func TestSimpleEvaluationStartedAgainAtOnce(t *testing.T) {
+	t.Parallel()
+	g := newGate(t)
+	s := newService(t, g.settings()...)
+	pass := s.judge("pass", `{"uri":"svc:custom:mock:v0","parameters":{"key":"pass"}}`)
+	id := s.evaluation(`{"data":{"testset_steps":["` + s.testset("one-waits", `{"n":0}`, `{"n":1,"wait":true}`) + `"],"application_steps":["` + g.app(s) + `"],"evaluator_steps":{"` + pass + `":"auto"}}}`)
+	<-g.waiting
+	waiting := func(many int) func() bool {
+		return func() bool {
+			var n int
+			err := s.stores.postgres.QueryRow(t.Context(), `SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`).Scan(&n)
+			require.NoError(t, err)
+			return n == many
+		}
+	}
+	started := make(chan reply, 1)
+	run, err := uuid.Parse(id)
+	require.NoError(t, err)
+	require.NoError(t, s.runs.Exclusive(t.Context(), s.accounts["ours"].Project.ID, run, func() error {
+		go func() { started <- s.do(http.MethodPost, "/simple/evaluations/"+id+"/start", "") }()
+		s.until("the start waits for its turn", waiting(1))
+		// The runner sees it when it prolongs its lease, and comes after the start.
+		s.ok(http.StatusOK, http.MethodPatch, "/evaluations/runs/"+id, `{"run":{"id":"`+id+`","status":"cancelled","flags":{"is_active":false}}}`)
+		s.until("so does the runner", waiting(2))
+		return nil
+	}))
+	require.NoError(t, s.runs.Exclusive(t.Context(), s.accounts["ours"].Project.ID, run, func() error { // after both
+		g.open()
+		return nil
+	}))
+	again := <-started
+	require.Equal(t, http.StatusOK, again.Code, again.Text)
+	s.ends(id, "success")
+}
+
 // A process that ends while it runs an evaluation leaves it to the next one,
 // which computes what is missing and nothing else: also one that ended without
 // a word, once its lease is over.
