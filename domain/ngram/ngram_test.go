@@ -1,6 +1,7 @@
 package ngram_test
 
 import (
+	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -113,9 +114,48 @@ func TestSet(t *testing.T) {
 			text := "0123 the 456789 quick-12345 Brown 20261123T150945 fox 0x1234567 "[from:size]
 			s = ngram.Set{}
 			s.AddNumerals([]byte(text))
-			assert.Equal(t, ngram.NumeralsOf(text), numbers(&s))
+			assert.Equal(t, plainNumerals(text), numbers(&s))
 		}
 	}
+}
+
+// plainNumerals are those of a text byte by byte, each once and ascending.
+func plainNumerals(text string) (out []uint32) {
+	mixed := func(of string, which int) uint32 {
+		var window [8]byte
+		copy(window[:], strings.ToLower(of))
+		x := binary.LittleEndian.Uint64(window[:]) * 0x9E3779B97F4A7C15
+		return uint32((x^x>>32)*0x9E3779B97F4A7C15>>(44-20*which)) % (1 << 20)
+	}
+	digits := 0
+	for end := 1; end <= len(text); end++ {
+		if digits++; !strings.Contains("0123456789", text[end-1:end]) {
+			digits = 0
+		}
+		if digits >= 4 && digits <= 6 && end >= 8 {
+			out = append(out, mixed(text[end-8:end], 0))
+		}
+		if digits >= 6 {
+			out = append(out, mixed(text[end-6:end], 0), mixed(text[end-6:end], 1))
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// Numerals are taken eight bytes at a time, and runs of digits lie across them.
+func FuzzNumerals(f *testing.F) {
+	f.Add("Order 48213, 1234567 and INV-2026-001932 of 1763910585123456789")
+	f.Add("123")
+	f.Add("1234567")
+	f.Add("a\xb0\xb91\xb234/5678:9012 ABCD1234 00000")
+	f.Fuzz(func(t *testing.T, text string) {
+		for from := range min(len(text), 9) {
+			if plain := strings.Map(func(r rune) rune { return min(r, 0x7F) }, text[from:]); len(plain) == len(text)-from {
+				require.Equal(t, plainNumerals(plain), ngram.NumeralsOf(plain), "%q", plain)
+			}
+		}
+	})
 }
 
 // A text has the n-grams of each of its parts, however both are written.
