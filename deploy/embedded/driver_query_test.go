@@ -217,10 +217,15 @@ func TestDriverBatches(t *testing.T) {
 	require.NoError(t, send(token, 1, 2, 3))
 	require.NoError(t, send(token, 1, 2, 3))
 	require.Equal(t, uint64(6), count(), "the same token twice stores its rows once")
+	for range 2 {
+		require.NoError(t, conn.InsertFormat(t.Context(), "TSV", "INSERT INTO b (a) SETTINGS insert_deduplication_token = 'b:topic:0:10-19'", strings.NewReader("1\n2\n3\n")))
+		require.NoError(t, conn.InsertFormat(t.Context(), "TSV", "INSERT INTO b (a) SETTINGS insert_deduplication_token = 'b:topic:0:1-9'", strings.NewReader("1\n2\n3\n")))
+	}
+	require.Equal(t, uint64(9), count(), "also where the text has it")
 
 	known := clickhouse.Context(t.Context(), clickhouse.WithColumnNamesAndTypes([]clickhouse.ColumnNameAndType{{Name: "a", Type: "UInt64"}}))
 	require.NoError(t, send(known, 4, 5, 6))
-	require.Equal(t, uint64(9), count())
+	require.Equal(t, uint64(12), count())
 
 	empty, err := conn.PrepareBatch(t.Context(), "INSERT INTO b (a)")
 	require.NoError(t, err)
@@ -229,7 +234,7 @@ func TestDriverBatches(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, aborted.Append(uint64(9)))
 	require.NoError(t, aborted.Abort())
-	require.Equal(t, uint64(9), count())
+	require.Equal(t, uint64(12), count())
 
 	_, err = conn.PrepareBatch(t.Context(), "INSERT INTO no_such_table")
 	exception, is := errors.AsType[*clickhouse.Exception](err)

@@ -101,7 +101,7 @@ func (s *store) insert(ctx context.Context, in insertion) error {
 					token += "#" + strconv.Itoa(tokens)
 				}
 			}
-			err := s.conn.InsertFormat(clickhouse.Context(ctx, clickhouse.WithSettings(insertSettings(token))), "Native", statement, bytes.NewReader(*buffer))
+			err := s.conn.InsertFormat(clickhouse.Context(ctx, clickhouse.WithSettings(insertSettings())), "Native", statement+under(token), bytes.NewReader(*buffer))
 			if err == nil && (!in.doubtful || in.rest == nil) {
 				return nil
 			}
@@ -120,23 +120,27 @@ func (s *store) insert(ctx context.Context, in insertion) error {
 	return nil
 }
 
-// insertSettings make an insert synchronous, whole, and, under a token, done once.
-func insertSettings(token string) clickhouse.Settings {
-	settings := clickhouse.Settings{
+// insertSettings make an insert synchronous and whole.
+func insertSettings() clickhouse.Settings {
+	return clickhouse.Settings{
 		"async_insert":                  0,
 		"distributed_foreground_insert": 1, // on a cluster: the shards have it when we return
 		"max_insert_threads":            1,
 		"optimize_on_insert":            0, // rows are unique in their batch; merges do the rest
 		"input_format_parallel_parsing": 0,
 	}
+}
+
+// under is the clause by which an insert under a token is done once. It is text,
+// not a setting of the request: each of those that differs from the one before
+// costs the embedded engine a statement of its own.
+func under(token string) string {
 	if token == "" {
 		// Without a token a block is known by its content, and the same
 		// content may be written again on purpose after a delete.
-		settings["insert_deduplicate"] = 0
-	} else {
-		settings["insert_deduplication_token"] = token
+		return " SETTINGS insert_deduplicate = 0"
 	}
-	return settings
+	return " SETTINGS insert_deduplication_token = '" + token + "'"
 }
 
 // exec runs a statement that bears repetition. What it inserts is known neither
