@@ -88,10 +88,13 @@ func loadCommand(env environment, loadConfig func() (config.Loaded, error)) *cob
 		Long: `Sends life-like traffic: agent runs of 5 to 40 spans, model calls that carry their
 history, annotation traces that score earlier runs. Everything follows from the seed.
 Reports the accepted and visible spans per second and the time from a receipt to
-visibility, then reads back what was sent and compares counts and checksums.`,
+visibility, then reads back what was sent and compares counts and checksums. Readers
+ask meanwhile for what a dashboard shows: the latest spans, roots, errors, annotations
+and traces, pages of any moment, a word, a trace by id.`,
 		Example: `  colonnade load                                   half a minute, as fast as it goes
   colonnade load --rate 5000 --duration 5m         a steady rate
-  colonnade load --traces 1000 --verify full       a fixed amount, every span checked`,
+  colonnade load --traces 1000 --verify full       a fixed amount, every span checked
+  colonnade load --rate 2500 --duration 1m --readers 1   pages and traces are read meanwhile`,
 		Args: cobra.NoArgs,
 	}
 	to := targetFlags(cmd)
@@ -105,6 +108,8 @@ visibility, then reads back what was sent and compares counts and checksums.`,
 	f.IntVar(&plan.Batch, "batch", plan.Batch, "spans in a request, about")
 	f.IntVar(&plan.Runs, "runs", plan.Runs, "different agent runs before texts repeat")
 	f.IntVar(&plan.Probes, "probes", plan.Probes, "queries at a time that time visibility; 0 is none")
+	f.IntVar(&plan.Readers, "readers", plan.Readers, "who read pages and traces meanwhile, each one after the other")
+	f.DurationVar(&plan.ReadsBack, "reads-back", plan.ReadsBack, "how long ago the earliest moment is that readers ask for; 0 is when the sending began")
 	f.StringVar(&plan.Verify, "verify", plan.Verify, "full (every span), sample, none, or auto (full up to 300000 spans)")
 	f.Uint64Var(&plan.Seed, "seed", 0, "seed of all ids and texts; 0 takes one from the clock")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -143,12 +148,24 @@ func runLoad(cmd *cobra.Command, plan load.Plan, c *client.Client, now func() ti
 			_, _ = fmt.Fprintf(w, "visible\t%.0f spans/s, all after %.1f s\n", r.VisiblePerSecond(), r.Visible.Seconds())
 			_, _ = fmt.Fprintf(w, "receipt to visible\tp50 %s, p99 %s, %d timed\n", r.Delay(0.5).Round(time.Millisecond), r.Delay(0.99).Round(time.Millisecond), len(r.Delays))
 		}
+		for i := range r.Reads {
+			showReads(w, &r.Reads[i])
+		}
 		if r.Verified != "" {
 			_, _ = fmt.Fprintf(w, "checked\t%s\n", r.Verified)
 		}
 		_ = w.Flush() // the terminal is gone when this fails
 	}
 	return err
+}
+
+func showReads(w io.Writer, read *load.ReadTimes) {
+	round := func(p float64) time.Duration { return read.At(p).Round(100 * time.Microsecond) }
+	_, _ = fmt.Fprintf(w, "%s\tp50 %s, p99 %s, slowest %s, %d timed", read.Name, round(0.5), round(0.99), round(1), len(read.Took))
+	if read.Failed > 0 {
+		_, _ = fmt.Fprintf(w, ", %d failed, the last with: %v", read.Failed, read.Err)
+	}
+	_, _ = fmt.Fprintln(w)
 }
 
 func isTerminal(w io.Writer) bool {

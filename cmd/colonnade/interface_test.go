@@ -407,4 +407,13 @@ func (s *service) loadRuns(t *testing.T) {
 	require.Contains(t, out, "were read back, checksum")
 	require.Contains(t, out, "receipt to visible")
 	require.Contains(t, s.say(t, s.account(t), "load", "--traces", "60", "--verify", "sample", "--rate", "2000", "--runs", "30"), "checksums equal")
+
+	// Every read is asked, answered and timed while spans come in.
+	out = s.say(t, s.account(t), "load", "--duration", "6s", "--rate", "1000", "--runs", "30", "--readers", "2")
+	for _, read := range []string{
+		"latest 50 spans", "50 spans at any moment", "50 roots at any moment", "latest 50 roots", "latest 50 errors", "latest 50 annotations",
+		"latest 50 traces", "50 spans with a word", "a trace of any moment", "a trace of the last seconds",
+	} {
+		require.Regexp(t, read+` +p50 [0-9.]+m?s, p99 [0-9.]+m?s, slowest [0-9.]+m?s, [1-9][0-9]* timed\n`, out)
+	}
 }

@@ -23,7 +23,7 @@ type evaluated struct {
 }
 
 // ids are the strings at a member of a list of records.
-func idsIn(t *testing.T, list any, member string) []string {
+func idsIn(t testing.TB, list any, member string) []string {
 	t.Helper()
 	records, _ := list.([]any)
 	out := make([]string, len(records))
@@ -37,7 +37,7 @@ func idsIn(t *testing.T, list any, member string) []string {
 // evaluate runs an application over testcases by the batch, whose judge is a
 // script, and writes down as a client does what came of it: a run, scenarios,
 // results.
-func (s *service) evaluated(t *testing.T, subject, judge string) evaluated {
+func (s *service) evaluated(t testing.TB, subject, judge string) evaluated {
 	t.Helper()
 	batch := s.ok(http.StatusOK, http.MethodPost, "/simple/evaluations/run", `{"evaluation":{"application_revision_ref":`+ref(subject)+`,"evaluator_revision_refs":[`+ref(judge)+`],
 		"testcases":[{"data":{"word":"ab"}},{"data":{"word":"abcdef"}},{"data":{"word":"abcd"}}]}}`)

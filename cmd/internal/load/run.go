@@ -30,6 +30,10 @@ type Plan struct {
 	Connections, Batch int
 	// Probes look at once for what was just sent, to time its visibility.
 	Probes int
+	// Readers ask for pages and traces while spans are sent, each one request after the other.
+	Readers int
+	// ReadsBack is how long ago the earliest moment is that they ask for; zero means when the sending began.
+	ReadsBack time.Duration
 	// Verify is full (read every span back), sample or none; auto is full up to autoVerifySpans.
 	Verify string
 }
@@ -49,8 +53,8 @@ func (p Plan) Validate() error {
 		return errors.New("load: the rate must not be negative")
 	case p.Duration <= 0 && p.Traces == 0:
 		return errors.New("load: neither a duration nor a number of traces ends it")
-	case p.Connections < 1 || p.Batch < 1 || p.Probes < 0:
-		return errors.New("load: connections and batch must be positive")
+	case p.Connections < 1 || p.Batch < 1 || p.Probes < 0 || p.Readers < 0 || p.ReadsBack < 0:
+		return errors.New("load: connections and batch must be positive, probes, readers and how far back they read not negative")
 	case !slices.Contains([]string{"auto", "full", "sample", "none"}, p.Verify):
 		return errors.New("load: verify must be auto, full, sample or none")
 	default:
@@ -67,6 +71,8 @@ type Report struct {
 	Sending, Visible time.Duration
 	// Delays are the times from a receipt to a query that shows its spans, ascending.
 	Delays []time.Duration
+	// Reads are what readers measured; nil where there were none.
+	Reads []ReadTimes
 	// Verified tells what the check found; empty when none ran.
 	Verified string
 }
@@ -78,12 +84,7 @@ func (r *Report) AcceptedPerSecond() float64 { return float64(r.Spans) / r.Sendi
 func (r *Report) VisiblePerSecond() float64 { return float64(r.Spans) / r.Visible.Seconds() }
 
 // Delay is a percentile of the delays, 0..1; zero when nothing was timed.
-func (r *Report) Delay(p float64) time.Duration {
-	if len(r.Delays) == 0 {
-		return 0
-	}
-	return r.Delays[min(int(p*float64(len(r.Delays))), len(r.Delays)-1)]
-}
+func (r *Report) Delay(p float64) time.Duration { return percentile(r.Delays, p) }
 
 // Runner carries a plan out.
 type Runner struct {
@@ -106,6 +107,7 @@ type Runner struct {
 	mu     sync.Mutex
 	token  domain.Token
 	delays []time.Duration
+	reads  []ReadTimes
 	kept   []sample
 }
 
@@ -148,6 +150,14 @@ func (r *Runner) Run(ctx context.Context) (*Report, error) {
 	for range r.plan.Probes {
 		watchers.Go(func() { r.probe(watching) })
 	}
+	if r.plan.Readers > 0 {
+		for _, name := range reads() {
+			r.reads = append(r.reads, ReadTimes{Name: name})
+		}
+	}
+	for number := range r.plan.Readers {
+		watchers.Go(func() { r.read(watching, number) })
+	}
 	err := r.send(ctx)
 	report := &Report{
 		Spans: r.spans.Load(), Traces: r.traces.Load(), Bytes: r.bytes.Load(), Requests: r.requests.Load(), Retries: r.retries.Load(),
@@ -165,6 +175,10 @@ func (r *Runner) Run(ctx context.Context) (*Report, error) {
 	}
 	slices.Sort(r.delays)
 	report.Delays = r.delays
+	for i := range r.reads {
+		slices.Sort(r.reads[i].Took)
+	}
+	report.Reads = r.reads
 	report.Verified, err = r.verify(after, report)
 	return report, err
 }
