@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 )
@@ -36,6 +37,9 @@ const (
 	anyTrace    = "a trace of any moment"
 	latestTrace = "a trace of the last seconds"
 )
+
+// usualWord is how long the words are that are looked for: "or" is none to a search.
+const usualWord = 5
 
 // reader asks one round of reads after the other, as the pages of somebody who looks around do.
 type reader struct {
@@ -109,7 +113,7 @@ func (r *reader) request(name string) (method, path string, body []byte) {
 	case strings.Contains(name, "annotations"):
 		is("trace_type", "annotation")
 	case strings.Contains(name, "word"):
-		words := strings.Fields(vocabulary)
+		words := slices.DeleteFunc(strings.Fields(vocabulary), func(w string) bool { return len(w) < usualWord })
 		where = append(where, map[string]any{"field": "content", "operator": "contains", "value": words[r.rand.IntN(len(words))]})
 	case strings.Contains(name, "traces"):
 		path = "/traces/query"
