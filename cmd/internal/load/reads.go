@@ -22,52 +22,90 @@ type ReadTimes struct {
 // At is a percentile of the times, 0..1; zero where none was taken.
 func (t *ReadTimes) At(p float64) time.Duration { return percentile(t.Took, p) }
 
-// reads are the requests of a round, by name, in their order.
-func reads() []string {
-	return []string{
-		latestSpans, "50 spans at any moment", "50 roots at any moment", latestRoots, "latest 50 errors", "latest 50 annotations",
-		"latest 50 traces", "50 spans with a word", anyTrace, latestTrace,
-	}
-}
-
-// The reads that others take their trace from, and those that take it.
 const (
-	latestSpans = "latest 50 spans"
-	latestRoots = "latest 50 roots"
-	anyTrace    = "a trace of any moment"
-	latestTrace = "a trace of the last seconds"
+	spansPath, tracesPath = "/spans/query", "/traces/query"
+	// usualWord is how long the words are that are looked for: "or" is none to a search.
+	usualWord = 5
+	// afterFailure is how long a reader waits when it was answered with an error.
+	afterFailure = 100 * time.Millisecond
 )
 
-// usualWord is how long the words are that are looked for: "or" is none to a search.
-const usualWord = 5
+// read is one of the requests of a round: a page of 50, or a trace of a page before it.
+type read struct {
+	name, path string
+	// field and value are the condition; no field for none. The value of content is a word, another one each time.
+	field string
+	value any
+	// anyMoment begins the page at any moment, not now.
+	anyMoment bool
+	// seen is a trace of the page, for the read below that asks for it; nil for nobody.
+	seen func(*reader) *string
+}
+
+func reads() []read {
+	ofAnyMoment, latest := func(r *reader) *string { return &r.anyTrace }, func(r *reader) *string { return &r.latestTrace }
+	return []read{
+		{name: "latest 50 spans", path: spansPath},
+		{name: "50 spans at any moment", path: spansPath, anyMoment: true, seen: ofAnyMoment},
+		{name: "50 roots at any moment", path: spansPath, field: "parent_id", anyMoment: true},
+		{name: "latest 50 roots", path: spansPath, field: "parent_id", seen: latest},
+		{name: "latest 50 errors", path: spansPath, field: "status_code", value: "STATUS_CODE_ERROR"},
+		{name: "latest 50 annotations", path: spansPath, field: "trace_type", value: "annotation"},
+		{name: "latest 50 traces", path: tracesPath},
+		{name: "50 spans with a word", path: spansPath, field: "content"},
+		{name: "a trace of any moment", seen: ofAnyMoment},
+		{name: "a trace of the last seconds", seen: latest},
+	}
+}
 
 // reader asks one round of reads after the other, as the pages of somebody who looks around do.
 type reader struct {
 	*Runner
-	rand *rand.Rand
-	// any and latest are traces that were seen in this round; empty for none.
-	any, latest string
+	rand  *rand.Rand
+	words []string
+	// anyTrace and latestTrace are traces that were seen in this round; empty for none.
+	anyTrace, latestTrace string
 }
 
 // read asks until ctx ends; a request that is under way ends with its answer.
 func (r *Runner) read(ctx context.Context, number int) {
-	reader := &reader{Runner: r, rand: rand.New(rand.NewPCG(r.plan.Seed, uint64(number)))} //nolint:gosec // repeatable on purpose
+	reader := &reader{
+		Runner: r, rand: rand.New(rand.NewPCG(r.plan.Seed, uint64(number))), //nolint:gosec // repeatable on purpose
+		words: slices.DeleteFunc(strings.Fields(vocabulary), func(w string) bool { return len(w) < usualWord }),
+	}
 	for ctx.Err() == nil {
-		reader.any, reader.latest = "", ""
-		for i, name := range reads() {
-			method, path, body := reader.request(name)
-			if path == "" {
-				continue
-			}
-			began := r.now()
-			reply, err := r.client.Do(context.WithoutCancel(ctx), method, path, "application/json", body)
-			r.timed(i, r.now().Sub(began), err)
-			reader.look(name, reply.Body)
-			if ctx.Err() != nil {
-				return
+		reader.anyTrace, reader.latestTrace = "", ""
+		for i, read := range reads() {
+			if ctx.Err() != nil || !reader.ask(context.WithoutCancel(ctx), i, &read) {
+				break
 			}
 		}
 	}
+}
+
+// ask times one read. false means that it failed, and that the round is over.
+func (r *reader) ask(ctx context.Context, i int, read *read) bool {
+	method, path, body := http.MethodPost, read.path, []byte(nil)
+	if path == "" {
+		id := *read.seen(r)
+		if id == "" {
+			return true // there is nothing yet to ask for
+		}
+		method, path = http.MethodGet, "/traces/"+id
+	} else {
+		body = r.page(read)
+	}
+	began := r.now()
+	reply, err := r.client.Do(ctx, method, path, "application/json", body)
+	r.timed(i, r.now().Sub(began), err)
+	if err != nil {
+		time.Sleep(afterFailure)
+		return false
+	}
+	if read.path != "" && read.seen != nil {
+		*read.seen(r) = r.oneOf(reply.Body)
+	}
+	return true
 }
 
 func (r *Runner) timed(i int, took time.Duration, err error) {
@@ -80,64 +118,38 @@ func (r *Runner) timed(i int, took time.Duration, err error) {
 	}
 }
 
-// request gives what a read asks; no path where nothing is known to ask for.
-func (r *reader) request(name string) (method, path string, body []byte) {
-	switch name {
-	case anyTrace, latestTrace:
-		id := r.any
-		if name == latestTrace {
-			id = r.latest
-		}
-		if id == "" {
-			return "", "", nil
-		}
-		return http.MethodGet, "/traces/" + id, nil
-	}
-	path, list := "/spans/query", map[string]any{"limit": 50}
-	var where []any
-	is := func(field string, value any) {
-		where = append(where, map[string]any{"field": field, "operator": "is", "value": value})
-	}
-	if strings.HasSuffix(name, "at any moment") {
+// page is the body that asks for a page.
+func (r *reader) page(read *read) []byte {
+	list, where := map[string]any{"limit": 50}, []any{}
+	if read.anyMoment {
 		back := r.now().Sub(r.began)
 		if r.plan.ReadsBack > 0 {
 			back = r.plan.ReadsBack
 		}
 		list["newest"] = r.now().Add(-time.Duration(r.rand.Float64() * float64(back))).UTC().Format(time.RFC3339Nano)
 	}
-	switch {
-	case strings.Contains(name, "roots"):
-		is("parent_id", nil)
-	case strings.Contains(name, "errors"):
-		is("status_code", "STATUS_CODE_ERROR")
-	case strings.Contains(name, "annotations"):
-		is("trace_type", "annotation")
-	case strings.Contains(name, "word"):
-		words := slices.DeleteFunc(strings.Fields(vocabulary), func(w string) bool { return len(w) < usualWord })
-		where = append(where, map[string]any{"field": "content", "operator": "contains", "value": words[r.rand.IntN(len(words))]})
-	case strings.Contains(name, "traces"):
-		path = "/traces/query"
+	switch read.field {
+	case "":
+	case "content":
+		where = append(where, map[string]any{"field": read.field, "operator": "contains", "value": r.words[r.rand.IntN(len(r.words))]})
+	default:
+		where = append(where, map[string]any{"field": read.field, "operator": "is", "value": read.value})
 	}
-	body, _ = json.Marshal(map[string]any{"windowing": list, "filtering": map[string]any{"conditions": where}}) // strings and numbers always do
-	return http.MethodPost, path, body
+	body, _ := json.Marshal(map[string]any{"windowing": list, "filtering": map[string]any{"conditions": where}}) // strings and numbers always do
+	return body
 }
 
-// look takes from a page the traces that are asked for next.
-func (r *reader) look(name string, reply []byte) {
-	var page struct {
+// oneOf is the trace of one of a page's spans; empty for a page of none.
+func (r *reader) oneOf(page []byte) string {
+	var of struct {
 		Spans []struct {
 			TraceID string `json:"trace_id"`
 		} `json:"spans"`
 	}
-	if !strings.HasPrefix(name, "50 spans at") && name != latestRoots || json.Unmarshal(reply, &page) != nil || len(page.Spans) == 0 {
-		return
+	if json.Unmarshal(page, &of) != nil || len(of.Spans) == 0 {
+		return ""
 	}
-	id := page.Spans[r.rand.IntN(len(page.Spans))].TraceID
-	if name == latestRoots {
-		r.latest = id
-	} else {
-		r.any = id
-	}
+	return of.Spans[r.rand.IntN(len(of.Spans))].TraceID
 }
 
 // percentile of times in ascending order, 0..1; zero for none.

@@ -151,8 +151,8 @@ func (r *Runner) Run(ctx context.Context) (*Report, error) {
 		watchers.Go(func() { r.probe(watching) })
 	}
 	if r.plan.Readers > 0 {
-		for _, name := range reads() {
-			r.reads = append(r.reads, ReadTimes{Name: name})
+		for _, read := range reads() {
+			r.reads = append(r.reads, ReadTimes{Name: read.name})
 		}
 	}
 	for number := range r.plan.Readers {
