@@ -15,6 +15,7 @@ import (
 
 	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+	"github.com/google/uuid"
 
 	"colonnade/domain"
 	"colonnade/write/sink/internal/native"
@@ -131,14 +132,15 @@ func insertSettings() clickhouse.Settings {
 	}
 }
 
-// under is the clause by which an insert under a token is done once. It is text,
-// not a setting of the request: each of those that differs from the one before
-// costs the embedded engine a statement of its own.
+// under is the clause by which an insert under a token is done once, and one
+// without a token each time. It is text, not a setting of the request: each of
+// those that differs from the one before costs the embedded engine a statement.
 func under(token string) string {
 	if token == "" {
-		// Without a token a block is known by its content, and the same
-		// content may be written again on purpose after a delete.
-		return " SETTINGS insert_deduplicate = 0"
+		// Without a token a block is known by its content, and the same content may be
+		// written again on purpose. insert_deduplicate = 0 does not keep the store from
+		// that: deduplicate_insert, which is on, is above it, and earlier versions lack it.
+		token = uuid.NewString()
 	}
 	return " SETTINGS insert_deduplication_token = '" + token + "'"
 }

@@ -1,0 +1,52 @@
+//go:build embedded
+
+package sink
+
+import (
+	"testing"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
+
+	"colonnade/deploy/embedded/embeddedtest"
+	"colonnade/migrations"
+	"colonnade/migrations/schema"
+)
+
+// What is inserted is known by its token alone, never by what it holds.
+func TestInsertIsKnownByItsToken(t *testing.T) {
+	t.Parallel()
+	opts, err := clickhouse.ParseDSN(embeddedtest.Database(t))
+	require.NoError(t, err)
+	conn, err := clickhouse.Open(opts)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, conn.Close()) })
+	_, err = migrations.ClickHouse(t.Context(), conn, migrations.Deployment{})
+	require.NoError(t, err)
+	s := newStore(conn, DefaultConfig(), newMetrics(prometheus.NewRegistry()), time.Now)
+	rows := func() (n uint64) {
+		require.NoError(t, conn.QueryRow(t.Context(), "SELECT count() FROM rejects").Scan(&n))
+		return n
+	}
+	for _, step := range []struct {
+		token, reason string
+		rows          uint64
+	}{
+		{"a:0:1-9", "one", 1},
+		{"a:0:1-9", "one", 1},
+		{"a:0:1-9", "another", 1},
+		{"a:0:10-19", "one", 2},
+		{"", "one", 3},
+		{"", "one", 4},
+	} {
+		block := rejectColumns([]reject{{reason: step.reason, at: time.Unix(1, 0)}}, 0)
+		require.NoError(t, s.insert(t.Context(), insertion{table: schema.Rejects, block: block, token: step.token}))
+		require.Equal(t, step.rows, rows(), "%q %s", step.token, step.reason)
+	}
+	for range 2 {
+		require.NoError(t, s.exec(t.Context(), "insert again", "INSERT INTO rejects (reason, rejected_at) SELECT 'one', toDateTime64(1, 6)"))
+	}
+	require.Equal(t, uint64(6), rows(), "nor is what a statement inserts")
+}
