@@ -94,7 +94,7 @@ and traces, pages of any moment, a word, a trace by id.`,
 		Example: `  colonnade load                                   half a minute, as fast as it goes
   colonnade load --rate 5000 --duration 5m         a steady rate
   colonnade load --traces 1000 --verify full       a fixed amount, every span checked
-  colonnade load --rate 2500 --duration 1m --readers 1   pages and traces are read meanwhile`,
+  colonnade load --rate 2500 --readers 1           pages and traces are read meanwhile`,
 		Args: cobra.NoArgs,
 	}
 	to := targetFlags(cmd)
@@ -108,7 +108,7 @@ and traces, pages of any moment, a word, a trace by id.`,
 	f.IntVar(&plan.Batch, "batch", plan.Batch, "spans in a request, about")
 	f.IntVar(&plan.Runs, "runs", plan.Runs, "different agent runs before texts repeat")
 	f.IntVar(&plan.Probes, "probes", plan.Probes, "queries at a time that time visibility; 0 is none")
-	f.IntVar(&plan.Readers, "readers", plan.Readers, "who read pages and traces meanwhile, each one after the other")
+	f.IntVar(&plan.Readers, "readers", plan.Readers, "how many read pages and traces meanwhile, each one request after the other; 0 is none")
 	f.DurationVar(&plan.ReadsBack, "reads-back", plan.ReadsBack, "how long ago the earliest moment is that readers ask for; 0 is when the sending began")
 	f.StringVar(&plan.Verify, "verify", plan.Verify, "full (every span), sample, none, or auto (full up to 300000 spans)")
 	f.Uint64Var(&plan.Seed, "seed", 0, "seed of all ids and texts; 0 takes one from the clock")

@@ -409,7 +409,7 @@ func (s *service) loadRuns(t *testing.T) {
 	require.Contains(t, s.say(t, s.account(t), "load", "--traces", "60", "--verify", "sample", "--rate", "2000", "--runs", "30"), "checksums equal")
 
 	// Every read is asked, answered and timed while spans come in.
-	out = s.say(t, s.account(t), "load", "--duration", "6s", "--rate", "1000", "--runs", "30", "--readers", "2")
+	out = s.say(t, s.account(t), "load", "--duration", "12s", "--rate", "1000", "--runs", "30", "--readers", "2")
 	for _, read := range []string{
 		"latest 50 spans", "50 spans at any moment", "50 roots at any moment", "latest 50 roots", "latest 50 errors", "latest 50 annotations",
 		"latest 50 traces", "50 spans with a word", "a trace of any moment", "a trace of the last seconds",

@@ -123,7 +123,11 @@ func TestSet(t *testing.T) {
 func plainNumerals(text string) (out []uint32) {
 	mixed := func(of string, which int) uint32 {
 		var window [8]byte
-		copy(window[:], strings.ToLower(of))
+		for i := range len(of) {
+			if window[i] = of[i]; 'A' <= of[i] && of[i] <= 'Z' {
+				window[i] += 'a' - 'A'
+			}
+		}
 		x := binary.LittleEndian.Uint64(window[:]) * 0x9E3779B97F4A7C15
 		return uint32((x^x>>32)*0x9E3779B97F4A7C15>>(44-20*which)) % (1 << 20)
 	}
@@ -151,9 +155,7 @@ func FuzzNumerals(f *testing.F) {
 	f.Add("a\xb0\xb91\xb234/5678:9012 ABCD1234 00000")
 	f.Fuzz(func(t *testing.T, text string) {
 		for from := range min(len(text), 9) {
-			if plain := strings.Map(func(r rune) rune { return min(r, 0x7F) }, text[from:]); len(plain) == len(text)-from {
-				require.Equal(t, plainNumerals(plain), ngram.NumeralsOf(plain), "%q", plain)
-			}
+			require.Equal(t, plainNumerals(text[from:]), ngram.NumeralsOf(text[from:]), "%q", text[from:])
 		}
 	})
 }

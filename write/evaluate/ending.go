@@ -13,12 +13,8 @@ import (
 // Stop cancels a run: what is under way is given up, what is done stays. One
 // that has ended stays as it is; one that is just being started is stopped once
 // it is. nil where there is no such run.
-func (v *Evaluate) Stop(ctx context.Context, caller domain.Principal, id uuid.UUID) (run *evaluation.Run, err error) {
-	err = v.alone(ctx, caller.Project, id, func() (err error) {
-		run, err = v.stop(ctx, caller, id)
-		return err
-	})
-	return run, err
+func (v *Evaluate) Stop(ctx context.Context, caller domain.Principal, id uuid.UUID) (*evaluation.Run, error) {
+	return v.changed(ctx, caller.Project, id, func() (*evaluation.Run, error) { return v.stop(ctx, caller, id) })
 }
 
 func (v *Evaluate) stop(ctx context.Context, caller domain.Principal, id uuid.UUID) (*evaluation.Run, error) {

@@ -23,6 +23,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"colonnade/domain"
+	"colonnade/domain/evaluation"
 	"colonnade/domain/trace"
 	"colonnade/write/ingest"
 	"colonnade/write/invoke"
@@ -128,4 +129,13 @@ func (v *Evaluate) alone(ctx context.Context, project domain.ProjectID, run uuid
 		return context.Cause(ctx)
 	}
 	return v.deps.Runs.Exclusive(ctx, project, run, do)
+}
+
+// changed is what do makes of a run while nobody else does anything about it.
+func (v *Evaluate) changed(ctx context.Context, project domain.ProjectID, id uuid.UUID, do func() (*evaluation.Run, error)) (run *evaluation.Run, err error) {
+	err = v.alone(ctx, project, id, func() (err error) {
+		run, err = do()
+		return err
+	})
+	return run, err
 }

@@ -119,13 +119,9 @@ func underWay(run *evaluation.Run) bool {
 // Start takes in what the run's sources hold, makes a scenario of each, and has
 // computed what no result says yet. One that is under way stays as it is. nil
 // where there is no such run.
-func (v *Evaluate) Start(ctx context.Context, caller domain.Principal, id uuid.UUID) (run *evaluation.Run, err error) {
+func (v *Evaluate) Start(ctx context.Context, caller domain.Principal, id uuid.UUID) (*evaluation.Run, error) {
 	// Who starts it at the same time finds it under way then.
-	err = v.alone(ctx, caller.Project, id, func() (err error) {
-		run, err = v.start(ctx, caller, id)
-		return err
-	})
-	return run, err
+	return v.changed(ctx, caller.Project, id, func() (*evaluation.Run, error) { return v.start(ctx, caller, id) })
 }
 
 func (v *Evaluate) start(ctx context.Context, caller domain.Principal, id uuid.UUID) (*evaluation.Run, error) {
@@ -176,12 +172,8 @@ func (v *Evaluate) deal(ctx context.Context, caller domain.Principal, run *evalu
 
 // Process has computed what no result says yet of a slice of the scenarios that
 // are there, or all of it. nil where there is no such run.
-func (v *Evaluate) Process(ctx context.Context, caller domain.Principal, id uuid.UUID, within evaluation.Slice, overwrite bool) (run *evaluation.Run, err error) {
-	err = v.alone(ctx, caller.Project, id, func() (err error) {
-		run, err = v.process(ctx, caller, id, within, overwrite)
-		return err
-	})
-	return run, err
+func (v *Evaluate) Process(ctx context.Context, caller domain.Principal, id uuid.UUID, within evaluation.Slice, overwrite bool) (*evaluation.Run, error) {
+	return v.changed(ctx, caller.Project, id, func() (*evaluation.Run, error) { return v.process(ctx, caller, id, within, overwrite) })
 }
 
 func (v *Evaluate) process(ctx context.Context, caller domain.Principal, id uuid.UUID, within evaluation.Slice, overwrite bool) (*evaluation.Run, error) {

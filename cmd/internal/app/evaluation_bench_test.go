@@ -5,11 +5,8 @@ package app
 import (
 	"encoding/json"
 	"net/http"
-	"net/http/httptest"
-	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -61,22 +58,7 @@ func BenchmarkEvaluationReads(b *testing.B) {
 	} {
 		b.Run(read.name, func(b *testing.B) {
 			require.InDelta(b, read.count, s.ok(http.StatusOK, http.MethodPost, read.path, read.body).at("count"), 0)
-			var took []time.Duration
-			size := 0
-			for b.Loop() {
-				start := time.Now()
-				r := httptest.NewRequestWithContext(b.Context(), http.MethodPost, read.path, strings.NewReader(read.body))
-				r.Header.Set("Authorization", "ApiKey "+s.keys["ours owner"])
-				w := httptest.NewRecorder()
-				s.server.Handler().ServeHTTP(w, r)
-				took = append(took, time.Since(start))
-				require.Equal(b, http.StatusOK, w.Code)
-				size = w.Body.Len()
-			}
-			b.ReportMetric(float64(size), "reply-bytes")
-			slices.Sort(took)
-			b.ReportMetric(float64(took[len(took)/2].Microseconds()), "p50-us")
-			b.ReportMetric(float64(took[len(took)*99/100].Microseconds()), "p99-us")
+			s.measure(b, read.path, read.body)
 		})
 	}
 }

@@ -32,23 +32,32 @@ func BenchmarkInvokeOverhead(b *testing.B) {
 			{"references", "/services/invoke", `{"data":{"inputs":{"country":"France"}},"references":{"application":{"slug":"mocked"}}}`},
 		} {
 			b.Run(where+"/"+way.name, func(b *testing.B) {
-				var took []time.Duration
 				b.ReportAllocs()
-				for b.Loop() {
-					start := time.Now()
-					r := httptest.NewRequestWithContext(b.Context(), http.MethodPost, way.path, strings.NewReader(way.body))
-					r.Header.Set("Authorization", "ApiKey "+s.keys["ours owner"])
-					w := httptest.NewRecorder()
-					s.server.Handler().ServeHTTP(w, r)
-					took = append(took, time.Since(start))
-					require.Equal(b, http.StatusOK, w.Code, w.Body.String())
-				}
-				slices.Sort(took)
-				b.ReportMetric(float64(took[len(took)/2].Microseconds()), "p50-us")
-				b.ReportMetric(float64(took[len(took)*99/100].Microseconds()), "p99-us")
+				s.measure(b, way.path, way.body)
 			})
 		}
 	}
+}
+
+// measure posts a body again and again, and reports how long a reply took and its size.
+func (s *service) measure(b *testing.B, path, body string) {
+	b.Helper()
+	var took []time.Duration
+	size := 0
+	for b.Loop() {
+		start := time.Now()
+		r := httptest.NewRequestWithContext(b.Context(), http.MethodPost, path, strings.NewReader(body))
+		r.Header.Set("Authorization", "ApiKey "+s.keys["ours owner"])
+		w := httptest.NewRecorder()
+		s.server.Handler().ServeHTTP(w, r)
+		took = append(took, time.Since(start))
+		require.Equal(b, http.StatusOK, w.Code, w.Body.String())
+		size = w.Body.Len()
+	}
+	slices.Sort(took)
+	b.ReportMetric(float64(took[len(took)/2].Microseconds()), "p50-us")
+	b.ReportMetric(float64(took[len(took)*99/100].Microseconds()), "p99-us")
+	b.ReportMetric(float64(size), "reply-bytes")
 }
 
 // TestManyStreamsInLittleMemory holds 200 streamed invocations open at once

@@ -22,7 +22,7 @@ type evaluated struct {
 	judged        []string // the traces of the annotation step
 }
 
-// ids are the strings at a member of a list of records.
+// idsIn are the strings at a member of a list of records.
 func idsIn(t testing.TB, list any, member string) []string {
 	t.Helper()
 	records, _ := list.([]any)
@@ -34,7 +34,7 @@ func idsIn(t testing.TB, list any, member string) []string {
 	return out
 }
 
-// evaluate runs an application over testcases by the batch, whose judge is a
+// evaluated runs an application over testcases by the batch, whose judge is a
 // script, and writes down as a client does what came of it: a run, scenarios,
 // results.
 func (s *service) evaluated(t testing.TB, subject, judge string) evaluated {

@@ -76,20 +76,20 @@ func (r *Runner) read(ctx context.Context, number int) {
 	for ctx.Err() == nil {
 		reader.anyTrace, reader.latestTrace = "", ""
 		for i, read := range reads() {
-			if ctx.Err() != nil || !reader.ask(context.WithoutCancel(ctx), i, &read) {
-				break
+			if ctx.Err() == nil {
+				reader.ask(context.WithoutCancel(ctx), i, &read)
 			}
 		}
 	}
 }
 
-// ask times one read. false means that it failed, and that the round is over.
-func (r *reader) ask(ctx context.Context, i int, read *read) bool {
+// ask times one read. A page that cannot be read has failed, whatever its status.
+func (r *reader) ask(ctx context.Context, i int, read *read) {
 	method, path, body := http.MethodPost, read.path, []byte(nil)
 	if path == "" {
 		id := *read.seen(r)
 		if id == "" {
-			return true // there is nothing yet to ask for
+			return // there is nothing yet to ask for
 		}
 		method, path = http.MethodGet, "/traces/"+id
 	} else {
@@ -97,15 +97,13 @@ func (r *reader) ask(ctx context.Context, i int, read *read) bool {
 	}
 	began := r.now()
 	reply, err := r.client.Do(ctx, method, path, "application/json", body)
-	r.timed(i, r.now().Sub(began), err)
-	if err != nil {
+	took := r.now().Sub(began)
+	if err == nil && read.path != "" && read.seen != nil {
+		*read.seen(r), err = r.oneOf(reply.Body)
+	}
+	if r.timed(i, took, err); err != nil {
 		time.Sleep(afterFailure)
-		return false
 	}
-	if read.path != "" && read.seen != nil {
-		*read.seen(r) = r.oneOf(reply.Body)
-	}
-	return true
 }
 
 func (r *Runner) timed(i int, took time.Duration, err error) {
@@ -140,16 +138,16 @@ func (r *reader) page(read *read) []byte {
 }
 
 // oneOf is the trace of one of a page's spans; empty for a page of none.
-func (r *reader) oneOf(page []byte) string {
+func (r *reader) oneOf(page []byte) (string, error) {
 	var of struct {
 		Spans []struct {
 			TraceID string `json:"trace_id"`
 		} `json:"spans"`
 	}
-	if json.Unmarshal(page, &of) != nil || len(of.Spans) == 0 {
-		return ""
+	if err := json.Unmarshal(page, &of); err != nil || len(of.Spans) == 0 {
+		return "", err
 	}
-	return of.Spans[r.rand.IntN(len(of.Spans))].TraceID
+	return of.Spans[r.rand.IntN(len(of.Spans))].TraceID, nil
 }
 
 // percentile of times in ascending order, 0..1; zero for none.
