@@ -122,16 +122,18 @@ func DocumentText(name string) string {
 	if at >= SearchedTexts {
 		column, first = "head", SearchedTexts
 	}
-	length := func(i int) string {
-		return "reinterpretAsUInt32(substring(lengths, " + strconv.Itoa(1+4*i) + ", 4))"
-	}
 	var out strings.Builder
 	out.WriteString("substring(" + column + ", 1")
 	for i := first; i < at; i++ {
-		out.WriteString(" + " + length(i))
+		out.WriteString(" + " + TextLength(i))
 	}
-	out.WriteString(", " + length(at) + ")")
+	out.WriteString(", " + TextLength(at) + ")")
 	return out.String()
+}
+
+// TextLength is the expression of the length of one of the texts, by its place among them.
+func TextLength(i int) string {
+	return "reinterpretAsUInt32(substring(lengths, " + strconv.Itoa(1+4*i) + ", 4))"
 }
 
 // VersionShift places a stream offset above the index within its record:

@@ -128,7 +128,7 @@ func (a at) stored(t filter.Test) (pair, error) {
 		return p, err
 	case filter.Pattern:
 		n, err := textTest("str[?]", "mapContains(str, ?)", t)
-		long := unmappedIn(a.long(), patternDocument(textsOf(a.keys), t))
+		long := refinedBy(a.long(), patternDocument(textsOf(a.keys), t))
 		p := between(either(a.bind(n), long), a.bind(n))
 		p.phrases = phrases(patternText(t))
 		return p, err
@@ -343,7 +343,7 @@ func (a at) scalar(n node, texts []string) pair {
 	if len(a.arrays) == 0 {
 		return exactly(n)
 	}
-	return between(either(n, unmappedIn(a.hidden(), inDocument(textsOf(a.keys), texts))), n)
+	return between(either(n, refinedBy(a.hidden(), inDocument(textsOf(a.keys), texts))), n)
 }
 
 // contains is PostgreSQL's @>: an object by its members, an array by its elements.

@@ -16,8 +16,9 @@ type Condition struct {
 	Exact bool
 	// Documents tells that it searches the text of span_documents.
 	Documents bool
-	// Loosens tells that Scan.Loose makes a difference.
-	Loosens bool
+	// Loosens tells that Scan.Loose makes a difference, and Unmapped that it does to
+	// whether documents are searched.
+	Loosens, Unmapped bool
 	// Words tells that the full-text index can narrow that search.
 	Words bool
 	// Sums tells that it looks at what is summed over a whole trace when it is
@@ -82,8 +83,12 @@ func Filter(e filter.Expr) (*Condition, error) {
 	if c.over == constant(false) || c.Min > c.Max {
 		c.Types = nil
 	}
-	c.Documents = holds(c.over, func(n node) bool { _, ok := n.(document); return ok })
-	c.Loosens = holds(c.over, func(n node) bool { _, ok := n.(unmapped); return ok })
+	c.Documents = holds(c.over, isDocument)
+	c.Loosens = holds(c.over, func(n node) bool { _, ok := n.(refined); return ok })
+	c.Unmapped = holds(c.over, func(n node) bool {
+		r, ok := n.(refined)
+		return ok && holds(r.by, isDocument)
+	})
 	c.Words = holds(c.over, func(n node) bool { _, ok := n.(hinted); return ok })
 	c.Sums = summed(e)
 	return c, nil
@@ -152,6 +157,11 @@ func summed(e filter.Expr) bool {
 	}
 }
 
+func isDocument(n node) bool {
+	_, ok := n.(document)
+	return ok
+}
+
 // holds tells whether a node or one within it is of a kind.
 func holds(n node, kind func(node) bool) bool {
 	if kind(n) {
@@ -161,8 +171,8 @@ func holds(n node, kind func(node) bool) bool {
 	switch n := n.(type) {
 	case document:
 		return within(n.of)
-	case unmapped:
-		return within(n.rows) || within(n.documents)
+	case refined:
+		return within(n.of) || within(n.by)
 	case all:
 		return slices.ContainsFunc(n, within)
 	case some:

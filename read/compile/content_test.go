@@ -45,7 +45,7 @@ func TestContentIndexIsAsked(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, tt.words != "", c.Words)
 			c.Types = c.Types[:1]
-			scan := compile.Scan{Project: domain.ProjectID(uuid.New()), Condition: c, Range: compile.Everything(), Limit: 1}
+			scan := compile.Scan{Project: domain.ProjectID(uuid.New()), Condition: c, Range: compile.Everything(), Limit: 1, Loose: true}
 			require.NotContains(t, scan.Keys().SQL, "LIKE")
 			scan.ContentIndex = true
 			text := scan.Keys().SQL

@@ -2,6 +2,7 @@ package compile
 
 import (
 	"slices"
+	"strings"
 
 	"colonnade/domain/filter"
 	"colonnade/domain/semconv"
@@ -17,8 +18,9 @@ import (
 // content finds a phrase. Attributes hold ag.exception among much else, so
 // there a hit is none for sure.
 func content(e filter.Content) pair {
-	sure := make([]node, 0, 5)
-	for _, name := range []string{"inputs", "outputs", "parameters", "internals", "events"} {
+	searched := []string{"inputs", "outputs", "parameters", "internals", "events"}
+	sure := make([]node, 0, len(searched))
+	for _, name := range searched {
 		sure = append(sure, folded(schema.DocumentText(name), e.Phrase))
 	}
 	under := either(sure...)
@@ -26,7 +28,14 @@ func content(e filter.Content) pair {
 	if word := longestWord(e.Phrase); len(word) >= minHint {
 		over = hinted{word: word, whole: word == e.Phrase, of: over}
 	}
-	p := between(document{over}, document{under})
+	// Names of agents and keys are in the attributes of all spans: where the first hit
+	// is behind all that is searched, there is none without an exception.
+	lengths := make([]string, len(searched))
+	for i := range searched {
+		lengths[i] = schema.TextLength(i)
+	}
+	first := either(sql("position(lower(text), ?) <= "+strings.Join(lengths, " + "), e.Phrase), sql(`position(text, '"exception":') > 0`))
+	p := between(document{refined{over, first}}, document{under})
 	p.phrases = phrases(e.Phrase)
 	return p
 }
@@ -73,12 +82,12 @@ func inDocument(names, texts []string) node {
 	return document{both(out...)}
 }
 
-// unmappedIn is unmapped, or the rows themselves where their documents tell nothing.
-func unmappedIn(rows, documents node) node {
+// refinedBy is refined, or the rows themselves where their documents tell nothing.
+func refinedBy(rows, documents node) node {
 	if documents == constant(true) {
 		return rows
 	}
-	return unmapped{rows, documents}
+	return refined{rows, documents}
 }
 
 // memberTexts gives texts that occur in every object that contains this one.

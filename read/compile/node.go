@@ -86,7 +86,7 @@ type scope struct {
 	content bool
 	// within is where the documents are; nil for anywhere.
 	within *Within
-	// loose leaves the documents of unmapped out.
+	// loose leaves out what refines.
 	loose bool
 }
 
@@ -107,10 +107,11 @@ type (
 	// document holds for rows whose row of documents holds. The pair of tables is
 	// joined by the place in the stream, so an older version's text finds nothing.
 	document struct{ of node }
-	// unmapped holds for rows with a value that no map holds whose documents hold.
-	// Such rows are few as a rule, but the store looks into the documents of
-	// all rows before it looks at any: Scan.Loose takes them as they are.
-	unmapped struct{ rows, documents node }
+	// refined holds where both do. What by leaves out are few as a rule, and it costs
+	// the store more than who decides has with them: Scan.Loose takes what of holds for.
+	// Of is on rows with a value that no map holds, and by on their documents, or of
+	// is on all the text of a document and by on what is searched of it.
+	refined struct{ of, by node }
 	// hinted is a condition on documents, and a word that occurs wherever it
 	// holds: the full-text index finds the word, where there is one. With whole
 	// the word says all that the condition does.
@@ -273,12 +274,12 @@ func (d document) write(w *writer, s *scope) {
 	w.put(")")
 }
 
-func (u unmapped) write(w *writer, s *scope) {
+func (r refined) write(w *writer, s *scope) {
 	if s != nil && s.loose {
-		u.rows.write(w, s)
+		r.of.write(w, s)
 		return
 	}
-	list(w, s, []node{u.rows, u.documents}, " AND ")
+	list(w, s, []node{r.of, r.by}, " AND ")
 }
 
 func (h hinted) write(w *writer, s *scope) {

@@ -187,8 +187,8 @@ type Scan struct {
 	ContentIndex bool
 	// Within is where spans and their documents are, in Range; nil for anywhere.
 	Within *Within
-	// Loose takes rows with a value that the row does not hold as they are, where
-	// else their documents would be looked into; see Condition.Loosens.
+	// Loose takes rows for which the condition holds roughly, where to leave more of
+	// them out costs the store more than who decides; see Condition.Loosens.
 	Loose bool
 }
 

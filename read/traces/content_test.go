@@ -4,6 +4,7 @@ package traces_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -114,6 +115,55 @@ func TestContentIndex(t *testing.T) {
 
 	change(false)
 	s.search(all, containing("xylophone", "refund-policy")...)
+}
+
+// What attributes say, the names of agents and keys, is not searched: where the
+// documents of most spans have a word there, those that have it elsewhere, or in an
+// exception, are found without reading all others to decide.
+func TestContentBesideAttributes(t *testing.T) {
+	t.Parallel()
+	s := newStore(t)
+	s.batched = true
+	var all, sought []trace.Span
+	for n := range uint64(400) {
+		one := span(n, n, now.Add(-time.Duration(n+1)*time.Second))
+		ag := one.Attributes["ag"].(map[string]any)
+		one.Attributes["agent"] = "travel planner"
+		inputs := "where to"
+		switch n % 100 {
+		case 97:
+			inputs = "whom to TRAVEL with"
+		case 98:
+			ag["exception"] = map[string]any{"message": "no travel today"}
+		case 99:
+			ag["exception"] = map[string]any{"message": "timeout"}
+		}
+		ag["data"] = map[string]any{"inputs": inputs}
+		if all = append(all, one); n%100 == 97 || n%100 == 98 {
+			sought = append(sought, one)
+		}
+	}
+	s.insert(all...)
+	e := where(t, containing("travel")[0])
+	for name, page := range map[string]func(*traces.Reader) ([]trace.Span, error){
+		"spans": func(r *traces.Reader) ([]trace.Span, error) {
+			page, err := r.Spans(t.Context(), s.project, e, domain.Window{Limit: 50})
+			return page.Items, err
+		},
+		"traces": func(r *traces.Reader) ([]trace.Span, error) {
+			page, err := r.Traces(t.Context(), s.project, e, domain.Window{Limit: 50})
+			return slices.Concat(page.Items...), err
+		},
+	} {
+		registry := prometheus.NewRegistry()
+		r, err := traces.New(traces.DefaultConfig(), s.conn, func() time.Time { return now }, registry)
+		require.NoError(t, err)
+		found, err := page(r)
+		require.NoError(t, err)
+		require.Equal(t, idsInOrder(sought, domain.Descending), idsInOrder(found, domain.Descending), name)
+		const first, rejected = 64, 4 // of a first batch all are rejected, then what has an exception that says something else
+		require.LessOrEqual(t, examined(t, registry), first+len(sought)+rejected, name)
+	}
 }
 
 func explain(t *testing.T, conn driver.Conn, statement string, args ...any) (lines []string) {

@@ -116,7 +116,7 @@ func (s *scanner) next(ctx context.Context, limit int) ([]keyRow, error) {
 		}
 		s.scan.Range, s.scan.Limit = window, limit
 		rows, read, err := s.read(ctx)
-		if err == nil && s.scan.Loose && bytesOf(rows) > s.r.cfg.MaxBesideBytes {
+		if err == nil && s.scan.Loose && s.scan.Condition.Unmapped && bytesOf(rows) > s.r.cfg.MaxBesideBytes {
 			s.scan.Loose = false // what is that large is looked into where it is
 			rows, read, err = s.read(ctx)
 		}

@@ -370,7 +370,8 @@ SELECT bucket, countIf(sure), groupArrayIf(11)(concat(trace_id, span_id, char(su
   AND xxHash64(trace_id) < ?
   AND (start_time, stream_partition, version) IN (SELECT start_time, stream_partition, version
  FROM span_documents WHERE project_id = ?
-  AND position(lower(text), ?) > 0))) AS chosen)
+  AND (position(lower(text), ?) > 0
+  AND (position(lower(text), ?) <= reinterpretAsUInt32(substring(lengths, 1, 4)) + reinterpretAsUInt32(substring(lengths, 5, 4)) + reinterpretAsUInt32(substring(lengths, 9, 4)) + reinterpretAsUInt32(substring(lengths, 13, 4)) + reinterpretAsUInt32(substring(lengths, 17, 4)) OR position(text, '"exception":') > 0))))) AS chosen)
  GROUP BY bucket ORDER BY bucket
 int64 1772582400000000
 int64 3600000000
@@ -389,6 +390,7 @@ string invocation
 string annotation
 uint64 9223372036854775808
 string 01890a5d-ac96-774b-bcce-b302099a8057
+string paris
 string paris
 -- sessions by their first span
 SELECT id, toUnixTimestamp64Micro(active)
