@@ -106,6 +106,23 @@ func (s Sections) Statement() Statement {
 	return w.statement()
 }
 
+// NearSections asks how far the nearest rows of the sets of n-grams reach from the end
+// of a range at which a list in this order begins. Rows that reach beyond that end
+// are not counted: all of them have something there, however short the stretch. Its row
+// is a start within the range, Int64 in Unix microseconds; none where there are not as
+// many rows.
+func NearSections(project domain.ProjectID, of Range, order domain.Order, rows int) Statement {
+	start, direction, within := "max_start", " DESC", timeRange("max_start", of.Low.Start, of.High.Start-1)
+	if order == domain.Ascending {
+		start, direction, within = "min_start", "", timeRange("min_start", of.Low.Start+1, of.High.Start)
+	}
+	w := new(writer)
+	w.put("SELECT toUnixTimestamp64Micro("+start+") FROM "+schema.SpanNgrams+" PREWHERE project_id = ? AND ", project.String())
+	within.write(w, nil)
+	w.put(" ORDER BY " + start + direction + " LIMIT 1 OFFSET " + strconv.Itoa(rows-1))
+	return w.statement()
+}
+
 // hasAll is the condition on a row whose set has these numbers; true for none.
 func hasAll(set string, numbers []uint32) node {
 	if len(numbers) == 0 {

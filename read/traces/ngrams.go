@@ -23,6 +23,13 @@ const (
 	// once. Traces that take long make sections reach into each other: what lies
 	// beyond a window is read again with the next, which has twice as many of them.
 	firstSections, mostSections = 2, 96
+	// sip is the part of the first sections that is looked at before the rest of them,
+	// of 4, 1: what every section has is mostly in many spans of each.
+	sip = 4
+	// nearSections are the rows of sets that are asked for first, and nearGrowth is how
+	// many times as many next: a set is large, and what is in most sections is found in
+	// the first.
+	nearSections, nearGrowth = 16, 8
 	// nearby is what is read without asking for sections.
 	nearby = 10 * time.Second
 	// coveredFor is how long an answer holds about what the sets of n-grams cover.
@@ -181,13 +188,20 @@ func (s *scanner) find(ctx context.Context) (err error) {
 	return nil
 }
 
-// seek asks for the parts of the rest, or of a window that is a good guess.
+// seek asks for the parts of the rest: of a window that is a good guess, of what is
+// near, or of all.
 func (s *scanner) seek(ctx context.Context) (err error) {
 	s.sought, s.asked = true, s.rest
 	from := s.r.ngramsFrom(ctx)
 	byTime := s.byTime || !(&compile.Within{From: from}).Whole()
-	if s.guessed && !byTime {
+	switch {
+	case byTime:
+	case s.guessed:
 		s.asked = s.window()
+	default:
+		if s.asked, err = s.near(ctx); err != nil {
+			return err
+		}
 	}
 	found, err := s.r.parts(ctx, s.scan.Project, s.scan.Condition, s.asked, from)
 	switch {
@@ -204,6 +218,25 @@ func (s *scanner) seek(ctx context.Context) (err error) {
 		s.parts = &found
 	}
 	return err
+}
+
+// near is the part of the rest that the nearest rows of the sets reach into.
+func (s *scanner) near(ctx context.Context) (compile.Range, error) {
+	s.nearest = max(s.nearest*nearGrowth, nearSections)
+	near := s.rest
+	err := s.r.query(ctx, "near_sections", compile.NearSections(s.scan.Project, s.rest, s.scan.Order, s.nearest), func(rows driver.Rows) error {
+		var edge int64
+		if err := rows.Scan(&edge); err != nil {
+			return err
+		}
+		if s.ascending() {
+			near.High = compile.Position{Start: edge, Tie: math.MaxUint64}
+		} else {
+			near.Low = compile.Position{Start: edge}
+		}
+		return nil
+	})
+	return near.Intersect(s.rest), err
 }
 
 // align has the next window end where sections do. false where none is left in what
@@ -231,8 +264,25 @@ func (s *scanner) align() bool {
 			break
 		}
 	}
+	if n > 0 && s.take == 0 && !s.guessed && !s.parts.rare {
+		s.sip(s.parts.of[:n])
+	}
 	s.scan.Within = s.parts.within(s.parts.of[:n])
 	return all > 0
+}
+
+// sip makes the first window a part of what it would be, as these parts lie in it.
+func (s *scanner) sip(of []part) {
+	lo, hi := of[0].first, of[0].last
+	for _, p := range of {
+		lo, hi = min(lo, p.first), max(hi, p.last)
+	}
+	lo, hi = max(lo, s.aligned.Low.Start), min(hi, s.aligned.High.Start)
+	if s.ascending() {
+		s.aligned.High = compile.Position{Start: lo + (hi-lo)/sip}
+	} else {
+		s.aligned.Low = compile.Position{Start: hi - (hi-lo)/sip}
+	}
 }
 
 // unalign goes by time from now on: so much lies in these sections that the store

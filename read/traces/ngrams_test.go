@@ -167,7 +167,7 @@ func TestWindowsEndWithSections(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 8))
 	var all []trace.Span
 	for n := range uint64(440) {
-		one := span(n/3, n, now.Add(-time.Duration(440-n)*20*time.Second-time.Duration(random.IntN(20))*time.Minute))
+		one := span(n/3, n, now.Add(-time.Duration(440-n)*20*time.Second-time.Duration(random.IntN(60))*time.Minute))
 		words := []string{"common", strconv.Itoa(1_000_000 + int(n))}
 		for word, of := range map[string]uint64{"amber": 9, "beryl": 14, "coral": 1} {
 			if n/2%20 < of {
@@ -201,7 +201,8 @@ func TestWindowsEndWithSections(t *testing.T) {
 					reader.LimitNarrow(tt.most)
 				}
 				e := where(t, containing(tt.search)[0])
-				for _, window := range []domain.Window{{Limit: 30}, {Limit: 300}, {Limit: 40, Oldest: now.Add(-2*time.Hour - time.Second), Newest: now.Add(-time.Hour - time.Second)}} {
+				windows := []domain.Window{{Limit: 30}, {Limit: 300}, {Limit: 40, Oldest: now.Add(-2*time.Hour - time.Second), Newest: now.Add(-time.Hour - time.Second)}}
+				read := func(reader *traces.Reader, window domain.Window) {
 					window.Order = order
 					got := s.walk(t, reader, e, window)
 					matching := slices.DeleteFunc(slices.Clone(all), func(s trace.Span) bool {
@@ -210,11 +211,75 @@ func TestWindowsEndWithSections(t *testing.T) {
 					})
 					require.Equal(t, idsInOrder(matching, order), got)
 				}
+				for _, window := range windows {
+					read(reader, window)
+				}
 				statements := statementsOf(t, registry)
 				require.NotZero(t, statements["sections"].count)
 				scans := statements["scan_narrow"].count + statements["scan"].count
 				require.Equal(t, tt.few, scans <= statements["sections"].count)
+				random := rand.New(rand.NewPCG(9, uint64(len(order))))
+				for range 3 {
+					newest := now.Add(-time.Duration(random.IntN(200))*time.Minute - time.Second)
+					windows = append(windows, domain.Window{Limit: 1 + random.IntN(60), Newest: newest, Oldest: newest.Add(-time.Duration(random.IntN(90)) * time.Minute)})
+				}
+				for _, window := range windows { // by those who have read nothing yet, and guess nothing
+					reader, err := traces.New(traces.DefaultConfig(), s.conn, func() time.Time { return now }, prometheus.NewRegistry())
+					require.NoError(t, err)
+					read(reader, window)
+				}
 			})
+		}
+	}
+}
+
+// What is in most sections is found by the sets that are near; those of all others
+// are read for what is not near alone.
+func TestNearestSectionsFirst(t *testing.T) {
+	t.Parallel()
+	s := newStore(t)
+	s.cover(0)
+	const sections = 200
+	var all []trace.Span
+	for n := range uint64(sections) {
+		one := span(n, n, now.Add(-time.Duration(n)*time.Minute))
+		text := "common"
+		switch n {
+		case 0, 1, sections - 2, sections - 1: // a page looks for one more than it has
+			text = "at both ends"
+		case 20, 21, sections - 22, sections - 21:
+			text = "a little further"
+		}
+		one.Attributes["ag"].(map[string]any)["data"] = map[string]any{"inputs": text}
+		all = append(all, one)
+	}
+	s.apart = schema.SectionOffsets
+	s.insert(all...)
+	for _, tt := range []struct {
+		search string
+		limit  int
+		asked  uint64 // how often for sets
+	}{
+		{"common", 3, 1},
+		{`"both ends"`, 1, 1},
+		{`"both ends"`, 2, 3},
+		{`"little further"`, 1, 2},
+		{`"little further"`, 3, 3},
+		{"nowhere", 3, 3},
+	} {
+		for _, order := range []domain.Order{domain.Descending, domain.Ascending} {
+			registry := prometheus.NewRegistry()
+			r, err := traces.New(traces.DefaultConfig(), s.conn, func() time.Time { return now.Add(time.Hour) }, registry)
+			require.NoError(t, err)
+			e := where(t, containing(tt.search)[0])
+			page, err := r.Spans(t.Context(), s.project, e, domain.Window{Limit: tt.limit, Order: order})
+			require.NoError(t, err)
+			matching := slices.DeleteFunc(slices.Clone(all), func(s trace.Span) bool { return !filter.Match(e, &s) })
+			want := idsInOrder(matching, order)
+			require.Equal(t, want[:min(tt.limit, len(want))], idsInOrder(page.Items, order), tt.search)
+			statements := statementsOf(t, registry)
+			require.Equal(t, tt.asked, statements["sections"].count, "%s %d %s", tt.search, tt.limit, order)
+			require.Equal(t, tt.asked, statements["near_sections"].count, "%s %d %s", tt.search, tt.limit, order)
 		}
 	}
 }

@@ -72,11 +72,12 @@ type scanner struct {
 	// sought tells that it was asked where documents with the condition's words are
 	// in asked, and parts what is left of that; nil where windows go by time, as they
 	// do for good with byTime. aligned is the next window otherwise, and take how many
-	// sections one should have, 0 at first.
+	// sections one should have, 0 at first; nearest is how many rows of the sets were
+	// asked for last, 0 at first.
 	sought, byTime bool
 	asked, aligned compile.Range
 	parts          *parts
-	take           int
+	take, nearest  int
 }
 
 func (r *Reader) scanner(scan compile.Scan, rest compile.Range) *scanner {
@@ -340,7 +341,7 @@ func (s *scanner) advance(window compile.Range, rows []keyRow, limit int) {
 	}
 	s.skip(window)
 	if s.parts != nil {
-		s.take = min(max(s.take, firstSections)*2, mostSections)
+		s.take = min(max(s.take*2, firstSections), mostSections)
 		return
 	}
 	s.far, s.unbounded = 0, s.unbounded || s.shrunk
