@@ -82,28 +82,51 @@ type Sections struct {
 // in all, UInt64.
 func (s Sections) Statement() Statement {
 	w := new(writer)
-	clauses := make([]node, 0, len(s.Condition.phrases))
-	for _, texts := range s.Condition.phrases {
-		alternatives := make([]node, len(texts))
-		for i, text := range texts {
-			alternatives[i] = both(hasAll("ngrams", ngram.Of(text)), either(sql("has_numerals = 0"), hasAll("numerals", ngram.NumeralsOf(text))))
-		}
-		clauses = append(clauses, either(alternatives...))
-	}
 	number := "bitOr(bitShiftLeft(toUInt64(stream_partition), " + strconv.Itoa(schema.RecordShift) + "), section)"
-	w.put("WITH ")
-	both(clauses...).write(w, nil)
-	w.put(" AS found, groupUniqArrayIf("+strconv.Itoa(s.Limit)+")(("+number+", toUnixTimestamp64Micro(min_start), toUnixTimestamp64Micro(max_start)), found) AS parts"+
-		" SELECT arrayMap(p -> p.1, parts), arrayMap(p -> p.2, parts), arrayMap(p -> p.3, parts), uniqExact("+number+") FROM "+
-		schema.SpanNgrams+" PREWHERE project_id = ?", s.Project.String())
-	// Times go first: the two sets of a row are up to 128 KiB each.
-	for _, n := range []node{timeRange("max_start", s.Range.Low.Start, maxMicros), timeRange("min_start", minMicros, s.Range.High.Start)} {
+	w.put("WITH groupUniqArray(" + strconv.Itoa(s.Limit) + ")((" + number + ", toUnixTimestamp64Micro(min_start), toUnixTimestamp64Micro(max_start))) AS parts" +
+		" SELECT arrayMap(p -> p.1, parts), arrayMap(p -> p.2, parts), arrayMap(p -> p.3, parts), (SELECT uniqExact(" + number + ")")
+	s.rows(w)
+	w.put(")")
+	s.rows(w, s.has()...)
+	out := w.statement()
+	out.RowsPerThread = setsPerThread
+	return out
+}
+
+// setsPerThread is how many rows of sets are worth a thread: the two of each are up
+// to 128 KiB.
+const setsPerThread = 16
+
+// rows appends where the sets are read, and of which rows.
+func (s Sections) rows(w *writer, more ...node) {
+	w.put(" FROM "+schema.SpanNgrams+" PREWHERE project_id = ?", s.Project.String())
+	times := []node{timeRange("max_start", s.Range.Low.Start, maxMicros), timeRange("min_start", minMicros, s.Range.High.Start)}
+	for _, n := range append(times, more...) {
 		if n != constant(true) {
 			w.put(" AND ")
 			n.write(w, nil)
 		}
 	}
-	return w.statement()
+}
+
+// has are the conditions on the sets of a row. The store reads the columns of one
+// after the other, for rows that are left: numerals are in the fewest sets.
+func (s Sections) has() []node {
+	numerals, ngrams := make([]node, 0, 2*maxClauses), make([]node, 0, maxClauses)
+	for _, texts := range s.Condition.phrases {
+		alternatives := make([]node, len(texts))
+		for i, text := range texts {
+			of, numeral := hasAll("ngrams", ngram.Of(text)), either(sql("has_numerals = 0"), hasAll("numerals", ngram.NumeralsOf(text)))
+			if len(texts) == 1 {
+				numerals = append(numerals, numeral)
+			} else {
+				of = both(of, numeral)
+			}
+			alternatives[i] = of
+		}
+		ngrams = append(ngrams, either(alternatives...))
+	}
+	return append(numerals, ngrams...)
 }
 
 // NearSections asks how far the nearest rows of the sets of n-grams reach from the end

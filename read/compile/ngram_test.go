@@ -31,7 +31,8 @@ func TestGoldenSections(t *testing.T) {
 			Project: domain.ProjectID(uuid.MustParse("01890a5d-ac96-774b-bcce-b302099a8057")), Condition: c, Limit: 100,
 			Range: compile.Starts(day.UnixMicro(), day.AddDate(0, 0, 1).UnixMicro()),
 		}.Statement()
-		require.Len(t, s.Args, 1, "the project; numbers are ours")
+		require.Len(t, s.Args, 2, "the project, twice; numbers are ours")
+		require.Equal(t, 16, s.RowsPerThread)
 		return strings.NewReplacer(" PREWHERE ", "\n PREWHERE ", " AND ", "\n AND ", " OR ", "\n OR ").Replace(s.SQL) + "\n"
 	})
 }

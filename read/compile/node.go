@@ -25,10 +25,10 @@ type Statement struct {
 	// OneThread has the store read it with one thread: it reads so little that to
 	// make more of them, and to wait for each, takes longer than they save.
 	OneThread bool
-	// EvenThreads has the store share what it reads out evenly to its threads,
-	// however few rows it is. It leaves less than 163840 to one of them, which
-	// suits rows of a few bytes, not documents.
-	EvenThreads bool
+	// RowsPerThread is how many rows are worth a thread; 0 leaves that to the store.
+	// It leaves less than 163840 to one of them, which suits rows of a few bytes, not
+	// documents.
+	RowsPerThread int
 }
 
 // writer collects a statement's text and arguments in step.
@@ -52,6 +52,9 @@ func (w *writer) lookup() Statement {
 	return s
 }
 
+// documentsPerThread is how many rows of span_documents are worth a thread.
+const documentsPerThread = 512
+
 // fewPlaces is up to how many places a lookup reads with one thread.
 const fewPlaces = 8
 
@@ -64,7 +67,9 @@ func (s Statement) at(places int) Statement {
 // documentsAt is at for rows of span_documents.
 func (s Statement) documentsAt(places int) Statement {
 	s = s.at(places)
-	s.EvenThreads = !s.OneThread
+	if !s.OneThread {
+		s.RowsPerThread = documentsPerThread
+	}
 	return s
 }
 

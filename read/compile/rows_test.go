@@ -236,14 +236,15 @@ func TestThreads(t *testing.T) {
 		few := places < 8
 		for _, s := range []compile.Statement{compile.ByKeys(project, compile.Keys, keys), compile.TraceBounds(project, ids), compile.Written(project, ids)} {
 			require.Equal(t, few, s.OneThread)
-			require.False(t, s.EvenThreads)
+			require.Zero(t, s.RowsPerThread)
 		}
 		for _, s := range []compile.Statement{compile.Documents(project, versions), compile.DocumentsOf(project, bounds), compile.Heads(project, bounds, nil, 0)} {
 			require.Equal(t, few, s.OneThread)
-			require.Equal(t, !few, s.EvenThreads)
+			require.Equal(t, !few, s.RowsPerThread == 512)
 		}
 		whole := compile.OfTraces(project, compile.Metrics, bounds, nil) // as many rows as its traces have
-		require.False(t, whole.OneThread || whole.EvenThreads)
+		require.False(t, whole.OneThread)
+		require.Zero(t, whole.RowsPerThread)
 	}
 }
 

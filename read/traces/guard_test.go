@@ -169,12 +169,12 @@ func TestSettingsReachTheStore(t *testing.T) {
 		in   compile.Statement
 		want map[string]string
 	}{
-		"nothing":      {compile.Statement{}, nil},
-		"bounds":       {compile.Statement{MaxRows: 5, MaxBytes: 6000}, map[string]string{"max_rows_to_read": "5", "max_bytes_to_read": "6000"}},
-		"one step":     {compile.Statement{OneStep: true}, map[string]string{"enable_multiple_prewhere_read_steps": "false"}},
-		"starts first": {compile.Statement{StartsFirst: true}, map[string]string{"use_skip_indexes_on_data_read": "false"}},
-		"one thread":   {compile.Statement{OneThread: true}, map[string]string{"max_threads": "1"}},
-		"even threads": {compile.Statement{EvenThreads: true}, map[string]string{"merge_tree_min_rows_for_concurrent_read": "512", "merge_tree_min_bytes_for_concurrent_read": "1048576"}},
+		"nothing":           {compile.Statement{}, nil},
+		"bounds":            {compile.Statement{MaxRows: 5, MaxBytes: 6000}, map[string]string{"max_rows_to_read": "5", "max_bytes_to_read": "6000"}},
+		"one step":          {compile.Statement{OneStep: true}, map[string]string{"enable_multiple_prewhere_read_steps": "false"}},
+		"starts first":      {compile.Statement{StartsFirst: true}, map[string]string{"use_skip_indexes_on_data_read": "false"}},
+		"one thread":        {compile.Statement{OneThread: true}, map[string]string{"max_threads": "1"}},
+		"rows for a thread": {compile.Statement{RowsPerThread: 512}, map[string]string{"merge_tree_min_rows_for_concurrent_read": "512", "merge_tree_min_bytes_for_concurrent_read": "1048576"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -59,8 +59,8 @@ func (r *Reader) run(ctx context.Context, s compile.Statement, each func(driver.
 	if s.OneThread {
 		text += ", max_threads = 1"
 	}
-	if s.EvenThreads {
-		text += ", merge_tree_min_rows_for_concurrent_read = 512, merge_tree_min_bytes_for_concurrent_read = 1048576"
+	if s.RowsPerThread > 0 {
+		text += ", merge_tree_min_rows_for_concurrent_read = " + strconv.Itoa(s.RowsPerThread) + ", merge_tree_min_bytes_for_concurrent_read = 1048576"
 	}
 	rows, err := r.conn.Query(clickhouse.Context(ctx, clickhouse.WithSettings(r.settings)), text, s.Args...)
 	if err != nil {
