@@ -29,7 +29,7 @@ const (
 	// nearSections are the rows of sets that are asked for first, and nearGrowth is how
 	// many times as many next: a set is large, and what is in most sections is found in
 	// the first.
-	nearSections, nearGrowth = 16, 8
+	nearSections, nearGrowth = 16, 32
 	// nearby is what is read without asking for sections.
 	nearby = 10 * time.Second
 	// coveredFor is how long an answer holds about what the sets of n-grams cover.
@@ -249,6 +249,9 @@ func (s *scanner) align() bool {
 	if s.parts.rare && s.parts.first(compile.FewSections) == all {
 		take = compile.FewSections
 	}
+	if s.most > 0 {
+		take = min(take, s.most)
+	}
 	for ; n < all; take *= 2 {
 		s.aligned = left
 		if n = s.parts.first(take); n == all {
@@ -285,9 +288,13 @@ func (s *scanner) sip(of []part) {
 	}
 }
 
-// unalign goes by time from now on: so much lies in these sections that the store
-// does not read them at once.
-func (s *scanner) unalign() {
+// fewer takes fewer sections from now on, for the store does not read as many at once.
+// Where it would not read those that cannot be told apart by time, windows go by time.
+func (s *scanner) fewer() {
+	if most := max(len(s.scan.Within.Sections)/growth, 1); s.most == 0 || most < s.most {
+		s.most = most
+		return
+	}
 	s.parts, s.scan.Within = nil, nil
 	s.byTime, s.sought, s.guessed = true, false, false
 }

@@ -72,12 +72,14 @@ type scanner struct {
 	// sought tells that it was asked where documents with the condition's words are
 	// in asked, and parts what is left of that; nil where windows go by time, as they
 	// do for good with byTime. aligned is the next window otherwise, and take how many
-	// sections one should have, 0 at first; nearest is how many rows of the sets were
-	// asked for last, 0 at first.
+	// sections one should have, 0 at first, and most how many the store reads at once, 0
+	// while it read all; nearest is how many rows of the sets were asked for last, 0 at
+	// first.
 	sought, byTime bool
 	asked, aligned compile.Range
 	parts          *parts
-	take, nearest  int
+	take, most     int
+	nearest        int
 }
 
 func (r *Reader) scanner(scan compile.Scan, rest compile.Range) *scanner {
@@ -159,7 +161,7 @@ func (s *scanner) read(ctx context.Context) (rows []keyRow, read bool, err error
 			return rows, true, err
 		}
 		if s.parts != nil {
-			s.unalign()
+			s.fewer()
 			return nil, false, nil
 		}
 		s.r.pace.refuse(s.list, stretch, s.r.now())
