@@ -274,13 +274,17 @@ func (s *scanner) align() bool {
 	return all > 0
 }
 
-// sip makes the first window a part of what it would be, as these parts lie in it.
+// sip makes the first window a part of what it would be, as these parts lie in it;
+// never more: beyond it lie parts that are not among these.
 func (s *scanner) sip(of []part) {
 	lo, hi := of[0].first, of[0].last
 	for _, p := range of {
 		lo, hi = min(lo, p.first), max(hi, p.last)
 	}
 	lo, hi = max(lo, s.aligned.Low.Start), min(hi, s.aligned.High.Start)
+	if lo >= hi {
+		return
+	}
 	if s.ascending() {
 		s.aligned.High = compile.Position{Start: lo + (hi-lo)/sip}
 	} else {

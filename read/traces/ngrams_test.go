@@ -287,6 +287,35 @@ func TestNearestSectionsFirst(t *testing.T) {
 	}
 }
 
+// Sections whose spans all start at one moment cannot be told apart by time.
+func TestSectionsOfOneMoment(t *testing.T) {
+	t.Parallel()
+	s := newStore(t)
+	s.cover(0)
+	s.apart = schema.SectionOffsets
+	var all []trace.Span
+	for n := range uint64(40) {
+		at := now.Add(-time.Hour)
+		if n >= 30 {
+			at = at.Add(time.Duration(n%2)*2*time.Second - time.Second) // some before, some after
+		}
+		one := span(n, n, at)
+		one.Attributes["ag"].(map[string]any)["data"] = map[string]any{"inputs": "common"}
+		all = append(all, one)
+	}
+	s.insert(all...)
+	e := where(t, containing("common")[0])
+	for _, order := range []domain.Order{domain.Descending, domain.Ascending} {
+		for _, limit := range []int{3, 12, 50} {
+			for _, oldest := range []time.Time{{}, now.Add(-2 * time.Hour)} {
+				r, err := traces.New(traces.DefaultConfig(), s.conn, func() time.Time { return now }, prometheus.NewRegistry())
+				require.NoError(t, err)
+				require.Equal(t, idsInOrder(all, order), s.walk(t, r, e, domain.Window{Limit: limit, Order: order, Oldest: oldest}), "%s %d", order, limit)
+			}
+		}
+	}
+}
+
 // Where a guess was wrong, what lies beyond its window is found, too.
 func TestBeyondAGuessedWindow(t *testing.T) {
 	t.Parallel()
