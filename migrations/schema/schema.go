@@ -113,27 +113,38 @@ func documentTexts() [DocumentTexts]string {
 // or not (migrations/clickhouse/0014_texts.sql). The view span_texts has them, for
 // people. It panics for another name.
 func DocumentText(name string) string {
+	column, before, length := textPlace(name)
+	return "substring(" + column + ", " + strings.Join(append([]string{"1"}, before...), " + ") + ", " + length + ")"
+}
+
+// BytesBefore is the expression of how many bytes of its column come before a text. It
+// panics for a name that DocumentText does not know, and for the first of a column.
+func BytesBefore(name string) string {
+	_, before, _ := textPlace(name)
+	if len(before) == 0 {
+		panic("schema: nothing comes before " + name)
+	}
+	return strings.Join(before, " + ")
+}
+
+// textPlace is where a text is: its column, the lengths of those before it there, and its own.
+func textPlace(name string) (column string, before []string, length string) {
 	names := documentTexts()
 	at := slices.Index(names[:], name)
 	if at < 0 {
 		panic("schema: span_documents has no text " + name)
 	}
+	lengthOf := func(i int) string {
+		return "reinterpretAsUInt32(substring(lengths, " + strconv.Itoa(1+4*i) + ", 4))"
+	}
 	column, first := "text", 0
 	if at >= SearchedTexts {
 		column, first = "head", SearchedTexts
 	}
-	var out strings.Builder
-	out.WriteString("substring(" + column + ", 1")
 	for i := first; i < at; i++ {
-		out.WriteString(" + " + TextLength(i))
+		before = append(before, lengthOf(i))
 	}
-	out.WriteString(", " + TextLength(at) + ")")
-	return out.String()
-}
-
-// TextLength is the expression of the length of one of the texts, by its place among them.
-func TextLength(i int) string {
-	return "reinterpretAsUInt32(substring(lengths, " + strconv.Itoa(1+4*i) + ", 4))"
+	return column, before, lengthOf(at)
 }
 
 // VersionShift places a stream offset above the index within its record:

@@ -2,7 +2,6 @@ package compile
 
 import (
 	"slices"
-	"strings"
 
 	"colonnade/domain/filter"
 	"colonnade/domain/semconv"
@@ -18,9 +17,8 @@ import (
 // content finds a phrase. Attributes hold ag.exception among much else, so
 // there a hit is none for sure.
 func content(e filter.Content) pair {
-	searched := []string{"inputs", "outputs", "parameters", "internals", "events"}
-	sure := make([]node, 0, len(searched))
-	for _, name := range searched {
+	sure := make([]node, 0, 5)
+	for _, name := range []string{"inputs", "outputs", "parameters", "internals", "events"} {
 		sure = append(sure, folded(schema.DocumentText(name), e.Phrase))
 	}
 	under := either(sure...)
@@ -29,12 +27,8 @@ func content(e filter.Content) pair {
 		over = hinted{word: word, whole: word == e.Phrase, of: over}
 	}
 	// Names of agents and keys are in the attributes of all spans: where the first hit
-	// is behind all that is searched, there is none without an exception.
-	lengths := make([]string, len(searched))
-	for i := range searched {
-		lengths[i] = schema.TextLength(i)
-	}
-	first := either(sql("position(lower(text), ?) <= "+strings.Join(lengths, " + "), e.Phrase), sql(`position(text, '"exception":') > 0`))
+	// is among them, there is none in what is searched but in an exception.
+	first := either(sql("position(lower(text), ?) <= "+schema.BytesBefore("attributes"), e.Phrase), sql(`position(text, '"`+semconv.Exception+`":') > 0`))
 	p := between(document{refined{over, first}}, document{under})
 	p.phrases = phrases(e.Phrase)
 	return p

@@ -86,6 +86,11 @@ func attributes() []string {
 	}
 }
 
+// says has a span's inputs be a text.
+func says(s *trace.Span, text string) {
+	s.Attributes["ag"].(map[string]any)["data"] = map[string]any{"inputs": text}
+}
+
 // A word that hardly occurs is looked for where it may be: one statement more,
 // whatever the time.
 func TestNgramsNarrowASearch(t *testing.T) {
@@ -129,7 +134,7 @@ func TestNumeralsNarrowASearch(t *testing.T) {
 			if n == 3 {
 				text = "your " + sought + " is here"
 			}
-			one.Attributes["ag"].(map[string]any)["data"] = map[string]any{"inputs": text}
+			says(&one, text)
 			s.insert(one)
 			s.nextSection()
 		}
@@ -174,7 +179,7 @@ func TestWindowsEndWithSections(t *testing.T) {
 				words = append(words, word)
 			}
 		}
-		one.Attributes["ag"].(map[string]any)["data"] = map[string]any{"inputs": strings.Join(words, " ")}
+		says(&one, strings.Join(words, " "))
 		all = append(all, one)
 	}
 	s.insert(all...)
@@ -253,7 +258,7 @@ func TestNearestSectionsFirst(t *testing.T) {
 		case 20, 21, sections - 22, sections - 21:
 			text = "a little further"
 		}
-		one.Attributes["ag"].(map[string]any)["data"] = map[string]any{"inputs": text}
+		says(&one, text)
 		all = append(all, one)
 	}
 	s.apart = schema.SectionOffsets
@@ -287,6 +292,42 @@ func TestNearestSectionsFirst(t *testing.T) {
 	}
 }
 
+// Where the store would not read all sections of a window, fewer are taken, and
+// nothing else is looked at.
+func TestFewerSectionsAtOnce(t *testing.T) {
+	t.Parallel()
+	s := newStore(t)
+	s.cover(0)
+	const sections, spans = 12, 32 // of each
+	s.apart = schema.SectionOffsets / spans
+	var all, sought []trace.Span
+	for n := range uint64(sections * spans) {
+		one := span(n, n, now.Add(-time.Duration(n+1)*time.Minute))
+		text := "something else"
+		if n%(2*spans) == 7 {
+			text = "a xylophone"
+		}
+		says(&one, text)
+		if all = append(all, one); text != "something else" {
+			sought = append(sought, one)
+		}
+	}
+	s.insert(all...)
+	for _, order := range []domain.Order{domain.Descending, domain.Ascending} {
+		registry := prometheus.NewRegistry()
+		r, err := traces.New(traces.DefaultConfig(), s.conn, func() time.Time { return now }, registry)
+		require.NoError(t, err)
+		r.LimitNarrow(sections*spans + 4*spans) // all rows of spans, and the documents of one section, not those of six
+		page, err := r.Spans(t.Context(), s.project, where(t, containing("xylophone")[0]), domain.Window{Limit: 50, Order: order})
+		require.NoError(t, err)
+		require.Equal(t, idsInOrder(sought, order), idsInOrder(page.Items, order))
+		statements := statementsOf(t, registry)
+		require.Equal(t, uint64(1+sections/2), statements["scan_narrow"].count, "one that is refused, then one for each section")
+		require.Equal(t, uint64(1), statements["sections"].count)
+		require.Zero(t, statements["scan"].count)
+	}
+}
+
 // Sections whose spans all start at one moment cannot be told apart by time.
 func TestSectionsOfOneMoment(t *testing.T) {
 	t.Parallel()
@@ -300,7 +341,7 @@ func TestSectionsOfOneMoment(t *testing.T) {
 			at = at.Add(time.Duration(n%2)*2*time.Second - time.Second) // some before, some after
 		}
 		one := span(n, n, at)
-		one.Attributes["ag"].(map[string]any)["data"] = map[string]any{"inputs": "common"}
+		says(&one, "common")
 		all = append(all, one)
 	}
 	s.insert(all...)
@@ -329,7 +370,7 @@ func TestBeyondAGuessedWindow(t *testing.T) {
 		if n < 30 || n >= 242 && n%2 == 0 { // only what is far has it again
 			text = "this word"
 		}
-		one.Attributes["ag"].(map[string]any)["data"] = map[string]any{"inputs": text}
+		says(&one, text)
 		all = append(all, one)
 	}
 	s.insert(all...)

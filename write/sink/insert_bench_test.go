@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
@@ -25,12 +24,7 @@ import (
 // BenchmarkInsert is what the store pays for a row, merges included, by the
 // processor time of its process.
 func BenchmarkInsert(b *testing.B) {
-	opts, err := clickhouse.ParseDSN(embeddedtest.Database(b))
-	require.NoError(b, err)
-	conn, err := clickhouse.Open(opts)
-	require.NoError(b, err)
-	_, err = migrations.ClickHouse(b.Context(), conn, migrations.Deployment{})
-	require.NoError(b, err)
+	conn := migrated(b)
 	for statement := range strings.SplitSeq(os.Getenv("BENCH_DDL"), ";") {
 		if strings.TrimSpace(statement) != "" {
 			require.NoError(b, conn.Exec(b.Context(), statement))

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
@@ -15,9 +16,9 @@ import (
 	"colonnade/migrations/schema"
 )
 
-// What is inserted is known by its token alone, never by what it holds.
-func TestInsertIsKnownByItsToken(t *testing.T) {
-	t.Parallel()
+// migrated opens a database of its own that has all tables.
+func migrated(t testing.TB) driver.Conn {
+	t.Helper()
 	opts, err := clickhouse.ParseDSN(embeddedtest.Database(t))
 	require.NoError(t, err)
 	conn, err := clickhouse.Open(opts)
@@ -25,6 +26,13 @@ func TestInsertIsKnownByItsToken(t *testing.T) {
 	t.Cleanup(func() { require.NoError(t, conn.Close()) })
 	_, err = migrations.ClickHouse(t.Context(), conn, migrations.Deployment{})
 	require.NoError(t, err)
+	return conn
+}
+
+// What is inserted is known by its token alone, never by what it holds.
+func TestInsertIsKnownByItsToken(t *testing.T) {
+	t.Parallel()
+	conn := migrated(t)
 	s := newStore(conn, DefaultConfig(), newMetrics(prometheus.NewRegistry()), time.Now)
 	rows := func() (n uint64) {
 		require.NoError(t, conn.QueryRow(t.Context(), "SELECT count() FROM rejects").Scan(&n))
