@@ -72,11 +72,7 @@ func (f *Fitter) Spans(meta Meta, value []byte) ([]trace.Span, []Refusal, error)
 	w.begin(f, meta)
 	defer w.end()
 	data := unsafe.String(unsafe.SliceData(value), len(value)) //nolint:gosec // never written to again, see above
-	n := 0
-	err := wire.Walk(data, func(_, _, _ string) error {
-		n++
-		return nil
-	})
+	n, err := wire.Count(data)
 	if err == nil {
 		spans = make([]trace.Span, 0, n)
 		err = wire.Walk(data, func(resource, scope, data string) error {

@@ -42,6 +42,30 @@ func TestSpansBecomeRows(t *testing.T) {
 	})
 }
 
+// A batch's memory goes by its rows, however short its spans are.
+func TestShortSpansMakeMoreBatches(t *testing.T) {
+	t.Parallel()
+	const traces, spans = 10, 200
+	h := newHouse(t, 1)
+	h.sink.BatchBytes, h.sink.MinLinger = 2*spans*512, h.sink.MaxLinger
+	var records []stream.Record
+	bytes := 0
+	for id := range byte(traces) {
+		var all []span
+		for i := range byte(spans) {
+			all = append(all, span{trace: id + 1, span: i + 1, name: "s"})
+		}
+		records = append(records, h.record(stream.Upsert, id+1, all...))
+		bytes += len(records[id].Value)
+	}
+	require.Less(t, bytes, h.sink.BatchBytes, "by bytes it is one batch")
+	token := h.publish(records...)
+	r := h.start()
+	h.wait(token)
+	require.Equal(t, uint64(traces*spans), one[uint64](h, "SELECT count() FROM spans"))
+	h.eventually("all are counted", func() bool { return r.count(t, "colonnade_sink_batches_total") >= traces/2 })
+}
+
 func TestRetriesAreDropped(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, 2)

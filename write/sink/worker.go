@@ -7,8 +7,10 @@ import (
 	"strconv"
 	"sync/atomic"
 	"time"
+	"unsafe"
 
 	"colonnade/write/stream"
+	"colonnade/write/wire"
 )
 
 // errFenced is a commit that the broker refused for good: this member is no longer the partition's owner.
@@ -59,6 +61,7 @@ type worker struct {
 }
 
 func newWorker(s *Sink, p *stream.Partition) *worker {
+	p.WeighBy(weigh)
 	label := strconv.Itoa(int(p.Number()))
 	return &worker{
 		sink: s, partition: p, label: label, metrics: s.metrics, store: s.store,
@@ -66,6 +69,16 @@ func newWorker(s *Sink, p *stream.Partition) *worker {
 		memory: newMemory(s.cfg.RecentFor),
 		rows:   newRows(s.keys),
 	}
+}
+
+// spanBytes is about what the rows of a span take in memory, however short it is.
+const spanBytes = 512
+
+// weigh is what a record counts for in a batch. A batch that is bounded by bytes
+// alone holds 200 000 spans where they are short, and takes a gigabyte.
+func weigh(value []byte) int {
+	n, _ := wire.Count(unsafe.String(unsafe.SliceData(value), len(value))) //nolint:gosec // nobody writes to a record; one that is not OTLP counts by its bytes
+	return max(len(value), n*spanBytes)
 }
 
 // run works until ctx ends; a batch under way is finished within DrainTimeout.

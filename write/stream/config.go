@@ -37,8 +37,8 @@ type Config struct {
 	PublishTimeout time.Duration
 	// RetryAfter is what a caller is told when the broker does not answer.
 	RetryAfter time.Duration
-	// PartitionBufferBytes is how much of a partition is read ahead of its
-	// worker; a partition that holds more is paused.
+	// PartitionBufferBytes is how much memory records of a partition take that are
+	// read ahead of its worker; a partition that holds more is paused.
 	PartitionBufferBytes int
 	// SessionTimeout is after how long a silent consumer loses its partitions.
 	SessionTimeout time.Duration

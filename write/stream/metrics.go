@@ -68,7 +68,7 @@ func newConsumerMetrics(reg prometheus.Registerer) consumerMetrics {
 			Name: "colonnade_stream_assigned_partitions", Help: "Partitions this process works on.",
 		}),
 		buffered: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "colonnade_stream_buffered_bytes", Help: "Values read ahead of the workers.",
+			Name: "colonnade_stream_buffered_bytes", Help: "About the memory of records read ahead of the workers.",
 		}),
 		commits: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "colonnade_stream_commits_total", Help: "Commits, by what they say and how they ended.",

@@ -25,9 +25,14 @@ type Partition struct {
 	// epoch is the leader epoch to commit with; the broker compares it to find lost
 	// records. That of a later record than the commit's finds them as well.
 	epoch int32
-	// queue holds fetched records that Poll has not given out.
+	// queue holds fetched records that Poll has not given out, bytes is what they
+	// take in memory.
 	queue []fetched
 	bytes int
+	// weigh tells what a record counts for in Poll; the first weighed of the queue
+	// count for weight.
+	weigh           func(value []byte) int
+	weighed, weight int
 	// next is the offset that Poll gives out next.
 	next   int64
 	paused bool
@@ -38,7 +43,13 @@ type Partition struct {
 type fetched struct {
 	record *kgo.Record
 	at     time.Time
+	weight int // set by weighQueue
 }
+
+// recordBytes is about what a fetched record takes in memory beside its value.
+const recordBytes = 512
+
+func (f *fetched) bytes() int { return len(f.record.Value) + recordBytes }
 
 // Number is the partition's number.
 func (p *Partition) Number() int32 { return p.number }
@@ -66,15 +77,19 @@ func (p *Partition) Next() int64 {
 	return p.next
 }
 
-// Poll waits for a record and then gathers until maxBytes of values are there,
-// or linger has passed since the first was fetched. A batch holds at least one
-// record, ascending offsets, and records that did not decode, with their Err.
+// WeighBy sets what Poll counts a record for by its value: at least 1. Without it
+// that is the value's length. Call it before the first Poll.
+func (p *Partition) WeighBy(weigh func(value []byte) int) { p.weigh = weigh }
+
+// Poll waits for a record and then gathers until records of that weight are
+// there, or linger has passed since the first was fetched. A batch holds at least
+// one record, ascending offsets, and records that did not decode, with their Err.
 // The error is the context's.
-func (p *Partition) Poll(ctx context.Context, maxBytes int, linger time.Duration) ([]Record, error) {
+func (p *Partition) Poll(ctx context.Context, weight int, linger time.Duration) ([]Record, error) {
 	var timer *time.Timer
 	var expired <-chan time.Time
 	for {
-		first, full := p.peek(maxBytes)
+		first, full := p.peek(weight)
 		if full {
 			break
 		}
@@ -92,7 +107,7 @@ func (p *Partition) Poll(ctx context.Context, maxBytes int, linger time.Duration
 		}
 		break
 	}
-	return p.take(func(n int, _ int64) bool { return n < maxBytes }), nil
+	return p.take(func(sum int, _ int64) bool { return sum < weight }), nil
 }
 
 // PollTo waits for and gives the records from Next through last, however large
@@ -119,15 +134,28 @@ func (p *Partition) PollTo(ctx context.Context, last int64) ([]Record, error) {
 }
 
 // peek tells when the oldest queued record was fetched (zero: there is none)
-// and whether a batch is complete: maxBytes are there, or the log jumped back.
-func (p *Partition) peek(maxBytes int) (first time.Time, full bool) {
+// and whether a batch is complete: records of that weight are there, or the log
+// jumped back.
+func (p *Partition) peek(weight int) (first time.Time, full bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.queue) == 0 {
 		return time.Time{}, false
 	}
-	// bytes counts the whole queue, also behind a jump: a shorter batch is harmless.
-	return p.queue[0].at, p.bytes >= maxBytes
+	p.weighQueue()
+	// weight is that of the whole queue, also behind a jump: a shorter batch is harmless.
+	return p.queue[0].at, p.weight >= weight
+}
+
+// weighQueue weighs what was fetched since it was last called.
+func (p *Partition) weighQueue() {
+	for ; p.weighed < len(p.queue); p.weighed++ {
+		f := &p.queue[p.weighed]
+		if f.weight = len(f.record.Value); p.weigh != nil {
+			f.weight = p.weigh(f.record.Value)
+		}
+		p.weight += f.weight
+	}
 }
 
 // beyond tells whether the queue begins after an offset.
@@ -137,22 +165,27 @@ func (p *Partition) beyond(last int64) bool {
 	return len(p.queue) > 0 && p.queue[0].record.Offset > last
 }
 
-// take removes records from the queue while more says so, but never across a
-// jump back: a range must be ascending to be named by its ends.
-func (p *Partition) take(more func(bytes int, offset int64) bool) []Record {
+// take removes records from the queue while more says so of the weight and the
+// offset so far, but never across a jump back: a range must be ascending to be
+// named by its ends.
+func (p *Partition) take(more func(weight int, offset int64) bool) []Record {
 	p.mu.Lock()
-	n, bytes := 0, 0
+	p.weighQueue() // also what came since peek
+	n, bytes, weight := 0, 0, 0
 	for n < len(p.queue) {
-		k := p.queue[n].record
-		if !more(bytes, k.Offset) || n > 0 && k.Offset <= p.queue[n-1].record.Offset {
+		f := &p.queue[n]
+		if !more(weight, f.record.Offset) || n > 0 && f.record.Offset <= p.queue[n-1].record.Offset {
 			break
 		}
-		bytes += len(k.Value)
+		bytes += f.bytes()
+		weight += f.weight
 		n++
 	}
 	taken := p.queue[:n:n]
 	p.queue = p.queue[n:]
 	p.bytes -= bytes
+	p.weight -= weight
+	p.weighed -= n
 	if n > 0 {
 		p.next = taken[n-1].record.Offset + 1
 		p.epoch = taken[n-1].record.LeaderEpoch
@@ -180,8 +213,9 @@ func (p *Partition) push(records []*kgo.Record, at time.Time) {
 	p.mu.Lock()
 	bytes := 0
 	for _, k := range records {
-		p.queue = append(p.queue, fetched{k, at})
-		bytes += len(k.Value)
+		f := fetched{record: k, at: at}
+		p.queue = append(p.queue, f)
+		bytes += f.bytes()
 	}
 	p.bytes += bytes
 	if !p.paused && p.bytes > p.consumer.cfg.PartitionBufferBytes {
@@ -201,7 +235,7 @@ func (p *Partition) drop() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.consumer.metrics.buffered.Sub(float64(p.bytes))
-	p.queue, p.bytes = nil, 0
+	p.queue, p.bytes, p.weighed, p.weight = nil, 0, 0, 0
 	if p.paused {
 		p.paused = false
 		p.consumer.resume(p.number)

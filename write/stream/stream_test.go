@@ -55,6 +55,63 @@ func (r *running) stop(t *testing.T) {
 	require.NoError(t, <-r.done)
 }
 
+func TestABatchIsBoundedByWeight(t *testing.T) {
+	t.Parallel()
+	cfg := config(t, shared(t)...)
+	cfg.Partitions = 1
+	p := producer(t, cfg)
+	rs := records(14)
+	_, err := p.Publish(t.Context(), rs[:12])
+	require.NoError(t, err)
+
+	const linger = time.Minute
+	began := time.Now()
+	var lengths []int
+	all := make(chan struct{})
+	r := run(t, consumer(t, cfg), func(ctx context.Context, part *stream.Partition) error {
+		part.WeighBy(func([]byte) int { return 10 })
+		if _, err := part.PollTo(ctx, 1); err != nil { // before anything was weighed
+			return err
+		}
+		for _, weight := range []int{35, 40, 20} {
+			batch, err := part.Poll(ctx, weight, linger)
+			if err != nil {
+				return err
+			}
+			lengths = append(lengths, len(batch))
+		}
+		// What was given out weighs nothing any more: two more records are waited for.
+		if _, err := p.Publish(ctx, rs[12:13]); err != nil {
+			return err
+		}
+		quiet, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
+		batch, err := part.Poll(quiet, 20, linger)
+		cancel()
+		if err == nil {
+			return fmt.Errorf("a batch of %d records before there are two", len(batch))
+		}
+		if _, err := p.Publish(ctx, rs[13:]); err != nil {
+			return err
+		}
+		batch, err = part.Poll(ctx, 20, linger)
+		if err != nil {
+			return err
+		}
+		lengths = append(lengths, len(batch))
+		close(all)
+		<-ctx.Done()
+		return ctx.Err()
+	})
+	select {
+	case <-all:
+	case err := <-r.done:
+		require.NoError(t, err)
+	}
+	r.stop(t)
+	require.Equal(t, []int{4, 4, 2, 2}, lengths)
+	require.Less(t, time.Since(began), linger, "full batches do not wait")
+}
+
 func TestRecordsComeBackAsTheyWent(t *testing.T) {
 	t.Parallel()
 	cfg := config(t, shared(t)...)

@@ -151,6 +151,15 @@ func Walk(data string, visit func(resource, scope, span string) error) error {
 	return m.err
 }
 
+// Count tells how many spans Walk visits. An error is Walk's; then it is those before it.
+func Count(data string) (n int, err error) {
+	err = Walk(data, func(_, _, _ string) error {
+		n++
+		return nil
+	})
+	return n, err
+}
+
 func walkResource(data string, visit func(resource, scope, span string) error) error {
 	resource, err := only(data, 1)
 	if err != nil {
