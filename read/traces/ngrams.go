@@ -28,7 +28,7 @@ const (
 	sip = 4
 	// nearSections are the rows of sets that are asked for first, and nearGrowth is how
 	// many times as many next: a set is large, and what is in most sections is found in
-	// the first.
+	// the first. What none of those has is rare, and it is as many times again.
 	nearSections, nearGrowth = 16, 32
 	// nearby is what is read without asking for sections.
 	nearby = 10 * time.Second
@@ -204,6 +204,7 @@ func (s *scanner) seek(ctx context.Context) (err error) {
 		}
 	}
 	found, err := s.r.parts(ctx, s.scan.Project, s.scan.Condition, s.asked, from)
+	s.bare = found.known && len(found.of) == 0
 	switch {
 	case !found.known || byTime && !found.rare:
 	case byTime:
@@ -223,6 +224,9 @@ func (s *scanner) seek(ctx context.Context) (err error) {
 // near is the part of the rest that the nearest rows of the sets reach into.
 func (s *scanner) near(ctx context.Context) (compile.Range, error) {
 	s.nearest = max(s.nearest*nearGrowth, nearSections)
+	if s.bare {
+		s.nearest *= nearGrowth
+	}
 	near := s.rest
 	err := s.r.query(ctx, "near_sections", compile.NearSections(s.scan.Project, s.rest, s.scan.Order, s.nearest), func(rows driver.Rows) error {
 		var edge int64

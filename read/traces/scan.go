@@ -74,12 +74,13 @@ type scanner struct {
 	// do for good with byTime. aligned is the next window otherwise, and take how many
 	// sections one should have, 0 at first, and most how many the store reads at once, 0
 	// while it read all; nearest is how many rows of the sets were asked for last, 0 at
-	// first.
+	// first, and bare that none of them has what is looked for.
 	sought, byTime bool
 	asked, aligned compile.Range
 	parts          *parts
 	take, most     int
 	nearest        int
+	bare           bool
 }
 
 func (r *Reader) scanner(scan compile.Scan, rest compile.Range) *scanner {
