@@ -10,8 +10,8 @@ import (
 
 // Config tunes the sink. The zero value does not work; start from DefaultConfig.
 type Config struct {
-	// BatchBytes is how much of a partition makes a batch without waiting. A span
-	// counts for 512 bytes at least, so that short ones do not make it take more memory.
+	// BatchBytes is how much of a partition makes a batch without waiting. A record
+	// counts for 512 bytes a span at least, so that short ones do not take more memory.
 	BatchBytes int
 	// MinLinger is how long a quiet partition gathers: most of the time from a
 	// write to its visibility. MaxLinger bounds it on a busy one.

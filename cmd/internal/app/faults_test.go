@@ -156,6 +156,7 @@ func TestEverySpanOnceAcrossKills(t *testing.T) {
 	stack, err := startStack(ctx, dir)
 	require.NoError(t, err)
 	f := &faults{T: t, ctx: ctx, dir: dir, stack: stack, project: domain.ProjectID(uuid.New()), spans: fromEnvironment(t, envFaultSpans, faultSpans), kills: map[string]int{}, sinks: map[string]*exec.Cmd{}}
+	require.Zero(t, f.spans%faultPerRecord, envFaultSpans)
 	f.child = faultsChild{Brokers: stack.Kafka, Topic: "faults", ClickHouse: stack.ClickHouse, Name: "test"}
 	f.group, err = kgo.NewClient(kgo.SeedBrokers(stack.Kafka...))
 	require.NoError(t, err)
