@@ -78,7 +78,7 @@ const spanBytes = 512
 // alone holds 200 000 spans where they are short, and takes a gigabyte.
 func weigh(value []byte) int {
 	n, _ := wire.Count(unsafe.String(unsafe.SliceData(value), len(value))) //nolint:gosec // nobody writes to a record; one that is not OTLP counts by its bytes
-	return max(len(value), max(n, 1)*spanBytes) // a delete names none
+	return max(len(value), max(n, 1)*spanBytes)                            // a delete names none
 }
 
 // run works until ctx ends; a batch under way is finished within DrainTimeout.
