@@ -21,6 +21,9 @@ func (r *Reader) RefuseNarrow() { r.LimitNarrow(1) }
 // LimitNarrow lets it refuse those in which it would have to look at more rows.
 func (r *Reader) LimitNarrow(rows int) { r.pace.maxRows, r.pace.maxNeedleRows = rows, rows }
 
+// GrowNear has searches ask for so many times as many sets with each round.
+func (r *Reader) GrowNear(times int) { r.nearGrowth = times }
+
 // LimitBeside bounds what is read beside a page; 0 leaves a bound as it is.
 func (r *Reader) LimitBeside(bytes int64, spans, records int) {
 	l := &r.limitsBeside

@@ -223,9 +223,9 @@ func (s *scanner) seek(ctx context.Context) (err error) {
 
 // near is the part of the rest that the nearest rows of the sets reach into.
 func (s *scanner) near(ctx context.Context) (compile.Range, error) {
-	s.nearest = max(s.nearest*nearGrowth, nearSections)
+	s.nearest = max(s.nearest*s.r.nearGrowth, nearSections)
 	if s.bare {
-		s.nearest *= nearGrowth
+		s.nearest *= s.r.nearGrowth
 	}
 	near := s.rest
 	err := s.r.query(ctx, "near_sections", compile.NearSections(s.scan.Project, s.rest, s.scan.Order, s.nearest), func(rows driver.Rows) error {

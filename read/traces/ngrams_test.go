@@ -247,7 +247,7 @@ func TestNearestSectionsFirst(t *testing.T) {
 	t.Parallel()
 	s := newStore(t)
 	s.cover(0)
-	const sections = 600
+	const sections = 60
 	var all []trace.Span
 	for n := range uint64(sections) {
 		one := span(n, n, now.Add(-time.Duration(n)*time.Minute))
@@ -279,6 +279,7 @@ func TestNearestSectionsFirst(t *testing.T) {
 			registry := prometheus.NewRegistry()
 			r, err := traces.New(traces.DefaultConfig(), s.conn, func() time.Time { return now.Add(time.Hour) }, registry)
 			require.NoError(t, err)
+			r.GrowNear(2)
 			e := where(t, containing(tt.search)[0])
 			page, err := r.Spans(t.Context(), s.project, e, domain.Window{Limit: tt.limit, Order: order})
 			require.NoError(t, err)

@@ -32,6 +32,7 @@ type Reader struct {
 	since    atomic.Int64 // what summedSince found; 0 before
 
 	limitsBeside besideLimits
+	nearGrowth   int
 
 	heard   func() map[int32]int64 // the progress of a sink in this process; nil where there is none
 	looking chan struct{}          // holds one: who has it there may look at the sink's progress, and has look
@@ -47,7 +48,7 @@ func New(cfg Config, conn driver.Conn, now func() time.Time, registerer promethe
 	if err != nil {
 		return nil, fmt.Errorf("traces: registering metrics: %w", err)
 	}
-	return &Reader{cfg: cfg, conn: conn, now: now, metrics: m, settings: settings(cfg), limits: limits(cfg), pace: newPace(), limitsBeside: defaultBesideLimits(), looking: make(chan struct{}, 1)}, nil
+	return &Reader{cfg: cfg, conn: conn, now: now, metrics: m, settings: settings(cfg), limits: limits(cfg), pace: newPace(), limitsBeside: defaultBesideLimits(), nearGrowth: nearGrowth, looking: make(chan struct{}, 1)}, nil
 }
 
 // TracesByID gives those of the traces that exist, in the order of ids, each

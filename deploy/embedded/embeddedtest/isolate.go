@@ -16,7 +16,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-const statementTimeout = 30 * time.Second
+// statementTimeout is generous: other tests keep the engines busy meanwhile.
+const statementTimeout = 2 * time.Minute
 
 // Database creates a ClickHouse database for this test alone, drops it at the
 // test's end, and gives its address.
