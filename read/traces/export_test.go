@@ -24,6 +24,9 @@ func (r *Reader) LimitNarrow(rows int) { r.pace.maxRows, r.pace.maxNeedleRows = 
 // GrowNear has searches ask for so many times as many sets with each round.
 func (r *Reader) GrowNear(times int) { r.nearGrowth = times }
 
+// NextNear is how many sets a search asks for after so many.
+func NextNear(last int, bare bool) int { return nextNear(last, nearGrowth, bare) }
+
 // LimitBeside bounds what is read beside a page; 0 leaves a bound as it is.
 func (r *Reader) LimitBeside(bytes int64, spans, records int) {
 	l := &r.limitsBeside

@@ -28,8 +28,10 @@ const (
 	sip = 4
 	// nearSections are the rows of sets that are asked for first, and nearGrowth is how
 	// many times as many next: a set is large, and what is in most sections is found in
-	// the first. What none of those has is rare, and it is as many times again.
+	// the first. What none of those has is rare, and it is as many times again, but no
+	// more than bareSections: in more than maxParts a search would go by time.
 	nearSections, nearGrowth = 16, 32
+	bareSections             = maxParts * 3 / 4
 	// nearby is what is read without asking for sections.
 	nearby = 10 * time.Second
 	// coveredFor is how long an answer holds about what the sets of n-grams cover.
@@ -221,12 +223,19 @@ func (s *scanner) seek(ctx context.Context) (err error) {
 	return err
 }
 
+// nextNear is how many rows of the sets are asked for after so many, of which none
+// has what is looked for if bare.
+func nextNear(last, growth int, bare bool) int {
+	next := max(last*growth, nearSections)
+	if bare {
+		next = max(next, min(next*growth, bareSections))
+	}
+	return next
+}
+
 // near is the part of the rest that the nearest rows of the sets reach into.
 func (s *scanner) near(ctx context.Context) (compile.Range, error) {
-	s.nearest = max(s.nearest*s.r.nearGrowth, nearSections)
-	if s.bare {
-		s.nearest *= s.r.nearGrowth
-	}
+	s.nearest = nextNear(s.nearest, s.r.nearGrowth, s.bare)
 	near := s.rest
 	err := s.r.query(ctx, "near_sections", compile.NearSections(s.scan.Project, s.rest, s.scan.Order, s.nearest), func(rows driver.Rows) error {
 		var edge int64

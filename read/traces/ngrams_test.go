@@ -293,6 +293,19 @@ func TestNearestSectionsFirst(t *testing.T) {
 	}
 }
 
+// A search that found nothing near asks for many more sets, but not for so many that
+// it would have to go by time if all of them had it.
+func TestNextNear(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		last int
+		bare bool
+		want int
+	}{{0, false, 16}, {0, true, 512}, {16, false, 512}, {16, true, 1500}, {512, false, 16384}, {512, true, 16384}, {1500, true, 48000}} {
+		require.Equal(t, tt.want, traces.NextNear(tt.last, tt.bare), "%d %t", tt.last, tt.bare)
+	}
+}
+
 // Where the store would not read all sections of a window, fewer are taken, and
 // nothing else is looked at.
 func TestFewerSectionsAtOnce(t *testing.T) {

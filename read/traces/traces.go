@@ -32,7 +32,7 @@ type Reader struct {
 	since    atomic.Int64 // what summedSince found; 0 before
 
 	limitsBeside besideLimits
-	nearGrowth   int
+	nearGrowth   int // the constant, but for tests that have few sections
 
 	heard   func() map[int32]int64 // the progress of a sink in this process; nil where there is none
 	looking chan struct{}          // holds one: who has it there may look at the sink's progress, and has look
