@@ -16,8 +16,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// statementTimeout is generous: other tests keep the engines busy meanwhile.
-const statementTimeout = 2 * time.Minute
+const statementTimeout = 30 * time.Second
 
 // Database creates a ClickHouse database for this test alone, drops it at the
 // test's end, and gives its address.
