@@ -1,8 +1,8 @@
 package trace
 
 // Document is the canonical JSON of a value that nobody has looked into yet: a
-// member of an attribute tree that was read from a store. AppendJSON writes it as
-// it stands, Lookup and Open read it.
+// member of an attribute tree that was read from a store, or is on its way there.
+// AppendJSON writes it as it stands, Lookup and Open read it.
 type Document string
 
 // Value reads the document; nil where it is no JSON.

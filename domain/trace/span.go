@@ -12,7 +12,7 @@ import (
 //
 // Attribute values are what JSON can say, with whole numbers kept apart:
 // nil, bool, int64, float64 (finite), string, []any and map[string]any. Those of
-// a span that comes from the store may be Documents: use Lookup, or Open first.
+// a span that comes from the store or was just fitted may be Documents: use Lookup, or Open first.
 type Span struct {
 	TraceID TraceID
 	SpanID  SpanID

@@ -6,9 +6,9 @@ import (
 	"colonnade/domain/trace"
 )
 
-// maxJSONDepth bounds text that becomes part of the attribute tree, so that
+// MaxJSONDepth bounds text that becomes part of the attribute tree, so that
 // the tree as a whole stays below what readers parse (trace.MaxDepth).
-const maxJSONDepth = 64
+const MaxJSONDepth = 64
 
 // ParseJSON reads JSON text into an attribute value, which shares the text's
 // memory. ok is false where the text is not JSON or nests too deep; the caller
@@ -18,7 +18,7 @@ func ParseJSON(text string) (value any, ok bool) {
 	if err != nil {
 		return nil, false
 	}
-	if strings.Count(text, "[")+strings.Count(text, "{") > maxJSONDepth && deeper(value, maxJSONDepth) {
+	if strings.Count(text, "[")+strings.Count(text, "{") > MaxJSONDepth && deeper(value, MaxJSONDepth) {
 		return nil, false
 	}
 	return value, true

@@ -129,6 +129,7 @@ func (s simples) shown(span *trace.Span) (simple.Record, error) {
 	if err != nil {
 		return simple.Record{}, err
 	}
+	trace.Open(fitted[0].Attributes)
 	r, ok := simple.Read(s.face, &fitted[0])
 	if !ok {
 		return r, body.Invalid("too_short", "Data should hold a value", nil, "body", s.face.Member(), "data")

@@ -154,8 +154,14 @@ func (w *fitting) fitDocument(data map[string]any, key string) {
 	if _, ok := value.(map[string]any); ok {
 		return
 	}
-	if text, ok := value.(string); ok {
-		if object, ok := parseObject(text); ok {
+	switch v := value.(type) {
+	case trace.Document:
+		if strings.HasPrefix(string(v), "{") {
+			return
+		}
+		value = v.Value()
+	case string:
+		if object, ok := w.object(key, v); ok {
 			data[key] = object
 			return
 		}
@@ -166,8 +172,17 @@ func (w *fitting) fitDocument(data map[string]any, key string) {
 	}
 }
 
+// defaultOutput is how a document begins whose first member is the default output.
+const defaultOutput = `{"` + semconv.DefaultOutput + `":`
+
 // unwrapOutput takes the value out of {"__default__": value}, also where it was wrapped twice.
 func unwrapOutput(output any) any {
+	if d, ok := output.(trace.Document); ok {
+		if !strings.HasPrefix(string(d), defaultOutput) {
+			return output
+		}
+		output = d.Value()
+	}
 	for {
 		object, ok := output.(map[string]any)
 		if !ok || len(object) != 1 {
@@ -248,11 +263,32 @@ func (w *fitting) parkAll(object map[string]any, member string) {
 	w.parkUnknown(object, func(string) bool { return false }, member)
 }
 
-func parseObject(text string) (map[string]any, bool) {
-	if !strings.HasPrefix(strings.TrimLeft(text, " \t\r\n"), "{") {
-		return nil, false // sparing the parser what cannot be an object
+// object reads the text of a JSON object. Parameters are looked into, for the model.
+func (w *fitting) object(key, text string) (object any, ok bool) {
+	switch {
+	case compound(text) != '{': // sparing the parser what cannot be an object
+		return nil, false
+	case key != semconv.Parameters:
+		object, ok = w.transcriber.Transcribe(text, adapt.MaxJSONDepth)
+	default:
+		object, ok = adapt.ParseJSON(text)
 	}
-	value, _ := adapt.ParseJSON(text)
-	object, ok := value.(map[string]any)
 	return object, ok
+}
+
+// compound is what JSON text begins with if it may be an object or an array, else 0.
+func compound(text string) byte {
+	text = strings.TrimLeft(text, " \t\r\n")
+	if text == "" || text[0] != '{' && text[0] != '[' {
+		return 0
+	}
+	return text[0]
+}
+
+// opened is a value that can be looked into.
+func opened(value any) any {
+	if d, ok := value.(trace.Document); ok {
+		return d.Value()
+	}
+	return value
 }

@@ -30,6 +30,10 @@ func chatSpan(convention string) *otlp.Span {
 			attribute{"ag.refs.variant.slug", "travel.default"}, attribute{"ag.refs.variant.version", "7"}, attribute{"ag.refs.environment.slug", "production"},
 			attribute{"ag.session.id", "s-81234"}, attribute{"ag.user.id", "u-5512"}, attribute{"ag.flags.stream", false}, attribute{"ag.tags.team", "web"},
 			attribute{"ag.meta.request.endpoint", "/v1/chat"}, attribute{"ag.meta.retries", 0})
+	case "history":
+		message := `{"role": "user", "content": ` + quoted(user) + `}, {"role": "assistant", "content": ` + quoted(answer) + `, "tool_calls": [{"id": "call_7", "type": "function", "function": {"name": "trains", "arguments": "{}"}}]}`
+		in = append(in, attribute{"ag.type.node", "chat"}, attribute{"ag.data.inputs", `@ag.type=json:{"messages": [` + strings.Repeat(message+", ", 19) + message + `], "tenant": "acme"}`},
+			attribute{"ag.data.outputs", `@ag.type=json:{"role": "assistant", "content": ` + quoted(answer) + `}`})
 	case "gen_ai":
 		part := func(s string) string { return `{"type":"text","content":` + quoted(s) + `}` }
 		in = append(in, attribute{"gen_ai.operation.name", "chat"}, attribute{"gen_ai.provider.name", "openai"}, attribute{"gen_ai.request.model", "gpt-4o"},
@@ -64,7 +68,7 @@ func chatSpan(convention string) *otlp.Span {
 
 // BenchmarkSpans is decode, adapt, fit and measure of one span a record.
 func BenchmarkSpans(b *testing.B) {
-	for _, convention := range []string{"native", "gen_ai", "openllmetry", "openinference", "vercel"} {
+	for _, convention := range []string{"native", "history", "gen_ai", "openllmetry", "openinference", "vercel"} {
 		b.Run(convention, func(b *testing.B) {
 			fitter := newFitter(b)
 			value := record(b, chatSpan(convention))

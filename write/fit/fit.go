@@ -61,7 +61,7 @@ func New(registerer prometheus.Registerer) (*Fitter, error) {
 // the wire, and those it refused. An error means that the record as a whole
 // cannot be read; it is Rejected, and so permanent. Trace types and what is
 // promoted across spans are Trace's to complete: it must see all spans of a
-// trace that a batch holds. Resource maps and hashes are shared between spans and
+// trace that a batch holds. Inputs, outputs and internals may be Documents. Resource maps and hashes are shared between spans and
 // are not to be changed. Strings of the spans share value's memory: nobody may
 // write to it any more, and who keeps one for long copies it.
 func (f *Fitter) Spans(meta Meta, value []byte) ([]trace.Span, []Refusal, error) {

@@ -111,7 +111,16 @@ func fitOne(t *testing.T, span *otlp.Span) trace.Span {
 	require.NoError(t, err)
 	require.Empty(t, refused)
 	require.Len(t, spans, 1)
+	open(t, spans[0].Attributes)
 	return spans[0]
+}
+
+// open reads a fitted span's documents, which are to be what they say in the canonical form.
+func open(t *testing.T, attributes object) {
+	t.Helper()
+	before := trace.AppendJSON(nil, attributes)
+	trace.Open(attributes)
+	require.Equal(t, string(trace.AppendJSON(nil, attributes)), string(before))
 }
 
 // metricsOf is ag.metrics with the duration of newSpan and these tokens.

@@ -187,6 +187,7 @@ func fitRecord(t *testing.T, fitter *fit.Fitter, value []byte) trace.Span {
 	spans, refused, err := fitter.Spans(fit.Meta{ReceivedAt: received}, value)
 	require.NoError(t, err)
 	require.Empty(t, refused)
+	open(t, spans[0].Attributes)
 	return spans[0]
 }
 

@@ -17,12 +17,14 @@ type fitting struct {
 	f    *Fitter
 	meta Meta
 
-	raw     wire.Span
-	scope   wire.Scope
-	tree    tree
-	hasher  hasher
-	overlay adapt.Overlay
-	flat    []wire.Attribute
+	raw    wire.Span
+	scope  wire.Scope
+	tree   tree
+	hasher hasher
+	// transcriber makes documents of what stays as it was sent.
+	transcriber trace.Transcriber
+	overlay     adapt.Overlay
+	flat        []wire.Attribute
 
 	// The resource and scope of the span before: neighbours share theirs.
 	resourceData, scopeData string
@@ -184,7 +186,7 @@ func (w *fitting) attributes() {
 			fitted = true
 		}
 		if s, ok := a.Value.(string); ok && strings.HasPrefix(a.Key, semconv.Root+".") {
-			a.Value = unwrap(s)
+			a.Value = w.unwrap(a.Key, s)
 		}
 		w.put(a.Key, a.Value, fromClient)
 	}
@@ -348,16 +350,30 @@ func identifier(ag map[string]any, member string) string {
 	return id
 }
 
+// The attributes that nothing of a fit looks into. Where they are JSON objects or
+// arrays they stay documents: histories of messages are most of what is sent.
+const (
+	inputsKey    = semconv.Root + "." + semconv.Data + "." + semconv.Inputs
+	outputsKey   = semconv.Root + "." + semconv.Data + "." + semconv.Outputs
+	internalsKey = semconv.Root + "." + semconv.Data + "." + semconv.Internals
+)
+
 // unwrap reads the literals by which clients send values that are no
 // primitives, also one within another: what is stored must not be read as a
 // literal again. Text that is not JSON stays as sent.
-func unwrap(s string) any {
+func (w *fitting) unwrap(key, s string) any {
 	for {
 		if s == semconv.NonePrefix {
 			return nil
 		}
 		text, ok := strings.CutPrefix(s, semconv.JSONPrefix)
 		if !ok {
+			return s
+		}
+		if (key == inputsKey || key == outputsKey || key == internalsKey) && compound(text) != 0 {
+			if d, ok := w.transcriber.Transcribe(text, adapt.MaxJSONDepth); ok {
+				return d
+			}
 			return s
 		}
 		value, ok := adapt.ParseJSON(text)

@@ -102,7 +102,7 @@ func (t *tree) putPath(keys []string, name string, value any, source uint8) {
 }
 
 func (t *tree) refuse(name string, value any) {
-	t.refused = append(t.refused, wire.Attribute{Key: name, Value: value})
+	t.refused = append(t.refused, wire.Attribute{Key: name, Value: opened(value)})
 }
 
 // enter gives the child of that name as a place with children.
@@ -118,6 +118,7 @@ func (t *tree) enter(parent int32, key string, source uint8) (int32, bool) {
 	if !n.leaf {
 		return at, true
 	}
+	n.value = opened(n.value)
 	object, ok := n.value.(map[string]any)
 	if !ok || n.source != source {
 		return none, false
@@ -157,8 +158,9 @@ func (t *tree) place(parent int32, key, name string, value any, source uint8) {
 		t.add(parent, node{key: key, value: value, leaf: true, source: source})
 		return
 	}
-	object, isObject := value.(map[string]any)
 	n := &t.nodes[at]
+	value, n.value = opened(value), opened(n.value)
+	object, isObject := value.(map[string]any)
 	before, wasObject := n.value.(map[string]any)
 	switch {
 	case n.leaf && isObject && wasObject && n.source == source:

@@ -199,33 +199,23 @@ func (d *document) value(dst []byte, value any, at place, leafing bool) []byte {
 	case []any:
 		return d.array(dst, v, leafing)
 	case string:
-		if leafing && len(v) <= trace.MaxInlineBytes {
-			d.leaf(kindString, v, 0)
-		} else if leafing {
-			d.leaf(kindLong, "", 0)
+		if leafing {
+			d.text(v)
 		}
 		return trace.AppendString(dst, v)
+	case trace.Document:
+		if leafing {
+			s := trace.Scan(v)
+			d.scan(&s)
+		}
+		return append(dst, v...)
 	case bool:
 		if leafing {
-			number := 0.0
-			if v {
-				number = 1
-			}
-			d.leaf(kindBool, "", number)
-		}
-	case int64:
-		if leafing && -trace.MaxExactInteger <= v && v <= trace.MaxExactInteger {
-			d.leaf(kindNumber, "", float64(v))
-		} else if leafing {
-			d.leaf(kindLong, "", 0)
-		}
-	case float64:
-		if leafing {
-			d.leaf(kindNumber, "", v)
+			d.bool(v)
 		}
 	default:
 		if leafing {
-			d.leaf(kindLong, "", 0)
+			d.number(v)
 		}
 	}
 	return trace.AppendJSON(dst, value)
@@ -263,6 +253,89 @@ func inline(array []any) bool {
 		}
 	}
 	return true
+}
+
+// scan finds the leaves of a value that was rendered before it came here.
+func (d *document) scan(s *trace.Scanner) {
+	base := len(d.path)
+	switch s.Kind() {
+	case '{':
+		more := s.Enter()
+		if !more {
+			d.leaf(kindLong, "", 0)
+		}
+		for ; more; more = s.Next() {
+			d.path = appendKey(d.path[:base], false, s.Key())
+			d.scan(s)
+		}
+	case '[':
+		if !inlineAhead(*s) {
+			d.leaf(kindLong, "", 0)
+			s.Skip()
+			break
+		}
+		more := s.Enter()
+		for i := int64(0); more; more = s.Next() {
+			d.path = strconv.AppendInt(append(d.path[:base], '.'), i, 10)
+			d.scan(s)
+			i++
+		}
+	case '"':
+		d.text(s.Text())
+	case 't', 'f':
+		d.bool(s.Kind() == 't')
+		s.Skip()
+	case 'n':
+		d.leaf(kindLong, "", 0)
+		s.Skip()
+	default:
+		d.number(s.Number())
+	}
+	d.path = d.path[:base]
+}
+
+// inlineAhead is inline of the array in hand.
+func inlineAhead(s trace.Scanner) bool {
+	n := 0
+	for more := s.Enter(); more; more = s.Next() {
+		if c := s.Kind(); c == '{' || c == '[' || n == trace.MaxInlineElements {
+			return false
+		}
+		s.Skip()
+		n++
+	}
+	return n > 0
+}
+
+func (d *document) text(text string) {
+	if len(text) <= trace.MaxInlineBytes {
+		d.leaf(kindString, text, 0)
+		return
+	}
+	d.leaf(kindLong, "", 0)
+}
+
+func (d *document) bool(b bool) {
+	number := 0.0
+	if b {
+		number = 1
+	}
+	d.leaf(kindBool, "", number)
+}
+
+// number is that of a number; anything else is no leaf that a map holds.
+func (d *document) number(v any) {
+	switch v := v.(type) {
+	case int64:
+		if -trace.MaxExactInteger <= v && v <= trace.MaxExactInteger {
+			d.leaf(kindNumber, "", float64(v))
+			return
+		}
+	case float64:
+		d.leaf(kindNumber, "", v)
+		return
+	}
+	d.leaf(kindLong, "", 0)
 }
 
 func (d *document) leaf(kind uint8, text string, number float64) {

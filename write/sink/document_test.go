@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -42,13 +43,22 @@ func replay(d *document) (out said) {
 	return out
 }
 
-// check holds a document to what the domain's own walks say of the tree.
+// check holds a document to what the domain's own walks say of the tree, and to
+// the same of the tree with documents in it.
 func check(t *testing.T, d *document, tree map[string]any) {
 	t.Helper()
 	d.render(&trace.Span{Attributes: tree}, 0)
 	var want said
 	trace.Flatten(tree, &want)
 	require.Empty(t, cmp.Diff(want, replay(d)))
+	hash, texts := d.hash, d.texts
+	for i := range texts {
+		texts[i] = slices.Clone(texts[i])
+	}
+	d.render(&trace.Span{Attributes: unread(tree, 0)}, 0)
+	require.Empty(t, cmp.Diff(want, replay(d)))
+	require.Equal(t, hash, d.hash)
+	require.Equal(t, texts, d.texts)
 
 	rest, data := map[string]any{}, map[string]any{}
 	maps.Copy(rest, tree)
@@ -75,6 +85,26 @@ func check(t *testing.T, d *document, tree map[string]any) {
 	}
 }
 
+// unread makes documents of the objects and arrays of a tree that are three deep.
+func unread(tree map[string]any, depth int) map[string]any {
+	out := map[string]any{}
+	for k, v := range tree {
+		switch below := v.(type) {
+		case map[string]any:
+			if out[k] = trace.Document(trace.AppendJSON(nil, v)); depth < 2 {
+				out[k] = unread(below, depth+1)
+			}
+		case []any:
+			if out[k] = v; depth == 2 {
+				out[k] = trace.Document(trace.AppendJSON(nil, v))
+			}
+		default:
+			out[k] = v
+		}
+	}
+	return out
+}
+
 func TestDocument(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", trace.MaxInlineBytes+1)
@@ -92,6 +122,12 @@ func TestDocument(t *testing.T) {
 			"data": map[string]any{"inputs": map[string]any{"q": "x"}, "outputs": "y", "parameters": map[string]any{}, "internals": nil, "more": []any{"m"}},
 		}, "service": "s"}},
 		{"ag.data with nothing else", map[string]any{"ag": map[string]any{"data": map[string]any{"outputs": []any{map[string]any{"role": "user"}}}}}},
+		{"deep in ag", map[string]any{"ag": map[string]any{"data": map[string]any{
+			"inputs": map[string]any{
+				"a.b": map[string]any{"\n": "x\ny", "": []any{}}, "long": long, "most": make([]any, 32), "more": make([]any, 33), "n": []any{int64(1), 2.0, -1e300, "é", false},
+				"big": int64(math.MaxInt64), "edge": int64(1 << 53), "none": nil, "t": true, "list": []any{int64(1), []any{}}, "e": map[string]any{},
+			}, "outputs": []any{"a", int64(2)}, "internals": map[string]any{},
+		}}}},
 		{"ag that is none", map[string]any{"ag": "x"}},
 		{"data elsewhere", map[string]any{"x": map[string]any{"data": map[string]any{"inputs": "i"}}}},
 	}
@@ -113,6 +149,18 @@ func FuzzDocument(f *testing.F) {
 			return
 		}
 		check(t, &document{}, tree)
+	})
+}
+
+// Whatever stands in a document that is none, it costs no more than its length.
+func FuzzScan(f *testing.F) {
+	for _, text := range []string{`{"a":{"b":[1,true,null,"x"]},"c":[[]],"d":{}}`, `{"a`, `{"a":`, `{"a":1,`, `{`, `[`, `[1,`, `[1`, `"\`, `-`, `t`, `{"a":[1,2`, "[[", `{"a":x}`, `{,}`, `[,]`} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		var d document
+		d.render(&trace.Span{Attributes: map[string]any{"x": trace.Document(text)}}, 0)
+		require.LessOrEqual(t, len(d.leaves), len(text)+1)
 	})
 }
 

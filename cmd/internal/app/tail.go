@@ -86,6 +86,7 @@ func (f followed) spans(r *stream.Record) ([]trace.Span, error) {
 	together := make([]*trace.Span, len(spans))
 	for i := range spans {
 		together[i] = &spans[i]
+		trace.Open(spans[i].Attributes)                                    // several may look at a span at once
 		spans[i].CreatedAt = spans[i].CreatedAt.Truncate(time.Microsecond) // what the store keeps
 	}
 	fit.Trace(together)

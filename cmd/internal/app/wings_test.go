@@ -105,6 +105,7 @@ func (w *wings) write(project domain.ProjectID, all ...*tracepb.TracesData) []tr
 		pointers := make([]*trace.Span, len(spans))
 		for i := range spans {
 			pointers[i] = &spans[i]
+			trace.Open(spans[i].Attributes)
 		}
 		fit.Trace(pointers)
 		trace.Cumulate(pointers)
