@@ -94,6 +94,7 @@ and traces, pages of any moment, a word, a trace by id.`,
 		Example: `  colonnade load                                   half a minute, as fast as it goes
   colonnade load --rate 5000 --duration 5m         a steady rate
   colonnade load --traces 1000 --verify full       a fixed amount, every span checked
+  colonnade load --traces 270000 --over 336h       spans of 14 days
   colonnade load --rate 2500 --readers 1           pages and traces are read meanwhile`,
 		Args: cobra.NoArgs,
 	}
@@ -102,6 +103,7 @@ and traces, pages of any moment, a word, a trace by id.`,
 	f.IntVar(&plan.Rate, "rate", plan.Rate, "spans per second; 0 is as fast as they are taken")
 	f.DurationVar(&plan.Duration, "duration", plan.Duration, "how long to send; 0 is until --traces are sent")
 	f.Uint64Var(&plan.Traces, "traces", 0, "how many traces to send; 0 is until --duration is over")
+	f.DurationVar(&plan.Over, "over", 0, "how long ago the first trace ends, the others evenly until now; 0 is that each ends when it is sent")
 	f.IntVar(&plan.SpanBytes, "span-size", plan.SpanBytes, "average bytes of an encoded span")
 	f.Float64Var(&plan.AnnotationShare, "annotations", plan.AnnotationShare, "share of traces that are annotations, 0 to 0.9")
 	f.IntVar(&plan.Connections, "connections", plan.Connections, "requests at a time")

@@ -408,6 +408,25 @@ func (s *service) loadRuns(t *testing.T) {
 	require.Contains(t, out, "receipt to visible")
 	require.Contains(t, s.say(t, s.account(t), "load", "--traces", "60", "--verify", "sample", "--rate", "2000", "--runs", "30"), "checksums equal")
 
+	// Traces of two days, evenly: each of them has about half.
+	key := s.account(t)
+	s.say(t, key, "load", "--traces", "100", "--over", "48h", "--verify", "full", "--runs", "30")
+	now := time.Now()
+	roots := func(from, to time.Duration) int {
+		query := map[string]any{
+			"filtering": map[string]any{"conditions": []any{map[string]any{"field": "parent_id", "operator": "is", "value": nil}}},
+			"windowing": map[string]any{"oldest": now.Add(-from), "newest": now.Add(-to), "limit": 100},
+		}
+		var reply struct {
+			Count int `json:"count"`
+		}
+		_, err := client.New(s.base, key).Query(t.Context(), "/spans/query", query, nil, &reply)
+		require.NoError(t, err)
+		return reply.Count
+	}
+	require.InDelta(t, 50, roots(49*time.Hour, 24*time.Hour), 3)
+	require.InDelta(t, 50, roots(24*time.Hour, 0), 3)
+
 	// Every read is asked, answered and timed while spans come in.
 	out = s.say(t, s.account(t), "load", "--duration", "12s", "--rate", "1000", "--runs", "30", "--readers", "2")
 	for _, read := range []string{

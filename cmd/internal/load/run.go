@@ -26,6 +26,9 @@ type Plan struct {
 	// Duration and Traces end the sending, whichever comes first; zero means no bound by it.
 	Duration time.Duration
 	Traces   uint64
+	// Over is how long ago the first trace ends; those after it end evenly until now. Zero
+	// means that each ends when it is sent.
+	Over time.Duration
 	// Connections send at once; each request holds about Batch spans.
 	Connections, Batch int
 	// Probes look at once for what was just sent, to time its visibility.
@@ -55,6 +58,8 @@ func (p Plan) Validate() error {
 		return errors.New("load: neither a duration nor a number of traces ends it")
 	case p.Connections < 1 || p.Batch < 1 || p.Probes < 0 || p.Readers < 0 || p.ReadsBack < 0:
 		return errors.New("load: connections and batch must be positive, probes, readers and how far back they read not negative")
+	case p.Over < 0:
+		return errors.New("load: how long ago the first trace ends must not be negative")
 	case !slices.Contains([]string{"auto", "full", "sample", "none"}, p.Verify):
 		return errors.New("load: verify must be auto, full, sample or none")
 	default:
@@ -213,7 +218,7 @@ func (r *Runner) sender(ctx context.Context, limiter *rate.Limiter) error {
 				break
 			}
 			var made Trace
-			body, made = r.gen.Append(body, index, r.now())
+			body, made = r.gen.Append(body, index, r.endOf(index))
 			last = sample{made.ID.String(), made.Spans, made.Sum}
 			spans, sum, traces = spans+made.Spans, sum+made.Sum, traces+1
 		}
@@ -246,6 +251,25 @@ func (r *Runner) sender(ctx context.Context, limiter *rate.Limiter) error {
 		}
 	}
 	return nil
+}
+
+// endOf is when a trace ends: now, or as far before now as there is still to send.
+func (r *Runner) endOf(index uint64) time.Time {
+	now := r.now()
+	left := 1 - r.done(now.Sub(r.began), index)
+	return now.Add(-time.Duration(max(left, 0) * float64(r.plan.Over)))
+}
+
+// done is how much of the plan is, by time or by traces, whichever is further.
+func (r *Runner) done(after time.Duration, traces uint64) float64 {
+	part := 0.0
+	if r.plan.Duration > 0 {
+		part = after.Seconds() / r.plan.Duration.Seconds()
+	}
+	if r.plan.Traces > 0 {
+		part = max(part, float64(traces)/float64(r.plan.Traces))
+	}
+	return part
 }
 
 // maxAttempts ends a run whose service never takes anything.
@@ -358,8 +382,7 @@ func (r *Runner) showProgress(ctx context.Context) {
 			return
 		case <-tick.C:
 			spans := r.spans.Load()
-			done := r.now().Sub(r.began)
-			r.show("%s %8d spans  %7d/s  %6.1f MB  %d retries", r.bar(done), spans, spans-before, float64(r.bytes.Load())/1e6, r.retries.Load())
+			r.show("%s %8d spans  %7d/s  %6.1f MB  %d retries", r.bar(r.now().Sub(r.began)), spans, spans-before, float64(r.bytes.Load())/1e6, r.retries.Load())
 			before = spans
 		}
 	}
@@ -375,16 +398,9 @@ func (r *Runner) show(format string, args ...any) {
 	_, _ = fmt.Fprintln(r.out, line)
 }
 
-// bar shows how much of the plan is done, by time or by traces, whichever is further.
-func (r *Runner) bar(done time.Duration) string {
+// bar shows how much of the plan is done.
+func (r *Runner) bar(after time.Duration) string {
 	const width = 24
-	part := 0.0
-	if r.plan.Duration > 0 {
-		part = done.Seconds() / r.plan.Duration.Seconds()
-	}
-	if r.plan.Traces > 0 {
-		part = max(part, float64(r.traces.Load())/float64(r.plan.Traces))
-	}
-	full := min(int(part*width), width)
+	full := min(int(r.done(after, uint64(r.traces.Load()))*width), width) //nolint:gosec // a count of traces is not negative
 	return "[" + strings.Repeat("#", full) + strings.Repeat(".", width-full) + "]"
 }
