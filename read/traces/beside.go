@@ -151,6 +151,27 @@ func recordsOf(rows []keyRow) []compile.Bounds {
 // others gives what of the traces was not read yet; own is what was. Those of
 // which there is too much are partial from here on.
 func (b *beside) others(own, all []compile.Bounds) []compile.Bounds {
+	var out []compile.Bounds
+	left := b.r.limitsBeside.records
+	for _, t := range unread(own, all) {
+		switch n := len(t.Records); {
+		case b.partial[t.Trace]:
+		case n > left:
+			b.partial[t.Trace] = true
+		default:
+			left -= n
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+// unread gives what of all is not in own, which was read in one lookup; that left out
+// what starts in other weeks than own.
+func unread(own, all []compile.Bounds) []compile.Bounds {
+	if len(own) == 0 {
+		return all
+	}
 	lo, hi := own[0].Min, own[0].Max
 	read := make(map[trace.TraceID][]uint64, len(own))
 	for _, o := range own {
@@ -159,19 +180,11 @@ func (b *beside) others(own, all []compile.Bounds) []compile.Bounds {
 	}
 	weeks := compile.Starts(lo, hi).Weeks()
 	var out []compile.Bounds
-	left := b.r.limitsBeside.records
 	for _, t := range all {
-		if b.partial[t.Trace] {
-			continue
-		}
-		if weeks.Low.Start <= t.Min && t.Max <= weeks.High.Start { // else the lookup left out what starts beyond
+		if weeks.Low.Start <= t.Min && t.Max <= weeks.High.Start {
 			t.Records = slices.DeleteFunc(slices.Clone(t.Records), func(n uint64) bool { return slices.Contains(read[t.Trace], n) })
 		}
-		switch n := len(t.Records); {
-		case n > left:
-			b.partial[t.Trace] = true
-		case n > 0:
-			left -= n
+		if len(t.Records) > 0 {
 			out = append(out, t)
 		}
 	}

@@ -228,40 +228,69 @@ func (r *Reader) documents(ctx context.Context, limit bound, read *int64, lookup
 const recordsAtOnce = 2000
 
 // load gives whole traces by id, spans ascending, with their type and their
-// cumulative metrics. They are what their documents say, and need no other
-// table: a trace is an annotation as soon as a span of it says so.
+// cumulative metrics.
 func (r *Reader) load(ctx context.Context, project domain.ProjectID, bounds []compile.Bounds, limit bound) (map[trace.TraceID][]trace.Span, error) {
-	found := make(map[trace.TraceID]map[trace.SpanID]stored, len(bounds))
-	spans, read := 0, int64(0)
+	w := r.wholes(project, limit)
+	if err := w.read(ctx, bounds); err != nil {
+		return nil, err
+	}
+	return w.traces(bounds), nil
+}
+
+// wholes are whole traces being read. They are what their documents say, and need
+// no other table: a trace is an annotation as soon as a span of it says so.
+type wholes struct {
+	r       *Reader
+	project domain.ProjectID
+	limit   bound
+	found   map[trace.TraceID]map[trace.SpanID]stored
+	spans   int
+	bytes   int64
+}
+
+func (r *Reader) wholes(project domain.ProjectID, limit bound) *wholes {
+	return &wholes{r: r, project: project, limit: limit, found: map[trace.TraceID]map[trace.SpanID]stored{}}
+}
+
+// read takes what traces have in these records.
+func (w *wholes) read(ctx context.Context, bounds []compile.Bounds) error {
 	for some := range atOnce(bounds) {
-		err := r.documents(ctx, limit, &read, compile.DocumentsOf(project, some), func(s stored) error {
-			of := found[s.Span.TraceID]
-			if of == nil {
-				of = map[trace.SpanID]stored{}
-				found[s.Span.TraceID] = of
-			}
-			old, there := of[s.Span.SpanID]
-			if there && old.Span.Version >= s.Span.Version {
-				return nil
-			}
-			of[s.Span.SpanID] = s
-			if !there {
-				spans++
-			}
-			if limit.spans > 0 && spans > limit.spans {
-				return errOverPage
-			}
-			return nil
-		})
-		if err != nil {
-			return nil, err
+		if err := w.r.documents(ctx, w.limit, &w.bytes, compile.DocumentsOf(w.project, some), w.take); err != nil {
+			return err
 		}
 	}
-	out := make(map[trace.TraceID][]trace.Span, len(found))
-	for id, of := range found {
-		out[id] = assemble(of)
+	return nil
+}
+
+func (w *wholes) take(s stored) error {
+	of := w.found[s.Span.TraceID]
+	if of == nil {
+		of = map[trace.SpanID]stored{}
+		w.found[s.Span.TraceID] = of
 	}
-	return out, nil
+	old, there := of[s.Span.SpanID]
+	if there && old.Span.Version >= s.Span.Version {
+		return nil
+	}
+	of[s.Span.SpanID] = s
+	if !there {
+		w.spans++
+	}
+	if w.limit.spans > 0 && w.spans > w.limit.spans {
+		return errOverPage
+	}
+	return nil
+}
+
+// traces are those of them that are among these.
+func (w *wholes) traces(of []compile.Bounds) map[trace.TraceID][]trace.Span {
+	out := make(map[trace.TraceID][]trace.Span, len(of))
+	for _, b := range of {
+		if spans := w.found[b.Trace]; spans != nil {
+			out[b.Trace] = assemble(spans)
+		}
+	}
+	return out
 }
 
 // atOnce cuts a list of traces into what one lookup names; a trace of more

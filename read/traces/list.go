@@ -8,6 +8,7 @@ import (
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"github.com/google/uuid"
+	"golang.org/x/sync/errgroup"
 
 	"colonnade/domain"
 	"colonnade/domain/filter"
@@ -254,19 +255,9 @@ func (l *list) page(ctx context.Context) (domain.Page[[]trace.Span], error) {
 	if n <= 0 {
 		return page, nil
 	}
-	bounds, err := l.r.bounds(ctx, l.w.project, tracesOf(l.places[:n]))
-	if err != nil {
-		return page, err
-	}
-	found, err := l.load(ctx, bounds, bound{bytes: l.r.cfg.MaxPageBytes, spans: l.r.cfg.MaxPageSpans})
+	found, err := l.load(ctx, n)
 	if errors.Is(err, errOverPage) {
-		if n, err = l.fit(ctx, bounds, n); err != nil {
-			return page, err
-		}
-		bounds = slices.DeleteFunc(bounds, func(b compile.Bounds) bool {
-			return !slices.ContainsFunc(l.places[:n], func(k keyRow) bool { return k.trace == b.Trace })
-		})
-		found, err = l.load(ctx, bounds, bound{bytes: l.r.cfg.MaxReadBytes})
+		n, found, err = l.loadFitting(ctx, n)
 	}
 	if err != nil {
 		return page, err
@@ -284,11 +275,44 @@ func (l *list) page(ctx context.Context) (domain.Page[[]trace.Span], error) {
 	return page, nil
 }
 
-func (l *list) load(ctx context.Context, bounds []compile.Bounds, limit bound) (map[trace.TraceID][]trace.Span, error) {
-	if len(bounds) == 0 {
-		return map[trace.TraceID][]trace.Span{}, nil
+// load gives the traces of the first n places, whole; errOverPage where that is more
+// than a page holds. The documents of a trace are mostly where that of its place is:
+// they are read while it is asked where there are more.
+func (l *list) load(ctx context.Context, n int) (map[trace.TraceID][]trace.Span, error) {
+	var own, all []compile.Bounds
+	if n <= recordsAtOnce {
+		own = recordsOf(l.places[:n])
 	}
-	return l.r.load(ctx, l.w.project, bounds, limit)
+	whole := l.r.wholes(l.w.project, bound{bytes: l.r.cfg.MaxPageBytes, spans: l.r.cfg.MaxPageSpans})
+	group, both := errgroup.WithContext(ctx)
+	group.Go(func() error { return whole.read(both, own) })
+	group.Go(func() (err error) {
+		all, err = l.r.bounds(both, l.w.project, tracesOf(l.places[:n]))
+		return err
+	})
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	if err := whole.read(ctx, unread(own, all)); err != nil {
+		return nil, err
+	}
+	return whole.traces(all), nil
+}
+
+// loadFitting is load for as many of the first n places as fit into a page.
+func (l *list) loadFitting(ctx context.Context, n int) (int, map[trace.TraceID][]trace.Span, error) {
+	bounds, err := l.r.bounds(ctx, l.w.project, tracesOf(l.places[:n]))
+	if err != nil {
+		return 0, nil, err
+	}
+	if n, err = l.fit(ctx, bounds, n); err != nil {
+		return 0, nil, err
+	}
+	bounds = slices.DeleteFunc(bounds, func(b compile.Bounds) bool {
+		return !slices.ContainsFunc(l.places[:n], func(k keyRow) bool { return k.trace == b.Trace })
+	})
+	found, err := l.r.load(ctx, l.w.project, bounds, bound{bytes: l.r.cfg.MaxReadBytes})
+	return n, found, err
 }
 
 // fit gives how many of n traces a page holds.

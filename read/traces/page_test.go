@@ -5,6 +5,7 @@ package traces_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -202,6 +203,63 @@ func TestBigTraces(t *testing.T) {
 		}
 	}
 	require.Equal(t, []int{1, spans, spans}, sizes)
+}
+
+// Whatever records the spans of a trace came in, a page has all of them, in one lookup
+// of documents where those of its place are all.
+func TestTracesWithTheirPlaces(t *testing.T) {
+	t.Parallel()
+	at, monday := now.Add(-time.Hour), time.Date(2026, 3, 9, 0, 0, 0, 0, time.UTC)
+	run := func(number, n uint64, start func(i uint64) time.Time) (all []trace.Span) {
+		for i := range n {
+			all = append(all, measured(number, i+1, trace.SpanID{}, start(i), 1))
+		}
+		return all
+	}
+	near := func(i uint64) time.Time { return at.Add(time.Duration(i) * time.Millisecond) }
+	for _, tt := range []struct {
+		name    string
+		store   func(s *store)
+		lookups uint64
+	}{
+		{"one record", func(s *store) { s.insert(run(1, 6, near)...) }, 1},
+		{"two records", func(s *store) { all := run(1, 6, near); s.insert(all[:2]...); s.insert(all[2:]...) }, 2},
+		{"the place in the second", func(s *store) { all := run(1, 6, near); s.insert(all[2:]...); s.insert(all[:2]...) }, 2},
+		{"across a week", func(s *store) {
+			s.insert(run(1, 6, func(i uint64) time.Time { return monday.Add(time.Duration(int64(i)-3) * time.Second) })...)
+		}, 2},
+		{"with a clock that is years off", func(s *store) {
+			s.insert(run(1, 6, func(i uint64) time.Time { return near(i).AddDate(-int(i%2)*10, 0, 0) })...)
+		}, 2},
+		{"one replaced", func(s *store) {
+			all := run(1, 6, near)
+			s.insert(all...)
+			s.insert(measured(1, 3, trace.SpanID{}, near(2), 1000))
+		}, 2},
+		{"another beside it", func(s *store) { s.insert(append(run(1, 6, near), run(2, 3, near)...)...) }, 1},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			s := newStore(t)
+			s.batched = true
+			tt.store(s)
+			registry := prometheus.NewRegistry()
+			reader, err := traces.New(traces.DefaultConfig(), s.conn, func() time.Time { return now }, registry)
+			require.NoError(t, err)
+			page, err := reader.Traces(t.Context(), s.project, nil, domain.Window{Limit: 10})
+			require.NoError(t, err)
+			require.Equal(t, tt.lookups, statementsOf(t, registry)["documents"].count)
+			ids := make([]trace.TraceID, len(page.Items))
+			for i, of := range page.Items {
+				ids[i] = of[0].TraceID
+			}
+			whole, err := s.reader.TracesByID(t.Context(), s.project, ids)
+			require.NoError(t, err)
+			require.Equal(t, whole, page.Items)
+			require.Contains(t, ids, span(1, 1, at).TraceID)
+			require.Len(t, page.Items[slices.Index(ids, span(1, 1, at).TraceID)], 6)
+		})
+	}
 }
 
 // Documents of megabytes end a page early; one that is larger than a page is a page.
