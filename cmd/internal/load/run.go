@@ -27,7 +27,7 @@ type Plan struct {
 	Duration time.Duration
 	Traces   uint64
 	// Over is how long ago the first trace ends; those after it end evenly until now. Zero
-	// means that each ends when it is sent.
+	// means that each ends when it is sent; ten years are the most.
 	Over time.Duration
 	// Connections send at once; each request holds about Batch spans.
 	Connections, Batch int
@@ -46,6 +46,9 @@ func DefaultPlan() Plan {
 	return Plan{Shape: DefaultShape(), Duration: 30 * time.Second, Connections: 4, Batch: 500, Probes: 2, Verify: "auto"}
 }
 
+// maxOver keeps starts after 1970, before which the wire has none.
+const maxOver = 10 * 365 * 24 * time.Hour
+
 // Validate names what cannot work.
 func (p Plan) Validate() error {
 	if err := p.Shape.Validate(); err != nil {
@@ -58,8 +61,8 @@ func (p Plan) Validate() error {
 		return errors.New("load: neither a duration nor a number of traces ends it")
 	case p.Connections < 1 || p.Batch < 1 || p.Probes < 0 || p.Readers < 0 || p.ReadsBack < 0:
 		return errors.New("load: connections and batch must be positive, probes, readers and how far back they read not negative")
-	case p.Over < 0:
-		return errors.New("load: how long ago the first trace ends must not be negative")
+	case p.Over < 0 || p.Over > maxOver:
+		return fmt.Errorf("load: how long ago the first trace ends must be from 0 to %s", maxOver)
 	case !slices.Contains([]string{"auto", "full", "sample", "none"}, p.Verify):
 		return errors.New("load: verify must be auto, full, sample or none")
 	default:
