@@ -45,6 +45,16 @@ func (c *Condition) Phrases() bool {
 	return len(c.phrases) > 0 && (c.Documents || len(c.needles) == 0)
 }
 
+// Rows is the condition without what it asks of documents, where it asks nothing else
+// of a row than a type: it holds for every row that the condition holds for, and
+// Scan.Hold decides about those. nil for other conditions.
+func (c *Condition) Rows() *Condition {
+	if _, alone := c.over.(document); !alone || c.Exact || len(c.needles) > 0 || c.Said != nil || c.TraceIDs != nil {
+		return nil
+	}
+	return &Condition{Types: c.Types, Min: c.Min, Max: c.Max, over: constant(true), under: constant(false)}
+}
+
 // Needle tells whether the inverted index finds the rows, and they are few by
 // their nature: a scan in windows from the newest would be a detour.
 func (c *Condition) Needle() bool { return len(c.needles) > 0 && c.needles[0].rank < rankHash }

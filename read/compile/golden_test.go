@@ -86,6 +86,11 @@ func render(t *testing.T, data []byte) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "exact=%t needle=%t sums=%t types=%v traces=%d\n", c.Exact, c.Needle(), c.Sums, types, len(c.TraceIDs))
 	writeStatement(&b, scan.Keys())
+	if rows := c.Rows(); rows != nil {
+		require.True(t, compile.Scan{Project: scan.Project, Condition: rows, Range: r, Limit: 51}.Plain())
+		b.WriteString("among all:\n")
+		writeStatement(&b, scan.Hold([]compile.Version{{Partition: 3, Version: 4821 << 20, Start: r.Low.Start}, {Version: 4822 << 20, Start: r.High.Start}}))
+	}
 	if c.Loosens {
 		scan.Loose = true
 		b.WriteString("loose:\n")

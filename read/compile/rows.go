@@ -122,12 +122,28 @@ func documentColumns(text string) string {
 // others of the same version: of another partition nearby, or from before the
 // topic was made again.
 func Documents(project domain.ProjectID, of []Version) Statement {
+	return ofVersions(project, documentColumns("text"), nil, of)
+}
+
+// Hold asks of which of these versions the documents fulfil the scan's condition, which
+// has Rows; there is at least one. Its rows are start_time DateTime64(6), stream_partition
+// UInt32, version UInt64 and whether they do, UInt8; none for a version whose documents
+// are not there, and others as of Documents.
+func (s Scan) Hold(of []Version) Statement {
+	documents, _ := s.Condition.over.(document)
+	w := new(writer)
+	documents.of.write(w, &scope{loose: s.Loose})
+	return ofVersions(s.Project, "start_time, stream_partition, version, "+w.text.String(), w.args, of)
+}
+
+// ofVersions looks up rows of span_documents; args are those of what is selected.
+func ofVersions(project domain.ProjectID, selected string, args []any, of []Version) Statement {
 	lo, hi := of[0].Start, of[0].Start
 	for _, v := range of {
 		lo, hi = min(lo, v.Start), max(hi, v.Start)
 	}
 	w := new(writer)
-	w.put("SELECT "+documentColumns("text")+" FROM "+schema.SpanDocuments+" PREWHERE project_id = ?", project.String())
+	w.put("SELECT "+selected+" FROM "+schema.SpanDocuments+" PREWHERE project_id = ?", append(args, project.String())...)
 	Starts(lo, hi).weeks(w)
 	versions, places := make([]uint64, len(of)), new(writer)
 	for i, v := range of {

@@ -27,6 +27,13 @@ func (r *Reader) GrowNear(times int) { r.nearGrowth = times }
 // NextNear is how many sets a search asks for after so many.
 func NextNear(last int, bare bool) int { return nextNear(last, nearGrowth, bare) }
 
+// LimitOften has searches look at so many rows first, at so many at once, and go on while
+// such a share of them matches; above 1 no search is among all rows. 0 leaves a bound as it is.
+func (r *Reader) LimitOften(first, most int, share float64) {
+	l := &r.limitsOften
+	l.first, l.most, l.share = cmp.Or(first, l.first), cmp.Or(most, l.most), cmp.Or(share, l.share)
+}
+
 // LimitBeside bounds what is read beside a page; 0 leaves a bound as it is.
 func (r *Reader) LimitBeside(bytes int64, spans, records int) {
 	l := &r.limitsBeside

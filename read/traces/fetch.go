@@ -141,7 +141,7 @@ func (r *Reader) fetchVersions(ctx context.Context, project domain.ProjectID, ro
 		wanted := make(map[identity]*keyRow, len(chunk))
 		for i := range chunk {
 			k := &chunk[i]
-			versions[i], wanted[k.identity] = compile.Version{Partition: k.partition, Version: k.version, Start: k.Start}, k
+			versions[i], wanted[k.identity] = versionOf(k), k
 		}
 		err := r.documents(ctx, bound{bytes: maxBytes}, &read, compile.Documents(project, versions), func(s stored) error {
 			id := identity{s.Span.TraceID, s.Span.SpanID}

@@ -207,6 +207,7 @@ func (s *scanner) seek(ctx context.Context) (err error) {
 	}
 	found, err := s.r.parts(ctx, s.scan.Project, s.scan.Condition, s.asked, from)
 	s.bare = found.known && len(found.of) == 0
+	s.common = found.known && !found.rare && !s.bare
 	switch {
 	case !found.known || byTime && !found.rare:
 	case byTime:

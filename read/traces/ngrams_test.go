@@ -162,6 +162,9 @@ func TestNumeralsNarrowASearch(t *testing.T) {
 	require.Equal(t, 5, within(sought), "by five bytes each of the four may have it")
 }
 
+// never is no share: a search looks into sections, however many spans match.
+const never = 2
+
 // Where words are in many sections, which reach into each other, windows end where
 // sections do: each match is found once and in order, whatever the store refuses.
 func TestWindowsEndWithSections(t *testing.T) {
@@ -205,6 +208,7 @@ func TestWindowsEndWithSections(t *testing.T) {
 				registry := prometheus.NewRegistry()
 				reader, err := traces.New(traces.DefaultConfig(), s.conn, func() time.Time { return now }, registry)
 				require.NoError(t, err)
+				reader.LimitOften(0, 0, never)
 				if tt.most > 0 {
 					reader.LimitNarrow(tt.most)
 				}
@@ -234,6 +238,7 @@ func TestWindowsEndWithSections(t *testing.T) {
 				for _, window := range windows { // by those who have read nothing yet, and guess nothing
 					reader, err := traces.New(traces.DefaultConfig(), s.conn, func() time.Time { return now }, prometheus.NewRegistry())
 					require.NoError(t, err)
+					reader.LimitOften(0, 0, never)
 					read(reader, window)
 				}
 			})
@@ -280,6 +285,7 @@ func TestNearestSectionsFirst(t *testing.T) {
 			r, err := traces.New(traces.DefaultConfig(), s.conn, func() time.Time { return now.Add(time.Hour) }, registry)
 			require.NoError(t, err)
 			r.GrowNear(2)
+			r.LimitOften(0, 0, never)
 			e := where(t, containing(tt.search)[0])
 			page, err := r.Spans(t.Context(), s.project, e, domain.Window{Limit: tt.limit, Order: order})
 			require.NoError(t, err)
@@ -365,6 +371,7 @@ func TestSectionsOfOneMoment(t *testing.T) {
 			for _, oldest := range []time.Time{{}, now.Add(-2 * time.Hour)} {
 				r, err := traces.New(traces.DefaultConfig(), s.conn, func() time.Time { return now }, prometheus.NewRegistry())
 				require.NoError(t, err)
+				r.LimitOften(0, 0, never)
 				require.Equal(t, idsInOrder(all, order), s.walk(t, r, e, domain.Window{Limit: limit, Order: order, Oldest: oldest}), "%s %d", order, limit)
 			}
 		}
@@ -392,6 +399,7 @@ func TestBeyondAGuessedWindow(t *testing.T) {
 	for oldest := 250; oldest < 300; oldest += 4 { // as far as the guess goes, and a little further
 		reader, err := traces.New(traces.DefaultConfig(), s.conn, func() time.Time { return now }, prometheus.NewRegistry())
 		require.NoError(t, err)
+		reader.LimitOften(0, 0, never)
 		_, err = reader.Spans(t.Context(), s.project, e, domain.Window{Limit: 30, Oldest: now.Add(-31 * time.Second)})
 		require.NoError(t, err)
 		page, err := reader.Spans(t.Context(), s.project, e, domain.Window{Limit: 60, Oldest: now.Add(-time.Duration(oldest) * time.Second)})

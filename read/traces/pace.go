@@ -42,6 +42,10 @@ type seen struct {
 	// perTrace is how many rows a list of traces looked at for each that it
 	// found; 0 for other lists and where none was looked at.
 	perTrace float64
+	// share is how many of the rows without its condition on documents were of the
+	// list, 0..1, and sharedAt when that was; zero where they were not looked at.
+	share    float64
+	sharedAt int64
 }
 
 const (
@@ -65,6 +69,9 @@ const (
 	tracesSlack = 1.5
 	// refusedFor is how long a refusal is remembered.
 	refusedFor = time.Minute
+	// sharedFor is how long it is remembered that few rows are of a list. That many are
+	// holds until it turns out that they are not.
+	sharedFor = time.Minute
 	// maxPaces bounds the lists that are remembered.
 	maxPaces = 16_384
 )
@@ -135,6 +142,23 @@ func (p *pace) rowsOf(list likeness, traces, most int) int {
 		rows = min(int(tracesSlack*known*float64(traces))+1, rows)
 	}
 	return rows
+}
+
+// share is how many of all rows are of a list, 0..1; less than few are held to be so for
+// a while only. ok is false where that is not known.
+func (p *pace) share(list likeness, few float64, now time.Time) (share float64, ok bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s := p.lists[list]
+	if s.sharedAt == 0 && !list.open { // as for step
+		s = p.lists[likeness{list.project, list.scan, true}]
+	}
+	return s.share, s.sharedAt != 0 && (s.share >= few || now.UnixMicro()-s.sharedAt < sharedFor.Microseconds())
+}
+
+// shared takes that so many of some rows, 0..1, are of a list.
+func (p *pace) shared(list likeness, share float64, now time.Time) {
+	p.update(list, func(s *seen) { s.share, s.sharedAt = share, now.UnixMicro() })
 }
 
 // refuse takes that the store did not read a stretch at once.

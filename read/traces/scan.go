@@ -36,7 +36,9 @@ const (
 
 // scanner walks through the rows of a condition in order, a window at a time.
 type scanner struct {
-	r    *Reader
+	r *Reader
+	// name is that of its statements in metrics, or begins it.
+	name string
 	scan compile.Scan
 	list likeness
 	// rest is what was not looked at.
@@ -81,16 +83,21 @@ type scanner struct {
 	take, most     int
 	nearest        int
 	bare           bool
+	// common tells that what was asked for is in most sections that are near. often is the
+	// search among all rows; nil where that is no way to go, or is none any more.
+	common bool
+	often  *often
 }
 
 func (r *Reader) scanner(scan compile.Scan, rest compile.Range) *scanner {
 	said := r.saidBy(scan)
 	scan.Loose = scan.Condition.Loosens
 	s := &scanner{
-		r: r, scan: scan, rest: rest, step: firstWindow,
+		r: r, name: "scan", scan: scan, rest: rest, step: firstWindow,
 		whole: said != nil || scan.Condition.Needle(), said: said, until: r.now().Add(r.cfg.QueryTimeout),
 	}
 	s.list = likeness{scan.Project, scan.Likeness(), s.open()}
+	s.often = newOften(s)
 	return s
 }
 
@@ -102,6 +109,9 @@ func (s *scanner) ascending() bool { return s.scan.Order == domain.Ascending }
 func (s *scanner) next(ctx context.Context, limit int) ([]keyRow, error) {
 	if err := s.begin(ctx, limit); err != nil {
 		return nil, err
+	}
+	if rows, err := s.amongAll(ctx, limit); err != nil || len(rows) > 0 {
+		return rows, err
 	}
 	for !s.done() {
 		if s.r.now().After(s.until) {
@@ -156,7 +166,7 @@ func (s *scanner) read(ctx context.Context) (rows []keyRow, read bool, err error
 		case s.whole, s.parts != nil:
 			maxRows = s.r.pace.maxNeedleRows
 		}
-		rows, err := s.r.keys(ctx, "scan_narrow", s.scan.Narrow(maxRows))
+		rows, err := s.r.keys(ctx, s.name+"_narrow", s.scan.Narrow(maxRows))
 		if exception, ok := errors.AsType[*clickhouse.Exception](err); !ok || exception.Code != codeTooManyRows || maxRows == 0 {
 			sortByPlace(rows, s.scan.Order)
 			return rows, true, err
@@ -170,7 +180,7 @@ func (s *scanner) read(ctx context.Context) (rows []keyRow, read bool, err error
 			return nil, false, nil
 		}
 	}
-	rows, err = s.r.scanned(ctx, "scan", s.scan)
+	rows, err = s.r.scanned(ctx, s.name, s.scan)
 	return rows, true, err
 }
 
@@ -239,7 +249,7 @@ func (s *scanner) leap(ctx context.Context, window compile.Range) error {
 		from = s.rest.Low.Start
 	}
 	second := int64(0)
-	err := s.r.query(ctx, "scan_gap", compile.NextMinute(s.scan.Project, from, s.scan.Order), func(rows driver.Rows) error { return rows.Scan(&second) })
+	err := s.r.query(ctx, s.name+"_gap", compile.NextMinute(s.scan.Project, from, s.scan.Order), func(rows driver.Rows) error { return rows.Scan(&second) })
 	minute := time.Unix(second, 0).UnixMicro()
 	if err != nil || minute == 0 || math.Abs(float64(from-minute)) < float64(worthALeap.Microseconds()) {
 		s.leapt = true // spans are near: they do not match
@@ -291,7 +301,7 @@ func (s *scanner) first(ctx context.Context) error {
 	everything.Types = s.scan.Condition.Types
 	first := s.scan
 	first.Condition, first.Range, first.Limit, first.Rate, first.Except = everything, s.rest, 1, compile.Rate{}, nil
-	rows, err := s.r.scanned(ctx, "scan_first", first)
+	rows, err := s.r.scanned(ctx, s.name+"_first", first)
 	if err != nil {
 		return err
 	}

@@ -32,6 +32,7 @@ type Reader struct {
 	since    atomic.Int64 // what summedSince found; 0 before
 
 	limitsBeside besideLimits
+	limitsOften  oftenLimits
 	nearGrowth   int // the constant, but for tests that have few sections
 
 	heard   func() map[int32]int64 // the progress of a sink in this process; nil where there is none
@@ -48,7 +49,7 @@ func New(cfg Config, conn driver.Conn, now func() time.Time, registerer promethe
 	if err != nil {
 		return nil, fmt.Errorf("traces: registering metrics: %w", err)
 	}
-	return &Reader{cfg: cfg, conn: conn, now: now, metrics: m, settings: settings(cfg), limits: limits(cfg), pace: newPace(), limitsBeside: defaultBesideLimits(), nearGrowth: nearGrowth, looking: make(chan struct{}, 1)}, nil
+	return &Reader{cfg: cfg, conn: conn, now: now, metrics: m, settings: settings(cfg), limits: limits(cfg), pace: newPace(), limitsBeside: defaultBesideLimits(), limitsOften: defaultOftenLimits(), nearGrowth: nearGrowth, looking: make(chan struct{}, 1)}, nil
 }
 
 // TracesByID gives those of the traces that exist, in the order of ids, each

@@ -1,0 +1,171 @@
+//go:build embedded
+
+package traces_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
+
+	"colonnade/domain"
+	"colonnade/domain/filter"
+	"colonnade/domain/trace"
+	"colonnade/migrations/schema"
+	"colonnade/read/traces"
+)
+
+// What many spans have is looked for among all of them: each match comes once and in
+// order, of spans and of traces, from both ends, however many are looked at at once,
+// also of spans that were replaced and of spans whose earlier documents are gone.
+func TestSearchAmongAll(t *testing.T) {
+	t.Parallel()
+	s := newStore(t)
+	s.cover(0)
+	s.apart = schema.SectionOffsets / 8
+	var all []trace.Span
+	for n := range uint64(330) {
+		one := span(n/4%60, n, now.Add(-time.Duration(n/3)*time.Second)) // three start at once, and traces lie far apart
+		if n/4%60%5 == 0 {
+			one.Type = trace.Annotation
+		}
+		words := []string{"Common"}
+		for word, of := range map[string]uint64{"half": 2, "fifth": 5, "twentieth": 20} {
+			if n%of == 0 {
+				words = append(words, word)
+			}
+		}
+		if n > 200 {
+			words = append(words, "late")
+		}
+		says(&one, strings.Join(words, " "))
+		one.Attributes["note"] = "everywhere" // which is not searched
+		all = append(all, one)
+	}
+	s.insert(all...)
+	first := s.version
+	var gone []string
+	for i := range all {
+		switch i % 40 { // the text of some is another by now, and of some of those what it was is gone
+		case 3, 20:
+			says(&all[i], "common again half")
+		case 10, 11:
+			says(&all[i], "rewritten")
+		default:
+			continue
+		}
+		if s.insert(all[i]); i%40 <= 10 {
+			gone = append(gone, "unhex('"+all[i].SpanID.String()+"')")
+		}
+	}
+	require.NoError(t, s.conn.Exec(t.Context(), "ALTER TABLE span_documents DELETE WHERE version <= ? AND span_id IN ("+strings.Join(gone, ", ")+") SETTINGS mutations_sync = 2", first))
+	for _, search := range []string{"common", "half", "fifth", "twentieth", "late", "fifth -half", "everywhere", "rewritten"} {
+		for _, order := range []domain.Order{domain.Descending, domain.Ascending} {
+			t.Run(fmt.Sprint(search, " ", order), func(t *testing.T) {
+				t.Parallel()
+				e := where(t, containing(search)[0])
+				for _, bounds := range [][2]int{{0, 0}, {13, 29}} {
+					reader, err := traces.New(traces.DefaultConfig(), s.conn, func() time.Time { return now.Add(time.Minute) }, prometheus.NewRegistry())
+					require.NoError(t, err)
+					reader.LimitOften(bounds[0], bounds[1], 0)
+					for _, window := range []domain.Window{{Limit: 40}, {Limit: 400}, {Limit: 9, Oldest: now.Add(-80500 * time.Millisecond), Newest: now.Add(-20500 * time.Millisecond)}} {
+						window.Order = order
+						matching := slices.DeleteFunc(slices.Clone(all), func(s trace.Span) bool {
+							at := time.Unix(0, s.Start)
+							return !filter.Match(e, &s) || !window.Oldest.IsZero() && (at.Before(window.Oldest) || !at.Before(window.Newest))
+						})
+						require.Equal(t, idsInOrder(matching, order), s.walk(t, reader, e, window), "%v %+v", bounds, window)
+						require.Equal(t, tracesInOrder(matching, order), s.walkTraces(t, reader, e, window), "%v %+v", bounds, window)
+					}
+				}
+			})
+		}
+	}
+}
+
+// walkTraces reads a list of traces page by page; it is not nil.
+func (s *store) walkTraces(t *testing.T, reader *traces.Reader, e filter.Expr, window domain.Window) []trace.TraceID {
+	t.Helper()
+	ids := []trace.TraceID{}
+	for {
+		page, err := reader.Traces(t.Context(), s.project, e, window)
+		require.NoError(t, err)
+		for _, of := range page.Items {
+			ids = append(ids, of[0].TraceID)
+		}
+		if window.Next = page.Next; window.Next == uuid.Nil {
+			return ids
+		}
+	}
+}
+
+// tracesInOrder are the ids of the traces of matching spans in the order of a list.
+func tracesInOrder(matching []trace.Span, order domain.Order) []trace.TraceID {
+	of := map[trace.SpanID]trace.TraceID{}
+	for _, s := range matching {
+		of[s.SpanID] = s.TraceID
+	}
+	out := []trace.TraceID{}
+	for _, id := range idsInOrder(matching, order) {
+		if !slices.Contains(out, of[id]) {
+			out = append(out, of[id])
+		}
+	}
+	return out
+}
+
+// Where it is not known how many spans have a word, it is asked whether most sections
+// do; that it is in few spans is remembered for a while, and that it is in many until it is not.
+func TestShareIsRemembered(t *testing.T) {
+	t.Parallel()
+	s := newStore(t)
+	s.cover(0)
+	s.apart = schema.SectionOffsets / 100
+	var all []trace.Span
+	for n := range uint64(1500) {
+		one := span(n, n, now.Add(-time.Duration(n)*time.Second))
+		words := "common"
+		if n%50 == 0 {
+			words += " seldom"
+		}
+		if n == 700 {
+			words += " hardly-ever"
+		}
+		says(&one, words)
+		all = append(all, one)
+	}
+	s.insert(all...)
+	registry, at := prometheus.NewRegistry(), now.Add(time.Minute)
+	reader, err := traces.New(traces.DefaultConfig(), s.conn, func() time.Time { return at }, registry)
+	require.NoError(t, err)
+	asked := func(search string, found int) map[string]uint64 { // a scan of sections takes several windows: it counts once
+		t.Helper()
+		before := statementsOf(t, registry)
+		page, err := reader.Spans(t.Context(), s.project, where(t, containing(search)[0]), domain.Window{Limit: 20})
+		require.NoError(t, err)
+		require.Len(t, page.Items, found)
+		out := map[string]uint64{}
+		for name, of := range statementsOf(t, registry) {
+			if n := of.count - before[name].count; n > 0 && (name == "sections" || name == "hold" || strings.HasPrefix(name, "scan") || strings.HasPrefix(name, "rows")) {
+				out[strings.TrimSuffix(name, "_narrow")] += n
+			}
+		}
+		if out["scan"] > 1 {
+			out["scan"] = 1
+		}
+		return out
+	}
+	require.Equal(t, map[string]uint64{"sections": 1, "rows": 1, "hold": 1}, asked("common", 20))
+	require.Equal(t, map[string]uint64{"rows": 1, "hold": 1}, asked("common", 20))
+	require.Equal(t, map[string]uint64{"sections": 1, "rows": 1, "hold": 1, "scan": 1}, asked("seldom", 20), "most sections have it, few spans do")
+	require.Zero(t, asked("seldom", 20)["hold"])
+	require.Equal(t, map[string]uint64{"sections": 1, "rows": 1, "scan": 1}, asked("hardly-ever", 1), "it is in one section")
+	at = at.Add(time.Hour)
+	require.Zero(t, asked("common", 20)["sections"])
+	require.NotZero(t, asked("seldom", 20)["hold"], "it may have changed")
+}
