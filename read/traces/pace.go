@@ -103,9 +103,10 @@ func (p *pace) step(list likeness, plain bool, limit int, from int64, now time.T
 	}
 	if open {
 		// Nothing is visible the moment it starts. Where few came since, all that did
-		// is read; else the newest is as old as the newest was, or about.
+		// is read; else the newest is as old as the newest was, or about. In a pause that
+		// had lasted far longer then, none came: what was before it may be dense.
 		moment := now.UnixMicro()
-		if float64(moment-s.then) < fewSince*s.apart {
+		if since := float64(moment - s.then); since < max(fewSince*s.apart, float64(s.then-s.newest)/2) {
 			micros += float64(max(moment-s.newest, 0))
 		} else {
 			micros += float64(max(s.then-s.newest, 0)) * 5 / 4

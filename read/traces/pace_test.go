@@ -383,3 +383,35 @@ func idsInOrder(all []trace.Span, order domain.Order) []trace.SpanID {
 	}
 	return out
 }
+
+// Where nothing came for a while the list from now on begins where it did last time, and
+// does not look into all that came before the pause.
+func TestPausedList(t *testing.T) {
+	t.Parallel()
+	s := newStore(t)
+	var all []trace.Span
+	for n := range uint64(4000) {
+		all = append(all, span(n/20, n, now.Add(-20*time.Minute-time.Duration(n)*50*time.Millisecond)))
+	}
+	require.NoError(t, s.conn.Exec(t.Context(), "SYSTEM STOP MERGES spans")) // whole parts count for what would be read
+	for some := range slices.Chunk(all, 500) {
+		s.insert(some...)
+	}
+	registry, at := prometheus.NewRegistry(), now
+	reader, err := traces.New(traces.DefaultConfig(), s.conn, func() time.Time { return at }, registry)
+	require.NoError(t, err)
+	reader.LimitNarrow(1500) // the first look is refused, for it is of hours
+	var before map[string]spent
+	for n, pause := range []time.Duration{0, time.Second, time.Minute, 8 * time.Minute} {
+		at = at.Add(pause)
+		page, err := reader.Spans(t.Context(), s.project, nil, domain.Window{Limit: 20})
+		require.NoError(t, err)
+		require.Equal(t, idsInOrder(all, domain.Descending)[:20], idsInOrder(page.Items, domain.Descending))
+		asked := statementsOf(t, registry)
+		if n > 0 {
+			require.Equal(t, before["scan_narrow"].count+1, asked["scan_narrow"].count, pause)
+			require.Equal(t, before["scan"].count, asked["scan"].count, pause)
+		}
+		before = asked
+	}
+}

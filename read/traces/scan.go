@@ -282,7 +282,7 @@ func (s *scanner) begin(ctx context.Context, limit int) error {
 	case refused == 0:
 	case s.scan.Condition.Documents:
 		s.step, s.tooMuch = max(min(s.step, refused/growth), shortest), refused
-	case s.scan.Plain():
+	case s.scan.Plain() && !s.guessed: // a guess is of rows that were found since
 		s.step = min(s.step, refused/growth)
 	}
 	return nil
