@@ -13,7 +13,8 @@ import (
 // hundred that there are: these are read, and the store is asked whose documents have it.
 // A search of documents would look into those of a large part of a section, thousands,
 // for they do not lie in the order of a list. Of a word that was not looked for lately it
-// is asked whether it is in most sections, while the first rows are read.
+// is asked whether it is in most sections, while the first rows are read; not so where the
+// last such word of the project was in many spans: the next mostly is, too.
 
 // oftenLimits bound that search.
 type oftenLimits struct {
@@ -61,7 +62,8 @@ func (s *scanner) amongAll(ctx context.Context, limit int) (found []keyRow, err 
 		s.often = nil
 		return nil, nil
 	}
-	if !known {
+	project := likeness{project: s.list.project} // of no scan: all searches of the project
+	if last, ok := s.r.pace.share(project, least, s.r.now()); !known && (!ok || last < least) {
 		if err := s.taste(ctx); err != nil || s.often == nil {
 			return nil, err
 		}
@@ -84,6 +86,7 @@ func (s *scanner) amongAll(ctx context.Context, limit int) (found []keyRow, err 
 		}
 		share = float64(len(found)) / float64(looked)
 		s.r.pace.shared(s.list, share, s.r.now())
+		s.r.pace.shared(project, share, s.r.now())
 		if share < least {
 			s.often = nil
 			break

@@ -129,7 +129,7 @@ func TestShareIsRemembered(t *testing.T) {
 	var all []trace.Span
 	for n := range uint64(1500) {
 		one := span(n, n, now.Add(-time.Duration(n)*time.Second))
-		words := "common"
+		words := "common frequent usual"
 		if n%50 == 0 {
 			words += " seldom"
 		}
@@ -162,9 +162,11 @@ func TestShareIsRemembered(t *testing.T) {
 	}
 	require.Equal(t, map[string]uint64{"sections": 1, "rows": 1, "hold": 1}, asked("common", 20))
 	require.Equal(t, map[string]uint64{"rows": 1, "hold": 1}, asked("common", 20))
-	require.Equal(t, map[string]uint64{"sections": 1, "rows": 1, "hold": 1, "scan": 1}, asked("seldom", 20), "most sections have it, few spans do")
+	require.Equal(t, map[string]uint64{"sections": 1, "rows": 1, "hold": 1, "scan": 1}, asked("seldom", 20), "few spans have it")
 	require.Zero(t, asked("seldom", 20)["hold"])
 	require.Equal(t, map[string]uint64{"sections": 1, "rows": 1, "scan": 1}, asked("hardly-ever", 1), "it is in one section")
+	require.Equal(t, map[string]uint64{"sections": 1, "rows": 1, "hold": 1}, asked("frequent", 20), "few spans had the last")
+	require.Equal(t, map[string]uint64{"rows": 1, "hold": 1}, asked("usual", 20), "many spans had the last")
 	at = at.Add(time.Hour)
 	require.Zero(t, asked("common", 20)["sections"])
 	require.NotZero(t, asked("seldom", 20)["hold"], "it may have changed")
