@@ -29,7 +29,8 @@ const (
 	// nearSections are the rows of sets that are asked for first, and nearGrowth is how
 	// many times as many next: a set is large, and what is in most sections is found in
 	// the first. What none of those has is rare, and it is as many times again, but no
-	// more than bareSections: in more than maxParts a search would go by time.
+	// more than bareSections: in more than maxParts a search would go by time. After a
+	// search for what is rare the project's next begins with the second.
 	nearSections, nearGrowth = 16, 32
 	bareSections             = maxParts * 3 / 4
 	// nearby is what is read without asking for sections.
@@ -194,6 +195,7 @@ func (s *scanner) find(ctx context.Context) (err error) {
 // near, or of all.
 func (s *scanner) seek(ctx context.Context) (err error) {
 	s.sought, s.asked = true, s.rest
+	s.bare = s.bare || s.nearest == 0 && s.r.pace.wasRare(s.project())
 	from := s.r.ngramsFrom(ctx)
 	byTime := s.byTime || !(&compile.Within{From: from}).Whole()
 	switch {
@@ -208,6 +210,7 @@ func (s *scanner) seek(ctx context.Context) (err error) {
 	found, err := s.r.parts(ctx, s.scan.Project, s.scan.Condition, s.asked, from)
 	s.bare = found.known && len(found.of) == 0
 	s.common = found.known && !found.rare && !s.bare
+	s.r.pace.sought(s.project(), found.known && !s.common)
 	switch {
 	case !found.known || byTime && !found.rare:
 	case byTime:
@@ -223,6 +226,9 @@ func (s *scanner) seek(ctx context.Context) (err error) {
 	}
 	return err
 }
+
+// project is the likeness of no scan: all searches of the project.
+func (s *scanner) project() likeness { return likeness{project: s.list.project} }
 
 // nextNear is how many rows of the sets are asked for after so many, of which none
 // has what is looked for if bare.

@@ -299,6 +299,45 @@ func TestNearestSectionsFirst(t *testing.T) {
 	}
 }
 
+// After a search for what is rare the next does not begin with the nearest sections alone,
+// and after one for what is common it does.
+func TestRareAfterRare(t *testing.T) {
+	t.Parallel()
+	s := newStore(t)
+	s.cover(0)
+	const sections = 60
+	s.apart = schema.SectionOffsets
+	var all []trace.Span
+	for n := range uint64(sections) {
+		one := span(n, n, now.Add(-time.Duration(n)*time.Minute))
+		text := "common"
+		if n == sections-5 {
+			text = "a xylophone, a celesta"
+		}
+		says(&one, text)
+		all = append(all, one)
+	}
+	s.insert(all...)
+	registry := prometheus.NewRegistry()
+	r, err := traces.New(traces.DefaultConfig(), s.conn, func() time.Time { return now.Add(time.Hour) }, registry)
+	require.NoError(t, err)
+	r.LimitOften(0, 0, never)
+	before := uint64(0)
+	for _, tt := range []struct {
+		search string
+		limit  int
+		found  int
+		asked  uint64 // how often for sets
+	}{{"xylophone", 3, 1, 2}, {"celesta", 3, 1, 1}, {"nowhere", 3, 0, 1}, {"common", 3, 3, 1}, {"elsewhere", 3, 0, 2}} {
+		page, err := r.Spans(t.Context(), s.project, where(t, containing(tt.search)[0]), domain.Window{Limit: tt.limit})
+		require.NoError(t, err)
+		require.Len(t, page.Items, tt.found, tt.search)
+		asked := statementsOf(t, registry)["sections"].count
+		require.Equal(t, tt.asked, asked-before, tt.search)
+		before = asked
+	}
+}
+
 // A search that found nothing near asks for many more sets, but not for so many that
 // it would have to go by time if all of them had it.
 func TestNextNear(t *testing.T) {

@@ -62,8 +62,7 @@ func (s *scanner) amongAll(ctx context.Context, limit int) (found []keyRow, err 
 		s.often = nil
 		return nil, nil
 	}
-	project := likeness{project: s.list.project} // of no scan: all searches of the project
-	if last, ok := s.r.pace.share(project, least, s.r.now()); !known && (!ok || last < least) {
+	if last, ok := s.r.pace.share(s.project(), least, s.r.now()); !known && (!ok || last < least) {
 		if err := s.taste(ctx); err != nil || s.often == nil {
 			return nil, err
 		}
@@ -86,7 +85,7 @@ func (s *scanner) amongAll(ctx context.Context, limit int) (found []keyRow, err 
 		}
 		share = float64(len(found)) / float64(looked)
 		s.r.pace.shared(s.list, share, s.r.now())
-		s.r.pace.shared(project, share, s.r.now())
+		s.r.pace.shared(s.project(), share, s.r.now())
 		if share < least {
 			s.often = nil
 			break
@@ -110,8 +109,11 @@ func (s *scanner) taste(ctx context.Context) error {
 	})
 	group.Go(func() error { return s.find(both) })
 	err := group.Wait()
-	if !s.common || s.rest != rest {
+	if err == nil && (!s.common || s.rest != rest) {
 		s.often = nil
+		if s.sought { // few rows have it: for a while none are read for it
+			s.r.pace.shared(s.list, 0, s.r.now())
+		}
 	}
 	return err
 }

@@ -165,6 +165,7 @@ func TestShareIsRemembered(t *testing.T) {
 	require.Equal(t, map[string]uint64{"sections": 1, "rows": 1, "hold": 1, "scan": 1}, asked("seldom", 20), "few spans have it")
 	require.Zero(t, asked("seldom", 20)["hold"])
 	require.Equal(t, map[string]uint64{"sections": 1, "rows": 1, "scan": 1}, asked("hardly-ever", 1), "it is in one section")
+	require.Equal(t, map[string]uint64{"sections": 1, "scan": 1}, asked("hardly-ever", 1), "it was rare")
 	require.Equal(t, map[string]uint64{"sections": 1, "rows": 1, "hold": 1}, asked("frequent", 20), "few spans had the last")
 	require.Equal(t, map[string]uint64{"rows": 1, "hold": 1}, asked("usual", 20), "many spans had the last")
 	at = at.Add(time.Hour)

@@ -46,6 +46,8 @@ type seen struct {
 	// list, 0..1, and sharedAt when that was; zero where they were not looked at.
 	share    float64
 	sharedAt int64
+	// rare tells of a project that what was looked for last was not in most sections.
+	rare bool
 }
 
 const (
@@ -87,7 +89,7 @@ func (p *pace) step(list likeness, plain bool, limit int, from int64, now time.T
 	open := list.open
 	p.mu.Lock()
 	s, ok := p.lists[list]
-	if !ok && !open { // the page after the first of a list from now on
+	if (!ok || s.apart < 0) && !open { // the page after the first of a list from now on
 		s, ok = p.lists[likeness{list.project, list.scan, true}]
 	}
 	p.mu.Unlock()
@@ -160,6 +162,18 @@ func (p *pace) share(list likeness, few float64, now time.Time) (share float64, 
 // shared takes that so many of some rows, 0..1, are of a list.
 func (p *pace) shared(list likeness, share float64, now time.Time) {
 	p.update(list, func(s *seen) { s.share, s.sharedAt = share, now.UnixMicro() })
+}
+
+// wasRare tells whether the last search of a project was for what is rare; false for none.
+func (p *pace) wasRare(project likeness) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.lists[project].rare
+}
+
+// sought takes whether what a project looked for is rare.
+func (p *pace) sought(project likeness, rare bool) {
+	p.update(project, func(s *seen) { s.rare = rare })
 }
 
 // refuse takes that the store did not read a stretch at once.
