@@ -72,6 +72,15 @@ func (r *Reader) Rows(ctx context.Context, t testing.TB, project domain.ProjectI
 	})
 }
 
+// Hold gives those of them that a search among all rows would have decided.
+func (r *Reader) Hold(ctx context.Context, project domain.ProjectID, where filter.Expr, rows KeyRows) (KeyRows, error) {
+	w, err := r.walk(ctx, project, compile.Spans, where, domain.Window{})
+	if err != nil {
+		return nil, err
+	}
+	return r.scanner(w.scan(), w.rest).hold(ctx, rows)
+}
+
 // Fetch gives their spans.
 func (r *Reader) Fetch(ctx context.Context, project domain.ProjectID, rows KeyRows) ([]trace.Span, error) {
 	return r.fetch(ctx, project, rows, 1<<30)

@@ -185,7 +185,9 @@ func (s *scanner) find(ctx context.Context) (err error) {
 		if s.parts == nil || s.align() {
 			return nil
 		}
-		s.skip(s.asked)
+		if !s.rest.Intersect(s.asked).Empty() { // a search among all rows may be beyond it, and would go back
+			s.skip(s.asked)
+		}
 		s.parts, s.scan.Within, s.sought, s.guessed = nil, nil, false, false
 	}
 	return nil

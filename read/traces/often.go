@@ -67,7 +67,8 @@ func (s *scanner) amongAll(ctx context.Context, limit int) (found []keyRow, err 
 			return nil, err
 		}
 	}
-	for looked := 0; len(found) < limit-limit/8 && !s.done(); {
+	// Who decides by documents asks for an eighth more than is missing.
+	for looked := 0; len(found) < limit-limit/9 && !s.done(); {
 		if s.r.now().After(s.until) {
 			return nil, s.r.tooLong(nil)
 		}
@@ -102,6 +103,7 @@ func (s *scanner) amongAll(ctx context.Context, limit int) (found []keyRow, err 
 // ends the search among all rows where that is not in most sections that are near.
 func (s *scanner) taste(ctx context.Context) error {
 	rest := s.rest
+	s.often.rows.rest = rest // it may have got less since the scan was made
 	group, both := errgroup.WithContext(ctx)
 	group.Go(func() (err error) {
 		s.often.ahead, err = s.often.rows.next(both, s.r.limitsOften.first)
@@ -143,8 +145,8 @@ func (o *often) next(ctx context.Context, s *scanner, wanted int, share float64)
 	return rows, nil
 }
 
-// hold gives those of rows whose documents fulfil the condition. A row that has none
-// was replaced since it was read: who decides looks for what stands there now.
+// hold gives those of rows whose documents fulfil the condition, and those that have none:
+// they were replaced since they were read, and who decides looks for what stands there now.
 func (s *scanner) hold(ctx context.Context, rows []keyRow) ([]keyRow, error) {
 	if len(rows) == 0 {
 		return nil, nil

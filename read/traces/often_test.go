@@ -70,7 +70,8 @@ func TestSearchAmongAll(t *testing.T) {
 				t.Parallel()
 				e := where(t, containing(search)[0])
 				for _, bounds := range [][2]int{{0, 0}, {13, 29}} {
-					reader, err := traces.New(traces.DefaultConfig(), s.conn, func() time.Time { return now.Add(time.Minute) }, prometheus.NewRegistry())
+					registry := prometheus.NewRegistry()
+					reader, err := traces.New(traces.DefaultConfig(), s.conn, func() time.Time { return now.Add(time.Minute) }, registry)
 					require.NoError(t, err)
 					reader.LimitOften(bounds[0], bounds[1], 0)
 					for _, window := range []domain.Window{{Limit: 40}, {Limit: 400}, {Limit: 9, Oldest: now.Add(-80500 * time.Millisecond), Newest: now.Add(-20500 * time.Millisecond)}} {
@@ -81,6 +82,9 @@ func TestSearchAmongAll(t *testing.T) {
 						})
 						require.Equal(t, idsInOrder(matching, order), s.walk(t, reader, e, window), "%v %+v", bounds, window)
 						require.Equal(t, tracesInOrder(matching, order), s.walkTraces(t, reader, e, window), "%v %+v", bounds, window)
+					}
+					if search == "common" {
+						require.NotZero(t, statementsOf(t, registry)["hold"].count)
 					}
 				}
 			})
@@ -171,4 +175,55 @@ func TestShareIsRemembered(t *testing.T) {
 	at = at.Add(time.Hour)
 	require.Zero(t, asked("common", 20)["sections"])
 	require.NotZero(t, asked("seldom", 20)["hold"], "it may have changed")
+}
+
+// A row whose documents went away since it was read is left to who decides: a later
+// version of its span may match.
+func TestRowsWithoutDocumentsAreDecided(t *testing.T) {
+	t.Parallel()
+	s := newStore(t)
+	var all []trace.Span
+	for n, text := range []string{"common", "something else", "gone"} {
+		one := span(uint64(n), uint64(n), now.Add(-time.Duration(n)*time.Second))
+		says(&one, text)
+		all = append(all, one)
+	}
+	s.insert(all...)
+	rows := s.reader.Rows(t.Context(), t, s.project)
+	require.Len(t, rows, 3)
+	require.NoError(t, s.conn.Exec(t.Context(), "ALTER TABLE span_documents DELETE WHERE position(text, 'gone') > 0 SETTINGS mutations_sync = 2"))
+	got, err := s.reader.Hold(t.Context(), s.project, where(t, containing("common")[0]), rows)
+	require.NoError(t, err)
+	require.Equal(t, traces.KeyRows{rows[0], rows[2]}, got)
+}
+
+// Where the search among all rows ends beyond the sections that were asked for, it goes on
+// there: nothing is read again.
+func TestSectionsAfterAllRows(t *testing.T) {
+	t.Parallel()
+	s := newStore(t)
+	s.cover(0)
+	s.apart = schema.SectionOffsets // 16 are asked for
+	var all, sought []trace.Span
+	for n := range uint64(260) {
+		one := span(n, n, now.Add(-time.Duration(n)*time.Minute))
+		if text := "something else"; n >= 80 && n%50 != 0 {
+			says(&one, text)
+		} else {
+			says(&one, "common")
+			sought = append(sought, one)
+		}
+		all = append(all, one)
+	}
+	s.insert(all...)
+	for _, order := range []domain.Order{domain.Descending, domain.Ascending} {
+		registry := prometheus.NewRegistry()
+		reader, err := traces.New(traces.DefaultConfig(), s.conn, func() time.Time { return now.Add(time.Minute) }, registry)
+		require.NoError(t, err)
+		reader.LimitOften(20, 40, .5)
+		page, err := reader.Spans(t.Context(), s.project, where(t, containing("common")[0]), domain.Window{Limit: 200, Order: order})
+		require.NoError(t, err)
+		require.Equal(t, idsInOrder(sought, order), idsInOrder(page.Items, order))
+		require.Equal(t, len(sought), examined(t, registry), order)
+	}
 }
