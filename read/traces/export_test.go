@@ -46,7 +46,7 @@ func (r *Reader) FirstRows(ctx context.Context, project domain.ProjectID, where 
 	if err != nil {
 		return 0, err
 	}
-	return r.pace.rowsOf(r.scanner(w.scan(), w.rest).list, w.limit+1, rowsPerTrace), nil
+	return r.pace.rowsOf(r.scanner(w.scan(), w.rest).list, w.limit+1), nil
 }
 
 // KeyRows are rows as a scan gives them.

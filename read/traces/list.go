@@ -50,10 +50,12 @@ type list struct {
 	waiting map[trace.TraceID]bool
 }
 
-// The rows that a first scan for traces asks for: a trace has several.
+// The rows that a first scan for traces asks for: a trace has several. What is known
+// of a list may ask for up to maxRowsPerTrace; they cost less than a second scan.
 const (
-	rowsPerTrace = 16
-	maxRows      = 20_000
+	rowsPerTrace    = 16
+	maxRowsPerTrace = 48
+	maxRows         = 20_000
 	// maxExcept bounds the list of traces that a scan leaves out.
 	maxExcept = 2000
 )
@@ -63,7 +65,7 @@ const (
 func (l *list) collect(ctx context.Context) error {
 	scanner := l.r.scanner(l.w.scan(), l.w.rest)
 	scanner.whole = scanner.whole || len(l.w.cond.TraceIDs) > 0
-	size := l.r.pace.rowsOf(scanner.list, l.w.limit+1, rowsPerTrace)
+	size := l.r.pace.rowsOf(scanner.list, l.w.limit+1)
 	looked := 0
 	for l.cut(l.w.limit) < 0 {
 		batch := min(size, maxRows)

@@ -134,17 +134,16 @@ func (p *pace) sawTraces(list likeness, rows, found int) {
 	p.update(list, func(s *seen) { s.perTrace = max(float64(rows)/float64(max(found, 1)), s.perTrace*calming) })
 }
 
-// rowsOf is how many rows a list should look at first for some traces: most for
-// each where nothing is known, and never more. Where traces are that large,
-// those found are left out of the next look.
-func (p *pace) rowsOf(list likeness, traces, most int) int {
+// rowsOf is how many rows a list should look at first for some traces: rowsPerTrace for
+// each where nothing is known, and never more than maxRowsPerTrace. Where traces are
+// larger, those found are left out of the next look.
+func (p *pace) rowsOf(list likeness, traces int) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	rows := traces * most
 	if known := p.lists[list].perTrace; known > 0 {
-		rows = min(int(tracesSlack*known*float64(traces))+1, rows)
+		return min(int(tracesSlack*known*float64(traces))+1, traces*maxRowsPerTrace)
 	}
-	return rows
+	return traces * rowsPerTrace
 }
 
 // share is how many of all rows are of a list, 0..1; less than few are held to be so for

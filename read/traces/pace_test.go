@@ -117,15 +117,18 @@ func TestASecondLookIsShort(t *testing.T) {
 	}
 }
 
-// A list of traces asks for as many rows as its traces took the last time, and
-// never for more than it would at first: a trace of thousands of spans is left out
-// of the next look.
+// A list of traces asks for as many rows as its traces took the last time, so that
+// one scan is enough, but not for all of a trace of thousands of spans: it is left
+// out of the next look.
 func TestRowsOfTraces(t *testing.T) {
 	t.Parallel()
-	small, large := newStore(t), newStore(t)
-	var ofThree, ofMany []trace.Span
+	small, usual, large := newStore(t), newStore(t), newStore(t)
+	var ofThree, ofTwenty, ofMany []trace.Span
 	for n := range uint64(120) {
 		ofThree = append(ofThree, span(n/3+1, n+1, now.Add(-time.Duration(n)*time.Second)))
+	}
+	for n := range uint64(800) {
+		ofTwenty = append(ofTwenty, span(n/20+1, n+1, now.Add(-time.Duration(n)*time.Second)))
 	}
 	for n := range uint64(600) {
 		ofMany = append(ofMany, span(1, n+1, now.Add(-time.Duration(n)*time.Millisecond)))
@@ -133,27 +136,42 @@ func TestRowsOfTraces(t *testing.T) {
 	for n := range uint64(20) {
 		ofMany = append(ofMany, span(n+2, n+1000, now.Add(-time.Duration(n+1)*time.Minute)))
 	}
-	small.insert(ofThree...)
-	large.insert(ofMany...)
 	latest := domain.Window{Limit: 10}
-	rows := func(s *store, reader *traces.Reader, window domain.Window) int {
-		n, err := reader.FirstRows(t.Context(), s.project, nil, window)
+	for _, c := range []struct {
+		name  string
+		s     *store
+		spans []trace.Span
+		then  int
+		scans uint64 // of the second look
+	}{
+		{"of three spans", small, ofThree, 11*3*3/2 + 1, 1},
+		{"of twenty spans", usual, ofTwenty, 11*20*3/2 + 1, 1},
+		{"of many spans", large, ofMany, 11 * 48, 2},
+	} {
+		c.s.insert(c.spans...)
+		registry := prometheus.NewRegistry()
+		reader, err := traces.New(traces.DefaultConfig(), c.s.conn, func() time.Time { return now }, registry)
 		require.NoError(t, err)
-		return n
-	}
-	for _, s := range []*store{small, large} {
-		reader, err := traces.New(traces.DefaultConfig(), s.conn, func() time.Time { return now }, prometheus.NewRegistry())
-		require.NoError(t, err)
-		require.Equal(t, 11*16, rows(s, reader, latest))
-		page, err := reader.Traces(t.Context(), s.project, nil, latest)
-		require.NoError(t, err)
-		require.Len(t, page.Items, 10)
-		if s == small {
-			require.Equal(t, 11*3*3/2+1, rows(s, reader, latest))
-		} else {
-			require.Equal(t, 11*16, rows(s, reader, latest))
+		rows := func(window domain.Window) int {
+			n, err := reader.FirstRows(t.Context(), c.s.project, nil, window)
+			require.NoError(t, err)
+			return n
 		}
-		require.Equal(t, 11*16, rows(s, reader, domain.Window{Limit: 10, Newest: now.Add(-time.Hour)}), "pages of the past are another list")
+		require.Equal(t, 11*16, rows(latest), c.name)
+		var scans uint64
+		for look := range 2 {
+			if look == 1 {
+				require.InDelta(t, c.then, rows(latest), 2, c.name) // a scan may end in the middle of a trace
+			}
+			before := statementsOf(t, registry)
+			page, err := reader.Traces(t.Context(), c.s.project, nil, latest)
+			require.NoError(t, err)
+			require.Len(t, page.Items, 10)
+			after := statementsOf(t, registry)
+			scans = after["scan_narrow"].count + after["scan"].count - before["scan_narrow"].count - before["scan"].count
+		}
+		require.Equal(t, c.scans, scans, c.name)
+		require.Equal(t, 11*16, rows(domain.Window{Limit: 10, Newest: now.Add(-time.Hour)}), "pages of the past are another list")
 	}
 }
 
