@@ -3,6 +3,7 @@ package trace
 import (
 	"math"
 	"slices"
+	"strconv"
 )
 
 // Cumulate writes the cumulative metrics of a trace into the attributes of its
@@ -153,11 +154,21 @@ func (n *number) add(o number) {
 	*n = number{float: n.asFloat() + o.asFloat(), isFloat: true}
 }
 
-func (n number) value() (v any, isZero bool) {
+func (n number) isZero() bool { return n.whole == 0 && n.float == 0 }
+
+func (n number) value() any {
 	if n.isFloat {
-		return n.float, n.float == 0
+		return n.float
 	}
-	return n.whole, n.whole == 0
+	return n.whole
+}
+
+// append writes the number as AppendJSON does.
+func (n number) append(dst []byte) []byte {
+	if n.isFloat {
+		return appendFloat(dst, n.float)
+	}
+	return strconv.AppendInt(dst, n.whole, 10)
 }
 
 const (
@@ -192,7 +203,26 @@ func (s *sum) all() [MetricCount]*number {
 	return out
 }
 
+// partOf is the part of a name, partCount for another.
+func partOf(name string) int {
+	i := 0
+	for i < partCount && partName(i) != name {
+		i++
+	}
+	return i
+}
+
+// unopened is ag.metrics where nobody has looked into it, else nil.
+func unopened(attributes map[string]any) *Metrics {
+	ag, _ := attributes["ag"].(map[string]any)
+	m, _ := ag["metrics"].(*Metrics)
+	return m
+}
+
 func incremental(attributes map[string]any) (s sum) {
+	if m := unopened(attributes); m != nil {
+		return m.own
+	}
 	metrics := objectAt(objectAt(attributes, "ag"), "metrics")
 	s.errors = numberAt(objectAt(metrics, "errors"), "incremental")
 	s.tokens = partsAt(objectAt(metrics, "tokens"), "incremental")
@@ -240,6 +270,10 @@ func (s *sum) add(o *sum) {
 }
 
 func (s *sum) write(span *Span) {
+	if m := unopened(span.Attributes); m != nil {
+		m.put(s)
+		return
+	}
 	put(span, s.errors, "errors", "cumulative")
 	for i := range partCount {
 		put(span, s.tokens[i], "tokens", "cumulative", partName(i))
@@ -250,8 +284,7 @@ func (s *sum) write(span *Span) {
 // put writes a metric, making the objects on its way; where something else
 // stands in the way, it is left as it is.
 func put(span *Span, n number, keys ...string) {
-	value, zero := n.value()
-	if zero {
+	if n.isZero() {
 		return
 	}
 	if span.Attributes == nil {
@@ -263,7 +296,7 @@ func put(span *Span, n number, keys ...string) {
 		at = objectIn(at, k)
 	}
 	if at != nil {
-		at[keys[last]] = value
+		at[keys[last]] = n.value()
 	}
 }
 

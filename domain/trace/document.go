@@ -15,19 +15,33 @@ func (d Document) Value() any {
 }
 
 // ParseAttributes reads an attribute tree that AppendJSON wrote as far as every
-// reader looks into it: ag.type, ag.metrics and ag.references. Other objects and
-// arrays right below the root, ag and ag.data stay documents, which share the
-// memory of text and are not checked: most of what a page shows is written again
-// as it was. An empty text is an empty tree; what is no object is Rejected.
+// reader looks into it: ag.type, ag.references and what is summed of ag.metrics, which
+// stay Metrics. Other objects and arrays right below the root, ag and ag.data stay
+// documents, which share the memory of text and are not checked, nor is what is not
+// summed: most of what a page shows is written again as it was. An empty text is an empty tree; what is no object is Rejected.
 func ParseAttributes(text string) (map[string]any, error) {
 	if text == "" {
 		return map[string]any{}, nil
 	}
+	return parseTree(text, inRoot)
+}
+
+// ParseResource reads resource attributes that AppendJSON wrote; objects and arrays
+// among them stay documents. An empty text is nil, for none; what is no object is
+// Rejected.
+func ParseResource(text string) (map[string]any, error) {
+	if text == "" {
+		return nil, nil //nolint:nilnil // a stored document that is absent
+	}
+	return parseTree(text, inMembers)
+}
+
+func parseTree(text string, e extent) (map[string]any, error) {
 	p := parser{data: text}
 	if p.peek() != '{' {
 		return nil, p.bad("an object expected")
 	}
-	object, err := p.object(0, inRoot)
+	object, err := p.object(0, e)
 	if err == nil {
 		err = p.end()
 	}
@@ -39,6 +53,8 @@ func Open(attributes map[string]any) {
 	for key, v := range attributes {
 		switch v := v.(type) {
 		case Document:
+			attributes[key] = v.Value()
+		case *Metrics:
 			attributes[key] = v.Value()
 		case map[string]any:
 			Open(v)
@@ -57,6 +73,9 @@ const (
 	inRoot
 	inAg
 	inData
+	inMembers
+	// summed reads Metrics, or all of what they cannot be.
+	summed
 )
 
 // of is the extent of an object's member.
@@ -68,7 +87,9 @@ func (e extent) of(key string) extent {
 		return inAg
 	case e == inAg && key == "data":
 		return inData
-	case e == inAg && (key == "type" || key == "metrics" || key == "references"):
+	case e == inAg && key == "metrics":
+		return summed
+	case e == inAg && (key == "type" || key == "references"):
 		return whole
 	default:
 		return unread
@@ -80,6 +101,13 @@ func (p *parser) member(depth int, e extent) (any, error) {
 	c := p.peek()
 	switch {
 	case e == whole:
+	case c == '{' && e == summed:
+		start := p.at
+		if m, ok := p.metrics(); ok {
+			return m, nil
+		}
+		p.at = start
+	case e == summed:
 	case c == '{' && e != unread:
 		return p.object(depth, e)
 	case c == '{' || c == '[':

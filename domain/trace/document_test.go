@@ -21,13 +21,16 @@ func TestParseAttributes(t *testing.T) {
 		`"references":{"application":{"slug":"a"}},"type":{"trace":"invocation"}},"n":1.0}`
 	got, err := trace.ParseAttributes(text)
 	require.NoError(t, err)
+	ag := got["ag"].(map[string]any)
+	require.IsType(t, (*trace.Metrics)(nil), ag["metrics"])
+	require.Equal(t, map[string]any{"errors": map[string]any{"incremental": int64(1)}}, ag["metrics"].(*trace.Metrics).Value())
 	require.Equal(t, map[string]any{
 		"a": trace.Document(`{"b":[1,"}\"]"]}`),
 		"n": 1.0,
 		"ag": map[string]any{
 			"data":       map[string]any{"inputs": trace.Document(`{"q":1}`), "outputs": "x"},
 			"meta":       trace.Document(`[{}]`),
-			"metrics":    map[string]any{"errors": map[string]any{"incremental": int64(1)}},
+			"metrics":    ag["metrics"],
 			"references": map[string]any{"application": map[string]any{"slug": "a"}},
 			"type":       map[string]any{"trace": "invocation"},
 		},
@@ -80,6 +83,34 @@ func TestDocumentsReadAsTheirValues(t *testing.T) {
 		})
 		require.Equal(t, text, string(trace.AppendJSON(nil, one)))
 	}
+}
+
+// A resource and a scope are written as the trees that they are, whether read or not.
+func TestResourceAndScope(t *testing.T) {
+	t.Parallel()
+	rng := rand.New(rand.NewPCG(8, 8))
+	for range 300 {
+		tree := randomObject(rng, 3)
+		text := string(trace.AppendJSON(nil, tree))
+		got, err := trace.ParseResource(text)
+		require.NoError(t, err)
+		require.Equal(t, text, string(trace.AppendJSON(nil, got)))
+		for key, value := range got {
+			if text, unread := value.(trace.Document); unread {
+				require.Contains(t, "[{", string(text[0]))
+			}
+			read, ok := trace.Lookup(got, []string{key})
+			require.True(t, ok)
+			require.Equal(t, tree[key], read)
+		}
+		scope := &trace.Scope{Name: randomText(rng), Version: randomText(rng), Attributes: []map[string]any{nil, randomObject(rng, 2)}[rng.IntN(2)]}
+		require.Equal(t, string(trace.AppendJSON(nil, scope.Object())), string(trace.AppendScope(nil, scope)))
+	}
+	none, err := trace.ParseResource("")
+	require.NoError(t, err)
+	require.Nil(t, none)
+	_, err = trace.ParseResource("[]")
+	require.Equal(t, domain.Rejected, domain.KindOf(err))
 }
 
 func anything(rng *rand.Rand, depth int) any {

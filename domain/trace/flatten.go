@@ -186,9 +186,15 @@ func lookup(attributes map[string]any, keys []string, last bool) (value any, ok 
 			if value, ok = v[k]; !ok {
 				return nil, false
 			}
-			if d, unread := value.(Document); unread && (last || i < len(keys)-1) {
-				value = d.Value()
-				v[k] = value
+			if last || i < len(keys)-1 {
+				switch d := value.(type) {
+				case Document:
+					value = d.Value()
+					v[k] = value
+				case *Metrics:
+					value = d.Value()
+					v[k] = value
+				}
 			}
 		case []any:
 			i, err := strconv.Atoi(k)

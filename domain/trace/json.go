@@ -40,6 +40,8 @@ func AppendJSON(dst []byte, v any) []byte {
 		return appendObject(dst, v)
 	case Document:
 		return append(dst, v...)
+	case *Metrics:
+		return v.append(dst)
 	default:
 		// Not a value that a Span may hold: written visibly wrong rather than lost.
 		return append(dst, `"!unsupported"`...)

@@ -165,6 +165,15 @@ func (p *parser) array(depth int) (any, error) {
 }
 
 func (p *parser) number() (any, error) {
+	n, err := p.numeral()
+	if err != nil {
+		return nil, err
+	}
+	return n.value(), nil
+}
+
+// numeral reads a number; its first byte is a digit or minus.
+func (p *parser) numeral() (number, error) {
 	start, whole := p.at, true
 	if p.data[p.at] == '-' {
 		p.at++
@@ -172,12 +181,12 @@ func (p *parser) number() (any, error) {
 	first := p.at
 	digits := p.digits()
 	if digits == 0 || digits > 1 && p.data[first] == '0' {
-		return nil, p.bad("a number expected")
+		return number{}, p.bad("a number expected")
 	}
 	if p.at < len(p.data) && p.data[p.at] == '.' {
 		p.at++
 		if whole = false; p.digits() == 0 {
-			return nil, p.bad("a digit expected")
+			return number{}, p.bad("a digit expected")
 		}
 	}
 	if p.at < len(p.data) && (p.data[p.at] == 'e' || p.data[p.at] == 'E') {
@@ -186,20 +195,20 @@ func (p *parser) number() (any, error) {
 			p.at++
 		}
 		if whole = false; p.digits() == 0 {
-			return nil, p.bad("a digit expected")
+			return number{}, p.bad("a digit expected")
 		}
 	}
 	text := p.data[start:p.at]
 	if whole {
 		if n, err := strconv.ParseInt(text, 10, 64); err == nil {
-			return n, nil
+			return number{whole: n}, nil
 		}
 	}
 	f, err := strconv.ParseFloat(text, 64)
 	if errors.Is(err, strconv.ErrRange) && math.IsInf(f, 0) {
-		return nil, p.bad("the number is too large")
+		return number{}, p.bad("the number is too large")
 	}
-	return f, nil
+	return number{float: f, isFloat: true}, nil
 }
 
 func (p *parser) digits() int {

@@ -12,7 +12,8 @@ import (
 //
 // Attribute values are what JSON can say, with whole numbers kept apart:
 // nil, bool, int64, float64 (finite), string, []any and map[string]any. Those of
-// a span that comes from the store or was just fitted may be Documents: use Lookup, or Open first.
+// a span that comes from the store or was just fitted may be Documents, those of its
+// resource as well, and ag.metrics is Metrics: use Lookup, or Open first.
 type Span struct {
 	TraceID TraceID
 	SpanID  SpanID

@@ -145,8 +145,18 @@ func AppendEvents(dst []byte, events []Event) []byte {
 	return append(dst, ']')
 }
 
-// AppendScope appends an instrumentation scope; it is also how it is stored.
-func AppendScope(dst []byte, s *Scope) []byte { return appendObject(dst, s.Object()) }
+// AppendScope appends the JSON of an instrumentation scope's Object; it is also how it is stored.
+func AppendScope(dst []byte, s *Scope) []byte {
+	open := len(dst)
+	dst = appendAttributes(dst, s.Attributes)
+	dst = appendText(dst, `,"name":`, s.Name)
+	dst = appendText(dst, `,"version":`, s.Version)
+	if len(dst) == open {
+		return append(dst, "{}"...)
+	}
+	dst[open] = '{'
+	return append(dst, '}')
+}
 
 // Object is the scope as an attribute tree: name, version and attributes, each where there is one.
 func (s *Scope) Object() map[string]any {

@@ -200,7 +200,7 @@ func (d *documentRow) parse(from *producers) (s stored, err error) {
 	if span.Links, err = trace.ParseLinks(t.links); err != nil {
 		return s, err
 	}
-	if span.Resource, err = from.resource.of(t.resource, trace.ParseObject); err != nil {
+	if span.Resource, err = from.resource.of(t.resource, trace.ParseResource); err != nil {
 		return s, err
 	}
 	span.Scope, err = from.scope.of(t.scope, trace.ParseScope)
@@ -210,7 +210,7 @@ func (d *documentRow) parse(from *producers) (s stored, err error) {
 // producers are the resource and scope of the span before: those of one program
 // are the same, and spans that follow each other share what was read.
 type producers struct {
-	resource lastRead[map[string]any]
+	resource lastRead[map[string]any] // Lookup reads on in it, of one span for all
 	scope    lastRead[*trace.Scope]
 }
 

@@ -372,3 +372,12 @@ func where(t testing.TB, conditions ...string) filter.Expr {
 	require.NoError(t, err)
 	return e
 }
+
+// opened reads all that spans of the store have not been looked into for.
+func opened(spans []trace.Span) []trace.Span {
+	for i := range spans {
+		trace.Open(spans[i].Attributes)
+		trace.Open(spans[i].Resource)
+	}
+	return spans
+}

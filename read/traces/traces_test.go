@@ -62,7 +62,7 @@ func TestValuesUnchanged(t *testing.T) {
 	want := in
 	want.Version = page.Items[0].Version
 	require.Equal(t, string(trace.AppendSpan(nil, &want)), string(trace.AppendSpan(nil, &page.Items[0])))
-	trace.Open(page.Items[0].Attributes)
+	opened(page.Items)
 	if diff := cmp.Diff(want, page.Items[0]); diff != "" {
 		t.Errorf("span (-want +got):\n%s", diff)
 	}
@@ -72,8 +72,7 @@ func TestValuesUnchanged(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, found, 1)
 	require.Equal(t, found[0], spans)
-	trace.Open(spans[0].Attributes)
-	require.Equal(t, page.Items, spans)
+	require.Equal(t, page.Items, opened(spans))
 }
 
 func full(start time.Time) trace.Span {
@@ -157,7 +156,7 @@ func TestSpansOfALargeTrace(t *testing.T) {
 	whole, err := s.reader.TracesByID(t.Context(), s.project, []trace.TraceID{all[0].TraceID})
 	require.NoError(t, err)
 	require.Len(t, whole[0], 1200)
-	require.Equal(t, got[1].Attributes, whole[0][1100].Attributes)
+	require.Equal(t, opened(got)[1].Attributes, opened(whole[0])[1100].Attributes)
 }
 
 // A row whose documents are gone was replaced since, or removed.

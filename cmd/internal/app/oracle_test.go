@@ -57,6 +57,7 @@ func TestOracle(t *testing.T) {
 			got[i].Version = corpus[i].Version
 			require.Equal(t, string(trace.AppendSpan(nil, &corpus[i])), string(trace.AppendSpan(nil, &got[i])))
 			trace.Open(got[i].Attributes)
+			trace.Open(got[i].Resource)
 			if diff := cmp.Diff(corpus[i], got[i]); diff != "" {
 				t.Fatalf("span %d (-want +got):\n%s", i, diff)
 			}
