@@ -656,3 +656,10 @@ FROM `span_documents`;
 -- A row has the numerals of its texts, or has_numerals is 0: it is of a sink of an
 -- earlier build, or merged with one. Such rows are searched as before.
 ALTER TABLE `span_ngrams` ADD COLUMN IF NOT EXISTS numerals AggregateFunction(groupBitmap, UInt32), ADD COLUMN IF NOT EXISTS has_numerals SimpleAggregateFunction(min, UInt8);
+-- A trace is anywhere between the first and the last id of every part, so that a
+-- lookup of one read a stretch of each part to find it in one or two. By the filter
+-- it reads those: fifty traces of a page took 12 ms, and take 7. One trace in a
+-- thousand that is not there is read in vain; with one in a hundred a page of fifty
+-- read two stretches of five so.
+ALTER TABLE `trace_index` ADD INDEX IF NOT EXISTS trace_filter trace_id TYPE bloom_filter(0.001) GRANULARITY 1;
+ALTER TABLE `trace_index` MATERIALIZE INDEX trace_filter;

@@ -18,6 +18,7 @@ import (
 	"colonnade/domain"
 	"colonnade/domain/filter"
 	"colonnade/domain/trace"
+	"colonnade/read/compile"
 	"colonnade/read/traces"
 )
 
@@ -301,6 +302,29 @@ func TestPartsStayClosed(t *testing.T) {
 		require.Len(t, page.Items, 1)
 	}
 	require.Zero(t, statementsOf(t, registry)["scan"].count, "refused for rows of parts that hold none of the page")
+}
+
+// Where a trace lies is read of the parts that have it, not of all whose ids are
+// around its own.
+func TestATraceIsLookedUpWhereItIs(t *testing.T) {
+	t.Parallel()
+	s := newStore(t)
+	require.NoError(t, s.conn.Exec(t.Context(), "SYSTEM STOP MERGES trace_index"))
+	var all []trace.TraceID
+	for n := range uint64(12) {
+		low, high := span(100+n, 1, now.Add(-time.Hour)), span(300+n, 1, now.Add(-time.Hour))
+		s.insert(low, high)
+		all = append(all, low.TraceID)
+	}
+	for _, id := range all {
+		bounds := compile.TraceBounds(s.project, []trace.TraceID{id})
+		rows, err := s.conn.Query(t.Context(), bounds.SQL+" SETTINGS max_rows_to_read = 6", bounds.Args...) // of 24
+		require.NoError(t, err)
+		require.True(t, rows.Next())
+		require.False(t, rows.Next())
+		require.NoError(t, rows.Close())
+		require.NoError(t, rows.Err())
+	}
 }
 
 // A search ends with a clear refusal when its time is over, also where no single
