@@ -18,7 +18,8 @@ func (d Document) Value() any {
 // reader looks into it: ag.type, ag.references and what is summed of ag.metrics, which
 // stay Metrics. Other objects and arrays right below the root, ag and ag.data stay
 // documents, which share the memory of text and are not checked, nor is what is not
-// summed: most of what a page shows is written again as it was. An empty text is an empty tree; what is no object is Rejected.
+// summed: most of what a page shows is written again as it was. An empty text is an
+// empty tree; what is no object is Rejected.
 func ParseAttributes(text string) (map[string]any, error) {
 	if text == "" {
 		return map[string]any{}, nil

@@ -10,13 +10,13 @@ type Metrics struct {
 	sums sum
 }
 
-// Value is what the metrics say.
+// Value is what the metrics say; nil where the text is no JSON.
 func (m *Metrics) Value() any {
 	v, _ := ParseText(string(m.append(nil)))
 	return v
 }
 
-// put keeps sums that are not zero. Source: put of sum.
+// put keeps the sums that put would write into a tree: those that are not zero.
 func (m *Metrics) put(s *sum) {
 	to := m.sums.all()
 	for k, n := range s.all() {
@@ -79,7 +79,7 @@ func (p *parser) next() byte {
 
 // members reads an object's members as AppendJSON writes them, without space and in
 // order; each has to read a member's value. It is false for an object that is
-// not written so, and where each is.
+// not written so or has a key that plainKey does not read, and where each is.
 func (p *parser) members(each func(key string) bool) bool {
 	p.at++
 	if p.next() == '}' {
@@ -104,7 +104,8 @@ func (p *parser) members(each func(key string) bool) bool {
 	}
 }
 
-// plainKey reads a key that has nothing escaped, and its colon.
+// plainKey reads a key of ASCII that has nothing escaped, and its colon: what stands in the
+// text is what it says, and sorts as it does.
 func (p *parser) plainKey() (string, bool) {
 	if p.next() != '"' {
 		return "", false
@@ -196,8 +197,8 @@ func (o *overlay) of(s *sum) []written {
 }
 
 // overlay writes an object that members has read with others over it, as put does:
-// a number takes the place of what is there, an object is gone into, and where
-// something else than that is in the way, it stays.
+// a number takes the place of what is there, an object is gone into or takes the place
+// of null, and where something else is in its way, that stays.
 func (p *parser) overlay(dst []byte, over []written) []byte {
 	dst = append(dst, '{')
 	p.at++

@@ -113,7 +113,7 @@ func TestMetricsOfOtherTexts(t *testing.T) {
 func FuzzMetrics(f *testing.F) {
 	for _, seed := range []string{
 		`{"costs":{"cumulative":null,"incremental":{"total":1e-7}},"errors":{"cumulative":"x","incremental":1}}`, `{"tokens":{"cumulative":{"prompt":1,"zz":2},"incremental":{"prompt":2,"total":4}}}`,
-		`{"tokens":{"incremental":{"total":2}`, `{"tokens":{"incremental":{"total":-}}}`, `{"errors":{"incremental":1}}x`, `{"errors":null,"tokens":[1]}`, `{"":{},"\"":1}`,
+		`{"tokens":{"incremental":{"total":2}`, `{"tokens":{"incremental":{"total":-}}}`, `{"errors":{"incremental":1}}x`, `{"errors":null,"tokens":[1]}`, `{"":{},"\"":1}`, `{"":{{`,
 	} {
 		f.Add(seed)
 	}

@@ -210,7 +210,7 @@ func (d *documentRow) parse(from *producers) (s stored, err error) {
 // producers are the resource and scope of the span before: those of one program
 // are the same, and spans that follow each other share what was read.
 type producers struct {
-	resource lastRead[map[string]any] // Lookup reads on in it, of one span for all
+	resource lastRead[map[string]any] // one tree for all: two at once must not look into it
 	scope    lastRead[*trace.Scope]
 }
 
