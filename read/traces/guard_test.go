@@ -159,7 +159,7 @@ func TestSettingsReachTheStore(t *testing.T) {
 	s := newStoreWith(t, cfg)
 	always := map[string]string{
 		"max_execution_time": "7", "max_memory_usage": "128974848", "local_filesystem_read_method": "pread",
-		"distributed_product_mode": "local", "use_top_k_dynamic_filtering": "false",
+		"distributed_product_mode": "local", "use_top_k_dynamic_filtering": "false", "use_skip_indexes_for_top_k": "false",
 	}
 	plain := map[string]string{
 		"max_threads": "3", "max_rows_to_read": "0", "max_bytes_to_read": "0", "enable_multiple_prewhere_read_steps": "true", "use_skip_indexes_on_data_read": "true",

@@ -175,7 +175,7 @@ func (s *scanner) find(ctx context.Context) (err error) {
 	}
 	for !s.done() {
 		if !s.sought {
-			if s.stretch(s.rest) <= nearby || s.guessed && s.stretch(s.window()) <= nearby {
+			if s.stretch(s.rest) <= nearby || s.guessed && (s.common || s.stretch(s.window()) <= nearby) {
 				return nil
 			}
 			if err := s.seek(ctx); err != nil {
@@ -213,6 +213,7 @@ func (s *scanner) seek(ctx context.Context) (err error) {
 	s.bare = found.known && len(found.of) == 0
 	s.common = found.known && !found.rare && !s.bare
 	s.r.pace.sought(s.project(), found.known && !s.common)
+	s.r.pace.soughtFor(s.list, s.common)
 	switch {
 	case !found.known || byTime && !found.rare:
 	case byTime:

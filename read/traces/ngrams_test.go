@@ -446,3 +446,53 @@ func TestBeyondAGuessedWindow(t *testing.T) {
 		require.Equal(t, 30+(oldest-242)/2, len(page.Items), "%d s", oldest) //nolint:testifylint // a page is long
 	}
 }
+
+// What most sections have is read without asking for them again, as long as as much is
+// found as the last time; where it is rare, it is asked for.
+func TestCommonValuesAreNotSoughtAgain(t *testing.T) {
+	t.Parallel()
+	s := newStore(t)
+	s.cover(0)
+	s.apart = schema.SectionOffsets
+	var all []trace.Span
+	for n := range uint64(300) {
+		one := span(n, n, now.Add(-time.Duration(n+1)*time.Minute))
+		model := "a-model"
+		if n >= 100 && n != 290 {
+			model = "another"
+		}
+		one.Attributes["gen_ai"] = map[string]any{"request": map[string]any{"model": model}}
+		all = append(all, one)
+	}
+	s.insert(all...)
+	registry := prometheus.NewRegistry()
+	r, err := traces.New(traces.DefaultConfig(), s.conn, func() time.Time { return now }, registry)
+	require.NoError(t, err)
+	e := where(t, `{"field":"attributes","key":"gen_ai.request.model","value":"a-model"}`)
+	before := uint64(0)
+	for _, tt := range []struct {
+		name         string
+		from         int // the span before which the page begins; 0 for now
+		limit, found int
+		asks         bool
+	}{
+		{"at first", 0, 10, 10, true},
+		{"again", 0, 10, 10, false},
+		{"from another moment", 30, 10, 10, false},
+		{"where it ends", 94, 10, 7, true},
+		{"where it is rare", 110, 1, 1, true},
+		{"where it is rare, again", 110, 1, 1, true},
+		{"the list from now on is another", 0, 10, 10, false},
+	} {
+		window := domain.Window{Limit: tt.limit}
+		if tt.from > 0 {
+			window.Newest = time.Unix(0, all[tt.from-1].Start)
+		}
+		page, err := r.Spans(t.Context(), s.project, e, window)
+		require.NoError(t, err)
+		require.Len(t, page.Items, tt.found, tt.name)
+		asked := statementsOf(t, registry)["sections"].count
+		require.Equal(t, tt.asks, asked > before, tt.name)
+		before = asked
+	}
+}

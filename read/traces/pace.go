@@ -46,8 +46,9 @@ type seen struct {
 	// list, 0..1, and sharedAt when that was; zero where they were not looked at.
 	share    float64
 	sharedAt int64
-	// rare tells of a project that what was looked for last was not in most sections.
-	rare bool
+	// rare tells of a project that what was looked for last was not in most sections,
+	// common of a list that it was.
+	rare, common bool
 }
 
 const (
@@ -173,6 +174,23 @@ func (p *pace) wasRare(project likeness) bool {
 // sought takes whether what a project looked for is rare.
 func (p *pace) sought(project likeness, rare bool) {
 	p.update(project, func(s *seen) { s.rare = rare })
+}
+
+// wasCommon tells whether what a list looks for was in most sections that were near when
+// it was asked where it is; false where that was not asked.
+func (p *pace) wasCommon(list likeness) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s, there := p.lists[list]
+	if !there && !list.open { // as for step
+		s = p.lists[likeness{list.project, list.scan, true}]
+	}
+	return s.common
+}
+
+// soughtFor takes whether what a list looks for is common.
+func (p *pace) soughtFor(list likeness, common bool) {
+	p.update(list, func(s *seen) { s.common = common })
 }
 
 // refuse takes that the store did not read a stretch at once.

@@ -83,8 +83,10 @@ type scanner struct {
 	take, most     int
 	nearest        int
 	bare           bool
-	// common tells that what was asked for is in most sections that are near. often is the
-	// search among all rows; nil where that is no way to go, or is none any more.
+	// common tells that what was asked for is in most sections that are near. Before it is
+	// asked, that it was the last time: rows that decide by themselves are then read as far
+	// as they are guessed to be enough. often is the search among all rows; nil where that
+	// is no way to go, or is none any more.
 	common bool
 	often  *often
 }
@@ -277,6 +279,7 @@ func (s *scanner) begin(ctx context.Context, limit int) error {
 	}
 	if step, known := s.r.pace.step(s.list, s.scan.Plain(), limit, s.from, s.r.now()); known {
 		s.step, s.guessed = step, true
+		s.common = !s.scan.Condition.Documents && s.r.pace.wasCommon(s.list)
 	}
 	switch refused := s.r.pace.refused(s.list, s.r.now()); {
 	case refused == 0:
@@ -357,7 +360,7 @@ func (s *scanner) advance(window compile.Range, rows []keyRow, limit int) {
 		s.take = min(max(s.take*2, firstSections), mostSections)
 		return
 	}
-	s.far, s.unbounded = 0, s.unbounded || s.shrunk
+	s.far, s.unbounded, s.common = 0, s.unbounded || s.shrunk, false
 	// A word that a window has nowhere is rare enough for the index to find it in all the rest.
 	s.whole = s.whole || len(rows) == 0 && s.scan.ContentIndex
 	few := len(rows) < limit/fastGrowth
