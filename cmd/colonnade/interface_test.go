@@ -431,7 +431,8 @@ func (s *service) loadRuns(t *testing.T) {
 	out = s.say(t, s.account(t), "load", "--duration", "12s", "--rate", "1000", "--runs", "30", "--readers", "2")
 	for _, read := range []string{
 		"latest 50 spans", "50 spans at any moment", "50 roots at any moment", "latest 50 roots", "latest 50 errors", "latest 50 annotations",
-		"latest 50 traces", "50 spans with a word", "a trace of any moment", "a trace of the last seconds",
+		"latest 50 traces", "50 traces at any moment", "50 calls of a model at any moment", "50 low scores at any moment",
+		"50 spans of an evaluator at any moment", "spans of a session", "50 spans with a word", "a trace of any moment", "a trace of the last seconds",
 	} {
 		require.Regexp(t, read+` +p50 [0-9.]+m?s, p99 [0-9.]+m?s, slowest [0-9.]+m?s, [1-9][0-9]* timed\n`, out)
 	}

@@ -33,29 +33,72 @@ const (
 // read is one of the requests of a round: a page of 50, or a trace of a page before it.
 type read struct {
 	name, path string
-	// field and value are the condition; no field for none. The value of content is a word, another one each time.
-	field string
-	value any
+	// where is the condition, nil for none; it is nil itself where there is nothing yet to ask for.
+	where func(*reader) condition
 	// anyMoment begins the page at any moment, not now.
 	anyMoment bool
-	// seen is a trace of the page, for the read below that asks for it; nil for nobody.
-	seen func(*reader) *string
+	// seen is a span of the page, for the reads below that ask for what it is of; nil for nobody.
+	seen func(*reader) *seen
+}
+
+// seen is a span of a page: the reads after it ask for its trace and its session; empty for none.
+type seen struct {
+	TraceID   string `json:"trace_id"`
+	SessionID string `json:"session_id"`
 }
 
 func reads() []read {
-	ofAnyMoment, latest := func(r *reader) *string { return &r.anyTrace }, func(r *reader) *string { return &r.latestTrace }
+	ofAnyMoment, latest := func(r *reader) *seen { return &r.anySpan }, func(r *reader) *seen { return &r.latestSpan }
 	return []read{
 		{name: "latest 50 spans", path: spansPath},
 		{name: "50 spans at any moment", path: spansPath, anyMoment: true, seen: ofAnyMoment},
-		{name: "50 roots at any moment", path: spansPath, field: "parent_id", anyMoment: true},
-		{name: "latest 50 roots", path: spansPath, field: "parent_id", seen: latest},
-		{name: "latest 50 errors", path: spansPath, field: "status_code", value: "STATUS_CODE_ERROR"},
-		{name: "latest 50 annotations", path: spansPath, field: "trace_type", value: "annotation"},
+		{name: "50 roots at any moment", path: spansPath, where: is("parent_id", nil), anyMoment: true},
+		{name: "latest 50 roots", path: spansPath, where: is("parent_id", nil), seen: latest},
+		{name: "latest 50 errors", path: spansPath, where: is("status_code", "STATUS_CODE_ERROR")},
+		{name: "latest 50 annotations", path: spansPath, where: is("trace_type", "annotation")},
 		{name: "latest 50 traces", path: tracesPath},
-		{name: "50 spans with a word", path: spansPath, field: "content"},
+		{name: "50 traces at any moment", path: tracesPath, anyMoment: true},
+		{name: "50 calls of a model at any moment", path: spansPath, where: ofAModel, anyMoment: true},
+		{name: "50 low scores at any moment", path: spansPath, where: lowScore, anyMoment: true},
+		{name: "50 spans of an evaluator at any moment", path: spansPath, where: ofAnEvaluator, anyMoment: true},
+		{name: "spans of a session", path: spansPath, where: ofASession},
+		{name: "50 spans with a word", path: spansPath, where: withAWord},
 		{name: "a trace of any moment", seen: ofAnyMoment},
 		{name: "a trace of the last seconds", seen: latest},
 	}
+}
+
+// condition is one of a filter, as contract §3.2 has it.
+type condition map[string]any
+
+func is(field string, value any) func(*reader) condition {
+	return func(*reader) condition { return condition{"field": field, "operator": "is", "value": value} }
+}
+
+// ofAModel looks for a text that many spans have, and no column holds.
+func ofAModel(r *reader) condition {
+	return condition{"field": "attributes", "key": "ag.meta.response.model", "operator": "is", "value": models[r.rand.IntN(len(models))]}
+}
+
+// lowScore looks for a number that no column holds.
+func lowScore(*reader) condition {
+	return condition{"field": "attributes", "key": "ag.data.outputs.score", "operator": "lt", "value": 0.3}
+}
+
+func ofAnEvaluator(r *reader) condition {
+	return condition{"field": "references", "operator": "in", "value": []any{map[string]any{"slug": evaluators[r.rand.IntN(len(evaluators))]}}}
+}
+
+func ofASession(r *reader) condition {
+	if r.latestSpan.SessionID == "" {
+		return nil
+	}
+	return condition{"field": "session_id", "operator": "is", "value": r.latestSpan.SessionID}
+}
+
+// withAWord looks for a word, another one each time.
+func withAWord(r *reader) condition {
+	return condition{"field": "content", "operator": "contains", "value": r.words[r.rand.IntN(len(r.words))]}
 }
 
 // reader asks one round of reads after the other, as the pages of somebody who looks around do.
@@ -63,8 +106,8 @@ type reader struct {
 	*Runner
 	rand  *rand.Rand
 	words []string
-	// anyTrace and latestTrace are traces that were seen in this round; empty for none.
-	anyTrace, latestTrace string
+	// anySpan and latestSpan were seen in this round.
+	anySpan, latestSpan seen
 }
 
 // read asks until ctx ends; a request that is under way ends with its answer.
@@ -74,7 +117,7 @@ func (r *Runner) read(ctx context.Context, number int) {
 		words: slices.DeleteFunc(strings.Fields(vocabulary), func(w string) bool { return len(w) < usualWord }),
 	}
 	for ctx.Err() == nil {
-		reader.anyTrace, reader.latestTrace = "", ""
+		reader.anySpan, reader.latestSpan = seen{}, seen{}
 		for i, read := range reads() {
 			if ctx.Err() == nil {
 				reader.ask(context.WithoutCancel(ctx), i, &read)
@@ -87,13 +130,13 @@ func (r *Runner) read(ctx context.Context, number int) {
 func (r *reader) ask(ctx context.Context, i int, read *read) {
 	method, path, body := http.MethodPost, read.path, []byte(nil)
 	if path == "" {
-		id := *read.seen(r)
+		id := read.seen(r).TraceID
 		if id == "" {
 			return // there is nothing yet to ask for
 		}
 		method, path = http.MethodGet, "/traces/"+id
-	} else {
-		body = r.page(read)
+	} else if body = r.page(read); body == nil {
+		return
 	}
 	began := r.now()
 	reply, err := r.client.Do(ctx, method, path, "application/json", body)
@@ -116,7 +159,7 @@ func (r *Runner) timed(i int, took time.Duration, err error) {
 	}
 }
 
-// page is the body that asks for a page.
+// page is the body that asks for a page; nil where there is nothing yet to ask for.
 func (r *reader) page(read *read) []byte {
 	list, where := map[string]any{"limit": 50}, []any{}
 	if read.anyMoment {
@@ -126,28 +169,26 @@ func (r *reader) page(read *read) []byte {
 		}
 		list["newest"] = r.now().Add(-time.Duration(r.rand.Float64() * float64(back))).UTC().Format(time.RFC3339Nano)
 	}
-	switch read.field {
-	case "":
-	case "content":
-		where = append(where, map[string]any{"field": read.field, "operator": "contains", "value": r.words[r.rand.IntN(len(r.words))]})
-	default:
-		where = append(where, map[string]any{"field": read.field, "operator": "is", "value": read.value})
+	if read.where != nil {
+		one := read.where(r)
+		if one == nil {
+			return nil
+		}
+		where = append(where, one)
 	}
 	body, _ := json.Marshal(map[string]any{"windowing": list, "filtering": map[string]any{"conditions": where}}) // strings and numbers always do
 	return body
 }
 
-// oneOf is the trace of one of a page's spans; empty for a page of none.
-func (r *reader) oneOf(page []byte) (string, error) {
+// oneOf is one of a page's spans; empty for a page of none.
+func (r *reader) oneOf(page []byte) (seen, error) {
 	var of struct {
-		Spans []struct {
-			TraceID string `json:"trace_id"`
-		} `json:"spans"`
+		Spans []seen `json:"spans"`
 	}
 	if err := json.Unmarshal(page, &of); err != nil || len(of.Spans) == 0 {
-		return "", err
+		return seen{}, err
 	}
-	return of.Spans[r.rand.IntN(len(of.Spans))].TraceID, nil
+	return of.Spans[r.rand.IntN(len(of.Spans))], nil
 }
 
 // percentile of times in ascending order, 0..1; zero for none.
