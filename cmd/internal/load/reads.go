@@ -77,7 +77,7 @@ func is(field string, value any) func(*reader) condition {
 
 // ofAModel looks for a text that many spans have, and no column holds.
 func ofAModel(r *reader) condition {
-	return condition{"field": "attributes", "key": "ag.meta.response.model", "operator": "is", "value": models[r.rand.IntN(len(models))]}
+	return condition{"field": "attributes", "key": "ag.meta.response.model", "operator": "is", "value": oneOf(r.rand, models())}
 }
 
 // lowScore looks for a number that no column holds.
@@ -86,7 +86,7 @@ func lowScore(*reader) condition {
 }
 
 func ofAnEvaluator(r *reader) condition {
-	return condition{"field": "references", "operator": "in", "value": []any{map[string]any{"slug": evaluators[r.rand.IntN(len(evaluators))]}}}
+	return condition{"field": "references", "operator": "in", "value": []any{map[string]any{"slug": oneOf(r.rand, evaluators())}}}
 }
 
 func ofASession(r *reader) condition {
@@ -98,8 +98,10 @@ func ofASession(r *reader) condition {
 
 // withAWord looks for a word, another one each time.
 func withAWord(r *reader) condition {
-	return condition{"field": "content", "operator": "contains", "value": r.words[r.rand.IntN(len(r.words))]}
+	return condition{"field": "content", "operator": "contains", "value": oneOf(r.rand, r.words)}
 }
+
+func oneOf[T any](r *rand.Rand, of []T) T { return of[r.IntN(len(of))] }
 
 // reader asks one round of reads after the other, as the pages of somebody who looks around do.
 type reader struct {
@@ -142,7 +144,7 @@ func (r *reader) ask(ctx context.Context, i int, read *read) {
 	reply, err := r.client.Do(ctx, method, path, "application/json", body)
 	took := r.now().Sub(began)
 	if err == nil && read.path != "" && read.seen != nil {
-		*read.seen(r), err = r.oneOf(reply.Body)
+		*read.seen(r), err = r.spanOf(reply.Body)
 	}
 	if r.timed(i, took, err); err != nil {
 		time.Sleep(afterFailure)
@@ -180,15 +182,15 @@ func (r *reader) page(read *read) []byte {
 	return body
 }
 
-// oneOf is one of a page's spans; empty for a page of none.
-func (r *reader) oneOf(page []byte) (seen, error) {
+// spanOf is one of a page's spans; empty for a page of none.
+func (r *reader) spanOf(page []byte) (seen, error) {
 	var of struct {
 		Spans []seen `json:"spans"`
 	}
 	if err := json.Unmarshal(page, &of); err != nil || len(of.Spans) == 0 {
 		return seen{}, err
 	}
-	return of.Spans[r.rand.IntN(len(of.Spans))], nil
+	return oneOf(r.rand, of.Spans), nil
 }
 
 // percentile of times in ascending order, 0..1; zero for none.

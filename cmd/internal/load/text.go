@@ -21,10 +21,11 @@ const (
 )
 
 // Readers ask for spans of one of them.
-var (
-	models     = []string{"gpt-4o", "gpt-4o-mini", "gpt-4.1-mini", "o4-mini"}
-	evaluators = []string{"helpfulness", "groundedness", "toxicity", "human-feedback"}
-)
+func models() []string { return []string{"gpt-4o", "gpt-4o-mini", "gpt-4.1-mini", "o4-mini"} }
+
+func evaluators() []string {
+	return []string{"helpfulness", "groundedness", "toxicity", "human-feedback"}
+}
 
 // run is one agent run of 5 to 40 spans: a workflow, an agent, and turns of
 // chat and tools in it. Each chat call carries the history so far, up to what
@@ -33,7 +34,7 @@ func (w *writer) run() template {
 	application := w.pick("support-agent", "research-agent", "sales-copilot", "code-reviewer", "travel-planner")
 	references := map[string]string{"application": application, "application_variant": application + ".v" + w.pick("1", "2", "3")}
 	question := w.text(120, 500)
-	model := w.pick(models...)
+	model := w.pick(models()...)
 	history := []any{message("system", w.text(300, 500)), message("user", question)}
 	clock := w.between(2*time.Millisecond, 20*time.Millisecond)
 	spans := []spanText{
@@ -80,7 +81,7 @@ func (w *writer) run() template {
 
 // annotation is a judgment on a run: a score and its reason.
 func (w *writer) annotation() template {
-	evaluator := w.pick(evaluators...)
+	evaluator := w.pick(evaluators()...)
 	took := w.between(time.Millisecond, 2*time.Second)
 	return encodeTrace(w.tag, []spanText{{
 		name: evaluator, spanType: "task", kind: kindInternal, parent: -1, end: took, application: "evaluator", linkName: "invocation",
