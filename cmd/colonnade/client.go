@@ -90,7 +90,8 @@ history, annotation traces that score earlier runs. Everything follows from the 
 Reports the accepted and visible spans per second and the time from a receipt to
 visibility, then reads back what was sent and compares counts and checksums. Readers
 ask meanwhile for what a dashboard shows: the latest spans, roots, errors, annotations
-and traces, pages of any moment, a word, a trace by id.`,
+and traces, pages of any moment, of a model, a score, an evaluator, a session or a word,
+a trace by id.`,
 		Example: `  colonnade load                                   half a minute, as fast as it goes
   colonnade load --rate 5000 --duration 5m         a steady rate
   colonnade load --traces 1000 --verify full       a fixed amount, every span checked
