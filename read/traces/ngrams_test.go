@@ -91,6 +91,22 @@ func says(s *trace.Span, text string) {
 	s.Attributes["ag"].(map[string]any)["data"] = map[string]any{"inputs": text}
 }
 
+// newSections makes a store of n spans, each in a section of its own, that start so far
+// from each other, the first that long ago; each says what they have.
+func newSections(t *testing.T, n int, every time.Duration, each func(n int, one *trace.Span)) (*store, []trace.Span) {
+	t.Helper()
+	s := newStore(t)
+	s.cover(0)
+	s.apart = schema.SectionOffsets
+	all := make([]trace.Span, n)
+	for i := range all {
+		all[i] = span(uint64(i), uint64(i), now.Add(-time.Duration(i+1)*every))
+		each(i, &all[i])
+	}
+	s.insert(all...)
+	return s, all
+}
+
 // A word that hardly occurs is looked for where it may be: one statement more,
 // whatever the time.
 func TestNgramsNarrowASearch(t *testing.T) {
@@ -250,12 +266,8 @@ func TestWindowsEndWithSections(t *testing.T) {
 // are read for what is not near alone.
 func TestNearestSectionsFirst(t *testing.T) {
 	t.Parallel()
-	s := newStore(t)
-	s.cover(0)
 	const sections = 60
-	var all []trace.Span
-	for n := range uint64(sections) {
-		one := span(n, n, now.Add(-time.Duration(n)*time.Minute))
+	s, all := newSections(t, sections, time.Minute, func(n int, one *trace.Span) {
 		text := "common"
 		switch n {
 		case 0, 1, sections - 2, sections - 1: // a page looks for one more than it has
@@ -263,11 +275,8 @@ func TestNearestSectionsFirst(t *testing.T) {
 		case 20, 21, sections - 22, sections - 21:
 			text = "a little further"
 		}
-		says(&one, text)
-		all = append(all, one)
-	}
-	s.apart = schema.SectionOffsets
-	s.insert(all...)
+		says(one, text)
+	})
 	for _, tt := range []struct {
 		search string
 		limit  int
@@ -303,21 +312,14 @@ func TestNearestSectionsFirst(t *testing.T) {
 // and after one for what is common it does.
 func TestRareAfterRare(t *testing.T) {
 	t.Parallel()
-	s := newStore(t)
-	s.cover(0)
 	const sections = 60
-	s.apart = schema.SectionOffsets
-	var all []trace.Span
-	for n := range uint64(sections) {
-		one := span(n, n, now.Add(-time.Duration(n)*time.Minute))
+	s, _ := newSections(t, sections, time.Minute, func(n int, one *trace.Span) {
 		text := "common"
 		if n == sections-5 {
 			text = "a xylophone, a celesta"
 		}
-		says(&one, text)
-		all = append(all, one)
-	}
-	s.insert(all...)
+		says(one, text)
+	})
 	registry := prometheus.NewRegistry()
 	r, err := traces.New(traces.DefaultConfig(), s.conn, func() time.Time { return now.Add(time.Hour) }, registry)
 	require.NoError(t, err)
@@ -420,20 +422,13 @@ func TestSectionsOfOneMoment(t *testing.T) {
 // Where a guess was wrong, what lies beyond its window is found, too.
 func TestBeyondAGuessedWindow(t *testing.T) {
 	t.Parallel()
-	s := newStore(t)
-	s.cover(0)
-	s.apart = schema.SectionOffsets
-	var all []trace.Span
-	for n := range uint64(300) {
-		one := span(n, n, now.Add(-time.Duration(n+1)*time.Second))
+	s, _ := newSections(t, 300, time.Second, func(n int, one *trace.Span) {
 		text := "something else"
 		if n < 30 || n >= 242 && n%2 == 0 { // only what is far has it again
 			text = "this word"
 		}
-		says(&one, text)
-		all = append(all, one)
-	}
-	s.insert(all...)
+		says(one, text)
+	})
 	e := where(t, containing(`"this word"`)[0])
 	for oldest := 250; oldest < 300; oldest += 4 { // as far as the guess goes, and a little further
 		reader, err := traces.New(traces.DefaultConfig(), s.conn, func() time.Time { return now }, prometheus.NewRegistry())
@@ -451,38 +446,32 @@ func TestBeyondAGuessedWindow(t *testing.T) {
 // found as the last time; where it is rare, it is asked for.
 func TestCommonValuesAreNotSoughtAgain(t *testing.T) {
 	t.Parallel()
-	s := newStore(t)
-	s.cover(0)
-	s.apart = schema.SectionOffsets
-	var all []trace.Span
-	for n := range uint64(300) {
-		one := span(n, n, now.Add(-time.Duration(n+1)*time.Minute))
+	s, all := newSections(t, 300, time.Minute, func(n int, one *trace.Span) {
 		model := "a-model"
 		if n >= 100 && n != 290 {
 			model = "another"
 		}
 		one.Attributes["gen_ai"] = map[string]any{"request": map[string]any{"model": model}}
-		all = append(all, one)
-	}
-	s.insert(all...)
+	})
 	registry := prometheus.NewRegistry()
 	r, err := traces.New(traces.DefaultConfig(), s.conn, func() time.Time { return now }, registry)
 	require.NoError(t, err)
 	e := where(t, `{"field":"attributes","key":"gen_ai.request.model","value":"a-model"}`)
 	before := uint64(0)
 	for _, tt := range []struct {
-		name         string
-		from         int // the span before which the page begins; 0 for now
-		limit, found int
-		asks         bool
+		name  string
+		from  int // the span that the page begins with, if it has it; 0 for now
+		limit int
+		asks  bool
 	}{
-		{"at first", 0, 10, 10, true},
-		{"again", 0, 10, 10, false},
-		{"from another moment", 30, 10, 10, false},
-		{"where it ends", 94, 10, 7, true},
-		{"where it is rare", 110, 1, 1, true},
-		{"where it is rare, again", 110, 1, 1, true},
-		{"the list from now on is another", 0, 10, 10, false},
+		{"at first", 0, 10, true},
+		{"again", 0, 10, false},
+		{"from another moment", 30, 10, false},
+		{"and another", 50, 10, false},
+		{"where it ends", 94, 10, true},
+		{"where it is rare", 110, 1, true},
+		{"where it is rare, again", 110, 1, true},
+		{"the list from now on is another", 0, 10, false},
 	} {
 		window := domain.Window{Limit: tt.limit}
 		if tt.from > 0 {
@@ -490,9 +479,28 @@ func TestCommonValuesAreNotSoughtAgain(t *testing.T) {
 		}
 		page, err := r.Spans(t.Context(), s.project, e, window)
 		require.NoError(t, err)
-		require.Len(t, page.Items, tt.found, tt.name)
+		matching := slices.DeleteFunc(slices.Clone(all[tt.from:]), func(s trace.Span) bool { return !filter.Match(e, &s) })
+		want := idsInOrder(matching, domain.Descending)
+		require.Equal(t, want[:min(tt.limit, len(want))], idsInOrder(page.Items, domain.Descending), tt.name)
 		asked := statementsOf(t, registry)["sections"].count
 		require.Equal(t, tt.asks, asked > before, tt.name)
 		before = asked
+	}
+}
+
+// What only documents tell is asked for each time: all of a window's would be read in
+// place of those of its sections.
+func TestCommonWordsAreSoughtAgain(t *testing.T) {
+	t.Parallel()
+	s, _ := newSections(t, 60, time.Minute, func(_ int, one *trace.Span) { says(one, "common") })
+	registry := prometheus.NewRegistry()
+	r, err := traces.New(traces.DefaultConfig(), s.conn, func() time.Time { return now }, registry)
+	require.NoError(t, err)
+	r.LimitOften(0, 0, never)
+	for look := range uint64(3) {
+		page, err := r.Spans(t.Context(), s.project, where(t, containing("common")[0]), domain.Window{Limit: 10})
+		require.NoError(t, err)
+		require.Len(t, page.Items, 10)
+		require.Equal(t, look+1, statementsOf(t, registry)["sections"].count)
 	}
 }

@@ -46,9 +46,11 @@ type seen struct {
 	// list, 0..1, and sharedAt when that was; zero where they were not looked at.
 	share    float64
 	sharedAt int64
-	// rare tells of a project that what was looked for last was not in most sections,
-	// common of a list that it was.
-	rare, common bool
+	// rare tells of a project that what was looked for last was not in most sections.
+	rare bool
+	// sought tells of a list that it was asked where what it looks for is, and common
+	// that it was in most sections that were near.
+	sought, common bool
 }
 
 const (
@@ -181,8 +183,8 @@ func (p *pace) sought(project likeness, rare bool) {
 func (p *pace) wasCommon(list likeness) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	s, there := p.lists[list]
-	if !there && !list.open { // as for step
+	s := p.lists[list]
+	if !s.sought && !list.open { // as for step
 		s = p.lists[likeness{list.project, list.scan, true}]
 	}
 	return s.common
@@ -190,7 +192,7 @@ func (p *pace) wasCommon(list likeness) bool {
 
 // soughtFor takes whether what a list looks for is common.
 func (p *pace) soughtFor(list likeness, common bool) {
-	p.update(list, func(s *seen) { s.common = common })
+	p.update(list, func(s *seen) { s.sought, s.common = true, common })
 }
 
 // refuse takes that the store did not read a stretch at once.
