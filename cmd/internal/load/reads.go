@@ -33,7 +33,7 @@ const (
 // read is one of the requests of a round: a page of 50, or a trace of a page before it.
 type read struct {
 	name, path string
-	// where is the condition, nil for none; it is nil itself where there is nothing yet to ask for.
+	// where gives the condition, nil where there is nothing yet to ask for; a read without it has none.
 	where func(*reader) condition
 	// anyMoment begins the page at any moment, not now.
 	anyMoment bool

@@ -20,7 +20,8 @@ const (
 	kindClient   = 3
 )
 
-// Readers ask for spans of one of them.
+// models are those that agent runs call, evaluators those whose judgments annotations
+// are. Readers ask for spans of one of them.
 func models() []string { return []string{"gpt-4o", "gpt-4o-mini", "gpt-4.1-mini", "o4-mini"} }
 
 func evaluators() []string {
