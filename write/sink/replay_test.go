@@ -5,6 +5,7 @@ package sink_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"log/slog"
 	"maps"
 	"net/http"
@@ -20,6 +21,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"colonnade/write/stream"
@@ -284,8 +286,14 @@ func (h *house) remakeTopic() {
 	client, err := kgo.NewClient(kgo.SeedBrokers(h.stream.Brokers...))
 	require.NoError(h.t, err)
 	defer client.Close()
-	_, err = kadm.NewClient(client).DeleteTopic(h.t.Context(), h.stream.Topic)
+	adm := kadm.NewClient(client)
+	_, err = adm.DeleteTopic(h.t.Context(), h.stream.Topic)
 	require.NoError(h.t, err)
+	// A broker deletes a topic after it has answered: a producer that still finds it does not make it.
+	h.eventually("the topic is gone", func() bool {
+		topics, err := adm.ListTopics(h.t.Context(), h.stream.Topic)
+		return err == nil && errors.Is(topics[h.stream.Topic].Err, kerr.UnknownTopicOrPartition)
+	})
 	h.producer, err = stream.NewProducer(h.stream, time.Now, discard(), prometheus.NewRegistry())
 	require.NoError(h.t, err)
 	h.t.Cleanup(func() { require.NoError(h.t, h.producer.Close()) })

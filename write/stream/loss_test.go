@@ -2,6 +2,7 @@ package stream_test
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"strings"
 	"sync"
@@ -27,6 +28,20 @@ func admin(t *testing.T, cfg stream.Config) *kadm.Client {
 	require.NoError(t, err)
 	t.Cleanup(cl.Close)
 	return kadm.NewClient(cl)
+}
+
+// deleteTopic ends when the topic is gone: a broker deletes it after it has
+// answered, and a producer that still finds it does not make it again. Its
+// client is its own, since one remembers for a while that a topic is unknown.
+func deleteTopic(t *testing.T, cfg stream.Config) {
+	t.Helper()
+	adm := admin(t, cfg)
+	_, err := adm.DeleteTopic(t.Context(), cfg.Topic)
+	require.NoError(t, err)
+	require.Eventually(t, func() bool {
+		topics, err := adm.ListTopics(t.Context(), cfg.Topic)
+		return err == nil && errors.Is(topics[cfg.Topic].Err, kerr.UnknownTopicOrPartition)
+	}, time.Minute, 10*time.Millisecond)
 }
 
 // offsets runs a consumer of one partition until it has read up to so many
@@ -104,14 +119,12 @@ func TestALogThatBeganAnewIsReadFromItsBeginning(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, offsets(t, cfg, prometheus.NewRegistry(), 10), 10)
 
-	adm := admin(t, cfg)
-	_, err = adm.DeleteTopic(t.Context(), cfg.Topic)
-	require.NoError(t, err)
+	deleteTopic(t, cfg)
 	// The group's commits outlive the topic on a broker that does not tie them to its id.
 	require.NoError(t, producer(t, cfg).Ready(t.Context()))
 	committed := make(kadm.Offsets)
 	committed.AddOffset(cfg.Topic, 0, 10, -1)
-	require.NoError(t, adm.CommitAllOffsets(t.Context(), cfg.Group, committed))
+	require.NoError(t, admin(t, cfg).CommitAllOffsets(t.Context(), cfg.Group, committed))
 	_, err = producer(t, cfg).Publish(t.Context(), records(4))
 	require.NoError(t, err)
 
