@@ -457,3 +457,46 @@ func TestPausedList(t *testing.T) {
 		before = asked
 	}
 }
+
+// A stretch that was guessed where spans are rare is too much where they are dense: a
+// shorter one has the page then, and neither there nor where they are rare rows are read
+// in order, which takes many times as long.
+func TestRefusedWhereSpansAreDense(t *testing.T) {
+	t.Parallel()
+	s := newStore(t)
+	require.NoError(t, s.conn.Exec(t.Context(), "SYSTEM STOP MERGES spans")) // whole parts count for what would be read
+	rare, dense := now.Add(-10*24*time.Hour), now.Add(-24*time.Hour)
+	var all []trace.Span
+	add := func(n int, at time.Time, apart time.Duration) {
+		for i := range n {
+			one := span(uint64(len(all)), uint64(len(all)), at.Add(-time.Duration(i)*apart))
+			if i%5 == 0 {
+				one.Status = trace.StatusError
+			}
+			all = append(all, one)
+		}
+	}
+	add(400, rare, 6*time.Minute)
+	add(4000, dense, 5*time.Second)
+	for some := range slices.Chunk(all, 250) {
+		s.insert(some...)
+	}
+	registry := prometheus.NewRegistry()
+	reader, err := traces.New(traces.DefaultConfig(), s.conn, func() time.Time { return now }, registry)
+	require.NoError(t, err)
+	reader.LimitNarrow(2000)
+	errs := where(t, `{"field":"status_code","value":"STATUS_CODE_ERROR"}`)
+	list := func(newest time.Time, limit int) {
+		page, err := reader.Spans(t.Context(), s.project, errs, domain.Window{Limit: limit, Newest: newest})
+		require.NoError(t, err)
+		matching := slices.DeleteFunc(slices.Clone(all), func(s trace.Span) bool { return !filter.Match(errs, &s) || s.Start >= newest.UnixNano() })
+		require.Equal(t, idsInOrder(matching, domain.Descending)[:limit], idsInOrder(page.Items, domain.Descending))
+	}
+	list(rare.Add(time.Second), 10)
+	before := statementsOf(t, registry)
+	list(dense.Add(time.Second), 10)
+	after := statementsOf(t, registry)
+	require.Equal(t, before["scan_narrow"].count+2, after["scan_narrow"].count, "one that is refused, and one sixteenth of it")
+	list(rare.Add(time.Second), 70)
+	require.Zero(t, statementsOf(t, registry)["scan"].count, "in order")
+}

@@ -56,7 +56,7 @@ type scanner struct {
 	far int64
 	// leapt tells that they were asked, and know of nothing far.
 	leapt bool
-	// tooMuch is how long a window of documents was that the store would not read,
+	// tooMuch is how long a window of a condition was that the store would not read,
 	// and twice that with each that it read since: it may be sparse by now; 0 for
 	// none. unbounded has it read them whatever is in them: even the shortest was
 	// too much.
@@ -158,9 +158,10 @@ func (s *scanner) next(ctx context.Context, limit int) ([]keyRow, error) {
 // too much to be read and was made smaller.
 func (s *scanner) read(ctx context.Context) (rows []keyRow, read bool, err error) {
 	stretch := s.stretch(s.scan.Range)
-	shrinks := (s.scan.Condition.Documents || s.scan.Plain()) && !s.whole && !s.unbounded
+	types := len(s.scan.Condition.Types)
+	shrinks := (s.scan.Condition.Documents || s.scan.Plain() || types > 1) && !s.whole && !s.unbounded
 	refused := s.r.pace.refused(s.list, s.r.now())
-	if shrinks || len(s.scan.Condition.Types) > 1 && (refused == 0 || stretch < refused) {
+	if shrinks || types > 1 && (refused == 0 || stretch < refused) {
 		maxRows := s.r.pace.maxRows
 		switch {
 		case s.scan.Places != nil:
@@ -197,14 +198,15 @@ func (s *scanner) stretch(window compile.Range) time.Duration {
 
 // shrink makes the next window shorter than one that was too much, and tells
 // whether it did. Documents are searched before their rows are put in order, so
-// an ordered read would not help. Where every row counts, a shorter window is
+// an ordered read would not help, and one of rows that few are of reads far more of
+// what is dense than a window does. Where every row counts, a shorter window is
 // likely to have enough; it is tried once, and what it lacks is read in order.
 func (s *scanner) shrink(refused time.Duration) bool {
 	shorter := min(s.step, refused) / fastGrowth
 	switch {
-	case !s.scan.Condition.Documents && !s.shrunk:
+	case s.scan.Plain() && !s.shrunk:
 		s.step, s.shrunk = shorter, true
-	case !s.scan.Condition.Documents:
+	case s.scan.Plain():
 		s.unbounded = true
 	case shorter >= shortest && s.far != 0: // what is near far is dense; the way there is empty
 		s.step = shorter
@@ -283,9 +285,9 @@ func (s *scanner) begin(ctx context.Context, limit int) error {
 	}
 	switch refused := s.r.pace.refused(s.list, s.r.now()); {
 	case refused == 0:
-	case s.scan.Condition.Documents:
+	case !s.scan.Plain():
 		s.step, s.tooMuch = max(min(s.step, refused/growth), shortest), refused
-	case s.scan.Plain() && !s.guessed: // a guess is of rows that were found since
+	case !s.guessed: // a guess is of rows that were found since
 		s.step = min(s.step, refused/growth)
 	}
 	return nil
