@@ -470,7 +470,7 @@ func TestRefusedWhereSpansAreDense(t *testing.T) {
 	add := func(n int, at time.Time, apart time.Duration) {
 		for i := range n {
 			one := span(uint64(len(all)), uint64(len(all)), at.Add(-time.Duration(i)*apart))
-			if i%5 == 0 {
+			if i%5 == 0 && i != n-5 {
 				one.Status = trace.StatusError
 			}
 			all = append(all, one)
@@ -481,6 +481,8 @@ func TestRefusedWhereSpansAreDense(t *testing.T) {
 	for some := range slices.Chunk(all, 250) {
 		s.insert(some...)
 	}
+	first := rare.Add(-399 * 6 * time.Minute)
+	require.NoError(t, s.conn.Exec(t.Context(), "INSERT INTO rollup_minute (project_id, minute, trace_type, version) VALUES (?, ?, 'invocation', 1)", s.project.String(), first.Truncate(time.Minute)))
 	registry := prometheus.NewRegistry()
 	reader, err := traces.New(traces.DefaultConfig(), s.conn, func() time.Time { return now }, registry)
 	require.NoError(t, err)
@@ -490,13 +492,21 @@ func TestRefusedWhereSpansAreDense(t *testing.T) {
 		page, err := reader.Spans(t.Context(), s.project, errs, domain.Window{Limit: limit, Newest: newest})
 		require.NoError(t, err)
 		matching := slices.DeleteFunc(slices.Clone(all), func(s trace.Span) bool { return !filter.Match(errs, &s) || s.Start >= newest.UnixNano() })
-		require.Equal(t, idsInOrder(matching, domain.Descending)[:limit], idsInOrder(page.Items, domain.Descending))
+		require.Equal(t, idsInOrder(matching, domain.Descending)[:min(limit, len(matching))], idsInOrder(page.Items, domain.Descending))
+	}
+	asked := func(newest time.Time, limit int) uint64 {
+		before := statementsOf(t, registry)["scan_narrow"].count
+		list(newest, limit)
+		return statementsOf(t, registry)["scan_narrow"].count - before
 	}
 	list(rare.Add(time.Second), 10)
-	before := statementsOf(t, registry)
-	list(dense.Add(time.Second), 10)
-	after := statementsOf(t, registry)
-	require.Equal(t, before["scan_narrow"].count+2, after["scan_narrow"].count, "one that is refused, and one sixteenth of it")
+	require.Equal(t, uint64(2), asked(dense.Add(time.Second), 10), "one that is refused, and one that is shorter")
 	list(rare.Add(time.Second), 70)
+	list(dense.Add(time.Second), 10)
+	list(dense.Add(time.Second), 70)
+	require.Equal(t, uint64(2), asked(rare.Add(-1000*time.Hour), 10), "the first window, and all that is before it")
+	list(dense.Add(time.Second), 70)
+	require.LessOrEqual(t, asked(first.Add(50*time.Minute), 5), uint64(6), "nine spans, of which none matches")
+	require.Equal(t, uint64(1), asked(dense.Add(time.Second), 10), "where there are none says nothing of where there are some")
 	require.Zero(t, statementsOf(t, registry)["scan"].count, "in order")
 }

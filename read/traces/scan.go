@@ -54,8 +54,9 @@ type scanner struct {
 	newest int64
 	// far is where the rest has its first span, as far as statistics know; 0 for nothing known.
 	far int64
-	// leapt tells that they were asked, and know of nothing far.
-	leapt bool
+	// leapt is how long a window without rows was when they were last asked and knew of
+	// nothing far; 0 for not asked.
+	leapt time.Duration
 	// tooMuch is how long a window of a condition was that the store would not read,
 	// and twice that with each that it read since: it may be sparse by now; 0 for
 	// none. unbounded has it read them whatever is in them: even the shortest was
@@ -202,7 +203,7 @@ func (s *scanner) stretch(window compile.Range) time.Duration {
 // what is dense than a window does. Where every row counts, a shorter window is
 // likely to have enough; it is tried once, and what it lacks is read in order.
 func (s *scanner) shrink(refused time.Duration) bool {
-	shorter := min(s.step, refused) / fastGrowth
+	shorter := min(min(s.step, refused)/fastGrowth, firstWindow)
 	switch {
 	case s.scan.Plain() && !s.shrunk:
 		s.step, s.shrunk = shorter, true
@@ -213,7 +214,7 @@ func (s *scanner) shrink(refused time.Duration) bool {
 	case shorter >= shortest:
 		s.step, s.tooMuch = shorter, refused
 	case s.far != 0: // it is not, whatever statistics say
-		s.far, s.leapt, s.step = 0, true, firstWindow
+		s.far, s.leapt, s.step = 0, forever, firstWindow
 	default:
 		s.unbounded, s.tooMuch = true, 0
 	}
@@ -224,6 +225,9 @@ func (s *scanner) shrink(refused time.Duration) bool {
 func (s *scanner) learn(window compile.Range, rows []keyRow, limit int) {
 	if s.scan.Places != nil || s.whole || s.parts != nil && s.parts.rare {
 		return
+	}
+	if s.guessed && !s.list.open && s.found+len(rows) == 0 {
+		return // before the first row, which says nothing of how they lie where there are some
 	}
 	at := window.Low.Start
 	if s.ascending() {
@@ -243,9 +247,12 @@ func (s *scanner) learn(window compile.Range, rows []keyRow, limit int) {
 }
 
 // leap asks where the next spans are when a window had no rows: nobody uses a
-// project at night, and what nobody used for a year is still asked for.
+// project at night, and what nobody used for a year is still asked for. Where there are
+// none the rest is one window; if statistics are wrong about that the store refuses it.
 func (s *scanner) leap(ctx context.Context, window compile.Range) error {
-	if s.whole || s.parts != nil || s.leapt || s.done() || s.stretch(window) < firstWindow {
+	stretch := s.stretch(window)
+	again := s.leapt == 0 || s.tooMuch > 0 && stretch/growth >= s.leapt
+	if s.whole || s.parts != nil || s.done() || !again || s.tooMuch == 0 && stretch < firstWindow {
 		return nil
 	}
 	from := s.rest.High.Start
@@ -255,11 +262,16 @@ func (s *scanner) leap(ctx context.Context, window compile.Range) error {
 	second := int64(0)
 	err := s.r.query(ctx, s.name+"_gap", compile.NextMinute(s.scan.Project, from, s.scan.Order), func(rows driver.Rows) error { return rows.Scan(&second) })
 	minute := time.Unix(second, 0).UnixMicro()
-	if err != nil || minute == 0 || math.Abs(float64(from-minute)) < float64(worthALeap.Microseconds()) {
-		s.leapt = true // spans are near: they do not match
+	switch {
+	case err != nil:
 		return err
+	case minute == 0: // none are left
+		s.leapt, s.step, s.tooMuch = forever, forever, 0
+	case math.Abs(float64(from-minute)) < float64(worthALeap.Microseconds()):
+		s.leapt = stretch // spans are near: they do not match
+	default:
+		s.far, s.step = minute, firstWindow
 	}
-	s.far, s.step = minute, firstWindow
 	return nil
 }
 
