@@ -201,7 +201,8 @@ func (s *scanner) stretch(window compile.Range) time.Duration {
 // whether it did. Documents are searched before their rows are put in order, so
 // an ordered read would not help, and one of rows that few are of reads far more of
 // what is dense than a window does. Where every row counts, a shorter window is
-// likely to have enough; it is tried once, and what it lacks is read in order.
+// likely to have enough; it is tried once, and what it lacks is read in order. Of
+// years, which a guess may be, it is the first window at once.
 func (s *scanner) shrink(refused time.Duration) bool {
 	shorter := min(min(s.step, refused)/fastGrowth, firstWindow)
 	switch {
