@@ -300,7 +300,7 @@ func TestNearestSectionsFirst(t *testing.T) {
 			require.NoError(t, err)
 			matching := slices.DeleteFunc(slices.Clone(all), func(s trace.Span) bool { return !filter.Match(e, &s) })
 			want := idsInOrder(matching, order)
-			require.Equal(t, want[:min(tt.limit, len(want))], idsInOrder(page.Items, order), tt.search)
+			require.Equal(t, want[:min(tt.limit, len(want))], idsOf(page.Items), tt.search)
 			statements := statementsOf(t, registry)
 			require.Equal(t, tt.asked, statements["sections"].count, "%s %d %s", tt.search, tt.limit, order)
 			require.Equal(t, tt.asked, statements["near_sections"].count, "%s %d %s", tt.search, tt.limit, order)
@@ -381,7 +381,7 @@ func TestFewerSectionsAtOnce(t *testing.T) {
 		r.LimitNarrow(sections*spans + 4*spans) // all rows of spans, and the documents of one section, not those of six
 		page, err := r.Spans(t.Context(), s.project, where(t, containing("xylophone")[0]), domain.Window{Limit: 50, Order: order})
 		require.NoError(t, err)
-		require.Equal(t, idsInOrder(sought, order), idsInOrder(page.Items, order))
+		require.Equal(t, idsInOrder(sought, order), idsOf(page.Items))
 		statements := statementsOf(t, registry)
 		require.Equal(t, uint64(1+sections/2), statements["scan_narrow"].count, "one that is refused, then one for each section")
 		require.Equal(t, uint64(1), statements["sections"].count)
@@ -481,7 +481,7 @@ func TestCommonValuesAreNotSoughtAgain(t *testing.T) {
 		require.NoError(t, err)
 		matching := slices.DeleteFunc(slices.Clone(all[tt.from:]), func(s trace.Span) bool { return !filter.Match(e, &s) })
 		want := idsInOrder(matching, domain.Descending)
-		require.Equal(t, want[:min(tt.limit, len(want))], idsInOrder(page.Items, domain.Descending), tt.name)
+		require.Equal(t, want[:min(tt.limit, len(want))], idsOf(page.Items), tt.name)
 		asked := statementsOf(t, registry)["sections"].count
 		require.Equal(t, tt.asks, asked > before, tt.name)
 		before = asked

@@ -223,7 +223,7 @@ func TestSectionsAfterAllRows(t *testing.T) {
 		reader.LimitOften(20, 40, .5)
 		page, err := reader.Spans(t.Context(), s.project, where(t, containing("common")[0]), domain.Window{Limit: 200, Order: order})
 		require.NoError(t, err)
-		require.Equal(t, idsInOrder(sought, order), idsInOrder(page.Items, order))
+		require.Equal(t, idsInOrder(sought, order), idsOf(page.Items))
 		require.Equal(t, len(sought), examined(t, registry), order)
 	}
 }

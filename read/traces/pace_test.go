@@ -262,11 +262,7 @@ func TestASearchDoesNotCrawl(t *testing.T) {
 				for range 2 { // the second knows what was refused
 					page, err := reader.Spans(ctx, s.project, where(t, conditions), domain.Window{Limit: 60})
 					require.NoError(t, err)
-					var got []trace.SpanID
-					for i := range page.Items {
-						got = append(got, page.Items[i].SpanID)
-					}
-					require.Equal(t, want, got)
+					require.Equal(t, want, idsOf(page.Items))
 				}
 				statements := statementsOf(t, registry)
 				if conditions == `` { // what a shorter stretch lacks is read in order
@@ -370,13 +366,9 @@ func TestGapsAreLeapt(t *testing.T) {
 			e := where(t, conditions)
 			page, err := reader.Spans(t.Context(), s.project, e, domain.Window{Limit: 2, Order: order, Newest: now})
 			require.NoError(t, err)
-			var got []trace.SpanID
-			for i := range page.Items {
-				got = append(got, page.Items[i].SpanID)
-			}
 			matching := slices.DeleteFunc(slices.Clone(all), func(s trace.Span) bool { return !filter.Match(e, &s) })
 			want := idsInOrder(matching, order)
-			require.Equal(t, want[:min(2, len(want))], got, "%s %s", conditions, order)
+			require.Equal(t, want[:min(2, len(want))], idsOf(page.Items), "%s %s", conditions, order)
 			if order == domain.Ascending {
 				continue // it begins at the first row
 			}
@@ -385,7 +377,7 @@ func TestGapsAreLeapt(t *testing.T) {
 			require.Equal(t, uint64(4), leapt["scan_narrow"].count, "one before each gap, one behind it; windows that grow take six to nine")
 			page, err = reader.Spans(t.Context(), unaware, e, domain.Window{Limit: 2, Order: order, Newest: now})
 			require.NoError(t, err)
-			require.Len(t, page.Items, len(got))
+			require.Equal(t, want[:min(2, len(want))], idsOf(page.Items), "%s without statistics", conditions)
 			require.Equal(t, uint64(4+2), statementsOf(t, registry)["scan_narrow"].count, "where statistics know of none all is one window")
 		}
 	}
@@ -421,9 +413,14 @@ func idsInOrder(all []trace.Span, order domain.Order) []trace.SpanID {
 	if order == domain.Ascending {
 		slices.Reverse(sorted)
 	}
-	out := make([]trace.SpanID, len(sorted))
-	for i := range sorted {
-		out[i] = sorted[i].SpanID
+	return idsOf(sorted)
+}
+
+// idsOf are the ids of spans as they are given.
+func idsOf(spans []trace.Span) []trace.SpanID {
+	out := make([]trace.SpanID, len(spans))
+	for i := range spans {
+		out[i] = spans[i].SpanID
 	}
 	return out
 }
@@ -450,7 +447,7 @@ func TestPausedList(t *testing.T) {
 		at = at.Add(pause)
 		page, err := reader.Spans(t.Context(), s.project, nil, domain.Window{Limit: 20})
 		require.NoError(t, err)
-		require.Equal(t, idsInOrder(all, domain.Descending)[:20], idsInOrder(page.Items, domain.Descending))
+		require.Equal(t, idsInOrder(all, domain.Descending)[:20], idsOf(page.Items))
 		asked := statementsOf(t, registry)
 		if n > 0 {
 			require.Equal(t, before["scan_narrow"].count+1, asked["scan_narrow"].count, pause)
@@ -462,7 +459,8 @@ func TestPausedList(t *testing.T) {
 
 // A stretch that was guessed where spans are rare is too much where they are dense: a
 // shorter one has the page then, and neither there nor where they are rare rows are read
-// in order, which takes many times as long.
+// in order, which takes many times as long. What lies before all spans is one window,
+// though the store refused a short one lately, and changes no guess.
 func TestRefusedWhereSpansAreDense(t *testing.T) {
 	t.Parallel()
 	s := newStore(t)
@@ -479,28 +477,35 @@ func TestRefusedWhereSpansAreDense(t *testing.T) {
 		}
 	}
 	add(400, rare, 6*time.Minute)
-	add(4000, dense, 5*time.Second)
+	add(4000, dense, 2*time.Second)
 	for some := range slices.Chunk(all, 250) {
 		s.insert(some...)
 	}
 	first := rare.Add(-399 * 6 * time.Minute)
 	require.NoError(t, s.conn.Exec(t.Context(), "INSERT INTO rollup_minute (project_id, minute, trace_type, version) VALUES (?, ?, 'invocation', 1)", s.project.String(), first.Truncate(time.Minute)))
-	registry := prometheus.NewRegistry()
-	reader, err := traces.New(traces.DefaultConfig(), s.conn, func() time.Time { return now }, registry)
-	require.NoError(t, err)
-	reader.LimitNarrow(2000)
+	var registry *prometheus.Registry
+	var reader *traces.Reader
+	at := now
+	anew := func() { // who has seen no list
+		registry = prometheus.NewRegistry()
+		var err error
+		reader, err = traces.New(traces.DefaultConfig(), s.conn, func() time.Time { return at }, registry)
+		require.NoError(t, err)
+		reader.LimitNarrow(2000)
+	}
 	errs := where(t, `{"field":"status_code","value":"STATUS_CODE_ERROR"}`)
 	list := func(newest time.Time, limit int) {
 		page, err := reader.Spans(t.Context(), s.project, errs, domain.Window{Limit: limit, Newest: newest})
 		require.NoError(t, err)
 		matching := slices.DeleteFunc(slices.Clone(all), func(s trace.Span) bool { return !filter.Match(errs, &s) || s.Start >= newest.UnixNano() })
-		require.Equal(t, idsInOrder(matching, domain.Descending)[:min(limit, len(matching))], idsInOrder(page.Items, domain.Descending))
+		require.Equal(t, idsInOrder(matching, domain.Descending)[:min(limit, len(matching))], idsOf(page.Items))
 	}
 	asked := func(newest time.Time, limit int) uint64 {
 		before := statementsOf(t, registry)["scan_narrow"].count
 		list(newest, limit)
 		return statementsOf(t, registry)["scan_narrow"].count - before
 	}
+	anew()
 	list(rare.Add(time.Second), 10)
 	require.Equal(t, uint64(2), asked(dense.Add(time.Second), 10), "one that is refused, and one that is shorter")
 	list(rare.Add(time.Second), 70)
@@ -509,6 +514,12 @@ func TestRefusedWhereSpansAreDense(t *testing.T) {
 	require.Equal(t, uint64(2), asked(rare.Add(-1000*time.Hour), 10), "the first window, and all that is before it")
 	list(dense.Add(time.Second), 70)
 	require.LessOrEqual(t, asked(first.Add(50*time.Minute), 5), uint64(6), "nine spans, of which none matches")
+	at = at.Add(2 * time.Minute) // what was refused is forgotten, or it would bound the guess
+	list(rare.Add(-1000*time.Hour), 10)
 	require.Equal(t, uint64(1), asked(dense.Add(time.Second), 10), "where there are none says nothing of where there are some")
 	require.Zero(t, statementsOf(t, registry)["scan"].count, "in order")
+
+	anew()
+	list(rare.Add(-1000*time.Hour), 10)
+	require.Equal(t, uint64(2), asked(dense.Add(time.Second), 10), "of all time, which is refused, and the first window")
 }

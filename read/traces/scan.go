@@ -228,7 +228,7 @@ func (s *scanner) learn(window compile.Range, rows []keyRow, limit int) {
 		return
 	}
 	if s.guessed && !s.list.open && s.found+len(rows) == 0 {
-		return // before the first row, which says nothing of how they lie where there are some
+		return // none here says nothing of how they lie where there are some
 	}
 	at := window.Low.Start
 	if s.ascending() {
@@ -249,7 +249,8 @@ func (s *scanner) learn(window compile.Range, rows []keyRow, limit int) {
 
 // leap asks where the next spans are when a window had no rows: nobody uses a
 // project at night, and what nobody used for a year is still asked for. Where there are
-// none the rest is one window; if statistics are wrong about that the store refuses it.
+// none the rest is one window: if statistics are wrong about that, and it is too much, it
+// gets shorter as any other.
 func (s *scanner) leap(ctx context.Context, window compile.Range) error {
 	stretch := s.stretch(window)
 	again := s.leapt == 0 || s.tooMuch > 0 && stretch/growth >= s.leapt
