@@ -72,6 +72,17 @@ func NextMinute(project domain.ProjectID, from int64, order domain.Order) Statem
 	return w.statement()
 }
 
+// Roots asks how many roots started in each minute of a stretch, bounded as Minutes is, so
+// that a list knows how dense spans are where it begins. Its rows are the minute, Unix
+// seconds, Int64, the trace type and the number, UInt64; minutes without spans have none.
+func Roots(project domain.ProjectID, low, high int64) Statement {
+	w := new(writer)
+	w.put("SELECT toInt64(toUnixTimestamp(minute)), toUInt8(trace_type), argMax(roots, version) FROM "+schema.RollupMinute+
+		" WHERE project_id = ? AND minute >= toDateTime(?, 'UTC') AND minute < toDateTime(?, 'UTC') GROUP BY minute, trace_type",
+		project.String(), low, high)
+	return w.statement()
+}
+
 // Values is the statement. Its rows are bucket Int64, an Array(Int64) of the
 // minutes (Unix seconds) that cannot serve, the number of roots UInt64 without
 // theirs, and of each column what Numbers or Strings have. without are stretches

@@ -111,6 +111,16 @@ func TestNextMinute(t *testing.T) {
 	}
 }
 
+// Roots asks for what was last said of each minute.
+func TestRoots(t *testing.T) {
+	t.Parallel()
+	project := domain.ProjectID(uuid.UUID{1})
+	require.Equal(t, compile.Statement{
+		SQL:  "SELECT toInt64(toUnixTimestamp(minute)), toUInt8(trace_type), argMax(roots, version) FROM rollup_minute WHERE project_id = ? AND minute >= toDateTime(?, 'UTC') AND minute < toDateTime(?, 'UTC') GROUP BY minute, trace_type",
+		Args: []any{project.String(), int64(1_773_187_200), int64(1_773_273_600)},
+	}, compile.Roots(project, 1_773_187_200, 1_773_273_600))
+}
+
 // A narrow scan reads all types at once; nothing that a filter says is left out by it.
 func TestNarrow(t *testing.T) {
 	t.Parallel()

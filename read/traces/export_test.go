@@ -3,8 +3,10 @@ package traces
 import (
 	"cmp"
 	"context"
+	"math"
 	"slices"
 	"testing"
+	"time"
 
 	"colonnade/domain"
 	"colonnade/domain/filter"
@@ -32,6 +34,37 @@ func NextNear(last int, bare bool) int { return nextNear(last, nearGrowth, bare)
 func (r *Reader) LimitOften(first, most int, share float64) {
 	l := &r.limitsOften
 	l.first, l.most, l.share = cmp.Or(first, l.first), cmp.Or(most, l.most), cmp.Or(share, l.share)
+}
+
+// KnowDay has a day known, as if it had been asked for at a moment.
+func (r *Reader) KnowDay(project domain.ProjectID, date, asked time.Time, roots func(minute int) [3]uint32) {
+	d := &day{asked: asked}
+	for m := range d.roots {
+		d.roots[m] = roots(m)
+	}
+	r.density.keep(dayOf{project, dayNumber(date.UnixMicro(), domain.Ascending)}, d)
+}
+
+// Stretch is how long it takes from a moment in an order until so many roots started.
+func (r *Reader) Stretch(ctx context.Context, project domain.ProjectID, types []trace.Type, from time.Time, order domain.Order, roots float64) (time.Duration, bool) {
+	to := int64(math.MinInt64)
+	if order == domain.Ascending {
+		to = math.MaxInt64
+	}
+	return r.stretch(ctx, project, types, from.UnixMicro(), to, order, roots)
+}
+
+// RootsIn is how many started between two moments.
+func (r *Reader) RootsIn(project domain.ProjectID, types []trace.Type, a, b time.Time) (float64, bool) {
+	return r.rootsIn(project, types, a.UnixMicro(), b.UnixMicro())
+}
+
+// SeeRoots has a list have had so many rows while so many roots started, and gives how many
+// roots a stretch of one row should have then.
+func (r *Reader) SeeRoots(rows int, roots float64) float64 {
+	r.pace.sawRoots(likeness{}, rows, roots)
+	roots, _ = r.pace.roots(likeness{}, false, 1)
+	return roots
 }
 
 // LimitBeside bounds what is read beside a page; 0 leaves a bound as it is.

@@ -30,6 +30,9 @@ type likeness struct {
 type seen struct {
 	// apart is the time from one row to the next; negative while none was found.
 	apart float64
+	// perRoot is how many rows there are for each root that started meanwhile, as density
+	// has it; 0 for not known.
+	perRoot float64
 	// at is where the scan ended, a start.
 	at int64
 	// newest is the latest start that a list from now on has found, and then is
@@ -60,6 +63,10 @@ const (
 	// those of a page. One that begins now does not: what it reads too much of are
 	// the small parts of what has just come, and each costs what a page of rows does.
 	plainSlack, slack = 16, 4
+	// unknownPerRoot is taken for the rows that a list has for each root while that is not
+	// known. One without conditions has the root itself.
+	unknownPerRoot = 1. / 16
+	perRootChange  = 4
 	// calming is how much of the longest time between rows is left with each look
 	// at a list from now on: what comes in bursts is calm in between.
 	calming = .8
@@ -129,6 +136,37 @@ func (p *pace) learn(list likeness, apart float64, at, newest int64, now time.Ti
 			s.newest, s.then = newest, now.UnixMicro()
 		}
 		s.apart, s.at = apart, at
+	})
+}
+
+// roots is in how many roots' time a stretch should hold limit rows; known is false where
+// that is of no list but a list like any.
+func (p *pace) roots(list likeness, plain bool, limit int) (roots float64, known bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	per := p.lists[list].perRoot
+	switch known = per > 0; {
+	case known:
+	case plain:
+		per = 1
+	default:
+		per = unknownPerRoot
+	}
+	return slack * float64(limit) / per, known
+}
+
+// sawRoots takes how many rows a list had while so many roots started. What it had before
+// counts as much, and rows that came in a burst for no more than perRootChange times that.
+func (p *pace) sawRoots(list likeness, rows int, roots float64) {
+	if roots <= 0 {
+		return
+	}
+	p.update(list, func(s *seen) {
+		per := float64(max(rows, 1)) / roots
+		if s.perRoot > 0 {
+			per = math.Sqrt(min(max(per, s.perRoot/perRootChange), s.perRoot*perRootChange) * s.perRoot)
+		}
+		s.perRoot = per
 	})
 }
 

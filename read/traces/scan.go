@@ -30,6 +30,10 @@ const (
 	shortest = time.Second
 	// worthALeap is how far the next spans have to be for a window to reach all the way to them.
 	worthALeap = 4 * time.Hour
+	// emptyRoots is how many roots the window after one without rows should have at least.
+	emptyRoots = 1000
+	// enoughRows tell by themselves how they lie.
+	enoughRows = 8
 	// longAgo is before all data: an ascending scan from there looks for the first row.
 	longAgo = 946684800000000 // 2000-01-01 in Unix microseconds
 )
@@ -47,9 +51,10 @@ type scanner struct {
 	// whole takes the rest as one window.
 	whole bool
 	begun bool
-	// from is where the scan began, a start, and found how many rows it gave since.
-	from  int64
-	found int
+	// from is where the scan began, a start, found how many rows it gave since, and firstAt
+	// where the first of them is.
+	from, firstAt int64
+	found         int
 	// newest is the start of the first row of a scan from now on, and not 0 before there is one; 0 for other scans.
 	newest int64
 	// far is where the rest has its first span, as far as statistics know; 0 for nothing known.
@@ -70,8 +75,10 @@ type scanner struct {
 	until time.Time
 	// said tells where the rows are; nil for anywhere.
 	said *said
-	// guessed tells that step is that of a list that was read lately.
-	guessed bool
+	// guessed tells that step is that of a list that was read lately, and measured that it is
+	// by how dense spans are where it begins: as long as it took until roots started.
+	guessed, measured bool
+	roots             float64
 	// sought tells that it was asked where documents with the condition's words are
 	// in asked, and parts what is left of that; nil where windows go by time, as they
 	// do for good with byTime. aligned is the next window otherwise, and take how many
@@ -144,6 +151,9 @@ func (s *scanner) next(ctx context.Context, limit int) ([]keyRow, error) {
 			continue
 		}
 		s.advance(window, rows, limit)
+		if len(rows) < limit {
+			s.measureAgain(ctx)
+		}
 		if len(rows) > 0 || s.done() {
 			s.learn(window, rows, limit)
 			return rows, nil
@@ -181,6 +191,7 @@ func (s *scanner) read(ctx context.Context) (rows []keyRow, read bool, err error
 		}
 		s.r.pace.refuse(s.list, stretch, s.r.now())
 		if shrinks && s.shrink(stretch) {
+			s.measureAgain(ctx)
 			return nil, false, nil
 		}
 	}
@@ -201,14 +212,19 @@ func (s *scanner) stretch(window compile.Range) time.Duration {
 // whether it did. Documents are searched before their rows are put in order, so
 // an ordered read would not help, and one of rows that few are of reads far more of
 // what is dense than a window does. Where every row counts, a shorter window is
-// likely to have enough; it is tried once, and what it lacks is read in order. Of
-// years, which a guess may be, it is the first window at once.
+// likely to have enough; it is tried once, and what it lacks is read in order, unless
+// it is known where spans are. Of years, which a guess may be, it is the first window at once.
 func (s *scanner) shrink(refused time.Duration) bool {
-	shorter := min(min(s.step, refused)/fastGrowth, firstWindow)
+	times := fastGrowth
+	if s.measured { // it is longer than needed by no more than that
+		times = growth
+	}
+	s.roots /= float64(times)
+	shorter := min(min(s.step, refused)/time.Duration(times), firstWindow)
 	switch {
-	case s.scan.Plain() && !s.shrunk:
+	case s.scan.Plain() && !s.measured && !s.shrunk:
 		s.step, s.shrunk = shorter, true
-	case s.scan.Plain():
+	case s.scan.Plain() && !s.measured:
 		s.unbounded = true
 	case shorter >= shortest && s.far != 0: // what is near far is dense; the way there is empty
 		s.step = shorter
@@ -243,8 +259,27 @@ func (s *scanner) learn(window compile.Range, rows []keyRow, limit int) {
 			s.newest, s.from = rows[0].Start, rows[0].Start
 		}
 	}
+	if s.found == 0 && len(rows) > 0 {
+		s.firstAt = rows[0].Start
+	}
 	s.found += len(rows)
+	s.learnRoots(at)
 	s.r.pace.learn(s.list, math.Abs(float64(s.from-at))/float64(max(s.found, 1)), at, s.newest, s.r.now())
+}
+
+// learnRoots remembers how many rows there were for each root up to a start. A pause before
+// the first of them says nothing: of how roots lie within a minute nothing is known.
+func (s *scanner) learnRoots(at int64) {
+	if s.list.open {
+		return
+	}
+	from := s.from
+	if s.found >= enoughRows {
+		from = s.firstAt
+	}
+	if roots, ok := s.r.rootsIn(s.scan.Project, s.scan.Condition.Types, from, at); ok {
+		s.r.pace.sawRoots(s.list, s.found, roots)
+	}
 }
 
 // leap asks where the next spans are when a window had no rows: nobody uses a
@@ -293,9 +328,12 @@ func (s *scanner) begin(ctx context.Context, limit int) error {
 	if s.list.open {
 		s.newest = s.from
 	}
+	if s.measure(ctx, limit) {
+		return nil
+	}
 	if step, known := s.r.pace.step(s.list, s.scan.Plain(), limit, s.from, s.r.now()); known {
 		s.step, s.guessed = step, true
-		s.common = !s.scan.Condition.Documents && s.r.pace.wasCommon(s.list)
+		s.common = s.wasCommon()
 	}
 	switch refused := s.r.pace.refused(s.list, s.r.now()); {
 	case refused == 0:
@@ -305,6 +343,51 @@ func (s *scanner) begin(ctx context.Context, limit int) error {
 		s.step = min(s.step, refused/growth)
 	}
 	return nil
+}
+
+func (s *scanner) wasCommon() bool {
+	return !s.scan.Condition.Documents && s.r.pace.wasCommon(s.list)
+}
+
+// measure sizes the first window of a list at any moment by how dense spans are there, and
+// tells whether that is known. What was refused elsewhere then says nothing.
+func (s *scanner) measure(ctx context.Context, limit int) bool {
+	if s.list.open {
+		return false // of the last minutes statistics know nothing yet
+	}
+	s.roots, s.guessed = s.r.pace.roots(s.list, s.scan.Plain(), limit)
+	s.step, s.measured = s.stretchOf(ctx)
+	s.guessed = s.guessed && s.measured
+	s.common = s.guessed && s.wasCommon()
+	if !s.measured {
+		s.step = firstWindow
+	}
+	return s.measured
+}
+
+// stretchOf is how long it takes from where the rest begins until as many roots started as
+// the next window should have.
+func (s *scanner) stretchOf(ctx context.Context) (time.Duration, bool) {
+	from, to := s.rest.High.Start, s.rest.Low.Start
+	if s.ascending() {
+		from, to = to, from
+	}
+	step, ok := s.r.stretch(ctx, s.scan.Project, s.scan.Condition.Types, from, to, s.scan.Order, s.roots)
+	return max(step, time.Millisecond), ok
+}
+
+// measureAgain sizes the next window likewise, after one that was too much or had not enough.
+func (s *scanner) measureAgain(ctx context.Context) {
+	if !s.measured || s.whole || s.parts != nil || s.done() {
+		return
+	}
+	step, ok := s.stretchOf(ctx)
+	if !ok {
+		s.measured, step = false, max(s.step, firstWindow)
+	}
+	if s.step = step; s.tooMuch > 0 {
+		s.step = min(step, s.tooMuch/2)
+	}
 }
 
 // first finds where an ascending scan without lower bound has its first row:
@@ -376,18 +459,19 @@ func (s *scanner) advance(window compile.Range, rows []keyRow, limit int) {
 		s.take = min(max(s.take*2, firstSections), mostSections)
 		return
 	}
-	s.far, s.unbounded, s.common = 0, s.unbounded || s.shrunk, false
+	s.far, s.unbounded = 0, s.unbounded || s.shrunk
+	s.common = s.common && s.measured && len(rows) == 0 // a pause says nothing of what spans have
 	// A word that a window has nowhere is rare enough for the index to find it in all the rest.
 	s.whole = s.whole || len(rows) == 0 && s.scan.ContentIndex
-	few := len(rows) < limit/fastGrowth
-	switch {
-	case s.step > forever/fastGrowth:
-		s.step = forever
-	case few:
-		s.step *= fastGrowth
-	default:
-		s.step *= growth
+	few, times := len(rows) < limit/fastGrowth, growth
+	if few {
+		times = fastGrowth
 	}
+	s.roots *= float64(times)
+	if len(rows) == 0 { // where within a minute its spans are is not known: they may all come before
+		s.roots = max(s.roots, emptyRoots)
+	}
+	s.step = min(s.step, forever/fastGrowth) * time.Duration(times)
 	switch {
 	case s.tooMuch > 0:
 		s.step = min(s.step, s.tooMuch/2)

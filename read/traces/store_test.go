@@ -143,6 +143,27 @@ func (s *store) insertInto(project domain.ProjectID, spans ...trace.Span) {
 	require.NoError(s.t, batch.Send())
 }
 
+// rollUp has statistics count the roots among spans that start before a moment.
+func (s *store) rollUp(until time.Time, spans ...trace.Span) {
+	s.t.Helper()
+	type key struct {
+		minute time.Time
+		of     trace.Type
+	}
+	roots := map[key]uint64{}
+	for i := range spans {
+		if at := time.Unix(0, spans[i].Start).UTC(); spans[i].IsRoot() && at.Before(until) {
+			roots[key{at.Truncate(time.Minute), spans[i].Type}]++
+		}
+	}
+	batch, err := s.conn.PrepareBatch(s.t.Context(), "INSERT INTO rollup_minute (project_id, minute, trace_type, version, roots)")
+	require.NoError(s.t, err)
+	for k, n := range roots {
+		require.NoError(s.t, batch.Append(uuid.UUID(s.project), k.minute, k.of.String(), uint64(1), n))
+	}
+	require.NoError(s.t, batch.Send())
+}
+
 // cover has the sets of n-grams cover documents from an offset on; what is
 // inserted from now on has them, wherever it is.
 func (s *store) cover(from uint64) {

@@ -29,6 +29,7 @@ type Reader struct {
 	content  atomic.Pointer[indexed]
 	covered  atomic.Pointer[covered]
 	pace     *pace
+	density  *density
 	since    atomic.Int64 // what summedSince found; 0 before
 
 	limitsBeside besideLimits
@@ -49,7 +50,7 @@ func New(cfg Config, conn driver.Conn, now func() time.Time, registerer promethe
 	if err != nil {
 		return nil, fmt.Errorf("traces: registering metrics: %w", err)
 	}
-	return &Reader{cfg: cfg, conn: conn, now: now, metrics: m, settings: settings(cfg), limits: limits(cfg), pace: newPace(), limitsBeside: defaultBesideLimits(), limitsOften: defaultOftenLimits(), nearGrowth: nearGrowth, looking: make(chan struct{}, 1)}, nil
+	return &Reader{cfg: cfg, conn: conn, now: now, metrics: m, settings: settings(cfg), limits: limits(cfg), pace: newPace(), density: newDensity(), limitsBeside: defaultBesideLimits(), limitsOften: defaultOftenLimits(), nearGrowth: nearGrowth, looking: make(chan struct{}, 1)}, nil
 }
 
 // TracesByID gives those of the traces that exist, in the order of ids, each

@@ -1,0 +1,268 @@
+//go:build embedded
+
+package traces_test
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
+
+	"colonnade/domain"
+	"colonnade/domain/filter"
+	"colonnade/domain/trace"
+	"colonnade/read/traces"
+)
+
+// How long a stretch is follows from how many roots started in the minutes it reaches into.
+func TestStretch(t *testing.T) {
+	t.Parallel()
+	s := newStore(t)
+	tenth := now.Truncate(24 * time.Hour).Add(-24 * time.Hour)
+	minute := func(clock string) int {
+		at, err := time.Parse("15:04", clock)
+		require.NoError(t, err)
+		return at.Hour()*60 + at.Minute()
+	}
+	s.reader.KnowDay(s.project, tenth, now, func(m int) [3]uint32 {
+		switch {
+		case m == minute("06:30"), m == minute("09:59"):
+			return [3]uint32{6, 0, 0}
+		case m >= minute("10:00") && m < minute("10:10"):
+			return [3]uint32{60, 60, 0}
+		default:
+			return [3]uint32{}
+		}
+	})
+	s.reader.KnowDay(s.project, tenth.Add(-24*time.Hour), now, func(m int) [3]uint32 {
+		if m >= minute("23:50") {
+			return [3]uint32{1, 0, 0}
+		}
+		return [3]uint32{}
+	})
+	both, one := []trace.Type{trace.Invocation, trace.Annotation}, []trace.Type{trace.Invocation}
+	for _, tt := range []struct {
+		name     string
+		from     string
+		types    []trace.Type
+		roots    float64
+		back, on time.Duration // 0 for not known
+	}{
+		{"within a minute", "2026-03-10 10:05:30", both, 30, 15 * time.Second, 15 * time.Second},
+		{"of one type", "2026-03-10 10:05:30", one, 30, 30 * time.Second, 30 * time.Second},
+		{"a whole minute", "2026-03-10 10:06:00", both, 120, time.Minute, time.Minute},
+		{"minutes that differ", "2026-03-10 10:00:30", both, 63, time.Minute, 31500 * time.Millisecond},
+		{"a pause", "2026-03-10 09:00:00", both, 6, 150 * time.Minute, time.Hour},
+		{"another day", "2026-03-10 00:00:00", both, 5, 5 * time.Minute, 6*time.Hour + 30*time.Minute + 50*time.Second},
+		{"more than is known", "2026-03-10 00:00:00", one, 100, 30 * 24 * time.Hour, 10*time.Hour + 88*time.Second},
+		{"days without any", "2026-02-01 00:00:00", both, 1, 0, 0},
+		{"before all days", "1905-01-01 00:00:00", both, 1, 0, 0},
+		{"after all days", "2150-01-01 00:00:00", both, 1, 0, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			from, err := time.Parse(time.DateTime, tt.from)
+			require.NoError(t, err)
+			for order, want := range map[domain.Order]time.Duration{domain.Descending: tt.back, domain.Ascending: tt.on} {
+				got, ok := s.reader.Stretch(t.Context(), s.project, tt.types, from, order, tt.roots)
+				require.Equal(t, want > 0, ok, order)
+				require.InDelta(t, want.Seconds(), got.Seconds(), 1e-5, order)
+			}
+		})
+	}
+}
+
+// What a stretch is said to hold is what is counted in it, in both directions.
+func TestStretchHoldsItsRoots(t *testing.T) {
+	t.Parallel()
+	s := newStore(t)
+	random := rand.New(rand.NewPCG(1, 2))
+	first := now.Truncate(24 * time.Hour).Add(-3 * 24 * time.Hour)
+	for day := range 3 {
+		reader := s.reader
+		reader.KnowDay(s.project, first.Add(time.Duration(day)*24*time.Hour), now, func(int) [3]uint32 {
+			if random.IntN(3) > 0 {
+				return [3]uint32{}
+			}
+			return [3]uint32{random.Uint32N(2000), random.Uint32N(3), 0}
+		})
+	}
+	types := []trace.Type{trace.Invocation, trace.Annotation}
+	for range 2000 {
+		from := first.Add(24*time.Hour + time.Duration(random.Int64N(int64(24*time.Hour))))
+		roots := math.Exp(random.Float64() * 12)
+		for _, order := range []domain.Order{domain.Descending, domain.Ascending} {
+			step, ok := s.reader.Stretch(t.Context(), s.project, types, from, order, roots)
+			require.True(t, ok)
+			to := from.Add(-step)
+			if order == domain.Ascending {
+				to = from.Add(step)
+			}
+			got, ok := s.reader.RootsIn(s.project, types, from, to)
+			require.True(t, ok)
+			require.InDelta(t, roots, got, .01+roots/1e6, fmt.Sprint(from, order, roots))
+		}
+	}
+}
+
+// A list takes one statement wherever it begins, one that nobody read before, too: statistics
+// tell how dense spans are there. Where that is too much for the store, or not enough, the
+// next is as much longer or shorter by the roots that it has; a pause within a minute, which
+// statistics do not show, says nothing of other places.
+func TestWindowsFitTheirPlace(t *testing.T) {
+	t.Parallel()
+	s := newStore(t)
+	require.NoError(t, s.conn.Exec(t.Context(), "SYSTEM STOP MERGES spans")) // whole parts count for what would be read
+	day := now.Truncate(24 * time.Hour).Add(-24 * time.Hour)
+	rare, dense, few, burst := day.Add(-9*24*time.Hour), day.Add(12*time.Hour), day.Add(15*time.Hour), day.Add(18*time.Hour)
+	var all []trace.Span
+	add := func(n int, at time.Time, apart time.Duration, failing int) {
+		for i := range n {
+			one := span(uint64(len(all)), uint64(len(all)), at.Add(-time.Duration(i)*apart-time.Millisecond))
+			if failing > 0 && i%failing == 0 {
+				one.Status = trace.StatusError
+			}
+			all = append(all, one)
+		}
+	}
+	add(400, rare, 6*time.Minute, 5)
+	add(4000, dense, 200*time.Millisecond, 5)
+	add(4000, few, 200*time.Millisecond, 100)
+	add(500, burst.Add(20*time.Second), 40*time.Millisecond, 0) // the first third of a minute
+	for some := range slices.Chunk(all, 250) {
+		s.insert(some...)
+	}
+	s.rollUp(now, all...)
+	type list struct {
+		newest time.Time
+		limit  int
+		want   uint64
+	}
+	for _, tt := range []struct {
+		name, conditions string
+		lists            []list
+	}{
+		{"wherever it begins", ``, []list{{dense, 20, 1}, {rare, 20, 1}, {dense.Add(-time.Minute), 20, 1}, {few, 20, 1}, {rare.Add(-time.Hour), 20, 1}}},
+		{"of some of them", `{"field":"status_code","value":"STATUS_CODE_ERROR"}`, []list{{dense, 20, 1}, {rare, 20, 1}, {dense.Add(-time.Minute), 20, 1}}},
+		{"too much", ``, []list{{dense, 900, 2}}},
+		{"not enough", `{"field":"status_code","value":"STATUS_CODE_ERROR"}`, []list{{dense, 20, 1}, {dense, 20, 1}, {few, 20, 2}}},
+		{"none, and a pause", `{"field":"status_code","value":"STATUS_CODE_ERROR"}`, []list{{dense, 20, 1}, {dense, 20, 1}, {burst.Add(10 * time.Second), 10, 2}}},
+		{"a pause within a minute", ``, []list{{burst.Add(50 * time.Second), 1, 2}}},
+		{"elsewhere after it", ``, []list{
+			{burst.Add(50 * time.Second), 10, 2},
+			{burst.Add(50 * time.Second), 10, 2},
+			{burst.Add(50 * time.Second), 10, 2},
+			{burst.Add(50 * time.Second), 10, 2},
+			{burst.Add(50 * time.Second), 10, 2},
+			{burst.Add(50 * time.Second), 10, 2},
+			{dense, 30, 1},
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			e, registry := where(t, tt.conditions), prometheus.NewRegistry()
+			reader, err := traces.New(traces.DefaultConfig(), s.conn, func() time.Time { return now }, registry)
+			require.NoError(t, err)
+			reader.LimitNarrow(3500)
+			for n, l := range tt.lists {
+				before := statementsOf(t, registry)["scan_narrow"].count
+				page, err := reader.Spans(t.Context(), s.project, e, domain.Window{Limit: l.limit, Newest: l.newest})
+				require.NoError(t, err)
+				matching := slices.DeleteFunc(slices.Clone(all), func(s trace.Span) bool { return !filter.Match(e, &s) || s.Start >= l.newest.UnixNano() })
+				require.Equal(t, idsInOrder(matching, domain.Descending)[:l.limit], idsOf(page.Items), n)
+				require.Equal(t, l.want, statementsOf(t, registry)["scan_narrow"].count-before, n)
+			}
+			statements := statementsOf(t, registry)
+			require.Zero(t, statements["scan"].count, "in order")
+			_, err = reader.Spans(t.Context(), s.project, e, domain.Window{Limit: 1, Newest: tt.lists[0].newest})
+			require.NoError(t, err)
+			require.Equal(t, statements["density"].count, statementsOf(t, registry)["density"].count, "a day is asked for once")
+		})
+	}
+	t.Run("ascending", func(t *testing.T) {
+		t.Parallel()
+		registry := prometheus.NewRegistry()
+		reader, err := traces.New(traces.DefaultConfig(), s.conn, func() time.Time { return now }, registry)
+		require.NoError(t, err)
+		reader.LimitNarrow(3500)
+		for n, from := range []time.Time{dense.Add(-5 * time.Minute), rare.Add(-20 * time.Hour), dense.Add(-6 * time.Minute)} {
+			page, err := reader.Spans(t.Context(), s.project, nil, domain.Window{Limit: 20, Oldest: from, Order: domain.Ascending})
+			require.NoError(t, err)
+			after := slices.DeleteFunc(slices.Clone(all), func(s trace.Span) bool { return s.Start < from.UnixNano() })
+			require.Equal(t, idsInOrder(after, domain.Ascending)[:20], idsOf(page.Items))
+			require.Equal(t, uint64(n)+1, statementsOf(t, registry)["scan_narrow"].count)
+		}
+	})
+}
+
+// What statistics have not counted yet is taken to be as the minute before.
+func TestTheLastMinutesAreAsBefore(t *testing.T) {
+	t.Parallel()
+	s := newStore(t)
+	var roots []trace.Span
+	for i := range uint64(600) {
+		roots = append(roots, span(i, i, now.Add(-time.Duration(i)*time.Second)))
+	}
+	s.rollUp(now.Add(-2*time.Minute), roots...)
+	for back, want := range map[time.Duration]time.Duration{10 * time.Second: time.Minute, 5 * time.Minute: time.Minute} {
+		step, ok := s.reader.Stretch(t.Context(), s.project, []trace.Type{trace.Invocation}, now.Add(-back), domain.Descending, 60)
+		require.True(t, ok)
+		require.Equal(t, want, step.Round(time.Millisecond), back)
+	}
+}
+
+// What a list had for each root is what it has next; a burst, or a pause, makes
+// that twice or half as many at most, and nothing is learnt where no root started.
+func TestRowsPerRoot(t *testing.T) {
+	t.Parallel()
+	reader, err := traces.New(traces.DefaultConfig(), nil, time.Now, prometheus.NewRegistry())
+	require.NoError(t, err)
+	for _, seen := range []struct {
+		rows        int
+		roots, want float64
+	}{{50, 0, 64}, {50, 25, 2}, {50, 25, 2}, {50, .01, 1}, {0, 1e6, 2}, {100, 25, math.Sqrt2}} {
+		require.InDelta(t, seen.want, reader.SeeRoots(seen.rows, seen.roots), 1e-9)
+	}
+}
+
+// A day is asked for again after a while, and where there is no answer a list goes on without.
+func TestDaysAreAskedForAgain(t *testing.T) {
+	t.Parallel()
+	s := newStore(t)
+	at, registry := now, prometheus.NewRegistry()
+	reader, err := traces.New(traces.DefaultConfig(), s.conn, func() time.Time { return at }, registry)
+	require.NoError(t, err)
+	types := []trace.Type{trace.Invocation}
+	long, lately := now.Add(-5*24*time.Hour).Truncate(time.Minute), now.Add(-10*time.Minute).Truncate(time.Minute)
+	minutes := func(back time.Time) int {
+		step, ok := reader.Stretch(t.Context(), s.project, types, back.Add(time.Minute), domain.Descending, 60)
+		if !ok {
+			return 0
+		}
+		return int(step.Minutes())
+	}
+	require.Zero(t, minutes(long))
+	require.Zero(t, minutes(lately))
+	var roots []trace.Span
+	for i := range uint64(60) {
+		roots = append(roots, span(i, i, long), span(100+i, 100+i, lately))
+	}
+	s.rollUp(now, roots...)
+	require.Zero(t, minutes(lately), "it is known already")
+	at = now.Add(2 * time.Minute)
+	require.NotZero(t, minutes(lately), "of today")
+	require.Zero(t, minutes(long), "of long ago")
+	at = now.Add(11 * time.Minute)
+	require.NotZero(t, minutes(long))
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	at = now.Add(time.Hour)
+	_, ok := reader.Stretch(ended, s.project, types, long, domain.Descending, 60)
+	require.False(t, ok)
+}
