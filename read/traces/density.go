@@ -110,10 +110,11 @@ func (d *day) started(types []trace.Type, minute int64) (roots float64) {
 }
 
 // walk goes from a start within the day in an order until so many roots were counted, and
-// tells whether they were; to the day's end if not.
+// tells whether they were; to the day's end if not. Where in its minute what comes after a
+// pause is, nobody knows: the minute is taken whole, unless that is much.
 func (d *day) walk(types []trace.Type, at int64, order domain.Order, counted, roots float64) (end int64, all float64, enough bool) {
 	begin := dayNumber(at, order) * dayMicros
-	for {
+	for pause := false; ; {
 		minute := (at - begin) / minuteMicros
 		edge := begin + (minute+1)*minuteMicros
 		if order != domain.Ascending {
@@ -121,13 +122,16 @@ func (d *day) walk(types []trace.Type, at int64, order domain.Order, counted, ro
 			edge = begin + minute*minuteMicros
 		}
 		started := d.started(types, minute)
-		part := started * math.Abs(float64(edge-at)) / float64(minuteMicros)
-		if counted+part >= roots {
-			way := int64((roots - counted) / started * float64(minuteMicros))
+		part, goal := started*math.Abs(float64(edge-at))/float64(minuteMicros), roots
+		if pause {
+			goal = max(roots, counted+min(part, emptyRoots))
+		}
+		if pause = started == 0; !pause && counted+part >= goal {
+			way := int64((goal - counted) / started * float64(minuteMicros))
 			if order != domain.Ascending {
 				way = -way
 			}
-			return at + way, roots, true
+			return at + way, goal, true
 		}
 		counted, at = counted+part, edge
 		if (at-begin)%dayMicros == 0 {

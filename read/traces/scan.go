@@ -30,7 +30,7 @@ const (
 	shortest = time.Second
 	// worthALeap is how far the next spans have to be for a window to reach all the way to them.
 	worthALeap = 4 * time.Hour
-	// emptyRoots is how many roots the window after one without rows should have at least.
+	// emptyRoots is how many roots the window after one without rows, or a pause, should have at least.
 	emptyRoots = 1000
 	// enoughRows tell by themselves how they lie.
 	enoughRows = 8
@@ -282,14 +282,14 @@ func (s *scanner) learnRoots(at int64) {
 	}
 }
 
-// leap asks where the next spans are when a window had no rows: nobody uses a
-// project at night, and what nobody used for a year is still asked for. Where there are
+// leap asks where the next spans are when a window had no rows, unless it was sized by that:
+// nobody uses a project at night, and what nobody used for a year is still asked for. Where there are
 // none the rest is one window: if statistics are wrong about that, and it is too much, it
 // gets shorter as any other.
 func (s *scanner) leap(ctx context.Context, window compile.Range) error {
 	stretch := s.stretch(window)
 	again := s.leapt == 0 || s.tooMuch > 0 && stretch/growth >= s.leapt
-	if s.whole || s.parts != nil || s.done() || !again || s.tooMuch == 0 && stretch < firstWindow {
+	if s.whole || s.parts != nil || s.measured || s.done() || !again || s.tooMuch == 0 && stretch < firstWindow {
 		return nil
 	}
 	from := s.rest.High.Start
