@@ -30,6 +30,8 @@ type Condition struct {
 	TraceIDs []trace.TraceID
 	// Said is what tells where the matches are; nil where nothing does.
 	Said *Said
+	// Shape is equal for filters that differ in values only; 0 for Rows, which ask for none.
+	Shape uint64
 	// Min and Max bound the start of matching spans, inclusive, in Unix microseconds.
 	Min, Max int64
 
@@ -82,7 +84,7 @@ func Filter(e filter.Expr) (*Condition, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Condition{Exact: p.exact, Min: math.MinInt64, Max: math.MaxInt64, under: p.under, needles: choose(p.needles)}
+	c := &Condition{Exact: p.exact, Min: math.MinInt64, Max: math.MaxInt64, Shape: shape(e), under: p.under, needles: choose(p.needles)}
 	c.over = without(p.over, c.needles)
 	c.phrases = selective(p.phrases)
 	// The sink gives every trace one of two types (contract §0 row 7). A scan of

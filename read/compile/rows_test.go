@@ -76,6 +76,38 @@ func TestLikeness(t *testing.T) {
 	require.NotContains(t, seen, rated.Likeness())
 }
 
+// Filters that differ in values only have one shape.
+func TestShape(t *testing.T) {
+	t.Parallel()
+	shape := func(conditions string) uint64 {
+		e, err := filter.Parse([]byte(`{"conditions":[` + conditions + `]}`))
+		require.NoError(t, err)
+		c, err := compile.Filter(e)
+		require.NoError(t, err)
+		return c.Shape
+	}
+	seen := map[uint64]string{}
+	for _, same := range [][]string{
+		{``},
+		{`{"field":"attributes","key":"model","value":"a"}`, `{"field":"attributes","key":"model","value":"b"}`},
+		{`{"field":"attributes","key":"model","operator":"contains","value":"a"}`, `{"field":"attributes","key":"model","operator":"contains","value":"b"}`},
+		{`{"field":"attributes","key":"score","operator":"lt","value":1}`, `{"field":"attributes","key":"score","operator":"lt","value":2}`},
+		{`{"field":"attributes","key":"other","operator":"lt","value":1}`},
+		{`{"field":"attributes","key":"other","operator":"lt","value":1},{"field":"session_id","value":"s"}`, `{"field":"attributes","key":"other","operator":"lt","value":3},{"field":"session_id","value":"t"}`},
+		{`{"operator":"or","conditions":[{"field":"attributes","key":"other","operator":"lt","value":1},{"field":"session_id","value":"s"}]}`},
+		{`{"field":"session_id","value":"s"}`, `{"field":"session_id","value":"t"}`},
+		{`{"field":"session_id","operator":"is_not","value":"s"}`},
+		{`{"field":"status_code","value":"STATUS_CODE_ERROR"}`, `{"field":"status_code","value":"STATUS_CODE_OK"}`},
+	} {
+		of := shape(same[0])
+		require.NotContains(t, seen, of, same[0])
+		seen[of] = same[0]
+		for _, other := range same[1:] {
+			require.Equal(t, of, shape(other), other)
+		}
+	}
+}
+
 // What is settled is asked of the project alone, by traces and by the keys of the rows.
 func TestSums(t *testing.T) {
 	t.Parallel()

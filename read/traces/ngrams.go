@@ -214,6 +214,7 @@ func (s *scanner) seek(ctx context.Context) (err error) {
 	s.common = found.known && !found.rare && !s.bare
 	s.r.pace.sought(s.project(), found.known && !s.common)
 	s.r.pace.soughtFor(s.list, s.common)
+	s.r.pace.soughtFor(s.kind, s.common)
 	switch {
 	case !found.known || byTime && !found.rare:
 	case byTime:

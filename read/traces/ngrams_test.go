@@ -488,6 +488,53 @@ func TestCommonValuesAreNotSoughtAgain(t *testing.T) {
 	}
 }
 
+// Of a value that nobody looked for it is guessed that it is as common as another of the
+// same key was, where it is known how dense spans are; it is asked for where it is not.
+func TestCommonAsAnotherValue(t *testing.T) {
+	t.Parallel()
+	s, all := newSections(t, 400, time.Minute, func(n int, one *trace.Span) {
+		model := "late"
+		switch {
+		case n == 398:
+			model = "seldom"
+		case n >= 200:
+			model = "early"
+		}
+		one.Attributes["gen_ai"] = map[string]any{"request": map[string]any{"model": model}}
+	})
+	s.rollUp(now, all...)
+	registry := prometheus.NewRegistry()
+	r, err := traces.New(traces.DefaultConfig(), s.conn, func() time.Time { return now }, registry)
+	require.NoError(t, err)
+	before := statementsOf(t, registry)
+	for n, tt := range []struct {
+		model string
+		from  int
+		asks  bool
+		scans uint64
+	}{
+		{"early", 210, true, 4},
+		{"early", 230, false, 1},
+		{"late", 20, false, 1},
+		{"late", 100, false, 1},
+		{"nowhere", 30, true, 1},
+		{"seldom", 30, true, 1},
+		{"seldom", 30, true, 1},
+		{"late", 40, false, 1},
+	} {
+		e := where(t, fmt.Sprintf(`{"field":"attributes","key":"gen_ai.request.model","value":%q}`, tt.model))
+		page, err := r.Spans(t.Context(), s.project, e, domain.Window{Limit: 10, Newest: time.Unix(0, all[tt.from-1].Start)})
+		require.NoError(t, err)
+		matching := slices.DeleteFunc(slices.Clone(all[tt.from:]), func(s trace.Span) bool { return !filter.Match(e, &s) })
+		want := idsInOrder(matching, domain.Descending)
+		require.Equal(t, want[:min(10, len(want))], idsOf(page.Items), n)
+		asked := statementsOf(t, registry)
+		require.Equal(t, tt.asks, asked["sections"].count > before["sections"].count, n)
+		require.Equal(t, tt.scans, asked["scan_narrow"].count-before["scan_narrow"].count, n)
+		before = asked
+	}
+}
+
 // What only documents tell is asked for each time: all of a window's would be read in
 // place of those of its sections.
 func TestCommonWordsAreSoughtAgain(t *testing.T) {

@@ -45,6 +45,9 @@ type scanner struct {
 	name string
 	scan compile.Scan
 	list likeness
+	// kind names the lists that ask for other values of the same: what one of them knows is a
+	// guess for another that was not read yet.
+	kind likeness
 	// rest is what was not looked at.
 	rest compile.Range
 	step time.Duration
@@ -77,8 +80,9 @@ type scanner struct {
 	said *said
 	// guessed tells that step is that of a list that was read lately, and measured that it is
 	// by how dense spans are where it begins: as long as it took until roots started.
-	guessed, measured bool
-	roots             float64
+	// borrowed tells that it is the guess of a list of its kind.
+	guessed, measured, borrowed bool
+	roots                       float64
 	// sought tells that it was asked where documents with the condition's words are
 	// in asked, and parts what is left of that; nil where windows go by time, as they
 	// do for good with byTime. aligned is the next window otherwise, and take how many
@@ -107,6 +111,7 @@ func (r *Reader) scanner(scan compile.Scan, rest compile.Range) *scanner {
 		whole: said != nil || scan.Condition.Needle(), said: said, until: r.now().Add(r.cfg.QueryTimeout),
 	}
 	s.list = likeness{scan.Project, scan.Likeness(), s.open()}
+	s.kind = likeness{project: scan.Project, scan: scan.Condition.Shape}
 	s.often = newOften(s)
 	return s
 }
@@ -279,6 +284,7 @@ func (s *scanner) learnRoots(at int64) {
 	}
 	if roots, ok := s.r.rootsIn(s.scan.Project, s.scan.Condition.Types, from, at); ok {
 		s.r.pace.sawRoots(s.list, s.found, roots)
+		s.r.pace.sawRoots(s.kind, s.found, roots)
 	}
 }
 
@@ -333,7 +339,7 @@ func (s *scanner) begin(ctx context.Context, limit int) error {
 	}
 	if step, known := s.r.pace.step(s.list, s.scan.Plain(), limit, s.from, s.r.now()); known {
 		s.step, s.guessed = step, true
-		s.common = s.wasCommon()
+		s.common = s.wasCommon(s.list)
 	}
 	switch refused := s.r.pace.refused(s.list, s.r.now()); {
 	case refused == 0:
@@ -345,8 +351,8 @@ func (s *scanner) begin(ctx context.Context, limit int) error {
 	return nil
 }
 
-func (s *scanner) wasCommon() bool {
-	return !s.scan.Condition.Documents && s.r.pace.wasCommon(s.list)
+func (s *scanner) wasCommon(list likeness) bool {
+	return !s.scan.Condition.Documents && s.r.pace.wasCommon(list)
 }
 
 // measure sizes the first window of a list at any moment by how dense spans are there, and
@@ -355,14 +361,18 @@ func (s *scanner) measure(ctx context.Context, limit int) bool {
 	if s.list.open {
 		return false // of the last minutes statistics know nothing yet
 	}
-	s.roots, s.guessed = s.r.pace.roots(s.list, s.scan.Plain(), limit)
-	s.step, s.measured = s.stretchOf(ctx)
-	s.guessed = s.guessed && s.measured
-	s.common = s.guessed && s.wasCommon()
-	if !s.measured {
-		s.step = firstWindow
+	like := s.list
+	if s.roots, s.guessed = s.r.pace.roots(like, s.scan.Plain(), limit); !s.guessed {
+		like = s.kind
+		s.roots, s.guessed = s.r.pace.roots(like, s.scan.Plain(), limit)
+		s.borrowed = s.guessed
 	}
-	return s.measured
+	if s.step, s.measured = s.stretchOf(ctx); !s.measured {
+		s.step, s.guessed, s.borrowed = firstWindow, false, false
+		return false
+	}
+	s.common = s.guessed && s.wasCommon(like)
+	return true
 }
 
 // stretchOf is how long it takes from where the rest begins until as many roots started as
@@ -452,8 +462,12 @@ func (s *scanner) window() compile.Range {
 func (s *scanner) advance(window compile.Range, rows []keyRow, limit int) {
 	if len(rows) >= limit {
 		s.behind(rows)
+		if s.borrowed && s.common {
+			s.r.pace.soughtFor(s.list, true)
+		}
 		return
 	}
+	s.guessed, s.borrowed = s.guessed && !s.borrowed, false
 	s.skip(window)
 	if s.parts != nil {
 		s.take = min(max(s.take*2, firstSections), mostSections)

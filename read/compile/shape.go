@@ -1,0 +1,41 @@
+package compile
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/cespare/xxhash/v2"
+
+	"colonnade/domain/filter"
+)
+
+// shape is equal for filters that differ in values only: one model's calls and another's.
+func shape(e filter.Expr) uint64 {
+	var text strings.Builder
+	writeShape(&text, e)
+	return xxhash.Sum64String(text.String())
+}
+
+func writeShape(w *strings.Builder, e filter.Expr) {
+	children := func(of []filter.Expr) {
+		for _, child := range of {
+			writeShape(w, child)
+		}
+		w.WriteByte(')')
+	}
+	_, _ = fmt.Fprintf(w, "(%T", e) // a builder takes all
+	switch e := e.(type) {
+	case filter.And:
+		children(e)
+	case filter.Or:
+		children(e)
+	case filter.Not:
+		children([]filter.Expr{e.Expr})
+	case filter.Attribute:
+		_, _ = fmt.Fprintf(w, "%d%q%T)", e.Of, e.Path, e.Test)
+	case filter.Text:
+		_, _ = fmt.Fprintf(w, "%q%T)", e.Field, e.Test)
+	default: // what the others ask for is told by their type
+		w.WriteByte(')')
+	}
+}
