@@ -98,13 +98,18 @@ func python(command []string, memory int64, cpu time.Duration) error {
 		return err
 	}
 	argv := append(append([]string{path}, command[1:]...), "-I", "-S", "-B", "-c", pythonProgram)
+	// This process uses more than the interpreter may, so that nothing is left for it once the
+	// limit of memory holds: a runtime that needed a page then would die of it, and the code be
+	// blamed. What becoming another program takes is taken before, by an attempt that fails.
+	debug.SetGCPercent(-1)
+	_ = syscall.Exec("", argv, []string{}) //nolint:gosec // it starts nothing
 	if err := set([]rlimit{
-		{rlimitDATA, uint64(memory + pythonBaseBytes)}, //nolint:gosec // both are positive
 		{syscall.RLIMIT_CPU, seconds(cpu)},
 		{syscall.RLIMIT_FSIZE, 0},
 		{syscall.RLIMIT_CORE, 0},
 		{syscall.RLIMIT_NOFILE, maxPythonFiles},
 		{rlimitNPROC, 0},
+		{rlimitDATA, uint64(memory + pythonBaseBytes)}, //nolint:gosec // both are positive
 	}); err != nil {
 		return err
 	}
