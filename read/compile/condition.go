@@ -30,7 +30,7 @@ type Condition struct {
 	TraceIDs []trace.TraceID
 	// Said is what tells where the matches are; nil where nothing does.
 	Said *Said
-	// Shape is equal for filters that differ in values only; 0 for Rows, which ask for none.
+	// Shape is equal for filters that differ in values only. Rows are of the shape of no filter.
 	Shape uint64
 	// Min and Max bound the start of matching spans, inclusive, in Unix microseconds.
 	Min, Max int64
@@ -54,7 +54,7 @@ func (c *Condition) Rows() *Condition {
 	if _, alone := c.over.(document); !alone || c.Exact || len(c.needles) > 0 || c.Said != nil || c.TraceIDs != nil {
 		return nil
 	}
-	return &Condition{Types: c.Types, Min: c.Min, Max: c.Max, over: constant(true), under: constant(false)}
+	return &Condition{Types: c.Types, Min: c.Min, Max: c.Max, Shape: shape(nil), over: constant(true), under: constant(false)}
 }
 
 // Needle tells whether the inverted index finds the rows, and they are few by

@@ -46,8 +46,8 @@ const (
 	// A day is asked for again after a while: spans may come late, most come for the last hour.
 	dayFresh, latelyFresh = 10 * time.Minute, time.Minute
 	lately                = time.Hour
-	// newDays is how many days are asked for to size one stretch, and mostDays how many are
-	// looked at; where a list needs more the rest is taken to be as they are.
+	// newDays is how many days from its beginning are asked for to size a stretch, and mostDays
+	// how many are looked at if they are known; where a list needs more the rest is taken to be as they are.
 	newDays, mostDays = 2, 400
 	// maxDays bounds those that are remembered, 17 KB each.
 	maxDays = 512
@@ -56,17 +56,17 @@ const (
 func newDensity() *density { return &density{days: map[dayOf]*day{}} }
 
 // stretch is how long it takes from a start, in an order, until so many roots of some types
-// started, and no longer than to a start where the list ends. ok is false where that is not known.
+// started; days beyond a start where the list ends are not looked at. ok is false where that
+// is not known.
 func (r *Reader) stretch(ctx context.Context, project domain.ProjectID, types []trace.Type, from, to int64, order domain.Order, roots float64) (step time.Duration, ok bool) {
-	asked, counted := 0, 0.0
-	at := from
-	for range mostDays {
+	at, counted := from, 0.0
+	for days := range mostDays {
 		if order == domain.Ascending && at >= to || order != domain.Ascending && at <= to {
 			break
 		}
 		d := r.density.known(project, dayNumber(at, order), r.now())
-		if d == nil && asked < newDays {
-			d, asked = r.day(ctx, project, dayNumber(at, order)), asked+1
+		if d == nil && days < newDays {
+			d = r.day(ctx, project, dayNumber(at, order))
 		}
 		if d == nil {
 			break

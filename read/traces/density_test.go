@@ -61,7 +61,7 @@ func TestStretch(t *testing.T) {
 		{"a pause", "2026-03-10 09:00:00", both, 6, 150 * time.Minute, time.Hour},
 		{"whole minutes after a pause", "2026-03-10 09:00:00", both, 2, 150 * time.Minute, time.Hour},
 		{"another day", "2026-03-10 00:00:00", both, 5, 5 * time.Minute, 6*time.Hour + 31*time.Minute},
-		{"more than is known", "2026-03-10 00:00:00", one, 100, 30 * 24 * time.Hour, 10*time.Hour + 88*time.Second},
+		{"more than is known", "2026-03-10 00:00:00", one, 100, 20 * 24 * time.Hour, 10*time.Hour + 88*time.Second},
 		{"days without any", "2026-02-01 00:00:00", both, 1, 0, 0},
 		{"before all days", "1905-01-01 00:00:00", both, 1, 0, 0},
 		{"after all days", "2150-01-01 00:00:00", both, 1, 0, 0},
@@ -265,6 +265,12 @@ func TestDaysAreAskedForAgain(t *testing.T) {
 	require.Zero(t, minutes(long), "of long ago")
 	at = now.Add(11 * time.Minute)
 	require.NotZero(t, minutes(long))
+	idle := now.Add(-100 * 24 * time.Hour)
+	before := statementsOf(t, registry)["density"].count
+	for range 3 {
+		require.Zero(t, minutes(idle))
+	}
+	require.Equal(t, before+2, statementsOf(t, registry)["density"].count, "it is not looked for farther with each list")
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	at = now.Add(time.Hour)
