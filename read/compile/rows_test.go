@@ -98,6 +98,10 @@ func TestShape(t *testing.T) {
 		{`{"field":"session_id","value":"s"}`, `{"field":"session_id","value":"t"}`},
 		{`{"field":"session_id","operator":"is_not","value":"s"}`},
 		{`{"field":"status_code","value":"STATUS_CODE_ERROR"}`, `{"field":"status_code","value":"STATUS_CODE_OK"}`},
+		{`{"field":"start_time","operator":"gt","value":"2026-03-11T00:00:00Z"}`, `{"field":"start_time","operator":"gt","value":"2026-03-12T00:00:00Z"}`},
+		{`{"field":"created_at","operator":"gt","value":"2026-03-11T00:00:00Z"}`},
+		{`{"field":"references","operator":"in","value":[{"slug":"a"}]}`, `{"field":"references","operator":"in","value":[{"slug":"b"}]}`},
+		{`{"field":"references","operator":"in","value":[{"slug":"a","attributes":{"key":"evaluator"}}]}`},
 	} {
 		of := shape(same[0])
 		require.NotContains(t, seen, of, same[0])

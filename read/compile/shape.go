@@ -35,6 +35,12 @@ func writeShape(w *strings.Builder, e filter.Expr) {
 		_, _ = fmt.Fprintf(w, "%d%q%T)", e.Of, e.Path, e.Test)
 	case filter.Text:
 		_, _ = fmt.Fprintf(w, "%q%T)", e.Field, e.Test)
+	case filter.Time:
+		_, _ = fmt.Fprintf(w, "%q)", e.Field)
+	case filter.TimeText:
+		_, _ = fmt.Fprintf(w, "%q%T)", e.Field, e.Test)
+	case filter.Reference:
+		_, _ = fmt.Fprintf(w, "%q)", e.Key)
 	default: // what the others ask for is told by their type
 		w.WriteByte(')')
 	}

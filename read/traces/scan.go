@@ -220,6 +220,7 @@ func (s *scanner) stretch(window compile.Range) time.Duration {
 // likely to have enough; it is tried once, and what it lacks is read in order, unless
 // it is known where spans are. Of years, which a guess may be, it is the first window at once.
 func (s *scanner) shrink(refused time.Duration) bool {
+	s.measured = s.measured && s.tooMuch == 0 // once more: spans are not as statistics let expect
 	times := fastGrowth
 	if s.measured { // it is longer than needed by no more than that
 		times = growth
