@@ -46,6 +46,9 @@ const (
 	// A day is asked for again after a while: spans may come late, most come for the last hour.
 	dayFresh, latelyFresh = 10 * time.Minute, time.Minute
 	lately                = time.Hour
+	// doubtful is how old a day has to be to be asked for again where rows were not as it let
+	// expect: history that is being filled in makes one wrong within seconds.
+	doubtful = 5 * time.Second
 	// newDays is how many days from its beginning are asked for to size a stretch, and mostDays
 	// how many are looked at if they are known; where a list needs more the rest is taken to be as they are.
 	newDays, mostDays = 2, 400
@@ -196,6 +199,21 @@ func (d *density) known(project domain.ProjectID, number int64, now time.Time) *
 		return nil
 	}
 	return of
+}
+
+// doubt forgets the days of a stretch between two starts that were not asked for just now,
+// and tells whether there were any: rows were not as they let expect.
+func (d *density) doubt(project domain.ProjectID, a, b int64, now time.Time) (were bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	first, last := dayNumber(min(a, b), domain.Ascending), dayNumber(max(a, b), domain.Descending)
+	for of, known := range d.days {
+		if of.project == project && of.number >= first && of.number <= last && now.Sub(known.asked) > doubtful {
+			delete(d.days, of)
+			were = true
+		}
+	}
+	return were
 }
 
 func (d *density) keep(of dayOf, known *day) {

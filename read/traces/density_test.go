@@ -8,6 +8,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -237,6 +238,136 @@ func TestRefusedBehindAPause(t *testing.T) {
 		asked := statementsOf(t, registry)
 		require.LessOrEqual(t, asked["scan_narrow"].count, uint64(6), "by halves it takes 36")
 		require.LessOrEqual(t, asked["scan"].count, uint64(1))
+	}
+}
+
+// History that is filled in makes a day wrong that was asked for before. A list that is
+// refused for it, or finds far more than it let expect, has it asked for again.
+func TestADayThatMisledIsAskedForAgain(t *testing.T) {
+	t.Parallel()
+	s := newStore(t)
+	require.NoError(t, s.conn.Exec(t.Context(), "SYSTEM STOP MERGES spans")) // whole parts count for what would be read
+	day := now.Truncate(24 * time.Hour).Add(-24 * time.Hour)
+	var rare, filled []trace.Span
+	for i := range uint64(48) {
+		rare = append(rare, span(i, i, day.Add(time.Duration(i)*30*time.Minute)))
+	}
+	for i := range uint64(4000) {
+		filled = append(filled, span(100+i, 100+i, day.Add(12*time.Hour+time.Duration(i)*time.Second)))
+	}
+	s.insert(rare...)
+	s.rollUp(now, rare...)
+	at := now
+	type list struct {
+		*traces.Reader
+		*prometheus.Registry
+	}
+	newList := func(maxRows int) list {
+		registry := prometheus.NewRegistry()
+		reader, err := traces.New(traces.DefaultConfig(), s.conn, func() time.Time { return at }, registry)
+		require.NoError(t, err)
+		reader.LimitNarrow(maxRows)
+		return list{reader, registry}
+	}
+	// read gives how many windows and days a page took.
+	read := func(l list, all []trace.Span, newest time.Time) (windows, days uint64) {
+		before := statementsOf(t, l.Registry)
+		page, err := l.Spans(t.Context(), s.project, nil, domain.Window{Limit: 10, Newest: newest})
+		require.NoError(t, err)
+		all = slices.DeleteFunc(slices.Clone(all), func(s trace.Span) bool { return s.Start >= newest.UnixNano() })
+		require.Equal(t, idsInOrder(all, domain.Descending)[:10], idsOf(page.Items))
+		after := statementsOf(t, l.Registry)
+		return after["scan_narrow"].count - before["scan_narrow"].count, after["density"].count - before["density"].count
+	}
+	refused, allowed := newList(1500), newList(1_000_000)
+	for _, l := range []list{refused, allowed} {
+		for range 3 {
+			windows, _ := read(l, rare, day.Add(20*time.Hour))
+			require.Equal(t, uint64(1), windows)
+		}
+	}
+	for some := range slices.Chunk(filled, 250) {
+		s.insert(some...)
+	}
+	s.rollUp(now, filled...)
+	all, newest := append(rare, filled...), day.Add(12*time.Hour+50*time.Minute)
+
+	at = now.Add(time.Second)
+	windows, days := read(refused, all, newest)
+	require.Greater(t, windows, uint64(2))
+	require.Zero(t, days, "asked for just now")
+	windows, days = read(allowed, all, newest)
+	require.Equal(t, uint64(1), windows)
+	require.Zero(t, days)
+
+	at = now.Add(10 * time.Second)
+	windows, days = read(refused, all, newest)
+	require.LessOrEqual(t, windows, uint64(3))
+	require.Equal(t, uint64(1), days, "when it is refused")
+	windows, days = read(refused, all, newest)
+	require.Equal(t, uint64(1), windows)
+	require.Zero(t, days)
+
+	_, days = read(allowed, all, newest)
+	require.Zero(t, days)
+	_, days = read(allowed, all, newest)
+	require.Equal(t, uint64(1), days, "when it had found far more")
+	allowed.LimitNarrow(1500)
+	windows, _ = read(allowed, all, newest)
+	require.Equal(t, uint64(1), windows)
+	allowed.LimitNarrow(1_000_000)
+	at = now.Add(20 * time.Second)
+	asked := statementsOf(t, allowed.Registry)["density"].count
+	for range 2 {
+		_, err := allowed.Spans(t.Context(), s.project, where(t, `{"field":"span_name","operator":"is_not","value":"none"}`), domain.Window{Limit: 10, Newest: newest})
+		require.NoError(t, err)
+		windows, _ = read(allowed, all, newest)
+		require.Equal(t, uint64(1), windows)
+	}
+	require.Equal(t, asked, statementsOf(t, allowed.Registry)["density"].count, "all was as expected, or of a list that was never read")
+}
+
+// A stretch that misled makes its own days doubtful, of its own project, but not those that
+// were asked for just now.
+func TestDoubtIsOfItsDays(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name  string
+		a, b  time.Duration // after the day began
+		after time.Duration // since it was asked for
+		want  string
+	}{
+		{"within it", 13 * time.Hour, 12 * time.Hour, time.Minute, "the day before, the day after, another project"},
+		{"the other way", 12 * time.Hour, 13 * time.Hour, time.Minute, "the day before, the day after, another project"},
+		{"all of it", 0, 24 * time.Hour, time.Minute, "the day before, the day after, another project"},
+		{"more than it", -time.Second, 13 * time.Hour, time.Minute, "the day after, another project"},
+		{"another", 24 * time.Hour, 25 * time.Hour, time.Minute, "the day before, the day, another project"},
+		{"just now", 12 * time.Hour, 13 * time.Hour, 5 * time.Second, "the day before, the day, the day after, another project"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			reader, err := traces.New(traces.DefaultConfig(), nil, func() time.Time { return now.Add(tt.after) }, prometheus.NewRegistry())
+			require.NoError(t, err)
+			project, another := domain.ProjectID{1}, domain.ProjectID{2}
+			day := now.Truncate(24 * time.Hour).Add(-5 * 24 * time.Hour)
+			days := []struct {
+				name    string
+				project domain.ProjectID
+				date    time.Time
+			}{{"the day before", project, day.Add(-24 * time.Hour)}, {"the day", project, day}, {"the day after", project, day.Add(24 * time.Hour)}, {"another project", another, day}}
+			for _, d := range days {
+				reader.KnowDay(d.project, d.date, now, func(int) [3]uint32 { return [3]uint32{1} })
+			}
+			doubted := reader.Doubt(project, day.Add(tt.a), day.Add(tt.b))
+			var left []string
+			for _, d := range days {
+				if _, known := reader.RootsIn(d.project, []trace.Type{trace.Invocation}, d.date, d.date.Add(time.Hour)); known {
+					left = append(left, d.name)
+				}
+			}
+			require.Equal(t, tt.want, strings.Join(left, ", "))
+			require.Equal(t, len(left) < len(days), doubted)
+		})
 	}
 }
 

@@ -59,6 +59,11 @@ func (r *Reader) RootsIn(project domain.ProjectID, types []trace.Type, a, b time
 	return r.rootsIn(project, types, a.UnixMicro(), b.UnixMicro())
 }
 
+// Doubt has the days between two moments misled.
+func (r *Reader) Doubt(project domain.ProjectID, a, b time.Time) bool {
+	return r.density.doubt(project, a.UnixMicro(), b.UnixMicro(), r.now())
+}
+
 // SeeRoots has a list have had so many rows while so many roots started, and gives how many
 // roots a stretch of one row should have then.
 func (r *Reader) SeeRoots(rows int, roots float64) float64 {

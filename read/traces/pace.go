@@ -170,6 +170,15 @@ func (p *pace) sawRoots(list likeness, rows int, roots float64) {
 	})
 }
 
+// burst tells whether a list has far more rows for each root than it had before; false for
+// one that was not read.
+func (p *pace) burst(list likeness, rows int, roots float64) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	per := p.lists[list].perRoot
+	return per > 0 && float64(rows) > perRootChange*per*roots
+}
+
 // sawTraces takes how many rows a list of traces looked at for those that it found.
 func (p *pace) sawTraces(list likeness, rows, found int) {
 	p.update(list, func(s *seen) { s.perTrace = max(float64(rows)/float64(max(found, 1)), s.perTrace*calming) })

@@ -195,6 +195,9 @@ func (s *scanner) read(ctx context.Context) (rows []keyRow, read bool, err error
 			return nil, false, nil
 		}
 		s.r.pace.refuse(s.list, stretch, s.r.now())
+		if s.measured {
+			s.r.density.doubt(s.scan.Project, s.scan.Range.Low.Start, s.scan.Range.High.Start, s.r.now())
+		}
 		if shrinks && s.shrink(stretch) {
 			s.measureAgain(ctx)
 			return nil, false, nil
@@ -274,7 +277,8 @@ func (s *scanner) learn(window compile.Range, rows []keyRow, limit int) {
 }
 
 // learnRoots remembers how many rows there were for each root up to a start. A pause before
-// the first of them says nothing: of how roots lie within a minute nothing is known.
+// the first of them says nothing: of how roots lie within a minute nothing is known. Nor do
+// far more rows than before where it is long ago that anybody asked how many roots there are.
 func (s *scanner) learnRoots(at int64) {
 	if s.list.open {
 		return
@@ -283,10 +287,12 @@ func (s *scanner) learnRoots(at int64) {
 	if s.found >= enoughRows {
 		from = s.firstAt
 	}
-	if roots, ok := s.r.rootsIn(s.scan.Project, s.scan.Condition.Types, from, at); ok {
-		s.r.pace.sawRoots(s.list, s.found, roots)
-		s.r.pace.sawRoots(s.kind, s.found, roots)
+	roots, ok := s.r.rootsIn(s.scan.Project, s.scan.Condition.Types, from, at)
+	if !ok || s.r.pace.burst(s.list, s.found, roots) && s.r.density.doubt(s.scan.Project, from, at, s.r.now()) {
+		return
 	}
+	s.r.pace.sawRoots(s.list, s.found, roots)
+	s.r.pace.sawRoots(s.kind, s.found, roots)
 }
 
 // leap asks where the next spans are when a window had no rows, unless it was sized by that:
