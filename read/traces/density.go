@@ -203,17 +203,17 @@ func (d *density) known(project domain.ProjectID, number int64, now time.Time) *
 
 // doubt forgets the days of a stretch between two starts that were not asked for just now,
 // and tells whether there were any: rows were not as they let expect.
-func (d *density) doubt(project domain.ProjectID, a, b int64, now time.Time) (were bool) {
+func (d *density) doubt(project domain.ProjectID, a, b int64, now time.Time) (forgot bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	first, last := dayNumber(min(a, b), domain.Ascending), dayNumber(max(a, b), domain.Descending)
 	for of, known := range d.days {
 		if of.project == project && of.number >= first && of.number <= last && now.Sub(known.asked) > doubtful {
 			delete(d.days, of)
-			were = true
+			forgot = true
 		}
 	}
-	return were
+	return forgot
 }
 
 func (d *density) keep(of dayOf, known *day) {

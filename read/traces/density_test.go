@@ -242,7 +242,8 @@ func TestRefusedBehindAPause(t *testing.T) {
 }
 
 // History that is filled in makes a day wrong that was asked for before. A list that is
-// refused for it, or finds far more than it let expect, has it asked for again.
+// refused for it, or finds far more than it let expect, has it asked for again and learns
+// nothing of it.
 func TestADayThatMisledIsAskedForAgain(t *testing.T) {
 	t.Parallel()
 	s := newStore(t)
@@ -308,8 +309,15 @@ func TestADayThatMisledIsAskedForAgain(t *testing.T) {
 	require.Equal(t, uint64(1), windows)
 	require.Zero(t, days)
 
-	_, days = read(allowed, all, newest)
+	knows := func() float64 {
+		roots, err := allowed.FirstRoots(t.Context(), s.project, nil, domain.Window{Limit: 10, Newest: newest})
+		require.NoError(t, err)
+		return roots
+	}
+	before := knows()
+	_, days = read(allowed, all, day.Add(12*time.Hour+30*time.Minute+10*time.Second)) // there is a root that the day told of
 	require.Zero(t, days)
+	require.InDelta(t, before, knows(), 1e-9, "nothing is learnt of a day that misled")
 	_, days = read(allowed, all, newest)
 	require.Equal(t, uint64(1), days, "when it had found far more")
 	allowed.LimitNarrow(1500)

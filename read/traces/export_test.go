@@ -87,6 +87,17 @@ func (r *Reader) FirstRows(ctx context.Context, project domain.ProjectID, where 
 	return r.pace.rowsOf(r.scanner(w.scan(), w.rest).list, w.limit+1), nil
 }
 
+// FirstRoots is in how many roots' time a list would look first.
+func (r *Reader) FirstRoots(ctx context.Context, project domain.ProjectID, where filter.Expr, window domain.Window) (float64, error) {
+	w, err := r.walk(ctx, project, compile.Spans, where, window)
+	if err != nil {
+		return 0, err
+	}
+	s := r.scanner(w.scan(), w.rest)
+	roots, _ := r.pace.roots(s.list, s.scan.Plain(), w.limit)
+	return roots, nil
+}
+
 // KeyRows are rows as a scan gives them.
 type KeyRows []keyRow
 
