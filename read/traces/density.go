@@ -61,7 +61,7 @@ func newDensity() *density { return &density{days: map[dayOf]*day{}} }
 // stretch is how long it takes from a start, in an order, until so many roots of some types
 // started; days beyond a start where the list ends are not looked at. ok is false where that
 // is not known.
-func (r *Reader) stretch(ctx context.Context, project domain.ProjectID, types []trace.Type, from, to int64, order domain.Order, roots float64) (step time.Duration, ok bool) {
+func (r *Reader) stretch(ctx context.Context, project domain.ProjectID, types []trace.Type, from, to int64, order domain.Order, roots float64) (step time.Duration, ok bool, err error) {
 	at, counted := from, 0.0
 	for days := range mostDays {
 		if order == domain.Ascending && at >= to || order != domain.Ascending && at <= to {
@@ -69,20 +69,22 @@ func (r *Reader) stretch(ctx context.Context, project domain.ProjectID, types []
 		}
 		d := r.density.known(project, dayNumber(at, order), r.now())
 		if d == nil && days < newDays {
-			d = r.day(ctx, project, dayNumber(at, order))
+			if d, err = r.day(ctx, project, dayNumber(at, order)); err != nil {
+				return 0, false, err
+			}
 		}
 		if d == nil {
 			break
 		}
 		var enough bool
 		if at, counted, enough = d.walk(types, at, order, counted, roots); enough {
-			return micros(from, at), true
+			return micros(from, at), true, nil
 		}
 	}
 	if counted == 0 {
-		return 0, false
+		return 0, false, nil
 	}
-	return time.Duration(min(float64(micros(from, at))*roots/counted, float64(forever))), true
+	return time.Duration(min(float64(micros(from, at))*roots/counted, float64(forever))), true, nil
 }
 
 // rootsIn is how many roots of some types started between two starts, whichever is first. ok
@@ -143,11 +145,11 @@ func (d *day) walk(types []trace.Type, at int64, order domain.Order, counted, ro
 	}
 }
 
-// day asks for a day. nil where there is no answer: a list goes on without.
-func (r *Reader) day(ctx context.Context, project domain.ProjectID, number int64) *day {
+// day asks for a day; one that the store cannot hold is empty.
+func (r *Reader) day(ctx context.Context, project domain.ProjectID, number int64) (*day, error) {
 	first := number * minutesOfDay * 60
 	if first < 0 || first > math.MaxUint32-2*minutesOfDay*60 { // what a DateTime holds
-		return nil
+		return &day{}, nil
 	}
 	d := &day{asked: r.now()}
 	err := r.query(ctx, "density", compile.Roots(project, first, first+minutesOfDay*60), func(rows driver.Rows) error {
@@ -163,11 +165,11 @@ func (r *Reader) day(ctx context.Context, project domain.ProjectID, number int64
 		return nil
 	})
 	if err != nil {
-		return nil
+		return nil, err
 	}
 	d.goOn(first)
 	r.density.keep(dayOf{project, number}, d)
-	return d
+	return d, nil
 }
 
 // goOn takes minutes that statistics may not have yet for like the last that they have.

@@ -72,7 +72,8 @@ func TestStretch(t *testing.T) {
 			from, err := time.Parse(time.DateTime, tt.from)
 			require.NoError(t, err)
 			for order, want := range map[domain.Order]time.Duration{domain.Descending: tt.back, domain.Ascending: tt.on} {
-				got, ok := s.reader.Stretch(t.Context(), s.project, tt.types, from, order, tt.roots)
+				got, ok, err := s.reader.Stretch(t.Context(), s.project, tt.types, from, order, tt.roots)
+				require.NoError(t, err)
 				require.Equal(t, want > 0, ok, order)
 				require.InDelta(t, want.Seconds(), got.Seconds(), 1e-5, order)
 			}
@@ -100,7 +101,8 @@ func TestStretchHoldsItsRoots(t *testing.T) {
 		from := first.Add(24*time.Hour + time.Duration(random.Int64N(int64(24*time.Hour))))
 		roots := math.Exp(random.Float64() * 12)
 		for _, order := range []domain.Order{domain.Descending, domain.Ascending} {
-			step, ok := s.reader.Stretch(t.Context(), s.project, types, from, order, roots)
+			step, ok, err := s.reader.Stretch(t.Context(), s.project, types, from, order, roots)
+			require.NoError(t, err)
 			require.True(t, ok)
 			to := from.Add(-step)
 			if order == domain.Ascending {
@@ -238,6 +240,54 @@ func TestRefusedBehindAPause(t *testing.T) {
 		asked := statementsOf(t, registry)
 		require.LessOrEqual(t, asked["scan_narrow"].count, uint64(6), "by halves it takes 36")
 		require.LessOrEqual(t, asked["scan"].count, uint64(1))
+	}
+}
+
+// Who looks at what is latest minutes after spans came fast, for the first time or for the
+// first time since, asks statistics how far back they are, and does not read in steps
+// through the pause.
+func TestLatestAfterALoad(t *testing.T) {
+	t.Parallel()
+	s := newStore(t)
+	require.NoError(t, s.conn.Exec(t.Context(), "SYSTEM STOP MERGES spans")) // whole parts count for what would be read
+	ended := now.Add(-15 * time.Minute)
+	var all, roots []trace.Span
+	for i := range uint64(4000) {
+		one := span(i/2, i, ended.Add(-time.Duration(i)*10*time.Millisecond))
+		if i%5 == 0 {
+			one.Status = trace.StatusError
+		}
+		if all = append(all, one); i%2 == 0 {
+			roots = append(roots, one)
+		}
+	}
+	for some := range slices.Chunk(all, 250) {
+		s.insert(some...)
+	}
+	s.rollUp(now, roots...)
+	for _, conditions := range []string{``, `{"field":"status_code","value":"STATUS_CODE_ERROR"}`} {
+		for _, before := range []bool{false, true} {
+			e, registry, at := where(t, conditions), prometheus.NewRegistry(), ended.Add(time.Second)
+			reader, err := traces.New(traces.DefaultConfig(), s.conn, func() time.Time { return at }, registry)
+			require.NoError(t, err)
+			reader.LimitNarrow(3500)
+			look := func() map[string]spent {
+				page, err := reader.Spans(t.Context(), s.project, e, domain.Window{Limit: 5})
+				require.NoError(t, err)
+				matching := slices.DeleteFunc(slices.Clone(all), func(s trace.Span) bool { return !filter.Match(e, &s) })
+				require.Equal(t, idsInOrder(matching, domain.Descending)[:5], idsOf(page.Items))
+				return statementsOf(t, registry)
+			}
+			first := map[string]spent{}
+			if before {
+				first = look()
+			}
+			at = now
+			asked := look()
+			require.Equal(t, uint64(1), asked["density"].count-first["density"].count, conditions)
+			require.LessOrEqual(t, asked["scan_narrow"].count-first["scan_narrow"].count, uint64(2), conditions)
+			require.Equal(t, first["scan"].count, asked["scan"].count, conditions)
+		}
 	}
 }
 
@@ -389,7 +439,8 @@ func TestTheLastMinutesAreAsBefore(t *testing.T) {
 	}
 	s.rollUp(now.Add(-2*time.Minute), roots...)
 	for _, back := range []time.Duration{10 * time.Second, 5 * time.Minute} {
-		step, ok := s.reader.Stretch(t.Context(), s.project, []trace.Type{trace.Invocation}, now.Add(-back), domain.Descending, 60)
+		step, ok, err := s.reader.Stretch(t.Context(), s.project, []trace.Type{trace.Invocation}, now.Add(-back), domain.Descending, 60)
+		require.NoError(t, err)
 		require.True(t, ok)
 		require.Equal(t, time.Minute, step.Round(time.Millisecond), back)
 	}
@@ -419,7 +470,8 @@ func TestDaysAreAskedForAgain(t *testing.T) {
 	types := []trace.Type{trace.Invocation}
 	long, lately := now.Add(-5*24*time.Hour).Truncate(time.Minute), now.Add(-10*time.Minute).Truncate(time.Minute)
 	minutes := func(back time.Time) int {
-		step, ok := reader.Stretch(t.Context(), s.project, types, back.Add(time.Minute), domain.Descending, 60)
+		step, ok, err := reader.Stretch(t.Context(), s.project, types, back.Add(time.Minute), domain.Descending, 60)
+		require.NoError(t, err)
 		if !ok {
 			return 0
 		}
@@ -447,6 +499,7 @@ func TestDaysAreAskedForAgain(t *testing.T) {
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	at = now.Add(time.Hour)
-	_, ok := reader.Stretch(ended, s.project, types, long, domain.Descending, 60)
+	_, ok, err := reader.Stretch(ended, s.project, types, long, domain.Descending, 60)
 	require.False(t, ok)
+	require.ErrorIs(t, err, context.Canceled)
 }

@@ -46,7 +46,7 @@ func (r *Reader) KnowDay(project domain.ProjectID, date, asked time.Time, roots 
 }
 
 // Stretch is how long it takes from a moment in an order until so many roots started.
-func (r *Reader) Stretch(ctx context.Context, project domain.ProjectID, types []trace.Type, from time.Time, order domain.Order, roots float64) (time.Duration, bool) {
+func (r *Reader) Stretch(ctx context.Context, project domain.ProjectID, types []trace.Type, from time.Time, order domain.Order, roots float64) (time.Duration, bool, error) {
 	to := int64(math.MinInt64)
 	if order == domain.Ascending {
 		to = math.MaxInt64

@@ -92,10 +92,10 @@ func newPace() *pace {
 	return &pace{lists: map[likeness]seen{}, maxRows: maxNarrowRows, maxNeedleRows: maxNeedleRows}
 }
 
-// step is how long a stretch should hold limit rows that begins at a start, or
-// now and goes back. ok is false where nothing is known: of how far
-// behind now the newest row is only lists from now on tell.
-func (p *pace) step(list likeness, plain bool, limit int, from int64, now time.Time) (step time.Duration, ok bool) {
+// step is how long a stretch should hold limit rows that begins at a start, or behind a
+// pause before now, in which nothing is expected, and goes back. ok is false where nothing
+// is known: of how far behind now the newest row is only lists from now on tell.
+func (p *pace) step(list likeness, plain bool, limit int, from int64, now time.Time) (step, pause time.Duration, ok bool) {
 	open := list.open
 	p.mu.Lock()
 	s, ok := p.lists[list]
@@ -104,7 +104,7 @@ func (p *pace) step(list likeness, plain bool, limit int, from int64, now time.T
 	}
 	p.mu.Unlock()
 	if !ok || s.apart < 0 || open && s.newest == 0 {
-		return 0, false
+		return 0, 0, false
 	}
 	micros := slack * s.apart * float64(limit)
 	if plain && !open {
@@ -113,18 +113,23 @@ func (p *pace) step(list likeness, plain bool, limit int, from int64, now time.T
 			micros *= slack // pages that follow each other tell more of the next than of any other time
 		}
 	}
+	still := 0.0
 	if open {
 		// Nothing is visible the moment it starts. Where few came since, all that did
 		// is read; else the newest is as old as the newest was, or about. In a pause that
 		// had lasted far longer then, none came: what was before it may be dense.
 		moment := now.UnixMicro()
 		if since := float64(moment - s.then); since < max(fewSince*s.apart, float64(s.then-s.newest)/2) {
-			micros += float64(max(moment-s.newest, 0))
+			still = float64(max(moment-s.newest, 0))
 		} else {
-			micros += float64(max(s.then-s.newest, 0)) * 5 / 4
+			still = float64(max(s.then-s.newest, 0))
+			micros += still / 4
 		}
 	}
-	return time.Duration(min(max(micros, 1000), float64(forever.Microseconds()))) * time.Microsecond, true
+	duration := func(micros float64) time.Duration {
+		return time.Duration(min(micros, float64(forever.Microseconds()))) * time.Microsecond
+	}
+	return duration(max(micros, 1000)), duration(still), true
 }
 
 // learn takes what a scan found so far: the time from one row to the next, where

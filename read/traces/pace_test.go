@@ -426,35 +426,98 @@ func idsOf(spans []trace.Span) []trace.SpanID {
 }
 
 // Where nothing came for a while the list from now on begins where it did last time, and
-// does not look into all that came before the pause.
+// does not look into all that came before the pause. What was refused on the way there does
+// not have the next look crawl through it.
 func TestPausedList(t *testing.T) {
 	t.Parallel()
 	s := newStore(t)
-	var all []trace.Span
-	for n := range uint64(4000) {
-		all = append(all, span(n/20, n, now.Add(-20*time.Minute-time.Duration(n)*50*time.Millisecond)))
-	}
 	require.NoError(t, s.conn.Exec(t.Context(), "SYSTEM STOP MERGES spans")) // whole parts count for what would be read
-	for some := range slices.Chunk(all, 500) {
-		s.insert(some...)
-	}
-	registry, at := prometheus.NewRegistry(), now
-	reader, err := traces.New(traces.DefaultConfig(), s.conn, func() time.Time { return at }, registry)
-	require.NoError(t, err)
-	reader.LimitNarrow(1500) // the first look is refused, for it is of hours
-	var before map[string]spent
-	for n, pause := range []time.Duration{0, time.Second, time.Minute, 8 * time.Minute} {
-		at = at.Add(pause)
-		page, err := reader.Spans(t.Context(), s.project, nil, domain.Window{Limit: 20})
-		require.NoError(t, err)
-		require.Equal(t, idsInOrder(all, domain.Descending)[:20], idsOf(page.Items))
-		asked := statementsOf(t, registry)
-		if n > 0 {
-			require.Equal(t, before["scan_narrow"].count+1, asked["scan_narrow"].count, pause)
-			require.Equal(t, before["scan"].count, asked["scan"].count, pause)
+	var all []trace.Span
+	add := func(n int, newest time.Time, apart time.Duration) {
+		before := len(all)
+		for i := range n {
+			one := span(uint64(len(all)/20), uint64(len(all)), newest.Add(-time.Duration(i)*apart))
+			if i%5 == 2 {
+				one.Status = trace.StatusError
+			}
+			all = append(all, one)
 		}
-		before = asked
+		for some := range slices.Chunk(all[before:], 500) {
+			s.insert(some...)
+		}
 	}
+	type list struct {
+		where    filter.Expr
+		registry *prometheus.Registry
+		reader   *traces.Reader
+		before   map[string]spent
+	}
+	at := now
+	anew := func(conditions string) *list {
+		registry := prometheus.NewRegistry()
+		reader, err := traces.New(traces.DefaultConfig(), s.conn, func() time.Time { return at }, registry)
+		require.NoError(t, err)
+		reader.LimitNarrow(1500) // the first look is refused, for it is of hours
+		return &list{where: where(t, conditions), registry: registry, reader: reader}
+	}
+	plain, errs := anew(``), anew(`{"field":"status_code","value":"STATUS_CODE_ERROR"}`)
+	lists := []*list{plain, errs}
+	look := func(l *list, limit int) (statements int) {
+		page, err := l.reader.Spans(t.Context(), s.project, l.where, domain.Window{Limit: limit})
+		require.NoError(t, err)
+		matching := slices.DeleteFunc(slices.Clone(all), func(s trace.Span) bool { return !filter.Match(l.where, &s) })
+		require.Equal(t, idsInOrder(matching, domain.Descending)[:limit], idsOf(page.Items))
+		before, asked := l.before, statementsOf(t, l.registry)
+		l.before = asked
+		if before != nil {
+			require.Equal(t, before["scan"].count, asked["scan"].count, "in order")
+		}
+		return int(asked["scan_narrow"].count - before["scan_narrow"].count)
+	}
+	add(4000, now.Add(-20*time.Minute), 50*time.Millisecond)
+	for n, pause := range []time.Duration{0, time.Second, 30 * time.Second, 8 * time.Minute} {
+		at = at.Add(pause)
+		for _, l := range lists {
+			if narrow := look(l, 20); n > 0 {
+				require.Equal(t, 1, narrow, pause)
+			}
+		}
+	}
+
+	add(3000, at, 50*time.Millisecond) // the pause is over
+	at = at.Add(time.Second)
+	for _, l := range lists {
+		require.LessOrEqual(t, look(l, 20), 3, "too much twice, then without the pause")
+		require.Equal(t, 1, look(l, 30))
+	}
+
+	at = at.Add(10 * time.Minute)
+	add(3000, at, 10*time.Millisecond)
+	at = at.Add(time.Second)
+	look(errs, 20)
+	at = at.Add(3 * time.Minute)
+	for range 5 {
+		at = at.Add(time.Second)
+		require.LessOrEqual(t, look(errs, 20), 2, "what was guessed before is too much beyond the pause")
+	}
+	require.Equal(t, 1, look(errs, 20), "what was refused is what lies beyond it")
+	require.Equal(t, 2, look(errs, 200), "the next window has no pause before it")
+
+	at = at.Add(10 * time.Minute)
+	add(1000, at, 50*time.Millisecond)
+	plain = anew(``)
+	look(plain, 20)
+	at = at.Add(10 * time.Second)
+	add(3000, at, 2*time.Millisecond) // it is over, and what comes is denser than before
+	at = at.Add(200 * time.Millisecond)
+	require.LessOrEqual(t, look(plain, 20), 4)
+
+	at = at.Add(800 * time.Millisecond)
+	look(plain, 20) // what is latest is seen after a second
+	at = at.Add(10 * time.Minute)
+	add(3000, at, 2*time.Millisecond)
+	at = at.Add(time.Second)
+	require.LessOrEqual(t, look(plain, 20), 2, "it is a second ago again")
 }
 
 // A stretch that was guessed where spans are rare is too much where they are dense: a

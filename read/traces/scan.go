@@ -50,7 +50,10 @@ type scanner struct {
 	kind likeness
 	// rest is what was not looked at.
 	rest compile.Range
-	step time.Duration
+	// step is how long the next window is. Before it comes pause, as long as nothing came
+	// before now the last time: the first window of a list from now on has both. beyond is
+	// the step with which those were too much; 0 while they were not.
+	step, pause, beyond time.Duration
 	// whole takes the rest as one window.
 	whole bool
 	begun bool
@@ -157,7 +160,9 @@ func (s *scanner) next(ctx context.Context, limit int) ([]keyRow, error) {
 		}
 		s.advance(window, rows, limit)
 		if len(rows) < limit {
-			s.measureAgain(ctx)
+			if err := s.measureRest(ctx, limit, len(rows)); err != nil {
+				return nil, err
+			}
 		}
 		if len(rows) > 0 || s.done() {
 			s.learn(window, rows, limit)
@@ -194,26 +199,44 @@ func (s *scanner) read(ctx context.Context) (rows []keyRow, read bool, err error
 			s.fewer()
 			return nil, false, nil
 		}
+		if s.resumed() {
+			return nil, false, nil
+		}
 		s.r.pace.refuse(s.list, stretch, s.r.now())
 		if s.measured {
 			s.r.density.doubt(s.scan.Project, s.scan.Range.Low.Start, s.scan.Range.High.Start, s.r.now())
 		}
 		if shrinks && s.shrink(stretch) {
-			s.measureAgain(ctx)
-			return nil, false, nil
+			return nil, false, s.measureAgain(ctx)
 		}
 	}
 	rows, err = s.r.scanned(ctx, s.name, s.scan)
 	return rows, true, err
 }
 
-// stretch is how long a window is, what lies in the future aside.
+// stretch is how long a window is, what lies in the future and in a pause aside.
 func (s *scanner) stretch(window compile.Range) time.Duration {
 	end := window.High.Start
-	if now := s.r.now().UnixMicro(); now > window.Low.Start {
-		end = min(end, now)
+	for _, before := range []int64{s.r.now().UnixMicro(), s.r.now().UnixMicro() - s.pause.Microseconds()} {
+		if before > window.Low.Start {
+			end = min(end, before)
+		}
 	}
 	return time.Duration(min(end-window.Low.Start, forever.Microseconds())) * time.Microsecond
+}
+
+// resumed tells that a pause is over, of a window that begins with it and was too much: a
+// shorter one was as well.
+func (s *scanner) resumed() bool {
+	if s.pause == 0 {
+		return false
+	}
+	if s.beyond == 0 {
+		s.beyond = s.step
+		return false
+	}
+	s.step, s.pause, s.shrunk = s.beyond, 0, false
+	return true
 }
 
 // shrink makes the next window shorter than one that was too much, and tells
@@ -341,11 +364,14 @@ func (s *scanner) begin(ctx context.Context, limit int) error {
 	if s.list.open {
 		s.newest = s.from
 	}
-	if s.measure(ctx, limit) {
-		return nil
+	step, pause, known := s.r.pace.step(s.list, s.scan.Plain(), limit, s.from, s.r.now())
+	if !s.list.open || !known {
+		if measured, err := s.measure(ctx, limit); err != nil || measured {
+			return err
+		}
 	}
-	if step, known := s.r.pace.step(s.list, s.scan.Plain(), limit, s.from, s.r.now()); known {
-		s.step, s.guessed = step, true
+	if known {
+		s.step, s.pause, s.guessed = step, pause, true
 		s.common = s.wasCommon(s.list)
 	}
 	switch refused := s.r.pace.refused(s.list, s.r.now()); {
@@ -362,49 +388,62 @@ func (s *scanner) wasCommon(list likeness) bool {
 	return !s.scan.Condition.Documents && s.r.pace.wasCommon(list)
 }
 
-// measure sizes the first window of a list at any moment by how dense spans are there, and
-// tells whether that is known. What was refused elsewhere then says nothing.
-func (s *scanner) measure(ctx context.Context, limit int) bool {
-	if s.list.open {
-		return false // of the last minutes statistics know nothing yet
-	}
+// measure sizes the first window of a list by how dense spans are there, and tells whether
+// that is known. What was refused elsewhere then says nothing. A list from now on is sized so
+// where nothing is known of it: of the last minutes it tells more than statistics do.
+func (s *scanner) measure(ctx context.Context, limit int) (measured bool, err error) {
 	like := s.list
 	if s.roots, s.guessed = s.r.pace.roots(like, s.scan.Plain(), limit); !s.guessed {
 		like = s.kind
 		s.roots, s.guessed = s.r.pace.roots(like, s.scan.Plain(), limit)
 		s.borrowed = s.guessed
 	}
-	if s.step, s.measured = s.stretchOf(ctx); !s.measured {
-		s.step, s.guessed, s.borrowed = firstWindow, false, false
-		return false
+	step, measured, err := s.stretchOf(ctx)
+	if err != nil || !measured {
+		s.guessed, s.borrowed = false, false
+		return false, err
 	}
-	s.common = s.guessed && s.wasCommon(like)
-	return true
+	s.step, s.measured, s.common = step, true, s.guessed && s.wasCommon(like)
+	return true, nil
 }
 
 // stretchOf is how long it takes from where the rest begins until as many roots started as
 // the next window should have.
-func (s *scanner) stretchOf(ctx context.Context) (time.Duration, bool) {
-	from, to := s.rest.High.Start, s.rest.Low.Start
+func (s *scanner) stretchOf(ctx context.Context) (step time.Duration, ok bool, err error) {
+	from, to := min(s.rest.High.Start, s.r.now().UnixMicro()), s.rest.Low.Start
 	if s.ascending() {
-		from, to = to, from
+		from, to = to, s.rest.High.Start
 	}
-	step, ok := s.r.stretch(ctx, s.scan.Project, s.scan.Condition.Types, from, to, s.scan.Order, s.roots)
-	return max(step, time.Millisecond), ok
+	step, ok, err = s.r.stretch(ctx, s.scan.Project, s.scan.Condition.Types, from, to, s.scan.Order, s.roots)
+	return max(step, time.Millisecond), ok, err
 }
 
-// measureAgain sizes the next window likewise, after one that was too much or had not enough.
-func (s *scanner) measureAgain(ctx context.Context) {
-	if !s.measured || s.whole || s.parts != nil || s.done() {
-		return
+// measureRest sizes the next window likewise after one that had not enough, found rows. Where
+// a list from now on has none in what was guessed, a pause began since it was last read.
+func (s *scanner) measureRest(ctx context.Context, limit, found int) error {
+	if s.measured || found > 0 || !s.list.open || !s.guessed || s.whole || s.parts != nil || s.done() {
+		return s.measureAgain(ctx)
 	}
-	step, ok := s.stretchOf(ctx)
+	_, err := s.measure(ctx, limit)
+	return err
+}
+
+// measureAgain sizes the next window likewise, after one that was too much.
+func (s *scanner) measureAgain(ctx context.Context) error {
+	if !s.measured || s.whole || s.parts != nil || s.done() {
+		return nil
+	}
+	step, ok, err := s.stretchOf(ctx)
+	if err != nil {
+		return err
+	}
 	if !ok {
 		s.measured, step = false, max(s.step, firstWindow)
 	}
 	if s.step = step; s.tooMuch > 0 {
 		s.step = min(step, s.tooMuch/2)
 	}
+	return nil
 }
 
 // first finds where an ascending scan without lower bound has its first row:
@@ -454,7 +493,7 @@ func (s *scanner) window() compile.Range {
 	default:
 		// Clocks that run ahead put spans into the future: the first window has them all.
 		end := min(w.High.Start, s.r.now().UnixMicro())
-		begin := end - step
+		begin := end - step - s.pause.Microseconds()
 		if s.far != 0 {
 			begin = min(begin, s.far-step)
 		}
@@ -474,7 +513,7 @@ func (s *scanner) advance(window compile.Range, rows []keyRow, limit int) {
 		}
 		return
 	}
-	s.guessed, s.borrowed = s.guessed && !s.borrowed, false
+	s.guessed, s.borrowed, s.pause = s.guessed && !s.borrowed, false, 0
 	s.skip(window)
 	if s.parts != nil {
 		s.take = min(max(s.take*2, firstSections), mostSections)
