@@ -475,7 +475,7 @@ func TestPausedList(t *testing.T) {
 		return int(asked["scan_narrow"].count - before["scan_narrow"].count)
 	}
 	add(4000, now.Add(-20*time.Minute), 50*time.Millisecond)
-	for n, pause := range []time.Duration{0, time.Second, 30 * time.Second, 8 * time.Minute} {
+	for n, pause := range []time.Duration{0, time.Second, 30 * time.Second, time.Minute, 8 * time.Minute} {
 		at = at.Add(pause)
 		for _, l := range lists {
 			if narrow := look(l, 20); n > 0 {

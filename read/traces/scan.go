@@ -214,7 +214,9 @@ func (s *scanner) read(ctx context.Context) (rows []keyRow, read bool, err error
 	return rows, true, err
 }
 
-// stretch is how long a window is, what lies in the future and in a pause aside.
+// stretch is how long a window is, what lies in the future and in a pause aside: counted with
+// it, what was refused behind the pause would bound a window by how long that lasted. One that
+// ends within it counts whole.
 func (s *scanner) stretch(window compile.Range) time.Duration {
 	end := window.High.Start
 	for _, before := range []int64{s.r.now().UnixMicro(), s.r.now().UnixMicro() - s.pause.Microseconds()} {
