@@ -7,6 +7,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"sync"
 	"testing"
@@ -16,6 +17,7 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/ext"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"github.com/google/uuid"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"colonnade/deploy/embedded/embeddedtest"
@@ -157,6 +159,57 @@ func TestDriverExceptionInTheMiddle(t *testing.T) {
 		require.Equal(t, int32(395), exception.Code, method)
 		require.Contains(t, exception.Message, "boom in the middle")
 		require.Positive(t, n, method)
+	}
+}
+
+// TestDriverFailureHoldsNoTable drops tables right after a statement over them
+// failed. DROP ... SYNC waits for whoever still holds a table.
+func TestDriverFailureHoldsNoTable(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		query    string
+		settings clickhouse.Settings
+		code     int32
+		named    bool // in a session of the client's
+	}{
+		"memory before the first row": {"SELECT s FROM hold WHERE s LIKE '%x%' ORDER BY s", clickhouse.Settings{"max_memory_usage": 1_000_000, "max_untracked_memory": 1}, 241, false},
+		"memory of an aggregate":      {"SELECT s, count() FROM hold GROUP BY s", clickhouse.Settings{"max_memory_usage": 1_000_000, "max_untracked_memory": 1}, 241, false},
+		"rows, at the beginning":      {"SELECT s FROM hold", clickhouse.Settings{"max_rows_to_read": 10}, 158, false},
+		"time":                        {"SELECT sleepEachRow(0.01), s FROM hold", clickhouse.Settings{"max_execution_time": 0.1, "max_block_size": 10}, 159, false},
+		"a function":                  {"SELECT throwIf(n = 0, 'boom') FROM hold", nil, 395, false},
+		"a function, in the middle":   {"SELECT s, throwIf(n = 150000, 'boom') FROM hold ORDER BY n", clickhouse.Settings{"max_block_size": 1000, "max_threads": 1}, 395, false},
+		"a table that is not there":   {"SELECT s FROM hold, no_such_table", nil, 60, false},
+		"memory of a whole result":    {"SELECT s FROM hold WHERE s LIKE '%x%' ORDER BY s", clickhouse.Settings{"max_memory_usage": 1_000_000, "max_untracked_memory": 1, "wait_end_of_query": 1}, 241, false},
+		"memory of an insert":         {"INSERT INTO hold SELECT n, s FROM hold ORDER BY s", clickhouse.Settings{"max_memory_usage": 1_000_000, "max_untracked_memory": 1}, 241, false},
+		"in a session":                {"SELECT throwIf(n = 150000, 'boom') FROM hold WHERE sleepEachRow(0.00001) = 0 SETTINGS max_block_size=1000", nil, 395, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			conn := open(t, embeddedtest.Database(t))
+			require.NoError(t, conn.Exec(t.Context(), "CREATE TABLE hold (n UInt64, s String) ENGINE = MergeTree ORDER BY n"))
+			require.NoError(t, conn.Exec(t.Context(), "INSERT INTO hold SELECT number, repeat(toString(number), 10) FROM numbers(200000)"))
+			var all sync.WaitGroup
+			for range 4 { // on a connection of the engine each; the drop takes one of them, which clears it
+				all.Go(func() {
+					settings := maps.Clone(c.settings)
+					if c.named {
+						settings = clickhouse.Settings{"session_id": uuid.NewString()}
+					}
+					rows, err := conn.Query(clickhouse.Context(t.Context(), clickhouse.WithSettings(settings)), c.query)
+					if err == nil {
+						err = exhaust(rows)
+					}
+					exception, is := errors.AsType[*clickhouse.Exception](err)
+					if assert.True(t, is, "%v", err) {
+						assert.Equal(t, c.code, exception.Code, "%v", err)
+					}
+				})
+			}
+			all.Wait()
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			defer cancel()
+			require.NoError(t, conn.Exec(ctx, "DROP TABLE hold SYNC"))
+		})
 	}
 }
 

@@ -44,6 +44,9 @@ func (d *Door) session(req *request) (*session, func(), error) {
 	return k.session, func() {
 		d.pool.release(k.session)
 		undo()
+		if k.failed {
+			_ = k.exec("SELECT 1") // it is the client's, so it stays; but it lets go
+		}
 		d.park(req, k)
 	}, nil
 }

@@ -40,6 +40,15 @@ func (d *Door) run(ctx context.Context, req *request, a *answer) error {
 	if s.changesSession() {
 		session.spoiled = true
 	}
+	err = d.execute(ctx, req, session, s, data, a)
+	// Until its next statement a connection keeps what the failed one had read and
+	// the tables it read from: memory, and a DROP ... SYNC that waits.
+	session.failed = err != nil
+	return err
+}
+
+// execute runs the statement on its connection; data follow an INSERT's head.
+func (d *Door) execute(ctx context.Context, req *request, session *session, s statement, data io.Reader, a *answer) error {
 	if data != nil {
 		return d.insert(req, session, s, data, a)
 	}
@@ -99,7 +108,6 @@ func stream(req *request, session *session, s statement, a *answer) error {
 		err := a.write(data)
 		piece.Destroy()
 		if err != nil {
-			session.spoiled = true
 			return err
 		}
 	}
@@ -136,7 +144,6 @@ func (d *Door) insert(req *request, session *session, s statement, body io.Reade
 		n, err := fill(body, *buffer)
 		if err != nil && !errors.Is(err, io.EOF) {
 			into.Abort()
-			session.spoiled = true
 			return raise(codeNetwork, "NETWORK_ERROR", "reading the data: %v", err)
 		}
 		if !into.Append((*buffer)[:n]) || err != nil {
@@ -146,7 +153,6 @@ func (d *Door) insert(req *request, session *session, s statement, body io.Reade
 	result := into.Done()
 	defer result.Destroy()
 	if text := result.Err(); text != "" {
-		session.spoiled = true
 		return exception(text)
 	}
 	a.summary(result.Summary())

@@ -24,6 +24,7 @@ type session struct {
 	database string
 	settings map[string]string
 	spoiled  bool // not fit for another request
+	failed   bool // its last statement
 }
 
 // pool keeps connections between requests. A request gets a connection that
@@ -120,7 +121,7 @@ func (p *pool) release(s *session) {
 func (p *pool) give(s *session) {
 	p.mu.Lock()
 	delete(p.busy, s)
-	keep := !s.spoiled && !p.closed && len(p.idle) < maxIdle
+	keep := !s.spoiled && !s.failed && !p.closed && len(p.idle) < maxIdle
 	if keep {
 		p.idle = append(p.idle, s)
 	}
