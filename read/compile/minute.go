@@ -83,6 +83,24 @@ func Roots(project domain.ProjectID, low, high int64) Statement {
 	return w.statement()
 }
 
+// Granules asks where the rows of some types before a start are, newest first: a row for each
+// granule, of its first row's start, Unix microseconds, Int64, and how many rows it has, UInt64;
+// most of them at most, from the week of the start and the one before. The store answers from
+// the primary index, which it has in memory, and so knows of what was stored a moment ago. It
+// does so for tables of its own: on a Distributed one, and for a user who may not make temporary
+// tables, the statement fails. Source: ClickHouse, table function mergeTreeIndex.
+func Granules(project domain.ProjectID, types []trace.Type, before int64, most int) Statement {
+	const partition = "20060102" // how a week begins the names of its parts
+	week := monday(before)
+	last := week.AddDate(0, 0, -7)
+	w := new(writer)
+	w.put("SELECT toUnixTimestamp64Micro(start_time), rows_in_granule FROM mergeTreeIndex(currentDatabase(), "+schema.Spans+
+		") WHERE (startsWith(part_name, ?) OR startsWith(part_name, ?)) AND project_id = ? AND ", week.Format(partition)+"_", last.Format(partition)+"_", project.String())
+	among("trace_type", words(types)).write(w, nil)
+	w.put(" AND start_time >= "+momentOf(last.UnixMicro())+" AND start_time < "+momentOf(before)+" AND rows_in_granule > 0 ORDER BY start_time DESC LIMIT ?", most)
+	return w.statement()
+}
+
 // Values is the statement. Its rows are bucket Int64, an Array(Int64) of the
 // minutes (Unix seconds) that cannot serve, the number of roots UInt64 without
 // theirs, and of each column what Numbers or Strings have. without are stretches

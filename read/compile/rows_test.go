@@ -157,6 +157,18 @@ func TestRoots(t *testing.T) {
 	}, compile.Roots(project, 1_773_187_200, 1_773_273_600))
 }
 
+// Granules asks for those of two weeks, also where these are in two years.
+func TestGranules(t *testing.T) {
+	t.Parallel()
+	project := domain.ProjectID(uuid.UUID{1})
+	start := time.Date(2026, 1, 4, 12, 0, 0, 123000, time.UTC) // a Sunday
+	require.Equal(t, compile.Statement{
+		SQL: "SELECT toUnixTimestamp64Micro(start_time), rows_in_granule FROM mergeTreeIndex(currentDatabase(), spans) WHERE (startsWith(part_name, ?) OR startsWith(part_name, ?)) AND project_id = ? AND trace_type IN (?, ?)" +
+			" AND start_time >= '2025-12-22 00:00:00.000000' AND start_time < '2026-01-04 12:00:00.000123' AND rows_in_granule > 0 ORDER BY start_time DESC LIMIT ?",
+		Args: []any{"20251229_", "20251222_", project.String(), "invocation", "annotation", 10},
+	}, compile.Granules(project, []trace.Type{trace.Invocation, trace.Annotation}, start.UnixMicro(), 10))
+}
+
 // A narrow scan reads all types at once; nothing that a filter says is left out by it.
 func TestNarrow(t *testing.T) {
 	t.Parallel()

@@ -118,6 +118,8 @@ func unauthenticated() error { return domain.E(domain.Unauthenticated, "Unauthor
 
 // Codes of ClickHouse's refusals. Source: src/Common/ErrorCodes.cpp.
 const (
+	codeBadArguments    = 36
+	codeUnknownFunction = 46
 	codeTooManyRows     = 158
 	codeTimeout         = 159
 	codeTooSlow         = 160
@@ -132,6 +134,7 @@ const (
 	codeTooDeepRecurse  = 306
 	codeTooManyBytes    = 307
 	codeTooManyRowsSize = 396
+	codeAccessDenied    = 497
 	codeCancelled       = 394
 	codeShuttingDown    = 745
 )

@@ -86,6 +86,13 @@ type scanner struct {
 	// borrowed tells that it is the guess of a list of its kind.
 	guessed, measured, borrowed bool
 	roots                       float64
+	// missed is how many measured windows had not enough, and misled that spans are not as
+	// statistics let expect: the next window is sized by where they are in fact. expected is how
+	// many roots the first window should have had.
+	missed   int
+	misled   bool
+	expected float64
+	granules *granules
 	// sought tells that it was asked where documents with the condition's words are
 	// in asked, and parts what is left of that; nil where windows go by time, as they
 	// do for good with byTime. aligned is the next window otherwise, and take how many
@@ -160,6 +167,7 @@ func (s *scanner) next(ctx context.Context, limit int) ([]keyRow, error) {
 		}
 		s.advance(window, rows, limit)
 		if len(rows) < limit {
+			s.miss(len(rows))
 			if err := s.measureRest(ctx, limit, len(rows)); err != nil {
 				return nil, err
 			}
@@ -204,6 +212,8 @@ func (s *scanner) read(ctx context.Context) (rows []keyRow, read bool, err error
 		}
 		s.r.pace.refuse(s.list, stretch, s.r.now())
 		if s.measured {
+			s.misled = true
+			s.granules.refused()
 			s.r.density.doubt(s.scan.Project, s.scan.Range.Low.Start, s.scan.Range.High.Start, s.r.now())
 		}
 		if shrinks && s.shrink(stretch) {
@@ -405,13 +415,18 @@ func (s *scanner) measure(ctx context.Context, limit int) (measured bool, err er
 		s.guessed, s.borrowed = false, false
 		return false, err
 	}
-	s.step, s.measured, s.common = step, true, s.guessed && s.wasCommon(like)
+	s.step, s.measured, s.common, s.expected = step, true, s.guessed && s.wasCommon(like), s.roots
 	return true, nil
 }
 
 // stretchOf is how long it takes from where the rest begins until as many roots started as
 // the next window should have.
 func (s *scanner) stretchOf(ctx context.Context) (step time.Duration, ok bool, err error) {
+	if s.misled {
+		if step, ok, err = s.byGranules(ctx); err != nil || ok {
+			return step, ok, err
+		}
+	}
 	from, to := min(s.rest.High.Start, s.r.now().UnixMicro()), s.rest.Low.Start
 	if s.ascending() {
 		from, to = to, s.rest.High.Start

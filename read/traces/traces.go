@@ -31,6 +31,8 @@ type Reader struct {
 	pace     *pace
 	density  *density
 	since    atomic.Int64 // what summedSince found; 0 before
+	// noGranules tells that this store does not tell where its granules are.
+	noGranules atomic.Bool
 
 	limitsBeside besideLimits
 	limitsOften  oftenLimits
