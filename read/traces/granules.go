@@ -92,7 +92,7 @@ func (s *scanner) askGranules(ctx context.Context, before int64) (*granules, err
 		g.list = append(g.list, granule{start, float64(n)})
 		return err
 	})
-	if exception, is := errors.AsType[*clickhouse.Exception](err); is && slices.Contains([]int32{codeBadArguments, codeAccessDenied, codeUnknownFunction}, exception.Code) {
+	if exception, is := errors.AsType[*clickhouse.Exception](err); is && slices.Contains([]int32{codeBadArguments, codeUnknownFunction, codeReadOnly, codeAccessDenied}, exception.Code) {
 		s.r.noGranules.Store(true)
 		return &granules{}, nil
 	}

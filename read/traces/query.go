@@ -122,6 +122,7 @@ const (
 	codeUnknownFunction = 46
 	codeTooManyRows     = 158
 	codeTimeout         = 159
+	codeReadOnly        = 164
 	codeTooSlow         = 160
 	codeTooDeep         = 167
 	codeTooBigAST       = 168
