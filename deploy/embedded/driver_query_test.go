@@ -206,7 +206,7 @@ func TestDriverFailureHoldsNoTable(t *testing.T) {
 				})
 			}
 			all.Wait()
-			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 			defer cancel()
 			require.NoError(t, conn.Exec(ctx, "DROP TABLE hold SYNC"))
 		})
