@@ -87,8 +87,8 @@ func Roots(project domain.ProjectID, low, high int64) Statement {
 // granule, of its first row's start, Unix microseconds, Int64, and how many rows it has, UInt64;
 // most of them at most, from the week of the start and the one before. The store answers from
 // the primary index, which it has in memory, and so knows of what was stored a moment ago. It
-// does so for tables of its own: on a Distributed one, and for a user who may not make temporary
-// tables, the statement fails. Source: ClickHouse, table function mergeTreeIndex.
+// does so for tables of its own: on a Distributed one the statement fails. Who may read the
+// key's columns may ask, a read-only user too. Source: ClickHouse, table function mergeTreeIndex.
 func Granules(project domain.ProjectID, types []trace.Type, before int64, most int) Statement {
 	const partition = "20060102" // how a week begins the names of its parts
 	week := monday(before)

@@ -15,7 +15,7 @@ import (
 // Statistics count whole minutes, and the last two not yet. Where a load has begun or ended
 // within one, a list crawls: windows find nothing for a while and are then too much. The store
 // knows from its primary index where each granule of rows begins, of what it has now. To ask
-// takes as long as half a window that finds nothing, so only lists do that were misled.
+// takes about as long as a window that finds nothing, so only lists do that were misled.
 
 // granules are where rows are, newest first.
 type granules struct {
@@ -31,8 +31,10 @@ type granule struct {
 }
 
 const (
+	// granuleRows is how many rows a full granule of spans has, ClickHouse's default.
+	granuleRows = 8192
 	// mostGranules is how many are asked for: what the store reads at once, several times.
-	mostGranules = 4 * maxNarrowRows / 8192
+	mostGranules = 4 * maxNarrowRows / granuleRows
 	// rowsPerRoot is taken for how many spans come with a root.
 	rowsPerRoot = 16
 	// enoughMisses is how many windows in turn that have a few rows, but not enough, are a sign.
@@ -64,7 +66,7 @@ func (s *scanner) byGranules(ctx context.Context) (step time.Duration, ok bool, 
 		}
 		if rows += g.rows; rows >= wanted {
 			s.granules.wanted *= growth // should it not be enough
-			s.tooMuch = 0               // whatever that was
+			s.tooMuch = 0               // a bound by time would cut it short where a gap comes first
 			return micros(g.start, end), true, nil
 		}
 	}
@@ -92,7 +94,7 @@ func (s *scanner) askGranules(ctx context.Context, before int64) (*granules, err
 		g.list = append(g.list, granule{start, float64(n)})
 		return err
 	})
-	if exception, is := errors.AsType[*clickhouse.Exception](err); is && slices.Contains([]int32{codeBadArguments, codeUnknownFunction, codeReadOnly, codeAccessDenied}, exception.Code) {
+	if exception, is := errors.AsType[*clickhouse.Exception](err); is && slices.Contains([]int32{codeBadArguments, codeAccessDenied}, exception.Code) {
 		s.r.noGranules.Store(true)
 		return &granules{}, nil
 	}

@@ -119,10 +119,8 @@ func unauthenticated() error { return domain.E(domain.Unauthenticated, "Unauthor
 // Codes of ClickHouse's refusals. Source: src/Common/ErrorCodes.cpp.
 const (
 	codeBadArguments    = 36
-	codeUnknownFunction = 46
 	codeTooManyRows     = 158
 	codeTimeout         = 159
-	codeReadOnly        = 164
 	codeTooSlow         = 160
 	codeTooDeep         = 167
 	codeTooBigAST       = 168
@@ -135,8 +133,8 @@ const (
 	codeTooDeepRecurse  = 306
 	codeTooManyBytes    = 307
 	codeTooManyRowsSize = 396
-	codeAccessDenied    = 497
 	codeCancelled       = 394
+	codeAccessDenied    = 497
 	codeShuttingDown    = 745
 )
 
