@@ -145,19 +145,41 @@ func ofVersions(project domain.ProjectID, selected string, args []any, of []Vers
 	w := new(writer)
 	w.put("SELECT "+selected+" FROM "+schema.SpanDocuments+" PREWHERE project_id = ?", append(args, project.String())...)
 	Starts(lo, hi).weeks(w)
-	versions, places := make([]uint64, len(of)), new(writer)
+	versions, records := make([]uint64, len(of)), make([]uint64, len(of))
 	for i, v := range of {
-		if i > 0 {
-			places.put(", ")
-		}
-		versions[i] = v.Version
-		places.put("(" + strconv.FormatUint(uint64(v.Partition), 10) + ", " + strconv.FormatUint(v.Version>>schema.VersionShift, 10) + ")")
+		versions[i], records[i] = v.Version, schema.Record(v.Partition, v.Version)
 	}
 	w.put(" AND version IN (")
 	w.numbers(versions)
 	w.put(") AND ")
-	pruning{sql("(stream_partition, stream_offset) IN (" + places.text.String() + ")")}.write(w, nil)
+	inStream(records).write(w, nil)
 	return w.lookup().documentsAt(len(of))
+}
+
+// inStream chooses the granules of span_documents that hold these records. Offsets of
+// one partition are a list of their own: pairs of both are as right and cost more to
+// look for, a tenth of a statement of fifty.
+func inStream(records []uint64) node {
+	slices.Sort(records)
+	records = slices.Compact(records)
+	var partitions []node
+	for len(records) > 0 {
+		partition := records[0] >> schema.RecordShift
+		n := slices.IndexFunc(records, func(r uint64) bool { return r>>schema.RecordShift != partition })
+		if n < 0 {
+			n = len(records)
+		}
+		offsets := new(writer)
+		for i, r := range records[:n] {
+			if i > 0 {
+				offsets.put(", ")
+			}
+			offsets.put(strconv.FormatUint(r&(1<<schema.RecordShift-1), 10))
+		}
+		partitions = append(partitions, sql("stream_partition = "+strconv.FormatUint(partition, 10)+" AND stream_offset IN ("+offsets.text.String()+")"))
+		records = records[n:]
+	}
+	return pruning{either(partitions...)}
 }
 
 // DocumentsOf looks up the documents of whole traces, of all versions that are
@@ -198,26 +220,20 @@ func (w *writer) numbers(of []uint64) {
 func inRecords(project domain.ProjectID, text string, traces []Bounds) Statement {
 	lo, hi := traces[0].Min, traces[0].Max
 	all := make([]trace.TraceID, len(traces))
-	w, records := new(writer), new(writer)
-	places := 0
+	w := new(writer)
+	var records []uint64
 	for i, b := range traces {
 		all[i] = b.Trace
-		places += len(b.Records)
 		lo, hi = min(lo, b.Min), max(hi, b.Max)
-		for _, r := range b.Records {
-			if records.text.Len() > 0 {
-				records.put(", ")
-			}
-			records.put("(" + strconv.FormatUint(r>>schema.RecordShift, 10) + ", " + strconv.FormatUint(r&(1<<schema.RecordShift-1), 10) + ")")
-		}
+		records = append(records, b.Records...)
 	}
 	w.put("SELECT "+documentColumns(text)+" FROM "+schema.SpanDocuments+" PREWHERE project_id = ?", project.String())
 	Starts(lo, hi).weeks(w)
 	w.put(" AND ")
 	ids("trace_id", all).write(w, nil)
 	w.put(" AND ")
-	pruning{sql("(stream_partition, stream_offset) IN (" + records.text.String() + ")")}.write(w, nil)
-	return w.lookup().documentsAt(places)
+	inStream(records).write(w, nil)
+	return w.lookup().documentsAt(len(records))
 }
 
 // weeks appends the bound on the partition.

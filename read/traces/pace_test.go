@@ -5,6 +5,7 @@ package traces_test
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -298,6 +299,50 @@ func TestPartsStayClosed(t *testing.T) {
 		require.Len(t, page.Items, 1)
 	}
 	require.Zero(t, statementsOf(t, registry)["scan"].count, "refused for rows of parts that hold none of the page")
+}
+
+// What a part cannot hold is known before it is looked into, to the microsecond and
+// to the record: a bound that was rounded would hide spans. Starts and offsets are
+// anywhere here, each is the only one of its part.
+func TestPartsAreKnownByWhatTheyHold(t *testing.T) {
+	t.Parallel()
+	const parts = 80
+	s := newStore(t)
+	for _, table := range []string{"spans", "span_documents"} {
+		require.NoError(t, s.conn.Exec(t.Context(), "SYSTEM STOP MERGES "+table))
+	}
+	random := rand.New(rand.NewPCG(7, 7))
+	var all []trace.Span
+	for n := range uint64(parts) {
+		start := now.Add(-time.Duration(random.Int64N(int64(6 * 24 * time.Hour)))).Truncate(time.Microsecond)
+		if n%8 == 0 { // the clocks of some lie
+			start = time.Unix(0, random.Int64()).Truncate(time.Microsecond)
+		}
+		one := span(n+1, n+1, start.UTC())
+		s.apart = 1 + random.Uint64N(1<<37)
+		s.insert(one)
+		one.Version = s.version
+		all = append(all, one)
+	}
+	partsOf := func(statement compile.Statement) string {
+		lines := explain(t, s.conn, statement.SQL, statement.Args...)
+		at := slices.IndexFunc(lines, func(l string) bool { return strings.TrimSpace(strings.Trim(l, "│ ")) == "Statistics" })
+		require.GreaterOrEqual(t, at, 0, lines)
+		return strings.Trim(lines[at+3], "│ ")
+	}
+	for _, one := range all {
+		start := time.Unix(0, one.Start)
+		page, err := s.reader.Spans(t.Context(), s.project, nil, domain.Window{Oldest: start, Newest: start.Add(time.Microsecond), Limit: 10})
+		require.NoError(t, err)
+		require.Equal(t, []trace.SpanID{one.SpanID}, idsOf(page.Items))
+	}
+	for _, one := range all[:8] {
+		micros := one.Start / 1000
+		require.Regexp(t, `^Parts: 1/\d+$`, partsOf(compile.Documents(s.project, []compile.Version{{Version: one.Version, Start: micros}})))
+		condition, err := compile.Filter(nil)
+		require.NoError(t, err)
+		require.Regexp(t, `^Parts: 1/\d+$`, partsOf(compile.Scan{Project: s.project, Condition: condition, Range: compile.Starts(micros, micros), Limit: 1}.Narrow(0)))
+	}
 }
 
 // Where a trace lies is read of the parts that have it, not of all whose ids are

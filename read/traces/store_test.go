@@ -62,6 +62,7 @@ func newStoreWith(t testing.TB, cfg traces.Config) *store {
 	options, err := clickhouse.ParseDSN(embeddedtest.Database(t))
 	require.NoError(t, err)
 	options.Protocol = clickhouse.HTTP
+	options.Settings = clickhouse.Settings{"materialize_statistics_on_insert": 1} // as the sink
 	conn, err := clickhouse.Open(options)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, conn.Close()) })

@@ -34,6 +34,7 @@ func TestSpansBecomeRows(t *testing.T) {
 	require.Equal(t, uint64(1), one[uint64](h, "SELECT count() FROM spans WHERE has(kv, '@ref.application.slug=my-app') AND has(kv, '@session=s1') AND str['service'] = 'x' AND num['ag.meta.x.y'] = 1"))
 	require.Equal(t, uint64(1), one[uint64](h, "SELECT count() FROM trace_index WHERE has_error AND root_span_id = unhex('0200000000000001')"))
 	require.NotZero(t, one[uint64](h, "SELECT count() FROM attribute_keys WHERE path = 'ag.meta.x.y' AND type = 'number'"))
+	require.Equal(t, []string{"span_documents.stream_offset", "spans.start_time"}, h.strings("SELECT DISTINCT concat(table, '.', column) AS name FROM system.parts_columns WHERE database = currentDatabase() AND level = 0 AND notEmpty(statistics) ORDER BY name"), "read before anything is merged")
 	require.Equal(t, 2, r.count(t, "colonnade_sink_spans_total"))
 	require.NoError(t, r.Ready(t.Context()))
 
