@@ -159,7 +159,7 @@ func ofVersions(project domain.ProjectID, selected string, args []any, of []Vers
 // inStream chooses the granules of span_documents that hold these records. Offsets of
 // one partition are a list of their own: pairs of both are as right and cost more to
 // look for, a tenth of a statement of fifty.
-func inStream(records []uint64) node {
+func inStream(records []uint64) pruning {
 	slices.Sort(records)
 	records = slices.Compact(records)
 	var partitions []node
