@@ -49,6 +49,8 @@ const (
 	// doubtful is how old a day has to be to be asked for again where rows were not as it let
 	// expect: history that is being filled in makes one wrong within seconds.
 	doubtful = 5 * time.Second
+	// evening is in what time minutes with many roots and with few make up for each other.
+	evening = 10 * time.Minute
 	// newDays is how many days from its beginning are asked for to size a stretch, and mostDays
 	// how many are looked at if they are known; where a list needs more the rest is taken to be as they are.
 	newDays, mostDays = 2, 400
@@ -104,6 +106,27 @@ func (r *Reader) rootsIn(project domain.ProjectID, types []trace.Type, a, b int6
 		}
 	}
 	return roots, true
+}
+
+// uneven tells that spans come or cease to come within a short stretch between two starts, or
+// beside it: far more roots started in one of its minutes than in another. How they lie in such
+// a minute is not known, so that rows found there do not tell how many there are for each root.
+// It is false where that is not known without asking.
+func (r *Reader) uneven(project domain.ProjectID, types []trace.Type, a, b int64) bool {
+	if micros(a, b) > evening {
+		return false
+	}
+	least, most := math.Inf(1), 0.0
+	for at := (min(a, b)/minuteMicros - 1) * minuteMicros; at <= max(a, b)+minuteMicros; at += minuteMicros {
+		number := dayNumber(at, domain.Ascending)
+		d := r.density.known(project, number, r.now())
+		if d == nil {
+			return false
+		}
+		roots := d.started(types, (at-number*dayMicros)/minuteMicros)
+		least, most = min(least, roots), max(most, roots)
+	}
+	return most >= emptyRoots && most > perRootChange*least
 }
 
 // started is how many roots of some types started in a minute.

@@ -463,6 +463,78 @@ func TestRowsPerRoot(t *testing.T) {
 	}
 }
 
+// A load begins or ends where far more roots started in a minute than in the one beside it.
+func TestUneven(t *testing.T) {
+	t.Parallel()
+	reader, err := traces.New(traces.DefaultConfig(), nil, func() time.Time { return now }, prometheus.NewRegistry())
+	require.NoError(t, err)
+	project, types := domain.ProjectID{1}, []trace.Type{trace.Invocation, trace.Annotation}
+	day := now.Truncate(24 * time.Hour).Add(-5 * 24 * time.Hour)
+	reader.KnowDay(project, day, now, func(m int) [3]uint32 {
+		switch {
+		case m >= 100 && m < 110: // of which one type alone is not enough to be many
+			return [3]uint32{700, 500, 1e6}
+		case m >= 120 && m < 130:
+			return [3]uint32{300, 301}
+		case m >= 200 && m < 300:
+			return [3]uint32{1000, uint32(m % 2 * 2000)}
+		case m >= 300:
+			return [3]uint32{500, 499}
+		}
+		return [3]uint32{}
+	})
+	at := func(minutes, seconds int) time.Time {
+		return day.Add(time.Duration(minutes)*time.Minute + time.Duration(seconds)*time.Second)
+	}
+	for _, tt := range []struct {
+		name   string
+		a, b   time.Time
+		uneven bool
+	}{
+		{"in it", at(105, 30), at(105, 20), false},
+		{"its second minute", at(101, 0), at(101, 0), false},
+		{"its first", at(100, 59), at(100, 59), true},
+		{"before it", at(99, 1), at(99, 1), true},
+		{"long before it", at(98, 59), at(98, 59), false},
+		{"its last", at(109, 0), at(109, 30), true},
+		{"after it", at(110, 59), at(110, 59), true},
+		{"long after it", at(111, 0), at(111, 0), false},
+		{"into it", at(110, 59), at(105, 0), true},
+		{"the other way", at(105, 0), at(110, 59), true},
+		{"beside it", at(108, 50), at(108, 10), false},
+		{"all of it and more, which makes up for it", at(99, 0), at(109, 1), false},
+		{"few", at(120, 0), at(120, 0), false},
+		{"more and less", at(250, 0), at(251, 0), false},
+		{"less by half", at(300, 0), at(299, 0), false},
+		{"a day that is not known", at(-3, 0), at(-2, 0), false},
+		{"a day that is", at(0, 10), at(1, 0), false},
+	} {
+		require.Equal(t, tt.uneven, reader.Uneven(project, types, tt.a, tt.b), tt.name)
+	}
+}
+
+// Where a load ends or begins nothing is learnt of how many rows there are for each root.
+func TestAnEdgeTeachesNothing(t *testing.T) {
+	t.Parallel()
+	s, all := newSections(t, 400, 10*time.Second, func(int, *trace.Span) {})
+	const edge = 200
+	s.rollUp(now, slices.Concat(all, slices.Repeat(all[edge:edge+1], 5000))...)
+	e := where(t, `{"field":"status_code","value":"STATUS_CODE_OK"}`)
+	guess := func(n int) float64 {
+		t.Helper()
+		window := domain.Window{Limit: 5, Newest: time.Unix(0, all[n].Start).Add(time.Microsecond)}
+		page, err := s.reader.Spans(t.Context(), s.project, e, window)
+		require.NoError(t, err)
+		require.Equal(t, idsInOrder(all[n:n+5], domain.Descending), idsOf(page.Items))
+		roots, err := s.reader.FirstRoots(t.Context(), s.project, e, window)
+		require.NoError(t, err)
+		return roots
+	}
+	calm := guess(10)
+	require.InDelta(t, calm, guess(edge-8), calm/10)
+	require.InDelta(t, calm, guess(edge), calm/10)
+}
+
 // A day is asked for again after a while, and where there is no answer a list goes on without.
 func TestDaysAreAskedForAgain(t *testing.T) {
 	t.Parallel()

@@ -59,6 +59,11 @@ func (r *Reader) RootsIn(project domain.ProjectID, types []trace.Type, a, b time
 	return r.rootsIn(project, types, a.UnixMicro(), b.UnixMicro())
 }
 
+// Uneven tells whether statistics do not tell how spans lie between two moments.
+func (r *Reader) Uneven(project domain.ProjectID, types []trace.Type, a, b time.Time) bool {
+	return r.uneven(project, types, a.UnixMicro(), b.UnixMicro())
+}
+
 // Doubt has the days between two moments misled.
 func (r *Reader) Doubt(project domain.ProjectID, a, b time.Time) bool {
 	return r.density.doubt(project, a.UnixMicro(), b.UnixMicro(), r.now())

@@ -17,8 +17,8 @@ import (
 )
 
 // A load ends within a minute, another begins within it, slowly, and the last two minutes are
-// not counted yet. A list that begins between them finds nothing where statistics let expect
-// something, and then knows from the primary index where it has to look.
+// not counted yet. A list that begins at such a minute, or finds nothing where statistics let
+// expect something, knows from the primary index where it has to look.
 func TestGranulesTellWhatStatisticsDoNot(t *testing.T) {
 	t.Parallel()
 	s := newStore(t)
@@ -36,7 +36,8 @@ func TestGranulesTellWhatStatisticsDoNot(t *testing.T) {
 	}
 	add(4000, minute.Add(-12*time.Second), 5*time.Millisecond) // to 8 s after the minute began
 	add(20, minute.Add(30*time.Second), time.Second)
-	add(2000, now.Add(-100*time.Second), 10*time.Millisecond) // to 80 s before now
+	add(2000, now.Add(-100*time.Second), 10*time.Millisecond)  // to 80 s before now
+	add(5500, minute.Add(10*time.Minute), 50*time.Millisecond) // more than four minutes
 	for some := range slices.Chunk(all, 250) {
 		s.insert(some...)
 	}
@@ -49,10 +50,13 @@ func TestGranulesTellWhatStatisticsDoNot(t *testing.T) {
 		limit            int
 		windows, asked   uint64
 	}{
-		{"where it is dense", ``, minute.Add(5 * time.Second), 10, 1, 0},
-		{"between them", ``, minute.Add(25 * time.Second), 10, 2, 1},
-		{"errors between them", `{"field":"status_code","value":"STATUS_CODE_ERROR"}`, minute.Add(25 * time.Second), 2, 2, 1},
-		{"a few, and all before", ``, minute.Add(33 * time.Second), 10, 3, 1},
+		{"where it is dense", ``, minute.Add(12 * time.Minute), 10, 1, 0},
+		{"where that begins", ``, minute.Add(10*time.Minute + 5*time.Second), 10, 1, 1},
+		{"where that ends", ``, minute.Add(14*time.Minute + 40*time.Second), 10, 1, 1},
+		{"before it ends", ``, minute.Add(5 * time.Second), 10, 1, 1},
+		{"between them", ``, minute.Add(25 * time.Second), 10, 1, 1},
+		{"errors between them", `{"field":"status_code","value":"STATUS_CODE_ERROR"}`, minute.Add(25 * time.Second), 2, 1, 1},
+		{"a few, and all before", ``, minute.Add(33 * time.Second), 10, 1, 1},
 		{"not counted", ``, now.Add(-3 * time.Second), 10, 2, 1},
 		{"errors, not counted", `{"field":"status_code","value":"STATUS_CODE_ERROR"}`, now.Add(-3 * time.Second), 2, 2, 1},
 		{"nothing anywhere", `{"field":"span_name","value":"nothing"}`, minute.Add(25 * time.Second), 2, 3, 1},

@@ -488,6 +488,27 @@ func TestCommonValuesAreNotSoughtAgain(t *testing.T) {
 	}
 }
 
+// Where a load ends or begins less is found than was expected: that says nothing of how common
+// a value is.
+func TestCommonValuesAreNotSoughtAtAnEdge(t *testing.T) {
+	t.Parallel()
+	const edge = 150
+	s, all := newSections(t, 300, time.Minute, func(_ int, one *trace.Span) {
+		one.Attributes["gen_ai"] = map[string]any{"request": map[string]any{"model": "a-model"}}
+	})
+	s.rollUp(now, slices.Concat(all, slices.Repeat(all[edge:edge+1], 50_000))...)
+	registry := prometheus.NewRegistry()
+	r, err := traces.New(traces.DefaultConfig(), s.conn, func() time.Time { return now }, registry)
+	require.NoError(t, err)
+	e := where(t, `{"field":"attributes","key":"gen_ai.request.model","value":"a-model"}`)
+	for n, from := range []int{30, edge, edge - 1, edge + 1} {
+		page, err := r.Spans(t.Context(), s.project, e, domain.Window{Limit: 10, Newest: time.Unix(0, all[from].Start).Add(time.Microsecond)})
+		require.NoError(t, err)
+		require.Equal(t, idsInOrder(all[from:from+10], domain.Descending), idsOf(page.Items))
+		require.Equal(t, uint64(1), statementsOf(t, registry)["sections"].count, n) // the first page has
+	}
+}
+
 // Of a value that nobody looked for it is guessed that it is as common as another of the
 // same key was, where it is known how dense spans are; it is asked for where it is not.
 func TestCommonAsAnotherValue(t *testing.T) {

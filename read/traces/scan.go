@@ -312,8 +312,9 @@ func (s *scanner) learn(window compile.Range, rows []keyRow, limit int) {
 }
 
 // learnRoots remembers how many rows there were for each root up to a start. A pause before
-// the first of them says nothing: of how roots lie within a minute nothing is known. Nor do
-// far more rows than before where it is long ago that anybody asked how many roots there are.
+// the first of them says nothing: of how roots lie within a minute nothing is known. Nor does
+// a place where spans come or cease to come, if there is any other guess, or far more rows than
+// before where it is long ago that anybody asked how many roots there are.
 func (s *scanner) learnRoots(at int64) {
 	if s.list.open {
 		return
@@ -323,6 +324,9 @@ func (s *scanner) learnRoots(at int64) {
 		from = s.firstAt
 	}
 	roots, ok := s.r.rootsIn(s.scan.Project, s.scan.Condition.Types, from, at)
+	if _, known := s.r.pace.roots(s.list, false, 1); (known || s.scan.Plain()) && s.r.uneven(s.scan.Project, s.scan.Condition.Types, from, at) {
+		return
+	}
 	if !ok || s.r.pace.burst(s.list, s.found, roots) && s.r.density.doubt(s.scan.Project, from, at, s.r.now()) {
 		return
 	}
@@ -410,12 +414,16 @@ func (s *scanner) measure(ctx context.Context, limit int) (measured bool, err er
 		s.roots, s.guessed = s.r.pace.roots(like, s.scan.Plain(), limit)
 		s.borrowed = s.guessed
 	}
+	s.expected = s.roots
+	if from := min(s.rest.High.Start, s.r.now().UnixMicro()); !s.ascending() {
+		s.misled = s.misled || s.r.uneven(s.scan.Project, s.scan.Condition.Types, from, from)
+	}
 	step, measured, err := s.stretchOf(ctx)
 	if err != nil || !measured {
 		s.guessed, s.borrowed = false, false
 		return false, err
 	}
-	s.step, s.measured, s.common, s.expected = step, true, s.guessed && s.wasCommon(like), s.roots
+	s.step, s.measured, s.common = step, true, s.guessed && s.wasCommon(like)
 	return true, nil
 }
 
@@ -537,7 +545,8 @@ func (s *scanner) advance(window compile.Range, rows []keyRow, limit int) {
 		return
 	}
 	s.far, s.unbounded = 0, s.unbounded || s.shrunk
-	s.common = s.common && s.measured && len(rows) == 0 // a pause says nothing of what spans have
+	// Neither a pause nor a minute that half is one says anything of what spans have.
+	s.common = s.common && s.measured && (len(rows) == 0 || s.r.uneven(s.scan.Project, s.scan.Condition.Types, window.Low.Start, window.High.Start))
 	// A word that a window has nowhere is rare enough for the index to find it in all the rest.
 	s.whole = s.whole || len(rows) == 0 && s.scan.ContentIndex
 	few, times := len(rows) < limit/fastGrowth, growth
