@@ -51,6 +51,9 @@ const (
 	doubtful = 5 * time.Second
 	// evening is in what time minutes with many roots and with few make up for each other.
 	evening = 10 * time.Minute
+	// wholeMinute is the least share of the roots of the minute before that a minute has in which
+	// as many came all the time.
+	wholeMinute = .75
 	// newDays is how many days from its beginning are asked for to size a stretch, and mostDays
 	// how many are looked at if they are known; where a list needs more the rest is taken to be as they are.
 	newDays, mostDays = 2, 400
@@ -118,15 +121,32 @@ func (r *Reader) uneven(project domain.ProjectID, types []trace.Type, a, b int64
 	}
 	least, most := math.Inf(1), 0.0
 	for at := (min(a, b)/minuteMicros - 1) * minuteMicros; at <= max(a, b)+minuteMicros; at += minuteMicros {
-		number := dayNumber(at, domain.Ascending)
-		d := r.density.known(project, number, r.now())
-		if d == nil {
+		roots, ok := r.rootsAt(project, types, at)
+		if !ok {
 			return false
 		}
-		roots := d.started(types, (at-number*dayMicros)/minuteMicros)
 		least, most = min(least, roots), max(most, roots)
 	}
 	return most >= emptyRoots && most > perRootChange*least
+}
+
+// ceases tells that spans cease to come in the minute of a start, or just before it: far fewer
+// roots started in it than in the minute before. It is false where that is not known without asking.
+func (r *Reader) ceases(project domain.ProjectID, types []trace.Type, from int64) bool {
+	before, ok := r.rootsAt(project, types, from-minuteMicros)
+	roots, known := r.rootsAt(project, types, from)
+	return ok && known && before >= emptyRoots && roots < wholeMinute*before
+}
+
+// rootsAt is how many roots started in the minute of a start. ok is false where that is not
+// known without asking.
+func (r *Reader) rootsAt(project domain.ProjectID, types []trace.Type, at int64) (roots float64, ok bool) {
+	number := dayNumber(at, domain.Ascending)
+	d := r.density.known(project, number, r.now())
+	if d == nil {
+		return 0, false
+	}
+	return d.started(types, (at-number*dayMicros)/minuteMicros), true
 }
 
 // started is how many roots of some types started in a minute.

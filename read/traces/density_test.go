@@ -513,6 +513,25 @@ func TestUneven(t *testing.T) {
 	}
 }
 
+// A load ends in the minute that has fewer roots than the one before, or just before it.
+func TestCeases(t *testing.T) {
+	t.Parallel()
+	reader, err := traces.New(traces.DefaultConfig(), nil, func() time.Time { return now }, prometheus.NewRegistry())
+	require.NoError(t, err)
+	project := domain.ProjectID{1}
+	day := now.Truncate(24 * time.Hour).Add(-5 * 24 * time.Hour)
+	reader.KnowDay(project, day, now, func(m int) [3]uint32 {
+		return [3]uint32{map[int]uint32{0: 5000, 10: 500, 11: 1000, 12: 750, 13: 749, 14: 1000, 15: 749, 20: 999}[m], 0, 1e6}
+	})
+	for minute, ceases := range []bool{false, true, false, false, false, false, false, false, false, false, false, false, false, false, false, true, false, false, false, false, false, false} {
+		at := day.Add(time.Duration(minute) * time.Minute)
+		for _, from := range []time.Time{at, at.Add(time.Minute - 1)} {
+			require.Equal(t, ceases, reader.Ceases(project, []trace.Type{trace.Invocation, trace.Annotation}, from), minute)
+		}
+	}
+	require.False(t, reader.Ceases(project, []trace.Type{trace.Invocation}, day.Add(-time.Minute)), "not known")
+}
+
 // Where a load ends or begins nothing is learnt of how many rows there are for each root.
 func TestAnEdgeTeachesNothing(t *testing.T) {
 	t.Parallel()

@@ -64,6 +64,11 @@ func (r *Reader) Uneven(project domain.ProjectID, types []trace.Type, a, b time.
 	return r.uneven(project, types, a.UnixMicro(), b.UnixMicro())
 }
 
+// Ceases tells whether spans cease to come in the minute of a moment, or just before it.
+func (r *Reader) Ceases(project domain.ProjectID, types []trace.Type, from time.Time) bool {
+	return r.ceases(project, types, from.UnixMicro())
+}
+
 // Doubt has the days between two moments misled.
 func (r *Reader) Doubt(project domain.ProjectID, a, b time.Time) bool {
 	return r.density.doubt(project, a.UnixMicro(), b.UnixMicro(), r.now())

@@ -416,7 +416,7 @@ func (s *scanner) measure(ctx context.Context, limit int) (measured bool, err er
 	}
 	s.expected = s.roots
 	if from := min(s.rest.High.Start, s.r.now().UnixMicro()); !s.ascending() {
-		s.misled = s.misled || s.r.uneven(s.scan.Project, s.scan.Condition.Types, from, from)
+		s.misled = s.misled || s.r.ceases(s.scan.Project, s.scan.Condition.Types, from)
 	}
 	step, measured, err := s.stretchOf(ctx)
 	if err != nil || !measured {
