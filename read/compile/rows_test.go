@@ -269,11 +269,11 @@ func TestDocuments(t *testing.T) {
 	)
 	args := []any{project.String(), "1970-01-01", "2026-03-09"}
 	of := []compile.Bounds{{Trace: trace.TraceID{'a'}, Min: start, Max: start, Records: []uint64{schema.Record(1, 7<<schema.VersionShift), schema.Record(0, 9<<schema.VersionShift)}}}
-	const records = id + " AND indexHint((stream_partition = 0 AND stream_offset IN (9) OR stream_partition = 1 AND stream_offset IN (7)))"
+	const records = id + " AND indexHint((stream_partition, stream_offset) IN ((0, 9), (1, 7)))"
 	lookup := func(sql string, maxBytes int64) compile.Statement {
 		return compile.Statement{SQL: sql, Args: args, MaxBytes: maxBytes, OneStep: true, StartsFirst: true, OneThread: true}
 	}
-	require.Equal(t, lookup("SELECT trace_id, span_id, version, text, head, lengths"+from+"version IN (3145733, 4194304) AND indexHint((stream_partition = 0 AND stream_offset IN (4) OR stream_partition = 2 AND stream_offset IN (3)))", 0),
+	require.Equal(t, lookup("SELECT trace_id, span_id, version, text, head, lengths"+from+"version IN (3145733, 4194304) AND indexHint((stream_partition, stream_offset) IN ((0, 4), (2, 3)))", 0),
 		compile.Documents(project, []compile.Version{{Partition: 2, Version: 3<<schema.VersionShift + 5, Start: start}, {Version: 4 << schema.VersionShift, Start: start}}))
 	require.Equal(t, lookup("SELECT trace_id, span_id, version, text, head, lengths"+from+records, 0), compile.DocumentsOf(project, of))
 	require.Equal(t, lookup("SELECT trace_id, span_id, version, if(version IN (5, 6), text, ''), head, lengths"+from+records, 99), compile.Heads(project, of, []uint64{5, 6}, 99))
