@@ -49,8 +49,8 @@ const (
 	// doubtful is how old a day has to be to be asked for again where rows were not as it let
 	// expect: history that is being filled in makes one wrong within seconds.
 	doubtful = 5 * time.Second
-	// evening is in what time minutes with many roots and with few make up for each other.
-	evening = 10 * time.Minute
+	// evensOut is in what time minutes with many roots and with few make up for each other.
+	evensOut = 10 * time.Minute
 	// wholeMinute is the least share of the roots of the minute before that a minute has in which
 	// as many came all the time.
 	wholeMinute = .75
@@ -116,7 +116,7 @@ func (r *Reader) rootsIn(project domain.ProjectID, types []trace.Type, a, b int6
 // a minute is not known, so that rows found there do not tell how many there are for each root.
 // It is false where that is not known without asking.
 func (r *Reader) uneven(project domain.ProjectID, types []trace.Type, a, b int64) bool {
-	if micros(a, b) > evening {
+	if micros(a, b) > evensOut {
 		return false
 	}
 	least, most := math.Inf(1), 0.0

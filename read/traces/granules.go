@@ -15,7 +15,8 @@ import (
 // Statistics count whole minutes, and the last two not yet. Where a load has begun or ended
 // within one, a list crawls: windows find nothing for a while and are then too much. The store
 // knows from its primary index where each granule of rows begins, of what it has now. To ask
-// takes about as long as a window that finds nothing, so only lists do that were misled.
+// takes about as long as a window that finds nothing, so only lists do that were misled, or that
+// begin where spans cease to come.
 
 // granules are where rows are, newest first.
 type granules struct {

@@ -87,7 +87,8 @@ type scanner struct {
 	guessed, measured, borrowed bool
 	roots                       float64
 	// missed is how many measured windows had not enough, and misled that spans are not as
-	// statistics let expect: the next window is sized by where they are in fact. expected is how
+	// statistics let expect, or mostly are not where they cease to come: the next window is
+	// sized by where they are in fact. expected is how
 	// many roots the first window should have had.
 	missed   int
 	misled   bool
