@@ -687,7 +687,7 @@ ALTER TABLE `span_documents` ADD STATISTICS IF NOT EXISTS stream_offset TYPE min
 -- written for a minute. ClickHouse removes so many at once with 128 threads, which
 -- leave a machine of two cores nothing else to do: every page waited 0.1 to 0.5 s,
 -- once or twice a minute beside 2 500 spans a second. One after the other they take
--- a thread, and no page longer.
+-- a thread, and no page longer. More than 10 000 at once go as before.
 ALTER TABLE `spans` MODIFY SETTING concurrent_part_removal_threshold = 10000;
 ALTER TABLE `span_documents` MODIFY SETTING concurrent_part_removal_threshold = 10000;
 ALTER TABLE `span_ngrams` MODIFY SETTING concurrent_part_removal_threshold = 10000;
@@ -699,3 +699,4 @@ ALTER TABLE `annotations` MODIFY SETTING concurrent_part_removal_threshold = 100
 ALTER TABLE `eval_results` MODIFY SETTING concurrent_part_removal_threshold = 10000;
 ALTER TABLE `attribute_keys` MODIFY SETTING concurrent_part_removal_threshold = 10000;
 ALTER TABLE `sink_progress` MODIFY SETTING concurrent_part_removal_threshold = 10000;
+ALTER TABLE `rejects` MODIFY SETTING concurrent_part_removal_threshold = 10000;

@@ -687,7 +687,7 @@ ALTER TABLE `colonnade`.`span_documents` ADD STATISTICS IF NOT EXISTS stream_off
 -- written for a minute. ClickHouse removes so many at once with 128 threads, which
 -- leave a machine of two cores nothing else to do: every page waited 0.1 to 0.5 s,
 -- once or twice a minute beside 2 500 spans a second. One after the other they take
--- a thread, and no page longer.
+-- a thread, and no page longer. More than 10 000 at once go as before.
 ALTER TABLE `colonnade`.`spans` MODIFY SETTING concurrent_part_removal_threshold = 10000;
 ALTER TABLE `colonnade`.`span_documents` MODIFY SETTING concurrent_part_removal_threshold = 10000;
 ALTER TABLE `colonnade`.`span_ngrams` MODIFY SETTING concurrent_part_removal_threshold = 10000;
@@ -699,3 +699,4 @@ ALTER TABLE `colonnade`.`annotations` MODIFY SETTING concurrent_part_removal_thr
 ALTER TABLE `colonnade`.`eval_results` MODIFY SETTING concurrent_part_removal_threshold = 10000;
 ALTER TABLE `colonnade`.`attribute_keys` MODIFY SETTING concurrent_part_removal_threshold = 10000;
 ALTER TABLE `colonnade`.`sink_progress` MODIFY SETTING concurrent_part_removal_threshold = 10000;
+ALTER TABLE `colonnade`.`rejects` MODIFY SETTING concurrent_part_removal_threshold = 10000;

@@ -156,9 +156,10 @@ func ofVersions(project domain.ProjectID, selected string, args []any, of []Vers
 	return w.lookup().documentsAt(len(of))
 }
 
-// inStream chooses the granules of span_documents that hold these records. Those of one
-// partition are a list of its offsets, which costs a statement of fifty a tenth less than
-// pairs; a list for each of several is compared in turn with every stretch of the key.
+// inStream chooses the granules of span_documents that hold these records; there is at
+// least one. Those of one partition are a list of its offsets, which costs a statement of
+// fifty a tenth less than pairs; a list for each of several is compared in turn with every
+// stretch of the key.
 func inStream(records []uint64) pruning {
 	slices.Sort(records)
 	records = slices.Compact(records)

@@ -88,8 +88,7 @@ type scanner struct {
 	roots                       float64
 	// missed is how many measured windows had not enough, and misled that spans are not as
 	// statistics let expect, or mostly are not where they cease to come: the next window is
-	// sized by where they are in fact. expected is how
-	// many roots the first window should have had.
+	// sized by where they are in fact. expected is how many roots the first window should have had.
 	missed   int
 	misled   bool
 	expected float64
