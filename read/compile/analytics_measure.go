@@ -116,7 +116,7 @@ func (m Measure) columns(roots bool) measured {
 		case spanTypePath:
 			return measured{have: sql("span_type_declared"), value: sql("toString(span_type)"), document: constant(false)}
 		default:
-			return a.inMap("str")
+			return a.inMap(a.texts())
 		}
 	case Objects:
 		return a.object()

@@ -49,7 +49,7 @@ func TestAnalyticsGolden(t *testing.T) {
 		{"what a root sums", analysis(session, true, compile.ByStart, compile.Numbers, "ag.metrics.tokens.cumulative.total").Values(11)},
 		{"what other spans sum", analysis(session, false, compile.ByStart, compile.Sum, "ag.metrics.errors.cumulative").Values(11)},
 		{"columns and maps", analysis(`{}`, false, compile.ByStart, compile.Numbers, "ag.metrics.duration.cumulative", "ag.meta.score", "ag.meta.list.0").Values(11)},
-		{"words", analysis(`{}`, true, compile.ByStart, compile.Strings, "ag.type.trace", "ag.type.span", `top.a\.b`).Values(11)},
+		{"words", analysis(`{}`, true, compile.ByStart, compile.Strings, "ag.type.trace", "ag.type.span", `top.a\.b`, "ag.meta.response.model").Values(11)},
 		{"objects", analysis(`{}`, true, compile.ByStart, compile.Objects, "ag.type", "ag.metrics.tokens.incremental", "ag.metrics.tokens").Values(11)},
 		{"elements", analysis(`{}`, true, compile.ByStart, compile.Elements, "ag.meta.tags").Values(11)},
 		{"by creation, decided by documents", analysis(text, true, compile.ByCreation, compile.Booleans, "ag.flags.f").Values(11)},

@@ -123,11 +123,11 @@ func (a at) stored(t filter.Test) (pair, error) {
 	case filter.Number:
 		return a.number(t), nil
 	case filter.Lexical:
-		n, err := textTest("str[?]", "mapContains(str, ?)", t)
+		n, err := textTest(a.text(), a.hasText(), t)
 		p := between(either(a.bind(n), a.long()), a.bind(n))
 		return p, err
 	case filter.Pattern:
-		n, err := textTest("str[?]", "mapContains(str, ?)", t)
+		n, err := textTest(a.text(), a.hasText(), t)
 		long := refinedBy(a.long(), patternDocument(textsOf(a.keys), t))
 		p := between(either(a.bind(n), long), a.bind(n))
 		p.phrases = phrases(patternText(t))
@@ -137,8 +137,21 @@ func (a at) stored(t filter.Test) (pair, error) {
 	}
 }
 
-// bind puts the path in for the ? of str[?] and mapContains(str, ?): the first
-// of each piece of text.
+// texts is the map to read a text here from, or one of an array's elements.
+func (a at) texts() string {
+	if schema.Label(a.path) {
+		return "label"
+	}
+	return "str"
+}
+
+// text is the text here, "" without one, and hasText tells whether there is one:
+// each takes the path.
+func (a at) text() string    { return a.texts() + "[?]" }
+func (a at) hasText() string { return "mapContains(" + a.texts() + ", ?)" }
+
+// bind puts the path in for the ? of text and hasText: the first of each piece
+// of SQL.
 func (a at) bind(n node) node {
 	switch n := n.(type) {
 	case all:
@@ -322,9 +335,9 @@ func (a at) equalString(v string) pair {
 		p.phrases = phrases(texts...)
 		return p
 	}
-	n := sql("str[?] = ?", a.path, v)
+	n := sql(a.text()+" = ?", a.path, v)
 	if v == "" {
-		n = sql("(mapContains(str, ?) AND str[?] = '')", a.path, a.path)
+		n = sql("("+a.hasText()+" AND "+a.text()+" = '')", a.path, a.path)
 	}
 	p := a.scalar(n, texts)
 	p.phrases = phrases(texts...)
@@ -417,7 +430,7 @@ func (a at) element(v any) node {
 		if len(v) > trace.MaxInlineBytes {
 			return either(sql("arrayExists(k -> startsWith(k, ?), long)", a.below()), long)
 		}
-		return in("str", v)
+		return in(a.texts(), v)
 	case bool:
 		return in("bool", v)
 	case int64:

@@ -140,6 +140,7 @@ func (c *spanColumns) nested() {
 	c.events = native.NewList(c.eventElems)
 	c.Add("event_names", "Array("+typeWord+")", c.events)
 	c.Add("str", "Map("+typeWord+", String)", c.str)
+	c.Add("label", "Map("+typeWord+", "+typeWord+")", c.label)
 	c.Add("num", "Map("+typeWord+", Float64)", c.num)
 	c.Add("bool", "Map("+typeWord+", Bool)", c.bool)
 	c.Add("long", "Array("+typeWord+")", c.long)

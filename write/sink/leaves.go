@@ -16,25 +16,28 @@ import (
 // leafColumns are the maps of spans, the number columns, and the tokens of
 // attributes; and they collect the keys that are not recorded yet.
 type leafColumns struct {
-	numbers                    [numberColumns]*native.Fixed
-	strKeys, numKeys, boolKeys *native.Dictionary
-	strValues, kvElems         *native.String
-	numValues, boolValues      *native.Fixed
-	longElems                  *native.Dictionary
-	str, num, bool, long, kv   *native.List
-	row                        [numberColumns]float64
-	known                      *keySet
-	paths                      [kindLong + 1]map[string]*pathInfo
-	found                      []foundKey
+	numbers                         [numberColumns]*native.Fixed
+	strKeys, numKeys, boolKeys      *native.Dictionary
+	labelKeys, labelValues          *native.Dictionary
+	strValues, kvElems              *native.String
+	numValues, boolValues           *native.Fixed
+	longElems                       *native.Dictionary
+	str, label, num, bool, long, kv *native.List
+	row                             [numberColumns]float64
+	known                           *keySet
+	paths                           [kindLong + 1]map[string]*pathInfo
+	found                           []foundKey
 }
 
 // pathInfo is what is to be done with a path of one kind, found once a batch.
 type pathInfo struct {
-	// word is its number in the dictionary, column that of its number column or -1.
-	word   uint32
-	column int
-	// hidden tells that it has a column of its own, indexed that it has tokens.
-	hidden, indexed bool
+	// word is its number in the dictionary, labelWord that in the one of label,
+	// column that of its number column or -1.
+	word, labelWord uint32
+	column          int
+	// hidden tells that it has a column of its own, indexed that it has tokens,
+	// label that it is in label too.
+	hidden, indexed, label bool
 	// project is the last one that it was looked up for in the keys.
 	project domain.ProjectID
 }
@@ -52,9 +55,11 @@ const maxFoundKeys = 10_000
 func newLeafColumns(known *keySet) leafColumns {
 	c := leafColumns{
 		strKeys: native.NewDictionary(), numKeys: native.NewDictionary(), boolKeys: native.NewDictionary(), longElems: native.NewDictionary(),
+		labelKeys: native.NewDictionary(), labelValues: native.NewDictionary(),
 		strValues: &native.String{}, kvElems: &native.String{}, numValues: native.NewFixed(8), boolValues: native.NewFixed(1), known: known,
 	}
 	c.str = native.NewList(c.strKeys, c.strValues)
+	c.label = native.NewList(c.labelKeys, c.labelValues)
 	c.num = native.NewList(c.numKeys, c.numValues)
 	c.bool = native.NewList(c.boolKeys, c.boolValues)
 	c.long = native.NewList(c.longElems)
@@ -95,6 +100,7 @@ func (c *leafColumns) append(project domain.ProjectID, d *document) {
 		c.numbers[i].Float64(n)
 	}
 	c.str.End()
+	c.label.End()
 	c.num.End()
 	c.bool.End()
 	c.long.End()
@@ -108,6 +114,10 @@ func (c *leafColumns) place(info *pathInfo, path []byte, l *leaf) {
 	case kindString:
 		c.strKeys.AppendWord(info.word)
 		c.strValues.Append(l.text)
+		if info.label {
+			c.labelKeys.AppendWord(info.labelWord)
+			c.labelValues.Append(l.text)
+		}
 		if info.indexed && len(l.text) <= schema.MaxTokenValueBytes {
 			c.kvElems.AppendToken(path, l.text)
 		}
@@ -135,8 +145,11 @@ func (c *leafColumns) learn(kind uint8, path string) *pathInfo {
 		if info.hidden = path == schema.TraceTypePath || path == schema.SpanTypePath; info.hidden {
 			return info
 		}
-		info.indexed = schema.Indexed(path)
+		info.indexed, info.label = schema.Indexed(path), schema.Label(path)
 		info.word, _ = c.strKeys.Word(path)
+		if info.label {
+			info.labelWord, _ = c.labelKeys.Word(path)
+		}
 	case kindNumber:
 		if column, ok := schema.NumberColumn(path); ok {
 			names := numberNames()

@@ -32,6 +32,7 @@ func TestSpansBecomeRows(t *testing.T) {
 		one[string](h, `SELECT concat(toString(span_type), ' ', toString(trace_type), ' ', service, ' ', model, ' ', provider, ' ', session_id, ' ', user_id, ' ', application_slug, ' ', toString(span_kind), ' ', toString(tokens_prompt), ' ', toString(tokens_completion), ' ', toString(start_ns)) FROM spans WHERE span_name = 'root'`))
 	require.JSONEq(t, `{"country":"France"}`, one[string](h, "SELECT inputs FROM span_texts WHERE outputs = '\"Paris\"'"))
 	require.Equal(t, uint64(1), one[uint64](h, "SELECT count() FROM spans WHERE has(kv, '@ref.application.slug=my-app') AND has(kv, '@session=s1') AND str['service'] = 'x' AND num['ag.meta.x.y'] = 1"))
+	require.Equal(t, "{'ag.meta.request.model':'gpt-4o','ag.meta.system':'openai','gen_ai.request.model':'gpt-4o','gen_ai.system':'openai'}", one[string](h, "SELECT toString(label) FROM spans WHERE span_name = 'root'"))
 	require.Equal(t, uint64(1), one[uint64](h, "SELECT count() FROM trace_index WHERE has_error AND root_span_id = unhex('0200000000000001')"))
 	require.NotZero(t, one[uint64](h, "SELECT count() FROM attribute_keys WHERE path = 'ag.meta.x.y' AND type = 'number'"))
 	require.Equal(t, []string{"span_documents.stream_offset", "spans.start_time"}, h.strings("SELECT DISTINCT concat(table, '.', column) AS name FROM system.parts_columns WHERE database = currentDatabase() AND level = 0 AND notEmpty(statistics) ORDER BY name"), "read before anything is merged")

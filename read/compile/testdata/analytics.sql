@@ -174,13 +174,15 @@ string 2026-03-02
 string 2026-03-09
 uint64 9223372036854775808
 -- words
-SELECT bucket, countIf(sure), groupArrayIf(11)(concat(trace_id, span_id, char(sure, m0_open, m1_open, m2_open)), NOT sure OR m0_open > 0 OR m1_open > 0 OR m2_open > 0), sumMapIf(map(m0_value, toUInt64(1)), sure
+SELECT bucket, countIf(sure), groupArrayIf(11)(concat(trace_id, span_id, char(sure, m0_open, m1_open, m2_open, m3_open)), NOT sure OR m0_open > 0 OR m1_open > 0 OR m2_open > 0 OR m3_open > 0), sumMapIf(map(m0_value, toUInt64(1)), sure
   AND m0_have
   AND m0_open = 0), sumMapIf(map(m1_value, toUInt64(1)), sure
   AND m1_have
   AND m1_open = 0), sumMapIf(map(m2_value, toUInt64(1)), sure
   AND m2_have
-  AND m2_open = 0)
+  AND m2_open = 0), sumMapIf(map(m3_value, toUInt64(1)), sure
+  AND m3_have
+  AND m3_open = 0)
  FROM (SELECT intDiv(toUnixTimestamp64Micro(start_time) - ?, ?) AS bucket, trace_id, span_id,
   toUInt8(1) AS sure,
   toUInt8(1) AS m0_have, toString(trace_type) AS m0_value,
@@ -189,7 +191,10 @@ SELECT bucket, countIf(sure), groupArrayIf(11)(concat(trace_id, span_id, char(su
   toUInt8(multiIf(0, 2, 0, 1, 0)) AS m1_open,
   toUInt8(mapContains(str, ?)) AS m2_have, str[?] AS m2_value,
   toUInt8(multiIf((NOT (mapContains(str, ?))
-  AND has(long, ?)), 2, 0, 1, 0)) AS m2_open
+  AND has(long, ?)), 2, 0, 1, 0)) AS m2_open,
+  toUInt8(mapContains(label, ?)) AS m3_have, label[?] AS m3_value,
+  toUInt8(multiIf((NOT (mapContains(label, ?))
+  AND has(long, ?)), 2, 0, 1, 0)) AS m3_open
  FROM (SELECT *
  FROM spans FINAL WHERE project_id = ?
   AND trace_type IN (?, ?)
@@ -205,6 +210,10 @@ string top.a\.b
 string top.a\.b
 string top.a\.b
 string top.a\.b
+string ag.meta.response.model
+string ag.meta.response.model
+string ag.meta.response.model
+string ag.meta.response.model
 string 01890a5d-ac96-774b-bcce-b302099a8057
 string invocation
 string annotation
