@@ -4,7 +4,8 @@
 -- processor 16 ms, and takes 10. Which paths they are schema.Label says; the default
 -- says the same, for rows that came without the column.
 --
--- Rows that are there get it in the background. Until then it is made of str when it
--- is read, which takes half as long again as reading str alone.
+-- Rows that are there get it in the background, 800 000 of them a second, and no start
+-- and no edit waits for it. Until then it is made of str when it is read, which takes
+-- half as long again as reading str alone.
 {{alter "spans" "ADD COLUMN IF NOT EXISTS label Map(LowCardinality(String), LowCardinality(String)) DEFAULT mapFilter((k, v) -> match(k, '^(([0-9]*[^0-9.][^.]*)?[.])*(system|provider|model|kind|role|type|format|finish_reasons|name|language|version|streaming|mime_type)([.][0-9]+)*$'), str)"}}
-ALTER TABLE {{table "spans"}}{{on_cluster}} MATERIALIZE COLUMN label;
+ALTER TABLE {{table "spans"}}{{on_cluster}} MATERIALIZE COLUMN label SETTINGS mutations_sync = 0;
