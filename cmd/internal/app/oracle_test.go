@@ -276,7 +276,7 @@ func (g *generator) value(depth int) any {
 var (
 	users = []string{"01890a5d-ac96-774b-bcce-b302099a8057", "01890a5d-ac96-774b-bcce-b302099a8058"}
 	paths = []string{
-		"ag.meta.customer", "ag.meta.mixed", "ag.meta.mixed.a", "ag.meta.mixed.0", "ag.meta.mixed.0.a", `ag.meta.mixed.k\.v`, "ag.meta.mixed.kind", "ag.meta.mixed.0.kind", "ag.meta.score", "ag.meta.system", "ag.flags.f", "ag.tags.t", "top", "top.b", "top.kind", "top.",
+		"ag.meta.customer", "ag.meta.mixed", "ag.meta.mixed.a", "ag.meta.mixed.0", "ag.meta.mixed.0.a", `ag.meta.mixed.k\.v`, "ag.meta.mixed.kind", "ag.meta.mixed.0.kind", "ag.meta.score", "ag.meta.system", "ag.flags.f", "ag.tags.t", "top", "top.b", "top.kind", "top.kind.0", "top.",
 		"ag.data.inputs.q", "ag.data.inputs.messages", "ag.data.inputs.messages.0.role", "ag.data.outputs", "ag.data", "ag", "ag.meta", "ag.type.trace", "ag.type.span", "ag.metrics.duration.cumulative",
 		"ag.metrics.tokens.incremental.total", "ag.metrics.tokens.cumulative.total", "ag.metrics.tokens", "ag.metrics.errors.cumulative", "ag.metrics.costs.incremental.total", "ag.references.application.slug", "nowhere",
 	}
