@@ -82,6 +82,7 @@ func simple(n, id, parent uint64, start time.Time, seconds float64, attributes m
 
 // The shapes of contract §3.6 and §3.7 on the wire, and what is refused.
 func TestAnalyticsOverHTTP(t *testing.T) {
+	t.Parallel()
 	w := newWings(t)
 	project := domain.ProjectID(uuid.New())
 	h := w.served(t, project, analytics.DefaultConfig())
@@ -234,6 +235,7 @@ func TestAnalyticsOverHTTP(t *testing.T) {
 // What was sent twice, replaced, moved in time or deleted counts as it stands
 // now, from the moment that the caller's write is visible.
 func TestAnalyticsAfterEdits(t *testing.T) {
+	t.Parallel()
 	w := newWings(t)
 	project := domain.ProjectID(uuid.New())
 	h := w.served(t, project, analytics.DefaultConfig())
@@ -273,6 +275,7 @@ func TestAnalyticsAfterEdits(t *testing.T) {
 // A page never ends between ids of one moment, whatever its limit: walking
 // gives each id once, in both orders, by first and by last activity.
 func TestActivityPages(t *testing.T) {
+	t.Parallel()
 	w := newWings(t)
 	project := domain.ProjectID(uuid.New())
 	start := time.Now().UTC().Add(-time.Hour).Truncate(time.Second)

@@ -29,6 +29,7 @@ import (
 // memory: for every type of metric, both focuses, both axes, filters that rows
 // decide and filters that documents decide, before traces are settled and after.
 func TestAnalyticsOracle(t *testing.T) {
+	t.Parallel()
 	w := newWings(t)
 	g := &generator{Rand: rand.New(rand.NewPCG(3, 4)), now: time.Now().UTC()}
 	project := domain.ProjectID(uuid.New())

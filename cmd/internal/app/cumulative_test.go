@@ -55,6 +55,7 @@ func (g *generator) metered(n uint64) *tracepb.TracesData {
 // both focuses, whatever of the traces is settled; and where it is, the
 // statement alone decides, however many spans do not match.
 func TestCumulativeOracle(t *testing.T) {
+	t.Parallel()
 	w := newWings(t, func(c *sink.Config) { c.SettleAfter, c.SettleEvery = time.Second, 200*time.Millisecond })
 	g := &generator{Rand: rand.New(rand.NewPCG(7, 8)), now: time.Now().UTC()}
 	project := domain.ProjectID(uuid.New())

@@ -26,6 +26,7 @@ import (
 // it knows of a write and after, through retries, replacements, moves in time,
 // late spans, edits and deletes.
 func TestMinutesOracle(t *testing.T) {
+	t.Parallel()
 	w := newWings(t, func(c *sink.Config) {
 		c.SettleAfter, c.SettleEvery, c.RollupEvery, c.ClockSlack = 500*time.Millisecond, 100*time.Millisecond, 200*time.Millisecond, 50*time.Millisecond
 	})

@@ -30,6 +30,7 @@ import (
 // The oracle: what the store finds for a filter is what filter.Match chooses
 // among the same spans, for every field with every operator, and for trees of them.
 func TestOracle(t *testing.T) {
+	t.Parallel()
 	w := newWings(t)
 	g := &generator{Rand: rand.New(rand.NewPCG(1, 2)), now: time.Now().UTC()}
 	project := domain.ProjectID(uuid.New())
