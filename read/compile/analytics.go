@@ -197,7 +197,7 @@ func (a Analysis) where(w *writer) {
 	if a.Roots {
 		nodes = append(nodes, ids("parent_id", []trace.SpanID{{}}))
 	}
-	n := both(append(nodes, a.Rate.node(), a.Condition.over)...)
+	n := both(append(nodes, a.Rate.node(), a.Condition.amongLeaves(), a.Condition.over)...)
 	if n == constant(true) {
 		return
 	}

@@ -73,6 +73,10 @@ func (a at) long() node {
 	return sql("hasAny(long, ?)", append([]string{a.path}, a.arrays...))
 }
 
+// leaf is the list of leaves of a row with a number or a boolean here, or with
+// something that no map holds.
+func (a at) leaf() [][]string { return [][]string{append([]string{a.path}, a.arrays...)} }
+
 // below is the prefix of the paths under this one.
 func (a at) below() string { return a.path + "." }
 
@@ -308,16 +312,16 @@ func (a at) equal(v any) pair {
 		if !v {
 			n = sql("mapContains(bool, ?) AND NOT bool[?]", a.path, a.path)
 		}
-		return a.scalar(n, valueTexts(v))
+		return a.scalar(n, valueTexts(v)).with(a.leaf())
 	case int64:
 		if v < -maxExact || v > maxExact { // a float64 in the map, or a whole number in the document
-			return between(either(a.equalNumber(float64(v)), a.long()), constant(false))
+			return between(either(a.equalNumber(float64(v)), a.long()), constant(false)).with(a.leaf())
 		}
-		return a.scalar(a.equalNumber(float64(v)), nil)
+		return a.scalar(a.equalNumber(float64(v)), nil).with(a.leaf())
 	case float64:
-		return a.scalar(a.equalNumber(v), nil)
+		return a.scalar(a.equalNumber(v), nil).with(a.leaf())
 	default: // null
-		return between(a.long(), constant(false))
+		return between(a.long(), constant(false)).with(a.leaf())
 	}
 }
 
@@ -331,7 +335,7 @@ func (a at) equalNumber(v float64) node {
 func (a at) equalString(v string) pair {
 	texts := valueTexts(v)
 	if len(v) > trace.MaxInlineBytes {
-		p := between(both(a.long(), inDocument(textsOf(a.keys), texts)), constant(false))
+		p := between(both(a.long(), inDocument(textsOf(a.keys), texts)), constant(false)).with(a.leaf())
 		p.phrases = phrases(texts...)
 		return p
 	}
@@ -341,6 +345,9 @@ func (a at) equalString(v string) pair {
 	}
 	p := a.scalar(n, texts)
 	p.phrases = phrases(texts...)
+	if schema.Label(a.path) {
+		p.leaves = [][]string{append([]string{v}, a.arrays...)}
+	}
 	if p.exact && schema.Indexed(a.path) && v != "" {
 		p.needles = indexed(rankAttribute, a.path+"=", []string{v})
 		// The token of path "a=b" and value "c" is that of path "a" and value "b=c"; any other says all.
@@ -379,17 +386,20 @@ func (a at) contains(v any) pair {
 			out.exact = out.exact && p.exact
 			out.needles = append(out.needles, p.needles...)
 			out.phrases = append(out.phrases, p.phrases...)
+			out.leaves = append(out.leaves, p.leaves...)
 		}
 		return out
 	case []any:
 		over := []node{}
+		var leaves [][]string
 		for _, e := range v {
 			over = append(over, a.element(e))
+			leaves = append(leaves, a.leafOf(e)...)
 		}
 		if len(v) == 0 {
 			over = append(over, a.exists().over)
 		}
-		p := between(both(over...), constant(false))
+		p := between(both(over...), constant(false)).with(leaves)
 		p.phrases = phrases(valueTexts(v)...)
 		return p
 	default:
@@ -444,11 +454,20 @@ func (a at) element(v any) node {
 	}
 }
 
+// leafOf is the list of leaves of a row in element, or with v here; none where a
+// leaf of such a row is not known by what it is.
+func (a at) leafOf(v any) [][]string {
+	if s, ok := v.(string); ok && len(s) <= trace.MaxInlineBytes && schema.Label(a.path) {
+		return [][]string{append([]string{s, a.path}, a.arrays...)}
+	}
+	return nil
+}
+
 // memberOf is one of several values, or an array that has one. The row cannot
 // tell an array from an object of numbered members, so elements are never sure.
 func (a at) memberOf(m filter.Member) pair {
 	out := exactly(constant(m.All))
-	lists := make([][][]string, 0, len(m.Values))
+	texts, leaves := make([][][]string, 0, len(m.Values)), make([][][]string, 0, len(m.Values))
 	for _, v := range m.Values {
 		var p pair
 		switch v.(type) {
@@ -463,13 +482,13 @@ func (a at) memberOf(m filter.Member) pair {
 		} else {
 			out.over, out.under = either(out.over, p.over), either(out.under, p.under)
 		}
-		lists = append(lists, p.phrases)
+		texts, leaves = append(texts, p.phrases), append(leaves, a.leafOf(v))
 	}
 	out = between(out.over, out.under)
 	if m.All {
-		out.phrases = slices.Concat(lists...)
+		out.phrases, out.leaves = slices.Concat(texts...), slices.Concat(leaves...)
 	} else {
-		out.phrases = anyPhrase(lists)
+		out.phrases, out.leaves = anyPhrase(texts), anyPhrase(leaves)
 	}
 	return out
 }
@@ -481,7 +500,7 @@ func (a at) number(t filter.Number) pair {
 	if zero { // an absent number reads as 0
 		n = both(sql("mapContains(num, ?)", a.path), n)
 	}
-	return between(either(n, a.long()), n)
+	return between(either(n, a.long()), n).with(a.leaf())
 }
 
 // foreign compiles a test of the resource or the scope, which are documents;

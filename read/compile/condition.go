@@ -7,6 +7,7 @@ import (
 
 	"colonnade/domain/filter"
 	"colonnade/domain/trace"
+	"colonnade/migrations/schema"
 )
 
 // Condition is a compiled filter: it chooses rows of spans.
@@ -38,6 +39,7 @@ type Condition struct {
 	over, under node
 	needles     []needle
 	phrases     [][]string
+	leaves      [][]string
 }
 
 // Phrases tells that every match has certain texts in its documents, so that sets
@@ -70,6 +72,8 @@ type pair struct {
 	// phrases are lists of texts: the documents of every span that matches have one of
 	// each. Rows in over that do not match may have none.
 	phrases [][]string
+	// leaves are lists too: every row in over has one of each among its schema.Leaves.
+	leaves [][]string
 }
 
 // exactly is a condition that the core row decides.
@@ -77,6 +81,28 @@ func exactly(n node) pair { return pair{over: n, under: n, exact: true} }
 
 // between is one that it does not.
 func between(over, under node) pair { return pair{over: over, under: under} }
+
+// with is the pair with leaves.
+func (p pair) with(leaves [][]string) pair {
+	p.leaves = leaves
+	return p
+}
+
+// amongLeaves tells the index of leaves which granules may have rows of the condition.
+func (c *Condition) amongLeaves() node {
+	out := make([]node, 0, len(c.leaves))
+	for _, l := range c.leaves {
+		if len(l) == 1 {
+			out = append(out, sql("has("+schema.Leaves+", ?)", l[0]))
+		} else {
+			out = append(out, sql("hasAny("+schema.Leaves+", ?)", l))
+		}
+	}
+	if len(out) == 0 {
+		return constant(true)
+	}
+	return pruning{both(out...)}
+}
 
 // Filter compiles a tree; nil holds for every span.
 func Filter(e filter.Expr) (*Condition, error) {
@@ -87,6 +113,9 @@ func Filter(e filter.Expr) (*Condition, error) {
 	c := &Condition{Exact: p.exact, Min: math.MinInt64, Max: math.MaxInt64, Shape: shape(e), under: p.under, needles: choose(p.needles)}
 	c.over = without(p.over, c.needles)
 	c.phrases = selective(p.phrases)
+	if len(c.needles) == 0 { // which find the rows, few as they are
+		c.leaves = selective(p.leaves)
+	}
 	// The sink gives every trace one of two types (contract §0 row 7). A scan of
 	// the third would find nothing and cost as much as the others.
 	c.Types = []trace.Type{trace.Invocation, trace.Annotation}
@@ -257,15 +286,16 @@ func compileAnd(children filter.And) (pair, error) {
 		out.exact = out.exact && p.exact
 		out.needles = append(out.needles, p.needles...)
 		out.phrases = append(out.phrases, p.phrases...)
+		out.leaves = append(out.leaves, p.leaves...)
 	}
 	return out, nil
 }
 
-// compileOr keeps needles and phrases only if every branch has some: then a row has one of them.
+// compileOr keeps needles, phrases and leaves only if every branch has some: then a row has one of them.
 func compileOr(children filter.Or) (pair, error) {
 	out := exactly(constant(false))
 	var union needle
-	var lists [][][]string
+	var texts, leaves [][][]string
 	for i, e := range children {
 		p, err := compile(e)
 		if err != nil {
@@ -276,9 +306,9 @@ func compileOr(children filter.Or) (pair, error) {
 		if i == 0 || len(union.tokens) > 0 {
 			union = union.or(p.needles)
 		}
-		lists = append(lists, p.phrases)
+		texts, leaves = append(texts, p.phrases), append(leaves, p.leaves)
 	}
-	out.phrases = anyPhrase(lists)
+	out.phrases, out.leaves = anyPhrase(texts), anyPhrase(leaves)
 	if len(union.tokens) > 0 {
 		out.needles = []needle{union}
 	}

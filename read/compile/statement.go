@@ -314,6 +314,9 @@ func (s Scan) condition(w *writer, in *scope, more node) {
 	if len(s.Except) > 0 {
 		nodes = append(nodes, not(ids("trace_id", s.Except)))
 	}
+	if s.Places == nil {
+		nodes = append(nodes, s.Condition.amongLeaves())
+	}
 	n := both(append(nodes, s.Condition.over)...)
 	if n == constant(true) {
 		return

@@ -207,6 +207,10 @@ func TestIndexesAreUsed(t *testing.T) {
 		if n == 777 {
 			one.SessionID = "rare"
 			one.Attributes["customer"] = "rare"
+			one.Attributes["model"] = "rare"
+			one.Attributes["score"] = 0.5
+			one.Attributes["seen"] = true
+			one.Attributes["nothing"] = nil
 		}
 		all = append(all, one)
 	}
@@ -233,6 +237,11 @@ func TestIndexesAreUsed(t *testing.T) {
 		{"a session", keys(where(t, `{"field":"session_id","value":"rare"}`), compile.Everything()), "kv_index"},
 		{"an attribute", keys(where(t, `{"field":"attributes","key":"customer","value":"rare"}`), compile.Everything()), "kv_index"},
 		{"one of two", keys(where(t, `{"operator":"or","conditions":[{"field":"attributes","key":"customer","value":"rare"},{"field":"session_id","value":"rare"}]}`), compile.Everything()), "kv_index"},
+		{"a text of few kinds", keys(where(t, `{"field":"attributes","key":"model","value":"rare"}`), compile.Everything()), "leaf_index"},
+		{"one of few kinds", keys(where(t, `{"field":"attributes","key":"model","operator":"in","value":["rare","none"]}`), compile.Everything()), "leaf_index"},
+		{"a number", keys(where(t, `{"field":"attributes","key":"score","operator":"lt","value":1}`), compile.Everything()), "leaf_index"},
+		{"a boolean or a number", keys(where(t, `{"operator":"or","conditions":[{"field":"attributes","key":"seen","value":true},{"field":"attributes","key":"score","value":0.5}]}`), compile.Everything()), "leaf_index"},
+		{"null", keys(where(t, `{"field":"attributes","key":"nothing","value":null}`), compile.Everything()), "leaf_index"},
 		{"a trace", compile.OfTraces(s.project, compile.Metrics, []compile.Bounds{at}, nil), "PrimaryKey"},
 		{"a trace's documents", compile.DocumentsOf(s.project, []compile.Bounds{at}), "PrimaryKey"},
 		{"heads", compile.Heads(s.project, []compile.Bounds{at}, []uint64{all[12345].Version}, 0), "PrimaryKey"},

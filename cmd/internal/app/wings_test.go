@@ -41,6 +41,8 @@ type wings struct {
 	producer *stream.Producer
 	fitter   *fit.Fitter
 	reader   *traces.Reader
+	// leaves counts the statements of rowsOf that ask the index of leaves.
+	leaves int
 }
 
 func newWings(t testing.TB, tune ...func(*sink.Config)) *wings {
