@@ -184,9 +184,9 @@ func Label(path string) bool {
 }
 
 // Leaves is what the index leaf_index has of a row of spans: the keys of its numbers
-// and booleans, those of what no map holds, and the texts of label. Source:
-// migrations/clickhouse/0021_leaves.sql.
-const Leaves = "arrayConcat(mapKeys(num), mapKeys(bool), long, mapValues(label))"
+// and booleans, those of what no map holds, the texts of label, and its names: of
+// itself, its agent, service and events. Source: migrations/clickhouse/0021_leaves.sql.
+const Leaves = "arrayConcat(mapKeys(num), mapKeys(bool), long, mapValues(label), event_names, [span_name, agent_id, service])"
 
 // lowCardinality goes by the last key. A name more here takes a migration: rows
 // that are there do not have it in label.

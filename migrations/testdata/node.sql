@@ -712,11 +712,12 @@ ALTER TABLE `rejects` MODIFY SETTING concurrent_part_removal_threshold = 10000;
 ALTER TABLE `spans` ADD COLUMN IF NOT EXISTS label Map(LowCardinality(String), LowCardinality(String)) DEFAULT mapFilter((k, v) -> match(k, '^(([0-9]*[^0-9.][^.]*)?[.])*(system|provider|model|kind|role|type|format|finish_reasons|name|language|version|streaming|mime_type)([.][0-9]+)*$'), str);
 ALTER TABLE `spans` MATERIALIZE COLUMN label SETTINGS mutations_sync = 0;
 -- Which numbers, booleans and texts of few kinds occur in a granule at all: their
--- keys, those of what no map holds, and the texts of label. Scores are in annotations,
--- and a page of low scores read every call beside them; what no span has looked at all
--- spans. The expression is schema.Leaves.
+-- keys, those of what no map holds, the texts of label, and names of spans, agents,
+-- services and events. Scores are in annotations, and a page of low scores read every
+-- call beside them; what no span has looked at all spans. The expression is
+-- schema.Leaves.
 --
 -- Rows that are there get it in the background, as label does (0020); until then they
 -- are read as before.
-ALTER TABLE `spans` ADD INDEX IF NOT EXISTS leaf_index arrayConcat(mapKeys(num), mapKeys(bool), long, mapValues(label)) TYPE bloom_filter(0.01) GRANULARITY 1;
+ALTER TABLE `spans` ADD INDEX IF NOT EXISTS leaf_index arrayConcat(mapKeys(num), mapKeys(bool), long, mapValues(label), event_names, [span_name, agent_id, service]) TYPE bloom_filter(0.01) GRANULARITY 1;
 ALTER TABLE `spans` MATERIALIZE INDEX leaf_index SETTINGS mutations_sync = 0;

@@ -514,7 +514,7 @@ func foreign(e filter.Attribute) pair {
 		// Anything but a text, and the text "", are in the document only.
 		if len(onlyStrings(words)) == len(words) && !slices.Contains(words, any("")) {
 			if _, member := e.Test.(filter.Member); !member {
-				return between(service, constant(false))
+				return between(service, constant(false)).with(anyPhrase([][][]string{{onlyStrings(words)}}))
 			}
 			return between(either(service, sql("service = ''")), constant(false))
 		}

@@ -37,7 +37,9 @@ func text(e filter.Text) (pair, error) {
 			p.needles = indexed(rankSession, schema.SessionToken, one.In)
 		case filter.UserID:
 			p.needles = indexed(rankUser, schema.UserToken, one.In)
-		default: // agents are few, and names have no tokens
+		case filter.SpanName, filter.AgentID: // agents are few, and names have no tokens
+			p.leaves = anyPhrase([][][]string{{one.In}})
+		default:
 		}
 		if len(p.needles) > 0 {
 			p.needles[0].instead = n
@@ -267,14 +269,15 @@ func referenceRank(e filter.Reference) int {
 
 func event(e filter.Event) pair {
 	n := sql("notEmpty(event_names)")
+	var leaves [][]string
 	if e.Name != "" {
-		n = sql("has(event_names, ?)", e.Name)
+		n, leaves = sql("has(event_names, ?)", e.Name), [][]string{{e.Name}}
 	}
 	if e.Time == nil && e.Attributes == nil {
-		return exactly(n)
+		return exactly(n).with(leaves)
 	}
 	texts := memberTexts(e.Attributes)
-	p := between(both(n, inDocument([]string{"events"}, texts)), constant(false))
+	p := between(both(n, inDocument([]string{"events"}, texts)), constant(false)).with(leaves)
 	p.phrases = phrases(texts...)
 	return p
 }

@@ -211,6 +211,8 @@ func TestIndexesAreUsed(t *testing.T) {
 			one.Attributes["score"] = 0.5
 			one.Attributes["seen"] = true
 			one.Attributes["nothing"] = nil
+			one.Name, one.AgentID = "rare", "rare"
+			one.Events = []trace.Event{{Name: "rare"}}
 		}
 		all = append(all, one)
 	}
@@ -242,6 +244,10 @@ func TestIndexesAreUsed(t *testing.T) {
 		{"a number", keys(where(t, `{"field":"attributes","key":"score","operator":"lt","value":1}`), compile.Everything()), "leaf_index"},
 		{"a boolean or a number", keys(where(t, `{"operator":"or","conditions":[{"field":"attributes","key":"seen","value":true},{"field":"attributes","key":"score","value":0.5}]}`), compile.Everything()), "leaf_index"},
 		{"null", keys(where(t, `{"field":"attributes","key":"nothing","value":null}`), compile.Everything()), "leaf_index"},
+		{"a name", keys(where(t, `{"field":"span_name","operator":"in","value":["rare","none"]}`), compile.Everything()), "leaf_index"},
+		{"an agent", keys(where(t, `{"field":"agent_id","value":"rare"}`), compile.Everything()), "leaf_index"},
+		{"an event", keys(where(t, `{"field":"events","operator":"in","value":[{"name":"rare"}]}`), compile.Everything()), "leaf_index"},
+		{"a service", keys(where(t, `{"field":"resource","key":"service.name","value":"rare"}`), compile.Everything()), "leaf_index"},
 		{"a trace", compile.OfTraces(s.project, compile.Metrics, []compile.Bounds{at}, nil), "PrimaryKey"},
 		{"a trace's documents", compile.DocumentsOf(s.project, []compile.Bounds{at}), "PrimaryKey"},
 		{"heads", compile.Heads(s.project, []compile.Bounds{at}, []uint64{all[12345].Version}, 0), "PrimaryKey"},
