@@ -23,6 +23,8 @@ type granules struct {
 	list []granule
 	// wanted is how many rows the next window should have.
 	wanted float64
+	// bounded tells that the last window had less: what the store reads at once.
+	bounded bool
 }
 
 // granule is rows that lie together: the start of the first, and how many they are.
@@ -60,12 +62,14 @@ func (s *scanner) byGranules(ctx context.Context) (step time.Duration, ok bool, 
 			return 0, false, err
 		}
 	}
-	wanted, rows := min(s.granules.wanted, float64(s.r.pace.maxRows)/2), 0.0
+	wanted, rows := min(s.granules.wanted, float64(s.maxRows)/2), 0.0
+	s.granules.bounded = false
 	for _, g := range s.granules.list {
 		if g.start >= end {
 			continue
 		}
 		if rows += g.rows; rows >= wanted {
+			s.granules.bounded = wanted < s.granules.wanted
 			s.granules.wanted *= growth // should it not be enough
 			s.tooMuch = 0               // a bound by time would cut it short where a gap comes first
 			return micros(g.start, end), true, nil
@@ -78,7 +82,7 @@ func (s *scanner) byGranules(ctx context.Context) (step time.Duration, ok bool, 
 // would be as long again.
 func (g *granules) refused() {
 	if g != nil {
-		g.list = nil
+		g.list, g.bounded = nil, false
 	}
 }
 

@@ -565,6 +565,50 @@ func TestPausedList(t *testing.T) {
 	require.LessOrEqual(t, look(plain, 20), 2, "it is a second ago again")
 }
 
+// What nothing finds is looked for in all there is. As long as windows find nothing the next
+// may read more, so that they do not become as many as the store has of what it reads at once.
+func TestWhatNothingFinds(t *testing.T) {
+	t.Parallel()
+	s := newStore(t)
+	require.NoError(t, s.conn.Exec(t.Context(), "SYSTEM STOP MERGES spans")) // whole parts count for what would be read
+	const spans = 16_000
+	all := make([]trace.Span, spans)
+	for i := range all {
+		all[i] = span(uint64(i), uint64(i), now.Add(-time.Duration(spans-i)*time.Minute))
+	}
+	all[7].StatusMessage = "rare"
+	for some := range slices.Chunk(all, 250) {
+		s.insert(some...)
+	}
+	check := func(message string, most uint64) {
+		t.Helper()
+		registry := prometheus.NewRegistry()
+		reader, err := traces.New(traces.DefaultConfig(), s.conn, func() time.Time { return now }, registry)
+		require.NoError(t, err)
+		reader.LimitNarrow(1500)
+		e := where(t, `{"field":"status_message","value":"`+message+`"}`)
+		page, err := reader.Spans(t.Context(), s.project, e, domain.Window{Limit: 10})
+		require.NoError(t, err)
+		matching := slices.DeleteFunc(slices.Clone(all), func(s trace.Span) bool { return !filter.Match(e, &s) })
+		require.Equal(t, idsInOrder(matching, domain.Descending), idsOf(page.Items))
+		asked := statementsOf(t, registry)
+		require.LessOrEqual(t, asked["scan_narrow"].count, most, "windows that read no more than the first take 187")
+		require.Zero(t, asked["scan"].count, "in order")
+	}
+	check("none", 25) // half of them are from the first span back to 1900
+	check("rare", 25)
+	s.rollUp(now, every(100, all)...)
+	check("none", 14)
+	check("rare", 14)
+}
+
+func every(n int, of []trace.Span) (out []trace.Span) {
+	for i := 0; i < len(of); i += n {
+		out = append(out, of[i])
+	}
+	return out
+}
+
 // A stretch that was guessed where spans are rare is too much where they are dense: a
 // shorter one has the page then, and neither there nor where they are rare rows are read
 // in order, which takes many times as long. What lies before all spans is one window,

@@ -28,6 +28,8 @@ const (
 	forever = 290 * 365 * 24 * time.Hour
 	// shortest is the shortest that a window of documents gets.
 	shortest = time.Second
+	// mostInVain is how many times what a first window may read a later one may.
+	mostInVain = 16
 	// worthALeap is how far the next spans have to be for a window to reach all the way to them.
 	worthALeap = 4 * time.Hour
 	// emptyRoots is how many roots the window after one without rows, or a pause, should have at least.
@@ -74,6 +76,12 @@ type scanner struct {
 	// too much.
 	tooMuch   time.Duration
 	unbounded bool
+	// fine is how long the last window was that the store read; 0 for none.
+	fine time.Duration
+	// maxRows is what the store may read for the next window: more with each that was about
+	// as long as that allows and had few rows or none. What was looked at in vain bounds what
+	// may be: else what nothing finds takes as many windows as there is to read.
+	maxRows int
 	// shrunk tells that a window of a list of everything was made shorter: what the
 	// shorter one lacks is read in order, or the list would crawl through a gap.
 	shrunk bool
@@ -118,7 +126,7 @@ func (r *Reader) scanner(scan compile.Scan, rest compile.Range) *scanner {
 	scan.Loose = scan.Condition.Loosens
 	s := &scanner{
 		r: r, name: "scan", scan: scan, rest: rest, step: firstWindow,
-		whole: said != nil || scan.Condition.Needle(), said: said, until: r.now().Add(r.cfg.QueryTimeout),
+		whole: said != nil || scan.Condition.Needle(), said: said, until: r.now().Add(r.cfg.QueryTimeout), maxRows: r.pace.maxRows,
 	}
 	s.list = likeness{scan.Project, scan.Likeness(), s.open()}
 	s.kind = likeness{project: scan.Project, scan: scan.Condition.Shape}
@@ -191,7 +199,7 @@ func (s *scanner) read(ctx context.Context) (rows []keyRow, read bool, err error
 	shrinks := (s.scan.Condition.Documents || s.scan.Plain() || types > 1) && !s.whole && !s.unbounded
 	refused := s.r.pace.refused(s.list, s.r.now())
 	if shrinks || types > 1 && (refused == 0 || stretch < refused) {
-		maxRows := s.r.pace.maxRows
+		maxRows := s.maxRows
 		switch {
 		case s.scan.Places != nil:
 			maxRows = 0 // they bound what is read
@@ -210,7 +218,9 @@ func (s *scanner) read(ctx context.Context) (rows []keyRow, read bool, err error
 		if s.resumed() {
 			return nil, false, nil
 		}
-		s.r.pace.refuse(s.list, stretch, s.r.now())
+		if s.maxRows == s.r.pace.maxRows { // what a list begins with
+			s.r.pace.refuse(s.list, stretch, s.r.now())
+		}
 		if s.measured {
 			s.misled = true
 			s.granules.refused()
@@ -273,6 +283,9 @@ func (s *scanner) shrink(refused time.Duration) bool {
 	case shorter >= shortest && s.far != 0: // what is near far is dense; the way there is empty
 		s.step = shorter
 	case shorter >= shortest:
+		if s.fine <= refused/2 { // where spans are as they were before
+			shorter = max(shorter, s.fine)
+		}
 		s.step, s.tooMuch = shorter, refused
 	case s.far != 0: // it is not, whatever statistics say
 		s.far, s.leapt, s.step = 0, forever, firstWindow
@@ -553,6 +566,9 @@ func (s *scanner) advance(window compile.Range, rows []keyRow, limit int) {
 	if few {
 		times = fastGrowth
 	}
+	if s.fine = s.stretch(window); few {
+		s.inVain()
+	}
 	s.roots *= float64(times)
 	if len(rows) == 0 { // where within a minute its spans are is not known: they may all come before
 		s.roots = max(s.roots, emptyRoots)
@@ -564,6 +580,14 @@ func (s *scanner) advance(window compile.Range, rows []keyRow, limit int) {
 		s.tooMuch = min(s.tooMuch, forever/2) * 2
 	case few: // a stretch that the pace suggested may have been very short
 		s.step = max(s.step, firstWindow)
+	}
+}
+
+// inVain takes that a window had few rows or none. Documents are no rows of a few bytes.
+func (s *scanner) inVain() {
+	long := s.granules != nil && s.granules.bounded || s.tooMuch > 0 && s.fine >= s.tooMuch/growth
+	if long && !s.scan.Condition.Documents {
+		s.maxRows = min(2*s.maxRows, mostInVain*s.r.pace.maxRows)
 	}
 }
 
