@@ -488,7 +488,7 @@ func (a at) memberOf(m filter.Member) pair {
 	if m.All {
 		out.phrases, out.leaves = slices.Concat(texts...), slices.Concat(leaves...)
 	} else {
-		out.phrases, out.leaves = anyPhrase(texts), anyPhrase(leaves)
+		out.phrases, out.leaves = anyOf(texts), anyOf(leaves)
 	}
 	return out
 }
@@ -514,7 +514,7 @@ func foreign(e filter.Attribute) pair {
 		// Anything but a text, and the text "", are in the document only.
 		if len(onlyStrings(words)) == len(words) && !slices.Contains(words, any("")) {
 			if _, member := e.Test.(filter.Member); !member {
-				return between(service, constant(false)).with(anyPhrase([][][]string{{onlyStrings(words)}}))
+				return between(service, constant(false)).with([][]string{onlyStrings(words)})
 			}
 			return between(either(service, sql("service = ''")), constant(false))
 		}

@@ -308,7 +308,7 @@ func compileOr(children filter.Or) (pair, error) {
 		}
 		texts, leaves = append(texts, p.phrases), append(leaves, p.leaves)
 	}
-	out.phrases, out.leaves = anyPhrase(texts), anyPhrase(leaves)
+	out.phrases, out.leaves = anyOf(texts), anyOf(leaves)
 	if len(union.tokens) > 0 {
 		out.needles = []needle{union}
 	}

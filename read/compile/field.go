@@ -38,7 +38,7 @@ func text(e filter.Text) (pair, error) {
 		case filter.UserID:
 			p.needles = indexed(rankUser, schema.UserToken, one.In)
 		case filter.SpanName, filter.AgentID: // agents are few, and names have no tokens
-			p.leaves = anyPhrase([][][]string{{one.In}})
+			p.leaves = anyOf([][][]string{{one.In}})
 		default:
 		}
 		if len(p.needles) > 0 {

@@ -30,9 +30,9 @@ func phrases(texts ...string) (out [][]string) {
 	return out
 }
 
-// anyPhrase gives the list for rows of which one of several things holds; none
+// anyOf gives the list for rows of which one of several things holds; none
 // where of one of them nothing is known: such a row may be anywhere.
-func anyPhrase(lists [][][]string) [][]string {
+func anyOf(lists [][][]string) [][]string {
 	var union []string
 	for _, l := range lists {
 		best := selective(l)

@@ -76,7 +76,8 @@ type scanner struct {
 	// too much.
 	tooMuch   time.Duration
 	unbounded bool
-	// fine is how long the last window was that the store read; 0 for none.
+	// fine is how long the last window was that the store read, a pause aside; 0 for none, and
+	// for one that reached over a gap: neither tells how much there is to read.
 	fine time.Duration
 	// maxRows is what the store may read for the next window: more with each that was about
 	// as long as that allows and had few rows or none. What was looked at in vain bounds what
@@ -551,6 +552,10 @@ func (s *scanner) advance(window compile.Range, rows []keyRow, limit int) {
 		}
 		return
 	}
+	stretch := s.stretch(window)
+	if s.far != 0 {
+		stretch = 0 // most of it is a gap
+	}
 	s.guessed, s.borrowed, s.pause = s.guessed && !s.borrowed, false, 0
 	s.skip(window)
 	if s.parts != nil {
@@ -566,7 +571,7 @@ func (s *scanner) advance(window compile.Range, rows []keyRow, limit int) {
 	if few {
 		times = fastGrowth
 	}
-	if s.fine = s.stretch(window); few {
+	if s.fine = stretch; few {
 		s.inVain()
 	}
 	s.roots *= float64(times)
