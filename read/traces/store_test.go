@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"math/bits"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -24,7 +26,7 @@ import (
 	"colonnade/domain/filter"
 	"colonnade/domain/ngram"
 	"colonnade/domain/trace"
-	"colonnade/migrations"
+	"colonnade/migrations/migrationstest"
 	"colonnade/migrations/schema"
 	"colonnade/read/traces"
 )
@@ -59,15 +61,13 @@ func newStore(t testing.TB) *store {
 
 func newStoreWith(t testing.TB, cfg traces.Config) *store {
 	t.Helper()
-	options, err := clickhouse.ParseDSN(embeddedtest.Database(t))
+	options, err := clickhouse.ParseDSN(migrationstest.Database(t))
 	require.NoError(t, err)
 	options.Protocol = clickhouse.HTTP
 	options.Settings = clickhouse.Settings{"materialize_statistics_on_insert": 1} // as the sink
 	conn, err := clickhouse.Open(options)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, conn.Close()) })
-	_, err = migrations.ClickHouse(t.Context(), conn, migrations.Deployment{})
-	require.NoError(t, err)
 	reader, err := traces.New(cfg, conn, func() time.Time { return now }, prometheus.NewRegistry())
 	require.NoError(t, err)
 	return &store{t: t, conn: conn, reader: reader, project: domain.ProjectID(uuid.New())}
@@ -84,16 +84,7 @@ func (s *store) insertInto(project domain.ProjectID, spans ...trace.Span) {
 	const core = "INSERT INTO spans (project_id, trace_type, start_time, tie, week, trace_id, span_id, parent_id, start_ns, end_time, end_ns, version, created_at, updated_at, created_by_id, updated_by_id, " +
 		"span_type, span_type_declared, span_kind, status_code, span_name, status_message, session_id, user_id, agent_id, duration_ms, errors, tokens_prompt, tokens_completion, tokens_total, costs_prompt, costs_completion, costs_total, service, " +
 		"link_count, link_trace_ids, link_span_ids, event_names, hash_id, str, num, bool, long, kv, payload_bytes)"
-	batch, err := s.conn.PrepareBatch(s.t.Context(), core)
-	require.NoError(s.t, err)
-	payloads, err := s.conn.PrepareBatch(s.t.Context(), "INSERT INTO span_documents (project_id, stream_offset, version, week, start_time, trace_id, span_id, text, head, lengths)")
-	require.NoError(s.t, err)
-	index, err := s.conn.PrepareBatch(s.t.Context(), "INSERT INTO trace_index (project_id, trace_id, min_start, max_start, records)")
-	require.NoError(s.t, err)
-	annotations, err := s.conn.PrepareBatch(s.t.Context(), "INSERT INTO annotations (project_id, link_trace_id, link_span_id, start_time, tie, trace_type, trace_id, span_id, version)")
-	require.NoError(s.t, err)
-	results, err := s.conn.PrepareBatch(s.t.Context(), "INSERT INTO eval_results (project_id, evaluator_key, start_time, tie, trace_type, trace_id, span_id, version, evaluator_id)")
-	require.NoError(s.t, err)
+	var batch, payloads, index, annotations, results [][]any
 	for i := range spans {
 		sp := &spans[i]
 		if s.batched && i > 0 {
@@ -110,11 +101,11 @@ func (s *store) insertInto(project domain.ProjectID, spans ...trace.Span) {
 		linkTraces, linkSpans, names := []string{}, []string{}, []string{}
 		for _, k := range sp.Links {
 			linkTraces, linkSpans = append(linkTraces, string(k.TraceID[:])), append(linkSpans, string(k.SpanID[:]))
-			require.NoError(s.t, annotations.Append(p, string(k.TraceID[:]), string(k.SpanID[:]), start, tie, sp.Type.String(), string(sp.TraceID[:]), string(sp.SpanID[:]), sp.Version))
+			annotations = append(annotations, []any{p, string(k.TraceID[:]), string(k.SpanID[:]), start, tie, sp.Type.String(), string(sp.TraceID[:]), string(sp.SpanID[:]), sp.Version})
 		}
 		for _, r := range sp.References {
 			if key := schema.EvaluatorKey(r.ID, r.Slug); r.Key == "evaluator" && key != "" && (sp.IsRoot() || len(sp.Links) > 0) {
-				require.NoError(s.t, results.Append(p, key, start, tie, sp.Type.String(), string(sp.TraceID[:]), string(sp.SpanID[:]), sp.Version, r.ID))
+				results = append(results, []any{p, key, start, tie, sp.Type.String(), string(sp.TraceID[:]), string(sp.SpanID[:]), sp.Version, r.ID})
 			}
 		}
 		for _, e := range sp.Events {
@@ -126,21 +117,37 @@ func (s *store) insertInto(project domain.ProjectID, spans ...trace.Span) {
 		if len(sp.Hashes) > 0 {
 			hash = sp.Hashes[0].ID
 		}
-		require.NoError(s.t, batch.Append(p, sp.Type.String(), start, tie, week, string(sp.TraceID[:]), string(sp.SpanID[:]), string(sp.ParentID[:]), uint16(sp.Start%1000), end, uint16(sp.End%1000),
+		batch = append(batch, []any{
+			p, sp.Type.String(), start, tie, week, string(sp.TraceID[:]), string(sp.SpanID[:]), string(sp.ParentID[:]), uint16(sp.Start % 1000), end, uint16(sp.End % 1000),
 			sp.Version, sp.CreatedAt, zero(sp.UpdatedAt), sp.CreatedBy, sp.UpdatedBy, sp.EffectiveType().String(), sp.SpanType != 0, sp.Kind.String(), sp.Status.String(), sp.Name, sp.StatusMessage,
 			sp.SessionID, sp.UserID, sp.AgentID, l.column("duration_ms"), l.column("errors"), l.column("tokens_prompt"), l.column("tokens_completion"), l.column("tokens_total"),
 			l.column("costs_prompt"), l.column("costs_completion"), l.column("costs_total"), name,
-			uint16(len(sp.Links)), linkTraces, linkSpans, names, hash, l.str, l.num, l.bools, l.long, l.kv, uint32(len(text)+len(head))))
-		require.NoError(s.t, payloads.Append(p, sp.Version>>schema.VersionShift, sp.Version, week, start, string(sp.TraceID[:]), string(sp.SpanID[:]), text, head, lengths))
-		require.NoError(s.t, index.Append(p, string(sp.TraceID[:]), start, start, []uint64{schema.Record(0, sp.Version)}))
+			uint16(len(sp.Links)), linkTraces, linkSpans, names, hash, l.str, l.num, l.bools, l.long, l.kv, uint32(len(text) + len(head)),
+		})
+		payloads = append(payloads, []any{p, sp.Version >> schema.VersionShift, sp.Version, week, start, string(sp.TraceID[:]), string(sp.SpanID[:]), text, head, lengths})
+		index = append(index, []any{p, string(sp.TraceID[:]), start, start, []uint64{schema.Record(0, sp.Version)}})
 	}
 	if s.covered {
 		s.insertNgrams(project, spans)
 	}
-	require.NoError(s.t, payloads.Send())
-	require.NoError(s.t, annotations.Send())
-	require.NoError(s.t, results.Send())
-	require.NoError(s.t, index.Send())
+	s.send("INSERT INTO span_documents (project_id, stream_offset, version, week, start_time, trace_id, span_id, text, head, lengths)", payloads)
+	s.send("INSERT INTO annotations (project_id, link_trace_id, link_span_id, start_time, tie, trace_type, trace_id, span_id, version)", annotations)
+	s.send("INSERT INTO eval_results (project_id, evaluator_key, start_time, tie, trace_type, trace_id, span_id, version, evaluator_id)", results)
+	s.send("INSERT INTO trace_index (project_id, trace_id, min_start, max_start, records)", index)
+	s.send(core, batch)
+}
+
+// send inserts rows, if there are any.
+func (s *store) send(statement string, rows [][]any) {
+	s.t.Helper()
+	if len(rows) == 0 {
+		return
+	}
+	batch, err := s.conn.PrepareBatch(s.t.Context(), statement)
+	require.NoError(s.t, err)
+	for _, row := range rows {
+		require.NoError(s.t, batch.Append(row...))
+	}
 	require.NoError(s.t, batch.Send())
 }
 
@@ -157,12 +164,11 @@ func (s *store) rollUp(until time.Time, spans ...trace.Span) {
 			roots[key{at.Truncate(time.Minute), spans[i].Type}]++
 		}
 	}
-	batch, err := s.conn.PrepareBatch(s.t.Context(), "INSERT INTO rollup_minute (project_id, minute, trace_type, version, roots)")
-	require.NoError(s.t, err)
+	var rows [][]any
 	for k, n := range roots {
-		require.NoError(s.t, batch.Append(uuid.UUID(s.project), k.minute, k.of.String(), uint64(1), n))
+		rows = append(rows, []any{uuid.UUID(s.project), k.minute, k.of.String(), uint64(1), n})
 	}
-	require.NoError(s.t, batch.Send())
+	s.send("INSERT INTO rollup_minute (project_id, minute, trace_type, version, roots)", rows)
 }
 
 // cover has the sets of n-grams cover documents from an offset on; what is
@@ -207,9 +213,9 @@ func insertSets(t testing.TB, conn driver.Conn, project domain.ProjectID, sectio
 	columns := []string{"ngrams", "numerals"}[:len(sets)]
 	lists := make([][]uint32, len(sets))
 	for k, set := range sets {
-		for i := range uint32(1 << ngram.Bits) {
-			if set[i/64]>>(i%64)&1 == 1 {
-				lists[k] = append(lists[k], i)
+		for i, word := range set {
+			for ; word != 0; word &= word - 1 {
+				lists[k] = append(lists[k], uint32(i*64+bits.TrailingZeros64(word)))
 			}
 		}
 	}
@@ -220,7 +226,14 @@ func insertSets(t testing.TB, conn driver.Conn, project domain.ProjectID, sectio
 			") SELECT toUUID(?), 0, ?, fromUnixTimestamp64Micro(?), fromUnixTimestamp64Micro(?), ?" + strings.Repeat(", bitmapBuild(CAST(?, 'Array(UInt32)'))", len(lists))
 		for k := range lists {
 			n := min(len(lists[k]), 20_000)
-			args = append(args, lists[k][:n:n])
+			text := []byte{'['}
+			for i, v := range lists[k][:n] {
+				if i > 0 {
+					text = append(text, ',')
+				}
+				text = strconv.AppendUint(text, uint64(v), 10)
+			}
+			args = append(args, string(append(text, ']')))
 			lists[k] = lists[k][n:]
 			left = left || len(lists[k]) > 0
 		}

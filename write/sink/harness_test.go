@@ -24,7 +24,7 @@ import (
 	"colonnade/deploy/embedded/embeddedtest"
 	"colonnade/domain"
 	"colonnade/domain/trace"
-	"colonnade/migrations"
+	"colonnade/migrations/migrationstest"
 	"colonnade/write/fit"
 	"colonnade/write/sink"
 	"colonnade/write/stream"
@@ -52,15 +52,14 @@ type house struct {
 
 func newHouse(t testing.TB, partitions int32) *house {
 	t.Helper()
-	h := &house{t: t, project: domain.ProjectID(uuid.New()), user: uuid.New(), url: embeddedtest.Database(t)}
+	h := &house{t: t, project: domain.ProjectID(uuid.New()), user: uuid.New(), url: migrationstest.Database(t)}
 	h.stream = stream.DefaultConfig()
 	h.stream.Brokers, h.stream.Topic = embeddedtest.Kafka(t), embeddedtest.Topic(t)
 	h.stream.Group, h.stream.Partitions = h.stream.Topic, partitions
 	h.sink = sink.DefaultConfig()
 	h.sink.MinLinger, h.sink.SettleAfter, h.sink.SettleEvery = 20*time.Millisecond, 300*time.Millisecond, 50*time.Millisecond
 	h.conn = open(t, h.url)
-	_, err := migrations.ClickHouse(t.Context(), h.conn, migrations.Deployment{})
-	require.NoError(t, err)
+	var err error
 	h.producer, err = stream.NewProducer(h.stream, time.Now, discard(), prometheus.NewRegistry())
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, h.producer.Close()) })

@@ -11,21 +11,18 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
-	"colonnade/deploy/embedded/embeddedtest"
-	"colonnade/migrations"
+	"colonnade/migrations/migrationstest"
 	"colonnade/migrations/schema"
 )
 
 // migrated opens a database of its own that has all tables.
 func migrated(t testing.TB) driver.Conn {
 	t.Helper()
-	opts, err := clickhouse.ParseDSN(embeddedtest.Database(t))
+	opts, err := clickhouse.ParseDSN(migrationstest.Database(t))
 	require.NoError(t, err)
 	conn, err := clickhouse.Open(opts)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, conn.Close()) })
-	_, err = migrations.ClickHouse(t.Context(), conn, migrations.Deployment{})
-	require.NoError(t, err)
 	return conn
 }
 

@@ -19,6 +19,7 @@ import (
 	"colonnade/deploy/embedded/embeddedtest"
 	"colonnade/domain"
 	"colonnade/domain/credential"
+	"colonnade/migrations/migrationstest"
 	"colonnade/write/registry"
 )
 
@@ -27,7 +28,7 @@ func newHouse(t testing.TB, settings ...string) (*house, stores) {
 	t.Helper()
 	cfg, err := config.Load("", append([]string{
 		"COLONNADE_KAFKA_BROKERS=" + strings.Join(embeddedtest.Kafka(t), ","), "COLONNADE_KAFKA_TOPIC=" + embeddedtest.Topic(t),
-		"COLONNADE_CLICKHOUSE_URL=" + embeddedtest.Database(t), "COLONNADE_POSTGRES_URL=" + embeddedtest.PostgresDatabase(t),
+		"COLONNADE_CLICKHOUSE_URL=" + migrationstest.Database(t), "COLONNADE_POSTGRES_URL=" + embeddedtest.PostgresDatabase(t),
 		// A busy machine is slow, not wrong: reads wait for their writes longer than a client would.
 		"COLONNADE_TRACES_WAIT_TIMEOUT=1m", "COLONNADE_STORED_WAIT_TIMEOUT=1m", "COLONNADE_HTTP_REQUEST_TIMEOUT=2m",
 	}, settings...))

@@ -25,7 +25,7 @@ import (
 	"colonnade/deploy/embedded/embeddedtest"
 	"colonnade/domain"
 	"colonnade/domain/trace"
-	"colonnade/migrations"
+	"colonnade/migrations/migrationstest"
 	"colonnade/read/compile"
 	"colonnade/read/traces"
 	"colonnade/write/fit"
@@ -47,14 +47,12 @@ type wings struct {
 
 func newWings(t testing.TB, tune ...func(*sink.Config)) *wings {
 	t.Helper()
-	options, err := clickhouse.ParseDSN(embeddedtest.Database(t))
+	options, err := clickhouse.ParseDSN(migrationstest.Database(t))
 	require.NoError(t, err)
 	options.Protocol = clickhouse.HTTP
 	conn, err := clickhouse.Open(options)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, conn.Close()) })
-	_, err = migrations.ClickHouse(t.Context(), conn, migrations.Deployment{})
-	require.NoError(t, err)
 	cfg := stream.DefaultConfig()
 	cfg.Brokers, cfg.Topic = embeddedtest.Kafka(t), embeddedtest.Topic(t)
 	cfg.Group, cfg.Partitions = cfg.Topic, 2
