@@ -4,6 +4,7 @@ package app_test
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/google/uuid"
@@ -43,6 +44,9 @@ func (w *wings) checkSections(t *testing.T, apart domain.ProjectID, e filter.Exp
 	c, err := compile.Filter(e)
 	require.NoError(t, err)
 	s := compile.Sections{Project: apart, Condition: c, Range: compile.Everything(), Limit: len(corpus) + 1}.Statement()
+	if !strings.Contains(s.SQL, "bitmap") {
+		return 0 // it asks nothing of the sets, and would find all of them
+	}
 	var sections []uint64
 	var first, last []int64
 	var total uint64
