@@ -51,9 +51,8 @@ test-race: engines ## Run under the race detector what loads no engine, and sink
 	CGO_ENABLED=1 $(GO) test -race ./...
 	CGO_ENABLED=1 $(GO) test -race -tags embedded -p 1 -timeout 20m ./write/sink ./read/traces
 
-# The oracles ask what the store finds; the stream only carries their spans there, and `make test` runs them.
 test-kafka: engines ## Run stream, sink and end-to-end tests against a real Apache Kafka (Java 17 and Maven)
-	$(GO) run ./deploy/kafka-test -- $(GO) test -tags embedded -skip 'Oracle$$' -count 1 -timeout 30m ./write/stream/... ./write/sink/... ./cmd/internal/app/... ./cmd/colonnade/...
+	$(GO) run ./deploy/kafka-test -- $(GO) test -tags embedded -count 1 -timeout 30m ./write/stream/... ./write/sink/... ./cmd/internal/app/... ./cmd/colonnade/...
 
 test-services: ## Run the tests against the stores of COLONNADE_TEST_{KAFKA_BROKERS,CLICKHOUSE_URL,POSTGRES_URL}
 	@: $${COLONNADE_TEST_KAFKA_BROKERS:?} $${COLONNADE_TEST_CLICKHOUSE_URL:?} $${COLONNADE_TEST_POSTGRES_URL:?}
