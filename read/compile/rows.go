@@ -189,6 +189,27 @@ func DocumentsOf(project domain.ProjectID, traces []Bounds) Statement {
 	return inRecords(project, "text", traces)
 }
 
+// Whole looks up the documents of whole traces by their ids alone, of all versions
+// that are there; there is at least one. Its rows are those of Documents. The store
+// asks the index of traces by itself: where a trace is all that is asked for, one
+// statement is planned in place of two, which is a fifth of both.
+//
+// The week, which the index does not have, is not named: what leaves parts out is
+// where in the stream they are.
+func Whole(project domain.ProjectID, in []trace.TraceID) Statement {
+	of := ids("trace_id", in)
+	w := new(writer)
+	w.put("SELECT "+documentColumns("text")+" FROM "+schema.SpanDocuments+" PREWHERE project_id = ? AND ", project.String())
+	of.write(w, nil)
+	w.put(" AND (stream_partition, stream_offset) IN (SELECT toUInt32(bitShiftRight(arrayJoin(records) AS record, "+strconv.Itoa(schema.RecordShift)+
+		")), bitAnd(record, "+strconv.FormatUint(1<<schema.RecordShift-1, 10)+") FROM "+schema.TraceIndex+" PREWHERE project_id = ? AND ", project.String())
+	of.write(w, nil)
+	w.put(")")
+	s := w.lookup()
+	s.RowsPerThread = documentsPerThread
+	return s
+}
+
 // Heads looks up all that traces have in their records, as DocumentsOf does, and
 // of the spans of these versions their documents as well; of the others text is
 // empty. What starts in other weeks than Min and Max is left out. Where versions

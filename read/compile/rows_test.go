@@ -276,6 +276,12 @@ func TestDocuments(t *testing.T) {
 	require.Equal(t, lookup("SELECT trace_id, span_id, version, text, head, lengths"+from+"version IN (3145733, 4194304) AND indexHint((stream_partition, stream_offset) IN ((0, 4), (2, 3)))", 0),
 		compile.Documents(project, []compile.Version{{Partition: 2, Version: 3<<schema.VersionShift + 5, Start: start}, {Version: 4 << schema.VersionShift, Start: start}}))
 	require.Equal(t, lookup("SELECT trace_id, span_id, version, text, head, lengths"+from+records, 0), compile.DocumentsOf(project, of))
+	require.Equal(t, compile.Statement{
+		SQL: "SELECT trace_id, span_id, version, text, head, lengths FROM span_documents PREWHERE project_id = ? AND " + id +
+			" AND (stream_partition, stream_offset) IN (SELECT toUInt32(bitShiftRight(arrayJoin(records) AS record, 44)), bitAnd(record, 17592186044415) FROM trace_index PREWHERE project_id = ? AND " + id + ")",
+		Args:    []any{project.String(), project.String()},
+		OneStep: true, StartsFirst: true, RowsPerThread: 512,
+	}, compile.Whole(project, []trace.TraceID{of[0].Trace}))
 	require.Equal(t, lookup("SELECT trace_id, span_id, version, if(version IN (5, 6), text, ''), head, lengths"+from+records, 99), compile.Heads(project, of, []uint64{5, 6}, 99))
 	require.Equal(t, lookup("SELECT trace_id, span_id, version, '', head, lengths"+from+records, 0), compile.Heads(project, of, nil, 0))
 	of[0].Records = []uint64{schema.Record(3, 7<<schema.VersionShift), schema.Record(3, 6<<schema.VersionShift), schema.Record(3, 7<<schema.VersionShift)}

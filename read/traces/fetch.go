@@ -227,8 +227,23 @@ func (r *Reader) documents(ctx context.Context, limit bound, read *int64, lookup
 // recordsAtOnce is how many records one lookup of whole traces names.
 const recordsAtOnce = 2000
 
-// load gives whole traces by id, spans ascending, with their type and their
-// cumulative metrics.
+// whole gives traces that are known by nothing but their ids, as load does.
+func (r *Reader) whole(ctx context.Context, project domain.ProjectID, ids []trace.TraceID, limit bound) (map[trace.TraceID][]trace.Span, error) {
+	if project.IsZero() {
+		return nil, unauthenticated()
+	}
+	w := r.wholes(project, limit)
+	if len(ids) == 0 {
+		return w.all(), nil
+	}
+	if err := r.documents(ctx, limit, &w.bytes, compile.Whole(project, ids), w.take); err != nil {
+		return nil, err
+	}
+	return w.all(), nil
+}
+
+// load gives whole traces that lie within bounds, spans ascending, with their type
+// and their cumulative metrics.
 func (r *Reader) load(ctx context.Context, project domain.ProjectID, bounds []compile.Bounds, limit bound) (map[trace.TraceID][]trace.Span, error) {
 	w := r.wholes(project, limit)
 	if err := w.read(ctx, bounds); err != nil {
@@ -289,6 +304,15 @@ func (w *wholes) traces(of []compile.Bounds) map[trace.TraceID][]trace.Span {
 		if spans := w.found[b.Trace]; spans != nil {
 			out[b.Trace] = assemble(spans)
 		}
+	}
+	return out
+}
+
+// all are all that were read.
+func (w *wholes) all() map[trace.TraceID][]trace.Span {
+	out := make(map[trace.TraceID][]trace.Span, len(w.found))
+	for id, spans := range w.found {
+		out[id] = assemble(spans)
 	}
 	return out
 }

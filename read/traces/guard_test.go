@@ -250,6 +250,7 @@ func TestIndexesAreUsed(t *testing.T) {
 		{"a service", keys(where(t, `{"field":"resource","key":"service.name","value":"rare"}`), compile.Everything()), "leaf_index"},
 		{"a trace", compile.OfTraces(s.project, compile.Metrics, []compile.Bounds{at}, nil), "PrimaryKey"},
 		{"a trace's documents", compile.DocumentsOf(s.project, []compile.Bounds{at}), "PrimaryKey"},
+		{"a whole trace", compile.Whole(s.project, []trace.TraceID{id}), "PrimaryKey"},
 		{"heads", compile.Heads(s.project, []compile.Bounds{at}, []uint64{all[12345].Version}, 0), "PrimaryKey"},
 		{"documents", compile.Documents(s.project, []compile.Version{{Version: all[12340].Version, Start: at.Min}}), "PrimaryKey"},
 		{"keys", compile.ByKeys(s.project, compile.Keys, []compile.Key{{Type: trace.Invocation, Position: compile.Position{Start: at.Min, Tie: tieOf(&all[12340])}}}), "PrimaryKey"},

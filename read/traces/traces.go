@@ -58,11 +58,7 @@ func New(cfg Config, conn driver.Conn, now func() time.Time, registerer promethe
 // TracesByID gives those of the traces that exist, in the order of ids, each
 // with all its spans ascending by start. An id that stands twice counts once.
 func (r *Reader) TracesByID(ctx context.Context, project domain.ProjectID, ids []trace.TraceID) ([][]trace.Span, error) {
-	bounds, err := r.bounds(ctx, project, ids)
-	if err != nil || len(bounds) == 0 {
-		return nil, err
-	}
-	found, err := r.load(ctx, project, bounds, bound{bytes: r.cfg.MaxReadBytes})
+	found, err := r.whole(ctx, project, ids, bound{bytes: r.cfg.MaxReadBytes})
 	if err != nil {
 		return nil, err
 	}
@@ -99,12 +95,12 @@ func (r *Reader) SpansByID(ctx context.Context, project domain.ProjectID, traces
 // spansOf gives spans of known traces by their ids. The traces are read whole,
 // which mostly is less than to add up what the spans sum; else their rows lead there.
 func (r *Reader) spansOf(ctx context.Context, project domain.ProjectID, traces []trace.TraceID, spans []trace.SpanID) ([]trace.Span, error) {
-	bounds, err := r.bounds(ctx, project, traces)
-	if err != nil || len(bounds) == 0 {
-		return nil, err
-	}
-	found, err := r.load(ctx, project, bounds, bound{bytes: wholeBytes, spans: wholeSpans})
+	found, err := r.whole(ctx, project, traces, bound{bytes: wholeBytes, spans: wholeSpans})
 	if errors.Is(err, errOverPage) {
+		bounds, err := r.bounds(ctx, project, traces)
+		if err != nil || len(bounds) == 0 {
+			return nil, err
+		}
 		rows, err := r.keys(ctx, "keys_of", compile.OfTraces(project, compile.Keys, bounds, spans))
 		if err != nil {
 			return nil, err

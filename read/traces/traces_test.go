@@ -10,12 +10,15 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rogpeppe/go-internal/txtar"
 	"github.com/stretchr/testify/require"
 
 	"colonnade/domain"
 	"colonnade/domain/filter"
 	"colonnade/domain/trace"
+	"colonnade/migrations/schema"
+	"colonnade/read/traces"
 )
 
 // Every golden statement is one that the store understands.
@@ -130,6 +133,32 @@ func TestTypeOfATraceByID(t *testing.T) {
 			require.Equal(t, want.String(), got)
 		}
 	}
+}
+
+// A trace is found wherever in the stream its spans came, and by one statement.
+func TestTraceAcrossPartitions(t *testing.T) {
+	t.Parallel()
+	s := newStore(t)
+	here, there, other := span(1, 1, now.Add(-time.Minute)), span(1, 2, now.Add(-time.Minute+time.Second)), span(2, 1, now.Add(-time.Minute))
+	s.insert(here, other)
+	const partition = 1<<20 - 1 // as high as a record can name
+	text, head, lengths := documents(&there, false)
+	there.Version = 7 << schema.VersionShift
+	s.send("INSERT INTO span_documents (project_id, stream_partition, stream_offset, version, week, start_time, trace_id, span_id, text, head, lengths)",
+		[][]any{{uuid.UUID(s.project), uint32(partition), uint64(7), there.Version, weekOf(there.Start), time.Unix(0, there.Start).UTC(), string(there.TraceID[:]), string(there.SpanID[:]), text, head, lengths}})
+	s.send("INSERT INTO trace_index (project_id, trace_id, min_start, max_start, records)",
+		[][]any{{uuid.UUID(s.project), string(there.TraceID[:]), time.Unix(0, there.Start).UTC(), time.Unix(0, there.Start).UTC(), []uint64{schema.Record(partition, there.Version)}}})
+	registry := prometheus.NewRegistry()
+	reader, err := traces.New(traces.DefaultConfig(), s.conn, func() time.Time { return now }, registry)
+	require.NoError(t, err)
+	found, err := reader.TracesByID(t.Context(), s.project, []trace.TraceID{here.TraceID, other.TraceID, {99}})
+	require.NoError(t, err)
+	require.Len(t, found, 2)
+	require.Equal(t, []trace.SpanID{here.SpanID, there.SpanID}, []trace.SpanID{found[0][0].SpanID, found[0][1].SpanID})
+	require.Len(t, found[1], 1)
+	asked := statementsOf(t, registry)
+	require.EqualValues(t, 1, asked["documents"].count)
+	require.Zero(t, asked["bounds"].count)
 }
 
 // Spans of a trace that is too large to be read whole are found by their rows.
