@@ -47,9 +47,9 @@ test: engines ## Run every test: unit, integration and end to end, on the embedd
 test-unit: ## Run the tests that need no engine
 	$(GO) test ./...
 
-test-race: engines ## Run under the race detector what loads no engine, and sink and reader beside the engines
+test-race: engines ## Run under the race detector what loads no engine, and sink and reader beside the engines, with fewer cases (-short)
 	CGO_ENABLED=1 $(GO) test -race ./...
-	CGO_ENABLED=1 $(GO) test -race -tags embedded -p 1 -timeout 20m ./write/sink ./read/traces
+	CGO_ENABLED=1 $(GO) test -race -short -tags embedded -p 1 -timeout 20m ./write/sink ./read/traces
 
 test-kafka: engines ## Run stream, sink and end-to-end tests against a real Apache Kafka (Java 17 and Maven)
 	$(GO) run ./deploy/kafka-test -- $(GO) test -tags embedded -count 1 -timeout 30m ./write/stream/... ./write/sink/... ./cmd/internal/app/... ./cmd/colonnade/...
