@@ -164,7 +164,11 @@ func runLoad(cmd *cobra.Command, plan load.Plan, c *client.Client, now func() ti
 
 func showReads(w io.Writer, read *load.ReadTimes) {
 	round := func(p float64) time.Duration { return read.At(p).Round(100 * time.Microsecond) }
-	_, _ = fmt.Fprintf(w, "%s\tp50 %s, p99 %s, slowest %s, %d timed", read.Name, round(0.5), round(0.99), round(1), len(read.Took))
+	if len(read.Took) == 0 {
+		_, _ = fmt.Fprintf(w, "%s\tnone timed before the sending ended", read.Name)
+	} else {
+		_, _ = fmt.Fprintf(w, "%s\tp50 %s, p99 %s, slowest %s, %d timed", read.Name, round(0.5), round(0.99), round(1), len(read.Took))
+	}
 	if read.Failed > 0 {
 		_, _ = fmt.Fprintf(w, ", %d failed, the last with: %v", read.Failed, read.Err)
 	}
