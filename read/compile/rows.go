@@ -192,7 +192,7 @@ func DocumentsOf(project domain.ProjectID, traces []Bounds) Statement {
 // Whole looks up the documents of whole traces by their ids alone, of all versions
 // that are there; there is at least one. Its rows are those of Documents. The store
 // asks the index of traces by itself: where a trace is all that is asked for, one
-// statement is planned in place of two, which is a fifth of both.
+// statement is planned in place of two, which spares a sixth of both.
 //
 // The week, which the index does not have, is not named: what leaves parts out is
 // where in the stream they are.

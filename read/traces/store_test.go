@@ -74,9 +74,9 @@ func newStoreWith(t testing.TB, cfg traces.Config) *store {
 	return &store{t: t, conn: conn, reader: reader, project: domain.ProjectID(uuid.New())}
 }
 
-// some are all cases, or one in four with -short, as under the race detector: the
-// others go the same ways through the reader, and the store takes as long again for
-// their statements.
+// some are all cases, or one in four with -short, as under the race detector. The
+// others go the same ways through the reader with other words; their statements took
+// the store three minutes, which CI does not have twice.
 func some[T any](cases []T) []T {
 	if !testing.Short() {
 		return cases
