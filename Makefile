@@ -10,8 +10,11 @@ ENGINES  := deploy/embedded/engines
 FETCHED  := $(ENGINES)/node_modules/.fetched
 FUZZTIME ?= 60s
 PRICES   ?= write/measure/prices.json
+# Tests mostly wait for what they wrote to be seen: two at a time for each core keep it busy.
+PARALLEL ?= $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN))))
 BENCH    ?= .
 BASE     ?= main
+KILLS    := TestEverySpanOnceAcrossKills
 
 export CGO_ENABLED ?= 0
 
@@ -42,7 +45,7 @@ build: engines ## Build bin/colonnade with the embedded engines' bindings
 	$(GO) build -tags embedded -trimpath -o bin/colonnade ./cmd/colonnade
 
 test: engines ## Run every test: unit, integration and end to end, on the embedded engines
-	$(GO) test -tags embedded -timeout 30m ./...
+	$(GO) test -tags embedded -timeout 30m -parallel $(PARALLEL) ./...
 
 test-unit: ## Run the tests that need no engine
 	$(GO) test ./...
@@ -51,8 +54,13 @@ test-race: engines ## Run under the race detector what loads no engine, and sink
 	CGO_ENABLED=1 $(GO) test -race ./...
 	CGO_ENABLED=1 $(GO) test -race -short -tags embedded -p 1 -timeout 20m ./write/sink ./read/traces
 
-test-kafka: engines ## Run stream, sink and end-to-end tests against a real Apache Kafka (Java 17 and Maven)
-	$(GO) run ./deploy/kafka-test -- $(GO) test -tags embedded -count 1 -timeout 30m ./write/stream/... ./write/sink/... ./cmd/internal/app/... ./cmd/colonnade/...
+# The oracles ask the store: make test puts all their questions, this a quarter (-short). What kills
+# brokers has a node for itself, which is started again on the same data after each kill.
+test-kafka: engines ## Run stream, sink and end-to-end tests against a real Apache Kafka (Java 17 and Maven), and kill it
+	$(GO) test -tags apachekafka -count 1 ./deploy/kafka-test
+	$(GO) run ./deploy/kafka-test -- $(GO) test -tags embedded -count 1 -short -timeout 30m -parallel $(PARALLEL) -skip '^$(KILLS)$$' \
+		./write/stream/... ./write/sink/... ./cmd/internal/app/... ./cmd/colonnade/...
+	$(GO) run ./deploy/kafka-test -- $(GO) test -tags embedded -count 1 -timeout 15m -run '^$(KILLS)$$' ./cmd/internal/app
 
 test-services: ## Run the tests against the stores of COLONNADE_TEST_{KAFKA_BROKERS,CLICKHOUSE_URL,POSTGRES_URL}
 	@: $${COLONNADE_TEST_KAFKA_BROKERS:?} $${COLONNADE_TEST_CLICKHOUSE_URL:?} $${COLONNADE_TEST_POSTGRES_URL:?}

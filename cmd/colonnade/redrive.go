@@ -13,7 +13,7 @@ import (
 	"colonnade/write/stream"
 )
 
-func redriveCommand(load func() (config.Loaded, error)) *cobra.Command {
+func redriveCommand(env environment, load func() (config.Loaded, error)) *cobra.Command {
 	var dryRun bool
 	cmd := &cobra.Command{
 		Use:   "redrive",
@@ -36,7 +36,7 @@ the embedded service whose data directory this is.`,
 				}
 			}
 			progress := func(r stream.Redriven) { _, _ = fmt.Fprintf(cmd.ErrOrStderr(), "\r%d of %d", r.Done, r.Total) }
-			done, err := stream.Redrive(cmd.Context(), cfg.Kafka, stream.RedriveOptions{DryRun: dryRun, Progress: progress}, newLog(cmd.ErrOrStderr(), cfg.Log))
+			done, err := stream.Redrive(cmd.Context(), cfg.Kafka, stream.RedriveOptions{DryRun: dryRun, Progress: progress}, env.now, newLog(cmd.ErrOrStderr(), cfg.Log))
 			if done.Done > 0 {
 				_, _ = fmt.Fprintln(cmd.ErrOrStderr())
 			}

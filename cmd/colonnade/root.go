@@ -58,7 +58,7 @@ COLONNADE_* variables; "colonnade config" shows all of them.`,
 		tailCommand(env, load),
 		demoCommand(env, load),
 		loadCommand(env, load),
-		redriveCommand(load),
+		redriveCommand(env, load),
 		versionCommand(),
 	)
 	return root

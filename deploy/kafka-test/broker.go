@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -22,12 +23,15 @@ const (
 	stopTimeout  = 15 * time.Second
 )
 
-// broker is one running node.
+// broker is one node, started again on the same ports and data when somebody kills it, as tests do.
 type broker struct {
 	address string
 	dir     string
-	cmd     *exec.Cmd
-	ended   chan error
+	java    string
+	options []string
+
+	stopping chan struct{} // closed by stop
+	ended    chan error    // holds why the node runs no more, nil after stop; nil before it was started
 }
 
 // properties make a node that is broker and controller in one, keeps little
@@ -68,14 +72,17 @@ func startBroker(ctx context.Context) (*broker, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &broker{dir: dir}
-	if err := b.start(ctx, java, jars); err != nil {
+	b := &broker{dir: dir, java: java, stopping: make(chan struct{})}
+	if err := b.start(ctx, jars); err != nil {
 		return nil, errors.Join(err, b.stop())
 	}
 	return b, nil
 }
 
-func (b *broker) start(ctx context.Context, java, jars string) error {
+// pidFile holds the number of the node's process, another one after each start.
+func (b *broker) pidFile() string { return filepath.Join(b.dir, "pid") }
+
+func (b *broker) start(ctx context.Context, jars string) error {
 	addresses, err := freeAddresses(2)
 	if err != nil {
 		return err
@@ -86,41 +93,84 @@ func (b *broker) start(ctx context.Context, java, jars string) error {
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		return err
 	}
-	options := []string{
+	b.options = []string{
 		// A small heap and the quick compiler: the node lives for one run of tests.
 		"-Xms128m", "-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
 		"-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-cp", filepath.Join(jars, "*"),
 	}
 	//nolint:gosec // the java that was found, with arguments of ours
-	format := exec.CommandContext(ctx, java, append(slices.Clip(options), "kafka.tools.StorageTool", "format", "-t", "Y29sb25uYWRlLXRlc3QtMQ", "-c", config)...)
+	format := exec.CommandContext(ctx, b.java, append(slices.Clip(b.options), "kafka.tools.StorageTool", "format", "-t", "Y29sb25uYWRlLXRlc3QtMQ", "-c", config)...)
 	if output, err := format.CombinedOutput(); err != nil {
 		return fmt.Errorf("formatting the storage: %w: %s", err, output)
 	}
-	log, err := os.Create(filepath.Join(b.dir, "kafka.log"))
+	b.ended = make(chan error, 1)
+	go func() {
+		runtime.LockOSThread() // the kernel ends a child with the thread that forked it
+		defer runtime.UnlockOSThread()
+		b.ended <- b.keep(config)
+	}()
+	return b.answers(ctx)
+}
+
+// keep runs the node until stop, again after each kill. One that ends by itself is not
+// started again: what it ended of would not be seen.
+func (b *broker) keep(config string) error {
+	for {
+		err := b.once(config)
+		select {
+		case <-b.stopping:
+			return nil
+		default:
+		}
+		exit, is := errors.AsType[*exec.ExitError](err)
+		if is {
+			if status, is := exit.Sys().(syscall.WaitStatus); is && status.Signaled() && status.Signal() == syscall.SIGKILL {
+				continue
+			}
+		}
+		return fmt.Errorf("the node ended: %w; its log: %s", err, b.log())
+	}
+}
+
+// once runs the node until it ends.
+func (b *broker) once(config string) error {
+	log, err := os.OpenFile(filepath.Join(b.dir, "kafka.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
 	}
 	defer log.Close() //nolint:errcheck // the child has its own descriptor
 	//nolint:gosec,noctx // the java that was found, with arguments of ours; stop ends it
-	b.cmd = exec.Command(java, append(slices.Clip(options), "kafka.Kafka", config)...)
-	b.cmd.Dir, b.cmd.Stdout, b.cmd.Stderr = b.dir, log, log
-	b.cmd.SysProcAttr = brokerAttributes()
-	b.ended = make(chan error, 1)
-	started := make(chan error)
-	go func() {
-		runtime.LockOSThread() // the kernel ends the child with the thread that forked it
-		defer runtime.UnlockOSThread()
-		err := b.cmd.Start()
-		started <- err
-		if err == nil {
-			b.ended <- b.cmd.Wait()
-		}
-	}()
-	if err := <-started; err != nil {
-		b.cmd = nil
+	cmd := exec.Command(b.java, append(slices.Clip(b.options), "kafka.Kafka", config)...)
+	cmd.Dir, cmd.Stdout, cmd.Stderr = b.dir, log, log
+	cmd.SysProcAttr = brokerAttributes()
+	if err := cmd.Start(); err != nil {
 		return err
 	}
-	return b.answers(ctx)
+	stopped := make(chan struct{})
+	go func() {
+		select {
+		case <-stopped:
+			return
+		case <-b.stopping:
+			_ = cmd.Process.Signal(syscall.SIGTERM) // it may have ended
+		}
+		select {
+		case <-stopped:
+		case <-time.After(stopTimeout):
+			_ = cmd.Process.Kill() // it had its time
+		}
+	}()
+	defer close(stopped)
+	return errors.Join(b.tell(cmd.Process.Pid), cmd.Wait())
+}
+
+// tell writes the process's number to where tests look for it, whole at any moment.
+func (b *broker) tell(pid int) error {
+	making := b.pidFile() + ".making"
+	if err := os.WriteFile(making, []byte(strconv.Itoa(pid)), 0o600); err != nil {
+		return err
+	}
+	return os.Rename(making, b.pidFile())
 }
 
 // answers waits until the node does.
@@ -139,8 +189,8 @@ func (b *broker) answers(ctx context.Context) error {
 		}
 		select {
 		case ended := <-b.ended:
-			b.cmd = nil
-			return fmt.Errorf("the broker ended (%w); its log: %s", ended, b.log())
+			b.ended <- nil
+			return ended
 		case <-ctx.Done():
 			return fmt.Errorf("the broker does not answer: %w; its log: %s", err, b.log())
 		case <-time.After(50 * time.Millisecond):
@@ -156,19 +206,14 @@ func (b *broker) log() string {
 	return strings.TrimSpace(string(raw[max(0, len(raw)-4000):]))
 }
 
-// stop ends the node and removes its data.
+// stop ends the node and removes its data. It tells of a node that could not be kept running.
 func (b *broker) stop() error {
-	if b.cmd != nil {
-		if err := b.cmd.Process.Signal(syscall.SIGTERM); err == nil {
-			select {
-			case <-b.ended: //nolint:errcheck // how it ended does not matter here
-			case <-time.After(stopTimeout):
-				_ = b.cmd.Process.Kill() // it had its time
-				<-b.ended                //nolint:errcheck // it was killed
-			}
-		}
+	close(b.stopping)
+	var ended error
+	if b.ended != nil {
+		ended = <-b.ended
 	}
-	return os.RemoveAll(b.dir)
+	return errors.Join(ended, os.RemoveAll(b.dir))
 }
 
 // freeAddresses finds loopback ports that nobody listens on now.

@@ -3,7 +3,11 @@
 package main
 
 import (
+	"os"
+	"strconv"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -12,7 +16,7 @@ import (
 
 // TestBroker shows that the real broker does what the embedded one is used
 // for: topics, idempotent writes that are acknowledged by all, and groups
-// whose commits carry metadata.
+// whose commits carry metadata; and that all of it is there again after it was killed.
 func TestBroker(t *testing.T) {
 	b, err := startBroker(t.Context())
 	require.NoError(t, err)
@@ -39,9 +43,28 @@ func TestBroker(t *testing.T) {
 	var offsets kadm.Offsets
 	offsets.Add(kadm.Offset{Topic: topic, Partition: 0, At: 7, LeaderEpoch: -1, Metadata: "intended 7-9"})
 	require.NoError(t, admin.CommitAllOffsets(t.Context(), "simple", offsets))
+	pid := pidOf(t, b)
+	require.NoError(t, syscall.Kill(pid, syscall.SIGKILL))
+	require.Eventually(t, func() bool { return pidOf(t, b) != pid }, time.Minute, 5*time.Millisecond, "the node is started again")
+	require.NoError(t, b.answers(t.Context()))
+
 	committed, err := admin.FetchOffsets(t.Context(), "simple")
 	require.NoError(t, err)
 	offset, is := committed.Lookup(topic, 0)
 	require.True(t, is)
 	require.Equal(t, "intended 7-9", offset.Metadata)
+	ends, err := admin.ListEndOffsets(t.Context(), topic)
+	require.NoError(t, err)
+	var stored int64
+	ends.Each(func(o kadm.ListedOffset) { stored += o.Offset })
+	require.EqualValues(t, records, stored)
+}
+
+func pidOf(t *testing.T, b *broker) int {
+	t.Helper()
+	raw, err := os.ReadFile(b.pidFile())
+	require.NoError(t, err)
+	pid, err := strconv.Atoi(string(raw))
+	require.NoError(t, err)
+	return pid
 }

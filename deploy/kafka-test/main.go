@@ -3,7 +3,9 @@
 //
 //	go run ./deploy/kafka-test -- go test -tags embedded ./write/stream/...
 //
-// The command finds the broker in COLONNADE_TEST_KAFKA_BROKERS. The jars are
+// The command finds the broker in COLONNADE_TEST_KAFKA_BROKERS, and in the file that
+// COLONNADE_TEST_KAFKA_PID_FILE names its process, which it may kill: the node is
+// started again on the same address and data. The jars are
 // fetched once, by Maven, into the user's cache folder; Java 17 or later must
 // be there. It is a tool of tests: nothing of the product calls it.
 package main
@@ -18,7 +20,10 @@ import (
 	"syscall"
 )
 
-const envBrokers = "COLONNADE_TEST_KAFKA_BROKERS"
+const (
+	envBrokers = "COLONNADE_TEST_KAFKA_BROKERS"
+	envPIDFile = "COLONNADE_TEST_KAFKA_PID_FILE"
+)
 
 func main() {
 	ctx, cancel := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
@@ -47,7 +52,7 @@ func run(ctx context.Context, args []string) (code int, err error) {
 	//nolint:gosec // running the given command is the purpose
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGINT) }
-	cmd.Env = append(os.Environ(), envBrokers+"="+broker.address)
+	cmd.Env = append(os.Environ(), envBrokers+"="+broker.address, envPIDFile+"="+broker.pidFile())
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	err = cmd.Run()
 	if exit, is := errors.AsType[*exec.ExitError](err); is {

@@ -112,7 +112,7 @@ func (s *session) fetchError(topic string, partition int32, err error) {
 		return
 	}
 	s.metrics.errors.Inc()
-	if before, ok := s.tell(err.Error()); ok {
+	if before, ok := s.told.again(err.Error()); ok {
 		s.log.LogAttrs(s.running, slog.LevelError, "fetch failed", slog.String("topic", topic),
 			slog.Int("partition", int(partition)), slog.Any("error", err), slog.Int("not_logged_before", before))
 	}
@@ -121,40 +121,6 @@ func (s *session) fetchError(topic string, partition int32, err error) {
 		s.fail(err)
 	case errors.Is(err, kerr.UnknownTopicID), errors.Is(err, kerr.UnknownTopicOrPartition):
 		s.fail(errTopicGone)
-	}
-}
-
-// told is when an error was last logged, and how often it came since.
-type told struct {
-	at   time.Time
-	more int
-}
-
-const (
-	// tellEvery is how often the same error is logged: a broker may answer each of many fetches a second with it.
-	tellEvery = 5 * time.Second
-	// mostTold bounds the different errors that are remembered.
-	mostTold = 64
-)
-
-// tell says whether an error is to be logged now, and how many of its like were not.
-func (s *session) tell(what string) (before int, ok bool) {
-	now := s.now()
-	t := s.told[what]
-	switch {
-	case t == nil:
-		if len(s.told) >= mostTold {
-			clear(s.told)
-		}
-		s.told[what] = &told{at: now}
-		return 0, true
-	case now.Sub(t.at) < tellEvery:
-		t.more++
-		return 0, false
-	default:
-		before = t.more
-		t.at, t.more = now, 0
-		return before, true
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -13,14 +14,14 @@ import (
 )
 
 // options are what all clients of one configuration share.
-func options(cfg Config, log *slog.Logger) ([]kgo.Opt, error) {
+func options(cfg Config, now func() time.Time, log *slog.Logger) ([]kgo.Opt, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
 	opts := []kgo.Opt{
 		kgo.SeedBrokers(cfg.Brokers...),
 		kgo.ClientID(cfg.ClientID),
-		kgo.WithLogger(clientLog{log}),
+		kgo.WithLogger(newClientLog(log, now)),
 		// A broker that restarts is found again within a second.
 		kgo.RetryBackoffFn(func(failures int) time.Duration { return min(50*time.Millisecond<<min(failures, 8), time.Second) }),
 	}
@@ -70,21 +71,80 @@ func compression(name string) (kgo.CompressionCodec, error) {
 }
 
 // clientLog passes the Kafka client's warnings on; it says at most what an operator can act on.
-type clientLog struct{ log *slog.Logger }
+type clientLog struct {
+	log  *slog.Logger
+	told *told
+}
+
+func newClientLog(log *slog.Logger, now func() time.Time) kgo.Logger {
+	return clientLog{log, newTold(now)}
+}
 
 // Level is the least severe level the client formats at all.
 func (clientLog) Level() kgo.LogLevel { return kgo.LogLevelWarn }
 
-// Log is the client's entry, with its text as an attribute.
+// Log is the client's entry, with its text as an attribute. One whose event and error
+// were logged just before is not: while a broker is away the client says so every second.
 func (l clientLog) Log(level kgo.LogLevel, msg string, keyvals ...any) {
 	severity := slog.LevelWarn
 	if level == kgo.LogLevelError {
 		severity = slog.LevelError
 	}
-	attrs := make([]slog.Attr, 0, 1+len(keyvals)/2)
+	err := any(nil)
+	attrs := make([]slog.Attr, 0, 2+len(keyvals)/2)
 	attrs = append(attrs, slog.String("event", msg))
 	for i := 0; i+1 < len(keyvals); i += 2 {
 		attrs = append(attrs, slog.Any(fmt.Sprint(keyvals[i]), keyvals[i+1]))
+		if keyvals[i] == "err" {
+			err = keyvals[i+1]
+		}
 	}
-	l.log.LogAttrs(context.Background(), severity, "kafka client", attrs...)
+	if before, ok := l.told.again(fmt.Sprint(msg, ": ", err)); ok {
+		l.log.LogAttrs(context.Background(), severity, "kafka client", append(attrs, slog.Int("not_logged_before", before))...)
+	}
+}
+
+const (
+	// tellEvery is how often the same error is logged: a broker may answer each of many fetches a second with it.
+	tellEvery = 5 * time.Second
+	// mostTold bounds the different errors that are remembered.
+	mostTold = 64
+)
+
+// told are the errors that were logged lately, by what they say. All callers may share one.
+type told struct {
+	now  func() time.Time
+	mu   sync.Mutex // guards last
+	last map[string]*telling
+}
+
+// telling is when an error was last logged, and how often it came since.
+type telling struct {
+	at   time.Time
+	more int
+}
+
+func newTold(now func() time.Time) *told { return &told{now: now, last: map[string]*telling{}} }
+
+// again says whether an error is to be logged now, and how many of its like were not.
+func (t *told) again(what string) (before int, ok bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	now := t.now()
+	last := t.last[what]
+	switch {
+	case last == nil:
+		if len(t.last) >= mostTold {
+			clear(t.last)
+		}
+		t.last[what] = &telling{at: now}
+		return 0, true
+	case now.Sub(last.at) < tellEvery:
+		last.more++
+		return 0, false
+	default:
+		before = last.more
+		last.at, last.more = now, 0
+		return before, true
+	}
 }

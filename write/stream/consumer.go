@@ -34,7 +34,7 @@ type Consumer struct {
 // NewConsumer makes a consumer; it joins the group in Run.
 func NewConsumer(cfg Config, now func() time.Time, log *slog.Logger, reg prometheus.Registerer) (*Consumer, error) {
 	log = log.With(slog.String("room", "stream"))
-	opts, err := options(cfg, log)
+	opts, err := options(cfg, now, log)
 	if err != nil {
 		return nil, err
 	}
@@ -82,7 +82,7 @@ func (c *Consumer) join(ctx context.Context, topic [16]byte, work func(ctx conte
 	defer stop(nil)
 	s := &session{
 		Consumer: c, topic: topic, work: work, running: running, fail: stop,
-		workers: make(map[int32]*worker), told: map[string]*told{},
+		workers: make(map[int32]*worker), told: newTold(c.now),
 	}
 	if err := s.open(); err != nil {
 		return err
@@ -183,8 +183,8 @@ type session struct {
 	mu      sync.Mutex
 	workers map[int32]*worker
 
-	// told are the errors of fetches that were logged lately, by what they say; dispatch's own.
-	told map[string]*told
+	// told are the errors of fetches that were logged lately.
+	told *told
 }
 
 // worker is one partition and the goroutine that works on it.
@@ -195,7 +195,7 @@ type worker struct {
 }
 
 func (s *session) open() error {
-	opts, err := options(s.cfg, s.log)
+	opts, err := options(s.cfg, s.now, s.log)
 	if err != nil {
 		return err
 	}

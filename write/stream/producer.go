@@ -39,7 +39,7 @@ type Producer struct {
 // NewProducer makes a producer; nothing is sent until it is used.
 func NewProducer(cfg Config, now func() time.Time, log *slog.Logger, reg prometheus.Registerer) (*Producer, error) {
 	log = log.With(slog.String("room", "stream"))
-	opts, err := options(cfg, log)
+	opts, err := options(cfg, now, log)
 	if err != nil {
 		return nil, err
 	}
@@ -203,7 +203,7 @@ func (p *Producer) prepare(ctx context.Context) (*kgo.Client, error) {
 }
 
 func (p *Producer) connect(found limits) (*kgo.Client, error) {
-	opts, err := options(p.cfg, p.log)
+	opts, err := options(p.cfg, p.now, p.log)
 	if err != nil {
 		return nil, err
 	}

@@ -49,9 +49,9 @@ type Redriven struct {
 // exactly once: what it read and what it wrote is committed in one transaction,
 // in a consumer group of its own. Records that die again while it runs are left
 // for the next redrive.
-func Redrive(ctx context.Context, cfg Config, opts RedriveOptions, log *slog.Logger) (Redriven, error) {
+func Redrive(ctx context.Context, cfg Config, opts RedriveOptions, now func() time.Time, log *slog.Logger) (Redriven, error) {
 	log = log.With(slog.String("room", "stream"))
-	base, err := options(cfg, log)
+	base, err := options(cfg, now, log)
 	if err != nil {
 		return Redriven{}, err
 	}

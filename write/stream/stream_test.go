@@ -443,15 +443,15 @@ func TestRedriveSendsEachOnce(t *testing.T) {
 	require.NoError(t, p.Dead(t.Context(), first[4:6], "too deep"))
 
 	want := stream.Redriven{Total: 6, Done: 6, Reasons: map[string]int64{"no such column": 4, "too deep": 2}}
-	dry, err := stream.Redrive(t.Context(), cfg, stream.RedriveOptions{DryRun: true}, quiet())
+	dry, err := stream.Redrive(t.Context(), cfg, stream.RedriveOptions{DryRun: true}, time.Now, quiet())
 	require.NoError(t, err)
 	require.Equal(t, want, dry)
 	var reports []stream.Redriven
-	sent, err := stream.Redrive(t.Context(), cfg, stream.RedriveOptions{Progress: func(r stream.Redriven) { reports = append(reports, r) }}, quiet())
+	sent, err := stream.Redrive(t.Context(), cfg, stream.RedriveOptions{Progress: func(r stream.Redriven) { reports = append(reports, r) }}, time.Now, quiet())
 	require.NoError(t, err)
 	require.Equal(t, want, sent)
 	require.Equal(t, want, reports[len(reports)-1])
-	again, err := stream.Redrive(t.Context(), cfg, stream.RedriveOptions{}, quiet())
+	again, err := stream.Redrive(t.Context(), cfg, stream.RedriveOptions{}, time.Now, quiet())
 	require.NoError(t, err)
 	require.Zero(t, again.Total)
 

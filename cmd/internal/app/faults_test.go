@@ -15,6 +15,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -34,6 +35,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"colonnade/deploy/embedded"
+	"colonnade/deploy/embedded/embeddedtest"
 	"colonnade/domain"
 	"colonnade/domain/trace"
 	"colonnade/migrations"
@@ -53,6 +55,9 @@ type faultsChild struct {
 	// Name tells one sink from another in the group.
 	Name string
 }
+
+// envKafkaPIDFile names a file with the process of the broker that is given, and may be killed.
+const envKafkaPIDFile = "COLONNADE_TEST_KAFKA_PID_FILE"
 
 // The environment of a longer TestEverySpanOnceAcrossKills: how many spans flow
 // (a multiple of faultPerRecord), and how many kills there are, of victims of chance.
@@ -141,6 +146,8 @@ type faults struct {
 	sinks map[string]*exec.Cmd
 	began int
 	kills map[string]int
+	// pidFile names the process of a broker that is not embedded, and may be killed.
+	pidFile string
 
 	// sum and names are what the store must hold in the end.
 	sum, names uint64
@@ -150,22 +157,29 @@ type faults struct {
 // TestEverySpanOnceAcrossKills kills sinks, broker and store with SIGKILL while
 // 200 000 spans flow, some of them sent twice by their clients. Afterwards each
 // is stored once, unchanged, and no more. The environment asks for more of it
-// (design §9: 100 kills over 10 million spans).
+// (design §9: 100 kills over 10 million spans), and of a broker that is there
+// already: it dies as well where its process is known, as that of make test-kafka is.
 func TestEverySpanOnceAcrossKills(t *testing.T) {
 	ctx, dir := t.Context(), filepath.Join(t.TempDir(), "stack")
-	stack, err := startStack(ctx, dir)
-	require.NoError(t, err)
-	f := &faults{T: t, ctx: ctx, dir: dir, stack: stack, project: domain.ProjectID(uuid.New()), spans: fromEnvironment(t, envFaultSpans, faultSpans), kills: map[string]int{}, sinks: map[string]*exec.Cmd{}}
+	f := &faults{
+		T: t, ctx: ctx, dir: dir, pidFile: os.Getenv(envKafkaPIDFile), project: domain.ProjectID(uuid.New()),
+		spans: fromEnvironment(t, envFaultSpans, faultSpans), kills: map[string]int{}, sinks: map[string]*exec.Cmd{},
+	}
 	require.Zero(t, f.spans%faultPerRecord, envFaultSpans)
-	f.child = faultsChild{Brokers: stack.Kafka, Topic: "faults", ClickHouse: stack.ClickHouse, Name: "test"}
-	f.group, err = kgo.NewClient(kgo.SeedBrokers(stack.Kafka...))
+	require.NoError(t, f.startStack())
+	f.child = faultsChild{Brokers: f.stack.Kafka, Topic: "faults-" + f.project.String(), ClickHouse: f.stack.ClickHouse, Name: "test"}
+	if given := os.Getenv(embeddedtest.EnvKafka); given != "" {
+		f.child.Brokers = strings.Split(given, ",")
+	}
+	var err error
+	f.group, err = kgo.NewClient(kgo.SeedBrokers(f.child.Brokers...))
 	require.NoError(t, err)
 	t.Cleanup(f.group.Close)
 	t.Cleanup(func() {
 		f.stopSinks()
 		require.NoError(t, f.stack.Close(context.Background()))
 	})
-	options, err := clickhouse.ParseDSN(stack.ClickHouse)
+	options, err := clickhouse.ParseDSN(f.stack.ClickHouse)
 	require.NoError(t, err)
 	f.conn, err = clickhouse.Open(options)
 	require.NoError(t, err)
@@ -177,7 +191,7 @@ func TestEverySpanOnceAcrossKills(t *testing.T) {
 	began := time.Now()
 	f.startSink()
 	f.startSink()
-	plan := victims(fromEnvironment(t, envFaultKills, 0))
+	plan := victims(fromEnvironment(t, envFaultKills, 0), f.brokers())
 	sending := make(chan error, 1) // one answer
 	pace := make(chan struct{}, len(plan))
 	go func() { sending <- f.send(ctx, len(plan), pace) }()
@@ -210,15 +224,33 @@ func fromEnvironment(t *testing.T, name string, otherwise int) int {
 	return n
 }
 
+// brokers is how many of five kills of the store a broker dies beside: an embedded one is
+// there again at once, another after seconds, and one whose process is not known does not die.
+func (f *faults) brokers() int {
+	switch {
+	case len(f.stack.Kafka) > 0:
+		return 5
+	case f.pidFile != "":
+		return 1
+	default:
+		return 0
+	}
+}
+
 // victims is who is killed, in order; "stack" is an orderly restart, and no
-// kill. Without a number it is the sinks first, twenty times; then broker and
-// store, twenty times each, with a sink among them now and then.
-func victims(kills int) (plan []string) {
+// kill. Without a number it is the sinks first, twenty times; then the store
+// twenty times, the broker beside it as often as brokers of five, with a sink
+// among them now and then.
+func victims(kills, brokers int) (plan []string) {
 	if kills > 0 {
 		random := rand.New(rand.NewPCG(3, 4))
+		who := []string{"sink", embedded.ClickHouse, embedded.Kafka}
+		if brokers == 0 {
+			who = who[:2]
+		}
 		engines := 0
 		for range kills {
-			victim := []string{"sink", embedded.Kafka, embedded.ClickHouse}[random.IntN(3)]
+			victim := who[random.IntN(len(who))]
 			plan = append(plan, victim)
 			if victim == "sink" {
 				continue
@@ -233,16 +265,40 @@ func victims(kills int) (plan []string) {
 		plan = append(plan, "sink")
 	}
 	for range 4 {
-		for range 5 {
-			plan = append(plan, embedded.Kafka, embedded.ClickHouse)
+		for n := range 5 {
+			if n < brokers {
+				plan = append(plan, embedded.Kafka)
+			}
+			plan = append(plan, embedded.ClickHouse)
 		}
 		plan = append(plan, "sink", "stack")
 	}
 	return plan
 }
 
-func startStack(ctx context.Context, dir string) (*embedded.Stack, error) {
-	return embedded.Start(ctx, embedded.Config{Dir: dir, Only: []string{embedded.Kafka, embedded.ClickHouse}})
+// startStack starts the store, and a broker where none is given.
+func (f *faults) startStack() error {
+	engines := []string{embedded.ClickHouse}
+	if os.Getenv(embeddedtest.EnvKafka) == "" {
+		engines = append(engines, embedded.Kafka)
+	}
+	stack, err := embedded.Start(f.ctx, embedded.Config{Dir: f.dir, Only: engines})
+	if err == nil {
+		f.stack = stack
+	}
+	return err
+}
+
+// pid is the process of an engine, 0 while there is none.
+func (f *faults) pid(engine string) int {
+	if engine != embedded.Kafka || len(f.stack.Kafka) > 0 {
+		return f.stack.PID(engine)
+	}
+	raw, err := os.ReadFile(f.pidFile)
+	require.NoError(f, err)
+	pid, err := strconv.Atoi(string(raw))
+	require.NoError(f, err)
+	return pid
 }
 
 // send publishes all spans, a part for each kill.
@@ -341,9 +397,7 @@ func (f *faults) kill(victim string) {
 		// An orderly stop and start on the same data: the supervisor, which
 		// gives an engine up that keeps dying, begins to count anew.
 		require.NoError(f, f.stack.Close(f.ctx))
-		var err error
-		f.stack, err = startStack(f.ctx, f.dir)
-		require.NoError(f, err)
+		require.NoError(f, f.startStack())
 		return
 	}
 	if victim == "sink" {
@@ -357,15 +411,19 @@ func (f *faults) kill(victim string) {
 		f.startSink()
 		return
 	}
-	old := f.stack.PID(victim)
+	old := f.pid(victim)
 	require.NoError(f, syscall.Kill(old, syscall.SIGKILL))
-	require.Eventually(f, func() bool { pid := f.stack.PID(victim); return pid != 0 && pid != old }, 2*time.Minute, 5*time.Millisecond)
+	require.Eventually(f, func() bool { pid := f.pid(victim); return pid != 0 && pid != old }, 2*time.Minute, 5*time.Millisecond)
 }
 
 // leave takes a dead sink out of the group, as its session's end would some seconds later.
 func (f *faults) leave(name string) {
-	described, err := kadm.NewClient(f.group).DescribeGroups(f.Context(), f.child.Topic)
-	require.NoError(f, err)
+	var described kadm.DescribedGroups
+	require.Eventually(f, func() (there bool) { // a broker that was killed before may still be starting
+		var err error
+		described, err = kadm.NewClient(f.group).DescribeGroups(f.Context(), f.child.Topic)
+		return err == nil && described.Error() == nil
+	}, 2*time.Minute, 50*time.Millisecond)
 	for _, member := range described[f.child.Topic].Members {
 		if member.ClientID != name {
 			continue
