@@ -77,7 +77,7 @@ func TestAnalyticsOracle(t *testing.T) {
 		}
 	}
 	check(t, analytics.Question{Roots: true, Specs: analytics.DefaultSpecs()}, "the default")
-	t.Run("unsettled", func(t *testing.T) { run(t, generated(20)) })
+	t.Run("unsettled", func(t *testing.T) { run(t, asked(20)) })
 	// Some traces come again, with other spans and values: only the latest counts.
 	w.write(project, g.trace(1), g.trace(2), g.trace(3))
 	w.settled(t, project)
@@ -88,7 +88,7 @@ func TestAnalyticsOracle(t *testing.T) {
 	require.Greater(t, trees, uint64(50), "single trees, whose totals are used")
 	require.Greater(t, settled-trees, uint64(50), "others, whose spans are summed")
 	check(t, analytics.Question{Roots: true, Specs: analytics.DefaultSpecs()}, "the default, settled")
-	t.Run("settled", func(t *testing.T) { run(t, generated(20)) })
+	t.Run("settled", func(t *testing.T) { run(t, asked(20)) })
 }
 
 func (g *generator) question(where filter.Expr) analytics.Question {

@@ -27,9 +27,9 @@ import (
 	"colonnade/read/compile"
 )
 
-// generated is how many of n generated questions an oracle puts: all, or a quarter with
-// -short, as beside a real Kafka, which has no part in what the store answers.
-func generated(n int) int {
+// asked is how many of n questions an oracle puts: all, or a quarter with -short, as
+// beside a real Kafka, which has no part in what the store answers.
+func asked(n int) int {
 	if testing.Short() {
 		return n / 4
 	}
@@ -75,9 +75,11 @@ func TestOracle(t *testing.T) {
 	})
 
 	filters := g.everyOperator()
-	for range generated(200) {
+	for range 200 {
 		filters = append(filters, g.group(3))
 	}
+	g.Shuffle(len(filters), func(i, j int) { filters[i], filters[j] = filters[j], filters[i] })
+	filters = filters[:asked(len(filters))]
 	apart := w.apart(t, project)
 	hits, narrowed := 0, 0
 	for i, f := range filters {
@@ -101,7 +103,8 @@ func TestOracle(t *testing.T) {
 	require.Greater(t, narrowed, len(filters)/20, "n-grams tell of many that they hold for few")
 	require.Greater(t, w.leaves, len(filters)/20, "many ask for leaves")
 	hits = 0
-	for range 40 {
+	pieces := asked(40)
+	for range pieces {
 		e, text := g.piece(t)
 		if len(ids(corpus, e)) > 0 {
 			hits++
@@ -110,7 +113,7 @@ func TestOracle(t *testing.T) {
 		w.checkSections(t, apart, e, corpus, text)
 		w.checkPage(t, project, e, corpus, text)
 	}
-	require.Greater(t, hits, 20, "most pieces of texts are found, but attributes beside the data are no content")
+	require.Greater(t, hits, pieces/2, "most pieces of texts are found, but attributes beside the data are no content")
 }
 
 type spanKey struct {
