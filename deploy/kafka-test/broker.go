@@ -122,14 +122,20 @@ func (b *broker) keep(config string) error {
 			return nil
 		default:
 		}
-		exit, is := errors.AsType[*exec.ExitError](err)
-		if is {
-			if status, is := exit.Sys().(syscall.WaitStatus); is && status.Signaled() && status.Signal() == syscall.SIGKILL {
-				continue
-			}
+		if !wasKilled(err) {
+			return fmt.Errorf("the node ended: %w; its log: %s", err, b.log())
 		}
-		return fmt.Errorf("the node ended: %w; its log: %s", err, b.log())
 	}
+}
+
+// wasKilled tells that a process ended by SIGKILL.
+func wasKilled(ended error) bool {
+	exit, is := errors.AsType[*exec.ExitError](ended)
+	if !is {
+		return false
+	}
+	status, is := exit.Sys().(syscall.WaitStatus)
+	return is && status.Signal() == syscall.SIGKILL
 }
 
 // once runs the node until it ends.
