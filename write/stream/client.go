@@ -83,23 +83,26 @@ func newClientLog(log *slog.Logger, now func() time.Time) kgo.Logger {
 // Level is the least severe level the client formats at all.
 func (clientLog) Level() kgo.LogLevel { return kgo.LogLevelWarn }
 
-// Log is the client's entry, with its text as an attribute. One whose event and error
-// were logged just before is not: while a broker is away the client says so every second.
+// Log is the client's entry, with its text as an attribute. One that was logged just
+// before, but for counts of attempts, is not: while a broker is away the client says so
+// every second.
 func (l clientLog) Log(level kgo.LogLevel, msg string, keyvals ...any) {
 	severity := slog.LevelWarn
 	if level == kgo.LogLevelError {
 		severity = slog.LevelError
 	}
-	err := any(nil)
+	what := []any{msg}
 	attrs := make([]slog.Attr, 0, 2+len(keyvals)/2)
 	attrs = append(attrs, slog.String("event", msg))
 	for i := 0; i+1 < len(keyvals); i += 2 {
 		attrs = append(attrs, slog.Any(fmt.Sprint(keyvals[i]), keyvals[i+1]))
-		if keyvals[i] == "err" {
-			err = keyvals[i+1]
+		switch keyvals[i] {
+		case "attempt", "backoff", "consecutive_errors":
+		default: // its partition, broker or topic: another one is other news
+			what = append(what, keyvals[i], keyvals[i+1])
 		}
 	}
-	if before, ok := l.told.again(fmt.Sprint(msg, ": ", err)); ok {
+	if before, ok := l.told.again(fmt.Sprintln(what...)); ok {
 		l.log.LogAttrs(context.Background(), severity, "kafka client", append(attrs, slog.Int("not_logged_before", before))...)
 	}
 }
