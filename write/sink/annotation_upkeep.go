@@ -36,7 +36,7 @@ func (g *group) supersede(k *known, e *entry) {
 
 // ofAnnotations adds the rows that a group's removals and replacements leave behind, of lower versions.
 func (r *removals) ofAnnotations(g *group, below uint64) {
-	which := fmt.Sprintf("project_id = toUUID('%s') AND trace_id = unhex('%s') AND version < %d", g.key.project, g.key.trace, below)
+	which := fmt.Sprintf("%s AND version < %d", g.key.sql(), below)
 	switch {
 	case g.removed || g.removedSpans != nil:
 		if !g.stored || !g.annotated {
@@ -65,24 +65,17 @@ func spanList(ids []trace.SpanID) string {
 	return "span_id IN (" + strings.Join(quoted, ",") + ")"
 }
 
-// moveAnnotations gives the rows of a trace its type: new ones first. of is the trace.
-func (w *worker) moveAnnotations(ctx context.Context, t *total) error {
-	of := fmt.Sprintf("project_id = toUUID('%s') AND trace_id = unhex('%s') AND trace_type != '%s'", t.key.project, t.key.trace, t.resolved)
+// moveAnnotations gives the rows of traces their type. Mostly there are none.
+func (w *worker) moveAnnotations(ctx context.Context, to trace.Type, which string) error {
 	for _, table := range annotationTables() {
-		name := w.store.cfg.Deployment.Table(table)
-		n, err := w.countRows(ctx, table, of)
+		n, err := w.countRows(ctx, table, fmt.Sprintf("trace_type != '%s' AND (%s)", to, which))
 		if err != nil {
 			return err
 		}
 		if n == 0 {
 			continue
 		}
-		statement := fmt.Sprintf("INSERT INTO %s SELECT * REPLACE ('%s' AS trace_type) FROM %s AS t WHERE %s",
-			name, t.resolved, name, strings.Replace(of, "trace_type", "t.trace_type", 1))
-		if err := w.store.exec(ctx, "move annotations to their type", statement); err != nil {
-			return err
-		}
-		if err := w.delete(ctx, table, of); err != nil {
+		if err := w.moveRows(ctx, table, to, which); err != nil {
 			return err
 		}
 	}
@@ -137,8 +130,8 @@ func (w *worker) staleAnnotations(ctx context.Context, keys []traceKey, where bo
 		if err := rows.Scan(&project, &rawTrace, &rawSpan, &version); err != nil {
 			return err
 		}
-		stale = append(stale, fmt.Sprintf("project_id = toUUID('%s') AND trace_id = unhex('%s') AND span_id = unhex('%s') AND version < %d",
-			domain.ProjectID(project), traceID(rawTrace), hex.EncodeToString([]byte(rawSpan)), version))
+		stale = append(stale, fmt.Sprintf("%s AND span_id = unhex('%s') AND version < %d",
+			traceKey{domain.ProjectID(project), traceID(rawTrace)}.sql(), hex.EncodeToString([]byte(rawSpan)), version))
 		return nil
 	})
 	return stale, err

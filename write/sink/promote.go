@@ -80,10 +80,12 @@ func (w *worker) promote(ctx context.Context, found []total, index map[traceKey]
 	if err != nil {
 		return err
 	}
+	var due []promotion
 	for key, spans := range byTrace {
-		if err := w.promoteIn(ctx, key, spans); err != nil {
-			return err
-		}
+		due = append(due, promotions(key, spans)...)
+	}
+	if err := w.promoteRows(ctx, due); err != nil {
+		return err
 	}
 	for _, key := range keys {
 		w.memory.trace(key).restored = false
@@ -135,9 +137,16 @@ FROM %s WHERE project_id IN %s AND trace_type IN ('invocation', 'annotation', 'u
 	return found, err
 }
 
-// promoteIn gives the roots of one trace what they lack, as they would have
-// had it if all spans had come at once.
-func (w *worker) promoteIn(ctx context.Context, key traceKey, spans []identifiedSpan) error {
+// promotion is a row of a root, and the ids that it should show.
+type promotion struct {
+	key  traceKey
+	row  identifiedSpan
+	want [identifiers]string
+}
+
+// promotions tells what the roots of one trace lack of what they would have
+// had if all spans had come at once.
+func promotions(key traceKey, spans []identifiedSpan) (due []promotion) {
 	latest := map[trace.SpanID]uint64{}
 	for _, s := range spans {
 		latest[s.id] = max(latest[s.id], s.version)
@@ -159,40 +168,66 @@ func (w *worker) promoteIn(ctx context.Context, key traceKey, spans []identified
 		for i := range want {
 			want[i] = cmp.Or(want[i], named[i])
 		}
-		if !s.root || s.shown == want {
-			continue
+		if s.root && s.shown != want {
+			due = append(due, promotion{key, s, want})
 		}
-		if err := w.promoteRow(ctx, key, &s, want); err != nil {
+	}
+	return due
+}
+
+// promoteRows writes rows of roots anew with their ids and removes the others.
+// A crash in between leaves both, of equal versions; the next settling removes
+// those that show other ids.
+func (w *worker) promoteRows(ctx context.Context, due []promotion) error {
+	for len(due) > 0 {
+		n, statement, replaced := promoting(w.store.cfg.Deployment.Table(schema.Spans), due)
+		if err := w.store.exec(ctx, "promote identifiers", statement); err != nil {
 			return err
 		}
+		if err := w.delete(ctx, schema.Spans, replaced); err != nil {
+			return err
+		}
+		due = due[n:]
 	}
 	return nil
 }
 
-// promoteRow writes a root's row anew with its ids and removes the other. A
-// crash in between leaves both, of equal versions; the next settling removes
-// the one that shows other ids.
-func (w *worker) promoteRow(ctx context.Context, key traceKey, s *identifiedSpan, want [identifiers]string) error {
-	name := w.store.cfg.Deployment.Table(schema.Spans)
+// promotingBytes bounds what one statement holds of ids, which are as long as
+// they were sent.
+const promotingBytes = maxQueryBytes / 16
+
+// promoting writes the statement that makes the first n of these rows anew, and
+// which rows they replace. What each is to show is found by its version and its
+// span, which are of one row in a partition of the stream.
+func promoting(table string, due []promotion) (n int, statement, replaced string) {
 	columns, tokens := identifierColumns(), identifierTokens()
-	replaced, other, prefixes := make([]string, 0, identifiers), make([]string, 0, identifiers), make([]string, 0, identifiers)
-	var added []string
-	for i, id := range want {
-		replaced = append(replaced, quote(id)+" AS "+columns[i])
-		other = append(other, columns[i]+" != "+quote(id))
-		prefixes = append(prefixes, "startsWith(x, "+quote(tokens[i])+")")
-		if id != "" {
-			added = append(added, quote(tokens[i]+id))
+	var which, rows []string
+	var wanted [identifiers][]string
+	for size := 0; n < len(due) && n < removalsAtOnce && size < promotingBytes; n++ {
+		p := &due[n]
+		var other [identifiers]string
+		for i, id := range p.want {
+			wanted[i] = append(wanted[i], quote(id))
+			other[i] = columns[i] + " != " + quote(id)
+			size += len(id)
 		}
+		rows = append(rows, fmt.Sprintf("'%d %s'", p.row.version, p.row.id))
+		which = append(which, fmt.Sprintf("project_id = toUUID('%s') AND trace_type = '%s' AND start_time = fromUnixTimestamp64Micro(%d, 'UTC') AND trace_id = unhex('%s') AND span_id = unhex('%s') AND version = %d AND (%s)",
+			p.key.project, p.row.traceType, p.row.start, p.key.trace, p.row.id, p.row.version, strings.Join(other[:], " OR ")))
 	}
-	of := fmt.Sprintf("project_id = toUUID('%s') AND trace_type = '%s' AND start_time = fromUnixTimestamp64Micro(%d, 'UTC') AND trace_id = unhex('%s') AND span_id = unhex('%s') AND version = %d AND (%s)",
-		key.project, s.traceType, s.start, key.trace, s.id, s.version, strings.Join(other, " OR "))
-	statement := fmt.Sprintf("INSERT INTO %[1]s SELECT t.* REPLACE (%[2]s, arrayConcat(arrayFilter(x -> NOT (%[3]s), t.kv), CAST([%[4]s], 'Array(String)')) AS kv) FROM (SELECT * FROM %[1]s WHERE %[5]s LIMIT 1) AS t",
-		name, strings.Join(replaced, ", "), strings.Join(prefixes, " OR "), strings.Join(added, ", "), of)
-	if err := w.store.exec(ctx, "promote identifiers", statement); err != nil {
-		return err
+	replaced = anyOf(which)
+	var lists, ids, prefixes, added [identifiers]string
+	for i := range identifiers {
+		lists[i] = fmt.Sprintf("[%s] AS wanted_%d", strings.Join(wanted[i], ","), i)
+		id := fmt.Sprintf("wanted_%d[at]", i)
+		ids[i] = id + " AS " + columns[i]
+		prefixes[i] = "startsWith(x, " + quote(tokens[i]) + ")"
+		added[i] = fmt.Sprintf("if(%[1]s = '', [], [%[2]s || %[1]s])", id, quote(tokens[i]))
 	}
-	return w.delete(ctx, schema.Spans, of)
+	statement = fmt.Sprintf(`INSERT INTO %[1]s WITH %[2]s, indexOf([%[3]s], concat(toString(t.version), ' ', lower(hex(t.span_id)))) AS at
+SELECT t.* REPLACE (%[4]s, arrayConcat(arrayFilter(x -> NOT (%[5]s), t.kv), %[6]s) AS kv) FROM (SELECT * FROM %[1]s WHERE %[7]s LIMIT 1 BY version, span_id) AS t`,
+		table, strings.Join(lists[:], ", "), strings.Join(rows, ","), strings.Join(ids[:], ", "), strings.Join(prefixes[:], " OR "), strings.Join(added[:], ", "), replaced)
+	return n, statement, replaced
 }
 
 // quote makes a text a literal.

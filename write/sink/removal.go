@@ -41,6 +41,11 @@ func (b *bounds) sql() string {
 		b.minStart, b.maxStart, b.minWeek, b.maxWeek)
 }
 
+// sql is the condition that a row is of the trace.
+func (k traceKey) sql() string {
+	return fmt.Sprintf("project_id = toUUID('%s') AND trace_id = unhex('%s')", k.project, k.trace)
+}
+
 // traceList renders traces as the right side of (project_id, trace_id) IN. They
 // go as one literal, cut in the store: a tuple for each takes longer to parse
 // than to look up, and ten thousand are more than a statement may hold.
@@ -166,7 +171,7 @@ func (w *worker) storedSpans(ctx context.Context, groups []*group, first int64) 
 	each := make([]string, len(groups))
 	for i, g := range groups {
 		byKey[g.key], keys[i] = g, g.key
-		each[i] = fmt.Sprintf("project_id = toUUID('%s') AND trace_id = unhex('%s') AND %s", g.key.project, g.key.trace, g.bounds.sql())
+		each[i] = g.key.sql() + " AND " + g.bounds.sql()
 	}
 	statement := fmt.Sprintf(`SELECT project_id, trace_id, span_id, toUnixTimestamp64Micro(min(created_at)), argMin(created_by_id, created_at) FROM %s WHERE project_id IN %s AND (%s) AND version < %d GROUP BY project_id, trace_id, span_id`,
 		w.store.cfg.Deployment.Table(schema.Spans), projectList(keys), anyOf(each), versionOf(first))
@@ -235,7 +240,7 @@ type removals struct {
 // trace adds the lower versions of a trace, or of some of its spans, in every
 // table that holds a part of it.
 func (r *removals) trace(g *group, below uint64) {
-	trace := fmt.Sprintf("project_id = toUUID('%s') AND trace_id = unhex('%s')", g.key.project, g.key.trace)
+	trace := g.key.sql()
 	which := trace + " AND " + g.bounds.sql()
 	r.minutes = append(r.minutes, which)
 	if g.removedSpans != nil {
@@ -264,8 +269,7 @@ func (r *removals) stale(g *group, below uint64) {
 		}
 		fmt.Fprintf(&b, "(unhex('%s'),'%s',fromUnixTimestamp64Micro(%d, 'UTC'))", s.id, s.traceType, s.start)
 	}
-	which := fmt.Sprintf("project_id = toUUID('%s') AND trace_id = unhex('%s') AND (span_id, trace_type, start_time) IN (%s) AND version < %d",
-		g.key.project, g.key.trace, b.String(), below)
+	which := fmt.Sprintf("%s AND (span_id, trace_type, start_time) IN (%s) AND version < %d", g.key.sql(), b.String(), below)
 	r.rows, r.minutes = append(r.rows, which), append(r.minutes, which)
 }
 

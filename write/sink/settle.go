@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
-	"math/bits"
 	"slices"
 	"time"
 
@@ -27,6 +26,8 @@ const (
 	// settleTimeout bounds one group; settlePause is how long a failed one waits.
 	settleTimeout = 30 * time.Second
 	settlePause   = 15 * time.Second
+	// settleFraction is how much smaller the groups are that follow a failed one.
+	settleFraction = 4
 	// settleGroups is how many groups are settled between two batches.
 	settleGroups = 4
 	// settleSpread is the range of starts that one statement covers: traces of
@@ -57,8 +58,12 @@ func (w *worker) settleDue(ctx context.Context) error {
 		if len(due) == 0 {
 			break
 		}
-		if err := w.settleGroup(ctx, due); err != nil {
+		ok, err := w.settleGroup(ctx, due)
+		if err != nil {
 			return err
+		}
+		if !ok {
+			break
 		}
 		settled += len(due)
 	}
@@ -76,28 +81,31 @@ func (w *worker) settleDue(ctx context.Context) error {
 func (w *worker) settleSize() int { return max(w.sink.cfg.SettleTraces>>w.settleShrink, 1) }
 
 // settleGroup settles traces or, when that fails, leaves them open for later in
-// smaller groups: a trace that the store cannot compute must not hold up the
-// stream. One that fails alone is left as it is.
-func (w *worker) settleGroup(ctx context.Context, due []*known) error {
+// smaller groups, and tells false: a trace that the store cannot compute must
+// not hold up the stream, which goes on before the next attempt. One that fails
+// alone is left as it is.
+func (w *worker) settleGroup(ctx context.Context, due []*known) (ok bool, err error) {
 	keys := make([]traceKey, len(due))
 	for i, k := range due {
 		keys[i] = k.key
 	}
 	start := w.sink.deps.Now()
 	bounded, cancel := context.WithTimeout(ctx, settleTimeout)
-	err := w.settle(bounded, keys, w.partition.Next())
+	err = w.settle(bounded, keys, w.partition.Next())
 	cancel()
 	w.metrics.settleSeconds.Observe(w.sink.deps.Now().Sub(start).Seconds())
 	switch {
 	case err == nil:
 		w.settleShrink = max(w.settleShrink-1, 0)
 	case ctx.Err() != nil:
-		return ctx.Err()
+		return false, ctx.Err()
 	case len(keys) > 1:
-		w.settleShrink = min(w.settleShrink+2, bits.Len(uint(w.sink.cfg.SettleTraces)))
+		for w.settleSize() > max(len(keys)/settleFraction, 1) { // few may be due of those that a group may hold
+			w.settleShrink++
+		}
 		w.settleFrom = w.clock().Add(settlePause)
 		w.log.LogAttrs(ctx, slog.LevelWarn, "traces could not be settled, trying again in smaller groups", slog.Int("traces", len(keys)), slog.Any("error", err))
-		return nil
+		return false, nil
 	default:
 		w.log.LogAttrs(ctx, slog.LevelError, "trace could not be settled, its totals are missing or old",
 			slog.String("trace_id", keys[0].trace.String()), slog.String("project_id", keys[0].project.String()), slog.Any("error", err))
@@ -109,7 +117,7 @@ func (w *worker) settleGroup(ctx context.Context, due []*known) error {
 		w.memory.settled(k)
 	}
 	w.metrics.settled.Add(float64(len(due)))
-	return nil
+	return true, nil
 }
 
 // unsettled keeps statistics from the minutes of a trace that could not be settled.
@@ -214,28 +222,36 @@ func together(n int, at func(i int) bounds) int {
 }
 
 // repair gives traces their type and takes away what does not belong to them.
-// index is what trace_index says of them.
+// index is what trace_index says of them. A statement costs much the same for
+// one trace and for many, and thousands may need the same: no step is one for each.
 func (w *worker) repair(ctx context.Context, found []total, index map[traceKey]indexed, next int64) error {
 	where := noBounds()
+	var mixed, stale, mistaken []*total
 	for i := range found {
 		t := &found[i]
 		x := index[t.key]
 		where.join(x.bounds)
 		if t.types != 1<<t.resolved {
-			if err := w.move(ctx, t, x.bounds); err != nil {
-				return err
-			}
+			mixed = append(mixed, t)
 		}
 		if t.stale {
-			if err := w.cleanUp(ctx, t, x.bounds); err != nil {
-				return err
-			}
+			stale = append(stale, t)
 		}
 		if x.declared != t.declared || x.linked != t.linked {
-			if err := w.mendIndex(ctx, t, next); err != nil {
-				return err
-			}
+			mistaken = append(mistaken, t)
 		}
+	}
+	if err := w.move(ctx, mixed, index); err != nil {
+		return err
+	}
+	if err := w.cleanUp(ctx, stale, index); err != nil {
+		return err
+	}
+	if err := w.mendIndex(ctx, mistaken, next); err != nil {
+		return err
+	}
+	for i := range found {
+		t := &found[i]
 		if k := w.memory.trace(t.key); k != nil {
 			k.declared, k.linked = t.declared, t.linked
 			for i := range k.list {

@@ -4,87 +4,147 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+	"github.com/google/uuid"
 
+	"colonnade/domain"
 	"colonnade/domain/trace"
 	"colonnade/migrations/schema"
 )
 
-// move gives all rows of a trace its type: copies under the new key first, then
-// the old rows go. Documents say nothing of it and stay.
-func (w *worker) move(ctx context.Context, t *total, where bounds) error {
-	of := fmt.Sprintf("project_id = toUUID('%s') AND trace_id = unhex('%s') AND %s", t.key.project, t.key.trace, where.sql())
-	name := w.store.cfg.Deployment.Table(schema.Spans)
-	statement := fmt.Sprintf("INSERT INTO %s SELECT * REPLACE ('%s' AS trace_type) FROM %s AS t WHERE t.trace_type != '%s' AND %s",
-		name, t.resolved, name, t.resolved, of)
-	if err := w.store.exec(ctx, "move spans to their type", statement); err != nil {
-		return err
+// move gives all rows of traces their trace's type: copies under the new key
+// first, then the old rows go. Documents say nothing of it and stay.
+func (w *worker) move(ctx context.Context, traces []*total, index map[traceKey]indexed) error {
+	byType := map[trace.Type][]*total{}
+	for _, t := range traces {
+		byType[t.resolved] = append(byType[t.resolved], t)
 	}
-	if err := w.delete(ctx, schema.Spans, of+" AND trace_type != '"+t.resolved.String()+"'"); err != nil {
-		return err
+	for to, all := range byType {
+		for some := range slices.Chunk(all, removalsAtOnce) {
+			if err := w.moveTo(ctx, to, some, index); err != nil {
+				return err
+			}
+			w.metrics.moved.Add(float64(len(some)))
+		}
 	}
-	if err := w.moveAnnotations(ctx, t); err != nil {
-		return err
-	}
-	w.metrics.moved.Inc()
 	return nil
 }
 
-// cleanUp removes rows that a newer version of their span stands for under another key.
-func (w *worker) cleanUp(ctx context.Context, t *total, where bounds) error {
-	type row struct {
-		staleRow
-		version uint64
+func (w *worker) moveTo(ctx context.Context, to trace.Type, traces []*total, index map[traceKey]indexed) error {
+	of, placed := make([]string, len(traces)), make([]string, len(traces))
+	for i, t := range traces {
+		where := index[t.key].bounds
+		of[i] = t.key.sql()
+		placed[i] = of[i] + " AND " + where.sql()
 	}
-	var all []row
-	latest := map[trace.SpanID]row{}
-	statement := fmt.Sprintf("SELECT span_id, toInt8(trace_type), toUnixTimestamp64Micro(start_time), version FROM %s WHERE project_id = toUUID('%s') AND trace_id = unhex('%s') AND %s",
-		w.store.cfg.Deployment.Table(schema.Spans), t.key.project, t.key.trace, where.sql())
-	err := w.store.query(ctx, "find stale rows", statement, func() { all = all[:0]; clear(latest) }, func(rows driver.Rows) error {
-		var r row
-		var id string
-		var traceType int8
-		if err := rows.Scan(&id, &traceType, &r.start, &r.version); err != nil {
+	if err := w.moveRows(ctx, schema.Spans, to, anyOf(placed)); err != nil {
+		return err
+	}
+	return w.moveAnnotations(ctx, to, anyOf(of))
+}
+
+// moveRows gives a type to those of some rows that have another.
+func (w *worker) moveRows(ctx context.Context, table string, to trace.Type, which string) error {
+	name := w.store.cfg.Deployment.Table(table)
+	statement := fmt.Sprintf("INSERT INTO %[1]s SELECT * REPLACE ('%[2]s' AS trace_type) FROM %[1]s AS t WHERE t.trace_type != '%[2]s' AND (%[3]s)", name, to, which)
+	if err := w.store.exec(ctx, "move "+table+" to their type", statement); err != nil {
+		return err
+	}
+	return w.delete(ctx, table, fmt.Sprintf("trace_type != '%s' AND (%s)", to, which))
+}
+
+// storedRow is a row of a span: where it stands, and of which version.
+type storedRow struct {
+	staleRow
+	version uint64
+}
+
+// cleanUp removes the rows of traces that a newer version of their span stands
+// for under another key.
+func (w *worker) cleanUp(ctx context.Context, traces []*total, index map[traceKey]indexed) error {
+	for some := range slices.Chunk(traces, removalsAtOnce) {
+		byTrace, err := w.storedRows(ctx, some, index)
+		if err != nil {
 			return err
 		}
-		copy(r.id[:], id)
+		var gone removals
+		for key, rows := range byTrace {
+			g := &group{key: key, stale: w.replaced(key, rows)}
+			if len(g.stale) == 0 {
+				continue // the rows that a move left had it covered
+			}
+			gone.stale(g, math.MaxUint64)
+			w.metrics.stale.Inc()
+		}
+		if len(gone.rows) == 0 {
+			continue
+		}
+		if err := w.remove(ctx, &gone); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// storedRows reads where the rows of traces stand.
+func (w *worker) storedRows(ctx context.Context, traces []*total, index map[traceKey]indexed) (map[traceKey][]storedRow, error) {
+	each := make([]string, len(traces))
+	for i, t := range traces {
+		where := index[t.key].bounds
+		each[i] = t.key.sql() + " AND " + where.sql()
+	}
+	statement := fmt.Sprintf("SELECT project_id, trace_id, span_id, toInt8(trace_type), toUnixTimestamp64Micro(start_time), version FROM %s WHERE %s",
+		w.store.cfg.Deployment.Table(schema.Spans), anyOf(each))
+	found := map[traceKey][]storedRow{}
+	err := w.store.query(ctx, "find stale rows", statement, func() { clear(found) }, func(rows driver.Rows) error {
+		var project uuid.UUID
+		var rawTrace, rawSpan string
+		var traceType int8
+		var r storedRow
+		if err := rows.Scan(&project, &rawTrace, &rawSpan, &traceType, &r.start, &r.version); err != nil {
+			return err
+		}
+		copy(r.id[:], rawSpan)
 		r.traceType = trace.Type(traceType) //nolint:gosec // an enum is small and positive
-		all = append(all, r)
+		key := traceKey{domain.ProjectID(project), traceID(rawTrace)}
+		found[key] = append(found[key], r)
+		return nil
+	})
+	return found, err
+}
+
+// replaced gives those rows of a trace of whose span there is a later version under another key.
+func (w *worker) replaced(key traceKey, rows []storedRow) (stale []staleRow) {
+	latest := map[trace.SpanID]storedRow{}
+	for _, r := range rows {
 		if l, ok := latest[r.id]; !ok || r.version > l.version {
 			latest[r.id] = r
 		}
-		return nil
-	})
-	if err != nil {
-		return err
 	}
-	g := &group{key: t.key}
-	for _, r := range all {
+	for _, r := range rows {
 		if l := latest[r.id]; r.version < l.version && r.staleRow != l.staleRow {
-			g.stale = append(g.stale, r.staleRow)
-			w.outdated = append(w.outdated, outdated{project: t.key.project, span: r.id, version: r.version})
+			stale = append(stale, r.staleRow)
+			w.outdated = append(w.outdated, outdated{project: key.project, span: r.id, version: r.version})
 		}
 	}
-	if len(g.stale) == 0 {
-		return nil // the rows that a move left had it covered
-	}
-	var gone removals
-	gone.stale(g, math.MaxUint64)
-	w.metrics.stale.Inc()
-	return w.remove(ctx, &gone)
+	return stale
 }
 
-// mendIndex corrects what trace_index says of a trace where its flags no longer
+// mendIndex corrects what trace_index says of traces where its flags no longer
 // hold: its aggregates only ever grow. A row is added and none taken away, so
 // that a lookup finds the trace at every moment.
-func (w *worker) mendIndex(ctx context.Context, t *total, next int64) error {
-	block := indexRows([]indexRow{{
-		key: t.key, declared: t.declared, linked: t.linked, settled: settledFlags(next, t.declared, t.linked),
-		summary: summary{
-			minStart: t.minStart, maxStart: t.maxStart, maxEnd: t.maxEnd, minWeek: t.minWeek, maxWeek: t.maxWeek,
-			failed: t.failed, root: t.root, created: t.created, version: t.version, first: t.version,
-		},
-	}}, w.partition.Number(), w.clock())
-	return w.store.insert(ctx, insertion{table: schema.TraceIndex, block: block})
+func (w *worker) mendIndex(ctx context.Context, traces []*total, next int64) error {
+	rows := make([]indexRow, len(traces))
+	for i, t := range traces {
+		rows[i] = indexRow{
+			key: t.key, declared: t.declared, linked: t.linked, settled: settledFlags(next, t.declared, t.linked),
+			summary: summary{
+				minStart: t.minStart, maxStart: t.maxStart, maxEnd: t.maxEnd, minWeek: t.minWeek, maxWeek: t.maxWeek,
+				failed: t.failed, root: t.root, created: t.created, version: t.version, first: t.version,
+			},
+		}
+	}
+	return w.store.insert(ctx, insertion{table: schema.TraceIndex, block: indexRows(rows, w.partition.Number(), w.clock())})
 }
