@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/hex"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
@@ -34,27 +36,17 @@ func (g *group) supersede(k *known, e *entry) {
 	}
 }
 
-// ofAnnotations adds the rows that a group's removals and replacements leave behind, of lower versions.
+// ofAnnotations adds the rows that the replacements of a group leave behind, of
+// lower versions. Those of whole traces are added with the traces.
 func (r *removals) ofAnnotations(g *group, below uint64) {
-	which := fmt.Sprintf("%s AND version < %d", g.key.sql(), below)
-	switch {
-	case g.removed || g.removedSpans != nil:
-		if !g.stored || !g.annotated {
-			return
-		}
-		if g.removedSpans != nil {
-			ids := append([]trace.SpanID(nil), g.superseded...)
-			for id := range g.removedSpans {
-				ids = append(ids, id)
-			}
-			which += " AND " + spanList(ids)
-		}
-	case len(g.superseded) > 0:
-		which += " AND " + spanList(g.superseded)
-	default:
+	ids := slices.Clone(g.superseded)
+	if g.stored && g.annotated {
+		ids = slices.AppendSeq(ids, maps.Keys(g.removedSpans))
+	}
+	if g.removed || len(ids) == 0 {
 		return
 	}
-	r.annotations = append(r.annotations, which)
+	r.annotations = append(r.annotations, fmt.Sprintf("%s AND version < %d AND %s", g.key.sql(), below, spanList(ids)))
 }
 
 func spanList(ids []trace.SpanID) string {
@@ -68,7 +60,7 @@ func spanList(ids []trace.SpanID) string {
 // moveAnnotations gives the rows of traces their type. Mostly there are none.
 func (w *worker) moveAnnotations(ctx context.Context, to trace.Type, which string) error {
 	for _, table := range annotationTables() {
-		n, err := w.countRows(ctx, table, fmt.Sprintf("trace_type != '%s' AND (%s)", to, which))
+		n, err := w.countRows(ctx, table, fmt.Sprintf("trace_type != '%s' AND %s", to, which))
 		if err != nil {
 			return err
 		}

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -197,36 +198,43 @@ func (w *worker) promoteRows(ctx context.Context, due []promotion) error {
 const promotingBytes = maxQueryBytes / 16
 
 // promoting writes the statement that makes the first n of these rows anew, and
-// which rows they replace. What each is to show is found by its version and its
-// span, which are of one row in a partition of the stream.
+// which rows they replace: those that show other ids. A version and a span are
+// one row in a partition of the stream.
 func promoting(table string, due []promotion) (n int, statement, replaced string) {
 	columns, tokens := identifierColumns(), identifierTokens()
-	var which, rows []string
+	var keys []traceKey
+	var rows, shown []string
 	var wanted [identifiers][]string
-	for size := 0; n < len(due) && n < removalsAtOnce && size < promotingBytes; n++ {
+	first, last := int64(math.MaxInt64), int64(math.MinInt64)
+	for size := 0; n < len(due) && n < tracesAtOnce && size < promotingBytes; n++ {
 		p := &due[n]
-		var other [identifiers]string
+		var ids [identifiers]string
 		for i, id := range p.want {
-			wanted[i] = append(wanted[i], quote(id))
-			other[i] = columns[i] + " != " + quote(id)
+			ids[i] = quote(id)
+			wanted[i] = append(wanted[i], ids[i])
 			size += len(id)
 		}
-		rows = append(rows, fmt.Sprintf("'%d %s'", p.row.version, p.row.id))
-		which = append(which, fmt.Sprintf("project_id = toUUID('%s') AND trace_type = '%s' AND start_time = fromUnixTimestamp64Micro(%d, 'UTC') AND trace_id = unhex('%s') AND span_id = unhex('%s') AND version = %d AND (%s)",
-			p.key.project, p.row.traceType, p.row.start, p.key.trace, p.row.id, p.row.version, strings.Join(other[:], " OR ")))
+		keys = append(keys, p.key)
+		first, last = min(first, p.row.start), max(last, p.row.start)
+		var row strings.Builder
+		fmt.Fprintf(&row, "%d,", p.row.version)
+		writeBytes(&row, p.row.id[:])
+		rows = append(rows, "("+row.String()+")")
+		shown = append(shown, "("+row.String()+","+strings.Join(ids[:], ",")+")")
 	}
-	replaced = anyOf(which)
-	var lists, ids, prefixes, added [identifiers]string
+	replaced = fmt.Sprintf("%s AND start_time BETWEEN fromUnixTimestamp64Micro(%d, 'UTC') AND fromUnixTimestamp64Micro(%d, 'UTC') AND (version, span_id) IN (%s) AND (version, span_id, %s) NOT IN (%s)",
+		ofTraces(keys), first, last, strings.Join(rows, ","), strings.Join(columns[:], ", "), strings.Join(shown, ","))
+	var lists, replace, prefixes, added [identifiers]string
 	for i := range identifiers {
 		lists[i] = fmt.Sprintf("[%s] AS wanted_%d", strings.Join(wanted[i], ","), i)
 		id := fmt.Sprintf("wanted_%d[at]", i)
-		ids[i] = id + " AS " + columns[i]
+		replace[i] = id + " AS " + columns[i]
 		prefixes[i] = "startsWith(x, " + quote(tokens[i]) + ")"
 		added[i] = fmt.Sprintf("if(%[1]s = '', [], [%[2]s || %[1]s])", id, quote(tokens[i]))
 	}
-	statement = fmt.Sprintf(`INSERT INTO %[1]s WITH %[2]s, indexOf([%[3]s], concat(toString(t.version), ' ', lower(hex(t.span_id)))) AS at
+	statement = fmt.Sprintf(`INSERT INTO %[1]s WITH %[2]s, indexOf(CAST([%[3]s], 'Array(Tuple(UInt64, FixedString(8)))'), (t.version, t.span_id)) AS at
 SELECT t.* REPLACE (%[4]s, arrayConcat(arrayFilter(x -> NOT (%[5]s), t.kv), %[6]s) AS kv) FROM (SELECT * FROM %[1]s WHERE %[7]s LIMIT 1 BY version, span_id) AS t`,
-		table, strings.Join(lists[:], ", "), strings.Join(rows, ","), strings.Join(ids[:], ", "), strings.Join(prefixes[:], " OR "), strings.Join(added[:], ", "), replaced)
+		table, strings.Join(lists[:], ", "), strings.Join(rows, ","), strings.Join(replace[:], ", "), strings.Join(prefixes[:], " OR "), strings.Join(added[:], ", "), replaced)
 	return n, statement, replaced
 }
 

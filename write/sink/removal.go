@@ -1,10 +1,10 @@
 package sink
 
 import (
+	"cmp"
 	"context"
-	"encoding/hex"
 	"fmt"
-	"math"
+	"iter"
 	"slices"
 	"strings"
 
@@ -14,67 +14,7 @@ import (
 	"colonnade/domain"
 	"colonnade/domain/trace"
 	"colonnade/migrations/schema"
-	"colonnade/write/sink/internal/native"
 )
-
-// bounds is where rows are: what a statement on the span tables says besides
-// ids, so that it touches few parts and ranges. Weeks are days since 1970.
-type bounds struct {
-	minStart, maxStart int64 // microseconds
-	minWeek, maxWeek   uint16
-}
-
-func noBounds() bounds {
-	return bounds{minStart: math.MaxInt64, maxStart: math.MinInt64, minWeek: math.MaxUint16}
-}
-
-func (b *bounds) add(minStart, maxStart int64, minWeek, maxWeek uint16) {
-	b.minStart, b.maxStart = min(b.minStart, minStart), max(b.maxStart, maxStart)
-	b.minWeek, b.maxWeek = min(b.minWeek, minWeek), max(b.maxWeek, maxWeek)
-}
-
-func (b *bounds) join(o bounds) { b.add(o.minStart, o.maxStart, o.minWeek, o.maxWeek) }
-
-// sql is the condition.
-func (b *bounds) sql() string {
-	return fmt.Sprintf("start_time BETWEEN fromUnixTimestamp64Micro(%d, 'UTC') AND fromUnixTimestamp64Micro(%d, 'UTC') AND week BETWEEN toDate(%d) AND toDate(%d)",
-		b.minStart, b.maxStart, b.minWeek, b.maxWeek)
-}
-
-// sql is the condition that a row is of the trace.
-func (k traceKey) sql() string {
-	return fmt.Sprintf("project_id = toUUID('%s') AND trace_id = unhex('%s')", k.project, k.trace)
-}
-
-// traceList renders traces as the right side of (project_id, trace_id) IN. They
-// go as one literal, cut in the store: a tuple for each takes longer to parse
-// than to look up, and ten thousand are more than a statement may hold.
-func traceList(keys []traceKey) string {
-	ids := native.NewFixed(16)
-	for _, k := range keys {
-		ids.UUID(k.project)
-		ids.Bytes(k.trace[:])
-	}
-	return fmt.Sprintf("(WITH unhex('%x') AS ids SELECT reinterpret(toFixedString(substring(ids, 32 * number + 1, 16), 16), 'UUID'), toFixedString(substring(ids, 32 * number + 17, 16), 16) FROM numbers(%d))",
-		ids.Raw(), len(keys))
-}
-
-// projectList renders the projects of traces as the right side of project_id IN.
-func projectList(keys []traceKey) string {
-	seen := map[domain.ProjectID]bool{}
-	var b strings.Builder
-	for _, k := range keys {
-		if seen[k.project] {
-			continue
-		}
-		if len(seen) > 0 {
-			b.WriteByte(',')
-		}
-		seen[k.project] = true
-		b.WriteString("toUUID('" + k.project.String() + "')")
-	}
-	return "(" + b.String() + ")"
-}
 
 // indexed is what trace_index says of a trace.
 type indexed struct {
@@ -156,8 +96,8 @@ func (w *worker) lookUpRemovals(ctx context.Context, b *batch) error {
 			stored = append(stored, g)
 		}
 	}
-	for some := range slices.Chunk(stored, removalsAtOnce) {
-		if err := w.storedSpans(ctx, some, b.rng.First); err != nil {
+	for some, where := range near(stored) {
+		if err := w.storedSpans(ctx, some, where, b.rng.First); err != nil {
 			return err
 		}
 	}
@@ -165,16 +105,14 @@ func (w *worker) lookUpRemovals(ctx context.Context, b *batch) error {
 }
 
 // storedSpans reads when and by whom the spans of traces were first written, below an offset.
-func (w *worker) storedSpans(ctx context.Context, groups []*group, first int64) error {
+func (w *worker) storedSpans(ctx context.Context, groups []*group, where bounds, first int64) error {
 	byKey := make(map[traceKey]*group, len(groups))
 	keys := make([]traceKey, len(groups))
-	each := make([]string, len(groups))
 	for i, g := range groups {
 		byKey[g.key], keys[i] = g, g.key
-		each[i] = g.key.sql() + " AND " + g.bounds.sql()
 	}
-	statement := fmt.Sprintf(`SELECT project_id, trace_id, span_id, toUnixTimestamp64Micro(min(created_at)), argMin(created_by_id, created_at) FROM %s WHERE project_id IN %s AND (%s) AND version < %d GROUP BY project_id, trace_id, span_id`,
-		w.store.cfg.Deployment.Table(schema.Spans), projectList(keys), anyOf(each), versionOf(first))
+	statement := fmt.Sprintf(`SELECT project_id, trace_id, span_id, toUnixTimestamp64Micro(min(created_at)), argMin(created_by_id, created_at) FROM %s WHERE %s AND %s AND version < %d GROUP BY project_id, trace_id, span_id`,
+		w.store.cfg.Deployment.Table(schema.Spans), ofTraces(keys), where.sql(), versionOf(first))
 	return w.store.query(ctx, "read replaced spans", statement, func() {
 		for _, g := range groups {
 			g.before.list = nil
@@ -205,21 +143,29 @@ func (w *worker) removeStored(ctx context.Context, b *batch) error {
 	below := versionOf(b.rng.First)
 	var gone removals
 	var touched []traceKey
+	var whole, stale []*group
 	for _, g := range b.groups {
 		gone.ofAnnotations(g, below)
 		if len(g.stale) > 0 && !g.removed {
-			gone.stale(g, below)
+			stale = append(stale, g)
 			w.metrics.stale.Inc()
 		}
 		if !g.removed && g.removedSpans == nil {
 			continue
 		}
 		w.metrics.removed.WithLabelValues(string(g.operation)).Inc()
-		if g.stored { // else nothing of it was stored before
-			gone.trace(g, below)
-			touched = append(touched, g.key)
+		if !g.stored { // nothing of it was stored before
+			continue
+		}
+		touched = append(touched, g.key)
+		if g.removedSpans != nil {
+			gone.spans(g, below)
+		} else {
+			whole = append(whole, g)
 		}
 	}
+	gone.stale(stale, below)
+	gone.traces(whole, below)
 	if err := w.remove(ctx, &gone); err != nil || len(touched) == 0 {
 		return err
 	}
@@ -237,40 +183,101 @@ type removals struct {
 	minutes []string
 }
 
-// trace adds the lower versions of a trace, or of some of its spans, in every
-// table that holds a part of it.
-func (r *removals) trace(g *group, below uint64) {
-	trace := g.key.sql()
-	which := trace + " AND " + g.bounds.sql()
-	r.minutes = append(r.minutes, which)
-	if g.removedSpans != nil {
-		ids := make([]string, 0, len(g.removedSpans))
-		for id := range g.removedSpans {
-			ids = append(ids, "unhex('"+hex.EncodeToString(id[:])+"')")
+// near gives groups that one condition covers, and where their rows are: those
+// that lie close together. It sorts them by start.
+func near(groups []*group) iter.Seq2[[]*group, bounds] {
+	return func(yield func([]*group, bounds) bool) {
+		slices.SortFunc(groups, func(a, b *group) int { return cmp.Compare(a.bounds.minStart, b.bounds.minStart) })
+		for len(groups) > 0 {
+			n := together(min(len(groups), tracesAtOnce), func(i int) bounds { return groups[i].bounds })
+			where := noBounds()
+			for _, g := range groups[:n] {
+				where.join(g.bounds)
+			}
+			if !yield(groups[:n], where) {
+				return
+			}
+			groups = groups[n:]
 		}
-		which += " AND span_id IN (" + strings.Join(ids, ",") + ")"
-	}
-	r.rows = append(r.rows, fmt.Sprintf("%s AND version < %d", which, below))
-	r.documents = append(r.documents, fmt.Sprintf("%s AND version < %d", which, below))
-	// The totals of what is left may have a lower version, which would not replace these.
-	r.rollups = append(r.rollups, trace+fmt.Sprintf(" AND version < %d", below))
-	if g.removed && len(g.written) == 0 { // of an edit, settling mends the index, which is never without the trace
-		r.index = append(r.index, trace+fmt.Sprintf(" AND last_version < %d", below))
-		r.rejects = append(r.rejects, fmt.Sprintf("project_id = toUUID('%s') AND trace_id = '%s' AND stream_offset < %d", g.key.project, g.key.trace, below>>schema.VersionShift))
 	}
 }
 
-// stale adds the rows that spans left behind under their former keys.
-func (r *removals) stale(g *group, below uint64) {
-	var b strings.Builder
-	for i, s := range g.stale {
-		if i > 0 {
-			b.WriteByte(',')
+// traces adds the lower versions of traces in every table that holds a part of them.
+func (r *removals) traces(groups []*group, below uint64) {
+	for some, where := range near(groups) {
+		keys := make([]traceKey, len(some))
+		var annotated, gone []traceKey
+		for i, g := range some {
+			keys[i] = g.key
+			if g.annotated {
+				annotated = append(annotated, g.key)
+			}
+			if g.removed && len(g.written) == 0 { // of an edit, settling mends the index, which is never without the trace
+				gone = append(gone, g.key)
+			}
 		}
-		fmt.Fprintf(&b, "(unhex('%s'),'%s',fromUnixTimestamp64Micro(%d, 'UTC'))", s.id, s.traceType, s.start)
+		of := ofTraces(keys)
+		placed := of + " AND " + where.sql()
+		r.minutes = append(r.minutes, placed)
+		r.lower(placed, of, below)
+		if len(annotated) > 0 {
+			r.annotations = append(r.annotations, fmt.Sprintf("%s AND version < %d", ofTraces(annotated), below))
+		}
+		if len(gone) > 0 {
+			r.index = append(r.index, fmt.Sprintf("%s AND last_version < %d", ofTraces(gone), below))
+			r.rejects = append(r.rejects, rejectsOf(gone)+fmt.Sprintf(" AND stream_offset < %d", below>>schema.VersionShift))
+		}
 	}
-	which := fmt.Sprintf("%s AND (span_id, trace_type, start_time) IN (%s) AND version < %d", g.key.sql(), b.String(), below)
-	r.rows, r.minutes = append(r.rows, which), append(r.minutes, which)
+}
+
+// lower adds the lower versions of spans, and of the totals of their traces. The
+// totals of what is left may have a lower version, which would not replace those.
+func (r *removals) lower(spans, traces string, below uint64) {
+	spans += fmt.Sprintf(" AND version < %d", below)
+	r.rows, r.documents = append(r.rows, spans), append(r.documents, spans)
+	r.rollups = append(r.rollups, fmt.Sprintf("%s AND version < %d", traces, below))
+}
+
+// rejectsOf is the condition that a refused span is of one of these traces, which it names in text.
+func rejectsOf(keys []traceKey) string {
+	named := make([]string, len(keys))
+	for i, k := range keys {
+		named[i] = fmt.Sprintf("('%s','%s')", k.project, k.trace)
+	}
+	return "project_id IN " + projectList(keys) + " AND (project_id, trace_id) IN (" + strings.Join(named, ",") + ")"
+}
+
+// spans adds the lower versions of some of a trace's spans.
+func (r *removals) spans(g *group, below uint64) {
+	ids := make([]trace.SpanID, 0, len(g.removedSpans))
+	for id := range g.removedSpans {
+		ids = append(ids, id)
+	}
+	which := g.key.sql() + " AND " + g.bounds.sql()
+	r.minutes = append(r.minutes, which)
+	r.lower(which+" AND "+spanList(ids), g.key.sql(), below)
+}
+
+// stale adds the rows that spans of groups left behind under their former keys.
+func (r *removals) stale(groups []*group, below uint64) {
+	keys := make([]traceKey, len(groups))
+	var rows []string
+	for i, g := range groups {
+		keys[i] = g.key
+		for _, s := range g.stale {
+			var b strings.Builder
+			b.WriteString("('" + g.key.project.String() + "',")
+			writeBytes(&b, g.key.trace[:])
+			b.WriteByte(',')
+			writeBytes(&b, s.id[:])
+			fmt.Fprintf(&b, ",'%s',fromUnixTimestamp64Micro(%d, 'UTC'))", s.traceType, s.start)
+			rows = append(rows, b.String())
+		}
+	}
+	for some := range slices.Chunk(rows, tracesAtOnce) {
+		which := fmt.Sprintf("project_id IN %s AND (project_id, trace_id, span_id, trace_type, start_time) IN (%s) AND version < %d", projectList(keys), strings.Join(some, ","), below)
+		r.rows, r.minutes = append(r.rows, which), append(r.minutes, which)
+	}
 }
 
 // removalsAtOnce bounds the conditions of one statement.

@@ -22,8 +22,12 @@ func (w *worker) move(ctx context.Context, traces []*total, index map[traceKey]i
 		byType[t.resolved] = append(byType[t.resolved], t)
 	}
 	for to, all := range byType {
-		for some := range slices.Chunk(all, removalsAtOnce) {
-			if err := w.moveTo(ctx, to, some, index); err != nil {
+		for some := range slices.Chunk(all, tracesAtOnce) {
+			of, placed := whereabouts(some, index)
+			if err := w.moveRows(ctx, schema.Spans, to, placed); err != nil {
+				return err
+			}
+			if err := w.moveAnnotations(ctx, to, of); err != nil {
 				return err
 			}
 			w.metrics.moved.Add(float64(len(some)))
@@ -32,27 +36,26 @@ func (w *worker) move(ctx context.Context, traces []*total, index map[traceKey]i
 	return nil
 }
 
-func (w *worker) moveTo(ctx context.Context, to trace.Type, traces []*total, index map[traceKey]indexed) error {
-	of, placed := make([]string, len(traces)), make([]string, len(traces))
+// whereabouts are the conditions that a row is of one of these traces: by their
+// ids alone, and with where spans of theirs are.
+func whereabouts(traces []*total, index map[traceKey]indexed) (of, placed string) {
+	keys, where := make([]traceKey, len(traces)), noBounds()
 	for i, t := range traces {
-		where := index[t.key].bounds
-		of[i] = t.key.sql()
-		placed[i] = of[i] + " AND " + where.sql()
+		keys[i] = t.key
+		where.join(index[t.key].bounds)
 	}
-	if err := w.moveRows(ctx, schema.Spans, to, anyOf(placed)); err != nil {
-		return err
-	}
-	return w.moveAnnotations(ctx, to, anyOf(of))
+	of = ofTraces(keys)
+	return of, of + " AND " + where.sql()
 }
 
 // moveRows gives a type to those of some rows that have another.
 func (w *worker) moveRows(ctx context.Context, table string, to trace.Type, which string) error {
 	name := w.store.cfg.Deployment.Table(table)
-	statement := fmt.Sprintf("INSERT INTO %[1]s SELECT * REPLACE ('%[2]s' AS trace_type) FROM %[1]s AS t WHERE t.trace_type != '%[2]s' AND (%[3]s)", name, to, which)
+	statement := fmt.Sprintf("INSERT INTO %[1]s SELECT * REPLACE ('%[2]s' AS trace_type) FROM %[1]s AS t WHERE t.trace_type != '%[2]s' AND %[3]s", name, to, which)
 	if err := w.store.exec(ctx, "move "+table+" to their type", statement); err != nil {
 		return err
 	}
-	return w.delete(ctx, table, fmt.Sprintf("trace_type != '%s' AND (%s)", to, which))
+	return w.delete(ctx, table, fmt.Sprintf("trace_type != '%s' AND %s", to, which))
 }
 
 // storedRow is a row of a span: where it stands, and of which version.
@@ -64,23 +67,23 @@ type storedRow struct {
 // cleanUp removes the rows of traces that a newer version of their span stands
 // for under another key.
 func (w *worker) cleanUp(ctx context.Context, traces []*total, index map[traceKey]indexed) error {
-	for some := range slices.Chunk(traces, removalsAtOnce) {
+	for some := range slices.Chunk(traces, tracesAtOnce) {
 		byTrace, err := w.storedRows(ctx, some, index)
 		if err != nil {
 			return err
 		}
-		var gone removals
+		var stale []*group
 		for key, rows := range byTrace {
-			g := &group{key: key, stale: w.replaced(key, rows)}
-			if len(g.stale) == 0 {
-				continue // the rows that a move left had it covered
+			if g := (&group{key: key, stale: w.replaced(key, rows)}); len(g.stale) > 0 { // else the rows that a move left had it covered
+				stale = append(stale, g)
 			}
-			gone.stale(g, math.MaxUint64)
-			w.metrics.stale.Inc()
 		}
-		if len(gone.rows) == 0 {
+		if len(stale) == 0 {
 			continue
 		}
+		w.metrics.stale.Add(float64(len(stale)))
+		var gone removals
+		gone.stale(stale, math.MaxUint64)
 		if err := w.remove(ctx, &gone); err != nil {
 			return err
 		}
@@ -90,13 +93,8 @@ func (w *worker) cleanUp(ctx context.Context, traces []*total, index map[traceKe
 
 // storedRows reads where the rows of traces stand.
 func (w *worker) storedRows(ctx context.Context, traces []*total, index map[traceKey]indexed) (map[traceKey][]storedRow, error) {
-	each := make([]string, len(traces))
-	for i, t := range traces {
-		where := index[t.key].bounds
-		each[i] = t.key.sql() + " AND " + where.sql()
-	}
-	statement := fmt.Sprintf("SELECT project_id, trace_id, span_id, toInt8(trace_type), toUnixTimestamp64Micro(start_time), version FROM %s WHERE %s",
-		w.store.cfg.Deployment.Table(schema.Spans), anyOf(each))
+	_, placed := whereabouts(traces, index)
+	statement := fmt.Sprintf("SELECT project_id, trace_id, span_id, toInt8(trace_type), toUnixTimestamp64Micro(start_time), version FROM %s WHERE %s", w.store.cfg.Deployment.Table(schema.Spans), placed)
 	found := map[traceKey][]storedRow{}
 	err := w.store.query(ctx, "find stale rows", statement, func() { clear(found) }, func(rows driver.Rows) error {
 		var project uuid.UUID

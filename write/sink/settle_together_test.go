@@ -12,8 +12,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
+	"colonnade/domain"
 	"colonnade/write/stream"
 )
 
@@ -73,6 +75,35 @@ func TestTracesAreRepairedTogether(t *testing.T) {
 		require.Equal(t, uint64(2*traces), one[uint64](h, "SELECT count() FROM spans"))
 		require.Equal(t, uint64(traces), one[uint64](h, "SELECT count() FROM spans WHERE span_name = 'root' AND user_id = 'u' AND session_id = 's\\'' || char(97 + reinterpretAsUInt8(substring(trace_id, 16, 1)) % 20) AND has(kv, '@session=' || session_id) AND has(kv, '@user=u')"))
 		require.LessOrEqual(t, r.statements(t, "promote identifiers"), traces/5)
+	})
+	t.Run("removed traces", func(t *testing.T) {
+		t.Parallel()
+		h := patientHouse(t)
+		r := h.start()
+		h.send(each(h, func(n byte) []span {
+			return []span{{trace: n, span: n, name: "root", start: int64(n), links: []byte{200}}}
+		})...)
+		other := h.project
+		h.project = domain.ProjectID(uuid.New()) // a trace of the same id in another project stays
+		h.send(h.record(stream.Upsert, 7, span{trace: 7, span: 7, name: "other", links: []byte{200}}))
+		h.project = other
+		var records []stream.Record
+		for n := byte(1); n <= traces; n++ {
+			if n%2 == 0 {
+				records = append(records, h.record(stream.Edit, n, span{trace: n, span: 1, name: "edited", links: []byte{201}}))
+			} else {
+				records = append(records, h.record(stream.Delete, n))
+			}
+		}
+		h.send(records...)
+		for _, table := range []string{"spans", "span_documents", "annotations"} {
+			require.Equal(t, uint64(traces/2+1), one[uint64](h, "SELECT count() FROM "+table), table)
+		}
+		require.Equal(t, uint64(traces/2), one[uint64](h, "SELECT count() FROM spans WHERE span_name = 'edited'"))
+		require.Equal(t, uint64(traces/2+1), one[uint64](h, "SELECT uniqExact(project_id, trace_id) FROM trace_index"))
+		for _, what := range []string{"read replaced spans", "find minutes of removed spans", "delete from spans", "delete from annotations"} {
+			require.LessOrEqual(t, r.statements(t, what), traces/20, what)
+		}
 	})
 	t.Run("replaced rows", func(t *testing.T) {
 		t.Parallel()

@@ -1,0 +1,101 @@
+package sink
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"colonnade/domain"
+	"colonnade/write/sink/internal/native"
+)
+
+// Conditions on rows, as statements of the sink say them.
+
+// bounds is where rows are: what a statement on the span tables says besides
+// ids, so that it touches few parts and ranges. Weeks are days since 1970.
+type bounds struct {
+	minStart, maxStart int64 // microseconds
+	minWeek, maxWeek   uint16
+}
+
+func noBounds() bounds {
+	return bounds{minStart: math.MaxInt64, maxStart: math.MinInt64, minWeek: math.MaxUint16}
+}
+
+func (b *bounds) add(minStart, maxStart int64, minWeek, maxWeek uint16) {
+	b.minStart, b.maxStart = min(b.minStart, minStart), max(b.maxStart, maxStart)
+	b.minWeek, b.maxWeek = min(b.minWeek, minWeek), max(b.maxWeek, maxWeek)
+}
+
+func (b *bounds) join(o bounds) { b.add(o.minStart, o.maxStart, o.minWeek, o.maxWeek) }
+
+// sql is the condition.
+func (b *bounds) sql() string {
+	return fmt.Sprintf("start_time BETWEEN fromUnixTimestamp64Micro(%d, 'UTC') AND fromUnixTimestamp64Micro(%d, 'UTC') AND week BETWEEN toDate(%d) AND toDate(%d)",
+		b.minStart, b.maxStart, b.minWeek, b.maxWeek)
+}
+
+// sql is the condition that a row is of the trace.
+func (k traceKey) sql() string {
+	return fmt.Sprintf("project_id = toUUID('%s') AND trace_id = unhex('%s')", k.project, k.trace)
+}
+
+// traceList renders traces as the right side of (project_id, trace_id) IN. They
+// go as one literal, cut in the store: a tuple for each takes longer to parse
+// than to look up, and ten thousand are more than a statement may hold.
+func traceList(keys []traceKey) string {
+	ids := native.NewFixed(16)
+	for _, k := range keys {
+		ids.UUID(k.project)
+		ids.Bytes(k.trace[:])
+	}
+	return fmt.Sprintf("(WITH unhex('%x') AS ids SELECT reinterpret(toFixedString(substring(ids, 32 * number + 1, 16), 16), 'UUID'), toFixedString(substring(ids, 32 * number + 17, 16), 16) FROM numbers(%d))",
+		ids.Raw(), len(keys))
+}
+
+// tracesAtOnce bounds the traces that one condition names.
+const tracesAtOnce = 500
+
+// ofTraces is the condition that a row is of one of these traces, as literals: a
+// DELETE on replicas refuses subqueries. An OR of one condition for each takes
+// the store three times as long for 64 traces, most of it to plan.
+func ofTraces(keys []traceKey) string {
+	var b strings.Builder
+	b.WriteString("project_id IN " + projectList(keys) + " AND (project_id, trace_id) IN (")
+	for i, k := range keys {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		b.WriteString("('" + k.project.String() + "',")
+		writeBytes(&b, k.trace[:])
+		b.WriteByte(')')
+	}
+	b.WriteByte(')')
+	return b.String()
+}
+
+// writeBytes writes a literal of these bytes.
+func writeBytes(b *strings.Builder, raw []byte) {
+	b.WriteByte('\'')
+	for _, c := range raw {
+		fmt.Fprintf(b, "\\x%02x", c)
+	}
+	b.WriteByte('\'')
+}
+
+// projectList renders the projects of traces as the right side of project_id IN.
+func projectList(keys []traceKey) string {
+	seen := map[domain.ProjectID]bool{}
+	var b strings.Builder
+	for _, k := range keys {
+		if seen[k.project] {
+			continue
+		}
+		if len(seen) > 0 {
+			b.WriteByte(',')
+		}
+		seen[k.project] = true
+		b.WriteString("toUUID('" + k.project.String() + "')")
+	}
+	return "(" + b.String() + ")"
+}
