@@ -3,7 +3,6 @@
 package sink_test
 
 import (
-	"cmp"
 	"context"
 	"log/slog"
 	"os"
@@ -46,13 +45,14 @@ type house struct {
 	sink     sink.Config
 	// erased are the deleted projects; nil means that the sink is not told of any.
 	erased func(ctx context.Context, since time.Time) ([]domain.ProjectID, error)
-	// log is where sinks write; nil is nowhere, or with -v the standard error.
+	// log is where sinks write, at first what is shown when the test fails.
 	log *slog.Logger
 }
 
 func newHouse(t testing.TB, partitions int32) *house {
 	t.Helper()
-	h := &house{t: t, project: domain.ProjectID(uuid.New()), user: uuid.New(), url: migrationstest.Database(t)}
+	h := &house{t: t, project: domain.ProjectID(uuid.New()), user: uuid.New(), log: embeddedtest.Log(t)}
+	h.url = migrationstest.Database(t)
 	h.stream = stream.DefaultConfig()
 	h.stream.Brokers, h.stream.Topic = embeddedtest.Kafka(t), embeddedtest.Topic(t)
 	h.stream.Group, h.stream.Partitions = h.stream.Topic, partitions
@@ -60,7 +60,7 @@ func newHouse(t testing.TB, partitions int32) *house {
 	h.sink.MinLinger, h.sink.SettleAfter, h.sink.SettleEvery = 20*time.Millisecond, 300*time.Millisecond, 50*time.Millisecond
 	h.conn = open(t, h.url)
 	var err error
-	h.producer, err = stream.NewProducer(h.stream, time.Now, discard(), prometheus.NewRegistry())
+	h.producer, err = stream.NewProducer(h.stream, time.Now, h.log, prometheus.NewRegistry())
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, h.producer.Close()) })
 	return h
@@ -76,13 +76,6 @@ func open(t testing.TB, url string) driver.Conn {
 	return conn
 }
 
-func discard() *slog.Logger {
-	if testing.Verbose() {
-		return slog.New(slog.NewTextHandler(os.Stderr, nil))
-	}
-	return slog.New(slog.DiscardHandler)
-}
-
 // running is one sink at work.
 type running struct {
 	*sink.Sink
@@ -94,7 +87,7 @@ type running struct {
 func (h *house) start() *running {
 	h.t.Helper()
 	registry := prometheus.NewRegistry()
-	consumer, err := stream.NewConsumer(h.stream, time.Now, discard(), registry)
+	consumer, err := stream.NewConsumer(h.stream, time.Now, h.log, registry)
 	require.NoError(h.t, err)
 	fitter, err := fit.New(registry)
 	require.NoError(h.t, err)
@@ -103,7 +96,7 @@ func (h *house) start() *running {
 		store = h.through
 	}
 	s, err := sink.New(h.sink, sink.Deps{
-		Store: store, Consumer: consumer, Dead: h.producer, Fitter: fitter, Erased: h.erased, Now: time.Now, Log: cmp.Or(h.log, discard()), Registerer: registry,
+		Store: store, Consumer: consumer, Dead: h.producer, Fitter: fitter, Erased: h.erased, Now: time.Now, Log: h.log, Registerer: registry,
 	})
 	require.NoError(h.t, err)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -292,7 +285,7 @@ func (h *house) rewind(rng stream.Range) {
 // committed changes the group's commit of the one partition.
 func (h *house) committed(change func(context.Context, *stream.Partition) error) {
 	h.t.Helper()
-	consumer, err := stream.NewConsumer(h.stream, time.Now, discard(), prometheus.NewRegistry())
+	consumer, err := stream.NewConsumer(h.stream, time.Now, h.log, prometheus.NewRegistry())
 	require.NoError(h.t, err)
 	ctx, cancel := context.WithCancel(h.t.Context())
 	require.NoError(h.t, consumer.Run(ctx, func(ctx context.Context, p *stream.Partition) error {

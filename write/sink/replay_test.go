@@ -294,7 +294,7 @@ func (h *house) remakeTopic() {
 		topics, err := adm.ListTopics(h.t.Context(), h.stream.Topic)
 		return err == nil && errors.Is(topics[h.stream.Topic].Err, kerr.UnknownTopicOrPartition)
 	})
-	h.producer, err = stream.NewProducer(h.stream, time.Now, discard(), prometheus.NewRegistry())
+	h.producer, err = stream.NewProducer(h.stream, time.Now, h.log, prometheus.NewRegistry())
 	require.NoError(h.t, err)
 	h.t.Cleanup(func() { require.NoError(h.t, h.producer.Close()) })
 }

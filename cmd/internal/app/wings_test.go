@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/binary"
-	"log/slog"
 	"math"
 	"slices"
 	"testing"
@@ -47,6 +46,7 @@ type wings struct {
 
 func newWings(t testing.TB, tune ...func(*sink.Config)) *wings {
 	t.Helper()
+	log, registry := embeddedtest.Log(t), prometheus.NewRegistry()
 	options, err := clickhouse.ParseDSN(migrationstest.Database(t))
 	require.NoError(t, err)
 	options.Protocol = clickhouse.HTTP
@@ -56,21 +56,20 @@ func newWings(t testing.TB, tune ...func(*sink.Config)) *wings {
 	cfg := stream.DefaultConfig()
 	cfg.Brokers, cfg.Topic = embeddedtest.Kafka(t), embeddedtest.Topic(t)
 	cfg.Group, cfg.Partitions = cfg.Topic, 2
-	discard, registry := slog.New(slog.DiscardHandler), prometheus.NewRegistry()
 	w := &wings{t: t, conn: conn}
-	w.producer, err = stream.NewProducer(cfg, time.Now, discard, registry)
+	w.producer, err = stream.NewProducer(cfg, time.Now, log, registry)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, w.producer.Close()) })
 	w.fitter, err = fit.New(registry)
 	require.NoError(t, err)
-	consumer, err := stream.NewConsumer(cfg, time.Now, discard, registry)
+	consumer, err := stream.NewConsumer(cfg, time.Now, log, registry)
 	require.NoError(t, err)
 	sinking := sink.DefaultConfig()
 	sinking.MinLinger = 20 * time.Millisecond
 	for _, change := range tune {
 		change(&sinking)
 	}
-	s, err := sink.New(sinking, sink.Deps{Store: conn, Consumer: consumer, Dead: w.producer, Fitter: w.fitter, Now: time.Now, Log: discard, Registerer: registry})
+	s, err := sink.New(sinking, sink.Deps{Store: conn, Consumer: consumer, Dead: w.producer, Fitter: w.fitter, Now: time.Now, Log: log, Registerer: registry})
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1) // Run's one answer

@@ -16,7 +16,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-const statementTimeout = 30 * time.Second
+// statementTimeout is long: a database goes when the last statement on it has ended.
+const statementTimeout = 2 * time.Minute
 
 // Database creates a ClickHouse database for this test alone, drops it at the
 // test's end, and gives its address.
