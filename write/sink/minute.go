@@ -177,7 +177,7 @@ WHERE (project_id, trace_id) IN (SELECT project_id, trace_id FROM %[1]s WHERE %[
 	if err != nil {
 		return nil, err
 	}
-	for some := range slices.Chunk(long, removalsAtOnce) {
+	for some := range slices.Chunk(long, tracesAtOnce) {
 		err := s.minutesOf(ctx, "find minutes of long traces", fmt.Sprintf("SELECT DISTINCT project_id, intDiv(toUnixTimestamp64Micro(start_time), 60000000) FROM %s WHERE project_id IN %s AND (project_id, trace_id) IN %s",
 			d.Table(schema.Spans), projectList(some), traceList(some)), due)
 		if err != nil {
@@ -268,9 +268,9 @@ func (w *worker) staleMinutes(ctx context.Context, minutes map[projectMinute]boo
 // minutesOfRows are the minutes of stored spans.
 func (w *worker) minutesOfRows(ctx context.Context, conditions []string) (map[projectMinute]bool, error) {
 	minutes := map[projectMinute]bool{}
-	for some := range slices.Chunk(conditions, removalsAtOnce) {
+	for which := range anyOf(conditions) {
 		err := w.sink.minutesOf(ctx, "find minutes of removed spans", "SELECT DISTINCT project_id, intDiv(toUnixTimestamp64Micro(start_time), 60000000) FROM "+
-			w.store.cfg.Deployment.Table(schema.Spans)+" WHERE "+anyOf(some), minutes)
+			w.store.cfg.Deployment.Table(schema.Spans)+" WHERE "+which, minutes)
 		if err != nil {
 			return nil, err
 		}

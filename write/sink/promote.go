@@ -193,9 +193,9 @@ func (w *worker) promoteRows(ctx context.Context, due []promotion) error {
 	return nil
 }
 
-// promotingBytes bounds what one statement holds of ids, which are as long as
+// promotingBytes bounds what one statement names of ids, which are as long as
 // they were sent.
-const promotingBytes = maxQueryBytes / 16
+const promotingBytes = conditionBytes / 2
 
 // promoting writes the statement that makes the first n of these rows anew, and
 // which rows they replace: those that show other ids. A version and a span are

@@ -7,6 +7,7 @@ import (
 	"iter"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"github.com/google/uuid"
@@ -270,7 +271,7 @@ func (r *removals) stale(groups []*group, below uint64) {
 			writeBytes(&b, g.key.trace[:])
 			b.WriteByte(',')
 			writeBytes(&b, s.id[:])
-			fmt.Fprintf(&b, ",'%s',fromUnixTimestamp64Micro(%d, 'UTC'))", s.traceType, s.start)
+			b.WriteString(",'" + s.traceType.String() + "','" + time.UnixMicro(s.start).UTC().Format("2006-01-02 15:04:05.000000") + "')")
 			rows = append(rows, b.String())
 		}
 	}
@@ -279,9 +280,6 @@ func (r *removals) stale(groups []*group, below uint64) {
 		r.rows, r.minutes = append(r.rows, which), append(r.minutes, which)
 	}
 }
-
-// removalsAtOnce bounds the conditions of one statement.
-const removalsAtOnce = 64
 
 // remove removes the rows, first those that make a trace visible.
 func (w *worker) remove(ctx context.Context, gone *removals) error {
@@ -304,21 +302,19 @@ func (w *worker) remove(ctx context.Context, gone *removals) error {
 		{schema.TraceRollup, gone.rollups},
 		{schema.TraceIndex, gone.index},
 	} {
-		for some := range slices.Chunk(of.rows, removalsAtOnce) {
-			if err := w.delete(ctx, of.table, anyOf(some)); err != nil {
+		for which := range anyOf(of.rows) {
+			if err := w.delete(ctx, of.table, which); err != nil {
 				return err
 			}
 		}
 	}
-	for some := range slices.Chunk(gone.rejects, removalsAtOnce) {
-		if err := w.removeRejects(ctx, anyOf(some)); err != nil {
+	for which := range anyOf(gone.rejects) {
+		if err := w.removeRejects(ctx, which); err != nil {
 			return err
 		}
 	}
 	return nil
 }
-
-func anyOf(conditions []string) string { return "(" + strings.Join(conditions, ") OR (") + ")" }
 
 // removeRejects removes the refused spans of traces; mostly there are none.
 func (w *worker) removeRejects(ctx context.Context, which string) error {

@@ -2,6 +2,7 @@ package sink
 
 import (
 	"fmt"
+	"iter"
 	"math"
 	"strings"
 
@@ -98,4 +99,29 @@ func projectList(keys []traceKey) string {
 		b.WriteString("toUUID('" + k.project.String() + "')")
 	}
 	return "(" + b.String() + ")"
+}
+
+const (
+	// conditionsAtOnce bounds the conditions of one statement.
+	conditionsAtOnce = 64
+	// conditionBytes bounds their length: ON CLUSTER a DELETE is a node of Keeper,
+	// which holds a megabyte.
+	conditionBytes = 256 << 10
+)
+
+// anyOf joins conditions into those of as few statements as they fit in.
+func anyOf(conditions []string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for len(conditions) > 0 {
+			n, size := 0, 0
+			for n < len(conditions) && n < conditionsAtOnce && (n == 0 || size+len(conditions[n]) <= conditionBytes) {
+				size += len(conditions[n])
+				n++
+			}
+			if !yield("(" + strings.Join(conditions[:n], ") OR (") + ")") {
+				return
+			}
+			conditions = conditions[n:]
+		}
+	}
 }
