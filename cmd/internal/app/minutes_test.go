@@ -37,7 +37,7 @@ func TestMinutesOracle(t *testing.T) {
 
 	check := func(questions int) {
 		t.Helper()
-		for range questions {
+		for range asked(questions) {
 			q := g.minuteQuestion()
 			got, err := reader.Query(t.Context(), project, q)
 			require.NoError(t, err)
