@@ -86,7 +86,7 @@ func (k *known) older(x indexed) bool { return k.since == 0 || x.created < k.sin
 
 // cleanUpAnnotations removes, of traces that were stored before the memory
 // knew of them, the rows of versions that a later one has replaced.
-func (w *worker) cleanUpAnnotations(ctx context.Context, found []total, index map[traceKey]indexed, where bounds) error {
+func (w *worker) cleanUpAnnotations(ctx context.Context, found []total, index map[traceKey]indexed) error {
 	var keys []traceKey
 	for i := range found {
 		t := &found[i]
@@ -98,23 +98,31 @@ func (w *worker) cleanUpAnnotations(ctx context.Context, found []total, index ma
 	if len(keys) == 0 {
 		return nil
 	}
-	stale, err := w.staleAnnotations(ctx, keys, where)
-	if err != nil || len(stale) == 0 {
-		return err
+	var gone removals
+	for which := range anyOf(placed(keys, index)) {
+		stale, err := w.staleAnnotations(ctx, keys, which)
+		if err != nil {
+			return err
+		}
+		gone.annotations = append(gone.annotations, stale...)
 	}
-	return w.remove(ctx, &removals{annotations: stale})
+	if len(gone.annotations) == 0 {
+		return nil
+	}
+	return w.remove(ctx, &gone)
 }
 
-// staleAnnotations gives conditions on the rows of replaced versions.
-func (w *worker) staleAnnotations(ctx context.Context, keys []traceKey, where bounds) (stale []string, err error) {
+// staleAnnotations gives conditions on the rows of replaced versions, of those of
+// the traces whose spans are there.
+func (w *worker) staleAnnotations(ctx context.Context, keys []traceKey, which string) (stale []string, err error) {
 	d := w.store.cfg.Deployment
 	of := fmt.Sprintf("project_id IN %s AND (project_id, trace_id) IN %s", projectList(keys), traceList(keys))
 	statement := fmt.Sprintf(`SELECT project_id, trace_id, span_id, max(newest) AS latest FROM (
   SELECT project_id, trace_id, span_id, version, toUInt64(0) AS newest FROM %s WHERE %s
   UNION ALL SELECT project_id, trace_id, span_id, version, toUInt64(0) FROM %s WHERE %s
-  UNION ALL SELECT project_id, trace_id, span_id, toUInt64(-1), version FROM %s WHERE trace_type IN ('invocation', 'annotation', 'unknown') AND %s AND %s
+  UNION ALL SELECT project_id, trace_id, span_id, toUInt64(-1), version FROM %s WHERE trace_type IN ('invocation', 'annotation', 'unknown') AND (%s)
 ) GROUP BY project_id, trace_id, span_id HAVING min(version) < latest`,
-		d.Table(schema.Annotations), of, d.Table(schema.EvalResults), of, d.Table(schema.Spans), where.sql(), of)
+		d.Table(schema.Annotations), of, d.Table(schema.EvalResults), of, d.Table(schema.Spans), which)
 	err = w.store.query(ctx, "find replaced annotations", statement, func() { stale = nil }, func(rows driver.Rows) error {
 		var project uuid.UUID
 		var rawTrace, rawSpan string

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -67,7 +66,7 @@ func (k *known) mayPromote(x indexed) bool {
 }
 
 // promote gives roots of settled traces the ids that their descendants name.
-func (w *worker) promote(ctx context.Context, found []total, index map[traceKey]indexed, where bounds) error {
+func (w *worker) promote(ctx context.Context, found []total, index map[traceKey]indexed) error {
 	var keys []traceKey
 	for i := range found {
 		if k := w.memory.trace(found[i].key); k != nil && k.mayPromote(index[found[i].key]) {
@@ -77,13 +76,15 @@ func (w *worker) promote(ctx context.Context, found []total, index map[traceKey]
 	if len(keys) == 0 {
 		return nil
 	}
-	byTrace, err := w.identified(ctx, keys, where)
-	if err != nil {
-		return err
-	}
 	var due []promotion
-	for key, spans := range byTrace {
-		due = append(due, promotions(key, spans)...)
+	for which := range anyOf(placed(keys, index)) {
+		byTrace, err := w.identified(ctx, which)
+		if err != nil {
+			return err
+		}
+		for key, spans := range byTrace {
+			due = append(due, promotions(key, spans)...)
+		}
 	}
 	if err := w.promoteRows(ctx, due); err != nil {
 		return err
@@ -108,7 +109,7 @@ type identifiedSpan struct {
 
 // identified reads the roots of traces and the spans that name ids. What is too
 // long for the map is only in a root's column, and stands.
-func (w *worker) identified(ctx context.Context, keys []traceKey, where bounds) (map[traceKey][]identifiedSpan, error) {
+func (w *worker) identified(ctx context.Context, which string) (map[traceKey][]identifiedSpan, error) {
 	paths, columns := identifierPaths(), identifierColumns()
 	var own, named strings.Builder
 	for i := range identifiers {
@@ -116,8 +117,8 @@ func (w *worker) identified(ctx context.Context, keys []traceKey, where bounds) 
 		fmt.Fprintf(&named, " OR str['%s'] != ''", paths[i])
 	}
 	statement := fmt.Sprintf(`SELECT project_id, trace_id, span_id, toUInt8(parent_id = toFixedString('', 8)), toInt8(trace_type), version, toUnixTimestamp64Micro(start_time), start_ns, session_id, user_id, agent_id%s
-FROM %s WHERE project_id IN %s AND trace_type IN ('invocation', 'annotation', 'unknown') AND %s AND (project_id, trace_id) IN %s AND (parent_id = toFixedString('', 8)%s)`,
-		own.String(), w.store.cfg.Deployment.Table(schema.Spans), projectList(keys), where.sql(), traceList(keys), named.String())
+FROM %s WHERE trace_type IN ('invocation', 'annotation', 'unknown') AND (%s) AND (parent_id = toFixedString('', 8)%s)`,
+		own.String(), w.store.cfg.Deployment.Table(schema.Spans), which, named.String())
 	found := map[traceKey][]identifiedSpan{}
 	err := w.store.query(ctx, "find identifiers", statement, func() { clear(found) }, func(rows driver.Rows) error {
 		var project uuid.UUID
@@ -202,10 +203,8 @@ const promotingBytes = conditionBytes / 2
 // one row in a partition of the stream.
 func promoting(table string, due []promotion) (n int, statement, replaced string) {
 	columns, tokens := identifierColumns(), identifierTokens()
-	var keys []traceKey
-	var rows, shown []string
+	var places, rows, shown []string
 	var wanted [identifiers][]string
-	first, last := int64(math.MaxInt64), int64(math.MinInt64)
 	for size := 0; n < len(due) && n < tracesAtOnce && size < promotingBytes; n++ {
 		p := &due[n]
 		var ids [identifiers]string
@@ -214,16 +213,13 @@ func promoting(table string, due []promotion) (n int, statement, replaced string
 			wanted[i] = append(wanted[i], ids[i])
 			size += len(id)
 		}
-		keys = append(keys, p.key)
-		first, last = min(first, p.row.start), max(last, p.row.start)
-		var row strings.Builder
-		fmt.Fprintf(&row, "%d,", p.row.version)
-		writeBytes(&row, p.row.id[:])
-		rows = append(rows, "("+row.String()+")")
-		shown = append(shown, "("+row.String()+","+strings.Join(ids[:], ",")+")")
+		row := fmt.Sprintf("%d,%s", p.row.version, bytesLiteral(p.row.id[:]))
+		places = append(places, fmt.Sprintf("('%s','%s',%s,%s,%s)", p.key.project, p.row.traceType, timeLiteral(p.row.start), bytesLiteral(p.key.trace[:]), row))
+		rows = append(rows, "("+row+")")
+		shown = append(shown, "("+row+","+strings.Join(ids[:], ",")+")")
 	}
-	replaced = fmt.Sprintf("%s AND start_time BETWEEN fromUnixTimestamp64Micro(%d, 'UTC') AND fromUnixTimestamp64Micro(%d, 'UTC') AND (version, span_id) IN (%s) AND (version, span_id, %s) NOT IN (%s)",
-		ofTraces(keys), first, last, strings.Join(rows, ","), strings.Join(columns[:], ", "), strings.Join(shown, ","))
+	replaced = fmt.Sprintf("(project_id, trace_type, start_time, trace_id, version, span_id) IN (%s) AND (version, span_id, %s) NOT IN (%s)",
+		strings.Join(places, ","), strings.Join(columns[:], ", "), strings.Join(shown, ","))
 	var lists, replace, prefixes, added [identifiers]string
 	for i := range identifiers {
 		lists[i] = fmt.Sprintf("[%s] AS wanted_%d", strings.Join(wanted[i], ","), i)

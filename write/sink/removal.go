@@ -7,7 +7,6 @@ import (
 	"iter"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"github.com/google/uuid"
@@ -266,13 +265,7 @@ func (r *removals) stale(groups []*group, below uint64) {
 	for i, g := range groups {
 		keys[i] = g.key
 		for _, s := range g.stale {
-			var b strings.Builder
-			b.WriteString("('" + g.key.project.String() + "',")
-			writeBytes(&b, g.key.trace[:])
-			b.WriteByte(',')
-			writeBytes(&b, s.id[:])
-			b.WriteString(",'" + s.traceType.String() + "','" + time.UnixMicro(s.start).UTC().Format("2006-01-02 15:04:05.000000") + "')")
-			rows = append(rows, b.String())
+			rows = append(rows, fmt.Sprintf("('%s',%s,%s,'%s',%s)", g.key.project, bytesLiteral(g.key.trace[:]), bytesLiteral(s.id[:]), s.traceType, timeLiteral(s.start)))
 		}
 	}
 	for some := range slices.Chunk(rows, tracesAtOnce) {

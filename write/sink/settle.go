@@ -1,7 +1,6 @@
 package sink
 
 import (
-	"cmp"
 	"context"
 	"log/slog"
 	"slices"
@@ -30,9 +29,6 @@ const (
 	settleFraction = 4
 	// settleGroups is how many groups are settled between two batches.
 	settleGroups = 4
-	// settleSpread is the range of starts that one statement covers: traces of
-	// one moment share the granules they are read from.
-	settleSpread = 10 * time.Minute
 )
 
 // settleDue settles traces that have been quiet long enough.
@@ -162,20 +158,15 @@ func settledVersion(next int64) uint64 { return max(versionOf(next), 1) - 1 }
 // repairRemembered repairs traces of which memory has all: what the index says
 // of them is known without asking.
 func (w *worker) repairRemembered(ctx context.Context, found []total, next int64) error {
-	slices.SortFunc(found, func(a, b total) int { return cmp.Compare(a.minStart, b.minStart) })
-	for len(found) > 0 {
-		index := map[traceKey]indexed{}
-		n := together(len(found), func(i int) bounds { return found[i].bounds })
-		for i := range found[:n] {
-			k := w.memory.trace(found[i].key)
-			index[k.key] = indexed{bounds: found[i].bounds, declared: k.declared, linked: k.linked, judging: k.judging, created: k.since}
-		}
-		if err := w.repair(ctx, found[:n], index, next); err != nil {
-			return err
-		}
-		found = found[n:]
+	if len(found) == 0 {
+		return nil
 	}
-	return nil
+	index := make(map[traceKey]indexed, len(found))
+	for i := range found {
+		k := w.memory.trace(found[i].key)
+		index[k.key] = indexed{bounds: found[i].bounds, declared: k.declared, linked: k.linked, judging: k.judging, created: k.since}
+	}
+	return w.repair(ctx, found, index, next)
 }
 
 // settleStored repairs traces that have to be read from the store, and gives
@@ -189,48 +180,21 @@ func (w *worker) settleStored(ctx context.Context, keys []traceKey, next int64) 
 		return nil, err
 	}
 	present := slices.DeleteFunc(slices.Clone(keys), func(k traceKey) bool { _, ok := index[k]; return !ok })
-	slices.SortFunc(present, func(a, b traceKey) int { return cmp.Compare(index[a].minStart, index[b].minStart) })
-	var all []total
-	for len(present) > 0 {
-		n := together(len(present), func(i int) bounds { return index[present[i]].bounds })
-		where := noBounds()
-		for _, key := range present[:n] {
-			where.join(index[key].bounds)
-		}
-		found, err := w.stored(ctx, present[:n], where)
-		if err != nil {
-			return nil, err
-		}
-		if err := w.repair(ctx, found, index, next); err != nil {
-			return nil, err
-		}
-		all, present = append(all, found...), present[n:]
+	found, err := w.stored(ctx, present, index)
+	if err != nil {
+		return nil, err
 	}
-	return all, nil
-}
-
-// together is how many of n traces, ascending by start, one statement covers: at least one.
-func together(n int, at func(i int) bounds) int {
-	where := noBounds()
-	for i := range n {
-		where.join(at(i))
-		if i > 0 && where.maxStart-where.minStart > settleSpread.Microseconds() {
-			return i
-		}
-	}
-	return n
+	return found, w.repair(ctx, found, index, next)
 }
 
 // repair gives traces their type and takes away what does not belong to them.
 // index is what trace_index says of them. A statement costs much the same for
 // one trace and for many, and thousands may need the same: no step is one for each.
 func (w *worker) repair(ctx context.Context, found []total, index map[traceKey]indexed, next int64) error {
-	where := noBounds()
 	var mixed, stale, mistaken []*total
 	for i := range found {
 		t := &found[i]
 		x := index[t.key]
-		where.join(x.bounds)
 		if t.types != 1<<t.resolved {
 			mixed = append(mixed, t)
 		}
@@ -259,8 +223,8 @@ func (w *worker) repair(ctx context.Context, found []total, index map[traceKey]i
 			}
 		}
 	}
-	if err := w.cleanUpAnnotations(ctx, found, index, where); err != nil {
+	if err := w.cleanUpAnnotations(ctx, found, index); err != nil {
 		return err
 	}
-	return w.promote(ctx, found, index, where)
+	return w.promote(ctx, found, index)
 }

@@ -22,40 +22,38 @@ func (w *worker) move(ctx context.Context, traces []*total, index map[traceKey]i
 		byType[t.resolved] = append(byType[t.resolved], t)
 	}
 	for to, all := range byType {
-		for some := range slices.Chunk(all, tracesAtOnce) {
-			of, placed := whereabouts(some, index)
-			if err := w.moveRows(ctx, schema.Spans, to, placed); err != nil {
+		keys := keysOf(all)
+		for which := range anyOf(placed(keys, index)) {
+			if err := w.moveRows(ctx, schema.Spans, to, which); err != nil {
 				return err
 			}
-			if err := w.moveAnnotations(ctx, to, of); err != nil {
-				return err
-			}
-			w.metrics.moved.Add(float64(len(some)))
 		}
+		for some := range slices.Chunk(keys, tracesAtOnce) {
+			if err := w.moveAnnotations(ctx, to, ofTraces(some)); err != nil {
+				return err
+			}
+		}
+		w.metrics.moved.Add(float64(len(all)))
 	}
 	return nil
 }
 
-// whereabouts are the conditions that a row is of one of these traces: by their
-// ids alone, and with where spans of theirs are.
-func whereabouts(traces []*total, index map[traceKey]indexed) (of, placed string) {
-	keys, where := make([]traceKey, len(traces)), noBounds()
+func keysOf(traces []*total) []traceKey {
+	keys := make([]traceKey, len(traces))
 	for i, t := range traces {
 		keys[i] = t.key
-		where.join(index[t.key].bounds)
 	}
-	of = ofTraces(keys)
-	return of, of + " AND " + where.sql()
+	return keys
 }
 
 // moveRows gives a type to those of some rows that have another.
 func (w *worker) moveRows(ctx context.Context, table string, to trace.Type, which string) error {
 	name := w.store.cfg.Deployment.Table(table)
-	statement := fmt.Sprintf("INSERT INTO %[1]s SELECT * REPLACE ('%[2]s' AS trace_type) FROM %[1]s AS t WHERE t.trace_type != '%[2]s' AND %[3]s", name, to, which)
+	statement := fmt.Sprintf("INSERT INTO %[1]s SELECT * REPLACE ('%[2]s' AS trace_type) FROM %[1]s AS t WHERE t.trace_type != '%[2]s' AND (%[3]s)", name, to, which)
 	if err := w.store.exec(ctx, "move "+table+" to their type", statement); err != nil {
 		return err
 	}
-	return w.delete(ctx, table, fmt.Sprintf("trace_type != '%s' AND %s", to, which))
+	return w.delete(ctx, table, fmt.Sprintf("trace_type != '%s' AND (%s)", to, which))
 }
 
 // storedRow is a row of a span: where it stands, and of which version.
@@ -67,8 +65,8 @@ type storedRow struct {
 // cleanUp removes the rows of traces that a newer version of their span stands
 // for under another key.
 func (w *worker) cleanUp(ctx context.Context, traces []*total, index map[traceKey]indexed) error {
-	for some := range slices.Chunk(traces, tracesAtOnce) {
-		byTrace, err := w.storedRows(ctx, some, index)
+	for which := range anyOf(placed(keysOf(traces), index)) {
+		byTrace, err := w.storedRows(ctx, which)
 		if err != nil {
 			return err
 		}
@@ -91,10 +89,9 @@ func (w *worker) cleanUp(ctx context.Context, traces []*total, index map[traceKe
 	return nil
 }
 
-// storedRows reads where the rows of traces stand.
-func (w *worker) storedRows(ctx context.Context, traces []*total, index map[traceKey]indexed) (map[traceKey][]storedRow, error) {
-	_, placed := whereabouts(traces, index)
-	statement := fmt.Sprintf("SELECT project_id, trace_id, span_id, toInt8(trace_type), toUnixTimestamp64Micro(start_time), version FROM %s WHERE %s", w.store.cfg.Deployment.Table(schema.Spans), placed)
+// storedRows reads where rows of traces stand.
+func (w *worker) storedRows(ctx context.Context, which string) (map[traceKey][]storedRow, error) {
+	statement := fmt.Sprintf("SELECT project_id, trace_id, span_id, toInt8(trace_type), toUnixTimestamp64Micro(start_time), version FROM %s WHERE %s", w.store.cfg.Deployment.Table(schema.Spans), which)
 	found := map[traceKey][]storedRow{}
 	err := w.store.query(ctx, "find stale rows", statement, func() { clear(found) }, func(rows driver.Rows) error {
 		var project uuid.UUID

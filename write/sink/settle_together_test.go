@@ -30,7 +30,6 @@ func TestTracesAreRepairedTogether(t *testing.T) {
 		}
 		return records
 	}
-	root := func(n byte) []span { return []span{{trace: n, span: n, name: "root"}} }
 	t.Run("types", func(t *testing.T) {
 		t.Parallel()
 		h := patientHouse(t)
@@ -62,20 +61,24 @@ func TestTracesAreRepairedTogether(t *testing.T) {
 			require.LessOrEqual(t, r.statements(t, what), traces/5, what)
 		}
 	})
-	t.Run("identifiers", func(t *testing.T) {
-		t.Parallel()
-		h := patientHouse(t)
-		r := h.start()
-		h.send(each(h, root)...)
-		h.send(each(h, func(n byte) []span {
-			ids := map[string]any{"ag.session.id": "s'" + string('a'+rune(n%20)), "ag.user.id": "u"}
-			return []span{{trace: n, span: n + 1, parent: n, start: 1, name: "child", attributes: ids}}
-		})...)
-		h.eventually("settled", func() bool { return h.settled() == traces })
-		require.Equal(t, uint64(2*traces), one[uint64](h, "SELECT count() FROM spans"))
-		require.Equal(t, uint64(traces), one[uint64](h, "SELECT count() FROM spans WHERE span_name = 'root' AND user_id = 'u' AND session_id = 's\\'' || char(97 + reinterpretAsUInt8(substring(trace_id, 16, 1)) % 20) AND has(kv, '@session=' || session_id) AND has(kv, '@user=u')"))
-		require.LessOrEqual(t, r.statements(t, "promote identifiers"), traces/5)
-	})
+	for name, apart := range map[string]int64{"identifiers": 0, "identifiers of traces half an hour apart": -30 * 60 * 1000} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := patientHouse(t)
+			r := h.start()
+			h.send(each(h, func(n byte) []span { return []span{{trace: n, span: n, name: "root", start: apart * int64(n)}} })...)
+			h.send(each(h, func(n byte) []span {
+				ids := map[string]any{"ag.session.id": "s'" + string('a'+rune(n%20)), "ag.user.id": "u"}
+				return []span{{trace: n, span: n + 1, parent: n, start: apart*int64(n) + 1, name: "child", attributes: ids}}
+			})...)
+			h.eventually("settled", func() bool { return h.settled() == traces })
+			require.Equal(t, uint64(2*traces), one[uint64](h, "SELECT count() FROM spans"))
+			require.Equal(t, uint64(traces), one[uint64](h, "SELECT count() FROM spans WHERE span_name = 'root' AND user_id = 'u' AND session_id = 's\\'' || char(97 + reinterpretAsUInt8(substring(trace_id, 16, 1)) % 20) AND has(kv, '@session=' || session_id) AND has(kv, '@user=u')"))
+			for _, what := range []string{"find identifiers", "promote identifiers"} {
+				require.LessOrEqual(t, r.statements(t, what), traces/5, what)
+			}
+		})
+	}
 	t.Run("removed traces", func(t *testing.T) {
 		t.Parallel()
 		h := patientHouse(t)
@@ -109,7 +112,7 @@ func TestTracesAreRepairedTogether(t *testing.T) {
 		t.Parallel()
 		h := patientHouse(t)
 		r := h.start()
-		h.send(each(h, root)...)
+		h.send(each(h, func(n byte) []span { return []span{{trace: n, span: n, name: "root"}} })...)
 		h.eventually("settled", func() bool { return h.settled() == traces })
 		r.stop() // the next one does not know that these are replaced
 		h.sink.RecentSpans = 1

@@ -1,10 +1,13 @@
 package sink
 
 import (
+	"cmp"
 	"fmt"
 	"iter"
 	"math"
+	"slices"
 	"strings"
+	"time"
 
 	"colonnade/domain"
 	"colonnade/write/sink/internal/native"
@@ -54,6 +57,34 @@ func traceList(keys []traceKey) string {
 		ids.Raw(), len(keys))
 }
 
+// together is how many of n traces, ascending by start, one condition covers: at least one.
+func together(n int, at func(i int) bounds) int {
+	where := noBounds()
+	for i := range n {
+		where.join(at(i))
+		if i > 0 && where.maxStart-where.minStart > conditionSpread.Microseconds() {
+			return i
+		}
+	}
+	return n
+}
+
+// placed gives conditions by which the rows of traces are found where the index
+// says that they are: one for those that lie close together.
+func placed(keys []traceKey, index map[traceKey]indexed) (conditions []string) {
+	keys = slices.SortedFunc(slices.Values(keys), func(a, b traceKey) int { return cmp.Compare(index[a].minStart, index[b].minStart) })
+	for len(keys) > 0 {
+		n := together(min(len(keys), tracesAtOnce), func(i int) bounds { return index[keys[i]].bounds })
+		where := noBounds()
+		for _, k := range keys[:n] {
+			where.join(index[k].bounds)
+		}
+		conditions = append(conditions, ofTraces(keys[:n])+" AND "+where.sql())
+		keys = keys[n:]
+	}
+	return conditions
+}
+
 // tracesAtOnce bounds the traces that one condition names.
 const tracesAtOnce = 500
 
@@ -67,21 +98,27 @@ func ofTraces(keys []traceKey) string {
 		if i > 0 {
 			b.WriteByte(',')
 		}
-		b.WriteString("('" + k.project.String() + "',")
-		writeBytes(&b, k.trace[:])
-		b.WriteByte(')')
+		b.WriteString("('" + k.project.String() + "'," + bytesLiteral(k.trace[:]) + ")")
 	}
 	b.WriteByte(')')
 	return b.String()
 }
 
-// writeBytes writes a literal of these bytes.
-func writeBytes(b *strings.Builder, raw []byte) {
+// bytesLiteral is a literal of these bytes.
+func bytesLiteral(raw []byte) string {
+	var b strings.Builder
 	b.WriteByte('\'')
 	for _, c := range raw {
-		fmt.Fprintf(b, "\\x%02x", c)
+		fmt.Fprintf(&b, "\\x%02x", c)
 	}
 	b.WriteByte('\'')
+	return b.String()
+}
+
+// timeLiteral is a literal of microseconds since 1970: a list of calls of a
+// function is soon more than a statement may hold.
+func timeLiteral(us int64) string {
+	return "'" + time.UnixMicro(us).UTC().Format("2006-01-02 15:04:05.000000") + "'"
 }
 
 // projectList renders the projects of traces as the right side of project_id IN.
@@ -102,6 +139,9 @@ func projectList(keys []traceKey) string {
 }
 
 const (
+	// conditionSpread is the range of starts that one condition covers: traces of
+	// one moment share the granules they are read from.
+	conditionSpread = 10 * time.Minute
 	// conditionsAtOnce bounds the conditions of one statement.
 	conditionsAtOnce = 64
 	// conditionBytes bounds their length: ON CLUSTER a DELETE is a node of Keeper,
