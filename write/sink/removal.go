@@ -1,10 +1,8 @@
 package sink
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"iter"
 	"slices"
 	"strings"
 
@@ -88,36 +86,29 @@ func (w *worker) lookUpRemovals(ctx context.Context, b *batch) error {
 	if err != nil {
 		return err
 	}
-	var stored []*group
+	stored := map[traceKey]*group{}
+	keys = keys[:0]
 	for _, g := range b.groups {
 		if x, ok := index[g.key]; ok && (g.removed || g.removedSpans != nil) {
 			g.bounds, g.stored, g.annotated = x.bounds, true, mayAnnotate(x.declared, x.linked, x.judging)
 			g.before = &known{key: g.key}
-			stored = append(stored, g)
+			stored[g.key], keys = g, append(keys, g.key)
 		}
 	}
-	for some, where := range near(stored) {
-		if err := w.storedSpans(ctx, some, where, b.rng.First); err != nil {
+	for which := range anyOf(placed(keys, index)) {
+		if err := w.storedSpans(ctx, which, b.rng.First, stored); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// storedSpans reads when and by whom the spans of traces were first written, below an offset.
-func (w *worker) storedSpans(ctx context.Context, groups []*group, where bounds, first int64) error {
-	byKey := make(map[traceKey]*group, len(groups))
-	keys := make([]traceKey, len(groups))
-	for i, g := range groups {
-		byKey[g.key], keys[i] = g, g.key
-	}
-	statement := fmt.Sprintf(`SELECT project_id, trace_id, span_id, toUnixTimestamp64Micro(min(created_at)), argMin(created_by_id, created_at) FROM %s WHERE %s AND %s AND version < %d GROUP BY project_id, trace_id, span_id`,
-		w.store.cfg.Deployment.Table(schema.Spans), ofTraces(keys), where.sql(), versionOf(first))
-	return w.store.query(ctx, "read replaced spans", statement, func() {
-		for _, g := range groups {
-			g.before.list = nil
-		}
-	}, func(rows driver.Rows) error {
+// storedSpans reads when and by whom spans of groups were first written, below an offset.
+func (w *worker) storedSpans(ctx context.Context, which string, first int64, groups map[traceKey]*group) error {
+	statement := fmt.Sprintf(`SELECT project_id, trace_id, span_id, toUnixTimestamp64Micro(min(created_at)), argMin(created_by_id, created_at) FROM %s WHERE (%s) AND version < %d GROUP BY project_id, trace_id, span_id`,
+		w.store.cfg.Deployment.Table(schema.Spans), which, versionOf(first))
+	found := map[traceKey][]knownSpan{}
+	err := w.store.query(ctx, "read replaced spans", statement, func() { clear(found) }, func(rows driver.Rows) error {
 		var project uuid.UUID
 		var rawTrace, rawSpan string
 		var s knownSpan
@@ -125,11 +116,19 @@ func (w *worker) storedSpans(ctx context.Context, groups []*group, where bounds,
 			return err
 		}
 		copy(s.id[:], rawSpan)
-		if g := byKey[traceKey{domain.ProjectID(project), traceID(rawTrace)}]; g != nil {
-			g.before.list = append(g.before.list, s)
-		}
+		key := traceKey{domain.ProjectID(project), traceID(rawTrace)}
+		found[key] = append(found[key], s)
 		return nil
 	})
+	if err != nil {
+		return err
+	}
+	for key, list := range found {
+		if g := groups[key]; g != nil {
+			g.before.list = list
+		}
+	}
+	return nil
 }
 
 // removeStored removes rows of lower offsets: of traces that were edited or
@@ -183,59 +182,45 @@ type removals struct {
 	minutes []string
 }
 
-// near gives groups that one condition covers, and where their rows are: those
-// that lie close together. It sorts them by start.
-func near(groups []*group) iter.Seq2[[]*group, bounds] {
-	return func(yield func([]*group, bounds) bool) {
-		slices.SortFunc(groups, func(a, b *group) int { return cmp.Compare(a.bounds.minStart, b.bounds.minStart) })
-		for len(groups) > 0 {
-			n := together(min(len(groups), tracesAtOnce), func(i int) bounds { return groups[i].bounds })
-			where := noBounds()
-			for _, g := range groups[:n] {
-				where.join(g.bounds)
-			}
-			if !yield(groups[:n], where) {
-				return
-			}
-			groups = groups[n:]
-		}
-	}
-}
-
 // traces adds the lower versions of traces in every table that holds a part of them.
 func (r *removals) traces(groups []*group, below uint64) {
-	for some, where := range near(groups) {
-		keys := make([]traceKey, len(some))
-		var annotated, gone []traceKey
-		for i, g := range some {
-			keys[i] = g.key
-			if g.annotated {
-				annotated = append(annotated, g.key)
-			}
-			if g.removed && len(g.written) == 0 { // of an edit, settling mends the index, which is never without the trace
-				gone = append(gone, g.key)
-			}
+	keys, index := make([]traceKey, len(groups)), make(map[traceKey]indexed, len(groups))
+	var annotated, gone []traceKey
+	for i, g := range groups {
+		keys[i], index[g.key] = g.key, indexed{bounds: g.bounds}
+		if g.annotated {
+			annotated = append(annotated, g.key)
 		}
-		of := ofTraces(keys)
-		placed := of + " AND " + where.sql()
-		r.minutes = append(r.minutes, placed)
-		r.lower(placed, of, below)
-		if len(annotated) > 0 {
-			r.annotations = append(r.annotations, fmt.Sprintf("%s AND version < %d", ofTraces(annotated), below))
+		if g.removed && len(g.written) == 0 { // of an edit, settling mends the index, which is never without the trace
+			gone = append(gone, g.key)
 		}
-		if len(gone) > 0 {
-			r.index = append(r.index, fmt.Sprintf("%s AND last_version < %d", ofTraces(gone), below))
-			r.rejects = append(r.rejects, rejectsOf(gone)+fmt.Sprintf(" AND stream_offset < %d", below>>schema.VersionShift))
-		}
+	}
+	for _, which := range placed(keys, index) {
+		r.minutes = append(r.minutes, which)
+		r.lowerSpans(which, below)
+	}
+	for some := range slices.Chunk(keys, tracesAtOnce) {
+		r.lowerTotals(ofTraces(some), below)
+	}
+	for some := range slices.Chunk(annotated, tracesAtOnce) {
+		r.annotations = append(r.annotations, fmt.Sprintf("%s AND version < %d", ofTraces(some), below))
+	}
+	for some := range slices.Chunk(gone, tracesAtOnce) {
+		r.index = append(r.index, fmt.Sprintf("%s AND last_version < %d", ofTraces(some), below))
+		r.rejects = append(r.rejects, fmt.Sprintf("%s AND stream_offset < %d", rejectsOf(some), below>>schema.VersionShift))
 	}
 }
 
-// lower adds the lower versions of spans, and of the totals of their traces. The
-// totals of what is left may have a lower version, which would not replace those.
-func (r *removals) lower(spans, traces string, below uint64) {
-	spans += fmt.Sprintf(" AND version < %d", below)
-	r.rows, r.documents = append(r.rows, spans), append(r.documents, spans)
-	r.rollups = append(r.rollups, fmt.Sprintf("%s AND version < %d", traces, below))
+// lowerSpans adds the lower versions of spans.
+func (r *removals) lowerSpans(which string, below uint64) {
+	which += fmt.Sprintf(" AND version < %d", below)
+	r.rows, r.documents = append(r.rows, which), append(r.documents, which)
+}
+
+// lowerTotals adds those of the totals of traces: of what is left they may have a
+// lower version, which would not replace these.
+func (r *removals) lowerTotals(which string, below uint64) {
+	r.rollups = append(r.rollups, fmt.Sprintf("%s AND version < %d", which, below))
 }
 
 // rejectsOf is the condition that a refused span is of one of these traces, which it names in text.
@@ -255,7 +240,8 @@ func (r *removals) spans(g *group, below uint64) {
 	}
 	which := g.key.sql() + " AND " + g.bounds.sql()
 	r.minutes = append(r.minutes, which)
-	r.lower(which+" AND "+spanList(ids), g.key.sql(), below)
+	r.lowerSpans(which+" AND "+spanList(ids), below)
+	r.lowerTotals(g.key.sql(), below)
 }
 
 // stale adds the rows that spans of groups left behind under their former keys.

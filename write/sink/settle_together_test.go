@@ -79,35 +79,37 @@ func TestTracesAreRepairedTogether(t *testing.T) {
 			}
 		})
 	}
-	t.Run("removed traces", func(t *testing.T) {
-		t.Parallel()
-		h := patientHouse(t)
-		r := h.start()
-		h.send(each(h, func(n byte) []span {
-			return []span{{trace: n, span: n, name: "root", start: int64(n), links: []byte{200}}}
-		})...)
-		other := h.project
-		h.project = domain.ProjectID(uuid.New()) // a trace of the same id in another project stays
-		h.send(h.record(stream.Upsert, 7, span{trace: 7, span: 7, name: "other", links: []byte{200}}))
-		h.project = other
-		var records []stream.Record
-		for n := byte(1); n <= traces; n++ {
-			if n%2 == 0 {
-				records = append(records, h.record(stream.Edit, n, span{trace: n, span: 1, name: "edited", links: []byte{201}}))
-			} else {
-				records = append(records, h.record(stream.Delete, n))
+	for name, apart := range map[string]int64{"removed traces": 1, "removed traces half an hour apart": -30 * 60 * 1000} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := patientHouse(t)
+			r := h.start()
+			h.send(each(h, func(n byte) []span {
+				return []span{{trace: n, span: n, name: "root", start: apart * int64(n), links: []byte{200}}}
+			})...)
+			project := h.project
+			h.project = domain.ProjectID(uuid.New()) // a trace of the same id in another project stays
+			h.send(h.record(stream.Upsert, 7, span{trace: 7, span: 7, name: "other", links: []byte{200}}))
+			h.project = project
+			var records []stream.Record
+			for n := byte(1); n <= traces; n++ {
+				if n%2 == 0 {
+					records = append(records, h.record(stream.Edit, n, span{trace: n, span: 1, name: "edited", start: apart * int64(n), links: []byte{201}}))
+				} else {
+					records = append(records, h.record(stream.Delete, n))
+				}
 			}
-		}
-		h.send(records...)
-		for _, table := range []string{"spans", "span_documents", "annotations"} {
-			require.Equal(t, uint64(traces/2+1), one[uint64](h, "SELECT count() FROM "+table), table)
-		}
-		require.Equal(t, uint64(traces/2), one[uint64](h, "SELECT count() FROM spans WHERE span_name = 'edited'"))
-		require.Equal(t, uint64(traces/2+1), one[uint64](h, "SELECT uniqExact(project_id, trace_id) FROM trace_index"))
-		for _, what := range []string{"read replaced spans", "find minutes of removed spans", "delete from spans", "delete from annotations"} {
-			require.LessOrEqual(t, r.statements(t, what), traces/20, what)
-		}
-	})
+			h.send(records...)
+			for _, table := range []string{"spans", "span_documents", "annotations"} {
+				require.Equal(t, uint64(traces/2+1), one[uint64](h, "SELECT count() FROM "+table), table)
+			}
+			require.Equal(t, uint64(traces/2), one[uint64](h, "SELECT count() FROM spans WHERE span_name = 'edited'"))
+			require.Equal(t, uint64(traces/2+1), one[uint64](h, "SELECT uniqExact(project_id, trace_id) FROM trace_index"))
+			for _, what := range []string{"read replaced spans", "find minutes of removed spans", "delete from spans", "delete from annotations"} {
+				require.LessOrEqual(t, r.statements(t, what), traces/20, what)
+			}
+		})
+	}
 	t.Run("replaced rows", func(t *testing.T) {
 		t.Parallel()
 		h := patientHouse(t)
@@ -117,8 +119,7 @@ func TestTracesAreRepairedTogether(t *testing.T) {
 		r.stop() // the next one does not know that these are replaced
 		h.sink.RecentSpans = 1
 		r = h.start()
-		forgotten := h.record(stream.Upsert, traces+1, span{trace: traces + 1, span: 1, name: "moved"})
-		h.send(forgotten)
+		h.send(h.record(stream.Upsert, traces+1, span{trace: traces + 1, span: 1, name: "moved"}))
 		h.send(each(h, func(n byte) []span { return []span{{trace: n, span: n, name: "moved", start: 3000}} })...)
 		h.eventually("the rows before are gone", func() bool { return one[uint64](h, "SELECT count() FROM spans") == traces+1 })
 		require.Equal(t, uint64(traces+1), one[uint64](h, "SELECT count() FROM spans WHERE span_name = 'moved'"))
