@@ -74,7 +74,7 @@ func TestSearchAmongAll(t *testing.T) {
 					reader, err := traces.New(traces.DefaultConfig(), s.conn, func() time.Time { return now.Add(time.Minute) }, registry)
 					require.NoError(t, err)
 					reader.LimitOften(bounds[0], bounds[1], 0)
-					for _, window := range []domain.Window{{Limit: 40}, {Limit: 400}, {Limit: 9, Oldest: now.Add(-80500 * time.Millisecond), Newest: now.Add(-20500 * time.Millisecond)}} {
+					for _, window := range []domain.Window{{Limit: 70}, {Limit: 400}, {Limit: 13, Oldest: now.Add(-80500 * time.Millisecond), Newest: now.Add(-20500 * time.Millisecond)}} {
 						window.Order = order
 						matching := slices.DeleteFunc(slices.Clone(all), func(s trace.Span) bool {
 							at := time.Unix(0, s.Start)
