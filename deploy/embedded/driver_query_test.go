@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"strings"
 	"sync"
 	"testing"
@@ -211,6 +212,39 @@ func TestDriverFailureHoldsNoTable(t *testing.T) {
 			require.NoError(t, conn.Exec(ctx, "DROP TABLE hold SYNC"))
 		})
 	}
+}
+
+// TestDriverCancelHoldsNoTable drops a table right after statements over it were
+// cancelled by the hundred, at any moment. None runs on, and the drop waits for none.
+func TestDriverCancelHoldsNoTable(t *testing.T) {
+	t.Parallel()
+	const clients, each = 6, 200
+	conn := openWith(t, embeddedtest.Database(t), func(o *clickhouse.Options) { o.MaxOpenConns = clients + 1 })
+	require.NoError(t, conn.Exec(t.Context(), "CREATE TABLE hold (n UInt64, s String) ENGINE = MergeTree ORDER BY n"))
+	require.NoError(t, conn.Exec(t.Context(), "INSERT INTO hold SELECT number, repeat(toString(number), 10) FROM numbers(20000)"))
+	queries := []string{"SELECT n, s FROM hold WHERE s LIKE '%77%' ORDER BY s LIMIT 50", "SELECT s FROM hold", "EXPLAIN indexes = 1 SELECT s FROM hold WHERE n < 40", "SELECT n FROM hold WHERE n IN (SELECT n FROM hold WHERE s LIKE '%1%')"}
+	var all sync.WaitGroup
+	for client := range clients {
+		all.Go(func() {
+			random := rand.New(rand.NewPCG(1, uint64(client)))
+			for n := range each {
+				ctx, cancel := context.WithCancel(t.Context())
+				early := time.AfterFunc(time.Duration(random.IntN(10_000))*time.Microsecond, cancel)
+				if rows, err := conn.Query(ctx, queries[n%len(queries)]); err == nil {
+					_ = exhaust(rows) // it ends whole or not
+				}
+				early.Stop()
+				cancel()
+			}
+		})
+	}
+	all.Wait()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	require.NoError(t, conn.Exec(ctx, "DROP TABLE hold SYNC"))
+	var running uint64
+	require.NoError(t, conn.QueryRow(t.Context(), "SELECT count() FROM system.processes WHERE query LIKE '%hold%' AND current_database = currentDatabase() AND query NOT LIKE '%system.processes%'").Scan(&running))
+	require.Zero(t, running)
 }
 
 // TestDriverCompression moves a batch and a result through every method.

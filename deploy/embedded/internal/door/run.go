@@ -56,7 +56,7 @@ func (d *Door) execute(ctx context.Context, req *request, session *session, s st
 		return raise(codeSyntax, "SYNTAX_ERROR", "Multi-statements are not allowed")
 	}
 	if s.reads() {
-		defer d.pool.killWhenDone(ctx, session)()
+		defer d.pool.killer.whenDone(ctx, session)()
 	}
 	format := req.format
 	if s.format != "" && s.keyword != "INSERT" {

@@ -3,24 +3,19 @@
 package door
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"colonnade/deploy/embedded/internal/chdb"
 )
 
-// session is one connection of the engine and what was set on it. The engine
-// lets nobody choose a query id, so a statement is found, to be killed, by the
-// log_comment that its connection carries.
+// session is one connection of the engine and what was set on it.
 type session struct {
 	conn     *chdb.Conn
-	tag      string
-	comment  string // the log_comment in force: the tag, and what the client sent
+	tag      string // no other's; its log_comment is the tag, and what the client sent
 	database string
 	settings map[string]string
 	spoiled  bool // not fit for another request
@@ -39,15 +34,27 @@ type pool struct {
 	serial int
 	closed bool
 
-	control sync.Mutex // guards killer
-	killer  *chdb.Conn
+	killer  *killer
+	control sync.Mutex // guards boot
+	boot    *chdb.Conn // the first connection, on which statements are killed; nil at the end
 }
 
 // maxIdle bounds the connections that wait; each costs some 100 KB.
 const maxIdle = 16
 
-func newPool(lib *chdb.Library, path string, killer *chdb.Conn) *pool {
-	return &pool{lib: lib, path: path, killer: killer, busy: make(map[*session]struct{})}
+func newPool(lib *chdb.Library, path string, boot *chdb.Conn) *pool {
+	p := &pool{lib: lib, path: path, boot: boot, busy: make(map[*session]struct{})}
+	p.killer = newKiller(p.onBoot)
+	return p
+}
+
+// onBoot runs a statement whose result nobody needs.
+func (p *pool) onBoot(sql string) {
+	p.control.Lock()
+	defer p.control.Unlock()
+	if p.boot != nil {
+		p.boot.Query(sql, "Null", nil).Destroy()
+	}
 }
 
 // open yields a fresh connection.
@@ -60,7 +67,6 @@ func (p *pool) open() (*session, error) {
 	p.serial++
 	s := &session{conn: conn, tag: fmt.Sprintf("colonnade-%d", p.serial), database: "default", settings: map[string]string{}}
 	p.mu.Unlock()
-	s.comment = s.tag
 	// The library is set up as a command line: expressions stand for a SELECT, addresses of code can be read. A server is not.
 	if err := s.set([]string{"log_comment=" + quote(s.tag), "implicit_select=0", "allow_introspection_functions=0"}); err != nil {
 		conn.Close()
@@ -131,51 +137,19 @@ func (p *pool) give(s *session) {
 	}
 }
 
-// kill ends the statement that runs under the comment, if one does.
-func (p *pool) kill(comment string) {
-	p.control.Lock()
-	defer p.control.Unlock()
-	p.killer.Query("KILL QUERY WHERE Settings['log_comment']="+quote(comment)+" ASYNC", "Null", nil).Destroy()
-}
-
-// killWhenDone ends the session's statement when ctx ends before stop is
-// called. The connection is spoiled then: a kill that arrives late must not
-// hit the next statement on it.
-func (p *pool) killWhenDone(ctx context.Context, s *session) (stop func()) {
-	finished, over := make(chan struct{}), make(chan struct{})
-	cancel := context.AfterFunc(ctx, func() {
-		defer close(over)
-		for {
-			p.kill(s.comment)
-			select {
-			case <-finished:
-				return
-			case <-time.After(50 * time.Millisecond): // it may not have been listed yet
-			}
-		}
-	})
-	return func() {
-		close(finished)
-		if !cancel() {
-			<-over
-			s.spoiled = true
-		}
-	}
-}
-
 // close kills what runs and closes what waits.
 func (p *pool) close() {
 	p.mu.Lock()
 	p.closed = true
 	idle := p.idle
 	p.idle = nil
-	comments := make([]string, 0, len(p.busy))
+	tags := make([]string, 0, len(p.busy))
 	for s := range p.busy {
-		comments = append(comments, s.comment)
+		tags = append(tags, s.tag)
 	}
 	p.mu.Unlock()
-	for _, comment := range comments {
-		p.kill(comment)
+	for some := range slices.Chunk(tags, killAtOnce) {
+		p.killer.kill(some)
 	}
 	for _, s := range idle {
 		s.conn.Close()
@@ -186,7 +160,8 @@ func (p *pool) close() {
 func (p *pool) shut() {
 	p.control.Lock()
 	defer p.control.Unlock()
-	p.killer.Close()
+	p.boot.Close()
+	p.boot = nil
 }
 
 // apply brings the connection from what was set before to what is wanted now,
@@ -203,7 +178,6 @@ func (s *session) apply(database string, settings map[string]string) error {
 		if _, wanted := settings[name]; !wanted {
 			if name == "log_comment" {
 				assign = append(assign, "log_comment="+quote(s.tag))
-				s.comment = s.tag
 				continue
 			}
 			assign = append(assign, name+"=DEFAULT")
@@ -222,8 +196,7 @@ func (s *session) apply(database string, settings map[string]string) error {
 			readonly = value
 			continue
 		case "log_comment":
-			s.comment = s.tag + " " + value
-			value = s.comment
+			value = s.tag + " " + value
 		default:
 		}
 		assign = append(assign, name+"="+quote(value))
