@@ -13,18 +13,32 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"colonnade/deploy/embedded/embeddedtest"
+	"colonnade/deploy/embedded"
 )
 
-// Merges run when nobody else wants the processors, whoever started the engine.
+// Merges run when nobody else wants the processors, whoever started the engine, or
+// step back as far as the configuration says.
 func TestMergesStepBack(t *testing.T) {
 	t.Parallel()
-	conn := open(t, embeddedtest.Database(t))
-	require.NoError(t, conn.Exec(t.Context(), "CREATE TABLE merged (n UInt64) ENGINE = MergeTree ORDER BY n"))
-	require.Eventually(t, func() bool {
-		nice := mergeThreads(t)
-		return len(nice) >= 2 && !slices.ContainsFunc(nice, func(n string) bool { return n != "19" })
-	}, 30*time.Second, 50*time.Millisecond)
+	for want, c := range map[string]embedded.Config{
+		"19": {},
+		"13": {ClickHouseMergeNice: 13},
+	} {
+		c.Dir, c.Only = stackDir(t), []string{embedded.ClickHouse}
+		s := start(t, c)
+		conn := open(t, s.ClickHouse)
+		require.NoError(t, conn.Exec(t.Context(), "CREATE TABLE merged (n UInt64) ENGINE = MergeTree ORDER BY n"))
+		require.Eventually(t, func() bool {
+			has := 0
+			for _, nice := range mergeThreads(t) {
+				if nice == want {
+					has++
+				}
+			}
+			return has >= 2
+		}, time.Minute, 50*time.Millisecond, want)
+		require.Eventually(t, func() bool { return !slices.Contains(mergeThreads(t), "0") }, time.Minute, 50*time.Millisecond)
+	}
 }
 
 // mergeThreads gives the nice values of merging threads of engines that this process started.
