@@ -57,27 +57,18 @@ func traceList(keys []traceKey) string {
 		ids.Raw(), len(keys))
 }
 
-// together is how many of n traces, ascending by start, one condition covers: at least one.
-func together(n int, at func(i int) bounds) int {
-	where := noBounds()
-	for i := range n {
-		where.join(at(i))
-		if i > 0 && where.maxStart-where.minStart > conditionSpread.Microseconds() {
-			return i
-		}
-	}
-	return n
-}
-
 // placed gives conditions by which the rows of traces are found where the index
 // says that they are: one for those that lie close together.
 func placed(keys []traceKey, index map[traceKey]indexed) (conditions []string) {
 	keys = slices.SortedFunc(slices.Values(keys), func(a, b traceKey) int { return cmp.Compare(index[a].minStart, index[b].minStart) })
 	for len(keys) > 0 {
-		n := together(min(len(keys), tracesAtOnce), func(i int) bounds { return index[keys[i]].bounds })
-		where := noBounds()
-		for _, k := range keys[:n] {
-			where.join(index[k].bounds)
+		n, where := 1, index[keys[0]].bounds
+		for ; n < min(len(keys), tracesAtOnce); n++ {
+			wider := where
+			if wider.join(index[keys[n]].bounds); wider.maxStart-wider.minStart > conditionSpread.Microseconds() {
+				break
+			}
+			where = wider
 		}
 		conditions = append(conditions, ofTraces(keys[:n])+" AND "+where.sql())
 		keys = keys[n:]

@@ -172,9 +172,9 @@ func start(engine string) (*embedded.Stack, error) {
 		defer cancel()
 		stack, err := embedded.Start(ctx, embedded.Config{
 			Dir: filepath.Join(dir, engine), Only: []string{engine}, Log: slog.New(slog.NewTextHandler(logTarget(), nil)),
-			// Beside other tests the processors are full for minutes, and who drops a table or
-			// deletes rows waits for the threads that merge: at 19 they have a hundredth of a
-			// processor then, and a database took more than two minutes to go.
+			// Beside other tests the processors are full for minutes, and who drops a table waits
+			// for what is merged: at 19 that has a hundredth of a processor then, and a database
+			// took more than two minutes to go.
 			ClickHouseMergeNice: 5,
 		})
 		process.mu.Lock()

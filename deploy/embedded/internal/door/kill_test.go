@@ -32,8 +32,7 @@ func TestOneKillForAll(t *testing.T) {
 		one := &session{tag: fmt.Sprint("next-", n)}
 		k.want(one)
 		if n%2 == 0 {
-			k.spare(one)
-			require.False(t, over.Load())
+			k.spare(one) // returns, though the KILL that runs does not end before goOn
 			continue
 		}
 		left = append(left, one)
