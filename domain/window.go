@@ -39,4 +39,22 @@ type Page[T any] struct {
 	Items []T
 	// Next is the cursor of the following page; the zero UUID means that there is none.
 	Next uuid.UUID
+	// Moved tells that the caller had made the page's cursor of the last item's start
+	// and id (contract §0 row 22): the end that the list begins with was that start, and
+	// is no bound of what follows.
+	Moved bool
+}
+
+// Following is the window with which the next page of a list is asked for; its Next
+// is zero behind the last.
+func (p Page[T]) Following(w Window) Window {
+	w.Next = p.Next
+	switch {
+	case !p.Moved:
+	case w.Order == Ascending:
+		w.Oldest = time.Time{}
+	default:
+		w.Newest = time.Time{}
+	}
+	return w
 }

@@ -185,10 +185,7 @@ func (s *Spans) window(w *windowing, at []any) (domain.Window, error) {
 		return body.Invalid(kind, msg, input, slices.Concat(at, []any{name})...)
 	}
 	if w.Limit != nil {
-		switch out.Limit = *w.Limit; {
-		case out.Limit < 1:
-			return out, wrong("greater_than_equal", "Input should be greater than or equal to 1", out.Limit, "limit")
-		case out.Limit > s.cfg.MaxLimit:
+		if out.Limit = max(*w.Limit, 1); out.Limit > s.cfg.MaxLimit { // contract §3.3
 			return out, wrong("less_than_equal", fmt.Sprintf("Input should be less than or equal to %d: ask for the rest with windowing.next", s.cfg.MaxLimit), out.Limit, "limit")
 		}
 	}

@@ -129,8 +129,7 @@ func (s simples) list(c *gin.Context) error {
 		out.buf = records[i].AppendJSON(out.buf)
 	}
 	out.buf = append(out.buf, ']')
-	window.Next = page.Next
-	return out.end(window)
+	return out.end(page.Following(window))
 }
 
 // simpleQuery is what a query says of the records. Source: contract §4.2.

@@ -95,7 +95,6 @@ func TestSimpleRefusals(t *testing.T) {
 		{"a link's id that is a number", "POST", "/annotations/query", `{"annotation":{"links":[{"span_id":1}]}}`, domain.Invalid, "valid string"},
 		{"a link with more", "POST", "/annotations/query", `{"annotation":{"links":[{"name":"x"}]}}`, domain.Invalid, "Extra inputs"},
 		{"an own link without its trace", "POST", "/annotations/query", `{"annotation_links":[{"span_id":"0100000000000000"}]}`, domain.Invalid, "Field required"},
-		{"a page of nothing", "POST", "/annotations/query", `{"windowing":{"limit":0}}`, domain.Invalid, "greater than"},
 		{"a malformed id", "GET", "/annotations/xyz", ``, domain.Rejected, "Invalid trace_id."},
 		{"a malformed span id", "GET", "/annotations/01000000000000000000000000000000?span_id=x", ``, domain.Rejected, "Invalid span_id."},
 	}

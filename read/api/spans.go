@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -179,10 +180,7 @@ func (s *Spans) legacyQuery(f focus, choose bool) func(*gin.Context) error {
 		if req.Focus != "" && req.Focus != f && !choose {
 			return domain.E(domain.Rejected, "This endpoint queries with focus %s.", f)
 		}
-		if req.Focus != "" {
-			f = req.Focus
-		}
-		q, err := s.plan(c, f, &req)
+		q, err := s.plan(c, cmp.Or(req.Focus, f), &req)
 		if err != nil {
 			return err
 		}
@@ -219,15 +217,13 @@ func (s *Spans) answer(c *gin.Context, q plan, e envelope) error {
 	switch {
 	case q.focus == focusSpan:
 		w.spans(spans.Items)
-		q.window.Next = spans.Next
+		return w.end(spans.Following(q.window))
 	case q.format == formatOpenTelemetry:
 		w.flat(traces.Items)
-		q.window.Next = traces.Next
 	default:
 		w.traces(traces.Items, e)
-		q.window.Next = traces.Next
 	}
-	return w.end(q.window)
+	return w.end(traces.Following(q.window))
 }
 
 func (s *Spans) listTraces(c *gin.Context) error {

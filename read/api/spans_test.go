@@ -28,6 +28,7 @@ type memory struct {
 	spans   []trace.Span
 	visible int64
 	asked   domain.Window
+	moved   bool
 }
 
 func (m *memory) Wait(_ context.Context, token domain.Token) (pending domain.Token, err error) {
@@ -67,7 +68,7 @@ func page[T any](m *memory, items []T, w domain.Window) domain.Page[T] {
 	m.asked = w
 	from := int(w.Next[15])
 	end := min(from+w.Limit, len(items))
-	p := domain.Page[T]{Items: items[from:end]}
+	p := domain.Page[T]{Items: items[from:end], Moved: m.moved}
 	if end < len(items) {
 		p.Next = uuid.UUID{15: byte(end)}
 	}
@@ -248,7 +249,6 @@ func TestRefusals(t *testing.T) {
 		{"an unknown field", "POST", "/spans/query", `{"filtering":{"conditions":[{"field":"colour","value":"red"}]}}`, domain.Rejected, "colour"},
 		{"an unknown operator", "POST", "/spans/query", `{"filtering":{"conditions":[{"field":"span_name","operator":"~","value":"red"}]}}`, domain.Invalid, "~"},
 		{"too many at once", "POST", "/spans/query", `{"windowing":{"limit":1001}}`, domain.Invalid, "less than or equal to 1000"},
-		{"none at once", "POST", "/spans/query", `{"windowing":{"limit":0}}`, domain.Invalid, "greater than"},
 		{"an unknown order", "POST", "/spans/query", `{"windowing":{"order":"random"}}`, domain.Invalid, "'ascending' or 'descending'"},
 		{"an unknown focus", "POST", "/tracing/spans/query?focus=x", `{}`, domain.Invalid, "focus"},
 		{"a cursor that is none", "POST", "/spans/query", `{"windowing":{"next":"x"}}`, domain.Invalid, "UUID"},
@@ -272,6 +272,47 @@ func TestRefusals(t *testing.T) {
 			require.ErrorContains(t, d.err, tt.says)
 			require.Zero(t, w.Body.Len())
 		})
+	}
+}
+
+// The focus that one caller chose is not the next one's (contract §3.1).
+func TestFocusIsOfOneRequest(t *testing.T) {
+	t.Parallel()
+	d, _ := open(t, nil)
+	for _, body := range []string{`{"limit":1}`, `{"limit":1,"focus":"span"}`, `{"limit":1}`} {
+		of := "traces"
+		if strings.Contains(body, "span") {
+			of = "spans"
+		}
+		w := d.do(t, http.MethodPost, "/tracing/spans/query", body)
+		require.NoError(t, d.err)
+		require.Contains(t, w.Body.String(), `"`+of+`":`)
+	}
+}
+
+// A limit below one is one (contract §3.3).
+func TestLimitIsOneAtLeast(t *testing.T) {
+	t.Parallel()
+	for _, limit := range []string{"0", "-7"} {
+		d, m := open(t, nil)
+		d.do(t, http.MethodPost, "/spans/query", `{"windowing":{"limit":`+limit+`}}`)
+		require.NoError(t, d.err)
+		require.Equal(t, 1, m.asked.Limit)
+	}
+}
+
+// The bound that was the caller's position is no part of the window of the next page.
+func TestAMovedBoundIsNotRepeated(t *testing.T) {
+	t.Parallel()
+	for _, order := range []string{"ascending", "descending"} {
+		d, m := open(t, nil)
+		m.moved = true
+		w := d.do(t, http.MethodPost, "/spans/query", `{"windowing":{"limit":1,"order":"`+order+`","newest":"2026-01-01T00:00:00Z","oldest":"2025-01-01T00:00:00Z"}}`)
+		require.NoError(t, d.err)
+		var reply struct{ Windowing map[string]any }
+		require.NoError(t, json.Unmarshal(w.Body.Bytes(), &reply))
+		require.Equal(t, order == "descending", reply.Windowing["newest"] == nil)
+		require.Equal(t, order == "ascending", reply.Windowing["oldest"] == nil)
 	}
 }
 

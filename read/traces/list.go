@@ -252,7 +252,7 @@ func (l *list) havingExactly(ctx context.Context, scan compile.Scan, since int64
 // page loads the traces of the page; it ends early where their documents or
 // spans reach the bounds.
 func (l *list) page(ctx context.Context) (domain.Page[[]trace.Span], error) {
-	var page domain.Page[[]trace.Span]
+	page := domain.Page[[]trace.Span]{Moved: l.w.moved}
 	n := l.cut(l.w.limit)
 	if n <= 0 {
 		return page, nil

@@ -100,6 +100,100 @@ func TestWindowEnds(t *testing.T) {
 	}
 }
 
+// A caller who makes a cursor of the last item's id and start, once or each time, and
+// else goes on with the window of the reply or with our cursor and the last start,
+// sees each item once, however many start in one microsecond (contract §0 row 22).
+func TestCursorsOfTwoKinds(t *testing.T) {
+	t.Parallel()
+	s := newStore(t)
+	var all []trace.Span
+	for n := range uint64(36) {
+		all = append(all, span(n/2, n, now.Add(time.Duration(n/12)*time.Microsecond)))
+	}
+	s.insert(all...)
+	type item struct {
+		id    uuid.UUID
+		start time.Time
+	}
+	spans := func(w domain.Window) ([]item, domain.Window, error) {
+		page, err := s.reader.Spans(t.Context(), s.project, nil, w)
+		var items []item
+		for _, sp := range page.Items {
+			items = append(items, item{uuid.UUID(append(sp.SpanID[:], sp.SpanID[:]...)), time.Unix(0, sp.Start)})
+		}
+		return items, page.Following(w), err
+	}
+	pages := func(w domain.Window) ([]item, domain.Window, error) {
+		page, err := s.reader.Traces(t.Context(), s.project, nil, w)
+		var items []item
+		for _, of := range page.Items {
+			place := of[len(of)-1]
+			if w.Order == domain.Ascending {
+				place = of[0]
+			}
+			items = append(items, item{uuid.UUID(place.TraceID), time.Unix(0, place.Start)})
+		}
+		return items, page.Following(w), err
+	}
+	bound := func(w *domain.Window, start time.Time) {
+		if w.Order == domain.Ascending {
+			w.Oldest = start
+		} else {
+			w.Newest = start
+		}
+	}
+	goOn := map[string]func(page int, last item, reply domain.Window) domain.Window{
+		"the caller's, then the reply's": func(page int, last item, reply domain.Window) domain.Window {
+			if page == 0 {
+				bound(&reply, last.start)
+				reply.Next = last.id
+			}
+			return reply
+		},
+		"now the caller's, now the reply's": func(page int, last item, reply domain.Window) domain.Window {
+			if page%2 == 1 {
+				bound(&reply, last.start)
+				reply.Next = last.id
+			}
+			return reply
+		},
+		"the reply's, with the last start": func(_ int, last item, reply domain.Window) domain.Window {
+			bound(&reply, last.start)
+			return reply
+		},
+	}
+	for name, next := range goOn {
+		for focus, list := range map[string]func(domain.Window) ([]item, domain.Window, error){"spans": spans, "traces": pages} {
+			for _, order := range []domain.Order{domain.Descending, domain.Ascending} {
+				t.Run(strings.Join([]string{name, focus, string(order)}, ", "), func(t *testing.T) {
+					t.Parallel()
+					window, want := domain.Window{Limit: 5, Order: order}, len(all)
+					if focus == "traces" {
+						want /= 2
+					}
+					seen := map[uuid.UUID]int{}
+					for page := 0; ; page++ {
+						require.Less(t, page, want)
+						items, reply, err := list(window)
+						require.NoError(t, err)
+						for _, i := range items {
+							seen[i.id]++
+						}
+						if reply.Next == uuid.Nil {
+							break
+						}
+						window = next(page, items[len(items)-1], reply)
+					}
+					require.Len(t, seen, want)
+					for id, times := range seen {
+						require.Equal(t, 1, times, id)
+					}
+				})
+			}
+		}
+	}
+}
+
 // Spans from far in the past and the future are found without any bound.
 func TestAnyTime(t *testing.T) {
 	t.Parallel()

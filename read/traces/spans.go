@@ -86,7 +86,7 @@ func (c *collection) load(ctx context.Context, fetch fetcher) (domain.Page[trace
 		return domain.Page[trace.Span]{}, err
 	}
 	c.keep(c.w, missing, fetched)
-	page := domain.Page[trace.Span]{Next: next, Items: make([]trace.Span, 0, len(rows))}
+	page := domain.Page[trace.Span]{Next: next, Moved: c.w.moved, Items: make([]trace.Span, 0, len(rows))}
 	for _, k := range rows {
 		if s := c.spans[k.identity]; s != nil {
 			page.Items = append(page.Items, *s)

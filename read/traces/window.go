@@ -25,6 +25,8 @@ type walk struct {
 	window, rest compile.Range
 	// first tells that this is the first page.
 	first bool
+	// moved tells that the bound with which the list begins was the caller's position.
+	moved bool
 	// since is when the first page was read, in Unix milliseconds; see
 	// compile.Cursor. Before a walk has begun, everything was there.
 	since int64
@@ -149,6 +151,10 @@ func (r *Reader) resume(ctx context.Context, w *walk, window domain.Window) erro
 	if w.focus == compile.Traces {
 		w.since = c.Walk
 	}
+	// Our cursors lie within their window: here the caller took the last item's start along.
+	if !start.IsZero() && w.outside(c.Start, start.UnixMicro()) {
+		w.unbound()
+	}
 	w.behind(compile.Position{Start: c.Start, Tie: c.Tie})
 	return nil
 }
@@ -172,6 +178,26 @@ func (w *walk) behind(p compile.Position) {
 		r.High = p.Before()
 	}
 	w.rest = w.rest.Intersect(r)
+}
+
+// outside tells that a start lies before a list that begins at a bound.
+func (w *walk) outside(start, bound int64) bool {
+	if w.ascending() {
+		return start <= bound
+	}
+	return start >= bound
+}
+
+// unbound takes away the bound with which the list begins: it was the caller's
+// position. Were it kept, what had been seen before it would count as not seen.
+func (w *walk) unbound() {
+	w.moved = true
+	all := compile.Everything()
+	if w.ascending() {
+		w.window.Low, w.rest.Low = all.Low, all.Low
+	} else {
+		w.window.High, w.rest.High = all.High, all.High
+	}
 }
 
 // madeByCaller tells whether a cursor is an id that the caller took from the
@@ -207,11 +233,10 @@ func (r *Reader) resumeBehind(ctx context.Context, w *walk, next uuid.UUID, star
 		item = filter.SpanID{In: []trace.SpanID{id}}
 	}
 	at := compile.Starts(start, start+milli)
+	w.unbound()
 	if w.ascending() {
-		w.window.Low = compile.Everything().Low
 		w.rest.Low = compile.Position{Start: start}
 	} else {
-		w.window.High = compile.Everything().High
 		w.rest.High = compile.Position{Start: start, Tie: math.MaxUint64}
 	}
 	cond, err := compile.Filter(item)

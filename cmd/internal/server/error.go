@@ -118,7 +118,7 @@ func (s *Server) replyTo(c *gin.Context, err error) errorReply {
 	switch {
 	case errors.Is(err, errNoMethod):
 		return errorReply{status: http.StatusMethodNotAllowed, detail: errNoMethod.Error(), message: errNoMethod.Error()}
-	case errors.Is(err, context.Canceled) && c.Request.Context().Err() != nil:
+	case errors.Is(err, context.Canceled) && errors.Is(c.Request.Context().Err(), context.Canceled):
 		return errorReply{status: statusClientGone, detail: "Client closed the request.", message: "Client closed the request."}
 	default:
 	}
