@@ -380,6 +380,9 @@ func (a at) contains(v any) pair {
 		}
 		slices.Sort(keys)
 		out := exactly(constant(true))
+		if len(keys) > maxMembers {
+			keys, out = keys[:maxMembers], between(constant(true), constant(false))
+		}
 		for _, k := range keys {
 			p := a.memberContains(k, v[k])
 			out.over, out.under = both(out.over, p.over), both(out.under, p.under)
@@ -392,7 +395,7 @@ func (a at) contains(v any) pair {
 	case []any:
 		over := []node{}
 		var leaves [][]string
-		for _, e := range v {
+		for _, e := range v[:min(len(v), maxAlone)] {
 			over = append(over, a.element(e))
 			leaves = append(leaves, a.leafOf(e)...)
 		}
@@ -466,31 +469,10 @@ func (a at) leafOf(v any) [][]string {
 // memberOf is one of several values, or an array that has one. The row cannot
 // tell an array from an object of numbered members, so elements are never sure.
 func (a at) memberOf(m filter.Member) pair {
-	out := exactly(constant(m.All))
-	texts, leaves := make([][][]string, 0, len(m.Values)), make([][][]string, 0, len(m.Values))
-	for _, v := range m.Values {
-		var p pair
-		switch v.(type) {
-		case map[string]any, []any:
-			p = a.contains(v)
-		default:
-			p = a.equal(v)
-		}
-		p.over = either(p.over, a.element(v))
-		if m.All {
-			out.over, out.under = both(out.over, p.over), both(out.under, p.under)
-		} else {
-			out.over, out.under = either(out.over, p.over), either(out.under, p.under)
-		}
-		texts, leaves = append(texts, p.phrases), append(leaves, a.leafOf(v))
-	}
-	out = between(out.over, out.under)
 	if m.All {
-		out.phrases, out.leaves = slices.Concat(texts...), slices.Concat(leaves...)
-	} else {
-		out.phrases, out.leaves = anyOf(texts), anyOf(leaves)
+		return a.allMembers(m.Values)
 	}
-	return out
+	return a.anyMember(m.Values)
 }
 
 func (a at) number(t filter.Number) pair {

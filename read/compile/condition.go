@@ -293,23 +293,38 @@ func compileAnd(children filter.And) (pair, error) {
 
 // compileOr keeps needles, phrases and leaves only if every branch has some: then a row has one of them.
 func compileOr(children filter.Or) (pair, error) {
-	out := exactly(constant(false))
-	var union needle
-	var texts, leaves [][][]string
-	for i, e := range children {
+	children, loose := plain(children)
+	var together sets
+	var branches []pair
+	for _, e := range together.take(children) {
 		p, err := compile(e)
 		if err != nil {
 			return pair{}, err
 		}
-		out.over, out.under = either(out.over, p.over), either(out.under, p.under)
+		branches = append(branches, p)
+	}
+	branches = append(branches, together.pairs()...)
+	out := exactly(constant(false))
+	var union needle
+	texts, leaves := make([][][]string, len(branches)), make([][][]string, len(branches))
+	over, under := make([]node, len(branches)), make([]node, len(branches))
+	for i, p := range branches {
+		over[i], under[i] = p.over, p.under
 		out.exact = out.exact && p.exact
 		if i == 0 || len(union.tokens) > 0 {
 			union = union.or(p.needles)
 		}
-		texts, leaves = append(texts, p.phrases), append(leaves, p.leaves)
+		texts[i], leaves[i] = p.phrases, p.leaves
 	}
+	out.over, out.under = either(over...), either(under...)
 	out.phrases, out.leaves = anyOf(texts), anyOf(leaves)
-	if len(union.tokens) > 0 {
+	if loose {
+		out.under, out.exact = constant(false), false
+	}
+	switch {
+	case len(branches) == 1:
+		out.needles = branches[0].needles
+	case len(union.tokens) > 0:
 		out.needles = []needle{union}
 	}
 	return out, nil

@@ -62,6 +62,7 @@ func folded(column, text string) node {
 
 // inDocument holds where each of these texts occurs in one of the documents' texts of these names.
 func inDocument(names, texts []string) node {
+	texts = texts[:min(len(texts), maxMembers)]
 	out := make([]node, 0, len(texts))
 	for _, t := range texts {
 		found := make([]node, 0, len(names))

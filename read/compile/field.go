@@ -210,11 +210,8 @@ func link(e filter.Link) pair {
 	default:
 		p = exactly(sql("notEmpty(link_trace_ids)"))
 	}
-	switch {
-	case !e.SpanID.IsZero():
-		p.needles = []needle{{rank: rankLink, tokens: []string{schema.LinkToken + "span=" + e.SpanID.String()}}}
-	case !e.TraceID.IsZero():
-		p.needles = []needle{{rank: rankLink, tokens: []string{schema.LinkToken + "trace=" + e.TraceID.String()}}}
+	if !e.SpanID.IsZero() || !e.TraceID.IsZero() {
+		p.needles = []needle{{rank: rankLink, tokens: []string{linkToken(e)}}}
 	}
 	if e.Attributes != nil {
 		p.over = both(p.over, inDocument([]string{"links"}, memberTexts(e.Attributes)))
@@ -223,27 +220,22 @@ func link(e filter.Link) pair {
 	return p
 }
 
+// linkToken is the rarer token of a link that names a span or a trace.
+func linkToken(e filter.Link) string {
+	if e.SpanID.IsZero() {
+		return schema.LinkToken + "trace=" + e.TraceID.String()
+	}
+	return schema.LinkToken + "span=" + e.SpanID.String()
+}
+
 func linkBoth(e filter.Link) string {
 	return "arrayExists((t, s) -> t = " + fixedID(e.TraceID) + " AND s = " + fixedID(e.SpanID) + ", link_trace_ids, link_span_ids)"
 }
 
 func reference(e filter.Reference) pair {
-	prefix := schema.RefToken
-	if e.Key != "" {
-		prefix += e.Key + "."
-	}
-	var tokens []string
-	if e.ID != uuid.Nil {
-		tokens = append(tokens, prefix+"id="+e.ID.String())
-	}
-	if e.Slug != "" {
-		tokens = append(tokens, prefix+"slug="+e.Slug)
-	}
-	if e.Version != "" {
-		tokens = append(tokens, prefix+"version="+e.Version)
-	}
+	tokens := referenceTokens(e)
 	if len(tokens) == 0 {
-		return exactly(hasTokenOf(prefix))
+		return exactly(hasTokenOf(referencePrefix(e)))
 	}
 	nodes := make([]node, len(tokens))
 	var needles []needle
@@ -257,6 +249,29 @@ func reference(e filter.Reference) pair {
 		p.under, p.exact = constant(false), false
 	}
 	return p
+}
+
+func referencePrefix(e filter.Reference) string {
+	if e.Key == "" {
+		return schema.RefToken
+	}
+	return schema.RefToken + e.Key + "."
+}
+
+// referenceTokens are those that a row has of a reference, all of them; none where any
+// reference will do.
+func referenceTokens(e filter.Reference) (tokens []string) {
+	prefix := referencePrefix(e)
+	if e.ID != uuid.Nil {
+		tokens = append(tokens, prefix+"id="+e.ID.String())
+	}
+	if e.Slug != "" {
+		tokens = append(tokens, prefix+"slug="+e.Slug)
+	}
+	if e.Version != "" {
+		tokens = append(tokens, prefix+"version="+e.Version)
+	}
+	return tokens
 }
 
 // referenceRank is low where a reference is of few spans by its nature.
@@ -287,7 +302,7 @@ func hash(e filter.Hash) pair {
 	if e.ID == uuid.Nil {
 		p = exactly(hasTokenOf(schema.HashToken))
 	} else {
-		token := schema.HashToken + e.ID.String()
+		token := hashToken(e)
 		p = exactly(hasToken(token))
 		p.needles = []needle{{rank: rankHash, tokens: []string{token}, instead: p.over}}
 	}
@@ -296,3 +311,5 @@ func hash(e filter.Hash) pair {
 	}
 	return p
 }
+
+func hashToken(e filter.Hash) string { return schema.HashToken + e.ID.String() }
