@@ -20,6 +20,7 @@ const (
 	AttributeKeys = "attribute_keys"
 	Rejects       = "rejects"
 	SinkProgress  = "sink_progress"
+	SinkHistory   = "sink_history"
 	Annotations   = "annotations"
 	EvalResults   = "eval_results"
 	SpanSums      = "span_sums"

@@ -744,3 +744,28 @@ ALTER TABLE `colonnade`.`spans_local` ON CLUSTER `main` MATERIALIZE COLUMN label
 -- are read as before.
 ALTER TABLE `colonnade`.`spans_local` ON CLUSTER `main` ADD INDEX IF NOT EXISTS leaf_index arrayConcat(mapKeys(num), mapKeys(bool), long, mapValues(label), event_names, [span_name, agent_id, service]) TYPE bloom_filter(0.01) GRANULARITY 1;
 ALTER TABLE `colonnade`.`spans_local` ON CLUSTER `main` MATERIALIZE INDEX leaf_index SETTINGS mutations_sync = 0;
+-- How far the sink was at any moment of the last day or two: a row for each of
+-- sink_progress, which keeps the last alone. A list of traces that is walked page by
+-- page is that of one moment, which its cursor names, and this tells which rows
+-- readers saw then. What was received then says nothing of it: it may have been on
+-- its way for long.
+--
+-- at is the store's own clock when the row comes in, after all before next_offset is
+-- there: later rows never say anything of an earlier moment.
+CREATE TABLE IF NOT EXISTS `colonnade`.`sink_history_local` ON CLUSTER `main`
+(
+    topic            LowCardinality(String),
+    stream_partition UInt32,
+    at               DateTime64(3, 'UTC') CODEC(Delta, ZSTD(1)),
+    next_offset      UInt64 CODEC(Delta, ZSTD(1))
+)
+ENGINE = ReplicatedMergeTree('/clickhouse/tables/{shard}/{database}/{table}', '{replica}')
+PARTITION BY toDate(at)
+ORDER BY (topic, stream_partition, at)
+TTL toDateTime(at) + INTERVAL 1 DAY
+SETTINGS ttl_only_drop_parts = 1, concurrent_part_removal_threshold = 10000, auto_statistics_types = '', enable_block_number_column = 1, enable_block_offset_column = 1, replicated_deduplication_window = 500, replicated_deduplication_window_seconds = 604800;
+CREATE TABLE IF NOT EXISTS `colonnade`.`sink_history` ON CLUSTER `main` AS `colonnade`.`sink_history_local`
+ENGINE = Distributed('main', 'colonnade', 'sink_history_local', cityHash64(topic, stream_partition));
+
+CREATE MATERIALIZED VIEW IF NOT EXISTS `colonnade`.`sink_history_view_local` ON CLUSTER `main` TO `colonnade`.`sink_history_local` AS
+SELECT topic, stream_partition, now64(3, 'UTC') AS at, next_offset FROM `colonnade`.`sink_progress_local`;

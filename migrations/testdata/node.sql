@@ -721,3 +721,27 @@ ALTER TABLE `spans` MATERIALIZE COLUMN label SETTINGS mutations_sync = 0;
 -- are read as before.
 ALTER TABLE `spans` ADD INDEX IF NOT EXISTS leaf_index arrayConcat(mapKeys(num), mapKeys(bool), long, mapValues(label), event_names, [span_name, agent_id, service]) TYPE bloom_filter(0.01) GRANULARITY 1;
 ALTER TABLE `spans` MATERIALIZE INDEX leaf_index SETTINGS mutations_sync = 0;
+-- How far the sink was at any moment of the last day or two: a row for each of
+-- sink_progress, which keeps the last alone. A list of traces that is walked page by
+-- page is that of one moment, which its cursor names, and this tells which rows
+-- readers saw then. What was received then says nothing of it: it may have been on
+-- its way for long.
+--
+-- at is the store's own clock when the row comes in, after all before next_offset is
+-- there: later rows never say anything of an earlier moment.
+CREATE TABLE IF NOT EXISTS `sink_history`
+(
+    topic            LowCardinality(String),
+    stream_partition UInt32,
+    at               DateTime64(3, 'UTC') CODEC(Delta, ZSTD(1)),
+    next_offset      UInt64 CODEC(Delta, ZSTD(1))
+)
+ENGINE = MergeTree
+PARTITION BY toDate(at)
+ORDER BY (topic, stream_partition, at)
+TTL toDateTime(at) + INTERVAL 1 DAY
+SETTINGS ttl_only_drop_parts = 1, concurrent_part_removal_threshold = 10000, auto_statistics_types = '', enable_block_number_column = 1, enable_block_offset_column = 1, non_replicated_deduplication_window = 10000;
+
+
+CREATE MATERIALIZED VIEW IF NOT EXISTS `sink_history_view` TO `sink_history` AS
+SELECT topic, stream_partition, now64(3, 'UTC') AS at, next_offset FROM `sink_progress`;

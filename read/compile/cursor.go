@@ -30,9 +30,9 @@ type Cursor struct {
 	// Tie orders spans of one microsecond. A list of traces keeps its upper
 	// tieBits only, and never parts two traces whose positions agree in them.
 	Tie uint64
-	// Walk is when the first page of a list of traces was read, in Unix
-	// milliseconds: a span that arrives later does not move a trace that was
-	// there before, else the trace would come twice or never. Zero for spans.
+	// Walk is the moment that a list of traces is of, in Unix milliseconds: a span
+	// that readers see later does not move a trace that was there, else the trace
+	// would come twice or never. Zero for spans.
 	Walk int64
 }
 

@@ -2,7 +2,9 @@ package compile
 
 import (
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strconv"
 	"time"
 
@@ -325,16 +327,75 @@ func (s Scan) condition(w *writer, in *scope, more node) {
 	n.write(w, in)
 }
 
-// Having is the statement that asks which traces have a row in the scan that
-// was received no later than createdMax (Unix milliseconds). Its rows are
-// trace_id.
-func (s Scan) Having(createdMax int64) Statement {
-	var more node = constant(true)
-	if createdMax < maxMicros/1000 {
-		more = sql("created_at <= " + momentOf(createdMax*1000+999))
-	}
+// Having is the statement that asks which traces have a row in the scan that readers saw
+// at a moment. Its rows are trace_id.
+func (s Scan) Having(then Seen) Statement {
 	w := new(writer)
 	w.put("SELECT DISTINCT trace_id FROM " + schema.Spans + " WHERE ")
-	s.where(w, s.Condition.Types, more)
+	s.where(w, s.Condition.Types, then.node())
+	return w.statement()
+}
+
+// Firsts is the statement that asks where traces stand in a list of that moment: at the
+// first row that was seen then, in the scan's order, and a trace of which none was, at
+// the first of those that came first. Its rows are trace_id, and start_time and tie of
+// that row as two numbers that grow along the list (see FirstAt).
+func (s Scan) Firsts(then Seen) Statement {
+	place := "(-toUnixTimestamp64Micro(start_time), bitNot(tie))"
+	if s.Order == domain.Ascending {
+		place = "(toUnixTimestamp64Micro(start_time), tie)"
+	}
+	w := new(writer)
+	w.put("SELECT trace_id, at.1, at.2 FROM (SELECT trace_id, if(countIf(seen) > 0, minIf(place, seen), min((bitShiftRight(version, " + strconv.Itoa(schema.VersionShift) + "), place)).2) AS at FROM (SELECT trace_id, version, " + place + " AS place, ")
+	then.node().write(w, nil)
+	w.put(" AS seen FROM " + schema.Spans + " WHERE ")
+	s.where(w, s.Condition.Types, constant(true))
+	w.put(") GROUP BY trace_id)")
+	return w.statement()
+}
+
+// FirstAt is the position that the two numbers of a row of Firsts are.
+func (s Scan) FirstAt(start int64, tie uint64) Position {
+	if s.Order == domain.Ascending {
+		return Position{start, tie}
+	}
+	return Position{-start, ^tie}
+}
+
+// Seen tells what readers saw at a moment: of each partition of the stream the rows of
+// versions below a bound. Of a partition that is not among them they saw all; nil is all.
+type Seen map[uint32]uint64
+
+// Has tells whether a row was seen.
+func (s Seen) Has(partition uint32, version uint64) bool {
+	below, known := s[partition]
+	return !known || version < below
+}
+
+func (s Seen) node() node {
+	if len(s) == 0 {
+		return constant(true)
+	}
+	partitions := slices.Sorted(maps.Keys(s))
+	below := make([]uint64, len(partitions))
+	for i, p := range partitions {
+		below[i] = s[p]
+	}
+	return sql("version < transform(stream_partition, CAST(?, 'Array(UInt32)'), CAST(?, 'Array(UInt64)'), toUInt64(18446744073709551615))", partitions, below)
+}
+
+// History asks how far the sink was at a moment, Unix milliseconds, or lag ago for 0. Its
+// rows are stream_partition, the next offset of then, UInt64, and the moment, Int64. Of a
+// partition of which nothing is known from then it is the first that is known since.
+func History(topic string, moment int64, lag time.Duration) Statement {
+	w := new(writer)
+	w.put("WITH ")
+	if moment == 0 {
+		w.put("now64(3, 'UTC') - toIntervalMillisecond(" + strconv.FormatInt(lag.Milliseconds(), 10) + ")")
+	} else {
+		w.put("fromUnixTimestamp64Milli(" + strconv.FormatInt(moment, 10) + ", 'UTC')")
+	}
+	w.put(" AS moment SELECT stream_partition, if(countIf(at <= moment) > 0, argMaxIf(next_offset, at, at <= moment), min(next_offset)), toUnixTimestamp64Milli(moment)"+
+		" FROM "+schema.SinkHistory+" WHERE topic = ? GROUP BY stream_partition", topic)
 	return w.statement()
 }

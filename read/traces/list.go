@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"slices"
+	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"github.com/google/uuid"
@@ -13,6 +14,7 @@ import (
 	"colonnade/domain"
 	"colonnade/domain/filter"
 	"colonnade/domain/trace"
+	"colonnade/migrations/schema"
 	"colonnade/read/compile"
 )
 
@@ -28,11 +30,131 @@ func (r *Reader) Traces(ctx context.Context, project domain.ProjectID, where fil
 	if err != nil || w.empty() {
 		return domain.Page[[]trace.Span]{}, err
 	}
-	l := &list{r: r, w: w, decide: r.decider(w), settled: map[trace.TraceID]bool{}, waiting: map[trace.TraceID]bool{}}
+	l := &list{r: r, w: w, decide: r.decider(w), settled: map[trace.TraceID]bool{}, later: map[trace.TraceID]keyRow{}}
+	if w.moment == 0 {
+		return l.begin(ctx)
+	}
 	if err := l.collect(ctx); err != nil {
 		return domain.Page[[]trace.Span]{}, err
 	}
 	return l.page(ctx)
+}
+
+// maxTries is how often a first page is made anew without traces that stand further
+// down; then it is shorter.
+const maxTries = 8
+
+// begin gives the page that a walk begins with. It is put together of all that is there,
+// and then rid of the traces that stand on a later page: it has them for rows that came
+// after the moment of the walk, so that the later page would have them again.
+func (l *list) begin(ctx context.Context) (domain.Page[[]trace.Span], error) {
+	var moment int64
+	var seen compile.Seen
+	group, both := errgroup.WithContext(ctx)
+	group.Go(func() (err error) {
+		moment, seen, err = l.r.moment(both, 0)
+		return err
+	})
+	group.Go(func() error { return l.collect(both) })
+	if err := group.Wait(); err != nil {
+		return domain.Page[[]trace.Span]{}, err
+	}
+	l.w.moment = moment
+	for try := 1; ; try++ {
+		page, err := l.page(ctx)
+		if err != nil || page.Next == uuid.Nil {
+			return page, err
+		}
+		moved, err := l.postpone(ctx, seen)
+		if err != nil || !moved {
+			return page, err
+		}
+		if try == maxTries {
+			return l.without(page), nil
+		}
+		if err := l.collect(ctx); err != nil {
+			return domain.Page[[]trace.Span]{}, err
+		}
+	}
+}
+
+// without leaves of a page what was not postponed.
+func (l *list) without(page domain.Page[[]trace.Span]) domain.Page[[]trace.Span] {
+	page.Items = slices.DeleteFunc(page.Items, func(spans []trace.Span) bool {
+		_, later := l.later[spans[0].TraceID]
+		return later
+	})
+	return page
+}
+
+// postpone gives traces of the page the places that they have by what was seen at the
+// moment of the walk, and tells whether there were any that stand behind its end.
+func (l *list) postpone(ctx context.Context, seen compile.Seen) (moved bool, err error) {
+	var late []keyRow
+	for _, k := range l.shown {
+		if !seen.Has(k.partition, k.version) && !l.settledAsOf(k, seen) {
+			late = append(late, k)
+		}
+	}
+	if len(late) == 0 {
+		return false, nil
+	}
+	firsts, err := l.firsts(ctx, late, seen)
+	if err != nil {
+		return false, err
+	}
+	last := l.shown[len(l.shown)-1].Position
+	for _, k := range late {
+		if at, ok := firsts[k.trace]; ok && l.behind(at, last) {
+			k.Position = at
+			l.later[k.trace], moved = k, true
+		}
+	}
+	l.places = slices.DeleteFunc(l.places, func(k keyRow) bool { _, later := l.later[k.trace]; return later })
+	return moved, nil
+}
+
+// settledAsOf tells, from a trace of the page alone, that it stands on it by what was
+// seen as well: it came in one piece, or has a span there that counts.
+func (l *list) settledAsOf(k keyRow, seen compile.Seen) bool {
+	last := l.shown[len(l.shown)-1].Start
+	first, known := uint64(math.MaxUint64), false
+	var counts []*trace.Span
+	spans := l.found[k.trace]
+	for i := range spans {
+		s := &spans[i]
+		record, old := s.Version>>schema.VersionShift, seen.Has(k.partition, s.Version)
+		if known && !old || !old && record > first || !filter.Match(l.w.where, s) {
+			continue
+		}
+		if old && !known || !old && record < first {
+			counts = counts[:0]
+		}
+		known, first = known || old, min(first, record)
+		counts = append(counts, s)
+	}
+	if !known && first == k.version>>schema.VersionShift {
+		return true // the first row of all of it is the first of what came first
+	}
+	return slices.ContainsFunc(counts, func(s *trace.Span) bool {
+		start := time.Unix(0, s.Start).UnixMicro()
+		if !l.w.window.Contains(compile.Position{Start: start}) {
+			return false
+		}
+		if l.w.ascending() {
+			return start < last
+		}
+		return start > last
+	})
+}
+
+// behind tells whether a position comes on a later page than what ends with last.
+func (l *list) behind(p, last compile.Position) bool {
+	p.Tie, last.Tie = l.w.focus.RoundTie(p.Tie), l.w.focus.RoundTie(last.Tie)
+	if l.w.ascending() {
+		return last.Less(p)
+	}
+	return p.Less(last)
 }
 
 // list is a page of traces to be.
@@ -45,9 +167,18 @@ type list struct {
 	ended  bool
 	// settled traces have their place, here or on an earlier page.
 	settled map[trace.TraceID]bool
-	// waiting traces were there when the walk began and have got newer spans,
-	// which do not count.
-	waiting map[trace.TraceID]bool
+	// later are places further down than they were found at. Those that the scan has
+	// come to are among the places again.
+	later map[trace.TraceID]keyRow
+	// shown are the places of the page, and found its traces.
+	shown []keyRow
+	found map[trace.TraceID][]trace.Span
+
+	// reached is the last row that the scan gave.
+	reached compile.Position
+	scanner *scanner
+	size    int
+	looked  int
 }
 
 // The rows that a first scan for traces asks for: a trace has several. What is known
@@ -61,37 +192,64 @@ const (
 )
 
 // collect scans until one trace more than the page needs has its place, and a
-// cursor can tell it from the page's last.
+// cursor can tell it from the page's last. It goes on where it ended.
 func (l *list) collect(ctx context.Context) error {
-	scanner := l.r.scanner(l.w.scan(), l.w.rest)
-	scanner.whole = scanner.whole || len(l.w.cond.TraceIDs) > 0
-	size := l.r.pace.rowsOf(scanner.list, l.w.limit+1)
-	looked := 0
+	if l.scanner == nil {
+		l.scanner = l.r.scanner(l.w.scan(), l.w.rest)
+		l.scanner.whole = l.scanner.whole || len(l.w.cond.TraceIDs) > 0
+		l.size = l.r.pace.rowsOf(l.scanner.list, l.w.limit+1)
+	}
+	l.rejoin()
 	for l.cut(l.w.limit) < 0 {
-		batch := min(size, maxRows)
+		batch := min(l.size, maxRows)
 		if !l.decide.exact {
 			batch = l.decide.batch(l.w.limit + 1 - len(l.places))
 		}
-		rows, err := scanner.next(ctx, batch)
+		rows, err := l.scanner.next(ctx, batch)
 		if err != nil {
 			return err
 		}
 		if len(rows) == 0 {
 			l.ended = true
+			l.rejoin()
 			return nil
 		}
+		l.reached = rows[len(rows)-1].Position
 		if err := l.add(ctx, rows); err != nil {
 			return err
 		}
-		scanner.scan.Loose = scanner.scan.Loose && l.decide.most()
-		looked += len(rows)
-		l.r.pace.sawTraces(scanner.list, looked, len(l.places))
-		size = min(size*growth, maxRows)
+		l.rejoin()
+		l.scanner.scan.Loose = l.scanner.scan.Loose && l.decide.most()
+		l.looked += len(rows)
+		l.r.pace.sawTraces(l.scanner.list, l.looked, len(l.places))
+		l.size = min(l.size*growth, maxRows)
 		if len(l.settled) <= maxExcept { // a trace of thousands of spans is met once, not row by row
-			scanner.scan.Except = slices.Concat(l.w.except, keysOf(l.settled))
+			l.scanner.scan.Except = slices.Concat(l.w.except, keysOf(l.settled))
 		}
 	}
 	return nil
+}
+
+// rejoin puts those of the later places among the others that the scan has passed.
+func (l *list) rejoin() {
+	before := func(p, q compile.Position) bool {
+		if l.w.ascending() {
+			return p.Less(q)
+		}
+		return q.Less(p)
+	}
+	for id, k := range l.later {
+		if l.ended || before(k.Position, l.reached) {
+			at, _ := slices.BinarySearchFunc(l.places, k, func(a, b keyRow) int {
+				if before(a.Position, b.Position) {
+					return -1
+				}
+				return 1
+			})
+			l.places = slices.Insert(l.places, at, k)
+			delete(l.later, id)
+		}
+	}
 }
 
 func keysOf(set map[trace.TraceID]bool) []trace.TraceID {
@@ -137,32 +295,35 @@ func (l *list) parted(m int) bool {
 
 // add takes rows in order and finds the places among them.
 //
-// A walk that goes on was begun at a moment. Spans received later do not move
-// a trace that was there before, else it might come on no page or on two: its
-// place is that of its older spans. A trace that is all new has its place by
-// all its spans.
+// A walk that goes on is of a moment. Spans that readers see only since do not move
+// a trace that was there, else it might come on no page or on two: its place is that
+// of its older spans. The place of a trace that is all new is that of what came of it
+// first, for more of it may come.
 func (l *list) add(ctx context.Context, rows []keyRow) error {
 	rows = slices.DeleteFunc(rows, func(k keyRow) bool { return l.settled[k.trace] })
 	rows, _, err := l.decide.choose(ctx, rows)
 	if err != nil || len(rows) == 0 {
 		return err
 	}
-	var shown, begun, shownNew map[trace.TraceID]bool
+	var passed map[trace.TraceID]bool
+	var firsts map[trace.TraceID]compile.Position
 	if !l.w.first {
-		if shown, err = l.having(ctx, l.w.seen(), rows, l.w.since); err != nil {
+		if passed, err = l.having(ctx, l.w.passed(), rows, l.w.seen); err != nil {
 			return err
 		}
-		if begun, shownNew, err = l.arrived(ctx, rows); err != nil {
+		late := slices.DeleteFunc(slices.Clone(rows), func(k keyRow) bool { return l.w.seen.Has(k.partition, k.version) })
+		if firsts, err = l.firsts(ctx, late, l.w.seen); err != nil {
 			return err
 		}
 	}
 	for _, k := range rows {
-		isNew := k.created > l.w.since
+		first, isNew := firsts[k.trace]
+		isNew = isNew && !l.w.seen.Has(k.partition, k.version)
 		switch {
 		case l.settled[k.trace]:
-		case shown[k.trace] || isNew && !begun[k.trace] && shownNew[k.trace]:
+		case passed[k.trace] || isNew && l.w.passed().Contains(first):
 			l.settled[k.trace] = true
-		case isNew && begun[k.trace]: // waits for a span that was there
+		case isNew && first != k.Position: // waits for the row that counts
 		default:
 			l.settled[k.trace] = true
 			l.places = append(l.places, k)
@@ -171,26 +332,63 @@ func (l *list) add(ctx context.Context, rows []keyRow) error {
 	return nil
 }
 
-// arrived answers for rows received since the walk began: which of their
-// traces were there before, and which, all new, stand on an earlier page.
-func (l *list) arrived(ctx context.Context, rows []keyRow) (begun, shown map[trace.TraceID]bool, err error) {
-	late := slices.DeleteFunc(slices.Clone(rows), func(k keyRow) bool { return k.created <= l.w.since })
-	if len(late) == 0 {
-		return nil, nil, nil
+// firsts gives where the traces of rows stand by what was seen; see compile.Scan.Firsts.
+func (l *list) firsts(ctx context.Context, rows []keyRow, seen compile.Seen) (map[trace.TraceID]compile.Position, error) {
+	out := map[trace.TraceID]compile.Position{}
+	scan, ok, err := l.scanOf(ctx, l.w.window, rows)
+	if err != nil || !ok {
+		return out, err
 	}
-	if begun, err = l.having(ctx, l.w.window, late, l.w.since); err != nil {
-		return nil, nil, err
+	if l.decide.exact {
+		return out, l.r.query(ctx, "firsts", scan.Firsts(seen), func(rows driver.Rows) error {
+			var id trace.TraceID
+			var start int64
+			var tie uint64
+			err := rows.Scan(traceOf(&id), &start, &tie)
+			out[id] = scan.FirstAt(start, tie)
+			return err
+		})
 	}
-	shown, err = l.having(ctx, l.w.seen(), late, math.MaxInt64)
-	return begun, shown, err
+	best := map[trace.TraceID]keyRow{}
+	err = l.matching(ctx, scan, nil, func(k keyRow) {
+		b, there := best[k.trace]
+		old, oldBest := seen.Has(k.partition, k.version), seen.Has(b.partition, b.version)
+		sooner := k.version>>schema.VersionShift < b.version>>schema.VersionShift
+		if !there || old && !oldBest || !old && !oldBest && sooner { // rows come in order: of equals the first stays
+			best[k.trace], out[k.trace] = k, k.Position
+		}
+	})
+	return out, err
 }
 
-// having gives those of the rows' traces that have a matching span in a range,
-// received no later than since.
-func (l *list) having(ctx context.Context, in compile.Range, rows []keyRow, since int64) (map[trace.TraceID]bool, error) {
+// having gives those of the rows' traces that have a matching span in a range that
+// was seen.
+func (l *list) having(ctx context.Context, in compile.Range, rows []keyRow, seen compile.Seen) (map[trace.TraceID]bool, error) {
 	out := map[trace.TraceID]bool{}
-	if in.Empty() {
-		return out, nil
+	scan, ok, err := l.scanOf(ctx, in, rows)
+	if err != nil || !ok {
+		return out, err
+	}
+	if !l.decide.exact {
+		return out, l.matching(ctx, scan, out, func(k keyRow) {
+			if seen.Has(k.partition, k.version) {
+				out[k.trace] = true
+			}
+		})
+	}
+	return out, l.r.query(ctx, "having", scan.Having(seen), func(rows driver.Rows) error {
+		var id trace.TraceID
+		err := rows.Scan(traceOf(&id))
+		out[id] = true
+		return err
+	})
+}
+
+// scanOf is the scan of a range for the traces of rows alone; not ok where none of them
+// has anything there.
+func (l *list) scanOf(ctx context.Context, in compile.Range, rows []keyRow) (scan compile.Scan, ok bool, err error) {
+	if len(rows) == 0 || in.Empty() {
+		return scan, false, nil
 	}
 	only := make(map[trace.TraceID]bool, len(rows))
 	for _, k := range rows {
@@ -198,9 +396,9 @@ func (l *list) having(ctx context.Context, in compile.Range, rows []keyRow, sinc
 	}
 	bounds, err := l.r.bounds(ctx, l.w.project, keysOf(only))
 	if err != nil {
-		return nil, err
+		return scan, false, err
 	}
-	scan := l.w.scan()
+	scan = l.w.scan()
 	scan.Range = compile.Range{Low: compile.Position{Start: math.MaxInt64}}
 	for _, b := range bounds {
 		// Most traces of a page lie beside it, and have nothing on the side that was seen.
@@ -214,22 +412,12 @@ func (l *list) having(ctx context.Context, in compile.Range, rows []keyRow, sinc
 			}
 		}
 	}
-	if len(scan.Only) == 0 {
-		return out, nil
-	}
-	if !l.decide.exact {
-		return out, l.havingExactly(ctx, scan, since, out)
-	}
-	return out, l.r.query(ctx, "having", scan.Having(since), func(rows driver.Rows) error {
-		var id trace.TraceID
-		err := rows.Scan(traceOf(&id))
-		out[id] = true
-		return err
-	})
+	return scan, len(scan.Only) > 0, nil
 }
 
-// havingExactly is having for a filter that documents decide.
-func (l *list) havingExactly(ctx context.Context, scan compile.Scan, since int64, out map[trace.TraceID]bool) error {
+// matching gives the rows of a scan that match a filter that documents decide, in order;
+// those of traces that are enough are left out.
+func (l *list) matching(ctx context.Context, scan compile.Scan, enough map[trace.TraceID]bool, each func(keyRow)) error {
 	scanner := l.r.scanner(scan, scan.Range)
 	scanner.whole = true
 	for {
@@ -237,15 +425,15 @@ func (l *list) havingExactly(ctx context.Context, scan compile.Scan, since int64
 		if err != nil || len(rows) == 0 {
 			return err
 		}
-		rows = slices.DeleteFunc(rows, func(k keyRow) bool { return k.created > since || out[k.trace] })
+		rows = slices.DeleteFunc(rows, func(k keyRow) bool { return enough[k.trace] })
 		if rows, _, err = l.decide.choose(ctx, rows); err != nil {
 			return err
 		}
 		for _, k := range rows {
-			out[k.trace] = true
+			each(k)
 		}
 		scanner.scan.Loose = scanner.scan.Loose && l.decide.most()
-		scanner.scan.Except = slices.Concat(l.w.except, keysOf(out))
+		scanner.scan.Except = slices.Concat(l.w.except, keysOf(enough))
 	}
 }
 
@@ -265,6 +453,7 @@ func (l *list) page(ctx context.Context) (domain.Page[[]trace.Span], error) {
 		return page, err
 	}
 	shown := l.places[:n]
+	l.shown, l.found = shown, found
 	for _, k := range shown {
 		// A trace may have been replaced since its place was found, or removed.
 		if spans := found[k.trace]; slices.ContainsFunc(spans, func(s trace.Span) bool { return filter.Match(l.w.where, &s) }) {
@@ -345,16 +534,8 @@ func (l *list) fit(ctx context.Context, bounds []compile.Bounds, n int) (int, er
 	return n, nil
 }
 
-// cursor stands behind the last of the shown. Spans that the page was made of
-// were there, even if their clock is ahead of ours.
+// cursor stands behind the last of the shown.
 func (l *list) cursor(shown []keyRow) uuid.UUID {
-	since := l.w.since
-	if l.w.first || since == math.MaxInt64 {
-		since = l.r.now().UnixMilli()
-		for _, k := range shown {
-			since = max(since, k.created)
-		}
-	}
 	last := shown[len(shown)-1]
-	return compile.Cursor{Focus: compile.Traces, Order: l.w.order, Start: last.Start, Tie: last.Tie, Walk: since}.UUID()
+	return compile.Cursor{Focus: compile.Traces, Order: l.w.order, Start: last.Start, Tie: last.Tie, Walk: l.w.moment}.UUID()
 }

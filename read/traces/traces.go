@@ -28,6 +28,7 @@ type Reader struct {
 	limits   string
 	content  atomic.Pointer[indexed]
 	covered  atomic.Pointer[covered]
+	moments  moments
 	pace     *pace
 	density  *density
 	since    atomic.Int64 // what summedSince found; 0 before

@@ -27,9 +27,10 @@ type walk struct {
 	first bool
 	// moved tells that the bound with which the list begins was the caller's position.
 	moved bool
-	// since is when the first page was read, in Unix milliseconds; see
-	// compile.Cursor. Before a walk has begun, everything was there.
-	since int64
+	// seen is what the list is of, and moment when that was, in Unix milliseconds; see
+	// compile.Cursor. Before a walk has begun, everything was there, and moment is 0.
+	seen   compile.Seen
+	moment int64
 	// except is the trace that a caller's own cursor names: it was the last one seen.
 	except []trace.TraceID
 	// indexed tells that a full-text index finds the filter's words.
@@ -45,8 +46,8 @@ func (w *walk) scan() compile.Scan {
 	return compile.Scan{Project: w.project, Condition: w.cond, Rate: w.rate, Order: w.order, Except: w.except, ContentIndex: w.indexed}
 }
 
-// seen is the part of the window before the rest.
-func (w *walk) seen() compile.Range {
+// passed is the part of the window before the rest.
+func (w *walk) passed() compile.Range {
 	s := w.window
 	if w.ascending() {
 		s.High = w.rest.Low.Before()
@@ -68,7 +69,7 @@ func (r *Reader) walk(ctx context.Context, project domain.ProjectID, focus compi
 	}
 	w := &walk{
 		project: project, where: where, cond: cond, focus: focus, order: window.Order, rate: compile.NewRate(window.Rate),
-		limit: max(window.Limit, 1), first: true, since: math.MaxInt64,
+		limit: max(window.Limit, 1), first: true,
 	}
 	if w.order == "" {
 		w.order = domain.Descending
@@ -149,7 +150,9 @@ func (r *Reader) resume(ctx context.Context, w *walk, window domain.Window) erro
 		return domain.E(domain.Rejected, "windowing.next is a cursor of a list in %s order, and this one is %s.", c.Order, w.order)
 	}
 	if w.focus == compile.Traces {
-		w.since = c.Walk
+		if w.moment, w.seen, err = r.moment(ctx, c.Walk); err != nil {
+			return err
+		}
 	}
 	// Our cursors lie within their window: here the caller took the last item's start along.
 	if !start.IsZero() && w.outside(c.Start, start.UnixMicro()) {
