@@ -158,9 +158,6 @@ func (c *Consumer) Lag(ctx context.Context) (map[int32]int64, error) {
 	return lag, nil
 }
 
-// Ready tells whether the broker answers and every partition has a leader.
-func (c *Consumer) Ready(ctx context.Context) error { return ready(ctx, c.admin, c.cfg.Topic) }
-
 // Topic is the topic it reads.
 func (c *Consumer) Topic() string { return c.cfg.Topic }
 

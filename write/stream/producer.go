@@ -28,12 +28,15 @@ type Producer struct {
 
 	// preparing has room for the one caller that looks after the topics; the others wait no longer than they may.
 	preparing chan struct{}
-	// prepared holds while the topics are known to exist.
+	// prepared holds while the topics are known to be what client was made for.
 	prepared atomic.Bool
-	// client is nil until they first did.
+	// client is nil until they first did exist.
 	client atomic.Pointer[kgo.Client]
-	// limit is the largest message the topic takes, as far as it is known.
-	limit atomic.Int64
+	// topics are those that client was made for; whoever is preparing has it alone.
+	topics found
+	// limit is the largest message the topic takes, as far as it is known, promised
+	// the largest value that MaxValueBytes ever gave.
+	limit, promised atomic.Int64
 }
 
 // NewProducer makes a producer; nothing is sent until it is used.
@@ -52,9 +55,21 @@ func NewProducer(cfg Config, now func() time.Time, log *slog.Logger, reg prometh
 	return p, nil
 }
 
-// MaxValueBytes is the largest Value that Publish takes. It may shrink once
-// the broker has told its own limit.
-func (p *Producer) MaxValueBytes() int { return maxValueBytes(int(p.limit.Load())) }
+// MaxValueBytes is the largest Value that Publish takes. The first call asks the
+// broker, no longer than a caller is told to wait when it does not answer. It
+// shrinks when the topic is made anew with a smaller limit, or where the broker did not answer.
+func (p *Producer) MaxValueBytes() int {
+	if p.client.Load() == nil {
+		ctx, cancel := context.WithTimeout(context.Background(), min(p.cfg.RetryAfter, p.cfg.PublishTimeout))
+		defer cancel()
+		_, _ = p.prepare(ctx) // Publish tells
+	}
+	most := maxValueBytes(int(p.limit.Load()))
+	for before := p.promised.Load(); before < int64(most) && !p.promised.CompareAndSwap(before, int64(most)); {
+		before = p.promised.Load()
+	}
+	return most
+}
 
 // Publish writes the records and answers once the broker has made all of them
 // durable. The token names the last offset in every partition it touched.
@@ -63,9 +78,29 @@ func (p *Producer) MaxValueBytes() int { return maxValueBytes(int(p.limit.Load()
 // still be, or later become, part of the log; that is harmless, because a retry
 // makes records of the same content, which the sink recognises and leaves out.
 // Errors are TooLarge for a record over MaxValueBytes and otherwise Unavailable
-// with RetryAfter.
+// with RetryAfter, also for a record that MaxValueBytes allowed before it shrank:
+// the same request makes smaller ones.
 func (p *Producer) Publish(ctx context.Context, records []Record) (domain.Token, error) {
-	return p.publish(ctx, records, func(r *Record) (*kgo.Record, error) { return encode(r, p.cfg.Topic) })
+	return p.publish(ctx, records, func(r *Record) (*kgo.Record, error) {
+		if err := p.fits(r); err != nil {
+			return nil, err
+		}
+		return encode(r, p.cfg.Topic)
+	})
+}
+
+// errShrunk is a record that was made for a topic that took larger ones.
+var errShrunk = errors.New("stream: the topic takes smaller records than before")
+
+func (p *Producer) fits(r *Record) error {
+	switch n := len(r.Value); {
+	case n <= maxValueBytes(int(p.limit.Load())):
+		return nil
+	case int64(n) <= p.promised.Load():
+		return fmt.Errorf("%w: %d bytes", errShrunk, n)
+	default:
+		return fmt.Errorf("stream: a value of %d bytes: %w", n, kerr.MessageTooLarge)
+	}
 }
 
 // Dead writes consumed records to the dead topic, each exactly as it came (also
@@ -117,25 +152,26 @@ func (p *Producer) publish(ctx context.Context, records []Record, encode func(*R
 	defer cancel()
 	client, err := p.prepare(ctx)
 	if err != nil {
-		return nil, p.failed(ctx, err)
+		return nil, p.failed(err)
+	}
+	made := make([]*kgo.Record, len(records))
+	for i := range records { // all of them before the first is sent
+		if made[i], err = encode(&records[i]); err != nil {
+			return nil, p.failed(err)
+		}
 	}
 	call := newCall(len(records))
-	for i := range records {
-		k, err := encode(&records[i])
-		if err != nil {
-			// What was already handed over stays harmless: see Publish.
-			return nil, p.failed(ctx, err)
-		}
+	for _, k := range made {
 		client.Produce(ctx, k, call.done)
 	}
 	select {
 	case <-call.finished:
 	case <-ctx.Done():
 		// The client keeps what may already be with the broker and cancels the rest.
-		return nil, p.failed(ctx, context.Cause(ctx))
+		return nil, p.failed(context.Cause(ctx))
 	}
 	if call.err != nil {
-		return nil, p.failed(ctx, call.err)
+		return nil, p.failed(call.err)
 	}
 	p.metrics.seconds.Observe(p.now().Sub(start).Seconds())
 	for i := range records {
@@ -184,21 +220,39 @@ func (p *Producer) prepare(ctx context.Context) (*kgo.Client, error) {
 	if p.prepared.Load() {
 		return p.client.Load(), nil
 	}
-	found, err := ensureTopics(ctx, p.admin, p.cfg, p.log)
+	topics, err := ensureTopics(ctx, p.admin, p.cfg, p.log)
 	if err != nil {
 		return nil, err
 	}
 	client := p.client.Load()
-	if client == nil {
-		if client, err = p.connect(found); err != nil {
+	if client == nil || topics != p.topics {
+		if client, err = p.replace(ctx, topics); err != nil {
 			return nil, err
 		}
-		p.client.Store(client)
-		p.limit.Store(int64(found.main))
-	} else {
-		client.PurgeTopicsFromProducing(p.cfg.Topic, p.cfg.DeadTopic()) // forget the ids of the topics that are gone
 	}
 	p.prepared.Store(true)
+	return client, nil
+}
+
+// replace puts a client for these topics in the place of the one before, if there
+// was one. The client could be told to forget the topics that are gone. It would
+// then number its batches anew under the same producer id, and a topic that has
+// those numbers (since it was the other that was made anew, or none) would take them
+// for repetitions: acknowledged, and in no log. A new client has an id of its own.
+func (p *Producer) replace(ctx context.Context, topics found) (*kgo.Client, error) {
+	client, err := p.connect(topics.limits)
+	if err != nil {
+		return nil, err
+	}
+	if before := p.client.Swap(client); before != nil {
+		before.Close() // who still waits for it is told to send the same again
+	}
+	if made := p.topics.mainID; made != topics.mainID && made != [16]byte{} {
+		p.log.LogAttrs(ctx, slog.LevelError, "the topic was made anew; what was in it is lost", slog.String("topic", p.cfg.Topic))
+		p.metrics.loss.Inc()
+	}
+	p.topics = topics
+	p.limit.Store(int64(topics.main))
 	return client, nil
 }
 
@@ -237,23 +291,23 @@ func (p *Producer) dataLost(topic string, partition int32) {
 		slog.String("topic", topic), slog.Int("partition", int(partition)))
 }
 
-// failed classifies: what the broker does not take now may be sent again later.
-func (p *Producer) failed(ctx context.Context, err error) error {
-	kind := domain.Unavailable
+// failed counts and classifies why a call could not publish.
+func (p *Producer) failed(err error) error {
+	classified := p.classify(err)
+	p.metrics.failures.WithLabelValues(domain.KindOf(classified).String()).Inc()
+	return classified
+}
+
+// classify tells what a caller may do: what the broker does not take now may be sent again later.
+func (p *Producer) classify(err error) error {
 	switch {
 	case errors.Is(err, kerr.MessageTooLarge):
-		kind = domain.TooLarge
+		p.prepared.Store(false) // the limit may be another by now: the next call asks
+		return domain.Wrap(domain.TooLarge, err, "A span is larger than the stream takes.")
 	case errors.Is(err, kerr.UnknownTopicOrPartition), errors.Is(err, kerr.UnknownTopicID):
-		if p.prepared.Swap(false) { // the next call makes it again
-			p.log.LogAttrs(ctx, slog.LevelError, "the topic is gone; what was in it is lost", slog.String("topic", p.cfg.Topic))
-			p.metrics.loss.Inc()
-		}
+		p.prepared.Store(false) // gone, or this broker does not know of it yet: the next call looks
 	}
-	p.metrics.failures.WithLabelValues(kind.String()).Inc()
-	if kind == domain.TooLarge {
-		return domain.Wrap(kind, err, "A span is larger than the stream takes.")
-	}
-	e := domain.Wrap(kind, err, "The span stream does not answer; send the same request again.")
+	e := domain.Wrap(domain.Unavailable, err, "The span stream does not answer; send the same request again.")
 	e.RetryAfter = p.cfg.RetryAfter
 	return e
 }
@@ -261,10 +315,10 @@ func (p *Producer) failed(ctx context.Context, err error) error {
 // Ready tells whether the broker answers and every partition has a leader.
 func (p *Producer) Ready(ctx context.Context) error {
 	if _, err := p.prepare(ctx); err != nil {
-		return p.failed(ctx, err)
+		return p.classify(err)
 	}
-	if err := ready(ctx, p.admin, p.cfg.Topic); err != nil {
-		return p.failed(ctx, err)
+	if _, err := ready(ctx, p.admin, p.cfg.Topic); err != nil {
+		return p.classify(err)
 	}
 	return nil
 }

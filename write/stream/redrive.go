@@ -86,14 +86,15 @@ type redrive struct {
 type span struct{ next, end int64 }
 
 // measure finds what is waiting.
-func (r *redrive) measure(ctx context.Context, base []kgo.Opt, log *slog.Logger) (found limits, err error) {
+func (r *redrive) measure(ctx context.Context, base []kgo.Opt, log *slog.Logger) (limits, error) {
 	client, err := kgo.NewClient(base...)
 	if err != nil {
 		return limits{}, fmt.Errorf("stream: make a client: %w", err)
 	}
 	defer client.Close()
 	adm := kadm.NewClient(client)
-	if found, err = ensureTopics(ctx, client, r.cfg, log); err != nil {
+	topics, err := ensureTopics(ctx, client, r.cfg, log)
+	if err != nil {
 		return limits{}, err
 	}
 	dead := r.cfg.DeadTopic()
@@ -122,7 +123,7 @@ func (r *redrive) measure(ctx context.Context, base []kgo.Opt, log *slog.Logger)
 			r.idle = append(r.idle, number)
 		}
 	}
-	return found, nil
+	return topics.limits, nil
 }
 
 // count reads what is waiting and leaves it there.

@@ -23,25 +23,34 @@ const (
 // limits are the largest messages that the topic and its dead topic take.
 type limits struct{ main, dead int }
 
+// found are the topics as the broker has them.
+type found struct {
+	limits
+	// mainID and deadID are the broker's ids of the topics, others once a topic is
+	// deleted and made again; zero where the broker gives none.
+	mainID, deadID [16]byte
+}
+
 // ensureTopics creates the topic and its dead topic where they are missing and
-// gives what they take, at most what is configured. Topics that exist are left
-// as they are: they belong to the operator.
-func ensureTopics(ctx context.Context, cl *kgo.Client, cfg Config, log *slog.Logger) (limits, error) {
+// gives what they are and take, at most what is configured. Topics that exist are
+// left as they are: they belong to the operator.
+func ensureTopics(ctx context.Context, cl *kgo.Client, cfg Config, log *slog.Logger) (found, error) {
 	wanted := limits{main: cfg.MaxRecordBytes + envelopeBytes, dead: cfg.MaxRecordBytes + 2*envelopeBytes}
-	var found limits
+	var f found
 	var err error
-	if found.main, err = ensureTopic(ctx, cl, cfg, cfg.Topic, cfg.Partitions, cfg.Retention, wanted.main); err != nil {
-		return limits{}, err
+	if f.mainID, f.main, err = ensureTopic(ctx, cl, cfg, cfg.Topic, cfg.Partitions, cfg.Retention, wanted.main); err != nil {
+		return found{}, err
 	}
 	// A dead record is a whole record with its reason beside it.
-	if found.dead, err = ensureTopic(ctx, cl, cfg, cfg.DeadTopic(), 1, cfg.DeadRetention, wanted.dead); err != nil {
-		return limits{}, err
+	if f.deadID, f.dead, err = ensureTopic(ctx, cl, cfg, cfg.DeadTopic(), 1, cfg.DeadRetention, wanted.dead); err != nil {
+		return found{}, err
 	}
-	if found.main < wanted.main || found.dead < wanted.dead {
-		log.WarnContext(ctx, "topics take smaller records than configured", slog.Int("max_message_bytes", found.main),
-			slog.Int("dead_max_message_bytes", found.dead), slog.Int("configured_bytes", cfg.MaxRecordBytes))
+	if f.main < wanted.main || f.dead < wanted.dead {
+		log.WarnContext(ctx, "topics take smaller records than configured", slog.Int("max_message_bytes", f.main),
+			slog.Int("dead_max_message_bytes", f.dead), slog.Int("configured_bytes", cfg.MaxRecordBytes))
 	}
-	return limits{main: min(found.main, found.dead, wanted.main), dead: min(found.dead, wanted.dead)}, nil
+	f.limits = limits{main: min(f.main, f.dead, wanted.main), dead: min(f.dead, wanted.dead)}
+	return f, nil
 }
 
 // batchBytes is how large a batch may get; a single record may be as large.
@@ -54,39 +63,43 @@ func (l limits) batchBytes(cfg Config) func(topic string) int32 {
 	}
 }
 
-func ensureTopic(ctx context.Context, cl *kgo.Client, cfg Config, topic string, partitions int32, retention time.Duration, limit int) (int, error) {
-	_, err := describe(ctx, cl, topic)
-	if err == nil {
-		return messageLimit(ctx, kadm.NewClient(cl), topic)
+// ensureTopic creates a topic where it is missing and gives its id and the largest message it takes.
+func ensureTopic(ctx context.Context, cl *kgo.Client, cfg Config, topic string, partitions int32, retention time.Duration, limit int) (id [16]byte, most int, err error) {
+	there, err := describe(ctx, cl, topic)
+	if errors.Is(err, kerr.UnknownTopicOrPartition) {
+		there, err = createTopic(ctx, cl, cfg, topic, partitions, retention, limit)
 	}
-	if !errors.Is(err, kerr.UnknownTopicOrPartition) {
-		return 0, err
+	if err != nil {
+		return id, 0, err
 	}
+	most, err = messageLimit(ctx, kadm.NewClient(cl), topic)
+	return there.TopicID, most, err
+}
+
+// createTopic ends when the brokers agree that the topic is there.
+func createTopic(ctx context.Context, cl *kgo.Client, cfg Config, topic string, partitions int32, retention time.Duration, limit int) (kmsg.MetadataResponseTopic, error) {
 	settings := map[string]*string{settingMaxMessage: new(strconv.Itoa(limit))}
 	if retention > 0 {
 		settings[settingRetention] = new(strconv.FormatInt(retention.Milliseconds(), 10))
 	}
-	_, err = kadm.NewClient(cl).CreateTopic(ctx, partitions, cfg.ReplicationFactor, settings, topic)
+	_, err := kadm.NewClient(cl).CreateTopic(ctx, partitions, cfg.ReplicationFactor, settings, topic)
 	if err != nil && !errors.Is(err, kerr.TopicAlreadyExists) { // another process may be faster
-		return 0, fmt.Errorf("stream: create topic %s: %w", topic, err)
+		return kmsg.MetadataResponseTopic{}, fmt.Errorf("stream: create topic %s: %w", topic, err)
 	}
-	if err := appears(ctx, cl, topic); err != nil {
-		return 0, err
-	}
-	return messageLimit(ctx, kadm.NewClient(cl), topic)
+	return appears(ctx, cl, topic)
 }
 
 // appears waits until the brokers agree that a created topic is there.
-func appears(ctx context.Context, cl *kgo.Client, topic string) error {
+func appears(ctx context.Context, cl *kgo.Client, topic string) (kmsg.MetadataResponseTopic, error) {
 	for {
-		err := ready(ctx, cl, topic)
+		t, err := ready(ctx, cl, topic)
 		if err == nil || !kerr.IsRetriable(err) {
-			return err
+			return t, err
 		}
 		select {
 		case <-time.After(retryPause / 20):
 		case <-ctx.Done():
-			return err
+			return t, err
 		}
 	}
 }
@@ -133,18 +146,18 @@ func describe(ctx context.Context, cl *kgo.Client, topic string) (kmsg.MetadataR
 	return resp.Topics[0], nil
 }
 
-// ready asks whether every partition of the topic has a leader.
-func ready(ctx context.Context, cl *kgo.Client, topic string) error {
+// ready describes the topic; it is an error if a partition has no leader.
+func ready(ctx context.Context, cl *kgo.Client, topic string) (kmsg.MetadataResponseTopic, error) {
 	t, err := describe(ctx, cl, topic)
 	if err != nil {
-		return err
+		return t, err
 	}
 	for _, p := range t.Partitions {
 		if err := kerr.ErrorForCode(p.ErrorCode); err != nil {
-			return fmt.Errorf("stream: topic %s partition %d: %w", topic, p.Partition, err)
+			return t, fmt.Errorf("stream: topic %s partition %d: %w", topic, p.Partition, err)
 		}
 	}
-	return nil
+	return t, nil
 }
 
 // committed gives the group's commit of each partition that has one. It waits
