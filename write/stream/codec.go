@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/cespare/xxhash/v2"
 	"github.com/google/uuid"
 	"github.com/twmb/franz-go/pkg/kgo"
 
@@ -28,12 +27,17 @@ const (
 	headerUser       = "user"
 	headerSource     = "source"
 	headerOperation  = "operation"
-	headerReceivedAt = "received_at"  // Unix nanoseconds, decimal
-	headerHash       = "content_hash" // xxhash64 of the value, 16 hex digits
+	headerReceivedAt = "received_at" // Unix nanoseconds, decimal
 
 	headerDeadReason    = "dead_reason"
 	headerDeadPartition = "dead_partition"
 	headerDeadOffset    = "dead_offset"
+
+	// headerRedriven marks a record that came back from the dead topic with its
+	// position there, partition:offset, for whoever looks at the log.
+	headerRedriven = "redriven"
+	// headerHash is no longer written; records of earlier versions have it.
+	headerHash = "content_hash"
 )
 
 // envelopeBytes bounds what key, headers and Kafka's own framing add to a
@@ -44,7 +48,7 @@ const envelopeBytes = 2 << 10
 func reserved(name string) bool {
 	switch name {
 	case headerVersion, headerProject, headerUser, headerSource, headerOperation, headerReceivedAt, headerHash,
-		headerDeadReason, headerDeadPartition, headerDeadOffset:
+		headerDeadReason, headerDeadPartition, headerDeadOffset, headerRedriven:
 		return true
 	default:
 		return false
@@ -66,13 +70,9 @@ func encode(r *Record, topic string) (*kgo.Record, error) {
 	} else if r.Operation != Reject {
 		return nil, errors.New("stream: record without a trace")
 	}
-	hash := r.ContentHash
-	if hash == 0 {
-		hash = xxhash.Sum64(r.Value)
-	}
 	// One buffer for all values: a record costs few allocations.
 	b := make([]byte, 0, 160)
-	headers := make([]kgo.RecordHeader, 0, 7+len(r.Headers))
+	headers := make([]kgo.RecordHeader, 0, 6+len(r.Headers))
 	add := func(name string, value []byte) {
 		b = append(b, value...)
 		headers = append(headers, kgo.RecordHeader{Key: name, Value: b[len(b)-len(value) : len(b) : len(b)]})
@@ -86,7 +86,6 @@ func encode(r *Record, topic string) (*kgo.Record, error) {
 	add(headerSource, []byte(r.Source))
 	add(headerOperation, []byte(r.Operation))
 	add(headerReceivedAt, strconv.AppendInt(scratch[:0], r.ReceivedAt.UnixNano(), 10))
-	add(headerHash, fmt.Appendf(scratch[:0], "%016x", hash))
 	for name, value := range r.Headers {
 		if reserved(name) {
 			return nil, fmt.Errorf("stream: header %q is reserved", name)
@@ -130,10 +129,8 @@ func decodeEnvelope(r *Record, k *kgo.Record) error {
 			var nanos int64
 			nanos, err = strconv.ParseInt(string(h.Value), 10, 64)
 			r.ReceivedAt = time.Unix(0, nanos).UTC()
-		case headerHash:
-			r.ContentHash, err = strconv.ParseUint(string(h.Value), 16, 64)
-		case headerDeadReason, headerDeadPartition, headerDeadOffset:
-			// They say something about a record of the dead topic and nothing about this one.
+		case headerHash, headerRedriven, headerDeadReason, headerDeadPartition, headerDeadOffset:
+			// They say where the record was before, and nothing about it.
 		default:
 			if r.Headers == nil {
 				r.Headers = make(map[string]string, 1)

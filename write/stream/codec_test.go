@@ -45,6 +45,18 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
+// TestHeadersOfEarlierVersionsAreIgnored: they are not given out as additional ones.
+func TestHeadersOfEarlierVersionsAreIgnored(t *testing.T) {
+	t.Parallel()
+	r := Record{Project: domain.ProjectID{1}, Trace: trace.TraceID{2}, Operation: Upsert, ReceivedAt: time.Unix(1, 2).UTC(), Value: []byte("v")}
+	k, err := encode(&r, "t")
+	require.NoError(t, err)
+	k.Headers = append(k.Headers,
+		kgo.RecordHeader{Key: "content_hash", Value: []byte("00000000deadbeef")},
+		kgo.RecordHeader{Key: "redriven", Value: []byte("0:7")})
+	require.Equal(t, r, decode(k))
+}
+
 func FuzzIntent(f *testing.F) {
 	f.Add(formatIntent(Range{First: 3, Last: 9}), int64(3))
 	f.Add("member-1", int64(0))

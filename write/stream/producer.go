@@ -74,9 +74,11 @@ func (p *Producer) MaxValueBytes() int {
 // Publish writes the records and answers once the broker has made all of them
 // durable. The token names the last offset in every partition it touched.
 //
-// On any error the caller must treat nothing as accepted. Some records may
-// still be, or later become, part of the log; that is harmless, because a retry
-// makes records of the same content, which the sink recognises and leaves out.
+// On any error the caller must treat nothing as accepted. Some records may still
+// be, or later become, part of the log. What is sent again stands behind them and
+// replaces them; what is equal the sink leaves out while it remembers it. Of an edit
+// of several records the first may stand alone until then.
+//
 // Errors are TooLarge for a record over MaxValueBytes and otherwise Unavailable
 // with RetryAfter, also for a record that MaxValueBytes allowed before it shrank:
 // the same request makes smaller ones.

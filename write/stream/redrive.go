@@ -16,10 +16,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// HeaderRedriven marks a record that came back from the dead topic with its
-// position there, partition:offset.
-const HeaderRedriven = "redriven"
-
 // A transaction of Redrive ends after so many records or value bytes: readers of
 // the main topic wait for an open transaction.
 const (
@@ -307,7 +303,7 @@ func revive(k *kgo.Record, topic string) *kgo.Record {
 	alive := &kgo.Record{Topic: topic, Key: k.Key, Value: k.Value}
 	for _, h := range k.Headers {
 		switch h.Key {
-		case headerDeadReason, headerDeadPartition, headerDeadOffset, HeaderRedriven:
+		case headerDeadReason, headerDeadPartition, headerDeadOffset, headerRedriven:
 		default:
 			alive.Headers = append(alive.Headers, h)
 		}
@@ -315,6 +311,6 @@ func revive(k *kgo.Record, topic string) *kgo.Record {
 	position := strconv.AppendInt(nil, int64(k.Partition), 10)
 	position = append(position, ':')
 	position = strconv.AppendInt(position, k.Offset, 10)
-	alive.Headers = append(alive.Headers, kgo.RecordHeader{Key: HeaderRedriven, Value: position})
+	alive.Headers = append(alive.Headers, kgo.RecordHeader{Key: headerRedriven, Value: position})
 	return alive
 }

@@ -1,6 +1,6 @@
 // Package stream is the log of spans: what a record is, how it is written to
 // Kafka, and how it is read back in ranges that a restart reproduces. It is the
-// only package that imports franz-go.
+// only package that imports franz-go, but for the embedded broker (deploy/embedded).
 //
 // Here: the record codec (versioned), Producer, Consumer with one Partition for
 // each assigned partition, the dead topic and its Redrive, and the creation of
@@ -71,8 +71,6 @@ type Record struct {
 	// ReceivedAt is when the door took the request; deterministic processing
 	// calls it "now". Nanosecond precision, UTC.
 	ReceivedAt time.Time
-	// ContentHash is the xxhash64 of Value. Publish fills it in.
-	ContentHash uint64
 	// Headers are additional ones; names that this package uses itself are refused. Nil means none.
 	Headers map[string]string
 	// Value is an OTLP TracesData holding spans of Trace; for Reject it is a Rejection as JSON.

@@ -154,9 +154,8 @@ func TestRecordsComeBackAsTheyWent(t *testing.T) {
 	for _, w := range want {
 		g := got[w.Trace.String()]
 		require.NoError(t, g.Err)
-		require.NotZero(t, g.ContentHash)
 		last[g.Partition] = max(last[g.Partition], g.Offset)
-		g.Partition, g.Offset, g.ContentHash = 0, 0, 0
+		g.Partition, g.Offset = 0, 0
 		require.Equal(t, w, g)
 	}
 	for _, position := range token {
@@ -458,8 +457,6 @@ func TestRedriveSendsEachOnce(t *testing.T) {
 	second := read(6)
 	require.Len(t, second, 6)
 	for i, got := range second {
-		require.Equal(t, fmt.Sprintf("0:%d", i), got.Headers[stream.HeaderRedriven])
-		delete(got.Headers, stream.HeaderRedriven)
 		got.Offset = first[i].Offset
 		require.Equal(t, first[i], got)
 	}
