@@ -14,8 +14,13 @@ import (
 )
 
 // assigned starts a worker for each partition that was added, from the commits
-// the broker answered. An error makes the client join again, so it is never lost.
+// the broker answered. An error makes the client join again after a pause, so it is
+// never lost: the client itself would leave out a partition whose commit it cannot
+// have, and nobody would read it until the next rebalance.
 func (s *session) assigned(ctx context.Context, client *kgo.Client, resp *kmsg.OffsetFetchResponse) error {
+	if err := s.refusedCommits(resp); err != nil {
+		return err
+	}
 	member, _ := client.GroupMetadata()
 	adm := kadm.NewClient(client)
 	starts, err := adm.ListStartOffsets(ctx, s.cfg.Topic)
@@ -30,9 +35,6 @@ func (s *session) assigned(ctx context.Context, client *kgo.Client, resp *kmsg.O
 		for _, topic := range group.Topics {
 			// One topic is all we consume; newer brokers name it by id only.
 			for _, commit := range topic.Partitions {
-				if commit.ErrorCode != 0 {
-					continue // the client surfaces it as a fetch error
-				}
 				start, ok1 := starts.Lookup(s.cfg.Topic, commit.Partition)
 				end, ok2 := ends.Lookup(s.cfg.Topic, commit.Partition)
 				if !ok1 || !ok2 || start.Err != nil || end.Err != nil {
@@ -41,11 +43,29 @@ func (s *session) assigned(ctx context.Context, client *kgo.Client, resp *kmsg.O
 				s.end([]int32{commit.Partition}) // an assignment that was not finished
 				p := s.partition(ctx, commit, start.Offset, end.Offset)
 				p.member = member
+				s.stuck.over(p.number)
 				s.start(p) //nolint:contextcheck // a worker lives longer than this callback
 			}
 		}
 	}
 	return nil
+}
+
+// refusedCommits tells of the partitions whose commit the broker did not give.
+func (s *session) refusedCommits(resp *kmsg.OffsetFetchResponse) error {
+	var refused error
+	for _, group := range resp.Groups {
+		for _, topic := range group.Topics {
+			for _, commit := range topic.Partitions {
+				if err := kerr.ErrorForCode(commit.ErrorCode); err != nil {
+					err = fmt.Errorf("stream: the commit of partition %d is not to be had: %w", commit.Partition, err)
+					s.stuck.failed(commit.Partition, err)
+					refused = errors.Join(refused, err)
+				}
+			}
+		}
+	}
+	return refused
 }
 
 // partition reads a commit: where to go on and what was under way.
@@ -129,14 +149,17 @@ func (s *session) fetchError(topic string, partition int32, err error) {
 func (s *session) commit(ctx context.Context, p *Partition, kind string, offset int64, metadata string) error {
 	start := s.now()
 	for {
+		s.stuck.begin(p.number)
 		err := s.commitOnce(ctx, p, offset, metadata)
 		if err == nil {
+			s.stuck.over(p.number)
 			s.metrics.commits.WithLabelValues(kind, "ok").Inc()
 			s.metrics.commitTime.Observe(s.now().Sub(start).Seconds())
 			return nil
 		}
 		s.metrics.commits.WithLabelValues(kind, "error").Inc()
-		if errors.Is(err, errReplaced) {
+		s.stuck.failed(p.number, err)
+		if thrownOut(err) && !p.ending.Load() {
 			s.fail(errReplaced)
 		}
 		if ctx.Err() != nil || fenced(err) {
@@ -186,6 +209,20 @@ func (s *session) commitOnce(ctx context.Context, p *Partition, offset int64, me
 // the partitions may have had another owner meanwhile. All it has is void: it
 // leaves and comes back, and reads anew where each partition stands.
 var errReplaced = errors.New("stream: the broker took this member for a new one")
+
+// thrownOut tells whether the broker refused a commit because it does not know
+// this member in this generation, as after its restart. The client joins again by
+// itself then, and is given the partitions it had; since nothing changed by its own
+// account it tells nobody, and their workers would wait for ever for what they
+// lost. A partition that is just being given up has been told already.
+func thrownOut(err error) bool {
+	for _, reason := range []error{errReplaced, kerr.IllegalGeneration, kerr.UnknownMemberID, kerr.FencedMemberEpoch, kerr.StaleMemberEpoch} {
+		if errors.Is(err, reason) {
+			return true
+		}
+	}
+	return false
+}
 
 // fenced tells whether no commit of this membership is possible any more: the
 // partition is lost, or about to be.

@@ -29,6 +29,7 @@ type Consumer struct {
 	now     func() time.Time
 	metrics consumerMetrics
 	admin   *kgo.Client
+	stuck   *stuck
 }
 
 // NewConsumer makes a consumer; it joins the group in Run.
@@ -42,7 +43,7 @@ func NewConsumer(cfg Config, now func() time.Time, log *slog.Logger, reg prometh
 	if err != nil {
 		return nil, fmt.Errorf("stream: make a client: %w", err)
 	}
-	return &Consumer{cfg: cfg, log: log, now: now, metrics: newConsumerMetrics(reg), admin: admin}, nil
+	return &Consumer{cfg: cfg, log: log, now: now, metrics: newConsumerMetrics(reg), admin: admin, stuck: newStuck(now)}, nil
 }
 
 // Run joins the group and runs work once for each assigned partition, each in
@@ -67,6 +68,11 @@ func (c *Consumer) Run(ctx context.Context, work func(ctx context.Context, p *Pa
 		switch err := c.join(ctx, topic.TopicID, work); {
 		case errors.Is(err, errReplaced):
 			c.log.WarnContext(ctx, "the broker has forgotten this member; joining anew")
+			select { // one that does so again and again is not to be stormed
+			case <-time.After(retryPause / 5):
+			case <-ctx.Done():
+				return nil
+			}
 		case !errors.Is(err, errTopicGone):
 			return err
 		}
@@ -157,6 +163,11 @@ func (c *Consumer) Lag(ctx context.Context) (map[int32]int64, error) {
 	}
 	return lag, nil
 }
+
+// Ready is an error of kind Unavailable while the group does not get on: commits of
+// a partition have been refused for some seconds, or one that was assigned
+// cannot be begun. It asks nobody.
+func (c *Consumer) Ready() error { return c.stuck.ready() }
 
 // Topic is the topic it reads.
 func (c *Consumer) Topic() string { return c.cfg.Topic }
@@ -275,6 +286,7 @@ func (s *session) end(numbers []int32) {
 	s.mu.Lock()
 	for _, number := range numbers {
 		if w := s.workers[number]; w != nil {
+			w.partition.ending.Store(true)
 			w.cancel()
 			ending = append(ending, w)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -20,6 +21,8 @@ type Partition struct {
 	member   string
 	intended Range
 	pending  bool // intended holds a range
+	// ending holds once the partition is being given up.
+	ending atomic.Bool
 
 	mu sync.Mutex
 	// epoch is the leader epoch to commit with; the broker compares it to find lost
