@@ -169,9 +169,12 @@ func (s *Sink) Visible() map[int32]int64 {
 	return out
 }
 
-// Ready tells whether the sink keeps up: the store answers, and neither the
-// oldest record in work nor the lag is beyond its bound.
+// Ready tells whether the sink keeps up: the store answers, the group takes its
+// commits, and neither the oldest record in work nor the lag is beyond its bound.
 func (s *Sink) Ready(context.Context) error {
+	if err := s.deps.Consumer.Ready(); err != nil {
+		return err
+	}
 	now := s.deps.Now()
 	if since, err := s.metrics.down(); !since.IsZero() && now.Sub(since) > s.cfg.MaxBackoff {
 		return domain.Wrap(domain.Unavailable, err, "The span store has not answered for %s.", now.Sub(since).Round(time.Second))
