@@ -5,11 +5,13 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"slices"
 	"strconv"
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+	"github.com/cespare/xxhash/v2"
 
 	"colonnade/domain"
 	"colonnade/domain/trace"
@@ -259,38 +261,55 @@ func (w *worker) bury(ctx context.Context, b *batch) error {
 	slices.SortFunc(b.dead, func(x, y deadRecord) int { return cmp.Compare(x.record, y.record) })
 	b.dead = slices.CompactFunc(b.dead, func(x, y deadRecord) bool { return x.record == y.record })
 	for _, d := range b.dead {
-		r := &b.records[d.record]
-		if err := w.publishDead(ctx, r, d.stage+": "+d.reason); err != nil {
+		r, reason := &b.records[d.record], d.reason
+		switch err := w.publishDead(ctx, r, d.stage+": "+d.reason); {
+		case domain.KindOf(err) == domain.TooLarge:
+			// The partition must go on, and a part of it in the dead topic would be redriven as if it were whole.
+			reason = fmt.Sprintf("%s; the dead topic does not take a record this large: of its %d bytes (xxhash64 %016x) only the beginning is kept here, and all of them in the log at this offset until it is removed there",
+				d.reason, len(r.Value), xxhash.Sum64(r.Value))
+			w.log.LogAttrs(ctx, slog.LevelError, "record is too large for the dead topic; it is named in rejects alone",
+				slog.Int64("offset", r.Offset), slog.String("stage", d.stage), slog.String("reason", d.reason), slog.Int("bytes", len(r.Value)), slog.Any("error", err))
+		case err != nil:
 			return fmt.Errorf("sink: send offset %d to the dead topic: %w", r.Offset, err)
+		default:
+			w.metrics.dead.Inc()
+			w.log.LogAttrs(ctx, slog.LevelError, "record sent to the dead topic",
+				slog.Int64("offset", r.Offset), slog.String("stage", d.stage), slog.String("reason", d.reason))
 		}
-		w.metrics.dead.Inc()
-		w.log.LogAttrs(ctx, slog.LevelError, "record sent to the dead topic",
-			slog.Int64("offset", r.Offset), slog.String("stage", d.stage), slog.String("reason", d.reason))
-		at := r.ReceivedAt
-		if at.IsZero() {
-			at = b.builtAt
-		}
-		row := reject{project: r.Project, at: at, source: r.Source, stage: d.stage, reason: d.reason, raw: r.Value, offset: r.Offset}
-		if !r.Trace.IsZero() {
-			row.traceID = r.Trace.String()
-		}
-		b.rejects = append(b.rejects, row)
+		b.rejects = append(b.rejects, rejectOf(r, d.stage, reason, b.builtAt))
 	}
 	return nil
 }
 
-// publishDead tries until the broker has the record or ctx ends.
+// rejectOf is the row of a record that died; one that does not tell its time has that of its batch.
+func rejectOf(r *stream.Record, stage, reason string, builtAt time.Time) reject {
+	row := reject{project: r.Project, at: r.ReceivedAt, source: r.Source, stage: stage, reason: reason, raw: r.Value, offset: r.Offset}
+	if row.at.IsZero() {
+		row.at = builtAt
+	}
+	if !r.Trace.IsZero() {
+		row.traceID = r.Trace.String()
+	}
+	return row
+}
+
+// publishDead tries until the broker has the record or ctx ends, at intervals as
+// those of the store. An error of kind TooLarge means that it never takes it; it is
+// given at the second attempt, before which the producer asks for the topic's limit.
 func (w *worker) publishDead(ctx context.Context, r *stream.Record, reason string) error {
+	large := false
 	for pause := w.sink.cfg.MinBackoff; ; pause = min(2*pause, w.sink.cfg.MaxBackoff) {
 		err := w.sink.deps.Dead.Dead(ctx, []stream.Record{*r}, reason)
-		if err == nil {
-			return nil
+		if err == nil || large && domain.KindOf(err) == domain.TooLarge {
+			return err
 		}
+		large = domain.KindOf(err) == domain.TooLarge
 		w.metrics.retries.WithLabelValues("dead topic").Inc()
+		jittered := pause/2 + rand.N(pause) //nolint:gosec // spread, no secret
 		select {
 		case <-ctx.Done():
-			return err
-		case <-time.After(pause):
+			return domain.Wrap(domain.Unavailable, err, "The dead topic was given up.")
+		case <-time.After(jittered):
 		}
 	}
 }
