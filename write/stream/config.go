@@ -78,6 +78,9 @@ func DefaultConfig() Config {
 // DeadTopic is where records go that cannot be processed.
 func (c Config) DeadTopic() string { return c.Topic + ".dead" }
 
+// redriveGroup is the consumer group whose commits are how far the dead topic was redriven.
+func (c Config) redriveGroup() string { return c.Group + ".redrive" }
+
 // Validate tells every field that cannot work.
 func (c Config) Validate() error {
 	var errs []error

@@ -54,6 +54,11 @@ func NewConsumer(cfg Config, now func() time.Time, log *slog.Logger, reg prometh
 // context of its own: that is how a batch under way is finished. Run returns
 // the first worker's error, or nil when ctx ended.
 func (c *Consumer) Run(ctx context.Context, work func(ctx context.Context, p *Partition) error) error {
+	var wait sync.WaitGroup
+	defer wait.Wait()
+	keeping, stop := context.WithCancel(ctx)
+	defer stop()
+	wait.Go(func() { c.keepRedriven(keeping) })
 	var before kmsg.MetadataResponseTopic
 	for {
 		topic, ok := c.waitForTopics(ctx)

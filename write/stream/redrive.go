@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
@@ -51,7 +52,7 @@ func Redrive(ctx context.Context, cfg Config, opts RedriveOptions, now func() ti
 	if err != nil {
 		return Redriven{}, err
 	}
-	r := &redrive{cfg: cfg, opts: opts, group: cfg.Group + ".redrive", left: make(map[int32]span), state: Redriven{Reasons: make(map[string]int64)}}
+	r := &redrive{cfg: cfg, opts: opts, group: cfg.redriveGroup(), left: make(map[int32]span), state: Redriven{Reasons: make(map[string]int64)}}
 	if r.limits, err = r.measure(ctx, base, log); err != nil || r.state.Total == 0 {
 		return r.state, err
 	}
@@ -226,6 +227,61 @@ func (r *redrive) transaction(ctx context.Context, session *kgo.GroupTransactSes
 		// A rebalance took the partitions; the client reads them again from the last commit.
 		undo()
 		client.ResumeFetchPartitions(map[string][]int32{r.cfg.DeadTopic(): slices.Collect(maps.Keys(r.left))})
+	}
+	return nil
+}
+
+// keepEvery is how often the progress of redrives is committed again. A broker
+// forgets that of a group without members after its offsets.retention.minutes, a
+// week unless it is set.
+const keepEvery = 6 * time.Hour
+
+// keepRedriven keeps the broker from forgetting how far the dead topic was
+// redriven while sinks are at work: the next redrive would begin at its start and
+// send again, over what came since, all that it sent before.
+func (c *Consumer) keepRedriven(ctx context.Context) {
+	ticker := time.NewTicker(keepEvery)
+	defer ticker.Stop()
+	for {
+		if err := c.recommit(ctx); err != nil && ctx.Err() == nil {
+			c.log.WarnContext(ctx, "the progress of redrives could not be committed again", slog.Any("error", err))
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// recommit commits for the group of redrives what it has committed. While one is at
+// work the broker refuses that, since it comes from no member: then there is no need.
+func (c *Consumer) recommit(ctx context.Context) error {
+	dead := c.cfg.DeadTopic()
+	topic, err := describe(ctx, c.admin, dead)
+	if errors.Is(err, kerr.UnknownTopicOrPartition) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	partitions := make([]int32, len(topic.Partitions))
+	for i := range topic.Partitions {
+		partitions[i] = topic.Partitions[i].Partition
+	}
+	commits, err := committed(ctx, c.admin, c.cfg.redriveGroup(), dead, partitions)
+	if err != nil || len(commits) == 0 {
+		return err
+	}
+	var offsets kadm.Offsets
+	for number, offset := range commits {
+		offsets.AddOffset(dead, number, offset, -1)
+	}
+	answer, err := kadm.NewClient(c.admin).CommitOffsets(ctx, c.cfg.redriveGroup(), offsets)
+	if err != nil {
+		return fmt.Errorf("stream: commit for group %s: %w", c.cfg.redriveGroup(), err)
+	}
+	if err := answer.Error(); err != nil && !errors.Is(err, kerr.UnknownMemberID) {
+		return fmt.Errorf("stream: commit for group %s: %w", c.cfg.redriveGroup(), err)
 	}
 	return nil
 }
