@@ -246,6 +246,7 @@ func (p *Producer) replace(ctx context.Context, topics found) (*kgo.Client, erro
 	if err != nil {
 		return nil, err
 	}
+	p.limit.Store(int64(topics.main)) // first: who finds the client finds its limit
 	if before := p.client.Swap(client); before != nil {
 		before.Close() // who still waits for it is told to send the same again
 	}
@@ -254,7 +255,6 @@ func (p *Producer) replace(ctx context.Context, topics found) (*kgo.Client, erro
 		p.metrics.loss.Inc()
 	}
 	p.topics = topics
-	p.limit.Store(int64(topics.main))
 	return client, nil
 }
 
