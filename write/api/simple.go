@@ -152,7 +152,12 @@ func (s simples) edit(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	outline, id, err := s.find(c)
+	turn, err := s.turn(c)
+	if err != nil {
+		return err
+	}
+	defer turn.End()
+	outline, id, err := s.find(c, turn)
 	if err != nil {
 		return err
 	}
@@ -182,17 +187,17 @@ func (s simples) edit(c *gin.Context) error {
 	if change.links.Given {
 		record.WriteLinks(&span)
 	}
-	return s.rewrite(c, &span)
+	return s.rewrite(c, turn, &span)
 }
 
 // rewrite publishes an edited span and answers with what a read will show.
-func (s simples) rewrite(c *gin.Context, span *trace.Span) error {
+func (s simples) rewrite(c *gin.Context, turn *ingest.Turn, span *trace.Span) error {
 	shown, err := s.shown(span)
 	if err != nil {
 		return err
 	}
 	ctx := c.Request.Context()
-	receipt, err := s.deps.Ingest.Replace(ctx, sourceSimple, []trace.Span{*span})
+	receipt, err := s.deps.Ingest.Replace(ctx, turn, sourceSimple, []trace.Span{*span})
 	if err != nil {
 		return err
 	}
@@ -203,7 +208,12 @@ func (s simples) rewrite(c *gin.Context, span *trace.Span) error {
 }
 
 func (s simples) remove(c *gin.Context) error {
-	outline, id, err := s.find(c)
+	turn, err := s.turn(c)
+	if err != nil {
+		return err
+	}
+	defer turn.End()
+	outline, id, err := s.find(c, turn)
 	if err != nil {
 		return err
 	}
@@ -212,7 +222,7 @@ func (s simples) remove(c *gin.Context) error {
 		return nil
 	}
 	traceID := outline.Spans[0].TraceID
-	receipt, err := s.deps.Ingest.Delete(c.Request.Context(), sourceSimple, []trace.TraceID{traceID})
+	receipt, err := s.deps.Ingest.Delete(c.Request.Context(), turn, sourceSimple)
 	if err != nil {
 		return err
 	}
@@ -222,19 +232,26 @@ func (s simples) remove(c *gin.Context) error {
 	return nil
 }
 
-// find gives the span that holds the record of the path; zero where there is none.
-func (s simples) find(c *gin.Context) (*ingest.Outline, trace.SpanID, error) {
+// turn waits for leave to edit the trace of the path.
+func (s simples) turn(c *gin.Context) (*ingest.Turn, error) {
 	id, err := trace.ParseTraceID(c.Param("trace_id"))
 	if err != nil {
-		return nil, trace.SpanID{}, err
+		return nil, err
 	}
+	ctx := c.Request.Context()
+	return s.deps.Stored.Turn(ctx, callerProject(ctx), id)
+}
+
+// find gives the span that holds the record of the path; zero where there is none.
+func (s simples) find(c *gin.Context, turn *ingest.Turn) (*ingest.Outline, trace.SpanID, error) {
 	var want trace.SpanID
+	var err error
 	if text := c.Query("span_id"); text != "" && s.face != simple.Trace {
 		if want, err = trace.ParseSpanID(text); err != nil {
 			return nil, want, err
 		}
 	}
-	found, err := outlineOf(c, s.deps.Stored, id)
+	found, err := outlineOf(c, turn)
 	if err != nil {
 		return nil, want, err
 	}

@@ -129,7 +129,7 @@ func (t traces) create(c *gin.Context) error {
 	if err := oneRoot(b.traces[0].spans); err != nil {
 		return err
 	}
-	return t.write(c, spans, writeTrace, replyTrace)
+	return t.write(c, spans, t.publish, replyTrace)
 }
 
 func (t traces) createTracing(c *gin.Context) error {
@@ -145,7 +145,7 @@ func (t traces) createTracing(c *gin.Context) error {
 	if err := oneRoot(nodes); err != nil {
 		return err
 	}
-	return t.write(c, spans, writeTrace, replyLinks)
+	return t.write(c, spans, t.publish, replyLinks)
 }
 
 func (t traces) replace(c *gin.Context) error {
@@ -188,7 +188,18 @@ func (t traces) edit(c *gin.Context, b *traceBody, spans *spanReader, reply repl
 	case ids[0] != path:
 		return domain.E(domain.Rejected, "Path trace_id '%s' does not match payload trace_id '%s'.", c.Param("trace_id"), ids[0])
 	}
-	return t.write(c, spans, writeEdit, reply)
+	return t.write(c, spans, func(ctx context.Context, spans []trace.Span) (ingest.Receipt, error) {
+		turn, err := t.deps.Stored.Turn(ctx, callerProject(ctx), path)
+		if err != nil {
+			return ingest.Receipt{}, err
+		}
+		defer turn.End()
+		return t.deps.Ingest.Edit(ctx, turn, sourceJSON, spans)
+	}, reply)
+}
+
+func (t traces) publish(ctx context.Context, spans []trace.Span) (ingest.Receipt, error) {
+	return t.deps.Ingest.JSON(ctx, sourceJSON, spans, nil)
 }
 
 func (t traces) ingestTraces(c *gin.Context) error {
@@ -232,15 +243,8 @@ func (t traces) take(c *gin.Context, r *spanReader, reply replyShape) error {
 	return respondSpans(c, receipt, nil, reply)
 }
 
-type writeMode bool
-
-const (
-	writeTrace writeMode = false
-	writeEdit  writeMode = true
-)
-
 // write takes a trace in or gives it a new state: all of its spans, or none.
-func (t traces) write(c *gin.Context, r *spanReader, mode writeMode, reply replyShape) error {
+func (t traces) write(c *gin.Context, r *spanReader, publish func(context.Context, []trace.Span) (ingest.Receipt, error), reply replyShape) error {
 	if len(r.refused) > 0 {
 		return r.invalid()
 	}
@@ -257,13 +261,7 @@ func (t traces) write(c *gin.Context, r *spanReader, mode writeMode, reply reply
 	if err != nil {
 		return err
 	}
-	ctx := c.Request.Context()
-	var receipt ingest.Receipt
-	if mode == writeEdit {
-		receipt, err = t.deps.Ingest.Edit(ctx, sourceJSON, r.spans)
-	} else {
-		receipt, err = t.deps.Ingest.JSON(ctx, sourceJSON, r.spans, nil)
-	}
+	receipt, err := publish(c.Request.Context(), r.spans)
 	if err != nil {
 		return err
 	}
@@ -302,25 +300,27 @@ func (t traces) drop(c *gin.Context) (trace.TraceID, *ingest.Outline, ingest.Rec
 	if err != nil {
 		return id, nil, ingest.Receipt{}, err
 	}
-	outline, err := outlineOf(c, t.deps.Stored, id)
+	ctx := c.Request.Context()
+	turn, err := t.deps.Stored.Turn(ctx, callerProject(ctx), id)
 	if err != nil {
 		return id, nil, ingest.Receipt{}, err
 	}
-	receipt, err := t.deps.Ingest.Delete(c.Request.Context(), sourceJSON, []trace.TraceID{id})
+	defer turn.End()
+	outline, err := outlineOf(c, turn)
+	if err != nil {
+		return id, nil, ingest.Receipt{}, err
+	}
+	receipt, err := t.deps.Ingest.Delete(ctx, turn, sourceJSON)
 	return id, outline, receipt, err
 }
 
-// outlineOf looks a trace up after the caller's own writes are visible.
-func outlineOf(c *gin.Context, stored *ingest.Stored, id trace.TraceID) (*ingest.Outline, error) {
-	ctx := c.Request.Context()
+// outlineOf looks the trace of a turn up after the caller's own writes are visible.
+func outlineOf(c *gin.Context, turn *ingest.Turn) (*ingest.Outline, error) {
 	token, err := domain.ParseToken(c.GetHeader(domain.TokenHeader))
 	if err != nil {
 		return nil, err
 	}
-	if err := stored.Await(ctx, token); err != nil {
-		return nil, err
-	}
-	return stored.Outline(ctx, callerProject(ctx), id)
+	return turn.Outline(c.Request.Context(), token)
 }
 
 func callerProject(ctx context.Context) domain.ProjectID { return domain.PrincipalFrom(ctx).Project }

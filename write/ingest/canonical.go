@@ -23,22 +23,10 @@ func (i *Ingest) JSON(ctx context.Context, source string, spans []trace.Span, re
 	return i.canonical(ctx, source, request{op: stream.Upsert}, spans, refused)
 }
 
-// Replace gives spans a new state and leaves the others of their traces as
-// they are. One bad span refuses the call.
-func (i *Ingest) Replace(ctx context.Context, source string, spans []trace.Span) (Receipt, error) {
-	return i.canonical(ctx, source, request{op: stream.Edit, some: true}, spans, nil)
-}
-
 func (i *Ingest) canonical(ctx context.Context, source string, what request, spans []trace.Span, refused []wire.Refusal) (Receipt, error) {
 	body, err := wire.AppendBody(nil, spans)
 	if err != nil {
 		return Receipt{}, fmt.Errorf("ingest: encode spans: %w", err)
 	}
 	return i.take(ctx, source, what, unsafe.String(unsafe.SliceData(body), len(body)), refused) //nolint:gosec // body is never written again
-}
-
-// Edit gives traces a new state: the spans are all that is left of them. One
-// bad span refuses the call.
-func (i *Ingest) Edit(ctx context.Context, source string, spans []trace.Span) (Receipt, error) {
-	return i.canonical(ctx, source, request{op: stream.Edit}, spans, nil)
 }

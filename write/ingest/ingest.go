@@ -34,8 +34,8 @@ type Config struct {
 	MaxInFlightBytes int64
 	// RecordBytes is about how large a record of several spans gets.
 	RecordBytes int
-	// EditRecordBytes is the same for edits. It is larger: of an edit in several
-	// records only the first is sure to find the spans that it replaces.
+	// EditRecordBytes is the same for edits. It is larger: an edit in one record
+	// takes effect at once, and wholly or not at all.
 	EditRecordBytes int
 	// MaxRecordsBytes bounds the records of one request, together. They repeat
 	// what spans share: a large resource goes into the record of each trace.
@@ -98,6 +98,8 @@ type Receipt struct {
 	ReceivedAt time.Time
 	// Rejected are the spans that were refused, without their bytes.
 	Rejected []wire.Refusal
+	// parted tells that an edit of a trace came to several records: see Edit.
+	parted bool
 }
 
 // Link names an accepted span.
@@ -115,28 +117,6 @@ type Link struct {
 // accepted and the caller should send the whole request again.
 func (i *Ingest) OTLP(ctx context.Context, source, body string, refused []wire.Refusal) (Receipt, error) {
 	return i.take(ctx, source, request{op: stream.Upsert}, body, refused)
-}
-
-// Spans takes canonical spans in, for the doors that speak JSON, for edits and
-// for deletes of single spans. With Edit the spans are the whole new state of
-// their traces, and one bad span refuses the call.
-func (i *Ingest) Spans(ctx context.Context, source string, op stream.Operation, spans []trace.Span) (Receipt, error) {
-	return i.canonical(ctx, source, request{op: op}, spans, nil)
-}
-
-// Delete removes whole traces. It says nothing about whether they exist; the
-// receipt's token tells when they are gone.
-func (i *Ingest) Delete(ctx context.Context, source string, traces []trace.TraceID) (Receipt, error) {
-	caller, err := i.caller(ctx)
-	if err != nil {
-		return Receipt{}, err
-	}
-	records := make([]stream.Record, len(traces))
-	for n, id := range traces {
-		records[n] = i.record(caller, source, stream.Delete, id)
-	}
-	token, err := i.producer.Publish(ctx, records)
-	return Receipt{Token: token}, err
 }
 
 func (i *Ingest) caller(ctx context.Context) (domain.Principal, error) {
@@ -177,8 +157,11 @@ func (i *Ingest) take(ctx context.Context, source string, what request, body str
 		}
 		defer i.budget.Release(more)
 	}
-	records := i.records(caller, source, what, batch, parts, size)
 	receipt := i.receipt(batch, refused)
+	if what.op == stream.Edit && len(parts) > 1 {
+		what.some, receipt.parted = true, !what.some
+	}
+	records := i.records(caller, source, what, batch, parts, size)
 	if what.op == stream.Edit && len(receipt.Rejected) > 0 {
 		return Receipt{Rejected: receipt.Rejected}, domain.E(domain.Rejected, "%s", receipt.Message())
 	}
@@ -225,14 +208,11 @@ func (i *Ingest) records(p domain.Principal, source string, what request, batch 
 		like.Headers = map[string]string{stream.HeaderScope: stream.ScopeSpans}
 	}
 	records := make([]stream.Record, 0, len(parts)+1)
-	for n, part := range parts {
+	for _, part := range parts {
 		r := like
 		r.Trace = part.Trace
 		r.Value = batch.Encode(arena[:part.MaxBytes:part.MaxBytes], part)
 		arena = arena[part.MaxBytes:]
-		if what.op == stream.Edit && !what.some && n > 0 && parts[n-1].Trace == part.Trace {
-			r.Operation, r.Headers = stream.Upsert, map[string]string{stream.HeaderContinues: string(stream.Edit)}
-		}
 		records = append(records, r)
 	}
 	return records

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ClickHouse/clickhouse-go/v2"
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
@@ -105,7 +107,7 @@ func span(traceN, spanN byte, text string) trace.Span {
 func TestSpansBecomeOneRecordForEachTrace(t *testing.T) {
 	t.Parallel()
 	h := open(t)
-	receipt, err := h.Spans(caller(t), "json", stream.Upsert, []trace.Span{span(1, 1, "a"), span(2, 2, "b"), span(1, 3, "c")})
+	receipt, err := h.JSON(caller(t), "json", []trace.Span{span(1, 1, "a"), span(2, 2, "b"), span(1, 3, "c")}, nil)
 	require.NoError(t, err)
 	require.Equal(t, ingest.Receipt{
 		Count: 3, Token: domain.Token{{Partition: 0, Offset: 1}}, ReceivedAt: received,
@@ -147,31 +149,63 @@ func spanNames(t *testing.T, r stream.Record) string {
 	return strings.Join(names, ",")
 }
 
-// TestAnEditOfManyRecordsReplacesOnce: only the first record may remove what is
-// not in it, and it must come first.
-func TestAnEditOfManyRecordsReplacesOnce(t *testing.T) {
+// turn is leave to edit trace n. Most edits do not look at what is stored.
+func (h house) turn(t *testing.T, n byte, conn driver.Conn) *ingest.Turn {
+	t.Helper()
+	stored, err := ingest.NewStored(ingest.DefaultStoredConfig(), conn)
+	require.NoError(t, err)
+	turn, err := stored.Turn(t.Context(), domain.ProjectID(uuid.UUID{1}), trace.TraceID{15: n})
+	require.NoError(t, err)
+	t.Cleanup(turn.End)
+	return turn
+}
+
+// TestHalfAnEditRemovesNothing: of an edit of several records any may be refused,
+// and what comes after them as well. None of them may take spans away that
+// another, or nobody, writes again.
+func TestHalfAnEditRemovesNothing(t *testing.T) {
 	t.Parallel()
 	h := open(t, func(cfg *ingest.Config) { cfg.EditRecordBytes = 2000 })
-	text := strings.Repeat("x", 900)
-	_, err := h.Spans(caller(t), "json", stream.Edit, []trace.Span{
-		span(1, 1, text), span(1, 2, text), span(1, 3, text), span(1, 4, text), span(1, 5, text), span(2, 6, text),
-	})
+	away, err := clickhouse.Open(&clickhouse.Options{Addr: []string{"127.0.0.1:1"}})
 	require.NoError(t, err)
+	text := strings.Repeat("x", 900)
+	receipt, err := h.Edit(caller(t), h.turn(t, 1, away), "json", []trace.Span{span(1, 1, text), span(1, 2, text), span(1, 3, text), span(1, 4, text), span(1, 5, text)})
+	require.Equal(t, domain.Unavailable, domain.KindOf(err))
+	require.Zero(t, receipt)
 	var got []string
-	for _, r := range h.records(t, 4) {
-		got = append(got, fmt.Sprintf("%s %s %s", r.Operation, r.Headers[stream.HeaderContinues], spanNames(t, r)))
+	for _, r := range h.records(t, 3) {
+		got = append(got, fmt.Sprintf("%s of %s: %s", r.Operation, r.Headers[stream.HeaderScope], spanNames(t, r)))
 	}
-	require.Equal(t, []string{"edit  span 1", "upsert edit span 2,span 3", "upsert edit span 4,span 5", "edit  span 6"}, got)
+	require.Equal(t, []string{"edit of spans: span 1", "edit of spans: span 2,span 3", "edit of spans: span 4,span 5"}, got)
+	_, err = h.Delete(caller(t), h.turn(t, 2, away), "json")
+	require.NoError(t, err)
+	require.Equal(t, trace.TraceID{15: 2}, h.records(t, 4)[3].Trace) // and nothing in between
+}
+
+func TestAnEditOfOneRecordReplacesTheTrace(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	_, err := h.Edit(caller(t), h.turn(t, 1, nil), "json", []trace.Span{span(1, 1, ""), span(1, 2, "")})
+	require.NoError(t, err)
+	_, err = h.Replace(caller(t), h.turn(t, 1, nil), "json", []trace.Span{span(1, 1, "")})
+	require.NoError(t, err)
+	_, err = h.Edit(caller(t), h.turn(t, 2, nil), "json", []trace.Span{span(2, 1, ""), span(1, 1, "")})
+	require.ErrorContains(t, err, "with a span of "+trace.TraceID{15: 1}.String())
+	var got []string
+	for _, r := range h.records(t, 2) {
+		got = append(got, fmt.Sprintf("%s of %q %s", r.Operation, r.Headers[stream.HeaderScope], spanNames(t, r)))
+	}
+	require.Equal(t, []string{`edit of "" span 1,span 2`, `edit of "spans" span 1`}, got)
 }
 
 func TestABadSpanRefusesAnEdit(t *testing.T) {
 	t.Parallel()
 	h := open(t)
-	receipt, err := h.Spans(caller(t), "json", stream.Edit, []trace.Span{span(1, 1, ""), span(1, 2, "not \xff text")})
+	receipt, err := h.Edit(caller(t), h.turn(t, 1, nil), "json", []trace.Span{span(1, 1, ""), span(1, 2, "not \xff text")})
 	require.Equal(t, domain.Rejected, domain.KindOf(err))
 	require.ErrorContains(t, err, `attribute "text": text is not UTF-8`)
 	require.Len(t, receipt.Rejected, 1)
-	_, err = h.Delete(caller(t), "json", []trace.TraceID{{15: 9}})
+	_, err = h.Delete(caller(t), h.turn(t, 9, nil), "json")
 	require.NoError(t, err)
 	require.Equal(t, stream.Delete, h.records(t, 1)[0].Operation) // nothing was published before it
 }
@@ -179,21 +213,20 @@ func TestABadSpanRefusesAnEdit(t *testing.T) {
 func TestDeleteNamesTheTrace(t *testing.T) {
 	t.Parallel()
 	h := open(t)
-	receipt, err := h.Delete(caller(t), "simple", []trace.TraceID{{15: 1}, {15: 2}})
+	receipt, err := h.Delete(caller(t), h.turn(t, 7, nil), "simple")
 	require.NoError(t, err)
-	require.Equal(t, domain.Token{{Partition: 0, Offset: 1}}, receipt.Token)
-	for i, r := range h.records(t, 2) {
-		require.Equal(t, trace.TraceID{15: byte(i + 1)}, r.Trace)
-		require.Equal(t, stream.Delete, r.Operation)
-		require.Empty(t, r.Value)
-	}
+	require.Equal(t, domain.Token{{Partition: 0, Offset: 0}}, receipt.Token)
+	r := h.records(t, 1)[0]
+	require.Equal(t, trace.TraceID{15: 7}, r.Trace)
+	require.Equal(t, stream.Delete, r.Operation)
+	require.Empty(t, r.Value)
 }
 
 func TestManyRefusalsAreCounted(t *testing.T) {
 	t.Parallel()
 	h := open(t, func(cfg *ingest.Config) { cfg.MaxRejections = 2 })
 	zero := trace.Span{Name: "no ids"}
-	receipt, err := h.Spans(caller(t), "json", stream.Upsert, []trace.Span{zero, zero, span(1, 1, ""), zero, zero, zero})
+	receipt, err := h.JSON(caller(t), "json", []trace.Span{zero, zero, span(1, 1, ""), zero, zero, zero}, nil)
 	require.NoError(t, err)
 	require.Equal(t, 1, receipt.Count)
 	require.Len(t, receipt.Rejected, 5)
@@ -210,9 +243,12 @@ func TestManyRefusalsAreCounted(t *testing.T) {
 func TestNobodyHasNoProject(t *testing.T) {
 	t.Parallel()
 	h := open(t)
-	_, err := h.Spans(t.Context(), "json", stream.Upsert, []trace.Span{span(1, 1, "")})
+	_, err := h.JSON(t.Context(), "json", []trace.Span{span(1, 1, "")}, nil)
 	require.Equal(t, domain.Unauthenticated, domain.KindOf(err))
-	_, err = h.Delete(t.Context(), "json", nil)
+	turn := h.turn(t, 1, nil)
+	_, err = h.Delete(t.Context(), turn, "json")
+	require.Equal(t, domain.Unauthenticated, domain.KindOf(err))
+	_, err = h.Edit(t.Context(), turn, "json", []trace.Span{span(1, 1, "")})
 	require.Equal(t, domain.Unauthenticated, domain.KindOf(err))
 }
 

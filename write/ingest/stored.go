@@ -23,7 +23,8 @@ import (
 type StoredConfig struct {
 	// Topic is the stream that tokens refer to.
 	Topic string
-	// WaitTimeout is how long a command waits for the caller's earlier write.
+	// WaitTimeout is how long a command waits for the caller's earlier write, and
+	// how long before that for other edits of its trace.
 	WaitTimeout time.Duration
 	// QueryTimeout bounds one statement.
 	QueryTimeout time.Duration
@@ -46,8 +47,9 @@ func (c StoredConfig) Validate() error {
 // of a trace, a delete that says what it deleted. It sees the store as the sink
 // left it, so Await comes first where the caller has written before.
 type Stored struct {
-	cfg  StoredConfig
-	conn driver.Conn
+	cfg   StoredConfig
+	conn  driver.Conn
+	turns turns
 }
 
 // NewStored looks through a connection, which it does not close.
@@ -55,7 +57,7 @@ func NewStored(cfg StoredConfig, conn driver.Conn) (*Stored, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	return &Stored{cfg: cfg, conn: conn}, nil
+	return &Stored{cfg: cfg, conn: conn, turns: turns{lines: map[tracePlace]*line{}}}, nil
 }
 
 // The pauses between two looks at the sink's progress.
@@ -86,7 +88,7 @@ func (s *Stored) Await(ctx context.Context, token domain.Token) error {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			e := domain.E(domain.Unavailable, "Your write before this one is not visible yet; send the same request again.")
+			e := domain.E(domain.Unavailable, "An earlier write is not visible yet; send the same request again.")
 			e.RetryAfter = time.Second
 			return e
 		}
@@ -121,6 +123,11 @@ type outlined struct {
 	tie       uint64
 	partition uint32
 	version   uint64
+}
+
+// position is where the span's record stands in the stream.
+func (o outlined) position() domain.Position {
+	return domain.Position{Partition: int32(o.partition), Offset: int64(o.version >> schema.VersionShift)} //nolint:gosec // both come from the stream
 }
 
 // Outline is a stored trace as far as its tree tells: its spans in their
