@@ -46,13 +46,19 @@ func (r *removals) ofAnnotations(g *group, below uint64) {
 	if g.removed || len(ids) == 0 {
 		return
 	}
-	r.annotations = append(r.annotations, fmt.Sprintf("%s AND version < %d AND %s", g.key.sql(), below, spanList(ids)))
+	for some := range slices.Chunk(ids, spansAtOnce) {
+		r.annotations = append(r.annotations, fmt.Sprintf("%s AND version < %d AND %s", g.key.sql(), below, spanList(some)))
+	}
 }
 
+// spansAtOnce bounds the spans that one condition names.
+const spansAtOnce = 5000
+
+// spanList is the condition that a row is of one of these spans, as literals: see ofTraces.
 func spanList(ids []trace.SpanID) string {
 	quoted := make([]string, len(ids))
 	for i, id := range ids {
-		quoted[i] = "unhex('" + hex.EncodeToString(id[:]) + "')"
+		quoted[i] = bytesLiteral(id[:])
 	}
 	return "span_id IN (" + strings.Join(quoted, ",") + ")"
 }

@@ -3,10 +3,13 @@
 package sink_test
 
 import (
+	"encoding/binary"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
+	"google.golang.org/protobuf/proto"
 
 	"colonnade/write/stream"
 )
@@ -69,4 +72,39 @@ func TestCreationThroughAnEditOfSeveralRecords(t *testing.T) {
 	// What is written after that by itself is new.
 	h.send(h.record(stream.Upsert, 1, span{trace: 1, span: 3, parent: 1, name: "c2"}))
 	require.NotEqual(t, created, one[string](h, "SELECT toString(created_at) FROM spans WHERE span_name = 'c2'"))
+}
+
+// An edit or a delete of some spans may name more of them than one condition takes.
+func TestEditOfManySpans(t *testing.T) {
+	t.Parallel()
+	const many = 6000
+	h := newHouse(t, 1)
+	h.start()
+	h.send(h.record(stream.Upsert, 1, span{trace: 1, span: 1, name: "root"}), h.many(stream.Upsert, many, "a"))
+	edit := h.many(stream.Edit, many, "b")
+	edit.Headers = map[string]string{stream.HeaderScope: stream.ScopeSpans}
+	h.send(edit)
+	require.Equal(t, []string{"b", "root"}, h.strings("SELECT DISTINCT span_name FROM spans ORDER BY span_name"))
+	require.Equal(t, uint64(many+1), one[uint64](h, "SELECT count() FROM spans"))
+	h.send(h.many(stream.Delete, many-1, "b"))
+	require.Equal(t, uint64(2), one[uint64](h, "SELECT count() FROM spans"))
+	require.Equal(t, uint64(2), one[uint64](h, "SELECT count() FROM span_documents"))
+	require.Equal(t, uint32(2), one[uint32](h, "SELECT spans FROM trace_rollup FINAL"))
+}
+
+// many is a record of n children of a trace's first span, all of one name.
+func (h *house) many(op stream.Operation, n int, name string) stream.Record {
+	r := h.record(op, 1)
+	id, parent := traceOf(1), spanOf(1)
+	scope := &tracepb.ScopeSpans{}
+	for i := range n {
+		scope.Spans = append(scope.Spans, &tracepb.Span{
+			TraceId: id[:], ParentSpanId: parent[:], SpanId: binary.BigEndian.AppendUint64(nil, uint64(i)+1), Name: name,
+			StartTimeUnixNano: uint64(base.UnixNano()), EndTimeUnixNano: uint64(base.UnixNano()) + 1, //nolint:gosec // a test's time
+		})
+	}
+	var err error
+	r.Value, err = proto.Marshal(&tracepb.TracesData{ResourceSpans: []*tracepb.ResourceSpans{{ScopeSpans: []*tracepb.ScopeSpans{scope}}}})
+	require.NoError(h.t, err)
+	return r
 }

@@ -240,7 +240,9 @@ func (r *removals) spans(g *group, below uint64) {
 	}
 	which := g.key.sql() + " AND " + g.bounds.sql()
 	r.minutes = append(r.minutes, which)
-	r.lowerSpans(which+" AND "+spanList(ids), below)
+	for some := range slices.Chunk(ids, spansAtOnce) {
+		r.lowerSpans(which+" AND "+spanList(some), below)
+	}
 	r.lowerTotals(g.key.sql(), below)
 }
 

@@ -51,3 +51,27 @@ func TestOfTraces(t *testing.T) {
 	require.Equal(t, `project_id IN (toUUID('ab000000-0000-0000-0000-000000000001')) AND (project_id, trace_id) IN (('ab000000-0000-0000-0000-000000000001','\x27\x5c\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\xff'))`, ofTraces([]traceKey{key}))
 	require.Less(t, len(ofTraces(slices.Repeat([]traceKey{key}, tracesAtOnce))), conditionBytes/3)
 }
+
+// The spans of a large edit are named by conditions that each fit a statement,
+// and none calls a function for each: the store takes fifty thousand nodes.
+func TestManySpansFitStatements(t *testing.T) {
+	t.Parallel()
+	g := &group{stored: true, annotated: true, removedSpans: map[trace.SpanID]bool{}}
+	for n := range 30_000 {
+		g.removedSpans[trace.SpanID{1, byte(n >> 8), byte(n)}] = true
+	}
+	var r removals
+	r.spans(g, 7)
+	r.ofAnnotations(g, 7)
+	for _, conditions := range [][]string{r.rows, r.documents, r.annotations} {
+		named := 0
+		for _, which := range conditions {
+			require.LessOrEqual(t, len(which), conditionBytes)
+			require.LessOrEqual(t, strings.Count(which, "("), 20)
+			named += strings.Count(which, `'\x01`)
+		}
+		require.Equal(t, len(g.removedSpans), named)
+	}
+	require.Len(t, r.minutes, 1)
+	require.Len(t, r.rollups, 1)
+}
