@@ -144,6 +144,16 @@ func FuzzFit(f *testing.F) {
 	for i := 0; i+30 <= len(all); i += 30 {
 		f.Add(all[i : i+30])
 	}
+	// One key again and again: texts, objects, lists, and all by turns.
+	for _, kinds := range [][]byte{{0}, {11}, {10}, {0, 11, 10, 5, 8}} {
+		for _, key := range []string{"a", "ag.session.id", "ag.meta", "ag.foo", "ag.metrics.unit.tokens.prompt"} {
+			var again []byte
+			for i := range 24 {
+				again = append(again, byte(slices.Index(keys, key)), 1, kinds[i%len(kinds)])
+			}
+			f.Add(again)
+		}
+	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		s := script{data: data}
 		in := s.attributes()

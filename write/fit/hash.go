@@ -60,23 +60,20 @@ func (h *hasher) compute(references []trace.Reference, links []trace.Link) []tra
 		}
 	}
 	for i := range links {
-		part := hashPart{key: links[i].Key(), link: &links[i]}
-		if part.key == "" {
-			continue
+		if key := links[i].Key(); key != "" {
+			h.parts = append(h.parts, hashPart{key: key, link: &links[i]})
 		}
-		if i := slices.IndexFunc(h.parts, func(p hashPart) bool { return p.key == part.key }); i >= 0 {
-			h.parts[i] = part // of two with one name the last counts, as in the object that is hashed
-			continue
-		}
-		h.parts = append(h.parts, part)
 	}
 	if len(h.parts) == 0 {
 		return nil
 	}
-	slices.SortFunc(h.parts, func(a, b hashPart) int { return strings.Compare(a.key, b.key) })
+	slices.SortStableFunc(h.parts, func(a, b hashPart) int { return strings.Compare(a.key, b.key) })
 	text := append(h.text[:0], '{')
 	for i, p := range h.parts {
-		if i > 0 {
+		if i+1 < len(h.parts) && h.parts[i+1].key == p.key {
+			continue // of two with one name the last counts, as in the object that is hashed
+		}
+		if len(text) > 1 {
 			text = append(text, ',')
 		}
 		text = append(appendPython(text, p.key), ':')

@@ -3,6 +3,7 @@ package fit
 import (
 	"maps"
 	"slices"
+	"strconv"
 )
 
 // park keeps a value that has no place under ag.unsupported at a path.
@@ -12,46 +13,84 @@ func (w *fitting) park(value any, path ...string) {
 	}
 	at := w.unsupported
 	for _, key := range path[:len(path)-1] {
-		below, ok := at[key].(map[string]any)
-		if !ok {
-			for at[key] != nil { // something else is there: go beside it
-				if below, ok = at[key].(map[string]any); ok {
-					break
-				}
-				key += "_"
-			}
-		}
-		if below == nil {
-			below = make(map[string]any, 1)
-			at[key] = below
-		}
-		at = below
+		at = within(at, key)
 	}
 	settle(at, path[len(path)-1], value)
 }
 
-// settle puts a value under a key, or under the key with as many "_" as it
-// takes where something else is there. Objects join, equal values are one.
-func settle(object map[string]any, key string, value any) {
-	for {
-		there, taken := object[key]
+// beside is how many values of one name stand under it and under it with one
+// "_" more each. What comes after them gets a number: a client may send one key
+// as often as a span has room for, and names that grow with each would make of n
+// values n² bytes.
+const beside = 4
+
+// within gives the object under a key, or beside what else is there.
+func within(at map[string]any, key string) map[string]any {
+	name := key
+	for range beside {
+		there, taken := at[name]
+		if found, ok := there.(map[string]any); ok {
+			return found
+		}
 		if !taken {
-			object[key] = value
+			return objectAt(at, name)
+		}
+		name += "_"
+	}
+	return objectAt(at, numbered(at, key))
+}
+
+func objectAt(at map[string]any, name string) map[string]any {
+	object := make(map[string]any, 1)
+	at[name] = object
+	return object
+}
+
+// settle puts a value under a key, or beside it where something else is there.
+// Objects join; of the values that have no number equal ones are one.
+func settle(object map[string]any, key string, value any) {
+	joining, joins := value.(map[string]any)
+	name := key
+	for range beside {
+		there, taken := object[name]
+		if !taken {
+			object[name] = value
+			return
+		}
+		if joined, ok := there.(map[string]any); ok && joins {
+			for _, k := range slices.Sorted(maps.Keys(joining)) {
+				settle(joined, k, joining[k])
+			}
 			return
 		}
 		if equal(there, value) {
 			return
 		}
-		a, isObject := there.(map[string]any)
-		b, alsoObject := value.(map[string]any)
-		if isObject && alsoObject {
-			for _, k := range slices.Sorted(maps.Keys(b)) {
-				settle(a, k, b[k])
-			}
-			return
-		}
-		key += "_"
+		name += "_"
 	}
+	object[numbered(object, key)] = value
+}
+
+// numbered gives a name that is free: the key with a number. Those before it
+// are mostly taken without a gap, so that it is found by doubling and halving.
+func numbered(object map[string]any, key string) string {
+	name := func(n int) string { return key + "_" + strconv.Itoa(n) }
+	taken := func(n int) bool {
+		_, there := object[name(n)]
+		return there
+	}
+	last, free := beside-1, beside
+	for taken(free) {
+		last, free = free, 2*free
+	}
+	for free-last > 1 {
+		if n := (last + free) / 2; taken(n) {
+			last = n
+		} else {
+			free = n
+		}
+	}
+	return name(free)
 }
 
 // equal compares two attribute values.

@@ -64,7 +64,7 @@ func (w *fitting) joinRefs(ag map[string]any) map[string]any {
 	}
 	for _, key := range slices.Sorted(maps.Keys(refs)) {
 		object, ok := refs[key].(map[string]any)
-		if !ok {
+		if !ok || len(key) > longestReference {
 			w.joinRef(references, key, "", refs[key])
 			continue
 		}
@@ -74,6 +74,10 @@ func (w *fitting) joinRefs(ag map[string]any) map[string]any {
 	}
 	return references
 }
+
+// longestReference is longer than any key of a reference. The members of an
+// object under a longer one are not looked at each by itself: every look costs its length.
+const longestReference = 64
 
 func (w *fitting) joinRef(references map[string]any, key, member string, value any) {
 	there, taken := references[key]

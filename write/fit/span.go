@@ -1,6 +1,7 @@
 package fit
 
 import (
+	"cmp"
 	"encoding/hex"
 	"math"
 	"strings"
@@ -26,10 +27,12 @@ type fitting struct {
 	overlay     adapt.Overlay
 	flat        []wire.Attribute
 
-	// The resource and scope of the span before: neighbours share theirs.
-	resourceData, scopeData string
-	resource                map[string]any
-	library                 *trace.Scope
+	// The resource and scope of the span before, and what is wrong with them:
+	// neighbours share theirs.
+	resourceData, scopeData   string
+	resource                  map[string]any
+	library                   *trace.Scope
+	resourceFault, scopeFault error
 
 	span        *trace.Span
 	unsupported map[string]any
@@ -44,9 +47,11 @@ func (w *fitting) end() {
 	w.raw.Reset()
 	w.scope = wire.Scope{Attributes: w.scope.Attributes[:0]}
 	clear(w.flat)
-	w.tree.reset()
+	w.tree.reset(0)
+	clear(w.tree.name[:cap(w.tree.name)])
 	w.overlay.Reset()
 	w.resourceData, w.scopeData, w.resource, w.library = "", "", nil, nil
+	w.resourceFault, w.scopeFault = nil, nil
 	w.span, w.unsupported = nil, nil
 	w.hasher.forget()
 }
@@ -72,9 +77,11 @@ func (w *fitting) fit(span *trace.Span, resource, scope, data string) (err error
 	if err := w.origin(resource, scope); err != nil {
 		return err
 	}
-	w.attributes()
+	if err := w.attributes(len(data)); err != nil {
+		return err
+	}
 	w.conform()
-	return nil
+	return boundPaths(span.Attributes, len(data))
 }
 
 func (w *fitting) identify() error {
@@ -133,48 +140,66 @@ func (w *fitting) times() error {
 }
 
 // origin sets resource and scope. Source: contract §0 row 20.
-func (w *fitting) origin(resource, scope string) (err error) {
+func (w *fitting) origin(resource, scope string) error {
 	if resource != w.resourceData {
-		if w.flat, err = wire.AppendResource(w.flat[:0], resource); err != nil {
-			return err
-		}
-		w.resourceData, w.resource = resource, w.nest(w.flat)
+		w.resourceData = resource
+		w.resource, w.resourceFault = w.readResource(resource)
 	}
 	if scope != w.scopeData {
-		if err = w.scope.Decode(scope); err != nil {
-			return err
-		}
 		w.scopeData = scope
-		w.library = &trace.Scope{Name: w.scope.Name, Version: w.scope.Version, Attributes: w.nest(w.scope.Attributes)}
-		if w.library.Name == "" && w.library.Version == "" && w.library.Attributes == nil {
-			w.library = nil
-		}
+		w.library, w.scopeFault = w.readScope(scope)
 	}
 	w.span.Resource, w.span.Scope = w.resource, w.library
-	return nil
+	return cmp.Or(w.resourceFault, w.scopeFault)
+}
+
+func (w *fitting) readResource(data string) (resource map[string]any, err error) {
+	if w.flat, err = wire.AppendResource(w.flat[:0], data); err != nil {
+		return nil, err
+	}
+	return w.nest(w.flat, len(data))
+}
+
+func (w *fitting) readScope(data string) (*trace.Scope, error) {
+	if err := w.scope.Decode(data); err != nil {
+		return nil, err
+	}
+	attributes, err := w.nest(w.scope.Attributes, len(data))
+	if err != nil || w.scope.Name == "" && w.scope.Version == "" && attributes == nil {
+		return nil, err
+	}
+	return &trace.Scope{Name: w.scope.Name, Version: w.scope.Version, Attributes: attributes}, nil
 }
 
 // nest un-flattens attributes that have no ag tree to park in: one that finds
 // its place taken stays beside the tree under its dotted name.
-func (w *fitting) nest(attributes []wire.Attribute) map[string]any {
+func (w *fitting) nest(attributes []wire.Attribute, size int) (map[string]any, error) {
 	if len(attributes) == 0 {
-		return nil
+		return nil, nil //nolint:nilnil // none is what there is
 	}
-	w.tree.reset()
+	w.tree.reset(size)
 	for _, a := range attributes {
 		w.tree.put(a.Key, a.Value, fromClient)
+	}
+	if w.tree.crowded {
+		return nil, errCrowded()
 	}
 	object := w.tree.object(0)
 	for _, a := range w.tree.refused {
 		settle(object, a.Key, a.Value)
 	}
-	return object
+	return object, nil
+}
+
+// errCrowded refuses what would grow without bound where it was kept.
+func errCrowded() error {
+	return rejected("Objects among the attributes repeat each other's members below names too long to keep them all.")
 }
 
 // attributes builds the tree of what the client sent and what conventions
-// make of it; what finds no place is parked.
-func (w *fitting) attributes() {
-	w.tree.reset()
+// make of it; what finds no place is parked. size is that of the span's message.
+func (w *fitting) attributes(size int) error {
+	w.tree.reset(size)
 	fitted := false
 	for i := range w.raw.Attributes {
 		a := &w.raw.Attributes[i]
@@ -190,6 +215,9 @@ func (w *fitting) attributes() {
 		}
 		w.put(a.Key, a.Value, fromClient)
 	}
+	if w.tree.crowded {
+		return errCrowded()
+	}
 	refused := len(w.tree.refused)
 	if !fitted {
 		w.translate()
@@ -200,6 +228,7 @@ func (w *fitting) attributes() {
 	for _, a := range w.tree.refused {
 		w.park(a.Value, a.Key)
 	}
+	return nil
 }
 
 // put places an attribute, one of ours under its canonical name.
@@ -360,9 +389,12 @@ const (
 
 // unwrap reads the literals by which clients send values that are no
 // primitives, also one within another: what is stored must not be read as a
-// literal again. Text that is not JSON stays as sent.
+// literal again. Text that is not JSON stays as sent, and so does one of more
+// literals within each other than anybody means: each is read to its end.
 func (w *fitting) unwrap(key, s string) any {
-	for {
+	const most = 16
+	sent := s
+	for range most {
 		if s == semconv.NonePrefix {
 			return nil
 		}
@@ -384,4 +416,5 @@ func (w *fitting) unwrap(key, s string) any {
 			return value
 		}
 	}
+	return sent
 }

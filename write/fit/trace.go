@@ -63,16 +63,19 @@ func promoteAcross(spans []*trace.Span) {
 	slices.SortFunc(rest, func(a, b *trace.Span) int {
 		return cmp.Or(cmp.Compare(a.Start, b.Start), slices.Compare(a.SpanID[:], b.SpanID[:]))
 	})
-	for _, root := range spans {
-		if !root.IsRoot() {
-			continue
-		}
-		for _, s := range rest {
-			ag, _ := s.Attributes[semconv.Root].(map[string]any)
-			parked, _ := ag[semconv.Unsupported].(map[string]any)
-			root.SessionID = cmp.Or(root.SessionID, identifier(ag, semconv.Session))
-			root.UserID = cmp.Or(root.UserID, identifier(ag, semconv.User))
-			root.AgentID = cmp.Or(root.AgentID, identifier(parked, semconv.Agent))
+	var session, user, agent string
+	for _, s := range rest {
+		ag, _ := s.Attributes[semconv.Root].(map[string]any)
+		parked, _ := ag[semconv.Unsupported].(map[string]any)
+		session = cmp.Or(session, identifier(ag, semconv.Session))
+		user = cmp.Or(user, identifier(ag, semconv.User))
+		agent = cmp.Or(agent, identifier(parked, semconv.Agent))
+	}
+	for _, s := range spans {
+		if s.IsRoot() {
+			s.SessionID = cmp.Or(s.SessionID, session)
+			s.UserID = cmp.Or(s.UserID, user)
+			s.AgentID = cmp.Or(s.AgentID, agent)
 		}
 	}
 }

@@ -17,6 +17,10 @@ const maxSegments = 32
 // more holes the numbers stay keys of an object.
 const listSlack = 16
 
+// mostHoles is how many holes the lists of a span may have together beyond its
+// nodes: a.17.17.17 is three lists of eighteen.
+const mostHoles = 1 << 10
+
 // wideObject is the number of children from which one is found by an index instead of a walk.
 const wideObject = 24
 
@@ -55,22 +59,47 @@ type tree struct {
 	// under its whole dotted name. Where the client sent two values for one
 	// key, the last stands and the earlier one is here.
 	refused []wire.Attribute
+	// name is the whole name of the value being placed, in parts.
+	name []string
+	// named is how many bytes names were made of that are longer than a key that
+	// was sent, at most mostNamed; crowded tells that there were more.
+	named, mostNamed int
+	crowded          bool
+	// holes is how many holes the lists have that were built.
+	holes int
 }
 
-func (t *tree) reset() {
+// The bounds of what one tree leaves behind for the next.
+const (
+	maxKeptNodes = 1 << 14
+	maxKeptWide  = 1 << 12
+)
+
+// reset empties the tree. size is that of what the attributes were sent in: the
+// names of what is refused may come to a few times as much.
+func (t *tree) reset(size int) {
+	const often, least = 4, 64 << 10
+	if cap(t.nodes) > maxKeptNodes {
+		t.nodes, t.refused = nil, nil
+	}
 	clear(t.nodes)
 	t.nodes = append(t.nodes[:0], node{})
 	clear(t.refused)
 	t.refused = t.refused[:0]
-	if len(t.wide) > 0 {
+	switch {
+	case len(t.wide) > maxKeptWide: // it would be cleared in full for every span to come
+		t.wide = nil
+	case len(t.wide) > 0:
 		clear(t.wide)
 	}
+	t.named, t.mostNamed, t.crowded, t.holes = 0, often*size+least, false, 0
 }
 
 // put places a value under a dotted key. Objects merge with what is there,
 // unless it came whole from another source; a value whose place is taken, or
 // lies below another value, is refused. The first to come has the place.
 func (t *tree) put(key string, value any, source uint8) {
+	t.name = append(t.name[:0], key)
 	at, rest := int32(0), key
 	for depth := 1; depth < maxSegments; depth++ {
 		dot := strings.IndexByte(rest, '.')
@@ -79,29 +108,43 @@ func (t *tree) put(key string, value any, source uint8) {
 		}
 		next, ok := t.enter(at, rest[:dot], source)
 		if !ok {
-			t.refuse(key, value)
+			t.refuse(value)
 			return
 		}
 		at, rest = next, rest[dot+1:]
 	}
-	t.place(at, rest, key, value, source)
+	t.place(at, rest, value, source)
 }
 
 // putPath places a value under these keys; name is what it is called when refused.
 func (t *tree) putPath(keys []string, name string, value any, source uint8) {
+	t.name = append(t.name[:0], name)
 	at, last := int32(0), len(keys)-1
 	for _, key := range keys[:last] {
 		next, ok := t.enter(at, key, source)
 		if !ok {
-			t.refuse(name, value)
+			t.refuse(value)
 			return
 		}
 		at = next
 	}
-	t.place(at, keys[last], name, value, source)
+	t.place(at, keys[last], value, source)
 }
 
-func (t *tree) refuse(name string, value any) {
+// refuse keeps the value under its whole name. The names of what an object
+// holds repeat the object's: beyond a bound they are not made.
+func (t *tree) refuse(value any) {
+	name := t.name[0]
+	if len(t.name) > 1 {
+		for _, part := range t.name {
+			t.named += len(part) + 1
+		}
+		if t.named > t.mostNamed {
+			t.crowded = true
+			return
+		}
+		name = strings.Join(t.name, ".")
+	}
 	t.refused = append(t.refused, wire.Attribute{Key: name, Value: opened(value)})
 }
 
@@ -147,10 +190,10 @@ func (t *tree) open(at int32, object map[string]any) {
 	}
 }
 
-// place puts a value at a child; name is what it is called when refused.
-func (t *tree) place(parent int32, key, name string, value any, source uint8) {
+// place puts a value at a child.
+func (t *tree) place(parent int32, key string, value any, source uint8) {
 	if t.foreign(parent, key, source) {
-		t.refuse(name, value)
+		t.refuse(value)
 		return
 	}
 	at := t.child(parent, key)
@@ -166,16 +209,18 @@ func (t *tree) place(parent int32, key, name string, value any, source uint8) {
 	case n.leaf && isObject && wasObject && n.source == source:
 		t.open(at, before)
 	case n.leaf && !isObject && !wasObject && n.source == source:
-		t.refuse(name, n.value)
+		t.refuse(n.value)
 		n.value = value
 		return
 	case n.leaf || !isObject:
-		t.refuse(name, value)
+		t.refuse(value)
 		return
 	}
 	t.nodes[at].verbatim = true
 	for _, k := range slices.Sorted(maps.Keys(object)) {
-		t.place(at, k, name+"."+k, object[k], source)
+		t.name = append(t.name, k)
+		t.place(at, k, object[k], source)
+		t.name = t.name[:len(t.name)-1]
 	}
 }
 
@@ -260,7 +305,12 @@ func (t *tree) list(n *node) (length int, ok bool) {
 		}
 		length = max(length, i+1)
 	}
-	return length, length <= 2*int(n.children)+listSlack
+	holes := length - int(n.children)
+	if holes > int(n.children)+listSlack || t.holes+holes > len(t.nodes)+mostHoles {
+		return 0, false
+	}
+	t.holes += holes
+	return length, true
 }
 
 // elements builds a list. A hole in a list of objects or lists is an empty

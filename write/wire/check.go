@@ -17,6 +17,7 @@ const (
 	badKind     = "kind is out of range"
 	badStatus   = "status code is out of range"
 	lateTime    = "a time is after the year 2262"
+	tooMuch     = "the span holds too many attributes, values, events or links"
 	badLink     = "a link's trace_id is not 16 bytes or its span_id not 8"
 )
 
@@ -84,6 +85,8 @@ func (s *checked) check(data string) (fault string) {
 		fault = badKind
 	case code < 0 || code > int32(trace.StatusError):
 		fault = badStatus
+	case tooHeavy(data):
+		fault = tooMuch
 	}
 	return fault
 }

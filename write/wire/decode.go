@@ -65,9 +65,13 @@ type Scope struct {
 // the memory of data, so one conversion of a record's value to a string is the
 // only copy of its text. Bytes values become base64 text; NaN and the
 // infinities become "NaN", "Infinity" and "-Infinity", which JSON can say;
-// bytes that are not UTF-8 become U+FFFD. Malformed wire is Rejected.
+// bytes that are not UTF-8 become U+FFFD. Malformed wire, and what exceeds
+// MaxSpanWeight, is Rejected.
 func (s *Span) Decode(data string) error {
 	s.Reset()
+	if tooHeavy(data) {
+		return errHeavy()
+	}
 	m := message{data: data}
 	for m.next() {
 		var err error
