@@ -96,17 +96,12 @@ type traces struct {
 // read reads a body of spans within the memory that is to be had: what a body
 // becomes is several times its size.
 func (t traces) read(c *gin.Context, known ...string) (traceBody, *spanReader, func(), error) {
-	const grows = 4
-	free := func() {}
-	data, err := io.ReadAll(c.Request.Body)
+	m := metered{Reader: c.Request.Body, budget: t.deps.Ingest.Budget()}
+	data, err := io.ReadAll(&m)
+	free := func() { m.budget.Release(m.taken) }
 	if err != nil {
 		return traceBody{}, nil, free, err
 	}
-	taken := int64(len(data)) * grows
-	if err := t.deps.Ingest.Budget().Acquire(taken); err != nil {
-		return traceBody{}, nil, free, err
-	}
-	free = func() { t.deps.Ingest.Budget().Release(taken) }
 	b, err := readTraceBody(data, append(known, "count", "windowing")...)
 	if err != nil {
 		return b, nil, free, err
@@ -114,6 +109,28 @@ func (t traces) read(c *gin.Context, known ...string) (traceBody, *spanReader, f
 	r := &spanReader{}
 	r.body(&b)
 	return b, r, free, nil
+}
+
+// metered reads a body whose memory is accounted for piece by piece as it comes:
+// whoever announces much and sends nothing takes nothing from others.
+type metered struct {
+	io.Reader
+	budget *ingest.Budget
+	taken  int64
+}
+
+// Read fails with Unavailable where the budget is spent.
+func (m *metered) Read(p []byte) (int, error) {
+	const grows = 4
+	n, err := m.Reader.Read(p)
+	if n == 0 {
+		return n, err
+	}
+	if spent := m.budget.Acquire(int64(n) * grows); spent != nil {
+		return n, spent
+	}
+	m.taken += int64(n) * grows
+	return n, err
 }
 
 // create takes exactly one trace, with one root. Source: contract §1.11.
@@ -232,11 +249,12 @@ func (t traces) take(c *gin.Context, r *spanReader, reply replyShape) error {
 	if len(r.spans) == 0 && len(r.refused) > 0 {
 		return r.invalid()
 	}
-	refused := make([]wire.Refusal, len(r.refused))
-	for i, bad := range r.refused {
-		refused[i] = bad.Refusal
+	refused := wire.Refusals{}
+	for _, bad := range r.refused {
+		refused.Add(bad.Refusal)
 	}
-	receipt, err := t.deps.Ingest.JSON(c.Request.Context(), sourceJSON, r.spans, refused)
+	refused.Count += r.more
+	receipt, err := t.deps.Ingest.JSON(c.Request.Context(), sourceJSON, r.spans, &refused)
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	"colonnade/domain"
 	"colonnade/domain/body"
 	"colonnade/domain/trace"
+	"colonnade/write/wire"
 )
 
 // maxSpanDepth is how many spans may stand within each other in a body; a
@@ -118,7 +119,11 @@ func (r *treeReader) member(b *traceBody, key string, loc *place) (err error) {
 }
 
 // treeReader walks a body once, however deep its spans nest.
-type treeReader struct{ dec *json.Decoder }
+type treeReader struct {
+	dec *json.Decoder
+	// nodes is how many there were; each takes more memory than it has bytes.
+	nodes int
+}
 
 func (r *treeReader) malformed() error {
 	return body.Invalid("json_invalid", "JSON decode error", nil, "body", int(r.dec.InputOffset()))
@@ -283,6 +288,9 @@ func (r *treeReader) spans(loc *place, depth int) (list []spanNode, ok bool, err
 
 // span reads a node of which the brace was read.
 func (r *treeReader) span(name string, loc *place, depth int) (spanNode, error) {
+	if r.nodes++; r.nodes > wire.MaxSpans {
+		return spanNode{}, domain.E(domain.TooLarge, "A request may hold at most %d spans.", wire.MaxSpans)
+	}
 	n := spanNode{name: name, loc: loc, members: map[string]any{}}
 	err := r.members(loc, func(key string, loc *place) error {
 		if key == "spans" {

@@ -216,11 +216,11 @@ func traceIDs(links []ingest.Link) []trace.TraceID {
 
 // appendPartial says which spans were refused, as the OTLP door does. Source: contract §0 row 1.
 func appendPartial(dst []byte, receipt ingest.Receipt) []byte {
-	if len(receipt.Rejected) == 0 {
+	if receipt.Rejected.Count == 0 {
 		return dst
 	}
 	dst = append(dst, `,"partialSuccess":{"rejectedSpans":`...)
-	dst = strconv.AppendInt(dst, int64(len(receipt.Rejected)), 10)
+	dst = strconv.AppendInt(dst, int64(receipt.Rejected.Count), 10)
 	dst = append(dst, `,"errorMessage":`...)
 	return append(trace.AppendString(dst, receipt.Message()), '}')
 }

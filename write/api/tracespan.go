@@ -15,8 +15,10 @@ import (
 // spanReader makes canonical spans of the nodes of a body. A node with a
 // mistake becomes none; the others stay.
 type spanReader struct {
-	spans   []trace.Span
+	spans []trace.Span
+	// refused are the first bad nodes; more is how many there are besides.
 	refused []badSpan
+	more    int
 	// identities are what the spans of the body say of session, user and agent.
 	identities []spanIdentity
 	said       map[spanIdentity]bool
@@ -101,7 +103,9 @@ func (r *spanReader) nodes(nodes []spanNode, above parent) {
 			m.fields = append(m.fields, *above.fault)
 		}
 		s := m.span(above)
-		if len(m.fields) > 0 {
+		if len(m.fields) > 0 && len(r.refused) >= wire.MaxRefused {
+			r.more++
+		} else if len(m.fields) > 0 {
 			r.refused = append(r.refused, badSpan{wire.Refusal{
 				Trace: s.TraceID, Span: s.SpanID, Name: s.Name, Reason: reasonOf(m.fields), Raw: rawOf(n),
 			}, m.fields})

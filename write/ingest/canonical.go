@@ -19,11 +19,11 @@ type request struct {
 
 // JSON takes the spans of a body of JSON in; refused are those that its door
 // found bad. Errors are those of OTLP.
-func (i *Ingest) JSON(ctx context.Context, source string, spans []trace.Span, refused []wire.Refusal) (Receipt, error) {
+func (i *Ingest) JSON(ctx context.Context, source string, spans []trace.Span, refused *wire.Refusals) (Receipt, error) {
 	return i.canonical(ctx, source, request{op: stream.Upsert}, spans, refused)
 }
 
-func (i *Ingest) canonical(ctx context.Context, source string, what request, spans []trace.Span, refused []wire.Refusal) (Receipt, error) {
+func (i *Ingest) canonical(ctx context.Context, source string, what request, spans []trace.Span, refused *wire.Refusals) (Receipt, error) {
 	body, err := wire.AppendBody(nil, spans)
 	if err != nil {
 		return Receipt{}, fmt.Errorf("ingest: encode spans: %w", err)

@@ -40,6 +40,9 @@ type Config struct {
 	// MaxRecordsBytes bounds the records of one request, together. They repeat
 	// what spans share: a large resource goes into the record of each trace.
 	MaxRecordsBytes int
+	// MaxRowsBytes bounds what the spans of one request come to in the store, each
+	// with its resource and scope.
+	MaxRowsBytes int
 	// MaxRejections is how many refused spans of one request are recorded one by
 	// one; the others are only counted.
 	MaxRejections int
@@ -49,13 +52,13 @@ type Config struct {
 
 // DefaultConfig takes four bodies of the greatest size at a time.
 func DefaultConfig() Config {
-	return Config{MaxInFlightBytes: 512 << 20, RecordBytes: 1 << 20, EditRecordBytes: 8 << 20, MaxRecordsBytes: 128 << 20, MaxRejections: 1000, RetryAfter: time.Second}
+	return Config{MaxInFlightBytes: 512 << 20, RecordBytes: 1 << 20, EditRecordBytes: 8 << 20, MaxRecordsBytes: 128 << 20, MaxRowsBytes: 1 << 30, MaxRejections: 1000, RetryAfter: time.Second}
 }
 
 // Validate tells what cannot work.
 func (c Config) Validate() error {
-	if c.MaxInFlightBytes <= 0 || c.RecordBytes <= 0 || c.EditRecordBytes <= 0 || c.MaxRecordsBytes <= 0 || c.MaxRejections <= 0 {
-		return errors.New("ingest: max in-flight bytes, record bytes, max records bytes and max rejections must be positive")
+	if c.MaxInFlightBytes <= 0 || c.RecordBytes <= 0 || c.EditRecordBytes <= 0 || c.MaxRecordsBytes <= 0 || c.MaxRowsBytes <= 0 || c.MaxRejections <= 0 {
+		return errors.New("ingest: max in-flight bytes, record bytes, max records bytes, max rows bytes and max rejections must be positive")
 	}
 	return nil
 }
@@ -97,7 +100,7 @@ type Receipt struct {
 	// ReceivedAt is the moment that the store will name for them; zero where nothing was published.
 	ReceivedAt time.Time
 	// Rejected are the spans that were refused, without their bytes.
-	Rejected []wire.Refusal
+	Rejected wire.Refusals
 	// parted tells that an edit of a trace came to several records: see Edit.
 	parted bool
 }
@@ -109,13 +112,13 @@ type Link struct {
 }
 
 // OTLP takes the spans of an ExportTraceServiceRequest or TracesData message in.
-// refused are spans that the door found bad before. body must not change until
+// refused are spans that the door found bad before; nil for none. body must not change until
 // it returns.
 //
 // The error is Rejected for a body that cannot be read and when every span was
 // refused (the receipt then says why), TooLarge, or Unavailable: then nothing is
 // accepted and the caller should send the whole request again.
-func (i *Ingest) OTLP(ctx context.Context, source, body string, refused []wire.Refusal) (Receipt, error) {
+func (i *Ingest) OTLP(ctx context.Context, source, body string, refused *wire.Refusals) (Receipt, error) {
 	return i.take(ctx, source, request{op: stream.Upsert}, body, refused)
 }
 
@@ -131,8 +134,11 @@ func (i *Ingest) record(p domain.Principal, source string, op stream.Operation, 
 	return stream.Record{Project: p.Project, User: p.User, Trace: id, Source: source, Operation: op, ReceivedAt: i.now().UTC()}
 }
 
-func (i *Ingest) take(ctx context.Context, source string, what request, body string, refused []wire.Refusal) (Receipt, error) {
+func (i *Ingest) take(ctx context.Context, source string, what request, body string, refused *wire.Refusals) (Receipt, error) {
 	start := i.now()
+	if refused == nil {
+		refused = &wire.Refusals{}
+	}
 	caller, err := i.caller(ctx)
 	if err != nil {
 		return Receipt{}, err
@@ -162,7 +168,7 @@ func (i *Ingest) take(ctx context.Context, source string, what request, body str
 		what.some, receipt.parted = true, !what.some
 	}
 	records := i.records(caller, source, what, batch, parts, size)
-	if what.op == stream.Edit && len(receipt.Rejected) > 0 {
+	if what.op == stream.Edit && receipt.Rejected.Count > 0 {
 		return Receipt{Rejected: receipt.Rejected}, domain.E(domain.Rejected, "%s", receipt.Message())
 	}
 	records = i.rejections(records, caller, source, batch, refused)
@@ -174,10 +180,10 @@ func (i *Ingest) take(ctx context.Context, source string, what request, body str
 		receipt.ReceivedAt = records[0].ReceivedAt
 	}
 	i.metrics.spans.WithLabelValues(source, "accepted").Add(float64(receipt.Count))
-	i.metrics.spans.WithLabelValues(source, "refused").Add(float64(len(receipt.Rejected)))
+	i.metrics.spans.WithLabelValues(source, "refused").Add(float64(receipt.Rejected.Count))
 	i.metrics.bytes.WithLabelValues(source).Add(float64(len(body)))
 	i.metrics.seconds.WithLabelValues(source).Observe(i.now().Sub(start).Seconds())
-	if receipt.Count == 0 && len(receipt.Rejected) > 0 {
+	if receipt.Count == 0 && receipt.Rejected.Count > 0 {
 		return receipt, domain.E(domain.Rejected, "%s", receipt.Message())
 	}
 	return receipt, nil
@@ -196,6 +202,9 @@ func (i *Ingest) split(what request, batch *wire.Batch) (parts []wire.Part, size
 		if size += part.MaxBytes; size > i.cfg.MaxRecordsBytes {
 			return nil, 0, domain.E(domain.TooLarge, "The spans of this request, each trace with its resource and scope, come to more than %d MiB. Send fewer traces at a time.", i.cfg.MaxRecordsBytes>>20)
 		}
+	}
+	if batch.RowBytes() > i.cfg.MaxRowsBytes {
+		return nil, 0, domain.E(domain.TooLarge, "The spans of this request, each with its resource and scope, come to more than %d MiB. Send fewer spans at a time.", i.cfg.MaxRowsBytes>>20)
 	}
 	return parts, size, nil
 }
@@ -218,40 +227,35 @@ func (i *Ingest) records(p domain.Principal, source string, what request, batch 
 	return records
 }
 
-func (i *Ingest) receipt(batch *wire.Batch, refused []wire.Refusal) Receipt {
+func (i *Ingest) receipt(batch *wire.Batch, refused *wire.Refusals) Receipt {
 	r := Receipt{Count: len(batch.Spans), Links: make([]Link, len(batch.Spans))}
 	for n := range batch.Spans {
 		r.Links[n] = Link{TraceID: batch.Spans[n].Trace, SpanID: batch.Spans[n].Span}
 	}
-	for _, list := range [][]wire.Refusal{refused, batch.Refused} {
-		for _, f := range list {
+	for _, list := range []*wire.Refusals{refused, &batch.Refused} {
+		for _, f := range list.First {
 			f.Raw = "" // a receipt must not keep the body alive
-			r.Rejected = append(r.Rejected, f)
+			r.Rejected.Add(f)
 		}
 	}
+	r.Rejected.Count = refused.Count + batch.Refused.Count
 	return r
 }
 
 // rejections adds a record for each refused span, up to a bound, and one that
 // counts the others.
-func (i *Ingest) rejections(records []stream.Record, p domain.Principal, source string, batch *wire.Batch, refused []wire.Refusal) []stream.Record {
-	left := i.cfg.MaxRejections
-	more := 0
-	add := func(stage string, f wire.Refusal) {
-		if left == 0 {
-			more++
-			return
+func (i *Ingest) rejections(records []stream.Record, p domain.Principal, source string, batch *wire.Batch, refused *wire.Refusals) []stream.Record {
+	kept := 0
+	add := func(stage string, list []wire.Refusal) {
+		list = list[:min(len(list), i.cfg.MaxRejections-kept)]
+		for _, f := range list {
+			records = append(records, i.rejection(p, source, stage, f))
 		}
-		left--
-		records = append(records, i.rejection(p, source, stage, f))
+		kept += len(list)
 	}
-	for _, f := range refused {
-		add("json", f)
-	}
-	for _, f := range batch.Refused {
-		add("scan", f)
-	}
-	if more > 0 {
+	add("json", refused.First)
+	add("scan", batch.Refused.First)
+	if more := refused.Count + batch.Refused.Count - kept; more > 0 {
 		reason := fmt.Sprintf("%d more spans of the same request were refused", more)
 		records = append(records, i.rejection(p, source, "scan", wire.Refusal{Reason: reason}))
 	}

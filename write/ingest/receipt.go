@@ -9,15 +9,15 @@ import (
 // name, the others by number. Empty where none was.
 func (r Receipt) Message() string {
 	const named = 10
-	if len(r.Rejected) == 0 {
+	if r.Rejected.Count == 0 {
 		return ""
 	}
 	var b strings.Builder
 	if r.Count == 0 {
 		b.WriteString("Failed to parse OTEL span. ")
 	}
-	fmt.Fprintf(&b, "%d of %d spans refused: ", len(r.Rejected), r.Count+len(r.Rejected))
-	for n, f := range r.Rejected[:min(len(r.Rejected), named)] {
+	fmt.Fprintf(&b, "%d of %d spans refused: ", r.Rejected.Count, r.Count+r.Rejected.Count)
+	for n, f := range r.Rejected.First[:min(len(r.Rejected.First), named)] {
 		if n > 0 {
 			b.WriteString("; ")
 		}
@@ -32,7 +32,7 @@ func (r Receipt) Message() string {
 		}
 		b.WriteString(f.Reason)
 	}
-	if n := len(r.Rejected) - named; n > 0 {
+	if n := r.Rejected.Count - named; n > 0 {
 		fmt.Fprintf(&b, "; and %d more", n)
 	}
 	return b.String()

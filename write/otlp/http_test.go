@@ -225,7 +225,16 @@ func TestABadJSONSpanIsRefusedAlone(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	good := `{"traceId":"00000000000000000000000000000001","span_id":"0000000000000001","name":"good","kind":"SPAN_KIND_CLIENT","startTimeUnixNano":1700000000000000001,"unknown":{"a":[1,{}]},"endTimeUnixNano":"1700000000000000002","attributes":null}`
+	nested := func(n int) string {
+		return `{"traceId":"00000000000000000000000000000001","spanId":"0000000000000002","attributes":[{"key":"k","value":` +
+			strings.Repeat(`{"arrayValue":{"values":[`, n) + strings.Repeat(`]}}`, n) + `}]}`
+	}
 	tests := []struct{ name, span, want string }{
+		{"deep", nested(200), "nests too deep"},
+		{"deeper", nested(334), "nested too deep"},
+		{"deepest", nested(50_000), "nested too deep"},
+		{"half a character", `{"traceId":"00000000000000000000000000000001","spanId":"0000000000000002","name":"a\ud800"}`, "name: text is not UTF-8"},
+		{"the halves of a character the wrong way round", `{"traceId":"00000000000000000000000000000001","spanId":"0000000000000002","attributes":[{"key":"k","value":{"stringValue":"\ude00\ud83d"}}]}`, `attribute \"k\": text is not UTF-8`},
 		{"hex", `{"traceId":"zz","spanId":"0000000000000002","name":"x"}`, "traceId: must be 32 hex digits"},
 		{"base64", `{"traceId":"00000000000000000000000000000001","spanId":"0000000000000002","attributes":[{"key":"k","value":{"bytesValue":"&"}}]}`, "attributes: value: bytesValue: is not base64"},
 		{"kind", `{"traceId":"00000000000000000000000000000001","spanId":"0000000000000002","kind":"SERVER"}`, `kind: \"SERVER\" is none of the known names`},
@@ -240,6 +249,38 @@ func TestABadJSONSpanIsRefusedAlone(t *testing.T) {
 		require.Equal(t, http.StatusAccepted, r.status, "%s: %s", tt.name, r.body)
 		require.Contains(t, string(r.body), `"count":1`, tt.name)
 		require.Contains(t, string(r.body), tt.want, tt.name)
+	}
+}
+
+// A resource or scope that is wrong costs its own spans, as in protobuf.
+func TestABadJSONWrapperRefusesItsSpansOnly(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	span := func(n int) string {
+		return fmt.Sprintf(`{"traceId":"00000000000000000000000000000001","spanId":"%016x","name":"span %d"}`, n, n)
+	}
+	good := `{"resource":{},"scopeSpans":[{"spans":[` + span(1) + `]}]}`
+	tests := []struct {
+		name, part, want string
+		refused          int
+	}{
+		{"a resource", `{"resource":{"attributes":[{"key":"k","value":{"intValue":"x"}}]},"scopeSpans":[{"spans":[` + span(2) + `]},{"spans":[` + span(3) + `]}]}`, `(\"span 2\") resource: attributes: value: intValue: must be a whole number; span 0000000000000003`, 2},
+		{"a resource behind its spans", `{"scopeSpans":[{"spans":[` + span(2) + `,{"traceId":1}]}],"resource":7}`, `(\"span 2\") JSON, byte`, 2},
+		{"a resource without spans", `{"resource":{"attributes":7}}`, "1 of 2 spans refused: JSON, byte", 1},
+		{"a deep resource", `{"resource":{"attributes":[{"key":"k","value":` + strings.Repeat(`{"arrayValue":{"values":[`, 400) + strings.Repeat(`]}}`, 400) + `}]},"scopeSpans":[{"spans":[` + span(2) + `]}]}`, `(\"span 2\")`, 1},
+		{"a scope", `{"scopeSpans":[{"scope":{"name":7},"spans":[` + span(2) + `,` + span(3) + `]},{"spans":[` + span(4) + `]}]}`, `(\"span 2\") scope: name: must be text; span 0000000000000003`, 2},
+		{"a scope behind its spans", `{"scope_spans":[{"spans":[` + span(2) + `],"scope":{"attributes":[{"value":{"boolValue":1}}]}}]}`, `(\"span 2\") scope: attributes: value: boolValue: must be true or false`, 1},
+		{"a schema's address", `{"schemaUrl":1,"scopeSpans":[{"spans":[` + span(2) + `]}]}`, `(\"span 2\") schemaUrl: must be text`, 1},
+		{"no object", `5`, "1 of 2 spans refused: JSON, byte", 1},
+	}
+	for _, tt := range tests {
+		for _, body := range []string{good + `,` + tt.part, tt.part + `,` + good} {
+			r := h.post(t, strings.NewReader(`{"resourceSpans":[`+body+`]}`))
+			require.Equal(t, http.StatusAccepted, r.status, "%s: %s", tt.name, r.body)
+			require.Contains(t, string(r.body), `"span_id":"0000000000000001"`, tt.name)
+			require.Contains(t, string(r.body), fmt.Sprintf(`"rejectedSpans":%d`, tt.refused), tt.name)
+			require.Contains(t, string(r.body), tt.want, tt.name)
+		}
 	}
 }
 
@@ -263,8 +304,8 @@ func TestUnusableBodies(t *testing.T) {
 		{"cut json", []byte(`{"resourceSpans":[{"scopeSpans":[{"spans":[{"traceId":"a\`), nil, "JSON, byte"},
 		{"json that is something else", []byte(`{"spans":[]}`), nil, "no member resourceSpans"},
 		{"json twice", []byte(`{"resourceSpans":[]}{}`), nil, "something follows the end"},
-		{"deep json", []byte(`{"unknown":` + strings.Repeat("[", 100_000)), nil, "nested too deep"},
-		{"deep resource", []byte(`{"resourceSpans":[{"resource":{"attributes":[{"value":` + strings.Repeat(`{"arrayValue":{"values":[`, 100_000)), nil, "nested too deep"},
+		{"deep json", []byte(`{"unknown":` + strings.Repeat("[", 100_000)), nil, "expected a value"},
+		{"deep resource", []byte(`{"resourceSpans":[{"resource":{"attributes":[{"value":` + strings.Repeat(`{"arrayValue":{"values":[`, 100_000)), nil, "expected a value"},
 	}
 	for _, tt := range tests {
 		r := h.post(t, bytes.NewReader(tt.body), tt.headers...)

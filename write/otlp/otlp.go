@@ -137,7 +137,7 @@ func (d *Door) export(c *gin.Context) error {
 			return err
 		}
 		text := unsafe.String(unsafe.SliceData(b.data), len(b.data)) //nolint:gosec // data is never written again
-		var refused []wire.Refusal
+		var refused *wire.Refusals
 		if isJSON(c.ContentType(), text) {
 			encoding = "json"
 			var err error
@@ -157,7 +157,7 @@ func (d *Door) export(c *gin.Context) error {
 }
 
 // fromJSON brings an OTLP/JSON body to protobuf, which is smaller; both are in memory for a while.
-func (d *Door) fromJSON(b *body, text string) (string, []wire.Refusal, error) {
+func (d *Door) fromJSON(b *body, text string) (string, *wire.Refusals, error) {
 	if err := b.account(len(text)); err != nil {
 		return "", nil, err
 	}
@@ -170,7 +170,7 @@ func (d *Door) fromJSON(b *body, text string) (string, []wire.Refusal, error) {
 
 // unreadable says of a body that could not be scanned what it was meant to be.
 func unreadable(err error, receipt ingest.Receipt) error {
-	if e, ok := errors.AsType[*domain.Error](err); ok && e.Kind == domain.Rejected && len(receipt.Rejected) == 0 {
+	if e, ok := errors.AsType[*domain.Error](err); ok && e.Kind == domain.Rejected && receipt.Rejected.Count == 0 {
 		return domain.Wrap(domain.Rejected, err, "Failed to parse OTLP stream. %s", e.Message)
 	}
 	return err
@@ -208,7 +208,7 @@ func (d *Door) reply(c *gin.Context, receipt ingest.Receipt) {
 // response is the receipt as OTLP says it.
 func response(receipt ingest.Receipt) *collectorpb.ExportTraceServiceResponse {
 	r := new(collectorpb.ExportTraceServiceResponse)
-	if n := len(receipt.Rejected); n > 0 {
+	if n := receipt.Rejected.Count; n > 0 {
 		r.PartialSuccess = &collectorpb.ExportTracePartialSuccess{
 			RejectedSpans: int64(n), ErrorMessage: strings.ToValidUTF8(receipt.Message(), "\uFFFD"),
 		}

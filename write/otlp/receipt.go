@@ -41,7 +41,7 @@ func appendReceipt(dst []byte, r ingest.Receipt) []byte {
 		dst = append(dst, `"}`...)
 	}
 	dst = append(dst, ']')
-	if n := len(r.Rejected); n > 0 {
+	if n := r.Rejected.Count; n > 0 {
 		dst = append(dst, `,"partialSuccess":{"rejectedSpans":`...)
 		dst = strconv.AppendInt(dst, int64(n), 10)
 		dst = append(dst, `,"errorMessage":`...)

@@ -69,6 +69,14 @@ func (b *Batch) wrapperBytes(scope int32) int {
 	return len(w.data) + fieldOverhead + len(b.resources[w.parent].data) + fieldOverhead
 }
 
+// RowBytes bounds what the good spans come to where each is kept with its resource and scope.
+func (b *Batch) RowBytes() (n int) {
+	for i := range b.Spans {
+		n += len(b.Spans[i].data) + b.wrapperBytes(b.Spans[i].scope)
+	}
+	return n
+}
+
 // refuseLarge refuses the spans that would not fit a record even alone. They
 // are rare, so their groups are simply made again.
 func (b *Batch) refuseLarge(most int) {
@@ -85,7 +93,7 @@ func (b *Batch) refuseLarge(most int) {
 			c := checked{Refusal: Refusal{Raw: s.data}}
 			c.check(s.data)
 			c.Reason = "span is larger than the stream takes"
-			b.refuse(c.Refusal)
+			b.Refused.Add(c.Refusal)
 			continue
 		}
 		g := b.groupOf(s.Trace)

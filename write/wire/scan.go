@@ -1,15 +1,22 @@
 package wire
 
 import (
+	"cmp"
 	"strconv"
 
 	"colonnade/domain"
 	"colonnade/domain/trace"
 )
 
-// MaxSpans bounds the spans of one request. It is far above what exporters
-// batch and keeps what a hostile body can make us allocate in proportion to it.
+// MaxSpans bounds the spans of one request, the bad ones and what else is bad
+// included. It is far above what exporters batch, and with MaxRefused it bounds
+// what a hostile body can make us allocate: a good span has more bytes than what
+// is kept of it, and resources and scopes are kept only with a good span.
 const MaxSpans = 1 << 17
+
+// MaxRefused is how many refused spans of one body are kept one by one; the
+// others are counted. A bad span may have two bytes.
+const MaxRefused = 1000
 
 // Refusal is a span that was found bad. The ids are zero and the name empty
 // where they could not be read.
@@ -20,6 +27,27 @@ type Refusal struct {
 	Reason string
 	// Raw are the span's bytes as they came; it shares the body's memory.
 	Raw string
+}
+
+// Refusals are the refused spans of one body.
+type Refusals struct {
+	// First are those that came first, at most MaxRefused.
+	First []Refusal
+	// Count is how many there are.
+	Count int
+}
+
+// Add adds one.
+func (r *Refusals) Add(f Refusal) {
+	const most = 512
+	r.Count++
+	if len(r.First) >= MaxRefused {
+		return
+	}
+	if len(f.Reason) > most {
+		f.Reason = f.Reason[:most]
+	}
+	r.First = append(r.First, f)
 }
 
 // Located is a good span: where it stands in the body.
@@ -39,7 +67,7 @@ type Batch struct {
 	// Spans are the good spans in the order of the body.
 	Spans []Located
 	// Refused are the bad ones.
-	Refused []Refusal
+	Refused Refusals
 
 	scopes    []wrapper
 	resources []wrapper
@@ -52,6 +80,12 @@ type Batch struct {
 type wrapper struct {
 	data   string
 	parent int32
+}
+
+// pending is a wrapper that is kept once it has a good span; at is where, -1 before.
+type pending struct {
+	data, fault string
+	at          int32
 }
 
 // group is the spans of one trace, linked from the last to the first.
@@ -80,11 +114,11 @@ func (b *Batch) Scan(body string) error {
 
 func (b *Batch) reset() {
 	clear(b.Spans)
-	clear(b.Refused)
+	clear(b.Refused.First)
 	clear(b.scopes)
 	clear(b.resources)
 	clear(b.byTrace)
-	b.Spans, b.Refused, b.scopes, b.resources = b.Spans[:0], b.Refused[:0], b.scopes[:0], b.resources[:0]
+	b.Spans, b.Refused, b.scopes, b.resources = b.Spans[:0], Refusals{First: b.Refused.First[:0]}, b.scopes[:0], b.resources[:0]
 	b.groups, b.parts = b.groups[:0], b.parts[:0]
 	if b.byTrace == nil {
 		b.byTrace = make(map[trace.TraceID]int32)
@@ -96,70 +130,99 @@ func (b *Batch) resourceSpans(data string) error {
 	if err != nil {
 		return err
 	}
-	fault := checkResourceSpans(rest)
-	b.resources = append(b.resources, wrapper{data: rest})
-	before := len(b.Refused)
+	resource := pending{data: rest, fault: checkResourceSpans(rest), at: -1}
+	before := b.Refused.Count
 	m := message{data: data}
 	for m.next() {
 		if m.tag != 2<<3|lengthWire {
 			continue
 		}
-		if err := b.scopeSpans(m.text, fault); err != nil {
+		if err := b.scopeSpans(m.text, &resource); err != nil {
 			return err
 		}
 	}
-	if fault != "" && len(b.Refused) == before {
-		b.refuse(Refusal{Reason: fault, Raw: rest}) // no span to name, and still nothing is dropped silently
+	if err := b.unnamed(&resource, before); err != nil {
+		return err
 	}
 	return m.err
 }
 
-// scopeSpans adds the spans of one scope; fault is what is wrong with their resource.
-func (b *Batch) scopeSpans(data, fault string) error {
+// scopeSpans adds the spans of one scope.
+func (b *Batch) scopeSpans(data string, resource *pending) error {
 	rest, err := without(data, 2)
 	if err != nil {
 		return err
 	}
-	own := checkScopeSpans(rest)
-	if fault == "" {
-		fault = own
-	}
-	b.scopes = append(b.scopes, wrapper{data: rest, parent: int32(len(b.resources) - 1)}) //nolint:gosec // bounded by the body's size
-	before := len(b.Refused)
+	scope := pending{data: rest, fault: checkScopeSpans(rest), at: -1}
+	before := b.Refused.Count
 	m := message{data: data}
 	for m.next() {
 		if m.tag != 2<<3|lengthWire {
 			continue
 		}
-		if len(b.Spans)+len(b.Refused) >= MaxSpans {
-			return domain.E(domain.TooLarge, "A request may hold at most %d spans.", MaxSpans)
+		if err := b.room(); err != nil {
+			return err
 		}
-		b.span(m.text, fault)
+		b.span(m.text, &scope, resource)
 	}
-	if own != "" && len(b.Refused) == before {
-		b.refuse(Refusal{Reason: own, Raw: rest})
+	if err := b.unnamed(&scope, before); err != nil {
+		return err
 	}
 	return m.err
 }
 
-func (b *Batch) span(data, fault string) {
+// unnamed refuses a bad wrapper that had no span to name: nothing is dropped
+// silently. before is how many were refused when it began.
+func (b *Batch) unnamed(w *pending, before int) error {
+	if w.fault == "" || b.Refused.Count > before {
+		return nil
+	}
+	if err := b.room(); err != nil {
+		return err
+	}
+	b.Refused.Add(Refusal{Reason: w.fault, Raw: w.data})
+	return nil
+}
+
+// room tells whether there may be one more.
+func (b *Batch) room() error {
+	if len(b.Spans)+b.Refused.Count >= MaxSpans {
+		return domain.E(domain.TooLarge, "A request may hold at most %d spans.", MaxSpans)
+	}
+	return nil
+}
+
+func (b *Batch) span(data string, scope, resource *pending) {
 	s := checked{Refusal: Refusal{Raw: data}}
-	reason := s.check(data)
-	if fault != "" {
+	reason := cmp.Or(resource.fault, scope.fault)
+	if fault := s.check(data); reason == "" {
 		reason = fault
 	}
 	if reason != "" {
 		s.Reason = reason
-		b.refuse(s.Refusal)
+		b.Refused.Add(s.Refusal)
 		return
 	}
+	b.keep(scope, resource)
 	at := int32(len(b.Spans)) //nolint:gosec // at most MaxSpans
 	g := b.groupOf(s.Trace)
 	b.Spans = append(b.Spans, Located{
 		Trace: s.Trace, Span: s.Span, data: data,
-		scope: int32(len(b.scopes) - 1), previous: b.groups[g].last, //nolint:gosec // bounded by the body's size
+		scope: scope.at, previous: b.groups[g].last,
 	})
 	b.groups[g].last = at
+}
+
+// keep keeps the wrappers of a good span, each once.
+func (b *Batch) keep(scope, resource *pending) {
+	if resource.at < 0 {
+		resource.at = int32(len(b.resources)) //nolint:gosec // at most MaxSpans
+		b.resources = append(b.resources, wrapper{data: resource.data})
+	}
+	if scope.at < 0 {
+		scope.at = int32(len(b.scopes)) //nolint:gosec // at most MaxSpans
+		b.scopes = append(b.scopes, wrapper{data: scope.data, parent: resource.at})
+	}
 }
 
 // groupOf gives the group of a trace. Most spans follow one of their own trace.
@@ -174,14 +237,6 @@ func (b *Batch) groupOf(id trace.TraceID) int32 {
 		b.byTrace[id] = g
 	}
 	return g
-}
-
-func (b *Batch) refuse(r Refusal) {
-	const most = 512
-	if len(r.Reason) > most {
-		r.Reason = r.Reason[:most]
-	}
-	b.Refused = append(b.Refused, r)
 }
 
 // Traces is how many traces the good spans belong to.

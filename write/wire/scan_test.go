@@ -96,7 +96,7 @@ func TestSpansOfATraceKeepTheirWrappersAndOrder(t *testing.T) {
 	var b wire.Batch
 	for range 2 { // a batch is used again
 		require.NoError(t, b.Scan(body))
-		require.Empty(t, b.Refused)
+		require.Zero(t, b.Refused.Count)
 		require.Len(t, b.Spans, 7)
 		require.Equal(t, 3, b.Traces())
 		want := []*tracepb.TracesData{
@@ -130,9 +130,9 @@ func TestSplitKeepsRecordsSmallAndRefusesWhatCannotFit(t *testing.T) {
 	}
 	require.Equal(t, [][]string{{"span 1"}, {"span 2", "span 4"}, {"span 5"}, {"span 6"}}, names)
 	require.Len(t, b.Spans, 5)
-	require.Len(t, b.Refused, 1)
-	require.Equal(t, "span 3", b.Refused[0].Name)
-	require.Equal(t, "span is larger than the stream takes", b.Refused[0].Reason)
+	require.Equal(t, 1, b.Refused.Count)
+	require.Equal(t, "span 3", b.Refused.First[0].Name)
+	require.Equal(t, "span is larger than the stream takes", b.Refused.First[0].Reason)
 }
 
 func TestABadSpanIsRefusedAlone(t *testing.T) {
@@ -162,9 +162,9 @@ func TestABadSpanIsRefusedAlone(t *testing.T) {
 			var b wire.Batch
 			require.NoError(t, b.Scan(marshal(t, pbResource("one", pbScope("a", pbSpan(1, 1), pbSpan(1, 2, tt.edit), pbSpan(1, 3))))))
 			require.Len(t, b.Spans, 2)
-			require.Len(t, b.Refused, 1)
-			require.Equal(t, tt.want, b.Refused[0].Reason)
-			require.Equal(t, "span 2", b.Refused[0].Name)
+			require.Equal(t, 1, b.Refused.Count)
+			require.Equal(t, tt.want, b.Refused.First[0].Reason)
+			require.Equal(t, "span 2", b.Refused.First[0].Name)
 			require.Len(t, encoded(t, &b, 1<<20, 1<<20), 1)
 		})
 	}
@@ -191,9 +191,9 @@ func TestTextThatIsNotUTF8(t *testing.T) {
 			var b wire.Batch
 			require.NoError(t, b.Scan(strings.ReplaceAll(body, "BAD", "B\xffD")))
 			require.Len(t, b.Spans, 1)
-			require.Len(t, b.Refused, 1)
-			require.Equal(t, tt.want, b.Refused[0].Reason)
-			require.Equal(t, byte(2), b.Refused[0].Span[7])
+			require.Equal(t, 1, b.Refused.Count)
+			require.Equal(t, tt.want, b.Refused.First[0].Reason)
+			require.Equal(t, byte(2), b.Refused.First[0].Span[7])
 		})
 	}
 }
@@ -206,7 +206,7 @@ func TestABadWrapperRefusesItsSpansOnly(t *testing.T) {
 	require.Len(t, b.Spans, 1)
 	require.Equal(t, trace.SpanID{7: 4}, b.Spans[0].Span)
 	var reasons []string
-	for _, r := range b.Refused {
+	for _, r := range b.Refused.First {
 		reasons = append(reasons, r.Reason)
 	}
 	resource := `resource: attribute "service.name": text is not UTF-8`
@@ -252,7 +252,7 @@ func FuzzScan(f *testing.F) {
 			}
 			return
 		}
-		if refused && len(b.Refused) == 0 {
+		if refused && b.Refused.Count == 0 {
 			t.Fatal("Scan accepts what the oracle refuses")
 		}
 		got := make(map[string][]*tracepb.ResourceSpans)
@@ -273,7 +273,7 @@ func FuzzScan(f *testing.F) {
 		if n != len(b.Spans) {
 			t.Fatalf("%d spans encoded of %d", n, len(b.Spans))
 		}
-		if refused || len(b.Refused) > 0 {
+		if refused || b.Refused.Count > 0 {
 			return
 		}
 		want := make(map[string][]*tracepb.ResourceSpans)
@@ -311,4 +311,69 @@ func TestRepeatedFieldsAreJoinedInOneGo(t *testing.T) { // alone: it measures wh
 	require.NoError(t, wire.Walk(string(body), func(_, _, _ string) error { return nil }))
 	runtime.ReadMemStats(&after)
 	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(20*len(body)))
+}
+
+// What holds no good span is not kept, and of bad ones no more than some: a body
+// of nothing but wrappers costs what it weighs.
+func TestEmptyAndBadWrappersAreNotKept(t *testing.T) { // alone: it measures what the process allocates
+	const mebibyte = 1 << 20
+	tests := []struct {
+		name, piece string
+		pieces      int
+		refused     int
+		kind        domain.Kind
+	}{
+		{"empty resources", "\x0a\x00", 2 * mebibyte, 0, 0},
+		{"empty scopes", "\x0a\x02\x12\x00", mebibyte, 0, 0},
+		{"resources that are bad", "\x0a\x03\x0a\x01\xff", 100_000, 100_000, 0},
+		{"scopes that are bad", "\x0a\x05\x12\x03\x0a\x01\xff", 100_000, 100_000, 0},
+		{"spans that are bad", "\x0a\x04\x12\x02\x12\x00", 100_000, 100_000, 0},
+		{"more bad resources than there may be spans", "\x0a\x03\x0a\x01\xff", wire.MaxSpans + 1, 0, domain.TooLarge},
+	}
+	for _, tt := range tests {
+		body := strings.Repeat(tt.piece, tt.pieces)
+		var b wire.Batch
+		var before, after runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&before)
+		err := b.Scan(body)
+		runtime.GC()
+		runtime.ReadMemStats(&after)
+		require.Less(t, int64(after.HeapAlloc)-int64(before.HeapAlloc), int64(mebibyte), tt.name)
+		require.Equal(t, tt.kind, domain.KindOf(err), tt.name)
+		if err == nil {
+			require.Equal(t, tt.refused, b.Refused.Count, tt.name)
+			require.LessOrEqual(t, len(b.Refused.First), wire.MaxRefused, tt.name)
+		}
+		runtime.KeepAlive(&b)
+		runtime.KeepAlive(body)
+	}
+}
+
+// TestASpanOfTooManyParts is refused by name at the door, and by who decodes it.
+func TestASpanOfTooManyParts(t *testing.T) {
+	t.Parallel()
+	values := func(n int, value string) string { return strings.Repeat(value, n) }
+	field := func(number int, content string) string {
+		return string(protowire.AppendString(protowire.AppendTag(nil, protowire.Number(number), protowire.BytesType), content))
+	}
+	attribute := func(value string) string { return field(9, field(1, "k")+field(2, value)) }
+	good, err := proto.Marshal(pbSpan(1, 2))
+	require.NoError(t, err)
+	tests := map[string]string{
+		"events":        values(3_000_000, "\x5a\x00"),
+		"links":         values(700_000, "\x6a\x00"),
+		"empty values":  attribute(field(5, values(9_000_000, "\x0a\x00"))),
+		"objects":       attribute(field(5, values(900_000, "\x0a\x02\x32\x00"))),
+		"parts of keys": values(30_000, field(9, field(1, strings.Repeat("a.", 40)))),
+	}
+	for name, parts := range tests {
+		var b wire.Batch
+		require.NoError(t, b.Scan(field(1, field(2, field(2, string(good)+parts)+field(2, string(good))))), name)
+		require.Len(t, b.Spans, 1, name)
+		require.Equal(t, 1, b.Refused.Count, name)
+		require.Equal(t, "the span holds too many attributes, values, events or links", b.Refused.First[0].Reason, name)
+		require.Equal(t, "span 2", b.Refused.First[0].Name, name)
+		require.ErrorContains(t, new(wire.Span).Decode(string(good)+parts), "too many", name)
+	}
 }

@@ -22,14 +22,13 @@ import (
 	"colonnade/write/wire"
 )
 
-// mostRefused bounds the bad spans of one body that are told one by one.
-const mostRefused = wire.MaxSpans
-
 // Convert brings an OTLP/JSON body to protobuf: ids in hex, enums as numbers or
 // names, 64-bit integers as text or numbers, names in camel or snake case,
-// unknown members ignored. A span that does not convert is refused alone; what
-// is no JSON at all, or holds members but no resourceSpans, is Rejected.
-func Convert(body string) (data []byte, refused []wire.Refusal, err error) {
+// unknown members ignored. A span that does not convert is refused alone, a
+// resource or scope that does not with its spans; what is no JSON at all, or holds
+// members but no resourceSpans, is Rejected, and more bad spans than a request may
+// hold are TooLarge.
+func Convert(body string) (data []byte, refused *wire.Refusals, err error) {
 	c := converter{reader: reader{s: body}}
 	dst := make([]byte, 0, len(body)/2)
 	known, members := false, 0
@@ -41,7 +40,7 @@ func Convert(body string) (data []byte, refused []wire.Refusal, err error) {
 		}
 		known = true
 		return c.array(func() error {
-			dst, err = c.message(dst, 1, c.resourceSpans)
+			dst, err = c.part(dst, 1, c.resourceSpans, c.refuseResource)
 			return err
 		})
 	})
@@ -51,10 +50,13 @@ func Convert(body string) (data []byte, refused []wire.Refusal, err error) {
 	if err == nil && !known && members > 0 {
 		err = errors.New("there is no member resourceSpans")
 	}
+	if c.refused.Count > wire.MaxSpans {
+		return nil, nil, domain.E(domain.TooLarge, "A request may hold at most %d spans.", wire.MaxSpans)
+	}
 	if err != nil {
 		return nil, nil, domain.E(domain.Rejected, "Failed to parse OTLP stream. %s.", upperFirst(err.Error()))
 	}
-	return dst, c.refused, nil
+	return dst, &c.refused, nil
 }
 
 func upperFirst(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
@@ -62,7 +64,7 @@ func upperFirst(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 // converter appends protobuf for the JSON it reads.
 type converter struct {
 	reader
-	refused []wire.Refusal
+	refused wire.Refusals
 }
 
 // appender is what a message's converter looks like: it consumes an object.
@@ -117,7 +119,10 @@ func (c *converter) resourceSpans(dst []byte) ([]byte, error) {
 		case "resource":
 			dst, err = c.message(dst, 1, c.resource)
 		case "scopeSpans", "scope_spans":
-			dst, err = c.messages(dst, 2, c.scopeSpans)
+			err = c.array(func() error {
+				dst, err = c.part(dst, 2, c.scopeSpans, c.refuseScope)
+				return err
+			})
 		case "schemaUrl", "schema_url":
 			dst, err = c.string(dst, 3)
 		default:
@@ -188,28 +193,74 @@ func (c *converter) isolated(dst []byte) ([]byte, error) {
 		return dst, err
 	}
 	before := len(dst)
-	s := spanConverter{converter: converter{reader: reader{s: text}}}
+	s := converter{reader: reader{s: text}}
 	dst, err = s.message(dst, 2, s.span)
+	if err != nil {
+		c.refuse(text, err)
+		return dst[:before], nil
+	}
+	return dst, nil
+}
+
+// part converts an element with spans in it. One that does not convert leaves
+// nothing in dst, as if it were protobuf: refuse refuses its spans for the reason.
+func (c *converter) part(dst []byte, field uint64, content appender, refuse func(text string, why error)) ([]byte, error) {
+	c.peek()
+	start, depth, before, refused := c.at, c.depth, len(dst), c.refused
+	dst, err := c.message(dst, field, content)
 	if err == nil {
 		return dst, nil
 	}
-	if len(c.refused) >= mostRefused {
-		return dst, errors.New("too many spans are bad")
+	c.at, c.depth = start, depth
+	text, bad := c.skip()
+	if bad != nil {
+		return dst, bad
 	}
-	s.refusal.Reason, s.refusal.Raw = err.Error(), text
-	s.readIDs(text)
-	c.refused = append(c.refused, s.refusal)
+	c.refused = refused // all of its spans are refused for one reason
+	if refuse(text, err); c.refused.Count == refused.Count {
+		c.refused.Add(wire.Refusal{Reason: err.Error(), Raw: text}) // no span to name, and still nothing is dropped silently
+	}
 	return dst[:before], nil
 }
 
-// spanConverter converts one span.
-type spanConverter struct {
-	converter
-	refusal wire.Refusal
+// refuseResource refuses the spans of a ResourceSpans element whose syntax is good.
+func (c *converter) refuseResource(text string, why error) {
+	each(text, "scopeSpans", "scope_spans", func(scope string) { c.refuseScope(scope, why) })
+}
+
+// refuseScope refuses those of a ScopeSpans element.
+func (c *converter) refuseScope(text string, why error) {
+	each(text, "spans", "spans", func(span string) { c.refuse(span, why) })
+}
+
+// each calls element with those of an object's member of either name, as far as
+// they are what they should be.
+func each(text, name, other string, element func(text string)) {
+	r := reader{s: text}
+	_ = r.object(func(key string) error {
+		if key != name && key != other || r.peek() != '[' {
+			_, err := r.skip()
+			return err
+		}
+		return r.array(func() error {
+			text, err := r.skip()
+			element(text)
+			return err
+		})
+	})
+}
+
+// refuse refuses a span, named as far as it can be read.
+func (c *converter) refuse(text string, why error) {
+	f := wire.Refusal{Reason: why.Error(), Raw: text}
+	if c.refused.Count < wire.MaxRefused {
+		readIDs(&f, text)
+	}
+	c.refused.Add(f)
 }
 
 // readIDs names a bad span as far as it can be read.
-func (c *spanConverter) readIDs(text string) {
+func readIDs(f *wire.Refusal, text string) {
 	r := reader{s: text}
 	_ = r.object(func(key string) error { // its syntax is known to be good
 		value, err := r.skip()
@@ -220,20 +271,20 @@ func (c *spanConverter) readIDs(text string) {
 		switch key {
 		case "traceId", "trace_id":
 			if id, err := trace.ParseTraceID(word); err == nil {
-				c.refusal.Trace = id
+				f.Trace = id
 			}
 		case "spanId", "span_id":
 			if id, err := trace.ParseSpanID(word); err == nil {
-				c.refusal.Span = id
+				f.Span = id
 			}
 		case "name":
-			c.refusal.Name = strings.ToValidUTF8(word, "\uFFFD")
+			f.Name = strings.ToValidUTF8(word, "\uFFFD")
 		}
 		return nil
 	})
 }
 
-func (c *spanConverter) span(dst []byte) ([]byte, error) {
+func (c *converter) span(dst []byte) ([]byte, error) {
 	return c.members(dst, func(dst []byte, key string) ([]byte, bool, error) {
 		var err error
 		switch key {

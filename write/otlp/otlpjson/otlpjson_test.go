@@ -25,7 +25,7 @@ func FuzzJSON(f *testing.F) {
 		if err := b.Scan(string(data)); err != nil {
 			t.Fatalf("what was converted is malformed: %v", err)
 		}
-		if len(b.Refused) > 0 {
+		if b.Refused.Count > 0 {
 			return
 		}
 		if err := proto.Unmarshal(data, new(tracepb.TracesData)); err != nil {

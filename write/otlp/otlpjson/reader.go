@@ -3,12 +3,14 @@ package otlpjson
 import (
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
-// maxJSONDepth bounds how deep JSON nests before it is even looked at. A value
-// of an attribute needs five levels for each of its own.
+// maxJSONDepth bounds how deep what is converted nests: deeper than any value
+// that is kept. A value of an attribute needs three levels for each of its own.
 const maxJSONDepth = 1000
 
 // syntaxError is JSON that is none: the whole body is unusable.
@@ -171,7 +173,7 @@ func (r *reader) text() (string, error) {
 	if strings.IndexByte(inner, '\\') < 0 {
 		return inner, nil
 	}
-	if !utf8.ValidString(inner) {
+	if !utf8.ValidString(inner) || loneSurrogate(inner) {
 		return "\xff", nil // encoding/json would mend it silently
 	}
 	var s string
@@ -180,6 +182,39 @@ func (r *reader) text() (string, error) {
 		return "", r.fail("a string holds a wrong escape")
 	}
 	return s, nil
+}
+
+// loneSurrogate tells whether an escape stands for half a character, which no UTF-8 can say.
+func loneSurrogate(s string) bool {
+	for {
+		at := strings.IndexByte(s, '\\')
+		if at < 0 || at+1 == len(s) {
+			return false
+		}
+		first, ok := unit(s[at:])
+		if !ok {
+			s = s[at+2:]
+			continue
+		}
+		s = s[at+6:]
+		if !utf16.IsSurrogate(first) {
+			continue
+		}
+		second, _ := unit(s)
+		if utf16.DecodeRune(first, second) == utf8.RuneError {
+			return true
+		}
+		s = s[6:]
+	}
+}
+
+// unit reads an escape of one UTF-16 unit.
+func unit(s string) (rune, bool) {
+	if len(s) < 6 || s[:2] != `\u` {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(s[2:6], 16, 16)
+	return rune(n), err == nil
 }
 
 // scalar consumes a number, true or false and gives its text.
@@ -217,16 +252,55 @@ func (r *reader) skip() (string, error) {
 	return r.s[start:r.at], nil
 }
 
-func (r *reader) value() (err error) {
-	switch r.peek() {
-	case '{':
-		err = r.object(func(string) error { return r.value() })
-	case '[':
-		err = r.array(r.value)
-	case '"':
-		_, err = r.text()
-	default:
-		_, err = r.scalar()
+// value consumes one value, however deep it nests: it keeps a byte for each
+// object and array that is open, so that what surrounds a bad span is found.
+func (r *reader) value() error {
+	var few [64]byte
+	open := few[:0] // what will end them, the innermost last
+	for {
+		switch c := r.peek(); c {
+		case '{', '[':
+			r.at++
+			open = append(open, c+2)
+			if r.peek() == c+2 {
+				break // it is empty
+			}
+			if err := r.key(c + 2); err != nil {
+				return err
+			}
+			continue
+		case '"':
+			if _, err := r.text(); err != nil {
+				return err
+			}
+		default:
+			if _, err := r.scalar(); err != nil {
+				return err
+			}
+		}
+		for len(open) > 0 && r.peek() == open[len(open)-1] {
+			r.at++
+			open = open[:len(open)-1]
+		}
+		if len(open) == 0 {
+			return nil
+		}
+		if err := r.expect(','); err != nil {
+			return err
+		}
+		if err := r.key(open[len(open)-1]); err != nil {
+			return err
+		}
 	}
-	return err
+}
+
+// key consumes the key of a member, where it is an object that ends with end.
+func (r *reader) key(end byte) error {
+	if end != '}' {
+		return nil
+	}
+	if _, err := r.text(); err != nil {
+		return err
+	}
+	return r.expect(':')
 }
