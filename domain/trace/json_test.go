@@ -120,6 +120,36 @@ func TestParseJSONRefuses(t *testing.T) {
 	}
 }
 
+// TestParseExact shows what is kept as it was sent, and what is refused.
+func TestParseExact(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]any{
+		`9223372036854775807`:         int64(math.MaxInt64),
+		`9223372036854775808`:         9223372036854775808.0,
+		`-9223372036854775808`:        int64(math.MinInt64),
+		`100000000000000000000`:       1e20,
+		`12345678901234567000`:        12345678901234567000.0,
+		`0.1234567890123456789`:       0.1234567890123456789,
+		`"\ud83d\ude00\ufffd \ufffd"`: "😀\uFFFD \uFFFD",
+	} {
+		got, err := trace.ParseExact(in)
+		require.NoError(t, err, in)
+		require.Equal(t, want, got, in)
+	}
+	for in, want := range map[string]string{
+		`12345678901234567890`:         "send it as text",
+		`{"a":[-9223372036854775809]}`: "send it as text",
+		`"\ud800"`:                     "half a character",
+		`["\ude00\ud83d"]`:             "half a character",
+		`{"\ud83dx":1}`:                "half a character",
+		"\"a\xff\xfe\"":                "text is not UTF-8",
+		"{\"\xff\\n\":1}":              "text is not UTF-8",
+	} {
+		_, err := trace.ParseExact(in)
+		require.ErrorContains(t, err, want, in)
+	}
+}
+
 func FuzzParseJSON(f *testing.F) {
 	f.Add([]byte(`{"a":[1,1.5,-0.0,1e300,"x\n\u00e9",null,true],"":{}}`))
 	f.Add([]byte("\"\xff\\ud800\""))

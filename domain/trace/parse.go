@@ -3,6 +3,7 @@ package trace
 import (
 	"errors"
 	"math"
+	"math/big"
 	"strconv"
 	"strings"
 	"unicode/utf16"
@@ -37,9 +38,26 @@ func ParseText(text string) (any, error) {
 	return v, nil
 }
 
+// ParseExact is ParseText for what a client sends and wants back: what could not
+// be kept as it is, is Rejected. That is text that is not UTF-8 or has half a
+// character, and a whole number that neither an int64 nor a float64 holds.
+func ParseExact(text string) (any, error) {
+	p := parser{data: text, exact: true}
+	v, err := p.value(0)
+	if err == nil {
+		err = p.end()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return v, nil
+}
+
 type parser struct {
 	data string
 	at   int
+	// exact refuses what is not kept as it is.
+	exact bool
 }
 
 func (p *parser) bad(what string) error {
@@ -208,7 +226,20 @@ func (p *parser) numeral() (number, error) {
 	if errors.Is(err, strconv.ErrRange) && math.IsInf(f, 0) {
 		return number{}, p.bad("the number is too large")
 	}
+	if whole && p.exact && !holds(f, text) {
+		return number{}, p.bad("the whole number has more digits than are kept: send it as text")
+	}
 	return number{float: f, isFloat: true}, nil
+}
+
+// holds tells whether a float64 is the whole number of the text, or is written so.
+func holds(f float64, text string) bool {
+	if strconv.FormatFloat(f, 'f', -1, 64) == text {
+		return true
+	}
+	exact, ok := new(big.Int).SetString(text, 10)
+	kept, _ := big.NewFloat(f).Int(nil)
+	return ok && kept.Cmp(exact) == 0
 }
 
 func (p *parser) digits() int {
@@ -228,7 +259,7 @@ func (p *parser) str() (string, error) {
 		case c == '"':
 			s := p.data[start:p.at]
 			if p.at++; !ascii {
-				s = strings.ToValidUTF8(s, "\uFFFD")
+				return p.valid(s)
 			}
 			return s, nil
 		case c == '\\':
@@ -245,6 +276,14 @@ func (p *parser) str() (string, error) {
 	return "", p.bad("the string does not end")
 }
 
+// valid gives text as UTF-8, or refuses what is none.
+func (p *parser) valid(s string) (string, error) {
+	if p.exact && !utf8.ValidString(s) {
+		return "", p.bad("text is not UTF-8")
+	}
+	return strings.ToValidUTF8(s, "\uFFFD"), nil
+}
+
 // escaped reads the rest of a string from its first backslash.
 func (p *parser) escaped(start int) (string, error) {
 	b := append(make([]byte, 0, 2*(p.at-start)+32), p.data[start:p.at]...)
@@ -253,7 +292,7 @@ func (p *parser) escaped(start int) (string, error) {
 		p.at++
 		switch {
 		case c == '"':
-			return strings.ToValidUTF8(string(b), "\uFFFD"), nil
+			return p.valid(string(b))
 		case c < ' ':
 			return "", p.bad("a control character in a string")
 		case c != '\\':
@@ -284,7 +323,9 @@ func (p *parser) escaped(start int) (string, error) {
 				return "", p.bad("four hex digits expected")
 			}
 			if utf16.IsSurrogate(r) {
-				r = p.pair(r)
+				if r = p.pair(r); r == utf8.RuneError && p.exact {
+					return "", p.bad("half a character")
+				}
 			}
 			b = utf8.AppendRune(b, r)
 		default:

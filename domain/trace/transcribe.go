@@ -7,7 +7,7 @@ import (
 )
 
 // Transcriber writes JSON text in the canonical form, without making the value
-// that it says: what AppendJSON writes of what ParseText reads, for a fraction of
+// that it says: what AppendJSON writes of what ParseExact reads, for a fraction of
 // the work. It is reused from text to text, and not for two at a time.
 type Transcriber struct {
 	p       parser
@@ -28,10 +28,10 @@ type member struct {
 const maxKeptBytes = 1 << 20
 
 // Transcribe gives the JSON text as a Document, which is the text itself where that
-// is canonical. ok is false for what ParseText refuses, and for what nests deeper
+// is canonical. ok is false for what ParseExact refuses, and for what nests deeper
 // than depth (at most MaxDepth).
 func (t *Transcriber) Transcribe(text string, depth int) (d Document, ok bool) {
-	t.p = parser{data: text}
+	t.p = parser{data: text, exact: true}
 	t.depth = min(depth, MaxDepth)
 	if ok = t.value(0) && t.p.end() == nil; ok {
 		if d = Document(text); string(t.dst) != text {

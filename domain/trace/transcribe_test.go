@@ -16,7 +16,7 @@ import (
 func transcribed(t *testing.T, transcriber *trace.Transcriber, text string) {
 	t.Helper()
 	got, ok := transcriber.Transcribe(text, trace.MaxDepth)
-	value, err := trace.ParseText(text)
+	value, err := trace.ParseExact(text)
 	require.Equal(t, err == nil, ok, "%s: %v", text, err)
 	if ok {
 		require.Equal(t, string(trace.AppendJSON(nil, value)), string(got), text)
@@ -138,7 +138,7 @@ func BenchmarkTranscribe(b *testing.B) {
 			b.ReportAllocs()
 			var dst []byte
 			for b.Loop() {
-				value, err := trace.ParseText(doc)
+				value, err := trace.ParseExact(doc)
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -1,11 +1,13 @@
 package adapt_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 
+	"colonnade/domain/trace"
 	"colonnade/write/adapt"
 	"colonnade/write/wire"
 )
@@ -91,11 +93,9 @@ func TestOverlayIsReused(t *testing.T) {
 
 func TestParseJSON(t *testing.T) {
 	t.Parallel()
-	deep := ""
-	for range 100 {
-		deep = "[" + deep + "]"
-	}
-	for text, ok := range map[string]bool{`{"a":[1,2.5,null]}`: true, `"x"`: true, ``: false, `{`: false, deep: false, `[[],[],[]]`: true} {
+	deepest := strings.Repeat("[", wire.MaxValueDepth) + strings.Repeat("]", wire.MaxValueDepth)
+	deep := "[" + deepest + "]"
+	for text, ok := range map[string]bool{`{"a":[1,2.5,null]}`: true, `"x"`: true, ``: false, `{`: false, deepest: true, deep: false, `[[],[],[]]`: true, `"\ud800"`: false, `12345678901234567890`: false} {
 		_, got := adapt.ParseJSON(text)
 		require.Equal(t, ok, got, text)
 	}
@@ -144,4 +144,21 @@ func BenchmarkTranslate(b *testing.B) {
 			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "spans/s")
 		})
 	}
+}
+
+// TestWhatWasSentStaysAsItIs: the attributes and events of a span are in the tree
+// too, and what a convention makes of them must not change them.
+func TestWhatWasSentStaysAsItIs(t *testing.T) {
+	t.Parallel()
+	message := map[string]any{"role": "assistant", "content": "hello"}
+	event := map[string]any{"event.name": "gen_ai.choice", "finish_reason": "stop", "message": message}
+	part := map[string]any{"role": "user", "parts": []any{map[string]any{"type": "text", "content": "hi"}}}
+	span := wire.Span{
+		Attributes: pairs("events", []any{event}, "gen_ai.tool.name", "t", "gen_ai.input.messages", []any{part}),
+		Events:     []wire.Event{{Name: "gen_ai.choice", Attributes: map[string]any{"finish_reason": "stop", "message": message}}},
+	}
+	before := string(trace.AppendJSON(nil, []any{event, part, message}))
+	var overlay adapt.Overlay
+	overlay.Translate(&span, func(convention string) { t.Errorf("%s failed", convention) })
+	require.Equal(t, before, string(trace.AppendJSON(nil, []any{event, part, message})))
 }

@@ -4,17 +4,19 @@ import (
 	"strings"
 
 	"colonnade/domain/trace"
+	"colonnade/write/wire"
 )
 
-// MaxJSONDepth bounds text that becomes part of the attribute tree, so that
-// the tree as a whole stays below what readers parse (trace.MaxDepth).
-const MaxJSONDepth = 64
+// MaxJSONDepth bounds text that becomes part of the attribute tree as values
+// that came as such are bounded: with the dotted key above it, the tree as a whole
+// stays below what readers parse (trace.MaxDepth).
+const MaxJSONDepth = wire.MaxValueDepth - 1
 
 // ParseJSON reads JSON text into an attribute value, which shares the text's
-// memory. ok is false where the text is not JSON or nests too deep; the caller
-// then keeps the text.
+// memory. ok is false where the text is not JSON, nests too deep or would not be
+// kept as it says; the caller then keeps the text.
 func ParseJSON(text string) (value any, ok bool) {
-	value, err := trace.ParseText(text)
+	value, err := trace.ParseExact(text)
 	if err != nil {
 		return nil, false
 	}

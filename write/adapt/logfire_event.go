@@ -1,6 +1,7 @@
 package adapt
 
 import (
+	"maps"
 	"strings"
 
 	"colonnade/write/wire"
@@ -62,6 +63,7 @@ func choiceOf(event map[string]any) map[string]any {
 		return event
 	}
 	if reason := event["finish_reason"]; reason != nil && message["finish_reason"] == nil {
+		message = maps.Clone(message) // it may be the client's own
 		message["finish_reason"] = reason
 	}
 	return message

@@ -15,7 +15,8 @@ import (
 // into is read.
 func TestDocuments(t *testing.T) {
 	t.Parallel()
-	deep := strings.Repeat("[", 66) + strings.Repeat("]", 66)
+	deep := strings.Repeat("[", 129) + strings.Repeat("]", 129)
+	deepest := strings.Repeat("[", 128) + strings.Repeat("]", 128)
 	tests := []struct {
 		name string
 		in   []attribute
@@ -44,6 +45,9 @@ func TestDocuments(t *testing.T) {
 		},
 		{"text that is not JSON", []attribute{{"ag.data.outputs", `@ag.type=json:{"a":`}}, object{"outputs": `@ag.type=json:{"a":`}, nil},
 		{"too deep", []attribute{{"ag.data.outputs", `@ag.type=json:` + deep}}, object{"outputs": `@ag.type=json:` + deep}, nil},
+		{"as deep as a value may be", []attribute{{"ag.data.outputs", `@ag.type=json:` + deepest}}, object{"outputs": trace.Document(deepest)}, nil},
+		{"half a character", []attribute{{"ag.data.inputs", `{"a":"\ud800"}`}, {"ag.data.outputs", `@ag.type=json:["\ud800"]`}}, object{"outputs": `@ag.type=json:["\ud800"]`}, object{"data": object{"inputs": `{"a":"\ud800"}`}}},
+		{"a number of too many digits", []attribute{{"ag.data.outputs", `@ag.type=json:12345678901234567890`}, {"ag.data.internals", `@ag.type=json:{"a":12345678901234567890}`}}, object{"outputs": `@ag.type=json:12345678901234567890`}, object{"data": object{"internals": `@ag.type=json:{"a":12345678901234567890}`}}},
 		{"at another place", []attribute{{"ag.data.inputs.messages", `@ag.type=json:[{"a":1}]`}}, object{"inputs": object{"messages": []any{object{"a": int64(1)}}}}, nil},
 	}
 	for _, tt := range tests {
