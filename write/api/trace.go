@@ -143,7 +143,7 @@ func (t traces) create(c *gin.Context) error {
 	if err := oneTrace(&b); err != nil {
 		return err
 	}
-	if err := oneRoot(b.traces[0].spans); err != nil {
+	if err := spans.oneRoot(b.traces[0].spans); err != nil {
 		return err
 	}
 	return t.write(c, spans, t.publish, replyTrace)
@@ -159,7 +159,7 @@ func (t traces) createTracing(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := oneRoot(nodes); err != nil {
+	if err := spans.oneRoot(nodes); err != nil {
 		return err
 	}
 	return t.write(c, spans, t.publish, replyLinks)

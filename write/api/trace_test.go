@@ -15,6 +15,7 @@ import (
 	"colonnade/domain"
 	"colonnade/domain/trace"
 	"colonnade/write/fit"
+	"colonnade/write/wire"
 )
 
 const (
@@ -62,6 +63,7 @@ func TestBodies(t *testing.T) {
 		{"siblings of one name", `{"trace":{"trace_id":"` + traceA + `","spans":{"x":[{"span_id":"` + spanA + `"},{"span_id":"` + spanB + `"}]}}}`, "0a/0a<00 x; 0a/0b<00 x"},
 		{"one key twice", `{"trace":{"trace_id":"` + traceA + `","spans":{"x":{"span_id":"` + spanA + `"},"x":{"span_id":"` + spanB + `"}}}}`, "0a/0a<00 x; 0a/0b<00 x"},
 		{"its own name and parent", `{"trace":{"trace_id":"` + traceA + `","spans":{"x":{"span_name":"y","span_id":"` + spanA + `","spans":{"z":{"span_id":"` + spanB + `","parent_id":"` + spanB[:14] + `77"}}}}}}`, "0a/0a<00 y; 0a/0b<0b z"},
+		{"a name with the sign for what is no text", `{"spans":{ "\uFFFD\ufffd":` + node(spanA, "") + `}}`, "0a/0a<00 \uFFFD\uFFFD"},
 		{"nulls", `{"traces":null,"spans":[` + node(spanA, `,"parent_id":null,"attributes":null,"links":null,"spans":null,"start_time":null`) + `]}`, "0a/0a<00 "},
 	}
 	for _, tt := range tests {
@@ -84,6 +86,8 @@ func TestBodiesThatAreNone(t *testing.T) {
 		{"a list", `[]`, `dict_type [body]`},
 		{"an unknown member", `{"trees":[]}`, `extra_forbidden [body trees]`},
 		{"a member twice", `{"spans":[],"spans":[]}`, `json_invalid [body spans]`},
+		{"a name that is no text", "{\"spans\":[{\"a\xff\":1}]}", "string_unicode [body spans 0 a\uFFFD]"},
+		{"a span's name that is no text", `{"trace":{"spans":{"x\ud800":{}}}}`, "string_unicode [body trace spans x\uFFFD]"},
 		{"a trace of text", `{"trace":"x"}`, `dict_type [body trace]`},
 		{"traces of text", `{"traces":"x"}`, `list_type [body traces]`},
 		{"a trace that is a list", `{"traces":[[]]}`, `dict_type [body traces 0]`},
@@ -113,6 +117,10 @@ func TestBadSpans(t *testing.T) {
 		{"malformed ids", `"trace_id":"x","span_id":"y","parent_id":5`, "value_error [trace_id]; value_error [span_id]; string_type [parent_id]"},
 		{"unknown words", `"span_kind":"KIND","status_code":"BAD","span_type":"x","trace_type":"y"`, "enum [span_kind]; enum [status_code]; enum [span_type]; enum [trace_type]"},
 		{"no times", `"start_time":"yesterday","end_time":12345`, "datetime_parsing [start_time]; datetime_parsing [end_time]"},
+		{"after 2262", `"start_time":9999999999,"end_time":9999999999999,"events":[{"name":"e","timestamp":"9999999999999999"}]`, "datetime_parsing [start_time]; datetime_parsing [end_time]; datetime_parsing [events 0 timestamp]"},
+		{"bytes that are no text", "\"attributes\":{\"a\":\"x\xff\xfe\"},\"span_name\":\"\xff\"", "value_error [attributes]; value_error [span_name]"},
+		{"half a character", `"attributes":{"a":["\ud800"]},"status_message":"\ude00\ud83d"`, "value_error [attributes]; value_error [status_message]"},
+		{"an integer of too many digits", `"attributes":{"a":{"b":12345678901234567890}}`, "value_error [attributes]"},
 		{"before 1970", `"start_time":"1969-12-31T23:59:59Z"`, "datetime_parsing [start_time]"},
 		{"wrong types", `"span_name":1,"attributes":[],"resource":"x","links":{},"events":[1]`, "string_type [span_name]; dict_type [resource]; list_type [links]; dict_type [events 0]; dict_type [attributes]"},
 		{"links", `"links":[{"trace_id":"x","span_id":"` + spanA + `"},{"trace_id":"` + traceA + `"}]`, "value_error [links 0 trace_id]; value_error [links 1 span_id]"},
@@ -204,18 +212,22 @@ func TestRoots(t *testing.T) {
 		if err := oneTrace(&b); err != nil {
 			return err
 		}
-		return oneRoot(b.traces[0].spans)
+		r := &spanReader{}
+		r.body(&b)
+		return r.oneRoot(b.traces[0].spans)
 	}
+	id := func(span string) string { return `"trace_id":"` + traceA + `","span_id":"` + span + `"` }
 	for in, want := range map[string]string{
 		`{}`:                     "Missing trace",
 		`{"trace":null}`:         "Missing trace",
 		`{"trace":{}}`:           "Missing spans",
 		`{"trace":{"spans":{}}}`: "Missing spans",
-		`{"trace":{"spans":{"a":{"parent_id":"` + spanA + `"}}}}`:        "Missing root span",
-		`{"trace":{"spans":{"a":{},"b":{}}}}`:                            "Too many root spans",
-		`{"trace":{"spans":{"a":[{},{}]}}}`:                              "Too many root spans",
-		`{"trace":{"spans":{"a":{"spans":{"b":{}}}}}}`:                   "",
-		`{"trace":{"spans":{"a":{},"b":{"parent_id":"` + spanA + `"}}}}`: "",
+		`{"trace":{"spans":{"a":{` + id(spanA) + `,"parent_id":"` + spanA + `"}}}}`: "Missing root span",
+		`{"trace":{"spans":{"a":{` + id(spanA) + `,"parent_id":"x"}}}}`:             "Invalid span_id.",
+		`{"trace":{"spans":{"a":{` + id(spanA) + `},"b":{` + id(spanB) + `}}}}`:     "Too many root spans",
+		`{"trace":{"spans":{"a":[{` + id(spanA) + `},{` + id(spanB) + `}]}}}`:       "Too many root spans",
+		`{"trace":{"spans":{"a":{"spans":{"b":{}}}}}}`:                              "",
+		`{"trace":{"spans":{"a":{},"b":{"parent_id":"` + spanA + `"}}}}`:            "",
 	} {
 		if err := roots(in); want == "" {
 			require.NoError(t, err, in)
@@ -420,4 +432,15 @@ func BenchmarkTraceBody(b *testing.B) {
 		}
 	}
 	b.ReportMetric(float64(spans)*float64(b.N)/b.Elapsed().Seconds(), "spans/s")
+}
+
+// TestBodiesAreBounded: a body costs what it weighs, whatever its spans are.
+func TestBodiesAreBounded(t *testing.T) {
+	t.Parallel()
+	r, err := readSpans(t, []byte(`{"spans":[`+strings.Repeat(`{},`, 5000)+`{}]}`))
+	require.NoError(t, err)
+	require.Len(t, r.refused, wire.MaxRefused)
+	require.Equal(t, 5001, len(r.refused)+r.more)
+	_, err = readSpans(t, []byte(`{"spans":[`+strings.Repeat(`{},`, wire.MaxSpans)+`{}]}`))
+	require.Equal(t, domain.TooLarge, domain.KindOf(err))
 }

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
+	"unicode/utf8"
 
 	"colonnade/domain"
 	"colonnade/domain/body"
@@ -79,7 +81,7 @@ func readTraceBody(data []byte, known ...string) (traceBody, error) {
 	if len(bytes.TrimSpace(data)) == 0 {
 		return b, body.Invalid("missing", "Field required", nil, "body")
 	}
-	r := treeReader{dec: json.NewDecoder(bytes.NewReader(data))}
+	r := treeReader{dec: json.NewDecoder(bytes.NewReader(data)), data: data}
 	err := r.object(&place{key: "body"}, func(key string, loc *place) error {
 		if !slices.Contains(known, key) {
 			return body.Invalid("extra_forbidden", "Extra inputs are not permitted", nil, loc.list()...)
@@ -120,7 +122,8 @@ func (r *treeReader) member(b *traceBody, key string, loc *place) (err error) {
 
 // treeReader walks a body once, however deep its spans nest.
 type treeReader struct {
-	dec *json.Decoder
+	dec  *json.Decoder
+	data []byte
 	// nodes is how many there were; each takes more memory than it has bytes.
 	nodes int
 }
@@ -172,10 +175,18 @@ func (r *treeReader) object(loc *place, each func(key string, loc *place) error)
 // members reads the rest of an object of which the brace was read.
 func (r *treeReader) members(loc *place, each func(key string, loc *place) error) error {
 	for r.dec.More() {
+		before := r.dec.InputOffset()
 		t, err := r.dec.Token()
 		key, ok := t.(string)
 		if err != nil || !ok {
 			return r.malformed()
+		}
+		if strings.ContainsRune(key, utf8.RuneError) {
+			// The decoder mends what is no text; names are kept, so they are looked at as they were sent.
+			sent := bytes.TrimLeft(r.data[before:r.dec.InputOffset()], ", \t\r\n")
+			if _, err := trace.ParseExact(string(sent)); err != nil {
+				return body.Invalid("string_unicode", "A name is no valid text", nil, loc.at(key).list()...)
+			}
 		}
 		if err := each(key, loc.at(key)); err != nil {
 			return err
@@ -302,7 +313,7 @@ func (r *treeReader) span(name string, loc *place, depth int) (spanNode, error) 
 		if r.dec.Decode(&raw) != nil {
 			return r.malformed()
 		}
-		value, err := trace.ParseJSON(raw)
+		value, err := trace.ParseExact(string(raw))
 		if e, ok := errors.AsType[*domain.Error](err); ok {
 			n.fields = append(n.fields, domain.Field{Type: "value_error", Loc: loc.list(), Msg: e.Message})
 			return nil

@@ -48,6 +48,16 @@ func nodesOf(b *traceBody) ([]spanNode, error) {
 	return nodes, nil
 }
 
+// oneRoot is oneRoot of the nodes that were read, unless what is wrong with one of
+// them says more: a parent_id that is none is no missing root.
+func (r *spanReader) oneRoot(nodes []spanNode) error {
+	err := oneRoot(nodes)
+	if err != nil && len(r.refused) > 0 {
+		return r.invalid()
+	}
+	return err
+}
+
 // oneRoot wants one span without a parent. A span whose parent is not in the
 // body stands beside it, as queries return it. Source: contract §1.11, §0 row 19.
 func oneRoot(nodes []spanNode) error {

@@ -304,11 +304,11 @@ func (m *memberReader) nanos(v any, keys ...any) int64 {
 		return 0
 	}
 	t, ok := trace.ParseTime(v)
-	if !ok || t.Unix() < 0 {
-		m.fail("datetime_parsing", "Input should be an ISO-8601 time, or an integer of 10, 13, 16 or 19 digits, after 1970", v, keys...)
-		return 0
+	if nanos := t.UnixNano(); ok && t.Unix() >= 0 && time.Unix(0, nanos).Equal(t) {
+		return nanos
 	}
-	return t.Sub(time.Unix(0, 0)).Nanoseconds()
+	m.fail("datetime_parsing", "Input should be an ISO-8601 time, or an integer of 10, 13, 16 or 19 digits, after 1970 and before 2262", v, keys...)
+	return 0
 }
 
 func (m *memberReader) scope() *trace.Scope {

@@ -257,8 +257,8 @@ func TestNobodyHasNoProject(t *testing.T) {
 func TestALargeResourceOfManyTracesIsTooLarge(t *testing.T) {
 	t.Parallel()
 	h := open(t)
-	body := func(traces, spans int) string {
-		resource := &resourcepb.Resource{Attributes: []*commonpb.KeyValue{{Key: "k", Value: &commonpb.AnyValue{Value: &commonpb.AnyValue_StringValue{StringValue: strings.Repeat("x", 1<<20)}}}}}
+	body := func(size, traces, spans int) string {
+		resource := &resourcepb.Resource{Attributes: []*commonpb.KeyValue{{Key: "k", Value: &commonpb.AnyValue{Value: &commonpb.AnyValue_StringValue{StringValue: strings.Repeat("x", size)}}}}}
 		scope := &tracepb.ScopeSpans{}
 		for n := range traces {
 			id := trace.TraceID{0: 1, 14: byte(n >> 8), 15: byte(n)}
@@ -270,14 +270,14 @@ func TestALargeResourceOfManyTracesIsTooLarge(t *testing.T) {
 		require.NoError(t, err)
 		return string(text)
 	}
-	_, err := h.OTLP(caller(t), "otlp", body(20_000, 1), nil)
+	_, err := h.OTLP(caller(t), "otlp", body(1<<20, 20_000, 1), nil)
 	require.Equal(t, domain.TooLarge, domain.KindOf(err))
 	require.ErrorContains(t, err, "Send fewer traces at a time.")
-	_, err = h.OTLP(caller(t), "otlp", body(1, 2000), nil)
+	_, err = h.OTLP(caller(t), "otlp", body(1<<18, 1, 5000), nil)
 	require.Equal(t, domain.TooLarge, domain.KindOf(err))
 	require.ErrorContains(t, err, "Send fewer spans at a time.")
 	require.Zero(t, h.Budget().InFlight())
-	receipt, err := h.OTLP(caller(t), "otlp", body(3, 1), nil)
+	receipt, err := h.OTLP(caller(t), "otlp", body(1<<20, 3, 1), nil)
 	require.NoError(t, err)
 	require.Equal(t, 3, receipt.Count)
 	require.Zero(t, h.Budget().InFlight())
