@@ -120,7 +120,8 @@ func (b *body) failed(wire *wireReader, err error) error {
 	_, cut := errors.AsType[*http.MaxBytesError](err)
 	switch {
 	case wire.over || cut || errors.Is(err, errWire):
-		return domain.Wrap(domain.TooLarge, err, "OTLP batch size exceeds %dMB limit.", b.cfg.MaxWireBytes/mib)
+		// The cause is left out: for the engine's own bound it has words of its own.
+		return domain.E(domain.TooLarge, "OTLP batch size exceeds %dMB limit.", b.cfg.MaxWireBytes/mib)
 	case errors.Is(err, errDecompressed), errors.Is(err, zstd.ErrDecoderSizeExceeded), errors.Is(err, zstd.ErrWindowSizeExceeded):
 		return domain.Wrap(domain.TooLarge, err, "OTLP batch size exceeds %dMB limit once decompressed.", b.cfg.MaxBodyBytes/mib)
 	case errors.Is(err, errEncoding):

@@ -126,6 +126,9 @@ func (r router) Handle(op domain.Operation, h func(*gin.Context) error) {
 	r.engine.Handle(op.Method, op.Path, func(c *gin.Context) {
 		p, err := authenticate(c.Request.Context(), c.GetHeader("Authorization"))
 		if err == nil {
+			if op.Limit > 0 {
+				c.Request.Body = http.MaxBytesReader(c.Writer, c.Request.Body, op.Limit)
+			}
 			c.Request = c.Request.WithContext(domain.WithPrincipal(c.Request.Context(), p))
 			err = h(c)
 		}

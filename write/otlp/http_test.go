@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -221,6 +222,22 @@ func TestPartialSuccessAndRejects(t *testing.T) {
 	require.Equal(t, []stream.Rejection{two, two, four}, rejected)
 }
 
+// The reply is protobuf where a client wants it more than JSON.
+func TestAccept(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	const json, pb = "application/json", "application/x-protobuf"
+	for accept, want := range map[string]string{
+		"": json, "*/*": json, "text/html": json, json: json, pb: pb, json + ", " + pb: json, pb + ", " + json: json, pb + ";q=0": json,
+		pb + ", " + json + ";q=0.5": pb, pb + ";q=0.5, " + json + ";q=0.9": json, json + ";q=0.1," + pb + "; q=0.2": pb,
+		pb + ", */*;q=0.8": pb, pb + ";q=0.5, */*": json, "*/*, " + json + ";q=0.3": pb, "application/*;q=0.5, " + pb: pb, "a/b/c, " + pb: pb,
+	} {
+		r := h.post(t, bytes.NewReader(marshal(t, request(pbSpan(1, 1)))), "Accept", accept)
+		require.Equal(t, http.StatusAccepted, r.status, accept)
+		require.Equal(t, want, r.header.Get("Content-Type"), accept)
+	}
+}
+
 func TestABadJSONSpanIsRefusedAlone(t *testing.T) {
 	t.Parallel()
 	h := open(t)
@@ -372,6 +389,20 @@ func TestABombCostsNoMemory(t *testing.T) {
 	require.Contains(t, string(r.body), "OTLP batch size exceeds")
 	require.Less(t, endless.counted.Load(), int64(32<<20))
 	require.Zero(t, h.ingest.Budget().InFlight())
+}
+
+// A body over the bound of the wire is refused in the contract's words (§1.1),
+// announced or not.
+func TestTooLargeOnTheWire(t *testing.T) {
+	t.Parallel()
+	h := open(t, func(cfg *otlp.Config, _ *ingest.Config, _ *stream.Config) { cfg.MaxWireBytes = 1 << 20 })
+	for name, body := range map[string]io.Reader{"announced": bytes.NewReader(make([]byte, 1<<20+1)), "in pieces": io.LimitReader(&zeros{}, 1<<20+1)} {
+		r := h.post(t, body)
+		require.Equal(t, http.StatusRequestEntityTooLarge, r.status, name)
+		require.JSONEq(t, `{"detail":"OTLP batch size exceeds 1MB limit."}`, string(r.body), name)
+		_, own := errors.AsType[*http.MaxBytesError](h.lastError.Load())
+		require.False(t, own, "the engine would say it in words of its own")
+	}
 }
 
 func TestPressureAndOutageAnswer503(t *testing.T) {

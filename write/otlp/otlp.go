@@ -13,7 +13,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"mime"
 	"net"
+	"strconv"
 	"strings"
 	"time"
 	"unsafe"
@@ -193,8 +195,7 @@ func (d *Door) reply(c *gin.Context, receipt ingest.Receipt) {
 	if token := receipt.Token.String(); token != "" {
 		c.Header(domain.TokenHeader, token)
 	}
-	accept := c.GetHeader("Accept")
-	if strings.Contains(accept, contentProtobuf) && !strings.Contains(accept, contentJSON) {
+	if wantsProtobuf(c.Request.Header.Values("Accept")) {
 		data, err := proto.Marshal(response(receipt))
 		if err != nil { // only text that is not UTF-8 could do that
 			data = nil
@@ -203,6 +204,50 @@ func (d *Door) reply(c *gin.Context, receipt ingest.Receipt) {
 		return
 	}
 	c.Data(d.cfg.SuccessStatus, contentJSON, appendReceipt(nil, receipt))
+}
+
+// wantsProtobuf tells whether a client asks for protobuf more than for JSON, by
+// the most specific range that names each. Source: RFC 9110 §12.5.1.
+func wantsProtobuf(accept []string) bool {
+	protobuf, json := preference{}, preference{}
+	for _, line := range accept {
+		for part := range strings.SplitSeq(line, ",") {
+			name, parameters, err := mime.ParseMediaType(part)
+			if err != nil {
+				continue
+			}
+			quality := 1.0
+			if q, given := parameters["q"]; given {
+				if quality, err = strconv.ParseFloat(q, 64); err != nil {
+					continue
+				}
+			}
+			protobuf.hear(name, contentProtobuf, quality)
+			json.hear(name, contentJSON, quality)
+		}
+	}
+	return protobuf.quality > json.quality
+}
+
+// preference is how much a client wants a type, and how specific it said so.
+type preference struct {
+	quality  float64
+	specific int
+}
+
+func (p *preference) hear(name, own string, quality float64) {
+	specific := 0
+	switch name {
+	case own:
+		specific = 3
+	case "application/*":
+		specific = 2
+	case "*/*":
+		specific = 1
+	}
+	if specific > p.specific {
+		p.quality, p.specific = quality, specific
+	}
 }
 
 // response is the receipt as OTLP says it.
