@@ -41,7 +41,11 @@ func NewAdmin(base, key string) *Client { return withCredential(base, "Access "+
 func withCredential(base, authorization string) *Client {
 	return &Client{
 		base: strings.TrimRight(base, "/"), authorization: authorization,
-		http: &http.Client{Timeout: 2 * time.Minute, Transport: &http.Transport{MaxIdleConnsPerHost: 64, IdleConnTimeout: time.Minute, DisableCompression: ofThisMachine(base)}},
+		http: &http.Client{Timeout: 2 * time.Minute, Transport: &http.Transport{
+			// A machine that is not there says nothing: the system would wait for minutes.
+			DialContext:         (&net.Dialer{Timeout: 5 * time.Second}).DialContext,
+			MaxIdleConnsPerHost: 64, IdleConnTimeout: time.Minute, DisableCompression: ofThisMachine(base),
+		}},
 	}
 }
 

@@ -112,8 +112,8 @@ type reader struct {
 	anySpan, latestSpan seen
 }
 
-// read asks until ctx ends; a request that is under way ends with its answer.
-func (r *Runner) read(ctx context.Context, number int) {
+// read asks until ctx ends; a request that is under way ends with its answer, or when after ends.
+func (r *Runner) read(ctx, after context.Context, number int) {
 	reader := &reader{
 		Runner: r, rand: rand.New(rand.NewPCG(r.plan.Seed, uint64(number))), //nolint:gosec // repeatable on purpose
 		words: slices.DeleteFunc(strings.Fields(vocabulary), func(w string) bool { return len(w) < usualWord }),
@@ -122,7 +122,7 @@ func (r *Runner) read(ctx context.Context, number int) {
 		reader.anySpan, reader.latestSpan = seen{}, seen{}
 		for i, read := range reads() {
 			if ctx.Err() == nil {
-				reader.ask(context.WithoutCancel(ctx), i, &read)
+				reader.ask(after, i, &read)
 			}
 		}
 	}
@@ -147,7 +147,7 @@ func (r *reader) ask(ctx context.Context, i int, read *read) {
 		*read.seen(r), err = r.spanOf(reply.Body)
 	}
 	if r.timed(i, took, err); err != nil {
-		time.Sleep(afterFailure)
+		wait(ctx, afterFailure)
 	}
 }
 

@@ -108,6 +108,8 @@ type Runner struct {
 	spans, traces, bytes, requests, retries atomic.Int64
 	sum                                     atomic.Uint64
 	began                                   time.Time
+	// met tells that the service has answered something.
+	met atomic.Bool
 
 	// fresh hands the latest receipt to a probe; a receipt that no probe waits for is not timed.
 	fresh chan receipt
@@ -148,15 +150,18 @@ func NewRunner(plan Plan, c *client.Client, out io.Writer, live bool, now func()
 }
 
 // Run sends, waits until all is visible, and checks. When ctx ends while
-// sending, what was sent is still waited for and checked.
+// sending, what was sent is still waited for and checked, for maxAfter; a request
+// that was not taken by then ends the run with its error. The report tells what
+// was measured until then, whatever the error.
 func (r *Runner) Run(ctx context.Context) (*Report, error) {
 	r.began = r.now()
-	after := context.WithoutCancel(ctx)
+	after, give := outlive(ctx, maxAfter)
+	defer give()
 	watching, stopWatching := context.WithCancel(after)
 	var watchers, bar sync.WaitGroup
 	bar.Go(func() { r.showProgress(watching) })
 	for range r.plan.Probes {
-		watchers.Go(func() { r.probe(watching) })
+		watchers.Go(func() { r.probe(watching, after) })
 	}
 	if r.plan.Readers > 0 {
 		for _, read := range reads() {
@@ -164,9 +169,9 @@ func (r *Runner) Run(ctx context.Context) (*Report, error) {
 		}
 	}
 	for number := range r.plan.Readers {
-		watchers.Go(func() { r.read(watching, number) })
+		watchers.Go(func() { r.read(watching, after, number) })
 	}
-	err := r.send(ctx)
+	err := r.send(ctx, after)
 	report := &Report{
 		Spans: r.spans.Load(), Traces: r.traces.Load(), Bytes: r.bytes.Load(), Requests: r.requests.Load(), Retries: r.retries.Load(),
 		Sum: r.sum.Load(), Sending: r.now().Sub(r.began),
@@ -176,6 +181,9 @@ func (r *Runner) Run(ctx context.Context) (*Report, error) {
 	if err == nil {
 		err = r.awaitVisible(after)
 		report.Visible = r.now().Sub(r.began)
+	}
+	if err != nil {
+		give() // nobody waits for an answer that a failed run would not show
 	}
 	watchers.Wait() // probes under way end with their answer
 	if err != nil {
@@ -188,28 +196,55 @@ func (r *Runner) Run(ctx context.Context) (*Report, error) {
 	}
 	report.Reads = r.reads
 	report.Verified, err = r.verify(after, report)
+	if err != nil && after.Err() != nil {
+		err = errors.New("load: ended before everything was checked")
+	}
 	return report, err
 }
 
-func (r *Runner) send(ctx context.Context) error {
-	if r.plan.Duration > 0 {
-		var stop context.CancelFunc
-		ctx, stop = context.WithTimeout(ctx, r.plan.Duration)
-		defer stop()
+// maxAfter is how long a run goes on that was told to end.
+const maxAfter = 10 * time.Second
+
+// outlive is a context that ends a while after ctx does.
+func outlive(ctx context.Context, by time.Duration) (context.Context, context.CancelFunc) {
+	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(by, cancel) })
+	return longer, func() { stop(); cancel() }
+}
+
+// wait returns after a while, or when ctx ends.
+func wait(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
 	}
+}
+
+// send sends until the plan is done or ctx ends; requests under way have until after ends.
+func (r *Runner) send(ctx, after context.Context) error {
 	limiter := rate.NewLimiter(rate.Inf, 0)
 	if r.plan.Rate > 0 {
 		limiter = rate.NewLimiter(rate.Limit(r.plan.Rate), r.plan.Rate/10+r.plan.Batch)
 	}
-	group, ctx := errgroup.WithContext(ctx)
+	group, ctx := errgroup.WithContext(ctx) // what one connection fails at, the others do not go on trying
+	making := ctx
+	if r.plan.Duration > 0 {
+		var stop context.CancelFunc
+		making, stop = context.WithTimeout(ctx, r.plan.Duration)
+		defer stop()
+	}
 	for range r.plan.Connections {
-		group.Go(func() error { return r.sender(ctx, limiter) })
+		group.Go(func() error {
+			return r.sender(making, limiter, func(body []byte) (client.Accepted, error) { return r.deliver(ctx, after, body) })
+		})
 	}
 	return group.Wait()
 }
 
-// sender makes a request, sends it until it is taken, and goes on.
-func (r *Runner) sender(ctx context.Context, limiter *rate.Limiter) error {
+// sender makes a request, delivers it, and goes on until ctx ends.
+func (r *Runner) sender(ctx context.Context, limiter *rate.Limiter, deliver func(body []byte) (client.Accepted, error)) error {
 	var body []byte
 	for ctx.Err() == nil {
 		body = body[:0]
@@ -233,7 +268,7 @@ func (r *Runner) sender(ctx context.Context, limiter *rate.Limiter) error {
 				return nil //nolint:nilerr // the plan's time is over
 			}
 		}
-		accepted, err := r.deliver(ctx, body)
+		accepted, err := deliver(body)
 		if err != nil {
 			return err
 		}
@@ -275,28 +310,44 @@ func (r *Runner) done(after time.Duration, traces uint64) float64 {
 	return part
 }
 
-// maxAttempts ends a run whose service never takes anything.
-const maxAttempts = 300
+const (
+	// maxAttempts and maxRetrying end a run whose service takes nothing any more, whichever comes first.
+	maxAttempts = 300
+	maxRetrying = 5 * time.Minute
+	// maxUnmet ends a run whose service never answered anything: its address is wrong.
+	maxUnmet = 2 * time.Second
+)
 
 // deliver sends one request again and again until it is taken: the same bytes,
-// as a client's retry is. What it began it ends, though the plan's time be over.
-func (r *Runner) deliver(ctx context.Context, body []byte) (client.Accepted, error) {
-	send := context.WithoutCancel(ctx)
+// as a client's retry is. What it began it ends, though the plan's time be over;
+// when ctx ends, the attempt under way is the last, and has until after ends.
+func (r *Runner) deliver(ctx, after context.Context, body []byte) (client.Accepted, error) {
+	began := r.now()
 	for attempt := 0; ; attempt++ {
-		accepted, err := r.client.Send(send, body)
+		accepted, err := r.client.Send(after, body)
 		if err == nil {
+			r.met.Store(true)
 			return accepted, nil
 		}
 		status, answered := errors.AsType[*client.StatusError](err)
-		if answered && !status.Temporary() || attempt == maxAttempts {
-			return accepted, err
+		if answered {
+			r.met.Store(true)
 		}
-		r.retries.Add(1)
+		tried := r.now().Sub(began)
+		switch {
+		case answered && !status.Temporary(), attempt == maxAttempts, tried >= maxRetrying:
+			return accepted, err
+		case !r.met.Load() && tried >= maxUnmet:
+			return accepted, fmt.Errorf("load: the service was never reached: %w", err)
+		}
 		pause := time.Second
 		if answered {
 			pause = max(status.RetryAfter, 100*time.Millisecond)
 		}
-		time.Sleep(pause)
+		if wait(ctx, pause); ctx.Err() != nil {
+			return accepted, fmt.Errorf("load: ended with a request that was not taken: %w", err)
+		}
+		r.retries.Add(1)
 	}
 }
 
@@ -320,13 +371,13 @@ func (r *Runner) keep(s sample) {
 }
 
 // probe times how long it takes until a query shows what a receipt promised.
-func (r *Runner) probe(ctx context.Context) {
+func (r *Runner) probe(ctx, after context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case fresh := <-r.fresh:
-			delay, ok := r.timeToVisible(ctx, fresh)
+			delay, ok := r.timeToVisible(after, fresh)
 			if ok {
 				r.mu.Lock()
 				r.delays = append(r.delays, delay)
@@ -341,7 +392,7 @@ func (r *Runner) timeToVisible(ctx context.Context, fresh receipt) (time.Duratio
 		"filtering": map[string]any{"conditions": []any{map[string]any{"field": "trace_id", "operator": "is", "value": fresh.id}}},
 		"windowing": map[string]any{"limit": 1},
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	for ctx.Err() == nil {
 		var reply struct {
@@ -351,11 +402,14 @@ func (r *Runner) timeToVisible(ctx context.Context, fresh receipt) (time.Duratio
 		if err == nil && len(pending) == 0 && reply.Count > 0 {
 			return r.now().Sub(fresh.at), true
 		}
+		if err != nil {
+			wait(ctx, afterFailure)
+		}
 	}
 	return 0, false
 }
 
-// awaitVisible waits until every position that a receipt named can be read.
+// awaitVisible waits until every position that a receipt named can be read, or ctx ends.
 func (r *Runner) awaitVisible(ctx context.Context) error {
 	deadline := r.now().Add(10 * time.Minute)
 	query := map[string]any{"windowing": map[string]any{"limit": 1}}
@@ -368,9 +422,12 @@ func (r *Runner) awaitVisible(ctx context.Context) error {
 		if r.now().After(deadline) {
 			return errors.Join(fmt.Errorf("load: after 10 minutes the positions %s are not visible", pending), err)
 		}
+		if ctx.Err() != nil {
+			return errors.Join(errors.New("load: ended before everything was visible"), err)
+		}
 		r.show("waiting until everything is visible, %d partitions behind ...", len(pending))
 		if err != nil {
-			time.Sleep(time.Second)
+			wait(ctx, time.Second)
 		}
 	}
 }
