@@ -279,3 +279,14 @@ func TestEveryCommandExplainsItself(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, string(out), "colonnade ")
 }
+
+func TestARoleWithoutStoresListensAndSaysWhatItWaitsFor(t *testing.T) {
+	t.Parallel()
+	s := launch(t, []string{
+		"COLONNADE_KAFKA_BROKERS=127.0.0.1:1", "COLONNADE_CLICKHOUSE_URL=clickhouse://127.0.0.1:1/none", "COLONNADE_POSTGRES_URL=postgres://127.0.0.1:1/none",
+	}, "write")
+	s.await("is not ready: it waits for clickhouse, kafka, postgres.")
+	require.NoError(t, s.stop())
+	require.NotContains(t, s.out.String(), "is ready")
+	require.NotContains(t, s.out.String(), "msg=ready")
+}

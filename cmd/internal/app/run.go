@@ -5,10 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
+	"colonnade/cmd/internal/server"
 	"colonnade/deploy/embedded"
 )
 
@@ -48,7 +51,10 @@ func (p *process) run(ctx context.Context, h *house, d doors, engines *embedded.
 	if engines != nil {
 		group.Go(func() error { return watchEngines(ctx, engines) })
 	}
-	p.announce(ctx, h, key)
+	group.Go(func() error {
+		p.tellWhenReady(ctx, h, key)
+		return nil
+	})
 	context.AfterFunc(ctx, func() { p.progress("Draining ...") })
 	return group.Wait()
 }
@@ -64,6 +70,48 @@ func watchEngines(ctx context.Context, engines *embedded.Stack) error {
 		}
 		return errors.New("app: the embedded stores have stopped")
 	}
+}
+
+// tellWhenReady announces the service once it is ready.
+func (p *process) tellWhenReady(ctx context.Context, h *house, key firstKey) {
+	if p.awaitReady(ctx, h) {
+		p.announce(ctx, h, key)
+	}
+}
+
+// awaitReady returns true once the service is what /readyz calls ready, and
+// false when ctx ends before. Where it has to wait it says so, with what for:
+// the doors stand open meanwhile.
+func (p *process) awaitReady(ctx context.Context, h *house) bool {
+	const every = time.Second
+	said := ""
+	for ctx.Err() == nil {
+		state := h.server.Readiness(ctx)
+		missing := state.Missing()
+		if len(missing) == 0 {
+			return true
+		}
+		if names := strings.Join(missing, ", "); names != said && ctx.Err() == nil {
+			said = names
+			p.waitsFor(ctx, missing, state)
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(every):
+		}
+	}
+	return false
+}
+
+func (p *process) waitsFor(ctx context.Context, missing []string, state server.Readiness) {
+	text := "\nColonnade listens on " + p.cfg.HTTP.Addr + ", but is not ready: it waits for " + strings.Join(missing, ", ") + ".\n"
+	var errs []any
+	for _, name := range missing {
+		text += fmt.Sprintf("\n  %-10s  %s", name, state.Checks[name].Error)
+		errs = append(errs, slog.String(name, state.Checks[name].Error))
+	}
+	p.log.WarnContext(ctx, "listening, not ready", slog.String("http", p.cfg.HTTP.Addr), slog.String("grpc", p.cfg.GRPC.Addr), slog.Group("waits_for", errs...))
+	p.progress(text)
 }
 
 // announce tells where the service is and, on the first start, how to call it.

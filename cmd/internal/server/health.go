@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -54,9 +55,21 @@ func (s *Server) mountProcess() {
 	})
 }
 
-// ready asks all checks at once, so that one slow store does not hide another.
+// ready answers /readyz.
 func (s *Server) ready(c *gin.Context) error {
-	ctx, cancel := context.WithTimeout(c.Request.Context(), probeTimeout)
+	body := s.Readiness(c.Request.Context())
+	status := http.StatusOK
+	if body.Status != "ok" {
+		status = http.StatusServiceUnavailable
+	}
+	c.JSON(status, body)
+	return nil
+}
+
+// Readiness is what /readyz answers, within probeTimeout. All checks are asked
+// at once, so that one slow store does not hide another.
+func (s *Server) Readiness(ctx context.Context) Readiness {
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
 	results := make([]CheckResult, len(s.deps.Checks))
 	var wg sync.WaitGroup
@@ -65,15 +78,25 @@ func (s *Server) ready(c *gin.Context) error {
 	}
 	wg.Wait()
 	body := Readiness{Status: "ok", Checks: map[string]CheckResult{}}
-	status := http.StatusOK
 	for i, check := range s.deps.Checks {
 		body.Checks[check.Name] = results[i]
 		if results[i].Error != "" {
-			body.Status, status = "unavailable", http.StatusServiceUnavailable
+			body.Status = "unavailable"
 		}
 	}
-	c.JSON(status, body)
-	return nil
+	return body
+}
+
+// Missing are the checks that do not hold, by name in ascending order; none when all do.
+func (r Readiness) Missing() []string {
+	var names []string
+	for name, check := range r.Checks {
+		if check.Error != "" {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
 func (s *Server) probe(ctx context.Context, check Check) CheckResult {
