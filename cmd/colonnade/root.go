@@ -38,7 +38,8 @@ func newRoot(env environment) *cobra.Command {
 ClickHouse and answers queries about them; accounts and keys live in Postgres.
 
 Settings come from a YAML file (--config or COLONNADE_CONFIG), overridden by
-COLONNADE_* variables; "colonnade config" shows all of them.`,
+COLONNADE_* variables; "colonnade config" shows all of them. A number of bytes is
+written 1048576 or 512KiB, 64MiB, 3GiB; a duration 500ms, 10s or 5m.`,
 		Example: `  colonnade serve --embedded      everything in one process tree, nothing to install
   colonnade demo                  realistic traces in, a table of them out`,
 		SilenceUsage:      true,

@@ -134,8 +134,30 @@ type Embedded struct {
 	KafkaPort, ClickHousePort, PostgresPort int
 	// KafkaRetainBytes bounds the log of one partition on disk.
 	KafkaRetainBytes int64
-	// ClickHouseMemoryBytes caps the engine's memory.
+	// ClickHouseMemoryBytes caps the engine's memory, from minEngineMemory to maxEngineBytes.
 	ClickHouseMemoryBytes int64
+}
+
+const (
+	// minEngineMemory is what ClickHouse needs to come up, migrate and merge.
+	minEngineMemory = 512 << 20
+	// minRetainBytes holds a few batches of the largest size.
+	minRetainBytes = 128 << 20
+	// maxEngineBytes is beyond every machine: a unit too many.
+	maxEngineBytes = 1 << 40
+)
+
+// Validate names every field that cannot work.
+func (e Embedded) Validate() error {
+	var errs []error
+	bytes := func(name string, n, low int64) {
+		if n != 0 && (n < low || n > maxEngineBytes) {
+			errs = append(errs, fmt.Errorf("%s: %d bytes: must be from %dMiB to 1024GiB, or 0 for the default", name, n, low>>20))
+		}
+	}
+	bytes("clickhouse_memory_bytes", e.ClickHouseMemoryBytes, minEngineMemory)
+	bytes("kafka_retain_bytes", e.KafkaRetainBytes, minRetainBytes)
+	return errors.Join(errs...)
 }
 
 // Default is a complete configuration but for the addresses of the stores,
@@ -239,6 +261,7 @@ func (c Config) Validate() error {
 	section("evaluate", c.Evaluate.Validate())
 	section("vault", c.Vault.Validate())
 	section("lineage", c.Lineage.Validate())
+	section("embedded", c.Embedded.Validate())
 	return errors.Join(errs...)
 }
 

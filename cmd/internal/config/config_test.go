@@ -111,3 +111,32 @@ func TestTheExampleIsUnderstood(t *testing.T) {
 	require.NotNil(t, l.Kafka.TLS)
 	require.True(t, l.ClickHouse.Replicated)
 }
+
+func TestSizesHaveUnits(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]int64{"3GiB": 3 << 30, "512MiB": 512 << 20, "1048576KiB": 1 << 30, "1073741824": 1 << 30, "2 GiB": 2 << 30, "0": 0} {
+		l, err := config.Load("", []string{"COLONNADE_EMBEDDED_CLICKHOUSE_MEMORY_BYTES=" + text})
+		require.NoError(t, err, text)
+		require.Equal(t, want, l.Embedded.ClickHouseMemoryBytes, text)
+		l, err = config.Load(file(t, "embedded:\n  clickhouse_memory_bytes: "+text+"\n"), nil)
+		require.NoError(t, err, text)
+		require.Equal(t, want, l.Embedded.ClickHouseMemoryBytes, text)
+	}
+	for _, text := range []string{"3GB", "3.5GiB", "GiB", "9999999999GiB", "3gib"} {
+		_, err := config.Load("", []string{"COLONNADE_EMBEDDED_CLICKHOUSE_MEMORY_BYTES=" + text})
+		require.ErrorContains(t, err, "such as 4096, 512KiB, 64MiB or 3GiB", text)
+	}
+}
+
+func TestTheEmbeddedEnginesHaveBounds(t *testing.T) {
+	t.Parallel()
+	for entry, want := range map[string]string{
+		"CLICKHOUSE_MEMORY_BYTES=1":       "embedded: clickhouse_memory_bytes: 1 bytes: must be from 512MiB to 1024GiB",
+		"CLICKHOUSE_MEMORY_BYTES=-1":      "clickhouse_memory_bytes",
+		"CLICKHOUSE_MEMORY_BYTES=2048GiB": "clickhouse_memory_bytes",
+		"KAFKA_RETAIN_BYTES=1MiB":         "embedded: kafka_retain_bytes: 1048576 bytes: must be from 128MiB",
+	} {
+		_, err := config.Load("", []string{"COLONNADE_EMBEDDED_" + entry})
+		require.ErrorContains(t, err, want, entry)
+	}
+}

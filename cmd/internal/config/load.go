@@ -287,15 +287,12 @@ func setWhole(v reflect.Value, text string) error {
 		return nil
 	}
 	n, err := parseSize(text)
+	if err != nil || v.CanUint() && (n < 0 || v.OverflowUint(uint64(n))) || v.CanInt() && v.OverflowInt(n) {
+		return fmt.Errorf("%q is not a whole number in range, such as 4096, 512KiB, 64MiB or 3GiB", text)
+	}
 	if v.CanUint() {
-		if err != nil || n < 0 || v.OverflowUint(uint64(n)) {
-			return fmt.Errorf("%q is not a whole number in range", text)
-		}
 		v.SetUint(uint64(n))
 		return nil
-	}
-	if err != nil || v.OverflowInt(n) {
-		return fmt.Errorf("%q is not a whole number in range", text)
 	}
 	v.SetInt(n)
 	return nil

@@ -131,7 +131,7 @@ func (l *Library) Connect(args ...string) (*Conn, error) {
 	guardSignals(func() { handle = l.api.connect(int32(len(argv)-1), unsafe.Pointer(&argv[0])) }) //nolint:gosec // a handful of arguments
 	runtime.KeepAlive(argv)
 	if handle == 0 {
-		return nil, errors.New("chdb: the engine refused to open its data directory")
+		return nil, errors.New("chdb: the engine refused to start: its data directory or one of its settings")
 	}
 	return &Conn{lib: l, handle: handle, conn: *deref(handle)}, nil
 }
