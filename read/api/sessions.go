@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"github.com/gin-gonic/gin"
+	"github.com/google/uuid"
 
 	"colonnade/domain"
 	"colonnade/read/compile"
@@ -17,7 +18,8 @@ type activityRequest struct {
 }
 
 // The replies. Windowing asks for the next page: it carries the time that this
-// one ended at. Source: contract §3.7.
+// one ended at and the cursor, next. The time alone leads on as well, where ids
+// of one microsecond may come twice. Source: contract §3.7, §0 row 4.
 type (
 	sessionsReply struct {
 		Count      int            `json:"count"`
@@ -56,8 +58,8 @@ func (a *Analytics) activity(actor compile.Actor, reply func([]string, *domain.W
 		if w == nil {
 			w = &windowing{}
 		}
-		if w.Next != nil || w.Interval != nil || w.Rate != nil {
-			return domain.E(domain.Rejected, "This list takes oldest, newest, limit and order of windowing. Its pages are asked for with the windowing of the page before.")
+		if w.Interval != nil || w.Rate != nil {
+			return domain.E(domain.Rejected, "This list takes oldest, newest, next, limit and order of windowing. Its pages are asked for with the windowing of the page before.")
 		}
 		window, err := a.spans.window(w, []any{"body", "windowing"})
 		if err != nil {
@@ -72,8 +74,9 @@ func (a *Analytics) activity(actor compile.Actor, reply func([]string, *domain.W
 			return err
 		}
 		var next *domain.Window
-		if !page.Until.IsZero() {
+		if page.Next != uuid.Nil {
 			next = &window
+			next.Next = page.Next
 			if window.Order == domain.Ascending {
 				next.Oldest = page.Until
 			} else {

@@ -41,6 +41,8 @@ func TestAnalyticsGolden(t *testing.T) {
 	activity := compile.Activity{Project: domain.ProjectID{1}, Actor: compile.Session, Low: low, High: high, Limit: 51}
 	last := activity
 	last.Last, last.Actor, last.Order = true, compile.User, domain.Ascending
+	second := activity
+	second.Behind = &compile.ActivityCursor{Actor: compile.Session, Order: domain.Descending, Active: (low + high) / 2, Tie: 7}
 	statements := []struct {
 		name string
 		compile.Statement
@@ -54,6 +56,7 @@ func TestAnalyticsGolden(t *testing.T) {
 		{"elements", analysis(`{}`, true, compile.ByStart, compile.Elements, "ag.meta.tags").Values(11)},
 		{"by creation, decided by documents", analysis(text, true, compile.ByCreation, compile.Booleans, "ag.flags.f").Values(11)},
 		{"sessions by their first span", activity.Page()},
+		{"sessions by their first span, behind a cursor", second.Page()},
 		{"users by their last span", last.Page()},
 	}
 	var got strings.Builder

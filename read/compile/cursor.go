@@ -73,7 +73,30 @@ func (c Cursor) UUID() uuid.UUID {
 	if c.Order == domain.Ascending {
 		kind |= kindAscending
 	}
-	start := uint64(c.Start-epochMicros) & (1<<startBits - 1) //nolint:gosec // the store holds nothing before 1900
+	return pack(c.Start, low, kind)
+}
+
+// ParseCursor reads a UUID as a cursor; ok is false for one that is none of
+// ours. now resolves the wrapped time of the walk.
+func ParseCursor(id uuid.UUID, now time.Time) (c Cursor, ok bool) {
+	start, tie, kind, ok := unpack(id)
+	if !ok || kind&^(kindAscending|kindTraces) != kindLayout {
+		return Cursor{}, false
+	}
+	c = Cursor{Focus: Spans, Order: domain.Descending, Start: start, Tie: tie}
+	if kind&kindAscending != 0 {
+		c.Order = domain.Ascending
+	}
+	if kind&kindTraces != 0 {
+		c.Focus, c.Tie = Traces, Traces.RoundTie(tie)
+		c.Walk = unwrap(tie&(1<<walkBits-1), now.UnixMilli())
+	}
+	return c, true
+}
+
+// pack lays the 122 bits out: a time in Unix microseconds, 64 bits, and the kind.
+func pack(micros int64, low, kind uint64) uuid.UUID {
+	start := uint64(micros-epochMicros) & (1<<startBits - 1) //nolint:gosec // the store holds nothing before 1900
 	// The 122 bits as a 60-bit and a 62-bit half, split around the version and variant.
 	upper := start<<6 | low>>58
 	lower := low<<6>>2&^(1<<4-1) | kind
@@ -83,25 +106,13 @@ func (c Cursor) UUID() uuid.UUID {
 	return id
 }
 
-// ParseCursor reads a UUID as a cursor; ok is false for one that is none of
-// ours. now resolves the wrapped time of the walk.
-func ParseCursor(id uuid.UUID, now time.Time) (c Cursor, ok bool) {
-	high, low := binary.BigEndian.Uint64(id[:8]), binary.BigEndian.Uint64(id[8:])
-	kind := low & 0xf
-	if high>>12&0xf != cursorUUIDVersion || low>>62 != 0b10 || kind&^(kindAscending|kindTraces) != kindLayout {
-		return Cursor{}, false
+func unpack(id uuid.UUID) (micros int64, low, kind uint64, ok bool) {
+	first, second := binary.BigEndian.Uint64(id[:8]), binary.BigEndian.Uint64(id[8:])
+	if first>>12&0xf != cursorUUIDVersion || second>>62 != 0b10 {
+		return 0, 0, 0, false
 	}
-	upper := high>>16<<12 | high&0xfff
-	tie := upper<<58 | low<<2>>6
-	c = Cursor{Focus: Spans, Order: domain.Descending, Start: int64(upper>>6) + epochMicros, Tie: tie}
-	if kind&kindAscending != 0 {
-		c.Order = domain.Ascending
-	}
-	if kind&kindTraces != 0 {
-		c.Focus, c.Tie = Traces, Traces.RoundTie(tie)
-		c.Walk = unwrap(tie&(1<<walkBits-1), now.UnixMilli())
-	}
-	return c, true
+	upper := first>>16<<12 | first&0xfff
+	return int64(upper>>6) + epochMicros, upper<<58 | second<<2>>6, second & 0xf, true //nolint:gosec // 54 bits
 }
 
 // unwrap gives the moment nearest to now whose lowest bits these are.

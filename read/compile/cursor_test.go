@@ -36,6 +36,33 @@ func FuzzCursor(f *testing.F) {
 	})
 }
 
+func FuzzActivityCursor(f *testing.F) {
+	f.Add(int64(1_700_000_000_123_456), uint64(0xfedcba9876543210), true, false, true)
+	f.Add(int64(-2208988800000000), ^uint64(0), false, true, false)
+	f.Fuzz(func(t *testing.T, active int64, tie uint64, users, last, ascending bool) {
+		if active < -2208988800000000 || active > 10413791999999999 {
+			return // what the store can hold
+		}
+		in := compile.ActivityCursor{Actor: compile.Session, Last: last, Order: domain.Descending, Active: active, Tie: tie}
+		if users {
+			in.Actor = compile.User
+		}
+		if ascending {
+			in.Order = domain.Ascending
+		}
+		id := in.UUID()
+		require.Equal(t, uuid.Version(8), id.Version())
+		require.Equal(t, uuid.RFC4122, id.Variant())
+		out, ok := compile.ParseActivityCursor(id)
+		require.True(t, ok)
+		require.Equal(t, in, out)
+		_, ok = compile.ParseCursor(id, time.UnixMilli(1_800_000_000_000))
+		require.False(t, ok, "it is no cursor of spans")
+		_, ok = compile.ParseActivityCursor(compile.Cursor{Focus: compile.Spans, Start: active, Tie: tie, Order: in.Order}.UUID())
+		require.False(t, ok)
+	})
+}
+
 func FuzzParseCursor(f *testing.F) {
 	f.Add([]byte("0123456789abcdef"))
 	now := time.UnixMilli(1_800_000_000_000)

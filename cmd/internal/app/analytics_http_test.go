@@ -5,10 +5,12 @@ package app_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -183,10 +185,19 @@ func TestAnalyticsOverHTTP(t *testing.T) {
 		got = reply(t, h, "/tracing/sessions/query", `{"realtime":true,"windowing":{"limit":1}}`)
 		next := got["windowing"].(map[string]any)
 		require.Equal(t, []any{"s1"}, got["session_ids"])
-		require.Equal(t, map[string]any{"newest": at(10).Format(time.RFC3339), "limit": 1.0, "order": "descending"}, next)
+		cursor := next["next"]
+		require.Equal(t, map[string]any{"newest": at(10).Format(time.RFC3339), "limit": 1.0, "order": "descending", "next": cursor}, next)
 		text, err := json.Marshal(map[string]any{"realtime": true, "windowing": next})
 		require.NoError(t, err)
 		require.Equal(t, map[string]any{"count": 1.0, "session_ids": []any{"s2"}}, reply(t, h, "/spans/sessions/query", string(text)))
+		for target, body := range map[string]string{
+			"/spans/sessions/query": `{"windowing":{"next":"%s"}}`, "/spans/users/query": `{"realtime":true,"windowing":{"next":"%s"}}`,
+			"/tracing/sessions/query": `{"realtime":true,"windowing":{"order":"ascending","next":"%s"}}`,
+		} {
+			code, text := post(t, h, target, fmt.Sprintf(body, cursor))
+			require.Equal(t, http.StatusBadRequest, code, text)
+			require.Contains(t, text, "windowing.next is a cursor of a", "a cursor is of one list")
+		}
 		got = reply(t, h, "/spans/users/query", `{"windowing":{"order":"ascending"}}`)
 		require.Equal(t, map[string]any{"count": 1.0, "user_ids": []any{"u1"}}, got)
 		require.Equal(t, map[string]any{"count": 0.0, "user_ids": []any{}}, reply(t, h, "/tracing/users/query", `{"windowing":{"newest":"2001-01-01T00:00:00Z"}}`))
@@ -209,7 +220,8 @@ func TestAnalyticsOverHTTP(t *testing.T) {
 			{"/spans/analytics/query", `{"windowing":{"rate":2}}`, 422, "between 0 and 1"},
 			{"/tracing/spans/analytics", `{"specs":[]}`, 422, "extra_forbidden"},
 			{"/spans/sessions/query", ``, 422, "missing"},
-			{"/spans/users/query", `{"windowing":{"next":"01890a5d-ac96-774b-bcce-b302099a8057"}}`, 400, "oldest, newest"},
+			{"/spans/users/query", `{"windowing":{"next":"01890a5d-ac96-774b-bcce-b302099a8057"}}`, 400, "not a cursor of this list"},
+			{"/spans/users/query", `{"windowing":{"rate":0.5}}`, 400, "oldest, newest"},
 		}
 		for _, tt := range tests {
 			code, text := post(t, h, tt.target, tt.body)
@@ -272,8 +284,34 @@ func TestAnalyticsAfterEdits(t *testing.T) {
 	require.Equal(t, of(1, 2, 1), totals())
 }
 
-// A page never ends between ids of one moment, whatever its limit: walking
-// gives each id once, in both orders, by first and by last activity.
+// sessionPages walks a list of sessions, with what a caller makes of a reply's windowing.
+func sessionPages(t *testing.T, h http.Handler, realtime bool, windowing map[string]any, asks func(windowing map[string]any)) (pages [][]any) {
+	t.Helper()
+	for windowing != nil {
+		text, err := json.Marshal(map[string]any{"realtime": realtime, "windowing": windowing})
+		require.NoError(t, err)
+		page := reply(t, h, "/spans/sessions/query", string(text))
+		pages = append(pages, page["session_ids"].([]any))
+		require.Less(t, len(pages), 5000, "it ends")
+		if windowing, _ = page["windowing"].(map[string]any); windowing != nil {
+			require.NotEmpty(t, windowing["next"])
+			asks(windowing)
+		}
+	}
+	return pages
+}
+
+// times counts how often each id comes.
+func times(pages [][]any) map[any]int {
+	out := map[any]int{}
+	for _, id := range slices.Concat(pages...) {
+		out[id]++
+	}
+	return out
+}
+
+// Walking gives each id once, in both orders, by first and by last activity,
+// in pages as long as the limit; a caller who leaves next out misses none.
 func TestActivityPages(t *testing.T) {
 	t.Parallel()
 	w := newWings(t)
@@ -288,24 +326,60 @@ func TestActivityPages(t *testing.T) {
 	h := w.served(t, project, analytics.DefaultConfig())
 	for _, realtime := range []bool{false, true} {
 		for _, order := range []string{"ascending", "descending"} {
-			for _, limit := range []int{1, 2, 5, 100} {
-				var got []any
-				windowing := any(map[string]any{"limit": limit, "order": order})
-				for windowing != nil {
-					text, err := json.Marshal(map[string]any{"realtime": realtime, "windowing": windowing})
-					require.NoError(t, err)
-					page := reply(t, h, "/spans/sessions/query", string(text))
-					require.NotEmpty(t, page["session_ids"])
-					got = append(got, page["session_ids"].([]any)...)
-					windowing = page["windowing"]
+			for _, limit := range []int{1, 2, 3, 5, 13, 100} {
+				text := fmt.Sprintf("%v %s %d", realtime, order, limit)
+				first := map[string]any{"limit": limit, "order": order}
+				pages := sessionPages(t, h, realtime, first, func(map[string]any) {})
+				require.Len(t, slices.Concat(pages...), 13, text)
+				require.Len(t, times(pages), 13, text)
+				for _, page := range pages[:len(pages)-1] {
+					require.Len(t, page, limit, text)
 				}
-				require.Len(t, got, 13, "%v %s %d: %v", realtime, order, limit, got)
-				seen := map[any]bool{}
-				for _, id := range got {
-					require.False(t, seen[id])
-					seen[id] = true
+				pages = sessionPages(t, h, realtime, first, func(w map[string]any) { delete(w, "next") })
+				require.Len(t, times(pages), 13, text)
+				for _, page := range pages[:len(pages)-1] {
+					require.GreaterOrEqual(t, len(page), limit, text)
 				}
+				pages = sessionPages(t, h, realtime, first, func(w map[string]any) { delete(w, "newest"); delete(w, "oldest") })
+				require.Len(t, slices.Concat(pages...), 13, text)
+				require.Len(t, times(pages), 13, text)
 			}
 		}
+	}
+}
+
+// Fifteen hundred sessions that begin at one microsecond come in pages like
+// all others. A time does not part them: a caller without next gets them together.
+func TestActivityOfOneMoment(t *testing.T) {
+	t.Parallel()
+	const sessions = 1500
+	w := newWings(t)
+	project := domain.ProjectID(uuid.New())
+	at := time.Now().UTC().Add(-time.Hour).Truncate(time.Second)
+	all := []*tracepb.TracesData{
+		simple(1, 1, 0, at.Add(-time.Second), 1, map[string]any{"ag.session.id": "before"}),
+		simple(2, 2, 0, at.Add(time.Second), 1, map[string]any{"ag.session.id": "after"}),
+	}
+	for n := range uint64(sessions) {
+		all = append(all, simple(10+n, 10+n, 0, at, 1, map[string]any{"ag.session.id": fmt.Sprint("s", n)}))
+	}
+	w.write(project, all...)
+	h := w.served(t, project, analytics.DefaultConfig())
+	one := reply(t, h, "/spans/sessions/query", `{"windowing":{"limit":2}}`)
+	require.EqualValues(t, 2, one["count"])
+	require.NotEmpty(t, one["windowing"])
+	for _, order := range []string{"ascending", "descending"} {
+		first := map[string]any{"limit": 400, "order": order}
+		pages := sessionPages(t, h, false, first, func(map[string]any) {})
+		require.Len(t, pages, 4, order)
+		for i, want := range []int{400, 400, 400, sessions + 2 - 1200} {
+			require.Len(t, pages[i], want, order)
+		}
+		require.Len(t, times(pages), sessions+2, order)
+
+		pages = sessionPages(t, h, false, first, func(w map[string]any) { delete(w, "next") })
+		require.Len(t, times(pages), sessions+2, "%s: nothing is lost", order)
+		require.Len(t, pages, 3, "%s: some of it, all of it, and the rest", order)
+		require.Len(t, pages[1], sessions, order)
 	}
 }

@@ -402,7 +402,7 @@ string 01890a5d-ac96-774b-bcce-b302099a8057
 string paris
 string paris
 -- sessions by their first span
-SELECT id, toUnixTimestamp64Micro(active)
+SELECT id, toUnixTimestamp64Micro(active), sipHash64(id) AS tie
  FROM (SELECT session_id AS id, min(start_time) AS active
  FROM spans FINAL WHERE project_id = ?
   AND trace_type IN ('invocation', 'annotation', 'unknown')
@@ -410,11 +410,24 @@ SELECT id, toUnixTimestamp64Micro(active)
   AND indexHint((week <= ? OR week = '1970-01-01'))
   AND session_id != ''
  GROUP BY id) WHERE (active >= '2026-03-04 00:00:00.000000'
-  AND active <= '2026-03-11 00:00:00.000000') ORDER BY active DESC, id DESC LIMIT 51
+  AND active <= '2026-03-11 00:00:00.000000') ORDER BY active DESC, tie DESC, id DESC LIMIT 51
 string 01000000-0000-0000-0000-000000000000
 string 2026-03-09
+-- sessions by their first span, behind a cursor
+SELECT id, toUnixTimestamp64Micro(active), sipHash64(id) AS tie
+ FROM (SELECT session_id AS id, min(start_time) AS active
+ FROM spans FINAL WHERE project_id = ?
+  AND trace_type IN ('invocation', 'annotation', 'unknown')
+  AND start_time <= '2026-03-07 12:00:00.000000'
+  AND indexHint((week <= ? OR week = '1970-01-01'))
+  AND session_id != ''
+ GROUP BY id) WHERE (active >= '2026-03-04 00:00:00.000000'
+  AND active <= '2026-03-07 12:00:00.000000'
+  AND (active != '2026-03-07 12:00:00.000000' OR tie < 7)) ORDER BY active DESC, tie DESC, id DESC LIMIT 51
+string 01000000-0000-0000-0000-000000000000
+string 2026-03-02
 -- users by their last span
-SELECT id, toUnixTimestamp64Micro(active)
+SELECT id, toUnixTimestamp64Micro(active), sipHash64(id) AS tie
  FROM (SELECT user_id AS id, max(start_time) AS active
  FROM spans FINAL WHERE project_id = ?
   AND trace_type IN ('invocation', 'annotation', 'unknown')
@@ -422,6 +435,6 @@ SELECT id, toUnixTimestamp64Micro(active)
   AND indexHint((week >= ? OR week = '1970-01-01'))
   AND user_id != ''
  GROUP BY id) WHERE (active >= '2026-03-04 00:00:00.000000'
-  AND active <= '2026-03-11 00:00:00.000000') ORDER BY active, id LIMIT 51
+  AND active <= '2026-03-11 00:00:00.000000') ORDER BY active, tie, id LIMIT 51
 string 01000000-0000-0000-0000-000000000000
 string 2026-03-02
