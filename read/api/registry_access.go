@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"colonnade/domain"
+	"colonnade/domain/body"
 	"colonnade/read/access"
 )
 
@@ -170,6 +171,9 @@ func (h accessRoutes) check(c *gin.Context) error {
 	}
 	if missing != nil {
 		return &domain.Error{Kind: domain.Invalid, Message: "A parameter is missing.", Fields: missing}
+	}
+	if of := c.Query("resource_type"); of != "service" && of != "local_secrets" {
+		return body.Invalid("enum", "Input should be 'service' or 'local_secrets'", of, "query", "resource_type")
 	}
 	caller := domain.PrincipalFrom(c.Request.Context())
 	if !access.Allows(caller.Role, domain.Permission(strings.ToLower(c.Query("action")))) {

@@ -22,7 +22,7 @@ type KeyRequest struct {
 	Name string
 	// Role bounds what the key may do; empty means all that its owner may.
 	Role string
-	// ExpiresAt ends the key; nil means never.
+	// ExpiresAt ends the key; nil means never. One that has passed is Rejected.
 	ExpiresAt *time.Time
 }
 
@@ -59,11 +59,15 @@ func (r *Registry) CreateKey(ctx context.Context, q KeyRequest) (credential.Key,
 }
 
 func (r *Registry) insertKey(ctx context.Context, tx pgx.Tx, q KeyRequest, key credential.Key) error {
+	now := r.now()
+	if q.ExpiresAt != nil && !q.ExpiresAt.After(now) {
+		return domain.E(domain.Rejected, "expires_at is %s, which is past: a key has to end after now, or give none for one that never ends.", q.ExpiresAt.UTC().Format(time.RFC3339))
+	}
 	tag, err := tx.Exec(ctx, `
 INSERT INTO api_keys (prefix, digest, project_id, user_id, name, role, created_at, expires_at)
 SELECT $1, $2, m.project_id, m.user_id, $5, nullif($6, ''), $7, $8
 FROM memberships m WHERE m.project_id = $3 AND m.user_id = $4`,
-		key.Prefix, key.Digest(), uuid.UUID(q.Project), q.User, q.Name, q.Role, r.now(), q.ExpiresAt)
+		key.Prefix, key.Digest(), uuid.UUID(q.Project), q.User, q.Name, q.Role, now, q.ExpiresAt)
 	switch {
 	case violates(err, "api_keys_pkey"):
 		return domain.E(domain.Conflict, "A key with the prefix %s already exists.", key.Prefix)

@@ -159,6 +159,12 @@ func TestKeysOverHTTP(t *testing.T) {
 	require.Equal(t, "viewer", viewer.get("/projects/current")["user_role"])
 	viewer.fails(http.StatusForbidden, http.MethodPost, "/keys", nil)
 
+	for _, past := range []any{"2020-01-01T00:00:00Z", time.Now().Add(-time.Second)} {
+		detail := c.fails(http.StatusBadRequest, http.MethodPost, "/keys/", object{"expires_at": past})
+		require.Contains(t, detail, "expires_at", "a key that has ended is none")
+		require.Contains(t, detail, "past")
+	}
+
 	listed := listAt(t, c.expect(http.StatusOK, http.MethodGet, "/keys", nil), "")
 	require.Len(t, listed, 3)
 	for _, key := range []string{raw, narrow} {
@@ -209,6 +215,8 @@ func TestWhoAmI(t *testing.T) {
 	require.Equal(t, current["project_id"], asIssued.get("/projects/current")["project_id"])
 	require.Equal(t, "Forbidden", c.as(domain.RoleViewer).fails(http.StatusForbidden, http.MethodGet, "/access/permissions/check?action=run_service&resource_type=service", nil))
 	c.fails(http.StatusUnprocessableEntity, http.MethodGet, "/access/permissions/check?action=run_service", nil)
+	c.fails(http.StatusUnprocessableEntity, http.MethodGet, "/access/permissions/check?action=run_service&resource_type=xx", nil)
+	require.Equal(t, "allow", c.get("/access/permissions/check?action=view_secrets&resource_type=local_secrets&resource_id=x")["effect"])
 	c.fails(http.StatusUnauthorized, http.MethodGet, "/projects/current?project_id=null", nil)
 }
 
