@@ -26,6 +26,8 @@ var (
 	errNoRoute = domain.E(domain.NotFound, "Not Found")
 	// errNoMethod is not a domain error: no room but this one knows verbs.
 	errNoMethod = errors.New("Method Not Allowed") //nolint:staticcheck // the text is the body of the reply (contract §1.1)
+	// errSlowBody is in the chain of what a reader of a body returns that stopped arriving.
+	errSlowBody = errors.New("server: the request body stopped arriving")
 )
 
 // statusClientGone is what the log and the metrics say of a request whose
@@ -83,6 +85,9 @@ func (s *Server) renderErrors(c *gin.Context) {
 	if reply.retryAfter > 0 {
 		c.Header("Retry-After", strconv.Itoa(int(math.Ceil(reply.retryAfter.Seconds()))))
 	}
+	if reply.status == http.StatusRequestTimeout {
+		c.Header("Connection", "close") // what else comes is the rest of this body
+	}
 	if isOTLP(c) && reply.status != http.StatusUnauthorized && reply.status != http.StatusForbidden {
 		s.writeRPCStatus(c, reply)
 		return
@@ -120,6 +125,9 @@ func (s *Server) replyTo(c *gin.Context, err error) errorReply {
 		return errorReply{status: http.StatusMethodNotAllowed, detail: errNoMethod.Error(), message: errNoMethod.Error()}
 	case errors.Is(err, context.Canceled) && errors.Is(c.Request.Context().Err(), context.Canceled):
 		return errorReply{status: statusClientGone, detail: "Client closed the request.", message: "Client closed the request."}
+	case errors.Is(err, errSlowBody):
+		const message = "The request body did not arrive in time. Send it again."
+		return errorReply{status: http.StatusRequestTimeout, detail: message, message: message}
 	default:
 	}
 	if tooLarge, ok := errors.AsType[*http.MaxBytesError](err); ok {
@@ -233,6 +241,8 @@ func rpcCode(status int) rpccode.Code {
 		return rpccode.Code_UNAVAILABLE
 	case statusClientGone:
 		return rpccode.Code_CANCELLED
+	case http.StatusRequestTimeout:
+		return rpccode.Code_DEADLINE_EXCEEDED
 	case http.StatusInternalServerError:
 		return rpccode.Code_INTERNAL
 	default:

@@ -16,6 +16,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -183,7 +184,20 @@ func bounded(c *gin.Context, limit int64) io.ReadCloser {
 	if c.Request.ContentLength > limit {
 		return tooLong{&http.MaxBytesError{Limit: limit}}
 	}
-	return http.MaxBytesReader(c.Writer, c.Request.Body, limit)
+	return http.MaxBytesReader(c.Writer, arriving{c.Request.Body}, limit)
+}
+
+// arriving tells a body that stopped coming from one that is wrong: whoever
+// reads it cannot know, for to it both are an error of the stream.
+type arriving struct{ io.ReadCloser }
+
+// Read reads on.
+func (a arriving) Read(p []byte) (int, error) {
+	n, err := a.ReadCloser.Read(p)
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		err = fmt.Errorf("%w: %w", errSlowBody, err)
+	}
+	return n, err
 }
 
 type tooLong struct{ err error }

@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"bufio"
 	"bytes"
 	"compress/gzip"
 	"context"
@@ -443,4 +444,43 @@ func TestOperationsAreRecorded(t *testing.T) {
 	}
 	require.Equal(t, []string{"/health", "/healthz", "/readyz", "/metrics", "/admin/profiles/:name", "/openapi.json", "/docs", "/docs/:file", "/a/"}, paths)
 	require.Panics(t, func() { s.Handle(domain.Operation{Method: "GET", Path: "/open"}, says("")) })
+}
+
+// A body that stops arriving is answered with 408, whatever its reader made of it.
+func TestABodyThatStopsArriving(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, func(c *server.Config, _ *server.Deps) { c.RequestTimeout = 50 * time.Millisecond })
+	read := func(wrap func(error) error) func(*gin.Context) error {
+		return func(c *gin.Context) error {
+			_, err := io.ReadAll(c.Request.Body)
+			return wrap(err)
+		}
+	}
+	post := func(path string) domain.Operation {
+		return domain.Operation{Method: http.MethodPost, Path: path, Permission: domain.ViewSpans}
+	}
+	s.Handle(post("/plain"), read(func(err error) error { return err }))
+	s.Handle(post("/otlp/v1/traces"), read(func(err error) error { return domain.Wrap(domain.Rejected, err, "not a stream") }))
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- s.Run(ctx, listener) }()
+	for _, path := range []string{"/plain", "/otlp/v1/traces"} {
+		conn, err := net.Dial("tcp", listener.Addr().String())
+		require.NoError(t, err)
+		_, err = io.WriteString(conn, "POST "+path+" HTTP/1.1\r\nHost: x\r\nAuthorization: ApiKey viewer\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\nhalf")
+		require.NoError(t, err)
+		reply, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		require.NoError(t, err)
+		text, err := io.ReadAll(reply.Body)
+		require.NoError(t, err)
+		require.Equal(t, http.StatusRequestTimeout, reply.StatusCode, "%s: %s", path, text)
+		require.Contains(t, string(text), "did not arrive in time", path)
+		require.True(t, reply.Close, "what else comes is of no request")
+		require.NoError(t, reply.Body.Close())
+		require.NoError(t, conn.Close())
+	}
+	stop()
+	require.NoError(t, <-done)
 }
