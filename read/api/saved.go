@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -64,20 +65,32 @@ func (s *Spans) savedQuery(ctx context.Context, project domain.ProjectID, f focu
 	return saved, true, nil
 }
 
-// over completes the request's window, which may say no more than limit and
-// next, and gives the stored filter.
+// over completes the request's window and gives the stored filter. The request
+// chooses limit and next; any other member has to be what is stored, as it is
+// in a reply's windowing that comes back. Source: contract §3.1.
 func (d savedData) over(w *windowing) (json.RawMessage, error) {
-	if w.Newest != nil || w.Oldest != nil || w.Order != "" || w.Interval != nil || w.Rate != nil {
-		return nil, domain.E(domain.Rejected, "A request to run a saved query gives no more of windowing than limit and next.")
+	stored := d.windowing
+	if stored.Order == "" {
+		stored.Order = order(domain.Descending) // what a reply says where nothing is stored
 	}
-	limit, next := w.Limit, w.Next
-	*w = d.windowing
-	if limit != nil {
-		w.Limit = limit
+	if !echoes(w.Newest, stored.Newest, time.Time.Equal) || !echoes(w.Oldest, stored.Oldest, time.Time.Equal) ||
+		!echoes(w.Interval, stored.Interval, equal) || !echoes(w.Rate, stored.Rate, equal) || w.Order != "" && w.Order != stored.Order {
+		return nil, domain.E(domain.Rejected, "A request to run a saved query gives no more of windowing than limit and next: the rest is stored.")
 	}
-	w.Next = next
+	if w.Limit != nil {
+		stored.Limit = w.Limit
+	}
+	stored.Next = w.Next
+	*w = stored
 	return d.filtering, nil
 }
+
+// echoes tells whether a member says nothing other than what is stored.
+func echoes[T any](given, stored *T, same func(a, b T) bool) bool {
+	return given == nil || stored != nil && same(*given, *stored)
+}
+
+func equal[T comparable](a, b T) bool { return a == b }
 
 // SavedTraces gives the ids of the traces that a saved query of a project
 // finds now, or that it names: as many as its window says, and most at

@@ -3,6 +3,7 @@
 package app
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"testing"
@@ -74,6 +75,30 @@ func TestSavedQueries(t *testing.T) {
 		}
 		require.Equal(t, failed, seen, "the page size is the request's, everything else is stored")
 	})
+	t.Run("pages go on by the reply's windowing", func(t *testing.T) {
+		s := s.with(t)
+		for ref, want := range map[string][]string{
+			`"query_ref":{"slug":"failures"}`:                                               failed,
+			`"query_ref":{"slug":"failures"},"query_revision_ref":{"id":"` + q.first + `"}`: {ids[2], ids[3], ids[6], ids[7]},
+			`"query_ref":{"slug":"any-focus"}`:                                              {ids[2], ids[3], ids[6]},
+			`"query_ref":{"slug":"failures"},"query_revision_ref":{"version":"0"}`:          nil, // stores no window: the reply's order is the default
+		} {
+			var seen []string
+			windowing := any(map[string]any{"limit": 1})
+			for windowing != nil {
+				text, err := json.Marshal(windowing)
+				require.NoError(t, err)
+				r := s.ok(http.StatusOK, "POST", "/spans/query", `{`+ref+`,"windowing":`+string(text)+`}`)
+				seen = append(seen, column(r.at("spans"), "trace_id")...)
+				windowing = r.at("windowing")
+			}
+			if want == nil {
+				require.Len(t, seen, 16, "every span")
+				continue
+			}
+			require.Equal(t, want, seen, ref)
+		}
+	})
 	t.Run("traces", func(t *testing.T) {
 		s := s.with(t)
 		r := s.ok(http.StatusOK, "POST", "/traces/query", `{"query_ref":{"slug":"any-focus"}}`)
@@ -91,13 +116,18 @@ func TestSavedQueries(t *testing.T) {
 			`{"query_ref":{"slug":"failures"},"filtering":{"conditions":[]}}`,
 			`{"query_ref":{"slug":"failures"},"windowing":{"order":"ascending"}}`,
 			`{"query_ref":{"slug":"failures"},"windowing":{"newest":"2026-11-02T00:00:00Z"}}`,
+			`{"query_ref":{"slug":"any-focus"},"windowing":{"newest":"2026-11-01T10:06:31Z"}}`,
+			`{"query_ref":{"slug":"any-focus"},"windowing":{"oldest":"2026-11-01T10:06:30Z"}}`,
+			`{"query_ref":{"slug":"any-focus"},"windowing":{"order":"descending"}}`,
+			`{"query_ref":{"slug":"failures"},"windowing":{"rate":1}}`,
+			`{"query_ref":{"slug":"failures"},"windowing":{"interval":1}}`,
 			`{"query_ref":{}}`,
 			`{"query_revision_ref":{"version":"1"}}`,
 			`{"query_ref":{"slug":"any-focus"},"query_revision_ref":{"id":"` + q.first + `"}}`,
 		} {
 			s.ok(http.StatusBadRequest, "POST", "/spans/query", body)
 		}
-		for _, body := range []string{`{"query_ref":{"slug":"failures","name":"x"}}`, `{"query_ref":"failures"}`, `{"query_ref":{"id":"no-uuid"}}`, `{"query_ref":{"slug":"failures"},"windowing":{"limit":0}}`} {
+		for _, body := range []string{`{"query_ref":{"slug":"failures","name":"x"}}`, `{"query_ref":"failures"}`, `{"query_ref":{"id":"no-uuid"}}`} {
 			s.ok(http.StatusUnprocessableEntity, "POST", "/spans/query", body)
 		}
 	})
