@@ -137,6 +137,12 @@ a trace by id.`,
 
 func runLoad(cmd *cobra.Command, plan load.Plan, c *client.Client, now func() time.Time) error {
 	out := cmd.OutOrStdout()
+	// To make the traffic takes seconds: whether anybody is there is asked before.
+	if _, err := c.Do(cmd.Context(), http.MethodGet, "/health", "", nil); err != nil {
+		if _, answered := errors.AsType[*client.StatusError](err); !answered {
+			return err
+		}
+	}
 	runner, err := load.NewRunner(plan, c, cmd.ErrOrStderr(), isTerminal(cmd.ErrOrStderr()), now)
 	if err != nil {
 		return err

@@ -290,3 +290,11 @@ func TestARoleWithoutStoresListensAndSaysWhatItWaitsFor(t *testing.T) {
 	require.NotContains(t, s.out.String(), "is ready")
 	require.NotContains(t, s.out.String(), "msg=ready")
 }
+
+func TestALoadOfNobodyFailsAtOnce(t *testing.T) {
+	t.Parallel()
+	out, err := command(t.Context(), t, nil, "load", "--url", "http://127.0.0.1:1", "--key", "x").CombinedOutput()
+	require.Error(t, err)
+	require.Contains(t, string(out), "connection refused")
+	require.NotContains(t, string(out), "seed", "nothing was made that nobody takes")
+}

@@ -178,7 +178,7 @@ func (r *Runner) Run(ctx context.Context) (*Report, error) {
 	}
 	stopWatching()
 	bar.Wait()
-	if err == nil {
+	if err == nil && report.Requests > 0 { // none: it was told to end before anything was sent
 		err = r.awaitVisible(after)
 		report.Visible = r.now().Sub(r.began)
 	}
@@ -186,7 +186,7 @@ func (r *Runner) Run(ctx context.Context) (*Report, error) {
 		give() // nobody waits for an answer that a failed run would not show
 	}
 	watchers.Wait() // probes under way end with their answer
-	if err != nil {
+	if err != nil || report.Requests == 0 {
 		return report, err
 	}
 	slices.Sort(r.delays)

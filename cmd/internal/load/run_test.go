@@ -103,3 +103,18 @@ func TestTheFirstSignalEndsARunThatRetries(t *testing.T) {
 		})
 	}
 }
+
+func TestASignalBeforeTheFirstRequestEndsARunAtOnce(t *testing.T) {
+	t.Parallel()
+	nobody := httptest.NewServer(http.NotFoundHandler())
+	nobody.Close()
+	r, err := load.NewRunner(plan(), client.New(nobody.URL, "key"), io.Discard, false, time.Now)
+	require.NoError(t, err)
+	ctx, signal := context.WithCancel(t.Context())
+	signal()
+	began := time.Now()
+	report, err := r.Run(ctx)
+	require.NoError(t, err)
+	require.Less(t, time.Since(began), 5*time.Second)
+	require.Zero(t, report.Requests)
+}
