@@ -107,8 +107,9 @@ func (p *process) waitsFor(ctx context.Context, missing []string, state server.R
 	text := "\nColonnade listens on " + p.cfg.HTTP.Addr + ", but is not ready: it waits for " + strings.Join(missing, ", ") + ".\n"
 	var errs []any
 	for _, name := range missing {
-		text += fmt.Sprintf("\n  %-10s  %s", name, state.Checks[name].Error)
-		errs = append(errs, slog.String(name, state.Checks[name].Error))
+		reason := strings.Join(strings.Fields(state.Checks[name].Error), " ") // a driver's may have several lines
+		text += fmt.Sprintf("\n  %-10s  %s", name, reason)
+		errs = append(errs, slog.String(name, reason))
 	}
 	p.log.WarnContext(ctx, "listening, not ready", slog.String("http", p.cfg.HTTP.Addr), slog.String("grpc", p.cfg.GRPC.Addr), slog.Group("waits_for", errs...))
 	p.progress(text)
