@@ -39,8 +39,9 @@ type worker struct {
 	writing *writing
 	// refused tells that land took spans from the memory that the store refused.
 	refused bool
-	// lastClock keeps touched_at ascending when the machine's clock jumps back.
-	lastClock time.Time
+	// lastClock keeps touched_at ascending when the machine's clock jumps back, lastNow
+	// is what that said.
+	lastClock, lastNow time.Time
 	// outdated are the documents that are to be removed when traces are settled.
 	outdated []outdated
 	// settleFrom is when settling is due again, settleShrink how often its groups were halved.
@@ -177,10 +178,16 @@ func (w *worker) poll(ctx context.Context) ([]stream.Record, error) {
 	return records, err
 }
 
-// clock is the time now, never before an earlier answer.
+// clock is the time now, never before an earlier answer: what is touched must not
+// lie before what was said to be settled. It is without the monotonic reading, by
+// which a clock that was set back is not seen. While the machine's is behind, this
+// one goes on at half its pace, or nothing would be due until the two meet.
 func (w *worker) clock() time.Time {
 	now := w.sink.deps.Now()
-	if now.After(w.lastClock) {
+	passed := max(now.Sub(w.lastNow), 0)
+	w.lastNow = now
+	w.lastClock = w.lastClock.Add(passed / 2)
+	if now = now.Round(0); now.After(w.lastClock) {
 		w.lastClock = now
 	}
 	return w.lastClock
