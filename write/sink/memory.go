@@ -143,17 +143,23 @@ func (m *memory) put(k *known, s knownSpan, f facts) {
 		k.facts = append(k.facts, f)
 	}
 	m.spans++
+	if k.index == nil {
+		k.reindex()
+		return
+	}
+	k.index[s.id] = int32(len(k.list) - 1) //nolint:gosec // a trace of more does not fit into memory
+}
+
+// reindex makes the index of a list, if that is long.
+func (k *known) reindex() {
+	k.index = nil
 	if len(k.list) < longList {
 		return
 	}
-	if k.index == nil {
-		k.index = make(map[trace.SpanID]int32, 2*longList)
-		for i := range k.list {
-			k.index[k.list[i].id] = int32(i)
-		}
-		return
+	k.index = make(map[trace.SpanID]int32, 2*len(k.list))
+	for i := range k.list {
+		k.index[k.list[i].id] = int32(i) //nolint:gosec // a trace of more does not fit into memory
 	}
-	k.index[s.id] = int32(len(k.list) - 1) //nolint:gosec // as above
 }
 
 // drop forgets the spans of a trace, or only those given.
@@ -168,7 +174,8 @@ func (m *memory) drop(k *known, only map[trace.SpanID]bool) {
 		}
 	}
 	m.spans -= len(k.list) - len(kept)
-	k.list, k.index = kept, nil
+	k.list = kept
+	k.reindex()
 	k.facts = slices.DeleteFunc(k.facts, func(f facts) bool { return only == nil || only[f.id] })
 	if only == nil {
 		k.declared, k.linked, k.judging = 0, false, false

@@ -126,6 +126,7 @@ func (w *worker) storedSpans(ctx context.Context, which string, first int64, gro
 	for key, list := range found {
 		if g := groups[key]; g != nil {
 			g.before.list = list
+			g.before.reindex() // an edit looks up each of its spans
 		}
 	}
 	return nil

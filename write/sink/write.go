@@ -168,10 +168,15 @@ func (w *worker) rowsOf(b *batch, entries []*entry, table string) (*native.Block
 
 // unremember forgets spans that will not be stored, so that a later attempt is no retry.
 func (w *worker) unremember(entries []*entry) {
+	byTrace := map[traceKey]map[trace.SpanID]bool{}
 	for _, e := range entries {
-		if k := w.memory.trace(e.key); k != nil {
-			w.memory.drop(k, map[trace.SpanID]bool{e.span.SpanID: true})
+		if byTrace[e.key] == nil {
+			byTrace[e.key] = map[trace.SpanID]bool{}
 		}
+		byTrace[e.key][e.span.SpanID] = true
+	}
+	for key, spans := range byTrace {
+		w.memory.drop(w.memory.trace(key), spans)
 	}
 }
 

@@ -1,0 +1,42 @@
+package sink
+
+import (
+	"encoding/binary"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"colonnade/domain/trace"
+)
+
+// A long trace is looked up by an index at all times: who looks up each of its
+// spans would else be busy for minutes.
+func TestLongTracesHaveAnIndex(t *testing.T) {
+	t.Parallel()
+	const spans = 10 * longList
+	id := func(n uint64) (id trace.SpanID) {
+		binary.BigEndian.PutUint64(id[:], n)
+		return id
+	}
+	m := newMemory(time.Hour)
+	k := m.touch(traceKey{}, time.Time{}, time.Time{})
+	for n := range uint64(spans) {
+		m.put(k, knownSpan{id: id(n), version: n}, facts{id: id(n)})
+	}
+	require.Len(t, k.index, spans)
+	m.drop(k, map[trace.SpanID]bool{id(3): true, id(spans - 1): true})
+	require.Len(t, k.index, spans-2, "also when some went")
+	for n := range uint64(spans) {
+		s, ok := k.span(id(n))
+		require.Equal(t, n != 3 && n != spans-1, ok, n)
+		if ok {
+			require.Equal(t, n, s.version)
+		}
+	}
+	before := &known{list: k.list}
+	before.reindex()
+	require.Len(t, before.index, spans-2, "and what is read of the store")
+	m.drop(k, nil)
+	require.Empty(t, k.index)
+}
