@@ -40,8 +40,11 @@ type batch struct {
 	doubtful bool
 	// stored are the spans of a doubtful batch that are stored, and all their rows.
 	stored map[*entry]bool
-	// unstored are the spans that the store refused.
-	unstored []*entry
+	// doomed are the records, by their place, of which making rows panicked, in this
+	// batch or in an earlier making of it. spoilt tells that it was in this one: there
+	// are halves of rows, and the memory has spans that will not be stored.
+	doomed map[int]deadRecord
+	spoilt bool
 }
 
 // deadRecords are the records, by their place in the batch, that cannot be processed.
@@ -51,6 +54,15 @@ func (b *batch) deadRecords() map[int]bool {
 		dead[d.record] = true
 	}
 	return dead
+}
+
+// lost are the spans that are not stored because their record died.
+func (b *batch) lost() []*entry {
+	dead := b.deadRecords()
+	if len(dead) == 0 {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(b.entries), func(e *entry) bool { return !dead[e.record] })
 }
 
 // group is what a batch holds of one trace.
@@ -142,8 +154,10 @@ const maxSpansOfRecord = 1 << schema.VersionShift
 // It goes through the records trace by trace, from bytes to rows: what one is
 // fitted to is at hand then, and gone before the next. Traces that are edited or
 // deleted come last, for it takes a look at the store to know what is left.
-func (w *worker) build(ctx context.Context, records []stream.Record, rng stream.Range) (*batch, error) {
-	b := &batch{rng: rng, records: records, byKey: map[traceKey]*group{}, builtAt: w.clock()}
+//
+// It leaves out the records that are doomed. A batch that it spoilt is to be made again.
+func (w *worker) build(ctx context.Context, records []stream.Record, rng stream.Range, doomed map[int]deadRecord) (*batch, error) {
+	b := &batch{rng: rng, records: records, byKey: map[traceKey]*group{}, builtAt: w.clock(), doomed: doomed}
 	w.rows.reset()
 	for i := range records {
 		w.assign(b, i)
@@ -184,6 +198,10 @@ func (w *worker) assign(b *batch, i int) {
 		b.die(i, "envelope", r.Err)
 		return
 	}
+	if d, ok := b.doomed[i]; ok {
+		b.dead = append(b.dead, d)
+		return
+	}
 	w.metrics.records.WithLabelValues(string(r.Operation)).Inc()
 	if r.ReceivedAt.After(b.newestAt) {
 		b.newestAt = r.ReceivedAt
@@ -206,6 +224,15 @@ func (b *batch) die(record int, stage string, err error) {
 	b.dead = append(b.dead, deadRecord{record, stage, err.Error()})
 }
 
+// doom notes a record of which rows cannot be made.
+func (b *batch) doom(record int, stage string, err error) {
+	if b.doomed == nil {
+		b.doomed = map[int]deadRecord{}
+	}
+	b.doomed[record] = deadRecord{record, stage, err.Error()}
+	b.spoilt = true
+}
+
 // collect reads a trace's records.
 func (w *worker) collect(b *batch, g *group) {
 	for _, i := range g.records {
@@ -217,6 +244,11 @@ func (w *worker) collect(b *batch, g *group) {
 // spans reads one record of a trace.
 func (w *worker) spans(b *batch, g *group, i int) {
 	r := &b.records[i]
+	defer func() {
+		if p := recover(); p != nil {
+			b.doom(i, "fit", fmt.Errorf("sink: a record of trace %s cannot be read: %v", r.Trace, p))
+		}
+	}()
 	if r.Operation == stream.Delete && len(r.Value) == 0 {
 		w.drop(g.remove(r.Operation, nil))
 		return

@@ -14,6 +14,13 @@ import (
 // decide gives a group its type and each span its place among the stored
 // versions, makes the rows, and brings the memory up to date.
 func (w *worker) decide(b *batch, g *group) {
+	defer func() {
+		if p := recover(); p != nil { // which of them is at fault, nobody can tell
+			for _, i := range g.records {
+				b.doom(i, "row", fmt.Errorf("sink: spans of trace %s cannot be made rows: %v", g.key.trace, p))
+			}
+		}
+	}()
 	switch {
 	case g.removed:
 		w.memory.drop(w.memory.trace(g.key), nil)
@@ -27,16 +34,29 @@ func (w *worker) decide(b *batch, g *group) {
 	g.traceType, g.declared, g.linked = w.resolve(g, known)
 	g.judging = known != nil && known.judging || slices.ContainsFunc(g.entries, func(e *entry) bool { return judges(e.span) })
 	for _, e := range g.entries {
-		if w.place(b, g, known, e) {
-			known = w.memory.touch(g.key, b.builtAt, g.receivedAt)
-			known.declared, known.linked, known.judging = g.declared, g.linked, g.judging
-			known.noteIdentifiers(e.span)
-			w.memory.put(known, e.known(), e.facts(w.rows.spans.row))
-			g.written = append(g.written, e)
-		}
-		e.release()
+		known = w.enter(b, g, known, e)
 	}
 	known.keepOrigins(g)
+}
+
+// enter writes a span, if there is need to, and remembers it. A defect of ours must
+// cost one record, not end the process again and again at the same offset.
+func (w *worker) enter(b *batch, g *group, before *known, e *entry) (k *known) {
+	k = before
+	defer func() {
+		if p := recover(); p != nil {
+			b.doom(e.record, "row", fmt.Errorf("sink: span %s of trace %s cannot be made a row: %v", e.span.SpanID, e.key.trace, p))
+		}
+	}()
+	if w.place(b, g, k, e) {
+		k = w.memory.touch(g.key, b.builtAt, g.receivedAt)
+		k.declared, k.linked, k.judging = g.declared, g.linked, g.judging
+		k.noteIdentifiers(e.span)
+		w.memory.put(k, e.known(), e.facts(w.rows.spans.row))
+		g.written = append(g.written, e)
+	}
+	e.release()
+	return k
 }
 
 // release lets go of what is in the rows now. The trees of a batch are many
@@ -106,10 +126,7 @@ func retype(s *trace.Span, t trace.Type) {
 
 // place decides whether a span is written and as what, and adds its rows.
 func (w *worker) place(b *batch, g *group, k *known, e *entry) bool {
-	if err := w.renderSafely(e); err != nil {
-		b.die(e.record, "row", err)
-		return false
-	}
+	w.document.render(e.span, e.declared)
 	e.hash = w.document.hash
 	stored, ok := k.span(e.span.SpanID)
 	switch {
@@ -137,18 +154,6 @@ func (w *worker) place(b *batch, g *group, k *known, e *entry) bool {
 	b.entries = append(b.entries, e)
 	w.rows.append(e, w.partition.Number(), &w.document)
 	return true
-}
-
-// renderSafely renders a span. A defect of ours must cost one record, not end
-// the process again and again at the same offset.
-func (w *worker) renderSafely(e *entry) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("sink: span %s of trace %s cannot be made a row: %v", e.span.SpanID, e.key.trace, p)
-		}
-	}()
-	w.document.render(e.span, e.declared)
-	return nil
 }
 
 func (e *entry) known() knownSpan {

@@ -37,7 +37,7 @@ type worker struct {
 	document document
 	// writing is the batch that is being written, nil for none.
 	writing *writing
-	// refused tells that land took spans from the memory that the store refused.
+	// refused tells that land took spans from the memory whose records died.
 	refused bool
 	// lastClock keeps touched_at ascending when the machine's clock jumps back, lastNow
 	// is what that said.

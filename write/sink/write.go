@@ -121,7 +121,6 @@ func (w *worker) halve(ctx context.Context, b *batch, table string, block *nativ
 				b.die(i, "store", err)
 			}
 		}
-		b.unstored = append(b.unstored, entries...)
 		if table == schema.SpanDocuments {
 			return nil
 		}

@@ -71,24 +71,26 @@ func (w *worker) makeRoom() error {
 	}
 }
 
-// make builds a batch and waits for the one before.
+// make builds a batch and waits for the one before. It builds it again without the
+// records that panicked, so that nothing of them is in the rows and in the memory, and
+// where the one before turns out to lack spans that this one relied on.
 func (w *worker) make(ctx context.Context, records []stream.Record, rng stream.Range) (*batch, error) {
 	w.refused = false
 	start := w.sink.deps.Now()
-	b, err := w.build(ctx, records, rng)
+	b, err := w.build(ctx, records, rng, nil)
 	w.metrics.buildSeconds.Observe(w.sink.deps.Now().Sub(start).Seconds())
 	if landed := w.land(); err == nil {
 		err = landed
 	}
-	if err != nil || !w.refused {
-		return b, err
+	for err == nil && (w.refused || b.spoilt) {
+		// It took for stored what is not, and left out what was sent again.
+		w.refused, w.memory = false, newMemory(w.sink.cfg.RecentFor)
+		if err := w.restore(ctx, rng.First); err != nil {
+			return nil, err
+		}
+		b, err = w.build(ctx, records, rng, b.doomed)
 	}
-	// It took for stored what is not, and left out what was sent again.
-	w.memory = newMemory(w.sink.cfg.RecentFor)
-	if err := w.restore(ctx, rng.First); err != nil {
-		return nil, err
-	}
-	return w.build(ctx, records, rng)
+	return b, err
 }
 
 // removes tells that a batch takes away what is stored, and settles what is left
@@ -158,8 +160,9 @@ func (w *worker) land() error {
 		return err
 	}
 	w.noteOutdated(this.batch)
-	w.unremember(this.batch.unstored)
-	w.refused = w.refused || len(this.batch.unstored) > 0
+	lost := this.batch.lost()
+	w.unremember(lost)
+	w.refused = w.refused || len(lost) > 0
 	w.metrics.remembered.WithLabelValues(w.label).Set(float64(w.memory.spans))
 	w.metrics.open.WithLabelValues(w.label).Set(float64(w.memory.open.Len()))
 	return nil

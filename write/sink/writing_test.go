@@ -77,6 +77,21 @@ func TestASpanIsStoredThatWasRefusedWithAnother(t *testing.T) {
 	require.Equal(t, []string{"store"}, h.strings("SELECT stage FROM rejects"))
 }
 
+// A record that another table refused takes all of its spans along, also those of
+// which that table has no rows.
+func TestASpanIsStoredThatDiedWithAnother(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, 1)
+	require.NoError(t, h.conn.Exec(t.Context(), "ALTER TABLE annotations ADD CONSTRAINT none CHECK status_code != 'STATUS_CODE_ERROR'"))
+	h.start()
+	fine := span{trace: 1, span: 1, name: "fine"}
+	h.send(h.record(stream.Upsert, 1, fine, span{trace: 1, span: 2, parent: 1, name: "poison", links: []byte{9}, failed: true}))
+	require.Equal(t, uint64(0), one[uint64](h, "SELECT count() FROM spans"))
+	h.send(h.record(stream.Upsert, 1, fine))
+	require.Equal(t, []string{"fine"}, h.strings("SELECT span_name FROM spans"))
+	require.Equal(t, []string{"store"}, h.strings("SELECT stage FROM rejects"))
+}
+
 // A delete removes what is on its way when it comes.
 func TestADeleteWaitsForWhatIsWritten(t *testing.T) {
 	t.Parallel()
