@@ -35,9 +35,12 @@ type Config struct {
 	// KnownKeys bounds the attribute paths remembered as already recorded.
 	KnownKeys int
 	// SettleAfter is how long a trace must be quiet, SettleEvery how often
-	// quiet ones are looked for, SettleTraces how many are settled together.
+	// quiet ones are looked for, SettleTraces how many are settled together, and
+	// SettleTimeout bounds that: what takes longer is tried in smaller groups, and
+	// traces that are too much by themselves are left without totals.
 	SettleAfter, SettleEvery time.Duration
 	SettleTraces             int
+	SettleTimeout            time.Duration
 	// RollupEvery is how often the minutes that changed are computed anew, and
 	// how often an idle partition says that it is settled; ClockSlack is how far
 	// the clocks of two owners of a partition may lie apart.
@@ -71,6 +74,7 @@ func DefaultConfig() Config {
 		SettleAfter:      10 * time.Second,
 		SettleEvery:      3 * time.Second,
 		SettleTraces:     5000,
+		SettleTimeout:    30 * time.Second,
 		RollupEvery:      30 * time.Second,
 		ClockSlack:       time.Minute,
 		CleanUpEvery:     time.Hour,
@@ -100,6 +104,7 @@ func (c Config) Validate() error {
 	positive("settle after", c.SettleAfter > 0)
 	positive("settle every", c.SettleEvery > 0)
 	positive("settle traces", c.SettleTraces > 0)
+	positive("settle timeout", c.SettleTimeout > 0)
 	positive("rollup every", c.RollupEvery > 0)
 	positive("clock slack", c.ClockSlack > 0)
 	positive("clean up every", c.CleanUpEvery > 0)

@@ -3,8 +3,11 @@ package sink
 import (
 	"context"
 	"fmt"
+	"log/slog"
+	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"github.com/google/uuid"
@@ -86,21 +89,62 @@ func (w *worker) lookUpRemovals(ctx context.Context, b *batch) error {
 	if err != nil {
 		return err
 	}
-	stored := map[traceKey]*group{}
-	keys = keys[:0]
+	var replacing []*group
 	for _, g := range b.groups {
 		if x, ok := index[g.key]; ok && (g.removed || g.removedSpans != nil) {
 			g.bounds, g.stored, g.annotated = x.bounds, true, mayAnnotate(x.declared, x.linked, x.judging)
-			g.before = &known{key: g.key}
-			stored[g.key], keys = g, append(keys, g.key)
+			if g.before = (&known{key: g.key}); len(g.entries) > 0 {
+				replacing = append(replacing, g)
+			}
 		}
 	}
-	for which := range anyOf(placed(keys, index)) {
-		if err := w.storedSpans(ctx, which, b.rng.First, stored); err != nil {
+	err = w.replacedSpans(ctx, b, replacing, index)
+	if err == nil || ctx.Err() != nil || len(replacing) == 0 {
+		return err
+	}
+	for _, g := range replacing { // one of them is too much for the store
+		if err := w.replacedSpans(ctx, b, []*group{g}, index); err != nil {
+			if ctx.Err() != nil {
+				return err
+			}
+			b.refuseEdit(g, err)
+		}
+	}
+	return nil
+}
+
+// replacedSpans reads the spans that edits replace: of one of some spans only those.
+func (w *worker) replacedSpans(ctx context.Context, b *batch, groups []*group, index map[traceKey]indexed) error {
+	byKey := make(map[traceKey]*group, len(groups))
+	var whole []traceKey
+	var conditions []string
+	for _, g := range groups {
+		byKey[g.key] = g
+		if g.removedSpans == nil {
+			whole = append(whole, g.key)
+			continue
+		}
+		conditions = append(conditions, g.key.sql()+" AND "+g.bounds.sql()+" AND "+spanList(slices.Collect(maps.Keys(g.removedSpans))))
+	}
+	for which := range anyOf(append(conditions, placed(whole, index)...)) {
+		err := w.within(ctx, w.sink.cfg.SettleTimeout, func(ctx context.Context) error { return w.storedSpans(ctx, which, b.rng.First, byKey) })
+		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// refuseEdit sends to the dead topic what a batch has of a trace that is edited and
+// is too large to be: the stream goes on without it.
+func (b *batch) refuseEdit(g *group, err error) {
+	dead := b.deadRecords()
+	for _, i := range g.records {
+		if !dead[i] {
+			b.die(i, "edit", err)
+		}
+	}
+	*g = group{key: g.key, records: g.records}
 }
 
 // storedSpans reads when and by whom spans of groups were first written, below an offset.
@@ -142,7 +186,7 @@ func (w *worker) removeStored(ctx context.Context, b *batch) error {
 	}
 	below := versionOf(b.rng.First)
 	var gone removals
-	var touched []traceKey
+	var touched []*group
 	var whole, stale []*group
 	for _, g := range b.groups {
 		gone.ofAnnotations(g, below)
@@ -157,7 +201,7 @@ func (w *worker) removeStored(ctx context.Context, b *batch) error {
 		if !g.stored { // nothing of it was stored before
 			continue
 		}
-		touched = append(touched, g.key)
+		touched = append(touched, g)
 		if g.removedSpans != nil {
 			gone.spans(g, below)
 		} else {
@@ -169,7 +213,57 @@ func (w *worker) removeStored(ctx context.Context, b *batch) error {
 	if err := w.remove(ctx, &gone); err != nil || len(touched) == 0 {
 		return err
 	}
-	return w.settle(ctx, touched, b.rng.Last+1)
+	return w.settleChanged(ctx, touched, b.rng.Last+1)
+}
+
+// settleChanged settles traces of which rows were removed, once the store is there.
+// An edit must not hold up the stream: if they are too much, or take long, they
+// are left to settleGroup.
+func (w *worker) settleChanged(ctx context.Context, groups []*group, next int64) error {
+	keys := make([]traceKey, len(groups))
+	for i, g := range groups {
+		keys[i] = g.key
+	}
+	err := w.within(ctx, w.sink.cfg.SettleTimeout/3, func(ctx context.Context) error { return w.settleSafely(ctx, keys, next) })
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	w.log.LogAttrs(ctx, slog.LevelWarn, "traces that were edited could not be settled at once, their totals come later", slog.Int("traces", len(keys)), slog.Any("error", err))
+	return w.reopen(ctx, groups)
+}
+
+// reopen has traces settled later of which rows were removed and none written,
+// by the next owner of the partition, too: what was written is open already.
+func (w *worker) reopen(ctx context.Context, groups []*group) error {
+	var keys []traceKey
+	for _, g := range groups {
+		if len(g.written) == 0 {
+			keys = append(keys, g.key)
+		}
+	}
+	if len(keys) == 0 {
+		return nil
+	}
+	index, err := w.lookUp(ctx, keys)
+	if err != nil {
+		return err
+	}
+	var rows []indexRow
+	now := w.clock()
+	for _, key := range keys {
+		x, ok := index[key]
+		if !ok { // it was deleted
+			continue
+		}
+		before := w.memory.trace(key)
+		if k := w.memory.touch(key, now, time.Time{}); before == nil {
+			k.restored, k.whole = true, false
+		}
+		rows = append(rows, indexRow{key: key, summary: summary{ // which says what was said, but for the time
+			minStart: x.minStart, maxStart: x.maxStart, maxEnd: x.maxStart, minWeek: x.minWeek, maxWeek: x.maxWeek, created: x.created, version: x.version, first: x.first,
+		}})
+	}
+	return w.store.insert(ctx, insertion{table: schema.TraceIndex, block: indexRows(rows, w.partition.Number(), now)})
 }
 
 // removals are conditions on the rows that go, by table.

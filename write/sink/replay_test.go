@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"log/slog"
 	"maps"
 	"net/http"
@@ -170,6 +171,37 @@ func (h *house) door(before func(r *http.Request, table string), after func(tabl
 	through := *store
 	through.Host = strings.TrimPrefix(door.URL, "http://")
 	h.through = open(h.t, through.String())
+}
+
+// front puts before the store what may answer a statement in its place.
+func (h *house) front(answer func(w http.ResponseWriter, statement string) bool) {
+	h.t.Helper()
+	store, err := url.Parse(h.url)
+	require.NoError(h.t, err)
+	proxy := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.Out.URL.Scheme, r.Out.URL.Host = "http", store.Host }}
+	door := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		statement := r.URL.Query().Get("query")
+		if statement == "" {
+			body, err := io.ReadAll(r.Body)
+			if err != nil {
+				panic(http.ErrAbortHandler) // the sink was stopped
+			}
+			r.Body, statement = io.NopCloser(bytes.NewReader(body)), string(body)
+		}
+		if !answer(w, statement) {
+			proxy.ServeHTTP(w, r)
+		}
+	}))
+	h.t.Cleanup(door.Close)
+	through := *store
+	through.Host = strings.TrimPrefix(door.URL, "http://")
+	h.through = open(h.t, through.String())
+}
+
+// outOfMemory is the store's answer to what is too much for it.
+func outOfMemory(w http.ResponseWriter) {
+	w.Header().Set("X-ClickHouse-Exception-Code", "241")
+	http.Error(w, "Code: 241. DB::Exception: (total) memory limit exceeded. (MEMORY_LIMIT_EXCEEDED)", http.StatusInternalServerError)
 }
 
 // An insert that is done while its answer is lost, and whose token is not

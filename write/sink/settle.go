@@ -2,6 +2,7 @@ package sink
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"slices"
 	"time"
@@ -22,9 +23,8 @@ import (
 // a trace is settled while that lies above its last write.
 
 const (
-	// settleTimeout bounds one group; settlePause is how long a failed one waits.
-	settleTimeout = 30 * time.Second
-	settlePause   = 15 * time.Second
+	// settleLate is how often a trace that is settled alone may run out of time.
+	settleLate = 3
 	// settleFraction is how much smaller the groups are that follow a failed one.
 	settleFraction = 4
 	// settleGroups is how many groups are settled between two batches.
@@ -79,34 +79,30 @@ func (w *worker) settleSize() int { return max(w.sink.cfg.SettleTraces>>w.settle
 // settleGroup settles traces or, when that fails, leaves them open for later in
 // smaller groups, and tells false: a trace that the store cannot compute must
 // not hold up the stream, which goes on before the next attempt. One that fails
-// alone is left as it is.
+// alone, while the store does other work, is left as it is.
 func (w *worker) settleGroup(ctx context.Context, due []*known) (ok bool, err error) {
 	keys := make([]traceKey, len(due))
 	for i, k := range due {
 		keys[i] = k.key
 	}
 	start := w.sink.deps.Now()
-	bounded, cancel := context.WithTimeout(ctx, settleTimeout)
-	err = w.settle(bounded, keys, w.partition.Next())
+	bounded, cancel := context.WithTimeout(ctx, w.sink.cfg.SettleTimeout)
+	err = w.settleSafely(bounded, keys, w.partition.Next())
 	cancel()
 	w.metrics.settleSeconds.Observe(w.sink.deps.Now().Sub(start).Seconds())
 	switch {
 	case err == nil:
-		w.settleShrink = max(w.settleShrink-1, 0)
+		w.settleShrink, w.settleLate = max(w.settleShrink-1, 0), 0
 	case ctx.Err() != nil:
 		return false, ctx.Err()
-	case len(keys) > 1:
-		for w.settleSize() > max(len(keys)/settleFraction, 1) { // few may be due of those that a group may hold
-			w.settleShrink++
-		}
-		w.settleFrom = w.clock().Add(settlePause)
-		w.log.LogAttrs(ctx, slog.LevelWarn, "traces could not be settled, trying again in smaller groups", slog.Int("traces", len(keys)), slog.Any("error", err))
+	case w.mayYetSettle(ctx, len(keys), err):
+		w.settleFrom = w.clock().Add(w.sink.cfg.SettleTimeout / 2)
+		w.log.LogAttrs(ctx, slog.LevelWarn, "traces could not be settled, trying again", slog.Int("traces", len(keys)), slog.Int("next_traces", w.settleSize()), slog.Any("error", err))
 		return false, nil
 	default:
 		w.log.LogAttrs(ctx, slog.LevelError, "trace could not be settled, its totals are missing or old",
 			slog.String("trace_id", keys[0].trace.String()), slog.String("project_id", keys[0].project.String()), slog.Any("error", err))
-	}
-	if err != nil {
+		w.settleLate = 0
 		w.unsettled(ctx, due[0])
 	}
 	for _, k := range due {
@@ -114,6 +110,38 @@ func (w *worker) settleGroup(ctx context.Context, due []*known) (ok bool, err er
 	}
 	w.metrics.settled.Add(float64(len(due)))
 	return true, nil
+}
+
+// mayYetSettle tells whether a group of traces that could not be settled is to be
+// tried again, and makes the next one smaller if they may be too much.
+func (w *worker) mayYetSettle(ctx context.Context, traces int, err error) bool {
+	switch reason := w.store.blame(ctx, err); {
+	case reason == faultStore:
+		return true
+	case traces > 1:
+		for w.settleSize() > max(traces/settleFraction, 1) { // few may be due of those that a group may hold
+			w.settleShrink++
+		}
+		return true
+	case reason == faultTime:
+		w.settleLate++
+		return w.settleLate < settleLate
+	default:
+		return false
+	}
+}
+
+// within does what may be too much for the store, and tells so as an error. While
+// that is away it waits.
+func (w *worker) within(ctx context.Context, timeout time.Duration, do func(context.Context) error) error {
+	for {
+		bounded, cancel := context.WithTimeout(ctx, timeout)
+		err := do(bounded)
+		cancel()
+		if err == nil || ctx.Err() != nil || w.store.blame(ctx, err) != faultStore {
+			return err
+		}
+	}
 }
 
 // unsettled keeps statistics from the minutes of a trace that could not be settled.
@@ -125,6 +153,16 @@ func (w *worker) unsettled(ctx context.Context, k *known) {
 	if err := w.staleMinutes(ctx, minutes, never); err != nil {
 		w.log.LogAttrs(ctx, slog.LevelError, "statistics may show old totals of a trace", slog.String("trace_id", k.key.trace.String()), slog.Any("error", err))
 	}
+}
+
+// settleSafely is settle that bears our defects.
+func (w *worker) settleSafely(ctx context.Context, keys []traceKey, next int64) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = &defectError{fmt.Sprintf("settling %d traces: %v", len(keys), p)}
+		}
+	}()
+	return w.settle(ctx, keys, next)
 }
 
 // settle settles these traces. All of the stream below next is stored.

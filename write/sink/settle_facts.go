@@ -124,7 +124,7 @@ FROM (
 // readFacts reads the spans of a trace from their text.
 func readFacts(packed string) ([]facts, error) {
 	if len(packed) == 0 || len(packed)%factBytes != 0 {
-		return nil, fmt.Errorf("sink: spans to settle in %d bytes", len(packed))
+		return nil, &defectError{fmt.Sprintf("spans to settle in %d bytes", len(packed))}
 	}
 	out := make([]facts, len(packed)/factBytes)
 	for i := range out {

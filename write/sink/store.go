@@ -227,8 +227,12 @@ func (s *store) timed(ctx context.Context, what string, attempt func(context.Con
 // attempts it waits, longer each time and never the same, so that the workers
 // of a house do not come back in step.
 func (s *store) retry(ctx context.Context, what string, attempt func(context.Context) error) error {
+	var met error
 	for pause := s.cfg.MinBackoff; ; pause = min(2*pause, s.cfg.MaxBackoff) {
 		err := s.once(ctx, attempt)
+		if met == nil || !errors.Is(err, context.DeadlineExceeded) { // which says less than what an attempt before may have
+			met = err
+		}
 		if err == nil {
 			s.metrics.storeUp()
 			return nil
@@ -242,9 +246,82 @@ func (s *store) retry(ctx context.Context, what string, attempt func(context.Con
 		jittered := pause/2 + rand.N(pause) //nolint:gosec // spread, no secret
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("given up after %w: %w", err, ctx.Err())
+			return &gaveUpError{met, ctx.Err()}
 		case <-time.After(jittered):
 		}
+	}
+}
+
+// gaveUpError is the end of attempts with their context, and what the last met that
+// did not just run out of time.
+type gaveUpError struct{ met, ended error }
+
+func (e *gaveUpError) Error() string   { return fmt.Sprintf("given up after %v: %v", e.met, e.ended) }
+func (e *gaveUpError) Unwrap() []error { return []error{e.met, e.ended} }
+
+// defectError is a defect of ours that some rows show.
+type defectError struct{ reason string }
+
+func (e *defectError) Error() string { return "sink: " + e.reason }
+
+// fault is what a failed statement is to be blamed on.
+type fault int
+
+const (
+	// faultStore is a store that is away, or has too much to do: it says nothing of the statement.
+	faultStore fault = iota + 1
+	// faultTime is a statement that takes more time than it has; it may have been the moment.
+	faultTime
+	// faultRows is one that the store cannot do, or refuses, for the rows that it asks for.
+	faultRows
+)
+
+// answerTimeout bounds the question whether the store answers.
+const answerTimeout = 5 * time.Second
+
+// blame tells why a statement failed that may be too much for the store. Memory
+// and time are the statement's fault only if the store does others meanwhile.
+func (s *store) blame(ctx context.Context, err error) fault {
+	if _, ok := errors.AsType[*defectError](err); ok || refused(err) {
+		return faultRows
+	}
+	met := err
+	if gave, ok := errors.AsType[*gaveUpError](err); ok {
+		met = gave.met
+	}
+	found := faultStore
+	if exception, ok := errors.AsType[*clickhouse.Exception](met); ok {
+		found = faultOf(exception.Code)
+	} else if errors.Is(met, context.DeadlineExceeded) {
+		found = faultTime
+	}
+	if found == faultStore {
+		return found
+	}
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
+	if err := s.conn.Exec(ctx, "SELECT 1"); err != nil {
+		return faultStore
+	}
+	return found
+}
+
+// faultOf sorts the store's exceptions by their codes. Source: ClickHouse ErrorCodes.cpp.
+func faultOf(code int32) fault {
+	switch code {
+	case 159, // TIMEOUT_EXCEEDED
+		160: // TOO_SLOW
+		return faultTime
+	case 49, // LOGICAL_ERROR
+		158, // TOO_MANY_ROWS
+		173, // CANNOT_ALLOCATE_MEMORY
+		191, // SET_SIZE_LIMIT_EXCEEDED
+		241, // MEMORY_LIMIT_EXCEEDED
+		307, // TOO_MANY_BYTES
+		396: // TOO_MANY_ROWS_OR_BYTES
+		return faultRows
+	default:
+		return faultStore
 	}
 }
 

@@ -44,9 +44,10 @@ type worker struct {
 	lastClock, lastNow time.Time
 	// outdated are the documents that are to be removed when traces are settled.
 	outdated []outdated
-	// settleFrom is when settling is due again, settleShrink how often its groups were halved.
-	settleFrom   time.Time
-	settleShrink int
+	// settleFrom is when settling is due again, settleShrink how often its groups were
+	// halved, settleLate how often the trace that is due ran out of time alone.
+	settleFrom               time.Time
+	settleShrink, settleLate int
 	// storedUntil is the last offset of which rows were stored when the partition
 	// was taken over. The owner before may have stored a range that the group's
 	// log does not name, if its broker died: up to here rows are looked for first.

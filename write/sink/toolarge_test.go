@@ -1,0 +1,124 @@
+//go:build embedded
+
+package sink_test
+
+import (
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"colonnade/write/stream"
+)
+
+// tooLarge has the store run out of memory at statements that hold a text, while told.
+func (h *house) tooLarge(text string) *atomic.Bool {
+	var refuses atomic.Bool
+	refuses.Store(true)
+	h.front(func(w http.ResponseWriter, statement string) bool {
+		if !refuses.Load() || !strings.Contains(statement, text) {
+			return false
+		}
+		outOfMemory(w)
+		return true
+	})
+	return &refuses
+}
+
+// What settling and edits read of spans.
+const (
+	readsToSettle = "arrayStringConcat(groupArray(concat(span_id"
+	readsToEdit   = "argMin(created_by_id, created_at)"
+)
+
+// A trace that the store cannot compute may be edited all the same: the stream
+// goes on, and the totals come when they can, from whoever owns the partition then.
+func TestAnEditOfATraceThatCannotBeSettled(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, 1)
+	quiet := h.sink.SettleAfter
+	h.sink.SettleTimeout = 300 * time.Millisecond
+	refuses := h.tooLarge(readsToSettle)
+	r := h.start()
+	h.send(h.record(stream.Upsert, 1, span{trace: 1, span: 1, name: "a"}, span{trace: 1, span: 2, parent: 1, name: "b"}, span{trace: 1, span: 3, parent: 1, name: "c"}))
+	h.eventually("settled from memory", func() bool { return h.settled() == 1 })
+	r.stop() // and forgotten
+	h.sink.SettleAfter = time.Hour
+	r = h.start()
+	edit := h.record(stream.Edit, 1, span{trace: 1, span: 2, parent: 1, name: "b2"})
+	edit.Headers = map[string]string{stream.HeaderScope: stream.ScopeSpans}
+	h.send(edit)
+	h.send(h.record(stream.Delete, 1, span{trace: 1, span: 3, parent: 1, name: "c"}))
+	h.send(h.record(stream.Upsert, 9, span{trace: 9, span: 1, name: "another"}))
+	require.Equal(t, []string{"a", "another", "b2"}, h.strings("SELECT span_name FROM spans ORDER BY span_name"))
+	r.stop()
+	refuses.Store(false)
+	h.sink.SettleAfter = quiet
+	h.start()
+	h.eventually("the totals are those of what is left", func() bool {
+		return one[uint64](h, "SELECT count() FROM trace_rollup FINAL WHERE spans = 2 AND trace_id = unhex('"+traceOf(1).String()+"')") == 1
+	})
+}
+
+// What is left of a trace is settled by the next owner, too, where nothing of it
+// was written.
+func TestAPartialDeleteOfATraceThatCannotBeSettled(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, 1)
+	quiet := h.sink.SettleAfter
+	h.sink.SettleTimeout, h.sink.ClockSlack = 300*time.Millisecond, time.Millisecond
+	refuses := h.tooLarge(readsToSettle)
+	r := h.start()
+	h.send(h.record(stream.Upsert, 1, span{trace: 1, span: 1, name: "a"}, span{trace: 1, span: 2, parent: 1, name: "b"}))
+	h.eventually("settled from memory", func() bool { return h.settled() == 1 })
+	r.stop()
+	h.sink.SettleAfter = time.Hour
+	r = h.start()
+	h.send(h.record(stream.Delete, 1, span{trace: 1, span: 2, parent: 1, name: "b"}))
+	r.stop()
+	refuses.Store(false)
+	h.sink.SettleAfter = quiet
+	h.start()
+	h.eventually("the totals are those of what is left", func() bool {
+		return one[uint64](h, "SELECT count() FROM trace_rollup FINAL WHERE spans = 1") == 1
+	})
+}
+
+// An edit of a trace whose spans the store cannot read is refused with a reason.
+func TestAnEditOfATraceThatCannotBeReadIsRefused(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, 1)
+	h.sink.SettleTimeout = 300 * time.Millisecond
+	h.tooLarge(readsToEdit)
+	h.start()
+	h.send(h.record(stream.Upsert, 1, span{trace: 1, span: 1, name: "a"}), h.record(stream.Upsert, 2, span{trace: 2, span: 1, name: "gone"}))
+	h.send(h.record(stream.Edit, 1, span{trace: 1, span: 1, name: "b"}), h.record(stream.Delete, 2))
+	h.send(h.record(stream.Upsert, 9, span{trace: 9, span: 1, name: "another"}))
+	require.Equal(t, []string{"a", "another"}, h.strings("SELECT span_name FROM spans ORDER BY span_name"))
+	require.Equal(t, []string{"edit"}, h.strings("SELECT stage FROM rejects WHERE position(reason, 'memory limit') > 0"))
+}
+
+// A trace is settled when the store is back, however long that was away.
+func TestAnOutageAbandonsNoTrace(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, 1)
+	h.sink.SettleTimeout, h.sink.MaxBackoff = 300*time.Millisecond, 100*time.Millisecond
+	var away, begun atomic.Bool
+	h.front(func(w http.ResponseWriter, statement string) bool {
+		if strings.Contains(statement, "first_version FROM") && begun.CompareAndSwap(false, true) {
+			away.Store(true)
+		}
+		if away.Load() {
+			http.Error(w, "away", http.StatusServiceUnavailable)
+		}
+		return away.Load()
+	})
+	r := h.start()
+	h.send(h.record(stream.Upsert, 1, span{trace: 1, span: 1, name: "a"}))
+	h.eventually("it was tried", func() bool { return r.count(t, "colonnade_sink_settle_seconds") >= 2 })
+	away.Store(false)
+	h.eventually("settled", func() bool { return h.settled() == 1 })
+}
