@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -236,6 +237,36 @@ func TestATokenWithoutItsRowsLosesNothing(t *testing.T) {
 	h.checkMixed()
 	require.Subset(t, lost(), []string{"attribute_keys", "rejects", "span_documents", "spans", "trace_index"})
 	require.NotZero(t, one[uint64](h, "SELECT count() FROM attribute_keys"))
+}
+
+// Looks may come to a replica that is behind the one that took the insert: what
+// they do not see yet is waited for, not stored again.
+func TestALaggingReplicaIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, 1)
+	h.sink.Deployment.Replicated = true
+	h.sink.MinBackoff, h.sink.MaxBackoff = time.Millisecond, 10*time.Millisecond
+	require.NoError(t, h.conn.Exec(t.Context(), "ALTER TABLE spans MODIFY SETTING max_bytes_to_merge_at_max_space_in_pool = 1"))
+	var inserts, looks atomic.Int64
+	h.front(func(w http.ResponseWriter, statement string) bool {
+		switch {
+		case strings.HasPrefix(statement, "INSERT INTO `spans` ("):
+			if inserts.Add(1) > 1 {
+				return false
+			}
+			http.Error(w, "away", http.StatusServiceUnavailable) // from here on it looks
+			return true
+		case strings.Contains(statement, "SELECT version, content_hash FROM"):
+			return looks.Add(1) <= 20 // with no rows
+		default:
+			return false
+		}
+	})
+	h.start()
+	h.send(h.record(stream.Upsert, 1, span{trace: 1, span: 1, name: "once"}))
+	require.Equal(t, uint64(1), one[uint64](h, "SELECT count() FROM spans"))
+	require.Equal(t, int64(2), inserts.Load())
+	require.Equal(t, int64(21), looks.Load())
 }
 
 // Two sinks share the partitions; one leaves, and the other goes on.

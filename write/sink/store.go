@@ -58,15 +58,20 @@ type insertion struct {
 	rest func(context.Context) (*native.Block, error)
 }
 
-// insert writes a block and returns once it is durable. An error of kind
-// Rejected or Invalid means that the store will never take this block.
+// insert writes a block and returns once the store has it and shows it: in files
+// that the system may still hold in memory (fsync_after_insert is the server's). An
+// error of kind Rejected or Invalid means that the store will never take this block.
 //
 // The token decides while it is the first attempt. A store that is killed in the
 // middle of one may have kept the token without the rows, and would take them
 // for done ever after; it may as well have the rows without the token. So
 // whoever tries again looks: what is missing goes in, until a look finds
 // nothing missing. It still goes in under tokens, the first, then others that
-// follow from it, so that two who do this at once do it once.
+// follow from it, so that two who do this at once do it once. A look that finds
+// nothing of what just went in may have come to a replica that is behind, and
+// whatever went in again would be there twice: so it waits before another token,
+// longer each time, and on replicas, which know no token without its rows, as long
+// as an insert may take.
 func (s *store) insert(ctx context.Context, in insertion) error {
 	if in.block.Rows() == 0 {
 		return nil
@@ -82,36 +87,8 @@ func (s *store) insert(ctx context.Context, in insertion) error {
 	}
 	statement := "INSERT INTO " + s.cfg.Deployment.Table(in.table) + " (" + strings.Join(in.block.Names(), ", ") + ")"
 	start := s.now()
-	tokens := 0
-	err = s.retry(ctx, in.table, func(ctx context.Context) error {
-		for {
-			token := in.token
-			switch {
-			case !in.doubtful:
-			case in.rest == nil:
-				token = ""
-			default:
-				left, err := in.rest(ctx)
-				if err != nil || left.Rows() == 0 {
-					return err
-				}
-				if *buffer, err = left.AppendTo((*buffer)[:0]); err != nil {
-					return domain.Wrap(domain.Rejected, err, "The rows could not be encoded.")
-				}
-				if tokens > 0 {
-					token += "#" + strconv.Itoa(tokens)
-				}
-			}
-			err := s.conn.InsertFormat(clickhouse.Context(ctx, clickhouse.WithSettings(insertSettings())), "Native", statement+under(token), bytes.NewReader(*buffer))
-			if err == nil && (!in.doubtful || in.rest == nil) {
-				return nil
-			}
-			if in.doubtful = true; err != nil {
-				return err
-			}
-			tokens++
-		}
-	})
+	u := underway{store: s, insertion: &in, buffer: buffer, statement: statement, pause: s.cfg.MinBackoff}
+	err = s.retry(ctx, in.table, u.attempt)
 	if err != nil {
 		return fmt.Errorf("sink: insert %d rows into %s: %w", in.block.Rows(), in.table, err)
 	}
@@ -119,6 +96,74 @@ func (s *store) insert(ctx context.Context, in insertion) error {
 	s.metrics.insertBytes.WithLabelValues(in.table).Add(float64(len(*buffer)))
 	s.metrics.insertRows.WithLabelValues(in.table).Add(float64(in.block.Rows()))
 	return nil
+}
+
+// underway is an insertion with what its attempts found.
+type underway struct {
+	*store
+	*insertion
+	// buffer holds the rows that are to be inserted next.
+	buffer    *[]byte
+	statement string
+	// tokens counts those that the store took, sent tells that it has taken the last.
+	tokens int
+	sent   bool
+	// waited is for how long looks did not show what the last token brought, pause
+	// what comes before the next.
+	waited, pause time.Duration
+}
+
+// attempt inserts what is missing until nothing is.
+func (u *underway) attempt(ctx context.Context) error {
+	for {
+		token := u.token
+		switch {
+		case !u.doubtful:
+		case u.rest == nil:
+			token = ""
+		default:
+			done, err := u.look(ctx)
+			if done || err != nil {
+				return err
+			}
+			if u.tokens > 0 {
+				token += "#" + strconv.Itoa(u.tokens)
+			}
+		}
+		err := u.conn.InsertFormat(clickhouse.Context(ctx, clickhouse.WithSettings(insertSettings())), "Native", u.statement+under(token), bytes.NewReader(*u.buffer))
+		if err == nil && (!u.doubtful || u.rest == nil) {
+			return nil
+		}
+		if u.doubtful = true; err != nil {
+			return err
+		}
+		u.tokens++
+		u.sent, u.waited = true, 0
+	}
+}
+
+// look encodes the rows that are missing, and tells whether none are. Those that were
+// just sent it waits for.
+func (u *underway) look(ctx context.Context) (done bool, err error) {
+	for looks := 0; ; looks++ {
+		left, err := u.rest(ctx)
+		if err != nil || left.Rows() == 0 {
+			return err == nil, err
+		}
+		if !u.sent || looks > 0 && (!u.cfg.Deployment.Replicated || u.waited >= u.cfg.InsertTimeout) {
+			if *u.buffer, err = left.AppendTo((*u.buffer)[:0]); err != nil {
+				return false, domain.Wrap(domain.Rejected, err, "The rows could not be encoded.")
+			}
+			return false, nil
+		}
+		select {
+		case <-ctx.Done():
+			return false, ctx.Err()
+		case <-time.After(u.pause):
+		}
+		u.waited += u.pause
+		u.pause = min(2*u.pause, u.cfg.MaxBackoff)
+	}
 }
 
 // insertSettings make an insert synchronous and whole.
@@ -147,10 +192,17 @@ func under(token string) string {
 	return " SETTINGS insert_deduplication_token = '" + token + "'"
 }
 
-// exec runs a statement that bears repetition. What it inserts is known neither
-// by a token nor by its content: see insert.
+// exec runs a statement that bears repetition. What it inserts of a SELECT is known
+// neither by a token nor by its content; VALUES are known by their content, so that
+// the same again writes nothing (see under): whoever uses them says the same only
+// where that is as good.
 func (s *store) exec(ctx context.Context, what, statement string) error {
 	settings := clickhouse.Settings{"max_query_size": maxQueryBytes, "insert_deduplicate": 0, "async_insert": 0}
+	if s.cfg.Deployment.Cluster != "" {
+		// ON CLUSTER waits for all hosts. One that is down does it when it is back: its
+		// replicas have done it, and the stream does not stand still until then.
+		settings["distributed_ddl_task_timeout"], settings["distributed_ddl_output_mode"] = clusterSeconds, "null_status_on_timeout"
+	}
 	err := s.timed(ctx, what, func(ctx context.Context) error {
 		return s.conn.Exec(clickhouse.Context(ctx, clickhouse.WithSettings(settings)), statement)
 	})
@@ -160,7 +212,11 @@ func (s *store) exec(ctx context.Context, what, statement string) error {
 	return nil
 }
 
-// delete marks rows as gone; readers no longer see them when it returns.
+// clusterSeconds is how long a statement waits for the hosts of a cluster.
+const clusterSeconds = 10
+
+// delete marks rows as gone; readers no longer see them when it returns, but for
+// those of hosts of a cluster that do not answer.
 func (s *store) delete(ctx context.Context, table, which string) error {
 	d := s.cfg.Deployment
 	return s.exec(ctx, "delete from "+table, "DELETE FROM "+d.Local(table)+d.OnCluster()+" WHERE "+which+" SETTINGS lightweight_delete_mode = 'lightweight_update'")
