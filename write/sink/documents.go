@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"time"
 
 	"colonnade/domain"
 	"colonnade/migrations/schema"
@@ -29,12 +30,24 @@ func (w *worker) noteOutdated(b *batch) {
 	b.outdated = nil
 }
 
-// outdatedAtOnce bounds the rows that one statement names.
-const outdatedAtOnce = 2000
+const (
+	// outdatedAtOnce bounds the rows that one statement names.
+	outdatedAtOnce = 2000
+	// maxOutdated bounds those that are remembered while the store does not remove any.
+	maxOutdated = 100_000
+)
+
+// outdatedDue tells whether documents are to be removed now.
+func (w *worker) outdatedDue(now time.Time) bool {
+	return len(w.outdated) > 0 && !now.Before(w.outdatedFrom)
+}
 
 // removeOutdated removes the documents of versions that were replaced. They are
-// not worth the stream: where the store refuses for good, they stay.
+// not worth the stream: where the store refuses for good, they stay, and where it
+// does not answer in time they wait.
 func (w *worker) removeOutdated(ctx context.Context) error {
+	bounded, cancel := context.WithTimeout(ctx, w.sink.cfg.SettleTimeout)
+	defer cancel()
 	for len(w.outdated) > 0 {
 		some := w.outdated[:min(len(w.outdated), outdatedAtOnce)]
 		keys := make([]traceKey, 0, len(some))
@@ -50,11 +63,16 @@ func (w *worker) removeOutdated(ctx context.Context) error {
 		}
 		which := fmt.Sprintf("project_id IN %s AND stream_partition = %s AND stream_offset IN (%s) AND (version, span_id) IN (%s)",
 			projectList(keys), w.label, offsets.String(), rows.String())
-		switch err := w.delete(ctx, schema.SpanDocuments, which); {
+		switch err := w.delete(bounded, schema.SpanDocuments, which); {
 		case domain.KindOf(err).Permanent():
 			w.log.LogAttrs(ctx, slog.LevelError, "the store refused to remove documents of earlier versions", slog.Int("rows", len(some)), slog.Any("error", err))
+		case ctx.Err() != nil:
+			return ctx.Err()
 		case err != nil:
-			return err
+			w.outdated = slices.Delete(w.outdated, 0, max(len(w.outdated)-maxOutdated, 0))
+			w.outdatedFrom = w.clock().Add(w.sink.cfg.SettleTimeout)
+			w.log.LogAttrs(ctx, slog.LevelWarn, "documents of earlier versions could not be removed, trying again later", slog.Int("rows", len(w.outdated)), slog.Any("error", err))
+			return nil
 		}
 		w.outdated = slices.Delete(w.outdated, 0, len(some))
 	}

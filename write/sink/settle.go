@@ -38,15 +38,17 @@ func (w *worker) settleDue(ctx context.Context) error {
 	if now.Before(w.settleFrom) {
 		return nil
 	}
-	if w.writingSince.Load() != 0 && len(w.outdated) == 0 && len(w.memory.due(now.Add(-cfg.SettleAfter), 1)) == 0 {
+	if w.writingSince.Load() != 0 && !w.outdatedDue(now) && len(w.memory.due(now.Add(-cfg.SettleAfter), 1)) == 0 {
 		return nil // nothing is due that what is being written had to be waited for
 	}
 	if err := w.land(); err != nil {
 		return err
 	}
 	w.settleFrom = now.Add(cfg.SettleEvery)
-	if err := w.removeOutdated(ctx); err != nil {
-		return err
+	if w.outdatedDue(now) {
+		if err := w.removeOutdated(ctx); err != nil {
+			return err
+		}
 	}
 	settled := 0
 	for range settleGroups {

@@ -40,7 +40,7 @@ func TestAnEditOfATraceThatCannotBeSettled(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, 1)
 	quiet := h.sink.SettleAfter
-	h.sink.SettleTimeout = 300 * time.Millisecond
+	h.sink.SettleTimeout = 3 * time.Second
 	refuses := h.tooLarge(readsToSettle)
 	r := h.start()
 	h.send(h.record(stream.Upsert, 1, span{trace: 1, span: 1, name: "a"}, span{trace: 1, span: 2, parent: 1, name: "b"}, span{trace: 1, span: 3, parent: 1, name: "c"}))
@@ -56,7 +56,7 @@ func TestAnEditOfATraceThatCannotBeSettled(t *testing.T) {
 	require.Equal(t, []string{"a", "another", "b2"}, h.strings("SELECT span_name FROM spans ORDER BY span_name"))
 	r.stop()
 	refuses.Store(false)
-	h.sink.SettleAfter = quiet
+	h.sink.SettleAfter, h.sink.SettleTimeout = quiet, 30*time.Second
 	h.start()
 	h.eventually("the totals are those of what is left", func() bool {
 		return one[uint64](h, "SELECT count() FROM trace_rollup FINAL WHERE spans = 2 AND trace_id = unhex('"+traceOf(1).String()+"')") == 1
@@ -69,7 +69,7 @@ func TestAPartialDeleteOfATraceThatCannotBeSettled(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, 1)
 	quiet := h.sink.SettleAfter
-	h.sink.SettleTimeout, h.sink.ClockSlack = 300*time.Millisecond, time.Millisecond
+	h.sink.SettleTimeout, h.sink.ClockSlack = 3*time.Second, time.Millisecond
 	refuses := h.tooLarge(readsToSettle)
 	r := h.start()
 	h.send(h.record(stream.Upsert, 1, span{trace: 1, span: 1, name: "a"}, span{trace: 1, span: 2, parent: 1, name: "b"}))
@@ -80,7 +80,7 @@ func TestAPartialDeleteOfATraceThatCannotBeSettled(t *testing.T) {
 	h.send(h.record(stream.Delete, 1, span{trace: 1, span: 2, parent: 1, name: "b"}))
 	r.stop()
 	refuses.Store(false)
-	h.sink.SettleAfter = quiet
+	h.sink.SettleAfter, h.sink.SettleTimeout = quiet, 30*time.Second
 	h.start()
 	h.eventually("the totals are those of what is left", func() bool {
 		return one[uint64](h, "SELECT count() FROM trace_rollup FINAL WHERE spans = 1") == 1
@@ -91,7 +91,7 @@ func TestAPartialDeleteOfATraceThatCannotBeSettled(t *testing.T) {
 func TestAnEditOfATraceThatCannotBeReadIsRefused(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, 1)
-	h.sink.SettleTimeout = 300 * time.Millisecond
+	h.sink.SettleTimeout = 3 * time.Second
 	h.tooLarge(readsToEdit)
 	h.start()
 	h.send(h.record(stream.Upsert, 1, span{trace: 1, span: 1, name: "a"}), h.record(stream.Upsert, 2, span{trace: 2, span: 1, name: "gone"}))
@@ -105,7 +105,7 @@ func TestAnEditOfATraceThatCannotBeReadIsRefused(t *testing.T) {
 func TestAnOutageAbandonsNoTrace(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, 1)
-	h.sink.SettleTimeout, h.sink.MaxBackoff = 300*time.Millisecond, 100*time.Millisecond
+	h.sink.SettleTimeout, h.sink.MaxBackoff = 3*time.Second, 100*time.Millisecond
 	var away, begun atomic.Bool
 	h.front(func(w http.ResponseWriter, statement string) bool {
 		if strings.Contains(statement, "first_version FROM") && begun.CompareAndSwap(false, true) {
@@ -121,4 +121,28 @@ func TestAnOutageAbandonsNoTrace(t *testing.T) {
 	h.eventually("it was tried", func() bool { return r.count(t, "colonnade_sink_settle_seconds") >= 2 })
 	away.Store(false)
 	h.eventually("settled", func() bool { return h.settled() == 1 })
+}
+
+// Documents that were replaced are removed when the store can: a replica that is
+// down holds up neither the stream nor the settling of traces.
+func TestRemovingDocumentsWaits(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, 1)
+	h.sink.SettleTimeout, h.sink.MaxBackoff = 3*time.Second, 100*time.Millisecond
+	var there atomic.Bool
+	h.front(func(w http.ResponseWriter, statement string) bool {
+		if there.Load() || !strings.HasPrefix(statement, "DELETE FROM `span_documents`") {
+			return false
+		}
+		http.Error(w, "away", http.StatusServiceUnavailable)
+		return true
+	})
+	h.start()
+	h.send(h.record(stream.Upsert, 1, span{trace: 1, span: 1, name: "a"}))
+	h.send(h.record(stream.Upsert, 1, span{trace: 1, span: 1, name: "b"}))
+	h.eventually("settled", func() bool { return h.settled() == 1 })
+	h.send(h.record(stream.Upsert, 2, span{trace: 2, span: 1, name: "another"}))
+	require.Equal(t, uint64(3), one[uint64](h, "SELECT count() FROM span_documents"))
+	there.Store(true)
+	h.eventually("removed", func() bool { return one[uint64](h, "SELECT count() FROM span_documents") == 2 })
 }

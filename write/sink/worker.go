@@ -42,8 +42,10 @@ type worker struct {
 	// lastClock keeps touched_at ascending when the machine's clock jumps back, lastNow
 	// is what that said.
 	lastClock, lastNow time.Time
-	// outdated are the documents that are to be removed when traces are settled.
-	outdated []outdated
+	// outdated are the documents that are to be removed when traces are settled, but
+	// not before outdatedFrom.
+	outdated     []outdated
+	outdatedFrom time.Time
 	// settleFrom is when settling is due again, settleShrink how often its groups were
 	// halved, settleLate how often the trace that is due ran out of time alone.
 	settleFrom               time.Time
