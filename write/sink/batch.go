@@ -85,10 +85,11 @@ type group struct {
 	operation  stream.Operation
 	receivedAt time.Time
 	// What lookUpRemovals finds of a trace that is removed: whether and where
-	// it is stored, and its spans.
-	stored bool
-	bounds bounds
-	before *known
+	// it is stored, up to which version, and its spans.
+	stored  bool
+	bounds  bounds
+	version uint64
+	before  *known
 	// annotated tells that it may have rows in annotations; superseded are the
 	// spans of which this batch replaces a version that may.
 	annotated  bool

@@ -59,7 +59,7 @@ func (w *worker) removeOutdated(ctx context.Context) error {
 			}
 			keys = append(keys, traceKey{project: o.project})
 			fmt.Fprintf(&offsets, "%d", o.version>>schema.VersionShift)
-			fmt.Fprintf(&rows, "(%d,unhex('%s'))", o.version, o.span)
+			rows.WriteString(versionLiteral(o.version, o.span))
 		}
 		which := fmt.Sprintf("project_id IN %s AND stream_partition = %s AND stream_offset IN (%s) AND (version, span_id) IN (%s)",
 			projectList(keys), w.label, offsets.String(), rows.String())

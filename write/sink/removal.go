@@ -92,7 +92,7 @@ func (w *worker) lookUpRemovals(ctx context.Context, b *batch) error {
 	var replacing []*group
 	for _, g := range b.groups {
 		if x, ok := index[g.key]; ok && (g.removed || g.removedSpans != nil) {
-			g.bounds, g.stored, g.annotated = x.bounds, true, mayAnnotate(x.declared, x.linked, x.judging)
+			g.bounds, g.version, g.stored, g.annotated = x.bounds, x.version, true, mayAnnotate(x.declared, x.linked, x.judging)
 			if g.before = (&known{key: g.key}); len(g.entries) > 0 {
 				replacing = append(replacing, g)
 			}
@@ -210,10 +210,73 @@ func (w *worker) removeStored(ctx context.Context, b *batch) error {
 	}
 	gone.stale(stale, below)
 	gone.traces(whole, below)
+	for _, g := range touched {
+		if err := w.formerRows(ctx, g, below, &gone); err != nil {
+			return err
+		}
+	}
 	if err := w.remove(ctx, &gone); err != nil || len(touched) == 0 {
 		return err
 	}
 	return w.settleChanged(ctx, touched, b.rng.Last+1)
+}
+
+// formerRows adds rows that are older than what removes them and have no lower
+// versions: of a topic that was made anew, or of the partition that a trace was in
+// before there were more. They are told by their receipt, and named one by one:
+// should this be done again, by whomever and whenever, later rows are safe.
+func (w *worker) formerRows(ctx context.Context, g *group, below uint64, gone *removals) error {
+	if g.version < below {
+		return nil
+	}
+	before := fmt.Sprintf("fromUnixTimestamp64Micro(%d, 'UTC')", micros(g.receivedAt.Add(-w.sink.cfg.ClockSlack)))
+	which := g.key.sql() + " AND " + g.bounds.sql()
+	if g.removedSpans != nil {
+		which += " AND " + spanList(slices.Collect(maps.Keys(g.removedSpans)))
+	}
+	own := make(map[string]bool, len(g.written))
+	for _, e := range g.written {
+		own[versionLiteral(e.version, e.span.SpanID)] = true
+	}
+	statement := fmt.Sprintf("SELECT version, span_id FROM %s WHERE %s AND version >= %d AND greatest(created_at, updated_at) < %s",
+		w.store.cfg.Deployment.Table(schema.Spans), which, below, before)
+	var found []string
+	err := w.store.query(ctx, "find former rows", statement, func() { found = nil }, func(rows driver.Rows) error {
+		var version uint64
+		var raw string
+		var id trace.SpanID
+		if err := rows.Scan(&version, &raw); err != nil {
+			return err
+		}
+		copy(id[:], raw)
+		if row := versionLiteral(version, id); !own[row] {
+			found = append(found, row)
+		}
+		return nil
+	})
+	if err != nil || len(found) == 0 {
+		return err
+	}
+	w.log.LogAttrs(ctx, slog.LevelWarn, "an edit or delete removes rows that have later offsets and came earlier: the topic was made anew, or has got partitions",
+		slog.String("trace_id", g.key.trace.String()), slog.Int("rows", len(found)))
+	for some := range slices.Chunk(found, outdatedAtOnce) {
+		named := " AND (version, span_id) IN (" + strings.Join(some, ",") + ")"
+		gone.rows, gone.documents = append(gone.rows, which+named), append(gone.documents, which+named)
+		if g.annotated {
+			gone.annotations = append(gone.annotations, g.key.sql()+named)
+		}
+	}
+	gone.rollups = append(gone.rollups, fmt.Sprintf("%s AND version >= %d AND settled_at < %s", g.key.sql(), below, before))
+	if g.removed && len(g.written) == 0 {
+		gone.index = append(gone.index, fmt.Sprintf("%s AND last_version >= %d AND touched_at < %s", g.key.sql(), below, before))
+		gone.rejects = append(gone.rejects, fmt.Sprintf("%s AND stream_offset >= %d AND rejected_at < %s", rejectsOf([]traceKey{g.key}), below>>schema.VersionShift, before))
+	}
+	return nil
+}
+
+// versionLiteral names a row of a trace.
+func versionLiteral(version uint64, span trace.SpanID) string {
+	return fmt.Sprintf("(%d,unhex('%s'))", version, span)
 }
 
 // settleChanged settles traces of which rows were removed, once the store is there.

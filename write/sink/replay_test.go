@@ -343,6 +343,37 @@ func TestATopicMadeAgainIsAnotherLog(t *testing.T) {
 	require.Equal(t, []string{"after", "before"}, h.strings("SELECT reason FROM rejects ORDER BY reason"))
 }
 
+// What is deleted or edited after that is gone, though its offsets are later.
+func TestRowsOfAnotherLogAreRemoved(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, 1)
+	r := h.start()
+	before := make([]stream.Record, 4)
+	for i := range before {
+		n := byte(i + 1)
+		before[i] = h.record(stream.Upsert, n, span{trace: n, span: 1, name: "before"}, span{trace: n, span: 2, parent: 1, name: "stays", links: []byte{200}})
+		before[i].ReceivedAt = before[i].ReceivedAt.Add(-time.Hour)
+	}
+	h.send(before...)
+	h.eventually("settled", func() bool { return h.settled() == len(before) })
+	r.stop()
+	h.remakeTopic()
+	some := h.record(stream.Edit, 3, span{trace: 3, span: 1, name: "after"})
+	some.Headers = map[string]string{stream.HeaderScope: stream.ScopeSpans}
+	token := h.publish(h.record(stream.Delete, 1), h.record(stream.Delete, 4), h.record(stream.Edit, 2, span{trace: 2, span: 1, name: "after"}), some)
+	require.NoError(t, h.conn.Exec(t.Context(), "TRUNCATE TABLE sink_progress"))
+	h.sink.ClockSlack = time.Millisecond // the machine may have settled a moment ago
+	h.start()
+	h.wait(token)
+	const names = "SELECT toString(reinterpretAsUInt8(substring(trace_id, 16))) || ' ' || span_name FROM spans ORDER BY 1"
+	require.Equal(t, []string{"2 after", "3 after", "3 stays"}, h.strings(names))
+	require.Equal(t, uint64(3), one[uint64](h, "SELECT uniqExact(trace_id, span_id) FROM span_documents"))
+	require.Equal(t, uint64(3), one[uint64](h, "SELECT count() FROM span_documents"))
+	require.Equal(t, uint64(1), one[uint64](h, "SELECT count() FROM annotations"))
+	require.Equal(t, uint64(2), one[uint64](h, "SELECT uniqExact(trace_id) FROM trace_index"))
+	require.Equal(t, []string{"1", "2"}, h.strings("SELECT toString(spans) FROM trace_rollup FINAL ORDER BY spans"))
+}
+
 // remakeTopic deletes the topic and has a producer that makes it again.
 func (h *house) remakeTopic() {
 	h.t.Helper()
