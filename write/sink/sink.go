@@ -1,8 +1,12 @@
 // Package sink carries spans from the stream to ClickHouse, each exactly once.
 // One worker for each assigned partition reads batches, fits their spans,
 // makes rows, inserts them under deterministic tokens, and moves the offset
-// only when everything is durable. It also settles traces that went quiet:
+// only when the store has acknowledged everything. It also settles traces that went quiet:
 // totals, one type for all spans, nothing stale; and keeps rollup_minute in step.
+//
+// What the store has acknowledged outlives its process. Whether it outlives a loss
+// of power is for the store's settings and its replicas to say (README, Limits):
+// nothing here asks for fsync, and an offset that has moved does not come back.
 //
 // Not here: what a span means (write/fit), how the log is read (write/stream),
 // the tables (migrations). cmd is the only caller.
@@ -26,7 +30,8 @@
 //	6 remove what edits, deletes and    the same rows of lower versions are removed again: no effect
 //	  changed keys left behind
 //	7 insert attribute_keys, rejects    keys as 3; rejects are looked up as spans are
-//	8 dead topic                        published again: at least once. redrive drops repetitions
+//	8 dead topic                        published again: at least once, and redriven as often: of what is
+//	                                    stored by then, the sink drops what it remembers, as of any retry
 //	9 insert sink_progress              replaced by an equal row
 //	10 Commit(last+1)                   done
 //
