@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"net"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -57,6 +58,63 @@ func TestRefusals(t *testing.T) {
 			require.ErrorContains(t, err, tt.says)
 			_, err = s.reader.Traces(t.Context(), s.project, e, domain.Window{Limit: 10})
 			require.Equal(t, domain.Rejected, domain.KindOf(err))
+		})
+	}
+}
+
+// counted is a connection that counts what was read from it.
+type counted struct {
+	net.Conn
+	read *atomic.Int64
+}
+
+func (c counted) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	c.read.Add(int64(n))
+	return n, err
+}
+
+// What is refused for its size is not read to its end first.
+func TestRefusedBeforeItIsRead(t *testing.T) {
+	t.Parallel()
+	const each, count = 256 << 10, 160
+	cfg := traces.DefaultConfig()
+	cfg.MaxPageBytes, cfg.MaxReadBytes = 2<<20, 2<<20
+	read := new(atomic.Int64)
+	s := newStoreOver(t, cfg, func(ctx context.Context, addr string) (net.Conn, error) {
+		conn, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
+		return counted{conn, read}, err
+	})
+	var all []trace.Span
+	for n := range uint64(count) {
+		one := span(1, n+1, now.Add(time.Duration(n)*time.Second))
+		one.Attributes["text"] = strings.Repeat("a long text. ", each/13)
+		all = append(all, one)
+	}
+	s.batched = true
+	s.insert(all...)
+	traceID := all[0].TraceID
+	tests := []struct {
+		name string
+		ask  func() error
+	}{
+		{"a trace", func() error {
+			_, err := s.reader.TracesByID(t.Context(), s.project, []trace.TraceID{traceID})
+			return err
+		}},
+		{"a page of traces", func() error {
+			_, err := s.reader.Traces(t.Context(), s.project, nil, domain.Window{Limit: 1})
+			return err
+		}},
+	}
+	for _, tt := range tests { //nolint:paralleltest // they count the same bytes
+		t.Run(tt.name, func(t *testing.T) {
+			before := read.Load()
+			err := tt.ask()
+			require.Equal(t, domain.Rejected, domain.KindOf(err), "%v", err)
+			require.ErrorContains(t, err, "more than 2 MiB")
+			require.NotErrorIs(t, err, context.Canceled)
+			require.Less(t, read.Load()-before, int64(each*count/2))
 		})
 	}
 }

@@ -66,7 +66,16 @@ func (r *Reader) run(ctx context.Context, s compile.Statement, each func(driver.
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
+	defer func() {
+		if err == nil {
+			err = rows.Close()
+			return
+		}
+		// Ended early. Close reads the answer to its end unless the statement is over, and
+		// what it says then is that we ended it.
+		cancel()
+		_ = rows.Close()
+	}()
 	for rows.Next() {
 		if err := each(rows); err != nil {
 			return err

@@ -3,11 +3,13 @@
 package traces_test
 
 import (
+	"context"
 	"encoding/binary"
 	"fmt"
 	"maps"
 	"math"
 	"math/bits"
+	"net"
 	"os"
 	"slices"
 	"strconv"
@@ -62,9 +64,15 @@ func newStore(t testing.TB) *store {
 
 func newStoreWith(t testing.TB, cfg traces.Config) *store {
 	t.Helper()
+	return newStoreOver(t, cfg, nil)
+}
+
+// newStoreOver has the connections of a store go through dial, nil for none of its own.
+func newStoreOver(t testing.TB, cfg traces.Config, dial func(ctx context.Context, addr string) (net.Conn, error)) *store {
+	t.Helper()
 	options, err := clickhouse.ParseDSN(migrationstest.Database(t))
 	require.NoError(t, err)
-	options.Protocol = clickhouse.HTTP
+	options.Protocol, options.DialContext = clickhouse.HTTP, dial
 	options.Settings = clickhouse.Settings{"materialize_statistics_on_insert": 1} // as the sink
 	conn, err := clickhouse.Open(options)
 	require.NoError(t, err)
