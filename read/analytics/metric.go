@@ -103,14 +103,14 @@ func between() [][3]string {
 func (s Spec) numeric(m *Metric, values []float64) {
 	slices.Sort(values)
 	lo, hi, sum := values[0], values[len(values)-1], total(values)
-	m.Sum, m.Mean = finite(sum), finite(mean(values, sum))
-	m.Min, m.Max, m.Range = &lo, &hi, finite(hi-lo)
+	m.Sum, m.Mean = Finite(sum), Finite(mean(values, sum))
+	m.Min, m.Max, m.Range = &lo, &hi, Finite(hi-lo)
 	m.Pcts, m.IQRs = map[string]float64{}, map[string]float64{}
 	for _, l := range levels() {
 		m.Pcts[l.key] = percentile(values, l.rank/100)
 	}
 	for _, b := range between() {
-		if d := finite(m.Pcts[b[2]] - m.Pcts[b[1]]); d != nil {
+		if d := Finite(m.Pcts[b[2]] - m.Pcts[b[1]]); d != nil {
 			m.IQRs["iqr"+b[0]] = *d
 		}
 	}
@@ -121,7 +121,8 @@ func (s Spec) numeric(m *Metric, values []float64) {
 	}
 }
 
-func finite(v float64) *float64 {
+// Finite is a number as an answer has it: nil for one that is none, or beyond a float64.
+func Finite(v float64) *float64 {
 	if math.IsInf(v, 0) || math.IsNaN(v) {
 		return nil
 	}
@@ -185,7 +186,7 @@ func spreads(pcts map[string]float64) map[string]float64 {
 		} else {
 			d = 0
 		}
-		if v := finite(d); v != nil {
+		if v := Finite(d); v != nil {
 			out["psc"+b[0]] = *v
 		}
 	}

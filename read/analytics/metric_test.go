@@ -99,6 +99,21 @@ func TestNumbersBeyondAFloat(t *testing.T) {
 	require.EqualValues(t, 2, got["hist"].([]any)[1].(map[string]any)["count"])
 }
 
+// A sum that came to nothing finite is no value.
+func TestNumbersThatAreNone(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []Type{Continuous, Any} {
+		got := metricOf(t, Spec{Type: kind}, math.Inf(1), 2.0, math.NaN(), math.Inf(-1), 4.0)
+		require.EqualValues(t, 2, got["count"])
+		require.EqualValues(t, 2, got["min"])
+		require.EqualValues(t, 4, got["max"])
+		require.EqualValues(t, 3, got["pcts"].(map[string]any)["p50"])
+		require.Nil(t, metricOf(t, Spec{Type: kind}, math.Inf(1)))
+	}
+	got := metricOf(t, Spec{Type: Any}, math.Inf(1), math.Inf(1), "a")
+	require.EqualValues(t, Single, got["type"])
+}
+
 func TestHistogram(t *testing.T) {
 	t.Parallel()
 	p := func(v float64) *float64 { return &v }

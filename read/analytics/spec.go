@@ -1,6 +1,8 @@
 package analytics
 
 import (
+	"slices"
+
 	"colonnade/domain/semconv"
 	"colonnade/read/compile"
 )
@@ -94,10 +96,14 @@ func (s Spec) measures() []compile.Measure {
 	}
 }
 
-// metric makes the metric of what was gathered; there is none of nothing.
+// metric makes the metric of what was gathered; there is none of nothing. Numbers
+// that are not finite, which what a trace sums may come to, are left out.
 func (s Spec) metric(g []gathered) (Metric, bool) {
 	if s.Type == None {
 		return Metric{}, false
+	}
+	for i := range g {
+		g[i].numbers = slices.DeleteFunc(g[i].numbers, func(v float64) bool { return Finite(v) == nil })
 	}
 	if s.Type == Any {
 		best := s

@@ -10,12 +10,13 @@ import (
 	"colonnade/read/compile"
 )
 
-// Totals are sums over the spans of a bucket. Duration is in milliseconds.
+// Totals are sums over the spans of a bucket. Duration is in milliseconds. A sum
+// beyond what a float64 holds is not finite; see Finite.
 type Totals struct {
-	Count    uint64  `json:"count"`
-	Duration float64 `json:"duration"`
-	Costs    float64 `json:"costs"`
-	Tokens   float64 `json:"tokens"`
+	Count    uint64
+	Duration float64
+	Costs    float64
+	Tokens   float64
 }
 
 // TotalsBucket is the totals of a stretch of time, of all its spans and of

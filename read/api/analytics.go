@@ -244,7 +244,7 @@ func (a *Analytics) totals(c *gin.Context) error {
 		return err
 	}
 	for _, b := range buckets {
-		reply.Buckets = append(reply.Buckets, totalsBucket{b.Timestamp, b.Interval, b.Total, b.Errors})
+		reply.Buckets = append(reply.Buckets, totalsBucket{b.Timestamp, b.Interval, totalsOf(b.Total), totalsOf(b.Errors)})
 	}
 	reply.Count = len(reply.Buckets)
 	c.JSON(http.StatusOK, reply)
@@ -280,12 +280,23 @@ type (
 		Buckets []totalsBucket `json:"buckets"`
 	}
 	totalsBucket struct {
-		Timestamp time.Time        `json:"timestamp"`
-		Interval  int              `json:"interval"`
-		Total     analytics.Totals `json:"total"`
-		Errors    analytics.Totals `json:"errors"`
+		Timestamp time.Time `json:"timestamp"`
+		Interval  int       `json:"interval"`
+		Total     totals    `json:"total"`
+		Errors    totals    `json:"errors"`
+	}
+	// totals are analytics.Totals; a sum that is no number is left out.
+	totals struct {
+		Count    uint64   `json:"count"`
+		Duration *float64 `json:"duration,omitempty"`
+		Costs    *float64 `json:"costs,omitempty"`
+		Tokens   *float64 `json:"tokens,omitempty"`
 	}
 )
+
+func totalsOf(t analytics.Totals) totals {
+	return totals{t.Count, analytics.Finite(t.Duration), analytics.Finite(t.Costs), analytics.Finite(t.Tokens)}
+}
 
 func replyTo(a analytics.Answer, q analytics.Question, req *analyticsRequest) analyticsReply {
 	reply := analyticsReply{Count: len(a.Buckets), Buckets: []metricsBucket{}, Specs: []metricSpec{}}

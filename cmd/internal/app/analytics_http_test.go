@@ -244,6 +244,57 @@ func TestAnalyticsOverHTTP(t *testing.T) {
 	})
 }
 
+// Numbers that no sum holds break no answer: what they come to is left out, in
+// traces that are settled and in those that are not.
+func TestAnalyticsOfAbsurdNumbers(t *testing.T) {
+	t.Parallel()
+	w := newWings(t)
+	project := domain.ProjectID(uuid.New())
+	h := w.served(t, project, analytics.DefaultConfig())
+	at := func(minutes int) time.Time {
+		return time.Now().UTC().Truncate(24*time.Hour).Add(-24*time.Hour + time.Duration(minutes)*time.Minute)
+	}
+	costs := func(v float64) map[string]any {
+		return map[string]any{"ag.metrics.costs.incremental.total": v, "ag.meta.score": v}
+	}
+	w.write(
+		project,
+		simple(1, 1, 0, at(0), 1, costs(1.7e308)), // sums to more than there is
+		simple(1, 2, 1, at(0), 1, costs(1.7e308)),
+		simple(2, 3, 0, at(0), 1, costs(3)),
+		simple(3, 4, 0, at(1), 1, costs(1.7e308)), // two of a bucket do
+		simple(4, 5, 0, at(1), 1, costs(1.7e308)),
+		simple(5, 6, 0, at(2), 1, costs(5)),
+	)
+	check := func(t *testing.T) {
+		window := `"oldest":"` + at(0).Format(time.RFC3339) + `","newest":"` + at(3).Format(time.RFC3339) + `","interval":1`
+		buckets := reply(t, h, "/tracing/spans/analytics", `{`+window+`}`)["buckets"].([]any)
+		require.Len(t, buckets, 3)
+		total := func(n int) map[string]any { return buckets[n].(map[string]any)["total"].(map[string]any) }
+		require.Equal(t, map[string]any{"count": 2.0, "duration": 2000.0, "tokens": 0.0}, total(0))
+		require.Equal(t, map[string]any{"count": 2.0, "duration": 2000.0, "tokens": 0.0}, total(1))
+		require.Equal(t, map[string]any{"count": 1.0, "duration": 1000.0, "tokens": 0.0, "costs": 5.0}, total(2))
+
+		const path = "attributes.ag.metrics.costs.cumulative.total"
+		buckets = reply(t, h, "/spans/analytics/query", `{`+window+`,"specs":[{"type":"numeric/discrete","path":"`+path+`"},{"type":"*","path":"attributes.ag.meta.score"}]}`)["buckets"].([]any)
+		require.Len(t, buckets, 3)
+		of := func(n int) map[string]any {
+			return buckets[n].(map[string]any)["metrics"].(map[string]any)[path].(map[string]any)
+		}
+		require.EqualValues(t, 1, of(0)["count"])
+		require.EqualValues(t, 3, of(0)["max"])
+		require.EqualValues(t, 3, of(0)["pcts"].(map[string]any)["p99"])
+		require.EqualValues(t, 2, of(1)["count"])
+		require.NotContains(t, of(1), "sum")
+		require.InEpsilon(t, 1.7e308, of(1)["mean"], 1e-9)
+		require.EqualValues(t, 5, of(2)["sum"])
+		reply(t, h, "/spans/analytics/query", "")
+	}
+	check(t)
+	w.settled(t, project)
+	check(t)
+}
+
 // What was sent twice, replaced, moved in time or deleted counts as it stands
 // now, from the moment that the caller's write is visible.
 func TestAnalyticsAfterEdits(t *testing.T) {
