@@ -45,13 +45,7 @@ func (d *decoder) value(to reflect.Value, raw []byte, loc []any) {
 		d.uuid(p, raw, loc)
 		return
 	case *time.Time:
-		v, err := trace.ParseJSON(raw)
-		t, ok := trace.ParseTime(v)
-		if err != nil || !ok {
-			d.fail("datetime_parsing", "Input should be a valid datetime", raw, loc)
-			return
-		}
-		*p = t
+		*p = d.time(trace.ParseTime, raw, loc)
 		return
 	case json.Unmarshaler:
 		if err := p.UnmarshalJSON(raw); err != nil {
@@ -81,6 +75,16 @@ func (d *decoder) own(err error, raw []byte, loc []any) {
 		return
 	}
 	d.fail("value_error", sentence(err), raw, loc)
+}
+
+func (d *decoder) time(parse func(any) (time.Time, bool), raw []byte, loc []any) time.Time {
+	v, err := trace.ParseJSON(raw)
+	t, ok := parse(v)
+	if err != nil || !ok {
+		d.fail("datetime_parsing", "Input should be a valid datetime", raw, loc)
+		return time.Time{}
+	}
+	return t
 }
 
 func (d *decoder) uuid(to *uuid.UUID, raw []byte, loc []any) {
@@ -213,8 +217,8 @@ func (d *decoder) mapping(to reflect.Value, raw []byte, loc []any) {
 
 // member is one field of a struct, those of embedded structs among them.
 type member struct {
-	value          reflect.Value
-	required, seen bool
+	value                 reflect.Value
+	required, bound, seen bool
 }
 
 func (d *decoder) object(to reflect.Value, raw []byte, loc []any) {
@@ -229,6 +233,13 @@ func (d *decoder) object(to reflect.Value, raw []byte, loc []any) {
 			return
 		}
 		m.seen = !m.required || kindOf(e) != 'n'
+		if p, ok := reflect.TypeAssert[*(*time.Time)](m.value.Addr()); ok && m.bound {
+			if kindOf(e) != 'n' {
+				t := d.time(trace.ParseBound, e, at)
+				*p = &t
+			}
+			return
+		}
 		d.value(m.value, e, at)
 	})
 	for _, name := range order {
@@ -251,7 +262,8 @@ func collect(to reflect.Value, known map[string]*member, order *[]string) {
 		if name == "" {
 			name = field.Name
 		}
-		known[name] = &member{value: value, required: field.Tag.Get("body") == "required"}
+		tag := field.Tag.Get("body")
+		known[name] = &member{value: value, required: tag == "required", bound: tag == "bound"}
 		*order = append(*order, name)
 	}
 }

@@ -7,6 +7,7 @@
 // The struct is described by its json tags, and:
 //
 //   - `body:"required"` on a member that must be there and not null;
+//   - `body:"bound"` on a *time.Time that others are compared with: see trace.ParseBound;
 //   - any other null is the same as an absent member, except in Maybe, which
 //     tells absent, null and given apart (contract §0 row 11), and in
 //     json.RawMessage, which holds the text as sent;
@@ -40,15 +41,19 @@ const (
 // domain.Invalid with Fields whose locations begin with "body"; v then holds a
 // part of the body. No data, and nothing but blanks, is the missing body of
 // contract §8; a route whose body is optional (Operation.Lazy) does not call Decode for it.
-func Decode(data []byte, v any) error {
+func Decode(data []byte, v any) error { return DecodeAt(data, v, "body") }
+
+// DecodeAt is Decode for JSON that stands elsewhere, as in a parameter of the
+// query string: locations begin with loc.
+func DecodeAt(data []byte, v any, loc ...any) error {
 	if len(bytes.TrimSpace(data)) == 0 {
-		return Invalid("missing", "Field required", nil, "body")
+		return Invalid("missing", "Field required", nil, loc...)
 	}
-	if err := check(data); err != nil {
+	if err := check(data, loc); err != nil {
 		return err
 	}
 	d := decoder{}
-	d.value(reflect.ValueOf(v).Elem(), bytes.TrimSpace(data), []any{"body"})
+	d.value(reflect.ValueOf(v).Elem(), bytes.TrimSpace(data), loc)
 	if len(d.fields) > 0 {
 		return &domain.Error{Kind: domain.Invalid, Message: d.fields[0].Msg, Fields: d.fields}
 	}

@@ -2,6 +2,7 @@ package body_test
 
 import (
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -82,6 +83,49 @@ func TestDecode(t *testing.T) {
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(request{})); diff != "" {
 		t.Errorf("body (-want +got):\n%s", diff)
 	}
+}
+
+// JSON may stand elsewhere than in a body.
+func TestDecodeAt(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name, in string
+		loc      []any
+	}{
+		{"nothing", "", []any{"query", "specs"}},
+		{"no JSON", `[}`, []any{"query", "specs", 2}},
+		{"no list", `{}`, []any{"query", "specs"}},
+		{"a wrong element", `["a",1]`, []any{"query", "specs", 1}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			var got []string
+			failed, ok := errors.AsType[*domain.Error](body.DecodeAt([]byte(tt.in), &got, "query", "specs"))
+			require.True(t, ok)
+			require.Equal(t, tt.loc, failed.Fields[0].Loc)
+		})
+	}
+	var got []string
+	require.NoError(t, body.DecodeAt([]byte(`["a"]`), &got, "query", "specs"))
+	require.Equal(t, []string{"a"}, got)
+}
+
+// A bound may be of a year that no moment is of.
+func TestBounds(t *testing.T) {
+	t.Parallel()
+	var got struct {
+		At    *time.Time `json:"at"`
+		Until *time.Time `json:"until" body:"bound"`
+	}
+	require.NoError(t, body.Decode([]byte(`{"at":"2026-01-01","until":"9999-12-31T23:59:59Z"}`), &got))
+	require.Equal(t, time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), *got.At)
+	require.Equal(t, time.Date(2263, 1, 1, 0, 0, 0, 0, time.UTC), *got.Until)
+	got.Until = nil
+	require.NoError(t, body.Decode([]byte(`{"until":null}`), &got))
+	require.Nil(t, got.Until)
+	require.Error(t, body.Decode([]byte(`{"at":"9999-12-31T23:59:59Z"}`), &got))
+	require.Error(t, body.Decode([]byte(`{"until":"yesterday"}`), &got))
 }
 
 func TestDecodeLocates(t *testing.T) {

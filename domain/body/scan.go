@@ -11,14 +11,14 @@ import (
 // check refuses what is not JSON, what is nested too deeply, and objects that
 // name a member twice: readers disagree on which of the two counts. The rest of
 // the package walks text that it knows to be well formed.
-func check(data []byte) error {
+func check(data []byte, loc []any) error {
 	if !json.Valid(data) {
 		at := 0
 		var probe json.RawMessage
 		if syntax, ok := errors.AsType[*json.SyntaxError](json.Unmarshal(data, &probe)); ok {
 			at = int(syntax.Offset)
 		}
-		return Invalid("json_invalid", "JSON decode error", nil, "body", at)
+		return Invalid("json_invalid", "JSON decode error", nil, below(loc, at)...)
 	}
 	var open []map[string]bool // nil for an array
 	key := false               // a string that begins here names a member
@@ -26,7 +26,7 @@ func check(data []byte) error {
 		switch data[i] {
 		case '{', '[':
 			if len(open) == MaxDepth {
-				return Invalid("json_invalid", "JSON is nested too deeply", nil, "body", i)
+				return Invalid("json_invalid", "JSON is nested too deeply", nil, below(loc, i)...)
 			}
 			if key = data[i] == '{'; key {
 				open = append(open, map[string]bool{})
@@ -43,7 +43,7 @@ func check(data []byte) error {
 			if key {
 				name, members := text(data[i:end]), open[len(open)-1]
 				if members[name] {
-					return Invalid("json_invalid", "The member "+name+" is there twice", nil, "body", i)
+					return Invalid("json_invalid", "The member "+name+" is there twice", nil, below(loc, i)...)
 				}
 				members[name] = true
 				key = false

@@ -4,6 +4,7 @@ import (
 	"math"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
@@ -65,6 +66,10 @@ func TestParse(t *testing.T) {
 		{"text null", `{"conditions":[{"field":"session_id","operator":"is_not","value":null}]}`, filter.Text{Field: filter.SessionID, Test: filter.Exists{}}},
 		{"times", `{"conditions":[{"field":"start_time","operator":"lt","value":"2025-01-01T12:00:00.0000009Z"},{"field":"start_time","operator":"gte","value":1735732800},{"field":"start_time","operator":"btwn","value":["2025-01-01T13:00:00+01:00","1735732800000"]},{"field":"start_time","operator":"in","value":[1735732800000000,1735732800000000001]}]}`, filter.And{
 			start(math.MinInt64, noon-1), start(noon, math.MaxInt64), start(noon, noon), filter.Or{start(noon, noon), start(noon, noon)},
+		}},
+		{"times beyond all spans", `{"conditions":[{"field":"start_time","operator":"btwn","value":["0001-01-01T00:00:00Z","9999-12-31T23:59:59.999999Z"]},{"field":"created_at","operator":"lt","value":"20260101t000000z"}]}`, filter.And{
+			filter.Time{Field: filter.StartTime, Min: time.Date(1677, 1, 1, 0, 0, 0, 0, time.UTC).UnixMicro(), Max: time.Date(2263, 1, 1, 0, 0, 0, 0, time.UTC).UnixMicro()},
+			filter.Time{Field: filter.CreatedAt, Min: math.MinInt64, Max: 1767225600000000 - 1},
 		}},
 		{"time as text", `{"conditions":[{"field":"created_at","operator":"startswith","value":"2025-01"}]}`, filter.TimeText{Field: filter.CreatedAt, Test: filter.Pattern{Form: filter.Prefix, Value: "2025-01", Fold: true}}},
 		{"never updated", `{"conditions":[{"field":"updated_at","operator":"not_exists"}]}`, filter.Not{Expr: filter.Time{Field: filter.UpdatedAt, Min: math.MinInt64, Max: math.MaxInt64}}},

@@ -209,7 +209,7 @@ func (c *condition) timeLeaf(f Field) (Expr, error) {
 }
 
 func (c *condition) micros(v any) (int64, error) {
-	t, ok := trace.ParseTime(v)
+	t, ok := trace.ParseBound(v)
 	if !ok {
 		return 0, c.bad(v, "it takes ISO-8601 times or integers of 10, 13, 16 or 19 digits")
 	}
