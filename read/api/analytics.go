@@ -125,7 +125,7 @@ func (a *Analytics) question(c *gin.Context, req *queryRequest) (q analytics.Que
 func (a *Analytics) query(c *gin.Context) error {
 	var req analyticsRequest
 	var err error
-	if req.queryRequest, err = requestFromQuery(c); err != nil {
+	if req.queryRequest, err = a.spans.requestFromQuery(c); err != nil {
 		return err
 	}
 	if err := a.fromQuery(c, &req); err != nil {
@@ -134,7 +134,7 @@ func (a *Analytics) query(c *gin.Context) error {
 	if err := decodeBody(c, &req, true); err != nil {
 		return err
 	}
-	specs, err := specsOf(req.Specs)
+	specs, err := specsOf(req.Specs, "body")
 	if err != nil {
 		return err
 	}
@@ -164,15 +164,19 @@ func (a *Analytics) query(c *gin.Context) error {
 func (a *Analytics) fromQuery(c *gin.Context, req *analyticsRequest) error {
 	q := c.Request.URL.Query()
 	if text := q.Get("specs"); text != "" {
-		if err := body.Decode([]byte(text), &req.Specs); err != nil {
+		if err := body.DecodeAt([]byte(text), &req.Specs, "query", "specs"); err != nil {
+			return err
+		}
+		if _, err := specsOf(req.Specs, "query"); err != nil {
 			return err
 		}
 	}
 	return fromQuery(q, "bucket_by", &req.BucketBy, func(s string) (b bucketBy, err error) { return b, b.UnmarshalText([]byte(s)) })
 }
 
-// specsOf checks specs; there being none means the default ones.
-func specsOf(in []metricSpec) ([]analytics.Spec, error) {
+// specsOf checks specs, which stand in the body or the query; there being none means
+// the default ones.
+func specsOf(in []metricSpec, where string) ([]analytics.Spec, error) {
 	if in == nil {
 		return analytics.DefaultSpecs(), nil
 	}
@@ -181,7 +185,7 @@ func specsOf(in []metricSpec) ([]analytics.Spec, error) {
 	for i, m := range in {
 		s := analytics.Spec{Type: analytics.Type(m.Type), Path: m.Path, Min: m.VMin, Max: m.VMax, Centered: m.Edge != nil && !*m.Edge}
 		wrong := func(msg string, input any, name string) error {
-			return body.Invalid("value_error", msg, input, "body", "specs", i, name)
+			return body.Invalid("value_error", msg, input, where, "specs", i, name)
 		}
 		if s.Type == "" {
 			s.Type = analytics.None
@@ -219,7 +223,7 @@ func analyticsParameters() []domain.Parameter {
 }
 
 func (a *Analytics) totals(c *gin.Context) error {
-	req, err := requestFromQuery(c)
+	req, err := a.spans.requestFromQuery(c)
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"net/url"
 	"slices"
 	"strconv"
@@ -78,8 +79,8 @@ type queryRequest struct {
 	Focus    focus           `json:"focus"`
 	Format   format          `json:"format"`
 	Filter   json.RawMessage `json:"filter"`
-	Oldest   *time.Time      `json:"oldest"`
-	Newest   *time.Time      `json:"newest"`
+	Oldest   *time.Time      `json:"oldest" body:"bound"`
+	Newest   *time.Time      `json:"newest" body:"bound"`
 	Limit    *int            `json:"limit"`
 	Interval *int            `json:"interval"`
 	Rate     *float64        `json:"rate"`
@@ -87,8 +88,8 @@ type queryRequest struct {
 
 // windowing is a window as requests carry it. Source: interface.md §2.11, contract §3.3.
 type windowing struct {
-	Newest   *time.Time `json:"newest"`
-	Oldest   *time.Time `json:"oldest"`
+	Newest   *time.Time `json:"newest" body:"bound"`
+	Oldest   *time.Time `json:"oldest" body:"bound"`
 	Next     *uuid.UUID `json:"next"`
 	Limit    *int       `json:"limit"`
 	Order    order      `json:"order"`
@@ -194,7 +195,7 @@ func (s *Spans) window(w *windowing, at []any) (domain.Window, error) {
 			return out, wrong("greater_than_equal", "Input should be greater than or equal to 1", out.Interval, "interval")
 		}
 	}
-	if w.Rate != nil && (*w.Rate < 0 || *w.Rate > 1) {
+	if w.Rate != nil && !(*w.Rate >= 0 && *w.Rate <= 1) { // not the other way round: NaN
 		return out, wrong("value_error", "Input should be between 0 and 1", *w.Rate, "rate")
 	}
 	if w.Order != "" {
@@ -249,9 +250,10 @@ func legacyParameters() []domain.Parameter {
 	}
 }
 
-// requestFromQuery reads the flat keys of a query string (contract §3.1). Other
-// parameters, such as project_id, are not ours.
-func requestFromQuery(c *gin.Context) (queryRequest, error) {
+// requestFromQuery reads the flat keys of a query string (contract §3.1), and checks
+// them: what is refused later is said of the body. Other parameters, such as
+// project_id, are not ours.
+func (s *Spans) requestFromQuery(c *gin.Context) (queryRequest, error) {
 	var req queryRequest
 	q := c.Request.URL.Query()
 	if text := q.Get("filter"); text != "" {
@@ -264,13 +266,32 @@ func requestFromQuery(c *gin.Context) (queryRequest, error) {
 		fromQuery(q, "newest", &req.Newest, momentOf),
 		fromQuery(q, "limit", &req.Limit, pointerTo(strconv.Atoi)),
 		fromQuery(q, "interval", &req.Interval, pointerTo(strconv.Atoi)),
-		fromQuery(q, "rate", &req.Rate, pointerTo(func(s string) (float64, error) { return strconv.ParseFloat(s, 64) })),
+		fromQuery(q, "rate", &req.Rate, pointerTo(number)),
 	} {
 		if err != nil {
 			return req, err
 		}
 	}
+	if flat := req.flatWindow(); flat != nil {
+		if _, err := s.window(flat, []any{"query"}); err != nil {
+			return req, err
+		}
+	}
+	if given(req.Filter) {
+		if _, err := filter.Parse(unquote(req.Filter), "query", "filter"); err != nil {
+			return req, err
+		}
+	}
 	return req, nil
+}
+
+// number reads one that JSON could say as well, so no NaN.
+func number(s string) (float64, error) {
+	v, err := strconv.ParseFloat(s, 64)
+	if err == nil && (math.IsNaN(v) || math.IsInf(v, 0)) {
+		return 0, strconv.ErrSyntax
+	}
+	return v, err
 }
 
 func fromQuery[T any](q url.Values, name string, to *T, parse func(string) (T, error)) error {
@@ -294,7 +315,7 @@ func pointerTo[T any](parse func(string) (T, error)) func(string) (*T, error) {
 }
 
 func momentOf(s string) (*time.Time, error) {
-	t, ok := trace.ParseTime(s)
+	t, ok := trace.ParseBound(s)
 	if !ok {
 		return nil, domain.E(domain.Rejected, "Not a time.")
 	}

@@ -170,7 +170,7 @@ func (s *Spans) query(f focus) func(*gin.Context) error {
 // legacyQuery serves the deprecated query endpoints, whose parameters may also stand in the query string.
 func (s *Spans) legacyQuery(f focus, choose bool) func(*gin.Context) error {
 	return func(c *gin.Context) error {
-		req, err := requestFromQuery(c)
+		req, err := s.requestFromQuery(c)
 		if err != nil {
 			return err
 		}

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -273,6 +274,75 @@ func TestRefusals(t *testing.T) {
 			require.Zero(t, w.Body.Len())
 		})
 	}
+}
+
+// What is wrong in a query string is said of the query string.
+func TestWhereAQueryStringIsWrong(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name, target, body string
+		want               []any // nil where nothing is wrong
+	}{
+		{"a rate beyond all", "/tracing/spans/query?rate=2", "", []any{"query", "rate"}},
+		{"a rate below all", "/tracing/traces/query?rate=-0.1", "", []any{"query", "rate"}},
+		{"no number", "/tracing/spans/query?rate=NaN", "", []any{"query", "rate"}},
+		{"no number, in small letters", "/tracing/spans/query?rate=nan", `{}`, []any{"query", "rate"}},
+		{"more than any number", "/tracing/spans/query?rate=Inf", "", []any{"query", "rate"}},
+		{"a rate of analytics", "/spans/analytics/query?rate=NaN", "", []any{"query", "rate"}},
+		{"a rate of totals", "/tracing/spans/analytics?rate=%2BInf", "", []any{"query", "rate"}},
+		{"a rate of analytics beyond all", "/tracing/analytics/query?rate=2", "", []any{"query", "rate"}},
+		{"a limit", "/tracing/spans/query?limit=1001", "", []any{"query", "limit"}},
+		{"an interval", "/tracing/spans/query?interval=0", "", []any{"query", "interval"}},
+		{"a filter as text", "/tracing/spans/query?filter=%22%7B%5C%22x%5C%22:1%7D%22", "", []any{"query", "filter", "x"}},
+		{"a filter of an unknown key", "/tracing/spans/query?filter=%7B%22x%22:1%7D", "", []any{"query", "filter", "x"}},
+		{"specs that are none", "/spans/analytics/query?specs=bad", "", []any{"query", "specs", 1}},
+		{"a spec of an unknown type", "/spans/analytics/query?specs=%5B%7B%22type%22:%22x%22%7D%5D", "", []any{"query", "specs", 0, "type"}},
+		{"a spec of no path", "/spans/analytics/query?specs=%5B%7B%22type%22:%22string%22%7D%5D", "", []any{"query", "specs", 0, "path"}},
+		{"the body's own rate", "/tracing/spans/query?limit=1", `{"rate":2}`, []any{"body", "rate"}},
+		{"the body's own specs", "/spans/analytics/query", `{"specs":[{"type":"string"}]}`, []any{"body", "specs", 0, "path"}},
+		{"the body's own filter", "/tracing/spans/query", `{"filter":{"x":1}}`, []any{"body", "filter", "x"}},
+		{"the whole of it", "/tracing/spans/query?rate=1&limit=1000&interval=1&filter=%7B%7D", "", nil},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			d, m := open(t, nil)
+			s, err := api.NewSpans(api.DefaultSpansConfig(), m, nil)
+			require.NoError(t, err)
+			api.NewAnalytics(s, nil).Mount(d) // there is nobody to ask: all of it is refused before
+			d.do(t, http.MethodPost, tt.target, tt.body)
+			if tt.want == nil {
+				require.NoError(t, d.err)
+				return
+			}
+			require.Equal(t, domain.Invalid, domain.KindOf(d.err), "%v", d.err)
+			failed, ok := errors.AsType[*domain.Error](d.err)
+			require.True(t, ok)
+			require.Equal(t, tt.want, failed.Fields[0].Loc)
+			_, err = json.Marshal(failed.Fields)
+			require.NoError(t, err)
+		})
+	}
+}
+
+// Bounds beyond all spans are open ones (contract §3.3): no time is refused for its year.
+func TestOpenBounds(t *testing.T) {
+	t.Parallel()
+	first, last := time.Date(1677, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(2263, 1, 1, 0, 0, 0, 0, time.UTC)
+	for _, ask := range [][2]string{
+		{"/spans/query", `{"windowing":{"oldest":"0001-01-01T00:00:00Z","newest":"9999-12-31T23:59:59.999999Z"}}`},
+		{"/spans/query", `{"oldest":"0001-01-01","newest":"2300-01-01"}`},
+		{"/tracing/spans/query?oldest=00010101T000000Z&newest=9999-12-31t23:59:59z", ``},
+	} {
+		d, m := open(t, nil)
+		d.do(t, http.MethodPost, ask[0], ask[1])
+		require.NoError(t, d.err)
+		require.Equal(t, first, m.asked.Oldest)
+		require.Equal(t, last, m.asked.Newest)
+	}
+	d, _ := open(t, nil)
+	d.do(t, http.MethodPost, "/spans/query", `{"windowing":{"oldest":"10000-01-01T00:00:00Z"}}`)
+	require.Equal(t, domain.Invalid, domain.KindOf(d.err))
 }
 
 // The focus that one caller chose is not the next one's (contract §3.1).

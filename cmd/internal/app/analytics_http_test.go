@@ -179,6 +179,22 @@ func TestAnalyticsOverHTTP(t *testing.T) {
 		require.Equal(t, map[string]any{"count": 4.0, "duration": 7000.0, "costs": 0.0, "tokens": 40.0}, bucket["total"])
 		require.Equal(t, map[string]any{"count": 1.0, "duration": 1000.0, "costs": 0.0, "tokens": 9.0}, bucket["errors"])
 	})
+	t.Run("all of time", func(t *testing.T) {
+		const ever = `"oldest":"0001-01-01T00:00:00Z","newest":"9999-12-31T23:59:59.999999Z"`
+		for _, interval := range []string{"", `,"interval":60`} {
+			got := reply(t, h, "/spans/analytics/query", `{`+ever+interval+`,"specs":[{"type":"numeric/continuous","path":"attributes.ag.metrics.duration.cumulative"}]}`)
+			require.EqualValues(t, 1, got["count"])
+			metric := got["buckets"].([]any)[0].(map[string]any)["metrics"].(map[string]any)["attributes.ag.metrics.duration.cumulative"]
+			require.EqualValues(t, 3, metric.(map[string]any)["count"])
+			count := 0.0
+			for _, b := range reply(t, h, "/tracing/spans/analytics", `{`+ever+interval+`}`)["buckets"].([]any) {
+				count += b.(map[string]any)["total"].(map[string]any)["count"].(float64)
+			}
+			require.EqualValues(t, 3, count)
+		}
+		got := reply(t, h, "/spans/sessions/query", `{"windowing":{`+ever+`}}`)
+		require.Equal(t, []any{"s2", "s1"}, got["session_ids"])
+	})
 	t.Run("sessions and users", func(t *testing.T) {
 		got := reply(t, h, "/spans/sessions/query", `{}`)
 		require.Equal(t, map[string]any{"count": 2.0, "session_ids": []any{"s2", "s1"}}, got)
