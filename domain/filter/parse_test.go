@@ -71,6 +71,9 @@ func TestParse(t *testing.T) {
 			filter.Time{Field: filter.StartTime, Min: time.Date(1677, 1, 1, 0, 0, 0, 0, time.UTC).UnixMicro(), Max: time.Date(2263, 1, 1, 0, 0, 0, 0, time.UTC).UnixMicro()},
 			filter.Time{Field: filter.CreatedAt, Min: math.MinInt64, Max: 1767225600000000 - 1},
 		}},
+		{"the least whole number", `{"conditions":[{"field":"attributes","key":"a","value":-9223372036854775808.0},{"field":"attributes","key":"a","value":9223372036854775808.0}]}`, filter.And{
+			filter.Attribute{Of: filter.Attributes, Path: "a", Test: filter.Equal{Value: int64(math.MinInt64)}}, filter.Attribute{Of: filter.Attributes, Path: "a", Test: filter.Equal{Value: math.Ldexp(1, 63)}},
+		}},
 		{"time as text", `{"conditions":[{"field":"created_at","operator":"startswith","value":"2025-01"}]}`, filter.TimeText{Field: filter.CreatedAt, Test: filter.Pattern{Form: filter.Prefix, Value: "2025-01", Fold: true}}},
 		{"never updated", `{"conditions":[{"field":"updated_at","operator":"not_exists"}]}`, filter.Not{Expr: filter.Time{Field: filter.UpdatedAt, Min: math.MinInt64, Max: math.MaxInt64}}},
 		{"deleted", `{"conditions":[{"field":"deleted_at","operator":"exists"},{"field":"deleted_at","operator":"not_exists"}]}`, filter.And{filter.Or{}, filter.Not{Expr: filter.Or{}}}},

@@ -279,7 +279,7 @@ func (c *condition) normal(v any) (any, error) {
 	case string:
 		return v, c.short(v)
 	case float64:
-		if math.Trunc(v) == v && math.Abs(v) < 1<<63 {
+		if math.Trunc(v) == v && -(1<<63) <= v && v < 1<<63 {
 			return int64(v), nil
 		}
 		return v, nil

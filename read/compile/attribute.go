@@ -2,6 +2,7 @@ package compile
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -113,7 +114,7 @@ func (a at) test(t filter.Test) (pair, error) {
 // stored compiles a test of what a client sent, or has a column of its own.
 func (a at) stored(t filter.Test) (pair, error) {
 	if c, ok := schema.NumberColumn(a.path); ok {
-		return numberColumn(c, t)
+		return numberColumn(c, a.counted(c), t)
 	}
 	switch t := t.(type) {
 	case filter.Exists:
@@ -220,20 +221,26 @@ func sameScalar(a, b any) bool {
 	return a == b
 }
 
-// numberColumn is a path whose value is always a number with a column of its own; NaN is absence.
-func numberColumn(c string, t filter.Test) (pair, error) {
+// numberColumn is a path whose value is always a number with a column of its own; NaN
+// is absence. Where long holds it may also be a whole number beyond maxExact, which
+// only the document has.
+func numberColumn(c string, long node, t filter.Test) (pair, error) {
 	switch t := t.(type) {
 	case filter.Exists:
-		return exactly(sql("NOT isNaN(" + c + ")")), nil
+		return exactly(either(sql("NOT isNaN("+c+")"), long)), nil
 	case filter.Equal:
-		return exactly(among(c, onlyNumbers([]any{t.Value}))), nil
+		return amongNumbers(c, long, []any{t.Value}), nil
 	case filter.Member:
 		if t.All && !sameValue(t.Values) {
 			return exactly(constant(false)), nil
 		}
-		return exactly(among(c, onlyNumbers(t.Values))), nil
+		return amongNumbers(c, long, t.Values), nil
 	case filter.Number:
-		return exactly(sql(c+" "+sign(t.Order)+" ?", t.Value)), nil
+		n := sql(c+" "+sign(t.Order)+" ?", t.Value)
+		if long == constant(false) {
+			return exactly(n), nil
+		}
+		return between(either(n, long), n), nil
 	case filter.Contains, filter.Lexical, filter.Pattern:
 		return exactly(constant(false)), nil
 	default:
@@ -241,17 +248,59 @@ func numberColumn(c string, t filter.Test) (pair, error) {
 	}
 }
 
-func onlyNumbers(values []any) []float64 {
-	var out []float64
-	for _, v := range values {
+// counted holds where the number of a column is one that it cannot hold. Durations are
+// measured, never counted: the row decides.
+func (a at) counted(c string) node {
+	if c == "duration_ms" {
+		return constant(false)
+	}
+	return a.long()
+}
+
+// beyond tells whether a test compares with a number that sums are not exact for.
+func beyond(t filter.Test) bool {
+	large := func(v any) bool {
 		switch v := v.(type) {
 		case int64:
-			out = append(out, float64(v))
+			return v <= -maxExact || v >= maxExact
 		case float64:
-			out = append(out, v)
+			return math.Abs(v) >= maxExact
+		default:
+			return false
 		}
 	}
-	return out
+	switch t := t.(type) {
+	case filter.Equal:
+		return large(t.Value)
+	case filter.Member:
+		return slices.ContainsFunc(t.Values, large)
+	case filter.Number:
+		return large(t.Value)
+	default:
+		return false
+	}
+}
+
+// amongNumbers holds where a number column has one of several values; long holds where
+// it may be one that the column cannot hold.
+func amongNumbers(c string, long node, of []any) pair {
+	var numbers []float64
+	for _, v := range of {
+		switch v := v.(type) {
+		case int64:
+			// Rounded it would be equal to what is another number.
+			if f := float64(v); f < 1<<63 && int64(f) == v {
+				numbers = append(numbers, f)
+			}
+		case float64:
+			numbers = append(numbers, v)
+		}
+	}
+	n := among(c, numbers)
+	if long == constant(false) || !beyond(filter.Member{Values: of}) {
+		return exactly(n)
+	}
+	return between(either(n, long), n)
 }
 
 // exists: a leaf here, or leaves below.

@@ -53,8 +53,10 @@ func (unsettled) write(w *writer, s *scope) {
 // sum compiles a test of a value that readers compute: the sum where there is
 // one, else what a client sent. Source: trace.Cumulate.
 func (a at) sum(t filter.Test) (pair, error) {
-	own, _ := schema.NumberColumn(strings.Replace(a.path, "."+semconv.Cumulative, "."+semconv.Incremental, 1))
-	test, err := numberColumn(own, t)
+	alone := strings.Replace(a.path, "."+semconv.Cumulative, "."+semconv.Incremental, 1)
+	own, _ := schema.NumberColumn(alone)
+	long := place(trace.SplitPath(alone)).counted(own)
+	test, err := numberColumn(own, constant(false), t)
 	if err != nil {
 		return pair{}, err
 	}
@@ -69,13 +71,17 @@ func (a at) sum(t filter.Test) (pair, error) {
 		alone := either(both(not(none), test.over), both(none, sent))
 		return either(below, both(not(summing{own, constant(true)}), alone))
 	}
-	over := value(summing{own, either(cancelled, test.over)}, sent.over)
+	in, sure := either(cancelled, test.over), both(number, test.over)
+	if beyond(t) { // sums there are rounded
+		in, sure = constant(true), constant(false)
+	}
+	over := value(summing{own, in}, sent.over)
 	under := node(constant(false))
-	if test.over != constant(false) {
-		under = summing{own, both(number, test.over)}
+	if sure != constant(false) {
+		under = summing{own, sure}
 	}
 	under = value(under, sent.under)
-	return between(either(unsettled{}, over), both(not(unsettled{}), under)), nil
+	return between(either(unsettled{}, long, over), both(not(unsettled{}), not(long), under)), nil
 }
 
 // Written looks up up to where traces were written. Its rows are trace_id and
