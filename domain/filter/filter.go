@@ -286,21 +286,3 @@ func (Exists) isStringTest()  {}
 func (OneOf) isStringTest()   {}
 func (Lexical) isStringTest() {}
 func (Pattern) isStringTest() {}
-
-// Fold is the folding of case-insensitive tests: A to Z become a to z, every
-// other byte stays. It is ClickHouse's lower(), which costs a search over
-// stored text nothing; letters beyond ASCII compare as they are written.
-func Fold(s string) string {
-	for i := range len(s) {
-		if 'A' <= s[i] && s[i] <= 'Z' {
-			b := []byte(s)
-			for ; i < len(b); i++ {
-				if 'A' <= b[i] && b[i] <= 'Z' {
-					b[i] += 'a' - 'A'
-				}
-			}
-			return string(b)
-		}
-	}
-	return s
-}

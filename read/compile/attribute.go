@@ -135,7 +135,9 @@ func (a at) stored(t filter.Test) (pair, error) {
 		n, err := textTest(a.text(), a.hasText(), t)
 		long := refinedBy(a.long(), patternDocument(textsOf(a.keys), t))
 		p := between(either(a.bind(n), long), a.bind(n))
-		p.phrases = phrases(patternText(t))
+		if p.phrases = phrases(patternText(t)); t.Fold {
+			p.phrases = foldedPhrases(patternText(t))
+		}
 		return p, err
 	default:
 		return pair{}, fmt.Errorf("compile: unknown test %T", t)

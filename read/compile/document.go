@@ -28,9 +28,9 @@ func content(e filter.Content) pair {
 	}
 	// Names of agents and keys are in the attributes of all spans: where the first hit
 	// is among them, there is none in what is searched but in an exception.
-	first := either(sql("position(lower(text), ?) <= "+schema.BytesBefore("attributes"), e.Phrase), sql(`position(text, '"`+semconv.Exception+`":') > 0`))
+	first := either(before("attributes", e.Phrase), sql(`position(text, '"`+semconv.Exception+`":') > 0`))
 	p := between(document{refined{over, first}}, document{under})
-	p.phrases = phrases(e.Phrase)
+	p.phrases = foldedPhrases(e.Phrase)
 	return p
 }
 
@@ -55,8 +55,11 @@ func longestWord(text string) string {
 	return best
 }
 
-// folded holds where a text occurs in a column, or in an expression, whatever its case.
+// folded holds where a folded text occurs in a column, or in an expression, whatever its case.
 func folded(column, text string) node {
+	if cased(text) {
+		return matching(column, expression(text))
+	}
 	return sql("position(lower("+column+"), ?) > 0", text)
 }
 

@@ -82,6 +82,9 @@ func there(present string) node {
 }
 
 func pattern(expression, present string, p filter.Pattern) node {
+	if p.Fold && cased(p.Value) {
+		return matching(expression, patternExpression(p)) // never of the empty text
+	}
 	if p.Fold {
 		expression = "lower(" + expression + ")"
 	}

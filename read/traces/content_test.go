@@ -48,6 +48,7 @@ func searches() []string {
 	return []string{
 		"paris", "aris", "spring", "xylophone", "ylophon", "compar", "café", "émile", "station", `"quoted words"`, "slash", "then", "break", "nbreak", "score", "under_score", "100%", "2345", "x", "東京", "refund-policy",
 		"answer 12", "paris -spring", "towers or xylophone", "xylophone or 100%", "number3", "nowhere at all", "many words", `"words words"`, "4821173", `"order 4821"`, `"r 4821173 of 2"`, "82117 261123", `"1173 of 20261123"`, "order 4821174", "order-4829999", "482999 or 4829991",
+		"CAFÉ", `"CAFÉ near the éMILE stat"`, "NaÏvetÉ", "-Émile café",
 	}
 }
 

@@ -3,9 +3,11 @@
 package traces_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -15,6 +17,7 @@ import (
 	"colonnade/domain"
 	"colonnade/domain/filter"
 	"colonnade/domain/trace"
+	"colonnade/migrations/schema"
 )
 
 // agree requires that conditions, and what negates them, find those spans that Match says.
@@ -89,4 +92,45 @@ func TestLargeNumbers(t *testing.T) {
 			s.agree(summed, fmt.Sprintf(`{"field":"attributes","key":"ag.metrics.tokens.cumulative.total","operator":%q,"value":%s}`, op, v))
 		}
 	}
+}
+
+// What ignores case does so for the letters of all scripts, and takes none of them for
+// one of ASCII: wherever the text is stored.
+func TestLetters(t *testing.T) {
+	t.Parallel()
+	s := newStore(t)
+	s.cover(0)
+	texts := []string{
+		"ÉCOLE", "école supérieure", "the École (1) said: \"Été\"", "ecole", "cole", "Straße 7", "STRAẞE 7", "STRASSE 7", "ΣΟΦΟΣ", "σοφος", "İstanbul", "istanbul", "ıstanbul", "Я\nздесь", "ЯЗЫК", "язык",
+		"ǅ", "ǆ", "Dž", "\u212aelvin", "kelvin", "Kelvin", "Maſs", "mass", "東京 É", "50% É_x", `a\É`, "", "é" + strings.Repeat(" and more", 100) + " É. Z",
+	}
+	var all []trace.Span
+	for n, text := range texts {
+		one := span(uint64(n+1), uint64(n+1), now.Add(-time.Duration(n+1)*time.Second))
+		one.Name, one.UserID = text, text
+		one.Attributes["note"], one.Attributes["system"] = text, text
+		one.Attributes["ag"].(map[string]any)["data"] = map[string]any{"inputs": map[string]any{"text": text}}
+		one.Resource = map[string]any{"host": map[string]any{"name": text}}
+		all = append(all, one)
+	}
+	s.apart = schema.SectionOffsets / 4
+	s.insert(all...)
+	tests := []struct{ op, value string }{
+		{"contains", "école"}, {"contains", "ÉCOLE SUP"}, {"contains", `(1) SAID: "éTÉ"`}, {"contains", "straße"}, {"contains", "σοφοσ"}, {"contains", "Я\nЗДЕСЬ"},
+		{"contains", "İ"}, {"contains", "k"}, {"contains", "\u212a"}, {"contains", "東京 é"}, {"contains", "Ǆ"}, {"contains", "and more é."},
+		{"startswith", "é"}, {"startswith", "язы"}, {"endswith", "É"}, {"endswith", "é. z"}, {"matches", "Éco"}, {"like", "%é%"}, {"like", "_cole"}, {"like", "é_ole%"}, {"like", `50\% é\_%`}, {"like", `a\\É`}, {"like", "я_з%"}, {"like", "ǆ"},
+		{"contains", strings.Repeat("É", filter.MaxTextBytes/2)},
+	}
+	for n, tt := range some(tests) {
+		value, err := json.Marshal(tt.value)
+		require.NoError(t, err)
+		places := []string{`"field":"span_name"`, `"field":"attributes","key":"note"`, `"field":"attributes","key":"system"`, `"field":"attributes","key":"ag.data.inputs.text"`, `"field":"resource","key":"host.name"`, `"field":"user_id"`}
+		for _, at := range []string{places[n%2], places[2+n%4]} {
+			s.agree(all, fmt.Sprintf(`{%s,"operator":%q,"value":%s}`, at, tt.op, value))
+		}
+		if tt.op == "contains" {
+			s.agree(all, fmt.Sprintf(`{"field":"content","operator":"contains","value":%s}`, value))
+		}
+	}
+	s.agree(all, `{"field":"span_name","operator":"matches","value":"École","options":{"exact_match":true}}`, `{"field":"span_name","operator":"contains","value":"École","options":{"case_sensitive":true}}`)
 }

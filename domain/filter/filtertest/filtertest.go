@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/google/uuid"
 
@@ -151,14 +152,19 @@ func (g *Generator) text(c map[string]any, s string) {
 	case "btwn":
 		c["value"] = []any{g.piece(s), s + "~"}
 	case "startswith", "endswith", "contains", "matches", "like":
-		c["value"] = pick(g, s, g.piece(s), strings.ToUpper(g.piece(s)))
+		c["value"] = pick(g, s, g.piece(s), g.otherCase(g.piece(s)))
 		if op == "like" {
-			c["value"] = "%" + strings.ReplaceAll(g.piece(s), " ", "_") + pick(g, "", "%")
+			c["value"] = "%" + strings.ReplaceAll(pick(g, g.piece(s), g.otherCase(g.piece(s))), " ", "_") + pick(g, "", "%")
 		}
 		c["options"] = map[string]any{"case_sensitive": g.rand.IntN(3) == 0, "exact_match": op == "matches" && g.rand.IntN(2) == 0}
 	default:
 		c["value"] = pick(g, s, s, g.piece(s))
 	}
+}
+
+// otherCase writes letters of a text as another one that Unicode takes for the same.
+func (g *Generator) otherCase(s string) string {
+	return pick(g, strings.ToUpper(s), strings.ToLower(s), strings.Map(unicode.SimpleFold, s))
 }
 
 // piece cuts a part out of a text, at characters.
@@ -273,7 +279,7 @@ func (g *Generator) search(s *trace.Span) string {
 	n := 1 + g.rand.IntN(3)
 	out := make([]string, 0, n)
 	for range n {
-		out = append(out, pick(g, "", "", "", "-", "or ")+g.piece(pick(g, words...)))
+		out = append(out, pick(g, "", "", "", "-", "or ")+pick(g, g.piece(pick(g, words...)), g.otherCase(g.piece(pick(g, words...)))))
 	}
 	return strings.Join(out, " ")
 }
