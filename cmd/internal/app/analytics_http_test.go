@@ -268,7 +268,7 @@ func TestAnalyticsOfAbsurdNumbers(t *testing.T) {
 	project := domain.ProjectID(uuid.New())
 	h := w.served(t, project, analytics.DefaultConfig())
 	at := func(minutes int) time.Time {
-		return time.Now().UTC().Truncate(24*time.Hour).Add(-24*time.Hour + time.Duration(minutes)*time.Minute)
+		return time.Now().UTC().Truncate(24 * time.Hour).Add(-24*time.Hour + time.Duration(minutes)*time.Minute)
 	}
 	costs := func(v float64) map[string]any {
 		return map[string]any{"ag.metrics.costs.incremental.total": v, "ag.meta.score": v}
