@@ -242,7 +242,7 @@ type generator struct {
 func pick[T any](g *generator, from ...T) T { return from[g.IntN(len(from))] }
 
 func (g *generator) word() string {
-	return pick(g, "", "a", "B", "b", "Paris", "paris in Spring", "100%", "under_score", `back\slash`, "qu\"ote's", "é日本💥", "new\nline", "2026-01-02T03:04:05Z", "zz", strings.Repeat("long ", 120)+"end", "control\u0001",
+	return pick(g, "", "a", "B", "b", "Paris", "paris in Spring", "100%", "under_score", `back\slash`, "qu\"ote's", "é日本💥", "new\nline", "2026-01-02T03:04:05Z", "zz", strings.Repeat("long ", 120)+"end", "control\u0001", "École, STRAẞE ΣΟΦΟΣ", "école, straße σοφος ǅ\u212a",
 		"Order-4821173 of 20261123", "order 48 21173: 4821")
 }
 
