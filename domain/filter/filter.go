@@ -170,8 +170,8 @@ type Hash struct {
 // documents, folded: the canonical JSON text (trace.AppendJSON) of
 // ag.data.inputs, ag.data.outputs, ag.data.parameters, ag.data.internals, of
 // ag.exception, and of the events (see AppendEvents). Phrase is already
-// folded and escaped as it stands within a JSON string, so a search is one
-// substring search over stored text, nothing to decode. It occurs in keys,
+// folded and escaped as it stands within a JSON string, so a search is one look
+// for it in stored text, nothing to decode. It occurs in keys,
 // numbers and parts of words as well.
 type Content struct{ Phrase string }
 

@@ -72,7 +72,7 @@ func (a at) sum(t filter.Test) (pair, error) {
 		return either(below, both(not(summing{own, constant(true)}), alone))
 	}
 	in, sure := either(cancelled, test.over), both(number, test.over)
-	if beyond(t) { // sums there are rounded
+	if _, ordered := t.(filter.Number); !ordered && beyond(t) { // sums there are rounded
 		in, sure = constant(true), constant(false)
 	}
 	over := value(summing{own, in}, sent.over)
