@@ -112,7 +112,7 @@ func unpack(id uuid.UUID) (micros int64, low, kind uint64, ok bool) {
 		return 0, 0, 0, false
 	}
 	upper := first>>16<<12 | first&0xfff
-	return int64(upper>>6) + epochMicros, upper<<58 | second<<2>>6, second & 0xf, true //nolint:gosec // 54 bits
+	return int64(upper>>6) + epochMicros, upper<<58 | second<<2>>6, second & 0xf, true
 }
 
 // unwrap gives the moment nearest to now whose lowest bits these are.

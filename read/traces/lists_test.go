@@ -5,6 +5,7 @@ package traces_test
 import (
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -29,7 +30,7 @@ func TestLongLists(t *testing.T) {
 		sp.Attributes["text"] = fmt.Sprint("value ", n)
 		sp.Attributes["number"] = []any{int64(n), float64(n) + 0.5}[n%2]
 		sp.Attributes["array"] = []any{fmt.Sprint("value ", n), int64(n), true}
-		sp.Attributes["long"] = strings.Repeat("x", 600) + fmt.Sprint(n)
+		sp.Attributes["long"] = strings.Repeat("x", 600) + strconv.Itoa(n)
 		sp.Attributes["choices"] = []any{map[string]any{"text": fmt.Sprint("value ", n)}}
 		sp.Attributes["object"] = map[string]any{"key": fmt.Sprint("value ", n)}
 		sp.Attributes["system"] = fmt.Sprint("value ", n) // a label
@@ -68,7 +69,7 @@ func TestLongLists(t *testing.T) {
 		members[fmt.Sprint("key ", n)] = n
 	}
 	type object = map[string]any
-	long := func(n int) any { return strings.Repeat("x", 600) + fmt.Sprint(n) }
+	long := func(n int) any { return strings.Repeat("x", 600) + strconv.Itoa(n) }
 	tests := map[string]object{
 		"texts":                   {"field": "attributes", "key": "text", "value": list(text)},
 		"texts, one of them none": {"field": "attributes", "key": "text", "value": append(list(text)[1:], "")},

@@ -153,7 +153,7 @@ func (i *Ingest) take(ctx context.Context, source string, what request, body str
 	if err := batch.Scan(body); err != nil {
 		return Receipt{}, err
 	}
-	parts, size, err := i.split(what, batch)
+	parts, size, err := i.split(ctx, what, batch)
 	if err != nil {
 		return Receipt{}, err
 	}
@@ -192,12 +192,12 @@ func (i *Ingest) take(ctx context.Context, source string, what request, body str
 // split cuts the request's spans into records and tells what they come to. A
 // body of megabytes, most of them one resource, may hold a hundred thousand
 // traces: what that makes is refused before it is made.
-func (i *Ingest) split(what request, batch *wire.Batch) (parts []wire.Part, size int, err error) {
+func (i *Ingest) split(ctx context.Context, what request, batch *wire.Batch) (parts []wire.Part, size int, err error) {
 	about := i.cfg.RecordBytes
 	if what.op == stream.Edit {
 		about = i.cfg.EditRecordBytes
 	}
-	parts = batch.Split(about, i.producer.MaxValueBytes())
+	parts = batch.Split(about, i.producer.MaxValueBytes(ctx))
 	for _, part := range parts {
 		if size += part.MaxBytes; size > i.cfg.MaxRecordsBytes {
 			return nil, 0, domain.E(domain.TooLarge, "The spans of this request, each trace with its resource and scope, come to more than %d MiB. Send fewer traces at a time.", i.cfg.MaxRecordsBytes>>20)

@@ -100,7 +100,7 @@ func (h *house) many(op stream.Operation, n int, name string) stream.Record {
 	for i := range n {
 		scope.Spans = append(scope.Spans, &tracepb.Span{
 			TraceId: id[:], ParentSpanId: parent[:], SpanId: binary.BigEndian.AppendUint64(nil, uint64(i)+1), Name: name,
-			StartTimeUnixNano: uint64(base.UnixNano()), EndTimeUnixNano: uint64(base.UnixNano()) + 1, //nolint:gosec // a test's time
+			StartTimeUnixNano: uint64(base.UnixNano()), EndTimeUnixNano: uint64(base.UnixNano()) + 1,
 		})
 	}
 	var err error

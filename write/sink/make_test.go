@@ -35,7 +35,7 @@ func sent(t *testing.T, project domain.ProjectID, id byte, attributes map[byte]s
 	scope := &tracepb.ScopeSpans{}
 	for span, attribute := range attributes {
 		scope.Spans = append(scope.Spans, &tracepb.Span{
-			TraceId: r.Trace[:], SpanId: []byte{7: span}, Name: "s", StartTimeUnixNano: uint64(r.ReceivedAt.UnixNano()), EndTimeUnixNano: uint64(r.ReceivedAt.UnixNano()), //nolint:gosec // the time is now
+			TraceId: r.Trace[:], SpanId: []byte{7: span}, Name: "s", StartTimeUnixNano: uint64(r.ReceivedAt.UnixNano()), EndTimeUnixNano: uint64(r.ReceivedAt.UnixNano()),
 			Attributes: []*commonpb.KeyValue{{Key: attribute, Value: &commonpb.AnyValue{Value: &commonpb.AnyValue_StringValue{StringValue: "x"}}}},
 		})
 	}

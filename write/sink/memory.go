@@ -158,7 +158,7 @@ func (k *known) reindex() {
 	}
 	k.index = make(map[trace.SpanID]int32, 2*len(k.list))
 	for i := range k.list {
-		k.index[k.list[i].id] = int32(i) //nolint:gosec // a trace of more does not fit into memory
+		k.index[k.list[i].id] = int32(i)
 	}
 }
 

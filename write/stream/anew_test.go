@@ -30,7 +30,7 @@ func unknown(c *kfake.Cluster, topic string) {
 	c.ControlKey(int16(kmsg.Metadata), func(r kmsg.Request) (kmsg.Response, error, bool) {
 		req, _ := r.(*kmsg.MetadataRequest)
 		if len(req.Topics) != 1 || req.Topics[0].Topic == nil || *req.Topics[0].Topic != topic {
-			return nil, nil, false
+			return nil, nil, false //nolint:nilnil // false says that there is no answer
 		}
 		resp, _ := req.ResponseKind().(*kmsg.MetadataResponse)
 		t := kmsg.NewMetadataResponseTopic()
@@ -102,7 +102,7 @@ func TestTheTopicsLimitIsKnownBeforeTheFirstRecord(t *testing.T) {
 	cfg := config(t, shared(t)...)
 	makeTopic(t, cfg, "1048588")
 	p := producer(t, cfg)
-	most := p.MaxValueBytes()
+	most := p.MaxValueBytes(t.Context())
 	require.Less(t, most, 1<<20)
 	r := record(1)
 	r.Value = make([]byte, most)
@@ -119,7 +119,7 @@ func TestATopicThatShrankAsksForTheSameAgain(t *testing.T) {
 	makeTopic(t, cfg, "1048588")
 	p := producer(t, cfg)
 	large := record(1)
-	large.Value = make([]byte, p.MaxValueBytes())
+	large.Value = make([]byte, p.MaxValueBytes(t.Context()))
 	_, err := p.Publish(t.Context(), []stream.Record{large})
 	require.NoError(t, err)
 	deleteTopic(t, cfg)
@@ -128,7 +128,7 @@ func TestATopicThatShrankAsksForTheSameAgain(t *testing.T) {
 		_, err = p.Publish(t.Context(), []stream.Record{record(2)})
 		return err == nil
 	}, time.Minute, time.Millisecond)
-	require.Less(t, p.MaxValueBytes(), len(large.Value))
+	require.Less(t, p.MaxValueBytes(t.Context()), len(large.Value))
 	_, err = p.Publish(t.Context(), []stream.Record{large})
 	require.Equal(t, domain.Unavailable, domain.KindOf(err))
 	large.Value = append(large.Value, 0) // what it never took

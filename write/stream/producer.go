@@ -58,9 +58,9 @@ func NewProducer(cfg Config, now func() time.Time, log *slog.Logger, reg prometh
 // MaxValueBytes is the largest Value that Publish takes. The first call asks the
 // broker, no longer than a caller is told to wait when it does not answer. It
 // shrinks when the topic is made anew with a smaller limit, or where the broker did not answer.
-func (p *Producer) MaxValueBytes() int {
+func (p *Producer) MaxValueBytes(ctx context.Context) int {
 	if p.client.Load() == nil {
-		ctx, cancel := context.WithTimeout(context.Background(), min(p.cfg.RetryAfter, p.cfg.PublishTimeout))
+		ctx, cancel := context.WithTimeout(ctx, min(p.cfg.RetryAfter, p.cfg.PublishTimeout))
 		defer cancel()
 		_, _ = p.prepare(ctx) // Publish tells
 	}

@@ -32,7 +32,7 @@ func TestWhatWasRedrivenIsNotForgotten(t *testing.T) {
 		if req, _ := r.(*kmsg.OffsetCommitRequest); req.Group == cfg.Group+".redrive" {
 			again <- req.Topics[0].Partitions[0].Offset
 		}
-		return nil, nil, false
+		return nil, nil, false //nolint:nilnil // false says that there is no answer
 	})
 	before, err := admin(t, cfg).FetchOffsets(t.Context(), cfg.Group+".redrive")
 	require.NoError(t, err)

@@ -336,11 +336,11 @@ func TestALargeRecordIsTooLarge(t *testing.T) {
 	p := producer(t, cfg)
 	require.NoError(t, p.Ready(t.Context()))
 	fits := record(0)
-	fits.Value = make([]byte, p.MaxValueBytes())
+	fits.Value = make([]byte, p.MaxValueBytes(t.Context()))
 	_, err := p.Publish(t.Context(), []stream.Record{fits})
 	require.NoError(t, err)
 	large := record(0)
-	large.Value = make([]byte, p.MaxValueBytes()+4096)
+	large.Value = make([]byte, p.MaxValueBytes(t.Context())+4096)
 	_, err = p.Publish(t.Context(), []stream.Record{large})
 	require.Equal(t, domain.TooLarge, domain.KindOf(err))
 }

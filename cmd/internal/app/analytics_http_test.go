@@ -190,7 +190,7 @@ func TestAnalyticsOverHTTP(t *testing.T) {
 			for _, b := range reply(t, h, "/tracing/spans/analytics", `{`+ever+interval+`}`)["buckets"].([]any) {
 				count += b.(map[string]any)["total"].(map[string]any)["count"].(float64)
 			}
-			require.EqualValues(t, 3, count)
+			require.Equal(t, 3, int(count))
 		}
 		got := reply(t, h, "/spans/sessions/query", `{"windowing":{`+ever+`}}`)
 		require.Equal(t, []any{"s2", "s1"}, got["session_ids"])
@@ -283,6 +283,7 @@ func TestAnalyticsOfAbsurdNumbers(t *testing.T) {
 		simple(5, 6, 0, at(2), 1, costs(5)),
 	)
 	check := func(t *testing.T) {
+		t.Helper()
 		window := `"oldest":"` + at(0).Format(time.RFC3339) + `","newest":"` + at(3).Format(time.RFC3339) + `","interval":1`
 		buckets := reply(t, h, "/tracing/spans/analytics", `{`+window+`}`)["buckets"].([]any)
 		require.Len(t, buckets, 3)

@@ -104,15 +104,16 @@ func (p *process) awaitReady(ctx context.Context, h *house) bool {
 }
 
 func (p *process) waitsFor(ctx context.Context, missing []string, state server.Readiness) {
-	text := "\nColonnade listens on " + p.cfg.HTTP.Addr + ", but is not ready: it waits for " + strings.Join(missing, ", ") + ".\n"
-	var errs []any
+	var text strings.Builder
+	text.WriteString("\nColonnade listens on " + p.cfg.HTTP.Addr + ", but is not ready: it waits for " + strings.Join(missing, ", ") + ".\n")
+	errs := make([]any, 0, len(missing))
 	for _, name := range missing {
 		reason := strings.Join(strings.Fields(state.Checks[name].Error), " ") // a driver's may have several lines
-		text += fmt.Sprintf("\n  %-10s  %s", name, reason)
+		_, _ = fmt.Fprintf(&text, "\n  %-10s  %s", name, reason)
 		errs = append(errs, slog.String(name, reason))
 	}
 	p.log.WarnContext(ctx, "listening, not ready", slog.String("http", p.cfg.HTTP.Addr), slog.String("grpc", p.cfg.GRPC.Addr), slog.Group("waits_for", errs...))
-	p.progress(text)
+	p.progress(text.String())
 }
 
 // announce tells where the service is and, on the first start, how to call it.

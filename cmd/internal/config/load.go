@@ -291,7 +291,7 @@ func setWhole(v reflect.Value, text string) error {
 		return fmt.Errorf("%q is not a whole number in range, such as 4096, 512KiB, 64MiB or 3GiB", text)
 	}
 	if v.CanUint() {
-		v.SetUint(uint64(n))
+		v.SetUint(uint64(n)) //nolint:gosec // it was looked at above
 		return nil
 	}
 	v.SetInt(n)
