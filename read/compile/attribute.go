@@ -239,10 +239,16 @@ func numberColumn(c string, long node, t filter.Test) (pair, error) {
 		return amongNumbers(c, long, t.Values), nil
 	case filter.Number:
 		n := sql(c+" "+sign(t.Order)+" ?", t.Value)
-		if long == constant(false) {
+		switch {
+		case long == constant(false):
+			return exactly(n), nil
+		case beyond(t):
+			return between(either(n, long), n), nil
+		case t.Order >= filter.Greater: // what is counted is not negative, so that it is more than any number below
+			return exactly(either(n, long)), nil
+		default:
 			return exactly(n), nil
 		}
-		return between(either(n, long), n), nil
 	case filter.Contains, filter.Lexical, filter.Pattern:
 		return exactly(constant(false)), nil
 	default:
