@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"colonnade/domain"
+	"colonnade/domain/filter"
 	"colonnade/domain/trace"
 	"colonnade/read/compile"
 	"colonnade/read/traces"
@@ -189,6 +190,51 @@ func TestCursorsOfTwoKinds(t *testing.T) {
 						require.Equal(t, 1, times, id)
 					}
 				})
+			}
+		}
+	}
+}
+
+// A caller may take the start of a trace's root along, which is no place in a list that
+// runs down: other traces stand between, and each of them comes (contract §0 row 22).
+func TestCursorByTheRootsStart(t *testing.T) {
+	t.Parallel()
+	s := newStore(t)
+	const traces = 12
+	for n := range uint64(traces) {
+		root, child := span(n, 2*n, now.Add(-time.Hour-time.Duration(n)*time.Second)), span(n, 2*n+1, now.Add(-time.Duration(n)*time.Minute))
+		child.ParentID = root.SpanID
+		child.Name = "child"
+		s.insert(root, child)
+	}
+	for _, condition := range []string{"", `{"field":"span_name","value":"child"}`} {
+		for _, order := range []domain.Order{domain.Descending, domain.Ascending} {
+			w := domain.Window{Limit: 3, Order: order}
+			var e filter.Expr
+			if condition != "" {
+				e = where(t, condition)
+			}
+			seen := map[trace.TraceID]int{}
+			for range traces {
+				page, err := s.reader.Traces(t.Context(), s.project, e, w)
+				require.NoError(t, err)
+				for _, of := range page.Items {
+					seen[of[0].TraceID]++
+				}
+				if len(page.Items) < w.Limit {
+					break
+				}
+				root := page.Items[len(page.Items)-1][0]
+				w.Next = uuid.UUID(root.TraceID)
+				if order == domain.Ascending {
+					w.Oldest = time.Unix(0, root.Start)
+				} else {
+					w.Newest = time.Unix(0, root.Start)
+				}
+			}
+			require.Len(t, seen, traces, "%s %s", condition, order)
+			for id, times := range seen {
+				require.Equal(t, 1, times, "%s %s %s", condition, order, id)
 			}
 		}
 	}

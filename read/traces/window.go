@@ -3,6 +3,7 @@ package traces
 import (
 	"context"
 	"math"
+	"slices"
 
 	"github.com/google/uuid"
 
@@ -224,30 +225,19 @@ const milli = 999
 // The start was the end of the window so far, and says nothing but where the
 // walk stands. If the item is gone, everything at that start comes (again).
 func (r *Reader) resumeBehind(ctx context.Context, w *walk, next uuid.UUID, start int64) error {
-	var item filter.Expr
-	if w.focus == compile.Traces {
-		w.except = []trace.TraceID{trace.TraceID(next)}
-		item = filter.TraceID{In: w.except}
-	} else {
-		id, err := trace.ParseSpanID(next.String())
-		if err != nil {
-			return err
-		}
-		item = filter.SpanID{In: []trace.SpanID{id}}
-	}
-	at := compile.Starts(start, start+milli)
 	w.unbound()
 	if w.ascending() {
 		w.rest.Low = compile.Position{Start: start}
 	} else {
 		w.rest.High = compile.Position{Start: start, Tie: math.MaxUint64}
 	}
-	cond, err := compile.Filter(item)
-	if err != nil {
-		return err
+	var rows []keyRow
+	var err error
+	if w.focus == compile.Traces {
+		rows, err = r.placesOf(ctx, w, trace.TraceID(next), start)
+	} else {
+		rows, err = r.spansAt(ctx, w, next, start)
 	}
-	scan := compile.Scan{Project: w.project, Condition: cond, Range: at, Order: w.order, Limit: maxNamed}
-	rows, err := r.scanned(ctx, "cursor", scan)
 	if err != nil || len(rows) == 0 {
 		return err
 	}
@@ -258,4 +248,45 @@ func (r *Reader) resumeBehind(ctx context.Context, w *walk, next uuid.UUID, star
 		w.rest.High = rows[0].Before()
 	}
 	return nil
+}
+
+// spansAt are the spans of an id that start where a caller says.
+func (r *Reader) spansAt(ctx context.Context, w *walk, next uuid.UUID, start int64) ([]keyRow, error) {
+	id, err := trace.ParseSpanID(next.String())
+	if err != nil {
+		return nil, err
+	}
+	cond, err := compile.Filter(filter.SpanID{In: []trace.SpanID{id}})
+	if err != nil {
+		return nil, err
+	}
+	return r.scanned(ctx, "cursor", compile.Scan{Project: w.project, Condition: cond, Range: compile.Starts(start, start+milli), Order: w.order, Limit: maxNamed})
+}
+
+// placesOf are the rows of a trace that its place may have been, and leaves the trace out
+// of what follows. A caller may not know the place: what a trace shows first is the start
+// of its root, where a list that runs down has passed all that lies between.
+func (r *Reader) placesOf(ctx context.Context, w *walk, id trace.TraceID, start int64) ([]keyRow, error) {
+	w.except = []trace.TraceID{id}
+	named := filter.And{filter.TraceID{In: w.except}}
+	if w.where != nil {
+		named = append(named, w.where)
+	}
+	cond, err := compile.Filter(named)
+	if err != nil {
+		return nil, err
+	}
+	bounds, err := r.bounds(ctx, w.project, w.except)
+	if err != nil || len(bounds) == 0 {
+		return nil, err
+	}
+	rows, err := r.scanned(ctx, "cursor", compile.Scan{Project: w.project, Condition: cond, Range: compile.Starts(bounds[0].Min, bounds[0].Max), Order: w.order, Limit: maxNamed})
+	if err != nil || len(rows) == 0 {
+		return nil, err
+	}
+	at := slices.IndexFunc(rows, func(k keyRow) bool { return start <= k.Start && k.Start <= start+milli })
+	if at < 0 || at == len(rows)-1 {
+		at = 0
+	}
+	return rows[at:], nil
 }
