@@ -150,7 +150,7 @@ func (s *service) deleteTrace(t *testing.T) {
 	s.ok(http.StatusAccepted, "POST", "/traces/", `{"trace":{"trace_id":"`+id+`","spans":`+family(id)+`}}`)
 	require.JSONEq(t, `{"count":1,"trace_id":"`+id+`"}`, s.ok(http.StatusAccepted, "DELETE", "/traces/"+id, "").Text)
 	require.JSONEq(t, `{"count":0}`, s.ok(http.StatusOK, "GET", "/traces/"+id, "").Text)
-	require.JSONEq(t, `{"count":0}`, s.ok(http.StatusAccepted, "DELETE", "/traces/"+id, "").Text)
+	require.JSONEq(t, `{"count":0,"trace_id":"`+id+`"}`, s.ok(http.StatusAccepted, "DELETE", "/traces/"+id, "").Text)
 	require.JSONEq(t, `{"count":0,"spans":[]}`, s.ok(http.StatusOK, "GET", "/spans/?trace_id="+id, "").Text)
 }
 
@@ -321,7 +321,7 @@ func (s *service) tracesOfProjects(t *testing.T) {
 	id := newTraceID()
 	s.ok(http.StatusAccepted, "POST", "/traces/", `{"trace":{"trace_id":"`+id+`","spans":`+family(id)+`}}`)
 	want := s.ok(http.StatusOK, "GET", "/traces/"+id, "")
-	require.JSONEq(t, `{"count":0}`, s.as("theirs owner", "DELETE", "/traces/"+id, "").Text)
+	require.JSONEq(t, `{"count":0,"trace_id":"`+id+`"}`, s.as("theirs owner", "DELETE", "/traces/"+id, "").Text)
 	require.Equal(t, http.StatusAccepted, s.as("theirs owner", "PUT", "/traces/"+id, `{"trace":{"trace_id":"`+id+`","spans":{"theirs":{"span_id":"1000000000000001"}}}}`).Code)
 	require.InDelta(t, 1, s.as("theirs owner", "GET", "/traces/"+id, "").at("count"), 0)
 	require.Equal(t, want.Body, s.ok(http.StatusOK, "GET", "/traces/"+id, "").Body)
