@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/klauspost/compress/zlib"
 	"github.com/klauspost/compress/zstd"
 	"google.golang.org/grpc/encoding"
 	_ "google.golang.org/grpc/encoding/gzip" // lets clients compress with gzip
@@ -42,7 +43,22 @@ func (codec) Unmarshal(data mem.BufferSlice, v any) error {
 }
 
 //nolint:gochecknoinits // gRPC's table of compressors may be written at initialisation only
-func init() { encoding.RegisterCompressor(zstdCompressor{}) }
+func init() {
+	encoding.RegisterCompressor(zstdCompressor{})
+	encoding.RegisterCompressor(zlibCompressor{})
+}
+
+// zlibCompressor lets clients compress with what gRPC calls deflate and is zlib.
+type zlibCompressor struct{}
+
+// Name is what grpc-encoding calls it.
+func (zlibCompressor) Name() string { return "deflate" }
+
+// Compress is used when a reply goes to a client that sent it.
+func (zlibCompressor) Compress(w io.Writer) (io.WriteCloser, error) { return zlib.NewWriter(w), nil }
+
+// Decompress reads with bounded memory; gRPC stops at the message bound.
+func (zlibCompressor) Decompress(r io.Reader) (io.Reader, error) { return zlib.NewReader(r) }
 
 // zstdCompressor lets clients compress with zstd, as the OpenTelemetry collector does.
 type zstdCompressor struct{}

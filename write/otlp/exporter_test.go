@@ -95,7 +95,7 @@ func TestGRPCCodes(t *testing.T) {
 	client := collectorpb.NewTraceServiceClient(conn)
 	bad := func(s *tracepb.Span) { s.TraceId = nil }
 
-	for _, compressor := range []string{"gzip", "zstd"} {
+	for _, compressor := range []string{"gzip", "deflate", "zstd"} {
 		var header metadata.MD
 		r, err := client.Export(as(t, goodKey), request(pbSpan(1, 1), pbSpan(1, 2, bad)), grpc.UseCompressor(compressor), grpc.Header(&header))
 		require.NoError(t, err)
@@ -117,6 +117,7 @@ func TestGRPCCodes(t *testing.T) {
 		{"all bad", goodKey, request(pbSpan(1, 1, bad)), codes.InvalidArgument, nil},
 		{"too large", goodKey, request(large), codes.ResourceExhausted, nil},
 		{"grows too large", goodKey, request(large), codes.ResourceExhausted, []grpc.CallOption{grpc.UseCompressor("gzip")}},
+		{"grows too large, zlib", goodKey, request(large), codes.ResourceExhausted, []grpc.CallOption{grpc.UseCompressor("deflate")}},
 		{"grows too large, zstd", goodKey, request(large), codes.ResourceExhausted, []grpc.CallOption{grpc.UseCompressor("zstd")}},
 		{"empty", goodKey, request(), codes.OK, nil},
 	}
