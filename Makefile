@@ -54,16 +54,16 @@ test-unit: ## Run the tests that need no engine
 	$(GO) test ./...
 
 test-race: engines ## Run under the race detector what loads no engine, and sink and reader beside the engines, with fewer cases (-short)
-	CGO_ENABLED=1 $(GO) test -race ./...
-	CGO_ENABLED=1 $(GO) test -race -short -tags embedded -p 1 -timeout 20m -skip '$(MEANINGS)' ./write/sink ./read/traces
+	CGO_ENABLED=1 $(GO) test -race -vet=off ./...
+	CGO_ENABLED=1 $(GO) test -race -vet=off -short -tags embedded -p 1 -timeout 20m -skip '$(MEANINGS)' ./write/sink ./read/traces
 
 # The oracles ask the store, and not the broker: make test puts their questions. What kills
 # brokers has a node for itself, which is started again on the same data after each kill.
 test-kafka: engines ## Run stream, sink and end-to-end tests against a real Apache Kafka (Java 17 and Maven), and kill it
 	$(GO) test -tags apachekafka -count 1 ./deploy/kafka-test
-	$(GO) run ./deploy/kafka-test -- $(GO) test -tags embedded -count 1 -short -timeout 30m -parallel $(PARALLEL) -skip '^$(KILLS)$$|Oracle$$' \
+	$(GO) run ./deploy/kafka-test -- $(GO) test -tags embedded -vet=off -count 1 -short -timeout 30m -parallel $(PARALLEL) -skip '^$(KILLS)$$|Oracle$$' \
 		./write/stream/... ./write/sink/... ./cmd/internal/app/... ./cmd/colonnade/...
-	$(GO) run ./deploy/kafka-test -- $(GO) test -tags embedded -count 1 -timeout 15m -run '^$(KILLS)$$' ./cmd/internal/app
+	$(GO) run ./deploy/kafka-test -- $(GO) test -tags embedded -vet=off -count 1 -timeout 15m -run '^$(KILLS)$$' ./cmd/internal/app
 
 test-services: ## Run the tests against the stores of COLONNADE_TEST_{KAFKA_BROKERS,CLICKHOUSE_URL,POSTGRES_URL}
 	@: $${COLONNADE_TEST_KAFKA_BROKERS:?} $${COLONNADE_TEST_CLICKHOUSE_URL:?} $${COLONNADE_TEST_POSTGRES_URL:?}
