@@ -83,7 +83,7 @@ func (p *process) tellWhenReady(ctx context.Context, h *house, key firstKey) {
 // false when ctx ends before. Where it has to wait it says so, with what for:
 // the doors stand open meanwhile.
 func (p *process) awaitReady(ctx context.Context, h *house) bool {
-	const every = time.Second
+	const every = 200 * time.Millisecond // a start should be announced when it is over
 	said := ""
 	for ctx.Err() == nil {
 		state := h.server.Readiness(ctx)
