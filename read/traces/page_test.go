@@ -101,6 +101,15 @@ func TestWindowEnds(t *testing.T) {
 	}
 }
 
+// bound has a list begin at a start.
+func bound(w *domain.Window, start time.Time) {
+	if w.Order == domain.Ascending {
+		w.Oldest = start
+	} else {
+		w.Newest = start
+	}
+}
+
 // A caller who makes a cursor of the last item's id and start, once or each time, and
 // else goes on with the window of the reply or with our cursor and the last start,
 // sees each item once, however many start in one microsecond (contract §0 row 22).
@@ -135,13 +144,6 @@ func TestCursorsOfTwoKinds(t *testing.T) {
 			items = append(items, item{uuid.UUID(place.TraceID), time.Unix(0, place.Start)})
 		}
 		return items, page.Following(w), err
-	}
-	bound := func(w *domain.Window, start time.Time) {
-		if w.Order == domain.Ascending {
-			w.Oldest = start
-		} else {
-			w.Newest = start
-		}
 	}
 	goOn := map[string]func(page int, last item, reply domain.Window) domain.Window{
 		"the caller's, then the reply's": func(page int, last item, reply domain.Window) domain.Window {
@@ -226,11 +228,7 @@ func TestCursorByTheRootsStart(t *testing.T) {
 				}
 				root := page.Items[len(page.Items)-1][0]
 				w.Next = uuid.UUID(root.TraceID)
-				if order == domain.Ascending {
-					w.Oldest = time.Unix(0, root.Start)
-				} else {
-					w.Newest = time.Unix(0, root.Start)
-				}
+				bound(&w, time.Unix(0, root.Start))
 			}
 			require.Len(t, seen, traces, "%s %s", condition, order)
 			for id, times := range seen {

@@ -9,10 +9,11 @@ import (
 	"colonnade/write/stream"
 )
 
-// An edit that does not fit one record comes as several. The first takes
-// everything stored of the trace out; when the others are in later batches,
-// the creations of their spans are known from here alone. A sink that ends in
-// between loses them: such spans are then as old as the edit.
+// In older logs an edit that did not fit one record came as several
+// (stream.HeaderContinues). The first takes everything stored of the trace out;
+// when the others are in later batches, the creations of their spans are known
+// from here alone. A sink that ends in between loses them: such spans are then as
+// old as the edit.
 
 // origin is when and by whom a span was first written.
 type origin struct {

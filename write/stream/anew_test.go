@@ -45,11 +45,7 @@ func unknown(c *kfake.Cluster, topic string) {
 // the topic would take it for a repetition and acknowledge what it does not have.
 func TestATopicThatIsUnknownForAMomentKeepsWhatIsAcknowledged(t *testing.T) {
 	t.Parallel()
-	c, err := kfake.NewCluster(kfake.NumBrokers(1))
-	require.NoError(t, err)
-	t.Cleanup(c.Close)
-	cfg := config(t, c.ListenAddrs()...)
-	cfg.Partitions = 1
+	c, cfg := ownBroker(t)
 	reg := prometheus.NewRegistry()
 	p, err := stream.NewProducer(cfg, time.Now, quiet(), reg)
 	require.NoError(t, err)

@@ -16,6 +16,17 @@ import (
 	"colonnade/write/stream"
 )
 
+// ownBroker is one of its own, whose answers a test may change, with a topic of one partition.
+func ownBroker(t *testing.T) (*kfake.Cluster, stream.Config) {
+	t.Helper()
+	k, err := kfake.NewCluster(kfake.NumBrokers(1))
+	require.NoError(t, err)
+	t.Cleanup(k.Close)
+	cfg := config(t, k.ListenAddrs()...)
+	cfg.Partitions = 1
+	return k, cfg
+}
+
 // refuseOffsets answers requests for commits with an error while refuse says so.
 func refuseOffsets(c *kfake.Cluster, code int16, refuse func() bool) {
 	c.ControlKey(int16(kmsg.OffsetFetch), func(r kmsg.Request) (kmsg.Response, error, bool) {
@@ -80,12 +91,8 @@ func watched(t *testing.T, cfg stream.Config, clock *clock) *stream.Consumer {
 // has one afterwards.
 func TestAPartitionWhoseCommitIsRefusedIsTakenAgain(t *testing.T) {
 	t.Parallel()
-	k, err := kfake.NewCluster(kfake.NumBrokers(1))
-	require.NoError(t, err)
-	t.Cleanup(k.Close)
-	cfg := config(t, k.ListenAddrs()...)
-	cfg.Partitions = 1
-	_, err = producer(t, cfg).Publish(t.Context(), records(3))
+	k, cfg := ownBroker(t)
+	_, err := producer(t, cfg).Publish(t.Context(), records(3))
 	require.NoError(t, err)
 	var allowed atomic.Bool
 	refuseOffsets(k, kerr.TopicAuthorizationFailed.Code, func() bool { return !allowed.Load() })
@@ -116,12 +123,8 @@ func TestAPartitionWhoseCommitIsRefusedIsTakenAgain(t *testing.T) {
 // workers must be told all the same, or they wait for it.
 func TestAMemberThatIsThrownOutBeginsAnew(t *testing.T) {
 	t.Parallel()
-	k, err := kfake.NewCluster(kfake.NumBrokers(1))
-	require.NoError(t, err)
-	t.Cleanup(k.Close)
-	cfg := config(t, k.ListenAddrs()...)
-	cfg.Partitions = 1
-	_, err = producer(t, cfg).Publish(t.Context(), records(3))
+	k, cfg := ownBroker(t)
+	_, err := producer(t, cfg).Publish(t.Context(), records(3))
 	require.NoError(t, err)
 	var refused atomic.Int64
 	refuseCommits(k, kerr.IllegalGeneration.Code, func() bool { return refused.Add(1) == 1 })
@@ -151,12 +154,8 @@ func TestAMemberThatIsThrownOutBeginsAnew(t *testing.T) {
 // TestCommitsThatAreRefusedForLongShow: nothing that is read becomes visible meanwhile.
 func TestCommitsThatAreRefusedForLongShow(t *testing.T) {
 	t.Parallel()
-	k, err := kfake.NewCluster(kfake.NumBrokers(1))
-	require.NoError(t, err)
-	t.Cleanup(k.Close)
-	cfg := config(t, k.ListenAddrs()...)
-	cfg.Partitions = 1
-	_, err = producer(t, cfg).Publish(t.Context(), records(3))
+	k, cfg := ownBroker(t)
+	_, err := producer(t, cfg).Publish(t.Context(), records(3))
 	require.NoError(t, err)
 	var refused atomic.Int64
 	var allowed atomic.Bool
