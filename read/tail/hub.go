@@ -44,10 +44,11 @@ type Hub struct {
 	// wake has room for one signal: there is a tail and nobody follows.
 	wake chan struct{}
 
-	mu                 sync.Mutex // guards the rest
-	running, following bool
-	open               int
-	tails              map[domain.ProjectID]map[*Tail]struct{}
+	mu sync.Mutex // guards the rest
+	// ended tells that Run has: before it has begun a tail waits for it.
+	ended, following bool
+	open             int
+	tails            map[domain.ProjectID]map[*Tail]struct{}
 }
 
 // New makes a hub; it opens nothing before Run, and nothing without a tail.
@@ -96,7 +97,7 @@ func away() error {
 func (h *Hub) add(project domain.ProjectID, where filter.Expr) (*Tail, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if !h.running {
+	if h.ended {
 		return nil, away()
 	}
 	if h.open >= h.cfg.MaxOpen || len(h.tails[project]) >= h.cfg.MaxOpenPerProject {
@@ -137,12 +138,9 @@ func (h *Hub) remove(t *Tail) {
 
 // Run follows the stream whenever a tail is open, until ctx ends; then it ends all tails.
 func (h *Hub) Run(ctx context.Context) error {
-	h.mu.Lock()
-	h.running = true
-	h.mu.Unlock()
 	defer func() {
 		h.mu.Lock()
-		h.running, h.following = false, false
+		h.ended, h.following = true, false
 		h.mu.Unlock()
 		h.finish(Stopping)
 	}()

@@ -296,6 +296,27 @@ func TestTailsAreFew(t *testing.T) {
 	})
 }
 
+// TestATailWaitsForTheHubToBegin: a process listens before all in it has begun.
+func TestATailWaitsForTheHubToBegin(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := newLog()
+		h, err := tail.New(tail.DefaultConfig(), tail.Deps{Open: l.Open, Progress: l.Progress, Log: slog.New(slog.DiscardHandler), Registerer: prometheus.NewRegistry()})
+		require.NoError(t, err)
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1) // Run's one answer
+		go func() {
+			time.Sleep(time.Second) // of the bubble's time
+			done <- h.Run(ctx)
+		}()
+		open(t, h, 1, `{}`).Close()
+		cancel()
+		require.NoError(t, <-done)
+		_, err = h.Open(t.Context(), domain.ProjectID{1}, nil)
+		require.Equal(t, domain.Unavailable, domain.KindOf(err), "it has ended")
+	})
+}
+
 func TestTailsEnd(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
