@@ -17,7 +17,7 @@ BASE     ?= main
 KILLS    := TestEverySpanOnceAcrossKills
 # What compares many answers of the store with what they should be, one after the other:
 # there is nothing in it for the race detector, and statements take the time.
-MEANINGS := ^Test(LongLists|WalksAreOfOneMoment|Letters|LargeNumbers|EveryFilterRuns)$$
+MEANINGS := ^Test(LongLists|WalksAreOfOneMoment|Letters|LargeNumbers|EveryFilterRuns|SearchByNgrams|SearchAmongAll|SaidIsPagedWhole|WindowsEndWithSections|Sections.*|Common.*|BeyondAGuessedWindow|AnEdgeTeachesNothing|WhatNothingFinds|PartsAreKnownByWhatTheyHold)$$
 
 export CGO_ENABLED ?= 0
 
@@ -55,7 +55,7 @@ test-unit: ## Run the tests that need no engine
 
 test-race: engines ## Run under the race detector what loads no engine, and sink and reader beside the engines, with fewer cases (-short)
 	CGO_ENABLED=1 $(GO) test -race -vet=off ./...
-	CGO_ENABLED=1 $(GO) test -race -vet=off -short -tags embedded -p 1 -timeout 20m -skip '$(MEANINGS)' ./write/sink ./read/traces
+	CGO_ENABLED=1 $(GO) test -race -vet=off -short -tags embedded -p 1 -parallel $(PARALLEL) -timeout 20m -skip '$(MEANINGS)' ./write/sink ./read/traces
 
 # The oracles ask the store, and not the broker: make test puts their questions. What kills
 # brokers has a node for itself, which is started again on the same data after each kill.

@@ -74,7 +74,7 @@ func TestCumulativeOracle(t *testing.T) {
 
 	check := func(settled bool) {
 		for i, f := range g.cumulativeFilters() {
-			if !settled && i%3 > 0 {
+			if !settled && i%3 > 0 || settled && i%3 == 1 {
 				continue
 			}
 			text, err := json.Marshal(f)

@@ -75,7 +75,7 @@ func TestOracle(t *testing.T) {
 	})
 
 	filters := g.everyOperator()
-	for range 200 {
+	for range 100 {
 		filters = append(filters, g.group(3))
 	}
 	g.Shuffle(len(filters), func(i, j int) { filters[i], filters[j] = filters[j], filters[i] })
@@ -92,7 +92,7 @@ func TestOracle(t *testing.T) {
 			hits++
 		}
 		w.checkStatement(t, project, e, want, len(corpus), string(text))
-		if w.checkSections(t, apart, e, corpus, string(text)) > 0 {
+		if i%2 == 0 && w.checkSections(t, apart, e, corpus, string(text)) > 0 {
 			narrowed++
 		}
 		if i%8 == 0 {
@@ -100,7 +100,7 @@ func TestOracle(t *testing.T) {
 		}
 	}
 	require.Greater(t, hits, len(filters)/3, "most filters choose some spans")
-	require.Greater(t, narrowed, len(filters)/20, "n-grams tell of many that they hold for few")
+	require.Greater(t, narrowed, len(filters)/40, "n-grams tell of many that they hold for few")
 	require.Greater(t, w.leaves, len(filters)/20, "many ask for leaves")
 	hits = 0
 	pieces := asked(40)
