@@ -19,6 +19,7 @@ const (
 	TraceRollup   = "trace_rollup"
 	AttributeKeys = "attribute_keys"
 	Rejects       = "rejects"
+	Tombstones    = "tombstones"
 	SinkProgress  = "sink_progress"
 	SinkHistory   = "sink_history"
 	Annotations   = "annotations"

@@ -745,3 +745,25 @@ SETTINGS ttl_only_drop_parts = 1, concurrent_part_removal_threshold = 10000, aut
 
 CREATE MATERIALIZED VIEW IF NOT EXISTS `sink_history_view` TO `sink_history` AS
 SELECT topic, stream_partition, now64(3, 'UTC') AS at, next_offset FROM `sink_progress`;
+-- What was edited or deleted, and when that was received: a row for each trace, or
+-- with a span_id for each span of a delete that names some. A record that comes back
+-- from the dead topic is of the moment in which it was received, and its offset is of
+-- now: without this it would bring back what was deleted since. A span that an edit
+-- names needs no row here, its new version says when it came.
+--
+-- Equal rows are of one removal, which was done again.
+CREATE TABLE IF NOT EXISTS `tombstones`
+(
+    project_id       UUID,
+    trace_id         FixedString(16),
+    span_id          FixedString(8) COMMENT 'zero bytes mean all spans of the trace',
+    received_at      DateTime64(6, 'UTC'),
+    stream_partition UInt32,
+    stream_offset    UInt64
+)
+ENGINE = ReplacingMergeTree
+PARTITION BY toStartOfMonth(received_at)
+ORDER BY (project_id, trace_id, span_id, received_at, stream_partition, stream_offset)
+TTL toDateTime(received_at) + INTERVAL 180 DAY
+SETTINGS ttl_only_drop_parts = 1, concurrent_part_removal_threshold = 10000, auto_statistics_types = '', enable_block_number_column = 1, enable_block_offset_column = 1, non_replicated_deduplication_window = 10000;
+

@@ -84,6 +84,10 @@ type group struct {
 	origins    map[trace.SpanID]origin
 	operation  stream.Operation
 	receivedAt time.Time
+	// tombstones are what is to be said of what goes; past is what was done to the
+	// trace, nil unless a record of it comes from the dead topic.
+	tombstones []tombstone
+	past       *past
 	// What lookUpRemovals finds of a trace that is removed: whether and where
 	// it is stored, up to which version, and its spans.
 	stored  bool
@@ -154,7 +158,8 @@ const maxSpansOfRecord = 1 << schema.VersionShift
 //
 // It goes through the records trace by trace, from bytes to rows: what one is
 // fitted to is at hand then, and gone before the next. Traces that are edited or
-// deleted come last, for it takes a look at the store to know what is left.
+// deleted, or have a record from the dead topic, come last, for it takes a look at
+// the store to know what is left.
 //
 // It leaves out the records that are doomed. A batch that it spoilt is to be made again.
 func (w *worker) build(ctx context.Context, records []stream.Record, rng stream.Range, doomed map[int]deadRecord) (*batch, error) {
@@ -165,20 +170,23 @@ func (w *worker) build(ctx context.Context, records []stream.Record, rng stream.
 	}
 	var changed []*group
 	for _, g := range b.groups {
-		if slices.ContainsFunc(g.records, func(i int) bool { return records[i].Operation != stream.Upsert }) {
+		if slices.ContainsFunc(g.records, func(i int) bool { return records[i].Operation != stream.Upsert || records[i].Redriven }) {
 			changed = append(changed, g)
 			continue
 		}
 		w.collect(b, g)
 		w.decide(b, g)
 	}
-	for _, g := range changed {
-		w.collect(b, g)
-	}
-	if len(changed) > 0 { // what they remove may be on its way
+	if len(changed) > 0 { // what they remove, or are later than, may be on its way
 		if err := w.land(); err != nil {
 			return nil, err
 		}
+	}
+	if err := w.lookUpPast(ctx, b, b.redriven(changed)); err != nil {
+		return nil, err
+	}
+	for _, g := range changed {
+		w.collect(b, g)
 	}
 	if err := w.lookUpRemovals(ctx, b); err != nil {
 		return nil, err
@@ -250,8 +258,12 @@ func (w *worker) spans(b *batch, g *group, i int) {
 			b.doom(i, "fit", fmt.Errorf("sink: a record of trace %s cannot be read: %v", r.Trace, p))
 		}
 	}()
+	if r.Redriven && r.Operation != stream.Upsert && g.past.newest > micros(r.ReceivedAt) {
+		b.overtake(i, "The trace was sent, edited or deleted since this %s was received.", r.Operation)
+		return
+	}
 	if r.Operation == stream.Delete && len(r.Value) == 0 {
-		w.drop(g.remove(r.Operation, nil))
+		w.drop(g.remove(r, nil))
 		return
 	}
 	spans, refused, err := w.sink.deps.Fitter.Spans(metaOf(r), r.Value)
@@ -270,16 +282,27 @@ func (w *worker) spans(b *batch, g *group, i int) {
 	}
 	switch {
 	case r.Operation == stream.Delete:
-		w.drop(g.remove(r.Operation, idsOf(spans)))
+		w.drop(g.remove(r, idsOf(spans)))
 		return
 	case r.Operation == stream.Edit && r.Headers[stream.HeaderScope] == stream.ScopeSpans:
-		w.drop(g.remove(r.Operation, idsOf(spans)))
+		w.drop(g.remove(r, idsOf(spans)))
 	case r.Operation == stream.Edit:
-		w.drop(g.remove(r.Operation, nil))
+		w.drop(g.remove(r, nil))
 	default: // an upsert removes nothing
 	}
+	overtaken := 0
 	for k := range spans {
+		id := spans[k].SpanID
+		if r.Redriven && g.past.overtakes(id, micros(r.ReceivedAt)) {
+			overtaken++
+			continue
+		}
 		w.add(b, g, i, k, &spans[k])
+		g.past.note(id, micros(r.ReceivedAt))
+	}
+	if overtaken > 0 {
+		w.metrics.dropped.WithLabelValues("overtaken").Add(float64(overtaken))
+		b.overtake(i, "%d of %d spans were sent, edited or deleted since they were received.", overtaken, len(spans))
 	}
 }
 
@@ -319,8 +342,11 @@ func (w *worker) add(b *batch, g *group, i, index int, s *trace.Span) {
 
 // remove takes a trace, or some of its spans, out of the batch so far and
 // marks what is stored of it.
-func (g *group) remove(operation stream.Operation, only map[trace.SpanID]bool) (dropped int) {
-	g.operation = operation
+func (g *group) remove(r *stream.Record, only map[trace.SpanID]bool) (dropped int) {
+	g.operation = r.Operation
+	if r.Operation == stream.Delete || only == nil { // a new version says itself when it came
+		g.entomb(r, only)
+	}
 	kept := g.entries[:0]
 	for _, e := range g.entries {
 		if only == nil || only[e.span.SpanID] {
@@ -335,7 +361,7 @@ func (g *group) remove(operation stream.Operation, only map[trace.SpanID]bool) (
 		kept = append(kept, e)
 	}
 	g.entries = kept
-	if operation == stream.Delete {
+	if r.Operation == stream.Delete {
 		g.forget(only)
 	}
 	switch {

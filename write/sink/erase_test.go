@@ -37,7 +37,7 @@ func (g *gone) since(context.Context, time.Time) ([]domain.ProjectID, error) {
 // spanTables are all that hold something of a project.
 func spanTables() []string {
 	return []string{
-		schema.Spans, schema.SpanDocuments, schema.SpanNgrams, schema.TraceIndex, schema.TraceRollup, schema.Annotations, schema.EvalResults, schema.AttributeKeys, schema.Rejects,
+		schema.Spans, schema.SpanDocuments, schema.SpanNgrams, schema.TraceIndex, schema.TraceRollup, schema.Annotations, schema.EvalResults, schema.AttributeKeys, schema.Rejects, schema.Tombstones,
 	}
 }
 
@@ -55,7 +55,7 @@ func TestDeletedProjectsAreErased(t *testing.T) {
 		judged := h.record(stream.Upsert, id, span{trace: id, span: 1, name: "root", links: []byte{77}, attributes: map[string]any{"ag.meta.x": 1, "ag.refs.evaluator.slug": "judge", "ag.data.outputs": `@ag.type=json:{"score":1}`}})
 		refused := h.record(stream.Reject, id)
 		refused.Value = []byte(`{"stage":"door","reason":"no span id"}`)
-		return []stream.Record{judged, refused}
+		return []stream.Record{judged, refused, h.record(stream.Delete, 100+id)}
 	}
 	count := func(table string, project domain.ProjectID) uint64 {
 		return one[uint64](h, "SELECT count() FROM "+table+" WHERE project_id = ?", project.String())

@@ -107,7 +107,7 @@ func (w *worker) lookUpRemovals(ctx context.Context, b *batch) error {
 			if ctx.Err() != nil {
 				return err
 			}
-			b.refuseEdit(g, err)
+			b.refuseGroup(g, "edit", err)
 		}
 	}
 	return nil
@@ -135,16 +135,16 @@ func (w *worker) replacedSpans(ctx context.Context, b *batch, groups []*group, i
 	return nil
 }
 
-// refuseEdit sends to the dead topic what a batch has of a trace that is edited and
-// is too large to be: the stream goes on without it.
-func (b *batch) refuseEdit(g *group, err error) {
+// refuseGroup sends to the dead topic what a batch has of a trace that is too large
+// for what is to be done to it: the stream goes on without it.
+func (b *batch) refuseGroup(g *group, stage string, err error) {
 	dead := b.deadRecords()
 	for _, i := range g.records {
 		if !dead[i] {
-			b.die(i, "edit", err)
+			b.die(i, stage, err)
 		}
 	}
-	*g = group{key: g.key, records: g.records}
+	*g = group{key: g.key}
 }
 
 // storedSpans reads when and by whom spans of groups were first written, below an offset.

@@ -27,11 +27,12 @@
 //	  eval_results                      by its id sees the spans; lists do not
 //	5 insert spans                      the rows are looked up by their versions, and only those that are
 //	                                    missing go in. The spans are visible
-//	6 remove what edits, deletes and    the same rows of lower versions are removed again: no effect
-//	  changed keys left behind
+//	6 insert tombstones, remove what    the same rows of lower versions are removed again: no effect;
+//	  edits, deletes and changed keys   tombstones as 3
+//	  left behind
 //	7 insert attribute_keys, rejects    keys as 3; rejects are looked up as spans are
-//	8 dead topic                        published again: at least once, and redriven as often: of what is
-//	                                    stored by then, the sink drops what it remembers, as of any retry
+//	8 dead topic                        published again: at least once, and redriven as often: what was
+//	                                    stored or removed since it was received stays so (redriven.go)
 //	9 insert sink_progress              replaced by an equal row
 //	10 Commit(last+1)                   done
 //

@@ -40,6 +40,9 @@ func (w *worker) write(ctx context.Context, b *batch, repeat bool) error {
 	if err := w.writeTable(ctx, b, schema.Spans, &b.rows.spans.Block, b.entries); err != nil {
 		return err
 	}
+	if err := w.writeTombstones(ctx, b); err != nil {
+		return err
+	}
 	if err := w.removeStored(ctx, b); err != nil {
 		return err
 	}

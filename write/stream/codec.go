@@ -34,7 +34,7 @@ const (
 	headerDeadOffset    = "dead_offset"
 
 	// headerRedriven marks a record that came back from the dead topic with its
-	// position there, partition:offset, for whoever looks at the log.
+	// position there, partition:offset.
 	headerRedriven = "redriven"
 	// headerHash is no longer written; records of earlier versions have it.
 	headerHash = "content_hash"
@@ -129,7 +129,9 @@ func decodeEnvelope(r *Record, k *kgo.Record) error {
 			var nanos int64
 			nanos, err = strconv.ParseInt(string(h.Value), 10, 64)
 			r.ReceivedAt = time.Unix(0, nanos).UTC()
-		case headerHash, headerRedriven, headerDeadReason, headerDeadPartition, headerDeadOffset:
+		case headerRedriven:
+			r.Redriven = true
+		case headerHash, headerDeadReason, headerDeadPartition, headerDeadOffset:
 			// They say where the record was before, and nothing about it.
 		default:
 			if r.Headers == nil {

@@ -72,6 +72,9 @@ type Record struct {
 	// ReceivedAt is when the door took the request; deterministic processing
 	// calls it "now". Nanosecond precision, UTC.
 	ReceivedAt time.Time
+	// Redriven tells that a consumed record comes from the dead topic: much may have
+	// been done to its trace since ReceivedAt.
+	Redriven bool
 	// Headers are additional ones; names that this package uses itself are refused. Nil means none.
 	Headers map[string]string
 	// Value is an OTLP TracesData holding spans of Trace; for Reject it is a Rejection as JSON.
