@@ -18,7 +18,13 @@ import (
 const (
 	settingMaxMessage = "max.message.bytes"
 	settingRetention  = "retention.ms"
+	settingInSync     = "min.insync.replicas"
 )
+
+// manyReplicas is the replication factor from which on a record is acknowledged by two
+// brokers at least: one of the others may be away, and writing goes on. Kafka's own
+// default is one, which may be the only one that has the record.
+const manyReplicas = 3
 
 // limits are the largest messages that the topic and its dead topic take.
 type limits struct{ main, dead int }
@@ -36,14 +42,19 @@ type found struct {
 // left as they are: they belong to the operator.
 func ensureTopics(ctx context.Context, cl *kgo.Client, cfg Config, log *slog.Logger) (found, error) {
 	wanted := limits{main: cfg.MaxRecordBytes + envelopeBytes, dead: cfg.MaxRecordBytes + 2*envelopeBytes}
-	var f found
-	var err error
-	if f.mainID, f.main, err = ensureTopic(ctx, cl, cfg, cfg.Topic, cfg.Partitions, cfg.Retention, wanted.main); err != nil {
+	main, err := ensureTopic(ctx, cl, cfg, cfg.Topic, cfg.Partitions, cfg.Retention, wanted.main)
+	if err != nil {
 		return found{}, err
 	}
 	// A dead record is a whole record with its reason beside it.
-	if f.deadID, f.dead, err = ensureTopic(ctx, cl, cfg, cfg.DeadTopic(), 1, cfg.DeadRetention, wanted.dead); err != nil {
+	dead, err := ensureTopic(ctx, cl, cfg, cfg.DeadTopic(), 1, cfg.DeadRetention, wanted.dead)
+	if err != nil {
 		return found{}, err
+	}
+	f := found{limits: limits{main: main.limit, dead: dead.limit}, mainID: main.id, deadID: dead.id}
+	if main.replicas >= manyReplicas && main.inSync < 2 {
+		log.WarnContext(ctx, "one broker alone may acknowledge a record: set min.insync.replicas of the topic to 2",
+			slog.String("topic", cfg.Topic), slog.Int("replicas", main.replicas), slog.Int("min_insync_replicas", main.inSync))
 	}
 	if f.main < wanted.main || f.dead < wanted.dead {
 		log.WarnContext(ctx, "topics take smaller records than configured", slog.Int("max_message_bytes", f.main),
@@ -63,17 +74,29 @@ func (l limits) batchBytes(cfg Config) func(topic string) int32 {
 	}
 }
 
-// ensureTopic creates a topic where it is missing and gives its id and the largest message it takes.
-func ensureTopic(ctx context.Context, cl *kgo.Client, cfg Config, topic string, partitions int32, retention time.Duration, limit int) (id [16]byte, most int, err error) {
+// topicState is what a topic is.
+type topicState struct {
+	// id is the broker's, zero where it gives none.
+	id [16]byte
+	// limit is the largest message it takes; replicas how many brokers hold a record of
+	// it, and inSync how many of them at least when it is acknowledged.
+	limit, replicas, inSync int
+}
+
+// ensureTopic creates a topic where it is missing and gives what it is.
+func ensureTopic(ctx context.Context, cl *kgo.Client, cfg Config, topic string, partitions int32, retention time.Duration, limit int) (topicState, error) {
 	there, err := describe(ctx, cl, topic)
 	if errors.Is(err, kerr.UnknownTopicOrPartition) {
 		there, err = createTopic(ctx, cl, cfg, topic, partitions, retention, limit)
 	}
 	if err != nil {
-		return id, 0, err
+		return topicState{}, err
 	}
-	most, err = messageLimit(ctx, kadm.NewClient(cl), topic)
-	return there.TopicID, most, err
+	s := topicState{id: there.TopicID}
+	if len(there.Partitions) > 0 {
+		s.replicas = len(there.Partitions[0].Replicas)
+	}
+	return s, s.readSettings(ctx, kadm.NewClient(cl), topic)
 }
 
 // createTopic ends when the brokers agree that the topic is there.
@@ -81,6 +104,9 @@ func createTopic(ctx context.Context, cl *kgo.Client, cfg Config, topic string, 
 	settings := map[string]*string{settingMaxMessage: new(strconv.Itoa(limit))}
 	if retention > 0 {
 		settings[settingRetention] = new(strconv.FormatInt(retention.Milliseconds(), 10))
+	}
+	if cfg.ReplicationFactor >= manyReplicas {
+		settings[settingInSync] = new("2")
 	}
 	_, err := kadm.NewClient(cl).CreateTopic(ctx, partitions, cfg.ReplicationFactor, settings, topic)
 	if err != nil && !errors.Is(err, kerr.TopicAlreadyExists) { // another process may be faster
@@ -104,26 +130,31 @@ func appears(ctx context.Context, cl *kgo.Client, topic string) (kmsg.MetadataRe
 	}
 }
 
-// messageLimit asks how large a batch the topic takes. A broker that does not
-// answer the question (or does not permit it) is held to Kafka's default.
-func messageLimit(ctx context.Context, adm *kadm.Client, topic string) (int, error) {
+// readSettings asks how large a batch the topic takes and how many brokers have it then.
+// A broker that does not answer the question (or does not permit it) is held to Kafka's
+// default for the first, and believed to be well set for the second.
+func (s *topicState) readSettings(ctx context.Context, adm *kadm.Client, topic string) error {
 	const kafkaDefault = 1048588
+	s.limit, s.inSync = kafkaDefault, s.replicas
 	all, err := adm.DescribeTopicConfigs(ctx, topic)
 	if err != nil {
-		return 0, fmt.Errorf("stream: describe settings of topic %s: %w", topic, err)
+		return fmt.Errorf("stream: describe settings of topic %s: %w", topic, err)
 	}
 	config, err := all.On(topic, nil)
 	if err != nil || config.Err != nil {
-		return kafkaDefault, nil //nolint:nilerr // no permission to look is no reason not to produce
+		return nil //nolint:nilerr // no permission to look is no reason not to produce
 	}
 	for _, setting := range config.Configs {
-		if setting.Key == settingMaxMessage {
-			if n, err := strconv.Atoi(setting.MaybeValue()); err == nil {
-				return n, nil
-			}
+		n, err := strconv.Atoi(setting.MaybeValue())
+		switch {
+		case err != nil:
+		case setting.Key == settingMaxMessage:
+			s.limit = n
+		case setting.Key == settingInSync:
+			s.inSync = n
 		}
 	}
-	return kafkaDefault, nil
+	return nil
 }
 
 // describe asks the broker itself: the client's own list may still lack a topic
