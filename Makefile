@@ -72,11 +72,14 @@ test-services: ## Run the tests against the stores of COLONNADE_TEST_{KAFKA_BROK
 house: ## Check who imports whom
 	$(GO) test -count 1 -run TestHouse ./cmd/colonnade
 
-lint: ## Vet and lint
+# That only faults of tests ask for an engine's process is as it should be.
+lint: ## Vet, lint, and look for what nothing calls but tests
 	$(GO) vet ./...
 	$(GO) vet -tags embedded ./...
 	$(GO) vet -tags apachekafka ./deploy/kafka-test
 	$(TOOL) golangci-lint run ./...
+	@all=$$($(TOOL) deadcode -tags embedded ./cmd/...); dead=$$(grep -v '\.PID$$' <<< "$$all" || true); \
+	[ -z "$$dead" ] || { printf '%s\nNothing calls these but tests.\n' "$$dead" >&2; exit 1; }
 
 fmt: ## Format in place
 	$(TOOL) golangci-lint fmt ./...

@@ -127,9 +127,6 @@ func (s *children) Err() error {
 	return s.err
 }
 
-// Dir is the absolute path of the data directory.
-func (s *children) Dir() string { return s.c.Dir }
-
 // PID is the process of the engine's server now, or 0 while there is none.
 func (s *children) PID(engine string) int {
 	s.mu.Lock()

@@ -172,7 +172,8 @@ func TestPostgresBelowAClosedFolder(t *testing.T) {
 
 // TestPostgresIsUnprivileged looks at whom the server runs as.
 func TestPostgresIsUnprivileged(t *testing.T) {
-	s := start(t, embedded.Config{Dir: stackDir(t), Only: []string{embedded.Postgres}})
+	dir := stackDir(t)
+	s := start(t, embedded.Config{Dir: dir, Only: []string{embedded.Postgres}})
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.PID(embedded.Postgres)))
 	require.NoError(t, err)
 	require.NotContains(t, string(status), "Uid:\t0\t")
@@ -186,7 +187,7 @@ func TestPostgresIsUnprivileged(t *testing.T) {
 	require.NoError(t, conn.Close(t.Context()))
 	_, err = pgx.Connect(t.Context(), strings.Replace(s.Postgres, "colonnade:", "colonnade:x", 1))
 	require.ErrorContains(t, err, "password authentication failed")
-	info, err := os.Stat(s.Dir() + "/postgres/password")
+	info, err := os.Stat(dir + "/postgres/password")
 	require.NoError(t, err)
 	require.Equal(t, os.FileMode(0o600), info.Mode())
 }

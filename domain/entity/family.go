@@ -79,16 +79,6 @@ func Families() []Family {
 	return []Family{Applications(), Workflows(), Evaluators(), Environments(), Queries(), Testsets()}
 }
 
-// FamilyOf finds a family by its name on the wire.
-func FamilyOf(name string) (Family, bool) {
-	for _, f := range Families() {
-		if f.Name == name {
-			return f, true
-		}
-	}
-	return Family{}, false
-}
-
 // Names of the JSON members of the three levels: application,
 // application_variant, application_revision.
 func (f Family) artifact() string { return f.Name }

@@ -100,21 +100,7 @@ func Member(name string) bool {
 	}
 }
 
-// ReferenceKeys are the 22 keys of ag.references, in the order of interface.md §2.6.
-func ReferenceKeys() []string {
-	return []string{
-		"application", "application_variant", "application_revision",
-		"workflow", "workflow_variant", "workflow_revision",
-		"evaluator", "evaluator_variant", "evaluator_revision",
-		"testset", "testset_variant", "testset_revision",
-		"query", "query_variant", "query_revision",
-		"environment", "environment_variant", "environment_revision",
-		"snippet", "snippet_variant", "snippet_revision",
-		"testcase",
-	}
-}
-
-// ReferenceKey tells whether key is one of ReferenceKeys.
+// ReferenceKey tells whether key is one of the 22 of ag.references. Source: interface.md §2.6.
 func ReferenceKey(key string) bool {
 	switch key {
 	case "application", "application_variant", "application_revision",

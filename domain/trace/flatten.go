@@ -1,7 +1,6 @@
 package trace
 
 import (
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -18,91 +17,6 @@ const (
 	// MaxExactInteger is the largest whole number a float64 holds exactly; a map of numbers cannot hold more.
 	MaxExactInteger = 1 << 53
 )
-
-// Leaves receives the leaves of an attribute tree, each once, with its path.
-type Leaves interface {
-	// Str, Num and Bool receive the scalars that stand in the maps.
-	Str(path, value string)
-	Num(path string, value float64)
-	Bool(path string, value bool)
-	// Long receives the path of what does not: a long string, null, an empty
-	// object or array, a whole number beyond 2^53, or an array that is long or
-	// holds anything but scalars. Nothing below such a path is reported.
-	Long(path string)
-}
-
-// Flatten walks a tree of attributes in the order of its keys (so that equal
-// trees give equal rows). A path joins keys with dots; a dot or backslash
-// within a key is preceded by a backslash, so different trees never share a
-// path; array elements are numbered from 0. Source: design §4, contract §3.2.
-func Flatten(attributes map[string]any, to Leaves) {
-	walkObject(make([]byte, 0, 128), true, attributes, to)
-}
-
-func walkObject(path []byte, first bool, object map[string]any, to Leaves) {
-	var few [32]string
-	keys := few[:0]
-	for k := range object {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	base := len(path)
-	for _, k := range keys {
-		path = path[:base]
-		path = appendKey(path, first, k)
-		walk(path, object[k], to)
-	}
-}
-
-func walk(path []byte, value any, to Leaves) {
-	switch v := value.(type) {
-	case map[string]any:
-		if len(v) > 0 {
-			walkObject(path, false, v, to)
-			return
-		}
-	case []any:
-		if inline(v) {
-			base := len(path)
-			for i, e := range v {
-				path = append(path[:base], '.')
-				path = strconv.AppendInt(path, int64(i), 10)
-				walk(path, e, to)
-			}
-			return
-		}
-	case string:
-		if len(v) <= MaxInlineBytes {
-			to.Str(string(path), v)
-			return
-		}
-	case bool:
-		to.Bool(string(path), v)
-		return
-	case int64:
-		if -MaxExactInteger <= v && v <= MaxExactInteger {
-			to.Num(string(path), float64(v))
-			return
-		}
-	case float64:
-		to.Num(string(path), v)
-		return
-	}
-	to.Long(string(path))
-}
-
-func inline(array []any) bool {
-	if len(array) == 0 || len(array) > MaxInlineElements {
-		return false
-	}
-	for _, e := range array {
-		switch e.(type) {
-		case map[string]any, []any:
-			return false
-		}
-	}
-	return true
-}
 
 // JoinPath makes the path of these keys. One empty key is the path "", two are ".".
 func JoinPath(keys ...string) string {

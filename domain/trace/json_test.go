@@ -258,19 +258,6 @@ func FuzzSpanJSON(f *testing.F) {
 	})
 }
 
-func FuzzParseSpan(f *testing.F) {
-	s := randomSpan(rand.New(rand.NewPCG(1, 1)))
-	f.Add(trace.AppendSpan(nil, &s))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		s, err := trace.ParseSpan(data)
-		if err != nil {
-			return
-		}
-		text := trace.AppendSpan(nil, &s)
-		require.True(t, json.Valid(text), string(text))
-	})
-}
-
 func TestSpanForm(t *testing.T) {
 	t.Parallel()
 	s := trace.Span{

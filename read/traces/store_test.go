@@ -29,6 +29,7 @@ import (
 	"colonnade/domain/filter"
 	"colonnade/domain/ngram"
 	"colonnade/domain/trace"
+	"colonnade/domain/trace/tracetest"
 	"colonnade/migrations/migrationstest"
 	"colonnade/migrations/schema"
 	"colonnade/read/traces"
@@ -356,7 +357,7 @@ type leaves struct {
 
 func newLeaves(s *trace.Span) *leaves {
 	l := &leaves{map[string]string{}, map[string]float64{}, map[string]bool{}, []string{}, []string{}, map[string]float64{}}
-	trace.Flatten(s.Attributes, l)
+	tracetest.Flatten(s.Attributes, l)
 	for _, r := range s.References {
 		for name, v := range map[string]string{"id": r.ID.String(), "slug": r.Slug, "version": r.Version} {
 			if v != "" && v != uuid.Nil.String() {

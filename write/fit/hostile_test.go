@@ -11,6 +11,7 @@ import (
 	otlp "go.opentelemetry.io/proto/otlp/trace/v1"
 
 	"colonnade/domain/trace"
+	"colonnade/domain/trace/tracetest"
 	"colonnade/write/fit"
 )
 
@@ -121,7 +122,7 @@ func TestWhatASpanCostsIsInProportion(t *testing.T) {
 					text := trace.AppendEvents(trace.AppendLinks(trace.AppendJSON(nil, spans[i].Attributes), spans[i].Links), spans[i].Events)
 					require.Less(t, len(text), often*len(sent)+1<<10)
 					open(t, spans[i].Attributes)
-					trace.Flatten(spans[i].Attributes, &leaves)
+					tracetest.Flatten(spans[i].Attributes, &leaves)
 					require.Less(t, int(leaves), often*len(sent)+64<<10)
 				}
 			})

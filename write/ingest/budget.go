@@ -36,6 +36,3 @@ func (b *Budget) Release(n int64) {
 	b.used.Add(-n)
 	b.gauge.Sub(float64(n))
 }
-
-// InFlight is how many bytes are taken.
-func (b *Budget) InFlight() int64 { return b.used.Load() }

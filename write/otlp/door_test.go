@@ -18,6 +18,7 @@ import (
 	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"go.uber.org/goleak"
@@ -37,6 +38,7 @@ type house struct {
 	ingest   *ingest.Ingest
 	stream   stream.Config
 	cfg      otlp.Config
+	reg      *prometheus.Registry
 	// status is what the engine makes of the last error's kind.
 	lastError atomic.Pointer[domain.Error]
 }
@@ -69,11 +71,21 @@ func authenticate(_ context.Context, authorization string) (domain.Principal, er
 	}
 }
 
+// requireNothingInFlight looks at what the requests that have ended hold of the memory.
+func (h *house) requireNothingInFlight(t *testing.T) {
+	t.Helper()
+	require.NoError(t, testutil.GatherAndCompare(h.reg, strings.NewReader(`
+# HELP colonnade_ingest_in_flight_bytes Memory of the requests under way.
+# TYPE colonnade_ingest_in_flight_bytes gauge
+colonnade_ingest_in_flight_bytes 0
+`), "colonnade_ingest_in_flight_bytes"))
+}
+
 func open(t *testing.T, edit ...func(*otlp.Config, *ingest.Config, *stream.Config)) *house {
 	t.Helper()
 	log := slog.New(slog.DiscardHandler)
 	reg := prometheus.NewRegistry()
-	h := &house{stream: stream.DefaultConfig(), cfg: otlp.DefaultConfig()}
+	h := &house{stream: stream.DefaultConfig(), cfg: otlp.DefaultConfig(), reg: reg}
 	name := fmt.Sprintf("otlp-%d-%d", os.Getpid(), topics.Add(1))
 	h.stream.Topic, h.stream.Group, h.stream.Partitions = name, name, 2
 	h.stream.SessionTimeout = 6 * time.Second

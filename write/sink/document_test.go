@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"colonnade/domain/trace"
+	"colonnade/domain/trace/tracetest"
 )
 
 // said collects leaves in the words of the domain.
@@ -49,7 +50,7 @@ func check(t *testing.T, d *document, tree map[string]any) {
 	t.Helper()
 	d.render(&trace.Span{Attributes: tree}, 0)
 	var want said
-	trace.Flatten(tree, &want)
+	tracetest.Flatten(tree, &want)
 	require.Empty(t, cmp.Diff(want, replay(d)))
 	hash, texts := d.hash, d.texts
 	for i := range texts {

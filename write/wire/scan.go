@@ -239,9 +239,6 @@ func (b *Batch) groupOf(id trace.TraceID) int32 {
 	return g
 }
 
-// Traces is how many traces the good spans belong to.
-func (b *Batch) Traces() int { return len(b.groups) }
-
 // without gives the fields of a message other than one: the wrapper without its
 // children. It copies only where they stand apart.
 func without(data string, field uint64) (string, error) {

@@ -13,6 +13,7 @@ import (
 	"colonnade/domain"
 	"colonnade/domain/filter"
 	"colonnade/domain/trace"
+	"colonnade/domain/trace/tracetest"
 	"colonnade/migrations/schema"
 	"colonnade/read/compile"
 )
@@ -73,7 +74,7 @@ func (g *generator) piece(t *testing.T) (filter.Expr, string) {
 	t.Helper()
 	for {
 		var leaves stringLeaves
-		trace.Flatten(g.corpus[g.IntN(len(g.corpus))].Attributes, &leaves)
+		tracetest.Flatten(g.corpus[g.IntN(len(g.corpus))].Attributes, &leaves)
 		path, text := "", ""
 		for p, v := range leaves {
 			if len(v) > len(text) {

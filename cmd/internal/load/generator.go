@@ -99,17 +99,6 @@ func (g *Generator) meanSpanBytes() float64 {
 	return float64(bytes) / float64(spans)
 }
 
-// MeanSpans is the average number of spans of a trace.
-func (g *Generator) MeanSpans() float64 {
-	runs, notes := 0, 0
-	for i := range g.invocations {
-		runs += len(g.invocations[i].spans)
-		notes += len(g.annotations[i].spans)
-	}
-	n, share := float64(len(g.invocations)), g.shape.AnnotationShare
-	return (float64(runs)*(1-share) + float64(notes)*share) / n
-}
-
 // Append appends the trace of this index, ending at the given time, as
 // ResourceSpans of an ExportTraceServiceRequest; a body is any number of them
 // in a row. An annotation is linked to the last invocation before it.

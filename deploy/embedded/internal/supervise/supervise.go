@@ -237,6 +237,7 @@ func (p *Process) converse(life io.Writer, out io.Reader, config []byte, up func
 	p.mu.Lock()
 	p.ready = ready
 	p.mu.Unlock()
+	p.spec.Log.LogAttrs(context.Background(), slog.LevelInfo, "engine answers", slog.String("engine", p.spec.Name), slog.String("version", ready.Version), slog.Int("pid", ready.PID))
 	up()
 	_, _ = io.Copy(io.Discard, reader) // ends with the child; nothing else is said
 	return nil
@@ -259,13 +260,6 @@ func (p *Process) PID() int {
 		return 0
 	}
 	return p.ready.PID
-}
-
-// Ready is the child's last word; it holds the engine's version.
-func (p *Process) Ready() Ready {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.ready
 }
 
 // Done is closed when the child has ended for good: stopped, or given up.
