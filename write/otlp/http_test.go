@@ -372,7 +372,7 @@ func TestABombCostsNoMemory(t *testing.T) {
 	h := open(t, func(cfg *otlp.Config, _ *ingest.Config, _ *stream.Config) { cfg.MaxBodyBytes = 8 << 20 })
 	bombs := make(map[string][]byte)
 	for name, compress := range map[string]func(testing.TB, []byte) []byte{"gzip": gzipped, "zlib": zlibbed, "zstd": zstded} {
-		bombs[name] = compress(t, make([]byte, 256<<20))
+		bombs[name] = compress(t, make([]byte, 96<<20))
 	}
 	for name, bomb := range bombs {
 		var before, after runtime.MemStats

@@ -17,7 +17,7 @@ import (
 // that is stored by then or comes in the same batch.
 func TestARedriveUndoesNothing(t *testing.T) {
 	t.Parallel()
-	for _, tt := range []struct {
+	for i, tt := range []struct {
 		name string
 		// died are the records that come back, meanwhile what came before that.
 		died, meanwhile func(h *house) []stream.Record
@@ -119,6 +119,9 @@ func TestARedriveUndoesNothing(t *testing.T) {
 		},
 	} {
 		for _, stored := range []bool{false, true} {
+			if testing.Short() && stored != (i%2 == 0) { // a broker of its own takes seconds for a redrive
+				continue
+			}
 			name := tt.name + ", in one batch"
 			if stored {
 				name = tt.name + ", stored before"

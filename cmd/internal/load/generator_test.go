@@ -75,7 +75,7 @@ func TestSizeIsAsAsked(t *testing.T) {
 		g, err := load.NewGenerator(shape)
 		require.NoError(t, err)
 		bytes, spans := 0, 0
-		for i := range uint64(1000) {
+		for i := range uint64(400) {
 			body, made := g.Append(nil, i, time.Unix(1e9, 0))
 			if !made.Annotation {
 				bytes += len(body)
