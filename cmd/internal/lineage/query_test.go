@@ -167,6 +167,22 @@ func TestQueryChildren(t *testing.T) {
 	}
 }
 
+// What Postgres cannot hold nobody can look for, wherever it stands; nor for more
+// than a statement takes.
+func TestListsOfWhatCannotBeStored(t *testing.T) {
+	t.Parallel()
+	c := newWorld(t).owner(t, "a@b.c", false)
+	for _, query := range []string{"name=a%00b", "name=%ff", "slugs=%ff,b", "application_slug=%00", "tags=" + url.QueryEscape(`{"a":1e200000}`), "tags=" + url.QueryEscape(`{"a":"\u0000"}`)} {
+		c.fails(http.StatusBadRequest, http.MethodPost, "/applications/variants/query?"+query, "")
+	}
+	c.fails(http.StatusBadRequest, http.MethodGet, "/testcases/?testset_slug=%ff", nil)
+	many := make([]any, 70_000)
+	for i := range many {
+		many[i] = ref("slug", "a")
+	}
+	require.Contains(t, c.fails(http.StatusBadRequest, http.MethodPost, "/applications/query", object{"application_refs": many}), "too many")
+}
+
 // An empty body and an unknown member are refused by every list of every
 // family; {} is fine. Source: interface.md §7.
 func TestEveryListIsStrict(t *testing.T) {
