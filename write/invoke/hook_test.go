@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -137,6 +138,14 @@ func TestHookKeepsHeadersFromOtherHosts(t *testing.T) {
 	outputs, err := hooked(cfg, nil).hook(t.Context(), c)
 	require.NoError(t, err)
 	require.Equal(t, map[string]any{"key": "", "signature": "", "parent": ""}, outputs)
+}
+
+func TestHookErrorsTellNoAddressOfOurs(t *testing.T) {
+	t.Parallel()
+	cause := &url.Error{Op: "Post", URL: "https://nowhere.example/x", Err: &net.OpError{Op: "dial", Net: "tcp", Err: &net.DNSError{
+		Err: "no such host", Name: "nowhere.example", Server: "10.96.0.10:53", IsNotFound: true,
+	}}}
+	require.Equal(t, "The hook does not answer: no such host", Message(hookError(t.Context(), cause)))
 }
 
 func TestHookIsBounded(t *testing.T) {
