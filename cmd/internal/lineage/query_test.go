@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strings"
 	"testing"
 	"time"
 
@@ -181,6 +182,15 @@ func TestListsOfWhatCannotBeStored(t *testing.T) {
 		many[i] = ref("slug", "a")
 	}
 	require.Contains(t, c.fails(http.StatusBadRequest, http.MethodPost, "/applications/query", object{"application_refs": many}), "too many")
+}
+
+// A question is small; only one that brings a revision along may be as large as that.
+func TestQuestionsAreSmall(t *testing.T) {
+	t.Parallel()
+	c := newWorld(t).owner(t, "a@b.c", false)
+	large := strings.Repeat("x", 5<<20)
+	require.Contains(t, c.fails(http.StatusRequestEntityTooLarge, http.MethodPost, "/applications/query", object{"application": object{"name": large}}), "4194304 bytes")
+	c.post("/applications/revisions/resolve", object{"application_revision": object{"data": object{"parameters": object{"text": large}}}})
 }
 
 // An empty body and an unknown member are refused by every list of every
