@@ -208,8 +208,14 @@ func either(t string, refs []domain.Reference) sq.Or {
 	return some
 }
 
-// maxArguments is what a statement of Postgres takes.
-const maxArguments = 65_535
+// few refuses what is more than a statement of Postgres takes.
+func few(args []any) error {
+	const most = 65_535
+	if len(args) > most {
+		return domain.E(domain.Rejected, "The query names too many things: ask for them in parts.")
+	}
+	return nil
+}
 
 // page runs a statement with the window's bounds and one row more than the
 // page holds, to know whether there is another. It ends before it is larger than
@@ -237,8 +243,8 @@ func page[T any](ctx context.Context, r *Registry, b sq.SelectBuilder, t string,
 	if err != nil {
 		return p, failed(err, "writing a query")
 	}
-	if len(args) > maxArguments {
-		return p, domain.E(domain.Rejected, "The query names too many things: ask for them in parts.")
+	if err := few(args); err != nil {
+		return p, err
 	}
 	rows, err := r.pool.Query(ctx, sql, args...)
 	if err != nil {

@@ -182,6 +182,7 @@ func TestListsOfWhatCannotBeStored(t *testing.T) {
 		many[i] = ref("slug", "a")
 	}
 	require.Contains(t, c.fails(http.StatusBadRequest, http.MethodPost, "/applications/query", object{"application_refs": many}), "too many")
+	require.Contains(t, c.fails(http.StatusBadRequest, http.MethodPost, "/testcases/query", object{"testset_refs": many}), "too many")
 }
 
 // A question is small; only one that brings a revision along may be as large as that.
