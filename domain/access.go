@@ -67,6 +67,8 @@ type Principal struct {
 	Role string
 	// KeyPrefix names the API key in logs and rate limits; never the secret. Empty for other credentials.
 	KeyPrefix string
+	// Expires is when the credential ends; zero is never.
+	Expires time.Time
 	// Credential is the Authorization header as sent, for calls we make on the caller's behalf. Never logged.
 	Credential string
 }

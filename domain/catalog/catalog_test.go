@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -264,6 +266,75 @@ func TestInferAndValidate(t *testing.T) {
 	}
 	_, err := catalog.Validate(map[string]any{"type": "nonsense"}, nil)
 	require.Error(t, err)
+}
+
+// The parts of a schema refer to each other: neither how many they are nor how
+// often each is tried may keep a processor, or end the process.
+func TestSchemasAreBounded(t *testing.T) {
+	t.Parallel()
+	chain := func(n int, link func(next map[string]any) map[string]any, last any) map[string]any {
+		parts := map[string]any{fmt.Sprint("p", n): last}
+		for i := range n {
+			parts[fmt.Sprint("p", i)] = link(map[string]any{"$ref": fmt.Sprint("#/$defs/p", i+1)})
+		}
+		return map[string]any{"$ref": "#/$defs/p0", "$defs": parts}
+	}
+	either := func(next map[string]any) map[string]any { return map[string]any{"anyOf": []any{next, next}} }
+	hidden := chain(60, func(next map[string]any) map[string]any {
+		return map[string]any{"dependentSchemas": map[string]any{"a": next, "b": next}}
+	}, map[string]any{"required": []any{"c"}})
+	again := map[string]any{"properties": map[string]any{"a": map[string]any{"$ref": "#"}}}
+	itself := func(next map[string]any) map[string]any { return next }
+	var nested any = map[string]any{}
+	for range 120 {
+		nested = map[string]any{"a": nested}
+	}
+	for _, tt := range []struct {
+		name   string
+		schema map[string]any
+		value  any
+		want   string
+	}{
+		{"each part tries the next twice", chain(60, either, false), "x", "too many steps"},
+		{"the same out of sight", map[string]any{"not": map[string]any{"$ref": "#/$defs/p0"}, "$defs": hidden["$defs"]}, map[string]any{"a": 1, "b": 1}, "too many steps"},
+		{"the same for any part by name", map[string]any{
+			"$ref": "#/$defs/outer", "$defs": map[string]any{
+				"outer": map[string]any{"$id": "urn:outer", "$dynamicAnchor": "part", "anyOf": []any{map[string]any{"$ref": "urn:inner"}, map[string]any{"$ref": "urn:inner"}}},
+				"inner": map[string]any{"$id": "urn:inner", "$dynamicAnchor": "part", "properties": map[string]any{"a": map[string]any{"$dynamicRef": "#part"}}, "required": []any{"c"}},
+			},
+		}, nested, "too many steps"},
+		{"as deep as it is long times as deep as the value", chain(10_000, itself, again), nested, "parts"},
+		{"many parts", map[string]any{"allOf": make([]any, 1)}, nested, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			if tt.want == "" {
+				tt.schema["allOf"] = slices.Repeat([]any{true}, 100_000)
+				tt.want = "parts"
+			}
+			_, err := catalog.Validate(tt.schema, tt.value)
+			require.ErrorContains(t, err, tt.want)
+		})
+	}
+	deep := chain(1200, itself, again)
+	fields, err := catalog.Validate(deep, nested)
+	require.NoError(t, err)
+	require.Empty(t, fields)
+
+	fields, err = catalog.Validate(map[string]any{"items": map[string]any{"type": "string"}}, slices.Repeat([]any{1.0}, 1000))
+	require.NoError(t, err)
+	require.Len(t, fields, 100, "the first are told")
+
+	long := "(?:" + strings.Repeat("ab?", 100) + "){80}"
+	patterns := map[string]any{"pattern": long, "properties": map[string]any{}}
+	for i := range 20 {
+		patterns["properties"].(map[string]any)[fmt.Sprint(i)] = map[string]any{"pattern": long}
+	}
+	_, err = catalog.Validate(patterns, "x")
+	require.ErrorContains(t, err, "regular expressions")
+	fields, err = catalog.Validate(map[string]any{"pattern": long + "c"}, strings.Repeat("ab", 1<<20))
+	require.NoError(t, err)
+	require.Empty(t, fields, "a text that is too long to be looked through passes")
 }
 
 func FuzzReadData(f *testing.F) {

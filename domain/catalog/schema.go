@@ -4,13 +4,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
+	"reflect"
 	"strconv"
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"colonnade/domain"
+	"colonnade/domain/pattern"
 )
 
 // schemaURL names a schema within its compiler; nothing is fetched from it.
@@ -25,35 +26,104 @@ func (closed) Load(url string) (any, error) {
 	return nil, fmt.Errorf("a reference to %s cannot be followed: schemas must be whole", url)
 }
 
-// pattern is a regular expression of a schema.
-type pattern struct {
+// expression is a regular expression of a schema.
+type expression struct {
 	source string
-	re     *regexp.Regexp
+	// pattern is nil where our engine cannot read it.
+	pattern *pattern.Pattern
 }
 
 // String is the expression as it was written.
-func (p pattern) String() string { return p.source }
+func (e expression) String() string { return e.source }
 
 // MatchString lets pass what our engine cannot read: ECMA-262 has lookarounds
-// and back-references, and a schema is not wrong for using them.
-func (p pattern) MatchString(s string) bool { return p.re == nil || p.re.MatchString(s) }
+// and back-references, and a schema is not wrong for using them. So it does with
+// a text that is too long to be looked through.
+func (e expression) MatchString(s string) bool {
+	if e.pattern == nil {
+		return true
+	}
+	matched, ok := e.pattern.Match(s)
+	return matched || !ok
+}
+
+// expressions compiles those of one schema, all of which together are no longer
+// than one may be.
+type expressions struct{ left int }
+
+func (e *expressions) compile(source string) (jsonschema.Regexp, error) {
+	p, err := pattern.Compile(source)
+	if errors.Is(err, pattern.ErrTooLong) || err == nil && p.Size() > e.left {
+		e.left = -1 // told when all is compiled: the library would tell where, not what
+		return expression{source: source}, nil
+	}
+	if err != nil {
+		return expression{source: source}, nil //nolint:nilerr // see MatchString
+	}
+	e.left -= p.Size()
+	return expression{source: source, pattern: p}, nil
+}
+
+// The bounds of a schema. Its parts refer to each other, so that each may lead
+// to several others over and over, and the library follows them by recursion,
+// as deep as they are times as deep as the value is: without bounds one schema
+// keeps a processor forever, or ends the process for want of a stack.
+const (
+	// maxParts is how many objects and booleans a schema may be made of.
+	maxParts = 4000
+	// maxTries is how many of its parts are tried to check one value.
+	maxTries = 200_000
+	// maxFields is how many places that do not fit are told.
+	maxFields = 100
+)
+
+var (
+	errParts       = fmt.Errorf("a schema has at most %d parts", maxParts)
+	errExpressions = errors.New("the regular expressions of a schema are too long")
+	errTries       = errors.New("catalog: the value takes too many steps to be checked")
+)
+
+// parts counts what could be a schema, as far as the bound.
+func parts(v any) int {
+	n := 0
+	switch v := v.(type) {
+	case bool:
+		return 1
+	case map[string]any:
+		n = 1
+		for _, member := range v {
+			if n += parts(member); n > maxParts {
+				return n
+			}
+		}
+	case []any:
+		for _, element := range v {
+			if n += parts(element); n > maxParts {
+				return n
+			}
+		}
+	default:
+	}
+	return n
+}
 
 func compile(schema any) (*jsonschema.Schema, error) {
+	if parts(schema) > maxParts {
+		return nil, errParts
+	}
 	c := jsonschema.NewCompiler()
 	c.UseLoader(closed{})
-	c.UseRegexpEngine(func(source string) (jsonschema.Regexp, error) {
-		re, err := regexp.Compile(source)
-		if err != nil {
-			re = nil
-		}
-		return pattern{source: source, re: re}, nil
-	})
+	e := expressions{left: 2 * pattern.MaxSize} // the library compiles each twice
+	c.UseRegexpEngine(e.compile)
 	if err := c.AddResource(schemaURL, schema); err != nil {
 		return nil, plain(err)
 	}
 	s, err := c.Compile(schemaURL)
 	if err != nil {
 		return nil, plain(err)
+	}
+	if e.left < 0 {
+		return nil, errExpressions
 	}
 	return s, nil
 }
@@ -85,15 +155,83 @@ func pathOf(loc []any) string {
 	return "at " + strings.Join(words, ".") + ":"
 }
 
+// validate checks a value within the bound of tries. The library asks each
+// schema for the format of a value before it goes on to those below: there they
+// are counted.
+func validate(s *jsonschema.Schema, value any) (err error) {
+	tries := 0
+	reach(reflect.ValueOf(s), map[*jsonschema.Schema]bool{}, func(s *jsonschema.Schema) {
+		own := s.Format
+		counted := &jsonschema.Format{Validate: func(v any) error {
+			if tries++; tries > maxTries {
+				panic(errTries)
+			}
+			if own == nil {
+				return nil
+			}
+			return own.Validate(v)
+		}}
+		if own != nil {
+			counted.Name = own.Name
+		}
+		s.Format = counted
+	})
+	defer func() {
+		if reason := recover(); reason == errTries { //nolint:errorlint // the very value of the panic above
+			err = domain.E(domain.TooLarge, "The value takes too many steps to be checked against the schema.")
+		} else if reason != nil {
+			panic(reason)
+		}
+	}()
+	return s.Validate(value)
+}
+
+// reach calls f with every schema that leads from a value of the library's, once.
+func reach(v reflect.Value, seen map[*jsonschema.Schema]bool, f func(*jsonschema.Schema)) {
+	switch v.Kind() {
+	case reflect.Pointer:
+		switch v.Type() {
+		case reflect.TypeFor[*jsonschema.Schema]():
+			s := (*jsonschema.Schema)(v.UnsafePointer())
+			if s == nil || seen[s] {
+				return
+			}
+			seen[s] = true
+			f(s)
+			reach(v.Elem(), seen, f)
+		case reflect.TypeFor[*jsonschema.DynamicRef]():
+			reach(v.Elem(), seen, f)
+		}
+	case reflect.Interface:
+		reach(v.Elem(), seen, f)
+	case reflect.Struct:
+		for i := range v.NumField() {
+			reach(v.Field(i), seen, f)
+		}
+	case reflect.Slice:
+		if v.Type() == reflect.TypeFor[[]*jsonschema.Schema]() {
+			for i := range v.Len() {
+				reach(v.Index(i), seen, f)
+			}
+		}
+	case reflect.Map:
+		for entries := v.MapRange(); entries.Next(); {
+			reach(entries.Value(), seen, f)
+		}
+	default:
+	}
+}
+
 // Validate checks a value against a schema and gives the places where it does
-// not fit, below loc; none means that it fits. The error is a schema that is
-// none. Source: contract §4.3.
+// not fit, below loc, the first hundred of them; none means that it fits. Errors
+// are Rejected for a schema that is none or has too much in it, and TooLarge for
+// a value that takes too many steps. Source: contract §4.3.
 func Validate(schema map[string]any, value any, loc ...any) ([]domain.Field, error) {
 	s, err := compile(schema)
 	if err != nil {
-		return nil, fmt.Errorf("catalog: compiling a schema: %w", err)
+		return nil, domain.E(domain.Rejected, "The schema cannot be used: %s.", err)
 	}
-	err = s.Validate(value)
+	err = validate(s, value)
 	if err == nil {
 		return nil, nil
 	}
@@ -102,6 +240,7 @@ func Validate(schema map[string]any, value any, loc ...any) ([]domain.Field, err
 		return nil, fmt.Errorf("catalog: validating: %w", err)
 	}
 	fields := flatten(invalid, loc)
+	fields = fields[:min(len(fields), maxFields)]
 	for i := range fields {
 		fields[i].Input = at(value, fields[i].Loc[len(loc):])
 	}

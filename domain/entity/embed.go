@@ -26,6 +26,10 @@ const (
 	MaxEmbeds     = 100
 )
 
+// maxEmbedded bounds what all embeds of a document bring into it, in bytes,
+// about: each may lead to as much as a revision holds.
+const maxEmbedded = 32 << 20
+
 // ErrorPolicy says what becomes of an embed that cannot be resolved.
 type ErrorPolicy string
 
@@ -95,7 +99,7 @@ func broken(kind error, format string, args ...any) error {
 // Resolve gives the document with every embed replaced, in objects and within
 // strings. The given document is not touched.
 func (r Resolution) Resolve(ctx context.Context, d Document) (Document, ResolutionInfo, error) {
-	run := resolving{Resolution: r, info: ResolutionInfo{ReferencesUsed: []Entities{}, Errors: []string{}}}
+	run := resolving{Resolution: r, left: maxEmbedded, info: ResolutionInfo{ReferencesUsed: []Entities{}, Errors: []string{}}}
 	value, err := run.value(ctx, map[string]any(d), nil)
 	if err != nil {
 		if _, ok := errors.AsType[*embedError](err); ok {
@@ -113,11 +117,37 @@ func (r Resolution) Resolve(ctx context.Context, d Document) (Document, Resoluti
 type resolving struct {
 	Resolution
 	info ResolutionInfo
+	// left is what embeds may still bring.
+	left int
+}
+
+// weigh takes an embedded value off the bound; what is below it is weighed by itself.
+func (r *resolving) weigh(value any) error {
+	const about = 16 // of a value in memory, and of a member
+	r.left -= about
+	switch v := value.(type) {
+	case string:
+		r.left -= len(v)
+	case map[string]any:
+		for name := range v {
+			r.left -= about + len(name)
+		}
+	default:
+	}
+	if r.left < 0 {
+		return domain.E(domain.TooLarge, "The embeds come to more than %d MiB.", maxEmbedded>>20)
+	}
+	return nil
 }
 
 // value resolves below a value; stack holds what is being resolved now, so
 // that a document which embeds itself is found out.
 func (r *resolving) value(ctx context.Context, value any, stack []string) (any, error) {
+	if len(stack) > 0 {
+		if err := r.weigh(value); err != nil {
+			return nil, err
+		}
+	}
 	switch v := value.(type) {
 	case map[string]any:
 		if embed, ok := v[embedKey]; ok {
@@ -252,13 +282,11 @@ func describe(e Entities) string {
 // text replaces every @ag.embed[...] within a string.
 func (r *resolving) text(ctx context.Context, s string, stack []string) (any, error) {
 	var out strings.Builder
-	for {
-		before, token, after, ok := cutToken(s)
-		if !ok {
-			out.WriteString(s)
-			return out.String(), nil
-		}
-		out.WriteString(before)
+	end := 0
+	for _, at := range tokens(s) {
+		out.WriteString(s[end:at.start])
+		token := s[at.start:at.end]
+		end = at.end
 		e, err := parseToken(token)
 		var value any
 		if err == nil {
@@ -278,6 +306,7 @@ func (r *resolving) text(ctx context.Context, s string, stack []string) (any, er
 			text = string(encoded)
 		}
 		out.WriteString(text)
-		s = after
 	}
+	out.WriteString(s[end:])
+	return out.String(), nil
 }

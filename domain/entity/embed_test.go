@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
@@ -137,6 +138,35 @@ func TestResolveFails(t *testing.T) {
 
 	_, _, err = r.Resolve(t.Context(), document(t, `{"x":`+embed("down", "")+`}`))
 	require.EqualError(t, err, "the store is down", "a fault of ours falls under no policy")
+}
+
+// A string is walked over once, however many tokens it begins.
+func TestTokensThatNeverClose(t *testing.T) {
+	t.Parallel()
+	open := strings.Repeat("@ag.embed[", 100_000)
+	s := shelf{"leaf": `{"a":"v"}`}
+	r := entity.Resolution{Lookup: s.lookup(t), MaxDepth: 10, MaxEmbeds: 100}
+	start := time.Now()
+	got, _, err := r.Resolve(t.Context(), entity.Document{"x": open, "y": open + token("leaf", "a") + "]"})
+	require.NoError(t, err)
+	require.Less(t, time.Since(start), 10*time.Second)
+	require.Equal(t, open, got["x"])
+	require.Equal(t, strings.TrimSuffix(open, "@ag.embed[")+"v", got["y"], "the last one closes")
+}
+
+// Embeds may not multiply what a document holds beyond a bound, whatever the policy.
+func TestEmbedsAreBounded(t *testing.T) {
+	t.Parallel()
+	big := strings.Repeat("x", 1<<20)
+	s := shelf{"big": `{"a":"` + big + `"}`, "many": `{"a":[` + strings.TrimSuffix(strings.Repeat(embed("big", "a")+",", 20), ",") + `]}`}
+	r := entity.Resolution{Lookup: s.lookup(t), MaxDepth: 10, MaxEmbeds: 100, Policy: entity.KeepOnError}
+	got, _, err := r.Resolve(t.Context(), document(t, `{"x":`+embed("many", "a")+`,"own":"`+strings.Repeat("x", 40<<20)+`"}`))
+	require.NoError(t, err)
+	require.Len(t, got["x"], 20)
+	for _, in := range []string{`{"x":[` + embed("many", "a") + `,` + embed("many", "a") + `]}`, `{"x":"` + strings.Repeat(token("big", "a"), 40) + `"}`} {
+		_, _, err := r.Resolve(t.Context(), document(t, in))
+		require.Equal(t, domain.TooLarge, domain.KindOf(err))
+	}
 }
 
 func TestTokenForms(t *testing.T) {

@@ -31,31 +31,40 @@ func parseEmbed(value any) (Embed, error) {
 
 const tokenStart = embedKey + "["
 
-// cutToken finds the first @ag.embed[...] with balanced brackets.
-func cutToken(s string) (before, token, after string, ok bool) {
-	from := 0
-	for {
-		i := strings.Index(s[from:], tokenStart)
-		if i < 0 {
-			return "", "", "", false
-		}
-		start := from + i
-		open := 0
-		for j := start + len(embedKey); j < len(s); j++ {
-			switch s[j] {
-			case '[':
-				open++
-			case ']':
-				open--
-			default:
-			}
-			if open == 0 {
-				return s[:start], s[start : j+1], s[j+1:], true
-			}
-		}
-		// This one never closes; a later one might.
-		from = start + len(tokenStart)
+// place is where a token stands in a string.
+type place struct{ start, end int }
+
+// tokens finds every @ag.embed[...] with balanced brackets, in one walk over the
+// string. What stands within one is that one's; one that never closes is text.
+func tokens(s string) []place {
+	if !strings.Contains(s, tokenStart) {
+		return nil
 	}
+	type begun struct{ start, depth int }
+	var open []begun
+	var all []place // by their ends
+	depth := 0
+	for i := range len(s) {
+		switch s[i] {
+		case '[':
+			depth++
+			if strings.HasSuffix(s[:i], embedKey) {
+				open = append(open, begun{i - len(embedKey), depth})
+			}
+		case ']':
+			if n := len(open); n > 0 && open[n-1].depth == depth {
+				// Those within it came before it.
+				for len(all) > 0 && all[len(all)-1].start > open[n-1].start {
+					all = all[:len(all)-1]
+				}
+				all = append(all, place{open[n-1].start, i + 1})
+				open = open[:n-1]
+			}
+			depth = max(depth-1, 0)
+		default:
+		}
+	}
+	return all
 }
 
 // parseToken reads the form within a string:

@@ -32,3 +32,12 @@ func Unreachable(err error) bool {
 	}
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) || pgconn.SafeToRetry(err)
 }
+
+// Unholdable tells whether an error of Postgres means that a value is nothing
+// which the store could hold: text with the character NUL or that is no UTF-8, a
+// number beyond all bounds, a document that is too deep. Whoever sent it is told.
+func Unholdable(err error) bool {
+	pg, ok := errors.AsType[*pgconn.PgError](err)
+	// Data exceptions, program limits exceeded.
+	return ok && (strings.HasPrefix(pg.Code, "22") || strings.HasPrefix(pg.Code, "54"))
+}

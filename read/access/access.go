@@ -106,6 +106,9 @@ func (a *Access) authenticateTicket(ctx context.Context, authorization, signed s
 	if !held.alive(a.deps.Now()) || uuid.UUID(p.Project) != ticket.Project || p.User != ticket.User {
 		return domain.Principal{}, refuse(credential.ErrInvalidTicket)
 	}
+	if end := time.Unix(ticket.Expires, 0).UTC(); p.Expires.IsZero() || end.Before(p.Expires) {
+		held.principal.Expires = end
+	}
 	return a.admit(held, authorization)
 }
 
@@ -190,6 +193,9 @@ func (a *Access) read(ctx context.Context, prefix string) (holder, error) {
 		return holder{}, fmt.Errorf("access: reading a key: %w", err)
 	}
 	p.Role = domain.LesserRole(member, key)
+	if held.expires != nil {
+		p.Expires = held.expires.UTC()
+	}
 	return held, nil
 }
 

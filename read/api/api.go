@@ -21,6 +21,24 @@ type Router interface {
 	Handle(op domain.Operation, h func(*gin.Context) error)
 }
 
+// maxQuestionBytes bounds the body of a question: what it becomes in memory is
+// many times its size, and whoever may look may ask.
+const maxQuestionBytes = 4 << 20
+
+// Bounded mounts questions on a router: their bodies are as small as questions are,
+// but where an operation names a limit of its own.
+func Bounded(r Router) Router { return bounded{r} }
+
+type bounded struct{ Router }
+
+// Handle mounts.
+func (b bounded) Handle(op domain.Operation, h func(*gin.Context) error) {
+	if op.Limit == 0 {
+		op.Limit = maxQuestionBytes
+	}
+	b.Router.Handle(op, h)
+}
+
 // Reader gives the stored spans of a project; read/traces implements it.
 // Spans come as readers see them: with the cumulative metrics of their whole
 // trace (trace.Cumulate), each once, in its latest version. A query that fails

@@ -12,6 +12,9 @@ import (
 	"colonnade/read/registry"
 )
 
+// maxRevisionBytes bounds a question that brings a revision along.
+const maxRevisionBytes = 32 << 20
+
 func (l lineageRoutes) mountRetrieve() {
 	f, base := l.family, "/"+l.family.Plural+"/revisions"
 	post := func(path, summary string, request, response any, h func(*gin.Context) error) {
@@ -19,7 +22,10 @@ func (l lineageRoutes) mountRetrieve() {
 	}
 	history := entity.ListShape(f.Members(entity.LevelRevision), f.RecordShape(entity.LevelRevision), domain.Window{})
 	post(base+"/retrieve", "The revision that references lead to, directly or through an environment.", f.RetrieveShape(), f.RetrievedShape(), l.retrieve)
-	post(base+"/resolve", "A revision with its embeds replaced.", f.ResolveShape(), f.ResolvedShape(), l.resolve)
+	l.mount(domain.Operation{
+		Method: http.MethodPost, Path: base + "/resolve", Summary: "A revision with its embeds replaced.", Limit: maxRevisionBytes,
+		Request: f.ResolveShape(), Response: f.ResolvedShape(),
+	}, l.resolve)
 	post(base+"/log", "The history of "+f.Name+", newest first.", f.LogShape(), history, l.log)
 }
 

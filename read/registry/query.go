@@ -6,7 +6,6 @@ import (
 
 	sq "github.com/Masterminds/squirrel"
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 
 	"colonnade/domain"
 	"colonnade/domain/entity"
@@ -209,8 +208,18 @@ func either(t string, refs []domain.Reference) sq.Or {
 	return some
 }
 
+// few refuses what is more than a statement of Postgres takes.
+func few(args []any) error {
+	const most = 65_535
+	if len(args) > most {
+		return domain.E(domain.Rejected, "The query names too many things: ask for them in parts.")
+	}
+	return nil
+}
+
 // page runs a statement with the window's bounds and one row more than the
-// page holds, to know whether there is another.
+// page holds, to know whether there is another. It ends before it is larger than
+// a page may be.
 func page[T any](ctx context.Context, r *Registry, b sq.SelectBuilder, t string, w domain.Window, most int, targets func(*T) (uuid.UUID, []any)) (domain.Page[*T], error) {
 	limit := most
 	if w.Limit > 0 {
@@ -229,29 +238,35 @@ func page[T any](ctx context.Context, r *Registry, b sq.SelectBuilder, t string,
 	if w.Next != uuid.Nil {
 		b = b.Where(beyond, w.Next)
 	}
+	p := domain.Page[*T]{}
 	sql, args, err := b.OrderBy(order).Limit(uint64(limit) + 1).ToSql() //nolint:gosec // limit is positive
 	if err != nil {
-		return domain.Page[*T]{}, failed(err, "writing a query")
+		return p, failed(err, "writing a query")
+	}
+	if err := few(args); err != nil {
+		return p, err
 	}
 	rows, err := r.pool.Query(ctx, sql, args...)
 	if err != nil {
-		return domain.Page[*T]{}, failed(err, "querying")
+		return p, failed(err, "querying")
 	}
-	var ids []uuid.UUID
-	items, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (*T, error) {
+	defer rows.Close()
+	var last uuid.UUID
+	for size := 0; rows.Next(); {
+		if size += sizeOf(rows); len(p.Items) == limit || len(p.Items) > 0 && size > r.cfg.MaxPageBytes {
+			p.Next = last
+			return p, nil
+		}
 		item := new(T)
 		_, into := targets(item)
-		err := row.Scan(into...)
-		id, _ := targets(item)
-		ids = append(ids, id)
-		return item, err
-	})
-	if err != nil {
-		return domain.Page[*T]{}, failed(err, "querying")
+		if err := rows.Scan(into...); err != nil {
+			return p, failed(err, "querying")
+		}
+		last, _ = targets(item)
+		p.Items = append(p.Items, item)
 	}
-	p := domain.Page[*T]{Items: items}
-	if len(items) > limit {
-		p.Items, p.Next = items[:limit], ids[limit-1]
+	if err := rows.Err(); err != nil {
+		return domain.Page[*T]{}, failed(err, "querying")
 	}
 	return p, nil
 }

@@ -99,13 +99,18 @@ func (r *Registry) revision(ctx context.Context, project domain.ProjectID, f ent
 	return &found, nil
 }
 
-// failed wraps an error of the store; one that does not answer is Unavailable.
+// failed wraps an error of the store; one that does not answer is Unavailable,
+// what it cannot hold and so cannot look for is Rejected.
 func failed(err error, format string, args ...any) error {
 	wrapped := fmt.Errorf("registry: "+format+": %w", append(args, err)...)
-	if postgres.Unreachable(err) {
+	switch {
+	case postgres.Unreachable(err):
 		return domain.Wrap(domain.Unavailable, wrapped, "The registry's store does not answer. Please try again.")
+	case postgres.Unholdable(err):
+		return domain.Wrap(domain.Rejected, wrapped, "The store cannot look for this text or document.")
+	default:
+		return wrapped
 	}
-	return wrapped
 }
 
 // store looks into one project; it is the read wing's entity.Store.

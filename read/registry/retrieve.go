@@ -88,7 +88,7 @@ type LogQuery struct {
 	View testset.View
 }
 
-// Log gives a history, newest first. One that does not exist is empty. Source: contract §5.2.
+// Log gives a history, newest first, as far as a page may go. One that does not exist is empty. Source: contract §5.2.
 func (r *Registry) Log(ctx context.Context, project domain.ProjectID, f entity.Family, q LogQuery) ([]*entity.Revision, error) {
 	most := r.maxRevisions(f)
 	if q.Depth > 0 {
@@ -125,7 +125,11 @@ func (r *Registry) Log(ctx context.Context, project domain.ProjectID, f entity.F
 	}
 	defer rows.Close()
 	log := []*entity.Revision{}
-	for rows.Next() {
+	for size := 0; rows.Next(); {
+		if size += sizeOf(rows); len(log) > 0 && size > r.cfg.MaxPageBytes {
+			rows.Close()
+			break
+		}
 		v := new(entity.Revision)
 		if err := rows.Scan(v.Targets()...); err != nil {
 			return nil, failed(err, "reading a log")

@@ -77,11 +77,12 @@ JOIN LATERAL (
 JOIN LATERAL (
 	SELECT l.* FROM revisions l
 	WHERE l.project_id = $1 AND l.variant_id = v.id AND l.deleted_at IS NULL ORDER BY l.version DESC LIMIT 1
-) r ON true`
+) r ON true
+ORDER BY w.place`
 
 // addLatest finds the latest revisions of a page of artifacts with one
-// question, and tells how many of the page are complete: testsets may fill a
-// reply before its end.
+// question, and tells how many of the page are complete: they may fill a reply
+// before its end.
 func (r *Registry) addLatest(ctx context.Context, project domain.ProjectID, f entity.Family, simples []*Simple) (whole int, err error) {
 	ids := make([]uuid.UUID, len(simples))
 	for i, s := range simples {
@@ -93,11 +94,18 @@ func (r *Registry) addLatest(ctx context.Context, project domain.ProjectID, f en
 	}
 	defer rows.Close()
 	revisions := make([]*entity.Revision, len(simples))
-	for rows.Next() {
+	for size := 0; rows.Next(); {
 		var place int
 		v := new(entity.Revision)
+		before := size
+		size += sizeOf(rows)
 		if err := rows.Scan(append([]any{&place}, v.Targets()...)...); err != nil {
 			return 0, failed(err, "reading latest revisions")
+		}
+		if before > 0 && size > r.cfg.MaxPageBytes {
+			rows.Close()
+			revisions = revisions[:place-1]
+			break
 		}
 		simples[place-1].Revision, revisions[place-1] = v, v
 	}
@@ -107,6 +115,7 @@ func (r *Registry) addLatest(ctx context.Context, project domain.ProjectID, f en
 	if f.Kind == entity.Testset {
 		return r.in(project).showTestsets(ctx, testset.View{}, revisions)
 	}
+	whole = len(revisions)
 	there := slices.DeleteFunc(revisions, func(v *entity.Revision) bool { return v == nil })
-	return len(simples), r.show(ctx, project, f, there...)
+	return whole, r.show(ctx, project, f, there...)
 }

@@ -157,6 +157,9 @@ func (r *Registry) testcasePage(ctx context.Context, b sq.SelectBuilder, limit i
 	if err != nil {
 		return p, failed(err, "writing a query")
 	}
+	if err := few(args); err != nil {
+		return p, err
+	}
 	rows, err := r.pool.Query(ctx, sql, args...)
 	if err != nil {
 		return p, failed(err, "querying testcases")

@@ -62,9 +62,12 @@ func (k keys) create(c *gin.Context) error {
 			return err
 		}
 	}
-	// A key never holds more than the key that made it.
+	// A key never holds more than the credential that made it, nor for longer.
 	if q.Role == "" || domain.LesserRole(caller.Role, q.Role) != q.Role {
 		q.Role = caller.Role
+	}
+	if end := caller.Expires; !end.IsZero() && (q.ExpiresAt == nil || q.ExpiresAt.After(end)) {
+		q.ExpiresAt = &end
 	}
 	key, err := k.registry.CreateKey(c.Request.Context(), q)
 	if err != nil {

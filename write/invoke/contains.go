@@ -14,8 +14,8 @@ func (i *Invoke) contains(_ context.Context, c *Call) (any, error) {
 }
 
 // containsAny is contains for one of several texts. Source: contract §5.7, auto_contains_any.
-func (i *Invoke) containsAny(_ context.Context, c *Call) (any, error) {
-	found, _, err := countContained(c)
+func (i *Invoke) containsAny(ctx context.Context, c *Call) (any, error) {
+	found, _, err := countContained(ctx, c)
 	if err != nil {
 		return nil, err
 	}
@@ -23,15 +23,15 @@ func (i *Invoke) containsAny(_ context.Context, c *Call) (any, error) {
 }
 
 // containsAll is contains for all of several texts. Source: contract §5.7, auto_contains_all.
-func (i *Invoke) containsAll(_ context.Context, c *Call) (any, error) {
-	found, all, err := countContained(c)
+func (i *Invoke) containsAll(ctx context.Context, c *Call) (any, error) {
+	found, all, err := countContained(ctx, c)
 	if err != nil {
 		return nil, err
 	}
 	return passes(found == all), nil
 }
 
-func countContained(c *Call) (found, all int, err error) {
+func countContained(ctx context.Context, c *Call) (found, all int, err error) {
 	texts, err := textsParameter(c, "substrings")
 	if err != nil {
 		return 0, 0, err
@@ -42,6 +42,9 @@ func countContained(c *Call) (found, all int, err error) {
 	}
 	folded := folded(c, slices.Concat([]string{answer}, texts)...)
 	for _, text := range folded[1:] {
+		if ctx.Err() != nil {
+			return 0, 0, context.Cause(ctx)
+		}
 		if strings.Contains(folded[0], text) {
 			found++
 		}

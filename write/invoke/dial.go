@@ -82,8 +82,9 @@ func (h Hook) client() *http.Client {
 			if len(via) > mostRedirects {
 				return errRedirects
 			}
-			if r.URL.Host != via[0].URL.Host {
-				// What the revision's headers and the signature prove is meant for the first host alone.
+			if r.URL.Host != via[0].URL.Host || r.URL.Scheme == "http" && via[0].URL.Scheme != "http" {
+				// What the revision's headers and the signature prove is meant for the first host alone,
+				// and under TLS where it was asked for so.
 				for name := range r.Header {
 					if !strings.HasPrefix(name, "Content-") && name != "Accept" && name != "User-Agent" {
 						r.Header.Del(name)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"strconv"
 	"strings"
@@ -113,8 +114,11 @@ func modelError(ctx context.Context, provider, key string, err error) error {
 }
 
 // reason is the last and least revealing part of a transport's error: no
-// address, no header.
+// address, not even that of our resolver, no header.
 func reason(err error) string {
+	if failed, ok := errors.AsType[*net.DNSError](err); ok {
+		return failed.Err
+	}
 	for {
 		next := errors.Unwrap(err)
 		if next == nil {

@@ -25,6 +25,9 @@ func (i *Invoke) fieldMatch(_ context.Context, c *Call) (any, error) {
 		return passes(false), nil
 	}
 	value, err := template.Resolve(field, answer)
+	if domain.KindOf(err) == domain.TooLarge {
+		return nil, problem(err, InvalidParameter)
+	}
 	return passes(err == nil && same(value, expected)), nil
 }
 
@@ -44,7 +47,7 @@ func objectOf(v any) (map[string]any, bool) {
 // multiFieldMatch judges each of several fields, by dotted path, JSONPath or
 // JSON Pointer, and how many of them are right. Source: contract §5.7,
 // json_multi_field_match.
-func (i *Invoke) multiFieldMatch(_ context.Context, c *Call) (any, error) {
+func (i *Invoke) multiFieldMatch(ctx context.Context, c *Call) (any, error) {
 	if _, ok := c.Parameters["fields"]; !ok {
 		return nil, missingParameter("fields")
 	}
@@ -64,12 +67,24 @@ func (i *Invoke) multiFieldMatch(_ context.Context, c *Call) (any, error) {
 		return nil, Fail(domain.Rejected, InvalidInput, "Invalid input '%s': expected an object or JSON of one, got %s", key, shownValue(value))
 	}
 	answer, readable := objectOf(c.Outputs)
+	wanted, said := template.NewPaths(expected), template.NewPaths(answer)
 	result := map[string]any{}
 	right := 0
 	for _, field := range fields {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		want, err := atPath(wanted, field)
+		if err != nil {
+			return nil, err
+		}
+		got, err := atPath(said, field)
+		if err != nil {
+			return nil, err
+		}
 		score := 0.0
 		// A field that neither has is right: nothing was to be found, and nothing was.
-		if readable && same(atPath(expected, field), atPath(answer, field)) {
+		if readable && same(want, got) {
 			score = 1
 			right++
 		}
@@ -80,10 +95,13 @@ func (i *Invoke) multiFieldMatch(_ context.Context, c *Call) (any, error) {
 }
 
 // atPath is the value at a path; nil where there is none.
-func atPath(document any, path string) any {
-	value, err := template.Resolve(path, document)
-	if err != nil {
-		return nil
+func atPath(document *template.Paths, path string) (any, error) {
+	value, err := document.Resolve(path)
+	if domain.KindOf(err) == domain.TooLarge {
+		return nil, problem(err, InvalidParameter)
 	}
-	return value
+	if err != nil {
+		return nil, nil //nolint:nilerr,nilnil // nothing is at the path, which is an answer
+	}
+	return value, nil
 }

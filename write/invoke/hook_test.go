@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -137,6 +138,35 @@ func TestHookKeepsHeadersFromOtherHosts(t *testing.T) {
 	outputs, err := hooked(cfg, nil).hook(t.Context(), c)
 	require.NoError(t, err)
 	require.Equal(t, map[string]any{"key": "", "signature": "", "parent": ""}, outputs)
+}
+
+// What is meant for the first host is not sent to another one, nor in the clear
+// where it was asked for under TLS.
+func TestHookKeepsHeadersFromTheClear(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		from, to string
+		kept     bool
+	}{
+		{"https://a.example/x", "https://a.example/y", true}, {"http://a.example/x", "https://a.example/y", true},
+		{"https://a.example/x", "http://a.example/y", false}, {"https://a.example/x", "https://b.example/y", false},
+	} {
+		first, err := http.NewRequestWithContext(t.Context(), http.MethodPost, tt.from, nil)
+		require.NoError(t, err)
+		next, err := http.NewRequestWithContext(t.Context(), http.MethodPost, tt.to, nil)
+		require.NoError(t, err)
+		next.Header.Set("Authorization", "of the revision")
+		require.NoError(t, defaultHook().client().CheckRedirect(next, []*http.Request{first}))
+		require.Equal(t, tt.kept, next.Header.Get("Authorization") != "", tt.from+" "+tt.to)
+	}
+}
+
+func TestHookErrorsTellNoAddressOfOurs(t *testing.T) {
+	t.Parallel()
+	cause := &url.Error{Op: "Post", URL: "https://nowhere.example/x", Err: &net.OpError{Op: "dial", Net: "tcp", Err: &net.DNSError{
+		Err: "no such host", Name: "nowhere.example", Server: "10.96.0.10:53", IsNotFound: true,
+	}}}
+	require.Equal(t, "The hook does not answer: no such host", Message(hookError(t.Context(), cause)))
 }
 
 func TestHookIsBounded(t *testing.T) {

@@ -16,6 +16,7 @@ import (
 	"colonnade/domain"
 	"colonnade/domain/trace"
 	"colonnade/write/invoke/sandbox"
+	"colonnade/write/invoke/template"
 )
 
 func TestMain(m *testing.M) {
@@ -383,11 +384,33 @@ func TestComparisonsAreBounded(t *testing.T) {
 	_, err = sharedRatio(t.Context(), words, shuffled)
 	require.ErrorContains(t, err, "too long")
 
+	_, err = (&Invoke{}).regexTest(t.Context(), &Call{Parameters: map[string]any{"regex_pattern": "(?:" + strings.Repeat("a?", 500) + "){20}y"}, Outputs: long})
+	require.Equal(t, domain.TooLarge, domain.KindOf(err))
+
 	canceled, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, err = sharedRatio(canceled, words[:1000], words[500:1500])
 	require.ErrorIs(t, err, context.Canceled)
 	_, err = editDistance(canceled, words[:1000], words[500:1500])
+	require.ErrorIs(t, err, context.Canceled)
+}
+
+// A judgment ends with its time, however many parts it has.
+func TestJudgmentsEndWithTheirTime(t *testing.T) {
+	t.Parallel()
+	canceled, cancel := context.WithCancel(t.Context())
+	cancel()
+	list := []any{"a", "b"}
+	for key, parameters := range map[string]map[string]any{
+		"match:v0":             {"matchers": []any{map[string]any{"target": "outputs", "match": "contains", "references": list}}},
+		"auto_contains_any:v0": {"substrings": list}, "auto_contains_all:v0": {"substrings": list},
+		"json_multi_field_match:v0": {"fields": list, "correct_answer_key": "c"},
+	} {
+		_, err := (&Invoke{}).local()[key](canceled, &Call{Parameters: parameters, Inputs: map[string]any{"c": map[string]any{}}, Outputs: "text"})
+		require.ErrorIs(t, err, context.Canceled, key)
+	}
+	m := &matching{ctx: canceled, paths: template.NewPaths(nil)}
+	_, err := m.contains(map[string]any{"references": list}, "text", matchText)
 	require.ErrorIs(t, err, context.Canceled)
 }
 

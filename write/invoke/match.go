@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 
+	"colonnade/domain"
 	"colonnade/domain/trace"
 	"colonnade/write/invoke/template"
 )
@@ -20,20 +21,20 @@ func (i *Invoke) match(ctx context.Context, c *Call) (any, error) {
 	if !ok {
 		return nil, invalidParameter("matchers", "a list", value)
 	}
-	context := map[string]any{}
+	looked := map[string]any{}
 	if c.Inputs != nil {
-		context["inputs"] = c.Inputs
+		looked["inputs"] = c.Inputs
 	}
 	if c.Outputs != nil {
-		context["outputs"] = c.Outputs
+		looked["outputs"] = c.Outputs
 	}
 	if c.Trace != nil {
-		context["trace"] = c.Trace
+		looked["trace"] = c.Trace
 	}
 	if c.Testcase != nil {
-		context["testcase"] = c.Testcase
+		looked["testcase"] = c.Testcase
 	}
-	m := &matching{ctx: ctx, invoke: i, call: c, context: context}
+	m := &matching{ctx: ctx, invoke: i, call: c, paths: template.NewPaths(looked)}
 	children, err := m.all(list, "matchers")
 	if err != nil {
 		return nil, err
@@ -52,10 +53,11 @@ func (i *Invoke) match(ctx context.Context, c *Call) (any, error) {
 
 // matching is one evaluation of a tree.
 type matching struct {
-	ctx     context.Context // it lives as long as one call
-	invoke  *Invoke
-	call    *Call
-	context map[string]any
+	ctx    context.Context // it lives as long as one call
+	invoke *Invoke
+	call   *Call
+	// paths look into {inputs, outputs, trace, testcase}.
+	paths *template.Paths
 }
 
 // matched is the verdict of one matcher.
@@ -83,6 +85,9 @@ func (m matched) shown() map[string]any {
 func (m *matching) all(list []any, at string) ([]matched, error) {
 	out := make([]matched, 0, len(list))
 	for _, element := range list {
+		if m.ctx.Err() != nil {
+			return nil, context.Cause(m.ctx)
+		}
 		spec, ok := element.(map[string]any)
 		if !ok {
 			return nil, invalidParameter(at, "a list of objects", element)
@@ -118,7 +123,10 @@ func (m *matching) one(spec map[string]any, at string) (matched, error) {
 		return result, nil
 	}
 	target, _ := spec["target"].(string)
-	actual, err := template.Resolve(target, m.context)
+	actual, err := m.paths.Resolve(target)
+	if domain.KindOf(err) == domain.TooLarge {
+		return matched{}, problem(err, InvalidParameter)
+	}
 	if err != nil {
 		result.problem = "There is nothing at the target '" + target + "'."
 		return result, nil //nolint:nilerr // it is the verdict
@@ -151,7 +159,10 @@ func matchThreshold(spec map[string]any) (float64, error) {
 
 // compare gives a score, or the reason why there is none.
 func (m *matching) compare(spec map[string]any, actual any) (score float64, problem string, err error) {
-	reference := m.reference(spec["reference"])
+	reference, err := m.reference(spec["reference"])
+	if err != nil {
+		return 0, "", err
+	}
 	sensitive := spec["case_sensitive"] == nil || spec["case_sensitive"] == true
 	text := func(v any) string {
 		s := matchText(v)
@@ -176,13 +187,21 @@ func (m *matching) compare(spec map[string]any, actual any) (score float64, prob
 	case "ends_with":
 		return yes(strings.HasSuffix(text(actual), text(reference)))
 	case "contains":
-		return yes(m.contains(spec, text(actual), text))
+		holds, err := m.contains(spec, text(actual), text)
+		if err != nil {
+			return 0, "", err
+		}
+		return yes(holds)
 	case "regex":
-		pattern, err := compilePattern(matchText(reference), sensitive)
+		p, err := compilePattern(matchText(reference), sensitive)
 		if err != nil {
 			return 0, err.Error(), nil //nolint:nilerr // it is the verdict of this matcher
 		}
-		return yes(pattern.MatchString(matchText(actual)))
+		holds, err := matches(p, matchText(actual))
+		if err != nil {
+			return 0, "", err
+		}
+		return yes(holds)
 	case "similarity":
 		return m.similar(textOr(spec["similarity"], "jaccard"), text(actual), text(reference))
 	case "diff":
@@ -200,33 +219,43 @@ func (m *matching) compare(spec map[string]any, actual any) (score float64, prob
 
 // reference is a value, or what a path into the data leads to; a path that
 // leads nowhere is taken for a text that looks like one.
-func (m *matching) reference(v any) any {
+func (m *matching) reference(v any) (any, error) {
 	text, ok := v.(string)
 	if !ok || !strings.HasPrefix(text, "$") && !strings.HasPrefix(text, "/") {
-		return v
+		return v, nil
 	}
-	found, err := template.Resolve(text, m.context)
+	found, err := m.paths.Resolve(text)
+	if domain.KindOf(err) == domain.TooLarge {
+		return nil, problem(err, InvalidParameter)
+	}
 	if err != nil {
-		return v
+		return v, nil //nolint:nilerr // it is a text
 	}
-	return found
+	return found, nil
 }
 
-func (m *matching) contains(spec map[string]any, actual string, text func(any) string) bool {
+func (m *matching) contains(spec map[string]any, actual string, text func(any) string) (bool, error) {
 	references, ok := spec["references"].([]any)
 	if !ok || len(references) == 0 {
-		return strings.Contains(actual, text(m.reference(spec["reference"])))
+		references = []any{spec["reference"]}
 	}
 	found := 0
 	for _, r := range references {
-		if strings.Contains(actual, text(m.reference(r))) {
+		if m.ctx.Err() != nil {
+			return false, context.Cause(m.ctx)
+		}
+		value, err := m.reference(r)
+		if err != nil {
+			return false, err
+		}
+		if strings.Contains(actual, text(value)) {
 			found++
 		}
 	}
 	if textOr(spec["contains"], "all") == "any" {
-		return found > 0
+		return found > 0, nil
 	}
-	return found == len(references)
+	return found == len(references), nil
 }
 
 func (m *matching) similar(kind, actual, reference string) (float64, string, error) {

@@ -2,10 +2,9 @@ package invoke
 
 import (
 	"context"
-	"regexp"
-	"regexp/syntax"
 
 	"colonnade/domain"
+	"colonnade/domain/pattern"
 )
 
 // regexTest judges whether the answer matches a pattern, or does not. The
@@ -20,47 +19,32 @@ func (i *Invoke) regexTest(_ context.Context, c *Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	pattern, err := compilePattern(source, flagOf(c, "case_sensitive", true))
+	p, err := compilePattern(source, flagOf(c, "case_sensitive", true))
 	if err != nil {
 		return nil, err
 	}
-	return passes(pattern.MatchString(text) == flagOf(c, "regex_should_match", true)), nil
+	matched, err := matches(p, text)
+	if err != nil {
+		return nil, err
+	}
+	return passes(matched == flagOf(c, "regex_should_match", true)), nil
 }
 
-func compilePattern(source string, caseSensitive bool) (*regexp.Regexp, error) {
+func compilePattern(source string, caseSensitive bool) (*pattern.Pattern, error) {
 	if !caseSensitive {
 		source = "(?i)" + source
 	}
-	tree, err := syntax.Parse(source, syntax.Perl)
+	p, err := pattern.Compile(source)
 	if err != nil {
 		return nil, Fail(domain.Rejected, InvalidParameter, "Invalid regular expression: %s", err)
 	}
-	if weight(tree) > maxPattern {
-		return nil, Fail(domain.Rejected, InvalidParameter, "Invalid regular expression: with its repetitions it is longer than %d", maxPattern)
-	}
-	pattern, err := regexp.Compile(source)
-	if err != nil {
-		return nil, Fail(domain.Rejected, InvalidParameter, "Invalid regular expression: %s", err)
-	}
-	return pattern, nil
+	return p, nil
 }
 
-// maxPattern bounds a pattern with its repetitions written out: the library
-// alone would let a long group, repeated a thousand times, take a hundred
-// megabytes, and as much time for each character of the text.
-const maxPattern = 50_000
-
-// weight counts the parts of a pattern, those of a repetition as often as it
-// asks for; it stops to count beyond the bound.
-func weight(re *syntax.Regexp) int {
-	n := 1 + len(re.Rune)
-	for _, sub := range re.Sub {
-		if n += weight(sub); n > maxPattern {
-			return n
-		}
+func matches(p *pattern.Pattern, text string) (bool, error) {
+	matched, ok := p.Match(text)
+	if !ok {
+		return false, Fail(domain.TooLarge, InvalidOutputs, "The answer is too long for a regular expression of this length.")
 	}
-	if re.Op == syntax.OpRepeat {
-		n *= max(re.Min, re.Max, 1)
-	}
-	return n
+	return matched, nil
 }

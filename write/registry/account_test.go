@@ -72,6 +72,27 @@ func TestDeleteAccountsRemovesEverythingOfThemAlone(t *testing.T) {
 	require.NoError(t, err, "the address is free again")
 }
 
+// An id and an e-mail of two people name neither.
+func TestAPersonIsNamedByAllThatIsSaid(t *testing.T) {
+	t.Parallel()
+	pool := openPool(t)
+	r := newRegistry(t, pool)
+	a, err := r.CreateAccount(t.Context(), registry.AccountRequest{Email: "a@b.c"})
+	require.NoError(t, err)
+	b, err := r.CreateAccount(t.Context(), registry.AccountRequest{Email: "b@b.c"})
+	require.NoError(t, err)
+	two := domain.Reference{ID: a.User.ID, Slug: b.User.Email}
+	_, err = r.DeleteAccounts(t.Context(), []domain.Reference{two})
+	require.Equal(t, domain.Rejected, domain.KindOf(err), "%v", err)
+	_, err = r.CreateGraph(t.Context(), registry.Graph{Keys: map[string]registry.KeyDraft{"k": {
+		Project: registry.Ref{Reference: domain.Reference{ID: uuid.UUID(a.Project.ID)}}, User: registry.Ref{Reference: two},
+	}}})
+	require.Equal(t, domain.Rejected, domain.KindOf(err), "%v", err)
+	gone, err := r.DeleteAccounts(t.Context(), []domain.Reference{{ID: a.User.ID, Slug: "A@b.c"}})
+	require.NoError(t, err)
+	require.Equal(t, []domain.ProjectID{a.Project.ID}, gone)
+}
+
 func TestBootstrapOnce(t *testing.T) {
 	t.Parallel()
 	pool := openPool(t)

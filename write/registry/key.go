@@ -26,6 +26,9 @@ type KeyRequest struct {
 	ExpiresAt *time.Time
 }
 
+// maxKeyName keeps a list of a project's keys within a page.
+const maxKeyName = 1024
+
 // Validate names every field that cannot work.
 func (q KeyRequest) Validate() error {
 	var errs []error
@@ -34,6 +37,9 @@ func (q KeyRequest) Validate() error {
 	}
 	if q.User == uuid.Nil {
 		errs = append(errs, errors.New("user: is missing"))
+	}
+	if len(q.Name) > maxKeyName {
+		errs = append(errs, fmt.Errorf("name: at most %d bytes", maxKeyName))
 	}
 	if q.Role != "" && !domain.ValidRole(q.Role) {
 		errs = append(errs, fmt.Errorf("role: %q is none of owner, admin, developer, editor, annotator, viewer", q.Role))

@@ -77,11 +77,28 @@ func (r *Registry) RemoveMember(ctx context.Context, place Place, id, user uuid.
 // findPerson gives a person's id, kept until the command ends, and NotFound
 // where there is none.
 func findPerson(ctx context.Context, tx pgx.Tx, person domain.Reference) (id uuid.UUID, err error) {
+	if err := onePerson(ctx, tx, person); err != nil {
+		return id, err
+	}
 	err = tx.QueryRow(ctx, `SELECT id FROM users WHERE id = $1 OR lower(email) = lower($2) FOR KEY SHARE`, person.ID, strings.TrimSpace(person.Slug)).Scan(&id)
 	if errors.Is(err, pgx.ErrNoRows) {
 		err = domain.E(domain.NotFound, "User not found.")
 	}
 	return id, err
+}
+
+// onePerson refuses an id and an e-mail that are two people's: whom they mean
+// nobody knows.
+func onePerson(ctx context.Context, tx pgx.Tx, person domain.Reference) error {
+	if person.ID == uuid.Nil || person.Slug == "" {
+		return nil
+	}
+	var people int
+	err := tx.QueryRow(ctx, `SELECT count(*) FROM users WHERE id = $1 OR lower(email) = lower($2)`, person.ID, strings.TrimSpace(person.Slug)).Scan(&people)
+	if err == nil && people > 1 {
+		err = domain.E(domain.Rejected, "The id %s and the e-mail %q are two people's.", person.ID, person.Slug)
+	}
+	return err
 }
 
 // changeMember gives the projects of a place, locked against their deletion,

@@ -50,6 +50,9 @@ func (r *Registry) Remove(ctx context.Context, q Removal) (Removed, error) {
 func (r *Registry) remove(ctx context.Context, tx pgx.Tx, q Removal) (gone Removed, err error) {
 	ids, emails := make([]uuid.UUID, len(q.Users)), make([]string, len(q.Users))
 	for i, person := range q.Users {
+		if err := onePerson(ctx, tx, person); err != nil {
+			return gone, err
+		}
 		ids[i], emails[i] = person.ID, strings.TrimSpace(person.Slug)
 	}
 	for _, step := range []struct {

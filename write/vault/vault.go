@@ -218,8 +218,12 @@ func (v *Vault) forget(at place) {
 
 func classify(err error, doing string) error {
 	wrapped := fmt.Errorf("vault: %s: %w", doing, err)
-	if postgres.Unreachable(err) {
+	switch {
+	case postgres.Unreachable(err):
 		return domain.Wrap(domain.Unavailable, wrapped, "The store of secrets does not answer. Please try again.")
+	case postgres.Unholdable(err):
+		return domain.Wrap(domain.Rejected, wrapped, "The store of secrets cannot hold this text.")
+	default:
+		return wrapped
 	}
-	return wrapped
 }

@@ -187,16 +187,17 @@ func (p *process) buildRead(h *house, s stores) error {
 	if err != nil {
 		return err
 	}
-	spans.Mount(h.server)
-	spans.MountSimple(h.server)
-	readapi.NewAnalytics(spans, h.analyst).Mount(h.server)
-	readapi.MountAccess(h.server, h.access)
-	readapi.MountRegistry(h.server, entities)
-	readapi.MountFolders(h.server, entities)
-	readapi.MountRuns(h.server, readruns.New(entities))
-	readapi.MountSimpleEvaluations(h.server, readruns.New(entities))
-	readapi.MountTestcases(h.server, entities)
-	readapi.MountTestsetFiles(h.server, entities)
-	readapi.MountLegacy(h.server, entities)
+	questions := readapi.Bounded(h.server)
+	spans.Mount(questions)
+	spans.MountSimple(questions)
+	readapi.NewAnalytics(spans, h.analyst).Mount(questions)
+	readapi.MountAccess(questions, h.access)
+	readapi.MountRegistry(questions, entities)
+	readapi.MountFolders(questions, entities)
+	readapi.MountRuns(questions, readruns.New(entities))
+	readapi.MountSimpleEvaluations(questions, readruns.New(entities))
+	readapi.MountTestcases(questions, entities)
+	readapi.MountTestsetFiles(questions, entities)
+	readapi.MountLegacy(questions, entities)
 	return p.buildTail(h, h.traces)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"colonnade/domain"
+	"colonnade/domain/credential"
 	"colonnade/read/access"
 )
 
@@ -186,6 +187,37 @@ func TestKeysOverHTTP(t *testing.T) {
 	developer := c.as(domain.RoleDeveloper)
 	escalated := text(t, developer.expect(http.StatusOK, http.MethodPost, "/keys", object{"role": "owner"}), "")
 	require.Equal(t, "developer", client{t: t, w: w, header: escalated}.get("/projects/current")["user_role"], "a key never makes one that holds more")
+}
+
+// Who has a key or a ticket for some time makes no key that outlives it.
+func TestAKeyLivesNoLongerThanWhatMadeIt(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, func(c *access.Config) { c.TicketSecret = []byte("0123456789abcdef") })
+	c := w.owner(t, "a@b.c", false)
+	end := time.Now().Add(time.Hour).UTC().Truncate(time.Microsecond)
+	brief := c
+	brief.header = text(t, c.expect(http.StatusOK, http.MethodPost, "/keys/", object{"expires_at": end}), "")
+	ends := func(by client, body any) time.Time {
+		prefix, _, _ := strings.Cut(text(t, by.expect(http.StatusOK, http.MethodPost, "/keys/", body), ""), ".")
+		for _, key := range listAt(t, c.expect(http.StatusOK, http.MethodGet, "/keys", nil), "") {
+			if at(t, key, "prefix") != prefix {
+				continue
+			}
+			expires, _ := objectAt(t, key)["expires_at"].(string)
+			moment, err := time.Parse(time.RFC3339Nano, expires)
+			require.NoError(t, err, "it never ends")
+			return moment.UTC()
+		}
+		require.Fail(t, "no such key")
+		return time.Time{}
+	}
+	require.Equal(t, end, ends(brief, nil))
+	require.Equal(t, end, ends(brief, object{"expires_at": end.Add(time.Hour)}))
+	require.Equal(t, end.Add(-time.Minute), ends(brief, object{"expires_at": end.Add(-time.Minute)}))
+	ticket := c
+	ticket.header = text(t, c.get("/access/permissions/check?action=view_spans&resource_type=service"), "credentials")
+	require.False(t, ends(ticket, nil).After(time.Now().Add(credential.TicketLifetime)))
+	c.fails(http.StatusBadRequest, http.MethodPost, "/keys/", object{"name": strings.Repeat("x", 1025)})
 }
 
 func TestWhoAmI(t *testing.T) {

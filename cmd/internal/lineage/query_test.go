@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strings"
 	"testing"
 	"time"
 
@@ -165,6 +166,32 @@ func TestQueryChildren(t *testing.T) {
 			require.EqualValues(t, tt.want, c.post(path, tt.body)["count"])
 		})
 	}
+}
+
+// What Postgres cannot hold nobody can look for, wherever it stands; nor for more
+// than a statement takes.
+func TestListsOfWhatCannotBeStored(t *testing.T) {
+	t.Parallel()
+	c := newWorld(t).owner(t, "a@b.c", false)
+	for _, query := range []string{"name=a%00b", "name=%ff", "slugs=%ff,b", "application_slug=%00", "tags=" + url.QueryEscape(`{"a":1e200000}`), "tags=" + url.QueryEscape(`{"a":"\u0000"}`)} {
+		c.fails(http.StatusBadRequest, http.MethodPost, "/applications/variants/query?"+query, "")
+	}
+	c.fails(http.StatusBadRequest, http.MethodGet, "/testcases/?testset_slug=%ff", nil)
+	many := make([]any, 70_000)
+	for i := range many {
+		many[i] = ref("slug", "a")
+	}
+	require.Contains(t, c.fails(http.StatusBadRequest, http.MethodPost, "/applications/query", object{"application_refs": many}), "too many")
+	require.Contains(t, c.fails(http.StatusBadRequest, http.MethodPost, "/testcases/query", object{"testset_refs": many}), "too many")
+}
+
+// A question is small; only one that brings a revision along may be as large as that.
+func TestQuestionsAreSmall(t *testing.T) {
+	t.Parallel()
+	c := newWorld(t).owner(t, "a@b.c", false)
+	large := strings.Repeat("x", 5<<20)
+	require.Contains(t, c.fails(http.StatusRequestEntityTooLarge, http.MethodPost, "/applications/query", object{"application": object{"name": large}}), "4194304 bytes")
+	c.post("/applications/revisions/resolve", object{"application_revision": object{"data": object{"parameters": object{"text": large}}}})
 }
 
 // An empty body and an unknown member are refused by every list of every

@@ -178,3 +178,72 @@ func TestRepliesWithTestcasesAreBounded(t *testing.T) {
 	require.Len(t, page.Items, 1)
 	require.Contains(t, page.Items[0].Data, "testcases")
 }
+
+// A page ends before it is larger than one may be, and the next one goes on
+// there; a log ends. One record is always whole.
+func TestPagesAreBoundedInBytes(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := w.owner(t, "a@b.c", false)
+	wide := object{"text": strings.Repeat("x", 1000)}
+	for _, slug := range []string{"one", "two", "three"} {
+		made := c.app(slug)
+		c.put("/applications/"+text(t, made, "id"), object{"application": object{"id": made["id"], "meta": wide}})
+		c.commit(made["variant_id"], wide)
+		c.commit(made["variant_id"], object{"text": wide["text"], "more": 1})
+	}
+	cfg := readregistry.DefaultConfig()
+	cfg.MaxPageBytes = 3000
+	read, err := readregistry.New(cfg, readregistry.Deps{Pool: w.pool})
+	require.NoError(t, err)
+	project, f := c.account.Project.ID, entity.Applications()
+	walk := func(list func(q readregistry.Query) (ids []uuid.UUID, next uuid.UUID, err error)) (pages []int) {
+		seen := map[uuid.UUID]bool{}
+		for q := (readregistry.Query{}); len(pages) < 20; {
+			ids, next, err := list(q)
+			require.NoError(t, err)
+			require.NotEmpty(t, ids)
+			for _, id := range ids {
+				require.False(t, seen[id], "each once")
+				seen[id] = true
+			}
+			pages = append(pages, len(ids))
+			if q.Window.Next = next; next == uuid.Nil {
+				break
+			}
+		}
+		return pages
+	}
+	require.Equal(t, []int{2, 1}, walk(func(q readregistry.Query) (ids []uuid.UUID, next uuid.UUID, err error) {
+		page, err := read.Artifacts(t.Context(), project, f, q)
+		for _, a := range page.Items {
+			ids = append(ids, a.ID)
+		}
+		return ids, page.Next, err
+	}))
+	require.NotEqual(t, []int{3}, walk(func(q readregistry.Query) (ids []uuid.UUID, next uuid.UUID, err error) {
+		page, err := read.Simples(t.Context(), project, f, q)
+		for _, s := range page.Items {
+			require.NotNil(t, s.Revision)
+			ids = append(ids, s.Artifact.ID)
+		}
+		return ids, page.Next, err
+	}))
+	total := 0
+	for _, n := range walk(func(q readregistry.Query) (ids []uuid.UUID, next uuid.UUID, err error) {
+		page, err := read.Revisions(t.Context(), project, f, q)
+		for _, v := range page.Items {
+			ids = append(ids, v.ID)
+		}
+		return ids, page.Next, err
+	}) {
+		require.Less(t, n, 6)
+		total += n
+	}
+	whole, err := w.read.Revisions(t.Context(), project, f, readregistry.Query{})
+	require.NoError(t, err)
+	require.Len(t, whole.Items, total)
+	log, err := read.Log(t.Context(), project, f, readregistry.LogQuery{Variant: whole.Items[0].VariantID})
+	require.NoError(t, err)
+	require.Len(t, log, 1, "the latest is whole, the next one would be too much")
+}

@@ -226,11 +226,23 @@ func (r *Reader) QueueScenarios(ctx context.Context, project domain.ProjectID, q
 		ids[i] = s.id
 	}
 	dealt := []uuid.UUID{}
-	for _, person := range people {
+	for _, person := range both(distinct(people), slices.Concat(data.UserIDs...)) {
 		dealt = append(dealt, slices.Concat(found.Assign(person, ids)...)...)
 	}
 	q.IDs = both(q.IDs, dealt)
 	return r.Scenarios(ctx, project, q)
+}
+
+// distinct are the ids of a list, each once.
+func distinct(list []uuid.UUID) []uuid.UUID {
+	seen := make(map[uuid.UUID]bool, len(list))
+	once := make([]uuid.UUID, 0, len(list))
+	for _, id := range list {
+		if !seen[id] {
+			seen[id], once = true, append(once, id)
+		}
+	}
+	return once
 }
 
 // both are the ids that stand in both lists; a nil first list restricts nothing.

@@ -3,6 +3,8 @@ package template
 import (
 	"regexp"
 	"strings"
+
+	"colonnade/domain"
 )
 
 // placeholder is a curly variable; it does not span lines, and its text is trimmed.
@@ -12,6 +14,7 @@ var placeholder = regexp.MustCompile(`\{\{\s*(.*?)\s*\}\}`)
 // template, and all that lead nowhere are named at once.
 func renderCurly(w *writer, source string, vars map[string]any) error {
 	missing := map[string]bool{}
+	paths := NewPaths(vars)
 	last := 0
 	for _, at := range placeholder.FindAllStringSubmatchIndex(source, -1) {
 		if _, err := w.WriteString(source[last:at[0]]); err != nil {
@@ -19,7 +22,10 @@ func renderCurly(w *writer, source string, vars map[string]any) error {
 		}
 		last = at[1]
 		expr := strings.TrimSpace(source[at[2]:at[3]])
-		value, err := Resolve(expr, vars)
+		value, err := paths.Resolve(expr)
+		if domain.KindOf(err) == domain.TooLarge {
+			return err
+		}
 		if err != nil {
 			missing[expr] = true
 			continue

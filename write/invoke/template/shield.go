@@ -63,7 +63,7 @@ func hasNUL(v any) bool {
 
 func unshield(w *writer, rendered string, exprs []string, vars map[string]any) error {
 	missing := map[string]bool{}
-	values := map[int]any{}
+	paths := NewPaths(vars)
 	last := 0
 	for _, at := range shielded.FindAllStringSubmatchIndex(rendered, -1) {
 		i, err := strconv.Atoi(rendered[at[2]:at[3]])
@@ -74,14 +74,14 @@ func unshield(w *writer, rendered string, exprs []string, vars map[string]any) e
 			return err
 		}
 		last = at[1]
-		if _, done := values[i]; !done {
-			value, err := Resolve(exprs[i], vars)
-			if err != nil {
-				missing[exprs[i]] = true
-			}
-			values[i] = value
+		value, err := paths.Resolve(exprs[i])
+		if domain.KindOf(err) == domain.TooLarge {
+			return err
 		}
-		if err := writeValue(w, values[i]); err != nil {
+		if err != nil {
+			missing[exprs[i]] = true
+		}
+		if err := writeValue(w, value); err != nil {
 			return err
 		}
 	}

@@ -1,6 +1,7 @@
 package template_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -184,6 +185,67 @@ func TestParseFormat(t *testing.T) {
 	require.Equal(t, template.Curly, f)
 	_, err = template.ParseFormat("erb")
 	require.ErrorContains(t, err, "Unknown template format: erb")
+}
+
+// Paths of one template share a bound; what they ask for twice is found once.
+func TestPathsAreBounded(t *testing.T) {
+	t.Parallel()
+	wide := make([]any, 100_000)
+	for i := range wide {
+		wide[i] = int64(i)
+	}
+	var deep any = wide
+	for range 100 {
+		deep = []any{deep}
+	}
+	many := map[string]any{"w": wide, "s": strings.Repeat("x", 1<<20)}
+	for _, tt := range []struct {
+		name, expr string
+		data       any
+		want       string
+	}{
+		{"every combination of two sides", "$[?(@.* == @.*)]", many, "compares single values"},
+		{"a search within each comparison", "$.w[?(@ == $.w[*])]", many, "compares single values"},
+		{"filters in filters from the top", "$.w[?($.w[?($.w[?(@ > 1)])])]", many, "compares single values"},
+		{"searches of searches", "$..*..*", deep, "too much to look through"},
+		{"members over and over", "$[*][" + strings.Repeat("0,", 200) + "0][" + strings.Repeat("0,", 200) + "0]", []any{[]any{[]any{1}}, wide, wide, wide}, "too much to look through"},
+		{"a long regular expression", "$[?(@ =~ /(?:" + strings.Repeat("a?", 100) + "){100}/)]", many, "too much to look through"},
+		{"a regular expression of the data", "$[?search(@, $.s)]", many, "stands in it"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			_, err := template.Resolve(tt.expr, tt.data)
+			require.ErrorContains(t, err, tt.want)
+		})
+	}
+	var source strings.Builder
+	for i := range 1000 {
+		fmt.Fprintf(&source, "{{$..gone%d}}", i)
+	}
+	_, err := template.Render(template.Curly, source.String(), many, template.DefaultLimits())
+	require.Equal(t, domain.TooLarge, domain.KindOf(err))
+	_, err = template.Render(template.Mustache, source.String(), many, template.DefaultLimits())
+	require.Equal(t, domain.TooLarge, domain.KindOf(err))
+	got, err := template.Render(template.Curly, strings.Repeat("{{$..s}}", 8), map[string]any{"w": wide, "s": "x"}, template.DefaultLimits())
+	require.NoError(t, err)
+	require.Equal(t, "xxxxxxxx", got)
+	got, err = template.Render(template.Curly, strings.Repeat("{{$..s}}", 1000), map[string]any{"w": wide, "s": "x"}, template.DefaultLimits())
+	require.NoError(t, err)
+	require.Len(t, got, 1000)
+}
+
+// Filters that compare as they should go on working.
+func TestFilters(t *testing.T) {
+	t.Parallel()
+	for expr, want := range map[string]any{
+		"$.list[?(@.q == 'two')].q": "two", "$.list[?@.q].q": []any{"one", "two"}, "$.list[?(@.q =~ /^t/)].q": "two", "$.list[?search(@.q, 'n')].q": "one",
+		"$.list[?(@.q != 'one' && @.q != 'x')].q": "two", "$.geo.rivers[?(@ == $.geo.rivers[0])]": "Seine", "$[?length(@.rivers) == 2].capital": "Paris",
+		"$[?count(@.rivers[*]) == 2].capital": "Paris",
+	} {
+		got, err := template.Resolve(expr, variables(t))
+		require.NoError(t, err, expr)
+		require.Equal(t, want, got, expr)
+	}
 }
 
 // FuzzRender looks for panics, and for output beyond the limit. Templates that
