@@ -45,7 +45,21 @@ func TestFirstStartMakesAKeyAndShowsItOnce(t *testing.T) {
 	again := start(t, env, "serve", "--embedded")
 	require.NotContains(t, again.out.String(), key)
 	require.Contains(t, again.out.String(), "api-key")
+	require.Empty(t, again.say(t, key, "key", "revoke", key[:8]))
 	require.NoError(t, again.stop())
+
+	// A key that was revoked stays so, and a new one is there for the asking.
+	revoked := start(t, env, "serve", "--embedded")
+	require.Contains(t, revoked.out.String(), "was revoked: remove the file and start again for a new one")
+	require.NoError(t, revoked.stop())
+	require.NoError(t, os.Remove(filepath.Join(data, "api-key")))
+	renewed := start(t, env, "serve", "--embedded")
+	another := field(renewed.out.String(), `API key +(\S+)`)
+	_, err = client.New(renewed.base, another).Do(t.Context(), http.MethodPost, "/traces/query", "application/json", []byte(`{}`))
+	require.NoError(t, err)
+	_, err = client.New(renewed.base, key).Do(t.Context(), http.MethodPost, "/traces/query", "application/json", []byte(`{}`))
+	requireStatus(t, http.StatusUnauthorized, err)
+	require.NoError(t, renewed.stop())
 }
 
 // accepted is what the service has promised to keep.

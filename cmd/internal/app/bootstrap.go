@@ -20,8 +20,9 @@ const firstAccount = "admin@colonnade.local"
 type firstKey struct {
 	key  credential.Key
 	path string
-	// new tells that this start made it: the one time that it is shown.
-	new bool
+	// new tells that this start made it: the one time that it is shown. revoked
+	// tells that somebody ended it.
+	new, revoked bool
 }
 
 // bootstrap makes the default organization, workspace, project and API key of
@@ -55,10 +56,10 @@ func (p *process) bootstrap(ctx context.Context, s stores) (firstKey, error) {
 	if err != nil {
 		return k, err
 	}
-	_, created, err := r.Bootstrap(ctx, registry.AccountRequest{
+	account, created, err := r.Bootstrap(ctx, registry.AccountRequest{
 		Email: firstAccount, Organization: "Default", CreateKey: true, Key: k.key, SeedDefaults: true,
 	})
-	k.new = k.new || created
+	k.new, k.revoked = k.new || created, account.Key == credential.Key{}
 	return k, err
 }
 

@@ -127,6 +127,8 @@ func (p *process) announce(ctx context.Context, h *house, key firstKey) {
 	}
 	switch {
 	case key.path == "":
+	case key.revoked:
+		text += "  API key    that in " + key.path + " was revoked: remove the file and start again for a new one\n"
 	case key.new:
 		text += "  API key    " + key.key.Reveal() + "   (shown this once, kept in " + key.path + ")\n\nTry it:\n\n" + curl(base, key.key.Reveal())
 	default:
