@@ -20,9 +20,9 @@ const (
 const unlockTimeout = 5 * time.Second
 
 // Alone runs work while no other process does so on the same Postgres database;
-// it waits its turn. The lock has a connection of its own, and ends with it,
-// however the process ends.
-func Alone(ctx context.Context, pool *pgxpool.Pool, work func() error) error {
+// where it has to wait its turn it calls waits before. The lock has a connection
+// of its own, and ends with it, however the process ends.
+func Alone(ctx context.Context, pool *pgxpool.Pool, waits func(), work func() error) error {
 	conn, err := pgx.ConnectConfig(ctx, pool.Config().ConnConfig)
 	if err != nil {
 		return fmt.Errorf("migrations: connect to Postgres: %w", err)
@@ -32,7 +32,13 @@ func Alone(ctx context.Context, pool *pgxpool.Pool, work func() error) error {
 		defer cancel()
 		_ = conn.Close(closing) // the server ends the session by itself, too
 	}()
-	if _, err := conn.Exec(ctx, "SELECT pg_advisory_lock($1)", int64(aloneKey)); err != nil {
+	alone := false
+	err = conn.QueryRow(ctx, "SELECT pg_try_advisory_lock($1)", int64(aloneKey)).Scan(&alone)
+	if err == nil && !alone {
+		waits()
+		_, err = conn.Exec(ctx, "SELECT pg_advisory_lock($1)", int64(aloneKey))
+	}
+	if err != nil {
 		return fmt.Errorf("migrations: wait for other processes that migrate: %w", err)
 	}
 	return work()

@@ -29,7 +29,8 @@ func migrate(ctx context.Context, s stores, cfg config.Config, log *slog.Logger)
 	if err != nil {
 		return err
 	}
-	return errors.Join(migrations.Alone(ctx, s.postgres, func() error {
+	waits := func() { log.InfoContext(ctx, "another process migrates, waiting for it to end") }
+	return errors.Join(migrations.Alone(ctx, s.postgres, waits, func() error {
 		return migrateBoth(ctx, clickHouse, s.postgres, cfg, log)
 	}), clickHouse.Close())
 }

@@ -137,9 +137,10 @@ func (p *process) announce(ctx context.Context, h *house, key firstKey) {
 	p.progress(text) // in one piece: others may wait for it
 }
 
-// curl is ready to paste: one span in, and the traces out again.
+// curl is ready to paste, both lines together: one span in, and the traces out
+// again once it is visible.
 func curl(base, key string) string {
 	return fmt.Sprintf(`  curl -sS %[1]s/otlp/v1/traces -H 'Authorization: ApiKey %[2]s' -H 'Content-Type: application/json' -d '{"resourceSpans":[{"scopeSpans":[{"spans":[{"traceId":"'$(openssl rand -hex 16)'","spanId":"'$(openssl rand -hex 8)'","name":"hello","kind":1,"startTimeUnixNano":"'$(date +%%s%%N)'","endTimeUnixNano":"'$(date +%%s%%N)'"}]}]}]}'
-  curl -sS %[1]s/traces/query -H 'Authorization: ApiKey %[2]s' -H 'Content-Type: application/json' -d '{"windowing":{"limit":5}}'
+  sleep 1; curl -sS %[1]s/traces/query -H 'Authorization: ApiKey %[2]s' -H 'Content-Type: application/json' -d '{"windowing":{"limit":5}}'
 `, base, key)
 }
