@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
@@ -33,6 +34,29 @@ func migrate(ctx context.Context, s stores, cfg config.Config, log *slog.Logger)
 	return errors.Join(migrations.Alone(ctx, s.postgres, waits, func() error {
 		return migrateBoth(ctx, clickHouse, s.postgres, cfg, log)
 	}), clickHouse.Close())
+}
+
+// migrates tells whether this process applies the migrations by itself.
+func (p *process) migrates() bool { return p.Embedded || p.Roles == AllRoles() }
+
+// migrated is the check of a process that does not. Once they are applied they
+// stay so; where a store does not answer, its own check says it.
+func (p *process) migrated(s stores) func(context.Context) error {
+	var all atomic.Bool
+	return func(ctx context.Context) error {
+		if all.Load() {
+			return nil
+		}
+		waiting, err := migrations.Waiting(ctx, s.clickhouse, s.postgres, p.cfg.Deployment())
+		if err != nil {
+			return nil //nolint:nilerr // see above
+		}
+		if len(waiting) > 0 {
+			return fmt.Errorf("%d migrations are not applied, the first of them %s: run colonnade migrate", len(waiting), waiting[0])
+		}
+		all.Store(true)
+		return nil
+	}
 }
 
 func migrateBoth(ctx context.Context, clickHouse driver.Conn, postgres *pgxpool.Pool, cfg config.Config, log *slog.Logger) error {

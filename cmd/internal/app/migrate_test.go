@@ -6,9 +6,13 @@ import (
 	"context"
 	"io"
 	"log/slog"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
+	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
 	"colonnade/cmd/internal/config"
@@ -49,4 +53,29 @@ func TestMigrationsAtOnce(t *testing.T) {
 	for _, err := range errs {
 		require.NoError(t, err)
 	}
+}
+
+// A role whose stores are not migrated yet can answer nobody: whoever sends it
+// requests is told before.
+func TestNoRoleIsReadyBeforeTheMigrations(t *testing.T) {
+	t.Parallel()
+	cfg := unmigrated(t, "")
+	p := &process{Options: Options{Roles: Roles{Read: true}, Out: io.Discard, Now: time.Now}, cfg: cfg, log: slog.New(slog.DiscardHandler), reg: prometheus.NewRegistry()}
+	s, err := p.openStores(t.Context())
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.close()) })
+	h, err := p.build(s)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, h.close()) })
+	// A busy machine may not answer within a probe's time: what is missing is asked for until it is told.
+	missing := func() (names []string, why string) {
+		state := h.server.Readiness(t.Context())
+		return state.Missing(), state.Checks["migrations"].Error
+	}
+	require.Eventually(t, func() bool {
+		names, why := missing()
+		return slices.Equal(names, []string{"migrations"}) && strings.HasSuffix(why, "run colonnade migrate")
+	}, time.Minute, 10*time.Millisecond)
+	require.NoError(t, migrateOnce(t.Context(), cfg))
+	require.Eventually(t, func() bool { names, _ := missing(); return len(names) == 0 }, time.Minute, 10*time.Millisecond)
 }

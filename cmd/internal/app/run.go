@@ -121,7 +121,10 @@ func (p *process) announce(ctx context.Context, h *house, key firstKey) {
 	took := p.Now().Sub(p.Started)
 	p.log.InfoContext(ctx, "ready", slog.Float64("seconds", took.Seconds()), slog.String("http", p.cfg.HTTP.Addr), slog.String("grpc", p.cfg.GRPC.Addr))
 	base := p.cfg.BaseURL()
-	text := fmt.Sprintf("\nColonnade is ready after %.1f s.\n\n  API        %s\n  OTLP/HTTP  %s/otlp/v1/traces\n", took.Seconds(), base, base)
+	text := fmt.Sprintf("\nColonnade is ready after %.1f s.\n\n  API        %s\n", took.Seconds(), base)
+	if p.Roles.Write {
+		text += "  OTLP/HTTP  " + base + "/otlp/v1/traces\n"
+	}
 	if h.grpc != nil {
 		text += "  OTLP/gRPC  " + p.cfg.GRPC.Addr + "\n"
 	}

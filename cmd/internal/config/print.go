@@ -62,9 +62,9 @@ func scalar(f leaf) (text string, hidden bool) {
 		}
 		items := make([]string, v.Len())
 		for i := range items {
-			var masked bool
-			items[i], masked = mask(f.name, v.Index(i).String())
-			hidden = hidden || masked
+			var secret bool
+			items[i], secret = mask(f.name, v.Index(i).String())
+			hidden = hidden || secret
 		}
 		return "[" + strings.Join(items, ", ") + "]", hidden
 	case reflect.String:
