@@ -10,9 +10,9 @@ import (
 // ClickHouse applies what is not applied yet and gives the names of the files
 // it applied, in order. A second run applies nothing.
 //
-// Two runs at once are safe in effect: every statement bears repetition and a
-// file recorded twice counts once; but ClickHouse has no lock to take, so both
-// may say that they applied a file.
+// Two runs at once lose nothing, for every statement bears repetition and a file
+// recorded twice counts once; but one may find a table gone that the other has
+// renamed, and fail: ClickHouse has no lock to take. Alone has.
 func ClickHouse(ctx context.Context, conn driver.Conn, d Deployment) (applied []string, err error) {
 	all, err := read(files, "clickhouse")
 	if err != nil {

@@ -10,10 +10,39 @@ import (
 )
 
 // lockKey is the advisory lock under which files are applied: "colonnad" in ASCII.
-const lockKey = 0x636f6c6f6e6e6164
+// aloneKey is that of Alone.
+const (
+	lockKey  = 0x636f6c6f6e6e6164
+	aloneKey = lockKey + 1
+)
 
 // unlockTimeout bounds the release of the lock after the caller's context ended.
 const unlockTimeout = 5 * time.Second
+
+// Alone runs work while no other process does so on the same Postgres database;
+// where it has to wait its turn it calls waits before. The lock has a connection
+// of its own, and ends with it, however the process ends.
+func Alone(ctx context.Context, pool *pgxpool.Pool, waits func(), work func() error) error {
+	conn, err := pgx.ConnectConfig(ctx, pool.Config().ConnConfig)
+	if err != nil {
+		return fmt.Errorf("migrations: connect to Postgres: %w", err)
+	}
+	defer func() {
+		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), unlockTimeout)
+		defer cancel()
+		_ = conn.Close(closing) // the server ends the session by itself, too
+	}()
+	alone := false
+	err = conn.QueryRow(ctx, "SELECT pg_try_advisory_lock($1)", int64(aloneKey)).Scan(&alone)
+	if err == nil && !alone {
+		waits()
+		_, err = conn.Exec(ctx, "SELECT pg_advisory_lock($1)", int64(aloneKey))
+	}
+	if err != nil {
+		return fmt.Errorf("migrations: wait for other processes that migrate: %w", err)
+	}
+	return work()
+}
 
 // Postgres applies what is not applied yet and gives the names of the files it
 // applied, in order. A second run applies nothing. Runs at once wait for each

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -31,11 +32,7 @@ func targetFlags(cmd *cobra.Command) *target {
 }
 
 func (t *target) find(env environment, cfg config.Loaded) error {
-	for _, url := range []string{env.variable("COLONNADE_HOST"), cfg.BaseURL()} {
-		if t.url == "" {
-			t.url = url
-		}
-	}
+	t.findService(env, cfg)
 	if t.key == "" {
 		t.key = env.variable("COLONNADE_API_KEY")
 	}
@@ -45,6 +42,16 @@ func (t *target) find(env environment, cfg config.Loaded) error {
 	var err error
 	t.key, err = client.StoredKey(cfg.KeyPath())
 	return err
+}
+
+// findService leaves no slash at the address's end: paths begin with one.
+func (t *target) findService(env environment, cfg config.Loaded) {
+	for _, url := range []string{env.variable("COLONNADE_HOST"), cfg.BaseURL()} {
+		if t.url == "" {
+			t.url = url
+		}
+	}
+	t.url = strings.TrimRight(t.url, "/")
 }
 
 func demoCommand(env environment, load func() (config.Loaded, error)) *cobra.Command {
@@ -220,6 +227,9 @@ func keyCreate(env environment, load func() (config.Loaded, error)) *cobra.Comma
 		if err != nil {
 			return err
 		}
+		if email != "" && (name != "" || role != "" || to.key != "") {
+			return errors.New("the key of a new account is its owner's: give --email without --role and --name, and make keys of less with that one (--key)")
+		}
 		if email != "" {
 			return createAccount(cmd, env, cfg, to, email)
 		}
@@ -255,12 +265,7 @@ func createAccount(cmd *cobra.Command, env environment, cfg config.Loaded, to *t
 	if cfg.AuthKey == "" {
 		return errors.New("--email needs the administration key: set COLONNADE_AUTH_KEY as the service has it")
 	}
-	if to.url == "" {
-		to.url = env.variable("COLONNADE_HOST")
-	}
-	if to.url == "" {
-		to.url = cfg.BaseURL()
-	}
+	to.findService(env, cfg)
 	body, err := json.Marshal(map[string]any{"accounts": map[string]any{"account": map[string]any{"user": map[string]any{"email": email}}}})
 	if err != nil {
 		return err
@@ -331,6 +336,9 @@ func keyRevoke(env environment, load func() (config.Loaded, error)) *cobra.Comma
 		if err != nil {
 			return err
 		}
+		if !isPrefix(args[0]) {
+			return fmt.Errorf("%q is no prefix of a key: it has 8 letters and digits, those before the dot", args[0])
+		}
 		if err := to.find(env, cfg); err != nil {
 			return err
 		}
@@ -338,4 +346,11 @@ func keyRevoke(env environment, load func() (config.Loaded, error)) *cobra.Comma
 		return err
 	}
 	return cmd
+}
+
+// isPrefix tells whether a word may be the beginning of a key, which names it:
+// a whole key would end up in logs.
+func isPrefix(word string) bool {
+	const length = 8
+	return len(word) == length && strings.Trim(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789") == ""
 }

@@ -393,7 +393,7 @@ func (s *service) keys(t *testing.T) {
 
 func (s *service) demoRuns(t *testing.T) {
 	t.Parallel()
-	out := s.say(t, s.account(t), "demo", "--traces", "40")
+	out := s.say(t, s.account(t), "demo", "--traces", "40", "--url", s.base+"/")
 	require.Contains(t, out, "All of them can be queried")
 	require.Contains(t, out, "support-agent")
 	traceID := field(out, `/api/traces/([0-9a-f]{32})`)

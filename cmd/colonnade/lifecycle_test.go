@@ -45,7 +45,21 @@ func TestFirstStartMakesAKeyAndShowsItOnce(t *testing.T) {
 	again := start(t, env, "serve", "--embedded")
 	require.NotContains(t, again.out.String(), key)
 	require.Contains(t, again.out.String(), "api-key")
+	require.Empty(t, again.say(t, key, "key", "revoke", key[:8]))
 	require.NoError(t, again.stop())
+
+	// A key that was revoked stays so, and a new one is there for the asking.
+	revoked := start(t, env, "serve", "--embedded")
+	require.Contains(t, revoked.out.String(), "was revoked: remove the file and start again for a new one")
+	require.NoError(t, revoked.stop())
+	require.NoError(t, os.Remove(filepath.Join(data, "api-key")))
+	renewed := start(t, env, "serve", "--embedded")
+	another := field(renewed.out.String(), `API key +(\S+)`)
+	_, err = client.New(renewed.base, another).Do(t.Context(), http.MethodPost, "/traces/query", "application/json", []byte(`{}`))
+	require.NoError(t, err)
+	_, err = client.New(renewed.base, key).Do(t.Context(), http.MethodPost, "/traces/query", "application/json", []byte(`{}`))
+	requireStatus(t, http.StatusUnauthorized, err)
+	require.NoError(t, renewed.stop())
 }
 
 // accepted is what the service has promised to keep.
@@ -246,6 +260,8 @@ func TestMistakesAtTheStartAreOneSentence(t *testing.T) {
 		{"an unknown role", nil, []string{"serve", "--roles", "write,drink"}, `unknown role "drink"`},
 		{"a bad setting", []string{"COLONNADE_OTLP_SUCCESS_STATUS=204"}, []string{"serve"}, "200 or 202"},
 		{"no key", []string{data}, []string{"demo"}, "there is no API key"},
+		{"a role of a new account", []string{"COLONNADE_AUTH_KEY=k"}, []string{"key", "create", "--email", "a@example.com", "--role", "viewer"}, "the key of a new account is its owner's: give --email without --role and --name"},
+		{"a word that is no key's", []string{"COLONNADE_API_KEY=k"}, []string{"key", "revoke", "../keys?x"}, "is no prefix of a key: it has 8 letters and digits"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -162,7 +162,7 @@ func configCommand(load func() (config.Loaded, error)) *cobra.Command {
 		Use:   "config",
 		Short: "Show the effective configuration, secrets masked",
 		Long: `Prints every setting with its value, its variable and where the value came from.
-The output is a valid configuration file, but for the masked secrets.`,
+The output is a valid configuration file: secrets are masked and commented out.`,
 		Example: "  colonnade config > colonnade.yaml",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -3,6 +3,7 @@
 package embedded
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -11,28 +12,25 @@ import (
 )
 
 // listenPreferring listens on the port, or, when it is zero, on the port that
-// the file remembers from the last start, or else on any free one, which it then remembers.
+// the file remembers from the last start, or else on any free one. The file
+// tells the port then: it is where others look for it.
 func listenPreferring(port int, remembered string) (net.Listener, error) {
-	if port != 0 {
-		return net.Listen("tcp", address(port)) //nolint:noctx // a local socket, at once
-	}
-	if raw, err := os.ReadFile(remembered); err == nil { //nolint:gosec // a path inside the data directory
-		if old, err := strconv.Atoi(strings.TrimSpace(string(raw))); err == nil {
-			if l, err := net.Listen("tcp", address(old)); err == nil { //nolint:noctx // a local socket, at once
-				return l, nil
-			}
+	raw, err := os.ReadFile(remembered) //nolint:gosec // a path inside the data directory
+	if old, bad := strconv.Atoi(strings.TrimSpace(string(raw))); port == 0 && err == nil && bad == nil {
+		if l, err := net.Listen("tcp", address(old)); err == nil { //nolint:noctx // a local socket, at once
+			return l, nil
 		}
 	}
-	l, err := net.Listen("tcp", address(0)) //nolint:noctx // a local socket, at once
+	l, err := net.Listen("tcp", address(port)) //nolint:noctx // a local socket, at once
 	if err != nil {
 		return nil, err
 	}
 	_, chosen, err := net.SplitHostPort(l.Addr().String())
-	if err != nil {
-		return nil, err
+	if err == nil {
+		err = os.WriteFile(remembered, []byte(chosen), 0o600)
 	}
-	if err := os.WriteFile(remembered, []byte(chosen), 0o600); err != nil {
-		return nil, fmt.Errorf("remembering the port: %w", err)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("remembering the port: %w", err), l.Close())
 	}
 	return l, nil
 }

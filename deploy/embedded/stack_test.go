@@ -10,6 +10,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -273,6 +274,26 @@ func read(t *testing.T, s *embedded.Stack) []string {
 	require.True(t, is)
 	require.True(t, seen[commit.Metadata], commit.Metadata)
 	return fromClickHouse
+}
+
+// TestAPortIsToldInTheDirectory starts on a port that is given, where an earlier
+// start had any: who looks in the directory for the broker finds this one.
+func TestAPortIsToldInTheDirectory(t *testing.T) {
+	dir := stackDir(t)
+	for range 2 {
+		free, err := net.Listen("tcp", "127.0.0.1:0")
+		require.NoError(t, err)
+		_, port, err := net.SplitHostPort(free.Addr().String())
+		require.NoError(t, err)
+		require.NoError(t, free.Close())
+		fixed, err := strconv.Atoi(port)
+		require.NoError(t, err)
+		s := start(t, embedded.Config{Dir: dir, Only: []string{embedded.Kafka}, Ports: embedded.Ports{Kafka: fixed}})
+		told, err := os.ReadFile(filepath.Join(dir, embedded.Kafka+".port"))
+		require.NoError(t, err)
+		require.Equal(t, port, string(told))
+		require.NoError(t, s.Close(t.Context()))
+	}
 }
 
 // gone tells that no such process runs; one that has ended but was not waited for does not.

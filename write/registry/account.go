@@ -190,7 +190,8 @@ func (r *Registry) DeleteAccounts(ctx context.Context, people []domain.Reference
 // Bootstrap makes sure that an account exists, for a service that starts for
 // the first time: it returns the account of this e-mail, made now or before,
 // and whether it is new. When the request carries a Key, that key works
-// afterwards; when not, only a new account has one.
+// afterwards, but for one that was revoked: it stays so, and the account's Key is
+// empty. When the request carries none, only a new account has one.
 func (r *Registry) Bootstrap(ctx context.Context, q AccountRequest) (account Account, created bool, err error) {
 	err = r.transact(ctx, "bootstrapping", func(tx pgx.Tx) error {
 		// Several processes may start at once; the others wait and find the first one's work.
@@ -214,12 +215,15 @@ func (r *Registry) bootstrap(ctx context.Context, tx pgx.Tx, q AccountRequest) (
 		return found, false, err
 	}
 	var digest []byte
-	err = tx.QueryRow(ctx, `SELECT digest FROM api_keys WHERE prefix = $1 AND project_id = $2 AND revoked_at IS NULL`, q.Key.Prefix, uuid.UUID(found.Project.ID)).Scan(&digest)
+	var revoked bool
+	err = tx.QueryRow(ctx, `SELECT digest, revoked_at IS NOT NULL FROM api_keys WHERE prefix = $1 AND project_id = $2`, q.Key.Prefix, uuid.UUID(found.Project.ID)).Scan(&digest, &revoked)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
 		err = r.insertKey(ctx, tx, KeyRequest{Project: found.Project.ID, User: found.User.ID, Name: "default"}, q.Key)
 	case err == nil && !q.Key.Matches(digest):
 		err = domain.E(domain.Conflict, "Another key has the prefix %s.", q.Key.Prefix)
+	case revoked:
+		return found, false, err
 	default:
 	}
 	found.Key = q.Key

@@ -127,6 +127,15 @@ func TestBootstrapOnce(t *testing.T) {
 	require.Equal(t, second, found.Key)
 	require.Equal(t, 2, count(t, pool, "api_keys"), "another key given later works too")
 
+	require.NoError(t, r.RevokeKey(t.Context(), found.Project.ID, second.Prefix))
+	revoked, isNew, err := r.Bootstrap(t.Context(), q)
+	require.NoError(t, err, "a service whose key was revoked starts")
+	require.False(t, isNew)
+	require.Equal(t, credential.Key{}, revoked.Key, "and the key stays revoked")
+	var alive int
+	require.NoError(t, pool.QueryRow(t.Context(), "SELECT count(*) FROM api_keys WHERE revoked_at IS NULL").Scan(&alive))
+	require.Equal(t, 1, alive)
+
 	gone, err := r.Remove(t.Context(), registry.Removal{Organizations: []uuid.UUID{found.Organization.ID}})
 	require.NoError(t, err)
 	require.Equal(t, []uuid.UUID{uuid.UUID(found.Project.ID)}, gone.Projects)

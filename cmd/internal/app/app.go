@@ -121,7 +121,7 @@ func (p *process) serve(ctx context.Context, doors doors, engines *embedded.Stac
 		return err
 	}
 	defer func() { err = errors.Join(err, stores.close()) }()
-	if p.Embedded || p.Roles == AllRoles() {
+	if p.migrates() {
 		if err := migrate(ctx, stores, p.cfg.Config, p.log); err != nil {
 			return err
 		}

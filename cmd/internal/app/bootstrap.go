@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"colonnade/domain/credential"
@@ -19,8 +20,9 @@ const firstAccount = "admin@colonnade.local"
 type firstKey struct {
 	key  credential.Key
 	path string
-	// new tells that this start made it: the one time that it is shown.
-	new bool
+	// new tells that this start made it: the one time that it is shown. revoked
+	// tells that somebody ended it.
+	new, revoked bool
 }
 
 // bootstrap makes the default organization, workspace, project and API key of
@@ -33,17 +35,17 @@ func (p *process) bootstrap(ctx context.Context, s stores) (firstKey, error) {
 	k := firstKey{path: p.cfg.KeyPath()}
 	raw, err := os.ReadFile(k.path)
 	switch {
-	case err == nil:
+	case err == nil && len(raw) > 0:
 		key, ok := credential.ParseKey(strings.TrimSpace(string(raw)))
 		if !ok {
 			return k, fmt.Errorf("app: %s does not hold an API key: move it away and start again", k.path)
 		}
 		k.key = key
-	case errors.Is(err, fs.ErrNotExist):
+	case err == nil, errors.Is(err, fs.ErrNotExist):
 		if k.key, err = credential.NewKey(credential.Random()); err != nil {
 			return k, fmt.Errorf("app: %w", err)
 		}
-		if err := os.WriteFile(k.path, []byte(k.key.Reveal()+"\n"), 0o600); err != nil { //nolint:gosec // a path inside the data directory, which the operator names
+		if err := keep(k.path, k.key.Reveal()+"\n"); err != nil {
 			return k, fmt.Errorf("app: keeping the API key: %w", err)
 		}
 		k.new = true
@@ -54,10 +56,10 @@ func (p *process) bootstrap(ctx context.Context, s stores) (firstKey, error) {
 	if err != nil {
 		return k, err
 	}
-	_, created, err := r.Bootstrap(ctx, registry.AccountRequest{
+	account, created, err := r.Bootstrap(ctx, registry.AccountRequest{
 		Email: firstAccount, Organization: "Default", CreateKey: true, Key: k.key, SeedDefaults: true,
 	})
-	k.new = k.new || created
+	k.new, k.revoked = k.new || created, account.Key == credential.Key{}
 	return k, err
 }
 
@@ -83,13 +85,33 @@ func (p *process) sealingKey() (string, error) {
 func (p *process) kept(name string) ([]byte, error) {
 	path := p.cfg.DataPath(name)
 	raw, err := os.ReadFile(path) //nolint:gosec // a path inside the data directory
-	if err == nil || !errors.Is(err, fs.ErrNotExist) {
+	if err == nil && len(raw) > 0 || err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return raw, err
 	}
 	key, err := credential.NewKey(credential.Random())
 	if err != nil {
 		return nil, err
 	}
-	secret := []byte(key.Reveal())
-	return secret, os.WriteFile(path, secret, 0o600)
+	return []byte(key.Reveal()), keep(path, key.Reveal())
+}
+
+// keep writes a secret so that it is whole or not there, also after a loss of
+// power: what was sealed with a key that is gone stays closed.
+func keep(path, secret string) (err error) {
+	file, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*") // nobody else may read it
+	if err != nil {
+		return err
+	}
+	_, err = file.WriteString(secret)
+	if err = errors.Join(err, file.Sync(), file.Close()); err == nil {
+		err = os.Rename(file.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(file.Name()))
+	}
+	dir, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close())
 }

@@ -70,6 +70,9 @@ func (p *process) build(s stores) (h *house, err error) {
 	}()
 	h.check("clickhouse", s.clickhouse.Ping)
 	h.check("postgres", s.postgres.Ping)
+	if !p.migrates() {
+		h.check("migrations", p.migrated(s))
+	}
 	if err := p.buildAccess(h, s); err != nil {
 		return h, err
 	}

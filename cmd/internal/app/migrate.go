@@ -2,18 +2,64 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"sync/atomic"
+	"time"
 
+	"github.com/ClickHouse/clickhouse-go/v2"
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+	"github.com/jackc/pgx/v5/pgxpool"
 	"golang.org/x/sync/errgroup"
 
 	"colonnade/cmd/internal/config"
 	"colonnade/migrations"
 )
 
-// migrate applies to both stores what is not applied yet, side by side.
+// migrateFor is how long a statement of a migration may take: one that copies all
+// that is stored takes as long as there is much of it. A client that went away
+// earlier would end it, and begin it again at its next start, for ever.
+const migrateFor = 7 * 24 * time.Hour
+
+// migrate applies to both stores what is not applied yet, side by side. Processes
+// that start together do so one after the other.
 func migrate(ctx context.Context, s stores, cfg config.Config, log *slog.Logger) error {
+	clickHouse, err := openClickHouse(cfg.ClickHouse, func(o *clickhouse.Options) { o.ReadTimeout = migrateFor })
+	if err != nil {
+		return err
+	}
+	waits := func() { log.InfoContext(ctx, "another process migrates, waiting for it to end") }
+	return errors.Join(migrations.Alone(ctx, s.postgres, waits, func() error {
+		return migrateBoth(ctx, clickHouse, s.postgres, cfg, log)
+	}), clickHouse.Close())
+}
+
+// migrates tells whether this process applies the migrations by itself.
+func (p *process) migrates() bool { return p.Embedded || p.Roles == AllRoles() }
+
+// migrated is the check of a process that does not. Once they are applied they
+// stay so; where a store does not answer, its own check says it.
+func (p *process) migrated(s stores) func(context.Context) error {
+	var all atomic.Bool
+	return func(ctx context.Context) error {
+		if all.Load() {
+			return nil
+		}
+		waiting, err := migrations.Waiting(ctx, s.clickhouse, s.postgres, p.cfg.Deployment())
+		if err != nil {
+			return nil //nolint:nilerr // see above
+		}
+		if len(waiting) > 0 {
+			return fmt.Errorf("%d migrations are not applied, the first of them %s: run colonnade migrate", len(waiting), waiting[0])
+		}
+		all.Store(true)
+		return nil
+	}
+}
+
+func migrateBoth(ctx context.Context, clickHouse driver.Conn, postgres *pgxpool.Pool, cfg config.Config, log *slog.Logger) error {
 	group, ctx := errgroup.WithContext(ctx)
 	applied := func(store string, files []string, err error) error {
 		for _, file := range files {
@@ -22,19 +68,19 @@ func migrate(ctx context.Context, s stores, cfg config.Config, log *slog.Logger)
 		return err
 	}
 	group.Go(func() error {
-		files, err := migrations.ClickHouse(ctx, s.clickhouse, cfg.Deployment())
+		files, err := migrations.ClickHouse(ctx, clickHouse, cfg.Deployment())
 		if err := applied("clickhouse", files, err); err != nil || cfg.ClickHouse.ContentIndex == "" {
 			return err
 		}
 		on := cfg.ClickHouse.ContentIndex == "on"
-		changed, err := migrations.ContentIndex(ctx, s.clickhouse, cfg.Deployment(), on)
+		changed, err := migrations.ContentIndex(ctx, clickHouse, cfg.Deployment(), on)
 		if changed {
 			log.InfoContext(ctx, "full-text index of documents changed", slog.Bool("on", on))
 		}
 		return err
 	})
 	group.Go(func() error {
-		files, err := migrations.Postgres(ctx, s.postgres)
+		files, err := migrations.Postgres(ctx, postgres)
 		return applied("postgres", files, err)
 	})
 	return group.Wait()

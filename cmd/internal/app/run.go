@@ -121,12 +121,17 @@ func (p *process) announce(ctx context.Context, h *house, key firstKey) {
 	took := p.Now().Sub(p.Started)
 	p.log.InfoContext(ctx, "ready", slog.Float64("seconds", took.Seconds()), slog.String("http", p.cfg.HTTP.Addr), slog.String("grpc", p.cfg.GRPC.Addr))
 	base := p.cfg.BaseURL()
-	text := fmt.Sprintf("\nColonnade is ready after %.1f s.\n\n  API        %s\n  OTLP/HTTP  %s/otlp/v1/traces\n", took.Seconds(), base, base)
+	text := fmt.Sprintf("\nColonnade is ready after %.1f s.\n\n  API        %s\n", took.Seconds(), base)
+	if p.Roles.Write {
+		text += "  OTLP/HTTP  " + base + "/otlp/v1/traces\n"
+	}
 	if h.grpc != nil {
 		text += "  OTLP/gRPC  " + p.cfg.GRPC.Addr + "\n"
 	}
 	switch {
 	case key.path == "":
+	case key.revoked:
+		text += "  API key    that in " + key.path + " was revoked: remove the file and start again for a new one\n"
 	case key.new:
 		text += "  API key    " + key.key.Reveal() + "   (shown this once, kept in " + key.path + ")\n\nTry it:\n\n" + curl(base, key.key.Reveal())
 	default:
@@ -135,9 +140,10 @@ func (p *process) announce(ctx context.Context, h *house, key firstKey) {
 	p.progress(text) // in one piece: others may wait for it
 }
 
-// curl is ready to paste: one span in, and the traces out again.
+// curl is ready to paste, both lines together: one span in, and the traces out
+// again once it is visible.
 func curl(base, key string) string {
 	return fmt.Sprintf(`  curl -sS %[1]s/otlp/v1/traces -H 'Authorization: ApiKey %[2]s' -H 'Content-Type: application/json' -d '{"resourceSpans":[{"scopeSpans":[{"spans":[{"traceId":"'$(openssl rand -hex 16)'","spanId":"'$(openssl rand -hex 8)'","name":"hello","kind":1,"startTimeUnixNano":"'$(date +%%s%%N)'","endTimeUnixNano":"'$(date +%%s%%N)'"}]}]}]}'
-  curl -sS %[1]s/traces/query -H 'Authorization: ApiKey %[2]s' -H 'Content-Type: application/json' -d '{"windowing":{"limit":5}}'
+  sleep 1; curl -sS %[1]s/traces/query -H 'Authorization: ApiKey %[2]s' -H 'Content-Type: application/json' -d '{"windowing":{"limit":5}}'
 `, base, key)
 }

@@ -92,6 +92,7 @@ func overHTTP(c config.ClickHouse) config.ClickHouse {
 	if c.HTTPPort != 0 {
 		port = c.HTTPPort
 	}
+	rest, query, asked := strings.Cut(rest, "?")
 	authority, path, _ := strings.Cut(rest, "/")
 	user, hosts := "", authority
 	if at := strings.LastIndexByte(authority, '@'); at >= 0 {
@@ -105,13 +106,19 @@ func overHTTP(c config.ClickHouse) config.ClickHouse {
 		list[i] = net.JoinHostPort(strings.Trim(host, "[]"), strconv.Itoa(port))
 	}
 	c.URL = scheme + "://" + user + strings.Join(list, ",") + "/" + path
+	if asked {
+		c.URL += "?" + query
+	}
 	return c
 }
 
-func openClickHouse(c config.ClickHouse) (driver.Conn, error) {
+func openClickHouse(c config.ClickHouse, change ...func(*clickhouse.Options)) (driver.Conn, error) {
 	options, err := clickHouseOptions(c)
 	if err != nil {
 		return nil, fmt.Errorf("app: %w", err)
+	}
+	for _, f := range change {
+		f(options)
 	}
 	conn, err := clickhouse.Open(options)
 	if err != nil {

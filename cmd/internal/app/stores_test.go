@@ -58,6 +58,7 @@ func TestTheSinkSpeaksHTTP(t *testing.T) {
 	}{
 		{config.ClickHouse{URL: "http://u:p@h:1/db"}, "http://u:p@h:1/db"},
 		{config.ClickHouse{URL: "clickhouse://u:p@a:9000,b/db?x=1"}, "http://u:p@a:8123,b:8123/db?x=1"},
+		{config.ClickHouse{URL: "clickhouse://a:9000?username=u&password=p"}, "http://a:8123/?username=u&password=p"},
 		{config.ClickHouse{URL: "clickhouses://[::1]:9440/db"}, "https://[::1]:8443/db"},
 		{config.ClickHouse{URL: "clickhouse://a/db", HTTPPort: 81}, "http://a:81/db"},
 	}

@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/url"
 	"path/filepath"
 	"slices"
@@ -147,6 +148,30 @@ const (
 	maxEngineBytes = 1 << 40
 )
 
+// checkPort takes zero, too: it stands for a default.
+func checkPort(name string, n int) error {
+	if n < 0 || n > 65535 {
+		return fmt.Errorf("%s: must be from 0 to 65535", name)
+	}
+	return nil
+}
+
+// Validate names every field that cannot work; the address is looked at by the
+// role that needs it.
+func (c ClickHouse) Validate() error {
+	errs := []error{checkPort("clickhouse.http_port", c.HTTPPort)}
+	if !slices.Contains([]string{"", "on", "off"}, c.ContentIndex) {
+		errs = append(errs, errors.New("clickhouse.content_index: must be on, off or empty"))
+	}
+	if c.MaxOpenConns <= 0 {
+		errs = append(errs, errors.New("clickhouse.max_open_conns: must be positive"))
+	}
+	if c.DialTimeout <= 0 {
+		errs = append(errs, errors.New("clickhouse.dial_timeout: must be positive"))
+	}
+	return errors.Join(errs...)
+}
+
 // Validate names every field that cannot work.
 func (e Embedded) Validate() error {
 	var errs []error
@@ -154,6 +179,9 @@ func (e Embedded) Validate() error {
 		if n != 0 && (n < low || n > maxEngineBytes) {
 			errs = append(errs, fmt.Errorf("%s: %d bytes: must be from %dMiB to 1024GiB, or 0 for the default", name, n, low>>20))
 		}
+	}
+	for name, n := range map[string]int{"kafka_port": e.KafkaPort, "clickhouse_port": e.ClickHousePort, "postgres_port": e.PostgresPort} {
+		errs = append(errs, checkPort(name, n))
 	}
 	bytes("clickhouse_memory_bytes", e.ClickHouseMemoryBytes, minEngineMemory)
 	bytes("kafka_retain_bytes", e.KafkaRetainBytes, minRetainBytes)
@@ -212,7 +240,7 @@ func (c *Config) Derive() {
 	c.Traces.Topic, c.Stored.Topic = c.Kafka.Topic, c.Kafka.Topic
 	services := strings.TrimRight(c.ServicesURL, "/")
 	if services == "" {
-		services = strings.TrimRight(c.BaseURL(), "/") + "/services"
+		services = c.BaseURL() + "/services"
 	}
 	c.Registry.ServicesURL, c.Lineage.ServicesURL, c.Invoke.ServicesURL = services, services, services
 }
@@ -242,9 +270,20 @@ func (c Config) Validate() error {
 	if c.Log.Format != "text" && c.Log.Format != "json" {
 		errs = append(errs, errors.New("log.format: must be text or json"))
 	}
-	if !slices.Contains([]string{"", "on", "off"}, c.ClickHouse.ContentIndex) {
-		errs = append(errs, errors.New("clickhouse.content_index: must be on, off or empty"))
+	if strings.TrimSpace(c.AuthKey) != c.AuthKey {
+		errs = append(errs, errors.New("auth_key: must not begin or end with a blank, which no request can carry"))
 	}
+	if c.MemoryLimitBytes < 0 {
+		errs = append(errs, errors.New("memory_limit_bytes: must not be negative"))
+	}
+	if c.GCPercent < 0 {
+		errs = append(errs, errors.New("gc_percent: must not be negative"))
+	}
+	if c.Postgres.MaxConns <= 0 {
+		errs = append(errs, errors.New("postgres.max_conns: must be positive"))
+	}
+	errs = append(errs, c.ClickHouse.Validate())
+	section("kafka", c.validateKafka())
 	section("http", c.HTTP.Validate())
 	section("otlp", c.OTLP.Validate())
 	section("ingest", c.Ingest.Validate())
@@ -265,12 +304,27 @@ func (c Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// BaseURL is PublicURL, or the HTTP address where none is set.
+// validateKafka does not mind that there are no brokers: the role that needs them does.
+func (c Config) validateKafka() error {
+	kafka := c.Kafka
+	kafka.Brokers = append([]string{"any"}, kafka.Brokers...)
+	return kafka.Validate()
+}
+
+// BaseURL is PublicURL, or the HTTP address where none is set, without a slash
+// at its end. An address that stands for all of the machine's is none that a
+// client can call: this machine's name for itself is, at least from here.
 func (c Config) BaseURL() string {
 	if c.PublicURL != "" {
-		return c.PublicURL
+		return strings.TrimRight(c.PublicURL, "/")
 	}
-	return "http://" + c.HTTP.Addr
+	addr := c.HTTP.Addr
+	if host, port, err := net.SplitHostPort(addr); err == nil {
+		if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+			addr = net.JoinHostPort("localhost", port)
+		}
+	}
+	return "http://" + addr
 }
 
 // KeyPath is where the first start of an embedded service keeps its API key.

@@ -140,3 +140,80 @@ func TestTheEmbeddedEnginesHaveBounds(t *testing.T) {
 		require.ErrorContains(t, err, want, entry)
 	}
 }
+
+// Who writes null, or nothing, means that there is none: a key of "null" would be easily guessed.
+func TestNothingInAFileIsNothing(t *testing.T) {
+	t.Parallel()
+	for _, nothing := range []string{"null", "~", ""} {
+		l, err := config.Load(file(t, "auth_key: "+nothing+"\npublic_url: "+nothing+"\ngrpc: {addr: "+nothing+"}\nkafka: {brokers: "+nothing+"}\n"), nil)
+		require.NoError(t, err, nothing)
+		require.Empty(t, l.AuthKey, nothing)
+		require.Empty(t, l.PublicURL, nothing)
+		require.Empty(t, l.GRPC.Addr, nothing)
+		require.Empty(t, l.Kafka.Brokers, nothing)
+	}
+}
+
+func TestASettingThatStandsTwiceIsNamed(t *testing.T) {
+	t.Parallel()
+	_, err := config.Load(file(t, "http:\n  addr: 127.0.0.1:1\n  addr: 127.0.0.1:2\nlog: {level: info}\nhttp: {drain_timeout: 1s}\n"), nil)
+	require.ErrorContains(t, err, ":3: http.addr stands here twice")
+	require.ErrorContains(t, err, ":5: http stands here twice")
+}
+
+// What is printed can be kept as a file: what was masked is not in it, and no
+// mask becomes a key.
+func TestNoMaskIsReadBack(t *testing.T) {
+	t.Parallel()
+	for _, address := range []string{
+		"postgres://me:hunter2@db/colonnade", "postgres://db/colonnade?user=me&password=hunter2", "host=db user=me password=hunter2 dbname=colonnade",
+	} {
+		l, err := config.Load("", []string{"COLONNADE_AUTH_KEY=hunter2", "COLONNADE_POSTGRES_URL=" + address, "COLONNADE_CLICKHOUSE_URL=http://ch/db?password=hunter2"})
+		require.NoError(t, err)
+		var b strings.Builder
+		require.NoError(t, l.Print(&b))
+		require.NotContains(t, b.String(), "hunter2")
+		require.Contains(t, b.String(), "COLONNADE_AUTH_KEY, environment")
+		again, err := config.Load(file(t, b.String()), nil)
+		require.NoError(t, err, b.String())
+		require.Empty(t, again.AuthKey)
+		require.Empty(t, again.Postgres.URL)
+		require.Empty(t, again.ClickHouse.URL)
+	}
+}
+
+// An address that stands for all of a machine's is none that a client can call.
+func TestClientsAreGivenAnAddress(t *testing.T) {
+	t.Parallel()
+	for addr, want := range map[string]string{
+		"0.0.0.0:8080": "http://localhost:8080", "[::]:8080": "http://localhost:8080", ":8080": "http://localhost:8080",
+		"127.0.0.1:1": "http://127.0.0.1:1", "[::1]:1": "http://[::1]:1", "10.0.0.7:80": "http://10.0.0.7:80", "api:80": "http://api:80",
+	} {
+		l, err := config.Load("", []string{"COLONNADE_HTTP_ADDR=" + addr})
+		require.NoError(t, err)
+		require.Equal(t, want, l.BaseURL(), addr)
+		require.Equal(t, want+"/services", l.Registry.ServicesURL, addr)
+	}
+	l, err := config.Load("", []string{"COLONNADE_PUBLIC_URL=https://traces.example.com/"})
+	require.NoError(t, err)
+	require.Equal(t, "https://traces.example.com", l.BaseURL())
+}
+
+func TestEachStoreSaysWhatCannotWork(t *testing.T) {
+	t.Parallel()
+	for entry, want := range map[string]string{
+		"AUTH_KEY=key\n":               "auth_key: must not begin or end with a blank",
+		"CLICKHOUSE_MAX_OPEN_CONNS=0":  "clickhouse.max_open_conns: must be positive",
+		"CLICKHOUSE_DIAL_TIMEOUT=-1s":  "clickhouse.dial_timeout: must be positive",
+		"CLICKHOUSE_HTTP_PORT=81234":   "clickhouse.http_port: must be from 0 to 65535",
+		"POSTGRES_MAX_CONNS=0":         "postgres.max_conns: must be positive",
+		"KAFKA_PARTITIONS=0":           "kafka: stream: partitions must be at least 1",
+		"KAFKA_COMPRESSION=brotli":     "kafka: stream: unknown compression",
+		"MEMORY_LIMIT_BYTES=-1":        "memory_limit_bytes: must not be negative",
+		"GC_PERCENT=-1":                "gc_percent: must not be negative",
+		"EMBEDDED_POSTGRES_PORT=81234": "embedded: postgres_port: must be from 0 to 65535",
+	} {
+		_, err := config.Load("", []string{"COLONNADE_" + entry})
+		require.ErrorContains(t, err, want, entry)
+	}
+}

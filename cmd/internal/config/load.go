@@ -85,10 +85,14 @@ func (l *Loaded) readNode(n *yaml.Node, prefix string, fail func(n *yaml.Node, f
 		fail(n, "%s must hold settings", cmpOr(strings.TrimSuffix(prefix, "."), "the file"))
 		return
 	}
-	leaves := l.leaves()
+	leaves, seen := l.leaves(), map[string]bool{}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, value := n.Content[i], n.Content[i+1]
 		name := prefix + key.Value
+		if seen[name] {
+			fail(key, "%s stands here twice", name)
+		}
+		seen[name] = true
 		at := slices.IndexFunc(leaves, func(f leaf) bool { return f.name == name })
 		switch {
 		case at >= 0:
@@ -222,6 +226,9 @@ func (f leaf) setNode(n *yaml.Node) error {
 	}
 	if n.Kind != yaml.ScalarNode {
 		return errors.New("must be one value")
+	}
+	if n.Tag == "!!null" { // however it is written: a key of "null" would be easily guessed
+		return f.set("")
 	}
 	return f.set(n.Value)
 }

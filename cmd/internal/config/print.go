@@ -34,14 +34,19 @@ func (l *Loaded) Print(w io.Writer) error {
 		if !ok {
 			source = FromDefault
 		}
-		line := strings.Repeat("  ", len(sections)) + parts[len(parts)-1] + ": " + scalar(f)
+		text, hidden := scalar(f)
+		line := parts[len(parts)-1] + ": " + text
+		if hidden { // read back, the mask would be the secret
+			line = "# " + line
+		}
+		line = strings.Repeat("  ", len(sections)) + line
 		fmt.Fprintf(&b, "%-60s # %s, %s\n", line, f.variable(), source)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
-func scalar(f leaf) string {
+func scalar(f leaf) (text string, hidden bool) {
 	v := f.value
 	if t, ok := reflect.TypeAssert[encoding.TextMarshaler](v.Addr()); ok {
 		if text, err := t.MarshalText(); err == nil {
@@ -50,41 +55,46 @@ func scalar(f leaf) string {
 	}
 	switch v.Kind() {
 	case reflect.Pointer:
-		return strconv.FormatBool(!v.IsNil())
+		return strconv.FormatBool(!v.IsNil()), false
 	case reflect.Slice:
 		if v.Type().Elem().Kind() == reflect.Uint8 {
 			return mask(f.name, string(v.Bytes()))
 		}
 		items := make([]string, v.Len())
 		for i := range items {
-			items[i] = mask(f.name, v.Index(i).String())
+			var secret bool
+			items[i], secret = mask(f.name, v.Index(i).String())
+			hidden = hidden || secret
 		}
-		return "[" + strings.Join(items, ", ") + "]"
+		return "[" + strings.Join(items, ", ") + "]", hidden
 	case reflect.String:
 		return mask(f.name, v.String())
 	default:
 		if d, ok := reflect.TypeAssert[time.Duration](v); ok {
-			return d.String()
+			return d.String(), false
 		}
-		return fmt.Sprint(v.Interface())
+		return fmt.Sprint(v.Interface()), false
 	}
 }
 
-// mask hides secrets, and passwords within addresses.
-func mask(name, text string) string {
+// mask hides secrets, and passwords within addresses, and tells whether it did.
+func mask(name, text string) (shown string, hidden bool) {
 	last := name[strings.LastIndexByte(name, '.')+1:]
 	for _, word := range []string{"key", "password", "secret", "token"} {
 		if strings.HasSuffix(last, word) && text != "" {
-			return masked
+			return masked, true
 		}
 	}
-	if u, err := url.Parse(text); err == nil && u.User != nil {
-		text = u.Redacted()
-	} else if err != nil && strings.Contains(text, "@") {
-		return masked // a password may be in there; it cannot be told where
+	u, err := url.Parse(text)
+	switch {
+	case strings.Contains(text, "password="), err != nil && strings.Contains(text, "@"):
+		return masked, true // what of it is the password cannot be told
+	case err == nil && u.User != nil:
+		redacted := u.Redacted()
+		hidden, text = redacted != text, redacted
 	}
 	if text == "" || strings.ContainsAny(text, ": #{}[],&*!|>'\"%@`") {
-		return strconv.Quote(text)
+		return strconv.Quote(text), hidden
 	}
-	return text
+	return text, hidden
 }

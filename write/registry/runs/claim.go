@@ -49,7 +49,10 @@ func (r *Runs) Claim(ctx context.Context, runner uuid.UUID, lease time.Duration)
 		claimed = &c
 		return err
 	})
-	return claimed, err
+	if err != nil { // also where only the commit failed: the run is not ours
+		return nil, err
+	}
+	return claimed, nil
 }
 
 // Renew prolongs a lease. False means that the run is not this runner's any
