@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -328,7 +329,7 @@ func TestSchemasAreBounded(t *testing.T) {
 	long := "(?:" + strings.Repeat("ab?", 100) + "){80}"
 	patterns := map[string]any{"pattern": long, "properties": map[string]any{}}
 	for i := range 20 {
-		patterns["properties"].(map[string]any)[fmt.Sprint(i)] = map[string]any{"pattern": long}
+		patterns["properties"].(map[string]any)[strconv.Itoa(i)] = map[string]any{"pattern": long}
 	}
 	_, err = catalog.Validate(patterns, "x")
 	require.ErrorContains(t, err, "regular expressions")

@@ -205,8 +205,8 @@ func reach(v reflect.Value, seen map[*jsonschema.Schema]bool, f func(*jsonschema
 	case reflect.Interface:
 		reach(v.Elem(), seen, f)
 	case reflect.Struct:
-		for i := range v.NumField() {
-			reach(v.Field(i), seen, f)
+		for _, field := range v.Fields() {
+			reach(field, seen, f)
 		}
 	case reflect.Slice:
 		if v.Type() == reflect.TypeFor[[]*jsonschema.Schema]() {

@@ -27,12 +27,13 @@ const maxQuestionBytes = 4 << 20
 
 // Bounded mounts questions on a router: their bodies are as small as questions are,
 // but where an operation names a limit of its own.
-func Bounded(r Router) Router { return bounded{r} }
+func Bounded(r Router) BoundedRouter { return BoundedRouter{r} }
 
-type bounded struct{ Router }
+// BoundedRouter is what Bounded makes.
+type BoundedRouter struct{ Router }
 
 // Handle mounts.
-func (b bounded) Handle(op domain.Operation, h func(*gin.Context) error) {
+func (b BoundedRouter) Handle(op domain.Operation, h func(*gin.Context) error) {
 	if op.Limit == 0 {
 		op.Limit = maxQuestionBytes
 	}

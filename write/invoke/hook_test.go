@@ -148,8 +148,10 @@ func TestHookKeepsHeadersFromTheClear(t *testing.T) {
 		from, to string
 		kept     bool
 	}{
-		{"https://a.example/x", "https://a.example/y", true}, {"http://a.example/x", "https://a.example/y", true},
-		{"https://a.example/x", "http://a.example/y", false}, {"https://a.example/x", "https://b.example/y", false},
+		{"https://a.example/x", "https://a.example/y", true},
+		{"http://a.example/x", "https://a.example/y", true},
+		{"https://a.example/x", "http://a.example/y", false},
+		{"https://a.example/x", "https://b.example/y", false},
 	} {
 		first, err := http.NewRequestWithContext(t.Context(), http.MethodPost, tt.from, nil)
 		require.NoError(t, err)

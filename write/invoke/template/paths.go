@@ -251,7 +251,7 @@ func single(path jp.Expr) bool {
 
 // regex adds a regular expression, which stands in the path itself.
 func (c *cost) regex(right any) error {
-	source := ""
+	var source string
 	switch v := right.(type) {
 	case string:
 		source = v
