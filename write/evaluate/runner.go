@@ -141,10 +141,15 @@ func (v *Evaluate) swept(ctx context.Context, caller domain.Principal, id uuid.U
 	}
 }
 
-// hold keeps the lease, and gives the run up when it is another's, or stopped.
+// hold keeps the lease, and gives the run up when it is another's, or stopped. So it
+// does when the store does not say for as long as a lease: somebody else may have
+// taken the run then, and what both compute would be there twice.
 func (v *Evaluate) hold(ctx context.Context, c *runs.Claimed, runner uuid.UUID, cancel context.CancelCauseFunc) {
 	tick := time.NewTicker(v.cfg.Poll)
 	defer tick.Stop()
+	certain := v.cfg.Lease - v.cfg.Poll // the store's answer was under way for a while
+	over := time.AfterFunc(certain, func() { cancel(errLost) })
+	defer over.Stop()
 	for {
 		select {
 		case <-tick.C:
@@ -152,9 +157,13 @@ func (v *Evaluate) hold(ctx context.Context, c *runs.Claimed, runner uuid.UUID, 
 			return
 		}
 		held, err := v.deps.Runs.Renew(ctx, c.Project, c.ID, runner, v.cfg.Lease)
-		if err == nil && !held {
+		switch {
+		case err != nil: // the next tick asks again
+		case !held:
 			cancel(errLost)
 			return
+		default:
+			over.Reset(certain)
 		}
 	}
 }

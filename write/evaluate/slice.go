@@ -47,12 +47,21 @@ func (v *Evaluate) Populate(ctx context.Context, caller domain.Principal, id uui
 
 // answered lets a run go on that waits for nobody but people.
 func (v *Evaluate) answered(ctx context.Context, caller domain.Principal, id uuid.UUID) error {
-	run, err := v.deps.Runs.Run(ctx, caller.Project, id)
-	if err != nil || run == nil || run.Status != evaluation.Pending || !run.Flags[evaluation.HasHuman] {
+	waits := func() (bool, error) {
+		run, err := v.deps.Runs.Run(ctx, caller.Project, id)
+		return err == nil && run != nil && run.Status == evaluation.Pending && run.Flags[evaluation.HasHuman], err
+	}
+	if ask, err := waits(); err != nil || !ask {
 		return err
 	}
-	_, err = v.settle(ctx, caller, id)
-	return err
+	// Who starts it at the same time would have it end before anything is computed.
+	return v.alone(ctx, caller.Project, id, func() error {
+		if still, err := waits(); err != nil || !still {
+			return err
+		}
+		_, err := v.settle(ctx, caller, id)
+		return err
+	})
 }
 
 // Prune removes the results of a slice, and what metrics made of them.
@@ -72,16 +81,19 @@ func (v *Evaluate) prune(ctx context.Context, caller domain.Principal, run *eval
 	if err != nil || len(results) == 0 {
 		return err
 	}
-	var ids []uuid.UUID
-	for i := range results {
+	var ids, scenarios []uuid.UUID
+	for i := range results { // in the order of their scenarios
 		ids = append(ids, results[i].ID)
+		if n := len(scenarios); n == 0 || scenarios[n-1] != results[i].ScenarioID {
+			scenarios = append(scenarios, results[i].ScenarioID)
+		}
 	}
 	for chunk := range slices.Chunk(ids, chunkOfResults) {
 		if _, err := v.deps.Runs.DeleteResults(ctx, caller, chunk); err != nil {
 			return err
 		}
 	}
-	return v.refresh(ctx, caller, run, within.Scenarios)
+	return v.refresh(ctx, caller, run, scenarios)
 }
 
 // Refresh computes metrics of a slice's scenarios and of the run again. Where

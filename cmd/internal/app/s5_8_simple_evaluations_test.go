@@ -366,6 +366,153 @@ func TestSimpleEvaluationSurvivesItsProcess(t *testing.T) {
 		}
 	}
 	require.Equal(t, []string{"success", "success"}, s.of(id, steps[2]))
+	require.Len(t, s.listed("metrics", "/evaluations/metrics/query", `{"metrics":{"run_id":"`+id+`"}}`), 3, "of the run and of each scenario, whoever computed it")
+}
+
+// A process that cannot prolong its lease gives the run up when that is over, when
+// somebody else may take it: nothing is computed by both.
+func TestSimpleEvaluationIsGivenUpWithItsLease(t *testing.T) {
+	t.Parallel()
+	begun, left := make(chan struct{}, 8), make(chan struct{}, 8) // more than there are calls
+	app := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body) // or nobody notices that the caller leaves
+		begun <- struct{}{}
+		<-r.Context().Done()
+		left <- struct{}{}
+	}))
+	t.Cleanup(app.Close)
+	s := newIdleService(t, "COLONNADE_INVOKE_HOOK_ALLOW_PRIVATE=true", "COLONNADE_INVOKE_HOOK_TIMEOUT=5m", "COLONNADE_EVALUATE_POLL=50ms", "COLONNADE_EVALUATE_LEASE=300ms")
+	for _, statement := range []string{
+		`CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'not prolonged'; END $$`,
+		`CREATE TRIGGER refuse BEFORE UPDATE ON evaluation_runs FOR EACH ROW WHEN (OLD.runner IS NOT NULL) EXECUTE FUNCTION refuse()`,
+	} {
+		_, err := s.stores.postgres.Exec(t.Context(), statement)
+		require.NoError(t, err, statement)
+	}
+	s.evaluation(`{"data":{"testset_steps":["` + s.testset("rows", `{"n":0}`) + `"],"application_steps":["` + s.subject("slow", `{"uri":"svc:custom:hook:v0","url":"`+app.URL+`"}`) + `"],"evaluator_steps":["` +
+		s.judge("pass", `{"uri":"svc:custom:mock:v0","parameters":{"key":"pass"}}`) + `"]}}`)
+	atWork(t, s.evaluations.Run)
+	<-begun
+	s.until("the call is given up", func() bool { return len(left) > 0 })
+}
+
+// What is missing in the store when it fails in between is made when the run is
+// started again, and nothing is left over that nobody would ever carry out.
+func TestSimpleEvaluationStartsOverWhereTheStoreFailed(t *testing.T) {
+	t.Parallel()
+	s := newService(t)
+	id := s.evaluation(`{"flags":{"is_active":false},"data":{"testset_steps":["` + s.testset("rows", `{"n":0}`, `{"n":1}`) + `"],"evaluator_steps":["` +
+		s.judge("pass", `{"uri":"svc:custom:mock:v0","parameters":{"key":"pass"}}`) + `"]}}`)
+	for _, statement := range []string{
+		`CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'not kept'; END $$`,
+		`CREATE TRIGGER refuse BEFORE INSERT ON evaluation_results FOR EACH ROW EXECUTE FUNCTION refuse()`,
+	} {
+		_, err := s.stores.postgres.Exec(t.Context(), statement)
+		require.NoError(t, err, statement)
+	}
+	require.Equal(t, http.StatusInternalServerError, s.do(http.MethodPost, "/simple/evaluations/"+id+"/start", "").Code)
+	_, err := s.stores.postgres.Exec(t.Context(), "DROP TRIGGER refuse ON evaluation_results")
+	require.NoError(t, err)
+	s.ok(http.StatusOK, http.MethodPost, "/simple/evaluations/"+id+"/start", "")
+	s.ends(id, "success")
+	require.Len(t, s.listed("scenarios", "/evaluations/scenarios/query", `{"scenario":{"run_id":"`+id+`"}}`), 2)
+}
+
+// A run of more results than fit is refused, by whatever road it would come to
+// have them, and one that is refused as it is made is not there.
+func TestSimpleEvaluationsAreBounded(t *testing.T) {
+	t.Parallel()
+	s := newIdleService(t, "COLONNADE_EVALUATE_MAX_RESULTS=20")
+	rows := s.testset("rows", `{"n":0}`, `{"n":1}`)
+	data := func(repeats int) string {
+		return fmt.Sprintf(`"data":{"testset_steps":[%q],"evaluator_steps":[%q],"repeats":%d}`, rows, s.judge(fmt.Sprint("pass", repeats), `{"uri":"svc:custom:mock:v0","parameters":{"key":"pass"}}`), repeats)
+	}
+	refused := s.do(http.MethodPost, "/simple/evaluations/", `{"evaluation":{`+data(1000)+`}}`)
+	require.Equal(t, http.StatusBadRequest, refused.Code, refused.Text)
+	require.Contains(t, refused.Text, "results")
+	require.Empty(t, s.listed("evaluations", "/simple/evaluations/query", `{}`))
+
+	id := s.evaluation(`{` + data(2) + `}`)
+	s.ok(http.StatusOK, http.MethodPost, "/simple/evaluations/"+id+"/stop", "")
+	s.ok(http.StatusOK, http.MethodPost, "/simple/evaluations/"+id+"/repeats", `{"repeats":1000}`)
+	for _, command := range []string{"start", "process"} {
+		body := ""
+		if command == "process" {
+			body = `{}`
+		}
+		refused := s.do(http.MethodPost, "/simple/evaluations/"+id+"/"+command, body)
+		require.Equal(t, http.StatusBadRequest, refused.Code, "%s: %s", command, refused.Text)
+	}
+}
+
+// Who says something while a run is started keeps it from nothing: it goes on.
+func TestSimpleEvaluationStartedWhileSomebodySpeaks(t *testing.T) {
+	t.Parallel()
+	s := newIdleService(t)
+	people := s.judge("people", `{"uri":"svc:custom:feedback:v0"}`)
+	id := s.evaluation(`{"data":{"testset_steps":["` + s.testset("rows", `{"n":0}`) + `"],"evaluator_steps":{"` + people + `":"human"}}}`)
+	require.Equal(t, "pending", s.ok(http.StatusOK, http.MethodGet, "/simple/evaluations/"+id, "").at("evaluation", "data", "status"))
+	step := s.judgedBy(id, people)
+	said := s.listed("results", "/simple/evaluations/"+id+"/probe", `{"step_keys":["`+step+`"]}`)
+	cell := fmt.Sprintf(`{"results":[{"run_id":%q,"scenario_id":%q,"step_key":%q,"status":"success"}]}`, id, said[0]["scenario_id"], step)
+	run, err := uuid.Parse(id)
+	require.NoError(t, err)
+	spoke := make(chan reply, 1)
+	require.NoError(t, s.runs.Exclusive(t.Context(), s.accounts["ours"].Project.ID, run, func() error {
+		go func() { spoke <- s.do(http.MethodPost, "/simple/evaluations/"+id+"/populate", cell) }()
+		s.until("it is said", func() bool { return slices.Equal([]string{"success"}, s.of(id, step)) })
+		s.until("and waits for its turn, or does not", func() bool {
+			var n int
+			err := s.stores.postgres.QueryRow(t.Context(), `SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`).Scan(&n)
+			require.NoError(t, err)
+			return n == 1 || len(spoke) == 1
+		})
+		require.Empty(t, spoke, "it decides what the run is only when nobody else does")
+		s.ok(http.StatusOK, http.MethodPatch, "/evaluations/runs/"+id, `{"run":{"id":"`+id+`","status":"queued","flags":{"is_active":true}}}`)
+		return nil
+	}))
+	require.Equal(t, http.StatusOK, (<-spoke).Code)
+	shown := s.ok(http.StatusOK, http.MethodGet, "/simple/evaluations/"+id, "")
+	require.Equal(t, "queued", shown.at("evaluation", "data", "status"))
+	require.Equal(t, true, shown.at("evaluation", "flags", "is_active"))
+}
+
+// What went with a step or was taken out shows in no metrics, and a deleted trace
+// is not taken over by who would have it computed once.
+func TestSimpleEvaluationForgetsWhatIsGone(t *testing.T) {
+	t.Parallel()
+	s := newService(t)
+	rows := s.testset("rows", `{"n":0}`, `{"n":1}`)
+	app := s.subject("answers", `{"uri":"svc:custom:mock:v0","parameters":{"key":"static","kwargs":{"output":"Paris"}}}`)
+	pass := s.judge("pass", `{"uri":"svc:custom:mock:v0","parameters":{"key":"pass"}}`)
+	body := `{"flags":{"is_cached":true},"data":{"testset_steps":["` + rows + `"],"application_steps":["` + app + `"],"evaluator_steps":{"` + pass + `":"auto"}}}`
+	id := s.evaluation(body)
+	s.ends(id, "success")
+	steps := s.stepsOf(id)
+	results := s.listed("results", "/simple/evaluations/"+id+"/probe", `{"step_keys":["`+steps[1]+`"]}`)
+	require.Len(t, results, 2)
+
+	s.ok(http.StatusAccepted, http.MethodDelete, "/traces/"+results[0]["trace_id"].(string), "")
+	s.until("it is gone", func() bool {
+		return s.ok(http.StatusOK, http.MethodGet, "/traces/"+results[0]["trace_id"].(string), "").at("count") == 0.0
+	})
+	again := s.evaluation(body)
+	s.ends(again, "success")
+	taken := s.listed("results", "/simple/evaluations/"+again+"/probe", `{"step_keys":["`+s.stepsOf(again)[1]+`"]}`)
+	require.Len(t, taken, 2)
+	require.NotEqual(t, results[0]["trace_id"], taken[0]["trace_id"])
+	require.Equal(t, results[1]["trace_id"], taken[1]["trace_id"])
+
+	metrics := func() []map[string]any {
+		return s.listed("metrics", "/evaluations/metrics/query", `{"metrics":{"run_id":"`+id+`"}}`)
+	}
+	require.Len(t, metrics(), 3)
+	s.ok(http.StatusNoContent, http.MethodPost, "/simple/evaluations/"+id+"/steps/remove", `{"step_keys":["`+steps[2]+`"]}`)
+	for _, m := range metrics() {
+		require.NotContains(t, m["data"], steps[2])
+	}
+	s.ok(http.StatusNoContent, http.MethodPost, "/simple/evaluations/"+id+"/prune", `{}`)
+	require.Empty(t, metrics())
 }
 
 // Evaluators judge stored traces that a saved query finds, without an application.

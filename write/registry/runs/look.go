@@ -59,10 +59,10 @@ func (r *Runs) Results(ctx context.Context, project domain.ProjectID, run uuid.U
 	return look[evaluation.Result](ctx, r, "reading results", sql+` ORDER BY e.scenario_id, e.step_key, e.repeat_idx`, args...)
 }
 
-// ResultsOfHashes gives the results of a project that were computed from the
-// same, with a trace, the newest first: what a cached run takes over.
-func (r *Runs) ResultsOfHashes(ctx context.Context, project domain.ProjectID, hashes []uuid.UUID) ([]evaluation.Result, error) {
+// ResultsOfHash gives the results of a project that were computed from the
+// same, with a trace, the newest first, at most so many: what a cached run takes over.
+func (r *Runs) ResultsOfHash(ctx context.Context, project domain.ProjectID, hash uuid.UUID, most int) ([]evaluation.Result, error) {
 	return look[evaluation.Result](ctx, r, "reading results by hash",
-		`SELECT `+schema.ResultColumns+` FROM evaluation_results e WHERE e.project_id = $1 AND e.hash_id = ANY($2) AND e.trace_id IS NOT NULL AND e.status = 'success' ORDER BY e.id DESC`,
-		uuid.UUID(project), hashes)
+		`SELECT `+schema.ResultColumns+` FROM evaluation_results e WHERE e.project_id = $1 AND e.hash_id = $2 AND e.trace_id IS NOT NULL AND e.status = 'success' ORDER BY e.id DESC LIMIT $3`,
+		uuid.UUID(project), hash, most)
 }
