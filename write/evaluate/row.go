@@ -2,6 +2,7 @@ package evaluate
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"sync"
 	"time"
@@ -55,10 +56,26 @@ func (s *row) each(ctx context.Context, cells []evaluation.Cell, compute func(co
 			}
 			s.metrics.cells.WithLabelValues(string(status)).Inc()
 			s.keep(c, o, status)
-			return s.set(ctx, c, o, status)
+			if errors.Is(context.Cause(ctx), errLost) {
+				return errLost // what stands there may be somebody else's by now
+			}
+			writing, done := outliving(ctx)
+			defer done()
+			return s.set(writing, c, o, status)
 		})
 	}
 	return group.Wait()
+}
+
+// outliving is a context that ends a farewell after its parent: what is done is
+// written down, or the next runner would do it again.
+func outliving(parent context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(parent))
+	stop := context.AfterFunc(parent, func() { time.AfterFunc(farewell, cancel) })
+	return ctx, func() {
+		stop()
+		cancel()
+	}
 }
 
 // tries computes a cell, and again as often as the run says while it fails.

@@ -396,6 +396,57 @@ func TestSimpleEvaluationIsGivenUpWithItsLease(t *testing.T) {
 	s.until("the call is given up", func() bool { return len(left) > 0 })
 }
 
+// What is done when a process ends is written down before it goes: the next one
+// would do it once more.
+func TestSimpleEvaluationWritesDownWhatIsDone(t *testing.T) {
+	t.Parallel()
+	g := newGate(t)
+	s := newIdleService(t, append(g.settings(), "COLONNADE_EVALUATE_POLL=50ms")...)
+	id := s.evaluation(`{"data":{"testset_steps":["` + s.testset("rows", `{"n":1,"wait":true}`) + `"],"application_steps":["` + g.app(s) + `"],"evaluator_steps":["` +
+		s.judge("pass", `{"uri":"svc:custom:mock:v0","parameters":{"key":"pass"}}`) + `"]}}`)
+	stop := atWork(t, s.evaluations.Run)
+	<-g.waiting
+	held, err := s.stores.postgres.Begin(t.Context())
+	require.NoError(t, err)
+	_, err = held.Exec(t.Context(), "SELECT id FROM evaluation_runs WHERE id = $1 FOR UPDATE", id)
+	require.NoError(t, err)
+	waits := func(like string) (is bool) {
+		err := s.stores.postgres.QueryRow(t.Context(), `SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE $1)`, like).Scan(&is)
+		require.NoError(t, err)
+		return is
+	}
+	const writing, renewing = "%FROM evaluation_runs%FOR SHARE%", "%UPDATE evaluation_runs SET leased_until%"
+	g.open()
+	s.until("the answer is about to be written down", func() bool { return waits(writing) && waits(renewing) })
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		stop()
+	}()
+	s.until("the process is told to end", func() bool { return !waits(renewing) })
+	require.NoError(t, held.Rollback(t.Context()))
+	<-stopped
+	require.Equal(t, []string{"success"}, s.of(id, s.stepsOf(id)[1]))
+}
+
+// Who starts a stopped run again, of which nothing is left to do, is told how it ended.
+func TestSimpleEvaluationStartedAgainWithNothingToDo(t *testing.T) {
+	t.Parallel()
+	s := newIdleService(t)
+	people := s.judge("people", `{"uri":"svc:custom:feedback:v0"}`)
+	id := s.evaluation(`{"data":{"testset_steps":["` + s.testset("rows", `{"n":0}`) + `"],"evaluator_steps":{"` + people + `":"human"}}}`)
+	status := func(command string) any {
+		return s.ok(http.StatusOK, http.MethodPost, "/simple/evaluations/"+id+"/"+command, "").at("evaluation", "data", "status")
+	}
+	require.Equal(t, "cancelled", status("stop"))
+	require.Equal(t, "pending", status("start"))
+	require.Equal(t, "cancelled", status("stop"))
+	step := s.judgedBy(id, people)
+	said := s.listed("results", "/simple/evaluations/"+id+"/probe", `{"step_keys":["`+step+`"]}`)
+	s.ok(http.StatusOK, http.MethodPost, "/simple/evaluations/"+id+"/populate", fmt.Sprintf(`{"results":[{"run_id":%q,"scenario_id":%q,"step_key":%q,"status":"success"}]}`, id, said[0]["scenario_id"], step))
+	require.Equal(t, "success", status("start"))
+}
+
 // What is missing in the store when it fails in between is made when the run is
 // started again, and nothing is left over that nobody would ever carry out.
 func TestSimpleEvaluationStartsOverWhereTheStoreFailed(t *testing.T) {
