@@ -185,7 +185,8 @@ func (v *Evaluate) AddScenarios(ctx context.Context, caller domain.Principal, id
 	return made, nil
 }
 
-// RemoveScenarios removes scenarios with their results; one that is not of this run is Rejected.
+// RemoveScenarios removes scenarios with their results, and from the run's metrics
+// what they gave; one that is not of this run is Rejected.
 func (v *Evaluate) RemoveScenarios(ctx context.Context, caller domain.Principal, id uuid.UUID, scenarios []uuid.UUID) error {
 	ours := map[uuid.UUID]bool{}
 	err := v.eachScenario(ctx, caller.Project, id, func(s *evaluation.Scenario) error {
@@ -200,6 +201,13 @@ func (v *Evaluate) RemoveScenarios(ctx context.Context, caller domain.Principal,
 			return domain.E(domain.Rejected, "The evaluation run %s has no scenario %s.", id, scenario)
 		}
 	}
-	_, err = v.deps.Runs.DeleteScenarios(ctx, caller, scenarios)
-	return err
+	gone, err := v.deps.Runs.DeleteScenarios(ctx, caller, scenarios)
+	if err != nil || len(gone) == 0 {
+		return err
+	}
+	run, err := v.deps.Runs.Run(ctx, caller.Project, id)
+	if err != nil || run == nil {
+		return err
+	}
+	return v.refresh(ctx, caller, run, nil)
 }

@@ -562,8 +562,16 @@ func TestSimpleEvaluationForgetsWhatIsGone(t *testing.T) {
 	for _, m := range metrics() {
 		require.NotContains(t, m["data"], steps[2])
 	}
-	s.ok(http.StatusNoContent, http.MethodPost, "/simple/evaluations/"+id+"/prune", `{}`)
+	s.ok(http.StatusNoContent, http.MethodPost, "/simple/evaluations/"+id+"/scenarios/remove", `{"scenario_ids":["`+results[0]["scenario_id"].(string)+`"]}`)
+	left := metrics()
+	require.Len(t, left, 2)
+	for _, m := range left {
+		require.InDelta(t, 1, at(m, "data", steps[1], "attributes.ag.metrics.duration.cumulative", "count"), 0)
+	}
+	s.ok(http.StatusNoContent, http.MethodPost, "/simple/evaluations/"+id+"/scenarios/remove", `{"scenario_ids":["`+results[1]["scenario_id"].(string)+`"]}`)
 	require.Empty(t, metrics())
+	s.ok(http.StatusNoContent, http.MethodPost, "/simple/evaluations/"+again+"/prune", `{}`)
+	require.Empty(t, s.listed("metrics", "/evaluations/metrics/query", `{"metrics":{"run_id":"`+again+`"}}`))
 }
 
 // Evaluators judge stored traces that a saved query finds, without an application.
