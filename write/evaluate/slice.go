@@ -15,13 +15,19 @@ import (
 // removed, steps, scenarios and repeats added and taken away. All of it is of
 // the run that the path names; found is false where there is none.
 
+// maxProbed is how many results are given at once: whoever looks at a run may ask for all of it.
+const maxProbed = 50_000
+
 // Probe gives the results of a slice.
 func (v *Evaluate) Probe(ctx context.Context, caller domain.Principal, id uuid.UUID, within evaluation.Slice) (results []evaluation.Result, err error) {
 	if within.Empty() {
 		return nil, nil
 	}
-	all, err := v.deps.Runs.Results(ctx, caller.Project, id, within.Scenarios...)
-	return slices.DeleteFunc(all, func(r evaluation.Result) bool { return !within.Holds(r.Cell()) }), err
+	found, err := v.deps.Runs.ResultsOf(ctx, caller.Project, id, within, maxProbed+1)
+	if len(found) > maxProbed {
+		return nil, domain.E(domain.Rejected, "The slice has more than %d results: name fewer scenarios, steps or repeats, or ask /evaluations/results/query for pages.", maxProbed)
+	}
+	return found, err
 }
 
 // Populate writes results, which are those of this run alone. Where the run
@@ -77,7 +83,10 @@ func (v *Evaluate) Prune(ctx context.Context, caller domain.Principal, id uuid.U
 }
 
 func (v *Evaluate) prune(ctx context.Context, caller domain.Principal, run *evaluation.Run, within evaluation.Slice) error {
-	results, err := v.Probe(ctx, caller, run.ID, within)
+	if within.Empty() {
+		return nil
+	}
+	results, err := v.deps.Runs.ResultsOf(ctx, caller.Project, run.ID, within, 0)
 	if err != nil || len(results) == 0 {
 		return err
 	}

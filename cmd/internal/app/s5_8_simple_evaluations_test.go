@@ -496,6 +496,22 @@ func TestSimpleEvaluationsAreBounded(t *testing.T) {
 	}
 }
 
+// Of a run with many results a part is shown at once, as much as is asked for.
+func TestSimpleEvaluationIsProbedInParts(t *testing.T) {
+	t.Parallel()
+	s := newIdleService(t)
+	id := s.evaluation(`{"data":{"testset_steps":["` + s.testset("rows", `{"n":0}`) + `"],"evaluator_steps":{"` + s.judge("people", `{"uri":"svc:custom:feedback:v0"}`) + `":"human"}}}`)
+	_, err := s.stores.postgres.Exec(t.Context(), `INSERT INTO evaluation_results (project_id, run_id, scenario_id, step_key, repeat_idx, id, status, created_at, created_by_id)
+SELECT project_id, run_id, id, 'more', n, gen_random_uuid(), 'success', created_at, created_by_id FROM evaluation_scenarios, generate_series(1, 50001) AS n WHERE run_id = $1`, id)
+	require.NoError(t, err)
+	refused := s.do(http.MethodPost, "/simple/evaluations/"+id+"/probe", `{}`)
+	require.Equal(t, http.StatusBadRequest, refused.Code)
+	require.Contains(t, refused.Text, "fewer")
+	require.Len(t, s.listed("results", "/simple/evaluations/"+id+"/probe", `{"step_keys":["more"],"repeat_idxs":[7,8,9999999999]}`), 2)
+	s.ok(http.StatusNoContent, http.MethodPost, "/simple/evaluations/"+id+"/prune", `{"step_keys":["more"],"repeat_idxs":[7,8]}`)
+	require.Empty(t, s.listed("results", "/simple/evaluations/"+id+"/probe", `{"step_keys":["more"],"repeat_idxs":[7,8]}`))
+}
+
 // Who says something while a run is started keeps it from nothing: it goes on.
 func TestSimpleEvaluationStartedWhileSomebodySpeaks(t *testing.T) {
 	t.Parallel()
