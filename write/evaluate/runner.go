@@ -123,6 +123,11 @@ func (v *Evaluate) carry(parent context.Context, c *runs.Claimed, runner uuid.UU
 	v.metrics.runs.WithLabelValues(outcome).Inc()
 	if _, err := v.deps.Runs.Release(ending, c.Project, c.ID, runner, status); err != nil {
 		v.deps.Log.WarnContext(ending, "evaluation run was not given back; its lease will end", slog.String("run_id", c.ID.String()), slog.Any("error", err))
+	} else if status == evaluation.Pending {
+		// People may have said all meanwhile, which nobody looked at while the run was ours.
+		if err := v.answered(ending, caller, c.ID); err != nil {
+			v.deps.Log.WarnContext(ending, "evaluation run waits for people who may have answered", slog.String("run_id", c.ID.String()), slog.Any("error", err))
+		}
 	}
 	v.woken() // it may wait again
 }

@@ -544,6 +544,25 @@ func TestSimpleEvaluationStartedWhileSomebodySpeaks(t *testing.T) {
 	require.Equal(t, true, shown.at("evaluation", "flags", "is_active"))
 }
 
+// What people say while the rest is still computed counts when that is done.
+func TestSimpleEvaluationOfPeopleWhoAreFaster(t *testing.T) {
+	t.Parallel()
+	g := newGate(t)
+	s := newService(t, g.settings()...)
+	people := s.judge("people", `{"uri":"svc:custom:feedback:v0"}`)
+	id := s.evaluation(`{"data":{"testset_steps":["` + s.testset("rows", `{"n":0}`, `{"n":1,"wait":true}`) + `"],"application_steps":["` + g.app(s) + `"],"evaluator_steps":{"` + people + `":"human"}}}`)
+	<-g.waiting
+	step := s.judgedBy(id, people)
+	s.until("the runner is through with the other", func() bool {
+		return len(s.listed("scenarios", "/evaluations/scenarios/query", `{"scenario":{"run_id":"`+id+`","status":"running"}}`)) == 1
+	})
+	for _, r := range s.listed("results", "/simple/evaluations/"+id+"/probe", `{"step_keys":["`+step+`"]}`) {
+		s.ok(http.StatusOK, http.MethodPost, "/simple/evaluations/"+id+"/populate", fmt.Sprintf(`{"results":[{"run_id":%q,"scenario_id":%q,"step_key":%q,"status":"success"}]}`, id, r["scenario_id"], step))
+	}
+	g.open()
+	s.ends(id, "success")
+}
+
 // What went with a step or was taken out shows in no metrics, and a deleted trace
 // is not taken over by who would have it computed once.
 func TestSimpleEvaluationForgetsWhatIsGone(t *testing.T) {

@@ -135,7 +135,7 @@ func (r *Runs) Changed(ctx context.Context, project domain.ProjectID, run *evalu
 			keys = append(keys, s.Key)
 		}
 	}
-	err = r.registry.Look(ctx, "reading scenarios without metrics", func(ctx context.Context, rows func(sql string, args ...any) (pgx.Rows, error)) error {
+	err = r.registry.Look(ctx, "reading scenarios without metrics", func(_ context.Context, rows func(sql string, args ...any) (pgx.Rows, error)) error {
 		found, err := rows(selectChanged, uuid.UUID(project), run.ID, keys)
 		if err != nil {
 			return err
