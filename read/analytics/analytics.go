@@ -31,7 +31,7 @@ type Config struct {
 	ChunkRows int
 	// MaxValues bounds the numbers that are held to make percentiles of.
 	MaxValues int
-	// MaxDistinct bounds the different values of a frequency table.
+	// MaxDistinct bounds the different values of a frequency table, texts or numbers.
 	MaxDistinct int
 	// MaxOpen bounds the rows that the core rows leave open, MaxExamined those
 	// of them whose documents are read, MaxSummed the spans that are read to sum traces.
@@ -100,6 +100,10 @@ type Answer struct {
 	Interval       int
 }
 
+// maxEntries bounds the percentiles, bins and frequencies of an answer. Questions
+// that leave the bins to us stay below half of it at any number of values.
+const maxEntries = 1_000_000
+
 // Query answers a question. Source: contract §3.6.
 func (r *Reader) Query(ctx context.Context, project domain.ProjectID, q Question) (Answer, error) {
 	w, err := windowOf(q, r.now())
@@ -121,13 +125,23 @@ func (r *Reader) Query(ctx context.Context, project domain.ProjectID, q Question
 	if err != nil {
 		return Answer{}, err
 	}
+	entries := 0
 	for _, n := range sorted(buckets) {
 		b := Bucket{Timestamp: w.start(n), Interval: answer.Interval, Metrics: map[string]Metric{}}
 		for i, s := range q.Specs {
-			end := first[i] + len(s.measures())
-			if m, ok := s.metric(buckets[n].measures[first[i]:end]); ok {
-				b.Metrics[s.Path] = m
+			of := buckets[n].measures[first[i] : first[i]+len(s.measures())]
+			if err := s.few(of, r.cfg.MaxDistinct); err != nil {
+				return Answer{}, err
 			}
+			m, ok := s.metric(of)
+			if !ok {
+				continue
+			}
+			// Two spans of a bucket may ask for MaxBins: what is gathered does not bound what is made of it.
+			if entries += m.entries(); entries > maxEntries {
+				return Answer{}, domain.E(domain.Rejected, "The answer would have more than %d numbers. Narrow the query: fewer specs or bins, a longer interval, or a shorter window.", maxEntries)
+			}
+			b.Metrics[s.Path] = m
 		}
 		if len(b.Metrics) > 0 {
 			answer.Buckets = append(answer.Buckets, b)

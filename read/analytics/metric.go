@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"math"
 	"slices"
+
+	"colonnade/domain"
 )
 
 // Metric is what a spec made of the values in a bucket. Source: contract §3.6.
@@ -45,6 +47,11 @@ type Frequency struct {
 	Value   any     `json:"value"`
 	Count   uint64  `json:"count"`
 	Density float64 `json:"density"`
+}
+
+// entries is how many numbers it has beside its sums.
+func (m *Metric) entries() int {
+	return len(m.Pcts) + len(m.IQRs) + len(m.PSCs) + len(m.Hist) + len(m.Freq)
 }
 
 // level is a percentile: its key and its share of the values.
@@ -191,6 +198,26 @@ func spreads(pcts map[string]float64) map[string]float64 {
 		}
 	}
 	return out
+}
+
+// few refuses a frequency table of more different numbers than a limit; those of
+// texts are bounded as they are gathered.
+func (s Spec) few(of []gathered, limit int) error {
+	if s.Type != Discrete {
+		return nil
+	}
+	values := of[0].numbers
+	slices.Sort(values)
+	different := 0
+	for i, v := range values {
+		if i > 0 && v == values[i-1] {
+			continue
+		}
+		if different++; different > limit {
+			return domain.E(domain.Rejected, "%s has more than %d different values in one bucket. Use a spec of type numeric/continuous, or narrow the query.", s.Path, limit)
+		}
+	}
+	return nil
 }
 
 // runs counts equal values of a sorted list.

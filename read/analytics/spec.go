@@ -29,8 +29,12 @@ func Types() []Type {
 	return []Type{Continuous, Discrete, Binary, Single, Multiple, String, JSON, None, Any}
 }
 
-// MaxBins bounds a histogram.
-const MaxBins = 10_000
+// MaxBins bounds a histogram, MaxSpecs the specs of a question, each of which
+// makes the statement longer.
+const (
+	MaxBins  = 10_000
+	MaxSpecs = 100
+)
 
 // Spec asks for a metric of the values at a path.
 type Spec struct {

@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"slices"
 	"time"
@@ -179,6 +180,9 @@ func (a *Analytics) fromQuery(c *gin.Context, req *analyticsRequest) error {
 func specsOf(in []metricSpec, where string) ([]analytics.Spec, error) {
 	if in == nil {
 		return analytics.DefaultSpecs(), nil
+	}
+	if len(in) > analytics.MaxSpecs {
+		return nil, body.Invalid("too_long", fmt.Sprintf("There are at most %d specs", analytics.MaxSpecs), nil, where, "specs")
 	}
 	out := make([]analytics.Spec, 0, len(in))
 	seen := map[string]bool{}

@@ -3,6 +3,7 @@ package api
 import (
 	"encoding/json"
 	"net/http"
+	"slices"
 
 	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
@@ -121,15 +122,8 @@ func (e runRoutes) simpleQueues(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	behind, err := e.behind(c, found.Items)
-	shown := domain.Page[*evaluation.SimpleQueue]{Next: found.Next}
-	for _, queue := range found.Items {
-		if run := behind[queue.RunID]; run != nil {
-			one := queue.Simple(run)
-			shown.Items = append(shown.Items, &one)
-		}
-	}
-	return replyPage(c, "queues", q.Window, shown, err)
+	shown, err := e.shown(c, found.Items)
+	return replyPage(c, "queues", q.Window, domain.Page[*evaluation.SimpleQueue]{Items: shown, Next: found.Next}, err)
 }
 
 // ofKind are the runs of a kind of queues, among some if any are named.
@@ -151,16 +145,32 @@ func (e runRoutes) ofKind(c *gin.Context, kind evaluation.QueueKind, among []uui
 	}
 }
 
-// behind are the runs of queues, by id.
-func (e runRoutes) behind(c *gin.Context, queues []*evaluation.Queue) (map[uuid.UUID]*evaluation.Run, error) {
+// shown are queues as the runs behind them show them. Those may be more than a
+// page of runs: none is kept longer than its queues are made.
+func (e runRoutes) shown(c *gin.Context, queues []*evaluation.Queue) ([]*evaluation.SimpleQueue, error) {
 	ids := make([]uuid.UUID, len(queues))
+	of := map[uuid.UUID][]int{}
 	for i, q := range queues {
 		ids[i] = q.RunID
+		of[q.RunID] = append(of[q.RunID], i)
 	}
-	found, err := e.runs.Runs(c.Request.Context(), e.project(c), runs.RunQuery{Common: runs.Common{IDs: ids}})
-	out := map[uuid.UUID]*evaluation.Run{}
-	for _, run := range found.Items {
-		out[run.ID] = run
+	out := make([]*evaluation.SimpleQueue, len(queues))
+	q := runs.RunQuery{Common: runs.Common{IDs: ids}}
+	for {
+		page, err := e.runs.Runs(c.Request.Context(), e.project(c), q)
+		if err != nil {
+			return nil, err
+		}
+		for _, run := range page.Items {
+			for _, i := range of[run.ID] {
+				one := queues[i].Simple(run)
+				out[i] = &one
+			}
+		}
+		if q.Window.Next = page.Next; page.Next == uuid.Nil {
+			break
+		}
 	}
-	return out, err
+	// Who deletes a run meanwhile takes its queues along.
+	return slices.DeleteFunc(out, func(q *evaluation.SimpleQueue) bool { return q == nil }), nil
 }

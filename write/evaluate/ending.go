@@ -70,7 +70,8 @@ func (v *Evaluate) sweep(ctx context.Context, caller domain.Principal, id uuid.U
 }
 
 // settle gives the scenarios of a run, and the run itself, the status that
-// their results add up to. A scenario that somebody gave an end keeps it.
+// their results add up to. A scenario that somebody gave an end keeps it, unless
+// it was cancelled and all of it is done.
 func (v *Evaluate) settle(ctx context.Context, caller domain.Principal, id uuid.UUID) (*evaluation.Run, error) {
 	run, err := v.deps.Runs.Run(ctx, caller.Project, id)
 	if err != nil || run == nil {
@@ -88,8 +89,11 @@ func (v *Evaluate) settle(ctx context.Context, caller domain.Principal, id uuid.
 	var changed []evaluation.ScenarioDraft
 	err = v.eachScenario(ctx, caller.Project, id, func(s *evaluation.Scenario) error {
 		status := s.Status
-		if parts, ok := of[s.ID]; ok && !status.Ended() {
-			status = evaluation.Settled(parts)
+		if parts, ok := of[s.ID]; ok {
+			sum := evaluation.Settled(parts)
+			if done := sum == evaluation.Success || sum == evaluation.Errors; !status.Ended() || status == evaluation.Cancelled && done {
+				status = sum
+			}
 		}
 		if all = append(all, status); status != s.Status {
 			d := evaluation.ScenarioDraft{PartDraft: evaluation.PartDraft{RunID: id}}
@@ -108,8 +112,12 @@ func (v *Evaluate) settle(ctx context.Context, caller domain.Principal, id uuid.
 	}
 	draft := evaluation.RunDraft{Flags: evaluation.Flags{evaluation.IsActive: false}}
 	draft.ID, draft.Status = id, evaluation.Settled(all)
-	if !run.Status.Becomes(draft.Status) {
-		return run, nil
+	if !run.Status.Becomes(draft.Status) { // one that was stopped and is started again goes on first
+		again := evaluation.RunDraft{}
+		again.ID, again.Status = id, evaluation.Running
+		if _, err := v.deps.Runs.EditRuns(ctx, caller, []evaluation.RunDraft{again}); err != nil {
+			return nil, err
+		}
 	}
 	return first(v.deps.Runs.EditRuns(ctx, caller, []evaluation.RunDraft{draft}))
 }

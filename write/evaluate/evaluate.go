@@ -40,8 +40,10 @@ type Config struct {
 	MaxConcurrency int
 	// Timeout ends a batch; what is done by then stays.
 	Timeout time.Duration
-	// MaxScenarios bounds a run that outlives its request.
+	// MaxScenarios bounds a run that outlives its request, MaxResults what it leaves:
+	// scenarios times steps times repeats.
 	MaxScenarios int
+	MaxResults   int
 	// MaxRuns is how many runs this process carries out at a time.
 	MaxRuns int
 	// Lease is how long a run is this process's without a sign of life: after a
@@ -58,15 +60,15 @@ type Config struct {
 func DefaultConfig() Config {
 	return Config{
 		MaxTestcases: 1000, MaxEvaluators: 20, MaxConcurrency: 16, Timeout: 30 * time.Minute,
-		MaxScenarios: 10_000, MaxRuns: 4, Lease: 15 * time.Second, Poll: time.Second, TraceTimeout: 30 * time.Second,
+		MaxScenarios: 10_000, MaxResults: 250_000, MaxRuns: 4, Lease: 15 * time.Second, Poll: time.Second, TraceTimeout: 30 * time.Second,
 	}
 }
 
 // Validate names every field that cannot work.
 func (c Config) Validate() error {
 	var errs []error
-	if c.MaxTestcases < 1 || c.MaxEvaluators < 1 || c.MaxConcurrency < 1 || c.MaxScenarios < 1 || c.MaxRuns < 1 {
-		errs = append(errs, errors.New("max_testcases, max_evaluators, max_concurrency, max_scenarios, max_runs: must be positive"))
+	if c.MaxTestcases < 1 || c.MaxEvaluators < 1 || c.MaxConcurrency < 1 || c.MaxScenarios < 1 || c.MaxResults < 1 || c.MaxRuns < 1 {
+		errs = append(errs, errors.New("max_testcases, max_evaluators, max_concurrency, max_scenarios, max_results, max_runs: must be positive"))
 	}
 	if c.Timeout <= 0 || c.TraceTimeout <= 0 || c.Poll <= 0 || c.Lease < 2*c.Poll {
 		errs = append(errs, errors.New("timeout, trace_timeout, poll: must be positive, and lease at least twice poll"))

@@ -2,6 +2,7 @@ package evaluate
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"sync"
 	"time"
@@ -55,10 +56,26 @@ func (s *row) each(ctx context.Context, cells []evaluation.Cell, compute func(co
 			}
 			s.metrics.cells.WithLabelValues(string(status)).Inc()
 			s.keep(c, o, status)
-			return s.set(ctx, c, o, status)
+			if errors.Is(context.Cause(ctx), errLost) {
+				return errLost // what stands there may be somebody else's by now
+			}
+			writing, done := outliving(ctx)
+			defer done()
+			return s.set(writing, c, o, status)
 		})
 	}
 	return group.Wait()
+}
+
+// outliving is a context that ends a farewell after its parent: what is done is
+// written down, or the next runner would do it again.
+func outliving(parent context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(parent))
+	stop := context.AfterFunc(parent, func() { time.AfterFunc(farewell, cancel) })
+	return ctx, func() {
+		stop()
+		cancel()
+	}
 }
 
 // tries computes a cell, and again as often as the run says while it fails.
@@ -235,13 +252,26 @@ func hashOf(revision uuid.UUID, from map[string]any, repeat int) uuid.UUID {
 	return uuid.NewSHA1(revision, append(trace.AppendJSON(nil, from), byte(repeat), byte(repeat>>8))) //nolint:gosec // repeats are less than a thousand
 }
 
-// cached is a result of the project that was computed from the same; nil
-// where there is none, or the run does not take any over.
+// mostCached is how many results of a hash are looked at for one whose trace is there.
+const mostCached = 5
+
+// cached is a result of the project that was computed from the same; nil where
+// there is none whose trace is still there, or the run does not take any over.
 func (s *row) cached(ctx context.Context, hash uuid.UUID) (*evaluation.Result, error) {
 	if !s.run.Flags[evaluation.IsCached] {
 		return nil, nil //nolint:nilnil // nothing to take over is an answer
 	}
-	return first(s.deps.Runs.ResultsOfHashes(ctx, s.caller.Project, []uuid.UUID{hash}))
+	found, err := s.deps.Runs.ResultsOfHash(ctx, s.caller.Project, hash, mostCached)
+	for i := range found {
+		outline, err := s.deps.Stored.Outline(ctx, s.caller.Project, found[i].TraceID)
+		if err != nil {
+			return nil, err
+		}
+		if outline.Root() != nil {
+			return &found[i], nil
+		}
+	}
+	return nil, err
 }
 
 // taken is the outcome of a cell that is taken over.

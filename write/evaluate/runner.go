@@ -123,6 +123,11 @@ func (v *Evaluate) carry(parent context.Context, c *runs.Claimed, runner uuid.UU
 	v.metrics.runs.WithLabelValues(outcome).Inc()
 	if _, err := v.deps.Runs.Release(ending, c.Project, c.ID, runner, status); err != nil {
 		v.deps.Log.WarnContext(ending, "evaluation run was not given back; its lease will end", slog.String("run_id", c.ID.String()), slog.Any("error", err))
+	} else if status == evaluation.Pending {
+		// People may have said all meanwhile, which nobody looked at while the run was ours.
+		if err := v.answered(ending, caller, c.ID); err != nil {
+			v.deps.Log.WarnContext(ending, "evaluation run waits for people who may have answered", slog.String("run_id", c.ID.String()), slog.Any("error", err))
+		}
 	}
 	v.woken() // it may wait again
 }
@@ -141,10 +146,15 @@ func (v *Evaluate) swept(ctx context.Context, caller domain.Principal, id uuid.U
 	}
 }
 
-// hold keeps the lease, and gives the run up when it is another's, or stopped.
+// hold keeps the lease, and gives the run up when it is another's, or stopped. So it
+// does when the store does not say for as long as a lease: somebody else may have
+// taken the run then, and what both compute would be there twice.
 func (v *Evaluate) hold(ctx context.Context, c *runs.Claimed, runner uuid.UUID, cancel context.CancelCauseFunc) {
 	tick := time.NewTicker(v.cfg.Poll)
 	defer tick.Stop()
+	certain := v.cfg.Lease - v.cfg.Poll // the store's answer was under way for a while
+	over := time.AfterFunc(certain, func() { cancel(errLost) })
+	defer over.Stop()
 	for {
 		select {
 		case <-tick.C:
@@ -152,9 +162,13 @@ func (v *Evaluate) hold(ctx context.Context, c *runs.Claimed, runner uuid.UUID, 
 			return
 		}
 		held, err := v.deps.Runs.Renew(ctx, c.Project, c.ID, runner, v.cfg.Lease)
-		if err == nil && !held {
+		switch {
+		case err != nil: // the next tick asks again
+		case !held:
 			cancel(errLost)
 			return
+		default:
+			over.Reset(certain)
 		}
 	}
 }

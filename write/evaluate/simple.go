@@ -2,6 +2,7 @@ package evaluate
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/google/uuid"
@@ -33,7 +34,12 @@ func (v *Evaluate) Create(ctx context.Context, caller domain.Principal, draft ev
 	if !start {
 		return &made[0], nil
 	}
-	return v.Start(ctx, caller, made[0].ID)
+	started, err := v.Start(ctx, caller, made[0].ID)
+	if err != nil { // who is refused has made nothing, and may send it again
+		_, undo := v.deps.Runs.DeleteRuns(context.WithoutCancel(ctx), caller, []uuid.UUID{made[0].ID})
+		return nil, errors.Join(err, undo)
+	}
+	return started, nil
 }
 
 // does tells whether a run has something to do: a source, and somebody who says something about it.
@@ -197,6 +203,13 @@ func (v *Evaluate) enqueue(ctx context.Context, caller domain.Principal, run *ev
 	if err != nil {
 		return nil, err
 	}
+	scenarios := 0
+	for range byScenario(results) {
+		scenarios++
+	}
+	if err := v.fits(run, scenarios); err != nil {
+		return nil, err
+	}
 	theirs := v.theirs(ctx, caller, run)
 	drafts := wanted(run, results, within, overwrite, theirs)
 	computed := false
@@ -217,6 +230,19 @@ func (v *Evaluate) enqueue(ctx context.Context, caller domain.Principal, run *ev
 	queued, err := first(v.deps.Runs.EditRuns(ctx, caller, []evaluation.RunDraft{edit}))
 	v.woken()
 	return queued, err
+}
+
+// fits holds the results that a run of so many scenarios comes to have against the
+// limit: all of them are looked at whenever it goes on.
+func (v *Evaluate) fits(run *evaluation.Run, scenarios int) error {
+	lanes := 0
+	for _, s := range steps(run) {
+		lanes += run.Lanes(s)
+	}
+	if n := scenarios * lanes; n > v.cfg.MaxResults {
+		return domain.E(domain.Rejected, "An evaluation has at most %d results, not %d: take fewer repeats, steps or scenarios.", v.cfg.MaxResults, n)
+	}
+	return nil
 }
 
 // chunkOfResults is how many results are set in one transaction.

@@ -15,13 +15,19 @@ import (
 // removed, steps, scenarios and repeats added and taken away. All of it is of
 // the run that the path names; found is false where there is none.
 
+// maxProbed is how many results are given at once: whoever looks at a run may ask for all of it.
+const maxProbed = 50_000
+
 // Probe gives the results of a slice.
 func (v *Evaluate) Probe(ctx context.Context, caller domain.Principal, id uuid.UUID, within evaluation.Slice) (results []evaluation.Result, err error) {
 	if within.Empty() {
 		return nil, nil
 	}
-	all, err := v.deps.Runs.Results(ctx, caller.Project, id, within.Scenarios...)
-	return slices.DeleteFunc(all, func(r evaluation.Result) bool { return !within.Holds(r.Cell()) }), err
+	found, err := v.deps.Runs.ResultsOf(ctx, caller.Project, id, within, maxProbed+1)
+	if len(found) > maxProbed {
+		return nil, domain.E(domain.Rejected, "The slice has more than %d results: name fewer scenarios, steps or repeats, or ask /evaluations/results/query for pages.", maxProbed)
+	}
+	return found, err
 }
 
 // Populate writes results, which are those of this run alone. Where the run
@@ -47,12 +53,21 @@ func (v *Evaluate) Populate(ctx context.Context, caller domain.Principal, id uui
 
 // answered lets a run go on that waits for nobody but people.
 func (v *Evaluate) answered(ctx context.Context, caller domain.Principal, id uuid.UUID) error {
-	run, err := v.deps.Runs.Run(ctx, caller.Project, id)
-	if err != nil || run == nil || run.Status != evaluation.Pending || !run.Flags[evaluation.HasHuman] {
+	waits := func() (bool, error) {
+		run, err := v.deps.Runs.Run(ctx, caller.Project, id)
+		return err == nil && run != nil && run.Status == evaluation.Pending && run.Flags[evaluation.HasHuman], err
+	}
+	if ask, err := waits(); err != nil || !ask {
 		return err
 	}
-	_, err = v.settle(ctx, caller, id)
-	return err
+	// Who starts it at the same time would have it end before anything is computed.
+	return v.alone(ctx, caller.Project, id, func() error {
+		if still, err := waits(); err != nil || !still {
+			return err
+		}
+		_, err := v.settle(ctx, caller, id)
+		return err
+	})
 }
 
 // Prune removes the results of a slice, and what metrics made of them.
@@ -68,20 +83,26 @@ func (v *Evaluate) Prune(ctx context.Context, caller domain.Principal, id uuid.U
 }
 
 func (v *Evaluate) prune(ctx context.Context, caller domain.Principal, run *evaluation.Run, within evaluation.Slice) error {
-	results, err := v.Probe(ctx, caller, run.ID, within)
+	if within.Empty() {
+		return nil
+	}
+	results, err := v.deps.Runs.ResultsOf(ctx, caller.Project, run.ID, within, 0)
 	if err != nil || len(results) == 0 {
 		return err
 	}
-	var ids []uuid.UUID
-	for i := range results {
+	var ids, scenarios []uuid.UUID
+	for i := range results { // in the order of their scenarios
 		ids = append(ids, results[i].ID)
+		if n := len(scenarios); n == 0 || scenarios[n-1] != results[i].ScenarioID {
+			scenarios = append(scenarios, results[i].ScenarioID)
+		}
 	}
 	for chunk := range slices.Chunk(ids, chunkOfResults) {
 		if _, err := v.deps.Runs.DeleteResults(ctx, caller, chunk); err != nil {
 			return err
 		}
 	}
-	return v.refresh(ctx, caller, run, within.Scenarios)
+	return v.refresh(ctx, caller, run, scenarios)
 }
 
 // Refresh computes metrics of a slice's scenarios and of the run again. Where
@@ -173,7 +194,8 @@ func (v *Evaluate) AddScenarios(ctx context.Context, caller domain.Principal, id
 	return made, nil
 }
 
-// RemoveScenarios removes scenarios with their results; one that is not of this run is Rejected.
+// RemoveScenarios removes scenarios with their results, and from the run's metrics
+// what they gave; one that is not of this run is Rejected.
 func (v *Evaluate) RemoveScenarios(ctx context.Context, caller domain.Principal, id uuid.UUID, scenarios []uuid.UUID) error {
 	ours := map[uuid.UUID]bool{}
 	err := v.eachScenario(ctx, caller.Project, id, func(s *evaluation.Scenario) error {
@@ -188,6 +210,13 @@ func (v *Evaluate) RemoveScenarios(ctx context.Context, caller domain.Principal,
 			return domain.E(domain.Rejected, "The evaluation run %s has no scenario %s.", id, scenario)
 		}
 	}
-	_, err = v.deps.Runs.DeleteScenarios(ctx, caller, scenarios)
-	return err
+	gone, err := v.deps.Runs.DeleteScenarios(ctx, caller, scenarios)
+	if err != nil || len(gone) == 0 {
+		return err
+	}
+	run, err := v.deps.Runs.Run(ctx, caller.Project, id)
+	if err != nil || run == nil {
+		return err
+	}
+	return v.refresh(ctx, caller, run, nil)
 }

@@ -120,8 +120,7 @@ func (v *Evaluate) rows(ctx context.Context, caller domain.Principal, ref domain
 	return testcases, err
 }
 
-// mintChunk is how many scenarios are made at once: one that is left without
-// its input by a crash is never run, and such a chunk is the most that there can be.
+// mintChunk is how many scenarios are made in one transaction, each with its input.
 const mintChunk = 500
 
 // mint makes a scenario for each item that has none yet.
@@ -144,27 +143,21 @@ func (v *Evaluate) mint(ctx context.Context, caller domain.Principal, run *evalu
 	}
 	if n := len(scenarios) + len(fresh); n > v.cfg.MaxScenarios {
 		return nil, domain.E(domain.Rejected, "An evaluation takes at most %d scenarios, not %d.", v.cfg.MaxScenarios, n)
+	} else if err := v.fits(run, n); err != nil {
+		return nil, err
 	}
 	var made []evaluation.Scenario
 	for chunk := range slices.Chunk(fresh, mintChunk) {
-		part := evaluation.PartDraft{RunID: run.ID}
-		drafts := make([]evaluation.ScenarioDraft, len(chunk))
-		for i := range drafts {
-			drafts[i].PartDraft = part
-		}
-		rows, err := v.deps.Runs.AddScenarios(ctx, caller, drafts)
-		if err != nil {
-			return made, err
-		}
 		inputs := make([]evaluation.ResultDraft, len(chunk))
 		for i, it := range chunk {
-			inputs[i] = evaluation.ResultDraft{PartDraft: part, ScenarioID: rows[i].ID, StepKey: it.step, TraceID: it.trace}
+			inputs[i] = evaluation.ResultDraft{PartDraft: evaluation.PartDraft{RunID: run.ID}, StepKey: it.step, TraceID: it.trace}
 			inputs[i].Status = evaluation.Success
 			if it.testcase != uuid.Nil {
 				inputs[i].TestcaseID = &chunk[i].testcase
 			}
 		}
-		if _, err := v.deps.Runs.SetResults(ctx, caller, inputs); err != nil {
+		rows, err := v.deps.Runs.AddInputs(ctx, caller, inputs)
+		if err != nil {
 			return made, err
 		}
 		made = append(made, rows...)

@@ -31,9 +31,8 @@ type work struct {
 	// testcases are the rows of the run's testsets, and those that were given one by one.
 	testcases map[uuid.UUID]map[string]any
 
-	mu    sync.Mutex // guards token and ended
+	mu    sync.Mutex // guards token
 	token domain.Token
-	ended []uuid.UUID // scenarios that were worked on
 }
 
 type foundRevision struct {
@@ -178,9 +177,6 @@ func (w *work) scenario(ctx context.Context, rows []evaluation.Result) error {
 	for status := range maps.Values(s.status) {
 		parts = append(parts, status)
 	}
-	w.mu.Lock()
-	w.ended = append(w.ended, s.id)
-	w.mu.Unlock()
 	return s.mark(ctx, evaluation.Settled(parts))
 }
 
@@ -197,11 +193,16 @@ func (w *work) status(ctx context.Context) (evaluation.Status, error) {
 }
 
 // measure waits until the traces of the run are visible and computes metrics of
-// them. They are computed again by whoever asks, so that nothing depends on it.
+// them, also of scenarios that a runner before this one left behind. They are
+// computed again by whoever asks, so that nothing depends on it.
 func (w *work) measure(ctx context.Context) {
 	err := w.deps.Stored.Await(ctx, w.token)
+	var changed []uuid.UUID
 	if err == nil {
-		err = w.refresh(ctx, w.caller, w.run, w.ended)
+		changed, err = w.deps.Runs.Changed(ctx, w.caller.Project, w.run)
+	}
+	if err == nil {
+		err = w.refresh(ctx, w.caller, w.run, changed)
 	}
 	if err != nil && ctx.Err() == nil {
 		w.deps.Log.WarnContext(ctx, "metrics of an evaluation run were not computed", slog.String("run_id", w.run.ID.String()), slog.Any("error", err))

@@ -201,7 +201,9 @@ func summedPaths() [trace.MetricCount]string {
 }
 
 // computeMinutes writes minutes, ascending, as they are now, the empty ones too. What a
-// root shows is what it sums, or what a client sent where that is nothing.
+// root shows is what it sums, or what a client sent where that is nothing. A
+// trace may have been sent to several projects, in each with other spans: only the
+// whole key of a root names its sums.
 // Source: trace.Cumulate; read/compile says the same of single spans.
 func (s *Sink) computeMinutes(ctx context.Context, minutes []projectMinute, claim int64) error {
 	d := s.cfg.Deployment
@@ -237,7 +239,8 @@ SELECT project_id, minute, trace_type, %[3]d, false, undecided, roots, duration%
     SELECT project_id, toStartOfMinute(toDateTime(start_time, 'UTC')) AS at_minute, trace_type, span_type, span_type_declared, duration_ms,
       hasAny(long, [%[6]s]) OR created_at < (SELECT min(applied_at) FROM %[7]s WHERE name = '0005_span_sums.sql') AS open%[8]s
     FROM (SELECT * FROM %[9]s FINAL WHERE %[10]s AND parent_id = toFixedString('', 8)) AS root
-    LEFT ANY JOIN (SELECT start_time AS at_start, tie AS at_tie, true AS summed%[11]s FROM %[12]s FINAL WHERE %[10]s) AS sums ON start_time = at_start AND tie = at_tie
+    LEFT ANY JOIN (SELECT project_id AS of_project, trace_type AS of_type, start_time AS at_start, tie AS at_tie, true AS summed%[11]s FROM %[12]s FINAL WHERE %[10]s) AS sums
+      ON project_id = of_project AND trace_type = of_type AND start_time = at_start AND tie = at_tie
   ) GROUP BY project_id, minute, trace_type
 ) AS made USING (project_id, minute, trace_type)`,
 		d.Table(schema.RollupMinute), columns.String(), claim, list.String(), values.String(), strings.Join(quoted, ","), d.Table("schema_migrations"), shown.String(),

@@ -312,6 +312,45 @@ func TestAnalyticsOfAbsurdNumbers(t *testing.T) {
 	check(t)
 }
 
+// A few spans, and a question about them, do not make an answer without end: what
+// would is refused, and says what to ask for instead.
+func TestAnalyticsAnswersAreBounded(t *testing.T) {
+	t.Parallel()
+	w := newWings(t)
+	project := domain.ProjectID(uuid.New())
+	cfg := analytics.DefaultConfig()
+	cfg.MaxDistinct = 50
+	h := w.served(t, project, cfg)
+	at := time.Now().UTC().Truncate(time.Minute).Add(-3 * time.Hour)
+	var all []*tracepb.TracesData
+	for n := range uint64(120) { // two of each minute
+		all = append(all, simple(n, n+1, 0, at.Add(time.Duration(n/2)*time.Minute), 1, map[string]any{"ag.meta.score": float64(n) / 7, "ag.meta.rank": float64(n)}))
+	}
+	w.write(project, all...)
+	const of = `"path":"attributes.ag.meta.score"`
+	window := func(interval int) string {
+		return fmt.Sprintf(`"oldest":%q,"newest":%q,"interval":%d`, at.Format(time.RFC3339), at.Add(time.Hour).Format(time.RFC3339), interval)
+	}
+	for _, tt := range []struct{ name, body, words string }{
+		{"bins of many buckets", `{` + window(1) + `,"specs":[{"type":"numeric/continuous",` + of + `,"bins":10000},{"type":"numeric/continuous","path":"attributes.ag.meta.rank","bins":10000}]}`, "bins"},
+		{"as many different numbers as spans", `{` + window(60) + `,"specs":[{"type":"numeric/discrete",` + of + `}]}`, "different values"},
+		{"more specs than a statement holds", `{"specs":[` + strings.Repeat(`{"type":"none"},`, 4000) + `{"type":"none"}]}`, "specs"},
+	} {
+		code, text := post(t, h, "/spans/analytics/query", tt.body)
+		require.Contains(t, []int{http.StatusBadRequest, http.StatusUnprocessableEntity}, code, "%s: %s", tt.name, text)
+		require.Contains(t, text, tt.words, tt.name)
+	}
+	require.EqualValues(t, 60, reply(t, h, "/spans/analytics/query", `{`+window(1)+`,"specs":[{"type":"numeric/continuous",`+of+`,"bins":1000}]}`)["count"])
+	require.EqualValues(t, 60, reply(t, h, "/spans/analytics/query", `{`+window(1)+`,"specs":[{"type":"numeric/discrete",`+of+`}]}`)["count"])
+
+	// As many specs as are taken: the store plans them in time.
+	specs := make([]string, analytics.MaxSpecs)
+	for i := range specs {
+		specs[i] = fmt.Sprintf(`{"type":"numeric/continuous","path":"attributes.ag.meta.some.rather.long.path.number.%d"}`, i)
+	}
+	require.EqualValues(t, 0, reply(t, h, "/spans/analytics/query", `{`+window(60)+`,"specs":[`+strings.Join(specs, ",")+`]}`)["count"])
+}
+
 // What was sent twice, replaced, moved in time or deleted counts as it stands
 // now, from the moment that the caller's write is visible.
 func TestAnalyticsAfterEdits(t *testing.T) {

@@ -48,16 +48,6 @@ func TestMinutesOracle(t *testing.T) {
 			require.Empty(t, cmp.Diff(want, got), "%+v", q)
 		}
 	}
-	known := func() { // all that was written is in the table
-		t.Helper()
-		w.settled(t, project)
-		at := time.Now().UnixMicro()
-		require.Eventually(t, func() bool {
-			var claim int64
-			err := w.conn.QueryRow(t.Context(), "SELECT toInt64(max(version)) FROM rollup_minute WHERE project_id = toUUID('00000000-0000-0000-0000-000000000000')").Scan(&claim)
-			return err == nil && claim > at
-		}, 3*time.Minute, 50*time.Millisecond, "the minutes are claimed")
-	}
 	send := func(operation stream.Operation, all ...*tracepb.TracesData) {
 		t.Helper()
 		var records []stream.Record
@@ -82,7 +72,7 @@ func TestMinutesOracle(t *testing.T) {
 	}
 	send(stream.Upsert, first...)
 	check(4)
-	known()
+	w.inMinutes(t, project)
 	check(12)
 	for _, change := range []func(){
 		func() { send(stream.Upsert, first[:20]...) },
@@ -92,7 +82,7 @@ func TestMinutesOracle(t *testing.T) {
 	} {
 		change()
 		check(3)
-		known()
+		w.inMinutes(t, project)
 		check(3)
 	}
 
@@ -104,6 +94,46 @@ func TestMinutesOracle(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, got.Buckets, 1)
 	require.InDelta(t, 123456789, *got.Buckets[0].Metrics["attributes.ag.metrics.duration.cumulative"].Sum, 0)
+}
+
+// inMinutes waits until all that was written is in the table.
+func (w *wings) inMinutes(t *testing.T, projects ...domain.ProjectID) {
+	t.Helper()
+	for _, project := range projects {
+		w.settled(t, project)
+	}
+	at := time.Now().UnixMicro()
+	require.Eventually(t, func() bool {
+		var claim int64
+		err := w.conn.QueryRow(t.Context(), "SELECT toInt64(max(version)) FROM rollup_minute WHERE project_id = toUUID('00000000-0000-0000-0000-000000000000')").Scan(&claim)
+		return err == nil && claim > at
+	}, 3*time.Minute, 50*time.Millisecond, "the minutes are claimed")
+}
+
+// A trace that is sent to several projects, to each with other spans, costs in
+// each what its spans there cost.
+func TestMinutesOfATraceInSeveralProjects(t *testing.T) {
+	t.Parallel()
+	w := newWings(t, func(c *sink.Config) {
+		c.SettleAfter, c.SettleEvery, c.RollupEvery, c.ClockSlack = 500*time.Millisecond, 100*time.Millisecond, time.Second, 50*time.Millisecond
+	})
+	reader, err := analytics.New(analytics.DefaultConfig(), w.reader, time.Now)
+	require.NoError(t, err)
+	at := time.Now().UTC().Add(-time.Hour).Truncate(time.Minute)
+	tokens := func(n int) map[string]any { return map[string]any{"ag.metrics.tokens.incremental.total": n} }
+	projects := []domain.ProjectID{domain.ProjectID(uuid.New()), domain.ProjectID(uuid.New()), domain.ProjectID(uuid.New())}
+	for i, project := range projects {
+		for n := range uint64(8) {
+			w.write(project, simple(n, 2*n+1, 0, at, 1, tokens(1)), simple(n, 2*n+2, 2*n+1, at, 1, tokens(10*i)))
+		}
+	}
+	w.inMinutes(t, projects...)
+	for i, project := range projects {
+		got, err := reader.Query(t.Context(), project, analytics.Question{Roots: true, Oldest: at, Newest: at.Add(time.Minute), Specs: analytics.DefaultSpecs()})
+		require.NoError(t, err)
+		require.Len(t, got.Buckets, 1)
+		require.InDelta(t, 8*(1+10*i), *got.Buckets[0].Metrics["attributes.ag.metrics.tokens.cumulative.total"].Sum, 0, "project %d", i)
+	}
 }
 
 // minuteQuestion is one that rollup_minute can answer, in part at least.

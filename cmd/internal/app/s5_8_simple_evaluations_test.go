@@ -366,6 +366,247 @@ func TestSimpleEvaluationSurvivesItsProcess(t *testing.T) {
 		}
 	}
 	require.Equal(t, []string{"success", "success"}, s.of(id, steps[2]))
+	require.Len(t, s.listed("metrics", "/evaluations/metrics/query", `{"metrics":{"run_id":"`+id+`"}}`), 3, "of the run and of each scenario, whoever computed it")
+}
+
+// A process that cannot prolong its lease gives the run up when that is over, when
+// somebody else may take it: nothing is computed by both.
+func TestSimpleEvaluationIsGivenUpWithItsLease(t *testing.T) {
+	t.Parallel()
+	begun, left := make(chan struct{}, 8), make(chan struct{}, 8) // more than there are calls
+	app := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body) // or nobody notices that the caller leaves
+		begun <- struct{}{}
+		<-r.Context().Done()
+		left <- struct{}{}
+	}))
+	t.Cleanup(app.Close)
+	s := newIdleService(t, "COLONNADE_INVOKE_HOOK_ALLOW_PRIVATE=true", "COLONNADE_INVOKE_HOOK_TIMEOUT=5m", "COLONNADE_EVALUATE_POLL=50ms", "COLONNADE_EVALUATE_LEASE=300ms")
+	for _, statement := range []string{
+		`CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'not prolonged'; END $$`,
+		`CREATE TRIGGER refuse BEFORE UPDATE ON evaluation_runs FOR EACH ROW WHEN (OLD.runner IS NOT NULL) EXECUTE FUNCTION refuse()`,
+	} {
+		_, err := s.stores.postgres.Exec(t.Context(), statement)
+		require.NoError(t, err, statement)
+	}
+	s.evaluation(`{"data":{"testset_steps":["` + s.testset("rows", `{"n":0}`) + `"],"application_steps":["` + s.subject("slow", `{"uri":"svc:custom:hook:v0","url":"`+app.URL+`"}`) + `"],"evaluator_steps":["` +
+		s.judge("pass", `{"uri":"svc:custom:mock:v0","parameters":{"key":"pass"}}`) + `"]}}`)
+	atWork(t, s.evaluations.Run)
+	<-begun
+	s.until("the call is given up", func() bool { return len(left) > 0 })
+}
+
+// What is done when a process ends is written down before it goes: the next one
+// would do it once more.
+func TestSimpleEvaluationWritesDownWhatIsDone(t *testing.T) {
+	t.Parallel()
+	g := newGate(t)
+	s := newIdleService(t, append(g.settings(), "COLONNADE_EVALUATE_POLL=50ms")...)
+	id := s.evaluation(`{"data":{"testset_steps":["` + s.testset("rows", `{"n":1,"wait":true}`) + `"],"application_steps":["` + g.app(s) + `"],"evaluator_steps":["` +
+		s.judge("pass", `{"uri":"svc:custom:mock:v0","parameters":{"key":"pass"}}`) + `"]}}`)
+	stop := atWork(t, s.evaluations.Run)
+	<-g.waiting
+	held, err := s.stores.postgres.Begin(t.Context())
+	require.NoError(t, err)
+	_, err = held.Exec(t.Context(), "SELECT id FROM evaluation_runs WHERE id = $1 FOR UPDATE", id)
+	require.NoError(t, err)
+	waits := func(like string) (is bool) {
+		err := s.stores.postgres.QueryRow(t.Context(), `SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE $1)`, like).Scan(&is)
+		require.NoError(t, err)
+		return is
+	}
+	const writing, renewing = "%FROM evaluation_runs%FOR SHARE%", "%UPDATE evaluation_runs SET leased_until%"
+	g.open()
+	s.until("the answer is about to be written down", func() bool { return waits(writing) && waits(renewing) })
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		stop()
+	}()
+	s.until("the process is told to end", func() bool { return !waits(renewing) })
+	require.NoError(t, held.Rollback(t.Context()))
+	<-stopped
+	require.Equal(t, []string{"success"}, s.of(id, s.stepsOf(id)[1]))
+}
+
+// Who starts a stopped run again, of which nothing is left to do, is told how it ended.
+func TestSimpleEvaluationStartedAgainWithNothingToDo(t *testing.T) {
+	t.Parallel()
+	s := newIdleService(t)
+	people := s.judge("people", `{"uri":"svc:custom:feedback:v0"}`)
+	id := s.evaluation(`{"data":{"testset_steps":["` + s.testset("rows", `{"n":0}`) + `"],"evaluator_steps":{"` + people + `":"human"}}}`)
+	status := func(command string) any {
+		return s.ok(http.StatusOK, http.MethodPost, "/simple/evaluations/"+id+"/"+command, "").at("evaluation", "data", "status")
+	}
+	require.Equal(t, "cancelled", status("stop"))
+	require.Equal(t, "pending", status("start"))
+	require.Equal(t, "cancelled", status("stop"))
+	step := s.judgedBy(id, people)
+	said := s.listed("results", "/simple/evaluations/"+id+"/probe", `{"step_keys":["`+step+`"]}`)
+	s.ok(http.StatusOK, http.MethodPost, "/simple/evaluations/"+id+"/populate", fmt.Sprintf(`{"results":[{"run_id":%q,"scenario_id":%q,"step_key":%q,"status":"success"}]}`, id, said[0]["scenario_id"], step))
+	require.Equal(t, "success", status("start"))
+}
+
+// What is missing in the store when it fails in between is made when the run is
+// started again, and nothing is left over that nobody would ever carry out.
+func TestSimpleEvaluationStartsOverWhereTheStoreFailed(t *testing.T) {
+	t.Parallel()
+	s := newService(t)
+	id := s.evaluation(`{"flags":{"is_active":false},"data":{"testset_steps":["` + s.testset("rows", `{"n":0}`, `{"n":1}`) + `"],"evaluator_steps":["` +
+		s.judge("pass", `{"uri":"svc:custom:mock:v0","parameters":{"key":"pass"}}`) + `"]}}`)
+	for _, statement := range []string{
+		`CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'not kept'; END $$`,
+		`CREATE TRIGGER refuse BEFORE INSERT ON evaluation_results FOR EACH ROW EXECUTE FUNCTION refuse()`,
+	} {
+		_, err := s.stores.postgres.Exec(t.Context(), statement)
+		require.NoError(t, err, statement)
+	}
+	require.Equal(t, http.StatusInternalServerError, s.do(http.MethodPost, "/simple/evaluations/"+id+"/start", "").Code)
+	_, err := s.stores.postgres.Exec(t.Context(), "DROP TRIGGER refuse ON evaluation_results")
+	require.NoError(t, err)
+	s.ok(http.StatusOK, http.MethodPost, "/simple/evaluations/"+id+"/start", "")
+	s.ends(id, "success")
+	require.Len(t, s.listed("scenarios", "/evaluations/scenarios/query", `{"scenario":{"run_id":"`+id+`"}}`), 2)
+}
+
+// A run of more results than fit is refused, by whatever road it would come to
+// have them, and one that is refused as it is made is not there.
+func TestSimpleEvaluationsAreBounded(t *testing.T) {
+	t.Parallel()
+	s := newIdleService(t, "COLONNADE_EVALUATE_MAX_RESULTS=20")
+	rows := s.testset("rows", `{"n":0}`, `{"n":1}`)
+	data := func(repeats int) string {
+		return fmt.Sprintf(`"data":{"testset_steps":[%q],"evaluator_steps":[%q],"repeats":%d}`, rows, s.judge(fmt.Sprint("pass", repeats), `{"uri":"svc:custom:mock:v0","parameters":{"key":"pass"}}`), repeats)
+	}
+	refused := s.do(http.MethodPost, "/simple/evaluations/", `{"evaluation":{`+data(1000)+`}}`)
+	require.Equal(t, http.StatusBadRequest, refused.Code, refused.Text)
+	require.Contains(t, refused.Text, "results")
+	require.Empty(t, s.listed("evaluations", "/simple/evaluations/query", `{}`))
+
+	id := s.evaluation(`{` + data(2) + `}`)
+	s.ok(http.StatusOK, http.MethodPost, "/simple/evaluations/"+id+"/stop", "")
+	s.ok(http.StatusOK, http.MethodPost, "/simple/evaluations/"+id+"/repeats", `{"repeats":1000}`)
+	for _, command := range []string{"start", "process"} {
+		body := ""
+		if command == "process" {
+			body = `{}`
+		}
+		refused := s.do(http.MethodPost, "/simple/evaluations/"+id+"/"+command, body)
+		require.Equal(t, http.StatusBadRequest, refused.Code, "%s: %s", command, refused.Text)
+	}
+}
+
+// Of a run with many results a part is shown at once, as much as is asked for.
+func TestSimpleEvaluationIsProbedInParts(t *testing.T) {
+	t.Parallel()
+	s := newIdleService(t)
+	id := s.evaluation(`{"data":{"testset_steps":["` + s.testset("rows", `{"n":0}`) + `"],"evaluator_steps":{"` + s.judge("people", `{"uri":"svc:custom:feedback:v0"}`) + `":"human"}}}`)
+	_, err := s.stores.postgres.Exec(t.Context(), `INSERT INTO evaluation_results (project_id, run_id, scenario_id, step_key, repeat_idx, id, status, created_at, created_by_id)
+SELECT project_id, run_id, id, 'more', n, gen_random_uuid(), 'success', created_at, created_by_id FROM evaluation_scenarios, generate_series(1, 50001) AS n WHERE run_id = $1`, id)
+	require.NoError(t, err)
+	refused := s.do(http.MethodPost, "/simple/evaluations/"+id+"/probe", `{}`)
+	require.Equal(t, http.StatusBadRequest, refused.Code)
+	require.Contains(t, refused.Text, "fewer")
+	require.Len(t, s.listed("results", "/simple/evaluations/"+id+"/probe", `{"step_keys":["more"],"repeat_idxs":[7,8,9999999999]}`), 2)
+	s.ok(http.StatusNoContent, http.MethodPost, "/simple/evaluations/"+id+"/prune", `{"step_keys":["more"],"repeat_idxs":[7,8]}`)
+	require.Empty(t, s.listed("results", "/simple/evaluations/"+id+"/probe", `{"step_keys":["more"],"repeat_idxs":[7,8]}`))
+}
+
+// Who says something while a run is started keeps it from nothing: it goes on.
+func TestSimpleEvaluationStartedWhileSomebodySpeaks(t *testing.T) {
+	t.Parallel()
+	s := newIdleService(t)
+	people := s.judge("people", `{"uri":"svc:custom:feedback:v0"}`)
+	id := s.evaluation(`{"data":{"testset_steps":["` + s.testset("rows", `{"n":0}`) + `"],"evaluator_steps":{"` + people + `":"human"}}}`)
+	require.Equal(t, "pending", s.ok(http.StatusOK, http.MethodGet, "/simple/evaluations/"+id, "").at("evaluation", "data", "status"))
+	step := s.judgedBy(id, people)
+	said := s.listed("results", "/simple/evaluations/"+id+"/probe", `{"step_keys":["`+step+`"]}`)
+	cell := fmt.Sprintf(`{"results":[{"run_id":%q,"scenario_id":%q,"step_key":%q,"status":"success"}]}`, id, said[0]["scenario_id"], step)
+	run, err := uuid.Parse(id)
+	require.NoError(t, err)
+	spoke := make(chan reply, 1)
+	require.NoError(t, s.runs.Exclusive(t.Context(), s.accounts["ours"].Project.ID, run, func() error {
+		go func() { spoke <- s.do(http.MethodPost, "/simple/evaluations/"+id+"/populate", cell) }()
+		s.until("it is said", func() bool { return slices.Equal([]string{"success"}, s.of(id, step)) })
+		s.until("and waits for its turn, or does not", func() bool {
+			var n int
+			err := s.stores.postgres.QueryRow(t.Context(), `SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`).Scan(&n)
+			require.NoError(t, err)
+			return n == 1 || len(spoke) == 1
+		})
+		require.Empty(t, spoke, "it decides what the run is only when nobody else does")
+		s.ok(http.StatusOK, http.MethodPatch, "/evaluations/runs/"+id, `{"run":{"id":"`+id+`","status":"queued","flags":{"is_active":true}}}`)
+		return nil
+	}))
+	require.Equal(t, http.StatusOK, (<-spoke).Code)
+	shown := s.ok(http.StatusOK, http.MethodGet, "/simple/evaluations/"+id, "")
+	require.Equal(t, "queued", shown.at("evaluation", "data", "status"))
+	require.Equal(t, true, shown.at("evaluation", "flags", "is_active"))
+}
+
+// What people say while the rest is still computed counts when that is done.
+func TestSimpleEvaluationOfPeopleWhoAreFaster(t *testing.T) {
+	t.Parallel()
+	g := newGate(t)
+	s := newService(t, g.settings()...)
+	people := s.judge("people", `{"uri":"svc:custom:feedback:v0"}`)
+	id := s.evaluation(`{"data":{"testset_steps":["` + s.testset("rows", `{"n":0}`, `{"n":1,"wait":true}`) + `"],"application_steps":["` + g.app(s) + `"],"evaluator_steps":{"` + people + `":"human"}}}`)
+	<-g.waiting
+	step := s.judgedBy(id, people)
+	s.until("the runner is through with the other", func() bool {
+		return len(s.listed("scenarios", "/evaluations/scenarios/query", `{"scenario":{"run_id":"`+id+`","status":"running"}}`)) == 1
+	})
+	for _, r := range s.listed("results", "/simple/evaluations/"+id+"/probe", `{"step_keys":["`+step+`"]}`) {
+		s.ok(http.StatusOK, http.MethodPost, "/simple/evaluations/"+id+"/populate", fmt.Sprintf(`{"results":[{"run_id":%q,"scenario_id":%q,"step_key":%q,"status":"success"}]}`, id, r["scenario_id"], step))
+	}
+	g.open()
+	s.ends(id, "success")
+}
+
+// What went with a step or was taken out shows in no metrics, and a deleted trace
+// is not taken over by who would have it computed once.
+func TestSimpleEvaluationForgetsWhatIsGone(t *testing.T) {
+	t.Parallel()
+	s := newService(t)
+	rows := s.testset("rows", `{"n":0}`, `{"n":1}`)
+	app := s.subject("answers", `{"uri":"svc:custom:mock:v0","parameters":{"key":"static","kwargs":{"output":"Paris"}}}`)
+	pass := s.judge("pass", `{"uri":"svc:custom:mock:v0","parameters":{"key":"pass"}}`)
+	body := `{"flags":{"is_cached":true},"data":{"testset_steps":["` + rows + `"],"application_steps":["` + app + `"],"evaluator_steps":{"` + pass + `":"auto"}}}`
+	id := s.evaluation(body)
+	s.ends(id, "success")
+	steps := s.stepsOf(id)
+	results := s.listed("results", "/simple/evaluations/"+id+"/probe", `{"step_keys":["`+steps[1]+`"]}`)
+	require.Len(t, results, 2)
+
+	s.ok(http.StatusAccepted, http.MethodDelete, "/traces/"+results[0]["trace_id"].(string), "")
+	s.until("it is gone", func() bool {
+		return s.ok(http.StatusOK, http.MethodGet, "/traces/"+results[0]["trace_id"].(string), "").at("count") == 0.0
+	})
+	again := s.evaluation(body)
+	s.ends(again, "success")
+	taken := s.listed("results", "/simple/evaluations/"+again+"/probe", `{"step_keys":["`+s.stepsOf(again)[1]+`"]}`)
+	require.Len(t, taken, 2)
+	require.NotEqual(t, results[0]["trace_id"], taken[0]["trace_id"])
+	require.Equal(t, results[1]["trace_id"], taken[1]["trace_id"])
+
+	metrics := func() []map[string]any {
+		return s.listed("metrics", "/evaluations/metrics/query", `{"metrics":{"run_id":"`+id+`"}}`)
+	}
+	require.Len(t, metrics(), 3)
+	s.ok(http.StatusNoContent, http.MethodPost, "/simple/evaluations/"+id+"/steps/remove", `{"step_keys":["`+steps[2]+`"]}`)
+	for _, m := range metrics() {
+		require.NotContains(t, m["data"], steps[2])
+	}
+	s.ok(http.StatusNoContent, http.MethodPost, "/simple/evaluations/"+id+"/scenarios/remove", `{"scenario_ids":["`+results[0]["scenario_id"].(string)+`"]}`)
+	left := metrics()
+	require.Len(t, left, 2)
+	for _, m := range left {
+		require.InDelta(t, 1, at(m, "data", steps[1], "attributes.ag.metrics.duration.cumulative", "count"), 0)
+	}
+	s.ok(http.StatusNoContent, http.MethodPost, "/simple/evaluations/"+id+"/scenarios/remove", `{"scenario_ids":["`+results[1]["scenario_id"].(string)+`"]}`)
+	require.Empty(t, metrics())
+	s.ok(http.StatusNoContent, http.MethodPost, "/simple/evaluations/"+again+"/prune", `{}`)
+	require.Empty(t, s.listed("metrics", "/evaluations/metrics/query", `{"metrics":{"run_id":"`+again+`"}}`))
 }
 
 // Evaluators judge stored traces that a saved query finds, without an application.

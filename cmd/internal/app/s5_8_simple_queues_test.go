@@ -253,6 +253,19 @@ func TestSimpleEvaluationPlaces(t *testing.T) {
 	require.InDelta(t, 0, s.ok(http.StatusOK, http.MethodGet, "/simple/evaluations/"+id, "").at("count"), 0)
 }
 
+// A list of queues has all of them, also where the runs behind them are more than
+// is read at once.
+func TestSimpleQueuesOfLargeRuns(t *testing.T) {
+	t.Parallel()
+	s := newIdleService(t, "COLONNADE_LINEAGE_MAX_PAGE_BYTES=8000")
+	people := s.judge("people", `{"uri":"svc:custom:feedback:v0"}`)
+	for range 3 {
+		_, run := s.queue(`{"kind":"traces","evaluators":["` + people + `"]}`)
+		s.ok(http.StatusOK, http.MethodPatch, "/evaluations/runs/"+run, `{"run":{"id":"`+run+`","description":"`+strings.Repeat("long ", 1200)+`"}}`)
+	}
+	require.Len(t, s.listed("queues", "/simple/queues/query", `{}`), 3)
+}
+
 // What cannot be run is refused with a sentence, and what clients run
 // themselves is left to them.
 func TestSimpleEvaluationRefuses(t *testing.T) {

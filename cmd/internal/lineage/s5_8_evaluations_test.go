@@ -431,6 +431,41 @@ func TestEvaluationMetrics(t *testing.T) {
 	require.InDelta(t, 1, c.remove("/evaluations/metrics/", object{"metrics_ids": []any{at(t, mine, 0, "id"), uuid.NewString()}})["count"], 0)
 }
 
+// Metrics are of the traces that results name now: of what is gone there are none.
+func TestMetricsOfWhatIsGone(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := w.owner(t, "a@b.c", false)
+	run := text(t, c.makeRun("one", nil), "id")
+	ids := c.scenarios(run, 2)
+	const moment = "2026-11-01T10:00:00Z"
+	var results []any
+	for i, id := range ids {
+		made := c.post("/evaluations/results/", object{"results": []any{object{
+			"run_id": run, "scenario_id": id, "step_key": "application-1", "trace_id": fmt.Sprintf("0af7651916cd43dd8448eb21%08x", i+1), "timestamp": moment, "interval": 60,
+		}}})
+		results = append(results, at(t, made, "results", 0, "id"))
+	}
+	refresh := func() {
+		t.Helper()
+		for _, of := range []object{{"run_id": run}, {"run_id": run, "scenario_ids": ids}, {"run_id": run, "timestamp": moment, "interval": 60}} {
+			c.post("/evaluations/metrics/refresh", object{"metrics": of})
+		}
+	}
+	count := func(of object) any { return c.post("/evaluations/metrics/query", object{"metrics": of})["count"] }
+	refresh()
+	require.InDelta(t, 4, count(object{"run_id": run}), 0)
+	c.remove("/evaluations/results/", object{"result_ids": results[:1]})
+	refresh()
+	require.InDelta(t, 0, count(object{"scenario_id": ids[0]}), 0)
+	require.InDelta(t, 3, count(object{"run_id": run}), 0, "of the other scenario, of the time and of the whole")
+	c.remove("/evaluations/results/", object{"result_ids": results[1:]})
+	c.post("/evaluations/metrics/refresh", object{"metrics": object{"run_id": run}})
+	require.InDelta(t, 2, count(object{"run_id": run}), 0, "nobody asked for the others again")
+	refresh()
+	require.InDelta(t, 0, count(object{"run_id": run}), 0)
+}
+
 // Of an evaluator's revision, the schema of its outputs says what is measured.
 func TestMetricsFollowTheSchemaOfTheEvaluator(t *testing.T) {
 	t.Parallel()

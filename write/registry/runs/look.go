@@ -48,21 +48,24 @@ func (r *Runs) Scenarios(ctx context.Context, project domain.ProjectID, run, aft
 		`SELECT `+schema.ScenarioColumns+` FROM evaluation_scenarios e WHERE e.project_id = $1 AND e.run_id = $2 AND e.id > $3 ORDER BY e.id LIMIT $4`, uuid.UUID(project), run, after, limit)
 }
 
-// Results gives all results of scenarios of a run; of all of its scenarios when none is named.
-func (r *Runs) Results(ctx context.Context, project domain.ProjectID, run uuid.UUID, scenarios ...uuid.UUID) ([]evaluation.Result, error) {
-	sql := `SELECT ` + schema.ResultColumns + ` FROM evaluation_results e WHERE e.project_id = $1 AND e.run_id = $2`
-	args := []any{uuid.UUID(project), run}
-	if len(scenarios) > 0 {
-		sql += ` AND e.scenario_id = ANY($3)`
-		args = append(args, scenarios)
-	}
-	return look[evaluation.Result](ctx, r, "reading results", sql+` ORDER BY e.scenario_id, e.step_key, e.repeat_idx`, args...)
+// Results gives all results of a run.
+func (r *Runs) Results(ctx context.Context, project domain.ProjectID, run uuid.UUID) ([]evaluation.Result, error) {
+	return r.ResultsOf(ctx, project, run, evaluation.Slice{}, 0)
 }
 
-// ResultsOfHashes gives the results of a project that were computed from the
-// same, with a trace, the newest first: what a cached run takes over.
-func (r *Runs) ResultsOfHashes(ctx context.Context, project domain.ProjectID, hashes []uuid.UUID) ([]evaluation.Result, error) {
+// ResultsOf gives the results of a slice of a run in the order of scenarios, steps and
+// repeats, at most so many; all where most is 0.
+func (r *Runs) ResultsOf(ctx context.Context, project domain.ProjectID, run uuid.UUID, within evaluation.Slice, most int) ([]evaluation.Result, error) {
+	return look[evaluation.Result](ctx, r, "reading results of a slice",
+		`SELECT `+schema.ResultColumns+` FROM evaluation_results e WHERE e.project_id = $1 AND e.run_id = $2 AND ($3::uuid[] IS NULL OR e.scenario_id = ANY($3))
+	AND ($4::text[] IS NULL OR e.step_key = ANY($4)) AND ($5::bigint[] IS NULL OR e.repeat_idx = ANY($5)) ORDER BY e.scenario_id, e.step_key, e.repeat_idx LIMIT nullif($6, 0)`,
+		uuid.UUID(project), run, within.Scenarios, within.Steps, within.Repeats, most)
+}
+
+// ResultsOfHash gives the results of a project that were computed from the
+// same, with a trace, the newest first, at most so many: what a cached run takes over.
+func (r *Runs) ResultsOfHash(ctx context.Context, project domain.ProjectID, hash uuid.UUID, most int) ([]evaluation.Result, error) {
 	return look[evaluation.Result](ctx, r, "reading results by hash",
-		`SELECT `+schema.ResultColumns+` FROM evaluation_results e WHERE e.project_id = $1 AND e.hash_id = ANY($2) AND e.trace_id IS NOT NULL AND e.status = 'success' ORDER BY e.id DESC`,
-		uuid.UUID(project), hashes)
+		`SELECT `+schema.ResultColumns+` FROM evaluation_results e WHERE e.project_id = $1 AND e.hash_id = $2 AND e.trace_id IS NOT NULL AND e.status = 'success' ORDER BY e.id DESC LIMIT $3`,
+		uuid.UUID(project), hash, most)
 }

@@ -4,9 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 
 	"colonnade/domain"
 	"colonnade/domain/entity"
@@ -38,7 +40,7 @@ func (r *Runs) Wait(ctx context.Context, token domain.Token) (domain.Token, erro
 }
 
 // RefreshMetrics computes metrics again from the traces that results name, and
-// sets them. Runs without a trace get none. Runs of other projects, and
+// sets them. What has no trace (any more) gets none, and those it had go. Runs of other projects, and
 // scenarios of other runs, are as good as missing: they are left out.
 func (r *Runs) RefreshMetrics(ctx context.Context, caller domain.Principal, q evaluation.Refresh) ([]evaluation.Metrics, error) {
 	if r.spans.Measure == nil {
@@ -48,6 +50,7 @@ func (r *Runs) RefreshMetrics(ctx context.Context, caller domain.Principal, q ev
 		return nil, domain.E(domain.Rejected, "At most %d metrics can be refreshed at once.", MaxMany)
 	}
 	var drafts []evaluation.MetricsDraft
+	var gone []uuid.UUID
 	for _, id := range distinct(q.RunIDs) {
 		run, err := r.Run(ctx, caller.Project, id)
 		if err != nil {
@@ -64,11 +67,83 @@ func (r *Runs) RefreshMetrics(ctx context.Context, caller domain.Principal, q ev
 			return nil, err
 		}
 		drafts = append(drafts, of...)
+		old, err := look[evaluation.Metrics](ctx, r, "reading metrics", selectMetrics, uuid.UUID(caller.Project), run.ID, q.ScenarioIDs, q.Timestamps, q.Interval)
+		if err != nil {
+			return nil, err
+		}
+		gone = append(gone, unmade(old, of)...)
+	}
+	for some := range slices.Chunk(gone, MaxMany) {
+		if _, err := r.DeleteMetrics(ctx, caller, some); err != nil {
+			return nil, err
+		}
 	}
 	if len(drafts) == 0 {
 		return nil, nil
 	}
 	return r.SetMetrics(ctx, caller, drafts)
+}
+
+// selectMetrics are those of what a refresh is asked of.
+const selectMetrics = `
+SELECT ` + schema.MetricsColumns + ` FROM evaluation_metrics e
+WHERE e.project_id = $1 AND e.run_id = $2 AND CASE
+	WHEN cardinality($3::uuid[]) > 0 THEN e.scenario_id = ANY($3)
+	WHEN cardinality($4::timestamptz[]) > 0 THEN e."timestamp" = ANY($4) AND e."interval" IS NOT DISTINCT FROM $5
+	ELSE e.scenario_id IS NULL AND e."timestamp" IS NULL END`
+
+// unmade are the metrics of places of which none were made.
+func unmade(old []evaluation.Metrics, made []evaluation.MetricsDraft) (gone []uuid.UUID) {
+	of := func(scenario *uuid.UUID, timestamp *time.Time) (p place) {
+		if scenario != nil {
+			p.scenario = *scenario
+		}
+		if timestamp != nil {
+			p.timestamp = timestamp.UTC()
+		}
+		return p
+	}
+	has := map[place]bool{}
+	for i := range made {
+		has[of(made[i].ScenarioID, made[i].Timestamp)] = true
+	}
+	for i := range old {
+		if m := &old[i]; !has[of(m.ScenarioID, m.Timestamp)] {
+			gone = append(gone, m.ID)
+		}
+	}
+	return gone
+}
+
+// selectChanged are scenarios of which a result is newer than the metrics.
+const selectChanged = `
+SELECT DISTINCT e.scenario_id FROM evaluation_results e
+LEFT JOIN evaluation_metrics m ON m.project_id = e.project_id AND m.run_id = e.run_id AND m.scenario_id = e.scenario_id
+WHERE e.project_id = $1 AND e.run_id = $2 AND e.step_key = ANY($3)
+	AND CASE WHEN m.id IS NULL THEN e.trace_id IS NOT NULL ELSE coalesce(m.updated_at, m.created_at) < coalesce(e.updated_at, e.created_at) END
+ORDER BY e.scenario_id`
+
+// Changed gives the scenarios of a run whose metrics are not those of their
+// results, whoever set these.
+func (r *Runs) Changed(ctx context.Context, project domain.ProjectID, run *evaluation.Run) (scenarios []uuid.UUID, err error) {
+	if run.Data == nil {
+		return nil, nil
+	}
+	var keys []string
+	for _, s := range run.Data.Steps {
+		if s.Type == evaluation.Invocation || s.Type == evaluation.Annotation {
+			keys = append(keys, s.Key)
+		}
+	}
+	err = r.registry.Look(ctx, "reading scenarios without metrics", func(_ context.Context, rows func(sql string, args ...any) (pgx.Rows, error)) error {
+		found, err := rows(selectChanged, uuid.UUID(project), run.ID, keys)
+		if err != nil {
+			return err
+		}
+		scenarios, err = pgx.CollectRows(found, pgx.RowTo[uuid.UUID])
+		return err
+	})
+	return scenarios, err
 }
 
 // measured computes the metrics of one run: the traces of all places and steps

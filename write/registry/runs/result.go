@@ -26,34 +26,38 @@ RETURNING ` + schema.ResultColumns
 // repeat, so that setting it again replaces it. The scenario must be one of
 // the run, and the step one of the run's, where it says which it has.
 func (r *Runs) SetResults(ctx context.Context, caller domain.Principal, drafts []evaluation.ResultDraft) (set []evaluation.Result, err error) {
-	err = r.transact(ctx, caller, "setting results", len(drafts), func(c command) error {
-		runs, err := c.open(ctx, distinct(idsOf(drafts, func(d evaluation.ResultDraft) uuid.UUID { return d.RunID })))
-		if err != nil {
-			return err
-		}
-		for _, d := range drafts {
-			if data := runs[d.RunID].Data; data != nil && len(data.Steps) > 0 && data.Step(d.StepKey) == nil {
-				return domain.E(domain.Rejected, "The evaluation run %s has no step %q.", d.RunID, d.StepKey)
-			}
-		}
-		if err := c.scenariosOf(ctx, drafts); err != nil {
-			return err
-		}
-		rows := make([][]any, len(drafts))
-		for i, d := range drafts {
-			record, status, err := c.record(d.RecordDraft)
-			if err != nil {
-				return err
-			}
-			rows[i] = []any{
-				c.project(), d.RunID, d.ScenarioID, d.StepKey, d.RepeatIdx, record.ID, d.Flags, d.Tags, d.Meta, status, d.Interval, d.Timestamp,
-				d.HashID, text(d.TraceID), text(d.SpanID), d.TestcaseID, d.Error, record.CreatedAt, record.CreatedByID,
-			}
-		}
-		set, err = update[evaluation.Result](ctx, c, upsertResult, ordered(drafts, byPlace), func(i int) []any { return rows[i] })
+	err = r.transact(ctx, caller, "setting results", len(drafts), func(c command) (err error) {
+		set, err = c.setResults(ctx, drafts)
 		return err
 	})
 	return set, err
+}
+
+func (c command) setResults(ctx context.Context, drafts []evaluation.ResultDraft) ([]evaluation.Result, error) {
+	runs, err := c.open(ctx, distinct(idsOf(drafts, func(d evaluation.ResultDraft) uuid.UUID { return d.RunID })))
+	if err != nil {
+		return nil, err
+	}
+	for _, d := range drafts {
+		if data := runs[d.RunID].Data; data != nil && len(data.Steps) > 0 && data.Step(d.StepKey) == nil {
+			return nil, domain.E(domain.Rejected, "The evaluation run %s has no step %q.", d.RunID, d.StepKey)
+		}
+	}
+	if err := c.scenariosOf(ctx, drafts); err != nil {
+		return nil, err
+	}
+	rows := make([][]any, len(drafts))
+	for i, d := range drafts {
+		record, status, err := c.record(d.RecordDraft)
+		if err != nil {
+			return nil, err
+		}
+		rows[i] = []any{
+			c.project(), d.RunID, d.ScenarioID, d.StepKey, d.RepeatIdx, record.ID, d.Flags, d.Tags, d.Meta, status, d.Interval, d.Timestamp,
+			d.HashID, text(d.TraceID), text(d.SpanID), d.TestcaseID, d.Error, record.CreatedAt, record.CreatedByID,
+		}
+	}
+	return update[evaluation.Result](ctx, c, upsertResult, ordered(drafts, byPlace), func(i int) []any { return rows[i] })
 }
 
 // byPlace orders results as their index does.

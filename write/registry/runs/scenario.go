@@ -2,6 +2,7 @@ package runs
 
 import (
 	"context"
+	"slices"
 
 	"github.com/google/uuid"
 
@@ -16,24 +17,51 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) RETURNING id`
 
 // AddScenarios adds scenarios to open runs.
 func (r *Runs) AddScenarios(ctx context.Context, caller domain.Principal, drafts []evaluation.ScenarioDraft) ([]evaluation.Scenario, error) {
-	made := make([]evaluation.Scenario, len(drafts))
-	err := r.transact(ctx, caller, "adding scenarios", len(drafts), func(c command) error {
-		if _, err := c.open(ctx, distinct(idsOf(drafts, func(d evaluation.ScenarioDraft) uuid.UUID { return d.RunID }))); err != nil {
-			return err
-		}
-		for i, d := range drafts {
-			record, status, err := c.record(d.RecordDraft)
-			if err != nil {
-				return err
-			}
-			made[i] = evaluation.Scenario{Record: record, When: d.When, Flags: d.Flags, Status: status, RunID: d.RunID}
-		}
-		return c.each(ctx, insertScenario, len(made), func(i int) []any {
-			m := &made[i]
-			return []any{c.project(), m.RunID, m.ID, m.Flags, m.Tags, m.Meta, m.Status, m.Interval, m.Timestamp, m.CreatedAt, m.CreatedByID}
-		}, scanID)
+	var made []evaluation.Scenario
+	err := r.transact(ctx, caller, "adding scenarios", len(drafts), func(c command) (err error) {
+		made, err = c.addScenarios(ctx, drafts)
+		return err
 	})
 	return made, err
+}
+
+// AddInputs adds a scenario to an open run for each result, which is that of its
+// input: without one nobody would ever carry the scenario out.
+func (r *Runs) AddInputs(ctx context.Context, caller domain.Principal, inputs []evaluation.ResultDraft) ([]evaluation.Scenario, error) {
+	var made []evaluation.Scenario
+	err := r.transact(ctx, caller, "adding scenarios with their inputs", len(inputs), func(c command) (err error) {
+		drafts, results := make([]evaluation.ScenarioDraft, len(inputs)), slices.Clone(inputs)
+		for i, d := range inputs {
+			drafts[i].RunID = d.RunID
+		}
+		if made, err = c.addScenarios(ctx, drafts); err != nil {
+			return err
+		}
+		for i := range results {
+			results[i].ScenarioID = made[i].ID
+		}
+		_, err = c.setResults(ctx, results)
+		return err
+	})
+	return made, err
+}
+
+func (c command) addScenarios(ctx context.Context, drafts []evaluation.ScenarioDraft) ([]evaluation.Scenario, error) {
+	if _, err := c.open(ctx, distinct(idsOf(drafts, func(d evaluation.ScenarioDraft) uuid.UUID { return d.RunID }))); err != nil {
+		return nil, err
+	}
+	made := make([]evaluation.Scenario, len(drafts))
+	for i, d := range drafts {
+		record, status, err := c.record(d.RecordDraft)
+		if err != nil {
+			return nil, err
+		}
+		made[i] = evaluation.Scenario{Record: record, When: d.When, Flags: d.Flags, Status: status, RunID: d.RunID}
+	}
+	return made, c.each(ctx, insertScenario, len(made), func(i int) []any {
+		m := &made[i]
+		return []any{c.project(), m.RunID, m.ID, m.Flags, m.Tags, m.Meta, m.Status, m.Interval, m.Timestamp, m.CreatedAt, m.CreatedByID}
+	}, scanID)
 }
 
 const updateScenario = `
