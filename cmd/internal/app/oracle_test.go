@@ -75,7 +75,7 @@ func TestOracle(t *testing.T) {
 	})
 
 	filters := g.everyOperator()
-	for range 100 {
+	for range 60 {
 		filters = append(filters, g.group(3))
 	}
 	g.Shuffle(len(filters), func(i, j int) { filters[i], filters[j] = filters[j], filters[i] })

@@ -71,11 +71,11 @@ func TestSizeIsAsAsked(t *testing.T) {
 	t.Parallel()
 	for _, size := range []int{1000, 2048, 8000} {
 		shape := load.DefaultShape()
-		shape.SpanBytes, shape.Runs = size, 100
+		shape.SpanBytes, shape.Runs = size, 40
 		g, err := load.NewGenerator(shape)
 		require.NoError(t, err)
 		bytes, spans := 0, 0
-		for i := range uint64(400) {
+		for i := range uint64(200) {
 			body, made := g.Append(nil, i, time.Unix(1e9, 0))
 			if !made.Annotation {
 				bytes += len(body)
