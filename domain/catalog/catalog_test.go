@@ -236,6 +236,18 @@ func TestComplete(t *testing.T) {
 	require.Nil(t, c.Complete(nil, base))
 }
 
+// What is made of a first result takes the next one.
+func TestAnInferredSchemaCanBeUsed(t *testing.T) {
+	t.Parallel()
+	value := map[string]any{}
+	for i := range 5000 {
+		value[strconv.Itoa(i)] = 1.0
+	}
+	fields, err := catalog.Validate(catalog.InferSchema(value), value)
+	require.NoError(t, err)
+	require.Empty(t, fields)
+}
+
 func TestInferAndValidate(t *testing.T) {
 	t.Parallel()
 	decode := func(text string) any {

@@ -311,9 +311,13 @@ func at(value any, path []any) any {
 
 // InferSchema describes a value, for an evaluator that is made from its first
 // result. It is lenient on purpose: a whole number may become a fraction in
-// the next result, and no member is required, since feedback comes in parts.
+// the next result, and no member is required, since feedback comes in parts. Of
+// a value with more parts than a schema may have it says the type alone.
 func InferSchema(value any) map[string]any {
 	schema := infer(value)
+	if parts(schema) > maxParts {
+		schema = map[string]any{"type": schema["type"]}
+	}
 	schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
 	return schema
 }
