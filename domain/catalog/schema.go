@@ -133,10 +133,10 @@ func plain(err error) error {
 	if invalid, ok := errors.AsType[*jsonschema.SchemaValidationError](err); ok {
 		if v, ok := errors.AsType[*jsonschema.ValidationError](invalid.Err); ok {
 			const few = 5
-			var words []string
 			fields := flatten(v, nil)
-			for _, f := range fields[:min(len(fields), few)] {
-				words = append(words, strings.TrimSpace(pathOf(f.Loc)+" "+f.Msg))
+			words := make([]string, min(len(fields), few))
+			for i := range words {
+				words[i] = strings.TrimSpace(pathOf(fields[i].Loc) + " " + fields[i].Msg)
 			}
 			return errors.New(strings.Join(words, "; "))
 		}

@@ -12,15 +12,16 @@ import (
 // Metered mounts commands on a router within the memory that requests may take
 // together: what a body takes is given back when its command has answered. A
 // body that there is no room for is Unavailable.
-func Metered(r Router, budget *ingest.Budget) Router { return meteredRouter{r, budget} }
+func Metered(r Router, budget *ingest.Budget) MeteredRouter { return MeteredRouter{r, budget} }
 
-type meteredRouter struct {
+// MeteredRouter is what Metered makes.
+type MeteredRouter struct {
 	Router
 	budget *ingest.Budget
 }
 
 // Handle mounts.
-func (m meteredRouter) Handle(op domain.Operation, h func(*gin.Context) error) {
+func (m MeteredRouter) Handle(op domain.Operation, h func(*gin.Context) error) {
 	m.Router.Handle(op, func(c *gin.Context) error {
 		body := metered{ReadCloser: c.Request.Body, budget: m.budget}
 		defer func() { m.budget.Release(body.taken) }()

@@ -32,8 +32,8 @@ import (
 // house is every room that this process's roles need, wired and still.
 type house struct {
 	server *server.Server
-	// commands is the server, for those whose bodies share the memory of requests; nil without the write role.
-	commands writeapi.Router
+	// commands is the server, for those whose bodies share the memory of requests; empty without the write role.
+	commands writeapi.MeteredRouter
 	grpc     *otlp.GRPC // nil without the write role
 	sink     *sink.Sink // nil without the sink role
 	tail     *tail.Hub  // nil without the read role

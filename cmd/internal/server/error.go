@@ -245,8 +245,8 @@ func short(v reflect.Value, left *int) bool {
 			short(members.Value(), left)
 		}
 	case reflect.Struct:
-		for i := range v.NumField() {
-			short(v.Field(i), left)
+		for _, field := range v.Fields() {
+			short(field, left)
 		}
 	default:
 	}
