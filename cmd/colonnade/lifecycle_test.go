@@ -206,6 +206,18 @@ func TestCtrlCDrains(t *testing.T) {
 	require.NoError(t, again.stop())
 }
 
+// Addresses that are set to nothing, as scripts do, are not set.
+func TestCtrlCEndsAStartInOrder(t *testing.T) {
+	t.Parallel()
+	s := launch(t, []string{
+		"COLONNADE_DATA_DIR=" + filepath.Join(t.TempDir(), "data"), "COLONNADE_KAFKA_BROKERS=", "COLONNADE_CLICKHOUSE_URL=", "COLONNADE_POSTGRES_URL=",
+	}, "serve", "--embedded")
+	s.await("Starting Kafka, ClickHouse and Postgres")
+	require.NoError(t, s.stop())
+	require.Contains(t, s.out.String(), "Stopped before it was ready.")
+	require.NotContains(t, s.out.String(), "Colonnade is ready")
+}
+
 func TestRolesAsProcesses(t *testing.T) {
 	t.Parallel()
 	env := onServices(t)

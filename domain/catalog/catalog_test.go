@@ -236,6 +236,18 @@ func TestComplete(t *testing.T) {
 	require.Nil(t, c.Complete(nil, base))
 }
 
+// What is made of a first result takes the next one.
+func TestAnInferredSchemaCanBeUsed(t *testing.T) {
+	t.Parallel()
+	value := map[string]any{}
+	for i := range 5000 {
+		value[strconv.Itoa(i)] = 1.0
+	}
+	fields, err := catalog.Validate(catalog.InferSchema(value), value)
+	require.NoError(t, err)
+	require.Empty(t, fields)
+}
+
 func TestInferAndValidate(t *testing.T) {
 	t.Parallel()
 	decode := func(text string) any {
@@ -325,6 +337,16 @@ func TestSchemasAreBounded(t *testing.T) {
 	fields, err = catalog.Validate(map[string]any{"items": map[string]any{"type": "string"}}, slices.Repeat([]any{1.0}, 1000))
 	require.NoError(t, err)
 	require.Len(t, fields, 100, "the first are told")
+
+	// Each of the places has the name in its way.
+	name := strings.Repeat("n", 1<<20)
+	fields, err = catalog.Validate(map[string]any{"additionalProperties": map[string]any{"items": map[string]any{"type": "string"}}},
+		map[string]any{name: slices.Repeat([]any{true}, 50_000)}, "data")
+	require.NoError(t, err)
+	require.Len(t, fields, 100)
+	require.Equal(t, []any{"data", name, 0}, fields[0].Loc)
+	require.Equal(t, "got boolean, want string", fields[0].Msg)
+	require.Equal(t, true, fields[0].Input)
 
 	long := "(?:" + strings.Repeat("ab?", 100) + "){80}"
 	patterns := map[string]any{"pattern": long, "properties": map[string]any{}}

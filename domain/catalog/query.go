@@ -10,6 +10,7 @@ import (
 	"colonnade/domain/entity"
 	"colonnade/domain/filter"
 	"colonnade/domain/form"
+	"colonnade/domain/trace"
 )
 
 // ReadQuery reads the data of a saved trace query: {formatting, filtering,
@@ -50,6 +51,11 @@ func ReadQuery(o *form.Object) entity.Document {
 	}
 	if ids := o.Strings("trace_ids"); ids != nil {
 		data["trace_ids"] = ids
+		for i, id := range ids {
+			if _, err := trace.ParseTraceID(id); err != nil {
+				o.Refuse("value_error", err.Error(), id, "trace_ids", i)
+			}
+		}
 	}
 	if o.Has("traces") {
 		data["traces"] = o.List("traces")

@@ -19,9 +19,9 @@ func TestReadQuery(t *testing.T) {
 		{"nothing", `{}`, `{}`},
 		{
 			"all of it", `{"formatting":{"focus":"trace","format":"agenta"},"filtering":{"operator":"or","conditions":[{"field":"span_name","operator":"startswith","value":"a"}]},
-			"windowing":{"limit":1,"order":"ascending","rate":0.25,"oldest":"2026-01-01"},"trace_ids":["a"],"traces":[]}`,
+			"windowing":{"limit":1,"order":"ascending","rate":0.25,"oldest":"2026-01-01"},"trace_ids":["31d6cfe04b9011ec800142010a8000b0"],"traces":[]}`,
 			`{"formatting":{"focus":"trace","format":"agenta"},"filtering":{"operator":"or","conditions":[{"field":"span_name","operator":"startswith","value":"a"}]},
-			"windowing":{"limit":1,"order":"ascending","rate":0.25,"oldest":"2026-01-01T00:00:00Z"},"trace_ids":["a"],"traces":[]}`,
+			"windowing":{"limit":1,"order":"ascending","rate":0.25,"oldest":"2026-01-01T00:00:00Z"},"trace_ids":["31d6cfe04b9011ec800142010a8000b0"],"traces":[]}`,
 		},
 		{"nulls are absent", `{"formatting":null,"filtering":null,"windowing":{"limit":null,"rate":null}}`, `{"windowing":{"limit":null,"rate":null}}`},
 	}
@@ -56,6 +56,7 @@ func TestReadQueryRefuses(t *testing.T) {
 		{"more than all", `{"windowing":{"rate":1.5}}`, []any{"body", "windowing", "rate"}},
 		{"a share that is no number", `{"windowing":{"rate":"half"}}`, []any{"body", "windowing", "rate"}},
 		{"an unknown member of the window", `{"windowing":{"offset":1}}`, []any{"body", "windowing", "offset"}},
+		{"an id that names no trace", `{"trace_ids":["31d6cfe04b9011ec800142010a8000b0","a"]}`, []any{"body", "trace_ids", 1}},
 		{"ids that are no list", `{"trace_ids":"a"}`, []any{"body", "trace_ids"}},
 	}
 	for _, tt := range tests {

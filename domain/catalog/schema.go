@@ -132,10 +132,11 @@ func compile(schema any) (*jsonschema.Schema, error) {
 func plain(err error) error {
 	if invalid, ok := errors.AsType[*jsonschema.SchemaValidationError](err); ok {
 		if v, ok := errors.AsType[*jsonschema.ValidationError](invalid.Err); ok {
+			const few = 5
 			fields := flatten(v, nil)
-			words := make([]string, len(fields))
-			for i, f := range fields {
-				words[i] = strings.TrimSpace(pathOf(f.Loc) + " " + f.Msg)
+			words := make([]string, min(len(fields), few))
+			for i := range words {
+				words[i] = strings.TrimSpace(pathOf(fields[i].Loc) + " " + fields[i].Msg)
 			}
 			return errors.New(strings.Join(words, "; "))
 		}
@@ -240,36 +241,47 @@ func Validate(schema map[string]any, value any, loc ...any) ([]domain.Field, err
 		return nil, fmt.Errorf("catalog: validating: %w", err)
 	}
 	fields := flatten(invalid, loc)
-	fields = fields[:min(len(fields), maxFields)]
 	for i := range fields {
 		fields[i].Input = at(value, fields[i].Loc[len(loc):])
 	}
 	return fields, nil
 }
 
-// flatten gives the leaves of the library's tree of reasons: the places that a caller can mend.
+// flatten gives the leaves of the library's tree of reasons, the first hundred:
+// the places that a caller can mend. The library's own list has the whole way to
+// each of all places as a text, which a long name on it makes more than memory holds.
 func flatten(e *jsonschema.ValidationError, loc []any) []domain.Field {
-	unit := e.BasicOutput()
 	var fields []domain.Field
-	for _, u := range unit.Errors {
-		if u.Error != nil {
-			fields = append(fields, domain.Field{Type: "value_error.json_schema", Loc: locate(u.InstanceLocation, loc), Msg: u.Error.String()})
+	var walk func(e *jsonschema.ValidationError)
+	walk = func(e *jsonschema.ValidationError) {
+		if len(fields) == maxFields {
+			return
+		}
+		if len(e.Causes) == 0 {
+			fields = append(fields, domain.Field{Type: "value_error.json_schema", Loc: locate(e.InstanceLocation, loc), Msg: sentence(e)})
+		}
+		for _, cause := range e.Causes {
+			walk(cause)
 		}
 	}
-	if len(fields) == 0 {
-		fields = append(fields, domain.Field{Type: "value_error.json_schema", Loc: locate(unit.InstanceLocation, loc), Msg: e.Error()})
-	}
+	walk(e)
 	return fields
 }
 
-// locate turns a JSON Pointer into a location.
-func locate(pointer string, loc []any) []any {
+// sentence is the library's for one place; it may repeat all that a schema allows.
+func sentence(leaf *jsonschema.ValidationError) string {
+	const most = 1000
+	text := leaf.BasicOutput().Error.String()
+	if len(text) > most {
+		text = strings.ToValidUTF8(text[:most], "") + " ..."
+	}
+	return text
+}
+
+// locate adds names and places in lists to a location.
+func locate(steps []string, loc []any) []any {
 	out := append([]any{}, loc...)
-	for p := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {
-		if p == "" {
-			continue
-		}
-		p = strings.ReplaceAll(strings.ReplaceAll(p, "~1", "/"), "~0", "~")
+	for _, p := range steps {
 		if n, err := strconv.Atoi(p); err == nil {
 			out = append(out, n)
 			continue
@@ -299,9 +311,13 @@ func at(value any, path []any) any {
 
 // InferSchema describes a value, for an evaluator that is made from its first
 // result. It is lenient on purpose: a whole number may become a fraction in
-// the next result, and no member is required, since feedback comes in parts.
+// the next result, and no member is required, since feedback comes in parts. Of
+// a value with more parts than a schema may have it says the type alone.
 func InferSchema(value any) map[string]any {
 	schema := infer(value)
+	if parts(schema) > maxParts {
+		schema = map[string]any{"type": schema["type"]}
+	}
 	schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
 	return schema
 }

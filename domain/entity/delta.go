@@ -28,7 +28,12 @@ type Delta struct {
 	Operations []Operation
 }
 
-const maxOperations = 1000
+const (
+	maxOperations = 1000
+	// maxPath is how deep a path may lead: a delta makes what is missing on its
+	// way, and who walks that recurses.
+	maxPath = 100
+)
 
 // ReadDelta reads `{set, remove}` or `{operations}`. In set, objects merge into
 // what is there and a top-level name may be a dotted path; remove lists dotted
@@ -57,6 +62,9 @@ func ReadDelta(o *form.Object) Delta {
 	}
 	if len(d.Operations) > maxOperations {
 		o.Refuse("too_long", fmt.Sprintf("A delta has at most %d operations", maxOperations), nil)
+	}
+	if slices.ContainsFunc(d.Operations, func(op Operation) bool { return len(op.Path) > maxPath }) {
+		o.Refuse("too_long", fmt.Sprintf("A path of a delta has at most %d parts", maxPath), nil)
 	}
 	o.Close()
 	return d

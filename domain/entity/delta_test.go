@@ -2,6 +2,7 @@ package entity_test
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -69,6 +70,7 @@ func TestDeltaRefuses(t *testing.T) {
 		{"an unknown operation", `{"operations":[{"op":"move","path":"a","value":1}]}`, domain.Invalid},
 		{"an operation without a path", `{"operations":[{"op":"set","value":1}]}`, domain.Invalid},
 		{"an operation without a value", `{"operations":[{"op":"set","path":"a"}]}`, domain.Invalid},
+		{"a path that is too deep", `{"set":{"a` + strings.Repeat(".a", 100) + `":1}}`, domain.Invalid},
 		{"removing what is not there", `{"remove":["parameters.nope"]}`, domain.Rejected},
 		{"removing below what is not there", `{"remove":["nope.deep"]}`, domain.Rejected},
 		{"a path through a string", `{"set":{"uri.deep":1}}`, domain.Rejected},

@@ -20,6 +20,11 @@ const (
 	MaxValues = 4096
 	// MaxTextBytes is the length of one string.
 	MaxTextBytes = 16 << 10
+	// maxPathBytes bounds the paths of a whole filter: each member of a value has
+	// one, which repeats the names above it, and so has each list that a number in
+	// it may be a place in. A key of a few thousand numbers, or some members below a long
+	// name, make a query of gigabytes.
+	maxPathBytes = 1 << 20
 )
 
 // Parse reads a filter from its JSON (contract §3.2). Nothing, null and {} give
@@ -56,7 +61,11 @@ func ParseValue(v any, loc ...any) (Expr, error) {
 	return e, nil
 }
 
-type parser struct{ conditions int }
+type parser struct {
+	conditions int
+	// paths is how many bytes of them there were.
+	paths int
+}
 
 // invalid is a wrong form at a location.
 func invalid(kind, msg string, input any, loc []any, more ...any) error {
@@ -112,9 +121,46 @@ func (p *parser) child(v any, loc []any, depth int) (Expr, error) {
 		if p.conditions++; p.conditions > MaxConditions {
 			return nil, rejected("A filter has at most %d conditions.", MaxConditions)
 		}
+		key, _ := object["key"].(string)
+		if p.walk(object["value"], len(key), 1+indices(strings.Split(key, ".")...)); p.paths > maxPathBytes {
+			return nil, rejected("The keys of a filter, and the names in its values with those above them, come to more than %d KiB.", maxPathBytes>>10)
+		}
 		return parseCondition(object, loc)
 	}
 	return p.group(object, loc, depth+1)
+}
+
+// walk adds the paths up of what a value has, below a path of this length that
+// is needed so many times. It ends where they are too much.
+func (p *parser) walk(v any, path, times int) {
+	if p.paths > maxPathBytes {
+		return
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		for name, member := range v {
+			p.walk(member, path+1+len(name), times+indices(name))
+		}
+	case []any:
+		p.paths += path * times
+		for _, element := range v {
+			if object, ok := element.(map[string]any); ok {
+				p.walk(object, path, times)
+			}
+		}
+	default:
+		p.paths += path * times
+	}
+}
+
+// indices counts the names that may number an element of a list.
+func indices(names ...string) (n int) {
+	for _, name := range names {
+		if name != "" && strings.Trim(name, "0123456789") == "" {
+			n++
+		}
+	}
+	return n
 }
 
 // combine makes the node of a logical operator. A group of no conditions

@@ -128,6 +128,8 @@ func TestParseRefuses(t *testing.T) {
 		{"no object", `[]`, domain.Invalid, "object"},
 		{"an unknown key", `{"condition":[]}`, domain.Invalid, "Extra"},
 		{"conditions of a wrong type", `{"conditions":{}}`, domain.Invalid, "list"},
+		{"a key of many places", `{"conditions":[{"field":"attributes","key":"a` + strings.Repeat(".0", 4000) + `","value":1}]}`, domain.Rejected, "1024 KiB"},
+		{"members below a long name", `{"conditions":[{"field":"attributes","key":"a","value":{"` + strings.Repeat("n", 100_000) + `":{"a":1,"b":1,"c":1,"d":1,"e":1,"f":1,"g":1,"h":1,"i":1,"j":1,"k":1}}}]}`, domain.Rejected, "1024 KiB"},
 		{"no field", `{"conditions":[{"operator":"is"}]}`, domain.Invalid, "Field required"},
 		{"an unknown field", `{"conditions":[{"field":"colour","value":1}]}`, domain.Rejected, "colour"},
 		{"an unknown operator", `{"conditions":[{"field":"span_name","operator":"==","value":"x"}]}`, domain.Invalid, "=="},

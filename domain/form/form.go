@@ -18,13 +18,20 @@ import (
 	"colonnade/domain"
 )
 
-// maxDepth bounds nesting, so that neither we nor a store recurses without end.
-const maxDepth = 100
+const (
+	// maxDepth bounds nesting, so that neither we nor a store recurses without end.
+	maxDepth = 100
+	// maxProblems bounds the reply, as that of domain/body: more are not named.
+	maxProblems = 32
+)
 
 // problems gathers what is wrong with one body; its objects share it.
 type problems struct{ fields []domain.Field }
 
 func (p *problems) add(typ, msg string, input any, loc []any) {
+	if len(p.fields) == maxProblems {
+		return
+	}
 	p.fields = append(p.fields, domain.Field{Type: typ, Loc: loc, Msg: msg, Input: input})
 }
 

@@ -148,3 +148,12 @@ func TestNullIsAbsent(t *testing.T) {
 	require.Len(t, e.Fields, 1)
 	require.Equal(t, []any{"body", "unknown"}, e.Fields[0].Loc)
 }
+
+// A body may hold millions of mistakes; the first are told.
+func TestMistakesAreBounded(t *testing.T) {
+	t.Parallel()
+	o, err := form.Parse([]byte(`{"list":[0` + strings.Repeat(",0", 1000) + `]}`))
+	require.NoError(t, err)
+	o.Strings("list")
+	require.Len(t, fieldsOf(t, o.Err()), 32)
+}

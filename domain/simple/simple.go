@@ -10,6 +10,7 @@ package simple
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -173,8 +174,21 @@ type Link struct {
 // numbered, so that none hides another.
 const ListName = "key"
 
-// Unique gives a name that no link before it has.
-func Unique(links []Link, name string) string {
-	taken := func(n string) bool { return slices.ContainsFunc(links, func(l Link) bool { return l.Name == n }) }
-	return unique(name, taken)
+// Names gives names of which no two are the same: the second of a name is
+// numbered 2, and so on. The zero value has given none. It remembers where it is
+// with each name: a body holds more links than may be compared with each other.
+type Names struct{ last map[string]int }
+
+// Unique gives the name, or the name with the first number that makes it another than all before.
+func (n *Names) Unique(name string) string {
+	if n.last == nil {
+		n.last = map[string]int{}
+	}
+	candidate := name
+	for n.last[candidate] > 0 {
+		n.last[name]++
+		candidate = name + "_" + strconv.Itoa(n.last[name])
+	}
+	n.last[candidate] = 1
+	return candidate
 }

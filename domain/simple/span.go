@@ -2,7 +2,6 @@ package simple
 
 import (
 	"maps"
-	"strconv"
 
 	"github.com/google/uuid"
 
@@ -239,14 +238,13 @@ func referenceObject(ref domain.Reference) map[string]any {
 // programs may have no name, or one name for several.
 func linksOf(s *trace.Span) []Link {
 	links := make([]Link, 0, len(s.Links))
-	taken := map[string]bool{}
+	var names Names
 	for _, l := range s.Links {
 		name := l.Key()
 		if name == "" {
 			name = "link"
 		}
-		link := Link{Name: unique(name, func(n string) bool { return taken[n] }), TraceID: l.TraceID, SpanID: l.SpanID}
-		taken[link.Name] = true
+		link := Link{Name: names.Unique(name), TraceID: l.TraceID, SpanID: l.SpanID}
 		if len(l.Attributes) > 1 || len(l.Attributes) == 1 && l.Key() == "" {
 			link.Attributes = maps.Clone(l.Attributes)
 			delete(link.Attributes, "key")
@@ -257,14 +255,6 @@ func linksOf(s *trace.Span) []Link {
 		return nil
 	}
 	return links
-}
-
-func unique(name string, taken func(string) bool) string {
-	candidate := name
-	for n := 2; taken(candidate); n++ {
-		candidate = name + "_" + strconv.Itoa(n)
-	}
-	return candidate
 }
 
 func member(object map[string]any, key string) map[string]any {

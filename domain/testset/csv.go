@@ -167,7 +167,7 @@ func readCSV(text string) ([]Testcase, error) {
 	if err := checkHeader(header, line); err != nil {
 		return nil, err
 	}
-	testcases := []Testcase{}
+	testcases, size := []Testcase{}, 0
 	for {
 		cells, line, err := in.record()
 		if errors.Is(err, io.EOF) {
@@ -183,8 +183,11 @@ func readCSV(text string) ([]Testcase, error) {
 		if err != nil {
 			return nil, atLine("csv_invalid", line, "%s", err)
 		}
-		if testcases = append(testcases, t); len(testcases) > MaxTestcases {
-			return nil, checkCount(len(testcases))
+		// An empty cell is a comma here, and a member of an object in memory.
+		size += atLeast(t.Data)
+		testcases = append(testcases, t)
+		if err := errors.Join(checkCount(len(testcases)), checkBytes(size)); err != nil {
+			return nil, err
 		}
 	}
 }

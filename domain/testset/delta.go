@@ -1,6 +1,7 @@
 package testset
 
 import (
+	"errors"
 	"maps"
 	"slices"
 
@@ -110,6 +111,9 @@ func (d Delta) Apply(base []Testcase) (Data, error) {
 	if err != nil {
 		return Data{}, err
 	}
+	if err := d.affordable(base, replaced, gone); err != nil {
+		return Data{}, err
+	}
 	rows := make([]Testcase, 0, len(base)+len(d.rows.add))
 	for _, t := range base {
 		if gone[t.ID] {
@@ -120,6 +124,23 @@ func (d Delta) Apply(base []Testcase) (Data, error) {
 		rows = append(rows, t.with(with))
 	}
 	return Data{Testcases: append(rows, d.rows.add...)}, nil
+}
+
+// affordable refuses columns that are more than a testset may hold before each row has them.
+func (d Delta) affordable(base []Testcase, replaced map[uuid.UUID]Testcase, gone map[uuid.UUID]bool) error {
+	added, rows := entity.Document{}, 0
+	for _, name := range d.columns.add {
+		added[name] = ""
+	}
+	for i := range base {
+		if !gone[base[i].ID] && replaced[base[i].ID].Data == nil {
+			rows++
+		}
+	}
+	if rows == 0 {
+		return nil
+	}
+	return errors.Join(checkColumns(len(added)), checkBytes(rows*atLeast(added)))
 }
 
 // with is a row replaced by another; what that does not say stays.

@@ -2,11 +2,14 @@ package testset_test
 
 import (
 	"encoding/json"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 
+	"colonnade/domain"
 	"colonnade/domain/entity"
 	"colonnade/domain/form"
 	"colonnade/domain/testset"
@@ -64,6 +67,41 @@ func TestDelta(t *testing.T) {
 		})
 	}
 	t.Cleanup(func() { require.Empty(t, cmp.Diff(base(t), rows), "the rows that it was applied to stay as they were") })
+}
+
+// What a delta or a file makes is refused before it is in memory: a name is a
+// member of every row, and a comma is an empty cell.
+func TestWhatIsTooMuchIsNotMade(t *testing.T) {
+	t.Parallel()
+	rows := make([]testset.Testcase, testset.MaxTestcases)
+	for i := range rows {
+		rows[i].Data = entity.Document{"q": strconv.Itoa(i)}
+	}
+	rows = named(t, rows)
+	names := make([]string, 100_000)
+	for i := range names {
+		names[i] = `"c` + strconv.Itoa(i) + `"`
+	}
+	long := strings.Repeat("n", 1<<20)
+	for _, columns := range []string{
+		`{"add":[` + strings.Join(names, ",") + `]}`, `{"add":[` + strings.Join(names[:999], ",") + `]}`, `{"replace":[["q","` + long + `"]]}`,
+	} {
+		got, err := readDelta(t, `{"columns":`+columns+`}`).Apply(rows)
+		if err == nil {
+			err = testset.Name(rows[0].ID, got.Testcases)
+		}
+		require.Equal(t, domain.TooLarge, domain.KindOf(err), "%v", err)
+	}
+	header := make([]string, testset.MaxColumns)
+	for i := range header {
+		header[i] = "c" + strconv.Itoa(i)
+	}
+	_, err := testset.Read(testset.CSV, []byte(strings.Join(header, ",")+"\n"+strings.Repeat(strings.Repeat(",", testset.MaxColumns-1)+"\n", testset.MaxTestcases)))
+	require.Equal(t, domain.TooLarge, domain.KindOf(err), "%v", err)
+	var none testset.Data
+	none, err = readDelta(t, `{"columns":{"add":["`+long+`"]},"rows":{"remove":["`+rows[0].ID.String()+`"]}}`).Apply(rows[:1])
+	require.NoError(t, err, "of no row it is nothing")
+	require.Empty(t, none.Testcases)
 }
 
 func TestIDsFollowFromWhatIsSaid(t *testing.T) {

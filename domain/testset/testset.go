@@ -68,12 +68,18 @@ func Name(testset uuid.UUID, testcases []Testcase) error {
 	if err := checkCount(len(testcases)); err != nil {
 		return err
 	}
+	size := 0
+	for i := range testcases {
+		if size += atLeast(testcases[i].Data); size > MaxBytes {
+			return checkBytes(size) // a long name is shared by all rows until each is written out
+		}
+	}
 	size, err := name(testset, testcases)
 	if err != nil {
 		return err
 	}
-	if size > MaxBytes {
-		return tooLarge("A testset holds at most %d MiB of testcases.", MaxBytes>>20)
+	if err := checkBytes(size); err != nil {
+		return err
 	}
 	return checkColumns(len(columnsOf(testcases)))
 }
@@ -90,6 +96,25 @@ func name(testset uuid.UUID, testcases []Testcase) (size int, err error) {
 		size += len(text)
 	}
 	return size, nil
+}
+
+// atLeast is a size that the JSON of a row surely has.
+func atLeast(data entity.Document) int {
+	size := 0
+	for name, value := range data {
+		size += len(name) + len(`"":0,`)
+		if text, ok := value.(string); ok {
+			size += len(text)
+		}
+	}
+	return size
+}
+
+func checkBytes(n int) error {
+	if n > MaxBytes {
+		return tooLarge("A testset holds at most %d MiB of testcases.", MaxBytes>>20)
+	}
+	return nil
 }
 
 func checkCount(n int) error {

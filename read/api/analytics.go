@@ -175,6 +175,10 @@ func (a *Analytics) fromQuery(c *gin.Context, req *analyticsRequest) error {
 	return fromQuery(q, "bucket_by", &req.BucketBy, func(s string) (b bucketBy, err error) { return b, b.UnmarshalText([]byte(s)) })
 }
 
+// maxPathBytes is the longest path of a spec: with each of its numbers the path
+// up to there is asked for as well, for it may name a list.
+const maxPathBytes = 1024
+
 // specsOf checks specs, which stand in the body or the query; there being none means
 // the default ones.
 func specsOf(in []metricSpec, where string) ([]analytics.Spec, error) {
@@ -208,6 +212,8 @@ func specsOf(in []metricSpec, where string) ([]analytics.Spec, error) {
 		keys := trace.SplitPath(s.Path)
 		switch {
 		case s.Type == analytics.None:
+		case len(s.Path) > maxPathBytes:
+			return nil, wrong("A path has at most 1024 bytes", nil, "path")
 		case keys[0] != "attributes" || len(keys) < 2:
 			return nil, wrong("Input should begin with attributes.", s.Path, "path")
 		case seen[s.Path]:

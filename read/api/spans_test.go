@@ -299,6 +299,7 @@ func TestWhereAQueryStringIsWrong(t *testing.T) {
 		{"a spec of an unknown type", "/spans/analytics/query?specs=%5B%7B%22type%22:%22x%22%7D%5D", "", []any{"query", "specs", 0, "type"}},
 		{"a spec of no path", "/spans/analytics/query?specs=%5B%7B%22type%22:%22string%22%7D%5D", "", []any{"query", "specs", 0, "path"}},
 		{"the body's own rate", "/tracing/spans/query?limit=1", `{"rate":2}`, []any{"body", "rate"}},
+		{"a spec of a long path", "/spans/analytics/query", `{"specs":[{"type":"string","path":"attributes` + strings.Repeat(".0", 600) + `"}]}`, []any{"body", "specs", 0, "path"}},
 		{"the body's own specs", "/spans/analytics/query", `{"specs":[{"type":"string"}]}`, []any{"body", "specs", 0, "path"}},
 		{"the body's own filter", "/tracing/spans/query", `{"filter":{"x":1}}`, []any{"body", "filter", "x"}},
 		{"the whole of it", "/tracing/spans/query?rate=1&limit=1000&interval=1&filter=%7B%7D", "", nil},

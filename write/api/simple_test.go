@@ -1,6 +1,7 @@
 package api
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -44,6 +45,27 @@ func TestCreations(t *testing.T) {
 			require.Equal(t, []any{simple.Custom, simple.Adhoc, simple.API}, []any{got.Origin, got.Kind, got.Channel})
 		})
 	}
+}
+
+// A list of links is as long as a body has room for.
+func TestManyLinksWithoutANameAreNumbered(t *testing.T) {
+	t.Parallel()
+	const n = 20_000
+	link := `{"trace_id":"` + traceA + `","span_id":"` + spanA + `"}`
+	links, list, err := readLinks([]byte("["+strings.Repeat(link+",", n-1)+link+"]"), &place{nil, "links"})
+	require.NoError(t, err)
+	require.True(t, list)
+	require.Equal(t, "key", links[0].Name)
+	require.Equal(t, "key_20000", links[n-1].Name)
+	span := trace.Span{}
+	(&simple.Record{Links: links}).WriteLinks(&span)
+	for i := range span.Links {
+		span.Links[i].Attributes = nil
+	}
+	span.Attributes = map[string]any{"ag": map[string]any{"data": map[string]any{"outputs": 1}}}
+	read, ok := simple.Read(simple.Trace, &span)
+	require.True(t, ok)
+	require.Equal(t, "link_20000", read.Links[n-1].Name)
 }
 
 // FuzzSimpleBody: whatever comes is read or refused with a location, and what

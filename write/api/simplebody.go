@@ -181,13 +181,14 @@ func readLinks(raw json.RawMessage, loc *place) (links []simple.Link, list bool,
 	if err != nil {
 		return nil, false, err
 	}
+	var names simple.Names
 	add := func(name string, v any, loc *place) error {
 		l, ok, err := readLink(v, loc)
 		if ok {
 			if given, _ := l.Attributes["key"].(string); given != "" && list {
 				name = given
 			}
-			l.Name = simple.Unique(links, name)
+			l.Name = names.Unique(name)
 			links = append(links, l)
 		}
 		return err

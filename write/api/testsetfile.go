@@ -6,6 +6,7 @@ import (
 	"io"
 	"mime/multipart"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
 
@@ -178,9 +179,12 @@ func readPart(part *multipart.Part, most int64) ([]byte, error) {
 	return text, nil
 }
 
-// partError leaves a body that is too large to the engine; anything else is a broken form.
+// partError leaves a body that is too large, that there is no room for, or that
+// stopped coming to the engine; anything else is a broken form.
 func partError(err error) error {
-	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
+	_, large := errors.AsType[*http.MaxBytesError](err)
+	_, told := errors.AsType[*domain.Error](err)
+	if large || told || errors.Is(err, os.ErrDeadlineExceeded) {
 		return fmt.Errorf("api: reading a form: %w", err)
 	}
 	return badPart("multipart_invalid", "The form is broken: it ends before its end, or a part has no proper header")

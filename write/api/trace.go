@@ -93,50 +93,24 @@ type traces struct {
 	deps TraceDeps
 }
 
-// read reads a body of spans within the memory that is to be had: what a body
-// becomes is several times its size.
-func (t traces) read(c *gin.Context, known ...string) (traceBody, *spanReader, func(), error) {
-	m := metered{Reader: c.Request.Body, budget: t.deps.Ingest.Budget()}
-	data, err := io.ReadAll(&m)
-	free := func() { m.budget.Release(m.taken) }
+// read reads a body of spans.
+func (t traces) read(c *gin.Context, known ...string) (traceBody, *spanReader, error) {
+	data, err := io.ReadAll(c.Request.Body)
 	if err != nil {
-		return traceBody{}, nil, free, err
+		return traceBody{}, nil, err
 	}
 	b, err := readTraceBody(data, append(known, "count", "windowing")...)
 	if err != nil {
-		return b, nil, free, err
+		return b, nil, err
 	}
 	r := &spanReader{}
 	r.body(&b)
-	return b, r, free, nil
-}
-
-// metered reads a body whose memory is accounted for piece by piece as it comes:
-// whoever announces much and sends nothing takes nothing from others.
-type metered struct {
-	io.Reader
-	budget *ingest.Budget
-	taken  int64
-}
-
-// Read fails with Unavailable where the budget is spent.
-func (m *metered) Read(p []byte) (int, error) {
-	const grows = 4
-	n, err := m.Reader.Read(p)
-	if n == 0 {
-		return n, err
-	}
-	if spent := m.budget.Acquire(int64(n) * grows); spent != nil {
-		return n, spent
-	}
-	m.taken += int64(n) * grows
-	return n, err
+	return b, r, nil
 }
 
 // create takes exactly one trace, with one root. Source: contract §1.11.
 func (t traces) create(c *gin.Context) error {
-	b, spans, free, err := t.read(c, "trace")
-	defer free()
+	b, spans, err := t.read(c, "trace")
 	if err != nil {
 		return err
 	}
@@ -150,8 +124,7 @@ func (t traces) create(c *gin.Context) error {
 }
 
 func (t traces) createTracing(c *gin.Context) error {
-	b, spans, free, err := t.read(c, "traces", "spans")
-	defer free()
+	b, spans, err := t.read(c, "traces", "spans")
 	if err != nil {
 		return err
 	}
@@ -166,8 +139,7 @@ func (t traces) createTracing(c *gin.Context) error {
 }
 
 func (t traces) replace(c *gin.Context) error {
-	b, spans, free, err := t.read(c, "trace")
-	defer free()
+	b, spans, err := t.read(c, "trace")
 	if err != nil {
 		return err
 	}
@@ -178,8 +150,7 @@ func (t traces) replace(c *gin.Context) error {
 }
 
 func (t traces) replaceTracing(c *gin.Context) error {
-	b, spans, free, err := t.read(c, "traces", "spans")
-	defer free()
+	b, spans, err := t.read(c, "traces", "spans")
 	if err != nil {
 		return err
 	}
@@ -220,8 +191,7 @@ func (t traces) publish(ctx context.Context, spans []trace.Span) (ingest.Receipt
 }
 
 func (t traces) ingestTraces(c *gin.Context) error {
-	b, spans, free, err := t.read(c, "traces")
-	defer free()
+	b, spans, err := t.read(c, "traces")
 	if err != nil {
 		return err
 	}
@@ -232,8 +202,7 @@ func (t traces) ingestTraces(c *gin.Context) error {
 }
 
 func (t traces) ingestSpans(c *gin.Context) error {
-	b, spans, free, err := t.read(c, "spans", "traces")
-	defer free()
+	b, spans, err := t.read(c, "spans", "traces")
 	if err != nil {
 		return err
 	}

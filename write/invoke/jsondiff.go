@@ -28,11 +28,15 @@ func (i *Invoke) jsonDiff(_ context.Context, c *Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return scores(difference(expected, answer, diffRules{
+	score, err := difference(expected, answer, diffRules{
 		schemaOnly: flagOf(c, "compare_schema_only", false),
 		bothKeys:   flagOf(c, "predict_keys", false),
 		foldKeys:   flagOf(c, "case_insensitive_keys", false),
-	}), threshold), nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return scores(score, threshold), nil
 }
 
 // documentOf is an object or a list, or the one that a string holds as JSON.
@@ -62,11 +66,19 @@ type diffRules struct {
 	foldKeys bool
 }
 
+// maxPathsBytes bounds the paths of the leaves of a document, all together: each
+// repeats the names above it, so that one long name makes much of a small document.
+const maxPathsBytes = 64 << 20
+
 // difference is the share of leaves that agree, from 0 to 1; 0 where there are none.
-func difference(expected, answer any, rules diffRules) float64 {
+func difference(expected, answer any, rules diffRules) (float64, error) {
 	want, got := map[string]any{}, map[string]any{}
-	leaves(want, "", expected, rules.foldKeys)
-	leaves(got, "", answer, rules.foldKeys)
+	for into, document := range map[*map[string]any]any{&want: expected, &got: answer} {
+		left := maxPathsBytes
+		if leaves(*into, "", document, rules.foldKeys, &left); left < 0 {
+			return 0, Fail(domain.TooLarge, InvalidOutputs, "The names in the answer or the expected one are too long to be compared leaf by leaf.")
+		}
+	}
 	all, right := len(want), 0
 	for path, value := range want {
 		theirs, ok := got[path]
@@ -89,14 +101,21 @@ func difference(expected, answer any, rules diffRules) float64 {
 		}
 	}
 	if all == 0 {
-		return 0
+		return 0, nil
 	}
-	return float64(right) / float64(all)
+	return float64(right) / float64(all), nil
 }
 
-// leaves lists the scalars of a document by path: names and indices with dots between.
-func leaves(into map[string]any, path string, v any, fold bool) {
+// leaves lists the scalars of a document by path: names and indices with dots
+// between. It ends where what is left for paths is spent.
+func leaves(into map[string]any, path string, v any, fold bool, left *int) {
+	if *left < 0 {
+		return
+	}
 	step := func(name string) string {
+		if *left -= len(path) + 1 + len(name); *left < 0 {
+			return ""
+		}
 		if fold {
 			name = strings.ToLower(name)
 		}
@@ -108,11 +127,11 @@ func leaves(into map[string]any, path string, v any, fold bool) {
 	switch v := v.(type) {
 	case map[string]any:
 		for name, member := range v {
-			leaves(into, step(name), member, fold)
+			leaves(into, step(name), member, fold, left)
 		}
 	case []any:
 		for i, element := range v {
-			leaves(into, step(strconv.Itoa(i)), element, fold)
+			leaves(into, step(strconv.Itoa(i)), element, fold, left)
 		}
 	default:
 		into[path] = v

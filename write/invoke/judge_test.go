@@ -144,6 +144,10 @@ func TestSimpleEvaluators(t *testing.T) {
 		{"names of both", "auto_json_diff", `{"correct_answer_key":"correct_answer","predict_keys":true}`, `{"correct_answer":{"a":1}}`, `{"a":1,"b":2}`, `{"score":0.5,"success":true}`, ""},
 		{"case of names", "auto_json_diff", `{"correct_answer_key":"correct_answer","case_insensitive_keys":true}`, `{"correct_answer":{"A":1}}`, `{"a":1}`, `{"score":1.0,"success":true}`, ""},
 		{"nothing expected", "auto_json_diff", key, `{"correct_answer":{}}`, `{"a":1}`, `{"score":0.0,"success":false}`, ""},
+		{
+			"a name that is in the way of many", "auto_json_diff", key,
+			`{"correct_answer":{"` + strings.Repeat("n", 1<<20) + `":[1` + strings.Repeat(",1", 50_000) + `]}}`, `{"a":1}`, "", "too long to be compared leaf by leaf",
+		},
 		{"no JSON", "auto_json_diff", key, `{"correct_answer":{}}`, `"x"`, "", "Invalid outputs"},
 		{"bad threshold", "auto_json_diff", `{"correct_answer_key":"correct_answer","threshold":2}`, `{"correct_answer":{}}`, `{}`, "", "threshold"},
 

@@ -211,7 +211,8 @@ func (m *matching) compare(spec map[string]any, actual any) (score float64, prob
 			return 0, "", nil
 		}
 		mode := textOr(spec["diff"], "full")
-		return difference(want, got, diffRules{schemaOnly: mode == "schema", bothKeys: mode == "strict", foldKeys: !sensitive}), "", nil
+		score, err = difference(want, got, diffRules{schemaOnly: mode == "schema", bothKeys: mode == "strict", foldKeys: !sensitive})
+		return score, "", err
 	default:
 		return 0, "", invalidParameter("match", "one of valid, exact, starts_with, ends_with, contains, regex, similarity, diff", kind)
 	}

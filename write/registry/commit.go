@@ -208,7 +208,10 @@ func (r *Registry) commitData(ctx context.Context, s finder, f entity.Family, q 
 func (r *Registry) checkData(f entity.Family, data entity.Document) error {
 	o := form.Of(data, "body", f.Member(entity.LevelRevision), "delta")
 	ReadData(f, o)
-	return o.Err()
+	if err := o.Err(); err != nil {
+		return err
+	}
+	return form.Sound(map[string]any(data)) // what is too deep to be sent is too deep to be made
 }
 
 func (r *Registry) complete(f entity.Family, data entity.Document) entity.Document {

@@ -165,6 +165,11 @@ func (r *Registry) DeleteFolder(ctx context.Context, caller domain.Principal, id
 		if err != nil || found == nil {
 			return err
 		}
+		// What is being put into them now is waited for, and then taken out as well.
+		if _, err := tx.Exec(ctx, `
+SELECT FROM folders WHERE project_id = $1 AND (path = $2 OR starts_with(path, $2 || '/')) ORDER BY id FOR UPDATE`, uuid.UUID(caller.Project), found.Path); err != nil {
+			return err
+		}
 		if _, err := tx.Exec(ctx, `
 UPDATE artifacts SET folder_id = NULL WHERE project_id = $1
 AND folder_id IN (SELECT id FROM folders WHERE project_id = $1 AND (path = $2 OR starts_with(path, $2 || '/')))`, uuid.UUID(caller.Project), found.Path); err != nil {
@@ -176,14 +181,16 @@ AND folder_id IN (SELECT id FROM folders WHERE project_id = $1 AND (path = $2 OR
 	return gone, err
 }
 
-// checkFolder refuses to keep an artifact where no folder is.
+// checkFolder refuses to keep an artifact where no folder is, and keeps the
+// folder there until the artifact is in it.
 func (s finder) checkFolder(ctx context.Context, id *uuid.UUID) error {
 	if id == nil {
 		return nil
 	}
-	f, err := s.folder(ctx, *id)
-	if err == nil && f == nil {
-		err = domain.E(domain.Rejected, "There is no folder %s.", *id)
+	var found uuid.UUID
+	err := s.tx.QueryRow(ctx, `SELECT id FROM folders WHERE project_id = $1 AND id = $2 FOR KEY SHARE`, uuid.UUID(s.project), *id).Scan(&found)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return domain.E(domain.Rejected, "There is no folder %s.", *id)
 	}
 	return err
 }

@@ -49,7 +49,7 @@ func (r *Registry) Fork(ctx context.Context, caller domain.Principal, f entity.F
 		if made, err = r.createVariant(ctx, tx, caller, f, a, q.Draft); err != nil {
 			return err
 		}
-		return r.copyHistory(ctx, s, source.ID, made.ID, version)
+		return r.copyHistory(ctx, s, source, made.ID, version)
 	})
 	return made, err
 }
@@ -98,8 +98,9 @@ func (s finder) forkSource(ctx context.Context, f entity.Family, q ForkRequest) 
 const maxForked = 100_000
 
 // copyHistory copies revisions and, of an environment, what they refer to. The
-// copies keep number, message, author and date; their slugs get a suffix.
-func (r *Registry) copyHistory(ctx context.Context, s finder, from, to uuid.UUID, version int) error {
+// copies keep number, message, author and date; their slugs get a suffix. What
+// was archived with the source is live in the copy, which is no archived variant.
+func (r *Registry) copyHistory(ctx context.Context, s finder, from *entity.Variant, to uuid.UUID, version int) error {
 	if version >= maxForked {
 		return domain.E(domain.Rejected, "A fork copies at most %d revisions.", maxForked)
 	}
@@ -117,13 +118,14 @@ func (r *Registry) copyHistory(ctx context.Context, s finder, from, to uuid.UUID
 	batch := &pgx.Batch{}
 	batch.Queue(`
 INSERT INTO revisions (project_id, id, kind, artifact_id, variant_id, version, slug, name, description, flags, tags, meta, author_id, date, message, data, created_at, updated_at, deleted_at, created_by_id, updated_by_id, deleted_by_id)
-SELECT r.project_id, ($4::uuid[])[r.version + 1], r.kind, r.artifact_id, $3, r.version, r.slug || '_' || $5, r.name, r.description, r.flags, r.tags, r.meta, r.author_id, r.date, r.message, r.data, $7, r.updated_at, r.deleted_at, r.created_by_id, r.updated_by_id, r.deleted_by_id
-FROM revisions r WHERE r.project_id = $1 AND r.variant_id = $2 AND r.version <= $6`,
-		project, from, to, ids, suffix, version, r.now())
+SELECT r.project_id, ($4::uuid[])[r.version + 1], r.kind, r.artifact_id, $3, r.version, r.slug || '_' || $5, r.name, r.description, r.flags, r.tags, r.meta, r.author_id, r.date, r.message, r.data, $7, r.updated_at, live.deleted_at, r.created_by_id, r.updated_by_id, CASE WHEN live.deleted_at IS NOT NULL THEN r.deleted_by_id END
+FROM revisions r, LATERAL (SELECT nullif(r.deleted_at, $8::timestamptz) AS deleted_at) live
+WHERE r.project_id = $1 AND r.variant_id = $2 AND r.version <= $6`,
+		project, from.ID, to, ids, suffix, version, r.now(), from.DeletedAt)
 	batch.Queue(`
 INSERT INTO environment_references (project_id, variant_id, key, from_version, until_version, entities)
 SELECT project_id, $3, key, from_version, CASE WHEN until_version <= $4 THEN until_version END, entities
-FROM environment_references WHERE project_id = $1 AND variant_id = $2 AND from_version <= $4`, project, from, to, version)
+FROM environment_references WHERE project_id = $1 AND variant_id = $2 AND from_version <= $4`, project, from.ID, to, version)
 	batch.Queue(`UPDATE variants SET next_version = $3 WHERE project_id = $1 AND id = $2`, project, to, version+1)
 	return s.tx.SendBatch(ctx, batch).Close()
 }

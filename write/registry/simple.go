@@ -124,8 +124,8 @@ func (r *Registry) editSimpleData(ctx context.Context, s finder, caller domain.P
 		if err != nil || !ok {
 			return nil, err
 		}
-		if f.Kind != entity.Workflow || d.empty() {
-			return &head, r.show(ctx, s.lookup, f, &head)
+		if f.Kind != entity.Workflow || d.empty() || head.Data == nil && r.simpleCommit(d, variant).says() == 0 {
+			return &head, r.show(ctx, s.lookup, f, &head) // there is nothing to commit: a name is the artifact's
 		}
 		// What a simple record says beside its data is part of its history too.
 		d.Data = head.Data

@@ -103,7 +103,7 @@ func Serve(ctx context.Context, cfg config.Loaded, o Options) (err error) {
 	var engines *embedded.Stack
 	if o.Embedded {
 		if engines, err = p.startEmbedded(ctx); err != nil {
-			return err
+			return p.notReady(ctx, err)
 		}
 		defer func() {
 			p.progress("Stopping the stores ...")
@@ -123,12 +123,12 @@ func (p *process) serve(ctx context.Context, doors doors, engines *embedded.Stac
 	defer func() { err = errors.Join(err, stores.close()) }()
 	if p.migrates() {
 		if err := migrate(ctx, stores, p.cfg.Config, p.log); err != nil {
-			return err
+			return p.notReady(ctx, err)
 		}
 	}
 	key, err := p.bootstrap(ctx, stores)
 	if err != nil {
-		return err
+		return p.notReady(ctx, err)
 	}
 	house, err := p.build(stores) //nolint:contextcheck // handlers take the context of their request
 	if err != nil {
@@ -136,6 +136,19 @@ func (p *process) serve(ctx context.Context, doors doors, engines *embedded.Stac
 	}
 	defer func() { err = errors.Join(err, house.close()) }()
 	return p.run(ctx, house, doors, engines, key)
+}
+
+// notReady tells what ended a start. One that was told to end has not failed,
+// whatever the store says that was just being started.
+func (p *process) notReady(ctx context.Context, err error) error {
+	if ctx.Err() == nil {
+		return err
+	}
+	if !errors.Is(err, context.Canceled) {
+		p.log.WarnContext(ctx, "stopped while starting", slog.Any("error", err))
+	}
+	p.progress("Stopped before it was ready.")
+	return nil
 }
 
 // progress tells a person at a terminal what is going on.

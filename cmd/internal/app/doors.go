@@ -23,9 +23,9 @@ func (p *process) buildDoors(h *house, s stores, taking *ingest.Ingest, commands
 		return err
 	}
 	deps := writeapi.TraceDeps{Ingest: taking, Stored: stored, Fitter: fitter, Now: p.Now}
-	if err := writeapi.MountTraces(h.server, p.cfg.JSON, deps); err != nil {
+	if err := writeapi.MountTraces(h.commands, p.cfg.JSON, deps); err != nil {
 		return err
 	}
-	writeapi.MountSimple(h.server, writeapi.SimpleDeps{TraceDeps: deps, Entities: commands, Random: credential.Random()})
+	writeapi.MountSimple(h.commands, writeapi.SimpleDeps{TraceDeps: deps, Entities: commands, Random: credential.Random()})
 	return nil
 }

@@ -24,7 +24,7 @@ const embeddedPartitions = 1
 // addresses into the configuration, where nothing can tell them from real ones.
 func (p *process) startEmbedded(ctx context.Context) (*embedded.Stack, error) {
 	for name, given := range map[string]bool{
-		"kafka.brokers": p.cfg.Sources["kafka.brokers"] != "", "clickhouse.url": p.cfg.ClickHouse.URL != "", "postgres.url": p.cfg.Postgres.URL != "",
+		"kafka.brokers": len(p.cfg.Kafka.Brokers) > 0, "clickhouse.url": p.cfg.ClickHouse.URL != "", "postgres.url": p.cfg.Postgres.URL != "",
 	} {
 		if given {
 			return nil, fmt.Errorf("app: --embedded brings its own stores, but %s is set: drop one of the two", name)

@@ -33,10 +33,10 @@ func (p *process) buildEvaluations(h *house, s stores, commands *registry.Regist
 		return err
 	}
 	const slack = 10 * time.Second
-	writeapi.MountEvaluations(h.server, writeapi.EvaluationDeps{
+	writeapi.MountEvaluations(h.commands, writeapi.EvaluationDeps{
 		Evaluate: h.evaluations, Timeout: p.cfg.Evaluate.Timeout + p.cfg.Invoke.PublishTimeout + slack, Status: server.StatusOf,
 	})
-	writeapi.MountSimpleEvaluations(h.server, writeapi.SimpleEvaluationDeps{Evaluate: h.evaluations, Runs: h.runs})
+	writeapi.MountSimpleEvaluations(h.commands, writeapi.SimpleEvaluationDeps{Evaluate: h.evaluations, Runs: h.runs})
 	return nil
 }
 

@@ -33,7 +33,7 @@ func (p *process) buildRuns(h *house, s stores, commands *registry.Registry) err
 		return err
 	}
 	h.runs = runs.New(commands, runs.Spans{Wait: h.traces.Wait, Measure: measure(h.analyst)})
-	writeapi.MountRuns(h.server, h.runs)
+	writeapi.MountRuns(h.commands, h.runs)
 	return nil
 }
 

@@ -32,10 +32,12 @@ import (
 // house is every room that this process's roles need, wired and still.
 type house struct {
 	server *server.Server
-	grpc   *otlp.GRPC // nil without the write role
-	sink   *sink.Sink // nil without the sink role
-	tail   *tail.Hub  // nil without the read role
-	access *access.Access
+	// commands is the server, for those whose bodies share the memory of requests; empty without the write role.
+	commands writeapi.MeteredRouter
+	grpc     *otlp.GRPC // nil without the write role
+	sink     *sink.Sink // nil without the sink role
+	tail     *tail.Hub  // nil without the read role
+	access   *access.Access
 
 	producer *stream.Producer
 	traces   *traces.Reader    // nil where no role asks about spans
@@ -146,6 +148,7 @@ func (p *process) buildWrite(h *house, s stores) error {
 	if err != nil {
 		return err
 	}
+	h.commands = writeapi.Metered(h.server, taking.Budget())
 	door, err := otlp.New(p.cfg.OTLP, taking, p.Now, p.log, p.reg)
 	if err != nil {
 		return err
@@ -160,11 +163,11 @@ func (p *process) buildWrite(h *house, s stores) error {
 	if err != nil {
 		return err
 	}
-	writeapi.MountAccounts(h.server, writeapi.AccountDeps{Registry: commands})
-	writeapi.MountKeys(h.server, commands)
-	writeapi.MountRegistry(h.server, commands)
-	writeapi.MountFolders(h.server, commands)
-	writeapi.MountTestsetFiles(h.server, commands)
+	writeapi.MountAccounts(h.commands, writeapi.AccountDeps{Registry: commands})
+	writeapi.MountKeys(h.commands, commands)
+	writeapi.MountRegistry(h.commands, commands)
+	writeapi.MountFolders(h.commands, commands)
+	writeapi.MountTestsetFiles(h.commands, commands)
 	if err := p.buildDoors(h, s, taking, commands); err != nil {
 		return err
 	}

@@ -29,7 +29,7 @@ func (p *process) buildInvoke(h *house, s stores, commands *registry.Registry) e
 	if err != nil {
 		return err
 	}
-	writeapi.MountSecrets(h.server, secrets)
+	writeapi.MountSecrets(h.commands, secrets)
 	taking, err := p.promptly(h)
 	if err != nil {
 		return err
@@ -46,7 +46,7 @@ func (p *process) buildInvoke(h *house, s stores, commands *registry.Registry) e
 	}
 	h.closers = append(h.closers, runtime)
 	const slack = 10 * time.Second
-	writeapi.MountInvoke(h.server, writeapi.InvokeDeps{
+	writeapi.MountInvoke(h.commands, writeapi.InvokeDeps{
 		Invoke: runtime, Timeout: p.cfg.Invoke.Timeout + p.cfg.Invoke.PublishTimeout + slack, Status: server.StatusOf,
 	})
 	return p.buildEvaluations(h, s, commands, runtime, stored)

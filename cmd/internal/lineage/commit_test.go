@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net/http"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 
@@ -38,12 +39,26 @@ func TestCommitDelta(t *testing.T) {
 	require.NotEmpty(t, at(t, stale, "next_step"))
 	require.Equal(t, false, at(t, stale, "retryable"))
 
+	// What a delta makes can be sent back, so it is no deeper than a body; a path that leads through a whole body ended the process.
+	for _, deep := range []object{{"parameters" + strings.Repeat(".a", 120): 1}, {"parameters" + strings.Repeat(".a", 90): nested(20)}} {
+		c.fails(http.StatusUnprocessableEntity, "POST", path, commit("application", object{"delta": object{"set": deep}}))
+	}
+
 	same := object{"delta": object{"set": object{"parameters": object{"prompt": object{"m": "x"}}}}}
 	require.Equal(t, "no_change", at(t, c.fails(http.StatusConflict, "POST", "/workflows/revisions/commit", commit("workflow", same)), "code"))
 	c.post(path, commit("application", same))
 	require.Equal(t, "Workflow variant not found.", c.fails(http.StatusNotFound, "POST", "/workflows/revisions/commit",
 		object{"workflow_revision": object{"workflow_variant_id": app["id"], "data": object{}}}))
 	require.EqualValues(t, 0, c.post(path, object{"application_revision": object{"application_variant_id": app["id"], "data": object{}}})["count"])
+}
+
+// nested is an object within as many others.
+func nested(depth int) object {
+	o := object{}
+	for range depth {
+		o = object{"a": o}
+	}
+	return o
 }
 
 func TestRevisionDataIsEchoedExactly(t *testing.T) {

@@ -155,3 +155,43 @@ func TestConcurrentMovesOfFolders(t *testing.T) {
 		require.LessOrEqual(t, strings.Count(want, "/"), 4)
 	}
 }
+
+// What is put into a folder while it is deleted lies nowhere, as all that lay in it.
+func TestAnApplicationDoesNotLieInAFolderThatIsGone(t *testing.T) {
+	t.Parallel()
+	c := newWorld(t).owner(t, "a@b.c", false)
+	f := c.folder("f", nil)
+	c.app("first")
+	// Another's slug holds the new application up where it has looked for its folder.
+	tx, err := c.w.pool.Begin(t.Context())
+	require.NoError(t, err)
+	_, err = tx.Exec(t.Context(), `INSERT INTO artifacts (project_id, id, kind, slug, created_at, created_by_id)
+SELECT project_id, $1, kind, 'late', created_at, created_by_id FROM artifacts WHERE slug = 'first'`, uuid.New())
+	require.NoError(t, err)
+	gone := make(chan struct{})
+	await := func(commands int) {
+		for waiting := 0; waiting < commands; {
+			require.NoError(t, c.w.pool.QueryRow(t.Context(), `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`).Scan(&waiting))
+			select {
+			case <-gone:
+				return
+			default:
+			}
+		}
+	}
+	var made object
+	var both sync.WaitGroup
+	both.Go(func() {
+		_, made, _ = c.do("POST", "/applications/", object{"application": object{"slug": "late", "folder_id": f["id"]}})
+	})
+	await(1)
+	both.Go(func() {
+		c.do("DELETE", "/folders/"+text(t, f, "id"), nil)
+		close(gone)
+	})
+	await(2)
+	require.NoError(t, tx.Rollback(t.Context()))
+	both.Wait()
+	require.Equal(t, f["id"], at(t, made, "application", "folder_id"))
+	require.NotContains(t, at(t, c.get("/applications/"+text(t, made, "application", "id")), "application"), "folder_id")
+}

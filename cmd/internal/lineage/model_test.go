@@ -133,7 +133,7 @@ func (w *walk) fork() {
 	require.NoError(w.t, err)
 	require.Len(w.t, log, upTo+1)
 	for i, r := range source.revisions[:upTo+1] {
-		fork.revisions = append(fork.revisions, &modelRevision{id: log[upTo-i].ID, n: r.n, archived: r.archived || r.with})
+		fork.revisions = append(fork.revisions, &modelRevision{id: log[upTo-i].ID, n: r.n, archived: r.archived})
 	}
 	w.model.variants = append(w.model.variants, fork)
 }

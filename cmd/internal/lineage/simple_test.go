@@ -49,6 +49,19 @@ func TestSimpleApplication(t *testing.T) {
 	require.EqualValues(t, 1, c.post("/simple/applications/query", object{})["count"])
 }
 
+// What was made without data has nothing to commit when it is only renamed.
+func TestASimpleApplicationWithoutDataIsRenamed(t *testing.T) {
+	t.Parallel()
+	c := newWorld(t).owner(t, "a@b.c", false)
+	bare := objectAt(t, c.post("/simple/applications/", object{"application": object{"slug": "bare"}}), "application")
+	path := "/simple/applications/" + text(t, bare, "id")
+	renamed := objectAt(t, c.put(path, object{"application": object{"id": bare["id"], "name": "New"}}), "application")
+	require.Equal(t, "New", renamed["name"])
+	require.Equal(t, bare["revision_id"], renamed["revision_id"])
+	flagged := objectAt(t, c.put(path, object{"application": object{"id": bare["id"], "tags": object{"a": "b"}}}), "application")
+	require.Equal(t, "1", flagged["version"], "tags are part of its history")
+}
+
 func TestSeededProject(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

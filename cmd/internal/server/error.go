@@ -8,7 +8,9 @@ import (
 	"log/slog"
 	"math"
 	"net/http"
+	"reflect"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -153,7 +155,7 @@ func (s *Server) replyTo(c *gin.Context, err error) errorReply {
 	case e.Detail != nil:
 		reply.detail = e.Detail
 	case e.Fields != nil:
-		reply.detail = e.Fields
+		reply.detail = shownFields(e.Fields)
 		reply.message = fieldsSentence(e)
 	default:
 		reply.detail = e.Message
@@ -202,6 +204,53 @@ func statusOf(k domain.Kind) int {
 func operationID(c *gin.Context) string {
 	path := strings.NewReplacer("/", "_", ":", "", "-", "_").Replace(strings.Trim(c.FullPath(), "/"))
 	return strings.Trim(strings.ToLower(c.Request.Method)+"_"+path, "_")
+}
+
+// shownFields bounds what a reply repeats of a body: one long name in the
+// locations of many mistakes would make it many times as large as what was sent.
+func shownFields(fields []domain.Field) []domain.Field {
+	const mostFields, mostName, mostInput = 100, 1 << 10, 4 << 10
+	out := slices.Clone(fields[:min(len(fields), mostFields)])
+	for i := range out {
+		f := &out[i]
+		f.Loc = slices.Clone(f.Loc)
+		for j, step := range f.Loc {
+			if name, ok := step.(string); ok && len(name) > mostName {
+				f.Loc[j] = strings.ToValidUTF8(name[:mostName], "") + "..."
+			}
+		}
+		if left := mostInput; !short(reflect.ValueOf(f.Input), &left) {
+			f.Input = nil
+		}
+	}
+	return out
+}
+
+// short tells whether a value's JSON is about as long as what is left at most.
+func short(v reflect.Value, left *int) bool {
+	const about = 8 // of a number, or of what surrounds a member
+	*left -= about
+	switch v.Kind() {
+	case reflect.String:
+		*left -= v.Len()
+	case reflect.Interface, reflect.Pointer:
+		return short(v.Elem(), left)
+	case reflect.Slice, reflect.Array:
+		for i := 0; i < v.Len() && *left >= 0; i++ {
+			short(v.Index(i), left)
+		}
+	case reflect.Map:
+		for members := v.MapRange(); *left >= 0 && members.Next(); {
+			short(members.Key(), left)
+			short(members.Value(), left)
+		}
+	case reflect.Struct:
+		for _, field := range v.Fields() {
+			short(field, left)
+		}
+	default:
+	}
+	return *left >= 0
 }
 
 func fieldsSentence(e *domain.Error) string {

@@ -249,6 +249,27 @@ func TestErrorsBecomeReplies(t *testing.T) {
 	}
 }
 
+// A name is in the location of everything below it: a reply is no larger for a long one.
+func TestARefusalIsShort(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	long := strings.Repeat("n", 1<<20)
+	fields := make([]domain.Field, 1000)
+	for i := range fields {
+		fields[i] = domain.Field{Type: "extra_forbidden", Loc: []any{"body", long, i}, Input: map[string]any{"a": []any{long}}}
+	}
+	fields[0].Input = map[string]any{"a": []any{1.5, "x"}}
+	s.Handle(get("/fails/:id", domain.Public), func(*gin.Context) error { return &domain.Error{Kind: domain.Invalid, Fields: fields} })
+	w := s.do("GET", "/fails/1", "", nil)
+	require.Less(t, w.Body.Len(), 200_000)
+	var reply struct{ Detail []domain.Field }
+	require.NoError(t, json.Unmarshal(w.Body.Bytes(), &reply))
+	require.Len(t, reply.Detail, 100)
+	require.Equal(t, map[string]any{"a": []any{1.5, "x"}}, reply.Detail[0].Input)
+	require.Nil(t, reply.Detail[1].Input)
+	require.Equal(t, long, fields[0].Loc[1], "the log has it whole")
+}
+
 func TestAPanicIsA500(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
