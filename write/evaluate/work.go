@@ -196,7 +196,7 @@ func (w *work) status(ctx context.Context) (evaluation.Status, error) {
 // them, also of scenarios that a runner before this one left behind. They are
 // computed again by whoever asks, so that nothing depends on it.
 func (w *work) measure(ctx context.Context) {
-	err := w.deps.Stored.Await(ctx, w.token)
+	err := w.visible(ctx)
 	var changed []uuid.UUID
 	if err == nil {
 		changed, err = w.deps.Runs.Changed(ctx, w.caller.Project, w.run)
@@ -206,6 +206,27 @@ func (w *work) measure(ctx context.Context) {
 	}
 	if err != nil && ctx.Err() == nil {
 		w.deps.Log.WarnContext(ctx, "metrics of an evaluation run were not computed", slog.String("run_id", w.run.ID.String()), slog.Any("error", err))
+	}
+}
+
+// visible waits until what the run wrote is visible. Nobody holds the line here: it
+// waits for as long as for a trace, or a sink that is a few seconds behind would
+// leave a run that is done without metrics.
+func (w *work) visible(ctx context.Context) error {
+	limited, cancel := context.WithTimeout(ctx, w.cfg.TraceTimeout)
+	defer cancel()
+	for wait := firstLook; ; wait = min(2*wait, lastLook) {
+		err := w.deps.Stored.Await(ctx, w.token)
+		if domain.KindOf(err) != domain.Unavailable {
+			return err
+		}
+		timer := time.NewTimer(wait)
+		select {
+		case <-timer.C:
+		case <-limited.Done():
+			timer.Stop()
+			return err
+		}
 	}
 }
 

@@ -332,7 +332,8 @@ func TestSimpleEvaluationStartedAgainAtOnce(t *testing.T) {
 func TestSimpleEvaluationSurvivesItsProcess(t *testing.T) {
 	t.Parallel()
 	g := newGate(t)
-	s := newIdleService(t, append(g.settings(), "COLONNADE_EVALUATE_LEASE=2s")...)
+	// Metrics wait for traces as long as a run does, not as long as a caller.
+	s := newIdleService(t, append(g.settings(), "COLONNADE_EVALUATE_LEASE=2s", "COLONNADE_STORED_WAIT_TIMEOUT=1ms")...)
 	atWork(t, s.sink.Run)
 	id := s.evaluation(`{"data":{"testset_steps":["` + s.testset("rows", `{"n":0}`, `{"n":1,"wait":true}`) + `"],"application_steps":["` + g.app(s) + `"],"evaluator_steps":{"` +
 		s.judge("pass", `{"uri":"svc:custom:mock:v0","parameters":{"key":"pass"}}`) + `":"auto"}}}`)
