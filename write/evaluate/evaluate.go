@@ -70,8 +70,9 @@ func (c Config) Validate() error {
 	if c.MaxTestcases < 1 || c.MaxEvaluators < 1 || c.MaxConcurrency < 1 || c.MaxScenarios < 1 || c.MaxResults < 1 || c.MaxRuns < 1 {
 		errs = append(errs, errors.New("max_testcases, max_evaluators, max_concurrency, max_scenarios, max_results, max_runs: must be positive"))
 	}
-	if c.Timeout <= 0 || c.TraceTimeout <= 0 || c.Poll <= 0 || c.Lease < 2*c.Poll {
-		errs = append(errs, errors.New("timeout, trace_timeout, poll: must be positive, and lease at least twice poll"))
+	if c.Timeout <= 0 || c.TraceTimeout <= 0 || c.Poll <= 0 || c.Lease < 3*c.Poll {
+		// A lease is prolonged at each poll and given up one before its end: at twice a poll that is the same moment.
+		errs = append(errs, errors.New("timeout, trace_timeout, poll: must be positive, and lease at least three times poll"))
 	}
 	return errors.Join(errs...)
 }

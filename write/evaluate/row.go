@@ -96,12 +96,7 @@ func (s *row) tries(ctx context.Context, c evaluation.Cell, compute func(context
 			return o, status, err
 		}
 		retries--
-		timer := time.NewTimer(delay)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
-		}
+		pause(ctx, delay)
 	}
 }
 

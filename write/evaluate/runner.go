@@ -104,7 +104,7 @@ func (v *Evaluate) carry(parent context.Context, c *runs.Claimed, runner uuid.UU
 	cause := context.Cause(ctx)
 	if err != nil && ctx.Err() == nil {
 		v.deps.Log.ErrorContext(ctx, "evaluation run came to a halt", slog.String("run_id", c.ID.String()), slog.Any("error", err))
-		v.pause(ctx) // the store, most likely; it is tried again
+		pause(ctx, v.cfg.Poll) // the store, most likely; it is tried again
 	}
 	cancel(nil)
 	holding.Wait()
@@ -170,15 +170,6 @@ func (v *Evaluate) hold(ctx context.Context, c *runs.Claimed, runner uuid.UUID, 
 		default:
 			over.Reset(certain)
 		}
-	}
-}
-
-func (v *Evaluate) pause(ctx context.Context) {
-	timer := time.NewTimer(v.cfg.Poll)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
 	}
 }
 

@@ -196,13 +196,22 @@ func (w *work) status(ctx context.Context) (evaluation.Status, error) {
 // them, also of scenarios that a runner before this one left behind. They are
 // computed again by whoever asks, so that nothing depends on it.
 func (w *work) measure(ctx context.Context) {
-	err := w.visible(ctx)
-	var changed []uuid.UUID
-	if err == nil {
-		changed, err = w.deps.Runs.Changed(ctx, w.caller.Project, w.run)
-	}
-	if err == nil {
-		err = w.refresh(ctx, w.caller, w.run, changed)
+	limited, cancel := context.WithTimeout(ctx, w.cfg.TraceTimeout)
+	defer cancel()
+	err := w.visible(limited)
+	for first, wait := true, firstLook; err == nil; first, wait = false, min(2*wait, lastLook) {
+		var changed []uuid.UUID
+		if changed, err = w.deps.Runs.Changed(ctx, w.caller.Project, w.run); err != nil || len(changed) == 0 && !first {
+			break
+		}
+		if err = w.refresh(ctx, w.caller, w.run, changed); err != nil {
+			break
+		}
+		// Where a trace stands in the log is not known of those that the log took too long
+		// for, nor of another runner's: it is there when it can be measured.
+		if !pause(limited, wait) {
+			break
+		}
 	}
 	if err != nil && ctx.Err() == nil {
 		w.deps.Log.WarnContext(ctx, "metrics of an evaluation run were not computed", slog.String("run_id", w.run.ID.String()), slog.Any("error", err))
@@ -212,21 +221,24 @@ func (w *work) measure(ctx context.Context) {
 // visible waits until what the run wrote is visible. Nobody holds the line here: it
 // waits for as long as for a trace, or a sink that is a few seconds behind would
 // leave a run that is done without metrics.
-func (w *work) visible(ctx context.Context) error {
-	limited, cancel := context.WithTimeout(ctx, w.cfg.TraceTimeout)
-	defer cancel()
+func (w *work) visible(limited context.Context) error {
 	for wait := firstLook; ; wait = min(2*wait, lastLook) {
-		err := w.deps.Stored.Await(ctx, w.token)
-		if domain.KindOf(err) != domain.Unavailable {
+		err := w.deps.Stored.Await(limited, w.token)
+		if domain.KindOf(err) != domain.Unavailable || !pause(limited, wait) {
 			return err
 		}
-		timer := time.NewTimer(wait)
-		select {
-		case <-timer.C:
-		case <-limited.Done():
-			timer.Stop()
-			return err
-		}
+	}
+}
+
+// pause tells whether the context lasted so long.
+func pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
 	}
 }
 
@@ -260,11 +272,7 @@ func (w *work) look(ctx context.Context, id trace.TraceID, span trace.SpanID) (*
 		if domain.KindOf(err) != domain.NotFound {
 			return nil, err
 		}
-		timer := time.NewTimer(wait)
-		select {
-		case <-timer.C:
-		case <-limited.Done():
-			timer.Stop()
+		if !pause(limited, wait) {
 			if err := context.Cause(ctx); err != nil {
 				return nil, err
 			}

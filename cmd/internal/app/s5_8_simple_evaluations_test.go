@@ -333,7 +333,7 @@ func TestSimpleEvaluationSurvivesItsProcess(t *testing.T) {
 	t.Parallel()
 	g := newGate(t)
 	// Metrics wait for traces as long as a run does, not as long as a caller.
-	s := newIdleService(t, append(g.settings(), "COLONNADE_EVALUATE_LEASE=2s", "COLONNADE_STORED_WAIT_TIMEOUT=1ms")...)
+	s := newIdleService(t, append(g.settings(), "COLONNADE_EVALUATE_LEASE=2s", "COLONNADE_EVALUATE_POLL=300ms", "COLONNADE_STORED_WAIT_TIMEOUT=1ms")...)
 	atWork(t, s.sink.Run)
 	id := s.evaluation(`{"data":{"testset_steps":["` + s.testset("rows", `{"n":0}`, `{"n":1,"wait":true}`) + `"],"application_steps":["` + g.app(s) + `"],"evaluator_steps":{"` +
 		s.judge("pass", `{"uri":"svc:custom:mock:v0","parameters":{"key":"pass"}}`) + `":"auto"}}}`)
@@ -368,6 +368,28 @@ func TestSimpleEvaluationSurvivesItsProcess(t *testing.T) {
 	}
 	require.Equal(t, []string{"success", "success"}, s.of(id, steps[2]))
 	require.Len(t, s.listed("metrics", "/evaluations/metrics/query", `{"metrics":{"run_id":"`+id+`"}}`), 3, "of the run and of each scenario, whoever computed it")
+}
+
+// A run whose traces nobody could see yet when its process ended is measured by the
+// next one, which knows no more of them than their ids.
+func TestSimpleEvaluationIsMeasuredWhenItsTracesCome(t *testing.T) {
+	t.Parallel()
+	g := newGate(t)
+	g.open()
+	s := newIdleService(t, append(g.settings(), "COLONNADE_STORED_WAIT_TIMEOUT=1ms")...)
+	id := s.evaluation(`{"data":{"testset_steps":["` + s.testset("rows", `{"n":0}`) + `"],"application_steps":["` + g.app(s) + `"],"evaluator_steps":{"` +
+		s.judge("pass", `{"uri":"svc:custom:mock:v0","parameters":{"key":"pass"}}`) + `":"auto"}}}`)
+	steps := s.stepsOf(id)
+	stop := atWork(t, s.evaluations.Run)
+	s.until("all is computed", func() bool { return slices.Equal(s.of(id, steps[2]), []string{"success"}) })
+	stop() // the sink does not run
+	atWork(t, s.evaluations.Run)
+	s.until("the next one has it", func() bool {
+		return s.ok(http.StatusOK, http.MethodGet, "/simple/evaluations/"+id, "").at("evaluation", "data", "status") == "running"
+	})
+	atWork(t, s.sink.Run)
+	s.ends(id, "success")
+	require.Len(t, s.listed("metrics", "/evaluations/metrics/query", `{"metrics":{"run_id":"`+id+`"}}`), 2)
 }
 
 // A process that cannot prolong its lease gives the run up when that is over, when
