@@ -99,12 +99,7 @@ func (h *hand) run(ctx context.Context, evaluator string, req invoke.Request) (O
 			break
 		}
 		// The project's other invocations are let through first.
-		timer := time.NewTimer(wait)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
-		}
+		pause(ctx, wait)
 	}
 	o := Outcome{Evaluator: evaluator, TraceID: reply.TraceID, SpanID: reply.SpanID, Err: err, Outputs: reply.Outputs, Token: reply.Token}
 	if reply.Lost != nil && err == nil {

@@ -209,8 +209,8 @@ func (w *work) measure(ctx context.Context) {
 		}
 		// Where a trace stands in the log is not known of those that the log took too long
 		// for, nor of another runner's: it is there when it can be measured.
-		if !pause(limited, wait) {
-			break
+		if len(changed) > 0 && !pause(limited, wait) {
+			err = domain.E(domain.Unavailable, "The traces of %d scenarios are not visible yet; refresh their metrics later.", len(changed))
 		}
 	}
 	if err != nil && ctx.Err() == nil {
