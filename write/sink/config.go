@@ -41,9 +41,9 @@ type Config struct {
 	SettleAfter, SettleEvery time.Duration
 	SettleTraces             int
 	SettleTimeout            time.Duration
-	// RollupEvery is how often the minutes that changed are computed anew, and
-	// how often an idle partition says that it is settled; ClockSlack is how far
-	// the clocks of two owners of a partition may lie apart.
+	// RollupEvery is how often the minutes that changed are computed anew, less often
+	// where that takes long, and how often an idle partition says that it is settled;
+	// ClockSlack is how far the clocks of two owners of a partition may lie apart.
 	RollupEvery, ClockSlack time.Duration
 	// CleanUpEvery is within what time deleted rows leave the disk.
 	CleanUpEvery time.Duration

@@ -38,6 +38,10 @@ const (
 	longTrace = 120
 	// never is above every claim: such a minute is never served.
 	never = math.MaxInt64
+	// minutesShare is how many times longer than minutes took they rest, up to minutesRest.
+	// At a full load two minutes take the store some seconds, which spans and readers
+	// wait for; and the longer they rest, the more readers have to sum up themselves.
+	minutesShare, minutesRest = 20, 5 * time.Minute
 )
 
 // projectMinute is a minute of a project, in minutes since 1970.
@@ -46,23 +50,29 @@ type projectMinute struct {
 	minute  int64
 }
 
-// watchMinutes keeps the table at intervals.
+// watchMinutes keeps the table at intervals, longer ones where that takes long.
 func (s *Sink) watchMinutes(ctx context.Context) {
-	ticker := time.NewTicker(s.cfg.RollupEvery)
-	defer ticker.Stop()
+	timer := time.NewTimer(s.cfg.RollupEvery)
+	defer timer.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-ticker.C:
+		case <-timer.C:
 		}
-		if !s.ownsFirst() {
-			continue
+		start := s.deps.Now()
+		if s.ownsFirst() {
+			if err := s.rollMinutes(ctx); err != nil && ctx.Err() == nil {
+				s.log.LogAttrs(ctx, slog.LevelWarn, "minutes could not be computed, statistics read spans instead; trying again later", slog.Any("error", err))
+			}
 		}
-		if err := s.rollMinutes(ctx); err != nil && ctx.Err() == nil {
-			s.log.LogAttrs(ctx, slog.LevelWarn, "minutes could not be computed, statistics read spans instead; trying again later", slog.Any("error", err))
-		}
+		timer.Reset(restOfMinutes(s.cfg.RollupEvery, s.deps.Now().Sub(start)))
 	}
+}
+
+// restOfMinutes is how long to wait after minutes that took so long.
+func restOfMinutes(every, took time.Duration) time.Duration {
+	return max(every, min(took, minutesRest/minutesShare)*minutesShare)
 }
 
 // rollMinutes computes what was touched since the last claim, and claims it.
@@ -203,7 +213,8 @@ func summedPaths() [trace.MetricCount]string {
 // computeMinutes writes minutes, ascending, as they are now, the empty ones too. What a
 // root shows is what it sums, or what a client sent where that is nothing. A
 // trace may have been sent to several projects, in each with other spans: only the
-// whole key of a root names its sums.
+// whole key of a root names its sums. One thread does it, so that there is another
+// processor for those who read meanwhile.
 // Source: trace.Cumulate; read/compile says the same of single spans.
 func (s *Sink) computeMinutes(ctx context.Context, minutes []projectMinute, claim int64) error {
 	d := s.cfg.Deployment
@@ -242,7 +253,8 @@ SELECT project_id, minute, trace_type, %[3]d, false, undecided, roots, duration%
     LEFT ANY JOIN (SELECT project_id AS of_project, trace_type AS of_type, start_time AS at_start, tie AS at_tie, true AS summed%[11]s FROM %[12]s FINAL WHERE %[10]s) AS sums
       ON project_id = of_project AND trace_type = of_type AND start_time = at_start AND tie = at_tie
   ) GROUP BY project_id, minute, trace_type
-) AS made USING (project_id, minute, trace_type)`,
+) AS made USING (project_id, minute, trace_type)
+SETTINGS max_threads = 1`,
 		d.Table(schema.RollupMinute), columns.String(), claim, list.String(), values.String(), strings.Join(quoted, ","), d.Table("schema_migrations"), shown.String(),
 		d.Table(schema.Spans), where, summed.String(), d.Table(schema.SpanSums))
 	return s.store.exec(ctx, "compute minutes", statement)
