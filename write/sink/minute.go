@@ -34,6 +34,9 @@ const (
 	// minutesAtOnce is how many minutes one statement computes, minutesApart how far they may lie apart.
 	minutesAtOnce = 500
 	minutesApart  = 24 * 60
+	// fewMinutes are what changes from one time to the next. More of them, after a backlog
+	// or when the table is new, need all processors to end within InsertTimeout.
+	fewMinutes = 10
 	// longTrace is the number of minutes beyond which a trace is asked which it has spans in.
 	longTrace = 120
 	// never is above every claim: such a minute is never served.
@@ -213,8 +216,8 @@ func summedPaths() [trace.MetricCount]string {
 // computeMinutes writes minutes, ascending, as they are now, the empty ones too. What a
 // root shows is what it sums, or what a client sent where that is nothing. A
 // trace may have been sent to several projects, in each with other spans: only the
-// whole key of a root names its sums. One thread does it, so that there is another
-// processor for those who read meanwhile.
+// whole key of a root names its sums. A few are left to one thread, so that there is
+// another processor for those who read meanwhile.
 // Source: trace.Cumulate; read/compile says the same of single spans.
 func (s *Sink) computeMinutes(ctx context.Context, minutes []projectMinute, claim int64) error {
 	d := s.cfg.Deployment
@@ -237,6 +240,10 @@ func (s *Sink) computeMinutes(ctx context.Context, minutes []projectMinute, clai
 		sum := fmt.Sprintf("if(summed, sum_%[1]s, %[1]s)", name)
 		fmt.Fprintf(&shown, ", if(NOT isNaN(%[1]s) AND %[1]s != 0, %[1]s, if(mapContains(num, %[2]s), num[%[2]s], nan)) AS shown_%[3]s", sum, quoted[i], name)
 	}
+	threads := ""
+	if len(minutes) <= fewMinutes {
+		threads = " SETTINGS max_threads = 1"
+	}
 	where := fmt.Sprintf("project_id IN %s AND trace_type IN ('invocation', 'annotation') AND start_time >= toDateTime64(%d, 6, 'UTC') AND start_time < toDateTime64(%d, 6, 'UTC')",
 		projectList(projects), minutes[0].minute*secondsOfMinute, (minutes[len(minutes)-1].minute+1)*secondsOfMinute)
 	statement := fmt.Sprintf(`INSERT INTO %[1]s (project_id, minute, trace_type, version, stale, undecided, roots, duration%[2]s, span_types)
@@ -253,10 +260,9 @@ SELECT project_id, minute, trace_type, %[3]d, false, undecided, roots, duration%
     LEFT ANY JOIN (SELECT project_id AS of_project, trace_type AS of_type, start_time AS at_start, tie AS at_tie, true AS summed%[11]s FROM %[12]s FINAL WHERE %[10]s) AS sums
       ON project_id = of_project AND trace_type = of_type AND start_time = at_start AND tie = at_tie
   ) GROUP BY project_id, minute, trace_type
-) AS made USING (project_id, minute, trace_type)
-SETTINGS max_threads = 1`,
+) AS made USING (project_id, minute, trace_type)%[13]s`,
 		d.Table(schema.RollupMinute), columns.String(), claim, list.String(), values.String(), strings.Join(quoted, ","), d.Table("schema_migrations"), shown.String(),
-		d.Table(schema.Spans), where, summed.String(), d.Table(schema.SpanSums))
+		d.Table(schema.Spans), where, summed.String(), d.Table(schema.SpanSums), threads)
 	return s.store.exec(ctx, "compute minutes", statement)
 }
 
