@@ -93,7 +93,7 @@ CREATE TABLE IF NOT EXISTS `spans`
 ENGINE = ReplacingMergeTree(version)
 PARTITION BY week
 ORDER BY (project_id, trace_type, start_time, tie)
-SETTINGS merge_selector_base = 8, auto_statistics_types = '', enable_block_number_column = 1, enable_block_offset_column = 1, non_replicated_deduplication_window = 10000;
+SETTINGS merge_selector_base = 8, index_granularity = 1024, min_compress_block_size = 16384, auto_statistics_types = '', enable_block_number_column = 1, enable_block_offset_column = 1, non_replicated_deduplication_window = 10000;
 
 
 -- What a page needs only for the rows it shows. Small granules: one row of a

@@ -34,8 +34,8 @@ type granule struct {
 }
 
 const (
-	// granuleRows is how many rows a full granule of spans has, ClickHouse's default.
-	granuleRows = 8192
+	// granuleRows is how many rows a full granule of spans has; of a table of an earlier build 8 192.
+	granuleRows = 1024
 	// mostGranules is how many are asked for: what the store reads at once, several times.
 	mostGranules = 4 * maxNarrowRows / granuleRows
 	// rowsPerRoot is taken for how many spans come with a root.
