@@ -31,9 +31,11 @@ import (
 const (
 	secondsOfMinute = int64(time.Minute / time.Second)
 	microsOfMinute  = int64(time.Minute / time.Microsecond)
-	// minutesAtOnce is how many minutes one statement computes, minutesApart how far they may lie apart.
-	minutesAtOnce = 500
-	minutesApart  = 24 * 60
+	// minutesAtOnce is how many minutes one statement computes, minutesApart how far they may lie
+	// apart, and minutesFraction the part of them that is tried where they were too much.
+	minutesAtOnce   = 500
+	minutesApart    = 24 * 60
+	minutesFraction = 4
 	// fewMinutes are what changes from one time to the next. More of them, after a backlog
 	// or when the table is new, need all processors to end within InsertTimeout.
 	fewMinutes = 10
@@ -105,19 +107,34 @@ func (s *Sink) rollMinutes(ctx context.Context) error {
 		}
 		return slices.Compare(a.project[:], b.project[:])
 	})
-	for len(all) > 0 {
-		n := 1
-		for n < len(all) && n < minutesAtOnce && all[n].minute-all[0].minute < minutesApart {
-			n++
-		}
-		if err := s.computeMinutes(ctx, all[:n], next); err != nil {
-			return err
-		}
-		all = all[n:]
+	if err := s.computeAll(ctx, all, next); err != nil {
+		return err
 	}
 	s.metrics.minutes.Add(float64(len(due)))
 	return s.store.exec(ctx, "claim minutes", fmt.Sprintf("INSERT INTO %s (project_id, minute, trace_type, version) VALUES (toUUID('%s'), 0, 'unknown', %d)",
 		s.cfg.Deployment.Table(schema.RollupMinute), uuid.Nil, next))
+}
+
+// computeAll computes minutes, ascending, as many at once as the store can: of a dense
+// import, or after an outage, a few hundred may be a hundred million spans.
+func (s *Sink) computeAll(ctx context.Context, minutes []projectMinute, claim int64) error {
+	for most := minutesAtOnce; len(minutes) > 0; {
+		n := 1
+		for n < len(minutes) && n < most && minutes[n].minute-minutes[0].minute < minutesApart {
+			n++
+		}
+		err := s.store.within(ctx, s.cfg.InsertTimeout, func(ctx context.Context) error { return s.computeMinutes(ctx, minutes[:n], claim) })
+		switch {
+		case err == nil:
+			minutes = minutes[n:]
+		case ctx.Err() != nil || n == 1:
+			return err
+		default:
+			most = max(n/minutesFraction, 1)
+			s.log.LogAttrs(ctx, slog.LevelWarn, "minutes were too much for the store at once, trying fewer", slog.Int("minutes", n), slog.Int("next_minutes", most), slog.Any("error", err))
+		}
+	}
+	return nil
 }
 
 // claims reads the last claim, 0 for none, and what may be claimed now: all

@@ -127,7 +127,7 @@ func (w *worker) replacedSpans(ctx context.Context, b *batch, groups []*group, i
 		conditions = append(conditions, g.key.sql()+" AND "+g.bounds.sql()+" AND "+spanList(slices.Collect(maps.Keys(g.removedSpans))))
 	}
 	for which := range anyOf(append(conditions, placed(whole, index)...)) {
-		err := w.within(ctx, w.sink.cfg.SettleTimeout, func(ctx context.Context) error { return w.storedSpans(ctx, which, b.rng.First, byKey) })
+		err := w.store.within(ctx, w.sink.cfg.SettleTimeout, func(ctx context.Context) error { return w.storedSpans(ctx, which, b.rng.First, byKey) })
 		if err != nil {
 			return err
 		}
@@ -287,7 +287,7 @@ func (w *worker) settleChanged(ctx context.Context, groups []*group, next int64)
 	for i, g := range groups {
 		keys[i] = g.key
 	}
-	err := w.within(ctx, w.sink.cfg.SettleTimeout/3, func(ctx context.Context) error { return w.settleSafely(ctx, keys, next) })
+	err := w.store.within(ctx, w.sink.cfg.SettleTimeout/3, func(ctx context.Context) error { return w.settleSafely(ctx, keys, next) })
 	if err == nil || ctx.Err() != nil {
 		return err
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
-	"time"
 
 	"colonnade/migrations/schema"
 )
@@ -130,19 +129,6 @@ func (w *worker) mayYetSettle(ctx context.Context, traces int, err error) bool {
 		return w.settleLate < settleLate
 	default:
 		return false
-	}
-}
-
-// within does what may be too much for the store, and tells so as an error. While
-// that is away it waits.
-func (w *worker) within(ctx context.Context, timeout time.Duration, do func(context.Context) error) error {
-	for {
-		bounded, cancel := context.WithTimeout(ctx, timeout)
-		err := do(bounded)
-		cancel()
-		if err == nil || ctx.Err() != nil || w.store.blame(ctx, err) != faultStore {
-			return err
-		}
 	}
 }
 

@@ -381,6 +381,19 @@ func faultOf(code int32) fault {
 	}
 }
 
+// within does what may be too much for the store, and tells so as an error. While
+// that is away it waits.
+func (s *store) within(ctx context.Context, timeout time.Duration, do func(context.Context) error) error {
+	for {
+		bounded, cancel := context.WithTimeout(ctx, timeout)
+		err := do(bounded)
+		cancel()
+		if err == nil || ctx.Err() != nil || s.blame(ctx, err) != faultStore {
+			return err
+		}
+	}
+}
+
 func (s *store) once(ctx context.Context, attempt func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.InsertTimeout)
 	defer cancel()

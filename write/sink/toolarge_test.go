@@ -101,6 +101,40 @@ func TestAnEditOfATraceThatCannotBeReadIsRefused(t *testing.T) {
 	require.Equal(t, []string{"edit"}, h.strings("SELECT stage FROM rejects WHERE position(reason, 'memory limit') > 0"))
 }
 
+// Minutes that the store cannot compute together are computed, a few at a time: it once asked
+// for the same of them for ever, and statistics read spans meanwhile.
+func TestMinutesThatAreTooManyAtOnce(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, 1)
+	h.sink.RollupEvery, h.sink.ClockSlack = 50*time.Millisecond, 10*time.Millisecond
+	h.sink.InsertTimeout, h.sink.MaxBackoff = time.Second, 100*time.Millisecond
+	const atOnce = 2
+	var most atomic.Int64
+	h.front(func(w http.ResponseWriter, statement string) bool {
+		if !strings.HasPrefix(statement, "INSERT INTO `rollup_minute`") || !strings.Contains(statement, "arrayJoin([") {
+			return false
+		}
+		minutes := strings.Count(statement, "'),toDateTime(")
+		most.Store(max(most.Load(), int64(minutes)))
+		if minutes > atOnce {
+			outOfMemory(w)
+		}
+		return minutes > atOnce
+	})
+	const minutes = 9
+	records := make([]stream.Record, minutes)
+	for i := range records {
+		n := byte(i + 1)
+		records[i] = h.record(stream.Upsert, n, span{trace: n, span: 1, name: "root", start: int64(i) * time.Minute.Milliseconds()})
+	}
+	h.start()
+	h.send(records...)
+	h.eventually("all are computed", func() bool {
+		return one[uint64](h, "SELECT sum(roots) FROM rollup_minute FINAL WHERE project_id = ?", h.project.String()) == minutes
+	})
+	require.Greater(t, most.Load(), int64(atOnce), "more were asked for at once")
+}
+
 // A trace is settled when the store is back, however long that was away.
 func TestAnOutageAbandonsNoTrace(t *testing.T) {
 	t.Parallel()
