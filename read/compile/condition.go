@@ -104,6 +104,10 @@ func (c *Condition) amongLeaves() node {
 	return pruning{both(out...)}
 }
 
+// given are the types that the sink gives: every trace has one of two (contract §0 row 7).
+// A scan of the third would find nothing and cost as much as the others.
+func given() []trace.Type { return []trace.Type{trace.Invocation, trace.Annotation} }
+
 // Filter compiles a tree; nil holds for every span.
 func Filter(e filter.Expr) (*Condition, error) {
 	p, err := compile(e)
@@ -116,9 +120,7 @@ func Filter(e filter.Expr) (*Condition, error) {
 	if len(c.needles) == 0 { // which find the rows, few as they are
 		c.leaves = selective(p.leaves)
 	}
-	// The sink gives every trace one of two types (contract §0 row 7). A scan of
-	// the third would find nothing and cost as much as the others.
-	c.Types = []trace.Type{trace.Invocation, trace.Annotation}
+	c.Types = given()
 	c.narrow(e)
 	c.Said = said(e)
 	if c.over == constant(false) || c.Min > c.Max {

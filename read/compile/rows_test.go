@@ -222,9 +222,9 @@ func TestNarrow(t *testing.T) {
 				require.False(t, other.Plain())
 			}
 			require.Equal(t, compile.Statement{
-				SQL: "SELECT trace_type, start_time, tie, trace_id, span_id, stream_partition, version, created_at, payload_bytes FROM spans PREWHERE project_id = ? AND trace_type IN (?, ?) AND " +
+				SQL: "SELECT trace_type, start_time, tie, trace_id, span_id, stream_partition, version, created_at, payload_bytes FROM spans PREWHERE project_id = ? AND " +
 					"(start_time >= '1970-01-01 00:00:00.000005' AND start_time <= '1970-01-01 00:00:00.000006') AND indexHint((week <= ? OR week = '1970-01-01')) ORDER BY start_time DESC, tie DESC LIMIT 7",
-				Args: []any{"01000000-0000-0000-0000-000000000000", "invocation", "annotation", "1970-01-01"}, MaxRows: 8, OneStep: true, StartsFirst: true, OneThread: true,
+				Args: []any{"01000000-0000-0000-0000-000000000000", "1970-01-01"}, MaxRows: 8, OneStep: true, StartsFirst: true, OneThread: true,
 			}, scan.Narrow(8))
 		})
 	}
