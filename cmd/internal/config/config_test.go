@@ -103,6 +103,18 @@ func FuzzLoad(f *testing.F) {
 	})
 }
 
+// Names follow from those of fields: one that is split inside a word is a field's, which snake does not know.
+func TestNamesAreWholeWords(t *testing.T) {
+	t.Parallel()
+	l, err := config.Load("", []string{"COLONNADE_QUERY_MAX_IDS=7"})
+	require.NoError(t, err)
+	require.Equal(t, 7, l.Query.MaxIDs)
+	var printed strings.Builder
+	require.NoError(t, l.Print(&printed))
+	require.Contains(t, printed.String(), "COLONNADE_QUERY_MAX_IDS")
+	require.NotRegexp(t, `_[A-Z](_|,|\s)`, printed.String())
+}
+
 func TestTheExampleIsUnderstood(t *testing.T) {
 	t.Parallel()
 	l, err := config.Load("../../../deploy/colonnade.example.yaml", nil)

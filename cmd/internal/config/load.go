@@ -339,7 +339,7 @@ func snake(name string) string {
 	case "ClientID":
 		return "client_id"
 	default:
-		name = strings.ReplaceAll(name, "ClickHouse", "Clickhouse")
+		name = strings.NewReplacer("ClickHouse", "Clickhouse", "IDs", "Ids").Replace(name)
 	}
 	var b strings.Builder
 	upper := func(i int) bool { return i < len(name) && 'A' <= name[i] && name[i] <= 'Z' }
