@@ -116,7 +116,8 @@ func (s *Sink) rollMinutes(ctx context.Context) error {
 }
 
 // computeAll computes minutes, ascending, as many at once as the store can: of a dense
-// import, or after an outage, a few hundred may be a hundred million spans.
+// import, or after an outage, a few hundred may be a hundred million spans. One that is too
+// much by itself is set aside, or all others would wait for it.
 func (s *Sink) computeAll(ctx context.Context, minutes []projectMinute, claim int64) error {
 	for most := minutesAtOnce; len(minutes) > 0; {
 		n := 1
@@ -127,8 +128,16 @@ func (s *Sink) computeAll(ctx context.Context, minutes []projectMinute, claim in
 		switch {
 		case err == nil:
 			minutes = minutes[n:]
-		case ctx.Err() != nil || n == 1:
+		case ctx.Err() != nil:
 			return err
+		case n == 1:
+			// The claim finds what is stale at it, so the next round tries this minute again.
+			if err := s.staleMinutes(ctx, map[projectMinute]bool{minutes[0]: true}, claim); err != nil {
+				return err
+			}
+			s.log.LogAttrs(ctx, slog.LevelWarn, "a minute is too much for the store, statistics read its spans instead; trying again later",
+				slog.String("project_id", minutes[0].project.String()), slog.Time("minute", time.Unix(minutes[0].minute*secondsOfMinute, 0).UTC()), slog.Any("error", err))
+			minutes, most = minutes[1:], minutesAtOnce
 		default:
 			most = max(n/minutesFraction, 1)
 			s.log.LogAttrs(ctx, slog.LevelWarn, "minutes were too much for the store at once, trying fewer", slog.Int("minutes", n), slog.Int("next_minutes", most), slog.Any("error", err))
@@ -283,8 +292,8 @@ SELECT project_id, minute, trace_type, %[3]d, false, undecided, roots, duration%
 	return s.store.exec(ctx, "compute minutes", statement)
 }
 
-// staleMinutes tells that minutes no longer hold, before their spans go.
-func (w *worker) staleMinutes(ctx context.Context, minutes map[projectMinute]bool, version int64) error {
+// staleMinutes tells that minutes do not hold, or will not once their spans go.
+func (s *Sink) staleMinutes(ctx context.Context, minutes map[projectMinute]bool, version int64) error {
 	if len(minutes) == 0 {
 		return nil
 	}
@@ -295,8 +304,8 @@ func (w *worker) staleMinutes(ctx context.Context, minutes map[projectMinute]boo
 		}
 	}
 	for some := range slices.Chunk(values, 10*minutesAtOnce) {
-		statement := fmt.Sprintf("INSERT INTO %s (project_id, minute, trace_type, version, stale) VALUES %s", w.store.cfg.Deployment.Table(schema.RollupMinute), strings.Join(some, ","))
-		if err := w.store.exec(ctx, "mark stale minutes", statement); err != nil {
+		statement := fmt.Sprintf("INSERT INTO %s (project_id, minute, trace_type, version, stale) VALUES %s", s.cfg.Deployment.Table(schema.RollupMinute), strings.Join(some, ","))
+		if err := s.store.exec(ctx, "mark stale minutes", statement); err != nil {
 			return err
 		}
 	}

@@ -426,7 +426,7 @@ func (w *worker) remove(ctx context.Context, gone *removals) error {
 	if err != nil {
 		return err
 	}
-	if err := w.staleMinutes(ctx, minutes, micros(w.clock())); err != nil {
+	if err := w.sink.staleMinutes(ctx, minutes, micros(w.clock())); err != nil {
 		return err
 	}
 	for _, of := range []struct {

@@ -138,7 +138,7 @@ func (w *worker) unsettled(ctx context.Context, k *known) {
 	for _, s := range k.list {
 		minutes[projectMinute{k.key.project, s.start / microsOfMinute}] = true
 	}
-	if err := w.staleMinutes(ctx, minutes, never); err != nil {
+	if err := w.sink.staleMinutes(ctx, minutes, never); err != nil {
 		w.log.LogAttrs(ctx, slog.LevelError, "statistics may show old totals of a trace", slog.String("trace_id", k.key.trace.String()), slog.Any("error", err))
 	}
 }

@@ -3,6 +3,7 @@
 package sink_test
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -136,6 +137,44 @@ func TestMinutesThatAreTooManyAtOnce(t *testing.T) {
 		return one[uint64](h, "SELECT sum(roots) FROM rollup_minute FINAL WHERE project_id = ?", h.project.String()) == minutes
 	})
 	require.Equal(t, int64(minutes), most.Load(), "all of them were asked for at once")
+}
+
+// A minute that the store cannot compute is left to the spans, and tried again: all others
+// are served, which once waited for it.
+func TestAMinuteThatIsTooMuch(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, 1)
+	h.sink.RollupEvery, h.sink.ClockSlack = time.Hour, 10*time.Millisecond // the first computes none
+	h.sink.InsertTimeout, h.sink.MaxBackoff = time.Second, 100*time.Millisecond
+	const minutes, bad = 9, 4
+	var able atomic.Bool
+	h.front(func(w http.ResponseWriter, statement string) bool {
+		refused := !able.Load() && strings.HasPrefix(statement, "INSERT INTO `rollup_minute`") && strings.Contains(statement, fmt.Sprintf("'),toDateTime(%d,", base.Truncate(time.Minute).Add(bad*time.Minute).Unix()))
+		if refused {
+			outOfMemory(w)
+		}
+		return refused
+	})
+	records := make([]stream.Record, minutes)
+	for i := range records {
+		n := byte(i + 1)
+		records[i] = h.record(stream.Upsert, n, span{trace: n, span: 1, name: "root", start: int64(i) * time.Minute.Milliseconds()})
+	}
+	r := h.start()
+	h.send(records...)
+	r.stop()
+	h.sink.RollupEvery = 50 * time.Millisecond
+	r = h.start()
+	const roots = "SELECT sum(roots) FROM rollup_minute FINAL WHERE NOT stale AND project_id = ?"
+	h.eventually("all others are claimed", func() bool {
+		return one[bool](h, "SELECT max(version) > 0 FROM rollup_minute WHERE minute = 0") && one[uint64](h, roots, h.project.String()) == minutes-1
+	})
+	require.Equal(t, uint64(2), one[uint64](h, "SELECT count() FROM rollup_minute FINAL WHERE stale"), "of both types")
+	h.send(h.record(stream.Upsert, 50, span{trace: 50, span: 1, name: "later", start: time.Hour.Milliseconds()})) // so that there is something to claim
+	r.stop()
+	able.Store(true)
+	h.start()
+	h.eventually("and this one, too", func() bool { return one[uint64](h, roots, h.project.String()) == minutes+1 })
 }
 
 // A trace is settled when the store is back, however long that was away.
