@@ -131,7 +131,7 @@ func (s *Sink) computeAll(ctx context.Context, minutes []projectMinute, claim in
 		case ctx.Err() != nil:
 			return err
 		case n == 1:
-			// The claim finds what is stale at it, so the next round tries this minute again.
+			// At the claim and not above it: the next round looks for stale minutes from there on, and tries this one again.
 			if err := s.staleMinutes(ctx, map[projectMinute]bool{minutes[0]: true}, claim); err != nil {
 				return err
 			}

@@ -102,27 +102,9 @@ func TestAnEditOfATraceThatCannotBeReadIsRefused(t *testing.T) {
 	require.Equal(t, []string{"edit"}, h.strings("SELECT stage FROM rejects WHERE position(reason, 'memory limit') > 0"))
 }
 
-// Minutes that the store cannot compute together are computed, a few at a time: it once asked
-// for the same of them for ever, and statistics read spans meanwhile.
-func TestMinutesThatAreTooManyAtOnce(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t, 1)
-	h.sink.RollupEvery, h.sink.ClockSlack = time.Hour, 10*time.Millisecond // the first computes none
-	h.sink.InsertTimeout, h.sink.MaxBackoff = time.Second, 100*time.Millisecond
-	const atOnce = 2
-	var most atomic.Int64
-	h.front(func(w http.ResponseWriter, statement string) bool {
-		if !strings.HasPrefix(statement, "INSERT INTO `rollup_minute`") || !strings.Contains(statement, "arrayJoin([") {
-			return false
-		}
-		minutes := strings.Count(statement, "'),toDateTime(")
-		most.Store(max(most.Load(), int64(minutes)))
-		if minutes > atOnce {
-			outOfMemory(w)
-		}
-		return minutes > atOnce
-	})
-	const minutes = 9
+// rootsOfMinutes stores a root in each of so many minutes. The next sink computes all of them.
+func (h *house) rootsOfMinutes(minutes int) {
+	h.sink.RollupEvery, h.sink.ClockSlack = time.Hour, 10*time.Millisecond // this one computes none
 	records := make([]stream.Record, minutes)
 	for i := range records {
 		n := byte(i + 1)
@@ -132,6 +114,28 @@ func TestMinutesThatAreTooManyAtOnce(t *testing.T) {
 	h.send(records...)
 	r.stop()
 	h.sink.RollupEvery = 50 * time.Millisecond
+}
+
+// Minutes that the store cannot compute together are computed, a few at a time: it once asked
+// for the same of them for ever, and statistics read spans meanwhile.
+func TestMinutesThatAreTooManyAtOnce(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, 1)
+	h.sink.InsertTimeout, h.sink.MaxBackoff = time.Second, 100*time.Millisecond
+	const minutes, atOnce = 9, 2
+	var most atomic.Int64
+	h.front(func(w http.ResponseWriter, statement string) bool {
+		if !strings.HasPrefix(statement, "INSERT INTO `rollup_minute`") || !strings.Contains(statement, "arrayJoin([") {
+			return false
+		}
+		asked := strings.Count(statement, "'),toDateTime(")
+		most.Store(max(most.Load(), int64(asked)))
+		if asked > atOnce {
+			outOfMemory(w)
+		}
+		return asked > atOnce
+	})
+	h.rootsOfMinutes(minutes)
 	h.start()
 	h.eventually("all are computed", func() bool {
 		return one[uint64](h, "SELECT sum(roots) FROM rollup_minute FINAL WHERE project_id = ?", h.project.String()) == minutes
@@ -144,7 +148,6 @@ func TestMinutesThatAreTooManyAtOnce(t *testing.T) {
 func TestAMinuteThatIsTooMuch(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, 1)
-	h.sink.RollupEvery, h.sink.ClockSlack = time.Hour, 10*time.Millisecond // the first computes none
 	h.sink.InsertTimeout, h.sink.MaxBackoff = time.Second, 100*time.Millisecond
 	const minutes, bad = 9, 4
 	var able atomic.Bool
@@ -155,16 +158,8 @@ func TestAMinuteThatIsTooMuch(t *testing.T) {
 		}
 		return refused
 	})
-	records := make([]stream.Record, minutes)
-	for i := range records {
-		n := byte(i + 1)
-		records[i] = h.record(stream.Upsert, n, span{trace: n, span: 1, name: "root", start: int64(i) * time.Minute.Milliseconds()})
-	}
+	h.rootsOfMinutes(minutes)
 	r := h.start()
-	h.send(records...)
-	r.stop()
-	h.sink.RollupEvery = 50 * time.Millisecond
-	r = h.start()
 	const roots = "SELECT sum(roots) FROM rollup_minute FINAL WHERE NOT stale AND project_id = ?"
 	h.eventually("all others are claimed", func() bool {
 		return one[bool](h, "SELECT max(version) > 0 FROM rollup_minute WHERE minute = 0") && one[uint64](h, roots, h.project.String()) == minutes-1
