@@ -9,7 +9,7 @@ TOOL     := $(GO) tool -modfile=deploy/tools/go.mod
 ENGINES  := deploy/embedded/engines
 FETCHED  := $(ENGINES)/node_modules/.fetched
 FUZZTIME ?= 60s
-PRICES   ?= write/measure/prices.json
+PRICES   ?= write/cost/prices.json
 # Tests mostly wait for what they wrote to be seen: two at a time for each core keep it busy.
 PARALLEL ?= $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN))))
 BENCH    ?= .
@@ -113,7 +113,7 @@ generate: ## Run the generators
 prices: ## Refresh the price table of models from the list that the newest litellm ships (needs pip)
 	@dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; \
 	python3 -m pip download -q --no-deps --only-binary :all: -d "$$dir" litellm; \
-	$(GO) run ./write/measure/internal/refresh -wheel "$$(echo "$$dir"/litellm-*.whl)" -date "$$(date -u +%F)" -out $(PRICES); \
+	$(GO) run ./write/cost/internal/refresh -wheel "$$(echo "$$dir"/litellm-*.whl)" -date "$$(date -u +%F)" -out $(PRICES); \
 	echo "$(PRICES): $$(head -3 $(PRICES) | tail -2 | tr -d '\n')"
 
 migrate: build ## Apply the migrations to the stores of the configuration

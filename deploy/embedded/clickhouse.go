@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"colonnade/deploy/embedded/internal/chdb"
-	"colonnade/deploy/embedded/internal/door"
+	"colonnade/deploy/embedded/internal/httpapi"
 	"colonnade/deploy/embedded/internal/supervise"
 )
 
@@ -71,7 +71,7 @@ func startClickHouse(ctx context.Context, s *Stack) error {
 	if err != nil {
 		return err
 	}
-	s.ClickHouse = (&url.URL{Scheme: "http", User: url.UserPassword("default", token), Host: addr.String(), Path: "/" + door.Database}).String()
+	s.ClickHouse = (&url.URL{Scheme: "http", User: url.UserPassword("default", token), Host: addr.String(), Path: "/" + httpapi.Database}).String()
 	s.c.Progress("ClickHouse answers on " + addr.String())
 	return nil
 }
@@ -91,7 +91,7 @@ func runClickHouse(ctx context.Context, c clickHouseConfig, ready func(supervise
 	if err != nil {
 		return err
 	}
-	d, err := door.Open(lib, filepath.Join(c.Dir, "data"), c.Token, c.Arguments)
+	d, err := httpapi.Open(lib, filepath.Join(c.Dir, "data"), c.Token, c.Arguments)
 	if err != nil {
 		return err
 	}

@@ -5,7 +5,7 @@
 // form, slugs, references, the rules of retrieve, deltas and embeds; pure.
 //
 // Not here: what a revision's data means (domain/catalog), SQL (write/registry
-// and read/registry, the callers), bodies (the api packages).
+// and read/entities, the callers), bodies (the api packages).
 package entity
 
 import (

@@ -1,6 +1,6 @@
 // Package semconv names the attributes of the ag namespace and says what each
 // may hold: the schema of contract §1.5 as names and predicates. It fits and
-// stores nothing; write/fit applies it, the read side spells paths by it.
+// stores nothing; write/normalize applies it, the read side spells paths by it.
 package semconv
 
 import "slices"

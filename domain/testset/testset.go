@@ -5,7 +5,7 @@
 // pure.
 //
 // Not here: the lineage that revisions stand in (domain/entity), SQL
-// (write/registry and read/registry, the callers), multipart (write/api).
+// (write/registry and read/entities, the callers), multipart (write/api).
 package testset
 
 import (

@@ -3,7 +3,7 @@
 // Errors are returned, never written: cmd/internal/server renders them.
 //
 // What a filter means is domain/filter; SQL is read/compile; stores are
-// read/traces. Entities have their own handlers in read/registry.
+// read/traces. Entities have their own handlers in read/entities.
 package api
 
 import (

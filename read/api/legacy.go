@@ -13,12 +13,12 @@ import (
 	"colonnade/domain"
 	"colonnade/domain/entity"
 	"colonnade/domain/form"
-	"colonnade/read/registry"
+	"colonnade/read/entities"
 )
 
 // MountLegacy mounts the fetch of a prompt's configuration as clients of before
 // ask for it; it is retrieve under other names. Source: contract §5.8.
-func MountLegacy(r Router, reader *registry.Registry) {
+func MountLegacy(r Router, reader *entities.Registry) {
 	l := legacy{lineageRoutes{family: entity.Applications(), registry: reader, router: r}}
 	l.mount(domain.Operation{
 		Method: http.MethodPost, Path: "/variants/configs/fetch", Deprecated: true, Request: entity.LegacyFetchShape(), Response: entity.LegacyConfigShape(),
@@ -84,7 +84,7 @@ func (l legacy) fetch(c *gin.Context) error {
 		return domain.E(domain.NotFound, "Config not found.")
 	}
 	if found.Revision.Data != nil {
-		if found.Revision.Data, _, err = l.registry.Resolve(ctx, project, found.Revision.Data, registry.Resolution{}); err != nil {
+		if found.Revision.Data, _, err = l.registry.Resolve(ctx, project, found.Revision.Data, entities.Resolution{}); err != nil {
 			return err
 		}
 	}

@@ -12,13 +12,13 @@ import (
 	"colonnade/domain"
 	"colonnade/domain/entity"
 	"colonnade/domain/form"
-	"colonnade/read/registry"
+	"colonnade/read/entities"
 )
 
 // MountRegistry mounts the questions about every family: applications,
 // workflows, evaluators, environments, queries, testsets, and the catalog.
 // Source: contract §5.
-func MountRegistry(r Router, reader *registry.Registry) {
+func MountRegistry(r Router, reader *entities.Registry) {
 	for _, f := range entity.Families() {
 		l := lineageRoutes{family: f, registry: reader, router: r}
 		l.mountRecords()
@@ -33,7 +33,7 @@ func MountRegistry(r Router, reader *registry.Registry) {
 // lineageRoutes are the questions about one family.
 type lineageRoutes struct {
 	family   entity.Family
-	registry *registry.Registry
+	registry *entities.Registry
 	router   Router
 }
 

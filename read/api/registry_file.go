@@ -9,11 +9,11 @@ import (
 	"colonnade/domain"
 	"colonnade/domain/entity"
 	"colonnade/domain/testset"
-	"colonnade/read/registry"
+	"colonnade/read/entities"
 )
 
 // MountTestsetFiles mounts the downloads of testcases. Source: contract §5.8.
-func MountTestsetFiles(r Router, reader *registry.Registry) {
+func MountTestsetFiles(r Router, reader *entities.Registry) {
 	f := testsetFiles{lineageRoutes{family: entity.Testsets(), registry: reader, router: r}}
 	op := domain.Operation{
 		Method: http.MethodPost, Produces: []string{mediaOf(testset.CSV), mediaOf(testset.JSON)},

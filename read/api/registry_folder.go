@@ -8,12 +8,12 @@ import (
 
 	"colonnade/domain"
 	"colonnade/domain/entity"
-	"colonnade/read/registry"
+	"colonnade/read/entities"
 )
 
 // MountFolders mounts the questions about the tree that people keep
 // applications in. Source: contract §5.8.
-func MountFolders(r Router, reader *registry.Registry) {
+func MountFolders(r Router, reader *entities.Registry) {
 	f := folderRoutes{lineageRoutes{family: entity.Folders(), registry: reader}}
 	op := domain.Operation{Permission: domain.ViewApplications, Tag: "folders", Preview: true}
 	op.Method, op.Path, op.Summary = http.MethodGet, "/folders/:folder_id", "One folder."
@@ -45,7 +45,7 @@ func (f folderRoutes) folders(c *gin.Context) error {
 		return err
 	}
 	o := body.Object("folder")
-	q := registry.FolderQuery{
+	q := entities.FolderQuery{
 		Flags: withoutNulls(o.Map("flags")), Tags: o.Map("tags"), Meta: o.Map("meta"), Name: o.String("name"), Description: o.String("description"),
 		Slugs: textsOf(o, "slug", "slugs"), Path: o.String("path"), Prefix: o.String("prefix"), OfParent: o.Present("parent_id"),
 		Refs: f.readReferences(body, entity.LevelArtifact),

@@ -13,7 +13,7 @@ import (
 	"colonnade/domain"
 	"colonnade/domain/entity"
 	"colonnade/domain/form"
-	"colonnade/read/registry"
+	"colonnade/read/entities"
 )
 
 func (l lineageRoutes) mountLists() {
@@ -63,7 +63,7 @@ func (l lineageRoutes) simples(c *gin.Context) error {
 		return err
 	}
 	found, err := l.registry.Simples(c.Request.Context(), l.project(c), l.family, q)
-	return replyLineages(c, l.family.Plural, q.Window, found, func(s *registry.Simple) map[string]any {
+	return replyLineages(c, l.family.Plural, q.Window, found, func(s *entities.Simple) map[string]any {
 		return l.family.SimpleJSON(&s.Artifact, s.Revision)
 	}, err)
 }
@@ -90,12 +90,12 @@ func replyLineages[T any](c *gin.Context, members string, window domain.Window, 
 // readQuery reads a query of one level: {application?: filter, application_refs?,
 // application_variant_refs?, application_revision_refs?, include_archived?,
 // windowing?} and the parents by id or slug. Source: interface.md §2.11.
-func (l lineageRoutes) readQuery(c *gin.Context, level entity.Level) (registry.Query, error) {
+func (l lineageRoutes) readQuery(c *gin.Context, level entity.Level) (entities.Query, error) {
 	body, err := l.formOrQuery(c, level)
 	if err != nil {
-		return registry.Query{}, err
+		return entities.Query{}, err
 	}
-	q := registry.Query{Archived: body.True("include_archived")}
+	q := entities.Query{Archived: body.True("include_archived")}
 	l.readFilter(body, level, &q)
 	q.Artifacts = l.readReferences(body, entity.LevelArtifact)
 	if level >= entity.LevelVariant {
@@ -114,7 +114,7 @@ func (l lineageRoutes) readQuery(c *gin.Context, level entity.Level) (registry.Q
 	return q, body.Err()
 }
 
-func (l lineageRoutes) readFilter(body *form.Object, level entity.Level, q *registry.Query) {
+func (l lineageRoutes) readFilter(body *form.Object, level entity.Level, q *entities.Query) {
 	o := body.Object(l.family.Member(level))
 	q.Flags, q.Tags, q.Meta = withoutNulls(o.Map("flags")), o.Map("tags"), o.Map("meta")
 	q.Name, q.Description = o.String("name"), o.String("description")

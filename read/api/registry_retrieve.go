@@ -9,7 +9,7 @@ import (
 	"colonnade/domain"
 	"colonnade/domain/entity"
 	"colonnade/domain/form"
-	"colonnade/read/registry"
+	"colonnade/read/entities"
 )
 
 // maxRevisionBytes bounds a question that brings a revision along.
@@ -78,8 +78,8 @@ func (l lineageRoutes) retrievalInfo(found entity.Retrieved) gin.H {
 	return info
 }
 
-func readResolution(o *form.Object) registry.Resolution {
-	limits := registry.Resolution{Policy: entity.ErrorPolicy(o.Enum("error_policy", string(entity.FailOnError), string(entity.PlaceholderOnError), string(entity.KeepOnError)))}
+func readResolution(o *form.Object) entities.Resolution {
+	limits := entities.Resolution{Policy: entity.ErrorPolicy(o.Enum("error_policy", string(entity.FailOnError), string(entity.PlaceholderOnError), string(entity.KeepOnError)))}
 	for _, bound := range []struct {
 		name string
 		most int
@@ -146,7 +146,7 @@ func (l lineageRoutes) log(c *gin.Context) error {
 	member := body.OneOf(members, l.family.Name, l.family.Member(entity.LevelRevision), l.family.Name+"_revisions_log")
 	body.Require(member)
 	o := body.Object(member)
-	q := registry.LogQuery{Archived: o.True("include_archived"), View: l.readView(body)}
+	q := entities.LogQuery{Archived: o.True("include_archived"), View: l.readView(body)}
 	for _, level := range []struct {
 		suffix string
 		names  []string

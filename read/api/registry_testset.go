@@ -12,7 +12,7 @@ import (
 	"colonnade/domain/entity"
 	"colonnade/domain/form"
 	"colonnade/domain/testset"
-	"colonnade/read/registry"
+	"colonnade/read/entities"
 )
 
 // readView reads how much of a testset's revision is wanted; of other families all is.
@@ -62,7 +62,7 @@ func (l lineageRoutes) findRetrieved(ctx context.Context, project domain.Project
 }
 
 // MountTestcases mounts the questions about the rows of testsets. Source: contract §5.8.
-func MountTestcases(r Router, reader *registry.Registry) {
+func MountTestcases(r Router, reader *entities.Registry) {
 	t := testcaseRoutes{lineageRoutes{family: entity.Family{Name: "testcase", Plural: "testcases", Kind: entity.Testset, View: domain.ViewTestsets}, registry: reader, router: r}}
 	list := entity.ListShape("testcases", entity.TestcaseShape(), domain.Window{})
 	t.mount(domain.Operation{
@@ -135,9 +135,9 @@ func (t testcaseRoutes) answer(c *gin.Context, body *form.Object) error {
 	return replyLineages(c, "testcases", q.Window, found, (*testset.Testcase).JSON, err)
 }
 
-func (t testcaseRoutes) readQuery(body *form.Object) (registry.TestcaseQuery, error) {
+func (t testcaseRoutes) readQuery(body *form.Object) (entities.TestcaseQuery, error) {
 	o := body.Object("testcase")
-	q := registry.TestcaseQuery{Flags: withoutNulls(o.Map("flags")), Tags: o.Map("tags"), Meta: o.Map("meta"), IDs: body.UUIDs("testcase_ids")}
+	q := entities.TestcaseQuery{Flags: withoutNulls(o.Map("flags")), Tags: o.Map("tags"), Meta: o.Map("meta"), IDs: body.UUIDs("testcase_ids")}
 	o.Close()
 	if refs := t.readReferences(body, entity.LevelArtifact); refs != nil {
 		for _, ref := range refs { // a testcase has an id and nothing else to be named by

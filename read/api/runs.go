@@ -13,7 +13,7 @@ import (
 	"colonnade/domain/entity"
 	"colonnade/domain/evaluation"
 	"colonnade/domain/form"
-	"colonnade/read/registry/runs"
+	"colonnade/read/entities/runs"
 )
 
 // MountRuns mounts the questions about evaluation runs, their scenarios,

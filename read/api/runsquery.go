@@ -12,7 +12,7 @@ import (
 	"colonnade/domain/entity"
 	"colonnade/domain/evaluation"
 	"colonnade/domain/trace"
-	"colonnade/read/registry/runs"
+	"colonnade/read/entities/runs"
 )
 
 // commonFilter is what all things of evaluations are chosen by. Of a member

@@ -11,7 +11,7 @@ import (
 	"colonnade/domain"
 	"colonnade/domain/entity"
 	"colonnade/domain/evaluation"
-	"colonnade/read/registry/runs"
+	"colonnade/read/entities/runs"
 )
 
 // MountSimpleEvaluations mounts the questions about evaluations and queues as

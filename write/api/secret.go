@@ -8,12 +8,12 @@ import (
 
 	"colonnade/domain"
 	"colonnade/domain/body"
-	"colonnade/write/vault"
+	"colonnade/write/secrets"
 )
 
 // MountSecrets mounts the commands on what a project lends to its invocations.
-func MountSecrets(r Router, v *vault.Vault) {
-	s := secrets{vault: v}
+func MountSecrets(r Router, v *secrets.Vault) {
+	s := secretRoutes{vault: v}
 	op := domain.Operation{Permission: domain.EditSecrets, Tag: "secrets", Path: "/secrets/:name"}
 	op.Method, op.Request, op.Response = http.MethodPut, secretRequest{}, secretReply{}
 	op.Summary = "Store a secret: a provider's key under the provider's name, the key that signs requests under \"hook\", values of headers."
@@ -23,7 +23,7 @@ func MountSecrets(r Router, v *vault.Vault) {
 	r.Handle(op, s.remove)
 }
 
-type secrets struct{ vault *vault.Vault }
+type secretRoutes struct{ vault *secrets.Vault }
 
 type secretRequest struct {
 	Secret struct {
@@ -34,15 +34,15 @@ type secretRequest struct {
 
 // secretReply tells that a secret is there; what it is, nobody is told.
 type secretReply struct {
-	Count  int          `json:"count"`
-	Secret vault.Stored `json:"secret"`
+	Count  int            `json:"count"`
+	Secret secrets.Stored `json:"secret"`
 }
 
 type secretCount struct {
 	Count int `json:"count"`
 }
 
-func (s secrets) put(c *gin.Context) error {
+func (s secretRoutes) put(c *gin.Context) error {
 	data, err := io.ReadAll(c.Request.Body)
 	if err != nil {
 		return err
@@ -51,7 +51,7 @@ func (s secrets) put(c *gin.Context) error {
 	if err := body.Decode(data, &b); err != nil {
 		return hidden(err)
 	}
-	stored, err := s.vault.Put(c.Request.Context(), caller(c), vault.Secret{
+	stored, err := s.vault.Put(c.Request.Context(), caller(c), secrets.Secret{
 		Name: c.Param("name"), Description: b.Secret.Description, Value: b.Secret.Value,
 	})
 	if err != nil {
@@ -61,7 +61,7 @@ func (s secrets) put(c *gin.Context) error {
 	return nil
 }
 
-func (s secrets) remove(c *gin.Context) error {
+func (s secretRoutes) remove(c *gin.Context) error {
 	found, err := s.vault.Delete(c.Request.Context(), caller(c), c.Param("name"))
 	if err != nil {
 		return err

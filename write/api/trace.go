@@ -11,9 +11,9 @@ import (
 
 	"colonnade/domain"
 	"colonnade/domain/trace"
-	"colonnade/write/fit"
 	"colonnade/write/ingest"
-	"colonnade/write/wire"
+	"colonnade/write/normalize"
+	"colonnade/write/otlp/wire"
 )
 
 // sourceJSON and sourceSimple are what records of these doors name as their source.
@@ -45,7 +45,7 @@ type TraceDeps struct {
 	// Stored is what commands look at before they write.
 	Stored *ingest.Stored
 	// Fitter fits spans for replies, as the sink will for the store. Its metrics are not the sink's.
-	Fitter *fit.Fitter
+	Fitter *normalize.Fitter
 	Now    func() time.Time
 }
 

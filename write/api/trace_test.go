@@ -14,8 +14,8 @@ import (
 
 	"colonnade/domain"
 	"colonnade/domain/trace"
-	"colonnade/write/fit"
-	"colonnade/write/wire"
+	"colonnade/write/normalize"
+	"colonnade/write/otlp/wire"
 )
 
 const (
@@ -161,9 +161,9 @@ func TestBadSpans(t *testing.T) {
 	}
 }
 
-func fitter(t testing.TB) *fit.Fitter {
+func fitter(t testing.TB) *normalize.Fitter {
 	t.Helper()
-	f, err := fit.New(prometheus.NewRegistry())
+	f, err := normalize.New(prometheus.NewRegistry())
 	require.NoError(t, err)
 	return f
 }
@@ -325,7 +325,7 @@ func (g generator) trace() []trace.Span {
 
 // roundTrip writes a trace as the queries return it, in each of their shapes,
 // and reads it as the doors do: what is stored then is returned identically.
-func roundTrip(t testing.TB, f *fit.Fitter, sent []trace.Span) {
+func roundTrip(t testing.TB, f *normalize.Fitter, sent []trace.Span) {
 	t.Helper()
 	stored, err := fitSpans(f, sent)
 	require.NoError(t, err)

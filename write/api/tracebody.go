@@ -13,7 +13,7 @@ import (
 	"colonnade/domain"
 	"colonnade/domain/body"
 	"colonnade/domain/trace"
-	"colonnade/write/wire"
+	"colonnade/write/otlp/wire"
 )
 
 // maxSpanDepth is how many spans may stand within each other in a body; a

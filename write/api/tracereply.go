@@ -10,9 +10,9 @@ import (
 	"colonnade/domain"
 	"colonnade/domain/body"
 	"colonnade/domain/trace"
-	"colonnade/write/fit"
 	"colonnade/write/ingest"
-	"colonnade/write/wire"
+	"colonnade/write/normalize"
+	"colonnade/write/otlp/wire"
 )
 
 // oneTrace is the first check of a body that holds one trace. Source: contract §1.11.
@@ -134,12 +134,12 @@ func (r *spanReader) invalid() error {
 
 // fitSpans gives spans as the sink will store them, with the cumulative metrics
 // of the spans at hand; times of creation are the store's and not set.
-func fitSpans(f *fit.Fitter, spans []trace.Span) ([]trace.Span, error) {
+func fitSpans(f *normalize.Fitter, spans []trace.Span) ([]trace.Span, error) {
 	data, err := wire.AppendBody(nil, spans)
 	if err != nil {
 		return nil, err
 	}
-	fitted, refused, err := f.Spans(fit.Meta{ReceivedAt: time.Unix(0, 0).UTC()}, data)
+	fitted, refused, err := f.Spans(normalize.Meta{ReceivedAt: time.Unix(0, 0).UTC()}, data)
 	if err != nil {
 		return nil, err
 	}
@@ -153,7 +153,7 @@ func fitSpans(f *fit.Fitter, spans []trace.Span) ([]trace.Span, error) {
 		byTrace[s.TraceID] = append(byTrace[s.TraceID], s)
 	}
 	for _, of := range byTrace {
-		fit.Trace(of)
+		normalize.Trace(of)
 		trace.Cumulate(of)
 	}
 	return fitted, nil

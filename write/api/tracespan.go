@@ -9,7 +9,7 @@ import (
 	"colonnade/domain"
 	"colonnade/domain/semconv"
 	"colonnade/domain/trace"
-	"colonnade/write/wire"
+	"colonnade/write/otlp/wire"
 )
 
 // spanReader makes canonical spans of the nodes of a body. A node with a

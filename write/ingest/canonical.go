@@ -6,8 +6,8 @@ import (
 	"unsafe"
 
 	"colonnade/domain/trace"
+	"colonnade/write/otlp/wire"
 	"colonnade/write/stream"
-	"colonnade/write/wire"
 )
 
 // request says what is to be done with spans.

@@ -6,7 +6,7 @@
 // Edits and deletes take the same road. Some of them must look before they
 // write: Stored does, with statements of its own, since the wings share no code.
 //
-// Not here: protocols (write/otlp, write/api), the bytes of records (write/wire),
+// Not here: protocols (write/otlp, write/api), the bytes of records (write/otlp/wire),
 // the log (write/stream). Callers: every door through which spans come, edits
 // and deletes included. Source: design §3, contract §0 row 1.
 package ingest
@@ -24,8 +24,8 @@ import (
 
 	"colonnade/domain"
 	"colonnade/domain/trace"
+	"colonnade/write/otlp/wire"
 	"colonnade/write/stream"
-	"colonnade/write/wire"
 )
 
 // Config bounds what taking in may cost.

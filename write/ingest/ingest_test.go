@@ -26,8 +26,8 @@ import (
 	"colonnade/domain"
 	"colonnade/domain/trace"
 	"colonnade/write/ingest"
+	"colonnade/write/otlp/wire"
 	"colonnade/write/stream"
-	"colonnade/write/wire"
 )
 
 var topics atomic.Int64

@@ -3,7 +3,7 @@
 // before its memory is spent, brings every encoding to the one that the scan
 // reads, and answers as OTLP clients expect.
 //
-// Not here: what a span is (write/wire), what becomes of it (write/ingest), the
+// Not here: what a span is (write/otlp/wire), what becomes of it (write/ingest), the
 // status of a failed HTTP request (the engine). Callers: cmd/internal/app.
 // Source: contract §0 rows 1, 14, 28 and §1.1; the OTLP specification 1.9.
 package otlp
@@ -28,7 +28,7 @@ import (
 	"colonnade/domain"
 	"colonnade/write/ingest"
 	"colonnade/write/otlp/otlpjson"
-	"colonnade/write/wire"
+	"colonnade/write/otlp/wire"
 )
 
 // source is what records of this door name as their source.

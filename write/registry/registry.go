@@ -6,7 +6,7 @@
 // writes all or nothing; every statement on entities carries the project.
 // Evaluations have a room below it (runs), which commands by the same means (room.go).
 //
-// Not here: reading for its own sake (read/registry), who calls (read/access),
+// Not here: reading for its own sake (read/entities), who calls (read/access),
 // bodies and statuses (write/api, its caller).
 package registry
 

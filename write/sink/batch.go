@@ -12,7 +12,7 @@ import (
 	"colonnade/domain"
 	"colonnade/domain/trace"
 	"colonnade/migrations/schema"
-	"colonnade/write/fit"
+	"colonnade/write/normalize"
 	"colonnade/write/stream"
 )
 
@@ -410,7 +410,7 @@ func (b *batch) reject(i int) {
 }
 
 // refuse notes a span that could not be fitted.
-func (b *batch) refuse(i int, f fit.Refusal) {
+func (b *batch) refuse(i int, f normalize.Refusal) {
 	r := &b.records[i]
 	row := reject{project: r.Project, at: r.ReceivedAt, source: r.Source, stage: "fit", reason: f.Reason, spanName: f.Name, raw: r.Value, offset: r.Offset}
 	if !f.TraceID.IsZero() {

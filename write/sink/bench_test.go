@@ -18,7 +18,7 @@ import (
 
 	"colonnade/domain"
 	"colonnade/domain/trace"
-	"colonnade/write/fit"
+	"colonnade/write/normalize"
 )
 
 // llmTrace makes a trace of n spans as an instrumented LLM application sends
@@ -89,9 +89,9 @@ func llmTrace(t testing.TB, id uint64, n int, start time.Time) []byte {
 	return value
 }
 
-func fitter(t testing.TB) *fit.Fitter {
+func fitter(t testing.TB) *normalize.Fitter {
 	t.Helper()
-	f, err := fit.New(prometheus.NewRegistry())
+	f, err := normalize.New(prometheus.NewRegistry())
 	require.NoError(t, err)
 	return f
 }
@@ -105,13 +105,13 @@ func BenchmarkRows(b *testing.B) {
 	for id := range uint64(100) {
 		value := llmTrace(b, id, 10, now)
 		bytes += len(value)
-		spans, _, err := f.Spans(fit.Meta{Source: "otlp", ReceivedAt: now, User: uuid.New()}, value)
+		spans, _, err := f.Spans(normalize.Meta{Source: "otlp", ReceivedAt: now, User: uuid.New()}, value)
 		require.NoError(b, err)
 		all := make([]*trace.Span, len(spans))
 		for i := range spans {
 			all[i] = &spans[i]
 		}
-		fit.Trace(all)
+		normalize.Trace(all)
 		for _, s := range all {
 			e := &entry{key: traceKey{domain.ProjectID{1}, s.TraceID}, span: s, version: 1, tie: tie(s), week: weekOf(s.Start, now), createdAt: now}
 			e.start, e.startNS = split(s.Start)
@@ -148,7 +148,7 @@ func BenchmarkFit(b *testing.B) {
 	b.ReportAllocs()
 	began := cpu(b)
 	for b.Loop() {
-		_, _, err := f.Spans(fit.Meta{Source: "otlp", ReceivedAt: now}, value)
+		_, _, err := f.Spans(normalize.Meta{Source: "otlp", ReceivedAt: now}, value)
 		require.NoError(b, err)
 	}
 	b.ReportMetric(float64(cpu(b)-began)/float64(b.N)/10, "cpu-ns/span")

@@ -7,7 +7,7 @@ import (
 
 	"colonnade/domain/semconv"
 	"colonnade/domain/trace"
-	"colonnade/write/fit"
+	"colonnade/write/normalize"
 	"colonnade/write/stream"
 )
 
@@ -90,8 +90,8 @@ func (w *worker) revive(b *batch, entries []*entry) error {
 	return nil
 }
 
-func metaOf(r *stream.Record) fit.Meta {
-	return fit.Meta{Source: r.Source, ReceivedAt: r.ReceivedAt, User: r.User}
+func metaOf(r *stream.Record) normalize.Meta {
+	return normalize.Meta{Source: r.Source, ReceivedAt: r.ReceivedAt, User: r.User}
 }
 
 // resolve finds the type of a trace from the spans at hand and those known.
@@ -103,7 +103,7 @@ func (w *worker) resolve(g *group, k *known) (t, declared trace.Type, linked boo
 		declared = max(declared, e.declared) // of two that differ, annotation
 		linked = linked || len(e.span.Links) > 0
 	}
-	given, _ := fit.Trace(spans)
+	given, _ := normalize.Trace(spans)
 	if k != nil {
 		declared = max(declared, k.declared)
 		linked = linked || k.linked

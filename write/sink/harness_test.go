@@ -24,7 +24,7 @@ import (
 	"colonnade/domain"
 	"colonnade/domain/trace"
 	"colonnade/migrations/migrationstest"
-	"colonnade/write/fit"
+	"colonnade/write/normalize"
 	"colonnade/write/sink"
 	"colonnade/write/stream"
 )
@@ -89,7 +89,7 @@ func (h *house) start() *running {
 	registry := prometheus.NewRegistry()
 	consumer, err := stream.NewConsumer(h.stream, time.Now, h.log, registry)
 	require.NoError(h.t, err)
-	fitter, err := fit.New(registry)
+	fitter, err := normalize.New(registry)
 	require.NoError(h.t, err)
 	store := h.conn
 	if h.through != nil {

@@ -18,7 +18,7 @@ import (
 	"colonnade/domain/trace"
 	"colonnade/migrations"
 	"colonnade/migrations/schema"
-	"colonnade/write/fit"
+	"colonnade/write/normalize"
 )
 
 // BenchmarkInsert is what the store pays for a row, merges included, by the
@@ -56,13 +56,13 @@ func BenchmarkInsert(b *testing.B) {
 		var groups []*group
 		for range perBatch {
 			id++
-			spans, _, err := f.Spans(fit.Meta{Source: "otlp", ReceivedAt: now}, llmTrace(b, id, 10, now.Add(time.Duration(id)*time.Millisecond)))
+			spans, _, err := f.Spans(normalize.Meta{Source: "otlp", ReceivedAt: now}, llmTrace(b, id, 10, now.Add(time.Duration(id)*time.Millisecond)))
 			require.NoError(b, err)
 			all := make([]*trace.Span, len(spans))
 			for i := range spans {
 				all[i] = &spans[i]
 			}
-			fit.Trace(all)
+			normalize.Trace(all)
 			g := &group{key: traceKey{domain.ProjectID{byte(id % 3)}, spans[0].TraceID}}
 			for _, sp := range all {
 				e := &entry{key: g.key, span: sp, version: id<<20 | uint64(len(g.written)), tie: tie(sp), week: weekOf(sp.Start, now), createdAt: now}

@@ -13,14 +13,14 @@ import (
 
 	"colonnade/domain"
 	"colonnade/domain/trace"
-	"colonnade/write/fit"
+	"colonnade/write/normalize"
 	"colonnade/write/stream"
 )
 
 // maker is a worker that makes batches and stores none.
 func maker(t *testing.T) *worker {
 	t.Helper()
-	fitter, err := fit.New(prometheus.NewRegistry())
+	fitter, err := normalize.New(prometheus.NewRegistry())
 	require.NoError(t, err)
 	cfg := DefaultConfig()
 	keys := newKeySet(cfg.KnownKeys)

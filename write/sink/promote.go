@@ -18,7 +18,7 @@ import (
 )
 
 // A root that names no session, user or agent has that of the first span of its
-// trace that does (contract §1.4). Within a batch write/fit sees to it; of
+// trace that does (contract §1.4). Within a batch write/normalize sees to it; of
 // spans that come apart the settler does, for the few traces that need it: the
 // attributes of all others are not read.
 

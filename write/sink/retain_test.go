@@ -9,7 +9,7 @@ import (
 
 	"colonnade/domain"
 	"colonnade/domain/trace"
-	"colonnade/write/fit"
+	"colonnade/write/normalize"
 )
 
 // A record's bytes are a piece of all that was fetched with it, up to 32 MiB:
@@ -21,11 +21,11 @@ func TestRowsKeepNoRecord(t *testing.T) {
 	func() {
 		value := llmTrace(t, 1, 10, now)
 		runtime.AddCleanup(&value[0], func(done chan struct{}) { close(done) }, gone)
-		spans, _, err := fitter(t).Spans(fit.Meta{Source: "otlp", ReceivedAt: now}, value)
+		spans, _, err := fitter(t).Spans(normalize.Meta{Source: "otlp", ReceivedAt: now}, value)
 		require.NoError(t, err)
 		for i := range spans {
 			e := &entry{key: traceKey{domain.ProjectID{1}, spans[i].TraceID}, span: &spans[i], week: weekOf(spans[i].Start, now), createdAt: now}
-			fit.Trace([]*trace.Span{e.span})
+			normalize.Trace([]*trace.Span{e.span})
 			d.render(e.span, 0)
 			r.append(e, 0, &d)
 			e.release()

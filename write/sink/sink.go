@@ -8,7 +8,7 @@
 // of power is for the store's settings and its replicas to say (README, Limits):
 // nothing here asks for fsync, and an offset that has moved does not come back.
 //
-// Not here: what a span means (write/fit), how the log is read (write/stream),
+// Not here: what a span means (write/normalize), how the log is read (write/stream),
 // the tables (migrations). cmd is the only caller.
 //
 // # Exactly once
@@ -59,7 +59,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"colonnade/domain"
-	"colonnade/write/fit"
+	"colonnade/write/normalize"
 	"colonnade/write/stream"
 )
 
@@ -70,7 +70,7 @@ type Deps struct {
 	// Consumer is not shared; Dead takes the records that cannot be processed.
 	Consumer *stream.Consumer
 	Dead     *stream.Producer
-	Fitter   *fit.Fitter
+	Fitter   *normalize.Fitter
 	// Erased tells which projects were deleted at or after a moment; nil means that none ever is.
 	Erased     func(ctx context.Context, since time.Time) ([]domain.ProjectID, error)
 	Now        func() time.Time

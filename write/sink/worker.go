@@ -9,8 +9,8 @@ import (
 	"time"
 	"unsafe"
 
+	"colonnade/write/otlp/wire"
 	"colonnade/write/stream"
-	"colonnade/write/wire"
 )
 
 // errFenced is a commit that the broker refused for good: this member is no longer the partition's owner.

@@ -4,7 +4,7 @@
 //
 // Here: the record codec (versioned), Producer, Consumer with one Partition for
 // each assigned partition, the dead topic and its Redrive, and the creation of
-// the topics. Not here: what a record's value means (write/wire, write/fit) and
+// the topics. Not here: what a record's value means (write/otlp/wire, write/normalize) and
 // what is done with it (write/sink). Callers: write/ingest and write/sink.
 //
 // Delivery. Publish answers only after all in-sync replicas have the records

@@ -5,8 +5,8 @@ import (
 
 	"colonnade/domain/credential"
 	writeapi "colonnade/write/api"
-	"colonnade/write/fit"
 	"colonnade/write/ingest"
+	"colonnade/write/normalize"
 	"colonnade/write/registry"
 )
 
@@ -18,7 +18,7 @@ func (p *process) buildDoors(h *house, s stores, taking *ingest.Ingest, commands
 		return err
 	}
 	// This fitter makes replies; what the sink's counts is what is stored.
-	fitter, err := fit.New(prometheus.NewRegistry())
+	fitter, err := normalize.New(prometheus.NewRegistry())
 	if err != nil {
 		return err
 	}

@@ -11,7 +11,7 @@ import (
 	"colonnade/domain"
 	"colonnade/domain/trace"
 	readapi "colonnade/read/api"
-	lineage "colonnade/read/registry"
+	lineage "colonnade/read/entities"
 	writeapi "colonnade/write/api"
 	"colonnade/write/evaluate"
 	"colonnade/write/ingest"

@@ -38,7 +38,7 @@ import (
 	"colonnade/domain"
 	"colonnade/domain/trace"
 	"colonnade/migrations"
-	"colonnade/write/fit"
+	"colonnade/write/normalize"
 	"colonnade/write/sink"
 	"colonnade/write/stream"
 )
@@ -110,7 +110,7 @@ func runSink(raw string, log *slog.Logger) error {
 	registry := prometheus.NewRegistry()
 	producer, err1 := stream.NewProducer(c.stream(), time.Now, log, registry)
 	consumer, err2 := stream.NewConsumer(c.stream(), time.Now, log, registry)
-	fitter, err3 := fit.New(registry)
+	fitter, err3 := normalize.New(registry)
 	if err := errors.Join(err1, err2, err3); err != nil {
 		return err
 	}

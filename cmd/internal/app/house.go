@@ -14,14 +14,14 @@ import (
 	"colonnade/read/access"
 	"colonnade/read/analytics"
 	readapi "colonnade/read/api"
-	lineage "colonnade/read/registry"
-	readruns "colonnade/read/registry/runs"
+	lineage "colonnade/read/entities"
+	readruns "colonnade/read/entities/runs"
 	"colonnade/read/tail"
 	"colonnade/read/traces"
 	writeapi "colonnade/write/api"
 	"colonnade/write/evaluate"
-	"colonnade/write/fit"
 	"colonnade/write/ingest"
+	"colonnade/write/normalize"
 	"colonnade/write/otlp"
 	"colonnade/write/registry"
 	"colonnade/write/registry/runs"
@@ -128,7 +128,7 @@ func (p *process) buildSink(h *house, s stores) error {
 		return err
 	}
 	h.closers = append(h.closers, consumer)
-	fitter, err := fit.New(p.reg)
+	fitter, err := normalize.New(p.reg)
 	if err != nil {
 		return err
 	}

@@ -12,8 +12,8 @@ import (
 	"colonnade/write/ingest"
 	"colonnade/write/invoke"
 	"colonnade/write/registry"
+	"colonnade/write/secrets"
 	"colonnade/write/stream"
-	"colonnade/write/vault"
 )
 
 // buildInvoke wires the runtime of handlers -> ingest -> stream, and the
@@ -25,7 +25,7 @@ func (p *process) buildInvoke(h *house, s stores, commands *registry.Registry) e
 	}
 	sealing := p.cfg.Vault
 	sealing.SealingKey = key
-	secrets, err := vault.New(sealing, vault.Deps{Pool: s.postgres, Now: p.Now, Random: credential.Random()})
+	secrets, err := secrets.New(sealing, secrets.Deps{Pool: s.postgres, Now: p.Now, Random: credential.Random()})
 	if err != nil {
 		return err
 	}

@@ -13,7 +13,7 @@ import (
 	readapi "colonnade/read/api"
 	"colonnade/read/tail"
 	"colonnade/read/traces"
-	"colonnade/write/fit"
+	"colonnade/write/normalize"
 	"colonnade/write/stream"
 )
 
@@ -21,7 +21,7 @@ import (
 // the read side looks at the stream: see read/tail for why.
 func (p *process) buildTail(h *house, reader *traces.Reader) (err error) {
 	// This fitter makes what is shown; what the sink's counts is what is stored.
-	fitter, err := fit.New(prometheus.NewRegistry())
+	fitter, err := normalize.New(prometheus.NewRegistry())
 	if err != nil {
 		return err
 	}
@@ -52,7 +52,7 @@ func (p *process) buildTail(h *house, reader *traces.Reader) (err error) {
 // followed is a follower of the stream that makes spans of its records.
 type followed struct {
 	*stream.Follower
-	fitter *fit.Fitter
+	fitter *normalize.Fitter
 }
 
 // Poll gives the records that bring spans. Their values are copied: those that
@@ -79,7 +79,7 @@ func (f followed) Poll(ctx context.Context, wanted func(domain.ProjectID) bool) 
 
 // spans are those of a record, completed as far as it goes.
 func (f followed) spans(r *stream.Record) ([]trace.Span, error) {
-	spans, _, err := f.fitter.Spans(fit.Meta{Source: r.Source, ReceivedAt: r.ReceivedAt, User: r.User}, r.Value)
+	spans, _, err := f.fitter.Spans(normalize.Meta{Source: r.Source, ReceivedAt: r.ReceivedAt, User: r.User}, r.Value)
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +89,7 @@ func (f followed) spans(r *stream.Record) ([]trace.Span, error) {
 		trace.Open(spans[i].Attributes)                                    // several may look at a span at once
 		spans[i].CreatedAt = spans[i].CreatedAt.Truncate(time.Microsecond) // what the store keeps
 	}
-	fit.Trace(together)
+	normalize.Trace(together)
 	trace.Cumulate(together)
 	return spans, nil
 }

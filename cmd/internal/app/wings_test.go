@@ -27,7 +27,7 @@ import (
 	"colonnade/migrations/migrationstest"
 	"colonnade/read/compile"
 	"colonnade/read/traces"
-	"colonnade/write/fit"
+	"colonnade/write/normalize"
 	"colonnade/write/sink"
 	"colonnade/write/stream"
 )
@@ -38,7 +38,7 @@ type wings struct {
 	t        testing.TB
 	conn     driver.Conn
 	producer *stream.Producer
-	fitter   *fit.Fitter
+	fitter   *normalize.Fitter
 	reader   *traces.Reader
 	// leaves counts the statements of rowsOf that ask the index of leaves.
 	leaves int
@@ -60,7 +60,7 @@ func newWings(t testing.TB, tune ...func(*sink.Config)) *wings {
 	w.producer, err = stream.NewProducer(cfg, time.Now, log, registry)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, w.producer.Close()) })
-	w.fitter, err = fit.New(registry)
+	w.fitter, err = normalize.New(registry)
 	require.NoError(t, err)
 	consumer, err := stream.NewConsumer(cfg, time.Now, log, registry)
 	require.NoError(t, err)
@@ -98,7 +98,7 @@ func (w *wings) write(project domain.ProjectID, all ...*tracepb.TracesData) []tr
 		id := trace.TraceID(data.ResourceSpans[0].ScopeSpans[0].Spans[0].TraceId)
 		r := stream.Record{Project: project, User: uuid.UUID{1}, Trace: id, Source: "otlp", Operation: stream.Upsert, ReceivedAt: time.Now().UTC().Truncate(time.Microsecond), Value: value}
 		records = append(records, r)
-		spans, refused, err := w.fitter.Spans(fit.Meta{Source: r.Source, ReceivedAt: r.ReceivedAt, User: r.User}, value)
+		spans, refused, err := w.fitter.Spans(normalize.Meta{Source: r.Source, ReceivedAt: r.ReceivedAt, User: r.User}, value)
 		require.NoError(w.t, err)
 		require.Empty(w.t, refused)
 		pointers := make([]*trace.Span, len(spans))
@@ -106,7 +106,7 @@ func (w *wings) write(project domain.ProjectID, all ...*tracepb.TracesData) []tr
 			pointers[i] = &spans[i]
 			trace.Open(spans[i].Attributes)
 		}
-		fit.Trace(pointers)
+		normalize.Trace(pointers)
 		trace.Cumulate(pointers)
 		out = append(out, spans...)
 	}

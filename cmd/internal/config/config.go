@@ -24,7 +24,7 @@ import (
 	"colonnade/read/access"
 	"colonnade/read/analytics"
 	"colonnade/read/api"
-	lineage "colonnade/read/registry"
+	lineage "colonnade/read/entities"
 	"colonnade/read/tail"
 	"colonnade/read/traces"
 	writeapi "colonnade/write/api"
@@ -33,9 +33,9 @@ import (
 	"colonnade/write/invoke"
 	"colonnade/write/otlp"
 	"colonnade/write/registry"
+	"colonnade/write/secrets"
 	"colonnade/write/sink"
 	"colonnade/write/stream"
-	"colonnade/write/vault"
 )
 
 // Config is everything that can be set. The sections belong to the rooms.
@@ -76,7 +76,7 @@ type Config struct {
 	Registry   registry.Config
 	Invoke     invoke.Config
 	Evaluate   evaluate.Config
-	Vault      vault.Config
+	Vault      secrets.Config
 	Lineage    lineage.Config
 	Embedded   Embedded
 }
@@ -218,7 +218,7 @@ func Default() Config {
 		Registry:   registry.DefaultConfig(),
 		Invoke:     invoke.DefaultConfig(),
 		Evaluate:   evaluate.DefaultConfig(),
-		Vault:      vault.DefaultConfig(),
+		Vault:      secrets.DefaultConfig(),
 		Lineage:    lineage.DefaultConfig(),
 	}
 }

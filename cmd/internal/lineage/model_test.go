@@ -15,7 +15,7 @@ import (
 
 	"colonnade/domain"
 	"colonnade/domain/entity"
-	readregistry "colonnade/read/registry"
+	readregistry "colonnade/read/entities"
 	"colonnade/write/registry"
 )
 

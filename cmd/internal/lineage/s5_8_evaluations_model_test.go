@@ -21,8 +21,8 @@ import (
 	"colonnade/domain"
 	"colonnade/domain/evaluation"
 	"colonnade/domain/trace"
-	readregistry "colonnade/read/registry"
-	readruns "colonnade/read/registry/runs"
+	readregistry "colonnade/read/entities"
+	readruns "colonnade/read/entities/runs"
 	"colonnade/write/registry/runs"
 )
 

@@ -18,7 +18,7 @@ import (
 	"colonnade/domain"
 	"colonnade/domain/entity"
 	"colonnade/migrations/schema"
-	readregistry "colonnade/read/registry"
+	readregistry "colonnade/read/entities"
 	"colonnade/write/registry"
 )
 

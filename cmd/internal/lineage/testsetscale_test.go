@@ -17,7 +17,7 @@ import (
 	"colonnade/domain/entity"
 	"colonnade/domain/testset"
 	"colonnade/migrations/schema"
-	readregistry "colonnade/read/registry"
+	readregistry "colonnade/read/entities"
 	"colonnade/write/registry"
 )
 

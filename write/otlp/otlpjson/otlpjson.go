@@ -2,7 +2,7 @@
 // a tree of objects, so that one scan serves both encodings and memory stays in
 // proportion to the body. A bad span is refused alone.
 //
-// Not here: what a span must be beyond what JSON and protobuf ask (write/wire).
+// Not here: what a span must be beyond what JSON and protobuf ask (write/otlp/wire).
 // The only caller is write/otlp. Source: OTLP specification, "JSON Protobuf encoding".
 package otlpjson
 
@@ -19,7 +19,7 @@ import (
 
 	"colonnade/domain"
 	"colonnade/domain/trace"
-	"colonnade/write/wire"
+	"colonnade/write/otlp/wire"
 )
 
 // Convert brings an OTLP/JSON body to protobuf: ids in hex, enums as numbers or

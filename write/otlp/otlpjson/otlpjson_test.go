@@ -7,7 +7,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"colonnade/write/otlp/otlpjson"
-	"colonnade/write/wire"
+	"colonnade/write/otlp/wire"
 )
 
 // FuzzJSON: whatever is accepted becomes protobuf whose spans the scan can tell

@@ -11,7 +11,7 @@ import (
 	"colonnade/migrations/schema"
 )
 
-// What who carries a run out looks at. Pages for people are read/registry/runs'.
+// What who carries a run out looks at. Pages for people are read/entities/runs'.
 
 // look asks for rows outside of a transaction.
 func look[T any, P row[T]](ctx context.Context, r *Runs, doing, sql string, args ...any) (found []T, err error) {

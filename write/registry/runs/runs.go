@@ -6,7 +6,7 @@
 // It runs its commands as write/registry does and by its means. What metrics
 // are made of is asked of a function that cmd wires: spans are the read wing's.
 // Not here: rules (domain/evaluation), questions for their own sake
-// (read/registry/runs), who carries a run out (write/evaluate), bodies (write/api).
+// (read/entities/runs), who carries a run out (write/evaluate), bodies (write/api).
 package runs
 
 import (

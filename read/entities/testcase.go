@@ -1,0 +1,183 @@
+package entities
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	sq "github.com/Masterminds/squirrel"
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"colonnade/domain"
+	"colonnade/domain/entity"
+	"colonnade/domain/testset"
+	"colonnade/migrations/schema"
+)
+
+// TestcaseQuery selects testcases; the zero TestcaseQuery selects all of the project.
+type TestcaseQuery struct {
+	// Flags, Tags and Meta must be contained in the testcase's.
+	Flags, Tags, Meta entity.Document
+	// IDs restrict to these, and list them in this order; nil restricts nothing.
+	IDs []uuid.UUID
+	// Revision restricts to what a testset's revision holds, in its order.
+	Revision entity.Refs
+	// Testsets restrict to the rows of these, whatever revision holds them; nil
+	// restricts nothing.
+	Testsets []domain.Reference
+	Window   domain.Window
+}
+
+// Testcase gives one testcase; nil when there is none. Source: contract §5.8.
+func (r *Registry) Testcase(ctx context.Context, project domain.ProjectID, id uuid.UUID) (*testset.Testcase, error) {
+	t := new(testset.Testcase)
+	err := r.pool.QueryRow(ctx, schema.TestcasesByID, uuid.UUID(project), []uuid.UUID{id}).Scan(t.Targets()...)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil, nil //nolint:nilnil // as Artifact
+	}
+	if err != nil {
+		return nil, failed(err, "reading a testcase")
+	}
+	return t, nil
+}
+
+// Testcases gives a page of testcases: in the order of the revision or the ids
+// that are asked for, by creation otherwise. Each is listed once, and a page
+// ends before it is larger than a reply may be.
+func (r *Registry) Testcases(ctx context.Context, project domain.ProjectID, q TestcaseQuery) (domain.Page[*testset.Testcase], error) {
+	none := domain.Page[*testset.Testcase]{}
+	if !q.Revision.IsZero() {
+		found, err := entity.Retrieve(ctx, r.in(project), entity.Retrieval{Family: entity.Testsets(), Refs: q.Revision})
+		if err != nil || found.Revision == nil {
+			return none, err
+		}
+		if testset.Inline(found.Revision.Data) {
+			return none, domain.E(domain.Rejected, "This revision is of before testcases had ids of their own: commit its data again, or read them in the revision.")
+		}
+		held := testset.IDs(found.Revision.Data)
+		if q.IDs == nil {
+			q.IDs = held
+		} else {
+			q.IDs = intersection(held, q.IDs)
+		}
+	}
+	b := dollar().Select(schema.TestcaseColumns).From("testcases t")
+	if q.IDs != nil {
+		listed := q.listed()
+		if len(listed) == 0 {
+			return none, nil
+		}
+		b = b.Join("unnest(?::uuid[]) WITH ORDINALITY AS w(id, place) ON w.id = t.id", listed).OrderBy("w.place")
+	} else {
+		b = q.byCreation(b, project)
+	}
+	return r.testcasePage(ctx, q.where(b, project), q.Window.Limit)
+}
+
+// intersection are the ids of a list that are in another as well, in the list's order.
+func intersection(list, other []uuid.UUID) []uuid.UUID {
+	in := make(map[uuid.UUID]bool, len(other))
+	for _, id := range other {
+		in[id] = true
+	}
+	both := make([]uuid.UUID, 0, len(list))
+	for _, id := range list {
+		if in[id] {
+			both = append(both, id)
+		}
+	}
+	return both
+}
+
+// listed are the ids that are asked for, each once, from the cursor on.
+func (q TestcaseQuery) listed() []uuid.UUID {
+	seen := make(map[uuid.UUID]bool, len(q.IDs))
+	ids := make([]uuid.UUID, 0, len(q.IDs))
+	for _, id := range q.IDs {
+		if !seen[id] {
+			ids, seen[id] = append(ids, id), true
+		}
+	}
+	if q.Window.Order == domain.Descending {
+		slices.Reverse(ids)
+	}
+	if q.Window.Next == uuid.Nil {
+		return ids
+	}
+	i := slices.Index(ids, q.Window.Next)
+	if i < 0 {
+		return nil
+	}
+	return ids[i+1:]
+}
+
+// byCreation orders by the moment a testcase came in and its place then; the
+// cursor is the last one's id.
+func (q TestcaseQuery) byCreation(b sq.SelectBuilder, project domain.ProjectID) sq.SelectBuilder {
+	order, beyond := " DESC", "<"
+	if q.Window.Order == domain.Ascending {
+		order, beyond = "", ">"
+	}
+	if q.Window.Next != uuid.Nil {
+		b = b.Where("(t.created_at, t.place, t.id) "+beyond+" (SELECT n.created_at, n.place, n.id FROM testcases n WHERE n.project_id = ? AND n.id = ?)", uuid.UUID(project), q.Window.Next)
+	}
+	return b.OrderBy("t.created_at"+order, "t.place"+order, "t.id"+order)
+}
+
+func (q TestcaseQuery) where(b sq.SelectBuilder, project domain.ProjectID) sq.SelectBuilder {
+	b = b.Where("t.project_id = ?", uuid.UUID(project))
+	b = Query{Flags: q.Flags, Tags: q.Tags, Meta: q.Meta}.filter(b, "t")
+	switch {
+	case q.Testsets == nil:
+	case len(q.Testsets) == 1 && q.Testsets[0].Slug == "":
+		// By one id the index gives the order as well.
+		b = b.Where("t.testset_id = ?", q.Testsets[0].ID)
+	default:
+		of := dollar().Select("a.id").From("artifacts a").Where("a.project_id = ?", uuid.UUID(project)).
+			Where("a.kind = '" + string(entity.Testset) + "'").Where(anyOf("a", q.Testsets))
+		b = b.Where(sq.Expr("t.testset_id IN (?)", of.PlaceholderFormat(sq.Question)))
+	}
+	if !q.Window.Newest.IsZero() {
+		b = b.Where("t.created_at <= ?", q.Window.Newest)
+	}
+	if !q.Window.Oldest.IsZero() {
+		b = b.Where("t.created_at >= ?", q.Window.Oldest)
+	}
+	return b
+}
+
+// testcasePage reads rows until the page is full, in number or in bytes.
+func (r *Registry) testcasePage(ctx context.Context, b sq.SelectBuilder, limit int) (domain.Page[*testset.Testcase], error) {
+	if limit <= 0 || limit > r.cfg.MaxPage {
+		limit = r.cfg.MaxPage
+	}
+	p := domain.Page[*testset.Testcase]{}
+	sql, args, err := b.Limit(uint64(limit) + 1).ToSql() //nolint:gosec // limit is positive
+	if err != nil {
+		return p, failed(err, "writing a query")
+	}
+	if err := few(args); err != nil {
+		return p, err
+	}
+	rows, err := r.pool.Query(ctx, sql, args...)
+	if err != nil {
+		return p, failed(err, "querying testcases")
+	}
+	defer rows.Close()
+	for size := 0; rows.Next(); {
+		if size += sizeOf(rows); len(p.Items) == limit || len(p.Items) > 0 && size > r.cfg.MaxTestcaseBytes {
+			p.Next = p.Items[len(p.Items)-1].ID
+			return p, nil
+		}
+		t := new(testset.Testcase)
+		if err := rows.Scan(t.Targets()...); err != nil {
+			return p, failed(err, "querying testcases")
+		}
+		p.Items = append(p.Items, t)
+	}
+	if err := rows.Err(); err != nil {
+		return p, failed(err, "querying testcases")
+	}
+	return p, nil
+}

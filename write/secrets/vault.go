@@ -1,0 +1,229 @@
+// Package secrets keeps what a project lends to its invocations: keys of model
+// providers, the key that signs requests to hooks, values of their headers.
+// They are sealed with a key of the configuration before they reach the store,
+// and no route ever shows one again.
+//
+// Callers: write/api, which stores them, and write/invoke, which uses them.
+// Their names are listed by read/access.
+package secrets
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"colonnade/domain"
+	"colonnade/domain/entity"
+	"colonnade/migrations/postgres"
+)
+
+// Config says what seals the secrets.
+type Config struct {
+	// SealingKey is what secrets are sealed with, 32 characters or more; the
+	// same in all processes. Empty means that none are kept.
+	SealingKey string
+	// PreviousSealingKey opens what was sealed before the key was changed.
+	PreviousSealingKey string
+	// CacheTime is how long an opened secret is kept in memory; a change in
+	// another process is seen after it.
+	CacheTime time.Duration
+}
+
+// DefaultConfig keeps no secrets: there is no key to seal them with.
+func DefaultConfig() Config { return Config{CacheTime: 5 * time.Second} }
+
+const leastKey = 32
+
+// Validate names every field that cannot work.
+func (c Config) Validate() error {
+	var errs []error
+	for name, key := range map[string]string{"sealing_key": c.SealingKey, "previous_sealing_key": c.PreviousSealingKey} {
+		if key != "" && len(key) < leastKey {
+			errs = append(errs, fmt.Errorf("%s: must be at least %d characters, such as the output of openssl rand -hex 32", name, leastKey))
+		}
+	}
+	if c.CacheTime < 0 {
+		errs = append(errs, errors.New("cache_time: must not be negative"))
+	}
+	return errors.Join(errs...)
+}
+
+// Deps are what the room needs from outside.
+type Deps struct {
+	Pool   *pgxpool.Pool
+	Now    func() time.Time
+	Random io.Reader
+}
+
+// Vault keeps secrets. It is safe for concurrent use.
+type Vault struct {
+	cfg   Config
+	deps  Deps
+	seals seals
+
+	mu    sync.Mutex
+	known map[place]opened
+}
+
+// place is where a secret stands.
+type place struct {
+	project domain.ProjectID
+	name    string
+}
+
+// opened is a secret as it was a moment ago; ok is false where there was none.
+type opened struct {
+	value string
+	ok    bool
+	at    time.Time
+}
+
+// New makes an inert room.
+func New(cfg Config, deps Deps) (*Vault, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, fmt.Errorf("vault: %w", err)
+	}
+	s, err := newSeals(cfg.SealingKey, cfg.PreviousSealingKey)
+	if err != nil {
+		return nil, err
+	}
+	return &Vault{cfg: cfg, deps: deps, seals: s, known: map[place]opened{}}, nil
+}
+
+// Bounds of a secret.
+const (
+	maxName  = 128
+	maxValue = 16 << 10
+	// maxSecrets a project, so that a list of them is one page.
+	maxSecrets = 1000
+	// maxKnown bounds the cache; it is emptied when it is full.
+	maxKnown = 4096
+)
+
+// Secret is what is stored.
+type Secret struct{ Name, Description, Value string }
+
+// Stored tells about a secret, but not what it is.
+type Stored struct {
+	Name        string    `json:"name"`
+	Description string    `json:"description,omitempty"`
+	CreatedAt   time.Time `json:"created_at"`
+	// UpdatedAt is nil until the first change.
+	UpdatedAt *time.Time `json:"updated_at,omitempty"`
+}
+
+// Put stores a secret, in the place of an earlier one of that name.
+func (v *Vault) Put(ctx context.Context, caller domain.Principal, s Secret) (Stored, error) {
+	if err := v.check(s); err != nil {
+		return Stored{}, err
+	}
+	sealed, err := v.seals.seal(v.deps.Random, place{caller.Project, s.Name}, s.Value)
+	if err != nil {
+		return Stored{}, err
+	}
+	rows, err := v.deps.Pool.Query(ctx, `
+INSERT INTO secrets (project_id, name, description, sealed, created_at, created_by_id)
+SELECT $1, $2, $3, $4, $5, $6
+WHERE (SELECT count(*) FROM secrets WHERE project_id = $1 AND name <> $2) < $7
+ON CONFLICT (project_id, name) DO UPDATE
+SET description = excluded.description, sealed = excluded.sealed, updated_at = excluded.created_at, updated_by_id = excluded.created_by_id
+RETURNING name, description, created_at, updated_at`,
+		uuid.UUID(caller.Project), s.Name, s.Description, sealed, v.deps.Now().UTC().Truncate(time.Microsecond), caller.User, maxSecrets)
+	if err != nil {
+		return Stored{}, classify(err, "storing a secret")
+	}
+	stored, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByPos[Stored])
+	if errors.Is(err, pgx.ErrNoRows) {
+		return Stored{}, domain.E(domain.Conflict, "The project has %d secrets, as many as it may.", maxSecrets)
+	}
+	if err != nil {
+		return Stored{}, classify(err, "storing a secret")
+	}
+	v.forget(place{caller.Project, s.Name})
+	return stored, nil
+}
+
+func (v *Vault) check(s Secret) error {
+	if !v.seals.any() {
+		return domain.E(domain.Rejected, "This deployment keeps no secrets: it has no key to seal them with (COLONNADE_VAULT_SEALING_KEY).")
+	}
+	if err := entity.CheckSlug(s.Name, "path", "name"); err != nil {
+		return err
+	}
+	if len(s.Name) > maxName || s.Value == "" || len(s.Value) > maxValue || len(s.Description) > maxValue || !utf8.ValidString(s.Value) {
+		return domain.E(domain.Rejected, "A secret has a name of at most %d bytes and a value of 1 to %d.", maxName, maxValue)
+	}
+	return nil
+}
+
+// Delete removes a secret; false when there was none.
+func (v *Vault) Delete(ctx context.Context, caller domain.Principal, name string) (bool, error) {
+	tag, err := v.deps.Pool.Exec(ctx, `DELETE FROM secrets WHERE project_id = $1 AND name = $2`, uuid.UUID(caller.Project), name)
+	if err != nil {
+		return false, classify(err, "deleting a secret")
+	}
+	v.forget(place{caller.Project, name})
+	return tag.RowsAffected() > 0, nil
+}
+
+// Open gives the value of a secret; false when the project has none of that
+// name. One that no key opens is an error: silence would use another's key.
+func (v *Vault) Open(ctx context.Context, project domain.ProjectID, name string) (string, bool, error) {
+	if !v.seals.any() {
+		return "", false, nil
+	}
+	at := place{project, name}
+	now := v.deps.Now()
+	v.mu.Lock()
+	if o, ok := v.known[at]; ok && now.Sub(o.at) < v.cfg.CacheTime {
+		v.mu.Unlock()
+		return o.value, o.ok, nil
+	}
+	v.mu.Unlock()
+	o := opened{at: now}
+	var sealed []byte
+	err := v.deps.Pool.QueryRow(ctx, `SELECT sealed FROM secrets WHERE project_id = $1 AND name = $2`, uuid.UUID(project), name).Scan(&sealed)
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+	case err != nil:
+		return "", false, classify(err, "reading a secret")
+	default:
+		if o.value, err = v.seals.open(at, sealed); err != nil {
+			return "", false, domain.Wrap(domain.Rejected, err, "The secret %q cannot be opened with the key of this deployment. Store it again.", name)
+		}
+		o.ok = true
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if len(v.known) >= maxKnown {
+		clear(v.known)
+	}
+	v.known[at] = o
+	return o.value, o.ok, nil
+}
+
+func (v *Vault) forget(at place) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	delete(v.known, at)
+}
+
+func classify(err error, doing string) error {
+	wrapped := fmt.Errorf("vault: %s: %w", doing, err)
+	switch {
+	case postgres.Unreachable(err):
+		return domain.Wrap(domain.Unavailable, wrapped, "The store of secrets does not answer. Please try again.")
+	case postgres.Unholdable(err):
+		return domain.Wrap(domain.Rejected, wrapped, "The store of secrets cannot hold this text.")
+	default:
+		return wrapped
+	}
+}

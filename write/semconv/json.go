@@ -1,0 +1,87 @@
+package semconv
+
+import (
+	"strings"
+
+	"colonnade/domain/trace"
+	"colonnade/write/otlp/wire"
+)
+
+// MaxJSONDepth bounds text that becomes part of the attribute tree as values
+// that came as such are bounded: with the dotted key above it, the tree as a whole
+// stays below what readers parse (trace.MaxDepth).
+const MaxJSONDepth = wire.MaxValueDepth - 1
+
+// ParseJSON reads JSON text into an attribute value, which shares the text's
+// memory. ok is false where the text is not JSON, nests too deep or would not be
+// kept as it says; the caller then keeps the text.
+func ParseJSON(text string) (value any, ok bool) {
+	value, err := trace.ParseExact(text)
+	if err != nil {
+		return nil, false
+	}
+	if strings.Count(text, "[")+strings.Count(text, "{") > MaxJSONDepth && deeper(value, MaxJSONDepth) {
+		return nil, false
+	}
+	return value, true
+}
+
+func deeper(value any, than int) bool {
+	if than < 0 {
+		return true
+	}
+	switch v := value.(type) {
+	case map[string]any:
+		for _, e := range v {
+			if deeper(e, than-1) {
+				return true
+			}
+		}
+	case []any:
+		for _, e := range v {
+			if deeper(e, than-1) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// parsed gives what JSON text says, and anything else as it is.
+func parsed(value any) any {
+	text, ok := value.(string)
+	if !ok {
+		return value
+	}
+	if v, ok := ParseJSON(text); ok {
+		return v
+	}
+	return value
+}
+
+// parsedEach does so for JSON text or each element of a list of JSON texts.
+func parsedEach(value any) any {
+	list, ok := value.([]any)
+	if !ok {
+		return parsed(value)
+	}
+	out := make([]any, len(list))
+	for i, e := range list {
+		out[i] = parsed(e)
+	}
+	return out
+}
+
+// objectOr gives the object that JSON text says, and anything else as it is.
+func objectOr(value any) any {
+	if object, ok := parsed(value).(map[string]any); ok {
+		return object
+	}
+	return value
+}
+
+// listOf gives the list that JSON text says or the value already is.
+func listOf(value any) []any {
+	list, _ := parsed(value).([]any)
+	return list
+}
