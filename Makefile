@@ -23,7 +23,7 @@ READINGS := ^Test(EveryRouteAsksWhoCalls|EveryListIsStrict|Said|ActivityPages|An
 
 export CGO_ENABLED ?= 0
 
-.PHONY: help run demo load engines build test test-unit test-race test-kafka test-services house lint fmt fuzz \
+.PHONY: help run demo load engines build test test-unit test-race test-kafka test-services imports vocabulary sizes lint fmt fuzz \
 	bench bench-compare golden generate prices migrate up down vuln cover clean
 
 help: ## List the targets
@@ -71,11 +71,18 @@ test-services: ## Run the tests against the stores of COLONNADE_TEST_{KAFKA_BROK
 	@: $${COLONNADE_TEST_KAFKA_BROKERS:?} $${COLONNADE_TEST_CLICKHOUSE_URL:?} $${COLONNADE_TEST_POSTGRES_URL:?}
 	$(GO) test -tags embedded -count 1 -timeout 30m ./...
 
-house: ## Check who imports whom
-	$(GO) test -count 1 -run TestHouse ./cmd/colonnade
+imports: ## Check that no package imports one that its side must not know
+	$(GO) test -count 1 -run '^TestImports$$' ./cmd/colonnade
+
+vocabulary: ## Check that the field's words are used; the test says how to lower its list
+	$(GO) test -count 1 -run '^TestVocabulary' ./cmd/colonnade
+
+sizes: ## Check the sizes of packages, files, structs and method sets; the test says how to lower its list
+	$(GO) test -count 1 -run '^TestSizes' ./cmd/colonnade
 
 # That only faults of tests ask for an engine's process is as it should be.
 lint: ## Vet, lint, and look for what nothing calls but tests
+	$(GO) mod tidy -diff
 	$(GO) vet ./...
 	$(GO) vet -tags embedded ./...
 	$(GO) vet -tags apachekafka ./deploy/kafka-test
