@@ -8,6 +8,7 @@ GO       ?= go
 TOOL     := $(GO) tool -modfile=deploy/tools/go.mod
 ENGINES  := deploy/embedded/engines
 FETCHED  := $(ENGINES)/node_modules/.fetched
+CONSOLE  := read/console/web
 FUZZTIME ?= 60s
 PRICES   ?= write/cost/prices.json
 # Tests mostly wait for what they wrote to be seen: two at a time for each core keep it busy.
@@ -23,7 +24,7 @@ READINGS := ^Test(EveryRouteAsksWhoCalls|EveryListIsStrict|Said|ActivityPages|An
 
 export CGO_ENABLED ?= 0
 
-.PHONY: help run demo load engines build test test-unit test-race test-kafka test-services imports vocabulary sizes lint fmt fuzz \
+.PHONY: help run demo load engines console build test test-unit test-race test-kafka test-services imports vocabulary sizes lint fmt fuzz \
 	bench bench-compare golden generate prices migrate up down vuln cover clean
 
 help: ## List the targets
@@ -42,6 +43,14 @@ engines: $(FETCHED) ## Fetch the embedded engines (once; about 200 MB through np
 
 $(FETCHED): $(ENGINES)/package.json $(ENGINES)/package-lock.json $(ENGINES)/.npmrc
 	@deploy/tools/fetch-engines $(ENGINES)
+	@touch $@
+
+console: $(CONSOLE)/node_modules/.fetched ## Check, test and build the web console into read/console/dist
+	@cd $(CONSOLE) && npm run -s types && npm run -s lint && npm run -s test && npm run -s build && npm run -s budget
+
+$(CONSOLE)/node_modules/.fetched: $(CONSOLE)/package.json $(CONSOLE)/package-lock.json $(CONSOLE)/.npmrc
+	@command -v npm >/dev/null || { echo "make: npm is missing: install Node 20 or later" >&2; exit 1; }
+	@cd $(CONSOLE) && npm ci --no-progress
 	@touch $@
 
 build: engines ## Build bin/colonnade with the embedded engines' bindings

@@ -2,6 +2,8 @@ module colonnade
 
 go 1.26.0
 
+ignore ./read/console/web/node_modules
+
 require (
 	github.com/ClickHouse/ch-go v0.74.0
 	github.com/ClickHouse/clickhouse-go/v2 v2.50.0
