@@ -43,7 +43,7 @@ func New(cfg Config, deps Deps) (*Access, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("access: %w", err)
 	}
-	return &Access{cfg: cfg, deps: deps, known: newMemory(cfg.MaxRemembered), limiter: newLimiter(cfg.RatePerMinute, cfg.Burst)}, nil
+	return &Access{cfg: cfg, deps: deps, known: newMemory(cfg.MaxCachedKeys), limiter: newLimiter(cfg.RatePerMinute, cfg.Burst)}, nil
 }
 
 // Allows tells whether a role holds a permission.
@@ -141,10 +141,10 @@ func (a *Access) Ticket(p domain.Principal) (string, error) {
 	return "Secret " + signed, nil
 }
 
-// lookup is the key's holder as the store said at most Config.Remember ago.
+// lookup is the key's holder as the store said at most Config.CacheTTL ago.
 // Requests that miss together ask once.
 func (a *Access) lookup(ctx context.Context, prefix string) (holder, error) {
-	if held, ok := a.known.get(prefix, a.deps.Now().Add(-a.cfg.Remember)); ok {
+	if held, ok := a.known.get(prefix, a.deps.Now().Add(-a.cfg.CacheTTL)); ok {
 		return held, nil
 	}
 	// The asked-for answer outlives the caller that asked first: others wait for it.

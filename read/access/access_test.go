@@ -155,7 +155,7 @@ func TestRevocationIsSeenWithinASecond(t *testing.T) {
 func TestALostMembershipTakesItsKeysAlong(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	a := w.access(t, func(c *access.Config) { c.Remember = 0 })
+	a := w.access(t, func(c *access.Config) { c.CacheTTL = 0 })
 	key := w.key(t, nil, nil)
 	_, err := a.Authenticate(t.Context(), key.Reveal())
 	require.NoError(t, err)
@@ -282,8 +282,8 @@ func TestLists(t *testing.T) {
 
 func TestConfigValidate(t *testing.T) {
 	t.Parallel()
-	_, err := access.New(access.Config{Remember: time.Minute, TicketSecret: []byte("short"), RatePerMinute: -1}, access.Deps{})
-	for _, name := range []string{"remember", "max_remembered", "lookup_timeout", "ticket_secret", "rate_per_minute"} {
+	_, err := access.New(access.Config{CacheTTL: time.Minute, TicketSecret: []byte("short"), RatePerMinute: -1}, access.Deps{})
+	for _, name := range []string{"cache_ttl", "max_cached_keys", "lookup_timeout", "ticket_secret", "rate_per_minute"} {
 		require.ErrorContains(t, err, name)
 	}
 	require.NoError(t, access.DefaultConfig().Validate())

@@ -5,15 +5,14 @@ import (
 	"time"
 )
 
-// Config says how long an answer about a key may be remembered and how often
-// a key may call.
+// Config bounds how long keys are cached and how often a key may call.
 type Config struct {
-	// Remember is how old an answer about a key may be. It bounds the time that
-	// a revoked key still works, so it stays below a second. Source: issue 4.
-	Remember time.Duration
-	// MaxRemembered bounds the keys in memory.
-	MaxRemembered int
-	// LookupTimeout ends a question to the store.
+	// CacheTTL is how long a key that was looked up stays in memory. A revoked key
+	// works that long, so it is at most one second.
+	CacheTTL time.Duration
+	// MaxCachedKeys bounds the number of keys in memory.
+	MaxCachedKeys int
+	// LookupTimeout bounds one query of Postgres.
 	LookupTimeout time.Duration
 	// TicketSecret signs service credentials; empty means that none is issued
 	// or taken. All processes of a deployment share one.
@@ -25,19 +24,19 @@ type Config struct {
 	Burst int
 }
 
-// DefaultConfig has no rate limits and issues no tickets.
+// DefaultConfig returns a configuration without rate limits and without tickets.
 func DefaultConfig() Config {
-	return Config{Remember: 500 * time.Millisecond, MaxRemembered: 10_000, LookupTimeout: 5 * time.Second}
+	return Config{CacheTTL: 500 * time.Millisecond, MaxCachedKeys: 10_000, LookupTimeout: 5 * time.Second}
 }
 
-// Validate names every field that cannot work.
+// Validate returns an error that names every field that cannot work.
 func (c Config) Validate() error {
 	var errs []error
-	if c.Remember < 0 || c.Remember > time.Second {
-		errs = append(errs, errors.New("remember: must be between 0 and 1s, a revoked key works that long"))
+	if c.CacheTTL < 0 || c.CacheTTL > time.Second {
+		errs = append(errs, errors.New("cache_ttl: must be from 0 to 1s, because a revoked key works that long"))
 	}
-	if c.MaxRemembered <= 0 {
-		errs = append(errs, errors.New("max_remembered: must be positive"))
+	if c.MaxCachedKeys <= 0 {
+		errs = append(errs, errors.New("max_cached_keys: must be positive"))
 	}
 	if c.LookupTimeout <= 0 {
 		errs = append(errs, errors.New("lookup_timeout: must be positive"))

@@ -25,27 +25,28 @@ import (
 	"colonnade/read/traces"
 )
 
-// Config bounds the work of one question.
+// Config bounds the work of one query.
 type Config struct {
 	// ChunkRows is about how many rows one statement reads.
 	ChunkRows int
-	// MaxValues bounds the numbers that are held to make percentiles of.
+	// MaxValues bounds the numbers in memory from which percentiles are computed.
 	MaxValues int
-	// MaxDistinct bounds the different values of a frequency table, texts or numbers.
+	// MaxDistinct bounds the distinct values of a frequency table, strings or numbers.
 	MaxDistinct int
-	// MaxOpen bounds the rows that the core rows leave open, MaxExamined those
-	// of them whose documents are read, MaxSummed the spans that are read to sum traces.
-	MaxOpen, MaxExamined, MaxSummed int
+	// MaxCandidates bounds the rows of spans that the statement alone cannot decide,
+	// MaxExamined those of them whose payloads are read, MaxTraceSpans the spans that
+	// are read to compute totals of traces.
+	MaxCandidates, MaxExamined, MaxTraceSpans int
 }
 
-// DefaultConfig suits a machine that does everything.
+// DefaultConfig returns bounds for one machine that runs every role.
 func DefaultConfig() Config {
-	return Config{ChunkRows: 2_000_000, MaxValues: 20_000_000, MaxDistinct: 10_000, MaxOpen: 200_000, MaxExamined: 20_000, MaxSummed: 1_000_000}
+	return Config{ChunkRows: 2_000_000, MaxValues: 20_000_000, MaxDistinct: 10_000, MaxCandidates: 200_000, MaxExamined: 20_000, MaxTraceSpans: 1_000_000}
 }
 
-// Validate tells whether every bound is positive.
+// Validate reports a bound that is not positive.
 func (c Config) Validate() error {
-	if min(c.ChunkRows, c.MaxValues, c.MaxDistinct, c.MaxOpen, c.MaxExamined, c.MaxSummed) <= 0 {
+	if min(c.ChunkRows, c.MaxValues, c.MaxDistinct, c.MaxCandidates, c.MaxExamined, c.MaxTraceSpans) <= 0 {
 		return errors.New("analytics: every bound must be positive")
 	}
 	return nil

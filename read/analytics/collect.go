@@ -109,7 +109,7 @@ func (c *collection) chunks(ctx context.Context) ([]compile.Analysis, error) {
 
 func (c *collection) chunk(ctx context.Context, a compile.Analysis) error {
 	var open []openRow
-	limit := c.reader.cfg.MaxOpen
+	limit := c.reader.cfg.MaxCandidates
 	err := c.reader.traces.Run(ctx, c.project, "analytics_values", a.Values(limit+1), func(r driver.Rows) error {
 		var n int64
 		var lacking []string

@@ -204,8 +204,8 @@ func (c *collection) metricsOf(ctx context.Context, ids []trace.TraceID) (map[id
 			&v[0], &v[1], &v[2], &v[3], &v[4], &v[5], &v[6]); err != nil {
 			return err
 		}
-		if c.summed++; c.summed > c.reader.cfg.MaxSummed {
-			return domain.E(domain.Rejected, "More than %d spans would have to be read to sum their traces. Narrow the query: a shorter window, a windowing.rate below 1, or incremental metrics in place of cumulative ones.", c.reader.cfg.MaxSummed)
+		if c.summed++; c.summed > c.reader.cfg.MaxTraceSpans {
+			return domain.E(domain.Rejected, "More than %d spans would have to be read to sum their traces. Narrow the query: a shorter window, a windowing.rate below 1, or incremental metrics in place of cumulative ones.", c.reader.cfg.MaxTraceSpans)
 		}
 		s.Start = start*1000 + int64(nano)
 		id := identity{s.TraceID, s.SpanID}

@@ -5,37 +5,37 @@ import (
 	"time"
 )
 
-// Config bounds what open tails may hold.
+// Config bounds the memory and the number of open tails.
 type Config struct {
 	// MaxOpen bounds the tails of this process, MaxOpenPerProject those of one project.
 	MaxOpen, MaxOpenPerProject int
-	// BufferSpans and BufferBytes bound what waits for one reader. A span that
-	// finds no room is missed, and counted.
-	BufferSpans, BufferBytes int
-	// HoldBytes bounds what is read of a partition ahead of the sink; beyond it
-	// the stream keeps the rest.
-	HoldBytes int
-	// StartTimeout bounds how long opening a tail waits for the stream.
+	// ClientBufferSpans and ClientBufferBytes bound the spans that wait for one client.
+	// A span that does not fit is dropped and counted.
+	ClientBufferSpans, ClientBufferBytes int
+	// BufferBytes bounds the records of one partition that are read before the sink has
+	// stored them. Records beyond it stay in Kafka until then.
+	BufferBytes int
+	// StartTimeout bounds how long opening a tail waits for Kafka.
 	StartTimeout time.Duration
-	// Heartbeat is how often a silent tail says that it is alive, and asks
-	// whether its caller still may read.
+	// Heartbeat is how often an idle tail sends a comment to its client and checks
+	// whether the caller still has the permission to read.
 	Heartbeat time.Duration
-	// StallTimeout is after how long a reader that takes nothing is cut off.
+	// StallTimeout is the time after which a client that reads nothing is disconnected.
 	StallTimeout time.Duration
 }
 
-// DefaultConfig is for dashboards and terminals: at most 256 MiB in all, when
-// every reader stands still with its buffer full and another in flight.
+// DefaultConfig returns the bounds for dashboards and terminals: at most 256 MiB in
+// all, when every client has stalled with its buffer full and another in flight.
 func DefaultConfig() Config {
 	return Config{
-		MaxOpen: 64, MaxOpenPerProject: 8, BufferSpans: 1000, BufferBytes: 2 << 20, HoldBytes: 8 << 20,
+		MaxOpen: 64, MaxOpenPerProject: 8, ClientBufferSpans: 1000, ClientBufferBytes: 2 << 20, BufferBytes: 8 << 20,
 		StartTimeout: 10 * time.Second, Heartbeat: 15 * time.Second, StallTimeout: time.Minute,
 	}
 }
 
-// Validate tells whether every bound is positive.
+// Validate reports a bound or a time that is not positive.
 func (c Config) Validate() error {
-	if min(c.MaxOpen, c.MaxOpenPerProject, c.BufferSpans, c.BufferBytes, c.HoldBytes) <= 0 {
+	if min(c.MaxOpen, c.MaxOpenPerProject, c.ClientBufferSpans, c.ClientBufferBytes, c.BufferBytes) <= 0 {
 		return errors.New("tail: every bound must be positive")
 	}
 	if min(c.StartTimeout, c.Heartbeat, c.StallTimeout) <= 0 {

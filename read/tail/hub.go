@@ -192,7 +192,7 @@ func (h *Hub) follow(ctx context.Context) error {
 	}
 	defer source.Close()
 	h.begin()
-	held := holding{source: source, limit: h.cfg.HoldBytes, partitions: map[int32]*waiting{}}
+	held := holding{source: source, limit: h.cfg.BufferBytes, partitions: map[int32]*waiting{}}
 	defer h.metrics.held.Set(0)
 	for ctx.Err() == nil && !h.idle() {
 		wait := pollFor

@@ -98,7 +98,7 @@ func (t *Tail) offer(text []byte) (took bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	cfg := &t.hub.cfg
-	full := len(t.queue) > 0 && (len(t.queue) >= cfg.BufferSpans || t.bytes+len(text) > cfg.BufferBytes)
+	full := len(t.queue) > 0 && (len(t.queue) >= cfg.ClientBufferSpans || t.bytes+len(text) > cfg.ClientBufferBytes)
 	if t.missed > 0 || full {
 		t.missed++
 		return false

@@ -209,7 +209,7 @@ func TestASlowReaderIsToldWhatItMissed(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		l := newLog()
-		h, reg, stop := start(t, l, func(c *tail.Config) { c.BufferSpans = 3 })
+		h, reg, stop := start(t, l, func(c *tail.Config) { c.ClientBufferSpans = 3 })
 		defer stop()
 		slow, quick := open(t, h, 1, `{}`), open(t, h, 1, `{}`)
 		l.visible(0, 1000)
@@ -232,7 +232,7 @@ func TestABufferIsBoundedInBytesAndTakesOneSpanAlways(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		l := newLog()
-		h, _, stop := start(t, l, func(c *tail.Config) { c.BufferBytes = 1 })
+		h, _, stop := start(t, l, func(c *tail.Config) { c.ClientBufferBytes = 1 })
 		defer stop()
 		of := open(t, h, 1, `{}`)
 		l.visible(0, 1000)
@@ -256,7 +256,7 @@ func TestTheStreamKeepsWhatTheSinkHasNotStored(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		l := newLog()
-		h, _, stop := start(t, l, func(c *tail.Config) { c.HoldBytes = 600 })
+		h, _, stop := start(t, l, func(c *tail.Config) { c.BufferBytes = 600 })
 		defer stop()
 		of := open(t, h, 1, `{}`)
 		l.records <- []tail.Record{record(1, 0, 0, "a"), record(1, 0, 1, "b"), record(1, 1, 0, "x")}
@@ -345,7 +345,7 @@ func TestConfigIsChecked(t *testing.T) {
 	t.Parallel()
 	require.NoError(t, tail.DefaultConfig().Validate())
 	for _, change := range []func(*tail.Config){
-		func(c *tail.Config) { c.MaxOpen = 0 }, func(c *tail.Config) { c.BufferBytes = -1 }, func(c *tail.Config) { c.Heartbeat = 0 },
+		func(c *tail.Config) { c.MaxOpen = 0 }, func(c *tail.Config) { c.ClientBufferBytes = -1 }, func(c *tail.Config) { c.Heartbeat = 0 },
 	} {
 		c := tail.DefaultConfig()
 		change(&c)

@@ -7,32 +7,33 @@ import (
 
 // Config bounds the work of a query. Use DefaultConfig and change what differs.
 type Config struct {
-	// Topic is the stream whose progress a token refers to.
+	// Topic is the Kafka topic whose offsets a token names.
 	Topic string
-	// QueryTimeout bounds one statement in the store.
+	// QueryTimeout bounds one ClickHouse statement.
 	QueryTimeout time.Duration
-	// QueryMemoryBytes bounds the store's memory for one statement.
+	// QueryMemoryBytes bounds ClickHouse's memory for one statement.
 	QueryMemoryBytes int64
-	// QueryThreads bounds the store's threads for one statement; 0 leaves it to the store.
+	// QueryThreads bounds ClickHouse's threads for one statement; 0 leaves it to ClickHouse.
 	QueryThreads int
 	// WaitTimeout bounds how long a read waits for the writes of its token.
 	WaitTimeout time.Duration
-	// MaxPageBytes is where a page ends early, whatever its limit says: the
-	// bytes of its documents. A page has one item at least.
+	// MaxPageBytes bounds the payloads of a page, which ends early because of it. A
+	// page has at least one item.
 	MaxPageBytes int64
 	// MaxPageSpans is the same for the spans of a page of traces.
 	MaxPageSpans int
-	// MaxReadBytes bounds the documents of what must be answered whole, such as one trace.
+	// MaxReadBytes bounds the payloads of an answer that cannot be split, for example
+	// one trace.
 	MaxReadBytes int64
-	// MaxBesideBytes is up to how many bytes of documents a page is read together
-	// with all that came in the same records; beyond it what its spans sum is read apart.
+	// MaxBesideBytes is the size of the payloads of a page up to which the other spans
+	// of its records are read in the same statement. It is no setting: tests change it.
 	MaxBesideBytes int64
-	// MaxExamined bounds the spans whose documents are read to decide a filter
-	// that the core rows cannot decide, for one page.
+	// MaxExamined bounds the spans whose payloads are read for one page, where the
+	// statement alone cannot decide a filter.
 	MaxExamined int
 }
 
-// DefaultConfig suits a machine that does everything.
+// DefaultConfig returns bounds for one machine that runs every role.
 func DefaultConfig() Config {
 	return Config{
 		Topic:            "colonnade.spans.v1",
@@ -47,7 +48,7 @@ func DefaultConfig() Config {
 	}
 }
 
-// Validate tells every field that makes no sense.
+// Validate returns an error that names every field that cannot work.
 func (c Config) Validate() error {
 	var errs []error
 	positive := func(name string, v int64) {

@@ -31,48 +31,48 @@ import (
 	"colonnade/write/registry/runs"
 )
 
-// Config bounds what one run may ask for, and how runs are carried out.
+// Config bounds the work of one run, and of the runs of this process.
 type Config struct {
-	// MaxTestcases and MaxEvaluators bound a batch, and together what it leaves behind.
+	// MaxTestcases and MaxEvaluators bound a batch, and so the results that it writes.
 	MaxTestcases  int
 	MaxEvaluators int
-	// MaxConcurrency is how many invocations of a run may be under way at a time.
+	// MaxConcurrency is how many invocations of a run may be in progress at a time.
 	MaxConcurrency int
-	// Timeout ends a batch; what is done by then stays.
+	// Timeout bounds a batch; results that exist by then stay.
 	Timeout time.Duration
-	// MaxScenarios bounds a run that outlives its request, MaxResults what it leaves:
-	// scenarios times steps times repeats.
+	// MaxScenarios bounds a run in the background, MaxResults the results that it
+	// writes: scenarios times steps times repeats.
 	MaxScenarios int
 	MaxResults   int
-	// MaxRuns is how many runs this process carries out at a time.
+	// MaxRuns is how many runs this process executes at a time.
 	MaxRuns int
-	// Lease is how long a run is this process's without a sign of life: after a
-	// crash somebody takes it over that much later.
+	// Lease is how long a run stays with a process that does not extend its lease:
+	// after a crash another process continues the run that much later.
 	Lease time.Duration
-	// Poll is how long a run may wait that another process put there, and how
-	// long it takes until a stop reaches the process that runs it.
-	Poll time.Duration
-	// TraceTimeout is how long a judgment waits until the trace is visible that it is about.
+	// PollInterval is how often Postgres is queried for runs that another process
+	// started, and for cancellations of the runs of this process.
+	PollInterval time.Duration
+	// TraceTimeout is how long an evaluator waits until the trace that it evaluates is visible.
 	TraceTimeout time.Duration
 }
 
-// DefaultConfig suits evaluations of some thousand testcases.
+// DefaultConfig returns bounds for evaluations of some thousand testcases.
 func DefaultConfig() Config {
 	return Config{
 		MaxTestcases: 1000, MaxEvaluators: 20, MaxConcurrency: 16, Timeout: 30 * time.Minute,
-		MaxScenarios: 10_000, MaxResults: 250_000, MaxRuns: 4, Lease: 15 * time.Second, Poll: time.Second, TraceTimeout: 30 * time.Second,
+		MaxScenarios: 10_000, MaxResults: 250_000, MaxRuns: 4, Lease: 15 * time.Second, PollInterval: time.Second, TraceTimeout: 30 * time.Second,
 	}
 }
 
-// Validate names every field that cannot work.
+// Validate returns an error that names every field that cannot work.
 func (c Config) Validate() error {
 	var errs []error
 	if c.MaxTestcases < 1 || c.MaxEvaluators < 1 || c.MaxConcurrency < 1 || c.MaxScenarios < 1 || c.MaxResults < 1 || c.MaxRuns < 1 {
 		errs = append(errs, errors.New("max_testcases, max_evaluators, max_concurrency, max_scenarios, max_results, max_runs: must be positive"))
 	}
-	if c.Timeout <= 0 || c.TraceTimeout <= 0 || c.Poll <= 0 || c.Lease < 3*c.Poll {
-		// A lease is prolonged at each poll and given up one before its end: at twice a poll that is the same moment.
-		errs = append(errs, errors.New("timeout, trace_timeout, poll: must be positive, and lease at least three times poll"))
+	if c.Timeout <= 0 || c.TraceTimeout <= 0 || c.PollInterval <= 0 || c.Lease < 3*c.PollInterval {
+		// A lease is extended at each poll and given up one poll before its end: with a lease of two polls both fall together.
+		errs = append(errs, errors.New("timeout, trace_timeout, poll_interval: must be positive, and lease at least three times poll_interval"))
 	}
 	return errors.Join(errs...)
 }

@@ -24,7 +24,7 @@ func (v *Evaluate) Run(ctx context.Context) error {
 	var all sync.WaitGroup
 	defer all.Wait()
 	places := make(chan struct{}, v.cfg.MaxRuns) // one token for each run under way
-	tick := time.NewTicker(v.cfg.Poll)
+	tick := time.NewTicker(v.cfg.PollInterval)
 	defer tick.Stop()
 	for {
 		select {
@@ -104,7 +104,7 @@ func (v *Evaluate) carry(parent context.Context, c *runs.Claimed, runner uuid.UU
 	cause := context.Cause(ctx)
 	if err != nil && ctx.Err() == nil {
 		v.deps.Log.ErrorContext(ctx, "evaluation run came to a halt", slog.String("run_id", c.ID.String()), slog.Any("error", err))
-		pause(ctx, v.cfg.Poll) // the store, most likely; it is tried again
+		pause(ctx, v.cfg.PollInterval) // the store, most likely; it is tried again
 	}
 	cancel(nil)
 	holding.Wait()
@@ -150,9 +150,9 @@ func (v *Evaluate) swept(ctx context.Context, caller domain.Principal, id uuid.U
 // does when the store does not say for as long as a lease: somebody else may have
 // taken the run then, and what both compute would be there twice.
 func (v *Evaluate) hold(ctx context.Context, c *runs.Claimed, runner uuid.UUID, cancel context.CancelCauseFunc) {
-	tick := time.NewTicker(v.cfg.Poll)
+	tick := time.NewTicker(v.cfg.PollInterval)
 	defer tick.Stop()
-	certain := v.cfg.Lease - v.cfg.Poll // the store's answer was under way for a while
+	certain := v.cfg.Lease - v.cfg.PollInterval // the store's answer was under way for a while
 	over := time.AfterFunc(certain, func() { cancel(errLost) })
 	defer over.Stop()
 	for {

@@ -15,33 +15,34 @@ import (
 	"colonnade/domain"
 )
 
-// Hook bounds calls to addresses that users choose.
-type Hook struct {
+// Webhook bounds calls to addresses that users configure.
+type Webhook struct {
 	// Timeout bounds one call, redirects included.
 	Timeout time.Duration
 	// MaxRequestBytes and MaxReplyBytes bound the bodies.
 	MaxRequestBytes int
 	MaxReplyBytes   int64
-	// AllowPrivate lets hooks reach loopback, private and link-local addresses.
+	// AllowPrivate permits webhooks at loopback, private and link-local addresses.
 	AllowPrivate bool
-	// AllowNetworks are networks such as 10.1.0.0/16 that hooks may reach although they are private.
+	// AllowNetworks are private networks that webhooks may reach, for example 10.1.0.0/16.
 	AllowNetworks []string
-	// SigningKey signs requests of projects that have no secret named "hook"; empty leaves them unsigned.
+	// SigningKey signs requests of projects that have no secret named "hook". With an
+	// empty key those requests are not signed.
 	SigningKey string
 }
 
-func defaultHook() Hook {
-	return Hook{Timeout: 30 * time.Second, MaxRequestBytes: 8 << 20, MaxReplyBytes: 1 << 20}
+func defaultWebhook() Webhook {
+	return Webhook{Timeout: 30 * time.Second, MaxRequestBytes: 8 << 20, MaxReplyBytes: 1 << 20}
 }
 
-func (h Hook) validate() error {
+func (h Webhook) validate() error {
 	var errs []error
 	if h.Timeout <= 0 || h.MaxRequestBytes <= 0 || h.MaxReplyBytes <= 0 {
 		errs = append(errs, errors.New("timeout, max_request_bytes, max_reply_bytes: must be positive"))
 	}
 	for _, n := range h.AllowNetworks {
 		if _, err := netip.ParsePrefix(n); err != nil {
-			errs = append(errs, fmt.Errorf("allow_networks: %q is no network such as 10.1.0.0/16", n))
+			errs = append(errs, fmt.Errorf("allow_networks: %q is not a network such as 10.1.0.0/16", n))
 		}
 	}
 	return errors.Join(errs...)
@@ -49,7 +50,7 @@ func (h Hook) validate() error {
 
 // check refuses what can be told from the text of an address. What it resolves
 // to is checked where the connection is made.
-func (h Hook) check(address string) error {
+func (h Webhook) check(address string) error {
 	u, err := url.Parse(address)
 	if err != nil || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return Fail(domain.Rejected, InvalidParameter, "Invalid parameter: the hook's url must be an http or https URL")
@@ -70,7 +71,7 @@ const mostRedirects = 3
 // client never goes through a proxy, which would resolve names for us, and
 // looks at every address it is about to connect to, after resolution: a name
 // that changes what it means between a check and the connection gains nothing.
-func (h Hook) client() *http.Client {
+func (h Webhook) client() *http.Client {
 	dialer := &net.Dialer{Timeout: 5 * time.Second, KeepAlive: 30 * time.Second, ControlContext: h.control()}
 	return &http.Client{
 		Transport: &http.Transport{
@@ -97,7 +98,7 @@ func (h Hook) client() *http.Client {
 }
 
 // control is called with the address of each connection before it is made.
-func (h Hook) control() func(ctx context.Context, network, address string, c syscall.RawConn) error {
+func (h Webhook) control() func(ctx context.Context, network, address string, c syscall.RawConn) error {
 	allowed := make([]netip.Prefix, 0, len(h.AllowNetworks))
 	for _, n := range h.AllowNetworks {
 		if p, err := netip.ParsePrefix(n); err == nil {

@@ -24,20 +24,20 @@ func TestPublicAddresses(t *testing.T) {
 func TestControlLooksAtWhatIsDialled(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
-		hook    Hook
+		hook    Webhook
 		address string
 		ok      bool
 	}{
-		"public":             {Hook{}, "1.1.1.1:443", true},
-		"loopback":           {Hook{}, "127.0.0.1:80", false},
-		"mapped loopback":    {Hook{}, "[::ffff:127.0.0.1]:80", false},
-		"zone":               {Hook{}, "[fe80::1%eth0]:80", false},
-		"metadata":           {Hook{}, "169.254.169.254:80", false},
-		"allowed":            {Hook{AllowPrivate: true}, "127.0.0.1:80", true},
-		"allowed network":    {Hook{AllowNetworks: []string{"10.1.0.0/16"}}, "10.1.2.3:80", true},
-		"mapped and allowed": {Hook{AllowNetworks: []string{"10.1.0.0/16"}}, "[::ffff:10.1.2.3]:80", true},
-		"next network":       {Hook{AllowNetworks: []string{"10.1.0.0/16"}}, "10.2.2.3:80", false},
-		"no address":         {Hook{AllowPrivate: true}, "localhost:80", false},
+		"public":             {Webhook{}, "1.1.1.1:443", true},
+		"loopback":           {Webhook{}, "127.0.0.1:80", false},
+		"mapped loopback":    {Webhook{}, "[::ffff:127.0.0.1]:80", false},
+		"zone":               {Webhook{}, "[fe80::1%eth0]:80", false},
+		"metadata":           {Webhook{}, "169.254.169.254:80", false},
+		"allowed":            {Webhook{AllowPrivate: true}, "127.0.0.1:80", true},
+		"allowed network":    {Webhook{AllowNetworks: []string{"10.1.0.0/16"}}, "10.1.2.3:80", true},
+		"mapped and allowed": {Webhook{AllowNetworks: []string{"10.1.0.0/16"}}, "[::ffff:10.1.2.3]:80", true},
+		"next network":       {Webhook{AllowNetworks: []string{"10.1.0.0/16"}}, "10.2.2.3:80", false},
+		"no address":         {Webhook{AllowPrivate: true}, "localhost:80", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -133,10 +133,10 @@ func host(address string) string {
 
 func (i *Invoke) exchange(ctx context.Context, c *Call, span *Span, address string, headers map[string]any, request any) (any, error) {
 	body := trace.AppendJSON(nil, Canonical(request))
-	if len(body) > i.cfg.Hook.MaxRequestBytes {
-		return nil, Fail(domain.Rejected, HookClient, "The request to the hook is larger than %d bytes.", i.cfg.Hook.MaxRequestBytes)
+	if len(body) > i.cfg.Webhook.MaxRequestBytes {
+		return nil, Fail(domain.Rejected, HookClient, "The request to the hook is larger than %d bytes.", i.cfg.Webhook.MaxRequestBytes)
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, i.cfg.Hook.Timeout, errHookTimeout)
+	ctx, cancel := context.WithTimeoutCause(ctx, i.cfg.Webhook.Timeout, errHookTimeout)
 	defer cancel()
 	r, err := i.hookPost(ctx, c, span, address, headers, body)
 	if err != nil {
@@ -147,13 +147,13 @@ func (i *Invoke) exchange(ctx context.Context, c *Call, span *Span, address stri
 		return nil, hookError(ctx, err)
 	}
 	defer func() { _ = resp.Body.Close() }() // read to its end or to the limit
-	answer, err := io.ReadAll(io.LimitReader(resp.Body, i.cfg.Hook.MaxReplyBytes+1))
+	answer, err := io.ReadAll(io.LimitReader(resp.Body, i.cfg.Webhook.MaxReplyBytes+1))
 	if err != nil {
 		return nil, hookError(ctx, err)
 	}
 	span.Set(int64(resp.StatusCode), "http", "response", "status_code")
-	if int64(len(answer)) > i.cfg.Hook.MaxReplyBytes {
-		return nil, Fail(domain.Internal, HookClient, "The hook's answer is larger than %d bytes.", i.cfg.Hook.MaxReplyBytes)
+	if int64(len(answer)) > i.cfg.Webhook.MaxReplyBytes {
+		return nil, Fail(domain.Internal, HookClient, "The hook's answer is larger than %d bytes.", i.cfg.Webhook.MaxReplyBytes)
 	}
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
 		return nil, hookRefusal(resp.StatusCode, answer)
@@ -166,7 +166,7 @@ func (i *Invoke) exchange(ctx context.Context, c *Call, span *Span, address stri
 
 // hookPost builds the request: the revision's headers, the trace, the signature.
 func (i *Invoke) hookPost(ctx context.Context, c *Call, span *Span, address string, headers map[string]any, body []byte) (*http.Request, error) {
-	if err := i.cfg.Hook.check(address); err != nil {
+	if err := i.cfg.Webhook.check(address); err != nil {
 		return nil, err
 	}
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(body))
@@ -194,7 +194,7 @@ func (i *Invoke) hookPost(ctx context.Context, c *Call, span *Span, address stri
 		return nil, err
 	}
 	if !ok {
-		secret = i.cfg.Hook.SigningKey
+		secret = i.cfg.Webhook.SigningKey
 	}
 	if secret != "" {
 		at := strconv.FormatInt(i.deps.Now().Unix(), 10)

@@ -20,9 +20,9 @@ import (
 )
 
 // hooked is a room that can call hooks and nothing else.
-func hooked(cfg Hook, secrets map[string]string) *Invoke {
+func hooked(cfg Webhook, secrets map[string]string) *Invoke {
 	return &Invoke{
-		cfg: Config{Hook: cfg}, hooks: cfg.client(),
+		cfg: Config{Webhook: cfg}, hooks: cfg.client(),
 		deps: Deps{Now: func() time.Time { return time.Unix(1700000000, 0) }, Secret: func(_ context.Context, _ domain.ProjectID, name string) (string, bool, error) {
 			value, ok := secrets[name]
 			return value, ok, nil
@@ -52,7 +52,7 @@ func TestHookGetsTheRequestSigned(t *testing.T) {
 		_, _ = io.WriteString(w, `{"data":{"outputs":{"answer":42}}}`)
 	}))
 	defer server.Close()
-	cfg := defaultHook()
+	cfg := defaultWebhook()
 	cfg.AllowPrivate = true
 	i := hooked(cfg, map[string]string{"hook": "shared", "token": "t0ken"})
 	c := near(t, server.URL+"/run")
@@ -88,7 +88,7 @@ func TestHookReachesOnlyPublicAddresses(t *testing.T) {
 	inner := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { reached <- r.URL.Path }))
 	defer inner.Close()
 	port := inner.URL[strings.LastIndexByte(inner.URL, ':'):]
-	i := hooked(defaultHook(), nil)
+	i := hooked(defaultWebhook(), nil)
 	for _, address := range []string{
 		inner.URL, "http://localhost" + port, "http://[::1]" + port, "http://[::ffff:127.0.0.1]" + port, "http://0.0.0.0" + port, "http://127.1" + port,
 		"http://2130706433" + port, "http://10.0.0.1/", "http://192.168.0.1/", "http://169.254.169.254/latest/meta-data/", "http://[fd00::1]/", "http://100.64.0.1/",
@@ -111,7 +111,7 @@ func TestHookReachesOnlyPublicAddresses(t *testing.T) {
 		http.Redirect(w, r, elsewhere+"/secret", http.StatusTemporaryRedirect)
 	}))
 	defer door.Close()
-	cfg := defaultHook()
+	cfg := defaultWebhook()
 	cfg.AllowNetworks = []string{"127.0.0.1/32"}
 	_, err = hooked(cfg, nil).hook(t.Context(), near(t, door.URL))
 	require.Equal(t, HookClient, ProblemOf(err))
@@ -131,7 +131,7 @@ func TestHookKeepsHeadersFromOtherHosts(t *testing.T) {
 		http.Redirect(w, r, other.URL, http.StatusPermanentRedirect)
 	}))
 	defer first.Close()
-	cfg := defaultHook()
+	cfg := defaultWebhook()
 	cfg.AllowPrivate, cfg.SigningKey = true, "key"
 	c := near(t, first.URL)
 	c.Revision.Headers = map[string]any{"X-Key": "secret"}
@@ -158,7 +158,7 @@ func TestHookKeepsHeadersFromTheClear(t *testing.T) {
 		next, err := http.NewRequestWithContext(t.Context(), http.MethodPost, tt.to, nil)
 		require.NoError(t, err)
 		next.Header.Set("Authorization", "of the revision")
-		require.NoError(t, defaultHook().client().CheckRedirect(next, []*http.Request{first}))
+		require.NoError(t, defaultWebhook().client().CheckRedirect(next, []*http.Request{first}))
 		require.Equal(t, tt.kept, next.Header.Get("Authorization") != "", tt.from+" "+tt.to)
 	}
 }
@@ -195,7 +195,7 @@ func TestHookIsBounded(t *testing.T) {
 	}))
 	defer server.Close()
 	defer close(release)
-	cfg := defaultHook()
+	cfg := defaultWebhook()
 	cfg.AllowPrivate, cfg.MaxReplyBytes, cfg.MaxRequestBytes, cfg.Timeout = true, 1<<10, 1<<10, time.Minute // the machine may be busy
 	i := hooked(cfg, nil)
 	cfg.Timeout = 50 * time.Millisecond
@@ -240,7 +240,7 @@ func TestWebhookJudges(t *testing.T) {
 		_, _ = io.WriteString(w, answer)
 	}))
 	defer server.Close()
-	cfg := defaultHook()
+	cfg := defaultWebhook()
 	cfg.AllowPrivate = true
 	i := hooked(cfg, nil)
 	for outputs, want := range map[string]map[string]any{"yes": {"success": true}, "no": {"score": 0.4, "success": false}} {
@@ -257,7 +257,7 @@ func FuzzHookAddress(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, address string) {
-		if defaultHook().check(address) == nil {
+		if defaultWebhook().check(address) == nil {
 			u, err := url.Parse(address)
 			require.NoError(t, err)
 			require.Contains(t, []string{"http", "https"}, u.Scheme)

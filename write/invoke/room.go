@@ -18,32 +18,32 @@ import (
 	"colonnade/write/registry"
 )
 
-// Config bounds what an invocation may cost.
+// Config bounds the time and the memory of invocations.
 type Config struct {
-	// Timeout ends an invocation, however long its parts may take.
+	// Timeout bounds an invocation as a whole.
 	Timeout time.Duration
 	// PublishTimeout bounds how long a reply waits for its trace to be durable.
 	PublishTimeout time.Duration
-	// MaxPerProject is how many invocations of one project may run at a time;
-	// one more is told to come back later.
+	// MaxPerProject is how many invocations of one project may run at a time. A
+	// further one is answered with 429.
 	MaxPerProject int
 	// ServicesURL is where these handlers are reached, as the registry shows it.
 	ServicesURL string
 	Models      Models
-	Hook        Hook
-	// Sandbox bounds code and templates that loop.
+	Webhook     Webhook
+	// Sandbox bounds code, and templates with loops.
 	Sandbox sandbox.Config
 }
 
-// DefaultConfig suits interactive applications.
+// DefaultConfig returns bounds for interactive applications.
 func DefaultConfig() Config {
 	return Config{
 		Timeout: 5 * time.Minute, PublishTimeout: 10 * time.Second, MaxPerProject: 256,
-		Models: defaultModels(), Hook: defaultHook(), Sandbox: sandbox.DefaultConfig(),
+		Models: defaultModels(), Webhook: defaultWebhook(), Sandbox: sandbox.DefaultConfig(),
 	}
 }
 
-// Validate names every field that cannot work.
+// Validate returns an error that names every field that cannot work.
 func (c Config) Validate() error {
 	var errs []error
 	if c.Timeout <= 0 || c.PublishTimeout <= 0 {
@@ -55,8 +55,8 @@ func (c Config) Validate() error {
 	if err := c.Models.validate(); err != nil {
 		errs = append(errs, fmt.Errorf("models: %w", err))
 	}
-	if err := c.Hook.validate(); err != nil {
-		errs = append(errs, fmt.Errorf("hook: %w", err))
+	if err := c.Webhook.validate(); err != nil {
+		errs = append(errs, fmt.Errorf("webhook: %w", err))
 	}
 	if err := c.Sandbox.Validate(); err != nil {
 		errs = append(errs, fmt.Errorf("sandbox: %w", err))
@@ -108,7 +108,7 @@ func New(cfg Config, deps Deps) (*Invoke, error) {
 	}
 	deps.Log = deps.Log.With(slog.String("room", "invoke"))
 	i := &Invoke{cfg: cfg, deps: deps, metrics: m, limits: &limits{most: cfg.MaxPerProject, under: map[domain.ProjectID]int{}}}
-	i.models, i.hooks = cfg.Models.client(), cfg.Hook.client()
+	i.models, i.hooks = cfg.Models.client(), cfg.Webhook.client()
 	if i.sandbox, err = sandbox.New(cfg.Sandbox, sandbox.Deps{Now: deps.Now, Registerer: deps.Registerer}); err != nil {
 		return nil, err
 	}

@@ -55,6 +55,6 @@ func TestSealBindsToItsPlace(t *testing.T) {
 func TestConfigWantsALongKey(t *testing.T) {
 	t.Parallel()
 	require.NoError(t, DefaultConfig().Validate())
-	require.Error(t, Config{SealingKey: "short"}.Validate())
-	require.Error(t, Config{PreviousSealingKey: "short"}.Validate())
+	require.Error(t, Config{EncryptionKey: "short"}.Validate())
+	require.Error(t, Config{PreviousEncryptionKey: "short"}.Validate())
 }

@@ -25,33 +25,34 @@ import (
 	"colonnade/migrations/postgres"
 )
 
-// Config says what seals the secrets.
+// Config holds the keys that encrypt the secrets.
 type Config struct {
-	// SealingKey is what secrets are sealed with, 32 characters or more; the
-	// same in all processes. Empty means that none are kept.
-	SealingKey string
-	// PreviousSealingKey opens what was sealed before the key was changed.
-	PreviousSealingKey string
-	// CacheTime is how long an opened secret is kept in memory; a change in
-	// another process is seen after it.
-	CacheTime time.Duration
+	// EncryptionKey encrypts the secrets: 32 characters or more, the same in all
+	// processes. With an empty key no secret can be stored.
+	EncryptionKey string
+	// PreviousEncryptionKey decrypts the secrets that were stored before EncryptionKey
+	// was changed.
+	PreviousEncryptionKey string
+	// CacheTTL is how long a decrypted secret stays in memory. A change made in
+	// another process is visible after this time at the latest.
+	CacheTTL time.Duration
 }
 
-// DefaultConfig keeps no secrets: there is no key to seal them with.
-func DefaultConfig() Config { return Config{CacheTime: 5 * time.Second} }
+// DefaultConfig returns a configuration without a key: no secret can be stored.
+func DefaultConfig() Config { return Config{CacheTTL: 5 * time.Second} }
 
 const leastKey = 32
 
-// Validate names every field that cannot work.
+// Validate returns an error that names every field that cannot work.
 func (c Config) Validate() error {
 	var errs []error
-	for name, key := range map[string]string{"sealing_key": c.SealingKey, "previous_sealing_key": c.PreviousSealingKey} {
+	for name, key := range map[string]string{"encryption_key": c.EncryptionKey, "previous_encryption_key": c.PreviousEncryptionKey} {
 		if key != "" && len(key) < leastKey {
 			errs = append(errs, fmt.Errorf("%s: must be at least %d characters, such as the output of openssl rand -hex 32", name, leastKey))
 		}
 	}
-	if c.CacheTime < 0 {
-		errs = append(errs, errors.New("cache_time: must not be negative"))
+	if c.CacheTTL < 0 {
+		errs = append(errs, errors.New("cache_ttl: must not be negative"))
 	}
 	return errors.Join(errs...)
 }
@@ -91,7 +92,7 @@ func New(cfg Config, deps Deps) (*Vault, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("vault: %w", err)
 	}
-	s, err := newSeals(cfg.SealingKey, cfg.PreviousSealingKey)
+	s, err := newSeals(cfg.EncryptionKey, cfg.PreviousEncryptionKey)
 	if err != nil {
 		return nil, err
 	}
@@ -153,7 +154,7 @@ RETURNING name, description, created_at, updated_at`,
 
 func (v *Vault) check(s Secret) error {
 	if !v.seals.any() {
-		return domain.E(domain.Rejected, "This deployment keeps no secrets: it has no key to seal them with (COLONNADE_VAULT_SEALING_KEY).")
+		return domain.E(domain.Rejected, "This deployment stores no secrets: COLONNADE_SECRETS_ENCRYPTION_KEY is not set.")
 	}
 	if err := entity.CheckSlug(s.Name, "path", "name"); err != nil {
 		return err
@@ -183,7 +184,7 @@ func (v *Vault) Open(ctx context.Context, project domain.ProjectID, name string)
 	at := place{project, name}
 	now := v.deps.Now()
 	v.mu.Lock()
-	if o, ok := v.known[at]; ok && now.Sub(o.at) < v.cfg.CacheTime {
+	if o, ok := v.known[at]; ok && now.Sub(o.at) < v.cfg.CacheTTL {
 		v.mu.Unlock()
 		return o.value, o.ok, nil
 	}

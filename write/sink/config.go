@@ -26,38 +26,41 @@ type Config struct {
 	DrainTimeout time.Duration
 	// MinBackoff and MaxBackoff bound the pause before a failed insert is tried again.
 	MinBackoff, MaxBackoff time.Duration
-	// RecentSpans bounds what the partitions of this process remember together, to
-	// drop retries and to settle traces without asking the store, RecentFor for how
-	// long. At 20 000 spans a second fewer than those of SettleAfter and
-	// SettleEvery, 260 000, make settling read most of them again.
+	// RecentSpans bounds the recent spans in memory, over all partitions of this
+	// process. They recognise client retries and let traces be finalized without a
+	// query. At 20 000 spans per second, 260 000 arrive within FinalizeAfter and
+	// FinalizeEvery: with a smaller bound the finalizer reads most of them again.
 	RecentSpans int
-	RecentFor   time.Duration
-	// KnownKeys bounds the attribute paths remembered as already recorded.
-	KnownKeys int
-	// SettleAfter is how long a trace must be quiet, SettleEvery how often
-	// quiet ones are looked for, SettleTraces how many are settled together, and
-	// SettleTimeout bounds that: what takes longer is tried in smaller groups, and
-	// traces that are too much by themselves are left without totals.
-	SettleAfter, SettleEvery time.Duration
-	SettleTraces             int
-	SettleTimeout            time.Duration
-	// RollupEvery is how often the minutes that changed are computed anew, less often
-	// where that takes long, and how often an idle partition says that it is settled;
-	// ClockSlack is how far the clocks of two owners of a partition may lie apart.
-	RollupEvery, ClockSlack time.Duration
-	// CleanUpEvery is within what time deleted rows leave the disk.
+	// DedupWindow is how long a span stays recent: a retry that comes later is
+	// written again and hidden by the read side.
+	DedupWindow time.Duration
+	// FinalizeAfter is how long a trace must receive no span before it is finalized,
+	// FinalizeEvery how often such traces are searched for, FinalizeTraces how many
+	// are finalized together. FinalizeTimeout bounds one such group: a group that
+	// takes longer is halved, and a trace that takes longer alone gets no totals.
+	FinalizeAfter, FinalizeEvery time.Duration
+	FinalizeTraces               int
+	FinalizeTimeout              time.Duration
+	// RollupEvery is how often changed rollup buckets are computed again, and how often
+	// an idle partition commits that it has finalized everything. Rollups that take
+	// long are computed less often.
+	RollupEvery time.Duration
+	// MaxClockSkew is the largest difference between the clocks of two successive
+	// owners of a partition.
+	MaxClockSkew time.Duration
+	// CleanUpEvery is the time within which deleted rows leave the disk.
 	CleanUpEvery time.Duration
-	// EraseEvery is how soon the spans of a deleted project are removed.
-	EraseEvery time.Duration
-	// MaxAge and MaxLag bound what Ready accepts: the age of the oldest record
-	// in work, and the records not yet taken.
-	MaxAge time.Duration
-	MaxLag int64
+	// PurgeEvery is how often deleted projects are searched for; their spans are purged then.
+	PurgeEvery time.Duration
+	// MaxBatchAge and MaxLag are the bounds of Ready: the age of the oldest batch that
+	// is not yet committed, and the number of records not yet polled.
+	MaxBatchAge time.Duration
+	MaxLag      int64
 	// Deployment is what migrations were applied with.
 	Deployment schema.Deployment
 }
 
-// DefaultConfig is for a store on this machine or near it.
+// DefaultConfig returns the settings for a ClickHouse on this machine or near it.
 func DefaultConfig() Config {
 	return Config{
 		BatchBytes:       16 << 20,
@@ -69,22 +72,21 @@ func DefaultConfig() Config {
 		MinBackoff:       100 * time.Millisecond,
 		MaxBackoff:       10 * time.Second,
 		RecentSpans:      400_000,
-		RecentFor:        15 * time.Minute,
-		KnownKeys:        100_000,
-		SettleAfter:      10 * time.Second,
-		SettleEvery:      3 * time.Second,
-		SettleTraces:     5000,
-		SettleTimeout:    30 * time.Second,
+		DedupWindow:      15 * time.Minute,
+		FinalizeAfter:    10 * time.Second,
+		FinalizeEvery:    3 * time.Second,
+		FinalizeTraces:   5000,
+		FinalizeTimeout:  30 * time.Second,
 		RollupEvery:      30 * time.Second,
-		ClockSlack:       time.Minute,
+		MaxClockSkew:     time.Minute,
 		CleanUpEvery:     time.Hour,
-		EraseEvery:       5 * time.Second,
-		MaxAge:           2 * time.Minute,
+		PurgeEvery:       5 * time.Second,
+		MaxBatchAge:      2 * time.Minute,
 		MaxLag:           2_000_000,
 	}
 }
 
-// Validate tells every field that cannot work.
+// Validate returns an error that names every field that cannot work.
 func (c Config) Validate() error {
 	var errs []error
 	positive := func(field string, ok bool) {
@@ -92,30 +94,29 @@ func (c Config) Validate() error {
 			errs = append(errs, fmt.Errorf("sink: %s must be positive", field))
 		}
 	}
-	positive("batch bytes", c.BatchBytes > 0)
-	positive("min linger", c.MinLinger > 0)
-	positive("batches per second", c.BatchesPerSecond > 0)
-	positive("insert timeout", c.InsertTimeout > 0)
-	positive("drain timeout", c.DrainTimeout > 0)
-	positive("min backoff", c.MinBackoff > 0)
-	positive("recent spans", c.RecentSpans > 0)
-	positive("recent for", c.RecentFor > 0)
-	positive("known keys", c.KnownKeys > 0)
-	positive("settle after", c.SettleAfter > 0)
-	positive("settle every", c.SettleEvery > 0)
-	positive("settle traces", c.SettleTraces > 0)
-	positive("settle timeout", c.SettleTimeout > 0)
-	positive("rollup every", c.RollupEvery > 0)
-	positive("clock slack", c.ClockSlack > 0)
-	positive("clean up every", c.CleanUpEvery > 0)
-	positive("erase every", c.EraseEvery > 0)
-	positive("max age", c.MaxAge > 0)
-	positive("max lag", c.MaxLag > 0)
+	positive("batch_bytes", c.BatchBytes > 0)
+	positive("min_linger", c.MinLinger > 0)
+	positive("batches_per_second", c.BatchesPerSecond > 0)
+	positive("insert_timeout", c.InsertTimeout > 0)
+	positive("drain_timeout", c.DrainTimeout > 0)
+	positive("min_backoff", c.MinBackoff > 0)
+	positive("recent_spans", c.RecentSpans > 0)
+	positive("dedup_window", c.DedupWindow > 0)
+	positive("finalize_after", c.FinalizeAfter > 0)
+	positive("finalize_every", c.FinalizeEvery > 0)
+	positive("finalize_traces", c.FinalizeTraces > 0)
+	positive("finalize_timeout", c.FinalizeTimeout > 0)
+	positive("rollup_every", c.RollupEvery > 0)
+	positive("max_clock_skew", c.MaxClockSkew > 0)
+	positive("clean_up_every", c.CleanUpEvery > 0)
+	positive("purge_every", c.PurgeEvery > 0)
+	positive("max_batch_age", c.MaxBatchAge > 0)
+	positive("max_lag", c.MaxLag > 0)
 	if c.MaxLinger < c.MinLinger {
-		errs = append(errs, errors.New("sink: max linger is below min linger"))
+		errs = append(errs, errors.New("sink: max_linger is below min_linger"))
 	}
 	if c.MaxBackoff < c.MinBackoff {
-		errs = append(errs, errors.New("sink: max backoff is below min backoff"))
+		errs = append(errs, errors.New("sink: max_backoff is below min_backoff"))
 	}
 	return errors.Join(errs...)
 }

@@ -46,7 +46,7 @@ func (w *worker) outdatedDue(now time.Time) bool {
 // not worth the stream: where the store refuses for good, they stay, and where it
 // does not answer in time they wait.
 func (w *worker) removeOutdated(ctx context.Context) error {
-	bounded, cancel := context.WithTimeout(ctx, w.sink.cfg.SettleTimeout)
+	bounded, cancel := context.WithTimeout(ctx, w.sink.cfg.FinalizeTimeout)
 	defer cancel()
 	for len(w.outdated) > 0 {
 		some := w.outdated[:min(len(w.outdated), outdatedAtOnce)]
@@ -70,7 +70,7 @@ func (w *worker) removeOutdated(ctx context.Context) error {
 			return ctx.Err()
 		case err != nil:
 			w.outdated = slices.Delete(w.outdated, 0, max(len(w.outdated)-maxOutdated, 0))
-			w.outdatedFrom = w.clock().Add(w.sink.cfg.SettleTimeout)
+			w.outdatedFrom = w.clock().Add(w.sink.cfg.FinalizeTimeout)
 			w.log.LogAttrs(ctx, slog.LevelWarn, "documents of earlier versions could not be removed, trying again later", slog.Int("rows", len(w.outdated)), slog.Any("error", err))
 			return nil
 		}

@@ -43,7 +43,7 @@ func BenchmarkDrain(b *testing.B) {
 		}
 		h.publish(batch...)
 	}
-	h.sink.SettleAfter, h.sink.SettleEvery, h.sink.MinLinger = 10*time.Second, 2*time.Second, 150*time.Millisecond
+	h.sink.FinalizeAfter, h.sink.FinalizeEvery, h.sink.MinLinger = 10*time.Second, 2*time.Second, 150*time.Millisecond
 	if path := os.Getenv("BENCH_PROFILE"); path != "" {
 		f, err := os.Create(path)
 		require.NoError(b, err)

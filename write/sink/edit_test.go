@@ -56,7 +56,7 @@ func TestCreationWithinABatch(t *testing.T) {
 func TestCreationThroughAnEditOfSeveralRecords(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, 1)
-	h.sink.SettleAfter = time.Hour // a machine may pause between two batches; settling forgets
+	h.sink.FinalizeAfter = time.Hour // a machine may pause between two batches; settling forgets
 	h.start()
 	h.send(h.record(stream.Upsert, 1, span{trace: 1, span: 1, name: "a"}, span{trace: 1, span: 2, parent: 1, name: "b"}, span{trace: 1, span: 3, parent: 1, name: "c"}))
 	created := one[string](h, "SELECT toString(created_at) FROM spans WHERE span_name = 'a'")

@@ -26,7 +26,7 @@ func (s *Sink) watchErasures(ctx context.Context) {
 	if s.deps.Erased == nil {
 		return
 	}
-	ticker := time.NewTicker(s.cfg.EraseEvery)
+	ticker := time.NewTicker(s.cfg.PurgeEvery)
 	defer ticker.Stop()
 	var lookedAtAll time.Time
 	for {

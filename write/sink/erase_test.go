@@ -47,7 +47,7 @@ func TestDeletedProjectsAreErased(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, 2)
 	var deleted gone
-	h.erased, h.sink.EraseEvery = deleted.since, 20*time.Millisecond
+	h.erased, h.sink.PurgeEvery = deleted.since, 20*time.Millisecond
 	r := h.start()
 	doomed, other := h.project, domain.ProjectID(uuid.New())
 	records := func(project domain.ProjectID, id byte) []stream.Record {

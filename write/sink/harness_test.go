@@ -57,7 +57,7 @@ func newHouse(t testing.TB, partitions int32) *house {
 	h.stream.Brokers, h.stream.Topic = embeddedtest.Kafka(t), embeddedtest.Topic(t)
 	h.stream.Group, h.stream.Partitions = h.stream.Topic, partitions
 	h.sink = sink.DefaultConfig()
-	h.sink.MinLinger, h.sink.SettleAfter, h.sink.SettleEvery = 20*time.Millisecond, 300*time.Millisecond, 50*time.Millisecond
+	h.sink.MinLinger, h.sink.FinalizeAfter, h.sink.FinalizeEvery = 20*time.Millisecond, 300*time.Millisecond, 50*time.Millisecond
 	h.conn = open(t, h.url)
 	var err error
 	h.producer, err = stream.NewProducer(h.stream, time.Now, h.log, prometheus.NewRegistry())

@@ -29,6 +29,10 @@ const maxKeyBytes = 256
 // maxSampleBytes is the longest sample.
 const maxSampleBytes = 100
 
+// maxAttributeKeys bounds the attribute names in memory that attribute_keys already
+// has: 100 000 names take about 10 MB. A name beyond it is inserted again.
+const maxAttributeKeys = 100_000
+
 // keySet remembers the attribute keys that are recorded already, the latest
 // used ones, so that they cost no insert.
 type keySet struct {

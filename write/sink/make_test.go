@@ -23,9 +23,9 @@ func maker(t *testing.T) *worker {
 	fitter, err := normalize.New(prometheus.NewRegistry())
 	require.NoError(t, err)
 	cfg := DefaultConfig()
-	keys := newKeySet(cfg.KnownKeys)
+	keys := newKeySet(maxAttributeKeys)
 	s := &Sink{cfg: cfg, deps: Deps{Fitter: fitter, Now: time.Now}, keys: keys, metrics: newMetrics(prometheus.NewRegistry())}
-	return &worker{sink: s, partition: &stream.Partition{}, metrics: s.metrics, memory: newMemory(cfg.RecentFor), rows: newRows(keys)}
+	return &worker{sink: s, partition: &stream.Partition{}, metrics: s.metrics, memory: newMemory(cfg.DedupWindow), rows: newRows(keys)}
 }
 
 // sent is a record of one trace that has spans of these numbers, each with one attribute.

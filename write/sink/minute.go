@@ -163,7 +163,7 @@ func (s *Sink) claims(ctx context.Context) (old, next int64, err error) {
 			old = *a
 		}
 		if b != nil {
-			next = *b - s.cfg.ClockSlack.Microseconds()
+			next = *b - s.cfg.MaxClockSkew.Microseconds()
 		}
 		return nil
 	})

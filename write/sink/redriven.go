@@ -122,7 +122,7 @@ func (w *worker) readPast(ctx context.Context, first int64, groups []*group, ind
 			d.Table(schema.Spans), which, w.label, versionOf(first)))
 	}
 	for _, statement := range statements {
-		err := w.store.within(ctx, w.sink.cfg.SettleTimeout, func(ctx context.Context) error {
+		err := w.store.within(ctx, w.sink.cfg.FinalizeTimeout, func(ctx context.Context) error {
 			return w.store.query(ctx, "read what came since", statement, func() {}, func(rows driver.Rows) error { return scanPast(rows, byKey) })
 		})
 		if err != nil {

@@ -127,7 +127,7 @@ func (w *worker) replacedSpans(ctx context.Context, b *batch, groups []*group, i
 		conditions = append(conditions, g.key.sql()+" AND "+g.bounds.sql()+" AND "+spanList(slices.Collect(maps.Keys(g.removedSpans))))
 	}
 	for which := range anyOf(append(conditions, placed(whole, index)...)) {
-		err := w.store.within(ctx, w.sink.cfg.SettleTimeout, func(ctx context.Context) error { return w.storedSpans(ctx, which, b.rng.First, byKey) })
+		err := w.store.within(ctx, w.sink.cfg.FinalizeTimeout, func(ctx context.Context) error { return w.storedSpans(ctx, which, b.rng.First, byKey) })
 		if err != nil {
 			return err
 		}
@@ -229,7 +229,7 @@ func (w *worker) formerRows(ctx context.Context, g *group, below uint64, gone *r
 	if g.version < below {
 		return nil
 	}
-	before := fmt.Sprintf("fromUnixTimestamp64Micro(%d, 'UTC')", micros(g.receivedAt.Add(-w.sink.cfg.ClockSlack)))
+	before := fmt.Sprintf("fromUnixTimestamp64Micro(%d, 'UTC')", micros(g.receivedAt.Add(-w.sink.cfg.MaxClockSkew)))
 	which := g.key.sql() + " AND " + g.bounds.sql()
 	if g.removedSpans != nil {
 		which += " AND " + spanList(slices.Collect(maps.Keys(g.removedSpans)))
@@ -287,7 +287,7 @@ func (w *worker) settleChanged(ctx context.Context, groups []*group, next int64)
 	for i, g := range groups {
 		keys[i] = g.key
 	}
-	err := w.store.within(ctx, w.sink.cfg.SettleTimeout/3, func(ctx context.Context) error { return w.settleSafely(ctx, keys, next) })
+	err := w.store.within(ctx, w.sink.cfg.FinalizeTimeout/3, func(ctx context.Context) error { return w.settleSafely(ctx, keys, next) })
 	if err == nil || ctx.Err() != nil {
 		return err
 	}

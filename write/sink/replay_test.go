@@ -299,13 +299,13 @@ func TestRebalance(t *testing.T) {
 func TestSettleAfterRestart(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, 1)
-	quiet := h.sink.SettleAfter
-	h.sink.SettleAfter = 1 << 40 // not in this life
+	quiet := h.sink.FinalizeAfter
+	h.sink.FinalizeAfter = 1 << 40 // not in this life
 	r := h.start()
 	h.send(h.record(stream.Upsert, 1, span{trace: 1, span: 1, name: "a"}), h.record(stream.Upsert, 2, span{trace: 2, span: 1, name: "b"}))
 	r.stop()
 	require.Zero(t, one[uint64](h, "SELECT count() FROM trace_rollup"))
-	h.sink.SettleAfter = quiet
+	h.sink.FinalizeAfter = quiet
 	h.start()
 	h.eventually("both are settled", func() bool { return one[uint64](h, "SELECT uniqExact(trace_id) FROM trace_rollup") == 2 })
 
@@ -362,7 +362,7 @@ func TestRowsOfAnotherLogAreRemoved(t *testing.T) {
 	some.Headers = map[string]string{stream.HeaderScope: stream.ScopeSpans}
 	token := h.publish(h.record(stream.Delete, 1), h.record(stream.Delete, 4), h.record(stream.Edit, 2, span{trace: 2, span: 1, name: "after"}), some)
 	require.NoError(t, h.conn.Exec(t.Context(), "TRUNCATE TABLE sink_progress"))
-	h.sink.ClockSlack = time.Millisecond // the machine may have settled a moment ago
+	h.sink.MaxClockSkew = time.Millisecond // the machine may have settled a moment ago
 	h.start()
 	h.wait(token)
 	const names = "SELECT toString(reinterpretAsUInt8(substring(trace_id, 16))) || ' ' || span_name FROM spans ORDER BY 1"

@@ -37,13 +37,13 @@ func (w *worker) settleDue(ctx context.Context) error {
 	if now.Before(w.settleFrom) {
 		return nil
 	}
-	if w.writingSince.Load() != 0 && !w.outdatedDue(now) && len(w.memory.due(now.Add(-cfg.SettleAfter), 1)) == 0 {
+	if w.writingSince.Load() != 0 && !w.outdatedDue(now) && len(w.memory.due(now.Add(-cfg.FinalizeAfter), 1)) == 0 {
 		return nil // nothing is due that what is being written had to be waited for
 	}
 	if err := w.land(); err != nil {
 		return err
 	}
-	w.settleFrom = now.Add(cfg.SettleEvery)
+	w.settleFrom = now.Add(cfg.FinalizeEvery)
 	if w.outdatedDue(now) {
 		if err := w.removeOutdated(ctx); err != nil {
 			return err
@@ -51,7 +51,7 @@ func (w *worker) settleDue(ctx context.Context) error {
 	}
 	settled := 0
 	for range settleGroups {
-		due := w.memory.due(now.Add(-cfg.SettleAfter), w.settleSize())
+		due := w.memory.due(now.Add(-cfg.FinalizeAfter), w.settleSize())
 		if len(due) == 0 {
 			break
 		}
@@ -64,7 +64,7 @@ func (w *worker) settleDue(ctx context.Context) error {
 		}
 		settled += len(due)
 	}
-	lag := now.Sub(w.memory.settledUntil(now)) - cfg.SettleAfter
+	lag := now.Sub(w.memory.settledUntil(now)) - cfg.FinalizeAfter
 	w.metrics.settleLag.WithLabelValues(w.label).Set(max(lag, 0).Seconds())
 	w.metrics.open.WithLabelValues(w.label).Set(float64(w.memory.open.Len()))
 	if w.memory.open.Len() == 0 && (settled > 0 || now.Sub(w.progressAt) > cfg.RollupEvery) {
@@ -75,7 +75,7 @@ func (w *worker) settleDue(ctx context.Context) error {
 	return nil
 }
 
-func (w *worker) settleSize() int { return max(w.sink.cfg.SettleTraces>>w.settleShrink, 1) }
+func (w *worker) settleSize() int { return max(w.sink.cfg.FinalizeTraces>>w.settleShrink, 1) }
 
 // settleGroup settles traces or, when that fails, leaves them open for later in
 // smaller groups, and tells false: a trace that the store cannot compute must
@@ -87,7 +87,7 @@ func (w *worker) settleGroup(ctx context.Context, due []*known) (ok bool, err er
 		keys[i] = k.key
 	}
 	start := w.sink.deps.Now()
-	bounded, cancel := context.WithTimeout(ctx, w.sink.cfg.SettleTimeout)
+	bounded, cancel := context.WithTimeout(ctx, w.sink.cfg.FinalizeTimeout)
 	err = w.settleSafely(bounded, keys, w.partition.Next())
 	cancel()
 	w.metrics.settleSeconds.Observe(w.sink.deps.Now().Sub(start).Seconds())
@@ -97,7 +97,7 @@ func (w *worker) settleGroup(ctx context.Context, due []*known) (ok bool, err er
 	case ctx.Err() != nil:
 		return false, ctx.Err()
 	case w.mayYetSettle(ctx, len(keys), err):
-		w.settleFrom = w.clock().Add(w.sink.cfg.SettleTimeout / 2)
+		w.settleFrom = w.clock().Add(w.sink.cfg.FinalizeTimeout / 2)
 		w.log.LogAttrs(ctx, slog.LevelWarn, "traces could not be settled, trying again", slog.Int("traces", len(keys)), slog.Int("next_traces", w.settleSize()), slog.Any("error", err))
 		return false, nil
 	default:

@@ -30,7 +30,7 @@ func BenchmarkSettleApart(b *testing.B) {
 	} {
 		b.Run(bb.name, func(b *testing.B) {
 			h := newHouse(b, 1)
-			h.sink.MinLinger, h.sink.SettleAfter = 500*time.Millisecond, 5*time.Second
+			h.sink.MinLinger, h.sink.FinalizeAfter = 500*time.Millisecond, 5*time.Second
 			r := h.start()
 			for i := range b.N {
 				h.project = domain.ProjectID(uuid.New())

@@ -99,7 +99,7 @@ func TestSumsFollowTheTrace(t *testing.T) {
 func TestMinutesFollowTheRoots(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, 1)
-	h.sink.RollupEvery, h.sink.ClockSlack = 50*time.Millisecond, 10*time.Millisecond
+	h.sink.RollupEvery, h.sink.MaxClockSkew = 50*time.Millisecond, 10*time.Millisecond
 	h.start()
 	tokens := func(n, id, parent byte, start int64, tokens int) stream.Record {
 		return h.record(stream.Upsert, n, span{trace: n, span: id, parent: parent, name: "s", start: start, attributes: map[string]any{"ag.metrics.unit.tokens.total": tokens}})

@@ -172,7 +172,7 @@ type failedGroup struct {
 func patientHouse(t *testing.T) *house {
 	t.Helper()
 	h := newHouse(t, 1)
-	h.sink.MinLinger, h.sink.SettleAfter = 500*time.Millisecond, 3*time.Second
+	h.sink.MinLinger, h.sink.FinalizeAfter = 500*time.Millisecond, 3*time.Second
 	return h
 }
 

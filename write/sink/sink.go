@@ -106,7 +106,7 @@ func New(cfg Config, deps Deps) (*Sink, error) {
 	s := &Sink{
 		cfg: cfg, deps: deps, log: deps.Log.With(slog.String("room", "sink")),
 		store: newStore(deps.Store, cfg, m, deps.Now), metrics: m, topic: deps.Consumer.Topic(),
-		keys: newKeySet(cfg.KnownKeys), pace: newPace(cfg), workers: map[int32]*worker{}, spare: make(chan *rows, 1),
+		keys: newKeySet(maxAttributeKeys), pace: newPace(cfg), workers: map[int32]*worker{}, spare: make(chan *rows, 1),
 	}
 	s.spare <- newRows(s.keys)
 	return s, nil
@@ -188,7 +188,7 @@ func (s *Sink) Ready(context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for number, w := range s.workers {
-		if at := w.busySince(); !at.IsZero() && now.Sub(at) > s.cfg.MaxAge {
+		if at := w.busySince(); !at.IsZero() && now.Sub(at) > s.cfg.MaxBatchAge {
 			return domain.E(domain.Unavailable, "Partition %d has worked on a batch for %s.", number, now.Sub(at).Round(time.Second))
 		}
 	}

@@ -40,14 +40,14 @@ const (
 func TestAnEditOfATraceThatCannotBeSettled(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, 1)
-	quiet := h.sink.SettleAfter
-	h.sink.SettleTimeout = 3 * time.Second
+	quiet := h.sink.FinalizeAfter
+	h.sink.FinalizeTimeout = 3 * time.Second
 	refuses := h.tooLarge(readsToSettle)
 	r := h.start()
 	h.send(h.record(stream.Upsert, 1, span{trace: 1, span: 1, name: "a"}, span{trace: 1, span: 2, parent: 1, name: "b"}, span{trace: 1, span: 3, parent: 1, name: "c"}))
 	h.eventually("settled from memory", func() bool { return h.settled() == 1 })
 	r.stop() // and forgotten
-	h.sink.SettleAfter = time.Hour
+	h.sink.FinalizeAfter = time.Hour
 	r = h.start()
 	edit := h.record(stream.Edit, 1, span{trace: 1, span: 2, parent: 1, name: "b2"})
 	edit.Headers = map[string]string{stream.HeaderScope: stream.ScopeSpans}
@@ -57,7 +57,7 @@ func TestAnEditOfATraceThatCannotBeSettled(t *testing.T) {
 	require.Equal(t, []string{"a", "another", "b2"}, h.strings("SELECT span_name FROM spans ORDER BY span_name"))
 	r.stop()
 	refuses.Store(false)
-	h.sink.SettleAfter, h.sink.SettleTimeout = quiet, 30*time.Second
+	h.sink.FinalizeAfter, h.sink.FinalizeTimeout = quiet, 30*time.Second
 	h.start()
 	h.eventually("the totals are those of what is left", func() bool {
 		return one[uint64](h, "SELECT count() FROM trace_rollup FINAL WHERE spans = 2 AND trace_id = unhex('"+traceOf(1).String()+"')") == 1
@@ -69,19 +69,19 @@ func TestAnEditOfATraceThatCannotBeSettled(t *testing.T) {
 func TestAPartialDeleteOfATraceThatCannotBeSettled(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, 1)
-	quiet := h.sink.SettleAfter
-	h.sink.SettleTimeout, h.sink.ClockSlack = 3*time.Second, time.Millisecond
+	quiet := h.sink.FinalizeAfter
+	h.sink.FinalizeTimeout, h.sink.MaxClockSkew = 3*time.Second, time.Millisecond
 	refuses := h.tooLarge(readsToSettle)
 	r := h.start()
 	h.send(h.record(stream.Upsert, 1, span{trace: 1, span: 1, name: "a"}, span{trace: 1, span: 2, parent: 1, name: "b"}))
 	h.eventually("settled from memory", func() bool { return h.settled() == 1 })
 	r.stop()
-	h.sink.SettleAfter = time.Hour
+	h.sink.FinalizeAfter = time.Hour
 	r = h.start()
 	h.send(h.record(stream.Delete, 1, span{trace: 1, span: 2, parent: 1, name: "b"}))
 	r.stop()
 	refuses.Store(false)
-	h.sink.SettleAfter, h.sink.SettleTimeout = quiet, 30*time.Second
+	h.sink.FinalizeAfter, h.sink.FinalizeTimeout = quiet, 30*time.Second
 	h.start()
 	h.eventually("the totals are those of what is left", func() bool {
 		return one[uint64](h, "SELECT count() FROM trace_rollup FINAL WHERE spans = 1") == 1
@@ -92,7 +92,7 @@ func TestAPartialDeleteOfATraceThatCannotBeSettled(t *testing.T) {
 func TestAnEditOfATraceThatCannotBeReadIsRefused(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, 1)
-	h.sink.SettleTimeout = 3 * time.Second
+	h.sink.FinalizeTimeout = 3 * time.Second
 	h.tooLarge(readsToEdit)
 	h.start()
 	h.send(h.record(stream.Upsert, 1, span{trace: 1, span: 1, name: "a"}), h.record(stream.Upsert, 2, span{trace: 2, span: 1, name: "gone"}))
@@ -104,7 +104,7 @@ func TestAnEditOfATraceThatCannotBeReadIsRefused(t *testing.T) {
 
 // rootsOfMinutes stores a root in each of so many minutes. The next sink computes all of them.
 func (h *house) rootsOfMinutes(minutes int) {
-	h.sink.RollupEvery, h.sink.ClockSlack = time.Hour, 10*time.Millisecond // this one computes none
+	h.sink.RollupEvery, h.sink.MaxClockSkew = time.Hour, 10*time.Millisecond // this one computes none
 	records := make([]stream.Record, minutes)
 	for i := range records {
 		n := byte(i + 1)
@@ -176,7 +176,7 @@ func TestAMinuteThatIsTooMuch(t *testing.T) {
 func TestAnOutageAbandonsNoTrace(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, 1)
-	h.sink.SettleTimeout, h.sink.MaxBackoff = 3*time.Second, 100*time.Millisecond
+	h.sink.FinalizeTimeout, h.sink.MaxBackoff = 3*time.Second, 100*time.Millisecond
 	var away, begun atomic.Bool
 	h.front(func(w http.ResponseWriter, statement string) bool {
 		if strings.Contains(statement, "first_version FROM") && begun.CompareAndSwap(false, true) {
@@ -199,7 +199,7 @@ func TestAnOutageAbandonsNoTrace(t *testing.T) {
 func TestRemovingDocumentsWaits(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, 1)
-	h.sink.SettleTimeout, h.sink.MaxBackoff = 3*time.Second, 100*time.Millisecond
+	h.sink.FinalizeTimeout, h.sink.MaxBackoff = 3*time.Second, 100*time.Millisecond
 	var there atomic.Bool
 	h.front(func(w http.ResponseWriter, statement string) bool {
 		if there.Load() || !strings.HasPrefix(statement, "DELETE FROM `span_documents`") {

@@ -70,7 +70,7 @@ func newWorker(s *Sink, p *stream.Partition) *worker {
 	return &worker{
 		sink: s, partition: p, label: label, metrics: s.metrics, store: s.store,
 		log:    s.log.With(slog.String("partition", label)),
-		memory: newMemory(s.cfg.RecentFor),
+		memory: newMemory(s.cfg.DedupWindow),
 		rows:   newRows(s.keys),
 	}
 }
@@ -171,7 +171,7 @@ func (w *worker) warnOfAnotherLog(ctx context.Context) {
 
 // poll waits for a batch, but no longer than settling may wait.
 func (w *worker) poll(ctx context.Context) ([]stream.Record, error) {
-	pollCtx, cancel := context.WithTimeout(ctx, w.sink.cfg.SettleEvery)
+	pollCtx, cancel := context.WithTimeout(ctx, w.sink.cfg.FinalizeEvery)
 	defer cancel()
 	cfg := &w.sink.cfg
 	records, err := w.partition.Poll(pollCtx, cfg.BatchBytes, w.sink.pace.linger(w.partition.Number(), w.sink.deps.Now()))

@@ -84,7 +84,7 @@ func (w *worker) make(ctx context.Context, records []stream.Record, rng stream.R
 	}
 	for err == nil && (w.refused || b.spoilt) {
 		// It took for stored what is not, and left out what was sent again.
-		w.refused, w.memory = false, newMemory(w.sink.cfg.RecentFor)
+		w.refused, w.memory = false, newMemory(w.sink.cfg.DedupWindow)
 		if err := w.restore(ctx, rng.First); err != nil {
 			return nil, err
 		}

@@ -16,7 +16,7 @@ import (
 // held holds back the first insert into a table until release: begun is closed when it has come.
 func (h *house) held(table string) (begun chan struct{}, release func()) {
 	h.t.Helper()
-	h.sink.SettleAfter = time.Hour // settling waits for what is written
+	h.sink.FinalizeAfter = time.Hour // settling waits for what is written
 	begun = make(chan struct{})
 	released := make(chan struct{})
 	var once sync.Once

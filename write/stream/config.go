@@ -7,23 +7,24 @@ import (
 	"time"
 )
 
-// Config says where the log is and how much of it may be in memory.
+// Config holds the addresses of Kafka and bounds the memory of records.
 type Config struct {
 	// Brokers are the seed addresses, host:port.
 	Brokers []string
-	// Topic holds the spans; dead records go to Topic followed by ".dead".
+	// Topic holds the spans. The dead-letter topic has its name followed by ".dead".
 	Topic string
-	// Group is the consumer group whose commits are the sink's progress.
+	// Group is the consumer group of the sink.
 	Group string
 	// ClientID names this process in the broker's logs.
 	ClientID string
-	// Partitions is how many the topic gets when it is created. More sinks than
-	// partitions leave sinks idle; growing it later moves traces to other partitions.
+	// Partitions is the number of partitions of a created topic. Sinks beyond that
+	// number stay idle; a later increase moves traces to other partitions.
 	Partitions int32
 	// ReplicationFactor of created topics; -1 means the broker's default.
 	ReplicationFactor int16
-	// Retention and DeadRetention of created topics; zero means the broker's default.
-	Retention, DeadRetention time.Duration
+	// Retention and DeadLetterRetention are those of created topics; zero means the
+	// broker's default.
+	Retention, DeadLetterRetention time.Duration
 	// MaxRecordBytes bounds one record. The topic is created with a message
 	// limit to match; an existing topic with a smaller limit lowers it.
 	MaxRecordBytes int
@@ -31,31 +32,32 @@ type Config struct {
 	Compression string
 	// Linger is how long a partition waits for more records before a batch is sent.
 	Linger time.Duration
-	// MaxBufferedBytes bounds what producing may hold in memory.
+	// MaxBufferedBytes bounds the memory of records that the broker has not acknowledged.
 	MaxBufferedBytes int
 	// PublishTimeout bounds how long Publish waits for the broker.
 	PublishTimeout time.Duration
-	// RetryAfter is what a caller is told when the broker does not answer.
+	// RetryAfter is the Retry-After of an answer 503 when the broker does not respond.
 	RetryAfter time.Duration
-	// PartitionBufferBytes is how much memory records of a partition take that are
-	// read ahead of its worker; a partition that holds more is paused.
+	// PartitionBufferBytes bounds the memory of records of one partition that wait for
+	// its worker. Polling of a partition with more is paused.
 	PartitionBufferBytes int
-	// SessionTimeout is after how long a silent consumer loses its partitions.
+	// SessionTimeout is the time without a heartbeat after which a consumer loses its
+	// partitions.
 	SessionTimeout time.Duration
-	// TLS is used for all connections; nil means plain text.
+	// TLS is used for all connections to the brokers; nil means plain text.
 	TLS *tls.Config
 	// SASL credentials; an empty Mechanism means none.
 	SASL SASL
 }
 
-// SASL is how the client proves who it is.
+// SASL holds the credentials for the brokers.
 type SASL struct {
 	// Mechanism is plain, scram-sha-256 or scram-sha-512.
 	Mechanism          string
 	Username, Password string
 }
 
-// DefaultConfig is for a broker on this machine.
+// DefaultConfig returns the settings for a broker on this machine.
 func DefaultConfig() Config {
 	return Config{
 		Brokers:              []string{"127.0.0.1:9092"},
@@ -81,7 +83,7 @@ func (c Config) DeadTopic() string { return c.Topic + ".dead" }
 // redriveGroup is the consumer group whose commits are how far the dead topic was redriven.
 func (c Config) redriveGroup() string { return c.Group + ".redrive" }
 
-// Validate tells every field that cannot work.
+// Validate returns an error that names every field that cannot work.
 func (c Config) Validate() error {
 	var errs []error
 	bad := func(field, why string) { errs = append(errs, fmt.Errorf("stream: %s %s", field, why)) }

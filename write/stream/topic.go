@@ -47,7 +47,7 @@ func ensureTopics(ctx context.Context, cl *kgo.Client, cfg Config, log *slog.Log
 		return found{}, err
 	}
 	// A dead record is a whole record with its reason beside it.
-	dead, err := ensureTopic(ctx, cl, cfg, cfg.DeadTopic(), 1, cfg.DeadRetention, wanted.dead)
+	dead, err := ensureTopic(ctx, cl, cfg, cfg.DeadTopic(), 1, cfg.DeadLetterRetention, wanted.dead)
 	if err != nil {
 		return found{}, err
 	}

@@ -244,7 +244,7 @@ func TestAnalyticsOverHTTP(t *testing.T) {
 			require.Equal(t, tt.code, code, "%s %s: %s", tt.target, tt.body, text)
 			require.Contains(t, text, tt.say, tt.body)
 		}
-		small := analytics.Config{ChunkRows: 1, MaxValues: 1, MaxDistinct: 1, MaxOpen: 1, MaxExamined: 1, MaxSummed: 1}
+		small := analytics.Config{ChunkRows: 1, MaxValues: 1, MaxDistinct: 1, MaxCandidates: 1, MaxExamined: 1, MaxTraceSpans: 1}
 		bounded := w.served(t, project, small)
 		for _, body := range []string{
 			`{"specs":[{"type":"numeric/continuous","path":"attributes.ag.metrics.duration.cumulative"}]}`,

@@ -52,7 +52,7 @@ func (p *process) bootstrap(ctx context.Context, s stores) (firstKey, error) {
 	default:
 		return k, fmt.Errorf("app: reading the API key: %w", err)
 	}
-	r, err := registry.New(p.cfg.Registry, registry.Deps{Pool: s.postgres, Now: p.Now, Random: credential.Random()})
+	r, err := registry.New(p.cfg.Entities.Write, registry.Deps{Pool: s.postgres, Now: p.Now, Random: credential.Random()})
 	if err != nil {
 		return k, err
 	}
@@ -72,12 +72,13 @@ func (p *process) ticketSecret() ([]byte, error) {
 	return p.kept("ticket-secret")
 }
 
-// sealingKey does the same for what secrets are sealed with.
-func (p *process) sealingKey() (string, error) {
-	if p.cfg.Vault.SealingKey != "" || !p.Embedded {
-		return p.cfg.Vault.SealingKey, nil
+// encryptionKey returns the key of the configuration that encrypts secrets, or the
+// one that an embedded service keeps in its data directory.
+func (p *process) encryptionKey() (string, error) {
+	if p.cfg.Secrets.EncryptionKey != "" || !p.Embedded {
+		return p.cfg.Secrets.EncryptionKey, nil
 	}
-	key, err := p.kept("sealing-key")
+	key, err := p.kept("encryption-key")
 	return string(key), err
 }
 

@@ -17,17 +17,17 @@ func TestASecretThatWasCutOffIsMadeAnew(t *testing.T) {
 	p := &process{cfg: config.Loaded{Config: config.Default()}}
 	p.Embedded = true
 	p.cfg.DataDir = t.TempDir()
-	for _, name := range []string{"ticket-secret", "sealing-key"} {
+	for _, name := range []string{"ticket-secret", "encryption-key"} {
 		require.NoError(t, os.WriteFile(p.cfg.DataPath(name), nil, 0o600))
 	}
 	for range 2 {
 		secret, err := p.ticketSecret()
 		require.NoError(t, err)
 		require.GreaterOrEqual(t, len(secret), 32)
-		key, err := p.sealingKey()
+		key, err := p.encryptionKey()
 		require.NoError(t, err)
 		require.GreaterOrEqual(t, len(key), 32)
-		for name, want := range map[string]string{"ticket-secret": string(secret), "sealing-key": key} {
+		for name, want := range map[string]string{"ticket-secret": string(secret), "encryption-key": key} {
 			raw, err := os.ReadFile(p.cfg.DataPath(name))
 			require.NoError(t, err)
 			require.Equal(t, want, string(raw))

@@ -56,7 +56,7 @@ func (g *generator) metered(n uint64) *tracepb.TracesData {
 // statement alone decides, however many spans do not match.
 func TestCumulativeOracle(t *testing.T) {
 	t.Parallel()
-	w := newWings(t, func(c *sink.Config) { c.SettleAfter, c.SettleEvery = time.Second, 200*time.Millisecond })
+	w := newWings(t, func(c *sink.Config) { c.FinalizeAfter, c.FinalizeEvery = time.Second, 200*time.Millisecond })
 	g := &generator{Rand: rand.New(rand.NewPCG(7, 8)), now: time.Now().UTC()}
 	project := domain.ProjectID(uuid.New())
 	var all []*tracepb.TracesData

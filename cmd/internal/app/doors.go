@@ -13,7 +13,7 @@ import (
 // buildDoors wires the doors that speak JSON: traces, and simple traces with
 // the entities that they refer to.
 func (p *process) buildDoors(h *house, s stores, taking *ingest.Ingest, commands *registry.Registry) error {
-	stored, err := ingest.NewStored(p.cfg.Stored, s.clickhouse)
+	stored, err := ingest.NewStored(p.cfg.Commands, s.clickhouse)
 	if err != nil {
 		return err
 	}
@@ -23,7 +23,7 @@ func (p *process) buildDoors(h *house, s stores, taking *ingest.Ingest, commands
 		return err
 	}
 	deps := writeapi.TraceDeps{Ingest: taking, Stored: stored, Fitter: fitter, Now: p.Now}
-	if err := writeapi.MountTraces(h.commands, p.cfg.JSON, deps); err != nil {
+	if err := writeapi.MountTraces(h.commands, p.cfg.TracesAPI, deps); err != nil {
 		return err
 	}
 	writeapi.MountSimple(h.commands, writeapi.SimpleDeps{TraceDeps: deps, Entities: commands, Random: credential.Random()})

@@ -42,11 +42,11 @@ func (p *process) buildEvaluations(h *house, s stores, commands *registry.Regist
 
 // savedTraces asks as /traces/query does for a saved query.
 func (p *process) savedTraces(h *house, s stores) (func(context.Context, domain.ProjectID, uuid.UUID, int) ([]trace.TraceID, error), error) {
-	entities, err := lineage.New(p.cfg.Lineage, lineage.Deps{Pool: s.postgres})
+	entities, err := lineage.New(p.cfg.Entities.Read, lineage.Deps{Pool: s.postgres})
 	if err != nil {
 		return nil, err
 	}
-	spans, err := readapi.NewSpans(p.cfg.Query, h.traces, func(ctx context.Context, project domain.ProjectID, query, variant, revision domain.Reference) (json.RawMessage, bool, error) {
+	spans, err := readapi.NewSpans(p.cfg.Read.Limits, h.traces, func(ctx context.Context, project domain.ProjectID, query, variant, revision domain.Reference) (json.RawMessage, bool, error) {
 		return entities.SavedQuery(ctx, project, query, variant, revision)
 	})
 	if err != nil {

@@ -16,7 +16,7 @@ func (p *process) buildSpans(h *house, s stores) (err error) {
 	if h.traces != nil {
 		return nil
 	}
-	if h.traces, err = traces.New(p.cfg.Traces, s.clickhouse, p.Now, p.reg); err != nil {
+	if h.traces, err = traces.New(p.cfg.Read.Store, s.clickhouse, p.Now, p.reg); err != nil {
 		return err
 	}
 	if h.sink != nil && !p.cfg.ClickHouse.Replicated { // another replica may not have yet what the sink has written

@@ -115,7 +115,7 @@ func runSink(raw string, log *slog.Logger) error {
 		return err
 	}
 	cfg := sink.DefaultConfig()
-	cfg.MinLinger, cfg.SettleAfter, cfg.MaxBackoff = 50*time.Millisecond, time.Second, time.Second
+	cfg.MinLinger, cfg.FinalizeAfter, cfg.MaxBackoff = 50*time.Millisecond, time.Second, time.Second
 	s, err := sink.New(cfg, sink.Deps{Store: conn, Consumer: consumer, Dead: producer, Fitter: fitter, Now: time.Now, Log: log, Registerer: registry})
 	if err != nil {
 		return err

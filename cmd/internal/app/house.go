@@ -159,7 +159,7 @@ func (p *process) buildWrite(h *house, s stores) error {
 			return err
 		}
 	}
-	commands, err := registry.New(p.cfg.Registry, registry.Deps{Pool: s.postgres, Now: p.Now, Random: credential.Random()})
+	commands, err := registry.New(p.cfg.Entities.Write, registry.Deps{Pool: s.postgres, Now: p.Now, Random: credential.Random()})
 	if err != nil {
 		return err
 	}
@@ -182,14 +182,14 @@ func (p *process) buildRead(h *house, s stores) error {
 	if err := p.buildSpans(h, s); err != nil {
 		return err
 	}
-	entities, err := lineage.New(p.cfg.Lineage, lineage.Deps{Pool: s.postgres})
+	entities, err := lineage.New(p.cfg.Entities.Read, lineage.Deps{Pool: s.postgres})
 	if err != nil {
 		return err
 	}
 	saved := func(ctx context.Context, project domain.ProjectID, query, variant, revision domain.Reference) (json.RawMessage, bool, error) {
 		return entities.SavedQuery(ctx, project, query, variant, revision)
 	}
-	spans, err := readapi.NewSpans(p.cfg.Query, h.traces, saved)
+	spans, err := readapi.NewSpans(p.cfg.Read.Limits, h.traces, saved)
 	if err != nil {
 		return err
 	}

@@ -28,7 +28,7 @@ import (
 func TestMinutesOracle(t *testing.T) {
 	t.Parallel()
 	w := newWings(t, func(c *sink.Config) {
-		c.SettleAfter, c.SettleEvery, c.RollupEvery, c.ClockSlack = 500*time.Millisecond, 100*time.Millisecond, 200*time.Millisecond, 50*time.Millisecond
+		c.FinalizeAfter, c.FinalizeEvery, c.RollupEvery, c.MaxClockSkew = 500*time.Millisecond, 100*time.Millisecond, 200*time.Millisecond, 50*time.Millisecond
 	})
 	g := &generator{Rand: rand.New(rand.NewPCG(9, 10)), now: time.Now().UTC()}
 	project := domain.ProjectID(uuid.New())
@@ -115,7 +115,7 @@ func (w *wings) inMinutes(t *testing.T, projects ...domain.ProjectID) {
 func TestMinutesOfATraceInSeveralProjects(t *testing.T) {
 	t.Parallel()
 	w := newWings(t, func(c *sink.Config) {
-		c.SettleAfter, c.SettleEvery, c.RollupEvery, c.ClockSlack = 500*time.Millisecond, 100*time.Millisecond, time.Second, 50*time.Millisecond
+		c.FinalizeAfter, c.FinalizeEvery, c.RollupEvery, c.MaxClockSkew = 500*time.Millisecond, 100*time.Millisecond, time.Second, 50*time.Millisecond
 	})
 	reader, err := analytics.New(analytics.DefaultConfig(), w.reader, time.Now)
 	require.NoError(t, err)

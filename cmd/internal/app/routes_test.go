@@ -30,7 +30,7 @@ func newHouse(t testing.TB, settings ...string) (*house, stores) {
 		"COLONNADE_KAFKA_BROKERS=" + strings.Join(embeddedtest.Kafka(t), ","), "COLONNADE_KAFKA_TOPIC=" + embeddedtest.Topic(t),
 		"COLONNADE_CLICKHOUSE_URL=" + migrationstest.Database(t), "COLONNADE_POSTGRES_URL=" + embeddedtest.PostgresDatabase(t),
 		// A busy machine is slow, not wrong: reads wait for their writes longer than a client would.
-		"COLONNADE_TRACES_WAIT_TIMEOUT=1m", "COLONNADE_STORED_WAIT_TIMEOUT=1m", "COLONNADE_HTTP_REQUEST_TIMEOUT=2m",
+		"COLONNADE_READ_STORE_WAIT_TIMEOUT=1m", "COLONNADE_COMMANDS_WAIT_TIMEOUT=1m", "COLONNADE_HTTP_REQUEST_TIMEOUT=2m",
 	}, settings...))
 	require.NoError(t, err)
 	p := &process{
@@ -52,7 +52,7 @@ func newHouse(t testing.TB, settings ...string) (*house, stores) {
 func TestEveryRouteAsksWhoCalls(t *testing.T) {
 	t.Parallel()
 	// Nothing carries writes on here, so that reads would wait for them in vain.
-	h, s := newHouse(t, "COLONNADE_TRACES_WAIT_TIMEOUT=10ms", "COLONNADE_STORED_WAIT_TIMEOUT=10ms")
+	h, s := newHouse(t, "COLONNADE_READ_STORE_WAIT_TIMEOUT=10ms", "COLONNADE_COMMANDS_WAIT_TIMEOUT=10ms")
 	accounts, err := registry.New(registry.DefaultConfig(), registry.Deps{Pool: s.postgres, Now: time.Now, Random: credential.Random()})
 	require.NoError(t, err)
 	account, err := accounts.CreateAccount(t.Context(), registry.AccountRequest{Email: "walk@example.com"})

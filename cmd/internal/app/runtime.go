@@ -19,13 +19,13 @@ import (
 // buildInvoke wires the runtime of handlers -> ingest -> stream, and the
 // secrets that it uses.
 func (p *process) buildInvoke(h *house, s stores, commands *registry.Registry) error {
-	key, err := p.sealingKey()
+	key, err := p.encryptionKey()
 	if err != nil {
-		return fmt.Errorf("app: the key that seals secrets: %w", err)
+		return fmt.Errorf("app: the key that encrypts secrets: %w", err)
 	}
-	sealing := p.cfg.Vault
-	sealing.SealingKey = key
-	secrets, err := secrets.New(sealing, secrets.Deps{Pool: s.postgres, Now: p.Now, Random: credential.Random()})
+	cfg := p.cfg.Secrets
+	cfg.EncryptionKey = key
+	secrets, err := secrets.New(cfg, secrets.Deps{Pool: s.postgres, Now: p.Now, Random: credential.Random()})
 	if err != nil {
 		return err
 	}
@@ -34,7 +34,7 @@ func (p *process) buildInvoke(h *house, s stores, commands *registry.Registry) e
 	if err != nil {
 		return err
 	}
-	stored, err := ingest.NewStored(p.cfg.Stored, s.clickhouse)
+	stored, err := ingest.NewStored(p.cfg.Commands, s.clickhouse)
 	if err != nil {
 		return err
 	}

@@ -22,7 +22,7 @@ import (
 // its way does not come back.
 func TestDeletedAccounts(t *testing.T) {
 	t.Parallel()
-	s := newService(t, "COLONNADE_AUTH_KEY=the-administration-key", "COLONNADE_SINK_ERASE_EVERY=50ms", "COLONNADE_VAULT_SEALING_KEY="+strings.Repeat("k", 32))
+	s := newService(t, "COLONNADE_AUTH_KEY=the-administration-key", "COLONNADE_SINK_PURGE_EVERY=50ms", "COLONNADE_SECRETS_ENCRYPTION_KEY="+strings.Repeat("k", 32))
 	s.keys["admin"] = "the-administration-key"
 	const body = `{"accounts":{"one":{"user":{"user":{"email":"one@example.com"}},"options":{"create_api_keys":true,"return_api_keys":true,"seed_defaults":false}}}}`
 	made := s.as("admin", "POST", "/admin/simple/accounts/", body)
@@ -124,7 +124,7 @@ func eventually(t *testing.T, what string, holds func() bool) {
 // its spans along, and leaves those of the account's other project.
 func TestDeletedProject(t *testing.T) {
 	t.Parallel()
-	s := newService(t, "COLONNADE_AUTH_KEY=the-administration-key", "COLONNADE_SINK_ERASE_EVERY=50ms")
+	s := newService(t, "COLONNADE_AUTH_KEY=the-administration-key", "COLONNADE_SINK_PURGE_EVERY=50ms")
 	s.keys["admin"] = "the-administration-key"
 	made := s.as("admin", "POST", "/admin/accounts/", `{"options":{"seed_defaults":false},
 "users":{"u":{"email":"u@example.com"}},"organizations":{"o":{"name":"O"}},"workspaces":{"w":{"name":"W","organization_ref":{"ref":"o"}}},

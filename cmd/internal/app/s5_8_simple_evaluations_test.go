@@ -215,7 +215,7 @@ func newGate(t *testing.T) gate {
 }
 
 // settings let applications reach the gate.
-func (gate) settings() []string { return []string{"COLONNADE_INVOKE_HOOK_ALLOW_PRIVATE=true"} }
+func (gate) settings() []string { return []string{"COLONNADE_INVOKE_WEBHOOK_ALLOW_PRIVATE=true"} }
 
 func (g gate) app(s *service) string {
 	s.t.Helper()
@@ -333,7 +333,7 @@ func TestSimpleEvaluationSurvivesItsProcess(t *testing.T) {
 	t.Parallel()
 	g := newGate(t)
 	// Metrics wait for traces as long as a run does, not as long as a caller.
-	s := newIdleService(t, append(g.settings(), "COLONNADE_EVALUATE_LEASE=2s", "COLONNADE_EVALUATE_POLL=300ms", "COLONNADE_STORED_WAIT_TIMEOUT=1ms")...)
+	s := newIdleService(t, append(g.settings(), "COLONNADE_EVALUATE_LEASE=2s", "COLONNADE_EVALUATE_POLL_INTERVAL=300ms", "COLONNADE_COMMANDS_WAIT_TIMEOUT=1ms")...)
 	atWork(t, s.sink.Run)
 	id := s.evaluation(`{"data":{"testset_steps":["` + s.testset("rows", `{"n":0}`, `{"n":1,"wait":true}`) + `"],"application_steps":["` + g.app(s) + `"],"evaluator_steps":{"` +
 		s.judge("pass", `{"uri":"svc:custom:mock:v0","parameters":{"key":"pass"}}`) + `":"auto"}}}`)
@@ -376,7 +376,7 @@ func TestSimpleEvaluationIsMeasuredWhenItsTracesCome(t *testing.T) {
 	t.Parallel()
 	g := newGate(t)
 	g.open()
-	s := newIdleService(t, append(g.settings(), "COLONNADE_STORED_WAIT_TIMEOUT=1ms")...)
+	s := newIdleService(t, append(g.settings(), "COLONNADE_COMMANDS_WAIT_TIMEOUT=1ms")...)
 	id := s.evaluation(`{"data":{"testset_steps":["` + s.testset("rows", `{"n":0}`) + `"],"application_steps":["` + g.app(s) + `"],"evaluator_steps":{"` +
 		s.judge("pass", `{"uri":"svc:custom:mock:v0","parameters":{"key":"pass"}}`) + `":"auto"}}}`)
 	steps := s.stepsOf(id)
@@ -404,7 +404,7 @@ func TestSimpleEvaluationIsGivenUpWithItsLease(t *testing.T) {
 		left <- struct{}{}
 	}))
 	t.Cleanup(app.Close)
-	s := newIdleService(t, "COLONNADE_INVOKE_HOOK_ALLOW_PRIVATE=true", "COLONNADE_INVOKE_HOOK_TIMEOUT=5m", "COLONNADE_EVALUATE_POLL=50ms", "COLONNADE_EVALUATE_LEASE=300ms")
+	s := newIdleService(t, "COLONNADE_INVOKE_WEBHOOK_ALLOW_PRIVATE=true", "COLONNADE_INVOKE_WEBHOOK_TIMEOUT=5m", "COLONNADE_EVALUATE_POLL_INTERVAL=50ms", "COLONNADE_EVALUATE_LEASE=300ms")
 	for _, statement := range []string{
 		`CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'not prolonged'; END $$`,
 		`CREATE TRIGGER refuse BEFORE UPDATE ON evaluation_runs FOR EACH ROW WHEN (OLD.runner IS NOT NULL) EXECUTE FUNCTION refuse()`,
@@ -424,7 +424,7 @@ func TestSimpleEvaluationIsGivenUpWithItsLease(t *testing.T) {
 func TestSimpleEvaluationWritesDownWhatIsDone(t *testing.T) {
 	t.Parallel()
 	g := newGate(t)
-	s := newIdleService(t, append(g.settings(), "COLONNADE_EVALUATE_POLL=50ms")...)
+	s := newIdleService(t, append(g.settings(), "COLONNADE_EVALUATE_POLL_INTERVAL=50ms")...)
 	id := s.evaluation(`{"data":{"testset_steps":["` + s.testset("rows", `{"n":1,"wait":true}`) + `"],"application_steps":["` + g.app(s) + `"],"evaluator_steps":["` +
 		s.judge("pass", `{"uri":"svc:custom:mock:v0","parameters":{"key":"pass"}}`) + `"]}}`)
 	stop := atWork(t, s.evaluations.Run)

@@ -257,7 +257,7 @@ func TestSimpleEvaluationPlaces(t *testing.T) {
 // is read at once.
 func TestSimpleQueuesOfLargeRuns(t *testing.T) {
 	t.Parallel()
-	s := newIdleService(t, "COLONNADE_LINEAGE_MAX_PAGE_BYTES=8000")
+	s := newIdleService(t, "COLONNADE_ENTITIES_READ_MAX_PAGE_BYTES=8000")
 	people := s.judge("people", `{"uri":"svc:custom:feedback:v0"}`)
 	for range 3 {
 		_, run := s.queue(`{"kind":"traces","evaluators":["` + people + `"]}`)

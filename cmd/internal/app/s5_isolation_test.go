@@ -204,7 +204,7 @@ func elsewhere(op domain.Operation) string {
 // and the other's stays as it was.
 func TestTracesOfProjectsAreApart(t *testing.T) {
 	t.Parallel()
-	s := newService(t, "COLONNADE_SINK_SETTLE_AFTER=500ms", "COLONNADE_SINK_SETTLE_EVERY=100ms", "COLONNADE_VAULT_SEALING_KEY="+strings.Repeat("k", 32))
+	s := newService(t, "COLONNADE_SINK_FINALIZE_AFTER=500ms", "COLONNADE_SINK_FINALIZE_EVERY=100ms", "COLONNADE_SECRETS_ENCRYPTION_KEY="+strings.Repeat("k", 32))
 	shared := newTraceID()
 	s.fill(t, "ours owner", "ours", shared, newTraceID())
 	s.settled(t, "ours")

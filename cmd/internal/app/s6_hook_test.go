@@ -36,7 +36,7 @@ func TestInvokeHook(t *testing.T) {
 	const byName = `{"data":{"inputs":{"country":"France"}},"references":{"application":{"slug":"hooked"}}}`
 	application := `{"application":{"slug":"hooked","name":"hooked","data":{"uri":"svc:custom:hook:v0","url":"` + receiver.URL + `/run"}}}`
 
-	s := newService(t, "COLONNADE_INVOKE_HOOK_ALLOW_PRIVATE=true", "COLONNADE_VAULT_SEALING_KEY=a key of more than thirty-two characters")
+	s := newService(t, "COLONNADE_INVOKE_WEBHOOK_ALLOW_PRIVATE=true", "COLONNADE_SECRETS_ENCRYPTION_KEY=a key of more than thirty-two characters")
 	s.ok(http.StatusOK, http.MethodPost, "/simple/applications/", application)
 	s.ok(http.StatusOK, http.MethodPut, "/secrets/hook", `{"secret":{"value":"to sign with"}}`)
 	got := s.ok(http.StatusOK, http.MethodPost, "/services/invoke", byName)

@@ -282,7 +282,7 @@ func TestInvokeStopsAndBounds(t *testing.T) {
 func TestSecretsOfProjects(t *testing.T) {
 	t.Parallel()
 	p := newProvider(t)
-	s := newService(t, append(p.settings(), "COLONNADE_VAULT_SEALING_KEY="+strings.Repeat("k", 32), "COLONNADE_VAULT_CACHE_TIME=0s")...)
+	s := newService(t, append(p.settings(), "COLONNADE_SECRETS_ENCRYPTION_KEY="+strings.Repeat("k", 32), "COLONNADE_SECRETS_CACHE_TTL=0s")...)
 	s.ok(http.StatusOK, http.MethodPost, runCompletion, prompted("gpt-4o-mini", ""))
 	require.Equal(t, "sk-environment", p.lastKey())
 	stored := s.ok(http.StatusOK, http.MethodPut, "/secrets/openai", `{"secret":{"value":"sk-project","description":"ours"}}`)

@@ -165,7 +165,7 @@ func (j *judges) query() (record.Face, record.Query) {
 // edits, deletes and spans that come late, in both orders, page by page.
 func TestSaid(t *testing.T) {
 	t.Parallel()
-	w := newWings(t, func(c *sink.Config) { c.SettleAfter, c.SettleEvery = 500*time.Millisecond, 100*time.Millisecond })
+	w := newWings(t, func(c *sink.Config) { c.FinalizeAfter, c.FinalizeEvery = 500*time.Millisecond, 100*time.Millisecond })
 	j := newJudges()
 	project, other := domain.ProjectID(uuid.New()), domain.ProjectID(uuid.New())
 	var all []*tracepb.TracesData

@@ -1,11 +1,11 @@
-// Package config is the tree of all rooms' settings: defaults, then a file,
-// then the environment, each overriding the one before. A key of the file that
-// no room knows is refused with its line.
+// Package config loads the settings: defaults, then a file, then the environment,
+// each overriding the one before. An unknown key of the file is an error that
+// names its line.
 //
-// Every setting has one name. "http.addr" in the file is COLONNADE_HTTP_ADDR
-// in the environment; both come from the names of the Go fields, so that a
-// room adds a setting by adding a field. What a setting means is written at
-// that field. Only cmd reads the environment.
+// A setting has one name: "http.addr" in the file is COLONNADE_HTTP_ADDR in the
+// environment. Both are derived from the names of the Go fields, so a package adds
+// a setting by adding a field to its Config. The comment of that field documents
+// the setting. Settings have no flags. Only cmd reads the environment.
 package config
 
 import (
@@ -24,7 +24,7 @@ import (
 	"colonnade/read/access"
 	"colonnade/read/analytics"
 	"colonnade/read/api"
-	lineage "colonnade/read/entities"
+	"colonnade/read/entities"
 	"colonnade/read/tail"
 	"colonnade/read/traces"
 	writeapi "colonnade/write/api"
@@ -38,23 +38,23 @@ import (
 	"colonnade/write/stream"
 )
 
-// Config is everything that can be set. The sections belong to the rooms.
+// Config holds every setting. A section is the Config of the package that it configures.
 type Config struct {
-	// DataDir holds the embedded stores and what the first start prints: the API key.
+	// DataDir holds the data of the embedded stores and the API key that the first start prints.
 	DataDir string
-	// PublicURL is where clients reach the service; empty means the HTTP
-	// address. It is the base of every address in a reply.
+	// PublicURL is the address at which clients reach the service, and the base of
+	// every address in a reply. Empty means the HTTP address.
 	PublicURL string
-	// ServicesURL is where the runtime of built-in handlers is served, the base
-	// of data.url; empty means "services" below PublicURL. Source: contract §5.2.
+	// ServicesURL is the address of the built-in handlers, the base of data.url of
+	// a revision. Empty means "services" below PublicURL.
 	ServicesURL string
-	// MemoryLimitBytes is what the garbage collector keeps this process below
-	// while it can; embedded stores do not count. Zero leaves it to GOMEMLIMIT.
+	// MemoryLimitBytes is the soft memory limit of the Go runtime, without the
+	// embedded stores. Zero leaves it to GOMEMLIMIT.
 	MemoryLimitBytes int64
-	// GCPercent is how much garbage may stand beside what is in use before it is
-	// collected, in percent; MemoryLimitBytes makes it less. Zero leaves it to GOGC.
+	// GCPercent is the growth of the heap, in percent, at which the garbage
+	// collector runs. MemoryLimitBytes lowers it. Zero leaves it to GOGC.
 	GCPercent int
-	// AuthKey is the administration key; empty disables the administration routes. Source: contract §10.
+	// AuthKey is the administration key. An empty key disables the administration routes.
 	AuthKey string
 
 	Log        Log
@@ -65,23 +65,35 @@ type Config struct {
 	Postgres   Postgres
 	OTLP       otlp.Config
 	Ingest     ingest.Config
-	JSON       writeapi.TraceConfig
-	Stored     ingest.StoredConfig
+	TracesAPI  writeapi.TraceConfig
+	Commands   ingest.StoredConfig
 	Sink       sink.Config
-	Traces     traces.Config
+	Read       Read
 	Analytics  analytics.Config
 	Tail       tail.Config
-	Query      api.SpansConfig
 	Access     access.Config
-	Registry   registry.Config
+	Entities   Entities
 	Invoke     invoke.Config
 	Evaluate   evaluate.Config
-	Vault      secrets.Config
-	Lineage    lineage.Config
+	Secrets    secrets.Config
 	Embedded   Embedded
 }
 
-// Log says what is logged, and how.
+// Read bounds the queries of spans and traces.
+type Read struct {
+	// Limits bounds what one request may ask for.
+	Limits api.SpansConfig
+	// Store bounds the statements that answer it.
+	Store traces.Config
+}
+
+// Entities bounds the queries and the commands of entities.
+type Entities struct {
+	Read  entities.Config
+	Write registry.Config
+}
+
+// Log sets the level and the format of the log.
 type Log struct {
 	// Level is debug, info, warn or error.
 	Level slog.Level
@@ -89,27 +101,28 @@ type Log struct {
 	Format string
 }
 
-// GRPC says where OTLP/gRPC listens.
+// GRPC sets the address of the OTLP/gRPC receiver.
 type GRPC struct {
-	// Addr is the host and port to listen on; empty turns the door off.
+	// Addr is the host and port to listen on. An empty address disables the receiver.
 	Addr string
 }
 
-// ClickHouse says where the spans are kept.
+// ClickHouse holds the address of ClickHouse, which stores the spans.
 type ClickHouse struct {
 	// URL is clickhouse://, clickhouses:// (native protocol), http:// or
 	// https://, with user, password and database. Several hosts are joined by commas.
 	URL string
-	// Cluster is the name of the cluster that tables are created on; empty means one server.
+	// Cluster is the name of the cluster on which tables are created. Empty means one server.
 	Cluster string
-	// Replicated takes the Replicated engines, whose paths use the servers' macros {shard} and {replica}.
+	// Replicated selects the Replicated table engines, whose paths use the servers'
+	// macros {shard} and {replica}.
 	Replicated bool
 	// ContentIndex is whether migrating gives the documents a full-text index
 	// (on) or takes it away (off); empty leaves it as it is. With it a rare word
 	// is found among all spans at once, and storing a span costs a third more.
 	ContentIndex string
-	// HTTPPort is where the hosts of a clickhouse:// address speak HTTP: the
-	// sink inserts ready-made blocks, which only HTTP takes. Zero means 8123,
+	// HTTPPort is the HTTP port of the hosts of a clickhouse:// address. The sink
+	// inserts native blocks, which only the HTTP interface accepts. Zero means 8123,
 	// or 8443 with clickhouses://.
 	HTTPPort int
 	// MaxOpenConns bounds the connections of one process.
@@ -118,7 +131,7 @@ type ClickHouse struct {
 	DialTimeout time.Duration
 }
 
-// Postgres says where accounts, keys and entities are kept.
+// Postgres holds the address of Postgres, which stores accounts, keys and entities.
 type Postgres struct {
 	// URL is postgres:// with user, password and database.
 	URL string
@@ -126,12 +139,13 @@ type Postgres struct {
 	MaxConns int32
 }
 
-// Embedded bounds the stores that run in this process's tree. Zero means the
-// default of deploy/embedded.
+// Embedded configures the stores that run as children of this process. Zero means
+// the default of deploy/embedded.
 type Embedded struct {
-	// EnginesDir is the node_modules folder with the engines; empty means that it is looked for.
+	// EnginesDir is the node_modules folder with the engines. Empty means that it is
+	// searched for.
 	EnginesDir string
-	// KafkaPort, ClickHousePort and PostgresPort are fixed ports; zero is any free one.
+	// KafkaPort, ClickHousePort and PostgresPort are fixed ports. Zero means any free one.
 	KafkaPort, ClickHousePort, PostgresPort int
 	// KafkaRetainBytes bounds the log of one partition on disk.
 	KafkaRetainBytes int64
@@ -140,15 +154,15 @@ type Embedded struct {
 }
 
 const (
-	// minEngineMemory is what ClickHouse needs to come up, migrate and merge.
+	// minEngineMemory is enough for ClickHouse to start, migrate and merge.
 	minEngineMemory = 512 << 20
-	// minRetainBytes holds a few batches of the largest size.
+	// minRetainBytes is enough for a few batches of the largest size.
 	minRetainBytes = 128 << 20
-	// maxEngineBytes is beyond every machine: a unit too many.
+	// maxEngineBytes catches a value in the wrong unit: no machine has that much.
 	maxEngineBytes = 1 << 40
 )
 
-// checkPort takes zero, too: it stands for a default.
+// checkPort accepts zero, which stands for a default.
 func checkPort(name string, n int) error {
 	if n < 0 || n > 65535 {
 		return fmt.Errorf("%s: must be from 0 to 65535", name)
@@ -156,8 +170,8 @@ func checkPort(name string, n int) error {
 	return nil
 }
 
-// Validate names every field that cannot work; the address is looked at by the
-// role that needs it.
+// Validate returns an error that names every field that cannot work. The address
+// is checked by the role that needs it.
 func (c ClickHouse) Validate() error {
 	errs := []error{checkPort("clickhouse.http_port", c.HTTPPort)}
 	if !slices.Contains([]string{"", "on", "off"}, c.ContentIndex) {
@@ -172,7 +186,7 @@ func (c ClickHouse) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Validate names every field that cannot work.
+// Validate returns an error that names every field that cannot work.
 func (e Embedded) Validate() error {
 	var errs []error
 	bytes := func(name string, n, low int64) {
@@ -188,11 +202,11 @@ func (e Embedded) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Default is a complete configuration but for the addresses of the stores,
-// which the embedded mode fills in.
+// Default returns a complete configuration without the addresses of the stores,
+// which the embedded mode sets.
 func Default() Config {
 	kafka := stream.DefaultConfig()
-	kafka.Brokers = nil // no room's guess: a role that needs them says so
+	kafka.Brokers = nil // a role that needs brokers reports that they are missing
 	return Config{
 		DataDir: "data",
 
@@ -207,51 +221,52 @@ func Default() Config {
 		Kafka:      kafka,
 		OTLP:       otlp.DefaultConfig(),
 		Ingest:     ingest.DefaultConfig(),
-		JSON:       writeapi.DefaultTraceConfig(),
-		Stored:     ingest.DefaultStoredConfig(),
+		TracesAPI:  writeapi.DefaultTraceConfig(),
+		Commands:   ingest.DefaultStoredConfig(),
 		Sink:       sink.DefaultConfig(),
-		Traces:     traces.DefaultConfig(),
+		Read:       Read{Limits: api.DefaultSpansConfig(), Store: traces.DefaultConfig()},
 		Analytics:  analytics.DefaultConfig(),
 		Tail:       tail.DefaultConfig(),
-		Query:      api.DefaultSpansConfig(),
 		Access:     access.DefaultConfig(),
-		Registry:   registry.DefaultConfig(),
+		Entities:   Entities{Read: entities.DefaultConfig(), Write: registry.DefaultConfig()},
 		Invoke:     invoke.DefaultConfig(),
 		Evaluate:   evaluate.DefaultConfig(),
-		Vault:      secrets.DefaultConfig(),
-		Lineage:    lineage.DefaultConfig(),
+		Secrets:    secrets.DefaultConfig(),
 	}
 }
 
-// decidedElsewhere are fields of rooms that follow from other settings; they have no name of their own.
-func decidedElsewhere(name string) bool {
+// derived reports whether a field is no setting: it follows from other settings,
+// or only tests change it.
+func derived(name string) bool {
 	switch name {
-	case "otlp.grpc_addr", "otlp.tls", "sink.deployment", "stored.topic", "traces.topic", "registry.services_url", "lineage.services_url", "invoke.services_url":
+	case "otlp.grpc_addr", "otlp.tls", "sink.deployment", "commands.topic", "read.store.topic",
+		"entities.read.services_url", "entities.write.services_url", "invoke.services_url", "read.store.max_beside_bytes":
 		return true
 	default:
 		return false
 	}
 }
 
-// Derive fills in what is decided elsewhere. Load does so; who changes a setting afterwards does so again.
+// Derive sets the fields that follow from other settings. Load calls it; a caller
+// that changes a setting afterwards calls it again.
 func (c *Config) Derive() {
 	c.OTLP.GRPCAddr = c.GRPC.Addr
 	c.Sink.Deployment = c.Deployment()
-	c.Traces.Topic, c.Stored.Topic = c.Kafka.Topic, c.Kafka.Topic
+	c.Read.Store.Topic, c.Commands.Topic = c.Kafka.Topic, c.Kafka.Topic
 	services := strings.TrimRight(c.ServicesURL, "/")
 	if services == "" {
 		services = c.BaseURL() + "/services"
 	}
-	c.Registry.ServicesURL, c.Lineage.ServicesURL, c.Invoke.ServicesURL = services, services, services
+	c.Entities.Read.ServicesURL, c.Entities.Write.ServicesURL, c.Invoke.ServicesURL = services, services, services
 }
 
-// Deployment is what DDL, inserts and deletes need to know of ClickHouse.
+// Deployment returns the properties of ClickHouse on which DDL, inserts and deletes depend.
 func (c *Config) Deployment() schema.Deployment {
 	return schema.Deployment{Cluster: c.ClickHouse.Cluster, Replicated: c.ClickHouse.Replicated}
 }
 
-// Validate joins what every section refuses. Addresses of stores are checked
-// by the role that needs them.
+// Validate returns the errors of every section. Addresses of stores are checked by
+// the role that needs them.
 func (c Config) Validate() error {
 	var errs []error
 	section := func(name string, err error) {
@@ -271,7 +286,7 @@ func (c Config) Validate() error {
 		errs = append(errs, errors.New("log.format: must be text or json"))
 	}
 	if strings.TrimSpace(c.AuthKey) != c.AuthKey {
-		errs = append(errs, errors.New("auth_key: must not begin or end with a blank, which no request can carry"))
+		errs = append(errs, errors.New("auth_key: must not begin or end with a blank, which no header can carry"))
 	}
 	if c.MemoryLimitBytes < 0 {
 		errs = append(errs, errors.New("memory_limit_bytes: must not be negative"))
@@ -287,33 +302,33 @@ func (c Config) Validate() error {
 	section("http", c.HTTP.Validate())
 	section("otlp", c.OTLP.Validate())
 	section("ingest", c.Ingest.Validate())
-	section("json", c.JSON.Validate())
-	section("stored", c.Stored.Validate())
+	section("traces_api", c.TracesAPI.Validate())
+	section("commands", c.Commands.Validate())
 	section("sink", c.Sink.Validate())
-	section("traces", c.Traces.Validate())
+	section("read.limits", c.Read.Limits.Validate())
+	section("read.store", c.Read.Store.Validate())
 	section("analytics", c.Analytics.Validate())
 	section("tail", c.Tail.Validate())
-	section("query", c.Query.Validate())
 	section("access", c.Access.Validate())
-	section("registry", c.Registry.Validate())
+	section("entities.read", c.Entities.Read.Validate())
+	section("entities.write", c.Entities.Write.Validate())
 	section("invoke", c.Invoke.Validate())
 	section("evaluate", c.Evaluate.Validate())
-	section("vault", c.Vault.Validate())
-	section("lineage", c.Lineage.Validate())
+	section("secrets", c.Secrets.Validate())
 	section("embedded", c.Embedded.Validate())
 	return errors.Join(errs...)
 }
 
-// validateKafka does not mind that there are no brokers: the role that needs them does.
+// validateKafka accepts an empty list of brokers, which the role that needs them refuses.
 func (c Config) validateKafka() error {
 	kafka := c.Kafka
 	kafka.Brokers = append([]string{"any"}, kafka.Brokers...)
 	return kafka.Validate()
 }
 
-// BaseURL is PublicURL, or the HTTP address where none is set, without a slash
-// at its end. An address that stands for all of the machine's is none that a
-// client can call: this machine's name for itself is, at least from here.
+// BaseURL returns PublicURL, or the HTTP address when it is empty, without a slash
+// at its end. A client cannot call an unspecified address such as 0.0.0.0, so
+// localhost replaces it.
 func (c Config) BaseURL() string {
 	if c.PublicURL != "" {
 		return strings.TrimRight(c.PublicURL, "/")
@@ -327,10 +342,10 @@ func (c Config) BaseURL() string {
 	return "http://" + addr
 }
 
-// KeyPath is where the first start of an embedded service keeps its API key.
+// KeyPath returns the file in which the first start of an embedded service stores its API key.
 func (c Config) KeyPath() string { return c.DataPath("api-key") }
 
-// DataPath is a path within the data directory.
+// DataPath returns a path within the data directory.
 func (c Config) DataPath(elem ...string) string {
 	return filepath.Join(append([]string{c.DataDir}, elem...)...)
 }

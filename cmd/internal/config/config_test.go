@@ -106,12 +106,12 @@ func FuzzLoad(f *testing.F) {
 // Names follow from those of fields: one that is split inside a word is a field's, which snake does not know.
 func TestNamesAreWholeWords(t *testing.T) {
 	t.Parallel()
-	l, err := config.Load("", []string{"COLONNADE_QUERY_MAX_IDS=7"})
+	l, err := config.Load("", []string{"COLONNADE_READ_LIMITS_MAX_IDS=7"})
 	require.NoError(t, err)
-	require.Equal(t, 7, l.Query.MaxIDs)
+	require.Equal(t, 7, l.Read.Limits.MaxIDs)
 	var printed strings.Builder
 	require.NoError(t, l.Print(&printed))
-	require.Contains(t, printed.String(), "COLONNADE_QUERY_MAX_IDS")
+	require.Contains(t, printed.String(), "COLONNADE_READ_LIMITS_MAX_IDS")
 	require.NotRegexp(t, `_[A-Z](_|,|\s)`, printed.String())
 }
 
@@ -204,7 +204,7 @@ func TestClientsAreGivenAnAddress(t *testing.T) {
 		l, err := config.Load("", []string{"COLONNADE_HTTP_ADDR=" + addr})
 		require.NoError(t, err)
 		require.Equal(t, want, l.BaseURL(), addr)
-		require.Equal(t, want+"/services", l.Registry.ServicesURL, addr)
+		require.Equal(t, want+"/services", l.Entities.Write.ServicesURL, addr)
 	}
 	l, err := config.Load("", []string{"COLONNADE_PUBLIC_URL=https://traces.example.com/"})
 	require.NoError(t, err)

@@ -175,7 +175,7 @@ func leavesOf(v reflect.Value, prefix string) []leaf {
 			continue
 		}
 		name := prefix + snake(field.Name)
-		if decidedElsewhere(name) {
+		if derived(name) {
 			continue
 		}
 		if value.Kind() == reflect.Struct && !isText(value) {
