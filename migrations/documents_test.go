@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"colonnade/domain/trace"
+	"colonnade/domain/trace/payload"
 	"colonnade/migrations/schema"
 )
 
@@ -64,7 +65,7 @@ func TestDocumentsAreCopied(t *testing.T) {
 	require.NoError(t, rows.Err())
 	require.Empty(t, tables)
 
-	read := func(span string) (texts []string, head trace.Head) {
+	read := func(span string) (texts []string, head payload.Header) {
 		texts = make([]string, 10)
 		into := make([]any, len(texts))
 		for i := range texts {
@@ -74,14 +75,14 @@ func TestDocumentsAreCopied(t *testing.T) {
 FROM span_documents AS d FINAL INNER JOIN span_texts AS t USING (project_id, stream_partition, stream_offset, version, span_id)
 WHERE project_id = ? AND stream_partition = 2 AND stream_offset = bitShiftRight(version, 20) AND span_id = unhex(?)`, project, span)
 		require.NoError(t, row.Scan(into...))
-		head, err := trace.ParseHead(texts[9])
+		head, err := payload.ParseHeader(texts[9])
 		require.NoError(t, err)
 		return texts[:9], head
 	}
 	texts, head := read("0b00000000000000")
 	require.Equal(t, []string{`{"q":"ä"}`, `"o"`, `{}`, ``, `[]`, `{"ag":{}}`, `[{}]`, `{"service":1}`, `{"name":"n"}`}, texts)
 	at := time.Date(2026, 3, 11, 12, 0, 0, 0, time.UTC)
-	require.Equal(t, trace.Head{
+	require.Equal(t, payload.Header{
 		Span: trace.Span{
 			ParentID: trace.SpanID{0x0c}, SpanType: trace.LLM, Kind: trace.KindClient, Status: trace.StatusError, Name: "größe", StatusMessage: "bad", SessionID: "s", UserID: "u", AgentID: "a",
 			Start: at.UnixNano() + 1789, End: at.Add(time.Second).UnixNano() + 2005, CreatedAt: at.Add(2*time.Second + 3*time.Microsecond), UpdatedAt: at.Add(3*time.Second + 4*time.Microsecond),
@@ -92,7 +93,7 @@ WHERE project_id = ? AND stream_partition = 2 AND stream_offset = bitShiftRight(
 	texts, head = read("0d00000000000000")
 	require.Equal(t, `"o"|{}|[]|{"ag":{}}`, strings.Join([]string{texts[1], texts[2], texts[4], texts[5]}, "|"))
 	start := time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC).UnixNano()
-	require.Equal(t, trace.Head{Span: trace.Span{Start: start, End: start, CreatedAt: at.Add(2 * time.Second)}}, head)
+	require.Equal(t, payload.Header{Span: trace.Span{Start: start, End: start, CreatedAt: at.Add(2 * time.Second)}}, head)
 
 	var count uint64
 	require.NoError(t, conn.QueryRow(t.Context(), "SELECT count() FROM span_documents FINAL").Scan(&count))

@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"colonnade/domain"
+	"colonnade/domain/jsonvalue"
 	"colonnade/domain/trace"
 )
 
@@ -78,7 +79,7 @@ func (d *decoder) own(err error, raw []byte, loc []any) {
 }
 
 func (d *decoder) time(parse func(any) (time.Time, bool), raw []byte, loc []any) time.Time {
-	v, err := trace.ParseJSON(raw)
+	v, err := jsonvalue.Parse(raw)
 	t, ok := parse(v)
 	if err != nil || !ok {
 		d.fail("datetime_parsing", "Input should be a valid datetime", raw, loc)
@@ -108,7 +109,7 @@ func (d *decoder) kind(to reflect.Value, raw []byte, loc []any) {
 		d.value(target.Elem(), raw, loc)
 		to.Set(target)
 	case reflect.Interface:
-		v, err := trace.ParseJSON(raw)
+		v, err := jsonvalue.Parse(raw)
 		if err != nil {
 			d.own(err, raw, loc)
 		} else {

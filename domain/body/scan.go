@@ -5,7 +5,7 @@ import (
 	"errors"
 
 	"colonnade/domain"
-	"colonnade/domain/trace"
+	"colonnade/domain/jsonvalue"
 )
 
 // check refuses what is not JSON, what is nested too deeply, and objects that
@@ -124,7 +124,7 @@ func elements(data []byte, f func(i int, raw []byte)) {
 
 // text decodes a JSON string.
 func text(raw []byte) string {
-	v, err := trace.ParseJSON(raw)
+	v, err := jsonvalue.Parse(raw)
 	s, ok := v.(string)
 	if err != nil || !ok {
 		return ""
@@ -137,7 +137,7 @@ func shown(raw []byte) any {
 	if len(raw) > maxInputBytes {
 		return nil
 	}
-	v, err := trace.ParseJSON(raw)
+	v, err := jsonvalue.Parse(raw)
 	if err != nil {
 		return nil
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"colonnade/domain/jsonvalue"
 	"colonnade/domain/trace"
 )
 
@@ -197,7 +198,7 @@ func (c *condition) bad(v any, want string) error {
 	return rejected("Field %s does not take the value %s with operator %s: %s.", c.field, show(v), c.op, want)
 }
 
-func show(v any) string { return shorten(string(trace.AppendJSON(nil, v))) }
+func show(v any) string { return shorten(string(jsonvalue.Append(nil, v))) }
 
 // items is the list of an "in", or the one value of an "is".
 func (c *condition) items() ([]any, error) {

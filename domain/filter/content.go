@@ -3,7 +3,7 @@ package filter
 import (
 	"strings"
 
-	"colonnade/domain/trace"
+	"colonnade/domain/jsonvalue"
 )
 
 // content reads a search as people type it on the web: words and "quoted
@@ -37,7 +37,7 @@ func (c *condition) content() (Expr, error) {
 			if count++; count > MaxConditions {
 				return nil, rejected("A search has at most %d words.", MaxConditions)
 			}
-			var e Expr = Content{string(trace.AppendEscaped(nil, Fold(t.text)))}
+			var e Expr = Content{string(jsonvalue.AppendEscaped(nil, Fold(t.text)))}
 			if t.not {
 				e = Not{e}
 			}

@@ -122,13 +122,13 @@ const (
 	Scope
 )
 
-// Attribute tests the value at a path of a tree, found as trace.Lookup does. No
+// Attribute tests the value at a path of a tree, found as jsonvalue.Lookup does. No
 // test holds where the path leads nowhere. Attributes include ag.type.trace and
 // ag.type.span (the latter only when declared) and the metrics that have
 // columns of their own.
 type Attribute struct {
 	Of Tree
-	// Path is canonical (trace.JoinPath of its keys): equal paths are equal strings.
+	// Path is canonical (jsonvalue.JoinPath of its keys): equal paths are equal strings.
 	Path string
 	Test Test
 }
@@ -167,7 +167,7 @@ type Hash struct {
 }
 
 // Content holds where Phrase, folded (see Fold), occurs in one of the span's
-// documents, folded: the canonical JSON text (trace.AppendJSON) of
+// documents, folded: the canonical JSON text (jsonvalue.Append) of
 // ag.data.inputs, ag.data.outputs, ag.data.parameters, ag.data.internals, of
 // ag.exception, and of the events (see AppendEvents). Phrase is already
 // folded and escaped as it stands within a JSON string, so a search is one look

@@ -7,7 +7,9 @@ import (
 
 	"github.com/google/uuid"
 
+	"colonnade/domain/jsonvalue"
 	"colonnade/domain/trace"
+	"colonnade/domain/trace/tracejson"
 )
 
 // Match tells whether the filter holds for the span. It is the reference
@@ -63,7 +65,7 @@ func (m *matcher) holds(e Expr) bool {
 	case User:
 		return slices.Contains(e.In, m.user(e.Field))
 	case Attribute:
-		value, ok := trace.Lookup(m.tree(e.Of), trace.SplitPath(e.Path))
+		value, ok := jsonvalue.Lookup(m.tree(e.Of), jsonvalue.SplitPath(e.Path))
 		return ok && Passes(e.Test, value)
 	case Link:
 		return slices.ContainsFunc(s.Links, e.in)
@@ -140,12 +142,12 @@ func (m *matcher) searched() []string {
 	for _, path := range [][]string{
 		{"ag", "data", "inputs"}, {"ag", "data", "outputs"}, {"ag", "data", "parameters"}, {"ag", "data", "internals"}, {"ag", "exception"},
 	} {
-		if text := trace.LookupJSON(m.span.Attributes, path); text != "" {
+		if text := jsonvalue.LookupJSON(m.span.Attributes, path); text != "" {
 			m.documents = append(m.documents, Fold(text))
 		}
 	}
 	if len(m.span.Events) > 0 {
-		m.documents = append(m.documents, Fold(string(trace.AppendEvents(nil, m.span.Events))))
+		m.documents = append(m.documents, Fold(string(tracejson.AppendEvents(nil, m.span.Events))))
 	}
 	return m.documents
 }

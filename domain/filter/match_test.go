@@ -10,6 +10,7 @@ import (
 
 	"colonnade/domain"
 	"colonnade/domain/filter"
+	"colonnade/domain/jsonvalue"
 	"colonnade/domain/trace"
 )
 
@@ -21,7 +22,7 @@ func sample(t *testing.T) *trace.Span {
 	sid, err := trace.ParseSpanID(idS)
 	require.NoError(t, err)
 	start := time.Date(2025, 1, 1, 12, 0, 0, 123456789, time.UTC)
-	attributes, err := trace.ParseObject(`{"ag":{"type":{"trace":"invocation"},
+	attributes, err := jsonvalue.ParseObject(`{"ag":{"type":{"trace":"invocation"},
 		"data":{"inputs":{"country":"France","n":3},"outputs":"The capital\nis Paris.","internals":{"big":9007199254740993}},
 		"exception":{"message":"Boom"},"flags":{"stream":false},"tags":{"env":"Prod_1","none":null},
 		"metrics":{"tokens":{"incremental":{"total":15,"ratio":1.0}}},

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"colonnade/domain"
-	"colonnade/domain/trace"
+	"colonnade/domain/jsonvalue"
 )
 
 // The bounds of a filter; one that is larger is Rejected. They bound the work
@@ -38,14 +38,14 @@ func Parse(data []byte, loc ...any) (Expr, error) {
 	if len(data) == 0 {
 		return nil, nil //nolint:nilnil // no filter is a filter that holds everywhere
 	}
-	v, err := trace.ParseJSON(data)
+	v, err := jsonvalue.Parse(data)
 	if err != nil {
 		return nil, err
 	}
 	return ParseValue(v, loc...)
 }
 
-// ParseValue is Parse for JSON that was read already, by trace.ParseJSON.
+// ParseValue is Parse for JSON that was read already, by jsonvalue.Parse.
 func ParseValue(v any, loc ...any) (Expr, error) {
 	if v == nil {
 		return nil, nil //nolint:nilnil // no filter is a filter that holds everywhere

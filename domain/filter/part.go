@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"colonnade/domain/jsonvalue"
 	"colonnade/domain/trace"
 )
 
@@ -190,7 +191,7 @@ func (c *condition) partWith() (Expr, error) {
 		return nil, err
 	}
 	flat := map[string]any{path: value}
-	keys := trace.SplitPath(path)
+	keys := jsonvalue.SplitPath(path)
 	if c.field == "references" {
 		return c.reference(map[string]any{"attributes": flat}, flat)
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"colonnade/domain/jsonvalue"
 	"colonnade/domain/trace"
 )
 
@@ -217,7 +218,7 @@ func (c *condition) micros(v any) (int64, error) {
 }
 
 func (c *condition) attribute(of Tree) (Expr, error) {
-	leaf := func(t Test) Expr { return Attribute{of, trace.JoinPath(trace.SplitPath(c.key)...), t} }
+	leaf := func(t Test) Expr { return Attribute{of, jsonvalue.JoinPath(jsonvalue.SplitPath(c.key)...), t} }
 	switch groupOf(c.op) {
 	case existence:
 		return leaf(Exists{}), nil
@@ -248,13 +249,13 @@ func (c *condition) attribute(of Tree) (Expr, error) {
 
 // member is has: the object at the key has the member of this name, or contains this object.
 func (c *condition) member(of Tree) (Expr, error) {
-	keys := trace.SplitPath(c.key)
+	keys := jsonvalue.SplitPath(c.key)
 	switch v := c.value.(type) {
 	case string:
-		return Attribute{of, trace.JoinPath(append(keys, v)...), Exists{}}, c.short(v)
+		return Attribute{of, jsonvalue.JoinPath(append(keys, v)...), Exists{}}, c.short(v)
 	case map[string]any:
 		n, err := c.normal(v)
-		return Attribute{of, trace.JoinPath(keys...), Contains{n}}, err
+		return Attribute{of, jsonvalue.JoinPath(keys...), Contains{n}}, err
 	default:
 		return nil, c.bad(v, "it takes the name of a member, or an object")
 	}

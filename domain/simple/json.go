@@ -6,6 +6,7 @@ import (
 	"github.com/google/uuid"
 
 	"colonnade/domain"
+	"colonnade/domain/jsonvalue"
 	"colonnade/domain/trace"
 )
 
@@ -23,22 +24,22 @@ func (r *Record) AppendJSON(dst []byte) []byte {
 	dst = appendID(dst, `,"updated_by_id":"`, r.UpdatedBy)
 	dst = append(dst, `,"origin":"`+string(r.Origin)+`","kind":"`+string(r.Kind)+`","channel":"`+string(r.Channel)+`"`...)
 	if r.Tags != nil {
-		dst = trace.AppendJSON(append(dst, `,"tags":`...), r.Tags)
+		dst = jsonvalue.Append(append(dst, `,"tags":`...), r.Tags)
 	}
 	if r.Meta != nil {
-		dst = trace.AppendJSON(append(dst, `,"meta":`...), r.Meta)
+		dst = jsonvalue.Append(append(dst, `,"meta":`...), r.Meta)
 	}
 	dst = append(dst, `,"data":`...)
 	if r.Data == nil {
 		dst = append(dst, "{}"...)
 	} else {
-		dst = trace.AppendJSON(dst, r.Data)
+		dst = jsonvalue.Append(dst, r.Data)
 	}
 	references := make(map[string]any, len(r.References))
 	for key, ref := range r.References {
 		references[key] = referenceObject(ref)
 	}
-	dst = trace.AppendJSON(append(dst, `,"references":`...), references)
+	dst = jsonvalue.Append(append(dst, `,"references":`...), references)
 	dst = append(dst, `,"links":`...)
 	return append(r.appendLinks(dst), '}')
 }
@@ -56,7 +57,7 @@ func (r *Record) appendLinks(dst []byte) []byte {
 			dst = append(dst, ',')
 		}
 		if !list {
-			dst = append(trace.AppendString(dst, l.Name), ':')
+			dst = append(jsonvalue.AppendString(dst, l.Name), ':')
 		}
 		dst = AppendLink(dst, l.TraceID, l.SpanID)
 	}

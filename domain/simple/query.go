@@ -8,6 +8,7 @@ import (
 
 	"colonnade/domain"
 	"colonnade/domain/filter"
+	"colonnade/domain/jsonvalue"
 	"colonnade/domain/semconv"
 	"colonnade/domain/trace"
 )
@@ -61,7 +62,7 @@ func types(f Face) []trace.Type {
 }
 
 func exists(keys ...string) filter.Expr {
-	return filter.Attribute{Of: filter.Attributes, Path: trace.JoinPath(keys...), Test: filter.Exists{}}
+	return filter.Attribute{Of: filter.Attributes, Path: jsonvalue.JoinPath(keys...), Test: filter.Exists{}}
 }
 
 func (q *Query) own() []filter.Expr {
@@ -121,7 +122,7 @@ func (q *Query) words(f Face) []filter.Expr {
 }
 
 func is(value any, keys ...string) filter.Expr {
-	return filter.Attribute{Of: filter.Attributes, Path: trace.JoinPath(keys...), Test: filter.Equal{Value: value}}
+	return filter.Attribute{Of: filter.Attributes, Path: jsonvalue.JoinPath(keys...), Test: filter.Equal{Value: value}}
 }
 
 // contained makes conditions of tags and meta as a caller would write them.
@@ -130,7 +131,7 @@ func (q *Query) contained() ([]filter.Expr, error) {
 	for name, object := range map[string]map[string]any{semconv.Tags: q.Tags, semconv.Meta: q.Meta} {
 		for _, key := range slices.Sorted(maps.Keys(object)) {
 			conditions = append(conditions, map[string]any{
-				"field": "attributes", "key": trace.JoinPath(semconv.Root, name, key), "operator": "is", "value": object[key],
+				"field": "attributes", "key": jsonvalue.JoinPath(semconv.Root, name, key), "operator": "is", "value": object[key],
 			})
 		}
 	}

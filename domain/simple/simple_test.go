@@ -12,6 +12,7 @@ import (
 
 	"colonnade/domain"
 	"colonnade/domain/filter"
+	"colonnade/domain/jsonvalue"
 	"colonnade/domain/simple"
 	"colonnade/domain/trace"
 )
@@ -72,7 +73,7 @@ func TestFlags(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			s := simple.New(tt.face, &tt.in, 1)
-			flags, _ := trace.Lookup(s.Attributes, []string{"ag", "flags"})
+			flags, _ := jsonvalue.Lookup(s.Attributes, []string{"ag", "flags"})
 			got, _ := flags.(map[string]any)
 			require.Empty(t, cmp.Diff(tt.want, got))
 			require.Equal(t, tt.face.Type(), s.Type)

@@ -1,6 +1,6 @@
-// Package trace holds the nouns of telemetry: ids, spans, links, events, and
-// the tree a trace's spans form. A Span is canonical: conventions are already
-// translated, attributes are nested and fit the ag schema. Wire formats belong
-// to write/otlp, rows to write/sink and read/traces; the one JSON form that
-// both wings speak (contract §1.10) is here.
+// Package trace has the nouns of telemetry: ids, spans, links, events, their enums, and
+// the tree of a trace. A Span is canonical: semantic conventions are translated, and its
+// attributes are nested and conform to the ag schema. The JSON form of spans is in
+// tracejson, the sums of a trace in spanmetrics, the stored header of payloads in payload,
+// attribute values in domain/jsonvalue; OTLP is in write/otlp, rows are in the sink and in read.
 package trace

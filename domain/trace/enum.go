@@ -37,6 +37,19 @@ func ParseType(s string) (Type, bool) {
 	return 0, false
 }
 
+// TypeOf returns the type of a whole trace: the type that its spans declare, the greatest
+// if they differ; otherwise annotation if one of the spans has links.
+func TypeOf(declared Type, linked bool) Type {
+	switch {
+	case declared != 0:
+		return declared
+	case linked:
+		return Annotation
+	default:
+		return Invocation
+	}
+}
+
 // SpanType is ag.type.span. Its numbers are stored; they never change. The
 // zero value means "not declared", which reads as task. Source: interface.md
 // §2.4, contract §1.5.

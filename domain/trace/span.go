@@ -10,10 +10,9 @@ import (
 
 // Span is one canonical span. Source: interface.md §2.1, contract §1.10.
 //
-// Attribute values are what JSON can say, with whole numbers kept apart:
-// nil, bool, int64, float64 (finite), string, []any and map[string]any. Those of
-// a span that comes from the store or was just fitted may be Documents, those of its
-// resource as well, and ag.metrics is Metrics: use Lookup, or Open first.
+// Attribute values are those of package jsonvalue. A span that was read from ClickHouse or just
+// normalized may have Lazy values in its attributes and its resource: read them with
+// jsonvalue.Lookup, or call jsonvalue.Expand first.
 type Span struct {
 	TraceID TraceID
 	SpanID  SpanID
@@ -106,4 +105,19 @@ type Scope struct {
 	Name       string         `json:"name,omitempty"`
 	Version    string         `json:"version,omitempty"`
 	Attributes map[string]any `json:"attributes,omitempty"`
+}
+
+// Object returns the scope as an attribute tree of name, version and attributes, without the absent ones.
+func (s *Scope) Object() map[string]any {
+	object := map[string]any{}
+	if s.Name != "" {
+		object["name"] = s.Name
+	}
+	if s.Version != "" {
+		object["version"] = s.Version
+	}
+	if s.Attributes != nil {
+		object["attributes"] = s.Attributes
+	}
+	return object
 }

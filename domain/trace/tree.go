@@ -12,16 +12,16 @@ type Node struct {
 	Children []*Node
 }
 
-// BuildTree gives the roots of one trace's spans, ascending by start time.
-// Nothing is dropped (contract §0 row 19): a span whose parent is not among
-// the spans is a root; of spans that are each other's ancestors the earliest is
+// BuildTree returns the roots of the spans of one trace, ascending by start time.
+// No span is dropped: a span whose parent is not among
+// the spans is a root; in a cycle of parents the earliest span is
 // one; a child may start before its parent. The nodes point into spans.
 func BuildTree(spans []Span) []*Node {
 	edges := make([]Edge, len(spans))
 	for i := range spans {
-		edges[i] = edge(&spans[i])
+		edges[i] = EdgeOf(&spans[i])
 	}
-	order, parents := forest(edges)
+	order, parents := Forest(edges)
 	nodes := make([]Node, len(spans))
 	var roots []*Node
 	for _, i := range order {
@@ -35,20 +35,21 @@ func BuildTree(spans []Span) []*Node {
 	return roots
 }
 
-// Edge is a span as far as the tree of its trace looks at it. Start is in Unix nanoseconds.
+// Edge is the part of a span that decides its place in the tree. Start is in Unix nanoseconds.
 type Edge struct {
 	ID, Parent SpanID
 	Start      int64
 }
 
-func edge(s *Span) Edge { return Edge{s.SpanID, s.ParentID, s.Start} }
+// EdgeOf returns the edge of a span.
+func EdgeOf(s *Span) Edge { return Edge{s.SpanID, s.ParentID, s.Start} }
 
-// fewSpans is the number of spans up to which a parent is looked for one by one.
-const fewSpans = 16
+// maxScanned is the number of spans up to which parents are found by scanning all spans: a map costs more.
+const maxScanned = 16
 
-// forest orders spans by (start, id) and gives for each the index of its
-// parent, -1 for a root; following parents always ends.
-func forest(edges []Edge) (order, parents []int) {
+// Forest orders spans by (start, id) and returns the index of the parent of each,
+// -1 for a root; the parents have no cycles.
+func Forest(edges []Edge) (order, parents []int) {
 	order = make([]int, len(edges))
 	for i := range order {
 		order[i] = i
@@ -71,9 +72,9 @@ func forest(edges []Edge) (order, parents []int) {
 	return order, parents
 }
 
-// finder finds a span by its id: the earliest of equal ids.
+// finder returns a function that finds a span by its id: the earliest of equal ids.
 func finder(edges []Edge, order []int) func(SpanID) (int, bool) {
-	if len(edges) <= fewSpans {
+	if len(edges) <= maxScanned {
 		return func(id SpanID) (int, bool) {
 			at := slices.IndexFunc(order, func(i int) bool { return edges[i].ID == id })
 			if at < 0 {
@@ -92,8 +93,8 @@ func finder(edges []Edge, order []int) func(SpanID) (int, bool) {
 	}
 }
 
-// breakCycles makes the earliest span of every cycle a root. Each span is
-// walked once: seen holds the number of the walk that met it.
+// breakCycles makes the earliest span of every cycle a root. Each span is visited
+// once: seen has the number of the walk that visited it.
 func breakCycles(order, parents []int) {
 	seen := make([]int, len(order))
 	rank := make([]int, len(order))
@@ -117,55 +118,4 @@ func breakCycles(order, parents []int) {
 		}
 		parents[earliest] = -1
 	}
-}
-
-// AppendTrace appends {"trace_id", "spans"}: the tree of contract §3.5.
-func AppendTrace(dst []byte, id TraceID, roots []*Node) []byte {
-	dst = append(dst, `{"trace_id":"`...)
-	dst = appendHex(dst, id[:])
-	dst = append(dst, `","spans":`...)
-	return append(AppendTree(dst, roots), '}')
-}
-
-// AppendTree appends siblings as an object keyed by span name, in the order of
-// their start; siblings of one name are a list under it.
-func AppendTree(dst []byte, siblings []*Node) []byte {
-	byName := make(map[string][]*Node, len(siblings))
-	names := make([]string, 0, len(siblings))
-	for _, n := range siblings {
-		if _, known := byName[n.Span.Name]; !known {
-			names = append(names, n.Span.Name)
-		}
-		byName[n.Span.Name] = append(byName[n.Span.Name], n)
-	}
-	dst = append(dst, '{')
-	for i, name := range names {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = append(AppendString(dst, name), ':')
-		same := byName[name]
-		if len(same) == 1 {
-			dst = appendNode(dst, same[0])
-			continue
-		}
-		dst = append(dst, '[')
-		for j, n := range same {
-			if j > 0 {
-				dst = append(dst, ',')
-			}
-			dst = appendNode(dst, n)
-		}
-		dst = append(dst, ']')
-	}
-	return append(dst, '}')
-}
-
-func appendNode(dst []byte, n *Node) []byte {
-	dst = appendOpenSpan(dst, n.Span)
-	if len(n.Children) > 0 {
-		dst = append(dst, `,"spans":`...)
-		dst = AppendTree(dst, n.Children)
-	}
-	return append(dst, '}')
 }

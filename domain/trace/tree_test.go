@@ -1,19 +1,16 @@
 package trace_test
 
 import (
-	"encoding/json"
-	"math/rand/v2"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 
 	"colonnade/domain/trace"
 )
 
-// spans reads "name id parent start" per word: "a:1:0:5" is span 1, a root, starting at 5.
-func spans(t *testing.T, words string) []trace.Span {
+// spansOf returns a span for each word name:id:parent:start: "a:1:0:5" is span 1, a root, that starts at 5.
+func spansOf(t *testing.T, words string) []trace.Span {
 	t.Helper()
 	var out []trace.Span
 	for word := range strings.FieldsSeq(words) {
@@ -26,13 +23,13 @@ func spans(t *testing.T, words string) []trace.Span {
 	return out
 }
 
-// shape writes a tree as a(b c(d)).
-func shape(nodes []*trace.Node) string {
+// outline writes a tree as a(b c(d)).
+func outline(nodes []*trace.Node) string {
 	out := make([]string, 0, len(nodes))
 	for _, n := range nodes {
 		s := n.Span.Name
 		if len(n.Children) > 0 {
-			s += "(" + shape(n.Children) + ")"
+			s += "(" + outline(n.Children) + ")"
 		}
 		out = append(out, s)
 	}
@@ -55,31 +52,9 @@ func TestBuildTree(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			require.Equal(t, tt.want, shape(trace.BuildTree(spans(t, tt.in))))
+			require.Equal(t, tt.want, outline(trace.BuildTree(spansOf(t, tt.in))))
 		})
 	}
-}
-
-func TestAppendTrace(t *testing.T) {
-	t.Parallel()
-	text := trace.AppendTrace(nil, trace.TraceID{1}, trace.BuildTree(spans(t, "a:1:0:1 b:2:1:2 b:3:1:3 c:4:1:4 a:5:0:5")))
-	type node struct {
-		SpanID string                     `json:"span_id"`
-		Spans  map[string]json.RawMessage `json:"spans"`
-	}
-	var got struct {
-		TraceID string            `json:"trace_id"`
-		Spans   map[string][]node `json:"spans"`
-	}
-	require.NoError(t, json.Unmarshal(text, &got), string(text))
-	require.Len(t, got.Spans["a"], 2)
-	var b []node
-	require.NoError(t, json.Unmarshal(got.Spans["a"][0].Spans["b"], &b))
-	require.Len(t, b, 2)
-	var c node
-	require.NoError(t, json.Unmarshal(got.Spans["a"][0].Spans["c"], &c))
-	require.Equal(t, "0400000000000000", c.SpanID)
-	require.Nil(t, c.Spans)
 }
 
 func count(nodes []*trace.Node) (n int) {
@@ -98,65 +73,4 @@ func FuzzBuildTree(f *testing.F) {
 		}
 		require.Equal(t, len(in), count(trace.BuildTree(in)))
 	})
-}
-
-func metrics(t *testing.T, s *trace.Span, text string) {
-	t.Helper()
-	m, err := trace.ParseJSON([]byte(text))
-	require.NoError(t, err)
-	s.Attributes = map[string]any{"ag": map[string]any{"metrics": m}}
-}
-
-func TestCumulate(t *testing.T) {
-	t.Parallel()
-	in := spans(t, "root:1:0:1 chain:2:1:2 chat:3:2:3 chat:4:2:1 orphan:5:9:4 idle:6:1:5")
-	metrics(t, &in[0], `{"tokens":{"cumulative":{"total":999,"prompt":7,"cached":4}},"costs":{}}`)
-	metrics(t, &in[2], `{"tokens":{"incremental":{"prompt":10,"completion":5,"total":15}},"costs":{"incremental":{"total":0.25}},"errors":{"incremental":1}}`)
-	metrics(t, &in[3], `{"tokens":{"incremental":{"completion":2.5,"total":4}},"costs":{"incremental":{"total":0.5}},"errors":{"incremental":0}}`)
-	metrics(t, &in[4], `{"tokens":{"incremental":{"total":100}}}`)
-	metrics(t, &in[5], `{"tokens":{"cumulative":{"total":3}}}`)
-	all := make([]*trace.Span, 0, len(in))
-	for i := range in {
-		all = append(all, &in[i])
-	}
-	trace.Cumulate(all)
-	want := []string{
-		`{"costs":{"cumulative":{"total":0.75}},"errors":{"cumulative":1},"tokens":{"cumulative":{"cached":4,"completion":7.5,"prompt":10,"total":19}}}`,
-		`{"costs":{"cumulative":{"total":0.75}},"errors":{"cumulative":1},"tokens":{"cumulative":{"completion":7.5,"prompt":10,"total":19}}}`,
-		`{"costs":{"cumulative":{"total":0.25},"incremental":{"total":0.25}},"errors":{"cumulative":1,"incremental":1},"tokens":{"cumulative":{"completion":5,"prompt":10,"total":15},"incremental":{"completion":5,"prompt":10,"total":15}}}`,
-		`{"costs":{"cumulative":{"total":0.5},"incremental":{"total":0.5}},"errors":{"incremental":0},"tokens":{"cumulative":{"completion":2.5,"total":4},"incremental":{"completion":2.5,"total":4}}}`,
-		`{"tokens":{"cumulative":{"total":100},"incremental":{"total":100}}}`,
-		`{"tokens":{"cumulative":{"total":3}}}`,
-	}
-	for i, w := range want {
-		got, _ := trace.Lookup(in[i].Attributes, []string{"ag", "metrics"})
-		if diff := cmp.Diff(w, string(trace.AppendJSON(nil, got))); diff != "" {
-			t.Errorf("metrics of span %d (-want +got):\n%s", i, diff)
-		}
-	}
-}
-
-// Whatever the shape of the trace, its roots together hold the sum of all spans.
-func TestCumulateLosesNothing(t *testing.T) {
-	t.Parallel()
-	r := rand.New(rand.NewPCG(1, 2))
-	for range 200 {
-		n := 1 + r.IntN(40)
-		in := make([]trace.Span, n)
-		all := make([]*trace.Span, n)
-		for i := range in {
-			in[i] = trace.Span{SpanID: trace.SpanID{byte(i + 1)}, ParentID: trace.SpanID{byte(r.IntN(n + 2))}, Start: int64(r.IntN(5))}
-			metrics(t, &in[i], `{"tokens":{"incremental":{"total":1}}}`)
-			all[i] = &in[i]
-		}
-		trace.Cumulate(all)
-		var sum int64
-		for _, root := range trace.BuildTree(in) {
-			v, _ := trace.Lookup(root.Span.Attributes, []string{"ag", "metrics", "tokens", "cumulative", "total"})
-			whole, ok := v.(int64)
-			require.True(t, ok)
-			sum += whole
-		}
-		require.Equal(t, int64(n), sum)
-	}
 }

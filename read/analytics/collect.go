@@ -7,7 +7,7 @@ import (
 
 	"colonnade/domain"
 	"colonnade/domain/filter"
-	"colonnade/domain/trace"
+	"colonnade/domain/jsonvalue"
 	"colonnade/read/compile"
 )
 
@@ -169,7 +169,7 @@ func (c *collection) bucket(n int64) *bucket {
 // distinct bounds a frequency table.
 func (c *collection) distinct(g *gathered, m compile.Measure) error {
 	if limit := c.reader.cfg.MaxDistinct; len(g.strings) > limit {
-		return domain.E(domain.Rejected, "attributes.%s has more than %d different values in one bucket. Use a spec of type string to count them, or narrow the query.", trace.JoinPath(m.Keys...), limit)
+		return domain.E(domain.Rejected, "attributes.%s has more than %d different values in one bucket. Use a spec of type string to count them, or narrow the query.", jsonvalue.JoinPath(m.Keys...), limit)
 	}
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"colonnade/domain"
 	"colonnade/domain/semconv"
 	"colonnade/domain/trace"
+	"colonnade/domain/trace/spanmetrics"
 	"colonnade/read/compile"
 	"colonnade/read/traces"
 )
@@ -165,7 +166,7 @@ func (c *collection) readSums(ctx context.Context, rows []openRow) error {
 		byTrace[s.TraceID] = append(byTrace[s.TraceID], s)
 	}
 	for _, of := range byTrace {
-		trace.Cumulate(of)
+		spanmetrics.Cumulate(of)
 	}
 	for _, r := range rows {
 		s := spans[r.identity]
@@ -188,7 +189,7 @@ func (c *collection) readSums(ctx context.Context, rows []openRow) error {
 	return nil
 }
 
-// metricsOf reads all spans of traces as trace.Cumulate needs them.
+// metricsOf reads all spans of traces as spanmetrics.Cumulate needs them.
 func (c *collection) metricsOf(ctx context.Context, ids []trace.TraceID) (map[identity]*span, error) {
 	out := map[identity]*span{}
 	bounds, err := c.bounds(ctx, ids)

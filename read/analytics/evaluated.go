@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"colonnade/domain"
+	"colonnade/domain/jsonvalue"
 	"colonnade/domain/semconv"
 	"colonnade/domain/trace"
 	"colonnade/read/compile"
@@ -137,7 +138,7 @@ func (t *tally) add(s Spec) {
 
 func (t *tally) take(s *trace.Span) error {
 	keys := []string{semconv.Root, semconv.Data, semconv.Outputs}
-	if outputs, ok := trace.Lookup(s.Attributes, keys); ok && t.of.Outputs {
+	if outputs, ok := jsonvalue.Lookup(s.Attributes, keys); ok && t.of.Outputs {
 		if err := t.discover(outputs, keys, t.of.Schema); err != nil {
 			return err
 		}
@@ -160,7 +161,7 @@ func (t *tally) discover(value any, keys []string, schema any) error {
 		}
 		return nil
 	}
-	path := "attributes." + trace.JoinPath(keys...)
+	path := "attributes." + jsonvalue.JoinPath(keys...)
 	if t.known[path] || value == nil {
 		return nil
 	}

@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	"colonnade/domain/jsonvalue"
 	"colonnade/domain/trace"
 	"colonnade/read/compile"
 )
@@ -64,7 +65,7 @@ func (g *gathered) put(s string, n uint64) {
 
 // take takes the value at the measure's path if it is of its sort.
 func (g *gathered) take(m compile.Measure, s *trace.Span) {
-	value, ok := trace.Lookup(s.Attributes, m.Keys)
+	value, ok := jsonvalue.Lookup(s.Attributes, m.Keys)
 	if !ok {
 		return
 	}

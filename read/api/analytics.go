@@ -13,7 +13,7 @@ import (
 
 	"colonnade/domain"
 	"colonnade/domain/body"
-	"colonnade/domain/trace"
+	"colonnade/domain/jsonvalue"
 	"colonnade/read/analytics"
 	"colonnade/read/compile"
 )
@@ -209,7 +209,7 @@ func specsOf(in []metricSpec, where string) ([]analytics.Spec, error) {
 		if m.VMin != nil && m.VMax != nil && *m.VMin > *m.VMax {
 			return nil, wrong("Input should not be below vmin", *m.VMax, "vmax")
 		}
-		keys := trace.SplitPath(s.Path)
+		keys := jsonvalue.SplitPath(s.Path)
 		switch {
 		case s.Type == analytics.None:
 		case len(s.Path) > maxPathBytes:

@@ -42,7 +42,7 @@ func (b BoundedRouter) Handle(op domain.Operation, h func(*gin.Context) error) {
 
 // Reader gives the stored spans of a project; read/traces implements it.
 // Spans come as readers see them: with the cumulative metrics of their whole
-// trace (trace.Cumulate), each once, in its latest version. A query that fails
+// trace (spanmetrics.Cumulate), each once, in its latest version. A query that fails
 // is an error, never an empty page.
 type Reader interface {
 	// Wait returns when every position of the token is visible, or when its

@@ -12,8 +12,10 @@ import (
 	"github.com/google/uuid"
 
 	"colonnade/domain"
+	"colonnade/domain/jsonvalue"
 	"colonnade/domain/semconv"
 	"colonnade/domain/trace"
+	"colonnade/domain/trace/tracejson"
 )
 
 // envelope is the shape of a reply that holds traces. Source: contract §0 row 10, §3.1.
@@ -84,7 +86,7 @@ func (w *writer) spans(spans []trace.Span) {
 	w.buf = append(w.buf, '[')
 	for i := range spans {
 		w.next(i)
-		w.buf = trace.AppendSpan(w.buf, unwrapped(&spans[i]))
+		w.buf = tracejson.AppendSpan(w.buf, unwrapped(&spans[i]))
 	}
 	w.buf = append(w.buf, ']')
 }
@@ -101,7 +103,7 @@ func (w *writer) flat(traces [][]trace.Span) {
 	for _, spans := range traces {
 		for i := range spans {
 			w.next(n)
-			w.buf = trace.AppendSpan(w.buf, unwrapped(&spans[i]))
+			w.buf = tracejson.AppendSpan(w.buf, unwrapped(&spans[i]))
 			n++
 		}
 	}
@@ -124,7 +126,7 @@ func (w *writer) span(spans []trace.Span) {
 		return
 	}
 	w.open(1, "span")
-	w.buf = trace.AppendSpan(w.buf, unwrapped(&spans[0]))
+	w.buf = tracejson.AppendSpan(w.buf, unwrapped(&spans[0]))
 }
 
 func (w *writer) traces(traces [][]trace.Span, e envelope) {
@@ -149,7 +151,7 @@ func (w *writer) traces(traces [][]trace.Span, e envelope) {
 			w.buf = append(w.buf, '"')
 			w.buf = append(w.buf, spans[0].TraceID.String()...)
 			w.buf = append(w.buf, `":{"spans":`...)
-			w.buf = append(trace.AppendTree(w.buf, tree(spans)), '}')
+			w.buf = append(tracejson.AppendTree(w.buf, tree(spans)), '}')
 		} else {
 			w.trace(spans)
 		}
@@ -158,7 +160,7 @@ func (w *writer) traces(traces [][]trace.Span, e envelope) {
 }
 
 func (w *writer) trace(spans []trace.Span) {
-	w.buf = trace.AppendTrace(w.buf, spans[0].TraceID, tree(spans))
+	w.buf = tracejson.AppendTrace(w.buf, spans[0].TraceID, tree(spans))
 }
 
 func tree(spans []trace.Span) []*trace.Node {
@@ -192,7 +194,7 @@ func unwrapped(s *trace.Span) *trace.Span {
 	ag, _ := s.Attributes[semconv.Root].(map[string]any)
 	data, _ := ag[semconv.Data].(map[string]any)
 	value := data[semconv.Outputs]
-	if d, unread := value.(trace.Document); unread && strings.HasPrefix(string(d), `{"__default__":`) {
+	if d, unread := value.(jsonvalue.Raw); unread && strings.HasPrefix(string(d), `{"__default__":`) {
 		value = d.Value()
 	}
 	outputs, _ := value.(map[string]any)

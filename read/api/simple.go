@@ -9,6 +9,7 @@ import (
 
 	"colonnade/domain"
 	"colonnade/domain/body"
+	"colonnade/domain/jsonvalue"
 	"colonnade/domain/semconv"
 	"colonnade/domain/simple"
 	"colonnade/domain/trace"
@@ -88,7 +89,7 @@ func (s simples) recordOf(found [][]trace.Span, id trace.SpanID) (simple.Record,
 
 // record is what a span holds, which is looked into for it.
 func (s simples) record(span *trace.Span) (simple.Record, bool) {
-	trace.Open(span.Attributes)
+	jsonvalue.Expand(span.Attributes)
 	return simple.Read(s.face, unwrapped(span))
 }
 
@@ -225,7 +226,7 @@ func readLinks(raw json.RawMessage, loc ...any) (links []simple.Link, list bool,
 	if !given(raw) {
 		return nil, false, nil
 	}
-	v, err := trace.ParseJSON(raw)
+	v, err := jsonvalue.Parse(raw)
 	if err != nil {
 		return nil, false, err
 	}

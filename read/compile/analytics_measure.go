@@ -3,8 +3,8 @@ package compile
 import (
 	"strings"
 
+	"colonnade/domain/jsonvalue"
 	"colonnade/domain/semconv"
-	"colonnade/domain/trace"
 	"colonnade/migrations/schema"
 )
 
@@ -40,7 +40,7 @@ type Measure struct {
 
 // Sums tells whether readers see at the path what is summed over the trace.
 func (m Measure) Sums() bool {
-	return (m.Gather == Numbers || m.Gather == Sum) && computed(trace.JoinPath(m.Keys...))
+	return (m.Gather == Numbers || m.Gather == Sum) && computed(jsonvalue.JoinPath(m.Keys...))
 }
 
 func (m Measure) aggregate(name string) string {
@@ -133,7 +133,7 @@ func (a at) inMap(name string) measured {
 }
 
 // summed is what readers see in a cumulative metric: the sum where it is not
-// zero, else what a client sent. Source: trace.Cumulate.
+// zero, else what a client sent. Source: spanmetrics.Cumulate.
 func (a at) summed(roots bool) measured {
 	m := measured{
 		sent:     sql("if(mapContains(num, ?), num[?], nan)", a.path, a.path),

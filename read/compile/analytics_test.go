@@ -12,7 +12,7 @@ import (
 
 	"colonnade/domain"
 	"colonnade/domain/filter"
-	"colonnade/domain/trace"
+	"colonnade/domain/jsonvalue"
 	"colonnade/read/compile"
 )
 
@@ -32,7 +32,7 @@ func TestAnalyticsGolden(t *testing.T) {
 			Axis: axis, Low: low, High: high, Origin: low, Width: 3600e6, Roots: roots,
 		}
 		for _, p := range paths {
-			a.Measures = append(a.Measures, compile.Measure{Gather: gather, Keys: trace.SplitPath(p)})
+			a.Measures = append(a.Measures, compile.Measure{Gather: gather, Keys: jsonvalue.SplitPath(p)})
 		}
 		return a
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"colonnade/domain/filter"
+	"colonnade/domain/jsonvalue"
 	"colonnade/domain/trace"
 )
 
@@ -226,7 +227,7 @@ func sorted(of []any) (out values) {
 	for _, v := range of {
 		switch s := v.(type) {
 		case string:
-			if len(s) <= trace.MaxInlineBytes {
+			if len(s) <= jsonvalue.MaxIndexedBytes {
 				if !seen[v] {
 					seen[v] = true
 					out.texts = append(out.texts, s)

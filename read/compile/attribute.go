@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"colonnade/domain/filter"
+	"colonnade/domain/jsonvalue"
 	"colonnade/domain/semconv"
-	"colonnade/domain/trace"
 	"colonnade/migrations/schema"
 )
 
@@ -26,7 +26,7 @@ func attribute(e filter.Attribute) (pair, error) {
 	if e.Of != filter.Attributes {
 		return foreign(e), nil
 	}
-	return place(trace.SplitPath(e.Path)).test(e.Test)
+	return place(jsonvalue.SplitPath(e.Path)).test(e.Test)
 }
 
 // at is a path into the attributes and where the core row keeps what is there.
@@ -41,10 +41,10 @@ type at struct {
 }
 
 func place(keys []string) at {
-	a := at{keys: keys, path: trace.JoinPath(keys...)}
+	a := at{keys: keys, path: jsonvalue.JoinPath(keys...)}
 	for i := 1; i < len(keys); i++ {
 		if isIndex(keys[i]) {
-			a.arrays = append(a.arrays, trace.JoinPath(keys[:i]...))
+			a.arrays = append(a.arrays, jsonvalue.JoinPath(keys[:i]...))
 		}
 	}
 	return a
@@ -52,7 +52,7 @@ func place(keys []string) at {
 
 func (a at) member(key string) at { return place(append(slices.Clone(a.keys), key)) }
 
-// isIndex tells a key that may number an element. Source: trace.Lookup.
+// isIndex tells a key that may number an element. Source: jsonvalue.Lookup.
 func isIndex(key string) bool {
 	n, err := strconv.Atoi(key)
 	return err == nil && n >= 0 && strconv.Itoa(n) == key
@@ -391,7 +391,7 @@ func (a at) equalNumber(v float64) node {
 
 func (a at) equalString(v string) pair {
 	texts := valueTexts(v)
-	if len(v) > trace.MaxInlineBytes {
+	if len(v) > jsonvalue.MaxIndexedBytes {
 		p := between(both(a.long(), inDocument(textsOf(a.keys), texts)), constant(false)).with(a.leaf())
 		p.phrases = phrases(texts...)
 		return p
@@ -497,7 +497,7 @@ func (a at) element(v any) node {
 	}
 	switch v := v.(type) {
 	case string:
-		if len(v) > trace.MaxInlineBytes {
+		if len(v) > jsonvalue.MaxIndexedBytes {
 			return either(sql("arrayExists(k -> startsWith(k, ?), long)", a.below()), long)
 		}
 		return in(a.texts(), v)
@@ -517,7 +517,7 @@ func (a at) element(v any) node {
 // leafOf is the list of leaves of a row in element, or with v here; none where a
 // leaf of such a row is not known by what it is.
 func (a at) leafOf(v any) [][]string {
-	if s, ok := v.(string); ok && len(s) <= trace.MaxInlineBytes && schema.Label(a.path) {
+	if s, ok := v.(string); ok && len(s) <= jsonvalue.MaxIndexedBytes && schema.Label(a.path) {
 		return [][]string{append([]string{s, a.path}, a.arrays...)}
 	}
 	return nil
@@ -562,10 +562,10 @@ func foreign(e filter.Attribute) pair {
 }
 
 func foreignOver(name string, e filter.Attribute) node {
-	keys := trace.SplitPath(e.Path)
+	keys := jsonvalue.SplitPath(e.Path)
 	var texts []string
 	if last := keys[len(keys)-1]; !isIndex(last) {
-		texts = append(texts, string(append(trace.AppendString(nil, last), ':')))
+		texts = append(texts, string(append(jsonvalue.AppendString(nil, last), ':')))
 	}
 	switch t := e.Test.(type) {
 	case filter.Equal:

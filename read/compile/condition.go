@@ -23,7 +23,7 @@ type Condition struct {
 	// Words tells that the full-text index can narrow that search.
 	Words bool
 	// Sums tells that it looks at what is summed over a whole trace when it is
-	// read (trace.Cumulate), so that a span alone cannot decide.
+	// read (spanmetrics.Cumulate), so that a span alone cannot decide.
 	Sums bool
 	// Types are the trace types that the filter leaves possible, in stored order; empty means that nothing matches.
 	Types []trace.Type

@@ -4,13 +4,13 @@ import (
 	"slices"
 
 	"colonnade/domain/filter"
+	"colonnade/domain/jsonvalue"
 	"colonnade/domain/semconv"
-	"colonnade/domain/trace"
 	"colonnade/migrations/schema"
 )
 
 // What the core row does not hold is found as text in the documents of
-// span_documents. They are canonical JSON (trace.AppendJSON): no white space,
+// span_documents. They are canonical JSON (jsonvalue.Append): no white space,
 // one form for each value. So a value's own JSON text occurs in a document that
 // holds the value, and a search for it gives a superset.
 
@@ -98,7 +98,7 @@ func memberTexts(object map[string]any) []string {
 	slices.Sort(keys)
 	out := make([]string, 0, len(keys))
 	for _, k := range keys {
-		name := string(append(trace.AppendString(nil, k), ':'))
+		name := string(append(jsonvalue.AppendString(nil, k), ':'))
 		switch v := object[k].(type) {
 		case map[string]any:
 			out = append(out, memberTexts(v)...)
@@ -111,7 +111,7 @@ func memberTexts(object map[string]any) []string {
 		case int64, float64:
 			out = append(out, name)
 		default:
-			out = append(out, name+string(trace.AppendJSON(nil, v)))
+			out = append(out, name+string(jsonvalue.Append(nil, v)))
 		}
 	}
 	return out
@@ -133,7 +133,7 @@ func valueTexts(v any) []string {
 	case []any:
 		return elementTexts(v)
 	case string:
-		return []string{string(trace.AppendString(nil, v))}
+		return []string{string(jsonvalue.AppendString(nil, v))}
 	default:
 		return nil
 	}
@@ -159,7 +159,7 @@ func textsOf(keys []string) []string {
 // it, as it stands in the document; fold tells that both are to be folded. ""
 // where the pattern says nothing.
 func patternText(p filter.Pattern) string {
-	escaped := func(s string) string { return string(trace.AppendEscaped(nil, s)) }
+	escaped := func(s string) string { return string(jsonvalue.AppendEscaped(nil, s)) }
 	switch p.Form {
 	case filter.Prefix:
 		return `"` + escaped(p.Value)

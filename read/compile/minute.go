@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"colonnade/domain"
+	"colonnade/domain/jsonvalue"
 	"colonnade/domain/trace"
 	"colonnade/migrations/schema"
 )
@@ -27,7 +28,7 @@ type Minutes struct {
 
 // MinuteColumn gives the column of rollup_minute that holds what a measure takes of roots.
 func MinuteColumn(m Measure) (column string, ok bool) {
-	path := trace.JoinPath(m.Keys...)
+	path := jsonvalue.JoinPath(m.Keys...)
 	switch {
 	case m.Gather == Numbers && computed(path):
 		return strings.TrimPrefix(total(m.Keys), "total_"), true

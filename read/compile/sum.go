@@ -5,6 +5,7 @@ import (
 
 	"colonnade/domain"
 	"colonnade/domain/filter"
+	"colonnade/domain/jsonvalue"
 	"colonnade/domain/semconv"
 	"colonnade/domain/trace"
 	"colonnade/migrations/schema"
@@ -51,11 +52,11 @@ func (unsettled) write(w *writer, s *scope) {
 }
 
 // sum compiles a test of a value that readers compute: the sum where there is
-// one, else what a client sent. Source: trace.Cumulate.
+// one, else what a client sent. Source: spanmetrics.Cumulate.
 func (a at) sum(t filter.Test) (pair, error) {
 	alone := strings.Replace(a.path, "."+semconv.Cumulative, "."+semconv.Incremental, 1)
 	own, _ := schema.NumberColumn(alone)
-	long := place(trace.SplitPath(alone)).counted(own)
+	long := place(jsonvalue.SplitPath(alone)).counted(own)
 	test, err := numberColumn(own, constant(false), t)
 	if err != nil {
 		return pair{}, err

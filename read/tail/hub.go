@@ -12,7 +12,7 @@ import (
 
 	"colonnade/domain"
 	"colonnade/domain/filter"
-	"colonnade/domain/trace"
+	"colonnade/domain/trace/tracejson"
 )
 
 const (
@@ -289,7 +289,7 @@ func (h *Hub) show(ctx context.Context, r Record) {
 				continue
 			}
 			if text == nil {
-				text = trace.AppendSpan(nil, &spans[i])
+				text = tracejson.AppendSpan(nil, &spans[i])
 			}
 			if t.offer(text) {
 				h.metrics.spans.Inc()

@@ -60,7 +60,7 @@ FROM (SELECT number AS i, intDiv(number, 10) AS t, concat('session-', toString(i
 	toDateTime64('2026-03-11 12:00:00', 6, 'UTC') - toIntervalMicrosecond(toInt64(({total} - t * 10) * (14 * 86400 * 1000000. / {total})) - (i % 10) * 150000) AS at,
 	sipHash128('trace', t) AS trace_id, toFixedString(reinterpretAsString(xxHash64('span', i)), 8) AS span_id, xxHash64(concat(trace_id, span_id)) AS tie FROM numbers({from}, {n}))`
 
-	// benchHead and benchLengths are the columns of span_documents: a head with metrics (trace.AppendHead).
+	// benchHead and benchLengths are the columns of span_documents: a head with metrics (payload.AppendHeader).
 	benchHead = `concat(char(2), parent_id, reinterpretAsFixedString(toInt64(toUnixTimestamp64Micro(start_time) * 1000 + start_ns)), reinterpretAsFixedString(toInt64(toUnixTimestamp64Micro(end_time) * 1000 + end_ns)),
 	reinterpretAsFixedString(toUnixTimestamp64Micro(created_at)), reinterpretAsFixedString(toUnixTimestamp64Micro(updated_at)), toFixedString('', 48), char(toInt8(trace_type), if(span_type_declared, toInt8(span_type), 0), toInt8(span_kind), toInt8(status_code)),
 	reinterpretAsFixedString(toUInt32(length(span_name))), reinterpretAsFixedString(toUInt32(length(status_message))), reinterpretAsFixedString(toUInt32(length(session_id))), reinterpretAsFixedString(toUInt32(length(user_id))), reinterpretAsFixedString(toUInt32(length(agent_id))),

@@ -12,6 +12,8 @@ import (
 
 	"colonnade/domain"
 	"colonnade/domain/trace"
+	"colonnade/domain/trace/payload"
+	"colonnade/domain/trace/spanmetrics"
 	"colonnade/migrations/schema"
 	"colonnade/read/compile"
 )
@@ -225,7 +227,7 @@ func (b *beside) take(d *documentRow, texts bool) error {
 	if err != nil {
 		return err
 	}
-	h, err := trace.ParseHead(text)
+	h, err := payload.ParseHeader(text)
 	if err != nil {
 		return err
 	}
@@ -233,6 +235,6 @@ func (b *beside) take(d *documentRow, texts bool) error {
 		b.partial[d.trace] = true
 		return nil
 	}
-	b.heads[d.identity] = &metricRow{d.version, trace.Own{Edge: trace.Edge{ID: d.span, Parent: h.Span.ParentID, Start: h.Span.Start}, Metrics: *h.Metrics}}
+	b.heads[d.identity] = &metricRow{d.version, spanmetrics.Incremental{Edge: trace.Edge{ID: d.span, Parent: h.Span.ParentID, Start: h.Span.Start}, Metrics: *h.Metrics}}
 	return nil
 }

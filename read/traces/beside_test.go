@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"colonnade/domain"
+	"colonnade/domain/jsonvalue"
 	"colonnade/domain/trace"
 	"colonnade/read/traces"
 )
@@ -114,7 +115,7 @@ func TestSumsBeside(t *testing.T) {
 			require.NoError(t, err)
 			for _, of := range whole {
 				for i := range of {
-					want[of[i].TraceID.String()+of[i].SpanID.String()], _ = trace.Lookup(of[i].Attributes, []string{"ag", "metrics", "tokens", "cumulative", "total"})
+					want[of[i].TraceID.String()+of[i].SpanID.String()], _ = jsonvalue.Lookup(of[i].Attributes, []string{"ag", "metrics", "tokens", "cumulative", "total"})
 				}
 			}
 			require.GreaterOrEqual(t, len(want), 12)
@@ -138,7 +139,7 @@ func TestSumsBeside(t *testing.T) {
 					require.NotEmpty(t, page.Items)
 					for i := range page.Items {
 						one := &page.Items[i]
-						got, _ := trace.Lookup(one.Attributes, []string{"ag", "metrics", "tokens", "cumulative", "total"})
+						got, _ := jsonvalue.Lookup(one.Attributes, []string{"ag", "metrics", "tokens", "cumulative", "total"})
 						require.Equal(t, want[one.TraceID.String()+one.SpanID.String()], got, "span %s of a page of %d with %q", one.SpanID, limit, conditions)
 					}
 					var asked []string
@@ -254,7 +255,7 @@ func TestDecidedWithSums(t *testing.T) {
 			require.NoError(t, err)
 			require.Len(t, page.Items, tt.limit)
 			for i := range page.Items {
-				got, _ := trace.Lookup(page.Items[i].Attributes, []string{"ag", "metrics", "tokens", "cumulative", "total"})
+				got, _ := jsonvalue.Lookup(page.Items[i].Attributes, []string{"ag", "metrics", "tokens", "cumulative", "total"})
 				want := int64(2)
 				if page.Items[i].ParentID == (trace.SpanID{}) {
 					want = 3

@@ -12,6 +12,7 @@ import (
 
 	"colonnade/domain"
 	"colonnade/domain/trace"
+	"colonnade/domain/trace/spanmetrics"
 	"colonnade/read/compile"
 )
 
@@ -358,7 +359,7 @@ func assemble(of map[trace.SpanID]stored) []trace.Span {
 	for i := range spans {
 		pointers[i] = &spans[i]
 	}
-	trace.Cumulate(pointers)
+	spanmetrics.Cumulate(pointers)
 	return spans
 }
 

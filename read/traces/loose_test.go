@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"colonnade/domain"
+	"colonnade/domain/jsonvalue"
 	"colonnade/domain/trace"
 	"colonnade/read/traces"
 )
@@ -41,7 +42,7 @@ func TestLoose(t *testing.T) {
 			var all []trace.Span
 			for i, value := range tt.values {
 				if value != short {
-					value += strings.Repeat(" and more", trace.MaxInlineBytes)
+					value += strings.Repeat(" and more", jsonvalue.MaxIndexedBytes)
 				}
 				for n := range tt.n {
 					one := span(uint64(i*tt.n+n+1), 1, now.Add(-time.Minute-time.Duration(i*tt.n+n)*time.Millisecond))

@@ -18,6 +18,7 @@ import (
 
 	"colonnade/domain"
 	"colonnade/domain/filter"
+	"colonnade/domain/jsonvalue"
 	"colonnade/domain/trace"
 	"colonnade/read/compile"
 	"colonnade/read/traces"
@@ -309,7 +310,7 @@ func TestCumulativeMetrics(t *testing.T) {
 	one, err := s.reader.SpansByID(t.Context(), s.project, []trace.TraceID{all[0].TraceID}, []trace.SpanID{all[3].SpanID})
 	require.NoError(t, err)
 	require.Equal(t, found[0][3:4], opened(one))
-	total, _ := trace.Lookup(one[0].Attributes, []string{"ag", "metrics", "tokens", "cumulative", "total"})
+	total, _ := jsonvalue.Lookup(one[0].Attributes, []string{"ag", "metrics", "tokens", "cumulative", "total"})
 	require.Equal(t, int64(30), total)
 }
 
@@ -416,7 +417,7 @@ func TestBigDocuments(t *testing.T) {
 		page, err := s.reader.Spans(t.Context(), s.project, nil, window)
 		require.NoError(t, err)
 		require.Len(t, page.Items, 1)
-		text, _ := trace.Lookup(page.Items[0].Attributes, []string{"ag", "data", "inputs", "text"})
+		text, _ := jsonvalue.Lookup(page.Items[0].Attributes, []string{"ag", "data", "inputs", "text"})
 		require.Equal(t, strings.Repeat(strconv.Itoa(n), 10<<20), text)
 		require.Equal(t, n == 3, page.Next == uuid.Nil)
 		window.Next = page.Next

@@ -11,8 +11,11 @@ import (
 	"github.com/google/uuid"
 
 	"colonnade/domain"
+	"colonnade/domain/jsonvalue"
 	"colonnade/domain/semconv"
 	"colonnade/domain/trace"
+	"colonnade/domain/trace/payload"
+	"colonnade/domain/trace/tracejson"
 	"colonnade/migrations/schema"
 	"colonnade/read/compile"
 )
@@ -171,7 +174,7 @@ func dataMembers() [4]string {
 // stored is a span as its documents tell: all but the type of its trace and what
 // follows from that.
 type stored struct {
-	trace.Head
+	payload.Header
 }
 
 // parse reads a span. Its documents stay trace.Documents, so that a page that
@@ -181,29 +184,29 @@ func (d *documentRow) parse(from *producers) (s stored, err error) {
 	if err != nil {
 		return s, err
 	}
-	if s.Head, err = trace.ParseHead(t.head); err != nil {
+	if s.Header, err = payload.ParseHeader(t.head); err != nil {
 		return s, err
 	}
 	span := &s.Span
 	span.TraceID, span.SpanID, span.Version = d.trace, d.span, d.version
-	if span.Attributes, err = trace.ParseAttributes(t.attributes); err != nil {
+	if span.Attributes, err = tracejson.ParseAttributes(t.attributes); err != nil {
 		return s, err
 	}
 	for i, name := range dataMembers() {
 		if t.data[i] != "" {
-			member(member(span.Attributes, semconv.Root), semconv.Data)[name] = trace.Document(t.data[i])
+			member(member(span.Attributes, semconv.Root), semconv.Data)[name] = jsonvalue.Raw(t.data[i])
 		}
 	}
-	if span.Events, err = trace.ParseEvents(t.events); err != nil {
+	if span.Events, err = tracejson.ParseEvents(t.events); err != nil {
 		return s, err
 	}
-	if span.Links, err = trace.ParseLinks(t.links); err != nil {
+	if span.Links, err = tracejson.ParseLinks(t.links); err != nil {
 		return s, err
 	}
-	if span.Resource, err = from.resource.of(t.resource, trace.ParseResource); err != nil {
+	if span.Resource, err = from.resource.of(t.resource, tracejson.ParseResource); err != nil {
 		return s, err
 	}
-	span.Scope, err = from.scope.of(t.scope, trace.ParseScope)
+	span.Scope, err = from.scope.of(t.scope, tracejson.ParseScope)
 	return s, err
 }
 
@@ -259,7 +262,7 @@ func member(object map[string]any, key string) map[string]any {
 // references derives the list of references from ag.references, which the sink
 // has conformed to the schema. Source: contract §1.4.
 func references(attributes map[string]any) []trace.Reference {
-	v, _ := trace.Lookup(attributes, []string{semconv.Root, semconv.References})
+	v, _ := jsonvalue.Lookup(attributes, []string{semconv.Root, semconv.References})
 	object, _ := v.(map[string]any)
 	var out []trace.Reference
 	for key, v := range object {

@@ -16,6 +16,7 @@ import (
 
 	"colonnade/domain"
 	"colonnade/domain/filter"
+	"colonnade/domain/jsonvalue"
 	"colonnade/domain/trace"
 	"colonnade/read/traces"
 )
@@ -106,7 +107,7 @@ func TestSaidIsSummed(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, page.Items, 5)
 	for i := range page.Items {
-		got, _ := trace.Lookup(page.Items[i].Attributes, []string{"ag", "metrics", "tokens", "cumulative", "total"})
+		got, _ := jsonvalue.Lookup(page.Items[i].Attributes, []string{"ag", "metrics", "tokens", "cumulative", "total"})
 		require.Equal(t, int64(3), got)
 	}
 	asked := statementsOf(t, registry)

@@ -27,9 +27,13 @@ import (
 	"colonnade/deploy/embedded/embeddedtest"
 	"colonnade/domain"
 	"colonnade/domain/filter"
+	"colonnade/domain/jsonvalue"
+	"colonnade/domain/jsonvalue/jsonvaluetest"
 	"colonnade/domain/ngram"
 	"colonnade/domain/trace"
-	"colonnade/domain/trace/tracetest"
+	"colonnade/domain/trace/payload"
+	"colonnade/domain/trace/spanmetrics"
+	"colonnade/domain/trace/tracejson"
 	"colonnade/migrations/migrationstest"
 	"colonnade/migrations/schema"
 	"colonnade/read/traces"
@@ -135,7 +139,7 @@ func (s *store) insertInto(project domain.ProjectID, spans ...trace.Span) {
 		for _, e := range sp.Events {
 			names = append(names, e.Name)
 		}
-		service, _ := trace.Lookup(sp.Resource, []string{"service", "name"})
+		service, _ := jsonvalue.Lookup(sp.Resource, []string{"service", "name"})
 		name, _ := service.(string)
 		var hash uuid.UUID
 		if len(sp.Hashes) > 0 {
@@ -297,7 +301,7 @@ func documents(s *trace.Span, bare bool) (text, head, lengths string) {
 	for _, name := range []string{"inputs", "outputs", "parameters", "internals"} {
 		var member []byte
 		if v, ok := data[name]; ok {
-			member = trace.AppendJSON(nil, v)
+			member = jsonvalue.Append(nil, v)
 		}
 		delete(rest, name)
 		add(&text, member)
@@ -311,25 +315,25 @@ func documents(s *trace.Span, bare bool) (text, head, lengths string) {
 	attributes["ag"] = root
 	var events, links, resource, scope []byte
 	if len(s.Events) > 0 {
-		events = trace.AppendEvents(nil, s.Events)
+		events = tracejson.AppendEvents(nil, s.Events)
 	}
 	if len(s.Links) > 0 {
-		links = trace.AppendLinks(nil, s.Links)
+		links = tracejson.AppendLinks(nil, s.Links)
 	}
 	if s.Resource != nil {
-		resource = trace.AppendJSON(nil, s.Resource)
+		resource = jsonvalue.Append(nil, s.Resource)
 	}
 	if s.Scope != nil {
-		scope = trace.AppendScope(nil, s.Scope)
+		scope = tracejson.AppendScope(nil, s.Scope)
 	}
 	add(&text, events)
-	add(&text, trace.AppendJSON(nil, attributes))
+	add(&text, jsonvalue.Append(nil, attributes))
 	add(&head, links)
 	add(&head, resource)
 	add(&head, scope)
-	of := trace.Head{Span: *s}
+	of := payload.Header{Span: *s}
 	if !bare {
-		of.Metrics = new([trace.MetricCount]float64)
+		of.Metrics = new([spanmetrics.Count]float64)
 		own := newLeaves(s)
 		for i, name := range []string{"errors", "tokens_prompt", "tokens_completion", "tokens_total", "costs_prompt", "costs_completion", "costs_total"} {
 			of.Metrics[i] = own.column(name)
@@ -342,7 +346,7 @@ func documents(s *trace.Span, bare bool) (text, head, lengths string) {
 	if len(s.Hashes) > 0 {
 		of.Hash = s.Hashes[0].ID
 	}
-	return text, head + string(trace.AppendHead(nil, &of)), string(l)
+	return text, head + string(payload.AppendHeader(nil, &of)), string(l)
 }
 
 // leaves are the maps and tokens of a row.
@@ -357,7 +361,7 @@ type leaves struct {
 
 func newLeaves(s *trace.Span) *leaves {
 	l := &leaves{map[string]string{}, map[string]float64{}, map[string]bool{}, []string{}, []string{}, map[string]float64{}}
-	tracetest.Flatten(s.Attributes, l)
+	jsonvaluetest.Flatten(s.Attributes, l)
 	for _, r := range s.References {
 		for name, v := range map[string]string{"id": r.ID.String(), "slug": r.Slug, "version": r.Version} {
 			if v != "" && v != uuid.Nil.String() {
@@ -386,7 +390,7 @@ func (l *leaves) column(name string) float64 {
 	return math.NaN()
 }
 
-func (l *leaves) Str(path, v string) {
+func (l *leaves) String(path, v string) {
 	if path == schema.TraceTypePath || path == schema.SpanTypePath {
 		return
 	}
@@ -396,7 +400,7 @@ func (l *leaves) Str(path, v string) {
 	}
 }
 
-func (l *leaves) Num(path string, v float64) {
+func (l *leaves) Number(path string, v float64) {
 	if c, ok := schema.NumberColumn(path); ok {
 		l.numbers[c] = v
 		return
@@ -404,7 +408,7 @@ func (l *leaves) Num(path string, v float64) {
 	l.num[path] = v
 }
 func (l *leaves) Bool(path string, v bool) { l.bools[path] = v }
-func (l *leaves) Long(path string)         { l.long = append(l.long, path) }
+func (l *leaves) Unindexed(path string)    { l.long = append(l.long, path) }
 
 // span makes a span of a trace; numbers choose its ids and its start after the epoch of the tests.
 func span(traceNumber, spanNumber uint64, start time.Time) trace.Span {
@@ -435,8 +439,8 @@ func where(t testing.TB, conditions ...string) filter.Expr {
 // opened reads all that spans of the store have not been looked into for.
 func opened(spans []trace.Span) []trace.Span {
 	for i := range spans {
-		trace.Open(spans[i].Attributes)
-		trace.Open(spans[i].Resource)
+		jsonvalue.Expand(spans[i].Attributes)
+		jsonvalue.Expand(spans[i].Resource)
 	}
 	return spans
 }

@@ -12,6 +12,7 @@ import (
 
 	"colonnade/domain"
 	"colonnade/domain/trace"
+	"colonnade/domain/trace/spanmetrics"
 	"colonnade/migrations/schema"
 	"colonnade/read/compile"
 )
@@ -61,8 +62,8 @@ type sums struct {
 type sumRow struct {
 	identity
 	version uint64
-	// values are those of trace.SumUp; NaN is 0.
-	values [trace.MetricCount]float64
+	// values are those of spanmetrics.Sum; NaN is 0.
+	values [spanmetrics.Count]float64
 }
 
 // exact tells that the row says to the last digit what whole numbers sum to.
@@ -73,7 +74,7 @@ func (s *sumRow) exact() bool {
 // metricRow is a row of compile.Metrics.
 type metricRow struct {
 	version uint64
-	trace.Own
+	spanmetrics.Incremental
 }
 
 // sumsOf reads what the spans of these rows sum; crowded tells whether to ask
@@ -273,9 +274,9 @@ func (s *sums) cumulate(spans []trace.Span) {
 			continue
 		}
 		if row := s.below[identity{span.TraceID, span.SpanID}]; row != nil {
-			trace.SetCumulative(span, row.values)
+			spanmetrics.SetCumulative(span, row.values)
 		} else {
-			trace.Cumulate([]*trace.Span{span})
+			spanmetrics.Cumulate([]*trace.Span{span})
 		}
 	}
 	cumulate(rest, s.others)
@@ -286,7 +287,7 @@ func (s *sums) cumulate(spans []trace.Span) {
 func cumulate(spans []*trace.Span, others map[identity]*metricRow) {
 	type tree struct {
 		spans  []*trace.Span
-		others []trace.Own
+		others []spanmetrics.Incremental
 	}
 	given := make(map[identity]bool, len(spans))
 	byTrace := map[trace.TraceID]*tree{}
@@ -301,10 +302,10 @@ func cumulate(spans []*trace.Span, others map[identity]*metricRow) {
 	}
 	for id, m := range others {
 		if of := byTrace[id.trace]; of != nil && !given[id] {
-			of.others = append(of.others, m.Own)
+			of.others = append(of.others, m.Incremental)
 		}
 	}
 	for _, of := range byTrace {
-		trace.CumulateAmong(of.spans, of.others)
+		spanmetrics.CumulateAmong(of.spans, of.others)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"colonnade/domain"
+	"colonnade/domain/jsonvalue"
 	"colonnade/domain/trace"
 	"colonnade/read/traces"
 )
@@ -84,7 +85,7 @@ func TestSettledSums(t *testing.T) {
 				require.Len(t, page.Items, 2)
 				got := map[trace.SpanID]any{}
 				for _, one := range page.Items {
-					got[one.SpanID], _ = trace.Lookup(one.Attributes, []string{"ag", "metrics", "tokens", "cumulative", "total"})
+					got[one.SpanID], _ = jsonvalue.Lookup(one.Attributes, []string{"ag", "metrics", "tokens", "cumulative", "total"})
 				}
 				require.Equal(t, map[trace.SpanID]any{root.SpanID: tt.root, leaf.SpanID: int64(15)}, got)
 			}

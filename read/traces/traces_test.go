@@ -16,7 +16,9 @@ import (
 
 	"colonnade/domain"
 	"colonnade/domain/filter"
+	"colonnade/domain/jsonvalue"
 	"colonnade/domain/trace"
+	"colonnade/domain/trace/tracejson"
 	"colonnade/migrations/schema"
 	"colonnade/read/traces"
 )
@@ -64,7 +66,7 @@ func TestValuesUnchanged(t *testing.T) {
 	require.Equal(t, uuid.Nil, page.Next)
 	want := in
 	want.Version = page.Items[0].Version
-	require.Equal(t, string(trace.AppendSpan(nil, &want)), string(trace.AppendSpan(nil, &page.Items[0])))
+	require.Equal(t, string(tracejson.AppendSpan(nil, &want)), string(tracejson.AppendSpan(nil, &page.Items[0])))
 	opened(page.Items)
 	if diff := cmp.Diff(want, page.Items[0]); diff != "" {
 		t.Errorf("span (-want +got):\n%s", diff)
@@ -129,7 +131,7 @@ func TestTypeOfATraceByID(t *testing.T) {
 	for i, want := range []trace.Type{trace.Annotation, trace.Invocation} {
 		for _, sp := range found[i] {
 			require.Equal(t, want, sp.Type)
-			got, _ := trace.Lookup(sp.Attributes, []string{"ag", "type", "trace"})
+			got, _ := jsonvalue.Lookup(sp.Attributes, []string{"ag", "type", "trace"})
 			require.Equal(t, want.String(), got)
 		}
 	}
@@ -179,7 +181,7 @@ func TestSpansOfALargeTrace(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, got, 2)
 	for i, want := range []int64{1200, 1} {
-		sum, _ := trace.Lookup(got[i].Attributes, []string{"ag", "metrics", "tokens", "cumulative", "total"})
+		sum, _ := jsonvalue.Lookup(got[i].Attributes, []string{"ag", "metrics", "tokens", "cumulative", "total"})
 		require.Equal(t, want, sum)
 	}
 	whole, err := s.reader.TracesByID(t.Context(), s.project, []trace.TraceID{all[0].TraceID})

@@ -11,7 +11,7 @@ import (
 	"colonnade/domain"
 	"colonnade/domain/entity"
 	"colonnade/domain/form"
-	"colonnade/domain/trace"
+	"colonnade/domain/jsonvalue"
 	"colonnade/write/evaluate"
 	"colonnade/write/invoke"
 )
@@ -144,7 +144,7 @@ func (e evaluations) run(c *gin.Context) error {
 		whole["type"] = "done"
 		return out.event(whole)
 	}
-	c.Data(http.StatusOK, mediaJSON, trace.AppendJSON(nil, whole))
+	c.Data(http.StatusOK, mediaJSON, jsonvalue.Append(nil, whole))
 	return nil
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"colonnade/domain"
-	"colonnade/domain/trace"
+	"colonnade/domain/jsonvalue"
 	"colonnade/write/invoke"
 )
 
@@ -135,7 +135,7 @@ func (w *invokeWriter) event(value any) error {
 	if w.media == mediaSSE {
 		dst = append(dst, "data: "...)
 	}
-	dst = append(trace.AppendJSON(dst, invoke.Canonical(value)), '\n')
+	dst = append(jsonvalue.Append(dst, invoke.Canonical(value)), '\n')
 	if w.media == mediaSSE {
 		dst = append(dst, '\n')
 	}
@@ -173,7 +173,7 @@ func (w *invokeWriter) succeed(r invoke.Reply, stream bool) error {
 		return w.event(envelope)
 	}
 	w.token(r, envelope)
-	w.c.Data(http.StatusOK, mediaJSON, trace.AppendJSON(nil, invoke.Canonical(envelope)))
+	w.c.Data(http.StatusOK, mediaJSON, jsonvalue.Append(nil, invoke.Canonical(envelope)))
 	return nil
 }
 

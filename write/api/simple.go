@@ -14,6 +14,7 @@ import (
 	"colonnade/domain"
 	"colonnade/domain/body"
 	"colonnade/domain/entity"
+	"colonnade/domain/jsonvalue"
 	"colonnade/domain/simple"
 	"colonnade/domain/trace"
 	"colonnade/write/ingest"
@@ -129,7 +130,7 @@ func (s simples) shown(span *trace.Span) (simple.Record, error) {
 	if err != nil {
 		return simple.Record{}, err
 	}
-	trace.Open(fitted[0].Attributes)
+	jsonvalue.Expand(fitted[0].Attributes)
 	r, ok := simple.Read(s.face, &fitted[0])
 	if !ok {
 		return r, body.Invalid("too_short", "Data should hold a value", nil, "body", s.face.Member(), "data")

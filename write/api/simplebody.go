@@ -7,6 +7,7 @@ import (
 
 	"colonnade/domain"
 	"colonnade/domain/body"
+	"colonnade/domain/jsonvalue"
 	"colonnade/domain/semconv"
 	"colonnade/domain/simple"
 	"colonnade/domain/trace"
@@ -177,7 +178,7 @@ func checkReferences(given map[string]domain.Reference, loc *place) (map[string]
 // readLinks reads links as a map by their names, or as a list. One without
 // trace_id or span_id is no link. Source: contract §4.2.
 func readLinks(raw json.RawMessage, loc *place) (links []simple.Link, list bool, err error) {
-	v, err := trace.ParseJSON(raw)
+	v, err := jsonvalue.Parse(raw)
 	if err != nil {
 		return nil, false, err
 	}

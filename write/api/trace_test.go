@@ -13,7 +13,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"colonnade/domain"
+	"colonnade/domain/jsonvalue"
 	"colonnade/domain/trace"
+	"colonnade/domain/trace/tracejson"
 	"colonnade/write/normalize"
 	"colonnade/write/otlp/wire"
 )
@@ -190,7 +192,7 @@ func TestMembersBesideTheAttributes(t *testing.T) {
 	require.JSONEq(t, `{"a":{"b":1},"list":["x","y"],"ag":{"data":{"outputs":"x"},"exception":{"type":"E"},"flags":{"is_custom":true},"session":{"id":"s"},"user":{"id":"u"},
 		"references":{"testcase":{"id":"0198a3b0-0000-7000-8000-000000000001"}},"type":{"span":"chat","trace":"annotation"},
 		"metrics":{"costs":{},"duration":{"cumulative":1500.0},"errors":{},"tokens":{}},
-		"unsupported":{"agent":{"id":"g"},"references":{"planet":{"slug":"x"}},"span":{"colour":"red"}}}}`, string(trace.AppendJSON(nil, root.Attributes)))
+		"unsupported":{"agent":{"id":"g"},"references":{"planet":{"slug":"x"}},"span":{"colour":"red"}}}}`, string(jsonvalue.Append(nil, root.Attributes)))
 }
 
 // The attributes go before what stands beside them.
@@ -329,19 +331,19 @@ func roundTrip(t testing.TB, f *normalize.Fitter, sent []trace.Span) {
 	t.Helper()
 	stored, err := fitSpans(f, sent)
 	require.NoError(t, err)
-	returned := trace.AppendTrace(nil, stored[0].TraceID, trace.BuildTree(stored))
+	returned := tracejson.AppendTrace(nil, stored[0].TraceID, trace.BuildTree(stored))
 	flat := []byte(`{"count":1,"spans":[`)
 	for i := range stored {
 		if i > 0 {
 			flat = append(flat, ',')
 		}
-		flat = trace.AppendSpan(flat, &stored[i])
+		flat = tracejson.AppendSpan(flat, &stored[i])
 	}
 	flat = append(flat, "]}"...)
 	for shape, text := range map[string][]byte{
 		"trace":  slices.Concat([]byte(`{"count":1,"trace":`), returned, []byte("}")),
 		"traces": slices.Concat([]byte(`{"count":1,"traces":[`), returned, []byte(`],"windowing":{"limit":1}}`)),
-		"map":    slices.Concat([]byte(`{"count":1,"traces":{"`), []byte(stored[0].TraceID.String()), []byte(`":`), []byte(`{"spans":`), trace.AppendTree(nil, trace.BuildTree(stored)), []byte("}}}")),
+		"map":    slices.Concat([]byte(`{"count":1,"traces":{"`), []byte(stored[0].TraceID.String()), []byte(`":`), []byte(`{"spans":`), tracejson.AppendTree(nil, trace.BuildTree(stored)), []byte("}}}")),
 		"flat":   flat,
 	} {
 		require.True(t, json.Valid(text))
@@ -350,7 +352,7 @@ func roundTrip(t testing.TB, f *normalize.Fitter, sent []trace.Span) {
 		require.Empty(t, r.refused, "%s: %s", shape, text)
 		again, err := fitSpans(f, r.spans)
 		require.NoError(t, err)
-		if got := trace.AppendTrace(nil, again[0].TraceID, trace.BuildTree(again)); string(got) != string(returned) {
+		if got := tracejson.AppendTrace(nil, again[0].TraceID, trace.BuildTree(again)); string(got) != string(returned) {
 			t.Fatalf("%s (-returned +returned again):\n%s", shape, cmp.Diff(string(returned), string(got)))
 		}
 	}
@@ -421,7 +423,7 @@ func BenchmarkTraceBody(b *testing.B) {
 		if i > 0 {
 			text = append(text, ',')
 		}
-		text = trace.AppendTrace(text, t[0].TraceID, trace.BuildTree(t))
+		text = tracejson.AppendTrace(text, t[0].TraceID, trace.BuildTree(t))
 	}
 	text = append(text, "]}"...)
 	b.SetBytes(int64(len(text)))

@@ -12,7 +12,7 @@ import (
 
 	"colonnade/domain"
 	"colonnade/domain/body"
-	"colonnade/domain/trace"
+	"colonnade/domain/jsonvalue"
 	"colonnade/write/otlp/wire"
 )
 
@@ -184,7 +184,7 @@ func (r *treeReader) members(loc *place, each func(key string, loc *place) error
 		if strings.ContainsRune(key, utf8.RuneError) {
 			// The decoder mends what is no text; names are kept, so they are looked at as they were sent.
 			sent := bytes.TrimLeft(r.data[before:r.dec.InputOffset()], ", \t\r\n")
-			if _, err := trace.ParseExact(string(sent)); err != nil {
+			if _, err := jsonvalue.ParseExact(string(sent)); err != nil {
 				return body.Invalid("string_unicode", "A name is no valid text", nil, loc.at(key).list()...)
 			}
 		}
@@ -253,7 +253,7 @@ func (r *treeReader) trace(id any, loc *place) (t traceNode, ok bool, err error)
 			if r.dec.Decode(&raw) != nil {
 				return r.malformed()
 			}
-			if own, err := trace.ParseJSON(raw); err == nil && own != nil {
+			if own, err := jsonvalue.Parse(raw); err == nil && own != nil {
 				t.id, t.idLoc = own, loc
 			}
 			return nil
@@ -313,7 +313,7 @@ func (r *treeReader) span(name string, loc *place, depth int) (spanNode, error) 
 		if r.dec.Decode(&raw) != nil {
 			return r.malformed()
 		}
-		value, err := trace.ParseExact(string(raw))
+		value, err := jsonvalue.ParseExact(string(raw))
 		if e, ok := errors.AsType[*domain.Error](err); ok {
 			n.fields = append(n.fields, domain.Field{Type: "value_error", Loc: loc.list(), Msg: e.Message})
 			return nil

@@ -9,7 +9,10 @@ import (
 
 	"colonnade/domain"
 	"colonnade/domain/body"
+	"colonnade/domain/jsonvalue"
 	"colonnade/domain/trace"
+	"colonnade/domain/trace/spanmetrics"
+	"colonnade/domain/trace/tracejson"
 	"colonnade/write/ingest"
 	"colonnade/write/normalize"
 	"colonnade/write/otlp/wire"
@@ -154,7 +157,7 @@ func fitSpans(f *normalize.Fitter, spans []trace.Span) ([]trace.Span, error) {
 	}
 	for _, of := range byTrace {
 		normalize.Trace(of)
-		trace.Cumulate(of)
+		spanmetrics.Cumulate(of)
 	}
 	return fitted, nil
 }
@@ -183,7 +186,7 @@ func respondSpans(c *gin.Context, receipt ingest.Receipt, fitted []trace.Span, s
 	case replyTrace:
 		id := fitted[0].TraceID
 		dst = append(dst, `{"count":1,"trace_id":"`+id.String()+`","trace":`...)
-		dst = append(trace.AppendTrace(dst, id, trace.BuildTree(fitted)), '}')
+		dst = append(tracejson.AppendTrace(dst, id, trace.BuildTree(fitted)), '}')
 	case replyTraceIDs:
 		ids := traceIDs(receipt.Links)
 		dst = append(dst, `{"count":`...)
@@ -232,7 +235,7 @@ func appendPartial(dst []byte, receipt ingest.Receipt) []byte {
 	dst = append(dst, `,"partialSuccess":{"rejectedSpans":`...)
 	dst = strconv.AppendInt(dst, int64(receipt.Rejected.Count), 10)
 	dst = append(dst, `,"errorMessage":`...)
-	return append(trace.AppendString(dst, receipt.Message()), '}')
+	return append(jsonvalue.AppendString(dst, receipt.Message()), '}')
 }
 
 // What the API page shows of the bodies; they are read and written as text.

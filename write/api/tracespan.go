@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"colonnade/domain"
+	"colonnade/domain/jsonvalue"
 	"colonnade/domain/semconv"
 	"colonnade/domain/trace"
 	"colonnade/write/otlp/wire"
@@ -140,7 +141,7 @@ func reasonOf(fields []domain.Field) string {
 }
 
 // rawOf is the node's own part of the body, for whoever looks into what was refused.
-func rawOf(n *spanNode) string { return string(trace.AppendJSON(nil, n.members)) }
+func rawOf(n *spanNode) string { return string(jsonvalue.Append(nil, n.members)) }
 
 // identify notes what a span says of its session, user and agent, in its
 // attributes or beside them.
@@ -484,7 +485,7 @@ func valueAt(attributes map[string]any, keys []string) any {
 			return v
 		}
 		if below, ok := v.(map[string]any); ok {
-			if found, _ := trace.Lookup(below, keys[n:]); found != nil {
+			if found, _ := jsonvalue.Lookup(below, keys[n:]); found != nil {
 				return found
 			}
 		}

@@ -13,7 +13,7 @@ import (
 	"colonnade/domain"
 	"colonnade/domain/entity"
 	"colonnade/domain/evaluation"
-	"colonnade/domain/trace"
+	"colonnade/domain/jsonvalue"
 	"colonnade/write/invoke"
 )
 
@@ -244,7 +244,7 @@ func (s *row) judged(ctx context.Context, c evaluation.Cell, evaluator, of entit
 // hashOf names what is computed from what: a revision, what goes in, and which
 // of its repeats it is.
 func hashOf(revision uuid.UUID, from map[string]any, repeat int) uuid.UUID {
-	return uuid.NewSHA1(revision, append(trace.AppendJSON(nil, from), byte(repeat), byte(repeat>>8))) //nolint:gosec // repeats are less than a thousand
+	return uuid.NewSHA1(revision, append(jsonvalue.Append(nil, from), byte(repeat), byte(repeat>>8))) //nolint:gosec // repeats are less than a thousand
 }
 
 // mostCached is how many results of a hash are looked at for one whose trace is there.

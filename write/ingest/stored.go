@@ -14,8 +14,10 @@ import (
 	"github.com/google/uuid"
 
 	"colonnade/domain"
+	"colonnade/domain/jsonvalue"
 	"colonnade/domain/semconv"
 	"colonnade/domain/trace"
+	"colonnade/domain/trace/tracejson"
 	"colonnade/migrations/schema"
 )
 
@@ -254,7 +256,7 @@ func (s *Stored) documents(ctx context.Context, project domain.ProjectID, where 
 			if err := rows.Scan(&data[0], &data[1], &data[2], &data[3], &attributes, &events, &links, &resource, &scope); err != nil {
 				return err
 			}
-			if span.Attributes, err = trace.ParseObject(attributes); err != nil {
+			if span.Attributes, err = jsonvalue.ParseObject(attributes); err != nil {
 				return err
 			}
 			if span.Attributes == nil {
@@ -264,22 +266,22 @@ func (s *Stored) documents(ctx context.Context, project domain.ProjectID, where 
 				if data[i] == "" {
 					continue
 				}
-				value, err := trace.ParseText(data[i])
+				value, err := jsonvalue.ParseString(data[i])
 				if err != nil {
 					return err
 				}
 				member(member(span.Attributes, semconv.Root), semconv.Data)[name] = value
 			}
-			if span.Events, err = trace.ParseEvents(events); err != nil {
+			if span.Events, err = tracejson.ParseEvents(events); err != nil {
 				return err
 			}
-			if span.Links, err = trace.ParseLinks(links); err != nil {
+			if span.Links, err = tracejson.ParseLinks(links); err != nil {
 				return err
 			}
-			if span.Resource, err = trace.ParseObject(resource); err != nil {
+			if span.Resource, err = jsonvalue.ParseObject(resource); err != nil {
 				return err
 			}
-			span.Scope, err = trace.ParseScope(scope)
+			span.Scope, err = tracejson.ParseScope(scope)
 			return err
 		})
 }

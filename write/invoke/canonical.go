@@ -6,7 +6,7 @@ import (
 	"reflect"
 	"strconv"
 
-	"colonnade/domain/trace"
+	"colonnade/domain/jsonvalue"
 )
 
 // Canonical copies a value that came out of a JSON decoder, a script or a
@@ -67,7 +67,7 @@ func foreign(value any) any {
 	if err != nil {
 		return nil
 	}
-	parsed, err := trace.ParseJSON(text)
+	parsed, err := jsonvalue.Parse(text)
 	if err != nil {
 		return nil
 	}

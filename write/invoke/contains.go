@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"colonnade/domain/trace"
+	"colonnade/domain/jsonvalue"
 )
 
 // contains judges whether the answer holds a text. Source: contract §5.7, auto_contains.
@@ -63,6 +63,6 @@ func (i *Invoke) containsJSON(_ context.Context, c *Call) (any, error) {
 	if begin < 0 || end < begin {
 		return passes(false), nil
 	}
-	_, err = trace.ParseText(answer[begin : end+1])
+	_, err = jsonvalue.ParseString(answer[begin : end+1])
 	return passes(err == nil), nil
 }

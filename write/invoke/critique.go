@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"colonnade/domain"
-	"colonnade/domain/trace"
+	"colonnade/domain/jsonvalue"
 	"colonnade/write/invoke/template"
 )
 
@@ -112,7 +112,7 @@ func thresholdOf(parameters map[string]any) (float64, error) {
 // verdict reads what a judge answered.
 func verdict(value any, threshold float64) (any, error) {
 	if text, ok := value.(string); ok {
-		parsed, err := trace.ParseText(strings.TrimSpace(text))
+		parsed, err := jsonvalue.ParseString(strings.TrimSpace(text))
 		if err != nil {
 			return nil, Fail(domain.Internal, InvalidOutputs, "The judge answered neither a number, nor true or false, nor an object: %.200q", text)
 		}

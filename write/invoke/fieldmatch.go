@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"colonnade/domain"
-	"colonnade/domain/trace"
+	"colonnade/domain/jsonvalue"
 	"colonnade/write/invoke/template"
 )
 
@@ -34,7 +34,7 @@ func (i *Invoke) fieldMatch(_ context.Context, c *Call) (any, error) {
 // objectOf is an object, or the one that a string holds as JSON.
 func objectOf(v any) (map[string]any, bool) {
 	if text, ok := v.(string); ok {
-		parsed, err := trace.ParseText(text)
+		parsed, err := jsonvalue.ParseString(text)
 		if err != nil {
 			return nil, false
 		}

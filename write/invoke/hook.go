@@ -16,6 +16,7 @@ import (
 	"colonnade/domain"
 	"colonnade/domain/entity"
 	"colonnade/domain/form"
+	"colonnade/domain/jsonvalue"
 	"colonnade/domain/trace"
 )
 
@@ -132,7 +133,7 @@ func host(address string) string {
 }
 
 func (i *Invoke) exchange(ctx context.Context, c *Call, span *Span, address string, headers map[string]any, request any) (any, error) {
-	body := trace.AppendJSON(nil, Canonical(request))
+	body := jsonvalue.Append(nil, Canonical(request))
 	if len(body) > i.cfg.Webhook.MaxRequestBytes {
 		return nil, Fail(domain.Rejected, HookClient, "The request to the hook is larger than %d bytes.", i.cfg.Webhook.MaxRequestBytes)
 	}
@@ -158,7 +159,7 @@ func (i *Invoke) exchange(ctx context.Context, c *Call, span *Span, address stri
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
 		return nil, hookRefusal(resp.StatusCode, answer)
 	}
-	if value, err := trace.ParseJSON(answer); err == nil {
+	if value, err := jsonvalue.Parse(answer); err == nil {
 		return value, nil
 	}
 	return strings.ToValidUTF8(string(answer), "\uFFFD"), nil

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"colonnade/domain"
-	"colonnade/domain/trace"
+	"colonnade/domain/jsonvalue"
 )
 
 // jsonDiff judges how many leaves of the expected JSON are in the answer.
@@ -42,7 +42,7 @@ func (i *Invoke) jsonDiff(_ context.Context, c *Call) (any, error) {
 // documentOf is an object or a list, or the one that a string holds as JSON.
 func documentOf(v any) (any, bool) {
 	if text, ok := v.(string); ok {
-		parsed, err := trace.ParseText(text)
+		parsed, err := jsonvalue.ParseString(text)
 		if err != nil {
 			return nil, false
 		}

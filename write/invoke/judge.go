@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"colonnade/domain"
-	"colonnade/domain/trace"
+	"colonnade/domain/jsonvalue"
 )
 
 // What evaluators have in common: how they read their parameters and what they
@@ -52,7 +52,7 @@ func invalidParameter(name, expected string, got any) error {
 }
 
 func shownValue(v any) string {
-	text := string(trace.AppendJSON(nil, v))
+	text := string(jsonvalue.Append(nil, v))
 	if len(text) > maxShown {
 		text = strings.ToValidUTF8(text[:maxShown], "") + "..."
 	}
@@ -122,7 +122,7 @@ func judgedText(c *Call) (string, error) {
 	case string:
 		return v, nil
 	case map[string]any:
-		return string(trace.AppendJSON(nil, v)), nil
+		return string(jsonvalue.Append(nil, v)), nil
 	default:
 		return "", Fail(domain.Rejected, InvalidOutputs, "Invalid outputs: expected a string or an object, got %s", shownValue(c.Outputs))
 	}
@@ -138,7 +138,7 @@ func expectedText(c *Call) (string, error) {
 	case string:
 		return v, nil
 	case map[string]any:
-		return string(trace.AppendJSON(nil, v)), nil
+		return string(jsonvalue.Append(nil, v)), nil
 	default:
 		return "", Fail(domain.Rejected, InvalidInput, "Invalid input '%s': expected a string or an object, got %s", key, shownValue(value))
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"colonnade/domain"
-	"colonnade/domain/trace"
+	"colonnade/domain/jsonvalue"
 	"colonnade/write/invoke/sandbox"
 	"colonnade/write/invoke/template"
 )
@@ -32,7 +32,7 @@ func value(t testing.TB, text string) any {
 	if text == "" {
 		return nil
 	}
-	v, err := trace.ParseJSON([]byte(text))
+	v, err := jsonvalue.Parse([]byte(text))
 	require.NoError(t, err, text)
 	return v
 }

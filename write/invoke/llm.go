@@ -7,7 +7,7 @@ import (
 
 	"colonnade/domain"
 	"colonnade/domain/catalog"
-	"colonnade/domain/trace"
+	"colonnade/domain/jsonvalue"
 )
 
 // llm is the plain form of a prompt: messages, a list of models of which the
@@ -105,7 +105,7 @@ func structured(value any, schema map[string]any) (any, error) {
 	if !ok {
 		return value, nil
 	}
-	parsed, err := trace.ParseText(text)
+	parsed, err := jsonvalue.ParseString(text)
 	if err != nil {
 		return nil, Fail(domain.Internal, InvalidOutputs, "The model was asked for JSON and answered with something else: %.200q", text)
 	}

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"colonnade/domain"
-	"colonnade/domain/trace"
+	"colonnade/domain/jsonvalue"
 	"colonnade/write/invoke/template"
 )
 
@@ -286,7 +286,7 @@ func isValid(v any, mode string) bool {
 		return isText
 	case "json":
 		if isText {
-			_, err := trace.ParseText(text)
+			_, err := jsonvalue.ParseString(text)
 			return err == nil
 		}
 		_, ok := documentOf(v)
@@ -304,7 +304,7 @@ func matchText(v any) string {
 	case string:
 		return v
 	default:
-		return string(trace.AppendJSON(nil, v))
+		return string(jsonvalue.Append(nil, v))
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/openai/openai-go/v3/option"
 	"github.com/openai/openai-go/v3/packages/param"
 
+	"colonnade/domain/jsonvalue"
 	"colonnade/domain/trace"
 )
 
@@ -149,7 +150,7 @@ func (l *limitedBody) Read(p []byte) (int, error) {
 }
 
 func params(body map[string]any) openai.ChatCompletionNewParams {
-	return param.Override[openai.ChatCompletionNewParams](json.RawMessage(trace.AppendJSON(nil, body)))
+	return param.Override[openai.ChatCompletionNewParams](json.RawMessage(jsonvalue.Append(nil, body)))
 }
 
 // whole waits for the whole reply.
@@ -164,7 +165,7 @@ func whole(ctx context.Context, s openai.ChatCompletionService, body map[string]
 		return out, errors.New("the reply holds no choice")
 	}
 	out.finish = reply.Choices[0].FinishReason
-	parsed, err := trace.ParseText(reply.Choices[0].Message.RawJSON())
+	parsed, err := jsonvalue.ParseString(reply.Choices[0].Message.RawJSON())
 	if err != nil {
 		return out, errors.New("the reply holds no message")
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/openai/openai-go/v3"
 
 	"colonnade/domain"
+	"colonnade/domain/jsonvalue"
 	"colonnade/domain/trace"
 )
 
@@ -46,7 +47,7 @@ func textOf(value any) string {
 	if text, ok := value.(string); ok {
 		return text
 	}
-	return string(trace.AppendJSON(nil, value))
+	return string(jsonvalue.Append(nil, value))
 }
 
 // embed asks for the embeddings of texts, below a span of its own.

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"colonnade/domain/jsonvalue"
 	"colonnade/domain/semconv"
 	"colonnade/domain/trace"
 	conventions "colonnade/write/semconv"
@@ -155,7 +156,7 @@ func (w *fitting) fitDocument(data map[string]any, key string) {
 		return
 	}
 	switch v := value.(type) {
-	case trace.Document:
+	case jsonvalue.Raw:
 		if strings.HasPrefix(string(v), "{") {
 			return
 		}
@@ -177,7 +178,7 @@ const defaultOutput = `{"` + semconv.DefaultOutput + `":`
 
 // unwrapOutput takes the value out of {"__default__": value}, also where it was wrapped twice.
 func unwrapOutput(output any) any {
-	if d, ok := output.(trace.Document); ok {
+	if d, ok := output.(jsonvalue.Raw); ok {
 		if !strings.HasPrefix(string(d), defaultOutput) {
 			return output
 		}
@@ -269,7 +270,7 @@ func (w *fitting) object(key, text string) (object any, ok bool) {
 	case compound(text) != '{': // sparing the parser what cannot be an object
 		return nil, false
 	case key != semconv.Parameters:
-		object, ok = w.transcriber.Transcribe(text, conventions.MaxJSONDepth)
+		object, ok = w.canonicalizer.Canonicalize(text, conventions.MaxJSONDepth)
 	default:
 		object, ok = conventions.ParseJSON(text)
 	}
@@ -287,7 +288,7 @@ func compound(text string) byte {
 
 // opened is a value that can be looked into.
 func opened(value any) any {
-	if d, ok := value.(trace.Document); ok {
+	if d, ok := value.(jsonvalue.Raw); ok {
 		return d.Value()
 	}
 	return value

@@ -14,6 +14,7 @@ import (
 	otlp "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
 
+	"colonnade/domain/jsonvalue"
 	"colonnade/domain/trace"
 	"colonnade/write/normalize"
 )
@@ -118,9 +119,9 @@ func fitOne(t *testing.T, span *otlp.Span) trace.Span {
 // open reads a fitted span's documents, which are to be what they say in the canonical form.
 func open(t *testing.T, attributes object) {
 	t.Helper()
-	before := trace.AppendJSON(nil, attributes)
-	trace.Open(attributes)
-	require.Equal(t, string(trace.AppendJSON(nil, attributes)), string(before))
+	before := jsonvalue.Append(nil, attributes)
+	jsonvalue.Expand(attributes)
+	require.Equal(t, string(jsonvalue.Append(nil, attributes)), string(before))
 }
 
 // metricsOf is ag.metrics with the duration of newSpan and these tokens.

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 
+	"colonnade/domain/jsonvalue"
 	"colonnade/domain/trace"
 	"colonnade/write/normalize"
 )
@@ -98,7 +99,7 @@ func found(v any, leaves map[any]bool) {
 	case string:
 		leaves[v] = true
 		text := strings.TrimPrefix(v, "@ag.type=json:")
-		if inner, err := trace.ParseJSON([]byte(text)); err == nil {
+		if inner, err := jsonvalue.Parse([]byte(text)); err == nil {
 			if _, ok := inner.(string); !ok {
 				found(inner, leaves)
 			}
@@ -183,8 +184,8 @@ func FuzzFit(f *testing.F) {
 		if diff := cmp.Diff(first.Hashes, second.Hashes); diff != "" {
 			t.Errorf("hashes (-first +second):\n%s", diff)
 		}
-		text := trace.AppendJSON(nil, first.Attributes)
-		back, err := trace.ParseJSON(text)
+		text := jsonvalue.Append(nil, first.Attributes)
+		back, err := jsonvalue.Parse(text)
 		require.NoError(t, err)
 		if diff := cmp.Diff(any(first.Attributes), back); diff != "" {
 			t.Errorf("as JSON (-want +got):\n%s", diff)
@@ -217,8 +218,8 @@ func FuzzRecord(f *testing.F) {
 		for i := range spans {
 			require.False(t, spans[i].TraceID.IsZero() || spans[i].SpanID.IsZero())
 			require.NotEmpty(t, spans[i].Name)
-			text := trace.AppendJSON(nil, spans[i].Attributes)
-			_, err := trace.ParseJSON(text)
+			text := jsonvalue.Append(nil, spans[i].Attributes)
+			_, err := jsonvalue.Parse(text)
 			require.NoError(t, err)
 		}
 	})

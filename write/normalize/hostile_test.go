@@ -10,18 +10,19 @@ import (
 	"github.com/stretchr/testify/require"
 	otlp "go.opentelemetry.io/proto/otlp/trace/v1"
 
-	"colonnade/domain/trace"
-	"colonnade/domain/trace/tracetest"
+	"colonnade/domain/jsonvalue"
+	"colonnade/domain/jsonvalue/jsonvaluetest"
+	"colonnade/domain/trace/tracejson"
 	"colonnade/write/normalize"
 )
 
 // leafBytes adds up what a row holds of a span's leaves: each with its whole path.
 type leafBytes int
 
-func (n *leafBytes) Str(path, value string)     { *n += leafBytes(len(path) + len(value)) }
-func (n *leafBytes) Num(path string, _ float64) { *n += leafBytes(len(path) + 8) }
-func (n *leafBytes) Bool(path string, _ bool)   { *n += leafBytes(len(path) + 1) }
-func (n *leafBytes) Long(path string)           { *n += leafBytes(len(path)) }
+func (n *leafBytes) String(path, value string)     { *n += leafBytes(len(path) + len(value)) }
+func (n *leafBytes) Number(path string, _ float64) { *n += leafBytes(len(path) + 8) }
+func (n *leafBytes) Bool(path string, _ bool)      { *n += leafBytes(len(path) + 1) }
+func (n *leafBytes) Unindexed(path string)         { *n += leafBytes(len(path)) }
 
 // repeated is one key so often, each time with another value.
 func repeated(n int, key string, value func(i int) any) []attribute {
@@ -75,7 +76,7 @@ func hostile(n int) map[string]*otlp.Span {
 		"members below a long key":         newSpan(attribute{"k", object{long: members(1)}}),
 		"members below a long key, twice":  newSpan(attribute{"k", object{long: members(1)}}, attribute{"k", object{long: members(2)}}),
 		"references below a long key":      newSpan(attribute{"ag.refs", object{long: members(1)}}, attribute{"ag.references", object{long: members(2)}}),
-		"a document's members below a key": newSpan(attribute{"ag.data.inputs", `@ag.type=json:{"` + long + `":` + string(trace.AppendJSON(nil, members(int64(1)))) + `}`}),
+		"a document's members below a key": newSpan(attribute{"ag.data.inputs", `@ag.type=json:{"` + long + `":` + string(jsonvalue.Append(nil, members(int64(1)))) + `}`}),
 		"holes":                            newSpan(repeated(n/10, strings.Repeat("17.", 30)+"x", func(i int) any { return i })...),
 		"holes in many lists":              newSpan(holes(n / 10)...),
 		"links with keys":                  linked,
@@ -119,10 +120,10 @@ func TestWhatASpanCostsIsInProportion(t *testing.T) {
 				require.Equal(t, 1, len(refused)+len(spans))
 				for i := range spans {
 					var leaves leafBytes
-					text := trace.AppendEvents(trace.AppendLinks(trace.AppendJSON(nil, spans[i].Attributes), spans[i].Links), spans[i].Events)
+					text := tracejson.AppendEvents(tracejson.AppendLinks(jsonvalue.Append(nil, spans[i].Attributes), spans[i].Links), spans[i].Events)
 					require.Less(t, len(text), often*len(sent)+1<<10)
 					open(t, spans[i].Attributes)
-					tracetest.Flatten(spans[i].Attributes, &leaves)
+					jsonvaluetest.Flatten(spans[i].Attributes, &leaves)
 					require.Less(t, int(leaves), often*len(sent)+64<<10)
 				}
 			})
@@ -135,7 +136,7 @@ func TestManyValuesOfOneKey(t *testing.T) {
 	t.Parallel()
 	got := fitOne(t, newSpan(repeated(8, "k", func(i int) any { return i })...)).Attributes
 	require.Equal(t, int64(7), got["k"])
-	parked, _ := trace.Lookup(got, []string{"ag", "unsupported"})
+	parked, _ := jsonvalue.Lookup(got, []string{"ag", "unsupported"})
 	want := object{"k": int64(0), "k_": int64(1), "k__": int64(2), "k___": int64(3), "k_4": int64(4), "k_5": int64(5), "k_6": int64(6)}
 	if diff := cmp.Diff(any(want), parked); diff != "" {
 		t.Errorf("unsupported (-want +got):\n%s", diff)

@@ -1,7 +1,7 @@
 package normalize
 
 import (
-	"colonnade/domain/trace"
+	"colonnade/domain/jsonvalue"
 )
 
 // boundPaths refuses a span whose leaves, each with its whole path as readers
@@ -40,19 +40,19 @@ func (p *pathCounter) value(path int, value any) {
 			return
 		}
 	case []any: // its elements may be leaves, where they are few
-		if len(v) <= trace.MaxInlineElements {
+		if len(v) <= jsonvalue.MaxIndexedElements {
 			p.left -= len(v) * (path + 3)
 			return
 		}
-	case trace.Document:
-		s := trace.Scan(v)
+	case jsonvalue.Raw:
+		s := jsonvalue.Scan(v)
 		p.scan(path, &s)
 		return
 	}
 	p.left -= path
 }
 
-func (p *pathCounter) scan(path int, s *trace.Scanner) {
+func (p *pathCounter) scan(path int, s *jsonvalue.Scanner) {
 	if s.Kind() == '{' {
 		for more := s.Enter(); more && p.left >= 0; more = s.Next() {
 			p.scan(path+len(s.Key())+1, s)

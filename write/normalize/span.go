@@ -6,6 +6,7 @@ import (
 	"math"
 	"strings"
 
+	"colonnade/domain/jsonvalue"
 	"colonnade/domain/semconv"
 	"colonnade/domain/trace"
 	"colonnade/write/cost"
@@ -22,10 +23,10 @@ type fitting struct {
 	scope  wire.Scope
 	tree   tree
 	hasher hasher
-	// transcriber makes documents of what stays as it was sent.
-	transcriber trace.Transcriber
-	overlay     conventions.Overlay
-	flat        []wire.Attribute
+	// canonicalizer makes documents of what stays as it was sent.
+	canonicalizer jsonvalue.Canonicalizer
+	overlay       conventions.Overlay
+	flat          []wire.Attribute
 
 	// The resource and scope of the span before, and what is wrong with them:
 	// neighbours share theirs.
@@ -403,7 +404,7 @@ func (w *fitting) unwrap(key, s string) any {
 			return s
 		}
 		if (key == inputsKey || key == outputsKey || key == internalsKey) && compound(text) != 0 {
-			if d, ok := w.transcriber.Transcribe(text, conventions.MaxJSONDepth); ok {
+			if d, ok := w.canonicalizer.Canonicalize(text, conventions.MaxJSONDepth); ok {
 				return d
 			}
 			return s

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	otlp "go.opentelemetry.io/proto/otlp/trace/v1"
 
+	"colonnade/domain/jsonvalue"
 	"colonnade/domain/trace"
 	"colonnade/write/normalize"
 )
@@ -62,7 +63,7 @@ func TestTraceType(t *testing.T) {
 			require.Equal(t, tt.declared, declared)
 			for _, s := range spans {
 				require.Equal(t, tt.want, s.Type)
-				value, _ := trace.Lookup(s.Attributes, []string{"ag", "type", "trace"})
+				value, _ := jsonvalue.Lookup(s.Attributes, []string{"ag", "type", "trace"})
 				require.Equal(t, tt.want.String(), value)
 			}
 		})
@@ -126,7 +127,7 @@ func TestWhatIsNoAttribute(t *testing.T) {
 	require.Equal(t, "m", s.StatusMessage)
 	require.Empty(t, s.Links)
 	require.Equal(t, []trace.Event{{Name: "e", Time: s.Start, Attributes: object{"a.b": int64(1)}}}, s.Events)
-	parked, _ := trace.Lookup(s.Attributes, []string{"ag", "unsupported"})
+	parked, _ := jsonvalue.Lookup(s.Attributes, []string{"ag", "unsupported"})
 	want := object{"kind": int64(99), "status_code": int64(-1), "links": []any{object{"trace_id": "01", "span_id": spanHex, "attributes": object{"key": "k"}}}}
 	if diff := cmp.Diff(want, parked); diff != "" {
 		t.Errorf("unsupported (-want +got):\n%s", diff)

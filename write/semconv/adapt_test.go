@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 
-	"colonnade/domain/trace"
+	"colonnade/domain/jsonvalue"
 	"colonnade/write/otlp/wire"
 	"colonnade/write/semconv"
 )
@@ -157,8 +157,8 @@ func TestWhatWasSentStaysAsItIs(t *testing.T) {
 		Attributes: pairs("events", []any{event}, "gen_ai.tool.name", "t", "gen_ai.input.messages", []any{part}),
 		Events:     []wire.Event{{Name: "gen_ai.choice", Attributes: map[string]any{"finish_reason": "stop", "message": message}}},
 	}
-	before := string(trace.AppendJSON(nil, []any{event, part, message}))
+	before := string(jsonvalue.Append(nil, []any{event, part, message}))
 	var overlay semconv.Overlay
 	overlay.Translate(&span, func(convention string) { t.Errorf("%s failed", convention) })
-	require.Equal(t, before, string(trace.AppendJSON(nil, []any{event, part, message})))
+	require.Equal(t, before, string(jsonvalue.Append(nil, []any{event, part, message})))
 }

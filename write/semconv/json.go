@@ -3,20 +3,20 @@ package semconv
 import (
 	"strings"
 
-	"colonnade/domain/trace"
+	"colonnade/domain/jsonvalue"
 	"colonnade/write/otlp/wire"
 )
 
 // MaxJSONDepth bounds text that becomes part of the attribute tree as values
 // that came as such are bounded: with the dotted key above it, the tree as a whole
-// stays below what readers parse (trace.MaxDepth).
+// stays below what readers parse (jsonvalue.MaxDepth).
 const MaxJSONDepth = wire.MaxValueDepth - 1
 
 // ParseJSON reads JSON text into an attribute value, which shares the text's
 // memory. ok is false where the text is not JSON, nests too deep or would not be
 // kept as it says; the caller then keeps the text.
 func ParseJSON(text string) (value any, ok bool) {
-	value, err := trace.ParseExact(text)
+	value, err := jsonvalue.ParseExact(text)
 	if err != nil {
 		return nil, false
 	}

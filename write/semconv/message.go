@@ -4,7 +4,7 @@ import (
 	"maps"
 	"strings"
 
-	"colonnade/domain/trace"
+	"colonnade/domain/jsonvalue"
 )
 
 // messagesOf normalises the messages of an attribute: a list, or JSON text of one.
@@ -127,7 +127,7 @@ func toolCall(part map[string]any) map[string]any {
 	case string:
 		function["arguments"] = arguments
 	default:
-		function["arguments"] = string(trace.AppendJSON(nil, arguments))
+		function["arguments"] = string(jsonvalue.Append(nil, arguments))
 	}
 	call := map[string]any{"type": "function", "function": function}
 	if id := part["id"]; id != nil {

@@ -9,6 +9,8 @@ import (
 
 	"colonnade/domain"
 	"colonnade/domain/trace"
+	"colonnade/domain/trace/payload"
+	"colonnade/domain/trace/spanmetrics"
 	"colonnade/migrations/schema"
 	"colonnade/write/sink/internal/native"
 )
@@ -331,14 +333,14 @@ func (c *documentColumns) append(e *entry, partition int32, d *document, numbers
 		c.row = append(c.row, d.texts[n]...)
 	}
 	c.lengths.Bytes(lengths[:])
-	var metrics [trace.MetricCount]float64
+	var metrics [spanmetrics.Count]float64
 	copy(metrics[:], numbers[1:]) // the first is the duration
-	head := trace.Head{Span: *s, Declared: e.declared, Metrics: &metrics}
+	head := payload.Header{Span: *s, Declared: e.declared, Metrics: &metrics}
 	head.Span.CreatedAt, head.Span.UpdatedAt, head.Span.CreatedBy, head.Span.UpdatedBy = e.createdAt, e.updatedAt, e.createdBy, e.updatedBy
 	if len(s.Hashes) > 0 {
 		head.Hash = s.Hashes[0].ID
 	}
-	c.row = trace.AppendHead(c.row, &head)
+	c.row = payload.AppendHeader(c.row, &head)
 	c.head.AppendBytes(c.row)
 }
 

@@ -9,8 +9,10 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 
+	"colonnade/domain/jsonvalue"
 	"colonnade/domain/semconv"
 	"colonnade/domain/trace"
+	"colonnade/domain/trace/tracejson"
 )
 
 // The texts of a span, in the order in which they are hashed.
@@ -29,7 +31,7 @@ const (
 
 // document is one span rendered: the texts of span_documents, the leaves of
 // its attributes, and a hash of all that its sender said. It is made in one
-// walk over the attributes, whose result equals that of trace.AppendJSON and
+// walk over the attributes, whose result equals that of jsonvalue.Append and
 // trace.Flatten (a test holds it to that), and reused from span to span.
 type document struct {
 	texts  [texts][]byte
@@ -91,14 +93,14 @@ func (d *document) render(s *trace.Span, declared trace.Type) {
 	d.typeStart, d.typeEnd = 0, 0
 	d.texts[textAttributes] = d.object(d.texts[textAttributes], s.Attributes, atRoot, true)
 	if len(s.Events) > 0 {
-		d.texts[textEvents] = trace.AppendEvents(d.texts[textEvents], s.Events)
+		d.texts[textEvents] = tracejson.AppendEvents(d.texts[textEvents], s.Events)
 	}
 	if len(s.Links) > 0 {
-		d.texts[textLinks] = trace.AppendLinks(d.texts[textLinks], s.Links)
+		d.texts[textLinks] = tracejson.AppendLinks(d.texts[textLinks], s.Links)
 	}
 	d.texts[textResource] = append(d.texts[textResource], d.resourceOf(s.Resource)...)
 	if s.Scope != nil {
-		d.texts[textScope] = trace.AppendScope(d.texts[textScope], s.Scope)
+		d.texts[textScope] = tracejson.AppendScope(d.texts[textScope], s.Scope)
 	}
 	d.hash = d.sum(s, declared)
 }
@@ -117,7 +119,7 @@ func (d *document) resourceOf(resource map[string]any) []byte {
 	}
 	if reflect.ValueOf(resource).Pointer() != reflect.ValueOf(d.resource).Pointer() {
 		d.resource = resource // held, so that its address stays its name
-		d.resourceText = trace.AppendJSON(d.resourceText[:0], resource)
+		d.resourceText = jsonvalue.Append(d.resourceText[:0], resource)
 	}
 	return d.resourceText
 }
@@ -148,7 +150,7 @@ func (d *document) object(dst []byte, object map[string]any, at place, leafing b
 		if len(dst) > open {
 			dst = append(dst, ',')
 		}
-		dst = trace.AppendString(dst, p.key)
+		dst = jsonvalue.AppendString(dst, p.key)
 		dst = append(dst, ':')
 		start := len(dst)
 		dst = d.value(dst, p.value, below(at, p.key), leafing)
@@ -202,10 +204,10 @@ func (d *document) value(dst []byte, value any, at place, leafing bool) []byte {
 		if leafing {
 			d.text(v)
 		}
-		return trace.AppendString(dst, v)
-	case trace.Document:
+		return jsonvalue.AppendString(dst, v)
+	case jsonvalue.Raw:
 		if leafing {
-			s := trace.Scan(v)
+			s := jsonvalue.Scan(v)
 			d.scan(&s)
 		}
 		return append(dst, v...)
@@ -218,7 +220,7 @@ func (d *document) value(dst []byte, value any, at place, leafing bool) []byte {
 			d.number(v)
 		}
 	}
-	return trace.AppendJSON(dst, value)
+	return jsonvalue.Append(dst, value)
 }
 
 func (d *document) array(dst []byte, array []any, leafing bool) []byte {
@@ -243,7 +245,7 @@ func (d *document) array(dst []byte, array []any, leafing bool) []byte {
 
 // inline tells whether an array's elements are leaves of their own.
 func inline(array []any) bool {
-	if len(array) == 0 || len(array) > trace.MaxInlineElements {
+	if len(array) == 0 || len(array) > jsonvalue.MaxIndexedElements {
 		return false
 	}
 	for _, e := range array {
@@ -256,7 +258,7 @@ func inline(array []any) bool {
 }
 
 // scan finds the leaves of a value that was rendered before it came here.
-func (d *document) scan(s *trace.Scanner) {
+func (d *document) scan(s *jsonvalue.Scanner) {
 	base := len(d.path)
 	switch s.Kind() {
 	case '{':
@@ -295,10 +297,10 @@ func (d *document) scan(s *trace.Scanner) {
 }
 
 // inlineAhead is inline of the array in hand.
-func inlineAhead(s trace.Scanner) bool {
+func inlineAhead(s jsonvalue.Scanner) bool {
 	n := 0
 	for more := s.Enter(); more; more = s.Next() {
-		if c := s.Kind(); c == '{' || c == '[' || n == trace.MaxInlineElements {
+		if c := s.Kind(); c == '{' || c == '[' || n == jsonvalue.MaxIndexedElements {
 			return false
 		}
 		s.Skip()
@@ -308,7 +310,7 @@ func inlineAhead(s trace.Scanner) bool {
 }
 
 func (d *document) text(text string) {
-	if len(text) <= trace.MaxInlineBytes {
+	if len(text) <= jsonvalue.MaxIndexedBytes {
 		d.leaf(kindString, text, 0)
 		return
 	}
@@ -327,7 +329,7 @@ func (d *document) bool(b bool) {
 func (d *document) number(v any) {
 	switch v := v.(type) {
 	case int64:
-		if -trace.MaxExactInteger <= v && v <= trace.MaxExactInteger {
+		if -jsonvalue.MaxExactInteger <= v && v <= jsonvalue.MaxExactInteger {
 			d.leaf(kindNumber, "", float64(v))
 			return
 		}
@@ -344,7 +346,7 @@ func (d *document) leaf(kind uint8, text string, number float64) {
 	d.leaves = append(d.leaves, leaf{kind, start, len(d.paths), text, number})
 }
 
-// appendKey adds one key to a path as trace.JoinPath does.
+// appendKey adds one key to a path as jsonvalue.JoinPath does.
 func appendKey(path []byte, first bool, key string) []byte {
 	if !first {
 		path = append(path, '.')

@@ -13,17 +13,18 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 
+	"colonnade/domain/jsonvalue"
+	"colonnade/domain/jsonvalue/jsonvaluetest"
 	"colonnade/domain/trace"
-	"colonnade/domain/trace/tracetest"
 )
 
 // said collects leaves in the words of the domain.
 type said []string
 
-func (l *said) Str(p, v string)         { *l = append(*l, p+"=s:"+v) }
-func (l *said) Num(p string, v float64) { *l = append(*l, fmt.Sprintf("%s=n:%v", p, v)) }
-func (l *said) Bool(p string, v bool)   { *l = append(*l, fmt.Sprintf("%s=b:%v", p, v)) }
-func (l *said) Long(p string)           { *l = append(*l, p+"=long") }
+func (l *said) String(p, v string)         { *l = append(*l, p+"=s:"+v) }
+func (l *said) Number(p string, v float64) { *l = append(*l, fmt.Sprintf("%s=n:%v", p, v)) }
+func (l *said) Bool(p string, v bool)      { *l = append(*l, fmt.Sprintf("%s=b:%v", p, v)) }
+func (l *said) Unindexed(p string)         { *l = append(*l, p+"=long") }
 
 // replay says a document's leaves the same way.
 func replay(d *document) (out said) {
@@ -32,13 +33,13 @@ func replay(d *document) (out said) {
 		path := string(d.pathOf(l))
 		switch l.kind {
 		case kindString:
-			out.Str(path, l.text)
+			out.String(path, l.text)
 		case kindNumber:
-			out.Num(path, l.number)
+			out.Number(path, l.number)
 		case kindBool:
 			out.Bool(path, l.number != 0)
 		default:
-			out.Long(path)
+			out.Unindexed(path)
 		}
 	}
 	return out
@@ -50,7 +51,7 @@ func check(t *testing.T, d *document, tree map[string]any) {
 	t.Helper()
 	d.render(&trace.Span{Attributes: tree}, 0)
 	var want said
-	tracetest.Flatten(tree, &want)
+	jsonvaluetest.Flatten(tree, &want)
 	require.Empty(t, cmp.Diff(want, replay(d)))
 	hash, texts := d.hash, d.texts
 	for i := range texts {
@@ -79,10 +80,10 @@ func check(t *testing.T, d *document, tree map[string]any) {
 			rest["ag"] = agLeft
 		}
 	}
-	require.Equal(t, string(trace.AppendJSON(nil, rest)), string(d.texts[textAttributes]))
+	require.Equal(t, string(jsonvalue.Append(nil, rest)), string(d.texts[textAttributes]))
 	for k, v := range data {
 		member, _ := dataMember(k)
-		require.Equal(t, string(trace.AppendJSON(nil, v)), string(d.texts[member]))
+		require.Equal(t, string(jsonvalue.Append(nil, v)), string(d.texts[member]))
 	}
 }
 
@@ -92,12 +93,12 @@ func unread(tree map[string]any, depth int) map[string]any {
 	for k, v := range tree {
 		switch below := v.(type) {
 		case map[string]any:
-			if out[k] = trace.Document(trace.AppendJSON(nil, v)); depth < 2 {
+			if out[k] = jsonvalue.Raw(jsonvalue.Append(nil, v)); depth < 2 {
 				out[k] = unread(below, depth+1)
 			}
 		case []any:
 			if out[k] = v; depth == 2 {
-				out[k] = trace.Document(trace.AppendJSON(nil, v))
+				out[k] = jsonvalue.Raw(jsonvalue.Append(nil, v))
 			}
 		default:
 			out[k] = v
@@ -108,7 +109,7 @@ func unread(tree map[string]any, depth int) map[string]any {
 
 func TestDocument(t *testing.T) {
 	t.Parallel()
-	long := strings.Repeat("x", trace.MaxInlineBytes+1)
+	long := strings.Repeat("x", jsonvalue.MaxIndexedBytes+1)
 	tests := []struct {
 		name string
 		in   map[string]any
@@ -160,7 +161,7 @@ func FuzzScan(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		var d document
-		d.render(&trace.Span{Attributes: map[string]any{"x": trace.Document(text)}}, 0)
+		d.render(&trace.Span{Attributes: map[string]any{"x": jsonvalue.Raw(text)}}, 0)
 		require.LessOrEqual(t, len(d.leaves), len(text)+1)
 	})
 }

@@ -13,8 +13,10 @@ import (
 	"github.com/google/uuid"
 
 	"colonnade/domain"
+	"colonnade/domain/jsonvalue"
 	"colonnade/domain/semconv"
 	"colonnade/domain/trace"
+	"colonnade/domain/trace/spanmetrics"
 	"colonnade/migrations/schema"
 )
 
@@ -227,10 +229,10 @@ WHERE (project_id, trace_id) IN (SELECT project_id, trace_id FROM %[1]s WHERE %[
 		d.Table(schema.RollupMinute), from, until), due)
 }
 
-// summedPath is where readers see a metric, in the order of trace.SumUp.
-func summedPaths() [trace.MetricCount]string {
+// summedPath is where readers see a metric, in the order of spanmetrics.Sum.
+func summedPaths() [spanmetrics.Count]string {
 	at := func(keys ...string) string {
-		return trace.JoinPath(append([]string{semconv.Root, semconv.Metrics}, keys...)...)
+		return jsonvalue.JoinPath(append([]string{semconv.Root, semconv.Metrics}, keys...)...)
 	}
 	return [...]string{
 		at(semconv.Errors, semconv.Cumulative),
@@ -244,7 +246,7 @@ func summedPaths() [trace.MetricCount]string {
 // trace may have been sent to several projects, in each with other spans: only the
 // whole key of a root names its sums. A few are left to one thread, so that there is
 // another processor for those who read meanwhile.
-// Source: trace.Cumulate; read/compile says the same of single spans.
+// Source: spanmetrics.Cumulate; read/compile says the same of single spans.
 func (s *Sink) computeMinutes(ctx context.Context, minutes []projectMinute, claim int64) error {
 	d := s.cfg.Deployment
 	var list, columns, values, shown, summed strings.Builder
@@ -256,7 +258,7 @@ func (s *Sink) computeMinutes(ctx context.Context, minutes []projectMinute, clai
 		}
 		fmt.Fprintf(&list, "(toUUID('%s'),toDateTime(%d, 'UTC'))", m.project, m.minute*secondsOfMinute)
 	}
-	quoted := make([]string, trace.MetricCount)
+	quoted := make([]string, spanmetrics.Count)
 	for i, path := range summedPaths() {
 		quoted[i] = quote(path)
 		name := metricNames()[i]

@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"colonnade/domain"
+	"colonnade/domain/jsonvalue"
 	"colonnade/domain/semconv"
 	"colonnade/domain/trace"
 	"colonnade/migrations/schema"
@@ -35,9 +36,9 @@ func identifierTokens() [identifiers]string {
 // identifierPaths are where spans name them.
 func identifierPaths() [identifiers]string {
 	return [...]string{
-		trace.JoinPath(semconv.Root, semconv.Session, semconv.ID),
-		trace.JoinPath(semconv.Root, semconv.User, semconv.ID),
-		trace.JoinPath(semconv.Root, semconv.Unsupported, semconv.Agent, semconv.ID),
+		jsonvalue.JoinPath(semconv.Root, semconv.Session, semconv.ID),
+		jsonvalue.JoinPath(semconv.Root, semconv.User, semconv.ID),
+		jsonvalue.JoinPath(semconv.Root, semconv.Unsupported, semconv.Agent, semconv.ID),
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/cespare/xxhash/v2"
 
 	"colonnade/domain"
+	"colonnade/domain/jsonvalue"
 	"colonnade/domain/semconv"
 	"colonnade/domain/trace"
 )
@@ -89,7 +90,7 @@ func service(s *trace.Span) string {
 // first gives the first path that leads to a text.
 func first(tree map[string]any, paths ...[]string) string {
 	for _, path := range paths {
-		if value, ok := trace.Lookup(tree, path); ok {
+		if value, ok := jsonvalue.Lookup(tree, path); ok {
 			if text, ok := value.(string); ok && text != "" {
 				return text
 			}

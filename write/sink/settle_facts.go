@@ -12,6 +12,7 @@ import (
 
 	"colonnade/domain"
 	"colonnade/domain/trace"
+	"colonnade/domain/trace/spanmetrics"
 	"colonnade/migrations/schema"
 )
 
@@ -73,7 +74,7 @@ func (w *worker) firstVersions(ctx context.Context, keys []traceKey) (map[traceK
 }
 
 // factBytes is the length of a span in the text of the statement below.
-const factBytes = 8 + 8 + 8 + 2 + 8 + 2 + 8 + 8 + 8 + 4 + 8*trace.MetricCount
+const factBytes = 8 + 8 + 8 + 2 + 8 + 2 + 8 + 8 + 8 + 4 + 8*spanmetrics.Count
 
 // stored reads the spans of traces, each by its latest version, and makes their totals.
 func (w *worker) stored(ctx context.Context, keys []traceKey, index map[traceKey]indexed) (found []total, err error) {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"colonnade/domain/trace"
+	"colonnade/domain/trace/spanmetrics"
 	"colonnade/write/sink/internal/native"
 )
 
@@ -20,8 +21,8 @@ type facts struct {
 	startNS, week       uint16
 	start, end, created int64 // microseconds
 	tie, version        uint64
-	// own are the incremental metrics in the order of trace.SumUp, NaN where there is none.
-	own  [trace.MetricCount]float64
+	// own are the incremental metrics in the order of spanmetrics.Sum, NaN where there is none.
+	own  [spanmetrics.Count]float64
 	name string // of a root
 }
 
@@ -53,9 +54,9 @@ type total struct {
 	rootName              string
 	version               uint64
 	// values are what all spans sum, NaN where none has any.
-	values [trace.MetricCount]float64
+	values [spanmetrics.Count]float64
 	spans  []facts
-	sums   [][trace.MetricCount]float64
+	sums   [][spanmetrics.Count]float64
 	// first tells that the trace was not settled before: there are no rows of
 	// it in span_sums that would have to be replaced.
 	first bool
@@ -68,7 +69,7 @@ func (t *total) add(spans []facts) {
 		return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.startNS, b.startNS), bytes.Compare(a.id[:], b.id[:]))
 	})
 	t.spans, t.bounds, t.created = spans, noBounds(), math.MaxInt64
-	edges, own := make([]trace.Edge, len(spans)), make([][trace.MetricCount]float64, len(spans))
+	edges, own := make([]trace.Edge, len(spans)), make([][spanmetrics.Count]float64, len(spans))
 	for i := range t.values {
 		t.values[i] = math.NaN()
 	}
@@ -93,7 +94,7 @@ func (t *total) add(spans []facts) {
 		}
 	}
 	t.resolved = trace.TypeOf(t.declared, t.linked)
-	t.sums, t.oneTree = trace.SumUp(edges, own)
+	t.sums, t.oneTree = spanmetrics.Sum(edges, own)
 }
 
 // sumsMore tells whether a span sums something that is not its own.
@@ -106,10 +107,10 @@ func (t *total) sumsMore(i int) bool {
 	return false
 }
 
-// metricNames are the columns of trace.SumUp's metrics.
-func metricNames() [trace.MetricCount]string {
+// metricNames are the columns of spanmetrics.Sum's metrics.
+func metricNames() [spanmetrics.Count]string {
 	names := numberNames()
-	return [trace.MetricCount]string(names[1:])
+	return [spanmetrics.Count]string(names[1:])
 }
 
 // sumColumns are the rows of the table span_sums.
@@ -123,7 +124,7 @@ func sumColumns(found []total, version uint64) *native.Block {
 	id := c.fixed("trace_id", typeTrace, 16)
 	span := c.fixed("span_id", typeSpan, 8)
 	settled := c.fixed("version", "UInt64", 8)
-	var metrics [trace.MetricCount]*native.Fixed
+	var metrics [spanmetrics.Count]*native.Fixed
 	for k, name := range metricNames() {
 		metrics[k] = c.fixed(name, "Float64", 8)
 	}
@@ -164,7 +165,7 @@ func rollupColumns(found []total, version uint64, settledAt time.Time) *native.B
 	root := c.fixed("root_span_id", typeSpan, 8)
 	name := c.text("root_name")
 	spans := c.fixed("spans", "UInt32", 4)
-	var metrics [trace.MetricCount]*native.Fixed
+	var metrics [spanmetrics.Count]*native.Fixed
 	for k, column := range metricNames() {
 		metrics[k] = c.fixed(column, "Float64", 8)
 	}

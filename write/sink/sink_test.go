@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"colonnade/domain"
-	"colonnade/domain/trace"
+	"colonnade/domain/trace/payload"
 	"colonnade/write/stream"
 )
 
@@ -287,7 +287,7 @@ func TestHeadsHaveMetrics(t *testing.T) {
 		h.record(stream.Upsert, 2, span{trace: 2, span: 1, name: "none"}),
 	))
 	for n, want := range map[byte]map[int]float64{1: {1: 3, 6: 0.25}, 2: {}} {
-		head, err := trace.ParseHead(one[string](h, "SELECT substring(head, 1 + "+textsInHead+") FROM span_documents WHERE trace_id = unhex(?)", fmt.Sprintf("01%030x", n)))
+		head, err := payload.ParseHeader(one[string](h, "SELECT substring(head, 1 + "+textsInHead+") FROM span_documents WHERE trace_id = unhex(?)", fmt.Sprintf("01%030x", n)))
 		require.NoError(t, err)
 		require.NotNil(t, head.Metrics)
 		got := map[int]float64{}

@@ -20,6 +20,7 @@ import (
 
 	"colonnade/domain"
 	"colonnade/domain/filter"
+	"colonnade/domain/jsonvalue"
 	"colonnade/domain/trace"
 	"colonnade/read/analytics"
 	"colonnade/read/compile"
@@ -116,7 +117,7 @@ func (g *generator) question(where filter.Expr) analytics.Question {
 }
 
 func (g *generator) spec(path string, kind analytics.Type) analytics.Spec {
-	s := analytics.Spec{Type: kind, Path: "attributes." + path, Keys: trace.SplitPath(path), Bins: pick(g, 0, 0, 1, 3, 10), Centered: g.IntN(4) == 0}
+	s := analytics.Spec{Type: kind, Path: "attributes." + path, Keys: jsonvalue.SplitPath(path), Bins: pick(g, 0, 0, 1, 3, 10), Centered: g.IntN(4) == 0}
 	bound := func(from ...float64) *float64 {
 		if g.IntN(3) > 0 {
 			return nil
@@ -226,7 +227,7 @@ func reference(corpus []trace.Span, stored map[spanKey]int64, q analytics.Questi
 		for _, spec := range q.Specs {
 			var values []any
 			for _, s := range spans {
-				if v, ok := trace.Lookup(s.Attributes, spec.Keys); ok {
+				if v, ok := jsonvalue.Lookup(s.Attributes, spec.Keys); ok {
 					values = append(values, v)
 				}
 			}
@@ -249,7 +250,7 @@ func referenceTotals(corpus []trace.Span, stored map[spanKey]int64, q analytics.
 		kind = "cumulative"
 	}
 	value := func(s *trace.Span, keys ...string) float64 {
-		v, _ := trace.Lookup(s.Attributes, append([]string{"ag", "metrics"}, keys...))
+		v, _ := jsonvalue.Lookup(s.Attributes, append([]string{"ag", "metrics"}, keys...))
 		switch v := v.(type) {
 		case int64:
 			return float64(v)

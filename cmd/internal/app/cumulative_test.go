@@ -17,6 +17,7 @@ import (
 
 	"colonnade/domain"
 	"colonnade/domain/filter"
+	"colonnade/domain/jsonvalue"
 	"colonnade/domain/trace"
 	"colonnade/read/traces"
 	"colonnade/write/sink"
@@ -175,7 +176,7 @@ func requireSums(t *testing.T, reader *traces.Reader, project domain.ProjectID, 
 func summed(s *trace.Span) map[string]any {
 	out := map[string]any{}
 	for _, vector := range []string{"errors", "tokens", "costs"} {
-		v, _ := trace.Lookup(s.Attributes, []string{"ag", "metrics", vector, "cumulative"})
+		v, _ := jsonvalue.Lookup(s.Attributes, []string{"ag", "metrics", vector, "cumulative"})
 		parts, ok := v.(map[string]any)
 		if !ok {
 			parts = map[string]any{"": v}

@@ -12,8 +12,9 @@ import (
 
 	"colonnade/domain"
 	"colonnade/domain/filter"
+	"colonnade/domain/jsonvalue/jsonvaluetest"
 	"colonnade/domain/trace"
-	"colonnade/domain/trace/tracetest"
+	"colonnade/domain/trace/tracejson"
 	"colonnade/migrations/schema"
 	"colonnade/read/compile"
 )
@@ -60,7 +61,7 @@ func (w *wings) checkSections(t *testing.T, apart domain.ProjectID, e filter.Exp
 		span := &corpus[i]
 		switch in := found[place(span).Tie&(1<<schema.RecordShift-1)]; {
 		case !in && filter.Match(e, span):
-			t.Fatalf("the n-grams of a filter are not in a span for which it holds\n%s\n%s", text, trace.AppendSpan(nil, span))
+			t.Fatalf("the n-grams of a filter are not in a span for which it holds\n%s\n%s", text, tracejson.AppendSpan(nil, span))
 		case !in:
 			narrowed++
 		}
@@ -74,7 +75,7 @@ func (g *generator) piece(t *testing.T) (filter.Expr, string) {
 	t.Helper()
 	for {
 		var leaves stringLeaves
-		tracetest.Flatten(g.corpus[g.IntN(len(g.corpus))].Attributes, &leaves)
+		jsonvaluetest.Flatten(g.corpus[g.IntN(len(g.corpus))].Attributes, &leaves)
 		path, text := "", ""
 		for p, v := range leaves {
 			if len(v) > len(text) {
@@ -107,12 +108,12 @@ func (g *generator) piece(t *testing.T) (filter.Expr, string) {
 // stringLeaves are the texts of attributes by their paths.
 type stringLeaves map[string]string
 
-func (l *stringLeaves) Str(path, value string) {
+func (l *stringLeaves) String(path, value string) {
 	if *l == nil {
 		*l = stringLeaves{}
 	}
 	(*l)[path] = value
 }
-func (*stringLeaves) Num(string, float64) {}
-func (*stringLeaves) Bool(string, bool)   {}
-func (*stringLeaves) Long(string)         {}
+func (*stringLeaves) Number(string, float64) {}
+func (*stringLeaves) Bool(string, bool)      {}
+func (*stringLeaves) Unindexed(string)       {}

@@ -23,7 +23,9 @@ import (
 
 	"colonnade/domain"
 	"colonnade/domain/filter"
+	"colonnade/domain/jsonvalue"
 	"colonnade/domain/trace"
+	"colonnade/domain/trace/tracejson"
 	"colonnade/read/compile"
 )
 
@@ -65,9 +67,9 @@ func TestOracle(t *testing.T) {
 		require.Len(t, got, len(corpus))
 		for i := range got {
 			got[i].Version = corpus[i].Version
-			require.Equal(t, string(trace.AppendSpan(nil, &corpus[i])), string(trace.AppendSpan(nil, &got[i])))
-			trace.Open(got[i].Attributes)
-			trace.Open(got[i].Resource)
+			require.Equal(t, string(tracejson.AppendSpan(nil, &corpus[i])), string(tracejson.AppendSpan(nil, &got[i])))
+			jsonvalue.Expand(got[i].Attributes)
+			jsonvalue.Expand(got[i].Resource)
 			if diff := cmp.Diff(corpus[i], got[i]); diff != "" {
 				t.Fatalf("span %d (-want +got):\n%s", i, diff)
 			}
@@ -523,7 +525,7 @@ func (g *generator) operand(field, op string, s *trace.Span, c object) any {
 		return pick(g, "paris", "\"in Spring\" -zz", "user or long", "é日本", "E", g.token())
 	case "attributes":
 		key, _ := c["key"].(string)
-		v, ok := trace.Lookup(s.Attributes, trace.SplitPath(key))
+		v, ok := jsonvalue.Lookup(s.Attributes, jsonvalue.SplitPath(key))
 		return g.attributeOperand(op, v, ok)
 	case "resource":
 		return g.attributeOperand(op, pick[any](g, "checkout", "h1", "cart", 1), true)

@@ -8,7 +8,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"colonnade/domain"
+	"colonnade/domain/jsonvalue"
 	"colonnade/domain/trace"
+	"colonnade/domain/trace/spanmetrics"
 	"colonnade/read/access"
 	readapi "colonnade/read/api"
 	"colonnade/read/tail"
@@ -86,10 +88,10 @@ func (f followed) spans(r *stream.Record) ([]trace.Span, error) {
 	together := make([]*trace.Span, len(spans))
 	for i := range spans {
 		together[i] = &spans[i]
-		trace.Open(spans[i].Attributes)                                    // several may look at a span at once
+		jsonvalue.Expand(spans[i].Attributes)                              // several may look at a span at once
 		spans[i].CreatedAt = spans[i].CreatedAt.Truncate(time.Microsecond) // what the store keeps
 	}
 	normalize.Trace(together)
-	trace.Cumulate(together)
+	spanmetrics.Cumulate(together)
 	return spans, nil
 }

@@ -23,7 +23,9 @@ import (
 
 	"colonnade/deploy/embedded/embeddedtest"
 	"colonnade/domain"
+	"colonnade/domain/jsonvalue"
 	"colonnade/domain/trace"
+	"colonnade/domain/trace/spanmetrics"
 	"colonnade/migrations/migrationstest"
 	"colonnade/read/compile"
 	"colonnade/read/traces"
@@ -104,10 +106,10 @@ func (w *wings) write(project domain.ProjectID, all ...*tracepb.TracesData) []tr
 		pointers := make([]*trace.Span, len(spans))
 		for i := range spans {
 			pointers[i] = &spans[i]
-			trace.Open(spans[i].Attributes)
+			jsonvalue.Expand(spans[i].Attributes)
 		}
 		normalize.Trace(pointers)
-		trace.Cumulate(pointers)
+		spanmetrics.Cumulate(pointers)
 		out = append(out, spans...)
 	}
 	token, err := w.producer.Publish(w.t.Context(), records)

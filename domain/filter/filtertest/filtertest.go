@@ -15,6 +15,7 @@ import (
 	"github.com/google/uuid"
 
 	"colonnade/domain/filter"
+	"colonnade/domain/jsonvalue"
 	"colonnade/domain/trace"
 )
 
@@ -44,7 +45,7 @@ func New(r *rand.Rand, spans []trace.Span, fields ...string) *Generator {
 // Filter makes the JSON of a filter that Parse accepts, and what Parse gives.
 func (g *Generator) Filter() ([]byte, filter.Expr) {
 	for {
-		text := trace.AppendJSON(nil, g.group(2))
+		text := jsonvalue.Append(nil, g.group(2))
 		if e, err := filter.Parse(text, "filter"); err == nil {
 			return text, e
 		}
@@ -213,7 +214,7 @@ func (g *Generator) attribute(c, tree map[string]any) {
 	if len(keys) == 0 || g.rand.IntN(20) == 0 {
 		keys = append(keys, "nowhere")
 	}
-	c["key"] = trace.JoinPath(keys...)
+	c["key"] = jsonvalue.JoinPath(keys...)
 	switch v := v.(type) {
 	case string:
 		g.text(c, v)
@@ -268,8 +269,8 @@ func (g *Generator) number(c map[string]any, near float64, exact any) {
 func (g *Generator) search(s *trace.Span) string {
 	var words []string
 	for _, path := range []string{"inputs", "outputs", "parameters", "internals"} {
-		if v, ok := trace.Lookup(s.Attributes, []string{"ag", "data", path}); ok {
-			words = append(words, strings.FieldsFunc(string(trace.AppendJSON(nil, v)), func(r rune) bool { return strings.ContainsRune(`{}[]",: \`, r) })...)
+		if v, ok := jsonvalue.Lookup(s.Attributes, []string{"ag", "data", path}); ok {
+			words = append(words, strings.FieldsFunc(string(jsonvalue.Append(nil, v)), func(r rune) bool { return strings.ContainsRune(`{}[]",: \`, r) })...)
 		}
 	}
 	for _, e := range s.Events {

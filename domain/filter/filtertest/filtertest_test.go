@@ -10,12 +10,13 @@ import (
 	"colonnade/domain"
 	"colonnade/domain/filter"
 	"colonnade/domain/filter/filtertest"
+	"colonnade/domain/jsonvalue"
 	"colonnade/domain/trace"
 )
 
 func TestFilterIsOftenTrueAndOftenFalse(t *testing.T) {
 	t.Parallel()
-	attributes, err := trace.ParseObject(`{"ag":{"data":{"inputs":{"country":"France"},"outputs":["a",1.5,null,{"k":true}]},"meta":{"n":3}}}`)
+	attributes, err := jsonvalue.ParseObject(`{"ag":{"data":{"inputs":{"country":"France"},"outputs":["a",1.5,null,{"k":true}]},"meta":{"n":3}}}`)
 	require.NoError(t, err)
 	spans := []trace.Span{
 		{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{1}, Type: trace.Invocation, Name: "root", Start: 1735732800123456789, End: 1735732800123456789, Attributes: attributes},

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"colonnade/domain"
-	"colonnade/domain/trace"
+	"colonnade/domain/jsonvalue"
 	"colonnade/write/invoke/template"
 )
 
@@ -116,7 +116,7 @@ func (j job) panicked(r any) string {
 // render fills the templates. The variables are read again by the product's
 // own reader, which keeps whole numbers whole.
 func (j job) render(input []byte) ([]string, error) {
-	parsed, err := trace.ParseJSON(input)
+	parsed, err := jsonvalue.Parse(input)
 	if err != nil {
 		return nil, domain.Wrap(domain.Rejected, err, "the variables are no JSON: %s", err)
 	}

@@ -21,7 +21,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"colonnade/domain"
-	"colonnade/domain/trace"
+	"colonnade/domain/jsonvalue"
 	"colonnade/write/invoke/template"
 )
 
@@ -129,7 +129,7 @@ func (s *Sandbox) Run(ctx context.Context, code Code) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	value, err := trace.ParseJSON(answer.Value)
+	value, err := jsonvalue.Parse(answer.Value)
 	if err != nil {
 		return Result{}, domain.Wrap(domain.Rejected, err, "the code's result is no JSON: %s", err)
 	}

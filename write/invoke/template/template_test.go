@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"colonnade/domain"
-	"colonnade/domain/trace"
+	"colonnade/domain/jsonvalue"
 	"colonnade/write/invoke/template"
 )
 
@@ -21,7 +21,7 @@ const vars = `{
 
 func variables(t testing.TB) map[string]any {
 	t.Helper()
-	v, err := trace.ParseJSON([]byte(vars))
+	v, err := jsonvalue.Parse([]byte(vars))
 	require.NoError(t, err)
 	return v.(map[string]any)
 }

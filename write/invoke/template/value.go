@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"colonnade/domain/trace"
+	"colonnade/domain/jsonvalue"
 )
 
 // text is a value as it stands in a prompt: a string as it is, everything else
@@ -23,7 +23,7 @@ func text(v any) string {
 	case fmt.Stringer:
 		return v.String()
 	default:
-		return string(trace.AppendJSON(nil, v))
+		return string(jsonvalue.Append(nil, v))
 	}
 }
 

@@ -1,4 +1,4 @@
-package trace_test
+package spanmetrics_test
 
 import (
 	"math"
@@ -8,7 +8,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 
+	"colonnade/domain/jsonvalue"
 	"colonnade/domain/trace"
+	"colonnade/domain/trace/spanmetrics"
+	"colonnade/domain/trace/tracejson"
 )
 
 func TestOneTree(t *testing.T) {
@@ -37,20 +40,20 @@ func TestOneTree(t *testing.T) {
 			for i, e := range tt.in {
 				edges[i] = trace.Edge{ID: trace.SpanID{7: e[0]}, Parent: trace.SpanID{7: e[1]}}
 			}
-			_, got := trace.SumUp(edges, make([][trace.MetricCount]float64, len(edges)))
+			_, got := spanmetrics.Sum(edges, make([][spanmetrics.Count]float64, len(edges)))
 			require.Equal(t, tt.want, got)
 		})
 	}
 }
 
-// SumUp gives what Cumulate writes, for every shape of trace and to the last bit.
-func TestSumUpIsCumulate(t *testing.T) {
+// Sum gives what Cumulate writes, for every shape of trace and to the last bit.
+func TestSumEqualsCumulate(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(5, 6))
 	paths, at := metricPaths(), metricAt
 	for range 500 {
 		n := 1 + r.IntN(40)
-		all, edges, own := make([]*trace.Span, n), make([]trace.Edge, n), make([][trace.MetricCount]float64, n)
+		all, edges, own := make([]*trace.Span, n), make([]trace.Edge, n), make([][spanmetrics.Count]float64, n)
 		for i := range n {
 			s := &trace.Span{SpanID: trace.SpanID{byte(i + 1)}, ParentID: trace.SpanID{byte(r.IntN(n + 2))}, Start: int64(r.IntN(5)), Attributes: map[string]any{}}
 			for k, path := range paths {
@@ -67,11 +70,11 @@ func TestSumUpIsCumulate(t *testing.T) {
 			}
 			all[i], edges[i] = s, trace.Edge{ID: s.SpanID, Parent: s.ParentID, Start: s.Start}
 		}
-		trace.Cumulate(all)
-		want := make([][trace.MetricCount]float64, n)
+		spanmetrics.Cumulate(all)
+		want := make([][spanmetrics.Count]float64, n)
 		for i, s := range all {
 			for k, path := range paths {
-				switch v, _ := trace.Lookup(s.Attributes, at(path, "cumulative")); v := v.(type) {
+				switch v, _ := jsonvalue.Lookup(s.Attributes, at(path, "cumulative")); v := v.(type) {
 				case int64:
 					want[i][k] = float64(v)
 				case float64:
@@ -79,7 +82,7 @@ func TestSumUpIsCumulate(t *testing.T) {
 				}
 			}
 		}
-		got, _ := trace.SumUp(edges, own)
+		got, _ := spanmetrics.Sum(edges, own)
 		require.Empty(t, cmp.Diff(want, got))
 	}
 }
@@ -91,7 +94,7 @@ func TestSetCumulative(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	for range 500 {
 		n := 1 + r.IntN(12)
-		all, alone, edges, own := make([]*trace.Span, n), make([]*trace.Span, n), make([]trace.Edge, n), make([][trace.MetricCount]float64, n)
+		all, alone, edges, own := make([]*trace.Span, n), make([]*trace.Span, n), make([]trace.Edge, n), make([][spanmetrics.Count]float64, n)
 		for i := range n {
 			span := func() *trace.Span {
 				return &trace.Span{SpanID: trace.SpanID{byte(i + 1)}, ParentID: trace.SpanID{byte(r.IntN(i + 1))}, Attributes: map[string]any{}}
@@ -115,20 +118,20 @@ func TestSetCumulative(t *testing.T) {
 			}
 			edges[i] = trace.Edge{ID: all[i].SpanID, Parent: all[i].ParentID}
 		}
-		trace.Cumulate(all)
-		sums, _ := trace.SumUp(edges, own)
+		spanmetrics.Cumulate(all)
+		sums, _ := spanmetrics.Sum(edges, own)
 		for i := range n {
 			for k, v := range sums[i] {
 				if v == 0 && own[i][k] != 0 {
 					sums[i][k] = math.NaN() // as the sink says it
 				}
 			}
-			trace.SetCumulative(alone[i], sums[i])
+			spanmetrics.SetCumulative(alone[i], sums[i])
 			require.Empty(t, cmp.Diff(all[i], alone[i]))
 		}
 	}
 	s := &trace.Span{}
-	trace.SetCumulative(s, [trace.MetricCount]float64{0, 2.5, 1 << 53, 3, 4, math.NaN(), 0})
+	spanmetrics.SetCumulative(s, [spanmetrics.Count]float64{0, 2.5, 1 << 53, 3, 4, math.NaN(), 0})
 	require.Equal(t, map[string]any{"ag": map[string]any{"metrics": map[string]any{
 		"tokens": map[string]any{"cumulative": map[string]any{"prompt": 2.5, "completion": float64(1 << 53), "total": int64(3)}},
 		"costs":  map[string]any{"cumulative": map[string]any{"prompt": 4.0}},
@@ -140,13 +143,13 @@ func TestSetCumulativeOfItsOwn(t *testing.T) {
 	t.Parallel()
 	s := &trace.Span{Attributes: map[string]any{}}
 	set(s.Attributes, metricAt([]string{"costs", "total"}, "incremental"), int64(4))
-	trace.SetCumulative(s, [trace.MetricCount]float64{6: 4})
-	got, _ := trace.Lookup(s.Attributes, metricAt([]string{"costs", "total"}, "cumulative"))
+	spanmetrics.SetCumulative(s, [spanmetrics.Count]float64{6: 4})
+	got, _ := jsonvalue.Lookup(s.Attributes, metricAt([]string{"costs", "total"}, "cumulative"))
 	require.Equal(t, int64(4), got)
 }
 
-// metricPaths are the metrics in the order of SumUp.
-func metricPaths() [trace.MetricCount][]string {
+// metricPaths are the metrics in the order of Sum.
+func metricPaths() [spanmetrics.Count][]string {
 	return [...][]string{{"errors"}, {"tokens", "prompt"}, {"tokens", "completion"}, {"tokens", "total"}, {"costs", "prompt"}, {"costs", "completion"}, {"costs", "total"}}
 }
 
@@ -174,7 +177,7 @@ func TestCumulateAmong(t *testing.T) {
 		n := 1 + r.IntN(40)
 		all := make([]*trace.Span, n)
 		var some []*trace.Span
-		var others []trace.Own
+		var others []spanmetrics.Incremental
 		chosen := map[int]*trace.Span{}
 		for i := range n {
 			span := func() *trace.Span {
@@ -183,7 +186,7 @@ func TestCumulateAmong(t *testing.T) {
 			one, other := span(), span()
 			one.ParentID = trace.SpanID{byte(r.IntN(n + 2))}
 			other.ParentID = one.ParentID
-			own := trace.Own{Edge: trace.Edge{ID: one.SpanID, Parent: one.ParentID, Start: one.Start}}
+			own := spanmetrics.Incremental{Edge: trace.Edge{ID: one.SpanID, Parent: one.ParentID, Start: one.Start}}
 			for k, path := range metricPaths() {
 				own.Metrics[k] = math.NaN()
 				var value any
@@ -215,8 +218,8 @@ func TestCumulateAmong(t *testing.T) {
 				others = append(others, own)
 			}
 		}
-		trace.Cumulate(all)
-		trace.CumulateAmong(some, others)
+		spanmetrics.Cumulate(all)
+		spanmetrics.CumulateAmong(some, others)
 		for i, got := range chosen {
 			require.Empty(t, cmp.Diff(all[i], got))
 		}
@@ -238,17 +241,17 @@ func TestCumulateLeavesWhatStandsInTheWay(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			attributes, err := trace.ParseAttributes(tt.in)
+			attributes, err := tracejson.ParseAttributes(tt.in)
 			require.NoError(t, err)
 			for range 2 { // once more changes nothing
-				trace.Cumulate([]*trace.Span{{SpanID: trace.SpanID{1}, Attributes: attributes}})
-				require.Empty(t, cmp.Diff(tt.want, string(trace.AppendJSON(nil, attributes))))
+				spanmetrics.Cumulate([]*trace.Span{{SpanID: trace.SpanID{1}, Attributes: attributes}})
+				require.Empty(t, cmp.Diff(tt.want, string(jsonvalue.Append(nil, attributes))))
 			}
 		})
 	}
-	unread := map[string]any{"ag": map[string]any{"metrics": map[string]any{"tokens": trace.Document(own)}}}
-	trace.Cumulate([]*trace.Span{{SpanID: trace.SpanID{1}, Attributes: unread}})
-	require.Empty(t, cmp.Diff(`{"ag":{"metrics":{"tokens":{"cumulative":{"total":2},"incremental":{"total":2}}}}}`, string(trace.AppendJSON(nil, unread))))
+	unread := map[string]any{"ag": map[string]any{"metrics": map[string]any{"tokens": jsonvalue.Raw(own)}}}
+	spanmetrics.Cumulate([]*trace.Span{{SpanID: trace.SpanID{1}, Attributes: unread}})
+	require.Empty(t, cmp.Diff(`{"ag":{"metrics":{"tokens":{"cumulative":{"total":2},"incremental":{"total":2}}}}}`, string(jsonvalue.Append(nil, unread))))
 }
 
 // A span without attributes gets none for a sum of zero.
@@ -257,7 +260,7 @@ func TestCumulateOfNothing(t *testing.T) {
 	leaf := &trace.Span{SpanID: trace.SpanID{2}, ParentID: trace.SpanID{1}, Attributes: map[string]any{}}
 	set(leaf.Attributes, metricAt([]string{"costs", "total"}, "incremental"), 0.)
 	root := &trace.Span{SpanID: trace.SpanID{1}}
-	trace.Cumulate([]*trace.Span{root, leaf})
+	spanmetrics.Cumulate([]*trace.Span{root, leaf})
 	require.Nil(t, root.Attributes)
 }
 
@@ -270,17 +273,17 @@ func BenchmarkCumulateAmong(b *testing.B) {
 		}}}
 	}
 	var spans []*trace.Span
-	var others []trace.Own
+	var others []spanmetrics.Incremental
 	for i := range 20 {
 		edge := trace.Edge{ID: trace.SpanID{byte(i + 1)}, Parent: trace.SpanID{byte(i / 2)}, Start: int64(i)}
 		if i%7 == 0 {
 			spans = append(spans, &trace.Span{SpanID: edge.ID, ParentID: edge.Parent, Start: edge.Start, Attributes: metrics()})
 			continue
 		}
-		others = append(others, trace.Own{Edge: edge, Metrics: [trace.MetricCount]float64{math.NaN(), 500, 60, 560, .1, .2, .3}})
+		others = append(others, spanmetrics.Incremental{Edge: edge, Metrics: [spanmetrics.Count]float64{math.NaN(), 500, 60, 560, .1, .2, .3}})
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		trace.CumulateAmong(spans, others)
+		spanmetrics.CumulateAmong(spans, others)
 	}
 }

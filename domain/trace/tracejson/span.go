@@ -1,27 +1,30 @@
-package trace
+package tracejson
 
 import (
+	"encoding/hex"
 	"time"
 
 	"github.com/google/uuid"
+
+	"colonnade/domain/jsonvalue"
+	"colonnade/domain/trace"
 )
 
-// AppendSpan appends the JSON form of a span that both wings speak (contract
-// §1.10): times as RFC 3339 in UTC with every nanosecond, members that are
-// absent left out. It appends no children; see AppendTree.
-func AppendSpan(dst []byte, s *Span) []byte {
+// AppendSpan appends the JSON form of a span: times as RFC 3339 in UTC with every
+// nanosecond, no absent members. It appends no children; see AppendTree.
+func AppendSpan(dst []byte, s *trace.Span) []byte {
 	return append(appendOpenSpan(dst, s), '}')
 }
 
-// appendOpenSpan leaves the object open, so that "spans" can follow.
-func appendOpenSpan(dst []byte, s *Span) []byte {
+// appendOpenSpan leaves the object open, so that its children can follow as "spans".
+func appendOpenSpan(dst []byte, s *trace.Span) []byte {
 	dst = append(dst, `{"trace_id":"`...)
-	dst = appendHex(dst, s.TraceID[:])
+	dst = hex.AppendEncode(dst, s.TraceID[:])
 	dst = append(dst, `","span_id":"`...)
-	dst = appendHex(dst, s.SpanID[:])
+	dst = hex.AppendEncode(dst, s.SpanID[:])
 	if !s.ParentID.IsZero() {
 		dst = append(dst, `","parent_id":"`...)
-		dst = appendHex(dst, s.ParentID[:])
+		dst = hex.AppendEncode(dst, s.ParentID[:])
 	}
 	dst = append(dst, '"')
 	dst = appendText(dst, `,"trace_type":`, s.Type.String())
@@ -30,7 +33,7 @@ func appendOpenSpan(dst []byte, s *Span) []byte {
 	dst = append(dst, `","span_kind":"`...)
 	dst = append(dst, s.Kind.String()...)
 	dst = append(dst, `","span_name":`...)
-	dst = AppendString(dst, s.Name)
+	dst = jsonvalue.AppendString(dst, s.Name)
 	dst = append(dst, `,"start_time":`...)
 	dst = appendNano(dst, s.Start)
 	dst = append(dst, `,"end_time":`...)
@@ -43,7 +46,7 @@ func appendOpenSpan(dst []byte, s *Span) []byte {
 	dst = appendText(dst, `,"user_id":`, s.UserID)
 	dst = appendText(dst, `,"agent_id":`, s.AgentID)
 	dst = append(dst, `,"attributes":`...)
-	dst = appendObject(dst, s.Attributes)
+	dst = jsonvalue.AppendObject(dst, s.Attributes)
 	if len(s.References) > 0 {
 		dst = append(dst, `,"references":`...)
 		dst = AppendReferences(dst, s.References)
@@ -62,20 +65,20 @@ func appendOpenSpan(dst []byte, s *Span) []byte {
 	}
 	if s.Resource != nil {
 		dst = append(dst, `,"resource":`...)
-		dst = appendObject(dst, s.Resource)
+		dst = jsonvalue.AppendObject(dst, s.Resource)
 	}
 	if s.Scope != nil {
 		dst = append(dst, `,"scope":`...)
 		dst = AppendScope(dst, s.Scope)
 	}
-	dst = appendMoment(dst, `,"created_at":`, s.CreatedAt)
-	dst = appendMoment(dst, `,"updated_at":`, s.UpdatedAt)
+	dst = appendOptionalTime(dst, `,"created_at":`, s.CreatedAt)
+	dst = appendOptionalTime(dst, `,"updated_at":`, s.UpdatedAt)
 	dst = appendUser(dst, `,"created_by_id":"`, s.CreatedBy)
 	return appendUser(dst, `,"updated_by_id":"`, s.UpdatedBy)
 }
 
-// AppendReferences appends references as a JSON array, the key of each in its attributes.
-func AppendReferences(dst []byte, refs []Reference) []byte {
+// AppendReferences appends references as a JSON array, with the key of each in its attributes.
+func AppendReferences(dst []byte, refs []trace.Reference) []byte {
 	dst = append(dst, '[')
 	for i, r := range refs {
 		if i > 0 {
@@ -93,29 +96,29 @@ func AppendReferences(dst []byte, refs []Reference) []byte {
 			dst = append(dst, ',')
 		}
 		dst = append(dst, `"attributes":{"key":`...)
-		dst = append(AppendString(dst, r.Key), "}}"...)
+		dst = append(jsonvalue.AppendString(dst, r.Key), "}}"...)
 	}
 	return append(dst, ']')
 }
 
-// AppendLinks appends links as a JSON array; it is also how they are stored.
-func AppendLinks(dst []byte, links []Link) []byte {
+// AppendLinks appends links as a JSON array. They are also stored in this form.
+func AppendLinks(dst []byte, links []trace.Link) []byte {
 	dst = append(dst, '[')
 	for i, l := range links {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
 		dst = append(dst, `{"trace_id":"`...)
-		dst = appendHex(dst, l.TraceID[:])
+		dst = hex.AppendEncode(dst, l.TraceID[:])
 		dst = append(dst, `","span_id":"`...)
-		dst = appendHex(dst, l.SpanID[:])
+		dst = hex.AppendEncode(dst, l.SpanID[:])
 		dst = append(dst, '"')
 		dst = append(appendAttributes(dst, l.Attributes), '}')
 	}
 	return append(dst, ']')
 }
 
-func appendHashes(dst []byte, hashes []Hash) []byte {
+func appendHashes(dst []byte, hashes []trace.Hash) []byte {
 	dst = append(dst, '[')
 	for i, h := range hashes {
 		if i > 0 {
@@ -129,15 +132,15 @@ func appendHashes(dst []byte, hashes []Hash) []byte {
 	return append(dst, ']')
 }
 
-// AppendEvents appends events as a JSON array; it is also how they are stored and searched.
-func AppendEvents(dst []byte, events []Event) []byte {
+// AppendEvents appends events as a JSON array. They are also stored and searched in this form.
+func AppendEvents(dst []byte, events []trace.Event) []byte {
 	dst = append(dst, '[')
 	for i, e := range events {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
 		dst = append(dst, `{"name":`...)
-		dst = AppendString(dst, e.Name)
+		dst = jsonvalue.AppendString(dst, e.Name)
 		dst = append(dst, `,"timestamp":`...)
 		dst = appendNano(dst, e.Time)
 		dst = append(appendAttributes(dst, e.Attributes), '}')
@@ -145,8 +148,8 @@ func AppendEvents(dst []byte, events []Event) []byte {
 	return append(dst, ']')
 }
 
-// AppendScope appends the JSON of an instrumentation scope's Object; it is also how it is stored.
-func AppendScope(dst []byte, s *Scope) []byte {
+// AppendScope appends an instrumentation scope as its Object. It is also stored in this form.
+func AppendScope(dst []byte, s *trace.Scope) []byte {
 	open := len(dst)
 	dst = appendAttributes(dst, s.Attributes)
 	dst = appendText(dst, `,"name":`, s.Name)
@@ -158,41 +161,19 @@ func AppendScope(dst []byte, s *Scope) []byte {
 	return append(dst, '}')
 }
 
-// Object is the scope as an attribute tree: name, version and attributes, each where there is one.
-func (s *Scope) Object() map[string]any {
-	object := map[string]any{}
-	if s.Name != "" {
-		object["name"] = s.Name
-	}
-	if s.Version != "" {
-		object["version"] = s.Version
-	}
-	if s.Attributes != nil {
-		object["attributes"] = s.Attributes
-	}
-	return object
-}
-
 func appendAttributes(dst []byte, attributes map[string]any) []byte {
 	if attributes == nil {
 		return dst
 	}
 	dst = append(dst, `,"attributes":`...)
-	return appendObject(dst, attributes)
+	return jsonvalue.AppendObject(dst, attributes)
 }
 
 func appendText(dst []byte, key, s string) []byte {
 	if s == "" {
 		return dst
 	}
-	return AppendString(append(dst, key...), s)
-}
-
-func appendHex(dst, id []byte) []byte {
-	for _, b := range id {
-		dst = append(dst, hexDigits[b>>4], hexDigits[b&15])
-	}
-	return dst
+	return jsonvalue.AppendString(append(dst, key...), s)
 }
 
 func appendNano(dst []byte, nano int64) []byte { return appendTime(dst, time.Unix(0, nano)) }
@@ -203,7 +184,7 @@ func appendTime(dst []byte, t time.Time) []byte {
 	return append(dst, '"')
 }
 
-func appendMoment(dst []byte, key string, t time.Time) []byte {
+func appendOptionalTime(dst []byte, key string, t time.Time) []byte {
 	if t.IsZero() {
 		return dst
 	}

@@ -1,4 +1,4 @@
-package trace_test
+package spanmetrics_test
 
 import (
 	"math/rand/v2"
@@ -7,7 +7,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 
+	"colonnade/domain/jsonvalue"
+	"colonnade/domain/jsonvalue/jsonvaluetest"
 	"colonnade/domain/trace"
+	"colonnade/domain/trace/spanmetrics"
+	"colonnade/domain/trace/tracejson"
 )
 
 // What is summed stands in the text where it stands in the tree, whatever a client
@@ -23,39 +27,39 @@ func TestMetricsReadAsTheirTree(t *testing.T) {
 			if r.IntN(8) > 0 {
 				tree = map[string]any{"ag": map[string]any{"metrics": metricsTree(r, 0), "z": int64(1)}}
 			}
-			text := string(trace.AppendJSON(nil, tree))
+			text := string(jsonvalue.Append(nil, tree))
 			edge := trace.Span{SpanID: trace.SpanID{byte(i + 1)}, ParentID: trace.SpanID{byte(r.IntN(i + 1))}}
 			a, b := edge, edge
 			a.Attributes = tree
 			var err error
-			b.Attributes, err = trace.ParseAttributes(text)
+			b.Attributes, err = tracejson.ParseAttributes(text)
 			require.NoError(t, err)
-			require.Equal(t, text, string(trace.AppendJSON(nil, b.Attributes)))
+			require.Equal(t, text, string(jsonvalue.Append(nil, b.Attributes)))
 			opened[i], unread[i] = &a, &b
 		}
 		if r.IntN(2) == 0 {
-			trace.Cumulate(opened)
-			trace.Cumulate(unread)
+			spanmetrics.Cumulate(opened)
+			spanmetrics.Cumulate(unread)
 		} else {
 			for i := range 2 * n { // what a second sum lacks stays as the first wrote it
 				i %= n
-				sums := [trace.MetricCount]float64{float64(r.IntN(3)), 1, 0, 3, .5, 0, float64(r.IntN(3))}
-				trace.SetCumulative(opened[i], sums)
-				trace.SetCumulative(unread[i], sums)
+				sums := [spanmetrics.Count]float64{float64(r.IntN(3)), 1, 0, 3, .5, 0, float64(r.IntN(3))}
+				spanmetrics.SetCumulative(opened[i], sums)
+				spanmetrics.SetCumulative(unread[i], sums)
 			}
 		}
 		for i := range n {
 			want := opened[i].Attributes
-			require.Empty(t, cmp.Diff(string(trace.AppendJSON(nil, want)), string(trace.AppendJSON(nil, unread[i].Attributes))))
-			require.Equal(t, trace.LookupJSON(want, []string{"ag", "metrics"}), trace.LookupJSON(unread[i].Attributes, []string{"ag", "metrics"}))
+			require.Empty(t, cmp.Diff(string(jsonvalue.Append(nil, want)), string(jsonvalue.Append(nil, unread[i].Attributes))))
+			require.Equal(t, jsonvalue.LookupJSON(want, []string{"ag", "metrics"}), jsonvalue.LookupJSON(unread[i].Attributes, []string{"ag", "metrics"}))
 			if r.IntN(2) == 0 {
-				paths(nil, want, func(keys []string, value any) {
-					got, ok := trace.Lookup(unread[i].Attributes, keys)
+				jsonvaluetest.Paths(want, func(keys []string, value any) {
+					got, ok := jsonvalue.Lookup(unread[i].Attributes, keys)
 					require.True(t, ok, keys)
 					require.Equal(t, value, got, keys)
 				})
 			}
-			trace.Open(unread[i].Attributes)
+			jsonvalue.Expand(unread[i].Attributes)
 			require.Equal(t, want, unread[i].Attributes)
 		}
 	}
@@ -65,7 +69,7 @@ func TestMetricsReadAsTheirTree(t *testing.T) {
 // ag.metrics may be: mostly one, at times anything.
 func metricsTree(r *rand.Rand, depth int) any {
 	if r.IntN(10) == 0 {
-		return anything(r, 2)
+		return jsonvaluetest.Value(r, 2)
 	}
 	names := [][]string{{"costs", "tokens", "errors", "duration", "a", "z", "d\"e"}, {"cumulative", "incremental", "a", "z", "d"}, {"completion", "prompt", "total", "p", "zz", "a\\"}}[min(depth, 2)]
 	object := map[string]any{}
@@ -73,13 +77,13 @@ func metricsTree(r *rand.Rand, depth int) any {
 		key := names[r.IntN(len(names))]
 		switch {
 		case key == "errors":
-			object[key] = map[string]any{"incremental": number(r), "z": anything(r, 1)}
+			object[key] = map[string]any{"incremental": number(r), "z": jsonvaluetest.Value(r, 1)}
 		case depth < 2 && r.IntN(8) > 0:
 			object[key] = metricsTree(r, depth+1)
 		case r.IntN(4) > 0:
 			object[key] = number(r)
 		default:
-			object[key] = anything(r, 1)
+			object[key] = jsonvaluetest.Value(r, 1)
 		}
 	}
 	return object
@@ -100,10 +104,10 @@ func TestMetricsOfOtherTexts(t *testing.T) {
 		`{"tokens":{"incremental":{"total":2}} }`, `{"z":1,"tokens":{"incremental":{"total":2}}}`, `{"tokens":{"incremental":{"total":9}},"tokens":{"incremental":{"total":2}}}`,
 		`{"t\u006fkens":{"incremental":{"total":2}}}`, `{"é":1,"tokens":{"incremental":{"total":2}}}`,
 	} {
-		attributes, err := trace.ParseAttributes(`{"ag":{"metrics":` + metrics + `}}`)
+		attributes, err := tracejson.ParseAttributes(`{"ag":{"metrics":` + metrics + `}}`)
 		require.NoError(t, err, metrics)
-		trace.Cumulate([]*trace.Span{{SpanID: trace.SpanID{1}, Attributes: attributes}})
-		value, ok := trace.Lookup(attributes, []string{"ag", "metrics", "tokens"})
+		spanmetrics.Cumulate([]*trace.Span{{SpanID: trace.SpanID{1}, Attributes: attributes}})
+		value, ok := jsonvalue.Lookup(attributes, []string{"ag", "metrics", "tokens"})
 		require.True(t, ok, metrics)
 		require.Equal(t, map[string]any{"cumulative": map[string]any{"total": int64(2)}, "incremental": map[string]any{"total": int64(2)}}, value, metrics)
 	}
@@ -118,20 +122,20 @@ func FuzzMetrics(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, metrics string) {
-		value, err := trace.ParseText(metrics)
+		value, err := jsonvalue.ParseString(metrics)
 		if err != nil {
-			_, _ = trace.ParseAttributes(`{"ag":{"metrics":` + metrics + `}}`) // neither panics nor runs on
+			_, _ = tracejson.ParseAttributes(`{"ag":{"metrics":` + metrics + `}}`) // neither panics nor runs on
 			return
 		}
 		want := map[string]any{"ag": map[string]any{"metrics": value}}
-		got, err := trace.ParseAttributes(string(trace.AppendJSON(nil, want)))
+		got, err := tracejson.ParseAttributes(string(jsonvalue.Append(nil, want)))
 		if err != nil {
 			t.Fatalf("%q: %v", metrics, err)
 		}
-		sums := [trace.MetricCount]float64{1, 2, 3, 5, .5, .25, .75}
-		trace.SetCumulative(&trace.Span{Attributes: want}, sums)
-		trace.SetCumulative(&trace.Span{Attributes: got}, sums)
-		if diff := cmp.Diff(string(trace.AppendJSON(nil, want)), string(trace.AppendJSON(nil, got))); diff != "" {
+		sums := [spanmetrics.Count]float64{1, 2, 3, 5, .5, .25, .75}
+		spanmetrics.SetCumulative(&trace.Span{Attributes: want}, sums)
+		spanmetrics.SetCumulative(&trace.Span{Attributes: got}, sums)
+		if diff := cmp.Diff(string(jsonvalue.Append(nil, want)), string(jsonvalue.Append(nil, got))); diff != "" {
 			t.Fatalf("%q: %s", metrics, diff)
 		}
 	})
@@ -151,15 +155,15 @@ func BenchmarkShow(b *testing.B) {
 	for b.Loop() {
 		dst = dst[:0]
 		for _, s := range spans {
-			attributes, err := trace.ParseAttributes(text)
+			attributes, err := tracejson.ParseAttributes(text)
 			if err != nil {
 				b.Fatal(err)
 			}
 			s.Attributes = attributes
 		}
-		trace.Cumulate(spans)
+		spanmetrics.Cumulate(spans)
 		for _, s := range spans {
-			dst = trace.AppendSpan(dst, s)
+			dst = tracejson.AppendSpan(dst, s)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package trace
+package jsonvalue
 
 import (
 	"math"
@@ -8,12 +8,12 @@ import (
 	"unicode/utf8"
 )
 
-// AppendJSON appends the canonical JSON of an attribute value (see Span):
-// equal values give equal bytes. Keys are sorted; whole numbers are exact; a
-// float64 is the shortest text that reads back equal and always shows that it
-// is one ("1.0", "1e+21"); <, > and & are not escaped; bytes that are not UTF-8
-// become U+FFFD. A NaN or infinity, which no Span holds, becomes null.
-func AppendJSON(dst []byte, v any) []byte {
+// Append appends the canonical JSON of a value: equal values have equal bytes.
+// Keys are sorted; whole numbers are exact; a float64 is the shortest text that
+// parses to an equal float64, and never looks like a whole number ("1.0", "1e+21");
+// <, > and & are not escaped; bytes that are not UTF-8 become U+FFFD. NaN and
+// infinity, which are not JSON, become null.
+func Append(dst []byte, v any) []byte {
 	switch v := v.(type) {
 	case nil:
 		return append(dst, "null"...)
@@ -33,24 +33,25 @@ func AppendJSON(dst []byte, v any) []byte {
 			if i > 0 {
 				dst = append(dst, ',')
 			}
-			dst = AppendJSON(dst, e)
+			dst = Append(dst, e)
 		}
 		return append(dst, ']')
 	case map[string]any:
-		return appendObject(dst, v)
-	case Document:
+		return AppendObject(dst, v)
+	case Raw:
 		return append(dst, v...)
-	case *Metrics:
-		return v.append(dst)
+	case Lazy:
+		return v.AppendJSON(dst)
 	default:
-		// Not a value that a Span may hold: written visibly wrong rather than lost.
+		// A value of another type is a fault of the caller: it must be visible, not lost.
 		return append(dst, `"!unsupported"`...)
 	}
 }
 
-func appendObject(dst []byte, object map[string]any) []byte {
-	var few [32]string // most objects are small: their keys are sorted on the stack
-	keys := few[:0]
+// AppendObject appends the canonical JSON of an object; a nil map is {}.
+func AppendObject(dst []byte, object map[string]any) []byte {
+	var buffer [32]string // most objects are small: their keys are sorted on the stack
+	keys := buffer[:0]
 	for k := range object {
 		keys = append(keys, k)
 	}
@@ -62,11 +63,12 @@ func appendObject(dst []byte, object map[string]any) []byte {
 		}
 		dst = AppendString(dst, k)
 		dst = append(dst, ':')
-		dst = AppendJSON(dst, object[k])
+		dst = Append(dst, object[k])
 	}
 	return append(dst, '}')
 }
 
+// appendFloat appends a float64, with a fraction or an exponent: "1" would parse as an int64.
 func appendFloat(dst []byte, f float64) []byte {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		return append(dst, "null"...)
@@ -79,7 +81,7 @@ func appendFloat(dst []byte, f float64) []byte {
 	if slices.Contains(dst[start:], '.') {
 		return dst
 	}
-	return append(dst, ".0"...) // otherwise it would read back as an int64
+	return append(dst, ".0"...)
 }
 
 const hexDigits = "0123456789abcdef"
@@ -92,7 +94,7 @@ func AppendString(dst []byte, s string) []byte {
 	return append(AppendEscaped(dst, s), '"')
 }
 
-// AppendEscaped appends what AppendString writes between its quotes.
+// AppendEscaped appends the text that AppendString writes between the quotes.
 func AppendEscaped(dst []byte, s string) []byte {
 	done := 0
 	for i := 0; i < len(s); {
@@ -108,7 +110,7 @@ func AppendEscaped(dst []byte, s string) []byte {
 			continue
 		}
 		if c >= ' ' && c != '"' && c != '\\' {
-			i += plain(s[i:])
+			i += plainPrefix(s[i:])
 			continue
 		}
 		dst = append(dst, s[done:i]...)
@@ -134,17 +136,18 @@ func AppendEscaped(dst []byte, s string) []byte {
 	return append(dst, s[done:]...)
 }
 
-// plain counts the bytes at the start of s that a JSON string shows as they
-// are and that are ASCII: no quote, no backslash, nothing below 0x20. It looks at
-// eight at a time, for most of what is stored is text.
-func plain(s string) int {
+// plainPrefix returns the number of bytes at the start of s that a JSON string holds
+// unescaped and that are ASCII: no quote, no backslash, no byte below 0x20. It tests
+// eight bytes at a time, because most stored bytes are text.
+func plainPrefix(s string) int {
 	const ones, highs = 0x0101010101010101, 0x8080808080808080
 	i := 0
 	for ; len(s)-i >= 8; i += 8 {
 		b := s[i : i+8]
 		w := uint64(b[0]) | uint64(b[1])<<8 | uint64(b[2])<<16 | uint64(b[3])<<24 | uint64(b[4])<<32 | uint64(b[5])<<40 | uint64(b[6])<<48 | uint64(b[7])<<56
 		quote, slash := w^ones*'"', w^ones*'\\'
-		// The high bit of each byte that ends the run; bytes above the first such may be wrong, by what it borrowed.
+		// The high bit of each byte that ends the prefix. Only the lowest one is exact: the
+		// subtractions borrow from the bytes above it.
 		if ends := (w | (w-ones*' ')&^w | (quote-ones)&^quote | (slash-ones)&^slash) & highs; ends != 0 {
 			return i + bits.TrailingZeros64(ends)/8
 		}

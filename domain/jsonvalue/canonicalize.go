@@ -1,4 +1,4 @@
-package trace
+package jsonvalue
 
 import (
 	"slices"
@@ -6,48 +6,49 @@ import (
 	"unicode/utf8"
 )
 
-// Transcriber writes JSON text in the canonical form, without making the value
-// that it says: what AppendJSON writes of what ParseExact reads, for a fraction of
-// the work. It is reused from text to text, and not for two at a time.
-type Transcriber struct {
-	p       parser
+// Canonicalizer writes JSON text in canonical form without building its value. The
+// result is what Append writes of the value that ParseExact returns, for a fraction of
+// the work. One Canonicalizer serves many texts, one at a time.
+type Canonicalizer struct {
+	p       Parser
 	depth   int
 	dst     []byte
 	members []member
 	scratch []byte
 }
 
-// member is where one member of the object in hand is written.
+// member is the position of a written member of the current object.
 type member struct {
 	start, end int
-	// key is what the text at start is sorted by.
+	// key is the unescaped key: members are sorted by it.
 	key string
 }
 
-// maxKeptBytes is how much memory one large text leaves to the next.
+// maxKeptBytes is the size of the largest buffer that is kept for the next text: one
+// large text must not hold its memory for good.
 const maxKeptBytes = 1 << 20
 
-// Transcribe gives the JSON text as a Document, which is the text itself where that
-// is canonical. ok is false for what ParseExact refuses, and for what nests deeper
+// Canonicalize returns the canonical form of text, which is text itself if it is
+// canonical. ok is false for text that ParseExact rejects or that is nested deeper
 // than depth (at most MaxDepth).
-func (t *Transcriber) Transcribe(text string, depth int) (d Document, ok bool) {
-	t.p = parser{data: text, exact: true}
+func (t *Canonicalizer) Canonicalize(text string, depth int) (raw Raw, ok bool) {
+	t.p = Parser{data: text, exact: true}
 	t.depth = min(depth, MaxDepth)
 	if ok = t.value(0) && t.p.end() == nil; ok {
-		if d = Document(text); string(t.dst) != text {
-			d = Document(t.dst)
+		if raw = Raw(text); string(t.dst) != text {
+			raw = Raw(t.dst)
 		}
 	}
-	t.p = parser{}
+	t.p = Parser{}
 	if cap(t.dst) > maxKeptBytes {
-		*t = Transcriber{}
+		*t = Canonicalizer{}
 	}
 	clear(t.members) // of objects that did not end
 	t.dst, t.members = t.dst[:0], t.members[:0]
-	return d, ok
+	return raw, ok
 }
 
-func (t *Transcriber) value(depth int) bool {
+func (t *Canonicalizer) value(depth int) bool {
 	if depth > t.depth {
 		return false
 	}
@@ -61,23 +62,23 @@ func (t *Transcriber) value(depth int) bool {
 	case c == '-' || '0' <= c && c <= '9':
 		return t.number()
 	case c == 't':
-		return t.word("true")
+		return t.literal("true")
 	case c == 'f':
-		return t.word("false")
+		return t.literal("false")
 	default:
-		return t.word("null")
+		return t.literal("null")
 	}
 }
 
-func (t *Transcriber) word(w string) bool {
-	if t.p.word(w) != nil {
+func (t *Canonicalizer) literal(w string) bool {
+	if t.p.literal(w) != nil {
 		return false
 	}
 	t.dst = append(t.dst, w...)
 	return true
 }
 
-func (t *Transcriber) array(depth int) bool {
+func (t *Canonicalizer) array(depth int) bool {
 	t.p.at++
 	t.dst = append(t.dst, '[')
 	if t.p.peek() == ']' {
@@ -102,8 +103,8 @@ func (t *Transcriber) array(depth int) bool {
 	}
 }
 
-// object writes the members as they come and, where that is not in order, anew.
-func (t *Transcriber) object(depth int) bool {
+// object writes the members in the order of the text and sorts them afterwards if they are not in order.
+func (t *Canonicalizer) object(depth int) bool {
 	t.p.at++
 	t.dst = append(t.dst, '{')
 	if t.p.peek() == '}' {
@@ -149,8 +150,8 @@ func (t *Transcriber) object(depth int) bool {
 	}
 }
 
-// sort writes an object's members again, in order; of equal keys the last.
-func (t *Transcriber) sort(members []member) {
+// sort writes the members of an object again, in the order of their keys; of equal keys the last one.
+func (t *Canonicalizer) sort(members []member) {
 	open := members[0].start
 	t.scratch = append(t.scratch[:0], t.dst[open:]...)
 	slices.SortStableFunc(members, func(a, b member) int { return strings.Compare(a.key, b.key) })
@@ -166,16 +167,16 @@ func (t *Transcriber) sort(members []member) {
 	}
 }
 
-// number writes a number: one of few digits as it stands.
-func (t *Transcriber) number() bool {
-	const most = 18 // digits that an int64 surely holds
+// number writes a number; a whole number that surely fits is copied.
+func (t *Canonicalizer) number() bool {
+	const maxDigits = 18 // an int64 holds every number of 18 digits
 	start, first := t.p.at, t.p.at
 	if t.p.data[first] == '-' {
 		first++
 		t.p.at++
 	}
 	digits := t.p.digits()
-	if digits == 1 && start == first || digits > 0 && digits <= most && t.p.data[first] != '0' {
+	if digits == 1 && start == first || digits > 0 && digits <= maxDigits && t.p.data[first] != '0' {
 		if t.p.at == len(t.p.data) || !strings.ContainsRune(".eE", rune(t.p.data[t.p.at])) {
 			t.dst = append(t.dst, t.p.data[start:t.p.at]...)
 			return true
@@ -186,13 +187,12 @@ func (t *Transcriber) number() bool {
 	if err != nil {
 		return false
 	}
-	t.dst = AppendJSON(t.dst, v)
+	t.dst = Append(t.dst, v)
 	return true
 }
 
-// str writes a string as it stands, or anew where that is not how the canonical
-// form has it.
-func (t *Transcriber) str() bool {
+// str copies a string, or writes it again if it is not in canonical form.
+func (t *Canonicalizer) str() bool {
 	start := t.p.at + 1
 	for at := start; at < len(t.p.data); {
 		switch c := t.p.data[at]; {
@@ -202,7 +202,7 @@ func (t *Transcriber) str() bool {
 			return true
 		case c == '\\':
 			if at+1 == len(t.p.data) || !strings.ContainsRune(`"\bfnrt`, rune(t.p.data[at+1])) {
-				return t.anew()
+				return t.rewrite()
 			}
 			at += 2
 		case c < ' ':
@@ -210,24 +210,24 @@ func (t *Transcriber) str() bool {
 		case c >= utf8.RuneSelf:
 			r, size := utf8.DecodeRuneInString(t.p.data[at:])
 			if r == utf8.RuneError && size == 1 {
-				return t.anew()
+				return t.rewrite()
 			}
 			at += size
 		default:
-			at += plain(t.p.data[at:])
+			at += plainPrefix(t.p.data[at:])
 		}
 	}
 	return false
 }
 
-func (t *Transcriber) anew() bool {
+func (t *Canonicalizer) rewrite() bool {
 	s, err := t.p.str()
 	t.dst = AppendString(t.dst, s)
 	return err == nil
 }
 
-// key writes a key and gives what it says.
-func (t *Transcriber) key() (key string, ok bool) {
+// key writes a key and returns it unescaped.
+func (t *Canonicalizer) key() (key string, ok bool) {
 	start := t.p.at
 	if !t.str() {
 		return "", false

@@ -1,11 +1,11 @@
-package trace_test
+package jsonvalue_test
 
 import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
-	"colonnade/domain/trace"
+	"colonnade/domain/jsonvalue"
 )
 
 func TestLookup(t *testing.T) {
@@ -26,7 +26,7 @@ func TestLookup(t *testing.T) {
 		{"a.0.x", nil, false},
 	}
 	for _, tt := range tests {
-		got, ok := trace.Lookup(tree, trace.SplitPath(tt.path))
+		got, ok := jsonvalue.Lookup(tree, jsonvalue.SplitPath(tt.path))
 		require.Equal(t, tt.ok, ok, tt.path)
 		require.Equal(t, tt.want, got, tt.path)
 	}
@@ -35,6 +35,6 @@ func TestLookup(t *testing.T) {
 func FuzzPath(f *testing.F) {
 	f.Add("a", `b.c\`, "")
 	f.Fuzz(func(t *testing.T, a, b, c string) {
-		require.Equal(t, []string{a, b, c}, trace.SplitPath(trace.JoinPath(a, b, c)))
+		require.Equal(t, []string{a, b, c}, jsonvalue.SplitPath(jsonvalue.JoinPath(a, b, c)))
 	})
 }
