@@ -10,6 +10,9 @@ import (
 // that a reply names as its type. Source: contract §6.
 type Problem string
 
+// URL returns the URL that names the problem in a reply.
+func (p Problem) URL() string { return "https://agenta.ai/docs/misc/errors#" + string(p) }
+
 // The problems.
 const (
 	MissingParameter  Problem = "v0:schemas:missing-parameter"

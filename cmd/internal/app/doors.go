@@ -4,7 +4,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"colonnade/domain/credential"
-	writeapi "colonnade/write/api"
+	"colonnade/write/api/simpletraces"
+	spansapi "colonnade/write/api/spans"
 	"colonnade/write/ingest"
 	"colonnade/write/normalize"
 	"colonnade/write/registry"
@@ -22,10 +23,10 @@ func (p *process) buildDoors(h *house, s stores, taking *ingest.Ingest, commands
 	if err != nil {
 		return err
 	}
-	deps := writeapi.TraceDeps{Ingest: taking, Stored: stored, Fitter: fitter, Now: p.Now}
-	if err := writeapi.MountTraces(h.commands, p.cfg.TracesAPI, deps); err != nil {
+	deps := spansapi.Deps{Ingest: taking, Stored: stored, Fitter: fitter, Now: p.Now}
+	if err := spansapi.Mount(h.commands, p.cfg.TracesAPI, deps); err != nil {
 		return err
 	}
-	writeapi.MountSimple(h.commands, writeapi.SimpleDeps{TraceDeps: deps, Entities: commands, Random: credential.Random()})
+	simpletraces.Mount(h.commands, simpletraces.Deps{Deps: deps, Entities: commands, Random: credential.Random()})
 	return nil
 }

@@ -12,7 +12,7 @@ import (
 	"colonnade/domain/trace"
 	readapi "colonnade/read/api"
 	lineage "colonnade/read/entities"
-	writeapi "colonnade/write/api"
+	evaluationsapi "colonnade/write/api/evaluations"
 	"colonnade/write/evaluate"
 	"colonnade/write/ingest"
 	"colonnade/write/invoke"
@@ -33,10 +33,10 @@ func (p *process) buildEvaluations(h *house, s stores, commands *registry.Regist
 		return err
 	}
 	const slack = 10 * time.Second
-	writeapi.MountEvaluations(h.commands, writeapi.EvaluationDeps{
+	evaluationsapi.MountBatch(h.commands, evaluationsapi.BatchDeps{
 		Evaluate: h.evaluations, Timeout: p.cfg.Evaluate.Timeout + p.cfg.Invoke.PublishTimeout + slack, Status: server.StatusOf,
 	})
-	writeapi.MountSimpleEvaluations(h.commands, writeapi.SimpleEvaluationDeps{Evaluate: h.evaluations, Runs: h.runs})
+	evaluationsapi.MountSimple(h.commands, evaluationsapi.SimpleDeps{Evaluate: h.evaluations, Runs: h.runs})
 	return nil
 }
 

@@ -6,7 +6,7 @@ import (
 	"colonnade/domain"
 	"colonnade/read/analytics"
 	"colonnade/read/traces"
-	writeapi "colonnade/write/api"
+	evaluationsapi "colonnade/write/api/evaluations"
 	"colonnade/write/registry"
 	"colonnade/write/registry/runs"
 )
@@ -33,7 +33,7 @@ func (p *process) buildRuns(h *house, s stores, commands *registry.Registry) err
 		return err
 	}
 	h.runs = runs.New(commands, runs.Spans{Wait: h.traces.Wait, Measure: measure(h.analyst)})
-	writeapi.MountRuns(h.commands, h.runs)
+	evaluationsapi.MountRuns(h.commands, h.runs)
 	return nil
 }
 

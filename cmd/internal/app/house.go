@@ -19,6 +19,8 @@ import (
 	"colonnade/read/tail"
 	"colonnade/read/traces"
 	writeapi "colonnade/write/api"
+	accountsapi "colonnade/write/api/accounts"
+	entitiesapi "colonnade/write/api/entities"
 	"colonnade/write/evaluate"
 	"colonnade/write/ingest"
 	"colonnade/write/normalize"
@@ -163,11 +165,11 @@ func (p *process) buildWrite(h *house, s stores) error {
 	if err != nil {
 		return err
 	}
-	writeapi.MountAccounts(h.commands, writeapi.AccountDeps{Registry: commands})
-	writeapi.MountKeys(h.commands, commands)
-	writeapi.MountRegistry(h.commands, commands)
-	writeapi.MountFolders(h.commands, commands)
-	writeapi.MountTestsetFiles(h.commands, commands)
+	accountsapi.Mount(h.commands, accountsapi.Deps{Registry: commands})
+	accountsapi.MountKeys(h.commands, commands)
+	entitiesapi.Mount(h.commands, commands)
+	entitiesapi.MountFolders(h.commands, commands)
+	entitiesapi.MountTestsetFiles(h.commands, commands)
 	if err := p.buildDoors(h, s, taking, commands); err != nil {
 		return err
 	}

@@ -8,7 +8,8 @@ import (
 
 	"colonnade/cmd/internal/server"
 	"colonnade/domain/credential"
-	writeapi "colonnade/write/api"
+	accountsapi "colonnade/write/api/accounts"
+	invokeapi "colonnade/write/api/invoke"
 	"colonnade/write/ingest"
 	"colonnade/write/invoke"
 	"colonnade/write/registry"
@@ -29,7 +30,7 @@ func (p *process) buildInvoke(h *house, s stores, commands *registry.Registry) e
 	if err != nil {
 		return err
 	}
-	writeapi.MountSecrets(h.commands, secrets)
+	accountsapi.MountSecrets(h.commands, secrets)
 	taking, err := p.promptly(h)
 	if err != nil {
 		return err
@@ -46,7 +47,7 @@ func (p *process) buildInvoke(h *house, s stores, commands *registry.Registry) e
 	}
 	h.closers = append(h.closers, runtime)
 	const slack = 10 * time.Second
-	writeapi.MountInvoke(h.commands, writeapi.InvokeDeps{
+	invokeapi.Mount(h.commands, invokeapi.Deps{
 		Invoke: runtime, Timeout: p.cfg.Invoke.Timeout + p.cfg.Invoke.PublishTimeout + slack, Status: server.StatusOf,
 	})
 	return p.buildEvaluations(h, s, commands, runtime, stored)

@@ -27,7 +27,7 @@ import (
 	"colonnade/read/entities"
 	"colonnade/read/tail"
 	"colonnade/read/traces"
-	writeapi "colonnade/write/api"
+	spansapi "colonnade/write/api/spans"
 	"colonnade/write/evaluate"
 	"colonnade/write/ingest"
 	"colonnade/write/invoke"
@@ -65,7 +65,7 @@ type Config struct {
 	Postgres   Postgres
 	OTLP       otlp.Config
 	Ingest     ingest.Config
-	TracesAPI  writeapi.TraceConfig
+	TracesAPI  spansapi.Config
 	Commands   ingest.StoredConfig
 	Sink       sink.Config
 	Read       Read
@@ -221,7 +221,7 @@ func Default() Config {
 		Kafka:      kafka,
 		OTLP:       otlp.DefaultConfig(),
 		Ingest:     ingest.DefaultConfig(),
-		TracesAPI:  writeapi.DefaultTraceConfig(),
+		TracesAPI:  spansapi.DefaultConfig(),
 		Commands:   ingest.DefaultStoredConfig(),
 		Sink:       sink.DefaultConfig(),
 		Read:       Read{Limits: api.DefaultSpansConfig(), Store: traces.DefaultConfig()},

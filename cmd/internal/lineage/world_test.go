@@ -32,7 +32,9 @@ import (
 	readapi "colonnade/read/api"
 	readregistry "colonnade/read/entities"
 	readruns "colonnade/read/entities/runs"
-	writeapi "colonnade/write/api"
+	accountsapi "colonnade/write/api/accounts"
+	entitiesapi "colonnade/write/api/entities"
+	evaluationsapi "colonnade/write/api/evaluations"
 	"colonnade/write/registry"
 	"colonnade/write/registry/runs"
 )
@@ -99,15 +101,15 @@ func newWorld(tb testing.TB, change ...func(*access.Config)) *world {
 	})
 	require.NoError(tb, err)
 	questions := readapi.Bounded(w.server)
-	writeapi.MountAccounts(w.server, writeapi.AccountDeps{Registry: w.write})
-	writeapi.MountKeys(w.server, w.write)
-	writeapi.MountRegistry(w.server, w.write)
-	writeapi.MountFolders(w.server, w.write)
-	writeapi.MountTestsetFiles(w.server, w.write)
+	accountsapi.Mount(w.server, accountsapi.Deps{Registry: w.write})
+	accountsapi.MountKeys(w.server, w.write)
+	entitiesapi.Mount(w.server, w.write)
+	entitiesapi.MountFolders(w.server, w.write)
+	entitiesapi.MountTestsetFiles(w.server, w.write)
 	readapi.MountAccess(questions, w.access)
 	readapi.MountRegistry(questions, w.read)
 	readapi.MountFolders(questions, w.read)
-	writeapi.MountRuns(w.server, runs.New(w.write, counted()))
+	evaluationsapi.MountRuns(w.server, runs.New(w.write, counted()))
 	readapi.MountRuns(questions, readruns.New(w.read))
 	readapi.MountTestcases(questions, w.read)
 	readapi.MountTestsetFiles(questions, w.read)

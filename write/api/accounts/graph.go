@@ -1,0 +1,294 @@
+package accounts
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/gin-gonic/gin"
+	"github.com/google/uuid"
+
+	"colonnade/domain"
+	"colonnade/domain/form"
+	"colonnade/write/api"
+	"colonnade/write/registry"
+)
+
+// mountGraph mounts the administration of people and places, all in one body
+// or one at a time: the second is a graph of one. Source: contract §5.8.
+func (a accounts) mountGraph(r api.Router) {
+	op := domain.Operation{Permission: domain.Admin, Tag: "accounts", Method: http.MethodPost, Response: graphReply{}}
+	for _, e := range []struct {
+		path, summary string
+		request       any
+		read          func(body *form.Object) registry.Graph
+	}{
+		{"", "Create people, organizations, workspaces, projects, memberships and keys, all or none; each may refer to the others by their names here.", graphRequest{}, readGraph},
+		{"users/", "Create a person, who is a member of nothing yet.", userRequest{}, readOneUser},
+		{"organizations/", "Create an organization of a person, who is named or created with it.", organizationRequest{}, readOneOrganization},
+		{"workspaces/", "Create a workspace of an organization.", workspaceRequest{}, readOneWorkspace},
+		{"projects/", "Create a project of a workspace; the organization's owner is its first member.", projectRequest{}, readOneProject},
+		{"organizations/memberships/", "Give a person a role in each project that an organization has now.", organizationMemberRequest{}, readOneMember(registry.InOrganization)},
+		{"workspaces/memberships/", "Give a person a role in each project that a workspace has now.", workspaceMemberRequest{}, readOneMember(registry.InWorkspace)},
+		{"projects/memberships/", "Give a person a role in a project, or another one.", memberRequest{}, readOneMember(registry.InProject)},
+		{"api-keys/", "Make an API key for a member of a project; the reply shows it, once.", memberKeyRequest{}, readOneKey},
+	} {
+		op.Path, op.Summary, op.Request = "/admin/simple/accounts/"+e.path, e.summary, e.request
+		if e.path == "" {
+			op.Path = "/admin/accounts/"
+		}
+		r.Handle(op, a.createGraph(e.read))
+	}
+}
+
+// The names of a graph of one in the reply.
+const (
+	oneUser         = "user"
+	oneOrganization = "org"
+	oneWorkspace    = "wrk"
+	oneProject      = "prj"
+	oneMember       = "mem"
+	oneKey          = "key"
+)
+
+func (a accounts) createGraph(read func(body *form.Object) registry.Graph) func(*gin.Context) error {
+	return func(c *gin.Context) error {
+		body, err := api.ReadObject(c)
+		if err != nil {
+			return err
+		}
+		options := body.Object("options")
+		create, reveal := option(options, nil, "create_api_keys"), option(options, nil, "return_api_keys")
+		seed := option(options, nil, "seed_defaults")
+		closeOptions(options)
+		g := read(body)
+		g.SeedDefaults = seed
+		body.Close()
+		if err := body.Err(); err != nil {
+			return err
+		}
+		if body.Has("api_keys") && !create {
+			g.Keys = nil
+		}
+		made, err := a.deps.Registry.CreateGraph(c.Request.Context(), g)
+		if err != nil {
+			return err
+		}
+		c.JSON(http.StatusOK, graphReply{Accounts: []graphAccount{graphJSON(made, reveal || body.Has("api_key"))}})
+		return nil
+	}
+}
+
+// readEach reads the members of a map.
+func readEach[D any](body *form.Object, member string, read func(entry *form.Object) D) map[string]D {
+	drafts := map[string]D{}
+	entries := body.Object(member)
+	for _, name := range entries.Names() {
+		entries.Require(name)
+		drafts[name] = read(entries.Object(name))
+	}
+	return drafts
+}
+
+// readOne reads the one member that a graph of one has.
+func readOne[D any](body *form.Object, member, name string, read func(entry *form.Object) D) map[string]D {
+	body.Require(member)
+	return map[string]D{name: read(body.Object(member))}
+}
+
+func readGraph(body *form.Object) registry.Graph {
+	body.Ignore("user_identities", "subscriptions")
+	g := registry.Graph{Users: readEach(body, "users", userDraft)}
+	only := ""
+	for name := range g.Users {
+		if only = name; len(g.Users) > 1 {
+			only = ""
+			break
+		}
+	}
+	g.Organizations = readEach(body, "organizations", func(o *form.Object) registry.OrganizationDraft {
+		if only != "" && !o.Has("owner_user_ref") {
+			return registry.OrganizationDraft{Name: organizationOf(o, false).Name, Owner: registry.Ref{Local: only}}
+		}
+		return organizationOf(o, true)
+	})
+	g.Workspaces, g.Projects = readEach(body, "workspaces", workspaceOf), readEach(body, "projects", projectOf)
+	g.Keys = readEach(body, "api_keys", keyOf)
+	g.Members = map[registry.Place]map[string]registry.MemberDraft{}
+	for _, place := range []registry.Place{registry.InOrganization, registry.InWorkspace, registry.InProject} {
+		g.Members[place] = readEach(body, string(place)+"_memberships", memberOf(place))
+	}
+	return g
+}
+
+func readOneUser(body *form.Object) registry.Graph {
+	return registry.Graph{Users: readOne(body, "user", oneUser, userDraft)}
+}
+
+func readOneOrganization(body *form.Object) registry.Graph {
+	created := body.Has("owner")
+	g := registry.Graph{Organizations: readOne(body, "organization", oneOrganization, func(o *form.Object) registry.OrganizationDraft {
+		return organizationOf(o, !created)
+	})}
+	if created {
+		g.Users = map[string]registry.UserDraft{oneUser: userDraft(body.Object("owner"))}
+		g.Organizations[oneOrganization] = registry.OrganizationDraft{Name: g.Organizations[oneOrganization].Name, Owner: registry.Ref{Local: oneUser}}
+	}
+	return g
+}
+
+func readOneWorkspace(body *form.Object) registry.Graph {
+	return registry.Graph{Workspaces: readOne(body, "workspace", oneWorkspace, workspaceOf)}
+}
+
+func readOneProject(body *form.Object) registry.Graph {
+	return registry.Graph{Projects: readOne(body, "project", oneProject, projectOf)}
+}
+
+func readOneMember(place registry.Place) func(body *form.Object) registry.Graph {
+	return func(body *form.Object) registry.Graph {
+		return registry.Graph{Members: map[registry.Place]map[string]registry.MemberDraft{place: readOne(body, "membership", oneMember, memberOf(place))}}
+	}
+}
+
+func readOneKey(body *form.Object) registry.Graph {
+	return registry.Graph{Keys: readOne(body, "api_key", oneKey, keyOf)}
+}
+
+// refTo reads a reference by exactly one of the words: the id, the name in the
+// same body, the e-mail address of a person.
+func refTo(entry *form.Object, member string, words ...string) registry.Ref {
+	entry.Require(member)
+	o := entry.Object(member)
+	if o == nil {
+		return registry.Ref{}
+	}
+	var ref registry.Ref
+	named := 0
+	for _, word := range words {
+		if !o.Has(word) {
+			continue
+		}
+		named++
+		switch word {
+		case "ref":
+			ref.Local = o.String(word)
+		case "slug":
+			ref.Slug = o.String(word)
+		default:
+			ref.ID = o.UUID(word)
+		}
+	}
+	o.Close()
+	switch named {
+	case 0:
+		o.Require("id")
+	case 1:
+	default:
+		o.Refuse("value_error", "Exactly one of "+strings.Join(words, ", ")+" must be given", nil)
+	}
+	return ref
+}
+
+func placeOf(entry *form.Object, member string) registry.Ref {
+	return refTo(entry, member, "ref", "id")
+}
+
+func personOf(entry *form.Object, member string) registry.Ref {
+	return refTo(entry, member, "ref", "id", "slug")
+}
+
+// givenName reads a name, which is no empty one, and passes over what a client of
+// the reference may send beside it.
+func givenName(o *form.Object) string {
+	o.Require("name")
+	o.Ignore("slug", "metadata")
+	name := o.StringPtr("name")
+	if name == nil {
+		return ""
+	}
+	if *name == "" {
+		o.Refuse("string_too_short", "String should have at least 1 character", "", "name")
+	}
+	return *name
+}
+
+func userDraft(o *form.Object) registry.UserDraft {
+	o.Require("email")
+	d := registry.UserDraft{Email: o.String("email"), Username: o.String("username")}
+	o.Ignore("name", "is_admin", "is_root", "metadata")
+	o.Close()
+	return d
+}
+
+func organizationOf(o *form.Object, owned bool) registry.OrganizationDraft {
+	d := registry.OrganizationDraft{Name: givenName(o)}
+	if owned {
+		d.Owner = personOf(o, "owner_user_ref")
+	}
+	o.Close()
+	return d
+}
+
+func workspaceOf(o *form.Object) registry.WorkspaceDraft {
+	d := registry.WorkspaceDraft{Name: givenName(o), Organization: placeOf(o, "organization_ref")}
+	o.Close()
+	return d
+}
+
+func projectOf(o *form.Object) registry.ProjectDraft {
+	d := registry.ProjectDraft{
+		Name: givenName(o), Organization: placeOf(o, "organization_ref"), Workspace: placeOf(o, "workspace_ref"), IsDefault: o.True("is_default"),
+	}
+	o.Close()
+	return d
+}
+
+func memberOf(place registry.Place) func(o *form.Object) registry.MemberDraft {
+	return func(o *form.Object) registry.MemberDraft {
+		o.Require("role")
+		d := registry.MemberDraft{
+			Of: placeOf(o, string(place)+"_ref"), User: personOf(o, "user_ref"),
+			Role: o.Enum("role", domain.RoleOwner, domain.RoleAdmin, domain.RoleDeveloper, domain.RoleEditor, domain.RoleAnnotator, domain.RoleViewer),
+		}
+		o.Close()
+		return d
+	}
+}
+
+func keyOf(o *form.Object) registry.KeyDraft {
+	d := registry.KeyDraft{Project: placeOf(o, "project_ref"), User: personOf(o, "user_ref"), Name: o.String("name")}
+	if expires := o.Time("expires_at"); !expires.IsZero() {
+		d.ExpiresAt = &expires
+	}
+	o.Close()
+	return d
+}
+
+// graphJSON shows what was made; a key whose secret is not shown is known by its prefix alone.
+func graphJSON(made registry.GraphMade, reveal bool) graphAccount {
+	reply := graphAccount{
+		Users: shown(made.Users, userOut), Organizations: shown(made.Organizations, organizationOut),
+		Workspaces: shown(made.Workspaces, workspaceOut), Projects: shown(made.Projects, projectOut),
+	}
+	for place, members := range made.Members {
+		for name, m := range members {
+			reply.add(place, name, membershipJSON{ID: m.User, UserID: m.User, Role: m.Role, CreatedAt: m.CreatedAt}, m.Of)
+		}
+	}
+	reply.APIKeys = shown(made.Keys, func(m registry.KeyMade) memberKeyJSON {
+		out := memberKeyJSON{ID: m.Key.Prefix, Prefix: m.Key.Prefix, Name: m.Name, ProjectID: uuid.UUID(m.Project), UserID: m.User, ExpiresAt: m.ExpiresAt}
+		if reveal {
+			out.Value, out.ReturnedOnce = m.Key.Reveal(), true
+		}
+		return out
+	})
+	return reply
+}
+
+func shown[M, J any](made map[string]M, show func(M) J) map[string]J {
+	out := make(map[string]J, len(made))
+	for name, m := range made {
+		out[name] = show(m)
+	}
+	return out
+}

@@ -1,0 +1,88 @@
+package accounts
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"colonnade/domain"
+	"colonnade/domain/form"
+	"colonnade/write/api"
+	"colonnade/write/registry"
+)
+
+// MountKeys mounts making and revoking API keys. Source: contract §7.
+func MountKeys(r api.Router, commands *registry.Registry) {
+	k := keys{registry: commands}
+	r.Handle(domain.Operation{
+		Method: http.MethodPost, Path: "/keys/", Permission: domain.EditKeys, Tag: "keys", Lazy: true,
+		Summary: "Make an API key for the caller in this project; the reply shows it, once.", Request: keyRequest{}, Response: "",
+	}, k.create)
+	r.Handle(domain.Operation{
+		Method: http.MethodDelete, Path: "/keys/:key_prefix", Permission: domain.EditKeys, Tag: "keys",
+		Summary: "Revoke an API key of this project.", Response: keyRevoked{},
+	}, k.revoke)
+}
+
+// keyRequest and keyRevoked are the bodies of the two, for the document; keyRequest is read member by member.
+type (
+	keyRequest struct {
+		Name      string    `json:"name"`
+		Role      string    `json:"role"`
+		ExpiresAt time.Time `json:"expires_at"`
+	}
+	keyRevoked struct {
+		Message string `json:"message"`
+	}
+)
+
+type keys struct{ registry *registry.Registry }
+
+func (k keys) create(c *gin.Context) error {
+	caller := domain.PrincipalFrom(c.Request.Context())
+	q := registry.KeyRequest{Project: caller.Project, User: caller.User}
+	raw, err := io.ReadAll(c.Request.Body)
+	if err != nil {
+		return err
+	}
+	if len(bytes.TrimSpace(raw)) > 0 {
+		body, err := form.Parse(raw)
+		if err != nil {
+			return err
+		}
+		q.Name = body.String("name")
+		q.Role = body.Enum("role", domain.RoleOwner, domain.RoleAdmin, domain.RoleDeveloper, domain.RoleEditor, domain.RoleAnnotator, domain.RoleViewer)
+		if expires := body.Time("expires_at"); !expires.IsZero() {
+			q.ExpiresAt = &expires
+		}
+		body.Close()
+		if err := body.Err(); err != nil {
+			return err
+		}
+	}
+	// A key never holds more than the credential that made it, nor for longer.
+	if q.Role == "" || domain.LesserRole(caller.Role, q.Role) != q.Role {
+		q.Role = caller.Role
+	}
+	if end := caller.Expires; !end.IsZero() && (q.ExpiresAt == nil || q.ExpiresAt.After(end)) {
+		q.ExpiresAt = &end
+	}
+	key, err := k.registry.CreateKey(c.Request.Context(), q)
+	if err != nil {
+		return err
+	}
+	c.JSON(http.StatusOK, key.Reveal())
+	return nil
+}
+
+func (k keys) revoke(c *gin.Context) error {
+	caller := domain.PrincipalFrom(c.Request.Context())
+	if err := k.registry.RevokeKey(c.Request.Context(), caller.Project, c.Param("key_prefix")); err != nil {
+		return err
+	}
+	c.JSON(http.StatusOK, keyRevoked{Message: "API key deleted successfully"})
+	return nil
+}

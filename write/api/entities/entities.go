@@ -1,0 +1,151 @@
+// Package entities holds the commands on versioned entities (applications,
+// workflows, evaluators, environments, queries and testsets: their artifacts,
+// variants and revisions), on the folders that hold applications, and on testcases
+// from an uploaded file. A handler decodes the request and calls
+// write/registry, which holds the rules; entities are read in
+// read/api.
+package entities
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/gin-gonic/gin"
+	"github.com/google/uuid"
+
+	"colonnade/domain"
+	"colonnade/domain/entity"
+	"colonnade/write/api"
+	"colonnade/write/registry"
+)
+
+// Mount mounts the commands of every family: applications, workflows,
+// evaluators, environments, queries, testsets. Source: contract §5.
+func Mount(r api.Router, commands *registry.Registry) {
+	for _, f := range entity.Families() {
+		l := lineage{family: f, registry: commands, router: r}
+		l.mountArtifacts()
+		l.mountVariants()
+		l.mountRevisions()
+		l.mountSimple()
+	}
+}
+
+// lineage is the commands of one family.
+type lineage struct {
+	family   entity.Family
+	registry *registry.Registry
+	router   api.Router
+}
+
+// command is a route as its file lists it.
+type command struct {
+	method, path, summary string
+	// request is the shape of the body; nil where there is none.
+	request any
+	handle  func(*gin.Context) error
+}
+
+// mount mounts commands that answer with one record of this shape.
+func (l lineage) mount(member string, record entity.Shape, commands ...command) {
+	l.mountWith(l.family.Edit, member, record, commands...)
+}
+
+func (l lineage) mountWith(p domain.Permission, member string, record entity.Shape, commands ...command) {
+	for _, c := range commands {
+		l.router.Handle(domain.Operation{
+			Method: c.method, Path: c.path, Permission: p, Tag: l.family.Plural, Summary: c.summary, Preview: true,
+			Request: c.request, Response: entity.OneShape(member, record),
+		}, c.handle)
+	}
+}
+
+func (l lineage) mountArtifacts() {
+	f := l.family
+	base, id := "/"+f.Plural, "/:"+f.Name+"_id"
+	l.mount(f.Name, f.RecordShape(entity.LevelArtifact),
+		command{http.MethodPost, base + "/", "Create " + f.Name + ", without variants.", f.WriteShape(entity.LevelArtifact, true), l.createArtifact},
+		command{http.MethodPut, base + id, "Edit " + f.Name + ": given members change.", f.WriteShape(entity.LevelArtifact, false), l.editArtifact},
+		command{http.MethodPost, base + id + "/archive", "Hide " + f.Name + " from queries.", nil, l.archiveArtifact(l.registry.ArchiveArtifact)},
+		command{http.MethodPost, base + id + "/unarchive", "Show " + f.Name + " again.", nil, l.archiveArtifact(l.registry.UnarchiveArtifact)},
+	)
+}
+
+func (l lineage) createArtifact(c *gin.Context) error {
+	d, err := l.readArtifact(c, uuid.Nil)
+	if err != nil {
+		return err
+	}
+	made, err := l.registry.CreateArtifact(c.Request.Context(), api.Caller(c), l.family, d)
+	if err != nil {
+		return err
+	}
+	return api.Reply(c, l.family.Name, l.family.ArtifactJSON(&made))
+}
+
+func (l lineage) editArtifact(c *gin.Context) error {
+	id, err := api.PathID(c, l.family.Name+"_id")
+	if err != nil {
+		return err
+	}
+	d, err := l.readArtifact(c, id)
+	if err != nil {
+		return err
+	}
+	edited, err := l.registry.EditArtifact(c.Request.Context(), api.Caller(c), l.family, id, d)
+	return l.replyArtifact(c, edited, err)
+}
+
+// readArtifact reads a new artifact, or the change of the one with this id.
+func (l lineage) readArtifact(c *gin.Context, id uuid.UUID) (registry.ArtifactDraft, error) {
+	f := l.family
+	body, err := api.ReadObject(c)
+	if err != nil {
+		return registry.ArtifactDraft{}, err
+	}
+	record := readRecord(body, f.Name)
+	var mismatch error
+	if id != uuid.Nil {
+		mismatch = checkID(record, id)
+	} else {
+		record.Require("slug")
+		record.Ignore("id")
+	}
+	d := registry.ArtifactDraft{Draft: readDraft(record, f)}
+	if folder := record.UUID("folder_id"); folder != uuid.Nil {
+		d.FolderID = &folder
+	}
+	record.Close()
+	if given := c.Query(f.Name + "_id"); given != "" && id == uuid.Nil {
+		if d.ID, err = uuid.Parse(given); err != nil {
+			return registry.ArtifactDraft{}, badQueryID(f.Name+"_id", given)
+		}
+	}
+	if err := body.Err(); err != nil {
+		return d, err
+	}
+	return d, mismatch
+}
+
+type archiveArtifact func(context.Context, domain.Principal, entity.Family, uuid.UUID) (*entity.Artifact, error)
+
+func (l lineage) archiveArtifact(command archiveArtifact) func(*gin.Context) error {
+	return func(c *gin.Context) error {
+		id, err := api.PathID(c, l.family.Name+"_id")
+		if err != nil {
+			return err
+		}
+		changed, err := command(c.Request.Context(), api.Caller(c), l.family, id)
+		return l.replyArtifact(c, changed, err)
+	}
+}
+
+func (l lineage) replyArtifact(c *gin.Context, a *entity.Artifact, err error) error {
+	if err != nil {
+		return err
+	}
+	if a == nil {
+		return api.Reply(c, "", nil)
+	}
+	return api.Reply(c, l.family.Name, l.family.ArtifactJSON(a))
+}

@@ -1,0 +1,198 @@
+package entities
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/gin-gonic/gin"
+	"github.com/google/uuid"
+
+	"colonnade/domain"
+	"colonnade/domain/entity"
+	"colonnade/domain/form"
+	"colonnade/domain/testset"
+	"colonnade/write/api"
+	"colonnade/write/registry"
+)
+
+func (l lineage) mountRevisions() {
+	f := l.family
+	base, id := "/"+f.Plural+"/revisions", "/:"+f.Name+"_revision_id"
+	member, record := f.Member(entity.LevelRevision), f.RecordShape(entity.LevelRevision)
+	l.mount(member, record,
+		command{http.MethodPost, base + "/", "Make the first revision of a variant.", f.CommitShape(), l.createRevision},
+		command{http.MethodPut, base + id, "Replace name, description, flags, tags and meta of a revision.", f.WriteShape(entity.LevelRevision, false), l.editRevision},
+		command{http.MethodPost, base + id + "/archive", "Hide a revision.", nil, l.archiveRevision(l.registry.ArchiveRevision)},
+		command{http.MethodPost, base + id + "/unarchive", "Show a revision again.", nil, l.archiveRevision(l.registry.UnarchiveRevision)},
+		command{http.MethodPost, base + "/commit", "Commit the next revision of a variant.", f.CommitShape(), l.commit},
+	)
+	if f.Deployable {
+		l.mountWith(domain.DeployEnvironment, member, record,
+			command{http.MethodPost, base + "/deploy", "Point an environment at a revision.", f.DeployShape(), l.deploy})
+	}
+}
+
+func (l lineage) createRevision(c *gin.Context) error {
+	q, err := l.readCommit(c)
+	if err != nil {
+		return err
+	}
+	q.Initial = true
+	if q.Message == nil {
+		message := "Initial revision"
+		q.Message = &message
+	}
+	made, err := l.registry.Commit(c.Request.Context(), api.Caller(c), l.family, q)
+	return l.replyRevision(c, made, err)
+}
+
+func (l lineage) commit(c *gin.Context) error {
+	q, err := l.readCommit(c)
+	if err != nil {
+		return err
+	}
+	if l.family.Kind == entity.Environment && q.References == nil && q.EnvironmentDelta == nil {
+		return domain.E(domain.Rejected, "Provide either data or delta for a commit.")
+	}
+	made, err := l.registry.Commit(c.Request.Context(), api.Caller(c), l.family, q)
+	if err == nil && made == nil && l.family.Name == string(entity.Workflow) {
+		return domain.E(domain.NotFound, "Workflow variant not found.")
+	}
+	return l.replyRevision(c, made, err)
+}
+
+// readCommit reads {application_revision: ...}; the wrapper may also be called
+// application_revision_commit. Source: contract §0 row 3.
+func (l lineage) readCommit(c *gin.Context) (registry.CommitRequest, error) {
+	f := l.family
+	body, err := api.ReadObject(c)
+	if err != nil {
+		return registry.CommitRequest{}, err
+	}
+	member := f.Member(entity.LevelRevision)
+	view := readView(body, f)
+	record := readRecord(body, member, member+"_commit")
+	q := registry.CommitRequest{
+		Message: record.StringPtr("message"), Base: record.UUID("base_revision_id"),
+		Variant: readParent(record, f, "_variant"), Artifact: readParent(record, f, ""), View: view,
+	}
+	if f.Kind == entity.Testset {
+		readTestsetBase(record, &q)
+	}
+	q.Draft = readDraft(record, f)
+	if q.Variant == uuid.Nil && q.Named == uuid.Nil {
+		record.Require(f.Name + "_variant_id")
+	}
+	both := record.Has("data") && record.Has("delta")
+	l.readContent(record, &q)
+	record.Ignore("id")
+	record.Close()
+	if err := body.Err(); err != nil {
+		return q, err
+	}
+	if both {
+		return q, domain.E(domain.Rejected, "Provide either data or delta for a commit, not both.")
+	}
+	return q, nil
+}
+
+// readContent reads data and delta in the family's form.
+func (l lineage) readContent(record *form.Object, q *registry.CommitRequest) {
+	data, delta := record.Object("data"), record.Object("delta")
+	environment, tests := l.family.Kind == entity.Environment, l.family.Kind == entity.Testset
+	switch {
+	case data != nil && environment:
+		q.References = registry.ReadReferences(data)
+	case data != nil && tests:
+		given := testset.ReadData(data)
+		q.Testset = &given
+	case data != nil:
+		q.Data = registry.ReadData(l.family, data)
+	default:
+	}
+	switch {
+	case delta != nil && environment:
+		q.EnvironmentDelta = registry.ReadEnvironmentDelta(delta)
+	case delta != nil && tests:
+		d := testset.ReadDelta(delta)
+		q.TestsetDelta = &d
+	case delta != nil:
+		d := entity.ReadDelta(delta)
+		q.Delta = &d
+	default:
+	}
+}
+
+func (l lineage) editRevision(c *gin.Context) error {
+	id, err := api.PathID(c, l.family.Name+"_revision_id")
+	if err != nil {
+		return err
+	}
+	body, err := api.ReadObject(c)
+	if err != nil {
+		return err
+	}
+	view := readView(body, l.family)
+	record := readRecord(body, l.family.Member(entity.LevelRevision))
+	mismatch := checkID(record, id)
+	readParent(record, l.family, "")
+	readParent(record, l.family, "_variant")
+	d := readDraft(record, l.family)
+	// A revision is immutable: what was committed may be sent back, and stays as it is.
+	record.Ignore("data", "message")
+	record.Close()
+	if err := body.Err(); err != nil {
+		return err
+	}
+	if mismatch != nil {
+		return mismatch
+	}
+	edited, err := l.registry.EditRevision(c.Request.Context(), api.Caller(c), l.family, id, d)
+	if edited != nil && l.family.Kind == entity.Testset {
+		edited.Data = view.Show(edited.Data, nil)
+	}
+	return l.replyRevision(c, edited, err)
+}
+
+type archiveRevision func(context.Context, domain.Principal, entity.Family, uuid.UUID) (*entity.Revision, error)
+
+func (l lineage) archiveRevision(command archiveRevision) func(*gin.Context) error {
+	return func(c *gin.Context) error {
+		id, err := api.PathID(c, l.family.Name+"_revision_id")
+		if err != nil {
+			return err
+		}
+		changed, err := command(c.Request.Context(), api.Caller(c), l.family, id)
+		return l.replyRevision(c, changed, err)
+	}
+}
+
+func (l lineage) deploy(c *gin.Context) error {
+	who := api.Caller(c)
+	for _, p := range []domain.Permission{l.family.Edit, domain.EditEnvironments} {
+		if !domain.Allows(who.Role, p) {
+			return domain.E(domain.Forbidden, "You do not have access to perform this action. Please contact your organization admin.")
+		}
+	}
+	body, err := api.ReadObject(c)
+	if err != nil {
+		return err
+	}
+	d := registry.Deployment{Retrieval: l.family.ReadRetrieval(body), Message: body.StringPtr("message")}
+	body.Close()
+	if err := body.Err(); err != nil {
+		return err
+	}
+	deployed, err := l.registry.Deploy(c.Request.Context(), who, d)
+	return l.replyRevision(c, deployed, err)
+}
+
+func (l lineage) replyRevision(c *gin.Context, r *entity.Revision, err error) error {
+	if err != nil {
+		return err
+	}
+	if r == nil {
+		return api.Reply(c, "", nil)
+	}
+	return api.Reply(c, l.family.Member(entity.LevelRevision), l.family.RevisionJSON(r))
+}

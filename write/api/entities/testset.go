@@ -1,0 +1,30 @@
+package entities
+
+import (
+	"github.com/google/uuid"
+
+	"colonnade/domain/entity"
+	"colonnade/domain/form"
+	"colonnade/domain/testset"
+	"colonnade/write/registry"
+)
+
+// readView reads how much of a testset's revision the reply shows; of other
+// families it shows all.
+func readView(body *form.Object, f entity.Family) testset.View {
+	if f.Kind != entity.Testset {
+		return testset.View{}
+	}
+	return testset.ReadView(body)
+}
+
+// readTestsetBase reads the revision that a testset's commit names. It gives
+// the variant where that is not said; a delta is meant for it, so that one that
+// is not the latest is a conflict as with base_revision_id. Beside data it is
+// what a client sends back.
+func readTestsetBase(record *form.Object, q *registry.CommitRequest) {
+	q.Named = record.UUID(record.OneOf("testset_revision_id", "revision_id"))
+	if record.Has("delta") && q.Base == uuid.Nil {
+		q.Base = q.Named
+	}
+}

@@ -1,0 +1,124 @@
+package entities
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/gin-gonic/gin"
+	"github.com/google/uuid"
+
+	"colonnade/domain"
+	"colonnade/domain/entity"
+	"colonnade/write/api"
+	"colonnade/write/registry"
+)
+
+func (l lineage) mountVariants() {
+	f := l.family
+	base, id := "/"+f.Plural+"/variants", "/:"+f.Name+"_variant_id"
+	l.mount(f.Member(entity.LevelVariant), f.RecordShape(entity.LevelVariant),
+		command{http.MethodPost, base + "/", "Create a variant, without revisions.", f.WriteShape(entity.LevelVariant, true), l.createVariant},
+		command{http.MethodPut, base + id, "Replace name, description, flags, tags and meta of a variant.", f.WriteShape(entity.LevelVariant, false), l.editVariant},
+		command{http.MethodPost, base + id + "/archive", "Hide a variant and its revisions.", nil, l.archiveVariant(l.registry.ArchiveVariant)},
+		command{http.MethodPost, base + id + "/unarchive", "Show a variant and its revisions again.", nil, l.archiveVariant(l.registry.UnarchiveVariant)},
+		command{http.MethodPost, base + "/fork", "Copy a variant with its history.", f.ForkShape(), l.fork},
+	)
+}
+
+func (l lineage) createVariant(c *gin.Context) error {
+	body, err := api.ReadObject(c)
+	if err != nil {
+		return err
+	}
+	record := readRecord(body, l.family.Member(entity.LevelVariant))
+	record.Require("slug")
+	artifact := readParent(record, l.family, "")
+	if artifact == uuid.Nil {
+		record.Require(l.family.Name + "_id")
+	}
+	d := readDraft(record, l.family)
+	record.Ignore("id")
+	record.Close()
+	if err := body.Err(); err != nil {
+		return err
+	}
+	made, err := l.registry.CreateVariant(c.Request.Context(), api.Caller(c), l.family, artifact, d)
+	return l.replyVariant(c, &made, err)
+}
+
+func (l lineage) editVariant(c *gin.Context) error {
+	id, err := api.PathID(c, l.family.Name+"_variant_id")
+	if err != nil {
+		return err
+	}
+	body, err := api.ReadObject(c)
+	if err != nil {
+		return err
+	}
+	record := readRecord(body, l.family.Member(entity.LevelVariant))
+	mismatch := checkID(record, id)
+	readParent(record, l.family, "")
+	d := readDraft(record, l.family)
+	record.Close()
+	if err := body.Err(); err != nil {
+		return err
+	}
+	if mismatch != nil {
+		return mismatch
+	}
+	edited, err := l.registry.EditVariant(c.Request.Context(), api.Caller(c), l.family, id, d)
+	return l.replyVariant(c, edited, err)
+}
+
+type archiveVariant func(context.Context, domain.Principal, entity.Family, uuid.UUID) (*entity.Variant, error)
+
+func (l lineage) archiveVariant(command archiveVariant) func(*gin.Context) error {
+	return func(c *gin.Context) error {
+		id, err := api.PathID(c, l.family.Name+"_variant_id")
+		if err != nil {
+			return err
+		}
+		changed, err := command(c.Request.Context(), api.Caller(c), l.family, id)
+		return l.replyVariant(c, changed, err)
+	}
+}
+
+// fork reads {application_variant, application_variant_ref, application_revision_ref?};
+// the references may also stand inside the variant.
+func (l lineage) fork(c *gin.Context) error {
+	body, err := api.ReadObject(c)
+	if err != nil {
+		return err
+	}
+	variant, revision := l.family.Member(entity.LevelVariant), l.family.Member(entity.LevelRevision)
+	q := registry.ForkRequest{
+		Variant:  entity.ReadReference(body, variant+"_ref"),
+		Revision: entity.ReadReference(body, revision+"_ref"),
+	}
+	record := readRecord(body, variant)
+	if q.Variant.IsZero() && q.Revision.IsZero() {
+		q.Variant, q.Revision = entity.ReadReference(record, variant+"_ref"), entity.ReadReference(record, revision+"_ref")
+	}
+	q.Artifact = readParent(record, l.family, "")
+	q.Draft = readDraft(record, l.family)
+	record.Ignore("id")
+	record.Close()
+	if err := body.Err(); err != nil {
+		return err
+	}
+	if q.Variant.IsZero() && q.Revision.IsZero() {
+		return domain.E(domain.Rejected, "Provide %s_ref or %s_ref to fork.", variant, revision)
+	}
+	made, err := l.registry.Fork(c.Request.Context(), api.Caller(c), l.family, q)
+	return l.replyVariant(c, &made, err)
+}
+
+func (l lineage) replyVariant(c *gin.Context, v *entity.Variant, err error) error {
+	if err != nil {
+		return err
+	}
+	if v == nil {
+		return api.Reply(c, "", nil)
+	}
+	return api.Reply(c, l.family.Member(entity.LevelVariant), l.family.VariantJSON(v))
+}

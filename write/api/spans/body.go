@@ -1,0 +1,300 @@
+package spans
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"colonnade/domain"
+	"colonnade/domain/body"
+	"colonnade/domain/jsonvalue"
+	"colonnade/write/api"
+	"colonnade/write/otlp/wire"
+)
+
+// maxSpanDepth is how many spans may stand within each other in a body; a
+// trace that nests deeper comes as a flat list.
+const maxSpanDepth = 4096
+
+// traceBody is what the JSON doors take: one trace, traces as a list or as a
+// map by their ids, spans as a list or nested by their names. Replies of the
+// query endpoints are such bodies. Source: contract §1.11, §3.1.
+type traceBody struct {
+	// has tells which members were there and not null.
+	has    map[string]bool
+	traces []traceNode
+	spans  []spanNode
+}
+
+// traceNode is {trace_id, spans}.
+type traceNode struct {
+	// id is the trace's own word for its id; nil where it has none.
+	id    any
+	idLoc *api.Location
+	spans []spanNode
+}
+
+// spanNode is a span as it stands in a body.
+type spanNode struct {
+	// name is the key under which it stands; empty in a list.
+	name     string
+	loc      *api.Location
+	members  map[string]any
+	children []spanNode
+	// fields are the members that are no values.
+	fields []domain.Field
+}
+
+// readTraceBody reads a body whose members are among known. What is not JSON,
+// or of another shape, is Invalid with its location; what is wrong within a
+// span stays with the span.
+func readTraceBody(data []byte, known ...string) (traceBody, error) {
+	b := traceBody{has: map[string]bool{}}
+	if len(bytes.TrimSpace(data)) == 0 {
+		return b, body.Invalid("missing", "Field required", nil, "body")
+	}
+	r := treeReader{dec: json.NewDecoder(bytes.NewReader(data)), data: data}
+	err := r.object(api.Body(), func(key string, loc *api.Location) error {
+		if !slices.Contains(known, key) {
+			return body.Invalid("extra_forbidden", "Extra inputs are not permitted", nil, loc.Path()...)
+		}
+		return r.member(&b, key, loc)
+	})
+	if err != nil {
+		return b, err
+	}
+	if _, err := r.dec.Token(); !errors.Is(err, io.EOF) {
+		return b, r.malformed()
+	}
+	return b, nil
+}
+
+func (r *treeReader) member(b *traceBody, key string, loc *api.Location) (err error) {
+	switch key {
+	case "trace":
+		var t traceNode
+		if t, b.has[key], err = r.trace(nil, loc); b.has[key] {
+			b.traces = append(b.traces, t)
+		}
+		return err
+	case "traces":
+		b.traces, b.has[key], err = r.traces(loc)
+		return err
+	case "spans":
+		b.spans, b.has[key], err = r.spans(loc, 1)
+		return err
+	default: // count, windowing: what a reply says besides
+		var skipped json.RawMessage
+		if r.dec.Decode(&skipped) != nil {
+			return r.malformed()
+		}
+		return nil
+	}
+}
+
+// treeReader walks a body once, however deep its spans nest.
+type treeReader struct {
+	dec  *json.Decoder
+	data []byte
+	// nodes is how many there were; each takes more memory than it has bytes.
+	nodes int
+}
+
+func (r *treeReader) malformed() error {
+	return body.Invalid("json_invalid", "JSON decode error", nil, "body", int(r.dec.InputOffset()))
+}
+
+// container reads the beginning of an object or array; null gives 0.
+func (r *treeReader) container(loc *api.Location, kind, want string) (json.Delim, error) {
+	t, err := r.dec.Token()
+	if err != nil {
+		return 0, r.malformed()
+	}
+	switch d, ok := t.(json.Delim); {
+	case t == nil:
+		return 0, nil
+	case ok:
+		return d, nil
+	default:
+		return 0, body.Invalid(kind, want, t, loc.Path()...)
+	}
+}
+
+// object reads an object; each must consume the value of the key it is given.
+func (r *treeReader) object(loc *api.Location, each func(key string, loc *api.Location) error) error {
+	d, err := r.container(loc, "dict_type", api.WantObject)
+	if err != nil {
+		return err
+	}
+	if d != '{' {
+		return body.Invalid("dict_type", api.WantObject, nil, loc.Path()...)
+	}
+	seen := map[string]bool{}
+	return r.members(loc, func(key string, loc *api.Location) error {
+		if seen[key] {
+			return body.Invalid("json_invalid", "The member "+key+" is there twice", nil, loc.Path()...)
+		}
+		seen[key] = true
+		return each(key, loc)
+	})
+}
+
+// members reads the rest of an object of which the brace was read.
+func (r *treeReader) members(loc *api.Location, each func(key string, loc *api.Location) error) error {
+	for r.dec.More() {
+		before := r.dec.InputOffset()
+		t, err := r.dec.Token()
+		key, ok := t.(string)
+		if err != nil || !ok {
+			return r.malformed()
+		}
+		if strings.ContainsRune(key, utf8.RuneError) {
+			// The decoder mends what is no text; names are kept, so they are looked at as they were sent.
+			sent := bytes.TrimLeft(r.data[before:r.dec.InputOffset()], ", \t\r\n")
+			if _, err := jsonvalue.ParseExact(string(sent)); err != nil {
+				return body.Invalid("string_unicode", "A name is no valid text", nil, loc.At(key).Path()...)
+			}
+		}
+		if err := each(key, loc.At(key)); err != nil {
+			return err
+		}
+	}
+	return r.close()
+}
+
+// elements reads the rest of an array of which the bracket was read.
+func (r *treeReader) elements(loc *api.Location, each func(loc *api.Location) error) error {
+	for i := 0; r.dec.More(); i++ {
+		if err := each(loc.At(i)); err != nil {
+			return err
+		}
+	}
+	return r.close()
+}
+
+func (r *treeReader) close() error {
+	if _, err := r.dec.Token(); err != nil {
+		return r.malformed()
+	}
+	return nil
+}
+
+// traces reads a list of traces, or a map of them by id. ok tells that it was not null.
+func (r *treeReader) traces(loc *api.Location) (list []traceNode, ok bool, err error) {
+	d, err := r.container(loc, "list_type", api.WantObjectOrList)
+	if err != nil || d == 0 {
+		return nil, false, err
+	}
+	add := func(id any, loc *api.Location) error {
+		t, there, err := r.trace(id, loc)
+		if there {
+			list = append(list, t)
+		}
+		return err
+	}
+	if d == '[' {
+		err = r.elements(loc, func(loc *api.Location) error { return add(nil, loc) })
+	} else {
+		err = r.members(loc, func(key string, loc *api.Location) error { return add(key, loc) })
+	}
+	return list, true, err
+}
+
+// trace reads {trace_id, spans}; id is the key it stands under.
+func (r *treeReader) trace(id any, loc *api.Location) (t traceNode, ok bool, err error) {
+	t = traceNode{id: id, idLoc: loc}
+	d, err := r.container(loc, "dict_type", api.WantObject)
+	if err != nil || d == 0 {
+		return t, false, err
+	}
+	if d != '{' {
+		return t, false, body.Invalid("dict_type", api.WantObject, nil, loc.Path()...)
+	}
+	err = r.members(loc, func(key string, loc *api.Location) (err error) {
+		switch key {
+		case "spans":
+			t.spans, _, err = r.spans(loc, 1)
+			return err
+		case "trace_id":
+			var raw json.RawMessage
+			if r.dec.Decode(&raw) != nil {
+				return r.malformed()
+			}
+			if own, err := jsonvalue.Parse(raw); err == nil && own != nil {
+				t.id, t.idLoc = own, loc
+			}
+			return nil
+		default:
+			return body.Invalid("extra_forbidden", "Extra inputs are not permitted", nil, loc.Path()...)
+		}
+	})
+	return t, true, err
+}
+
+// spans reads siblings: an object of nodes by name, where a node may be a list
+// of nodes, or a list.
+func (r *treeReader) spans(loc *api.Location, depth int) (list []spanNode, ok bool, err error) {
+	if depth > maxSpanDepth {
+		return nil, false, body.Invalid("json_invalid", fmt.Sprintf("Spans nest deeper than %d levels: send them as a flat list", maxSpanDepth), nil, loc.Prefix(8)...)
+	}
+	d, err := r.container(loc, "dict_type", api.WantObjectOrList)
+	if err != nil || d == 0 {
+		return nil, false, err
+	}
+	var add func(name string, loc *api.Location, inList bool) error
+	add = func(name string, loc *api.Location, inList bool) error {
+		d, err := r.container(loc, "dict_type", api.WantObject)
+		switch {
+		case err != nil || d == 0:
+			return err
+		case d == '[' && !inList:
+			return r.elements(loc, func(loc *api.Location) error { return add(name, loc, true) })
+		case d == '[':
+			return body.Invalid("dict_type", api.WantObject, nil, loc.Path()...)
+		}
+		n, err := r.span(name, loc, depth)
+		list = append(list, n)
+		return err
+	}
+	if d == '[' {
+		err = r.elements(loc, func(loc *api.Location) error { return add("", loc, true) })
+	} else {
+		err = r.members(loc, func(key string, loc *api.Location) error { return add(key, loc, false) })
+	}
+	return list, true, err
+}
+
+// span reads a node of which the brace was read.
+func (r *treeReader) span(name string, loc *api.Location, depth int) (spanNode, error) {
+	if r.nodes++; r.nodes > wire.MaxSpans {
+		return spanNode{}, domain.E(domain.TooLarge, "A request may hold at most %d spans.", wire.MaxSpans)
+	}
+	n := spanNode{name: name, loc: loc, members: map[string]any{}}
+	err := r.members(loc, func(key string, loc *api.Location) error {
+		if key == "spans" {
+			children, _, err := r.spans(loc, depth+1)
+			n.children = append(n.children, children...)
+			return err
+		}
+		var raw json.RawMessage
+		if r.dec.Decode(&raw) != nil {
+			return r.malformed()
+		}
+		value, err := jsonvalue.ParseExact(string(raw))
+		if e, ok := errors.AsType[*domain.Error](err); ok {
+			n.fields = append(n.fields, domain.Field{Type: "value_error", Loc: loc.Path(), Msg: e.Message})
+			return nil
+		}
+		if _, twice := n.members[key]; twice {
+			n.fields = append(n.fields, domain.Field{Type: "json_invalid", Loc: loc.Path(), Msg: "The member is there twice"})
+		}
+		n.members[key] = value
+		return nil
+	})
+	return n, err
+}
