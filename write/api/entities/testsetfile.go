@@ -57,7 +57,7 @@ func (f uploadForm) JSONSchema() map[string]any {
 		"file": map[string]any{"type": "string", "contentMediaType": "application/octet-stream", "description": "At most 20 MiB, 10000 testcases, 1000 columns. " +
 			"CSV: a header, then a row for each testcase, cells as they are; JSON: a list of objects. " +
 			"Columns named __tags__, __meta__ and __flags__ hold JSON objects beside the data; __id__ is ignored, ids follow from the rows."},
-		"file_type": map[string]any{"type": "string", "enum": []string{string(testset.CSV), string(testset.JSON)}, "description": "Follows from the file's name when it is not said, and is csv otherwise."},
+		"file_type": map[string]any{"type": "string", "enum": []string{string(testset.CSV), string(testset.JSON)}, "description": "Follows from the name of the file when it is absent; csv otherwise."},
 	}
 	for _, name := range f {
 		schema := map[string]any{"type": "string"}

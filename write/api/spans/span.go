@@ -20,7 +20,7 @@ type spanReader struct {
 	more    int
 	// identities are what the spans of the body say of session, user and agent.
 	identities []spanIdentity
-	said       map[spanIdentity]bool
+	declared   map[spanIdentity]bool
 	// linkable are spans with an empty list of links.
 	linkable []int
 }
@@ -41,7 +41,7 @@ type spanIdentity struct {
 
 // body reads all nodes of a body.
 func (r *spanReader) body(b *traceBody) {
-	r.said = map[spanIdentity]bool{}
+	r.declared = map[spanIdentity]bool{}
 	for i := range b.traces {
 		t := &b.traces[i]
 		id, fault := traceIDOf(t)
@@ -150,7 +150,7 @@ func (r *spanReader) identify(m *memberReader, s *trace.Span) {
 			attribute = textAt(s.Attributes, semconv.Root, semconv.Unsupported, name, semconv.ID)
 		}
 		if attribute != "" {
-			r.said[spanIdentity{s.TraceID, -1, name, attribute}] = true
+			r.declared[spanIdentity{s.TraceID, -1, name, attribute}] = true
 			continue
 		}
 		if id := m.identity[name]; id != "" {
@@ -166,7 +166,7 @@ func identities() []string { return []string{semconv.Session, semconv.User, semc
 // and is again.
 func (r *spanReader) promote() {
 	for _, i := range r.identities {
-		if !r.said[spanIdentity{i.trace, -1, i.name, i.id}] {
+		if !r.declared[spanIdentity{i.trace, -1, i.name, i.id}] {
 			declare(r.spans[i.span].Attributes, i.id, semconv.Root, i.name, semconv.ID)
 		}
 	}

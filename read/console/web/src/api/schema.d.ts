@@ -20053,7 +20053,7 @@ export interface operations {
                     /** @description At most 20 MiB, 10000 testcases, 1000 columns. CSV: a header, then a row for each testcase, cells as they are; JSON: a list of objects. Columns named __tags__, __meta__ and __flags__ hold JSON objects beside the data; __id__ is ignored, ids follow from the rows. */
                     file: string;
                     /**
-                     * @description Follows from the file's name when it is not said, and is csv otherwise.
+                     * @description Follows from the name of the file when it is absent; csv otherwise.
                      * @enum {string}
                      */
                     file_type?: "csv" | "json";
@@ -20254,7 +20254,7 @@ export interface operations {
                     /** @description At most 20 MiB, 10000 testcases, 1000 columns. CSV: a header, then a row for each testcase, cells as they are; JSON: a list of objects. Columns named __tags__, __meta__ and __flags__ hold JSON objects beside the data; __id__ is ignored, ids follow from the rows. */
                     file: string;
                     /**
-                     * @description Follows from the file's name when it is not said, and is csv otherwise.
+                     * @description Follows from the name of the file when it is absent; csv otherwise.
                      * @enum {string}
                      */
                     file_type?: "csv" | "json";
@@ -21463,7 +21463,7 @@ export interface operations {
                     /** @description At most 20 MiB, 10000 testcases, 1000 columns. CSV: a header, then a row for each testcase, cells as they are; JSON: a list of objects. Columns named __tags__, __meta__ and __flags__ hold JSON objects beside the data; __id__ is ignored, ids follow from the rows. */
                     file: string;
                     /**
-                     * @description Follows from the file's name when it is not said, and is csv otherwise.
+                     * @description Follows from the name of the file when it is absent; csv otherwise.
                      * @enum {string}
                      */
                     file_type?: "csv" | "json";
