@@ -8,7 +8,7 @@ import (
 
 	"colonnade/domain"
 	"colonnade/domain/entity"
-	"colonnade/domain/filter"
+	"colonnade/domain/filter/filterjson"
 	"colonnade/domain/form"
 	"colonnade/domain/trace"
 )
@@ -80,7 +80,7 @@ func checkRate(o *form.Object) {
 func checkFilter(o *form.Object, filtering any) {
 	text, err := json.Marshal(filtering)
 	if err == nil {
-		_, err = filter.Parse(text)
+		_, err = filterjson.Parse(text)
 	}
 	e, ok := errors.AsType[*domain.Error](err)
 	switch {

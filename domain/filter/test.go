@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"colonnade/domain/jsonvalue"
 )
 
 // Passes tells whether a value that is there passes the test.
@@ -20,7 +22,7 @@ func Passes(t Test, value any) bool {
 	case Member:
 		return t.holds(value)
 	case Number:
-		n, ok := number(value)
+		n, ok := jsonvalue.Float64(value)
 		return ok && t.Order.holds(cmp.Compare(n, t.Value))
 	case Lexical:
 		s, ok := value.(string)

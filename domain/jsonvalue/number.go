@@ -30,6 +30,18 @@ func (n Number) AppendJSON(dst []byte) []byte {
 	return strconv.AppendInt(dst, n.Int, 10)
 }
 
+// Float64 returns a number value as a float64; ok is false for any other value.
+func Float64(v any) (f float64, ok bool) {
+	switch v := v.(type) {
+	case int64:
+		return float64(v), true
+	case float64:
+		return v, true
+	default:
+		return 0, false
+	}
+}
+
 func (p *Parser) number() (any, error) {
 	n, err := p.parseNumber()
 	if err != nil {

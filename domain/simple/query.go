@@ -8,6 +8,7 @@ import (
 
 	"colonnade/domain"
 	"colonnade/domain/filter"
+	"colonnade/domain/filter/filterjson"
 	"colonnade/domain/jsonvalue"
 	"colonnade/domain/semconv"
 	"colonnade/domain/trace"
@@ -138,7 +139,7 @@ func (q *Query) contained() ([]filter.Expr, error) {
 	if len(conditions) == 0 {
 		return nil, nil
 	}
-	e, err := filter.ParseValue(map[string]any{"conditions": conditions})
+	e, err := filterjson.ParseValue(map[string]any{"conditions": conditions})
 	return []filter.Expr{e}, err
 }
 

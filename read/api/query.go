@@ -17,6 +17,7 @@ import (
 	"colonnade/domain"
 	"colonnade/domain/body"
 	"colonnade/domain/filter"
+	"colonnade/domain/filter/filterjson"
 	"colonnade/domain/trace"
 )
 
@@ -153,7 +154,7 @@ func (s *Spans) plan(c *gin.Context, f focus, req *queryRequest) (plan, error) {
 		}
 	}
 	var err error
-	if p.where, err = filter.Parse(filtering, "body", loc); err != nil {
+	if p.where, err = filterjson.Parse(filtering, "body", loc); err != nil {
 		return p, err
 	}
 	p.window, err = s.window(w, at)
@@ -278,7 +279,7 @@ func (s *Spans) requestFromQuery(c *gin.Context) (queryRequest, error) {
 		}
 	}
 	if given(req.Filter) {
-		if _, err := filter.Parse(unquote(req.Filter), "query", "filter"); err != nil {
+		if _, err := filterjson.Parse(unquote(req.Filter), "query", "filter"); err != nil {
 			return req, err
 		}
 	}

@@ -10,7 +10,7 @@ import (
 
 	"colonnade/domain"
 	"colonnade/domain/body"
-	"colonnade/domain/filter"
+	"colonnade/domain/filter/filterjson"
 	"colonnade/domain/trace"
 )
 
@@ -106,7 +106,7 @@ func (s *Spans) SavedTraces(ctx context.Context, project domain.ProjectID, revis
 	if saved.traces != nil {
 		return saved.traces[:min(len(saved.traces), most)], nil
 	}
-	where, err := filter.Parse(saved.filtering, "filtering")
+	where, err := filterjson.Parse(saved.filtering, "filtering")
 	if err != nil {
 		return nil, err
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"colonnade/domain"
-	"colonnade/domain/filter"
+	"colonnade/domain/filter/filterjson"
 	"colonnade/read/tail"
 )
 
@@ -41,7 +41,7 @@ func MountTail(r Router, deps TailDeps) {
 // longer read, or the service stops.
 func (d TailDeps) follow(c *gin.Context) error {
 	ctx := c.Request.Context()
-	where, err := filter.Parse(json.RawMessage(c.Query("filtering")), "query", "filtering")
+	where, err := filterjson.Parse(json.RawMessage(c.Query("filtering")), "query", "filtering")
 	if err != nil {
 		return err
 	}

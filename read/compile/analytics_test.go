@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"colonnade/domain"
-	"colonnade/domain/filter"
+	"colonnade/domain/filter/filterjson"
 	"colonnade/domain/jsonvalue"
 	"colonnade/read/compile"
 )
@@ -22,7 +22,7 @@ func TestAnalyticsGolden(t *testing.T) {
 	t.Parallel()
 	const low, high = 1772582400000000, 1773187200000000
 	analysis := func(filtering string, roots bool, axis compile.Axis, gather compile.Gather, paths ...string) compile.Analysis {
-		where, err := filter.Parse([]byte(filtering))
+		where, err := filterjson.Parse([]byte(filtering))
 		require.NoError(t, err)
 		condition, err := compile.Filter(where)
 		require.NoError(t, err)

@@ -11,7 +11,7 @@ import (
 	"colonnade/domain/trace"
 )
 
-// Long lists are what "in" is for (filter.MaxValues). As one test for each value they
+// Long lists are what "in" is for (filterjson.MaxValues). As one test for each value they
 // would be planned, one by one, for longer than they run: 500 texts took 6 seconds over
 // 300 spans, 4 000 hashes more than a query may. So what can be looked up in a set is.
 

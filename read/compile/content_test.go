@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"colonnade/domain"
-	"colonnade/domain/filter"
+	"colonnade/domain/filter/filterjson"
 	"colonnade/migrations/schema"
 	"colonnade/read/compile"
 )
@@ -41,7 +41,7 @@ func TestContentIndexIsAsked(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.search, func(t *testing.T) {
 			t.Parallel()
-			e, err := filter.Parse(fmt.Appendf(nil, `{"conditions":[{"field":"content","operator":"contains","value":%q}]}`, tt.search))
+			e, err := filterjson.Parse(fmt.Appendf(nil, `{"conditions":[{"field":"content","operator":"contains","value":%q}]}`, tt.search))
 			require.NoError(t, err)
 			c, err := compile.Filter(e)
 			require.NoError(t, err)

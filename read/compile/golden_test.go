@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"colonnade/domain"
-	"colonnade/domain/filter"
+	"colonnade/domain/filter/filterjson"
 	"colonnade/read/compile"
 )
 
@@ -69,7 +69,7 @@ func compareGolden(t *testing.T, file string, render func(*testing.T, []byte) st
 
 func render(t *testing.T, data []byte) string {
 	t.Helper()
-	e, err := filter.Parse(data)
+	e, err := filterjson.Parse(data)
 	if err != nil {
 		return "refused: " + err.Error() + "\n"
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"colonnade/domain"
-	"colonnade/domain/filter"
+	"colonnade/domain/filter/filterjson"
 	"colonnade/migrations/schema"
 	"colonnade/read/compile"
 )
@@ -19,7 +19,7 @@ func TestGoldenSections(t *testing.T) {
 	t.Parallel()
 	compareGolden(t, "testdata/ngrams/sections.txtar", func(t *testing.T, data []byte) string {
 		t.Helper()
-		e, err := filter.Parse(data)
+		e, err := filterjson.Parse(data)
 		require.NoError(t, err)
 		c, err := compile.Filter(e)
 		require.NoError(t, err)
@@ -41,7 +41,7 @@ func TestGoldenSections(t *testing.T) {
 // sets do not cover.
 func TestWithin(t *testing.T) {
 	t.Parallel()
-	e, err := filter.Parse([]byte(`{"conditions":[{"field":"content","operator":"contains","value":"xylophone"}]}`))
+	e, err := filterjson.Parse([]byte(`{"conditions":[{"field":"content","operator":"contains","value":"xylophone"}]}`))
 	require.NoError(t, err)
 	c, err := compile.Filter(e)
 	require.NoError(t, err)

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"colonnade/domain"
-	"colonnade/domain/filter"
+	"colonnade/domain/filter/filterjson"
 	"colonnade/domain/trace"
 	"colonnade/migrations/schema"
 	"colonnade/read/compile"
@@ -49,7 +49,7 @@ func TestOfTraces(t *testing.T) {
 func TestLikeness(t *testing.T) {
 	t.Parallel()
 	scan := func(text string) compile.Scan {
-		e, err := filter.Parse([]byte(text))
+		e, err := filterjson.Parse([]byte(text))
 		require.NoError(t, err)
 		c, err := compile.Filter(e)
 		require.NoError(t, err)
@@ -80,7 +80,7 @@ func TestLikeness(t *testing.T) {
 func TestShape(t *testing.T) {
 	t.Parallel()
 	shape := func(conditions string) uint64 {
-		e, err := filter.Parse([]byte(`{"conditions":[` + conditions + `]}`))
+		e, err := filterjson.Parse([]byte(`{"conditions":[` + conditions + `]}`))
 		require.NoError(t, err)
 		c, err := compile.Filter(e)
 		require.NoError(t, err)
@@ -187,7 +187,7 @@ func TestNarrow(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.filter, func(t *testing.T) {
 			t.Parallel()
-			e, err := filter.Parse([]byte(tt.filter))
+			e, err := filterjson.Parse([]byte(tt.filter))
 			require.NoError(t, err)
 			c, err := compile.Filter(e)
 			require.NoError(t, err)

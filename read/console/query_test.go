@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"colonnade/domain/filter"
+	"colonnade/domain/filter/filterjson"
 )
 
 // TestTheFilterParserReadsTheQueries holds both sides to one file: the console's
@@ -25,7 +25,7 @@ func TestTheFilterParserReadsTheQueries(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.Text, func(t *testing.T) {
 			t.Parallel()
-			expr, err := filter.Parse(c.Filter, "body", "filtering")
+			expr, err := filterjson.Parse(c.Filter, "body", "filtering")
 			require.NoError(t, err)
 			require.NotNil(t, expr, "a query asks for something")
 		})

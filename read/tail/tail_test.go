@@ -18,7 +18,7 @@ import (
 	"go.uber.org/goleak"
 
 	"colonnade/domain"
-	"colonnade/domain/filter"
+	"colonnade/domain/filter/filterjson"
 	"colonnade/domain/trace"
 	"colonnade/read/tail"
 )
@@ -124,7 +124,7 @@ func start(t *testing.T, l *log, change func(*tail.Config)) (h *tail.Hub, reg *p
 
 func open(t *testing.T, h *tail.Hub, project byte, filtering string) *tail.Tail {
 	t.Helper()
-	where, err := filter.Parse([]byte(filtering))
+	where, err := filterjson.Parse([]byte(filtering))
 	require.NoError(t, err)
 	got, err := h.Open(t.Context(), domain.ProjectID{project}, where)
 	require.NoError(t, err)

@@ -15,6 +15,7 @@ import (
 
 	"colonnade/domain"
 	"colonnade/domain/filter"
+	"colonnade/domain/filter/filterjson"
 	"colonnade/domain/trace"
 )
 
@@ -57,7 +58,7 @@ func TestLongLists(t *testing.T) {
 
 	// Every second value is of a span, as far as there are any; the rest are of none.
 	list := func(value func(n int) any) []any {
-		out := make([]any, filter.MaxValues)
+		out := make([]any, filterjson.MaxValues)
 		for i := range out {
 			out[i] = value(2 * i)
 		}

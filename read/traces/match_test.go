@@ -16,6 +16,7 @@ import (
 
 	"colonnade/domain"
 	"colonnade/domain/filter"
+	"colonnade/domain/filter/filterjson"
 	"colonnade/domain/trace"
 	"colonnade/migrations/schema"
 )
@@ -143,7 +144,7 @@ func TestLetters(t *testing.T) {
 		{"like", `a\\É`},
 		{"like", "я_з%"},
 		{"like", "ǆ"},
-		{"contains", strings.Repeat("É", filter.MaxTextBytes/2)},
+		{"contains", strings.Repeat("É", filterjson.MaxTextBytes/2)},
 	}
 	for n, tt := range some(tests) {
 		value, err := json.Marshal(tt.value)

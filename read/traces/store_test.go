@@ -27,6 +27,7 @@ import (
 	"colonnade/deploy/embedded/embeddedtest"
 	"colonnade/domain"
 	"colonnade/domain/filter"
+	"colonnade/domain/filter/filterjson"
 	"colonnade/domain/jsonvalue"
 	"colonnade/domain/jsonvalue/jsonvaluetest"
 	"colonnade/domain/ngram"
@@ -431,7 +432,7 @@ func span(traceNumber, spanNumber uint64, start time.Time) trace.Span {
 // where parses a filter of conditions.
 func where(t testing.TB, conditions ...string) filter.Expr {
 	t.Helper()
-	e, err := filter.Parse([]byte(`{"conditions":[` + strings.Join(conditions, ",") + `]}`))
+	e, err := filterjson.Parse([]byte(`{"conditions":[` + strings.Join(conditions, ",") + `]}`))
 	require.NoError(t, err)
 	return e
 }

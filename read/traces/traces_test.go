@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"colonnade/domain"
-	"colonnade/domain/filter"
+	"colonnade/domain/filter/filterjson"
 	"colonnade/domain/jsonvalue"
 	"colonnade/domain/trace"
 	"colonnade/domain/trace/tracejson"
@@ -38,7 +38,7 @@ func TestEveryFilterRuns(t *testing.T) {
 			if !strings.HasSuffix(f.Name, ".json") {
 				continue
 			}
-			e, err := filter.Parse(f.Data)
+			e, err := filterjson.Parse(f.Data)
 			if err != nil {
 				continue // what is refused is golden, too
 			}

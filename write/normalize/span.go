@@ -380,18 +380,17 @@ func identifier(ag map[string]any, member string) string {
 	return id
 }
 
-// The attributes that nothing of a fit looks into. Where they are JSON objects or
-// arrays they stay documents: histories of messages are most of what is sent.
+// The attributes that normalization does not look into. Their JSON objects and arrays
+// stay jsonvalue.Raw: histories of messages are most of the bytes that clients send.
 const (
 	inputsKey    = semconv.Root + "." + semconv.Data + "." + semconv.Inputs
 	outputsKey   = semconv.Root + "." + semconv.Data + "." + semconv.Outputs
 	internalsKey = semconv.Root + "." + semconv.Data + "." + semconv.Internals
 )
 
-// unwrap reads the literals by which clients send values that are no
-// primitives, also one within another: what is stored must not be read as a
-// literal again. Text that is not JSON stays as sent, and so does one of more
-// literals within each other than anybody means: each is read to its end.
+// unwrap parses the literals in which clients send objects and arrays, also nested ones, so
+// that no stored value parses as a literal again. Text that is not JSON stays as sent, and so
+// does a literal nested more than 16 times, because each level is parsed to its end.
 func (w *fitting) unwrap(key, s string) any {
 	const most = 16
 	sent := s

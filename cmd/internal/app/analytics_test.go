@@ -20,6 +20,7 @@ import (
 
 	"colonnade/domain"
 	"colonnade/domain/filter"
+	"colonnade/domain/filter/filterjson"
 	"colonnade/domain/jsonvalue"
 	"colonnade/domain/trace"
 	"colonnade/read/analytics"
@@ -71,7 +72,7 @@ func TestAnalyticsOracle(t *testing.T) {
 			if g.IntN(3) > 0 {
 				text, err = json.Marshal(g.group(2))
 				require.NoError(t, err)
-				where, err = filter.Parse(text)
+				where, err = filterjson.Parse(text)
 				require.NoError(t, err)
 			}
 			check(t, g.question(where), string(text))

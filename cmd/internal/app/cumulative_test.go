@@ -16,7 +16,7 @@ import (
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 
 	"colonnade/domain"
-	"colonnade/domain/filter"
+	"colonnade/domain/filter/filterjson"
 	"colonnade/domain/jsonvalue"
 	"colonnade/domain/trace"
 	"colonnade/read/traces"
@@ -80,7 +80,7 @@ func TestCumulativeOracle(t *testing.T) {
 			}
 			text, err := json.Marshal(f)
 			require.NoError(t, err)
-			e, err := filter.Parse(text)
+			e, err := filterjson.Parse(text)
 			require.NoError(t, err, string(text))
 			want := ids(corpus, e)
 			got := w.checkStatement(t, project, e, want, 4*len(corpus), string(text))
@@ -140,7 +140,7 @@ func TestCumulativeOracle(t *testing.T) {
 func requireSums(t *testing.T, reader *traces.Reader, project domain.ProjectID, atLeast int) {
 	t.Helper()
 	want := map[spanKey]map[string]any{}
-	all, err := filter.Parse([]byte(`{"conditions":[{"field":"span_name","operator":"is_not","value":"nobody's name"}]}`))
+	all, err := filterjson.Parse([]byte(`{"conditions":[{"field":"span_name","operator":"is_not","value":"nobody's name"}]}`))
 	require.NoError(t, err)
 	atLeast = asked(atLeast)
 	window, seen := domain.Window{Limit: 50}, 0

@@ -14,6 +14,7 @@ import (
 
 	"colonnade/domain"
 	"colonnade/domain/filter"
+	"colonnade/domain/filter/filterjson"
 	"colonnade/domain/trace"
 )
 
@@ -33,7 +34,7 @@ func at(n, first uint64, base time.Time, name string, offsets ...int) *tracepb.T
 
 func parse(t *testing.T, condition string) filter.Expr {
 	t.Helper()
-	e, err := filter.Parse([]byte(`{"conditions":[` + condition + `]}`))
+	e, err := filterjson.Parse([]byte(`{"conditions":[` + condition + `]}`))
 	require.NoError(t, err)
 	return e
 }

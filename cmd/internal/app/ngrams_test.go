@@ -12,6 +12,7 @@ import (
 
 	"colonnade/domain"
 	"colonnade/domain/filter"
+	"colonnade/domain/filter/filterjson"
 	"colonnade/domain/jsonvalue/jsonvaluetest"
 	"colonnade/domain/trace"
 	"colonnade/domain/trace/tracejson"
@@ -97,7 +98,7 @@ func (g *generator) piece(t *testing.T) (filter.Expr, string) {
 		}
 		encoded, err := json.Marshal(object{"conditions": []any{condition}})
 		require.NoError(t, err)
-		e, err := filter.Parse(encoded)
+		e, err := filterjson.Parse(encoded)
 		if err != nil {
 			continue // a quote within a phrase, or a % that is none
 		}

@@ -23,6 +23,7 @@ import (
 
 	"colonnade/domain"
 	"colonnade/domain/filter"
+	"colonnade/domain/filter/filterjson"
 	"colonnade/domain/jsonvalue"
 	"colonnade/domain/trace"
 	"colonnade/domain/trace/tracejson"
@@ -87,7 +88,7 @@ func TestOracle(t *testing.T) {
 	for i, f := range filters {
 		text, err := json.Marshal(f)
 		require.NoError(t, err)
-		e, err := filter.Parse(text)
+		e, err := filterjson.Parse(text)
 		require.NoError(t, err, string(text))
 		want := ids(corpus, e)
 		if n := len(want); n > 0 && n < len(corpus) {

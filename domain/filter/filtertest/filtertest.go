@@ -15,6 +15,7 @@ import (
 	"github.com/google/uuid"
 
 	"colonnade/domain/filter"
+	"colonnade/domain/filter/filterjson"
 	"colonnade/domain/jsonvalue"
 	"colonnade/domain/trace"
 )
@@ -46,7 +47,7 @@ func New(r *rand.Rand, spans []trace.Span, fields ...string) *Generator {
 func (g *Generator) Filter() ([]byte, filter.Expr) {
 	for {
 		text := jsonvalue.Append(nil, g.group(2))
-		if e, err := filter.Parse(text, "filter"); err == nil {
+		if e, err := filterjson.Parse(text, "filter"); err == nil {
 			return text, e
 		}
 	}

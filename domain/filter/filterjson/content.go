@@ -1,15 +1,16 @@
-package filter
+package filterjson
 
 import (
 	"strings"
 
+	"colonnade/domain/filter"
 	"colonnade/domain/jsonvalue"
 )
 
 // content reads a search as people type it on the web: words and "quoted
 // phrases" that all occur, "or" between alternatives (it binds least), and a
 // minus before what must not occur. Source: contract §0 row 25.
-func (c *condition) content() (Expr, error) {
+func (c *condition) content() (filter.Expr, error) {
 	s, ok := c.value.(string)
 	if !ok {
 		return nil, c.bad(c.value, "it takes a string")
@@ -17,8 +18,8 @@ func (c *condition) content() (Expr, error) {
 	if err := c.short(s); err != nil {
 		return nil, err
 	}
-	var alternatives []Expr
-	var terms []Expr
+	var alternatives []filter.Expr
+	var terms []filter.Expr
 	count := 0
 	next := func() {
 		if len(terms) > 0 {
@@ -37,9 +38,9 @@ func (c *condition) content() (Expr, error) {
 			if count++; count > MaxConditions {
 				return nil, rejected("A search has at most %d words.", MaxConditions)
 			}
-			var e Expr = Content{string(jsonvalue.AppendEscaped(nil, Fold(t.text)))}
+			var e filter.Expr = filter.Content{Phrase: string(jsonvalue.AppendEscaped(nil, filter.Fold(t.text)))}
 			if t.not {
-				e = Not{e}
+				e = filter.Not{Expr: e}
 			}
 			terms = append(terms, e)
 		}

@@ -1,4 +1,4 @@
-package filter
+package filterjson
 
 import (
 	"math"
@@ -6,27 +6,28 @@ import (
 
 	"github.com/google/uuid"
 
+	"colonnade/domain/filter"
 	"colonnade/domain/jsonvalue"
 	"colonnade/domain/trace"
 )
 
-func (c *condition) text() (Expr, error) {
-	f := Field(c.field)
+func (c *condition) text() (filter.Expr, error) {
+	f := filter.Field(c.field)
 	switch {
 	case c.op == "exists":
-		return Text{f, Exists{}}, nil
+		return filter.Text{Field: f, Test: filter.Exists{}}, nil
 	case c.value == nil && c.op == "is":
-		return Not{Text{f, Exists{}}}, nil
+		return filter.Not{Expr: filter.Text{Field: f, Test: filter.Exists{}}}, nil
 	case c.op == "is" || c.op == "eq" || c.op == "in":
 		in, err := values(c, func(s string) (string, error) { return s, c.short(s) })
-		return Text{f, OneOf{in}}, err
+		return filter.Text{Field: f, Test: filter.OneOf{In: in}}, err
 	default:
-		return c.stringTests(func(t StringTest) Expr { return Text{f, t} })
+		return c.stringTests(func(t filter.StringTest) filter.Expr { return filter.Text{Field: f, Test: t} })
 	}
 }
 
 // stringTests makes the leaf of gt, lt, gte, lte, btwn and the text operators.
-func (c *condition) stringTests(leaf func(StringTest) Expr) (Expr, error) {
+func (c *condition) stringTests(leaf func(filter.StringTest) filter.Expr) (filter.Expr, error) {
 	if groupOf(c.op) == textual {
 		p, err := c.pattern()
 		if err != nil {
@@ -47,7 +48,7 @@ func (c *condition) stringTests(leaf func(StringTest) Expr) (Expr, error) {
 		if err := c.short(lo + hi); err != nil {
 			return nil, err
 		}
-		return And{leaf(Lexical{GreaterEqual, lo}), leaf(Lexical{LessEqual, hi})}, nil
+		return filter.And{leaf(filter.Lexical{Order: filter.GreaterEqual, Value: lo}), leaf(filter.Lexical{Order: filter.LessEqual, Value: hi})}, nil
 	}
 	s, ok := c.value.(string)
 	if !ok {
@@ -56,19 +57,19 @@ func (c *condition) stringTests(leaf func(StringTest) Expr) (Expr, error) {
 	if err := c.short(s); err != nil {
 		return nil, err
 	}
-	return leaf(Lexical{order(c.op), s}), nil
+	return leaf(filter.Lexical{Order: order(c.op), Value: s}), nil
 }
 
-func order(op string) Order {
+func order(op string) filter.Order {
 	switch op {
 	case "lt":
-		return Less
+		return filter.Less
 	case "lte":
-		return LessEqual
+		return filter.LessEqual
 	case "gt":
-		return Greater
+		return filter.Greater
 	default:
-		return GreaterEqual
+		return filter.GreaterEqual
 	}
 }
 
@@ -87,33 +88,33 @@ func (c *condition) pair() ([]any, error) {
 	return pair, nil
 }
 
-func (c *condition) pattern() (Pattern, error) {
+func (c *condition) pattern() (filter.Pattern, error) {
 	s, ok := c.value.(string)
 	if !ok {
-		return Pattern{}, c.bad(c.value, "it takes a string")
+		return filter.Pattern{}, c.bad(c.value, "it takes a string")
 	}
 	if err := c.short(s); err != nil {
-		return Pattern{}, err
+		return filter.Pattern{}, err
 	}
-	p := Pattern{Value: s, Fold: !c.caseSensitive}
+	p := filter.Pattern{Value: s, Fold: !c.caseSensitive}
 	switch c.op {
 	case "startswith":
-		p.Form = Prefix
+		p.Form = filter.Prefix
 	case "endswith":
-		p.Form = Suffix
+		p.Form = filter.Suffix
 	case "like":
-		p.Form = Like
+		p.Form = filter.Like
 		if p.Value, ok = canonicalLike(s); !ok {
-			return Pattern{}, c.bad(s, "the pattern ends in a lone backslash")
+			return filter.Pattern{}, c.bad(s, "the pattern ends in a lone backslash")
 		}
 	default:
-		p.Form = Substring
+		p.Form = filter.Substring
 		if c.exactMatch {
-			p.Form = Whole
+			p.Form = filter.Whole
 		}
 	}
 	if p.Fold {
-		p.Value = Fold(p.Value)
+		p.Value = filter.Fold(p.Value)
 	}
 	return p, nil
 }
@@ -145,29 +146,29 @@ func canonicalLike(s string) (string, bool) {
 	return b.String(), true
 }
 
-func (c *condition) time() (Expr, error) {
-	f := Field(c.field)
+func (c *condition) time() (filter.Expr, error) {
+	f := filter.Field(c.field)
 	e, err := c.timeLeaf(f)
 	if err != nil || f != "deleted_at" {
 		return e, err
 	}
 	// Spans are deleted, never archived: the time is absent on all of them.
-	if _, absent := e.(Not); absent {
-		return And{}, nil
+	if _, absent := e.(filter.Not); absent {
+		return filter.And{}, nil
 	}
-	return Or{}, nil
+	return filter.Or{}, nil
 }
 
-func (c *condition) timeLeaf(f Field) (Expr, error) {
-	exists := Time{f, math.MinInt64, math.MaxInt64}
+func (c *condition) timeLeaf(f filter.Field) (filter.Expr, error) {
+	exists := filter.Time{Field: f, Min: math.MinInt64, Max: math.MaxInt64}
 	switch {
 	case c.op == "exists":
 		return exists, nil
 	case c.value == nil && c.op == "is":
-		return Not{exists}, nil
+		return filter.Not{Expr: exists}, nil
 	case groupOf(c.op) == textual:
 		p, err := c.pattern()
-		return TimeText{f, p}, err
+		return filter.TimeText{Field: f, Test: p}, err
 	case c.op == "btwn":
 		pair, err := c.pair()
 		if err != nil {
@@ -178,34 +179,34 @@ func (c *condition) timeLeaf(f Field) (Expr, error) {
 			return nil, err
 		}
 		hi, err := c.micros(pair[1])
-		return Time{f, lo, hi}, err
+		return filter.Time{Field: f, Min: lo, Max: hi}, err
 	case c.op == "in":
 		items, err := c.items()
 		if err != nil {
 			return nil, err
 		}
-		var in []Expr
+		var in []filter.Expr
 		for _, item := range items {
 			t, err := c.micros(item)
 			if err != nil {
 				return nil, err
 			}
-			in = append(in, Time{f, t, t})
+			in = append(in, filter.Time{Field: f, Min: t, Max: t})
 		}
 		return anyOf(in), nil
 	}
 	t, err := c.micros(c.value)
 	switch c.op {
 	case "lt":
-		return Time{f, math.MinInt64, t - 1}, err
+		return filter.Time{Field: f, Min: math.MinInt64, Max: t - 1}, err
 	case "lte":
-		return Time{f, math.MinInt64, t}, err
+		return filter.Time{Field: f, Min: math.MinInt64, Max: t}, err
 	case "gt":
-		return Time{f, t + 1, math.MaxInt64}, err
+		return filter.Time{Field: f, Min: t + 1, Max: math.MaxInt64}, err
 	case "gte":
-		return Time{f, t, math.MaxInt64}, err
+		return filter.Time{Field: f, Min: t, Max: math.MaxInt64}, err
 	default:
-		return Time{f, t, t}, err
+		return filter.Time{Field: f, Min: t, Max: t}, err
 	}
 }
 
@@ -217,11 +218,13 @@ func (c *condition) micros(v any) (int64, error) {
 	return t.UnixMicro(), nil
 }
 
-func (c *condition) attribute(of Tree) (Expr, error) {
-	leaf := func(t Test) Expr { return Attribute{of, jsonvalue.JoinPath(jsonvalue.SplitPath(c.key)...), t} }
+func (c *condition) attribute(of filter.Tree) (filter.Expr, error) {
+	leaf := func(t filter.Test) filter.Expr {
+		return filter.Attribute{Of: of, Path: jsonvalue.JoinPath(jsonvalue.SplitPath(c.key)...), Test: t}
+	}
 	switch groupOf(c.op) {
 	case existence:
-		return leaf(Exists{}), nil
+		return leaf(filter.Exists{}), nil
 	case dict:
 		return c.member(of)
 	case comparison:
@@ -232,7 +235,7 @@ func (c *condition) attribute(of Tree) (Expr, error) {
 		if err != nil {
 			return nil, err
 		}
-		m := Member{All: c.all, Values: make([]any, len(items))}
+		m := filter.Member{All: c.all, Values: make([]any, len(items))}
 		for i, item := range items {
 			if m.Values[i], err = c.normal(item); err != nil {
 				return nil, err
@@ -248,29 +251,29 @@ func (c *condition) attribute(of Tree) (Expr, error) {
 }
 
 // member is has: the object at the key has the member of this name, or contains this object.
-func (c *condition) member(of Tree) (Expr, error) {
+func (c *condition) member(of filter.Tree) (filter.Expr, error) {
 	keys := jsonvalue.SplitPath(c.key)
 	switch v := c.value.(type) {
 	case string:
-		return Attribute{of, jsonvalue.JoinPath(append(keys, v)...), Exists{}}, c.short(v)
+		return filter.Attribute{Of: of, Path: jsonvalue.JoinPath(append(keys, v)...), Test: filter.Exists{}}, c.short(v)
 	case map[string]any:
 		n, err := c.normal(v)
-		return Attribute{of, jsonvalue.JoinPath(keys...), Contains{n}}, err
+		return filter.Attribute{Of: of, Path: jsonvalue.JoinPath(keys...), Test: filter.Contains{Value: n}}, err
 	default:
 		return nil, c.bad(v, "it takes the name of a member, or an object")
 	}
 }
 
-func (c *condition) equal(v any) (Test, error) {
+func (c *condition) equal(v any) (filter.Test, error) {
 	n, err := c.normal(v)
 	if err != nil {
 		return nil, err
 	}
 	switch n.(type) {
 	case map[string]any, []any:
-		return Contains{n}, nil
+		return filter.Contains{Value: n}, nil
 	default:
-		return Equal{n}, nil
+		return filter.Equal{Value: n}, nil
 	}
 }
 
@@ -314,10 +317,10 @@ func (c *condition) normal(v any) (any, error) {
 }
 
 // numbers is eq, gt, lt, gte, lte and btwn: of numbers when a number is given, of texts when a text is.
-func (c *condition) numbers(leaf func(Test) Expr) (Expr, error) {
+func (c *condition) numbers(leaf func(filter.Test) filter.Expr) (filter.Expr, error) {
 	if c.op == "eq" {
 		t, err := c.equal(c.value)
-		if _, scalar := t.(Equal); err == nil && (!scalar || c.value == nil) {
+		if _, scalar := t.(filter.Equal); err == nil && (!scalar || c.value == nil) {
 			return nil, c.bad(c.value, "it takes a number, a string or a boolean")
 		}
 		return leaf(t), err
@@ -327,32 +330,21 @@ func (c *condition) numbers(leaf func(Test) Expr) (Expr, error) {
 		if err != nil {
 			return nil, err
 		}
-		lo, ok1 := number(pair[0])
-		hi, ok2 := number(pair[1])
+		lo, ok1 := jsonvalue.Float64(pair[0])
+		hi, ok2 := jsonvalue.Float64(pair[1])
 		if ok1 && ok2 {
-			return And{leaf(Number{GreaterEqual, lo}), leaf(Number{LessEqual, hi})}, nil
+			return filter.And{leaf(filter.Number{Order: filter.GreaterEqual, Value: lo}), leaf(filter.Number{Order: filter.LessEqual, Value: hi})}, nil
 		}
-	} else if n, ok := number(c.value); ok {
-		return leaf(Number{order(c.op), n}), nil
+	} else if n, ok := jsonvalue.Float64(c.value); ok {
+		return leaf(filter.Number{Order: order(c.op), Value: n}), nil
 	}
-	return c.stringTests(func(t StringTest) Expr {
-		lexical, ok := t.(Lexical)
+	return c.stringTests(func(t filter.StringTest) filter.Expr {
+		lexical, ok := t.(filter.Lexical)
 		if !ok {
-			return Or{}
+			return filter.Or{}
 		}
 		return leaf(lexical)
 	})
-}
-
-func number(v any) (float64, bool) {
-	switch v := v.(type) {
-	case int64:
-		return float64(v), true
-	case float64:
-		return v, true
-	default:
-		return 0, false
-	}
 }
 
 // uuidOf reads a UUID in any of its forms.

@@ -1,10 +1,11 @@
-package filter
+package filterjson
 
 import (
 	"slices"
 
 	"github.com/google/uuid"
 
+	"colonnade/domain/filter"
 	"colonnade/domain/jsonvalue"
 	"colonnade/domain/trace"
 )
@@ -55,7 +56,7 @@ const (
 	dictKey // with has and has_not only
 )
 
-func parseCondition(object map[string]any, loc []any) (Expr, error) {
+func parseCondition(object map[string]any, loc []any) (filter.Expr, error) {
 	if err := onlyKeys(object, loc, "field", "key", "value", "operator", "options"); err != nil {
 		return nil, err
 	}
@@ -149,29 +150,29 @@ func (c *condition) manyValued() bool {
 	return c.op == "in" && keys != noKey
 }
 
-func (c *condition) leaf() (Expr, error) {
+func (c *condition) leaf() (filter.Expr, error) {
 	switch c.field {
 	case "trace_id":
 		in, err := values(c, trace.ParseTraceID)
-		return TraceID{in}, err
+		return filter.TraceID{In: in}, err
 	case "span_id":
 		in, err := values(c, trace.ParseSpanID)
-		return SpanID{in}, err
+		return filter.SpanID{In: in}, err
 	case "parent_id":
 		in, err := nullable(c, trace.ParseSpanID)
-		return ParentID{in}, err
+		return filter.ParentID{In: in}, err
 	case "trace_type":
 		in, err := values(c, word(c, trace.ParseType))
-		return TraceType{in}, err
+		return filter.TraceType{In: in}, err
 	case "span_type":
 		in, err := values(c, word(c, trace.ParseSpanType))
-		return SpanType{in}, err
+		return filter.SpanType{In: in}, err
 	case "span_kind":
 		in, err := values(c, word(c, trace.ParseKind))
-		return SpanKind{in}, err
+		return filter.SpanKind{In: in}, err
 	case "status_code":
 		in, err := values(c, word(c, trace.ParseStatus))
-		return StatusCode{in}, err
+		return filter.StatusCode{In: in}, err
 	case "span_name", "status_message", "session_id", "user_id", "agent_id":
 		return c.text()
 	case "start_time", "end_time", "created_at", "updated_at", "deleted_at":
@@ -179,11 +180,11 @@ func (c *condition) leaf() (Expr, error) {
 	case "created_by_id", "updated_by_id", "deleted_by_id":
 		return c.user()
 	case "attributes":
-		return c.attribute(Attributes)
+		return c.attribute(filter.Attributes)
 	case "resource":
-		return c.attribute(Resource)
+		return c.attribute(filter.Resource)
 	case "scope":
-		return c.attribute(Scope)
+		return c.attribute(filter.Scope)
 	case "links", "references", "events", "hashes":
 		return c.parts()
 	case "content":
@@ -271,12 +272,12 @@ func word[T any](c *condition, parse func(string) (T, bool)) func(string) (T, er
 	}
 }
 
-func (c *condition) user() (Expr, error) {
+func (c *condition) user() (filter.Expr, error) {
 	if c.op == "exists" {
 		if c.field == "deleted_by_id" {
-			return Or{}, nil
+			return filter.Or{}, nil
 		}
-		return Not{User{Field(c.field), []uuid.UUID{uuid.Nil}}}, nil
+		return filter.Not{Expr: filter.User{Field: filter.Field(c.field), In: []uuid.UUID{uuid.Nil}}}, nil
 	}
 	in, err := nullable(c, uuid.Parse)
 	if err != nil {
@@ -284,9 +285,9 @@ func (c *condition) user() (Expr, error) {
 	}
 	if c.field == "deleted_by_id" { // spans are deleted, never archived: nobody is recorded on any
 		if in[0] == uuid.Nil {
-			return And{}, nil
+			return filter.And{}, nil
 		}
-		return Or{}, nil
+		return filter.Or{}, nil
 	}
-	return User{Field(c.field), in}, nil
+	return filter.User{Field: filter.Field(c.field), In: in}, nil
 }

@@ -1,4 +1,4 @@
-package filter_test
+package filterjson_test
 
 import (
 	"math"
@@ -12,6 +12,7 @@ import (
 
 	"colonnade/domain"
 	"colonnade/domain/filter"
+	"colonnade/domain/filter/filterjson"
 	"colonnade/domain/trace"
 )
 
@@ -106,7 +107,7 @@ func TestParse(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			got, err := filter.Parse([]byte(tt.in), "body", "filtering")
+			got, err := filterjson.Parse([]byte(tt.in), "body", "filtering")
 			require.NoError(t, err)
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("tree (-want +got):\n%s", diff)
@@ -117,8 +118,8 @@ func TestParse(t *testing.T) {
 
 func TestParseRefuses(t *testing.T) {
 	t.Parallel()
-	deep := strings.Repeat(`{"conditions":[`, filter.MaxDepth+1) + strings.Repeat(`]}`, filter.MaxDepth+1)
-	many := `{"conditions":[` + strings.Repeat(`{"field":"span_name","operator":"exists"},`, filter.MaxConditions) + `{"field":"span_name","operator":"exists"}]}`
+	deep := strings.Repeat(`{"conditions":[`, filterjson.MaxDepth+1) + strings.Repeat(`]}`, filterjson.MaxDepth+1)
+	many := `{"conditions":[` + strings.Repeat(`{"field":"span_name","operator":"exists"},`, filterjson.MaxConditions) + `{"field":"span_name","operator":"exists"}]}`
 	tests := []struct {
 		name, in string
 		kind     domain.Kind
@@ -162,7 +163,7 @@ func TestParseRefuses(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			_, err := filter.Parse([]byte(tt.in), "body", "filtering")
+			_, err := filterjson.Parse([]byte(tt.in), "body", "filtering")
 			require.Equal(t, tt.kind, domain.KindOf(err), "%v", err)
 			require.ErrorContains(t, err, tt.says)
 		})
@@ -171,7 +172,7 @@ func TestParseRefuses(t *testing.T) {
 
 func TestParseLocatesTheUnknownOperator(t *testing.T) {
 	t.Parallel()
-	_, err := filter.Parse([]byte(`{"conditions":[{"conditions":[{"field":"span_name","operator":"~"}]}]}`), "body", "filtering")
+	_, err := filterjson.Parse([]byte(`{"conditions":[{"conditions":[{"field":"span_name","operator":"~"}]}]}`), "body", "filtering")
 	var e *domain.Error
 	require.ErrorAs(t, err, &e)
 	require.Equal(t, []any{"body", "filtering", "conditions", 0, "conditions", 0, "operator"}, e.Fields[0].Loc)

@@ -1,4 +1,4 @@
-package filter
+package filterjson
 
 import (
 	"fmt"
@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"colonnade/domain"
+	"colonnade/domain/filter"
 	"colonnade/domain/jsonvalue"
 )
 
@@ -34,7 +35,7 @@ const (
 // A wrong form and an unknown operator are Invalid, with a location; an unknown
 // field, and an operator or value that a field does not take, are Rejected with
 // a sentence that names it.
-func Parse(data []byte, loc ...any) (Expr, error) {
+func Parse(data []byte, loc ...any) (filter.Expr, error) {
 	if len(data) == 0 {
 		return nil, nil //nolint:nilnil // no filter is a filter that holds everywhere
 	}
@@ -46,7 +47,7 @@ func Parse(data []byte, loc ...any) (Expr, error) {
 }
 
 // ParseValue is Parse for JSON that was read already, by jsonvalue.Parse.
-func ParseValue(v any, loc ...any) (Expr, error) {
+func ParseValue(v any, loc ...any) (filter.Expr, error) {
 	if v == nil {
 		return nil, nil //nolint:nilnil // no filter is a filter that holds everywhere
 	}
@@ -55,7 +56,7 @@ func ParseValue(v any, loc ...any) (Expr, error) {
 	if err != nil {
 		return nil, err
 	}
-	if and, ok := e.(And); ok && len(and) == 0 {
+	if and, ok := e.(filter.And); ok && len(and) == 0 {
 		return nil, nil //nolint:nilnil // {} holds everywhere
 	}
 	return e, nil
@@ -78,7 +79,7 @@ func rejected(format string, args ...any) error {
 	return domain.E(domain.Rejected, format, args...)
 }
 
-func (p *parser) group(v any, loc []any, depth int) (Expr, error) {
+func (p *parser) group(v any, loc []any, depth int) (filter.Expr, error) {
 	if depth > MaxDepth {
 		return nil, rejected("A filter nests at most %d groups.", MaxDepth)
 	}
@@ -99,7 +100,7 @@ func (p *parser) group(v any, loc []any, depth int) (Expr, error) {
 			return nil, invalid("list_type", "Input should be a valid list", given, loc, "conditions")
 		}
 	}
-	children := make([]Expr, 0, len(list))
+	children := make([]filter.Expr, 0, len(list))
 	for i, c := range list {
 		child, err := p.child(c, slices.Concat(loc, []any{"conditions", i}), depth)
 		if err != nil {
@@ -111,7 +112,7 @@ func (p *parser) group(v any, loc []any, depth int) (Expr, error) {
 }
 
 // child is a group or a condition: a condition names a field.
-func (p *parser) child(v any, loc []any, depth int) (Expr, error) {
+func (p *parser) child(v any, loc []any, depth int) (filter.Expr, error) {
 	object, ok := v.(map[string]any)
 	if !ok {
 		return nil, invalid("model_attributes_type", "Input should be a condition or a group of conditions", v, loc)
@@ -166,7 +167,7 @@ func indices(names ...string) (n int) {
 // combine makes the node of a logical operator. A group of no conditions
 // restricts nothing, whether it says "and" or "or"; its negation says nothing
 // sensible and is refused.
-func combine(op string, children []Expr, loc []any) (Expr, error) {
+func combine(op string, children []filter.Expr, loc []any) (filter.Expr, error) {
 	switch {
 	case !isLogical(op):
 		return nil, invalid("enum", fmt.Sprintf("Operator %q does not combine conditions: use and, or, not, nand or nor", op), op, loc, "operator")
@@ -188,25 +189,25 @@ func combine(op string, children []Expr, loc []any) (Expr, error) {
 }
 
 // all, anyOf and negate are And, Or and Not without needless nodes.
-func all(children []Expr) Expr {
+func all(children []filter.Expr) filter.Expr {
 	if len(children) == 1 {
 		return children[0]
 	}
-	return And(children)
+	return filter.And(children)
 }
 
-func anyOf(children []Expr) Expr {
+func anyOf(children []filter.Expr) filter.Expr {
 	if len(children) == 1 {
 		return children[0]
 	}
-	return Or(children)
+	return filter.Or(children)
 }
 
-func negate(e Expr) Expr {
-	if n, ok := e.(Not); ok {
+func negate(e filter.Expr) filter.Expr {
+	if n, ok := e.(filter.Not); ok {
 		return n.Expr
 	}
-	return Not{e}
+	return filter.Not{Expr: e}
 }
 
 func isLogical(op any) bool {

@@ -1,4 +1,4 @@
-package filter
+package filterjson
 
 import (
 	"slices"
@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"colonnade/domain/filter"
 	"colonnade/domain/jsonvalue"
 	"colonnade/domain/trace"
 )
@@ -14,7 +15,7 @@ import (
 // references, events and hashes. "in" takes partial objects and asks for one
 // that contains one of them (each of them, with all); "has" asks for one whose
 // member at the key is the value.
-func (c *condition) parts() (Expr, error) {
+func (c *condition) parts() (filter.Expr, error) {
 	switch c.op {
 	case "exists":
 		return c.anyPart(), nil
@@ -25,7 +26,7 @@ func (c *condition) parts() (Expr, error) {
 	if err != nil {
 		return nil, err
 	}
-	found := make([]Expr, len(items))
+	found := make([]filter.Expr, len(items))
 	for i, item := range items {
 		if found[i], err = c.part(item); err != nil {
 			return nil, err
@@ -37,20 +38,20 @@ func (c *condition) parts() (Expr, error) {
 	return anyOf(found), nil
 }
 
-func (c *condition) anyPart() Expr {
+func (c *condition) anyPart() filter.Expr {
 	switch c.field {
 	case "links":
-		return Link{}
+		return filter.Link{}
 	case "references":
-		return Reference{}
+		return filter.Reference{}
 	default:
-		return Event{}
+		return filter.Event{}
 	}
 }
 
-func (c *condition) part(item any) (Expr, error) {
+func (c *condition) part(item any) (filter.Expr, error) {
 	if id, ok := uuidOf(item); ok && c.field == "hashes" {
-		return Hash{ID: id}, nil
+		return filter.Hash{ID: id}, nil
 	}
 	object, ok := item.(map[string]any)
 	if !ok || len(object) == 0 {
@@ -79,7 +80,7 @@ func (c *condition) part(item any) (Expr, error) {
 		if err := c.members(object, "id", "attributes"); err != nil || !valid && object["id"] != nil {
 			return nil, c.bad(item, "it takes a hash's id and attributes")
 		}
-		return Hash{id, attributes}, nil
+		return filter.Hash{ID: id, Attributes: attributes}, nil
 	}
 }
 
@@ -91,11 +92,11 @@ func (c *condition) members(object map[string]any, known ...string) error {
 	return nil
 }
 
-func (c *condition) link(object, attributes map[string]any) (Expr, error) {
+func (c *condition) link(object, attributes map[string]any) (filter.Expr, error) {
 	if err := c.members(object, "trace_id", "span_id", "attributes"); err != nil {
 		return nil, err
 	}
-	l := Link{Attributes: attributes}
+	l := filter.Link{Attributes: attributes}
 	if v := object["trace_id"]; v != nil {
 		s, _ := v.(string)
 		id, err := trace.ParseTraceID(s)
@@ -115,21 +116,21 @@ func (c *condition) link(object, attributes map[string]any) (Expr, error) {
 
 // reference splits its value: an id, a slug or a version finds the reference
 // alone (contract §3.2). A key in its attributes goes with each of them.
-func (c *condition) reference(object, attributes map[string]any) (Expr, error) {
+func (c *condition) reference(object, attributes map[string]any) (filter.Expr, error) {
 	if err := c.members(object, "id", "slug", "version", "attributes"); err != nil {
 		return nil, err
 	}
 	key, isKey := attributes["key"].(string)
 	if len(attributes) > 1 || len(attributes) == 1 && !isKey {
-		return Or{}, nil // a reference's attributes are its key and nothing else
+		return filter.Or{}, nil // a reference's attributes are its key and nothing else
 	}
-	var found []Expr
+	var found []filter.Expr
 	if v := object["id"]; v != nil {
 		id, ok := uuidOf(v)
 		if !ok {
 			return nil, c.bad(v, "id is a UUID")
 		}
-		found = append(found, Reference{Key: key, ID: id})
+		found = append(found, filter.Reference{Key: key, ID: id})
 	}
 	for _, name := range []string{"slug", "version"} {
 		v := object[name]
@@ -139,22 +140,22 @@ func (c *condition) reference(object, attributes map[string]any) (Expr, error) {
 		case !ok || s == "":
 			return nil, c.bad(v, name+" is a string")
 		case name == "slug":
-			found = append(found, Reference{Key: key, Slug: s})
+			found = append(found, filter.Reference{Key: key, Slug: s})
 		default:
-			found = append(found, Reference{Key: key, Version: s})
+			found = append(found, filter.Reference{Key: key, Version: s})
 		}
 	}
 	if len(found) == 0 {
-		return Reference{Key: key}, nil
+		return filter.Reference{Key: key}, nil
 	}
 	return anyOf(found), nil
 }
 
-func (c *condition) event(object, attributes map[string]any) (Expr, error) {
+func (c *condition) event(object, attributes map[string]any) (filter.Expr, error) {
 	if err := c.members(object, "name", "timestamp", "attributes"); err != nil {
 		return nil, err
 	}
-	e := Event{Attributes: attributes}
+	e := filter.Event{Attributes: attributes}
 	if v := object["name"]; v != nil {
 		s, ok := v.(string)
 		if e.Name = s; !ok || s == "" {
@@ -174,7 +175,7 @@ func (c *condition) event(object, attributes map[string]any) (Expr, error) {
 // partWith is has: the key is "attributes." and a path; for hashes also "id",
 // for the others also their own members. Attributes of links and events keep
 // dotted keys as one (contract §1.2), so both readings of a path are found.
-func (c *condition) partWith() (Expr, error) {
+func (c *condition) partWith() (filter.Expr, error) {
 	path, isAttribute := strings.CutPrefix(c.key, "attributes.")
 	if !isAttribute {
 		if c.value == nil {
@@ -203,16 +204,16 @@ func (c *condition) partWith() (Expr, error) {
 		nested = map[string]any{key: nested}
 	}
 	object, _ := nested.(map[string]any)
-	return Or{c.withAttributes(flat), c.withAttributes(object)}, nil
+	return filter.Or{c.withAttributes(flat), c.withAttributes(object)}, nil
 }
 
-func (c *condition) withAttributes(attributes map[string]any) Expr {
+func (c *condition) withAttributes(attributes map[string]any) filter.Expr {
 	switch c.field {
 	case "links":
-		return Link{Attributes: attributes}
+		return filter.Link{Attributes: attributes}
 	case "hashes":
-		return Hash{uuid.Nil, attributes}
+		return filter.Hash{ID: uuid.Nil, Attributes: attributes}
 	default:
-		return Event{Attributes: attributes}
+		return filter.Event{Attributes: attributes}
 	}
 }
