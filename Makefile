@@ -15,6 +15,9 @@ PRICES   ?= write/cost/prices.json
 PARALLEL ?= $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN))))
 BENCH    ?= .
 BASE     ?= main
+SPANS    ?= 1000000
+TURNS    ?= 5
+BENCH_PAIR ?=
 KILLS    := TestEverySpanOnceAcrossKills
 # What compares many answers of the store with what they should be, one after the other:
 # there is nothing in it for the race detector, and statements take the time.
@@ -25,7 +28,7 @@ READINGS := ^Test(EveryRouteAsksWhoCalls|EveryListIsStrict|Said|ActivityPages|An
 export CGO_ENABLED ?= 0
 
 .PHONY: help run demo load engines console build test test-unit test-race test-kafka test-services imports vocabulary sizes lint fmt fuzz \
-	bench bench-compare golden generate prices migrate up down vuln cover clean
+	bench bench-compare bench-pair golden generate prices migrate up down vuln cover clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  \033[1m%-14s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -119,6 +122,10 @@ bench-compare: ## Compare the benchmarks of BASE with those of this tree, ten ru
 	(cd "$$tree/base" && $(GO) test -run '^$$' -bench '$(BENCH)' -benchmem -count 10 ./... > "$$tree/old"); \
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem -count 10 ./... > "$$tree/new"; \
 	$(TOOL) benchstat "$$tree/old" "$$tree/new"
+
+# SPANS=1000000, TURNS=5: about 15 minutes on an idle machine of 2 cores. More flags: BENCH_PAIR='-reads-limit 1.25'.
+bench-pair: engines ## Measure BASE and this tree in turns on the embedded engines; SPANS=, TURNS=, BENCH_PAIR=flags
+	$(GO) run ./cmd/internal/benchpair -base $(BASE) -spans $(SPANS) -turns $(TURNS) $(BENCH_PAIR)
 
 golden: ## Rewrite the golden files; read the difference like code
 	$(GO) test -count 1 $$(grep -rl --include='*_test.go' --exclude-dir=node_modules 'flag.Bool("golden"' . | xargs -n1 dirname | sort -u) -golden

@@ -157,35 +157,9 @@ func runLoad(cmd *cobra.Command, plan load.Plan, c *client.Client, now func() ti
 	_, _ = fmt.Fprintf(out, "seed %d, spans of %d bytes, %.0f %% annotations, %d connections\n", plan.Seed, plan.SpanBytes, 100*plan.AnnotationShare, plan.Connections)
 	r, err := runner.Run(cmd.Context())
 	if r != nil {
-		w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-		_, _ = fmt.Fprintf(w, "sent\t%d spans in %d traces, %.1f MB, %d requests, %d retries\n", r.Spans, r.Traces, float64(r.Bytes)/1e6, r.Requests, r.Retries)
-		_, _ = fmt.Fprintf(w, "accepted\t%.0f spans/s over %.1f s\n", r.AcceptedPerSecond(), r.Sending.Seconds())
-		if r.Visible > 0 {
-			_, _ = fmt.Fprintf(w, "visible\t%.0f spans/s, all after %.1f s\n", r.VisiblePerSecond(), r.Visible.Seconds())
-			_, _ = fmt.Fprintf(w, "receipt to visible\tp50 %s, p99 %s, %d timed\n", r.Delay(0.5).Round(time.Millisecond), r.Delay(0.99).Round(time.Millisecond), len(r.Delays))
-		}
-		for i := range r.Reads {
-			showReads(w, &r.Reads[i])
-		}
-		if r.Verified != "" {
-			_, _ = fmt.Fprintf(w, "checked\t%s\n", r.Verified)
-		}
-		_ = w.Flush() // the terminal is gone when this fails
+		_ = r.Print(out) // the terminal is gone when this fails
 	}
 	return err
-}
-
-func showReads(w io.Writer, read *load.ReadTimes) {
-	round := func(p float64) time.Duration { return read.At(p).Round(100 * time.Microsecond) }
-	if len(read.Took) == 0 {
-		_, _ = fmt.Fprintf(w, "%s\tnone timed before the sending ended", read.Name)
-	} else {
-		_, _ = fmt.Fprintf(w, "%s\tp50 %s, p99 %s, slowest %s, %d timed", read.Name, round(0.5), round(0.99), round(1), len(read.Took))
-	}
-	if read.Failed > 0 {
-		_, _ = fmt.Fprintf(w, ", %d failed, the last with: %v", read.Failed, read.Err)
-	}
-	_, _ = fmt.Fprintln(w)
 }
 
 func isTerminal(w io.Writer) bool {

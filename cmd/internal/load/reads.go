@@ -8,47 +8,49 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"colonnade/cmd/internal/client"
 )
 
-// ReadTimes are how long a read took each time, ascending, to the last byte of its reply.
+// ReadTimes are the times of one read, each to the last byte of its reply.
 type ReadTimes struct {
 	Name string
 	Took []time.Duration
-	// Failed is how often it was answered with an error, whose last one is Err.
+	// Failed counts the replies that were errors; Err is the last of them.
 	Failed int
 	Err    error
 }
 
-// At is a percentile of the times, 0..1; zero where none was taken.
+// At returns a percentile of ascending times, 0..1; zero for none.
 func (t *ReadTimes) At(p float64) time.Duration { return percentile(t.Took, p) }
 
 const (
 	spansPath, tracesPath = "/spans/query", "/traces/query"
-	// usualWord is how long the words are that are looked for: "or" is none to a search.
+	// usualWord is the least length of a word that is searched for: nobody searches for "or".
 	usualWord = 5
-	// afterFailure is how long a reader waits when it was answered with an error.
+	// afterFailure is the pause after an error.
 	afterFailure = 100 * time.Millisecond
 )
 
 // read is one of the requests of a round: a page of 50, or a trace of a page before it.
 type read struct {
 	name, path string
-	// where gives the condition, nil where there is nothing yet to ask for; a read without it has none.
-	where func(*reader) condition
-	// anyMoment begins the page at any moment, not now.
+	// where returns the condition, nil if the round saw nothing yet to ask for; a read without where has no condition.
+	where func(*Reader) condition
+	// anyMoment begins the page at a random moment and not now.
 	anyMoment bool
-	// seen is a span of the page, for the reads below that ask for what it is of; nil for nobody.
-	seen func(*reader) *seen
+	// seen returns the field that keeps a span of the page for later reads of the round; nil if none needs it.
+	seen func(*Reader) *seen
 }
 
-// seen is a span of a page: the reads after it ask for its trace and its session; empty for none.
+// seen is a span of a page, whose trace and session later reads ask for; empty for none.
 type seen struct {
 	TraceID   string `json:"trace_id"`
 	SessionID string `json:"session_id"`
 }
 
 func reads() []read {
-	ofAnyMoment, latest := func(r *reader) *seen { return &r.anySpan }, func(r *reader) *seen { return &r.latestSpan }
+	ofAnyMoment, latest := func(r *Reader) *seen { return &r.anySpan }, func(r *Reader) *seen { return &r.latestSpan }
 	return []read{
 		{name: "latest 50 spans", path: spansPath},
 		{name: "50 spans at any moment", path: spansPath, anyMoment: true, seen: ofAnyMoment},
@@ -68,68 +70,94 @@ func reads() []read {
 	}
 }
 
-// condition is one of a filter, as contract §3.2 has it.
+// condition is one condition of a filter.
 type condition map[string]any
 
-func is(field string, value any) func(*reader) condition {
-	return func(*reader) condition { return condition{"field": field, "operator": "is", "value": value} }
+func is(field string, value any) func(*Reader) condition {
+	return func(*Reader) condition { return condition{"field": field, "operator": "is", "value": value} }
 }
 
-// ofAModel looks for a text that many spans have, and no column holds.
-func ofAModel(r *reader) condition {
+// ofAModel filters by a string that many spans have and that has no column of its own.
+func ofAModel(r *Reader) condition {
 	return condition{"field": "attributes", "key": "ag.meta.response.model", "operator": "is", "value": oneOf(r.rand, models())}
 }
 
-// lowScore looks for a number that no column holds.
-func lowScore(*reader) condition {
+// lowScore filters by a number that has no column of its own.
+func lowScore(*Reader) condition {
 	return condition{"field": "attributes", "key": "ag.data.outputs.score", "operator": "lt", "value": 0.3}
 }
 
-func ofAnEvaluator(r *reader) condition {
+func ofAnEvaluator(r *Reader) condition {
 	return condition{"field": "references", "operator": "in", "value": []any{map[string]any{"slug": oneOf(r.rand, evaluators())}}}
 }
 
-func ofASession(r *reader) condition {
+func ofASession(r *Reader) condition {
 	if r.latestSpan.SessionID == "" {
 		return nil
 	}
 	return condition{"field": "session_id", "operator": "is", "value": r.latestSpan.SessionID}
 }
 
-// withAWord looks for a word, another one each time.
-func withAWord(r *reader) condition {
+// withAWord searches the payloads for a word, another one each time.
+func withAWord(r *Reader) condition {
 	return condition{"field": "content", "operator": "contains", "value": oneOf(r.rand, r.words)}
 }
 
 func oneOf[T any](r *rand.Rand, of []T) T { return of[r.IntN(len(of))] }
 
-// reader asks one round of reads after the other, as the pages of somebody who looks around do.
-type reader struct {
-	*Runner
-	rand  *rand.Rand
-	words []string
+// Reader asks rounds of reads, as the pages of a person who looks around do,
+// and times each. It is not safe for concurrent use.
+type Reader struct {
+	client *client.Client
+	now    func() time.Time
+	began  time.Time
+	back   time.Duration
+	rand   *rand.Rand
+	words  []string
 	// anySpan and latestSpan were seen in this round.
 	anySpan, latestSpan seen
+	times               []ReadTimes
 }
 
-// read asks until ctx ends; a request that is under way ends with its answer, or when after ends.
-func (r *Runner) read(ctx, after context.Context, number int) {
-	reader := &reader{
-		Runner: r, rand: rand.New(rand.NewPCG(r.plan.Seed, uint64(number))), //nolint:gosec // repeatable on purpose
+// NewReader returns a reader of one service. The seed decides what is asked
+// for; back is how long ago the earliest moment
+// is that it asks for, zero for the moment of this call.
+func NewReader(c *client.Client, seed uint64, back time.Duration, now func() time.Time) *Reader {
+	r := &Reader{
+		client: c, now: now, began: now(), back: back,
+		rand:  rand.New(rand.NewPCG(seed, 0)), //nolint:gosec // repeatable on purpose
 		words: slices.DeleteFunc(strings.Fields(vocabulary), func(w string) bool { return len(w) < usualWord }),
 	}
-	for ctx.Err() == nil {
-		reader.anySpan, reader.latestSpan = seen{}, seen{}
-		for i, read := range reads() {
-			if ctx.Err() == nil {
-				reader.ask(after, i, &read)
-			}
+	for _, read := range reads() {
+		r.times = append(r.times, ReadTimes{Name: read.name})
+	}
+	return r
+}
+
+// Round asks every read once, or only the reads of these names and those whose
+// answers they need. A request that is under way when ctx ends is finished,
+// unless after ends as well.
+func (r *Reader) Round(ctx, after context.Context, names ...string) {
+	r.anySpan, r.latestSpan = seen{}, seen{}
+	for i, read := range reads() {
+		wanted := len(names) == 0 || slices.Contains(names, read.name) || read.path != "" && read.seen != nil
+		if wanted && ctx.Err() == nil {
+			r.ask(after, i, &read)
 		}
 	}
 }
 
+// Times returns what was measured, in the order of a round and each ascending.
+func (r *Reader) Times() []ReadTimes {
+	times := slices.Clone(r.times)
+	for i := range times {
+		times[i].Took = slices.Sorted(slices.Values(times[i].Took))
+	}
+	return times
+}
+
 // ask times one read. A page that cannot be read has failed, whatever its status.
-func (r *reader) ask(ctx context.Context, i int, read *read) {
+func (r *Reader) ask(ctx context.Context, i int, read *read) {
 	method, path, body := http.MethodPost, read.path, []byte(nil)
 	if path == "" {
 		id := read.seen(r).TraceID
@@ -146,28 +174,22 @@ func (r *reader) ask(ctx context.Context, i int, read *read) {
 	if err == nil && read.path != "" && read.seen != nil {
 		*read.seen(r), err = r.spanOf(reply.Body)
 	}
-	if r.timed(i, took, err); err != nil {
-		wait(ctx, afterFailure)
-	}
-}
-
-func (r *Runner) timed(i int, took time.Duration, err error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if of := &r.reads[i]; err != nil {
+	of := &r.times[i]
+	if err != nil {
 		of.Failed, of.Err = of.Failed+1, err
-	} else {
-		of.Took = append(of.Took, took)
+		wait(ctx, afterFailure)
+		return
 	}
+	of.Took = append(of.Took, took)
 }
 
-// page is the body that asks for a page; nil where there is nothing yet to ask for.
-func (r *reader) page(read *read) []byte {
+// page returns the body that asks for a page; nil if the round saw nothing yet to ask for.
+func (r *Reader) page(read *read) []byte {
 	list, where := map[string]any{"limit": 50}, []any{}
 	if read.anyMoment {
-		back := r.now().Sub(r.began)
-		if r.plan.ReadsBack > 0 {
-			back = r.plan.ReadsBack
+		back := r.back
+		if back == 0 {
+			back = r.now().Sub(r.began)
 		}
 		list["newest"] = r.now().Add(-time.Duration(r.rand.Float64() * float64(back))).UTC().Format(time.RFC3339Nano)
 	}
@@ -182,8 +204,8 @@ func (r *reader) page(read *read) []byte {
 	return body
 }
 
-// spanOf is one of a page's spans; empty for a page of none.
-func (r *reader) spanOf(page []byte) (seen, error) {
+// spanOf returns one of a page's spans; empty for a page of none.
+func (r *Reader) spanOf(page []byte) (seen, error) {
 	var of struct {
 		Spans []seen `json:"spans"`
 	}
@@ -193,7 +215,25 @@ func (r *reader) spanOf(page []byte) (seen, error) {
 	return oneOf(r.rand, of.Spans), nil
 }
 
-// percentile of times in ascending order, 0..1; zero for none.
+// allTimes returns the times of all readers together; nil without a reader.
+func allTimes(readers []*Reader) []ReadTimes {
+	var all []ReadTimes
+	for _, reader := range readers {
+		for i, one := range reader.Times() {
+			if i == len(all) {
+				all = append(all, ReadTimes{Name: one.Name})
+			}
+			all[i].Took = slices.Sorted(slices.Values(append(all[i].Took, one.Took...)))
+			all[i].Failed += one.Failed
+			if one.Err != nil {
+				all[i].Err = one.Err
+			}
+		}
+	}
+	return all
+}
+
+// percentile returns a percentile, 0..1, of times in ascending order; zero for none.
 func percentile(times []time.Duration, p float64) time.Duration {
 	if len(times) == 0 {
 		return 0

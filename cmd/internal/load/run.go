@@ -70,30 +70,6 @@ func (p Plan) Validate() error {
 	}
 }
 
-// Report is what was measured.
-type Report struct {
-	Spans, Traces, Bytes, Requests, Retries int64
-	// Sum is the checksum of all that was sent.
-	Sum uint64
-	// Sending is the time until the last receipt; Visible the time until all of it could be read.
-	Sending, Visible time.Duration
-	// Delays are the times from a receipt to a query that shows its spans, ascending.
-	Delays []time.Duration
-	// Reads are what readers measured; nil where there were none.
-	Reads []ReadTimes
-	// Verified tells what the check found; empty when none ran.
-	Verified string
-}
-
-// AcceptedPerSecond is the rate of receipts.
-func (r *Report) AcceptedPerSecond() float64 { return float64(r.Spans) / r.Sending.Seconds() }
-
-// VisiblePerSecond is the rate at which spans became readable.
-func (r *Report) VisiblePerSecond() float64 { return float64(r.Spans) / r.Visible.Seconds() }
-
-// Delay is a percentile of the delays, 0..1; zero when nothing was timed.
-func (r *Report) Delay(p float64) time.Duration { return percentile(r.Delays, p) }
-
 // Runner carries a plan out.
 type Runner struct {
 	plan   Plan
@@ -117,7 +93,6 @@ type Runner struct {
 	mu     sync.Mutex
 	token  domain.Token
 	delays []time.Duration
-	reads  []ReadTimes
 	kept   []sample
 }
 
@@ -163,13 +138,15 @@ func (r *Runner) Run(ctx context.Context) (*Report, error) {
 	for range r.plan.Probes {
 		watchers.Go(func() { r.probe(watching, after) })
 	}
-	if r.plan.Readers > 0 {
-		for _, read := range reads() {
-			r.reads = append(r.reads, ReadTimes{Name: read.name})
-		}
-	}
-	for number := range r.plan.Readers {
-		watchers.Go(func() { r.read(watching, after, number) })
+	readers := make([]*Reader, r.plan.Readers)
+	for number := range readers {
+		reader := NewReader(r.client, r.plan.Seed+uint64(number), r.plan.ReadsBack, r.now) //nolint:gosec // an index
+		readers[number] = reader
+		watchers.Go(func() {
+			for watching.Err() == nil {
+				reader.Round(watching, after)
+			}
+		})
 	}
 	err := r.send(ctx, after)
 	report := &Report{
@@ -191,10 +168,7 @@ func (r *Runner) Run(ctx context.Context) (*Report, error) {
 	}
 	slices.Sort(r.delays)
 	report.Delays = r.delays
-	for i := range r.reads {
-		slices.Sort(r.reads[i].Took)
-	}
-	report.Reads = r.reads
+	report.Reads = allTimes(readers)
 	report.Verified, err = r.verify(after, report)
 	if err != nil && after.Err() != nil {
 		err = errors.New("load: ended before everything was checked")
