@@ -5,7 +5,7 @@
 // form, which runs may be changed and how their status goes on, what makes
 // steps sound, whose turn a scenario is.
 //
-// Not here: SQL (write/registry/runs and read/entities/runs, the callers),
+// Not here: SQL (write/registry/evaluations and read/entities/runs, the callers),
 // bodies (the api packages), who runs anything (write/evaluate). Source: contract §5.8.
 package evaluation
 

@@ -7,7 +7,7 @@
 //
 // What is to be done stands in the store as results that are queued, so that
 // anybody can watch it and any process can take it over. Not here: how a
-// revision is run and its trace made (write/invoke), SQL (write/registry/runs),
+// revision is run and its trace made (write/invoke), SQL (write/registry/evaluations),
 // rules (domain/evaluation), bodies (write/api). Source: interface.md §1, contract §5.8.
 package evaluate
 
@@ -27,8 +27,8 @@ import (
 	"colonnade/domain/trace"
 	"colonnade/write/ingest"
 	"colonnade/write/invoke"
-	"colonnade/write/registry"
-	"colonnade/write/registry/runs"
+	"colonnade/write/registry/entities"
+	"colonnade/write/registry/evaluations"
 )
 
 // Config bounds the work of one run, and of the runs of this process.
@@ -82,8 +82,8 @@ type Deps struct {
 	// Invoke runs revisions.
 	Invoke *invoke.Invoke
 	// Registry finds revisions and testcases, Runs keeps what evaluations leave.
-	Registry *registry.Registry
-	Runs     *runs.Runs
+	Registry *entities.Registry
+	Runs     *evaluations.Runs
 	// Stored shows traces that are evaluated.
 	Stored *ingest.Stored
 	// Traces are those that a saved query finds now, at most so many; it is the

@@ -15,7 +15,7 @@ import (
 	"colonnade/domain"
 	"colonnade/domain/entity"
 	"colonnade/domain/evaluation"
-	"colonnade/write/registry/runs"
+	"colonnade/write/registry/evaluations"
 )
 
 // Run takes runs that wait, of every project, and carries them out until ctx
@@ -80,7 +80,7 @@ func (v *Evaluate) interrupt(run uuid.UUID) {
 const farewell = 10 * time.Second
 
 // carry works on one run and gives it back.
-func (v *Evaluate) carry(parent context.Context, c *runs.Claimed, runner uuid.UUID) {
+func (v *Evaluate) carry(parent context.Context, c *evaluations.Claimed, runner uuid.UUID) {
 	caller := domain.Principal{Project: c.Project, User: c.CreatedByID}
 	if c.UpdatedByID != nil {
 		caller.User = *c.UpdatedByID // who started it last
@@ -149,7 +149,7 @@ func (v *Evaluate) swept(ctx context.Context, caller domain.Principal, id uuid.U
 // hold keeps the lease, and gives the run up when it is another's, or stopped. So it
 // does when the store does not say for as long as a lease: somebody else may have
 // taken the run then, and what both compute would be there twice.
-func (v *Evaluate) hold(ctx context.Context, c *runs.Claimed, runner uuid.UUID, cancel context.CancelCauseFunc) {
+func (v *Evaluate) hold(ctx context.Context, c *evaluations.Claimed, runner uuid.UUID, cancel context.CancelCauseFunc) {
 	tick := time.NewTicker(v.cfg.PollInterval)
 	defer tick.Stop()
 	certain := v.cfg.Lease - v.cfg.PollInterval // the store's answer was under way for a while
@@ -174,7 +174,7 @@ func (v *Evaluate) hold(ctx context.Context, c *runs.Claimed, runner uuid.UUID, 
 }
 
 // guarded works on a run; what cannot be worked on fails, and says why.
-func (v *Evaluate) guarded(ctx context.Context, c *runs.Claimed, caller domain.Principal) (status evaluation.Status, err error) {
+func (v *Evaluate) guarded(ctx context.Context, c *evaluations.Claimed, caller domain.Principal) (status evaluation.Status, err error) {
 	defer func() {
 		if reason := recover(); reason != nil {
 			v.deps.Log.LogAttrs(ctx, slog.LevelError, "evaluation run panicked", slog.Any("reason", reason), slog.String("stack", string(debug.Stack())))
@@ -188,7 +188,7 @@ func (v *Evaluate) guarded(ctx context.Context, c *runs.Claimed, caller domain.P
 }
 
 // failed writes down why a run cannot be carried out.
-func (v *Evaluate) failed(ctx context.Context, c *runs.Claimed, caller domain.Principal, reason string) (evaluation.Status, error) {
+func (v *Evaluate) failed(ctx context.Context, c *evaluations.Claimed, caller domain.Principal, reason string) (evaluation.Status, error) {
 	draft := evaluation.RunDraft{}
 	draft.ID, draft.Meta = c.ID, entity.Document{}
 	maps.Copy(draft.Meta, c.Meta)

@@ -17,7 +17,7 @@ import (
 	"colonnade/domain/semconv"
 	"colonnade/domain/trace"
 	"colonnade/write/invoke"
-	"colonnade/write/registry/runs"
+	"colonnade/write/registry/evaluations"
 )
 
 // work is one run under way.
@@ -42,7 +42,7 @@ type foundRevision struct {
 
 // work computes the cells of a run that are queued, and gives the status that
 // it ends with. An error is what keeps it from going on: the end of ctx, or the store.
-func (v *Evaluate) work(ctx context.Context, c *runs.Claimed, caller domain.Principal) (evaluation.Status, error) {
+func (v *Evaluate) work(ctx context.Context, c *evaluations.Claimed, caller domain.Principal) (evaluation.Status, error) {
 	results, err := v.deps.Runs.Results(ctx, caller.Project, c.ID)
 	if err != nil {
 		return "", err

@@ -15,7 +15,7 @@ import (
 	"colonnade/domain/catalog"
 	"colonnade/write/ingest"
 	"colonnade/write/invoke/sandbox"
-	"colonnade/write/registry"
+	"colonnade/write/registry/entities"
 )
 
 // Config bounds the time and the memory of invocations.
@@ -67,7 +67,7 @@ func (c Config) Validate() error {
 // Deps are what invocations need from outside.
 type Deps struct {
 	// Registry finds revisions.
-	Registry *registry.Registry
+	Registry *entities.Registry
 	// Ingest takes the traces in, like anyone else's.
 	Ingest *ingest.Ingest
 	// Stored shows what is judged by link alone; nil means that such requests

@@ -1,13 +1,10 @@
-// Package registry holds the commands that change what Postgres knows:
-// accounts and API keys, the lineage of applications, workflows, evaluators,
-// environments, saved queries and testsets with their testcases, and the folders that applications lie in; it
-// also says which projects are gone, so that their spans go as well. A command looks with its own SQL
-// inside its own transaction, decides by the rules of domain/entity, and
-// writes all or nothing; every statement on entities carries the project.
-// Evaluations have a room below it (runs), which commands by the same means (room.go).
-//
-// Not here: reading for its own sake (read/entities), who calls (read/access),
-// bodies and statuses (write/api, its caller).
+// Package registry runs the commands that change Postgres. The commands are in the
+// packages below it: accounts (users, organizations, projects, keys), entities
+// (versioned entities and what environments deploy), testcases, folders and
+// evaluations. This package holds what they share: a transaction that restarts
+// after a deadlock, the classification of Postgres errors, the clock, ids, and
+// the fields that every record has. Reading for its own sake is read/entities;
+// requests and replies are write/api, which calls the commands.
 package registry
 
 import (
@@ -23,11 +20,10 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"colonnade/domain"
-	"colonnade/domain/catalog"
 	"colonnade/migrations/postgres"
 )
 
-// Deps are what the commands need from outside.
+// Deps are the connections of a DB.
 type Deps struct {
 	Pool *pgxpool.Pool
 	Now  func() time.Time
@@ -35,38 +31,38 @@ type Deps struct {
 	Random io.Reader
 }
 
-// Registry runs commands. It is safe for concurrent use.
-type Registry struct {
-	cfg     Config
-	deps    Deps
-	catalog *catalog.Catalog
-	begin   pgx.TxOptions
+// DB runs commands on Postgres. It is safe for concurrent use.
+type DB struct {
+	deps  Deps
+	begin pgx.TxOptions
 }
 
-// New makes an inert room; it touches the store at the first command.
-func New(cfg Config, deps Deps) (*Registry, error) {
+// New returns a DB that connects with its first command.
+func New(cfg Config, deps Deps) (*DB, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("registry: %w", err)
 	}
-	c, err := catalog.New()
-	if err != nil {
-		return nil, fmt.Errorf("registry: %w", err)
-	}
-	return &Registry{
-		cfg: cfg, deps: deps, catalog: c,
-		// A lock is waited for no longer than this, so that one stuck command
-		// does not take the pool with it.
+	return &DB{
+		deps: deps,
+		// The timeout bounds how long a command waits for a lock, so that one
+		// command that hangs does not occupy every connection of the pool.
 		begin: pgx.TxOptions{BeginQuery: fmt.Sprintf("BEGIN; SET LOCAL lock_timeout = %d", cfg.LockTimeout.Milliseconds())},
 	}, nil
 }
 
-// now is the moment of a command in the precision that Postgres keeps, so that
-// a reply shows what a later read will.
-func (r *Registry) now() time.Time { return r.deps.Now().UTC().Truncate(time.Microsecond) }
+// Pool returns the connections for statements outside of a transaction.
+func (d *DB) Pool() *pgxpool.Pool { return d.deps.Pool }
 
-// newID is a UUIDv7: ids of one process ascend with time, so that a list by id
-// is a list by creation.
-func (r *Registry) newID() (uuid.UUID, error) {
+// Random returns the source of keys and generated slugs.
+func (d *DB) Random() io.Reader { return d.deps.Random }
+
+// Now returns the time of a command in microseconds, the precision of Postgres,
+// so that a reply shows the same time as a later read.
+func (d *DB) Now() time.Time { return d.deps.Now().UTC().Truncate(time.Microsecond) }
+
+// NewID returns a UUIDv7: the ids of one process ascend with time, so that a list
+// by id is a list by creation.
+func (d *DB) NewID() (uuid.UUID, error) {
 	id, err := uuid.NewV7()
 	if err != nil {
 		return uuid.Nil, fmt.Errorf("registry: making an id: %w", err)
@@ -74,23 +70,38 @@ func (r *Registry) newID() (uuid.UUID, error) {
 	return id, nil
 }
 
-// attempts bounds how often a command starts over when the store asks for it.
+// attempts bounds how often a transaction is started when Postgres aborts it.
 const attempts = 3
 
-// transact runs a command in one transaction. A deadlock or a serialization
-// failure starts it over; anything else leaves nothing behind.
-func (r *Registry) transact(ctx context.Context, doing string, command func(tx pgx.Tx) error) error {
+// Transact runs a command in one transaction. A deadlock or a serialization
+// failure restarts the command; any other error rolls everything back and is
+// classified. doing names the command in the error.
+func (d *DB) Transact(ctx context.Context, doing string, command func(tx pgx.Tx) error) error {
 	var err error
 	for range attempts {
-		err = pgx.BeginTxFunc(ctx, r.deps.Pool, r.begin, command)
-		if !startsOver(err) {
+		err = pgx.BeginTxFunc(ctx, d.deps.Pool, d.begin, command)
+		if !restarts(err) {
 			break
 		}
 	}
-	return classify(err, doing)
+	return Classify(err, doing)
 }
 
-// SQLSTATE codes that mean something to a caller.
+// Query runs a statement outside of a transaction and passes its rows to read.
+// Errors are classified as by Transact.
+func (d *DB) Query(ctx context.Context, doing string, read func(rows pgx.Rows, err error) error, sql string, args ...any) error {
+	return Classify(read(d.deps.Pool.Query(ctx, sql, args...)), doing)
+}
+
+// Querier reads, within a transaction or outside of one. Each statement sees a
+// snapshot of its own also within a transaction (read committed), so that a command
+// that only reads saves the two round trips of a transaction.
+type Querier interface {
+	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+}
+
+// SQLSTATE codes that are more than an internal error.
 const (
 	codeSerialization   = "40001"
 	codeDeadlock        = "40P01"
@@ -102,17 +113,20 @@ const (
 	codeTooDeep         = "54001"
 )
 
-func startsOver(err error) bool {
+func restarts(err error) bool {
 	pg, ok := errors.AsType[*pgconn.PgError](err)
 	return ok && (pg.Code == codeSerialization || pg.Code == codeDeadlock)
 }
 
-func violates(err error, constraint string) bool {
+// Violates reports whether err is the violation of this unique constraint.
+func Violates(err error, constraint string) bool {
 	pg, ok := errors.AsType[*pgconn.PgError](err)
 	return ok && pg.Code == codeUniqueViolation && pg.ConstraintName == constraint
 }
 
-func classify(err error, doing string) error {
+// Classify converts an error of Postgres into a domain.Error, by which the caller
+// learns whether a retry helps. A domain.Error is returned as it is.
+func Classify(err error, doing string) error {
 	if err == nil {
 		return nil
 	}

@@ -11,6 +11,7 @@ import (
 
 	"colonnade/domain/credential"
 	"colonnade/write/registry"
+	"colonnade/write/registry/accounts"
 )
 
 // firstAccount owns what the first start makes.
@@ -52,11 +53,11 @@ func (p *process) bootstrap(ctx context.Context, s stores) (firstKey, error) {
 	default:
 		return k, fmt.Errorf("app: reading the API key: %w", err)
 	}
-	r, err := registry.New(p.cfg.Entities.Write, registry.Deps{Pool: s.postgres, Now: p.Now, Random: credential.Random()})
+	r, err := newCommands(p.cfg.Entities.Write, registry.Deps{Pool: s.postgres, Now: p.Now, Random: credential.Random()})
 	if err != nil {
 		return k, err
 	}
-	account, created, err := r.Bootstrap(ctx, registry.AccountRequest{
+	account, created, err := r.accounts.Bootstrap(ctx, accounts.AccountRequest{
 		Email: firstAccount, Organization: "Default", CreateKey: true, Key: k.key, SeedDefaults: true,
 	})
 	k.new, k.revoked = k.new || created, account.Key == credential.Key{}

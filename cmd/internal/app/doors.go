@@ -8,12 +8,11 @@ import (
 	spansapi "colonnade/write/api/spans"
 	"colonnade/write/ingest"
 	"colonnade/write/normalize"
-	"colonnade/write/registry"
 )
 
 // buildDoors wires the doors that speak JSON: traces, and simple traces with
 // the entities that they refer to.
-func (p *process) buildDoors(h *house, s stores, taking *ingest.Ingest, commands *registry.Registry) error {
+func (p *process) buildDoors(h *house, s stores, taking *ingest.Ingest, commands commandSet) error {
 	stored, err := ingest.NewStored(p.cfg.Commands, s.clickhouse)
 	if err != nil {
 		return err
@@ -27,6 +26,6 @@ func (p *process) buildDoors(h *house, s stores, taking *ingest.Ingest, commands
 	if err := spansapi.Mount(h.commands, p.cfg.TracesAPI, deps); err != nil {
 		return err
 	}
-	simpletraces.Mount(h.commands, simpletraces.Deps{Deps: deps, Entities: commands, Random: credential.Random()})
+	simpletraces.Mount(h.commands, simpletraces.Deps{Deps: deps, Entities: commands.entities, Random: credential.Random()})
 	return nil
 }

@@ -16,18 +16,17 @@ import (
 	"colonnade/write/evaluate"
 	"colonnade/write/ingest"
 	"colonnade/write/invoke"
-	"colonnade/write/registry"
 )
 
 // buildEvaluations wires who carries evaluations out: invocations, and traces
 // that saved queries find, which are the read wing's to say.
-func (p *process) buildEvaluations(h *house, s stores, commands *registry.Registry, runtime *invoke.Invoke, stored *ingest.Stored) (err error) {
+func (p *process) buildEvaluations(h *house, s stores, commands commandSet, runtime *invoke.Invoke, stored *ingest.Stored) (err error) {
 	found, err := p.savedTraces(h, s)
 	if err != nil {
 		return err
 	}
 	h.evaluations, err = evaluate.New(p.cfg.Evaluate, evaluate.Deps{
-		Invoke: runtime, Registry: commands, Runs: h.runs, Stored: stored, Traces: found, Log: p.log, Registerer: p.reg,
+		Invoke: runtime, Registry: commands.entities, Runs: h.runs, Stored: stored, Traces: found, Log: p.log, Registerer: p.reg,
 	})
 	if err != nil {
 		return err

@@ -7,8 +7,7 @@ import (
 	"colonnade/read/analytics"
 	"colonnade/read/traces"
 	evaluationsapi "colonnade/write/api/evaluations"
-	"colonnade/write/registry"
-	"colonnade/write/registry/runs"
+	"colonnade/write/registry/evaluations"
 )
 
 // buildSpans wires what reads spans, once for all roles.
@@ -28,18 +27,18 @@ func (p *process) buildSpans(h *house, s stores) (err error) {
 
 // buildRuns wires the commands on evaluation runs. The metrics of runs are what
 // the read wing makes of the traces that results name.
-func (p *process) buildRuns(h *house, s stores, commands *registry.Registry) error {
+func (p *process) buildRuns(h *house, s stores, commands commandSet) error {
 	if err := p.buildSpans(h, s); err != nil {
 		return err
 	}
-	h.runs = runs.New(commands, runs.Spans{Wait: h.traces.Wait, Measure: measure(h.analyst)})
+	h.runs = evaluations.New(commands.db, commands.entities, evaluations.Spans{Wait: h.traces.Wait, Measure: measure(h.analyst)})
 	evaluationsapi.MountRuns(h.commands, h.runs)
 	return nil
 }
 
 // measure gives the metrics of traces as runs keep them.
-func measure(analyst *analytics.Reader) runs.Measure {
-	return func(ctx context.Context, project domain.ProjectID, lots []runs.StepTraces) ([]map[string]any, error) {
+func measure(analyst *analytics.Reader) evaluations.Measure {
+	return func(ctx context.Context, project domain.ProjectID, lots []evaluations.StepTraces) ([]map[string]any, error) {
 		asked := make([]analytics.Evaluated, len(lots))
 		for i, of := range lots {
 			asked[i] = analytics.Evaluated{Traces: of.Traces, Outputs: of.Outputs, Schema: of.Schema}

@@ -26,7 +26,8 @@ import (
 	"colonnade/write/normalize"
 	"colonnade/write/otlp"
 	"colonnade/write/registry"
-	"colonnade/write/registry/runs"
+	"colonnade/write/registry/accounts"
+	"colonnade/write/registry/evaluations"
 	"colonnade/write/sink"
 	"colonnade/write/stream"
 )
@@ -44,7 +45,7 @@ type house struct {
 	producer *stream.Producer
 	traces   *traces.Reader    // nil where no role asks about spans
 	analyst  *analytics.Reader // beside it
-	runs     *runs.Runs        // nil without the write role
+	runs     *evaluations.Runs // nil without the write role
 	// evaluations carries runs out; nil without the write role.
 	evaluations *evaluate.Evaluate
 	checks      []server.Check
@@ -135,7 +136,7 @@ func (p *process) buildSink(h *house, s stores) error {
 		return err
 	}
 	h.sink, err = sink.New(p.cfg.Sink, sink.Deps{
-		Store: s.inserts, Consumer: consumer, Dead: h.producer, Fitter: fitter, Erased: registry.Erased(s.postgres), Now: p.Now, Log: p.log, Registerer: p.reg,
+		Store: s.inserts, Consumer: consumer, Dead: h.producer, Fitter: fitter, Erased: accounts.Erased(s.postgres), Now: p.Now, Log: p.log, Registerer: p.reg,
 	})
 	if err != nil {
 		return err
@@ -161,15 +162,15 @@ func (p *process) buildWrite(h *house, s stores) error {
 			return err
 		}
 	}
-	commands, err := registry.New(p.cfg.Entities.Write, registry.Deps{Pool: s.postgres, Now: p.Now, Random: credential.Random()})
+	commands, err := newCommands(p.cfg.Entities.Write, registry.Deps{Pool: s.postgres, Now: p.Now, Random: credential.Random()})
 	if err != nil {
 		return err
 	}
-	accountsapi.Mount(h.commands, accountsapi.Deps{Registry: commands})
-	accountsapi.MountKeys(h.commands, commands)
-	entitiesapi.Mount(h.commands, commands)
-	entitiesapi.MountFolders(h.commands, commands)
-	entitiesapi.MountTestsetFiles(h.commands, commands)
+	accountsapi.Mount(h.commands, accountsapi.Deps{Registry: commands.accounts})
+	accountsapi.MountKeys(h.commands, commands.accounts)
+	entitiesapi.Mount(h.commands, commands.entities)
+	entitiesapi.MountFolders(h.commands, commands.folders)
+	entitiesapi.MountTestsetFiles(h.commands, commands.entities)
 	if err := p.buildDoors(h, s, taking, commands); err != nil {
 		return err
 	}

@@ -21,6 +21,7 @@ import (
 	"colonnade/domain/credential"
 	"colonnade/migrations/migrationstest"
 	"colonnade/write/registry"
+	"colonnade/write/registry/accounts"
 )
 
 // newHouse builds all roles on the test's stores; nothing runs but the handler. Settings come last.
@@ -53,13 +54,13 @@ func TestEveryRouteAsksWhoCalls(t *testing.T) {
 	t.Parallel()
 	// Nothing carries writes on here, so that reads would wait for them in vain.
 	h, s := newHouse(t, "COLONNADE_READ_STORE_WAIT_TIMEOUT=10ms", "COLONNADE_COMMANDS_WAIT_TIMEOUT=10ms")
-	accounts, err := registry.New(registry.DefaultConfig(), registry.Deps{Pool: s.postgres, Now: time.Now, Random: credential.Random()})
+	commands, err := newCommands(registry.DefaultConfig(), registry.Deps{Pool: s.postgres, Now: time.Now, Random: credential.Random()})
 	require.NoError(t, err)
-	account, err := accounts.CreateAccount(t.Context(), registry.AccountRequest{Email: "walk@example.com"})
+	account, err := commands.accounts.CreateAccount(t.Context(), accounts.AccountRequest{Email: "walk@example.com"})
 	require.NoError(t, err)
 	keys := map[string]string{}
 	for _, role := range []string{domain.RoleOwner, domain.RoleAdmin, domain.RoleDeveloper, domain.RoleEditor, domain.RoleAnnotator, domain.RoleViewer} {
-		key, err := accounts.CreateKey(t.Context(), registry.KeyRequest{Project: account.Project.ID, User: account.User.ID, Role: role})
+		key, err := commands.accounts.CreateKey(t.Context(), accounts.KeyRequest{Project: account.Project.ID, User: account.User.ID, Role: role})
 		require.NoError(t, err)
 		keys[role] = key.Reveal()
 	}

@@ -12,14 +12,13 @@ import (
 	invokeapi "colonnade/write/api/invoke"
 	"colonnade/write/ingest"
 	"colonnade/write/invoke"
-	"colonnade/write/registry"
 	"colonnade/write/secrets"
 	"colonnade/write/stream"
 )
 
 // buildInvoke wires the runtime of handlers -> ingest -> stream, and the
 // secrets that it uses.
-func (p *process) buildInvoke(h *house, s stores, commands *registry.Registry) error {
+func (p *process) buildInvoke(h *house, s stores, commands commandSet) error {
 	key, err := p.encryptionKey()
 	if err != nil {
 		return fmt.Errorf("app: the key that encrypts secrets: %w", err)
@@ -40,7 +39,7 @@ func (p *process) buildInvoke(h *house, s stores, commands *registry.Registry) e
 		return err
 	}
 	runtime, err := invoke.New(p.cfg.Invoke, invoke.Deps{
-		Registry: commands, Ingest: taking, Stored: stored, Secret: secrets.Open, Log: p.log, Now: p.Now, Random: credential.Random(), Registerer: p.reg,
+		Registry: commands.entities, Ingest: taking, Stored: stored, Secret: secrets.Open, Log: p.log, Now: p.Now, Random: credential.Random(), Registerer: p.reg,
 	})
 	if err != nil {
 		return err

@@ -18,6 +18,7 @@ import (
 	"colonnade/domain"
 	"colonnade/domain/credential"
 	"colonnade/write/registry"
+	"colonnade/write/registry/accounts"
 )
 
 // service is all roles at work on stores of the test's own, reached as a client does.
@@ -26,7 +27,7 @@ type service struct {
 	t      testing.TB
 	stores stores
 	// accounts are the two projects, by name; keys those of their members, by name and role.
-	accounts map[string]registry.Account
+	accounts map[string]accounts.Account
 	keys     map[string]string
 }
 
@@ -57,15 +58,15 @@ func atWork(t testing.TB, run func(context.Context) error) (stop func()) {
 func newIdleService(t testing.TB, settings ...string) *service {
 	t.Helper()
 	h, stores := newHouse(t, settings...)
-	accounts, err := registry.New(registry.DefaultConfig(), registry.Deps{Pool: stores.postgres, Now: time.Now, Random: credential.Random()})
+	commands, err := newCommands(registry.DefaultConfig(), registry.Deps{Pool: stores.postgres, Now: time.Now, Random: credential.Random()})
 	require.NoError(t, err)
-	s := &service{house: h, t: t, stores: stores, accounts: map[string]registry.Account{}, keys: map[string]string{}}
+	s := &service{house: h, t: t, stores: stores, accounts: map[string]accounts.Account{}, keys: map[string]string{}}
 	for _, name := range []string{"ours", "theirs"} {
-		account, err := accounts.CreateAccount(t.Context(), registry.AccountRequest{Email: name + "@example.com"})
+		account, err := commands.accounts.CreateAccount(t.Context(), accounts.AccountRequest{Email: name + "@example.com"})
 		require.NoError(t, err)
 		s.accounts[name] = account
 		for _, role := range []string{domain.RoleOwner, domain.RoleAnnotator, domain.RoleViewer} {
-			key, err := accounts.CreateKey(t.Context(), registry.KeyRequest{Project: account.Project.ID, User: account.User.ID, Role: role})
+			key, err := commands.accounts.CreateKey(t.Context(), accounts.KeyRequest{Project: account.Project.ID, User: account.User.ID, Role: role})
 			require.NoError(t, err)
 			s.keys[name+" "+role] = key.Reveal()
 		}

@@ -21,6 +21,7 @@ import (
 	"colonnade/domain"
 	"colonnade/domain/credential"
 	"colonnade/write/registry"
+	"colonnade/write/registry/accounts"
 )
 
 // onWire serves over TCP, which streams need, with the hub of live tails at
@@ -146,10 +147,10 @@ func TestLiveTail(t *testing.T) {
 	base, stop := s.onWire(t)
 	client := &http.Client{Transport: &http.Transport{}}
 	defer client.CloseIdleConnections()
-	accounts, err := registry.New(registry.DefaultConfig(), registry.Deps{Pool: s.stores.postgres, Now: time.Now, Random: credential.Random()})
+	commands, err := newCommands(registry.DefaultConfig(), registry.Deps{Pool: s.stores.postgres, Now: time.Now, Random: credential.Random()})
 	require.NoError(t, err)
 	account := s.accounts["ours"]
-	doomed, err := accounts.CreateKey(t.Context(), registry.KeyRequest{Project: account.Project.ID, User: account.User.ID, Role: domain.RoleViewer})
+	doomed, err := commands.accounts.CreateKey(t.Context(), accounts.KeyRequest{Project: account.Project.ID, User: account.User.ID, Role: domain.RoleViewer})
 	require.NoError(t, err)
 
 	all := follow(t, client, base, s.keys["ours viewer"], "")

@@ -16,6 +16,7 @@ import (
 	"colonnade/domain"
 	"colonnade/domain/entity"
 	"colonnade/write/registry"
+	"colonnade/write/registry/entities"
 )
 
 func TestCommitDelta(t *testing.T) {
@@ -171,14 +172,16 @@ func TestLockTimeout(t *testing.T) {
 	app := c.app("my-app")
 	cfg := registry.DefaultConfig()
 	cfg.LockTimeout = 50e6
-	impatient, err := registry.New(cfg, registry.Deps{Pool: w.pool, Now: nowUTC, Random: zeroes{}})
+	db, err := registry.New(cfg, registry.Deps{Pool: w.pool, Now: nowUTC, Random: zeroes{}})
+	require.NoError(t, err)
+	impatient, err := entities.New(db, services)
 	require.NoError(t, err)
 	tx, err := w.pool.Begin(t.Context())
 	require.NoError(t, err)
 	_, err = tx.Exec(t.Context(), `SELECT 1 FROM variants FOR UPDATE`)
 	require.NoError(t, err)
 	before := census(t, w)
-	_, err = impatient.Commit(t.Context(), c.principal(), entity.Applications(), registry.CommitRequest{Variant: idOf(t, app["variant_id"]), Data: entity.Document{}})
+	_, err = impatient.Commit(t.Context(), c.principal(), entity.Applications(), entities.CommitRequest{Variant: idOf(t, app["variant_id"]), Data: entity.Document{}})
 	require.Equal(t, domain.Unavailable, domain.KindOf(err), "%v", err)
 	require.NoError(t, tx.Rollback(t.Context()))
 	require.Equal(t, before, census(t, w))

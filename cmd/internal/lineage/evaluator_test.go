@@ -13,7 +13,7 @@ import (
 
 	"colonnade/domain"
 	"colonnade/domain/entity"
-	"colonnade/write/registry"
+	"colonnade/write/registry/entities"
 )
 
 func nowUTC() time.Time { return time.Now().UTC() }
@@ -32,8 +32,8 @@ func idOf(t *testing.T, value any) uuid.UUID {
 	return id
 }
 
-func judgment(slug string, outputs object) registry.Judgment {
-	return registry.Judgment{
+func judgment(slug string, outputs object) entities.Judgment {
+	return entities.Judgment{
 		Refs: entity.Refs{Artifact: domain.Reference{Slug: slug}}, Data: object{"outputs": outputs},
 		Loc: []any{"body", "annotation", "data"}, Check: true,
 	}
@@ -70,14 +70,14 @@ func TestEvaluatorIsMadeFromItsFirstResult(t *testing.T) {
 	_, err = w.write.EnsureEvaluator(t.Context(), c.principal(), unchecked)
 	require.NoError(t, err)
 
-	byID := registry.Judgment{Refs: entity.Refs{Artifact: domain.Reference{ID: made["evaluator"].ID}}}
+	byID := entities.Judgment{Refs: entity.Refs{Artifact: domain.Reference{ID: made["evaluator"].ID}}}
 	found, err := w.write.EnsureEvaluator(t.Context(), c.principal(), byID)
 	require.NoError(t, err)
 	require.Equal(t, made, found)
 	byID.Refs.Artifact.ID = uuid.New()
 	_, err = w.write.EnsureEvaluator(t.Context(), c.principal(), byID)
 	require.Equal(t, domain.NotFound, domain.KindOf(err))
-	_, err = w.write.EnsureEvaluator(t.Context(), c.principal(), registry.Judgment{})
+	_, err = w.write.EnsureEvaluator(t.Context(), c.principal(), entities.Judgment{})
 	require.Equal(t, domain.Rejected, domain.KindOf(err))
 	_, err = w.write.EnsureEvaluator(t.Context(), c.principal(), judgment("not a slug", nil))
 	require.Equal(t, domain.Invalid, domain.KindOf(err))

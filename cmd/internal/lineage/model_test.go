@@ -17,6 +17,7 @@ import (
 	"colonnade/domain/entity"
 	readregistry "colonnade/read/entities"
 	"colonnade/write/registry"
+	"colonnade/write/registry/entities"
 )
 
 // model is the lineage machine in memory: what every sequence of commands must come to.
@@ -93,8 +94,8 @@ func (w *walk) pick(from []*modelVariant) *modelVariant { return from[w.rng.IntN
 
 func (w *walk) create() {
 	w.n++
-	made, err := w.c.w.write.CreateSimple(w.t.Context(), w.caller, entity.Applications(), registry.SimpleDraft{
-		ArtifactDraft: registry.ArtifactDraft{Draft: registry.Draft{Slug: fmt.Sprint("app-", w.n)}}, Data: w.data(),
+	made, err := w.c.w.write.CreateSimple(w.t.Context(), w.caller, entity.Applications(), entities.SimpleDraft{
+		ArtifactDraft: entities.ArtifactDraft{RecordFields: registry.RecordFields{Slug: fmt.Sprint("app-", w.n)}}, Data: w.data(),
 	})
 	require.NoError(w.t, err)
 	log, err := w.c.w.read.Log(w.t.Context(), w.caller.Project, entity.Applications(), logOf(made.Revision.VariantID))
@@ -109,7 +110,7 @@ func (w *walk) data() entity.Document { return entity.Document{"parameters": map
 func (w *walk) commit() {
 	v := w.pick(w.model.variants)
 	w.n++
-	made, err := w.c.w.write.Commit(w.t.Context(), w.caller, entity.Applications(), registry.CommitRequest{Variant: v.id, Data: w.data()})
+	made, err := w.c.w.write.Commit(w.t.Context(), w.caller, entity.Applications(), entities.CommitRequest{Variant: v.id, Data: w.data()})
 	if v.archived {
 		require.Equal(w.t, domain.Conflict, domain.KindOf(err))
 		return
@@ -123,8 +124,8 @@ func (w *walk) fork() {
 	source := w.pick(w.model.variants)
 	upTo := w.rng.IntN(len(source.revisions))
 	w.n++
-	made, err := w.c.w.write.Fork(w.t.Context(), w.caller, entity.Applications(), registry.ForkRequest{
-		Draft: registry.Draft{Slug: fmt.Sprint("fork-", w.n)}, Variant: domain.Reference{ID: source.id},
+	made, err := w.c.w.write.Fork(w.t.Context(), w.caller, entity.Applications(), entities.ForkRequest{
+		RecordFields: registry.RecordFields{Slug: fmt.Sprint("fork-", w.n)}, Variant: domain.Reference{ID: source.id},
 		Revision: domain.Reference{Version: strconv.Itoa(upTo)},
 	})
 	require.NoError(w.t, err)
@@ -140,11 +141,7 @@ func (w *walk) fork() {
 
 func (w *walk) archiveVariant() {
 	v, on := w.pick(w.model.variants), w.rng.IntN(2) == 0
-	command := w.c.w.write.UnarchiveVariant
-	if on {
-		command = w.c.w.write.ArchiveVariant
-	}
-	_, err := command(w.t.Context(), w.caller, entity.Applications(), v.id)
+	_, err := w.c.w.write.SetVariantArchived(w.t.Context(), w.caller, entity.Applications(), v.id, on)
 	require.NoError(w.t, err)
 	v.archive(on)
 }
@@ -159,11 +156,7 @@ func (w *walk) archiveRevision() {
 		return
 	}
 	r := v.revisions[w.rng.IntN(len(v.revisions))]
-	command := w.c.w.write.ArchiveRevision
-	if r.archived {
-		command = w.c.w.write.UnarchiveRevision
-	}
-	_, err := command(w.t.Context(), w.caller, family, r.id)
+	_, err := w.c.w.write.SetRevisionArchived(w.t.Context(), w.caller, family, r.id, !r.archived)
 	require.NoError(w.t, err)
 	r.archived = !r.archived
 }
@@ -171,7 +164,7 @@ func (w *walk) archiveRevision() {
 func (w *walk) deploy() {
 	v, env := w.pick(w.model.variants), w.pick(w.model.environments)
 	key := fmt.Sprint("key-", w.rng.IntN(4))
-	deployed, err := w.c.w.write.Deploy(w.t.Context(), w.caller, registry.Deployment{Retrieval: entity.Retrieval{
+	deployed, err := w.c.w.write.Deploy(w.t.Context(), w.caller, entities.Deployment{Retrieval: entity.Retrieval{
 		Family: entity.Applications(), Refs: entity.Refs{Variant: domain.Reference{ID: v.id}},
 		Environment: entity.Refs{Variant: domain.Reference{ID: env.id}}, Key: key,
 	}})
@@ -242,7 +235,7 @@ func TestRandomSequencesAgreeWithTheModel(t *testing.T) {
 			c := world.owner(t, fmt.Sprint(seed, "@b.c"), false)
 			w := &walk{t: t, c: c, rng: rand.New(rand.NewPCG(seed, 1)), caller: c.principal()}
 			for _, slug := range []string{"staging", "production"} {
-				made, err := world.write.CreateSimple(t.Context(), w.caller, entity.Environments(), registry.SimpleDraft{ArtifactDraft: registry.ArtifactDraft{Draft: registry.Draft{Slug: slug}}})
+				made, err := world.write.CreateSimple(t.Context(), w.caller, entity.Environments(), entities.SimpleDraft{ArtifactDraft: entities.ArtifactDraft{RecordFields: registry.RecordFields{Slug: slug}}})
 				require.NoError(t, err)
 				w.model.environments = append(w.model.environments, &modelVariant{id: made.Revision.VariantID, revisions: []*modelRevision{{id: made.Revision.ID}}})
 			}

@@ -23,7 +23,7 @@ import (
 	"colonnade/domain/trace"
 	readregistry "colonnade/read/entities"
 	readruns "colonnade/read/entities/runs"
-	"colonnade/write/registry/runs"
+	"colonnade/write/registry/evaluations"
 )
 
 // runModel is an evaluation in memory: what every sequence of commands must come to.
@@ -45,7 +45,7 @@ type machine struct {
 	t      *testing.T
 	w      *world
 	caller domain.Principal
-	runs   *runs.Runs
+	runs   *evaluations.Runs
 	read   *readruns.Reader
 	random *rand.Rand
 
@@ -235,7 +235,7 @@ func TestRandomCommandsOnRunsAgreeWithTheModel(t *testing.T) {
 			w := newWorld(t)
 			c := w.owner(t, "a@b.c", false)
 			m := &machine{
-				t: t, w: w, caller: c.principal(), runs: runs.New(w.write, counted()), read: readruns.New(w.read), random: rand.New(rand.NewPCG(seed, 1)),
+				t: t, w: w, caller: c.principal(), runs: evaluations.New(w.db, w.write, counted()), read: readruns.New(w.read), random: rand.New(rand.NewPCG(seed, 1)),
 				models: map[uuid.UUID]*runModel{},
 			}
 			for i := range 250 {
@@ -254,7 +254,7 @@ func TestRunnersTakeTurns(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	c, other := w.owner(t, "a@b.c", false), w.owner(t, "b@b.c", false)
-	all := runs.New(w.write, counted())
+	all := evaluations.New(w.db, w.write, counted())
 	ctx := t.Context()
 	active := object{"status": "queued", "flags": object{"is_active": true}}
 	mine, theirs := text(t, c.makeRun("one", active), "id"), text(t, other.makeRun("two", active), "id")
@@ -264,7 +264,7 @@ func TestRunnersTakeTurns(t *testing.T) {
 	c.makeRun("closed", object{"status": "queued", "flags": object{"is_active": true, "is_closed": true}})
 
 	// Many ask at once: each run is taken once.
-	taken := make(chan *runs.Claimed, 20)
+	taken := make(chan *evaluations.Claimed, 20)
 	var together sync.WaitGroup
 	for range 10 {
 		together.Go(func() {

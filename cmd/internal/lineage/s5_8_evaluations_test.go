@@ -16,13 +16,13 @@ import (
 
 	"colonnade/domain"
 	"colonnade/domain/evaluation"
-	"colonnade/write/registry/runs"
+	"colonnade/write/registry/evaluations"
 )
 
 // counted stands for the analytics of traces, which are no part of these
 // tests: how many traces a step left, and whether outputs were asked for.
-func counted() runs.Spans {
-	return runs.Spans{Measure: func(_ context.Context, _ domain.ProjectID, lots []runs.StepTraces) ([]map[string]any, error) {
+func counted() evaluations.Spans {
+	return evaluations.Spans{Measure: func(_ context.Context, _ domain.ProjectID, lots []evaluations.StepTraces) ([]map[string]any, error) {
 		out := make([]map[string]any, len(lots))
 		for i, of := range lots {
 			out[i] = object{"traces": object{"type": "json", "count": len(of.Traces), "outputs": of.Outputs, "schema": of.Schema}}
@@ -191,7 +191,7 @@ func TestEvaluationsThatCannotBeStored(t *testing.T) {
 		"too deep":        `{"runs":[{"meta":` + deep + `}]}`,
 		"no object":       `{"runs":[{"tags":5}]}`,
 		"no JSON":         `{"runs":[`,
-		"too many":        `{"runs":[` + strings.TrimSuffix(strings.Repeat("{},", runs.MaxMany+1), ",") + `]}`,
+		"too many":        `{"runs":[` + strings.TrimSuffix(strings.Repeat("{},", evaluations.MaxMany+1), ",") + `]}`,
 		"something after": `{"runs":[{}]}x`,
 	} {
 		status, reply, _ := c.do(http.MethodPost, "/evaluations/runs/", body)

@@ -19,7 +19,7 @@ import (
 	"colonnade/domain/entity"
 	"colonnade/migrations/schema"
 	readregistry "colonnade/read/entities"
-	"colonnade/write/registry"
+	"colonnade/write/registry/entities"
 )
 
 // populate fills the project with applications of two variants and as many
@@ -190,7 +190,7 @@ func BenchmarkRegistry(b *testing.B) {
 		quantiles(b, func(i int) {
 			variant, err := uuid.Parse(fmt.Sprintf("0190f3a0-0002-7000-8000-%012x", 1+rng.IntN(10_000)))
 			require.NoError(b, err)
-			made, err := w.write.Commit(b.Context(), caller, entity.Applications(), registry.CommitRequest{
+			made, err := w.write.Commit(b.Context(), caller, entity.Applications(), entities.CommitRequest{
 				Variant: variant, Data: entity.Document{"uri": "svc:builtin:completion:v0", "parameters": map[string]any{"i": i}},
 			})
 			require.NoError(b, err)
@@ -199,7 +199,7 @@ func BenchmarkRegistry(b *testing.B) {
 	})
 	b.Run("deploy", func(b *testing.B) {
 		quantiles(b, func(int) {
-			_, err := w.write.Deploy(b.Context(), caller, registry.Deployment{Retrieval: entity.Retrieval{
+			_, err := w.write.Deploy(b.Context(), caller, entities.Deployment{Retrieval: entity.Retrieval{
 				Family: entity.Applications(), Refs: entity.Refs{Artifact: domain.Reference{Slug: app()}}, Environment: environment,
 			}})
 			require.NoError(b, err)

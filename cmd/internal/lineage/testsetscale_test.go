@@ -18,7 +18,7 @@ import (
 	"colonnade/domain/testset"
 	"colonnade/migrations/schema"
 	readregistry "colonnade/read/entities"
-	"colonnade/write/registry"
+	"colonnade/write/registry/entities"
 )
 
 // The reads of testcases go by their indexes, however many another testset has.
@@ -101,7 +101,7 @@ func commitRows(ctx context.Context, w *world, c client, variant any, n, size in
 		}
 		data.Testcases[i].Data = entity.Document{"n": value}
 	}
-	_, err = w.write.Commit(ctx, c.principal(), entity.Testsets(), registry.CommitRequest{Variant: id, Testset: &data})
+	_, err = w.write.Commit(ctx, c.principal(), entity.Testsets(), entities.CommitRequest{Variant: id, Testset: &data})
 	return err
 }
 

@@ -36,7 +36,10 @@ import (
 	entitiesapi "colonnade/write/api/entities"
 	evaluationsapi "colonnade/write/api/evaluations"
 	"colonnade/write/registry"
-	"colonnade/write/registry/runs"
+	"colonnade/write/registry/accounts"
+	"colonnade/write/registry/entities"
+	"colonnade/write/registry/evaluations"
+	"colonnade/write/registry/folders"
 )
 
 func TestMain(m *testing.M) { os.Exit(embeddedtest.Main(m)) }
@@ -48,14 +51,16 @@ const services = "http://127.0.0.1:8080/services"
 
 // world is a service on a database of its own.
 type world struct {
-	pool    *pgxpool.Pool
-	write   *registry.Registry
-	read    *readregistry.Registry
-	access  *access.Access
-	server  *server.Server
-	handler http.Handler
-	logs    *buffer
-	promise *promise
+	pool     *pgxpool.Pool
+	db       *registry.DB
+	write    *entities.Registry
+	accounts *accounts.Registry
+	read     *readregistry.Registry
+	access   *access.Access
+	server   *server.Server
+	handler  http.Handler
+	logs     *buffer
+	promise  *promise
 }
 
 // buffer is a log that many goroutines write to.
@@ -85,8 +90,11 @@ func newWorld(tb testing.TB, change ...func(*access.Config)) *world {
 	require.NoError(tb, err)
 
 	w := &world{pool: pool, logs: &buffer{}}
-	w.write, err = registry.New(registry.DefaultConfig(), registry.Deps{Pool: pool, Now: time.Now, Random: rand.Reader})
+	w.db, err = registry.New(registry.DefaultConfig(), registry.Deps{Pool: pool, Now: time.Now, Random: rand.Reader})
 	require.NoError(tb, err)
+	w.write, err = entities.New(w.db, services)
+	require.NoError(tb, err)
+	w.accounts = accounts.New(w.db, w.write)
 	w.read, err = readregistry.New(readregistry.DefaultConfig(), readregistry.Deps{Pool: pool})
 	require.NoError(tb, err)
 	cfg := access.DefaultConfig()
@@ -101,15 +109,15 @@ func newWorld(tb testing.TB, change ...func(*access.Config)) *world {
 	})
 	require.NoError(tb, err)
 	questions := readapi.Bounded(w.server)
-	accountsapi.Mount(w.server, accountsapi.Deps{Registry: w.write})
-	accountsapi.MountKeys(w.server, w.write)
+	accountsapi.Mount(w.server, accountsapi.Deps{Registry: w.accounts})
+	accountsapi.MountKeys(w.server, w.accounts)
 	entitiesapi.Mount(w.server, w.write)
-	entitiesapi.MountFolders(w.server, w.write)
+	entitiesapi.MountFolders(w.server, folders.New(w.db))
 	entitiesapi.MountTestsetFiles(w.server, w.write)
 	readapi.MountAccess(questions, w.access)
 	readapi.MountRegistry(questions, w.read)
 	readapi.MountFolders(questions, w.read)
-	evaluationsapi.MountRuns(w.server, runs.New(w.write, counted()))
+	evaluationsapi.MountRuns(w.server, evaluations.New(w.db, w.write, counted()))
 	readapi.MountRuns(questions, readruns.New(w.read))
 	readapi.MountTestcases(questions, w.read)
 	readapi.MountTestsetFiles(questions, w.read)
@@ -124,13 +132,13 @@ type client struct {
 	t       testing.TB
 	w       *world
 	header  string
-	account registry.Account
+	account accounts.Account
 }
 
 // owner makes an account and calls as its owner.
 func (w *world) owner(tb testing.TB, email string, seed bool) client {
 	tb.Helper()
-	a, err := w.write.CreateAccount(tb.Context(), registry.AccountRequest{Email: email, CreateKey: true, SeedDefaults: seed})
+	a, err := w.accounts.CreateAccount(tb.Context(), accounts.AccountRequest{Email: email, CreateKey: true, SeedDefaults: seed})
 	require.NoError(tb, err)
 	return client{t: tb, w: w, header: "ApiKey " + a.Key.Reveal(), account: a}
 }
@@ -138,7 +146,7 @@ func (w *world) owner(tb testing.TB, email string, seed bool) client {
 // as gives the same project with a key of a lesser role.
 func (c client) as(role string) client {
 	c.t.Helper()
-	key, err := c.w.write.CreateKey(c.t.Context(), registry.KeyRequest{Project: c.account.Project.ID, User: c.account.User.ID, Role: role})
+	key, err := c.w.accounts.CreateKey(c.t.Context(), accounts.KeyRequest{Project: c.account.Project.ID, User: c.account.User.ID, Role: role})
 	require.NoError(c.t, err)
 	c.header = "ApiKey " + key.Reveal()
 	return c

@@ -3,7 +3,7 @@
 // queue are. It only looks; every statement carries the project.
 //
 // It asks as read/entities does and by its means. Not here: commands
-// (write/registry/runs), rules (domain/evaluation), what traces hold
+// (write/registry/evaluations), rules (domain/evaluation), what traces hold
 // (read/traces), bodies (read/api, its caller).
 package runs
 

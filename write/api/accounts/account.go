@@ -17,15 +17,15 @@ import (
 	"colonnade/domain/credential"
 	"colonnade/domain/form"
 	"colonnade/write/api"
-	"colonnade/write/registry"
+	"colonnade/write/registry/accounts"
 )
 
 // Deps are what the administration routes call.
-type Deps struct{ Registry *registry.Registry }
+type Deps struct{ Registry *accounts.Registry }
 
 // Mount mounts the administration of accounts. Source: contract §10.
 func Mount(r api.Router, deps Deps) {
-	a := accounts{deps: deps}
+	a := endpoints{deps: deps}
 	r.Handle(domain.Operation{
 		Method: http.MethodPost, Path: "/admin/simple/accounts/", Permission: domain.Admin, Tag: "accounts",
 		Summary: "Create people, each with an organization, a workspace, a project and a key.",
@@ -39,7 +39,7 @@ func Mount(r api.Router, deps Deps) {
 	a.mountRemovals(r)
 }
 
-type accounts struct{ deps Deps }
+type endpoints struct{ deps Deps }
 
 // The bodies for the document; requests are read member by member, since the
 // user may be nested once more. Source: contract §10.
@@ -82,7 +82,7 @@ type (
 	}
 )
 
-func (a accounts) create(c *gin.Context) error {
+func (a endpoints) create(c *gin.Context) error {
 	body, err := api.ReadObject(c)
 	if err != nil {
 		return err
@@ -104,8 +104,8 @@ func (a accounts) create(c *gin.Context) error {
 }
 
 // accountRequests reads the batch, and which accounts do not want their key in the reply.
-func accountRequests(body *form.Object) (requests map[string]registry.AccountRequest, hidden map[string]bool, err error) {
-	requests, hidden = map[string]registry.AccountRequest{}, map[string]bool{}
+func accountRequests(body *form.Object) (requests map[string]accounts.AccountRequest, hidden map[string]bool, err error) {
+	requests, hidden = map[string]accounts.AccountRequest{}, map[string]bool{}
 	common := body.Object("options")
 	body.Require("accounts")
 	entries := body.Object("accounts")
@@ -115,7 +115,7 @@ func accountRequests(body *form.Object) (requests map[string]registry.AccountReq
 			entries.Require(name)
 			continue
 		}
-		q := registry.AccountRequest{}
+		q := accounts.AccountRequest{}
 		if user := userOf(entry); user != nil {
 			user.Require("email")
 			q.Email, q.Username = user.String("email"), user.String("username")
@@ -172,7 +172,7 @@ func option(own, common *form.Object, name string) bool {
 	return value == nil || *value
 }
 
-func (a accounts) delete(c *gin.Context) error {
+func (a endpoints) delete(c *gin.Context) error {
 	body, err := api.ReadObject(c)
 	if err != nil {
 		return err
@@ -242,25 +242,25 @@ type projectJSON struct {
 	CreatedAt      time.Time `json:"created_at"`
 }
 
-func userOut(u registry.User) userJSON {
+func userOut(u accounts.User) userJSON {
 	return userJSON{ID: u.ID, UID: u.ID, Email: u.Email, Username: u.Username, CreatedAt: u.CreatedAt}
 }
 
-func organizationOut(o registry.Organization) organizationJSON {
+func organizationOut(o accounts.Organization) organizationJSON {
 	return organizationJSON{ID: o.ID, Name: o.Name, OwnerUserID: o.OwnerID, CreatedAt: o.CreatedAt}
 }
 
-func workspaceOut(w registry.Workspace) workspaceJSON {
+func workspaceOut(w accounts.Workspace) workspaceJSON {
 	return workspaceJSON{ID: w.ID, Name: w.Name, OrganizationID: w.OrganizationID, CreatedAt: w.CreatedAt}
 }
 
-func projectOut(p registry.Project) projectJSON {
+func projectOut(p accounts.Project) projectJSON {
 	return projectJSON{
 		ID: uuid.UUID(p.ID), Name: p.Name, OrganizationID: p.OrganizationID, WorkspaceID: p.WorkspaceID, IsDefault: p.IsDefault, CreatedAt: p.CreatedAt,
 	}
 }
 
-func accountJSON(a registry.Account, reveal bool) accountReply {
+func accountJSON(a accounts.Account, reveal bool) accountReply {
 	reply := accountReply{
 		User:          userOut(a.User),
 		Organizations: map[string]organizationJSON{oneOrganization: organizationOut(a.Organization)},

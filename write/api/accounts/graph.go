@@ -10,26 +10,26 @@ import (
 	"colonnade/domain"
 	"colonnade/domain/form"
 	"colonnade/write/api"
-	"colonnade/write/registry"
+	"colonnade/write/registry/accounts"
 )
 
 // mountGraph mounts the administration of people and places, all in one body
 // or one at a time: the second is a graph of one. Source: contract §5.8.
-func (a accounts) mountGraph(r api.Router) {
+func (a endpoints) mountGraph(r api.Router) {
 	op := domain.Operation{Permission: domain.Admin, Tag: "accounts", Method: http.MethodPost, Response: graphReply{}}
 	for _, e := range []struct {
 		path, summary string
 		request       any
-		read          func(body *form.Object) registry.Graph
+		read          func(body *form.Object) accounts.Graph
 	}{
 		{"", "Create people, organizations, workspaces, projects, memberships and keys, all or none; each may refer to the others by their names here.", graphRequest{}, readGraph},
 		{"users/", "Create a person, who is a member of nothing yet.", userRequest{}, readOneUser},
 		{"organizations/", "Create an organization of a person, who is named or created with it.", organizationRequest{}, readOneOrganization},
 		{"workspaces/", "Create a workspace of an organization.", workspaceRequest{}, readOneWorkspace},
 		{"projects/", "Create a project of a workspace; the organization's owner is its first member.", projectRequest{}, readOneProject},
-		{"organizations/memberships/", "Give a person a role in each project that an organization has now.", organizationMemberRequest{}, readOneMember(registry.InOrganization)},
-		{"workspaces/memberships/", "Give a person a role in each project that a workspace has now.", workspaceMemberRequest{}, readOneMember(registry.InWorkspace)},
-		{"projects/memberships/", "Give a person a role in a project, or another one.", memberRequest{}, readOneMember(registry.InProject)},
+		{"organizations/memberships/", "Give a person a role in each project that an organization has now.", organizationMemberRequest{}, readOneMember(accounts.InOrganization)},
+		{"workspaces/memberships/", "Give a person a role in each project that a workspace has now.", workspaceMemberRequest{}, readOneMember(accounts.InWorkspace)},
+		{"projects/memberships/", "Give a person a role in a project, or another one.", memberRequest{}, readOneMember(accounts.InProject)},
 		{"api-keys/", "Make an API key for a member of a project; the reply shows it, once.", memberKeyRequest{}, readOneKey},
 	} {
 		op.Path, op.Summary, op.Request = "/admin/simple/accounts/"+e.path, e.summary, e.request
@@ -50,7 +50,7 @@ const (
 	oneKey          = "key"
 )
 
-func (a accounts) createGraph(read func(body *form.Object) registry.Graph) func(*gin.Context) error {
+func (a endpoints) createGraph(read func(body *form.Object) accounts.Graph) func(*gin.Context) error {
 	return func(c *gin.Context) error {
 		body, err := api.ReadObject(c)
 		if err != nil {
@@ -95,9 +95,9 @@ func readOne[D any](body *form.Object, member, name string, read func(entry *for
 	return map[string]D{name: read(body.Object(member))}
 }
 
-func readGraph(body *form.Object) registry.Graph {
+func readGraph(body *form.Object) accounts.Graph {
 	body.Ignore("user_identities", "subscriptions")
-	g := registry.Graph{Users: readEach(body, "users", userDraft)}
+	g := accounts.Graph{Users: readEach(body, "users", userDraft)}
 	only := ""
 	for name := range g.Users {
 		if only = name; len(g.Users) > 1 {
@@ -105,64 +105,64 @@ func readGraph(body *form.Object) registry.Graph {
 			break
 		}
 	}
-	g.Organizations = readEach(body, "organizations", func(o *form.Object) registry.OrganizationDraft {
+	g.Organizations = readEach(body, "organizations", func(o *form.Object) accounts.OrganizationDraft {
 		if only != "" && !o.Has("owner_user_ref") {
-			return registry.OrganizationDraft{Name: organizationOf(o, false).Name, Owner: registry.Ref{Local: only}}
+			return accounts.OrganizationDraft{Name: organizationOf(o, false).Name, Owner: accounts.Ref{Local: only}}
 		}
 		return organizationOf(o, true)
 	})
 	g.Workspaces, g.Projects = readEach(body, "workspaces", workspaceOf), readEach(body, "projects", projectOf)
 	g.Keys = readEach(body, "api_keys", keyOf)
-	g.Members = map[registry.Place]map[string]registry.MemberDraft{}
-	for _, place := range []registry.Place{registry.InOrganization, registry.InWorkspace, registry.InProject} {
+	g.Members = map[accounts.Place]map[string]accounts.MemberDraft{}
+	for _, place := range []accounts.Place{accounts.InOrganization, accounts.InWorkspace, accounts.InProject} {
 		g.Members[place] = readEach(body, string(place)+"_memberships", memberOf(place))
 	}
 	return g
 }
 
-func readOneUser(body *form.Object) registry.Graph {
-	return registry.Graph{Users: readOne(body, "user", oneUser, userDraft)}
+func readOneUser(body *form.Object) accounts.Graph {
+	return accounts.Graph{Users: readOne(body, "user", oneUser, userDraft)}
 }
 
-func readOneOrganization(body *form.Object) registry.Graph {
+func readOneOrganization(body *form.Object) accounts.Graph {
 	created := body.Has("owner")
-	g := registry.Graph{Organizations: readOne(body, "organization", oneOrganization, func(o *form.Object) registry.OrganizationDraft {
+	g := accounts.Graph{Organizations: readOne(body, "organization", oneOrganization, func(o *form.Object) accounts.OrganizationDraft {
 		return organizationOf(o, !created)
 	})}
 	if created {
-		g.Users = map[string]registry.UserDraft{oneUser: userDraft(body.Object("owner"))}
-		g.Organizations[oneOrganization] = registry.OrganizationDraft{Name: g.Organizations[oneOrganization].Name, Owner: registry.Ref{Local: oneUser}}
+		g.Users = map[string]accounts.UserDraft{oneUser: userDraft(body.Object("owner"))}
+		g.Organizations[oneOrganization] = accounts.OrganizationDraft{Name: g.Organizations[oneOrganization].Name, Owner: accounts.Ref{Local: oneUser}}
 	}
 	return g
 }
 
-func readOneWorkspace(body *form.Object) registry.Graph {
-	return registry.Graph{Workspaces: readOne(body, "workspace", oneWorkspace, workspaceOf)}
+func readOneWorkspace(body *form.Object) accounts.Graph {
+	return accounts.Graph{Workspaces: readOne(body, "workspace", oneWorkspace, workspaceOf)}
 }
 
-func readOneProject(body *form.Object) registry.Graph {
-	return registry.Graph{Projects: readOne(body, "project", oneProject, projectOf)}
+func readOneProject(body *form.Object) accounts.Graph {
+	return accounts.Graph{Projects: readOne(body, "project", oneProject, projectOf)}
 }
 
-func readOneMember(place registry.Place) func(body *form.Object) registry.Graph {
-	return func(body *form.Object) registry.Graph {
-		return registry.Graph{Members: map[registry.Place]map[string]registry.MemberDraft{place: readOne(body, "membership", oneMember, memberOf(place))}}
+func readOneMember(place accounts.Place) func(body *form.Object) accounts.Graph {
+	return func(body *form.Object) accounts.Graph {
+		return accounts.Graph{Members: map[accounts.Place]map[string]accounts.MemberDraft{place: readOne(body, "membership", oneMember, memberOf(place))}}
 	}
 }
 
-func readOneKey(body *form.Object) registry.Graph {
-	return registry.Graph{Keys: readOne(body, "api_key", oneKey, keyOf)}
+func readOneKey(body *form.Object) accounts.Graph {
+	return accounts.Graph{Keys: readOne(body, "api_key", oneKey, keyOf)}
 }
 
 // refTo reads a reference by exactly one of the words: the id, the name in the
 // same body, the e-mail address of a person.
-func refTo(entry *form.Object, member string, words ...string) registry.Ref {
+func refTo(entry *form.Object, member string, words ...string) accounts.Ref {
 	entry.Require(member)
 	o := entry.Object(member)
 	if o == nil {
-		return registry.Ref{}
+		return accounts.Ref{}
 	}
-	var ref registry.Ref
+	var ref accounts.Ref
 	named := 0
 	for _, word := range words {
 		if !o.Has(word) {
@@ -189,11 +189,11 @@ func refTo(entry *form.Object, member string, words ...string) registry.Ref {
 	return ref
 }
 
-func placeOf(entry *form.Object, member string) registry.Ref {
+func placeOf(entry *form.Object, member string) accounts.Ref {
 	return refTo(entry, member, "ref", "id")
 }
 
-func personOf(entry *form.Object, member string) registry.Ref {
+func personOf(entry *form.Object, member string) accounts.Ref {
 	return refTo(entry, member, "ref", "id", "slug")
 }
 
@@ -212,16 +212,16 @@ func givenName(o *form.Object) string {
 	return *name
 }
 
-func userDraft(o *form.Object) registry.UserDraft {
+func userDraft(o *form.Object) accounts.UserDraft {
 	o.Require("email")
-	d := registry.UserDraft{Email: o.String("email"), Username: o.String("username")}
+	d := accounts.UserDraft{Email: o.String("email"), Username: o.String("username")}
 	o.Ignore("name", "is_admin", "is_root", "metadata")
 	o.Close()
 	return d
 }
 
-func organizationOf(o *form.Object, owned bool) registry.OrganizationDraft {
-	d := registry.OrganizationDraft{Name: givenName(o)}
+func organizationOf(o *form.Object, owned bool) accounts.OrganizationDraft {
+	d := accounts.OrganizationDraft{Name: givenName(o)}
 	if owned {
 		d.Owner = personOf(o, "owner_user_ref")
 	}
@@ -229,24 +229,24 @@ func organizationOf(o *form.Object, owned bool) registry.OrganizationDraft {
 	return d
 }
 
-func workspaceOf(o *form.Object) registry.WorkspaceDraft {
-	d := registry.WorkspaceDraft{Name: givenName(o), Organization: placeOf(o, "organization_ref")}
+func workspaceOf(o *form.Object) accounts.WorkspaceDraft {
+	d := accounts.WorkspaceDraft{Name: givenName(o), Organization: placeOf(o, "organization_ref")}
 	o.Close()
 	return d
 }
 
-func projectOf(o *form.Object) registry.ProjectDraft {
-	d := registry.ProjectDraft{
+func projectOf(o *form.Object) accounts.ProjectDraft {
+	d := accounts.ProjectDraft{
 		Name: givenName(o), Organization: placeOf(o, "organization_ref"), Workspace: placeOf(o, "workspace_ref"), IsDefault: o.True("is_default"),
 	}
 	o.Close()
 	return d
 }
 
-func memberOf(place registry.Place) func(o *form.Object) registry.MemberDraft {
-	return func(o *form.Object) registry.MemberDraft {
+func memberOf(place accounts.Place) func(o *form.Object) accounts.MemberDraft {
+	return func(o *form.Object) accounts.MemberDraft {
 		o.Require("role")
-		d := registry.MemberDraft{
+		d := accounts.MemberDraft{
 			Of: placeOf(o, string(place)+"_ref"), User: personOf(o, "user_ref"),
 			Role: o.Enum("role", domain.RoleOwner, domain.RoleAdmin, domain.RoleDeveloper, domain.RoleEditor, domain.RoleAnnotator, domain.RoleViewer),
 		}
@@ -255,8 +255,8 @@ func memberOf(place registry.Place) func(o *form.Object) registry.MemberDraft {
 	}
 }
 
-func keyOf(o *form.Object) registry.KeyDraft {
-	d := registry.KeyDraft{Project: placeOf(o, "project_ref"), User: personOf(o, "user_ref"), Name: o.String("name")}
+func keyOf(o *form.Object) accounts.KeyDraft {
+	d := accounts.KeyDraft{Project: placeOf(o, "project_ref"), User: personOf(o, "user_ref"), Name: o.String("name")}
 	if expires := o.Time("expires_at"); !expires.IsZero() {
 		d.ExpiresAt = &expires
 	}
@@ -265,7 +265,7 @@ func keyOf(o *form.Object) registry.KeyDraft {
 }
 
 // graphJSON shows what was made; a key whose secret is not shown is known by its prefix alone.
-func graphJSON(made registry.GraphMade, reveal bool) graphAccount {
+func graphJSON(made accounts.GraphMade, reveal bool) graphAccount {
 	reply := graphAccount{
 		Users: shown(made.Users, userOut), Organizations: shown(made.Organizations, organizationOut),
 		Workspaces: shown(made.Workspaces, workspaceOut), Projects: shown(made.Projects, projectOut),
@@ -275,7 +275,7 @@ func graphJSON(made registry.GraphMade, reveal bool) graphAccount {
 			reply.add(place, name, membershipJSON{ID: m.User, UserID: m.User, Role: m.Role, CreatedAt: m.CreatedAt}, m.Of)
 		}
 	}
-	reply.APIKeys = shown(made.Keys, func(m registry.KeyMade) memberKeyJSON {
+	reply.APIKeys = shown(made.Keys, func(m accounts.KeyMade) memberKeyJSON {
 		out := memberKeyJSON{ID: m.Key.Prefix, Prefix: m.Key.Prefix, Name: m.Name, ProjectID: uuid.UUID(m.Project), UserID: m.User, ExpiresAt: m.ExpiresAt}
 		if reveal {
 			out.Value, out.ReturnedOnce = m.Key.Reveal(), true

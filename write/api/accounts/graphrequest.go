@@ -5,7 +5,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"colonnade/write/registry"
+	"colonnade/write/registry/accounts"
 )
 
 // The bodies of the graph for the document; requests are read member by member.
@@ -145,14 +145,14 @@ type (
 )
 
 // add puts a membership where its place is.
-func (g *graphAccount) add(place registry.Place, name string, m membershipJSON, of uuid.UUID) {
+func (g *graphAccount) add(place accounts.Place, name string, m membershipJSON, of uuid.UUID) {
 	members, id := &g.ProjectMemberships, &m.ProjectID
 	switch place {
-	case registry.InOrganization:
+	case accounts.InOrganization:
 		members, id = &g.OrganizationMemberships, &m.OrganizationID
-	case registry.InWorkspace:
+	case accounts.InWorkspace:
 		members, id = &g.WorkspaceMemberships, &m.WorkspaceID
-	case registry.InProject:
+	case accounts.InProject:
 	default:
 	}
 	*id = &of

@@ -11,11 +11,11 @@ import (
 	"colonnade/domain"
 	"colonnade/domain/form"
 	"colonnade/write/api"
-	"colonnade/write/registry"
+	"colonnade/write/registry/accounts"
 )
 
 // MountKeys mounts making and revoking API keys. Source: contract §7.
-func MountKeys(r api.Router, commands *registry.Registry) {
+func MountKeys(r api.Router, commands *accounts.Registry) {
 	k := keys{registry: commands}
 	r.Handle(domain.Operation{
 		Method: http.MethodPost, Path: "/keys/", Permission: domain.EditKeys, Tag: "keys", Lazy: true,
@@ -39,11 +39,11 @@ type (
 	}
 )
 
-type keys struct{ registry *registry.Registry }
+type keys struct{ registry *accounts.Registry }
 
 func (k keys) create(c *gin.Context) error {
 	caller := domain.PrincipalFrom(c.Request.Context())
-	q := registry.KeyRequest{Project: caller.Project, User: caller.User}
+	q := accounts.KeyRequest{Project: caller.Project, User: caller.User}
 	raw, err := io.ReadAll(c.Request.Body)
 	if err != nil {
 		return err

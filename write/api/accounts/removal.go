@@ -9,11 +9,11 @@ import (
 	"colonnade/domain"
 	"colonnade/domain/form"
 	"colonnade/write/api"
-	"colonnade/write/registry"
+	"colonnade/write/registry/accounts"
 )
 
 // mountRemovals mounts the deletion of people, places, memberships and keys. Source: contract §5.8.
-func (a accounts) mountRemovals(r api.Router) {
+func (a endpoints) mountRemovals(r api.Router) {
 	op := domain.Operation{Permission: domain.Admin, Tag: "accounts", Method: http.MethodDelete, Response: removedReply{}}
 	op.Path, op.Request = "/admin/accounts/", removalRequest{}
 	op.Summary = "Delete people and places with all that they own; unless dry_run is false, only tell what would go."
@@ -22,19 +22,19 @@ func (a accounts) mountRemovals(r api.Router) {
 	const simple = "/admin/simple/accounts/"
 	for _, e := range []struct {
 		path, param, owned, missing string
-		named                       func(id uuid.UUID) registry.Removal
+		named                       func(id uuid.UUID) accounts.Removal
 	}{
-		{"users/:user_id", "user_id", "a person with their organizations", "User not found.", func(id uuid.UUID) registry.Removal {
-			return registry.Removal{Users: []domain.Reference{{ID: id}}}
+		{"users/:user_id", "user_id", "a person with their organizations", "User not found.", func(id uuid.UUID) accounts.Removal {
+			return accounts.Removal{Users: []domain.Reference{{ID: id}}}
 		}},
-		{"organizations/:organization_id", "organization_id", "an organization with its workspaces", "Organization not found.", func(id uuid.UUID) registry.Removal {
-			return registry.Removal{Organizations: []uuid.UUID{id}}
+		{"organizations/:organization_id", "organization_id", "an organization with its workspaces", "Organization not found.", func(id uuid.UUID) accounts.Removal {
+			return accounts.Removal{Organizations: []uuid.UUID{id}}
 		}},
-		{"workspaces/:workspace_id", "workspace_id", "a workspace with its projects", "Workspace not found.", func(id uuid.UUID) registry.Removal {
-			return registry.Removal{Workspaces: []uuid.UUID{id}}
+		{"workspaces/:workspace_id", "workspace_id", "a workspace with its projects", "Workspace not found.", func(id uuid.UUID) accounts.Removal {
+			return accounts.Removal{Workspaces: []uuid.UUID{id}}
 		}},
-		{"projects/:project_id", "project_id", "a project", "Project not found.", func(id uuid.UUID) registry.Removal {
-			return registry.Removal{Projects: []uuid.UUID{id}}
+		{"projects/:project_id", "project_id", "a project", "Project not found.", func(id uuid.UUID) accounts.Removal {
+			return accounts.Removal{Projects: []uuid.UUID{id}}
 		}},
 	} {
 		op.Path, op.Summary = simple+e.path, "Delete "+e.owned+" and all that is in it. Keys end within a second; traces, also those on their way, are removed soon after."
@@ -42,11 +42,11 @@ func (a accounts) mountRemovals(r api.Router) {
 	}
 	for _, e := range []struct {
 		path, param string
-		place       registry.Place
+		place       accounts.Place
 	}{
-		{"organizations/:organization_id/memberships/:membership_id", "organization_id", registry.InOrganization},
-		{"workspaces/:workspace_id/memberships/:membership_id", "workspace_id", registry.InWorkspace},
-		{"projects/:project_id/memberships/:membership_id", "project_id", registry.InProject},
+		{"organizations/:organization_id/memberships/:membership_id", "organization_id", accounts.InOrganization},
+		{"workspaces/:workspace_id/memberships/:membership_id", "workspace_id", accounts.InWorkspace},
+		{"projects/:project_id/memberships/:membership_id", "project_id", accounts.InProject},
 	} {
 		op.Path, op.Summary = simple+e.path, "End a membership, named by its user's id; its keys end with it."
 		r.Handle(op, a.removeMember(e.param, e.place))
@@ -90,7 +90,7 @@ type (
 	}
 )
 
-func (a accounts) remove(c *gin.Context) error {
+func (a endpoints) remove(c *gin.Context) error {
 	body, err := api.ReadObject(c)
 	if err != nil {
 		return err
@@ -107,10 +107,10 @@ func (a accounts) remove(c *gin.Context) error {
 	return nil
 }
 
-func removalOf(body *form.Object) registry.Removal {
+func removalOf(body *form.Object) accounts.Removal {
 	body.Require("target")
 	target := body.Object("target")
-	q := registry.Removal{
+	q := accounts.Removal{
 		Organizations: target.UUIDs("organization_ids"), Workspaces: target.UUIDs("workspace_ids"), Projects: target.UUIDs("project_ids"),
 	}
 	for _, id := range target.UUIDs("user_ids") {
@@ -127,7 +127,7 @@ func removalOf(body *form.Object) registry.Removal {
 	return q
 }
 
-func removedOut(gone registry.Removed) removedEntities {
+func removedOut(gone accounts.Removed) removedEntities {
 	return removedEntities{
 		Users: removedIDs(gone.Users), Organizations: removedIDs(gone.Organizations),
 		Workspaces: removedIDs(gone.Workspaces), Projects: removedIDs(gone.Projects),
@@ -142,7 +142,7 @@ func removedIDs(ids []uuid.UUID) []removedEntity {
 	return out
 }
 
-func (a accounts) removeOne(param, missing string, named func(id uuid.UUID) registry.Removal) func(*gin.Context) error {
+func (a endpoints) removeOne(param, missing string, named func(id uuid.UUID) accounts.Removal) func(*gin.Context) error {
 	return func(c *gin.Context) error {
 		id, err := api.PathID(c, param)
 		if err != nil {
@@ -160,7 +160,7 @@ func (a accounts) removeOne(param, missing string, named func(id uuid.UUID) regi
 	}
 }
 
-func (a accounts) removeMember(param string, place registry.Place) func(*gin.Context) error {
+func (a endpoints) removeMember(param string, place accounts.Place) func(*gin.Context) error {
 	return func(c *gin.Context) error {
 		of, err := api.PathID(c, param)
 		if err != nil {
@@ -176,11 +176,11 @@ func (a accounts) removeMember(param string, place registry.Place) func(*gin.Con
 		ended := removedIDs([]uuid.UUID{user})
 		reply := removedReply{}
 		switch place {
-		case registry.InOrganization:
+		case accounts.InOrganization:
 			reply.Deleted.OrganizationMemberships = ended
-		case registry.InWorkspace:
+		case accounts.InWorkspace:
 			reply.Deleted.WorkspaceMemberships = ended
-		case registry.InProject:
+		case accounts.InProject:
 			reply.Deleted.ProjectMemberships = ended
 		default:
 		}
@@ -189,7 +189,7 @@ func (a accounts) removeMember(param string, place registry.Place) func(*gin.Con
 	}
 }
 
-func (a accounts) removeKey(c *gin.Context) error {
+func (a endpoints) removeKey(c *gin.Context) error {
 	prefix := c.Param("api_key_id")
 	if err := a.deps.Registry.RevokeAnyKey(c.Request.Context(), prefix); err != nil {
 		return err

@@ -16,14 +16,14 @@ import (
 	"colonnade/domain"
 	"colonnade/domain/entity"
 	"colonnade/write/api"
-	"colonnade/write/registry"
+	"colonnade/write/registry/entities"
 )
 
 // Mount mounts the commands of every family: applications, workflows,
 // evaluators, environments, queries, testsets. Source: contract §5.
-func Mount(r api.Router, commands *registry.Registry) {
+func Mount(r api.Router, commands *entities.Registry) {
 	for _, f := range entity.Families() {
-		l := lineage{family: f, registry: commands, router: r}
+		l := endpoints{family: f, registry: commands, router: r}
 		l.mountArtifacts()
 		l.mountVariants()
 		l.mountRevisions()
@@ -31,10 +31,10 @@ func Mount(r api.Router, commands *registry.Registry) {
 	}
 }
 
-// lineage is the commands of one family.
-type lineage struct {
+// endpoints is the commands of one family.
+type endpoints struct {
 	family   entity.Family
-	registry *registry.Registry
+	registry *entities.Registry
 	router   api.Router
 }
 
@@ -47,11 +47,11 @@ type command struct {
 }
 
 // mount mounts commands that answer with one record of this shape.
-func (l lineage) mount(member string, record entity.Shape, commands ...command) {
+func (l endpoints) mount(member string, record entity.Shape, commands ...command) {
 	l.mountWith(l.family.Edit, member, record, commands...)
 }
 
-func (l lineage) mountWith(p domain.Permission, member string, record entity.Shape, commands ...command) {
+func (l endpoints) mountWith(p domain.Permission, member string, record entity.Shape, commands ...command) {
 	for _, c := range commands {
 		l.router.Handle(domain.Operation{
 			Method: c.method, Path: c.path, Permission: p, Tag: l.family.Plural, Summary: c.summary, Preview: true,
@@ -60,18 +60,18 @@ func (l lineage) mountWith(p domain.Permission, member string, record entity.Sha
 	}
 }
 
-func (l lineage) mountArtifacts() {
+func (l endpoints) mountArtifacts() {
 	f := l.family
 	base, id := "/"+f.Plural, "/:"+f.Name+"_id"
 	l.mount(f.Name, f.RecordShape(entity.LevelArtifact),
 		command{http.MethodPost, base + "/", "Create " + f.Name + ", without variants.", f.WriteShape(entity.LevelArtifact, true), l.createArtifact},
 		command{http.MethodPut, base + id, "Edit " + f.Name + ": given members change.", f.WriteShape(entity.LevelArtifact, false), l.editArtifact},
-		command{http.MethodPost, base + id + "/archive", "Hide " + f.Name + " from queries.", nil, l.archiveArtifact(l.registry.ArchiveArtifact)},
-		command{http.MethodPost, base + id + "/unarchive", "Show " + f.Name + " again.", nil, l.archiveArtifact(l.registry.UnarchiveArtifact)},
+		command{http.MethodPost, base + id + "/archive", "Hide " + f.Name + " from queries.", nil, l.archiveArtifact(l.setArchived(true))},
+		command{http.MethodPost, base + id + "/unarchive", "Show " + f.Name + " again.", nil, l.archiveArtifact(l.setArchived(false))},
 	)
 }
 
-func (l lineage) createArtifact(c *gin.Context) error {
+func (l endpoints) createArtifact(c *gin.Context) error {
 	d, err := l.readArtifact(c, uuid.Nil)
 	if err != nil {
 		return err
@@ -83,7 +83,7 @@ func (l lineage) createArtifact(c *gin.Context) error {
 	return api.Reply(c, l.family.Name, l.family.ArtifactJSON(&made))
 }
 
-func (l lineage) editArtifact(c *gin.Context) error {
+func (l endpoints) editArtifact(c *gin.Context) error {
 	id, err := api.PathID(c, l.family.Name+"_id")
 	if err != nil {
 		return err
@@ -97,11 +97,11 @@ func (l lineage) editArtifact(c *gin.Context) error {
 }
 
 // readArtifact reads a new artifact, or the change of the one with this id.
-func (l lineage) readArtifact(c *gin.Context, id uuid.UUID) (registry.ArtifactDraft, error) {
+func (l endpoints) readArtifact(c *gin.Context, id uuid.UUID) (entities.ArtifactDraft, error) {
 	f := l.family
 	body, err := api.ReadObject(c)
 	if err != nil {
-		return registry.ArtifactDraft{}, err
+		return entities.ArtifactDraft{}, err
 	}
 	record := readRecord(body, f.Name)
 	var mismatch error
@@ -111,14 +111,14 @@ func (l lineage) readArtifact(c *gin.Context, id uuid.UUID) (registry.ArtifactDr
 		record.Require("slug")
 		record.Ignore("id")
 	}
-	d := registry.ArtifactDraft{Draft: readDraft(record, f)}
+	d := entities.ArtifactDraft{RecordFields: readDraft(record, f)}
 	if folder := record.UUID("folder_id"); folder != uuid.Nil {
 		d.FolderID = &folder
 	}
 	record.Close()
 	if given := c.Query(f.Name + "_id"); given != "" && id == uuid.Nil {
 		if d.ID, err = uuid.Parse(given); err != nil {
-			return registry.ArtifactDraft{}, badQueryID(f.Name+"_id", given)
+			return entities.ArtifactDraft{}, badQueryID(f.Name+"_id", given)
 		}
 	}
 	if err := body.Err(); err != nil {
@@ -127,9 +127,16 @@ func (l lineage) readArtifact(c *gin.Context, id uuid.UUID) (registry.ArtifactDr
 	return d, mismatch
 }
 
+// setArchived returns the command that archives an artifact, or makes it live again.
+func (l endpoints) setArchived(archived bool) archiveArtifact {
+	return func(ctx context.Context, caller domain.Principal, f entity.Family, id uuid.UUID) (*entity.Artifact, error) {
+		return l.registry.SetArtifactArchived(ctx, caller, f, id, archived)
+	}
+}
+
 type archiveArtifact func(context.Context, domain.Principal, entity.Family, uuid.UUID) (*entity.Artifact, error)
 
-func (l lineage) archiveArtifact(command archiveArtifact) func(*gin.Context) error {
+func (l endpoints) archiveArtifact(command archiveArtifact) func(*gin.Context) error {
 	return func(c *gin.Context) error {
 		id, err := api.PathID(c, l.family.Name+"_id")
 		if err != nil {
@@ -140,7 +147,7 @@ func (l lineage) archiveArtifact(command archiveArtifact) func(*gin.Context) err
 	}
 }
 
-func (l lineage) replyArtifact(c *gin.Context, a *entity.Artifact, err error) error {
+func (l endpoints) replyArtifact(c *gin.Context, a *entity.Artifact, err error) error {
 	if err != nil {
 		return err
 	}

@@ -9,12 +9,12 @@ import (
 	"colonnade/domain"
 	"colonnade/domain/entity"
 	"colonnade/write/api"
-	"colonnade/write/registry"
+	"colonnade/write/registry/folders"
 )
 
 // MountFolders mounts the commands on the tree that people keep applications in. Source: contract §5.8.
-func MountFolders(r api.Router, commands *registry.Registry) {
-	f := folders{commands}
+func MountFolders(r api.Router, commands *folders.Registry) {
+	f := folderEndpoints{commands}
 	op := domain.Operation{Permission: domain.EditApplications, Tag: "folders", Preview: true, Response: entity.OneShape("folder", entity.FolderShape())}
 	op.Method, op.Path, op.Summary, op.Request = http.MethodPost, "/folders/", "Create a folder.", entity.FolderWriteShape(true)
 	r.Handle(op, f.create)
@@ -24,9 +24,9 @@ func MountFolders(r api.Router, commands *registry.Registry) {
 	r.Handle(op, f.remove)
 }
 
-type folders struct{ registry *registry.Registry }
+type folderEndpoints struct{ registry *folders.Registry }
 
-func (f folders) create(c *gin.Context) error {
+func (f folderEndpoints) create(c *gin.Context) error {
 	d, err := readFolder(c, uuid.Nil)
 	if err != nil {
 		return err
@@ -35,7 +35,7 @@ func (f folders) create(c *gin.Context) error {
 	return replyFolder(c, &made, err)
 }
 
-func (f folders) edit(c *gin.Context) error {
+func (f folderEndpoints) edit(c *gin.Context) error {
 	id, err := api.PathID(c, "folder_id")
 	if err != nil {
 		return err
@@ -48,7 +48,7 @@ func (f folders) edit(c *gin.Context) error {
 	return replyFolder(c, edited, err)
 }
 
-func (f folders) remove(c *gin.Context) error {
+func (f folderEndpoints) remove(c *gin.Context) error {
 	id, err := api.PathID(c, "folder_id")
 	if err != nil {
 		return err
@@ -58,10 +58,10 @@ func (f folders) remove(c *gin.Context) error {
 }
 
 // readFolder reads a new folder, or the change of the one with this id.
-func readFolder(c *gin.Context, id uuid.UUID) (registry.FolderDraft, error) {
+func readFolder(c *gin.Context, id uuid.UUID) (folders.FolderDraft, error) {
 	body, err := api.ReadObject(c)
 	if err != nil {
-		return registry.FolderDraft{}, err
+		return folders.FolderDraft{}, err
 	}
 	record := readRecord(body, "folder")
 	var mismatch error
@@ -71,7 +71,7 @@ func readFolder(c *gin.Context, id uuid.UUID) (registry.FolderDraft, error) {
 		record.Require("slug")
 		record.Ignore("id")
 	}
-	d := registry.FolderDraft{Draft: readDraft(record, entity.Folders()), Moves: record.Present("parent_id")}
+	d := folders.FolderDraft{RecordFields: readDraft(record, entity.Folders()), Moves: record.Present("parent_id")}
 	if parent := record.UUID("parent_id"); parent != uuid.Nil {
 		d.Parent = &parent
 	}

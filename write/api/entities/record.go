@@ -11,8 +11,8 @@ import (
 
 // readDraft reads what every record has. Members that only the service sets
 // may be there: clients send back what they got.
-func readDraft(o *form.Object, f entity.Family) registry.Draft {
-	d := registry.Draft{
+func readDraft(o *form.Object, f entity.Family) registry.RecordFields {
+	d := registry.RecordFields{
 		Slug: o.String("slug"), Name: o.StringPtr("name"), Description: o.StringPtr("description"),
 		Flags: readFlags(o), Tags: entity.Document(o.Map("tags")), Meta: entity.Document(o.Map("meta")),
 	}

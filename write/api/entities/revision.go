@@ -1,7 +1,6 @@
 package entities
 
 import (
-	"context"
 	"net/http"
 
 	"github.com/gin-gonic/gin"
@@ -12,18 +11,18 @@ import (
 	"colonnade/domain/form"
 	"colonnade/domain/testset"
 	"colonnade/write/api"
-	"colonnade/write/registry"
+	"colonnade/write/registry/entities"
 )
 
-func (l lineage) mountRevisions() {
+func (l endpoints) mountRevisions() {
 	f := l.family
 	base, id := "/"+f.Plural+"/revisions", "/:"+f.Name+"_revision_id"
 	member, record := f.Member(entity.LevelRevision), f.RecordShape(entity.LevelRevision)
 	l.mount(member, record,
 		command{http.MethodPost, base + "/", "Make the first revision of a variant.", f.CommitShape(), l.createRevision},
 		command{http.MethodPut, base + id, "Replace name, description, flags, tags and meta of a revision.", f.WriteShape(entity.LevelRevision, false), l.editRevision},
-		command{http.MethodPost, base + id + "/archive", "Hide a revision.", nil, l.archiveRevision(l.registry.ArchiveRevision)},
-		command{http.MethodPost, base + id + "/unarchive", "Show a revision again.", nil, l.archiveRevision(l.registry.UnarchiveRevision)},
+		command{http.MethodPost, base + id + "/archive", "Hide a revision.", nil, l.archiveRevision(true)},
+		command{http.MethodPost, base + id + "/unarchive", "Show a revision again.", nil, l.archiveRevision(false)},
 		command{http.MethodPost, base + "/commit", "Commit the next revision of a variant.", f.CommitShape(), l.commit},
 	)
 	if f.Deployable {
@@ -32,7 +31,7 @@ func (l lineage) mountRevisions() {
 	}
 }
 
-func (l lineage) createRevision(c *gin.Context) error {
+func (l endpoints) createRevision(c *gin.Context) error {
 	q, err := l.readCommit(c)
 	if err != nil {
 		return err
@@ -46,7 +45,7 @@ func (l lineage) createRevision(c *gin.Context) error {
 	return l.replyRevision(c, made, err)
 }
 
-func (l lineage) commit(c *gin.Context) error {
+func (l endpoints) commit(c *gin.Context) error {
 	q, err := l.readCommit(c)
 	if err != nil {
 		return err
@@ -63,23 +62,23 @@ func (l lineage) commit(c *gin.Context) error {
 
 // readCommit reads {application_revision: ...}; the wrapper may also be called
 // application_revision_commit. Source: contract §0 row 3.
-func (l lineage) readCommit(c *gin.Context) (registry.CommitRequest, error) {
+func (l endpoints) readCommit(c *gin.Context) (entities.CommitRequest, error) {
 	f := l.family
 	body, err := api.ReadObject(c)
 	if err != nil {
-		return registry.CommitRequest{}, err
+		return entities.CommitRequest{}, err
 	}
 	member := f.Member(entity.LevelRevision)
 	view := readView(body, f)
 	record := readRecord(body, member, member+"_commit")
-	q := registry.CommitRequest{
+	q := entities.CommitRequest{
 		Message: record.StringPtr("message"), Base: record.UUID("base_revision_id"),
 		Variant: readParent(record, f, "_variant"), Artifact: readParent(record, f, ""), View: view,
 	}
 	if f.Kind == entity.Testset {
 		readTestsetBase(record, &q)
 	}
-	q.Draft = readDraft(record, f)
+	q.RecordFields = readDraft(record, f)
 	if q.Variant == uuid.Nil && q.Named == uuid.Nil {
 		record.Require(f.Name + "_variant_id")
 	}
@@ -97,22 +96,22 @@ func (l lineage) readCommit(c *gin.Context) (registry.CommitRequest, error) {
 }
 
 // readContent reads data and delta in the family's form.
-func (l lineage) readContent(record *form.Object, q *registry.CommitRequest) {
+func (l endpoints) readContent(record *form.Object, q *entities.CommitRequest) {
 	data, delta := record.Object("data"), record.Object("delta")
 	environment, tests := l.family.Kind == entity.Environment, l.family.Kind == entity.Testset
 	switch {
 	case data != nil && environment:
-		q.References = registry.ReadReferences(data)
+		q.References = entities.ReadReferences(data)
 	case data != nil && tests:
 		given := testset.ReadData(data)
 		q.Testset = &given
 	case data != nil:
-		q.Data = registry.ReadData(l.family, data)
+		q.Data = entities.ReadData(l.family, data)
 	default:
 	}
 	switch {
 	case delta != nil && environment:
-		q.EnvironmentDelta = registry.ReadEnvironmentDelta(delta)
+		q.EnvironmentDelta = entities.ReadEnvironmentDelta(delta)
 	case delta != nil && tests:
 		d := testset.ReadDelta(delta)
 		q.TestsetDelta = &d
@@ -123,7 +122,7 @@ func (l lineage) readContent(record *form.Object, q *registry.CommitRequest) {
 	}
 }
 
-func (l lineage) editRevision(c *gin.Context) error {
+func (l endpoints) editRevision(c *gin.Context) error {
 	id, err := api.PathID(c, l.family.Name+"_revision_id")
 	if err != nil {
 		return err
@@ -154,20 +153,18 @@ func (l lineage) editRevision(c *gin.Context) error {
 	return l.replyRevision(c, edited, err)
 }
 
-type archiveRevision func(context.Context, domain.Principal, entity.Family, uuid.UUID) (*entity.Revision, error)
-
-func (l lineage) archiveRevision(command archiveRevision) func(*gin.Context) error {
+func (l endpoints) archiveRevision(archived bool) func(*gin.Context) error {
 	return func(c *gin.Context) error {
 		id, err := api.PathID(c, l.family.Name+"_revision_id")
 		if err != nil {
 			return err
 		}
-		changed, err := command(c.Request.Context(), api.Caller(c), l.family, id)
+		changed, err := l.registry.SetRevisionArchived(c.Request.Context(), api.Caller(c), l.family, id, archived)
 		return l.replyRevision(c, changed, err)
 	}
 }
 
-func (l lineage) deploy(c *gin.Context) error {
+func (l endpoints) deploy(c *gin.Context) error {
 	who := api.Caller(c)
 	for _, p := range []domain.Permission{l.family.Edit, domain.EditEnvironments} {
 		if !domain.Allows(who.Role, p) {
@@ -178,7 +175,7 @@ func (l lineage) deploy(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	d := registry.Deployment{Retrieval: l.family.ReadRetrieval(body), Message: body.StringPtr("message")}
+	d := entities.Deployment{Retrieval: l.family.ReadRetrieval(body), Message: body.StringPtr("message")}
 	body.Close()
 	if err := body.Err(); err != nil {
 		return err
@@ -187,7 +184,7 @@ func (l lineage) deploy(c *gin.Context) error {
 	return l.replyRevision(c, deployed, err)
 }
 
-func (l lineage) replyRevision(c *gin.Context, r *entity.Revision, err error) error {
+func (l endpoints) replyRevision(c *gin.Context, r *entity.Revision, err error) error {
 	if err != nil {
 		return err
 	}

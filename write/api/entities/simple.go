@@ -10,17 +10,17 @@ import (
 	"colonnade/domain"
 	"colonnade/domain/entity"
 	"colonnade/write/api"
-	"colonnade/write/registry"
+	"colonnade/write/registry/entities"
 )
 
-func (l lineage) mountSimple() {
+func (l endpoints) mountSimple() {
 	f := l.family
 	base, id := "/simple/"+f.Plural, "/:"+f.Name+"_id"
 	l.mount(f.Name, f.SimpleShape(),
 		command{http.MethodPost, base + "/", "Create " + f.Name + " with a variant and a first revision.", f.SimpleWriteShape(true), l.createSimple},
 		command{http.MethodPut, base + id, "Edit " + f.Name + " and commit what is given.", f.SimpleWriteShape(false), l.editSimple},
-		command{http.MethodPost, base + id + "/archive", "Hide " + f.Name + " from queries.", nil, l.archiveSimple(l.registry.ArchiveArtifact)},
-		command{http.MethodPost, base + id + "/unarchive", "Show " + f.Name + " again.", nil, l.archiveSimple(l.registry.UnarchiveArtifact)},
+		command{http.MethodPost, base + id + "/archive", "Hide " + f.Name + " from queries.", nil, l.archiveSimple(l.setArchived(true))},
+		command{http.MethodPost, base + id + "/unarchive", "Show " + f.Name + " again.", nil, l.archiveSimple(l.setArchived(false))},
 	)
 	if f.Kind == entity.Environment {
 		l.mountWith(domain.GuardEnvironments, f.Name, f.SimpleShape(),
@@ -30,18 +30,18 @@ func (l lineage) mountSimple() {
 	}
 }
 
-func (l lineage) guard(on bool) archiveArtifact {
+func (l endpoints) guard(on bool) archiveArtifact {
 	return func(ctx context.Context, who domain.Principal, _ entity.Family, id uuid.UUID) (*entity.Artifact, error) {
 		return l.registry.Guard(ctx, who, id, on)
 	}
 }
 
 // readSimple reads a new simple record, or the change of the one with this id.
-func (l lineage) readSimple(c *gin.Context, id uuid.UUID) (registry.SimpleDraft, error) {
+func (l endpoints) readSimple(c *gin.Context, id uuid.UUID) (entities.SimpleDraft, error) {
 	f := l.family
 	body, err := api.ReadObject(c)
 	if err != nil {
-		return registry.SimpleDraft{}, err
+		return entities.SimpleDraft{}, err
 	}
 	record := readRecord(body, f.Name)
 	var mismatch error
@@ -51,11 +51,11 @@ func (l lineage) readSimple(c *gin.Context, id uuid.UUID) (registry.SimpleDraft,
 		record.Require("slug")
 		record.Ignore("id")
 	}
-	d := registry.SimpleDraft{ArtifactDraft: registry.ArtifactDraft{Draft: readDraft(record, f)}, Message: record.StringPtr("message")}
+	d := entities.SimpleDraft{ArtifactDraft: entities.ArtifactDraft{RecordFields: readDraft(record, f)}, Message: record.StringPtr("message")}
 	if folder := record.UUID("folder_id"); folder != uuid.Nil {
 		d.FolderID = &folder
 	}
-	var q registry.CommitRequest
+	var q entities.CommitRequest
 	l.readContent(record, &q)
 	if record.Has("delta") {
 		record.Refuse("extra_forbidden", "Extra inputs are not permitted", record.Any("delta"), "delta")
@@ -83,7 +83,7 @@ func badQueryID(name, given string) error {
 	}}}
 }
 
-func (l lineage) createSimple(c *gin.Context) error {
+func (l endpoints) createSimple(c *gin.Context) error {
 	d, err := l.readSimple(c, uuid.Nil)
 	if err != nil {
 		return err
@@ -92,7 +92,7 @@ func (l lineage) createSimple(c *gin.Context) error {
 	return l.replySimple(c, &made, err)
 }
 
-func (l lineage) editSimple(c *gin.Context) error {
+func (l endpoints) editSimple(c *gin.Context) error {
 	id, err := api.PathID(c, l.family.Name+"_id")
 	if err != nil {
 		return err
@@ -105,7 +105,7 @@ func (l lineage) editSimple(c *gin.Context) error {
 	return l.replySimple(c, edited, err)
 }
 
-func (l lineage) archiveSimple(command archiveArtifact) func(*gin.Context) error {
+func (l endpoints) archiveSimple(command archiveArtifact) func(*gin.Context) error {
 	return func(c *gin.Context) error {
 		id, err := api.PathID(c, l.family.Name+"_id")
 		if err != nil {
@@ -120,7 +120,7 @@ func (l lineage) archiveSimple(command archiveArtifact) func(*gin.Context) error
 	}
 }
 
-func (l lineage) replySimple(c *gin.Context, s *registry.Simple, err error) error {
+func (l endpoints) replySimple(c *gin.Context, s *entities.Simple, err error) error {
 	if err != nil {
 		return err
 	}

@@ -6,7 +6,7 @@ import (
 	"colonnade/domain/entity"
 	"colonnade/domain/form"
 	"colonnade/domain/testset"
-	"colonnade/write/registry"
+	"colonnade/write/registry/entities"
 )
 
 // readView reads how much of a testset's revision the reply shows; of other
@@ -22,7 +22,7 @@ func readView(body *form.Object, f entity.Family) testset.View {
 // the variant where that is not said; a delta is meant for it, so that one that
 // is not the latest is a conflict as with base_revision_id. Beside data it is
 // what a client sends back.
-func readTestsetBase(record *form.Object, q *registry.CommitRequest) {
+func readTestsetBase(record *form.Object, q *entities.CommitRequest) {
 	q.Named = record.UUID(record.OneOf("testset_revision_id", "revision_id"))
 	if record.Has("delta") && q.Base == uuid.Nil {
 		q.Base = q.Named

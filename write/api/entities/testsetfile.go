@@ -18,7 +18,7 @@ import (
 	"colonnade/domain/form"
 	"colonnade/domain/testset"
 	"colonnade/write/api"
-	"colonnade/write/registry"
+	"colonnade/write/registry/entities"
 )
 
 const (
@@ -28,7 +28,7 @@ const (
 )
 
 // MountTestsetFiles mounts the commands that take testcases from a file. Source: contract §5.8.
-func MountTestsetFiles(r api.Router, commands *registry.Registry) {
+func MountTestsetFiles(r api.Router, commands *entities.Registry) {
 	f := testsetFiles{commands}
 	testsets := entity.Testsets()
 	op := domain.Operation{
@@ -46,7 +46,7 @@ func MountTestsetFiles(r api.Router, commands *registry.Registry) {
 	r.Handle(op, f.commit)
 }
 
-type testsetFiles struct{ registry *registry.Registry }
+type testsetFiles struct{ registry *entities.Registry }
 
 // uploadForm are the fields of a form beside the file and its type.
 type uploadForm []string
@@ -196,9 +196,9 @@ func badPart(typ, msg string, loc ...any) error {
 }
 
 // draft is a simple testset of the form's fields and file.
-func (u upload) draft() (registry.SimpleDraft, error) {
+func (u upload) draft() (entities.SimpleDraft, error) {
 	o := u.fields
-	d := registry.SimpleDraft{Testset: &testset.Data{Testcases: u.testcases}}
+	d := entities.SimpleDraft{Testset: &testset.Data{Testcases: u.testcases}}
 	d.Slug, d.Name, d.Description = o.String("testset_slug"), o.StringPtr("testset_name"), o.StringPtr("testset_description")
 	d.Tags, d.Meta = entity.Document(o.Map("testset_tags")), entity.Document(o.Map("testset_meta"))
 	return d, o.Err()
@@ -221,7 +221,7 @@ func (t testsetFiles) create(c *gin.Context) error {
 		d.Name = &d.Slug
 	}
 	made, err := t.registry.CreateSimple(c.Request.Context(), api.Caller(c), entity.Testsets(), d)
-	return lineage{family: entity.Testsets()}.replySimple(c, &made, err)
+	return endpoints{family: entity.Testsets()}.replySimple(c, &made, err)
 }
 
 func (t testsetFiles) edit(c *gin.Context) error {
@@ -241,7 +241,7 @@ func (t testsetFiles) edit(c *gin.Context) error {
 	if err == nil && edited == nil {
 		return noTestset("testset", id)
 	}
-	return lineage{family: entity.Testsets()}.replySimple(c, edited, err)
+	return endpoints{family: entity.Testsets()}.replySimple(c, edited, err)
 }
 
 func (t testsetFiles) commit(c *gin.Context) error {
@@ -257,13 +257,13 @@ func (t testsetFiles) commit(c *gin.Context) error {
 	if err := u.fields.Err(); err != nil {
 		return err
 	}
-	made, err := t.registry.Commit(c.Request.Context(), api.Caller(c), entity.Testsets(), registry.CommitRequest{
+	made, err := t.registry.Commit(c.Request.Context(), api.Caller(c), entity.Testsets(), entities.CommitRequest{
 		Named: id, Testset: &testset.Data{Testcases: u.testcases}, View: view,
 	})
 	if err == nil && made == nil {
 		return noTestset("testset revision", id)
 	}
-	return lineage{family: entity.Testsets()}.replyRevision(c, made, err)
+	return endpoints{family: entity.Testsets()}.replyRevision(c, made, err)
 }
 
 func noTestset(what string, id uuid.UUID) error {

@@ -1,7 +1,6 @@
 package entities
 
 import (
-	"context"
 	"net/http"
 
 	"github.com/gin-gonic/gin"
@@ -10,22 +9,22 @@ import (
 	"colonnade/domain"
 	"colonnade/domain/entity"
 	"colonnade/write/api"
-	"colonnade/write/registry"
+	"colonnade/write/registry/entities"
 )
 
-func (l lineage) mountVariants() {
+func (l endpoints) mountVariants() {
 	f := l.family
 	base, id := "/"+f.Plural+"/variants", "/:"+f.Name+"_variant_id"
 	l.mount(f.Member(entity.LevelVariant), f.RecordShape(entity.LevelVariant),
 		command{http.MethodPost, base + "/", "Create a variant, without revisions.", f.WriteShape(entity.LevelVariant, true), l.createVariant},
 		command{http.MethodPut, base + id, "Replace name, description, flags, tags and meta of a variant.", f.WriteShape(entity.LevelVariant, false), l.editVariant},
-		command{http.MethodPost, base + id + "/archive", "Hide a variant and its revisions.", nil, l.archiveVariant(l.registry.ArchiveVariant)},
-		command{http.MethodPost, base + id + "/unarchive", "Show a variant and its revisions again.", nil, l.archiveVariant(l.registry.UnarchiveVariant)},
+		command{http.MethodPost, base + id + "/archive", "Hide a variant and its revisions.", nil, l.archiveVariant(true)},
+		command{http.MethodPost, base + id + "/unarchive", "Show a variant and its revisions again.", nil, l.archiveVariant(false)},
 		command{http.MethodPost, base + "/fork", "Copy a variant with its history.", f.ForkShape(), l.fork},
 	)
 }
 
-func (l lineage) createVariant(c *gin.Context) error {
+func (l endpoints) createVariant(c *gin.Context) error {
 	body, err := api.ReadObject(c)
 	if err != nil {
 		return err
@@ -46,7 +45,7 @@ func (l lineage) createVariant(c *gin.Context) error {
 	return l.replyVariant(c, &made, err)
 }
 
-func (l lineage) editVariant(c *gin.Context) error {
+func (l endpoints) editVariant(c *gin.Context) error {
 	id, err := api.PathID(c, l.family.Name+"_variant_id")
 	if err != nil {
 		return err
@@ -70,28 +69,26 @@ func (l lineage) editVariant(c *gin.Context) error {
 	return l.replyVariant(c, edited, err)
 }
 
-type archiveVariant func(context.Context, domain.Principal, entity.Family, uuid.UUID) (*entity.Variant, error)
-
-func (l lineage) archiveVariant(command archiveVariant) func(*gin.Context) error {
+func (l endpoints) archiveVariant(archived bool) func(*gin.Context) error {
 	return func(c *gin.Context) error {
 		id, err := api.PathID(c, l.family.Name+"_variant_id")
 		if err != nil {
 			return err
 		}
-		changed, err := command(c.Request.Context(), api.Caller(c), l.family, id)
+		changed, err := l.registry.SetVariantArchived(c.Request.Context(), api.Caller(c), l.family, id, archived)
 		return l.replyVariant(c, changed, err)
 	}
 }
 
 // fork reads {application_variant, application_variant_ref, application_revision_ref?};
 // the references may also stand inside the variant.
-func (l lineage) fork(c *gin.Context) error {
+func (l endpoints) fork(c *gin.Context) error {
 	body, err := api.ReadObject(c)
 	if err != nil {
 		return err
 	}
 	variant, revision := l.family.Member(entity.LevelVariant), l.family.Member(entity.LevelRevision)
-	q := registry.ForkRequest{
+	q := entities.ForkRequest{
 		Variant:  entity.ReadReference(body, variant+"_ref"),
 		Revision: entity.ReadReference(body, revision+"_ref"),
 	}
@@ -100,7 +97,7 @@ func (l lineage) fork(c *gin.Context) error {
 		q.Variant, q.Revision = entity.ReadReference(record, variant+"_ref"), entity.ReadReference(record, revision+"_ref")
 	}
 	q.Artifact = readParent(record, l.family, "")
-	q.Draft = readDraft(record, l.family)
+	q.RecordFields = readDraft(record, l.family)
 	record.Ignore("id")
 	record.Close()
 	if err := body.Err(); err != nil {
@@ -113,7 +110,7 @@ func (l lineage) fork(c *gin.Context) error {
 	return l.replyVariant(c, &made, err)
 }
 
-func (l lineage) replyVariant(c *gin.Context, v *entity.Variant, err error) error {
+func (l endpoints) replyVariant(c *gin.Context, v *entity.Variant, err error) error {
 	if err != nil {
 		return err
 	}

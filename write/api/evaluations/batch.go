@@ -32,7 +32,7 @@ const maxEvaluationBytes = 16 << 20
 // MountBatch mounts the batch: an application revision over testcases,
 // judged by evaluator revisions. Source: interface.md §1.
 func MountBatch(r api.Router, deps BatchDeps) {
-	e := evaluations{deps}
+	e := batchEndpoint{deps}
 	r.Handle(domain.Operation{
 		Method: http.MethodPost, Path: "/simple/evaluations/run", Permission: domain.RunEvaluations, Tag: "evaluations",
 		Summary: "Run an application revision over testcases, given or those of a testset, and judge each answer. Answers when all is done, or tells each outcome " +
@@ -41,7 +41,7 @@ func MountBatch(r api.Router, deps BatchDeps) {
 	}, e.run)
 }
 
-type evaluations struct{ deps BatchDeps }
+type batchEndpoint struct{ deps BatchDeps }
 
 // evaluationRequest documents the body; the references are those of
 // retrieve and of queries.
@@ -112,7 +112,7 @@ func canonicalMap(m map[string]any) map[string]any {
 	return out
 }
 
-func (e evaluations) run(c *gin.Context) error {
+func (e batchEndpoint) run(c *gin.Context) error {
 	body, err := api.ReadObject(c)
 	if err != nil {
 		return err

@@ -18,7 +18,7 @@ import (
 	"colonnade/domain/entity"
 	"colonnade/domain/evaluation"
 	"colonnade/write/api"
-	"colonnade/write/registry/runs"
+	"colonnade/write/registry/evaluations"
 )
 
 // refreshTimeout is how long metrics of many traces may take to compute.
@@ -26,7 +26,7 @@ const refreshTimeout = 2 * time.Minute
 
 // MountRuns mounts the commands on evaluation runs, their scenarios, results,
 // metrics and queues. Source: contract §5.8.
-func MountRuns(r api.Router, commands *runs.Runs) {
+func MountRuns(r api.Router, commands *evaluations.Runs) {
 	e := runRoutes{commands}
 	e.mountRuns(r)
 	parts := func(name string, permission domain.Permission, record any) resource {
@@ -60,7 +60,7 @@ func MountRuns(r api.Router, commands *runs.Runs) {
 	deletes(queues, queueIDs{}, commands.DeleteQueues, func(b queueIDs) []uuid.UUID { return b.IDs })
 }
 
-type runRoutes struct{ runs *runs.Runs }
+type runRoutes struct{ runs *evaluations.Runs }
 
 func (e runRoutes) mountRuns(r api.Router) {
 	of := resource{r, "run", "runs", domain.EditEvaluations, evaluation.Run{}}

@@ -15,13 +15,13 @@ import (
 	"colonnade/domain/evaluation"
 	"colonnade/write/api"
 	"colonnade/write/evaluate"
-	"colonnade/write/registry/runs"
+	"colonnade/write/registry/evaluations"
 )
 
 // SimpleDeps are what the routes of simple evaluations and queues call.
 type SimpleDeps struct {
 	Evaluate *evaluate.Evaluate
-	Runs     *runs.Runs
+	Runs     *evaluations.Runs
 }
 
 // startTimeout is how long it may take to make the scenarios of a large testset.

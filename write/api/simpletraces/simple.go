@@ -25,7 +25,7 @@ import (
 	"colonnade/write/api"
 	"colonnade/write/api/spans"
 	"colonnade/write/ingest"
-	"colonnade/write/registry"
+	"colonnade/write/registry/entities"
 )
 
 // source is what the records of these endpoints name as their source.
@@ -34,8 +34,8 @@ const source = "simple"
 // Ensurer gives the references of the entity that a record names, and makes it
 // where there is none; write/registry does.
 type Ensurer interface {
-	EnsureEvaluator(ctx context.Context, caller domain.Principal, j registry.Judgment) (entity.Entities, error)
-	EnsureApplication(ctx context.Context, caller domain.Principal, j registry.Judgment) (entity.Entities, error)
+	EnsureEvaluator(ctx context.Context, caller domain.Principal, j entities.Judgment) (entity.Entities, error)
+	EnsureApplication(ctx context.Context, caller domain.Principal, j entities.Judgment) (entity.Entities, error)
 }
 
 // Deps are what the commands on simple traces call.
@@ -296,7 +296,7 @@ func (s simples) ensure(ctx context.Context, r *simple.Record, isNew bool) error
 		}
 		refs.Artifact.Slug = slug
 	}
-	j := registry.Judgment{Refs: refs, Data: r.Data, Loc: []any{"body", s.face.Member(), "data"}, Check: s.face == simple.Annotation}
+	j := entities.Judgment{Refs: refs, Data: r.Data, Loc: []any{"body", s.face.Member(), "data"}, Check: s.face == simple.Annotation}
 	found, err := s.ensureEntity(ctx, j)
 	if !isNew && domain.KindOf(err) == domain.NotFound {
 		return nil // the record outlives what it was made about
@@ -312,7 +312,7 @@ func (s simples) ensure(ctx context.Context, r *simple.Record, isNew bool) error
 	return nil
 }
 
-func (s simples) ensureEntity(ctx context.Context, j registry.Judgment) (entity.Entities, error) {
+func (s simples) ensureEntity(ctx context.Context, j entities.Judgment) (entity.Entities, error) {
 	caller := domain.PrincipalFrom(ctx)
 	if s.deps.Entities == nil {
 		return nil, errors.New("api: simple traces are mounted without a registry")

@@ -1,0 +1,245 @@
+//go:build embedded
+
+package accounts_test
+
+import (
+	"crypto/rand"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"colonnade/domain"
+	"colonnade/domain/credential"
+	"colonnade/write/registry/accounts"
+)
+
+func count(t *testing.T, pool *pgxpool.Pool, table string) int {
+	t.Helper()
+	var n int
+	require.NoError(t, pool.QueryRow(t.Context(), "SELECT count(*) FROM "+table).Scan(&n))
+	return n
+}
+
+func TestCreateAccount(t *testing.T) {
+	t.Parallel()
+	pool := openPool(t)
+	r := newRegistry(t, pool)
+	made, err := r.CreateAccount(t.Context(), accounts.AccountRequest{Email: "ann@example.com", CreateKey: true})
+	require.NoError(t, err)
+	require.Equal(t, "ann", made.User.Username)
+	require.NotEmpty(t, made.Key.Prefix)
+	require.Equal(t, made.Organization.ID, made.Project.OrganizationID)
+	require.Equal(t, made.Workspace.ID, made.Project.WorkspaceID)
+
+	var digest []byte
+	require.NoError(t, pool.QueryRow(t.Context(), `SELECT digest FROM api_keys WHERE prefix = $1`, made.Key.Prefix).Scan(&digest))
+	require.True(t, made.Key.Matches(digest))
+
+	_, err = r.CreateAccount(t.Context(), accounts.AccountRequest{Email: "ANN@example.com"})
+	require.Equal(t, domain.Conflict, domain.KindOf(err))
+}
+
+func TestABatchOfAccountsIsAllOrNothing(t *testing.T) {
+	t.Parallel()
+	pool := openPool(t)
+	r := newRegistry(t, pool)
+	_, err := r.CreateAccounts(t.Context(), map[string]accounts.AccountRequest{"a": {Email: "a@b.c"}, "b": {Email: "nonsense"}})
+	require.Equal(t, domain.Rejected, domain.KindOf(err))
+	require.Zero(t, count(t, pool, "users"))
+	require.Zero(t, count(t, pool, "projects"))
+}
+
+func TestDeleteAccountsRemovesEverythingOfThemAlone(t *testing.T) {
+	t.Parallel()
+	pool := openPool(t)
+	r := newRegistry(t, pool)
+	made, err := r.CreateAccounts(t.Context(), map[string]accounts.AccountRequest{
+		"a": {Email: "a@b.c", CreateKey: true, SeedDefaults: true}, "b": {Email: "b@b.c", CreateKey: true},
+	})
+	require.NoError(t, err)
+	gone, err := r.DeleteAccounts(t.Context(), []domain.Reference{{Slug: "A@b.c"}, {Slug: "nobody@b.c"}, {ID: uuid.New()}})
+	require.NoError(t, err)
+	require.Equal(t, []domain.ProjectID{made["a"].Project.ID}, gone)
+	for _, table := range []string{"users", "organizations", "workspaces", "projects", "memberships", "api_keys"} {
+		require.Equal(t, 1, count(t, pool, table), table)
+	}
+	_, err = r.CreateAccount(t.Context(), accounts.AccountRequest{Email: "a@b.c"})
+	require.NoError(t, err, "the address is free again")
+}
+
+// An id and an e-mail of two people name neither.
+func TestAPersonIsNamedByAllThatIsSaid(t *testing.T) {
+	t.Parallel()
+	pool := openPool(t)
+	r := newRegistry(t, pool)
+	a, err := r.CreateAccount(t.Context(), accounts.AccountRequest{Email: "a@b.c"})
+	require.NoError(t, err)
+	b, err := r.CreateAccount(t.Context(), accounts.AccountRequest{Email: "b@b.c"})
+	require.NoError(t, err)
+	two := domain.Reference{ID: a.User.ID, Slug: b.User.Email}
+	_, err = r.DeleteAccounts(t.Context(), []domain.Reference{two})
+	require.Equal(t, domain.Rejected, domain.KindOf(err), "%v", err)
+	_, err = r.CreateGraph(t.Context(), accounts.Graph{Keys: map[string]accounts.KeyDraft{"k": {
+		Project: accounts.Ref{Reference: domain.Reference{ID: uuid.UUID(a.Project.ID)}}, User: accounts.Ref{Reference: two},
+	}}})
+	require.Equal(t, domain.Rejected, domain.KindOf(err), "%v", err)
+	gone, err := r.DeleteAccounts(t.Context(), []domain.Reference{{ID: a.User.ID, Slug: "A@b.c"}})
+	require.NoError(t, err)
+	require.Equal(t, []domain.ProjectID{a.Project.ID}, gone)
+}
+
+func TestBootstrapOnce(t *testing.T) {
+	t.Parallel()
+	pool := openPool(t)
+	r := newRegistry(t, pool)
+	key, err := credential.NewKey(rand.Reader)
+	require.NoError(t, err)
+	q := accounts.AccountRequest{Email: "root@localhost", Key: key, SeedDefaults: true}
+
+	var wait sync.WaitGroup
+	created := make([]bool, 8)
+	errs := make([]error, 8)
+	for i := range created {
+		wait.Go(func() { _, created[i], errs[i] = r.Bootstrap(t.Context(), q) })
+	}
+	wait.Wait()
+	news := 0
+	for i := range created {
+		require.NoError(t, errs[i])
+		if created[i] {
+			news++
+		}
+	}
+	require.Equal(t, 1, news)
+	require.Equal(t, 1, count(t, pool, "api_keys"))
+
+	second, err := credential.NewKey(rand.Reader)
+	require.NoError(t, err)
+	q.Key = second
+	found, isNew, err := r.Bootstrap(t.Context(), q)
+	require.NoError(t, err)
+	require.False(t, isNew)
+	require.Equal(t, second, found.Key)
+	require.Equal(t, 2, count(t, pool, "api_keys"), "another key given later works too")
+
+	require.NoError(t, r.RevokeKey(t.Context(), found.Project.ID, second.Prefix))
+	revoked, isNew, err := r.Bootstrap(t.Context(), q)
+	require.NoError(t, err, "a service whose key was revoked starts")
+	require.False(t, isNew)
+	require.Equal(t, credential.Key{}, revoked.Key, "and the key stays revoked")
+	var alive int
+	require.NoError(t, pool.QueryRow(t.Context(), "SELECT count(*) FROM api_keys WHERE revoked_at IS NULL").Scan(&alive))
+	require.Equal(t, 1, alive)
+
+	gone, err := r.Remove(t.Context(), accounts.Removal{Organizations: []uuid.UUID{found.Organization.ID}})
+	require.NoError(t, err)
+	require.Equal(t, []uuid.UUID{uuid.UUID(found.Project.ID)}, gone.Projects)
+	again, isNew, err := r.Bootstrap(t.Context(), q)
+	require.NoError(t, err, "the person is left without a project")
+	require.True(t, isNew)
+	require.Equal(t, found.User, again.User)
+	require.NotEqual(t, found.Project.ID, again.Project.ID)
+	require.Equal(t, second, again.Key)
+	require.Equal(t, 1, count(t, pool, "api_keys"))
+}
+
+// Who makes a project in an organization that is being deleted either has it
+// deleted as well or is told that the organization is gone.
+func TestProjectsWhileTheirOrganizationGoes(t *testing.T) {
+	t.Parallel()
+	pool := openPool(t)
+	r := newRegistry(t, pool)
+	a, err := r.CreateAccount(t.Context(), accounts.AccountRequest{Email: "a@b.c"})
+	require.NoError(t, err)
+	organization := accounts.Ref{Reference: domain.Reference{ID: a.Organization.ID}}
+	workspace := accounts.Ref{Reference: domain.Reference{ID: a.Workspace.ID}}
+	var wait sync.WaitGroup
+	errs := make([]error, 8)
+	for i := range errs {
+		wait.Go(func() {
+			if i == len(errs)/2 {
+				_, errs[i] = r.Remove(t.Context(), accounts.Removal{Users: []domain.Reference{{ID: a.User.ID}}})
+				return
+			}
+			_, errs[i] = r.CreateGraph(t.Context(), accounts.Graph{Projects: map[string]accounts.ProjectDraft{"p": {Name: "P", Organization: organization, Workspace: workspace}}})
+		})
+	}
+	wait.Wait()
+	made := 0
+	for i, err := range errs {
+		if err == nil {
+			made++
+			continue
+		}
+		require.NotEqual(t, len(errs)/2, i, err)
+		require.Equal(t, domain.NotFound, domain.KindOf(err), err)
+	}
+	for _, table := range []string{"users", "organizations", "workspaces", "projects", "memberships"} {
+		require.Zero(t, count(t, pool, table), table)
+	}
+	require.Equal(t, made, count(t, pool, "erasures"), "the account's own, and those made in time")
+	require.Zero(t, deadlocks(t, pool), "both lock in one order")
+}
+
+// deadlocks counts those of the test's database. Connections tell what they
+// counted when they end, at the latest.
+func deadlocks(t *testing.T, pool *pgxpool.Pool) (n int) {
+	t.Helper()
+	pool.Reset()
+	require.Eventually(t, func() bool {
+		var connections int
+		err := pool.QueryRow(t.Context(), `SELECT numbackends, deadlocks FROM pg_stat_database WHERE datname = current_database()`).Scan(&connections, &n)
+		return err == nil && connections == 1
+	}, 10*time.Second, 10*time.Millisecond)
+	return n
+}
+
+func TestKeys(t *testing.T) {
+	t.Parallel()
+	pool := openPool(t)
+	r := newRegistry(t, pool)
+	a, err := r.CreateAccount(t.Context(), accounts.AccountRequest{Email: "a@b.c"})
+	require.NoError(t, err)
+	b, err := r.CreateAccount(t.Context(), accounts.AccountRequest{Email: "b@b.c"})
+	require.NoError(t, err)
+	key, err := r.CreateKey(t.Context(), accounts.KeyRequest{Project: a.Project.ID, User: a.User.ID, Name: "ci", Role: domain.RoleViewer})
+	require.NoError(t, err)
+
+	_, err = r.CreateKey(t.Context(), accounts.KeyRequest{Project: a.Project.ID, User: b.User.ID})
+	require.Equal(t, domain.NotFound, domain.KindOf(err), "no member")
+	_, err = r.CreateKey(t.Context(), accounts.KeyRequest{Project: a.Project.ID, User: a.User.ID, Role: "king"})
+	require.Equal(t, domain.Rejected, domain.KindOf(err))
+
+	require.Equal(t, domain.NotFound, domain.KindOf(r.RevokeKey(t.Context(), b.Project.ID, key.Prefix)), "another project's key")
+	require.NoError(t, r.RevokeKey(t.Context(), a.Project.ID, key.Prefix))
+	require.Equal(t, domain.NotFound, domain.KindOf(r.RevokeKey(t.Context(), a.Project.ID, key.Prefix)), "revoked already")
+}
+
+func TestTwentyAccountsAtOnce(t *testing.T) {
+	t.Parallel()
+	pool := openPool(t)
+	r := newRegistry(t, pool)
+	var wait sync.WaitGroup
+	errs := make([]error, 20)
+	for i := range errs {
+		wait.Go(func() {
+			_, errs[i] = r.CreateAccount(t.Context(), accounts.AccountRequest{Email: fmt.Sprintf("u%d@b.c", i%10), CreateKey: true})
+		})
+	}
+	wait.Wait()
+	conflicts := 0
+	for _, err := range errs {
+		if domain.KindOf(err) == domain.Conflict && err != nil {
+			conflicts++
+			continue
+		}
+		require.NoError(t, err)
+	}
+	require.Equal(t, 10, conflicts)
+	require.Equal(t, 10, count(t, pool, "users"))
+}

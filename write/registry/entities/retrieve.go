@@ -1,0 +1,37 @@
+package entities
+
+import (
+	"context"
+
+	"colonnade/domain"
+	"colonnade/domain/entity"
+	"colonnade/write/registry"
+)
+
+// Retrieve follows the decision table of contract §5.3 for commands that run
+// what they find: an invocation looks up its revision in the wing it is in.
+// The revision is complete but for embeds, which Resolve replaces.
+func (r *Registry) Retrieve(ctx context.Context, caller domain.Principal, q entity.Retrieval) (entity.Retrieved, error) {
+	s := lookup{r.db.Pool(), caller.Project}
+	found, err := entity.Retrieve(ctx, s, q)
+	if err == nil && found.Revision != nil {
+		err = r.show(ctx, s, q.Family, found.Revision)
+	}
+	return found, registry.Classify(err, "retrieving "+q.Family.Name+" revision")
+}
+
+// Resolve replaces the embeds in a revision's data within the service's
+// limits; an embed that leads nowhere is Rejected. Source: contract §5.3, §9.
+func (r *Registry) Resolve(ctx context.Context, caller domain.Principal, data entity.Document) (entity.Document, entity.ResolutionInfo, error) {
+	return entity.Resolution{
+		MaxDepth: entity.MaxEmbedDepth, MaxEmbeds: entity.MaxEmbeds,
+		Lookup: func(ctx context.Context, e entity.Embed) (*entity.Revision, error) {
+			q, err := e.Retrieval()
+			if err != nil {
+				return nil, err
+			}
+			found, err := r.Retrieve(ctx, caller, q)
+			return found.Revision, err
+		},
+	}.Resolve(ctx, data)
+}
