@@ -72,12 +72,12 @@ func (t *tailed) event(name string, data []byte) error {
 		_, _ = fmt.Fprintln(t.notes, "Following. Ctrl-C ends it.") // a note that cannot be shown is no reason to stop
 	case "span":
 		return t.span(data)
-	case "missed":
+	case "dropped":
 		var m struct{ Count uint64 }
 		if err := json.Unmarshal(data, &m); err != nil {
 			return fmt.Errorf("reading an event: %w", err)
 		}
-		_, _ = fmt.Fprintf(t.notes, "... %d spans more came than could be shown\n", m.Count)
+		_, _ = fmt.Fprintf(t.notes, "... %d spans were dropped because the client read too slowly\n", m.Count)
 	case "end":
 		var e struct{ Reason string }
 		if err := json.Unmarshal(data, &e); err != nil {

@@ -30,7 +30,7 @@ type TailDeps struct {
 func MountTail(r Router, deps TailDeps) {
 	r.Handle(domain.Operation{
 		Method: http.MethodGet, Path: "/spans/tail", Permission: domain.ViewSpans, Tag: "spans", Stream: true,
-		Summary: "Follow spans as they become visible: events ready, span (a span as queries return it), missed ({count}, spans that a slow reader did not get) and end ({reason}).",
+		Summary: "Follow spans as they become visible: events ready, span (a span as queries return it), dropped ({count}: spans that the client read too slowly to get) and end ({reason}).",
 		Query: []domain.Parameter{
 			{Name: "filtering", Type: "string", Doc: "A filter as JSON text, as in the bodies of queries. All spans without it."},
 		},
@@ -117,8 +117,8 @@ func (e *events) batch(b tail.Batch) {
 	for _, text := range b.Spans {
 		e.event("span", text)
 	}
-	if b.Missed > 0 {
-		e.event("missed", []byte(`{"count":`+strconv.FormatUint(b.Missed, 10)+`}`))
+	if b.Dropped > 0 {
+		e.event("dropped", []byte(`{"count":`+strconv.FormatUint(b.Dropped, 10)+`}`))
 	}
 	if b.End != "" {
 		e.event("end", []byte(`{"reason":"`+string(b.End)+`"}`))

@@ -57,7 +57,7 @@ func New(cfg Config, deps Deps) (*Hub, error) {
 		return nil, err
 	}
 	return &Hub{
-		cfg: cfg, deps: deps, log: deps.Log.With(slog.String("room", "tail")), metrics: newMetrics(deps.Registerer),
+		cfg: cfg, deps: deps, log: deps.Log.With(slog.String("component", "tail")), metrics: newMetrics(deps.Registerer),
 		wake: make(chan struct{}, 1), tails: map[domain.ProjectID]map[*Tail]struct{}{},
 	}, nil
 }
@@ -152,7 +152,7 @@ func (h *Hub) Run(ctx context.Context) error {
 		}
 		if err := h.follow(ctx); err != nil && ctx.Err() == nil {
 			h.metrics.interruptions.Inc()
-			h.log.LogAttrs(ctx, slog.LevelWarn, "the stream cannot be followed, open tails end", slog.Any("error", err))
+			h.log.LogAttrs(ctx, slog.LevelWarn, "reading from Kafka failed, all open tails end", slog.Any("error", err))
 			h.interrupt()
 		}
 	}
@@ -255,7 +255,7 @@ func (h *Hub) release(ctx context.Context, held *holding) {
 	}
 	if err != nil {
 		// A store that is away is waited for: what is held is bounded, and the stream keeps the rest.
-		h.log.LogAttrs(ctx, slog.LevelWarn, "the sink's progress cannot be read", slog.Any("error", err))
+		h.log.LogAttrs(ctx, slog.LevelWarn, "query of the sink's progress failed, tails wait", slog.Any("error", err))
 		select {
 		case <-time.After(pause):
 		case <-ctx.Done():
@@ -279,7 +279,7 @@ func (h *Hub) show(ctx context.Context, r Record) {
 	}
 	spans, err := r.Spans()
 	if err != nil { // it is in the dead topic and in rejects; no span of it is stored
-		h.log.LogAttrs(ctx, slog.LevelDebug, "a record holds no spans", slog.Any("error", err))
+		h.log.LogAttrs(ctx, slog.LevelDebug, "decoding of a record failed, tails skip it", slog.Any("error", err))
 		return
 	}
 	for i := range spans {
@@ -294,7 +294,7 @@ func (h *Hub) show(ctx context.Context, r Record) {
 			if t.offer(text) {
 				h.metrics.spans.Inc()
 			} else {
-				h.metrics.missed.Inc()
+				h.metrics.dropped.Inc()
 			}
 		}
 	}

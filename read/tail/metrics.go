@@ -6,7 +6,7 @@ type metrics struct {
 	open          prometheus.Gauge
 	held          prometheus.Gauge
 	spans         prometheus.Counter
-	missed        prometheus.Counter
+	dropped       prometheus.Counter
 	refused       prometheus.Counter
 	interruptions prometheus.Counter
 }
@@ -14,24 +14,24 @@ type metrics struct {
 func newMetrics(reg prometheus.Registerer) *metrics {
 	m := &metrics{
 		open: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "colonnade_tail_open", Help: "Live tails that are open.",
+			Name: "colonnade_tail_open_tails", Help: "Open live tails.",
 		}),
 		held: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "colonnade_tail_held_bytes", Help: "Records of followed projects that wait until the sink has stored them.",
+			Name: "colonnade_tail_buffered_bytes", Help: "Records of followed projects that wait until the sink has stored them.",
 		}),
 		spans: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "colonnade_tail_spans_total", Help: "Spans handed to tails, each once for each tail.",
+			Name: "colonnade_tail_spans_total", Help: "Spans sent to live tails; a span counts once for each tail.",
 		}),
-		missed: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "colonnade_tail_missed_spans_total", Help: "Spans that a tail did not get because its reader was slow.",
+		dropped: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "colonnade_tail_dropped_spans_total", Help: "Spans not sent to a live tail because its client read too slowly.",
 		}),
 		refused: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "colonnade_tail_refused_total", Help: "Tails that were not opened because too many were.",
+			Name: "colonnade_tail_rejected_tails_total", Help: "Requests for a live tail that were refused because too many were open.",
 		}),
 		interruptions: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "colonnade_tail_interruptions_total", Help: "Times the stream broke off under open tails, or could not be opened.",
+			Name: "colonnade_tail_interruptions_total", Help: "Times that reading from Kafka failed while tails were open, or could not start.",
 		}),
 	}
-	reg.MustRegister(m.open, m.held, m.spans, m.missed, m.refused, m.interruptions)
+	reg.MustRegister(m.open, m.held, m.spans, m.dropped, m.refused, m.interruptions)
 	return m
 }

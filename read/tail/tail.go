@@ -68,8 +68,8 @@ const (
 type Batch struct {
 	// Spans are JSON documents in the order of their partitions.
 	Spans [][]byte
-	// Missed counts the spans that came after these and found no room.
-	Missed uint64
+	// Dropped counts the spans after these that did not fit into the buffer.
+	Dropped uint64
 	// End is set, alone, when nothing will follow.
 	End End
 }
@@ -84,23 +84,23 @@ type Tail struct {
 	// arrived has room for one signal: there is something to take.
 	arrived chan struct{}
 
-	mu     sync.Mutex // guards the rest
-	queue  [][]byte
-	bytes  int
-	missed uint64
-	end    End
+	mu      sync.Mutex // guards the rest
+	queue   [][]byte
+	bytes   int
+	dropped uint64
+	end     End
 }
 
-// offer puts a span into the buffer, or counts it as missed. Once one is
-// missed all are until the reader has taken what is there, so that what it gets
+// offer puts a span into the buffer, or counts it as dropped. Once one is
+// dropped all are until the reader has taken what is there, so that what it gets
 // is in order: spans, then how many it did not get.
 func (t *Tail) offer(text []byte) (took bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	cfg := &t.hub.cfg
 	full := len(t.queue) > 0 && (len(t.queue) >= cfg.ClientBufferSpans || t.bytes+len(text) > cfg.ClientBufferBytes)
-	if t.missed > 0 || full {
-		t.missed++
+	if t.dropped > 0 || full {
+		t.dropped++
 		return false
 	}
 	t.queue = append(t.queue, text)
@@ -143,9 +143,9 @@ func (t *Tail) Take(ctx context.Context) (Batch, error) {
 func (t *Tail) take() (Batch, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if len(t.queue) > 0 || t.missed > 0 {
-		b := Batch{Spans: t.queue, Missed: t.missed}
-		t.queue, t.bytes, t.missed = nil, 0, 0
+	if len(t.queue) > 0 || t.dropped > 0 {
+		b := Batch{Spans: t.queue, Dropped: t.dropped}
+		t.queue, t.bytes, t.dropped = nil, 0, 0
 		return b, true
 	}
 	return Batch{End: t.end}, t.end != ""

@@ -178,7 +178,7 @@ func TestTailShowsWhatIsVisibleAndWanted(t *testing.T) {
 		require.Equal(t, []string{"c"}, names(t, taken(t, others)))
 		l.visible(1, 7)
 		require.Equal(t, []string{"d"}, names(t, taken(t, all)))
-		require.InDelta(t, 3, value(t, reg, "colonnade_tail_open"), 0)
+		require.InDelta(t, 3, value(t, reg, "colonnade_tail_open_tails"), 0)
 		require.InDelta(t, 5, value(t, reg, "colonnade_tail_spans_total"), 0)
 		for _, of := range []*tail.Tail{all, some, others, all} { // closing twice is closing
 			of.Close()
@@ -205,7 +205,7 @@ func value(t *testing.T, reg *prometheus.Registry, name string) float64 {
 	return 0
 }
 
-func TestASlowReaderIsToldWhatItMissed(t *testing.T) {
+func TestSlowClientIsToldOfDroppedSpans(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		l := newLog()
@@ -221,8 +221,8 @@ func TestASlowReaderIsToldWhatItMissed(t *testing.T) {
 		require.Equal(t, []string{"s0", "s1", "s2", "s3", "s4"}, got)
 		b := taken(t, slow)
 		require.Equal(t, []string{"s0", "s1", "s2"}, names(t, b))
-		require.Equal(t, uint64(2), b.Missed)
-		require.InDelta(t, 2, value(t, reg, "colonnade_tail_missed_spans_total"), 0)
+		require.Equal(t, uint64(2), b.Dropped)
+		require.InDelta(t, 2, value(t, reg, "colonnade_tail_dropped_spans_total"), 0)
 		l.records <- []tail.Record{record(1, 0, 5, "s5")}
 		require.Equal(t, tail.Batch{Spans: taken(t, quick).Spans}, taken(t, slow), "it has caught up")
 	})
@@ -240,7 +240,7 @@ func TestABufferIsBoundedInBytesAndTakesOneSpanAlways(t *testing.T) {
 		b := taken(t, of)
 		synctest.Wait()
 		require.Equal(t, []string{"a"}, names(t, b))
-		require.Equal(t, uint64(1), b.Missed+taken2(of), "the second one did not fit")
+		require.Equal(t, uint64(1), b.Dropped+taken2(of), "the second one did not fit")
 	})
 }
 
@@ -249,7 +249,7 @@ func taken2(of *tail.Tail) uint64 {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	b, _ := of.Take(ctx)
-	return b.Missed
+	return b.Dropped
 }
 
 func TestTheStreamKeepsWhatTheSinkHasNotStored(t *testing.T) {
@@ -288,7 +288,7 @@ func TestTailsAreFew(t *testing.T) {
 		open(t, h, 2, `{}`)
 		_, err = h.Open(t.Context(), domain.ProjectID{2}, nil)
 		require.Equal(t, domain.TooMany, domain.KindOf(err))
-		require.InDelta(t, 2, value(t, reg, "colonnade_tail_refused_total"), 0)
+		require.InDelta(t, 2, value(t, reg, "colonnade_tail_rejected_tails_total"), 0)
 		first.Close()
 		open(t, h, 2, `{}`)
 		_, err = h.Open(t.Context(), domain.ProjectID{}, nil)
@@ -326,7 +326,7 @@ func TestTailsEnd(t *testing.T) {
 		of := open(t, h, 1, `{}`)
 		l.broken <- errors.New("the broker lost records")
 		require.Equal(t, tail.Batch{End: tail.Interrupted}, taken(t, of))
-		require.InDelta(t, 0, value(t, reg, "colonnade_tail_open"), 0)
+		require.InDelta(t, 0, value(t, reg, "colonnade_tail_open_tails"), 0)
 
 		l.with(func() { l.away = true })
 		_, err := h.Open(t.Context(), domain.ProjectID{1}, nil)

@@ -204,7 +204,7 @@ func statementsOf(b testing.TB, registry *prometheus.Registry) map[string]spent 
 	require.NoError(b, err)
 	out := map[string]spent{}
 	for _, f := range families {
-		if f.GetName() != "colonnade_traces_query_seconds" {
+		if f.GetName() != "colonnade_read_query_seconds" {
 			continue
 		}
 		for _, m := range f.GetMetric() {

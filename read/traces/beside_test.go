@@ -209,7 +209,7 @@ func TestTooMuchBesideIsRemembered(t *testing.T) {
 	families, err := registry.Gather()
 	require.NoError(t, err)
 	for _, f := range families {
-		require.NotEqual(t, "colonnade_traces_query_errors_total", f.GetName(), "nothing failed")
+		require.NotEqual(t, "colonnade_read_query_errors_total", f.GetName(), "nothing failed")
 	}
 }
 

@@ -86,7 +86,7 @@ func examined(t *testing.T, registry *prometheus.Registry) int {
 	families, err := registry.Gather()
 	require.NoError(t, err)
 	for _, f := range families {
-		if f.GetName() == "colonnade_traces_examined_spans_total" {
+		if f.GetName() == "colonnade_read_examined_spans_total" {
 			return int(f.GetMetric()[0].GetCounter().GetValue())
 		}
 	}

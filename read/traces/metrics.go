@@ -18,17 +18,17 @@ type metrics struct {
 func newMetrics(r prometheus.Registerer) (*metrics, error) {
 	m := &metrics{
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "colonnade_traces_query_seconds", Help: "Time of one statement, to its last row.",
+			Name: "colonnade_read_query_seconds", Help: "Time of one ClickHouse statement until its last row, by statement.",
 			Buckets: prometheus.ExponentialBuckets(0.001, 2, 15),
 		}, []string{"statement"}),
 		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "colonnade_traces_query_errors_total", Help: "Statements that failed, by the kind of the error.",
+			Name: "colonnade_read_query_errors_total", Help: "ClickHouse statements that failed, by statement and kind of error.",
 		}, []string{"statement", "kind"}),
 		examined: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "colonnade_traces_examined_spans_total", Help: "Spans whose documents were read to decide a filter.",
+			Name: "colonnade_read_examined_spans_total", Help: "Spans whose payloads were read to decide a filter.",
 		}),
 		pending: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "colonnade_traces_wait_expired_total", Help: "Reads that were answered before all writes of their token were visible.",
+			Name: "colonnade_read_incomplete_waits_total", Help: "Reads answered before all writes of their token were visible.",
 		}),
 	}
 	for _, c := range []prometheus.Collector{m.seconds, m.refused, m.examined, m.pending} {

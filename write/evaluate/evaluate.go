@@ -116,7 +116,7 @@ func New(cfg Config, deps Deps) (*Evaluate, error) {
 	if err != nil {
 		return nil, err
 	}
-	deps.Log = deps.Log.With(slog.String("room", "evaluate"))
+	deps.Log = deps.Log.With(slog.String("component", "evaluate"))
 	return &Evaluate{cfg: cfg, deps: deps, metrics: m, turns: make(chan struct{}, maxTurns), wake: make(chan struct{}, 1), under: map[uuid.UUID]context.CancelCauseFunc{}}, nil
 }
 

@@ -16,13 +16,13 @@ type metrics struct {
 func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 	m := &metrics{
 		cells: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "colonnade_evaluate_cells_total", Help: "Results of evaluation runs that were computed here, by their status.",
+			Name: "colonnade_evaluate_results_total", Help: "Results of evaluation runs computed by this process, by status.",
 		}, []string{"status"}),
 		runs: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "colonnade_evaluate_runs_total", Help: "Evaluation runs that this process took, by how it left them.",
+			Name: "colonnade_evaluate_runs_total", Help: "Evaluation runs executed by this process, by outcome.",
 		}, []string{"outcome"}),
 		under: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "colonnade_evaluate_runs_under_way", Help: "Evaluation runs that this process works on.",
+			Name: "colonnade_evaluate_runs_in_progress", Help: "Evaluation runs that this process is executing.",
 		}),
 	}
 	if err := errors.Join(reg.Register(m.cells), reg.Register(m.runs), reg.Register(m.under)); err != nil {

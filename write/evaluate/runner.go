@@ -42,7 +42,7 @@ func (v *Evaluate) Run(ctx context.Context) error {
 			continue
 		}
 		if err != nil && ctx.Err() == nil {
-			v.deps.Log.WarnContext(ctx, "evaluation runs cannot be taken", slog.Any("error", err))
+			v.deps.Log.WarnContext(ctx, "query for evaluation runs failed, none is started until it succeeds", slog.Any("error", err))
 		}
 		<-places
 		select {
@@ -103,7 +103,7 @@ func (v *Evaluate) carry(parent context.Context, c *evaluations.Claimed, runner 
 	status, err := v.guarded(ctx, c, caller)
 	cause := context.Cause(ctx)
 	if err != nil && ctx.Err() == nil {
-		v.deps.Log.ErrorContext(ctx, "evaluation run came to a halt", slog.String("run_id", c.ID.String()), slog.Any("error", err))
+		v.deps.Log.ErrorContext(ctx, "execution of an evaluation run failed", slog.String("run_id", c.ID.String()), slog.Any("error", err))
 		pause(ctx, v.cfg.PollInterval) // the store, most likely; it is tried again
 	}
 	cancel(nil)
@@ -122,11 +122,11 @@ func (v *Evaluate) carry(parent context.Context, c *evaluations.Claimed, runner 
 	}
 	v.metrics.runs.WithLabelValues(outcome).Inc()
 	if _, err := v.deps.Runs.Release(ending, c.Project, c.ID, runner, status); err != nil {
-		v.deps.Log.WarnContext(ending, "evaluation run was not given back; its lease will end", slog.String("run_id", c.ID.String()), slog.Any("error", err))
+		v.deps.Log.WarnContext(ending, "release of an evaluation run failed, another process continues it when its lease ends", slog.String("run_id", c.ID.String()), slog.Any("error", err))
 	} else if status == evaluation.Pending {
 		// People may have said all meanwhile, which nobody looked at while the run was ours.
 		if err := v.answered(ending, caller, c.ID); err != nil {
-			v.deps.Log.WarnContext(ending, "evaluation run waits for people who may have answered", slog.String("run_id", c.ID.String()), slog.Any("error", err))
+			v.deps.Log.WarnContext(ending, "waking of an evaluation run failed, it waits although its annotations may exist", slog.String("run_id", c.ID.String()), slog.Any("error", err))
 		}
 	}
 	v.woken() // it may wait again
@@ -142,7 +142,7 @@ func (v *Evaluate) swept(ctx context.Context, caller domain.Principal, id uuid.U
 		return v.sweep(ctx, caller, id)
 	})
 	if err != nil {
-		v.deps.Log.WarnContext(ctx, "results of a stopped run were not marked", slog.String("run_id", id.String()), slog.Any("error", err))
+		v.deps.Log.WarnContext(ctx, "cancellation of the pending results of a stopped run failed", slog.String("run_id", id.String()), slog.Any("error", err))
 	}
 }
 

@@ -214,7 +214,7 @@ func (w *work) measure(ctx context.Context) {
 		}
 	}
 	if err != nil && ctx.Err() == nil {
-		w.deps.Log.WarnContext(ctx, "metrics of an evaluation run were not computed", slog.String("run_id", w.run.ID.String()), slog.Any("error", err))
+		w.deps.Log.WarnContext(ctx, "computation of the metrics of an evaluation run failed, the run has none", slog.String("run_id", w.run.ID.String()), slog.Any("error", err))
 	}
 }
 

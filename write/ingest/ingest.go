@@ -81,7 +81,7 @@ func New(cfg Config, producer *stream.Producer, now func() time.Time, log *slog.
 	}
 	m := newMetrics(reg)
 	return &Ingest{
-		cfg: cfg, producer: producer, now: now, log: log.With(slog.String("room", "ingest")), metrics: m,
+		cfg: cfg, producer: producer, now: now, log: log.With(slog.String("component", "ingest")), metrics: m,
 		budget:  &Budget{most: cfg.MaxInFlightBytes, retryAfter: cfg.RetryAfter, gauge: m.inFlight},
 		batches: sync.Pool{New: func() any { return new(wire.Batch) }},
 	}, nil

@@ -70,7 +70,7 @@ func open(t *testing.T, edit ...func(*ingest.Config)) house {
 func (h house) requireNothingInFlight(t *testing.T) {
 	t.Helper()
 	require.NoError(t, testutil.GatherAndCompare(h.reg, strings.NewReader(`
-# HELP colonnade_ingest_in_flight_bytes Memory of the requests under way.
+# HELP colonnade_ingest_in_flight_bytes Memory reserved for requests in progress.
 # TYPE colonnade_ingest_in_flight_bytes gauge
 colonnade_ingest_in_flight_bytes 0
 `), "colonnade_ingest_in_flight_bytes"))
@@ -138,7 +138,7 @@ func TestSpansBecomeOneRecordForEachTrace(t *testing.T) {
 	}
 	require.ElementsMatch(t, []string{"1: span 1,span 3", "2: span 2"}, names)
 	require.NoError(t, testutil.GatherAndCompare(h.reg, strings.NewReader(`
-# HELP colonnade_ingest_spans_total Spans taken in, by source and what became of them: accepted, refused, or failed because the stream did not answer.
+# HELP colonnade_ingest_spans_total Spans of requests, by source and result: accepted, refused (invalid), failed (Kafka did not acknowledge).
 # TYPE colonnade_ingest_spans_total counter
 colonnade_ingest_spans_total{result="accepted",source="json"} 3
 colonnade_ingest_spans_total{result="refused",source="json"} 0

@@ -20,22 +20,22 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 	slow := []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300}
 	m := &metrics{
 		invocations: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "colonnade_invoke_invocations_total", Help: "Invocations by handler and outcome.",
+			Name: "colonnade_invoke_invocations_total", Help: "Invocations, by handler and outcome.",
 		}, []string{"handler", "outcome"}),
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "colonnade_invoke_duration_seconds", Help: "Time of an invocation, its trace included.", Buckets: slow,
+			Name: "colonnade_invoke_duration_seconds", Help: "Time of an invocation with the publication of its trace, by handler.", Buckets: slow,
 		}, []string{"handler"}),
 		publish: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: "colonnade_invoke_publish_seconds", Help: "Time until the trace of an invocation was durable.", Buckets: slow,
+			Name: "colonnade_invoke_publish_seconds", Help: "Time until Kafka acknowledged the trace of an invocation.", Buckets: slow,
 		}),
 		calls: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "colonnade_invoke_model_calls_total", Help: "Calls to models by provider and outcome.",
+			Name: "colonnade_invoke_model_calls_total", Help: "Requests to model providers, by provider and outcome.",
 		}, []string{"provider", "outcome"}),
 		refused: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "colonnade_invoke_refused_total", Help: "Invocations refused because their project had too many under way.",
+			Name: "colonnade_invoke_rejected_invocations_total", Help: "Invocations answered with 429 because their project had too many in progress.",
 		}),
 		lost: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "colonnade_invoke_lost_traces_total", Help: "Traces of invocations that could not be recorded.",
+			Name: "colonnade_invoke_lost_traces_total", Help: "Traces of invocations that could not be published.",
 		}),
 	}
 	all := []prometheus.Collector{m.invocations, m.seconds, m.publish, m.calls, m.refused, m.lost}

@@ -116,7 +116,7 @@ func (i *Invoke) publish(ctx context.Context, run *running) {
 	if err != nil {
 		run.reply.Lost = fmt.Errorf("invoke: recording trace %s: %w", run.reply.TraceID, err)
 		i.metrics.lost.Inc()
-		i.deps.Log.ErrorContext(ctx, "trace of an invocation was not recorded", slog.String("trace_id", run.reply.TraceID.String()), slog.Any("error", err))
+		i.deps.Log.ErrorContext(ctx, "publication of the trace of an invocation failed, the trace is lost", slog.String("trace_id", run.reply.TraceID.String()), slog.Any("error", err))
 		return
 	}
 	run.reply.Token = receipt.Token

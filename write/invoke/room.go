@@ -106,7 +106,7 @@ func New(cfg Config, deps Deps) (*Invoke, error) {
 	if err != nil {
 		return nil, err
 	}
-	deps.Log = deps.Log.With(slog.String("room", "invoke"))
+	deps.Log = deps.Log.With(slog.String("component", "invoke"))
 	i := &Invoke{cfg: cfg, deps: deps, metrics: m, limits: &limits{most: cfg.MaxPerProject, under: map[domain.ProjectID]int{}}}
 	i.models, i.hooks = cfg.Models.client(), cfg.Webhook.client()
 	if i.sandbox, err = sandbox.New(cfg.Sandbox, sandbox.Deps{Now: deps.Now, Registerer: deps.Registerer}); err != nil {

@@ -16,16 +16,16 @@ type metrics struct {
 func newMetrics() metrics {
 	m := metrics{
 		spans: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "colonnade_fit_spans_total", Help: "Spans read from records, by result: fitted or refused.",
+			Name: "colonnade_normalize_spans_total", Help: "Spans decoded from records, by result: normalized or refused.",
 		}, []string{"result"}),
 		parked: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "colonnade_fit_parked_spans_total", Help: "Spans with something under ag.unsupported.",
+			Name: "colonnade_normalize_parked_spans_total", Help: "Spans with attributes parked under ag.unsupported.",
 		}),
 		failures: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "colonnade_fit_convention_failures_total", Help: "Spans on which the translation of a convention failed; they were kept untranslated.",
+			Name: "colonnade_normalize_convention_failures_total", Help: "Spans stored without the translation of a semantic convention because it failed, by convention.",
 		}, []string{"convention"}),
 	}
-	m.fitted, m.refused = m.spans.WithLabelValues("fitted"), m.spans.WithLabelValues("refused")
+	m.fitted, m.refused = m.spans.WithLabelValues("normalized"), m.spans.WithLabelValues("refused")
 	return m
 }
 

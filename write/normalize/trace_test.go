@@ -173,7 +173,7 @@ func TestRefusals(t *testing.T) {
 	}
 	require.Equal(t, spanHex, refused[0].SpanID.String())
 	require.Equal(t, traceHex, refused[1].TraceID.String())
-	require.Equal(t, map[string]float64{"fitted": 1, "refused": 5}, counted(t, registry, "colonnade_fit_spans_total"))
+	require.Equal(t, map[string]float64{"normalized": 1, "refused": 5}, counted(t, registry, "colonnade_normalize_spans_total"))
 
 	_, _, err = fitter.Spans(normalize.Meta{ReceivedAt: time.Time{}}, []byte{0x0a, 0xff})
 	require.Error(t, err, "a record that is no protobuf")

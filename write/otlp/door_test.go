@@ -75,7 +75,7 @@ func authenticate(_ context.Context, authorization string) (domain.Principal, er
 func (h *house) requireNothingInFlight(t *testing.T) {
 	t.Helper()
 	require.NoError(t, testutil.GatherAndCompare(h.reg, strings.NewReader(`
-# HELP colonnade_ingest_in_flight_bytes Memory of the requests under way.
+# HELP colonnade_ingest_in_flight_bytes Memory reserved for requests in progress.
 # TYPE colonnade_ingest_in_flight_bytes gauge
 colonnade_ingest_in_flight_bytes 0
 `), "colonnade_ingest_in_flight_bytes"))

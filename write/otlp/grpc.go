@@ -47,7 +47,7 @@ func NewGRPC(cfg Config, ing *ingest.Ingest, authenticate Authenticate, now func
 		return nil, err
 	}
 	return &GRPC{
-		cfg: cfg, ingest: ing, authenticate: authenticate, now: now, log: log.With(slog.String("room", "otlp")),
+		cfg: cfg, ingest: ing, authenticate: authenticate, now: now, log: log.With(slog.String("component", "otlp")),
 		metrics: newMetrics(reg, "grpc"), calls: make(chan struct{}, cfg.MaxCalls),
 	}, nil
 }
@@ -84,7 +84,7 @@ func (g *GRPC) Run(ctx context.Context, listener net.Listener) error {
 	select {
 	case <-stopped:
 	case <-timer.C:
-		g.log.WarnContext(ctx, "calls cut off at the end of the drain")
+		g.log.WarnContext(ctx, "drain timeout ended gRPC calls in progress")
 		server.Stop()
 		<-stopped
 	}

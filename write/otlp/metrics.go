@@ -8,20 +8,20 @@ import (
 	"colonnade/domain"
 )
 
-// metrics are those of one door; spans and bytes are counted by write/ingest.
+// metrics count the requests of one receiver. Package ingest counts spans and bytes.
 type metrics struct {
 	requests *prometheus.CounterVec
 	seconds  *prometheus.HistogramVec
 }
 
-func newMetrics(reg prometheus.Registerer, door string) metrics {
-	labels := prometheus.Labels{"door": door}
+func newMetrics(reg prometheus.Registerer, receiver string) metrics {
+	labels := prometheus.Labels{"receiver": receiver}
 	m := metrics{
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "colonnade_otlp_requests_total", Help: "Export requests by encoding and result.", ConstLabels: labels,
+			Name: "colonnade_otlp_requests_total", Help: "Export requests, by encoding and result.", ConstLabels: labels,
 		}, []string{"encoding", "result"}),
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "colonnade_otlp_request_seconds", Help: "Time of an export request, with reading its body.", ConstLabels: labels,
+			Name: "colonnade_otlp_request_seconds", Help: "Time of an export request with the reading of its body, by encoding.", ConstLabels: labels,
 			Buckets: prometheus.ExponentialBuckets(0.001, 2, 15),
 		}, []string{"encoding"}),
 	}

@@ -103,7 +103,7 @@ func New(cfg Config, ing *ingest.Ingest, now func() time.Time, log *slog.Logger,
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	return &Door{cfg: cfg, ingest: ing, now: now, log: log.With(slog.String("room", "otlp")), metrics: newMetrics(reg, "http")}, nil
+	return &Door{cfg: cfg, ingest: ing, now: now, log: log.With(slog.String("component", "otlp")), metrics: newMetrics(reg, "http")}, nil
 }
 
 // Mount declares the routes. /otlp/v1/traces is the contract's path; /v1/traces

@@ -28,7 +28,7 @@ func (s *Sink) watchDeletes(ctx context.Context) {
 		}
 		if err := s.cleanUp(ctx); err != nil && ctx.Err() == nil {
 			s.metrics.cleanUps.WithLabelValues("error").Inc()
-			s.log.LogAttrs(ctx, slog.LevelWarn, "deleted rows could not be removed from disk; trying again later", slog.Any("error", err))
+			s.log.LogAttrs(ctx, slog.LevelWarn, "removal of deleted rows from disk failed, it is tried again later", slog.Any("error", err))
 		}
 	}
 }

@@ -65,13 +65,13 @@ func (w *worker) removeOutdated(ctx context.Context) error {
 			projectList(keys), w.label, offsets.String(), rows.String())
 		switch err := w.delete(bounded, schema.SpanDocuments, which); {
 		case domain.KindOf(err).Permanent():
-			w.log.LogAttrs(ctx, slog.LevelError, "the store refused to remove documents of earlier versions", slog.Int("rows", len(some)), slog.Any("error", err))
+			w.log.LogAttrs(ctx, slog.LevelError, "ClickHouse refused to delete payloads of superseded versions, they stay on disk", slog.Int("rows", len(some)), slog.Any("error", err))
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case err != nil:
 			w.outdated = slices.Delete(w.outdated, 0, max(len(w.outdated)-maxOutdated, 0))
 			w.outdatedFrom = w.clock().Add(w.sink.cfg.FinalizeTimeout)
-			w.log.LogAttrs(ctx, slog.LevelWarn, "documents of earlier versions could not be removed, trying again later", slog.Int("rows", len(w.outdated)), slog.Any("error", err))
+			w.log.LogAttrs(ctx, slog.LevelWarn, "deletion of payloads of superseded versions failed, it is tried again later", slog.Int("rows", len(w.outdated)), slog.Any("error", err))
 			return nil
 		}
 		w.outdated = slices.Delete(w.outdated, 0, len(some))

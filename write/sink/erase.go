@@ -47,7 +47,7 @@ func (s *Sink) watchErasures(ctx context.Context) {
 		if err := s.eraseSince(ctx, since); err != nil {
 			if ctx.Err() == nil {
 				s.metrics.erasures.WithLabelValues("error").Inc()
-				s.log.LogAttrs(ctx, slog.LevelWarn, "spans of deleted projects could not be removed; trying again", slog.Any("error", err))
+				s.log.LogAttrs(ctx, slog.LevelWarn, "purge of deleted projects failed, it is tried again later", slog.Any("error", err))
 			}
 			continue
 		}

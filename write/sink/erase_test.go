@@ -83,8 +83,8 @@ func TestDeletedProjectsAreErased(t *testing.T) {
 	h.eventually("the project is erased", empty)
 	h.send(records(doomed, 2)...)
 	h.eventually("what came later is erased", empty)
-	h.eventually("nothing is settled that is gone", func() bool { return r.count(t, "colonnade_sink_open_traces") == 0 })
+	h.eventually("nothing is settled that is gone", func() bool { return r.count(t, "colonnade_sink_pending_traces") == 0 })
 	h.eventually("and settling brought nothing back", empty)
 	require.True(t, full(other))
-	require.Positive(t, r.count(t, "colonnade_sink_erasures_total"))
+	require.Positive(t, r.count(t, "colonnade_sink_purges_total"))
 }

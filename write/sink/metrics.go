@@ -8,8 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 )
 
-// metrics are the sink's numbers. Everything that moves has a counter,
-// everything that waits a histogram, everything that holds a gauge.
+// metrics holds the counters, histograms and gauges of the sink.
 type metrics struct {
 	records, spans, dropped, rejected *prometheus.CounterVec
 	dead, bisections                  prometheus.Counter
@@ -31,7 +30,7 @@ type metrics struct {
 	up                                prometheus.Gauge
 
 	mu sync.Mutex
-	// downSince is when the store began to fail, zero while it answers.
+	// downSince is when ClickHouse began to fail, zero while it answers.
 	downSince time.Time
 	downError error
 }
@@ -54,36 +53,36 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		}
 	}
 	return &metrics{
-		records:          counters("records_total", "Records taken from the stream, by operation.", "operation"),
-		spans:            counters("spans_total", "Spans by what became of them: written, replaced (a newer version of a stored span).", "outcome"),
-		dropped:          counters("dropped_spans_total", "Spans not written because they are stored already or a later one of the batch replaces them.", "reason"),
-		rejected:         counters("rejected_total", "Rows written to rejects, by stage.", "stage"),
-		dead:             counter("dead_records_total", "Records sent to the dead topic."),
-		bisections:       counter("bisections_total", "Halvings of batches that the store refused."),
-		batches:          counters("batches_total", "Batches made durable, by kind: new, replay.", "kind"),
-		batchBytes:       f.NewHistogram(prometheus.HistogramOpts{Name: "colonnade_sink_batch_bytes", Help: "Values of the records of a batch.", Buckets: prometheus.ExponentialBuckets(1<<10, 4, 8)}),
-		buildSeconds:     f.NewHistogram(seconds("build", "Time to make rows of a batch.")),
-		batchSeconds:     f.NewHistogram(seconds("batch", "Time from a batch's first row to its commit.")),
-		insertSeconds:    f.NewHistogramVec(seconds("insert", "Time of an insert with its repetitions, by table."), []string{"table"}),
-		statementSeconds: f.NewHistogramVec(seconds("statement", "Time of a statement other than an insert with its repetitions, by what it does."), []string{"statement"}),
+		records:          counters("records_total", "Records consumed, by operation.", "operation"),
+		spans:            counters("spans_total", "Spans inserted, by outcome: written, replaced (a newer version of a stored span).", "outcome"),
+		dropped:          counters("dropped_spans_total", "Spans not inserted because they are stored already or a later one of the batch supersedes them, by reason.", "reason"),
+		rejected:         counters("rejected_spans_total", "Rows written to rejected_spans, by stage.", "stage"),
+		dead:             counter("dead_letter_records_total", "Records sent to the dead-letter topic."),
+		bisections:       counter("bisections_total", "Batches halved because ClickHouse refused them."),
+		batches:          counters("batches_total", "Batches committed, by kind: new, replay.", "kind"),
+		batchBytes:       f.NewHistogram(prometheus.HistogramOpts{Name: "colonnade_sink_batch_bytes", Help: "Bytes of the record values of a batch.", Buckets: prometheus.ExponentialBuckets(1<<10, 4, 8)}),
+		buildSeconds:     f.NewHistogram(seconds("build", "Time to build the rows of a batch.")),
+		batchSeconds:     f.NewHistogram(seconds("batch", "Time from the first row of a batch to its commit.")),
+		insertSeconds:    f.NewHistogramVec(seconds("insert", "Time of an insert with its retries, by table."), []string{"table"}),
+		statementSeconds: f.NewHistogramVec(seconds("statement", "Time of a statement that is no insert, with its retries, by statement."), []string{"statement"}),
 		insertBytes:      counters("insert_bytes_total", "Bytes inserted, by table.", "table"),
 		insertRows:       counters("insert_rows_total", "Rows inserted, by table.", "table"),
-		retries:          counters("retries_total", "Statements tried again, by what they do.", "statement"),
-		visible:          f.NewHistogram(seconds("visible", "Time from a record's receipt at the door to its visibility.")),
-		lag:              gauges("lag_records", "Records not yet durable."),
-		open:             gauges("open_traces", "Traces written but not settled."),
-		remembered:       gauges("remembered_spans", "Spans remembered to drop retries."),
-		settled:          counter("settled_traces_total", "Traces settled."),
-		minutes:          counter("minutes_total", "Minutes of projects computed for statistics."),
-		settledFrom:      counters("settled_from_total", "Traces settled, by where their spans came from: memory, store.", "source"),
-		moved:            counter("moved_traces_total", "Traces whose spans were moved to another type."),
-		stale:            counter("stale_traces_total", "Traces with replaced rows removed."),
-		settleSeconds:    f.NewHistogram(seconds("settle", "Time to settle a group of traces.")),
-		settleLag:        gauges("settle_lag_seconds", "Age of the oldest trace that should be settled and is not."),
-		removed:          counters("removed_traces_total", "Traces removed or replaced on request.", "operation"),
-		cleanUps:         counters("cleanups_total", "Tables cleaned of deleted rows, by outcome.", "outcome"),
-		erasures:         counters("erasures_total", "Tables from which rows of deleted projects were removed, by outcome.", "outcome"),
-		up:               f.NewGauge(prometheus.GaugeOpts{Name: "colonnade_sink_store_up", Help: "1 while the store answers."}),
+		retries:          counters("retries_total", "Retried statements, by statement.", "statement"),
+		visible:          f.NewHistogram(seconds("visibility", "Time from the receipt of a record to the visibility of its spans.")),
+		lag:              gauges("lag_records", "Records not yet durable, by partition."),
+		open:             gauges("pending_traces", "Traces written and not yet finalized, by partition."),
+		remembered:       gauges("recent_spans", "Recent spans in memory that recognise client retries, by partition."),
+		settled:          counter("finalized_traces_total", "Traces finalized."),
+		minutes:          counter("rollup_buckets_total", "One-minute rollup buckets computed."),
+		settledFrom:      counters("finalize_source_traces_total", "Traces finalized, by the source of their spans: memory, clickhouse.", "source"),
+		moved:            counter("moved_traces_total", "Traces whose spans were moved because their type changed."),
+		stale:            counter("superseded_traces_total", "Traces whose superseded rows were deleted."),
+		settleSeconds:    f.NewHistogram(seconds("finalize", "Time to finalize a group of traces.")),
+		settleLag:        gauges("finalize_lag_seconds", "Age of the oldest trace that is due for finalization, by partition."),
+		removed:          counters("removed_traces_total", "Traces deleted or replaced on request, by operation.", "operation"),
+		cleanUps:         counters("cleanups_total", "Tables whose deleted rows were removed from disk, by outcome.", "outcome"),
+		erasures:         counters("purges_total", "Tables purged of the rows of deleted projects, by outcome.", "outcome"),
+		up:               f.NewGauge(prometheus.GaugeOpts{Name: "colonnade_sink_clickhouse_up", Help: "1 while ClickHouse answers, else 0."}),
 	}
 }
 
@@ -104,7 +103,7 @@ func (m *metrics) storeDown(now time.Time, err error) {
 	m.up.Set(0)
 }
 
-// down tells since when the store fails and with what; the zero time while it answers.
+// down returns since when ClickHouse fails and its error, or the zero time while it answers.
 func (m *metrics) down() (time.Time, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -70,7 +70,7 @@ func (s *Sink) watchMinutes(ctx context.Context) {
 		start := s.deps.Now()
 		if s.ownsFirst() {
 			if err := s.rollMinutes(ctx); err != nil && ctx.Err() == nil {
-				s.log.LogAttrs(ctx, slog.LevelWarn, "minutes could not be computed, statistics read spans instead; trying again later", slog.Any("error", err))
+				s.log.LogAttrs(ctx, slog.LevelWarn, "computation of rollups failed, statistics fall back to spans until it succeeds", slog.Any("error", err))
 			}
 		}
 		timer.Reset(restOfMinutes(s.cfg.RollupEvery, s.deps.Now().Sub(start)))
@@ -137,12 +137,12 @@ func (s *Sink) computeAll(ctx context.Context, minutes []projectMinute, claim in
 			if err := s.staleMinutes(ctx, map[projectMinute]bool{minutes[0]: true}, claim); err != nil {
 				return err
 			}
-			s.log.LogAttrs(ctx, slog.LevelWarn, "a minute is too much for the store, statistics read its spans instead; trying again later",
+			s.log.LogAttrs(ctx, slog.LevelWarn, "rollup of one minute exceeds the query limits, statistics fall back to spans",
 				slog.String("project_id", minutes[0].project.String()), slog.Time("minute", time.Unix(minutes[0].minute*secondsOfMinute, 0).UTC()), slog.Any("error", err))
 			minutes, most = minutes[1:], minutesAtOnce
 		default:
 			most = max(n/minutesFraction, 1)
-			s.log.LogAttrs(ctx, slog.LevelWarn, "minutes were too much for the store at once, trying fewer", slog.Int("minutes", n), slog.Int("next_minutes", most), slog.Any("error", err))
+			s.log.LogAttrs(ctx, slog.LevelWarn, "rollups of several minutes exceed the query limits, fewer are computed at a time", slog.Int("minutes", n), slog.Int("next_minutes", most), slog.Any("error", err))
 		}
 	}
 	return nil

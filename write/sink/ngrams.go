@@ -35,7 +35,7 @@ func (w *worker) writeNgrams(ctx context.Context, b *batch) error {
 	}
 	// A search is not worth a batch; it looks at what is not covered.
 	w.ngramsFrom = uint64(b.rng.Last) + 1 //nolint:gosec // an offset is never negative
-	w.log.LogAttrs(ctx, slog.LevelError, "the store refused n-grams: a search reads all documents up to here", slog.Int64("last", b.rng.Last), slog.Any("error", err))
+	w.log.LogAttrs(ctx, slog.LevelError, "ClickHouse refused n-grams, a search reads all payloads up to this offset", slog.Int64("last", b.rng.Last), slog.Any("error", err))
 	return nil
 }
 

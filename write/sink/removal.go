@@ -257,7 +257,7 @@ func (w *worker) formerRows(ctx context.Context, g *group, below uint64, gone *r
 	if err != nil || len(found) == 0 {
 		return err
 	}
-	w.log.LogAttrs(ctx, slog.LevelWarn, "an edit or delete removes rows that have later offsets and came earlier: the topic was made anew, or has got partitions",
+	w.log.LogAttrs(ctx, slog.LevelWarn, "edit or delete removes earlier rows with later offsets: the topic was created again or its partitions were increased",
 		slog.String("trace_id", g.key.trace.String()), slog.Int("rows", len(found)))
 	for some := range slices.Chunk(found, outdatedAtOnce) {
 		named := " AND (version, span_id) IN (" + strings.Join(some, ",") + ")"
@@ -291,7 +291,7 @@ func (w *worker) settleChanged(ctx context.Context, groups []*group, next int64)
 	if err == nil || ctx.Err() != nil {
 		return err
 	}
-	w.log.LogAttrs(ctx, slog.LevelWarn, "traces that were edited could not be settled at once, their totals come later", slog.Int("traces", len(keys)), slog.Any("error", err))
+	w.log.LogAttrs(ctx, slog.LevelWarn, "finalization of edited traces failed, their totals are computed later", slog.Int("traces", len(keys)), slog.Any("error", err))
 	return w.reopen(ctx, groups)
 }
 

@@ -29,8 +29,8 @@ func (w *worker) restore(ctx context.Context, first int64) error {
 	if err := w.restoreOpen(ctx); err != nil {
 		return err
 	}
-	w.log.LogAttrs(ctx, slog.LevelInfo, "partition taken over", slog.Int64("first", first), slog.Int("spans", w.memory.spans),
-		slog.Int("open_traces", w.memory.open.Len()), slog.Duration("took", w.sink.deps.Now().Sub(start)))
+	w.log.LogAttrs(ctx, slog.LevelInfo, "partition assigned, recent spans restored", slog.Int64("first", first), slog.Int("spans", w.memory.spans),
+		slog.Int("pending_traces", w.memory.open.Len()), slog.Duration("took", w.sink.deps.Now().Sub(start)))
 	return nil
 }
 

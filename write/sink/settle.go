@@ -98,10 +98,10 @@ func (w *worker) settleGroup(ctx context.Context, due []*known) (ok bool, err er
 		return false, ctx.Err()
 	case w.mayYetSettle(ctx, len(keys), err):
 		w.settleFrom = w.clock().Add(w.sink.cfg.FinalizeTimeout / 2)
-		w.log.LogAttrs(ctx, slog.LevelWarn, "traces could not be settled, trying again", slog.Int("traces", len(keys)), slog.Int("next_traces", w.settleSize()), slog.Any("error", err))
+		w.log.LogAttrs(ctx, slog.LevelWarn, "finalization of traces failed, a smaller group is tried again later", slog.Int("traces", len(keys)), slog.Int("next_traces", w.settleSize()), slog.Any("error", err))
 		return false, nil
 	default:
-		w.log.LogAttrs(ctx, slog.LevelError, "trace could not be settled, its totals are missing or old",
+		w.log.LogAttrs(ctx, slog.LevelError, "finalization of a trace failed, its totals are missing or superseded",
 			slog.String("trace_id", keys[0].trace.String()), slog.String("project_id", keys[0].project.String()), slog.Any("error", err))
 		w.settleLate = 0
 		w.unsettled(ctx, due[0])
@@ -139,7 +139,7 @@ func (w *worker) unsettled(ctx context.Context, k *known) {
 		minutes[projectMinute{k.key.project, s.start / microsOfMinute}] = true
 	}
 	if err := w.sink.staleMinutes(ctx, minutes, never); err != nil {
-		w.log.LogAttrs(ctx, slog.LevelError, "statistics may show old totals of a trace", slog.String("trace_id", k.key.trace.String()), slog.Any("error", err))
+		w.log.LogAttrs(ctx, slog.LevelError, "marking the rollups of a trace for recomputation failed, statistics may count its superseded totals", slog.String("trace_id", k.key.trace.String()), slog.Any("error", err))
 	}
 }
 

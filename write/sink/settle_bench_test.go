@@ -41,7 +41,7 @@ func BenchmarkSettleApart(b *testing.B) {
 				}
 				h.send(below...)
 				h.send(roots...)
-				h.eventually("settled", func() bool { return r.count(b, "colonnade_sink_settled_traces_total") >= (i+1)*traces })
+				h.eventually("settled", func() bool { return r.count(b, "colonnade_sink_finalized_traces_total") >= (i+1)*traces })
 			}
 			b.ReportMetric(r.settleSeconds(b)*1e6/float64(b.N*traces), "us/trace")
 		})
@@ -56,7 +56,7 @@ func (r *running) settleSeconds(t testing.TB) (seconds float64) {
 		t.Fatal(err)
 	}
 	for _, f := range families {
-		if f.GetName() == "colonnade_sink_settle_seconds" {
+		if f.GetName() == "colonnade_sink_finalize_seconds" {
 			for _, m := range f.GetMetric() {
 				seconds += m.GetHistogram().GetSampleSum()
 			}

@@ -30,7 +30,7 @@ func (w *worker) remembered(ctx context.Context, keys []traceKey) (found []total
 	}
 	defer func() {
 		w.metrics.settledFrom.WithLabelValues("memory").Add(float64(len(found)))
-		w.metrics.settledFrom.WithLabelValues("store").Add(float64(len(rest)))
+		w.metrics.settledFrom.WithLabelValues("clickhouse").Add(float64(len(rest)))
 	}()
 	if len(candidates) == 0 {
 		return nil, rest, nil

@@ -70,7 +70,7 @@ func TestSumsFollowTheTrace(t *testing.T) {
 	h.send(h.record(stream.Upsert, 1, tokens(1, 0, 0, 0), tokens(2, 1, 1, 5), tokens(3, 2, 2, 7)))
 	settled("s1=12", "s2=12", "s3=7")
 	require.Equal(t, uint64(2), one[uint64](h, "SELECT count() FROM span_sums"), "leaves need no row")
-	require.NotZero(t, r.count(t, "colonnade_sink_settled_from_total"))
+	require.NotZero(t, r.count(t, "colonnade_sink_finalize_source_traces_total"))
 	h.send(h.record(stream.Upsert, 1, tokens(4, 3, 3, 100)))
 	settled("s1=112", "s2=112", "s3=107", "s4=100")
 	h.send(h.record(stream.Upsert, 1, tokens(4, 1, 3, 100)))

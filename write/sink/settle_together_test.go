@@ -141,7 +141,7 @@ func TestAFailedGroupIsSettledInParts(t *testing.T) {
 		records = append(records, h.record(stream.Upsert, n, span{trace: n, span: 1, name: "root"}))
 	}
 	h.send(records...)
-	h.eventually("a second attempt", func() bool { return r.count(t, "colonnade_sink_settle_seconds") >= 2 })
+	h.eventually("a second attempt", func() bool { return r.count(t, "colonnade_sink_finalize_seconds") >= 2 })
 	r.stop()
 	var attempts []failedGroup
 	for decoder := json.NewDecoder(said); ; {

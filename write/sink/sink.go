@@ -104,7 +104,7 @@ func New(cfg Config, deps Deps) (*Sink, error) {
 	}
 	m := newMetrics(deps.Registerer)
 	s := &Sink{
-		cfg: cfg, deps: deps, log: deps.Log.With(slog.String("room", "sink")),
+		cfg: cfg, deps: deps, log: deps.Log.With(slog.String("component", "sink")),
 		store: newStore(deps.Store, cfg, m, deps.Now), metrics: m, topic: deps.Consumer.Topic(),
 		keys: newKeySet(maxAttributeKeys), pace: newPace(cfg), workers: map[int32]*worker{}, spare: make(chan *rows, 1),
 	}
@@ -134,7 +134,7 @@ func (s *Sink) Run(ctx context.Context) error {
 			return fmt.Errorf("sink: consume: %w", err)
 		}
 		// The group went on without us, as after a long pause of the process: join again.
-		s.log.LogAttrs(ctx, slog.LevelWarn, "thrown out of the group, joining again", slog.Any("error", err))
+		s.log.LogAttrs(ctx, slog.LevelWarn, "consumer group removed this member, it joins again", slog.Any("error", err))
 	}
 }
 

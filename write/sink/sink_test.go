@@ -203,7 +203,7 @@ func TestRejectsAndPoison(t *testing.T) {
 	require.Equal(t, []string{"fit", "fit", "scan"}, h.strings("SELECT stage FROM rejects ORDER BY stage"))
 	require.Equal(t, uint64(1), one[uint64](h, "SELECT count() FROM rejects WHERE reason LIKE '%a record of trace 01000000000000000000000000000004 with spans of another'"))
 	require.Equal(t, "too deep ab cd n 000102", one[string](h, "SELECT concat(reason, ' ', trace_id, ' ', span_id, ' ', span_name, ' ', lower(hex(raw))) FROM rejects WHERE stage = 'scan'"))
-	require.Equal(t, 2, r.count(t, "colonnade_sink_dead_records_total"))
+	require.Equal(t, 2, r.count(t, "colonnade_sink_dead_letter_records_total"))
 }
 
 // A batch goes through its records trace by trace: what later ones say of a
@@ -268,7 +268,7 @@ func TestRefusedRowsAreHalved(t *testing.T) {
 			require.Equal(t, uint64(8), one[uint64](h, "SELECT uniqExact(trace_id) FROM span_documents"), "none of the record that is refused")
 			require.Equal(t, uint64(8), one[uint64](h, "SELECT count() FROM spans s JOIN (SELECT DISTINCT span_id, trace_id FROM span_documents) p ON s.trace_id = p.trace_id AND s.span_id = p.span_id"))
 			require.Equal(t, []string{"store"}, h.strings("SELECT stage FROM rejects"))
-			require.Equal(t, 1, r.count(t, "colonnade_sink_dead_records_total"))
+			require.Equal(t, 1, r.count(t, "colonnade_sink_dead_letter_records_total"))
 			require.NotZero(t, r.count(t, "colonnade_sink_bisections_total"))
 		})
 	}

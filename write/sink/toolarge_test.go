@@ -189,7 +189,7 @@ func TestAnOutageAbandonsNoTrace(t *testing.T) {
 	})
 	r := h.start()
 	h.send(h.record(stream.Upsert, 1, span{trace: 1, span: 1, name: "a"}))
-	h.eventually("it was tried", func() bool { return r.count(t, "colonnade_sink_settle_seconds") >= 2 })
+	h.eventually("it was tried", func() bool { return r.count(t, "colonnade_sink_finalize_seconds") >= 2 })
 	away.Store(false)
 	h.eventually("settled", func() bool { return h.settled() == 1 })
 }

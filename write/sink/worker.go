@@ -91,7 +91,7 @@ func (w *worker) run(ctx context.Context) error {
 	switch {
 	case ctx.Err() != nil: // the partition is given up, whatever failed on the way
 		if err != nil && !errors.Is(err, context.Canceled) {
-			w.log.LogAttrs(ctx, slog.LevelWarn, "partition given up with a batch unfinished; its next owner repeats it", slog.Any("error", err))
+			w.log.LogAttrs(ctx, slog.LevelWarn, "partition was revoked before a batch was committed, its next owner repeats the batch", slog.Any("error", err))
 		}
 		return nil
 	case errors.Is(err, errFenced):
@@ -164,7 +164,7 @@ func (w *worker) warnOfAnotherLog(ctx context.Context) {
 	lag, err := w.sink.deps.Consumer.Lag(ctx)
 	behind, known := lag[w.partition.Number()]
 	if end := w.partition.Next() + behind; err == nil && known && w.storedUntil >= end {
-		w.log.LogAttrs(ctx, slog.LevelError, "the store has spans of later offsets than this log: the topic was made anew. Until its offsets are beyond those, a span that is sent again may keep its earlier content, and reads do not wait for writes",
+		w.log.LogAttrs(ctx, slog.LevelError, "ClickHouse has spans of offsets that the topic has not reached because it was created again: until it reaches them, a span sent again may keep its earlier content and reads do not wait for writes",
 			slog.Int64("next_offset", end), slog.Int64("stored_until", w.storedUntil))
 	}
 }

@@ -130,7 +130,7 @@ func (w *worker) halve(ctx context.Context, b *batch, table string, block *nativ
 		return w.removeDocuments(ctx, entries) // who reads a trace needs no other table
 	}
 	w.metrics.bisections.Inc()
-	w.log.LogAttrs(ctx, slog.LevelWarn, "the store refused a batch, halving it",
+	w.log.LogAttrs(ctx, slog.LevelWarn, "ClickHouse refused a batch, each half is inserted alone",
 		slog.String("table", table), slog.Int64("first", rng.First), slog.Int64("last", rng.Last), slog.Any("error", err))
 	middle := rng.First + (rng.Last-rng.First)/2
 	for _, half := range [...]stream.Range{{First: rng.First, Last: middle}, {First: middle + 1, Last: rng.Last}} {
@@ -249,7 +249,7 @@ func (w *worker) writeKeys(ctx context.Context, b *batch) error {
 	}
 	switch err := w.insert(ctx, b, schema.AttributeKeys, keyColumns(found, b.newestAt)); {
 	case domain.KindOf(err).Permanent(): // autocomplete is not worth a batch
-		w.log.LogAttrs(ctx, slog.LevelError, "the store refused attribute keys", slog.Any("error", err))
+		w.log.LogAttrs(ctx, slog.LevelError, "ClickHouse refused attribute keys, completion does not offer them", slog.Any("error", err))
 		return nil
 	case err != nil:
 		return err
@@ -274,13 +274,13 @@ func (w *worker) bury(ctx context.Context, b *batch) error {
 			// The partition must go on, and a part of it in the dead topic would be redriven as if it were whole.
 			reason = fmt.Sprintf("%s; the dead topic does not take a record this large: of its %d bytes (xxhash64 %016x) only the beginning is kept here, and all of them in the log at this offset until it is removed there",
 				d.reason, len(r.Value), xxhash.Sum64(r.Value))
-			w.log.LogAttrs(ctx, slog.LevelError, "record is too large for the dead topic; it is named in rejects alone",
+			w.log.LogAttrs(ctx, slog.LevelError, "record exceeds the limit of the dead-letter topic, only rejected_spans names it",
 				slog.Int64("offset", r.Offset), slog.String("stage", d.stage), slog.String("reason", d.reason), slog.Int("bytes", len(r.Value)), slog.Any("error", err))
 		case err != nil:
 			return fmt.Errorf("sink: send offset %d to the dead topic: %w", r.Offset, err)
 		default:
 			w.metrics.dead.Inc()
-			w.log.LogAttrs(ctx, slog.LevelError, "record sent to the dead topic",
+			w.log.LogAttrs(ctx, slog.LevelError, "record cannot be stored, it was sent to the dead-letter topic",
 				slog.Int64("offset", r.Offset), slog.String("stage", d.stage), slog.String("reason", d.reason))
 		}
 		b.rejects = append(b.rejects, rejectOf(r, d.stage, reason, b.builtAt))

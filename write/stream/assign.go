@@ -81,20 +81,20 @@ func (s *session) partition(ctx context.Context, commit kmsg.OffsetFetchResponse
 	}
 	var err error
 	if p.intended, p.pending, err = parseIntent(metadata, commit.Offset); err != nil {
-		s.log.WarnContext(ctx, "commit carries foreign metadata; it names no range to repeat",
+		s.log.WarnContext(ctx, "commit metadata is not readable, no intended range is repeated",
 			slog.Int("partition", int(p.number)), slog.Any("error", err))
 	}
 	switch {
 	case commit.Offset > end:
-		s.lost(ctx, "committed offset is beyond the end of the log", p.number, end, commit.Offset)
+		s.lost(ctx, "committed offset is beyond the end of the partition", p.number, end, commit.Offset)
 		p.pending = false // its records are gone
 	case commit.Offset < start:
-		s.lost(ctx, "committed offset is below the start of the log", p.number, commit.Offset, start)
+		s.lost(ctx, "committed offset is below the start of the partition", p.number, commit.Offset, start)
 		p.next = start
 		p.pending = p.pending && p.intended.Last >= start
 	}
 	if p.pending && p.intended.Last >= end {
-		s.lost(ctx, "log ends within the range that was being made durable", p.number, end, p.intended.Last+1)
+		s.lost(ctx, "partition ends within the intended range", p.number, end, p.intended.Last+1)
 		p.intended.Last = end - 1
 		p.pending = p.intended.Last >= p.intended.First
 	}
@@ -109,7 +109,7 @@ func (s *session) revoked(_ context.Context, _ *kgo.Client, partitions map[strin
 func (s *session) checkStart(p *Partition, logStart, first int64) {
 	next := p.tail()
 	if next < logStart && first >= logStart {
-		s.lost(s.running, "records were removed from the log before they were read", p.number, next, min(logStart, first))
+		s.lost(s.running, "retention deleted records before they were consumed", p.number, next, min(logStart, first))
 	}
 }
 
@@ -117,7 +117,7 @@ func (s *session) checkStart(p *Partition, logStart, first int64) {
 func (s *session) lost(ctx context.Context, what string, partition int32, from, to int64) {
 	s.metrics.losses.Inc()
 	s.metrics.lost.Add(float64(max(to-from, 0)))
-	s.log.LogAttrs(ctx, slog.LevelError, "the log lost records", slog.String("what", what),
+	s.log.LogAttrs(ctx, slog.LevelError, "records are missing from the topic, their spans are lost", slog.String("what", what),
 		slog.Int("partition", int(partition)), slog.Int64("from", from), slog.Int64("to", to))
 }
 
@@ -128,12 +128,12 @@ func (s *session) fetchError(topic string, partition int32, err error) {
 		return
 	}
 	if loss, ok := errors.AsType[*kgo.ErrDataLoss](err); ok {
-		s.lost(s.running, "the broker lost records that were already read", partition, loss.ResetTo, loss.ConsumedTo)
+		s.lost(s.running, "broker lost records that were already consumed", partition, loss.ResetTo, loss.ConsumedTo)
 		return
 	}
 	s.metrics.errors.Inc()
 	if before, ok := s.told.again(err.Error()); ok {
-		s.log.LogAttrs(s.running, slog.LevelError, "fetch failed", slog.String("topic", topic),
+		s.log.LogAttrs(s.running, slog.LevelError, "fetch failed, the client fetches again", slog.String("topic", topic),
 			slog.Int("partition", int(partition)), slog.Any("error", err), slog.Int("not_logged_before", before))
 	}
 	switch {

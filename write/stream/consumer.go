@@ -34,7 +34,7 @@ type Consumer struct {
 
 // NewConsumer makes a consumer; it joins the group in Run.
 func NewConsumer(cfg Config, now func() time.Time, log *slog.Logger, reg prometheus.Registerer) (*Consumer, error) {
-	log = log.With(slog.String("room", "stream"))
+	log = log.With(slog.String("component", "stream"))
 	opts, err := options(cfg, now, log)
 	if err != nil {
 		return nil, err
@@ -67,12 +67,12 @@ func (c *Consumer) Run(ctx context.Context, work func(ctx context.Context, p *Pa
 		}
 		if before.Topic != nil && before.TopicID != topic.TopicID {
 			c.metrics.losses.Inc()
-			c.log.ErrorContext(ctx, "the topic was deleted; what was in it and not read is lost", slog.String("topic", c.cfg.Topic))
+			c.log.ErrorContext(ctx, "topic was deleted and created again, records not yet consumed are lost", slog.String("topic", c.cfg.Topic))
 		}
 		before = topic
 		switch err := c.join(ctx, topic.TopicID, work); {
 		case errors.Is(err, errReplaced):
-			c.log.WarnContext(ctx, "the broker has forgotten this member; joining anew")
+			c.log.WarnContext(ctx, "broker does not know this member, it joins the group again")
 			select { // one that does so again and again is not to be stormed
 			case <-time.After(retryPause / 5):
 			case <-ctx.Done():
@@ -131,7 +131,7 @@ func (c *Consumer) waitForTopics(ctx context.Context) (topic kmsg.MetadataRespon
 			return topic, false
 		}
 		c.metrics.errors.Inc()
-		c.log.WarnContext(ctx, "topics cannot be prepared", slog.Any("error", err))
+		c.log.WarnContext(ctx, "preparation of the topics failed, no record is consumed until it succeeds", slog.Any("error", err))
 		select {
 		case <-time.After(retryPause):
 		case <-ctx.Done():
@@ -280,7 +280,7 @@ func (s *session) start(p *Partition) {
 		case ctx.Err() == nil:
 			s.fail(err)
 		case err != nil && !errors.Is(err, context.Canceled):
-			s.log.WarnContext(ctx, "worker ended with an error", slog.Int("partition", int(p.number)), slog.Any("error", err))
+			s.log.WarnContext(ctx, "worker of a revoked partition failed, the next owner repeats its batch", slog.Int("partition", int(p.number)), slog.Any("error", err))
 		}
 	}()
 }

@@ -37,7 +37,7 @@ type Follower struct {
 // Follow opens a follower. When it returns, every record that is published
 // from then on will be read.
 func Follow(ctx context.Context, cfg Config, now func() time.Time, log *slog.Logger) (*Follower, error) {
-	opts, err := options(cfg, now, log.With(slog.String("room", "stream")))
+	opts, err := options(cfg, now, log.With(slog.String("component", "stream")))
 	if err != nil {
 		return nil, err
 	}

@@ -78,10 +78,10 @@ func offsets(t *testing.T, cfg stream.Config, reg *prometheus.Registry, n int) [
 func requireLoss(t *testing.T, reg *prometheus.Registry, times, records string) {
 	t.Helper()
 	require.NoError(t, testutil.GatherAndCompare(reg, strings.NewReader(`
-# HELP colonnade_stream_data_loss_total Times the log did not hold what it held before.
+# HELP colonnade_stream_data_loss_total Times that records were missing from a topic that had held them.
 # TYPE colonnade_stream_data_loss_total counter
 colonnade_stream_data_loss_total `+times+`
-# HELP colonnade_stream_lost_records_total Offsets that were gone from the log before they were read.
+# HELP colonnade_stream_lost_records_total Offsets that Kafka had deleted before the sink read them.
 # TYPE colonnade_stream_lost_records_total counter
 colonnade_stream_lost_records_total `+records+`
 `), "colonnade_stream_data_loss_total", "colonnade_stream_lost_records_total"))
@@ -213,7 +213,7 @@ func TestATopicDeletedUnderwayComesBack(t *testing.T) {
 	require.NoError(t, err)
 	lost := func() error {
 		return testutil.GatherAndCompare(reg, strings.NewReader(`
-# HELP colonnade_stream_data_loss_total Times the log did not hold what it held before.
+# HELP colonnade_stream_data_loss_total Times that records were missing from a topic that had held them.
 # TYPE colonnade_stream_data_loss_total counter
 colonnade_stream_data_loss_total 1
 `), "colonnade_stream_data_loss_total")
@@ -289,7 +289,7 @@ func TestARepeatedErrorIsLoggedNowAndThen(t *testing.T) {
 	})
 	<-enough
 	r.stop(t)
-	require.Equal(t, 1, text.holding("fetch failed"))
+	require.Equal(t, 1, text.holding("fetch failed, the client fetches again"))
 }
 
 // lines is what a log wrote.

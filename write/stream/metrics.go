@@ -14,20 +14,20 @@ type producerMetrics struct {
 func newProducerMetrics(reg prometheus.Registerer) producerMetrics {
 	m := producerMetrics{
 		records: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "colonnade_stream_published_records_total", Help: "Records the broker acknowledged.",
+			Name: "colonnade_stream_published_records_total", Help: "Records acknowledged by Kafka, by operation.",
 		}, []string{"operation"}),
 		bytes: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "colonnade_stream_published_bytes_total", Help: "Values the broker acknowledged, before compression.",
+			Name: "colonnade_stream_published_bytes_total", Help: "Bytes of the values acknowledged by Kafka, before compression.",
 		}),
 		failures: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "colonnade_stream_publish_failures_total", Help: "Publish calls that failed.",
+			Name: "colonnade_stream_publish_failures_total", Help: "Publications that failed, by kind of error.",
 		}, []string{"kind"}),
 		seconds: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: "colonnade_stream_publish_seconds", Help: "Time until the broker acknowledged all records of a call.",
+			Name: "colonnade_stream_publish_seconds", Help: "Time until Kafka acknowledged all records of a publication.",
 			Buckets: prometheus.ExponentialBuckets(0.001, 2, 15),
 		}),
 		loss: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "colonnade_stream_producer_data_loss_total", Help: "Times the broker had lost acknowledged records of this producer.",
+			Name: "colonnade_stream_producer_data_loss_total", Help: "Times that Kafka had lost records that it had acknowledged to this producer.",
 		}),
 	}
 	reg.MustRegister(m.records, m.bytes, m.failures, m.seconds, m.loss)
@@ -50,31 +50,31 @@ type consumerMetrics struct {
 func newConsumerMetrics(reg prometheus.Registerer) consumerMetrics {
 	m := consumerMetrics{
 		records: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "colonnade_stream_consumed_records_total", Help: "Records fetched from the broker.",
+			Name: "colonnade_stream_consumed_records_total", Help: "Records fetched from Kafka.",
 		}),
 		bytes: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "colonnade_stream_consumed_bytes_total", Help: "Values fetched from the broker.",
+			Name: "colonnade_stream_consumed_bytes_total", Help: "Bytes of the values fetched from Kafka.",
 		}),
 		errors: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "colonnade_stream_fetch_errors_total", Help: "Errors the broker answered to fetches.",
+			Name: "colonnade_stream_fetch_errors_total", Help: "Fetches that Kafka answered with an error.",
 		}),
 		lost: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "colonnade_stream_lost_records_total", Help: "Offsets that were gone from the log before they were read.",
+			Name: "colonnade_stream_lost_records_total", Help: "Offsets that Kafka had deleted before the sink read them.",
 		}),
 		losses: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "colonnade_stream_data_loss_total", Help: "Times the log did not hold what it held before.",
+			Name: "colonnade_stream_data_loss_total", Help: "Times that records were missing from a topic that had held them.",
 		}),
 		assigned: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "colonnade_stream_assigned_partitions", Help: "Partitions this process works on.",
+			Name: "colonnade_stream_assigned_partitions", Help: "Partitions assigned to this process.",
 		}),
 		buffered: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "colonnade_stream_buffered_bytes", Help: "About the memory of records read ahead of the workers.",
+			Name: "colonnade_stream_buffered_bytes", Help: "Approximate memory of records that wait for their worker.",
 		}),
 		commits: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "colonnade_stream_commits_total", Help: "Commits, by what they say and how they ended.",
+			Name: "colonnade_stream_commits_total", Help: "Offset commits, by kind and result.",
 		}, []string{"kind", "result"}),
 		commitTime: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: "colonnade_stream_commit_seconds", Help: "Time of a commit, with its retries.",
+			Name: "colonnade_stream_commit_seconds", Help: "Time of an offset commit with its retries.",
 			Buckets: prometheus.ExponentialBuckets(0.001, 2, 15),
 		}),
 	}

@@ -41,7 +41,7 @@ type Producer struct {
 
 // NewProducer makes a producer; nothing is sent until it is used.
 func NewProducer(cfg Config, now func() time.Time, log *slog.Logger, reg prometheus.Registerer) (*Producer, error) {
-	log = log.With(slog.String("room", "stream"))
+	log = log.With(slog.String("component", "stream"))
 	opts, err := options(cfg, now, log)
 	if err != nil {
 		return nil, err
@@ -251,7 +251,7 @@ func (p *Producer) replace(ctx context.Context, topics found) (*kgo.Client, erro
 		before.Close() // who still waits for it is told to send the same again
 	}
 	if made := p.topics.mainID; made != topics.mainID && made != [16]byte{} {
-		p.log.LogAttrs(ctx, slog.LevelError, "the topic was made anew; what was in it is lost", slog.String("topic", p.cfg.Topic))
+		p.log.LogAttrs(ctx, slog.LevelError, "topic was created again, its records are lost", slog.String("topic", p.cfg.Topic))
 		p.metrics.loss.Inc()
 	}
 	p.topics = topics
@@ -289,7 +289,7 @@ func (p *Producer) connect(found limits) (*kgo.Client, error) {
 
 func (p *Producer) dataLost(topic string, partition int32) {
 	p.metrics.loss.Inc()
-	p.log.LogAttrs(context.Background(), slog.LevelError, "broker lost acknowledged records",
+	p.log.LogAttrs(context.Background(), slog.LevelError, "broker lost records that it had acknowledged",
 		slog.String("topic", topic), slog.Int("partition", int(partition)))
 }
 

@@ -47,7 +47,7 @@ type Redriven struct {
 // in a consumer group of its own. Records that die again while it runs are left
 // for the next redrive.
 func Redrive(ctx context.Context, cfg Config, opts RedriveOptions, now func() time.Time, log *slog.Logger) (Redriven, error) {
-	log = log.With(slog.String("room", "stream"))
+	log = log.With(slog.String("component", "stream"))
 	base, err := options(cfg, now, log)
 	if err != nil {
 		return Redriven{}, err
@@ -244,7 +244,7 @@ func (c *Consumer) keepRedriven(ctx context.Context) {
 	defer ticker.Stop()
 	for {
 		if err := c.recommit(ctx); err != nil && ctx.Err() == nil {
-			c.log.WarnContext(ctx, "the progress of redrives could not be committed again", slog.Any("error", err))
+			c.log.WarnContext(ctx, "refresh of the redrive group's commit failed, the broker may expire it", slog.Any("error", err))
 		}
 		select {
 		case <-ticker.C:

@@ -57,7 +57,7 @@ func ensureTopics(ctx context.Context, cl *kgo.Client, cfg Config, log *slog.Log
 			slog.String("topic", cfg.Topic), slog.Int("replicas", main.replicas), slog.Int("min_insync_replicas", main.inSync))
 	}
 	if f.main < wanted.main || f.dead < wanted.dead {
-		log.WarnContext(ctx, "topics take smaller records than configured", slog.Int("max_message_bytes", f.main),
+		log.WarnContext(ctx, "topics accept smaller records than configured, larger ones are refused", slog.Int("max_message_bytes", f.main),
 			slog.Int("dead_max_message_bytes", f.dead), slog.Int("configured_bytes", cfg.MaxRecordBytes))
 	}
 	f.limits = limits{main: min(f.main, f.dead, wanted.main), dead: min(f.dead, wanted.dead)}

@@ -92,7 +92,7 @@ func Serve(ctx context.Context, cfg config.Loaded, o Options) (err error) {
 		debug.SetMemoryLimit(cfg.MemoryLimitBytes)
 	}
 	for _, variable := range cfg.Unknown {
-		p.log.WarnContext(ctx, "a variable of the environment sets nothing", slog.String("variable", variable))
+		p.log.WarnContext(ctx, "environment variable is no setting, it is ignored", slog.String("variable", variable))
 	}
 	doors, err := p.listen(ctx)
 	if err != nil {
@@ -145,7 +145,7 @@ func (p *process) notReady(ctx context.Context, err error) error {
 		return err
 	}
 	if !errors.Is(err, context.Canceled) {
-		p.log.WarnContext(ctx, "stopped while starting", slog.Any("error", err))
+		p.log.WarnContext(ctx, "start was interrupted", slog.Any("error", err))
 	}
 	p.progress("Stopped before it was ready.")
 	return nil

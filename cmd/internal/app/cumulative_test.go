@@ -198,7 +198,7 @@ func statements(t *testing.T, registry *prometheus.Registry, name string) (n uin
 	require.NoError(t, err)
 	for _, f := range families {
 		for _, m := range f.GetMetric() {
-			if f.GetName() == "colonnade_traces_query_seconds" && m.GetLabel()[0].GetValue() == name {
+			if f.GetName() == "colonnade_read_query_seconds" && m.GetLabel()[0].GetValue() == name {
 				n += m.GetHistogram().GetSampleCount()
 			}
 		}

@@ -30,7 +30,7 @@ func migrate(ctx context.Context, s stores, cfg config.Config, log *slog.Logger)
 	if err != nil {
 		return err
 	}
-	waits := func() { log.InfoContext(ctx, "another process migrates, waiting for it to end") }
+	waits := func() { log.InfoContext(ctx, "another process is migrating, this one waits") }
 	return errors.Join(migrations.Alone(ctx, s.postgres, waits, func() error {
 		return migrateBoth(ctx, clickHouse, s.postgres, cfg, log)
 	}), clickHouse.Close())
@@ -75,7 +75,7 @@ func migrateBoth(ctx context.Context, clickHouse driver.Conn, postgres *pgxpool.
 		on := cfg.ClickHouse.ContentIndex == "on"
 		changed, err := migrations.ContentIndex(ctx, clickHouse, cfg.Deployment(), on)
 		if changed {
-			log.InfoContext(ctx, "full-text index of documents changed", slog.Bool("on", on))
+			log.InfoContext(ctx, "full-text index of payloads changed", slog.Bool("on", on))
 		}
 		return err
 	})

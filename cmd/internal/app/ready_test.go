@@ -46,7 +46,7 @@ func TestNobodyClaimsToBeReadyWhoWaits(t *testing.T) {
 		p.tellWhenReady(t.Context(), h, firstKey{})
 		require.Contains(t, out.String(), "but is not ready: it waits for kafka.")
 		require.Regexp(t, `(?s)waits for kafka.*kafka +connection refused.*Colonnade is ready after 0\.6 s`, out.String(), "as often as it was refused")
-		require.Regexp(t, `(?s)level=WARN msg="listening, not ready".*waits_for.kafka="connection refused".*msg=ready`, log.String())
+		require.Regexp(t, `(?s)level=WARN msg="listening and not ready".*waits_for.kafka="connection refused".*msg=ready`, log.String())
 		require.Equal(t, 1, bytes.Count(out.Bytes(), []byte("waits for")), "it is said once")
 	})
 }

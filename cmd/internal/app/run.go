@@ -112,7 +112,7 @@ func (p *process) waitsFor(ctx context.Context, missing []string, state server.R
 		_, _ = fmt.Fprintf(&text, "\n  %-10s  %s", name, reason)
 		errs = append(errs, slog.String(name, reason))
 	}
-	p.log.WarnContext(ctx, "listening, not ready", slog.String("http", p.cfg.HTTP.Addr), slog.String("grpc", p.cfg.GRPC.Addr), slog.Group("waits_for", errs...))
+	p.log.WarnContext(ctx, "listening and not ready", slog.String("http", p.cfg.HTTP.Addr), slog.String("grpc", p.cfg.GRPC.Addr), slog.Group("waits_for", errs...))
 	p.progress(text.String())
 }
 

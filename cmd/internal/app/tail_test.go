@@ -233,21 +233,21 @@ func TestLiveTailOfASlowReader(t *testing.T) {
 		got, _ := beside.spans(each)
 		require.Equal(t, names, got)
 	}
-	got, missed := 0, 0
-	for got+missed < rounds*each {
+	got, dropped := 0, 0
+	for got+dropped < rounds*each {
 		switch name, data := behind.next(); name {
 		case "span":
 			got++
-		case "missed":
+		case "dropped":
 			var m struct{ Count int }
 			require.NoError(t, json.Unmarshal([]byte(data), &m))
-			missed += m.Count
+			dropped += m.Count
 		default:
 			t.Fatal(name, data)
 		}
 	}
-	require.Equal(t, rounds*each, got+missed)
-	require.Positive(t, missed)
+	require.Equal(t, rounds*each, got+dropped)
+	require.Positive(t, dropped)
 	require.Positive(t, got)
 }
 

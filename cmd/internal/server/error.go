@@ -77,7 +77,7 @@ func (s *Server) renderErrors(c *gin.Context) {
 	c.Set(failureKey, failure{err: err, supportID: reply.supportID})
 	if c.Writer.Written() {
 		// The status is gone; cutting the connection tells the client that the body is not whole.
-		s.log.WarnContext(c.Request.Context(), "reply broke off", slog.String("route", c.FullPath()), slog.Any("error", err))
+		s.log.WarnContext(c.Request.Context(), "writing a reply failed, the client got a part of it", slog.String("route", c.FullPath()), slog.Any("error", err))
 		panic(http.ErrAbortHandler)
 	}
 	if reply.supportID != "" {
@@ -273,7 +273,7 @@ func (s *Server) writeRPCStatus(c *gin.Context, reply errorReply) {
 	}
 	body, err := proto.Marshal(status)
 	if err != nil {
-		s.log.ErrorContext(c.Request.Context(), "encoding a status failed", slog.Any("error", err))
+		s.log.ErrorContext(c.Request.Context(), "encoding of an error reply failed", slog.Any("error", err))
 	}
 	c.Data(reply.status, "application/x-protobuf", body)
 }

@@ -19,20 +19,20 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 	m := &metrics{
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "colonnade_server_requests_total",
-			Help: "HTTP requests answered, by method, route template and status.",
+			Help: "HTTP requests, by method, route template and status.",
 		}, []string{"method", "route", "status"}),
 		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "colonnade_server_request_duration_seconds",
-			Help:    "Time from a request's first line to its reply, by method and route template.",
+			Help:    "Time of an HTTP request until its reply ends, by method and route template.",
 			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30},
 		}, []string{"method", "route"}),
 		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "colonnade_server_requests_in_flight",
-			Help: "HTTP requests being answered now.",
+			Help: "HTTP requests in progress.",
 		}),
 		panics: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "colonnade_server_panics_total",
-			Help: "Handlers that panicked; each was answered with 500.",
+			Help: "Panics of HTTP handlers, each answered with 500.",
 		}),
 	}
 	for _, c := range []prometheus.Collector{m.requests, m.duration, m.inFlight, m.panics} {

@@ -80,7 +80,7 @@ func New(cfg Config, deps Deps) (*Server, error) {
 	}
 	gin.SetMode(gin.ReleaseMode)
 	s := &Server{
-		cfg: cfg, deps: deps, log: deps.Log.With(slog.String("room", "server")), metrics: m,
+		cfg: cfg, deps: deps, log: deps.Log.With(slog.String("component", "server")), metrics: m,
 		engine: gin.New(), static: map[string][]string{},
 		recent: recent{now: deps.Now, written: map[caller]written{}},
 	}
@@ -173,7 +173,7 @@ func (s *Server) outlast(c *gin.Context, timeout time.Duration) {
 	end := s.deps.Now().Add(timeout + slack)
 	for _, err := range []error{conn.SetReadDeadline(end), conn.SetWriteDeadline(end)} {
 		if err != nil && !errors.Is(err, http.ErrNotSupported) {
-			s.log.WarnContext(c.Request.Context(), "moving a deadline failed", slog.Any("error", err))
+			s.log.WarnContext(c.Request.Context(), "extension of a deadline failed, the request may be cut off", slog.Any("error", err))
 		}
 	}
 }
@@ -267,7 +267,7 @@ func (s *Server) Run(ctx context.Context, listener net.Listener) error {
 	defer cancel()
 	err := srv.Shutdown(drain)
 	if err != nil {
-		s.log.WarnContext(ctx, "requests cut off at the end of the drain", slog.Any("error", err))
+		s.log.WarnContext(ctx, "drain timeout ended requests in progress", slog.Any("error", err))
 		err = srv.Close()
 	}
 	if served := <-failed; !errors.Is(served, http.ErrServerClosed) {

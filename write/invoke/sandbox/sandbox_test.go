@@ -419,13 +419,13 @@ func TestMetrics(t *testing.T) {
 	require.Error(t, err)
 	registry, _ := d.Registerer.(*prometheus.Registry)
 	require.NoError(t, testutil.GatherAndCompare(registry, strings.NewReader(`
-# HELP colonnade_sandbox_running Runs under way.
-# TYPE colonnade_sandbox_running gauge
-colonnade_sandbox_running 0
-# HELP colonnade_sandbox_runs_total Runs of code and of templates that loop, by kind and outcome.
+# HELP colonnade_sandbox_runs_in_progress Executions in progress.
+# TYPE colonnade_sandbox_runs_in_progress gauge
+colonnade_sandbox_runs_in_progress 0
+# HELP colonnade_sandbox_runs_total Sandboxed executions of code and of templates with loops, by kind and outcome.
 # TYPE colonnade_sandbox_runs_total counter
 colonnade_sandbox_runs_total{kind="javascript",outcome="rejected"} 1
-`), "colonnade_sandbox_running", "colonnade_sandbox_runs_total"))
+`), "colonnade_sandbox_runs_in_progress", "colonnade_sandbox_runs_total"))
 	_, err = sandbox.New(sandbox.DefaultConfig(), d)
 	require.Error(t, err)
 }

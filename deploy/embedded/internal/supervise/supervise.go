@@ -148,7 +148,7 @@ func (p *Process) keep(first chan<- error) {
 			p.mu.Unlock()
 			return
 		}
-		p.spec.Log.LogAttrs(context.Background(), slog.LevelWarn, "engine died, restarting", slog.String("engine", p.spec.Name), slog.Any("error", err))
+		p.spec.Log.LogAttrs(context.Background(), slog.LevelWarn, "engine exited, it is started again", slog.String("engine", p.spec.Name), slog.Any("error", err))
 		select {
 		case <-p.stop:
 			return
@@ -237,7 +237,7 @@ func (p *Process) converse(life io.Writer, out io.Reader, config []byte, up func
 	p.mu.Lock()
 	p.ready = ready
 	p.mu.Unlock()
-	p.spec.Log.LogAttrs(context.Background(), slog.LevelInfo, "engine answers", slog.String("engine", p.spec.Name), slog.String("version", ready.Version), slog.Int("pid", ready.PID))
+	p.spec.Log.LogAttrs(context.Background(), slog.LevelInfo, "engine ready", slog.String("engine", p.spec.Name), slog.String("version", ready.Version), slog.Int("pid", ready.PID))
 	up()
 	_, _ = io.Copy(io.Discard, reader) // ends with the child; nothing else is said
 	return nil
