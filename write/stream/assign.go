@@ -121,8 +121,9 @@ func (s *session) lost(ctx context.Context, what string, partition int32, from, 
 		slog.Int("partition", int(partition)), slog.Int64("from", from), slog.Int64("to", to))
 }
 
-// fetchError tells of every error a fetch carried. The client goes on after all
-// of them; a loss counts as one.
+// fetchError logs every error that a fetch carried. The client goes on after all
+// of them, at once: a partition that cannot be read is fetched again only after a
+// pause. A loss counts as an error.
 func (s *session) fetchError(topic string, partition int32, err error) {
 	if s.running.Err() != nil || errors.Is(err, context.Canceled) {
 		return
@@ -141,6 +142,14 @@ func (s *session) fetchError(topic string, partition int32, err error) {
 		s.fail(err)
 	case errors.Is(err, kerr.UnknownTopicID), errors.Is(err, kerr.UnknownTopicOrPartition):
 		s.fail(errTopicGone)
+	case topic == s.cfg.Topic:
+		s.unread.failed(partition, err)
+		s.mu.Lock()
+		w := s.workers[partition]
+		s.mu.Unlock()
+		if w != nil {
+			w.partition.hold()
+		}
 	}
 }
 

@@ -8,12 +8,15 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"colonnade/domain"
 )
 
 // errWorkEnded is a worker that went home while its partition was still assigned.
@@ -29,7 +32,12 @@ type Consumer struct {
 	now     func() time.Time
 	metrics consumerMetrics
 	admin   *kgo.Client
-	stuck   *stuck
+	// stuck are the partitions whose commits fail, unread those whose fetches do.
+	stuck, unread *stuck
+	// joined is when the group took this member in, in nanoseconds since 1970; 0 while it is not a member.
+	joined atomic.Int64
+	// owned is the number of partitions that have a worker.
+	owned atomic.Int32
 }
 
 // NewConsumer makes a consumer; it joins the group in Run.
@@ -43,7 +51,10 @@ func NewConsumer(cfg Config, now func() time.Time, log *slog.Logger, reg prometh
 	if err != nil {
 		return nil, fmt.Errorf("stream: make a client: %w", err)
 	}
-	return &Consumer{cfg: cfg, log: log, now: now, metrics: newConsumerMetrics(reg), admin: admin, stuck: newStuck(now)}, nil
+	return &Consumer{
+		cfg: cfg, log: log, now: now, metrics: newConsumerMetrics(reg), admin: admin,
+		stuck: newStuck(now, "got on"), unread: newStuck(now, "been readable"),
+	}, nil
 }
 
 // Run joins the group and runs work once for each assigned partition, each in
@@ -98,6 +109,7 @@ func (c *Consumer) join(ctx context.Context, topic [16]byte, work func(ctx conte
 	if err := s.open(); err != nil {
 		return err
 	}
+	defer c.joined.Store(0)
 	for running.Err() == nil {
 		fetches := s.client.PollRecords(running, -1)
 		s.dispatch(fetches)
@@ -139,8 +151,9 @@ func (c *Consumer) waitForTopics(ctx context.Context) (topic kmsg.MetadataRespon
 	}
 }
 
-// Lag is how many offsets the group has not committed, for each partition. A
-// partition that was never committed counts from the start of the log.
+// Lag returns how many offsets the group has not committed, for each partition. A
+// partition that was never committed counts from the start of the log, and so does
+// one whose commit lies beyond its end: the log is not the one that was committed.
 func (c *Consumer) Lag(ctx context.Context) (map[int32]int64, error) {
 	adm := kadm.NewClient(c.admin)
 	ends, err := adm.ListEndOffsets(ctx, c.cfg.Topic)
@@ -164,15 +177,28 @@ func (c *Consumer) Lag(ctx context.Context) (map[int32]int64, error) {
 		if start, ok := starts.Lookup(c.cfg.Topic, number); ok {
 			at = start.Offset
 		}
-		lag[number] = max(end.Offset-max(at, commits[number]), 0)
+		if commit := commits[number]; commit <= end.Offset {
+			at = max(at, commit)
+		}
+		lag[number] = max(end.Offset-at, 0)
 	}
 	return lag, nil
 }
 
-// Ready is an error of kind Unavailable while the group does not get on: commits of
-// a partition have been refused for some seconds, or one that was assigned
-// cannot be begun. It asks nobody.
-func (c *Consumer) Ready() error { return c.stuck.ready() }
+// Ready returns an error of kind Unavailable while the group does not get on: this
+// member has not been given its partitions, commits or fetches of a partition have
+// failed for some seconds, or one that was assigned cannot be begun. It asks nobody.
+func (c *Consumer) Ready() error {
+	if err := errors.Join(c.stuck.ready(), c.unread.ready()); err != nil {
+		return err
+	}
+	joined := c.joined.Load()
+	// A member that is given nothing may be one too many, or wait for the session of an earlier owner to end.
+	if joined == 0 || c.owned.Load() == 0 && c.now().Sub(time.Unix(0, joined)) < c.cfg.SessionTimeout {
+		return domain.E(domain.Unavailable, "The sink waits for its partitions.")
+	}
+	return nil
+}
 
 // Topic is the topic it reads.
 func (c *Consumer) Topic() string { return c.cfg.Topic }
@@ -230,9 +256,13 @@ func (s *session) open() error {
 		kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()),
 		// Where the log lost what was read, resume a little earlier, never at the end: nothing is skipped.
 		kgo.ConsumeResetOffset(kgo.RewindOffset(time.Minute)),
+		kgo.OnPartitionsAssigned(func(context.Context, *kgo.Client, map[string][]int32) { s.joined.CompareAndSwap(0, s.now().UnixNano()) }),
 		kgo.OnOffsetsFetched(s.assigned),
 		kgo.OnPartitionsRevoked(s.revoked),
-		kgo.OnPartitionsLost(s.revoked),
+		kgo.OnPartitionsLost(func(ctx context.Context, client *kgo.Client, partitions map[string][]int32) {
+			s.joined.Store(0)
+			s.revoked(ctx, client, partitions)
+		}),
 	)...)
 	if err != nil {
 		return fmt.Errorf("stream: make a consuming client: %w", err)
@@ -256,6 +286,7 @@ func (s *session) dispatch(fetches kgo.Fetches) {
 		}
 		s.checkStart(w.partition, f.LogStartOffset, f.Records[0].Offset)
 		w.partition.push(f.Records, at)
+		s.unread.over(f.Partition)
 		s.metrics.records.Add(float64(len(f.Records)))
 		for _, r := range f.Records {
 			s.metrics.bytes.Add(float64(len(r.Value)))
@@ -271,6 +302,7 @@ func (s *session) start(p *Partition) {
 	s.workers[p.number] = w
 	s.mu.Unlock()
 	s.metrics.assigned.Inc()
+	s.owned.Add(1)
 	go func() {
 		defer close(w.done)
 		err := s.work(ctx, p)
@@ -304,6 +336,7 @@ func (s *session) end(numbers []int32) {
 		delete(s.workers, w.partition.number)
 		s.mu.Unlock()
 		s.metrics.assigned.Dec()
+		s.owned.Add(-1)
 	}
 }
 

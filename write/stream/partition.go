@@ -37,8 +37,13 @@ type Partition struct {
 	weigh           func(value []byte) int
 	weighed, weight int
 	// next is the offset that Poll gives out next.
-	next   int64
+	next int64
+	// paused holds while the queue is full.
 	paused bool
+	// held ends the pause after a fetch that failed; nil outside of one. failures is
+	// how many failed, one after the other.
+	held     *time.Timer
+	failures int
 	// arrived has room for one signal: the queue is not empty.
 	arrived chan struct{}
 }
@@ -196,7 +201,9 @@ func (p *Partition) take(more func(weight int, offset int64) bool) []Record {
 	resume := p.paused && p.bytes < p.consumer.cfg.PartitionBufferBytes/2
 	if resume {
 		p.paused = false
-		p.consumer.resume(p.number)
+		if p.held == nil {
+			p.consumer.resume(p.number)
+		}
 	}
 	if len(p.queue) == 0 {
 		p.queue = nil // lets go of the fetched buffers
@@ -221,6 +228,7 @@ func (p *Partition) push(records []*kgo.Record, at time.Time) {
 		bytes += f.bytes()
 	}
 	p.bytes += bytes
+	p.failures = 0
 	if !p.paused && p.bytes > p.consumer.cfg.PartitionBufferBytes {
 		p.paused = true
 		p.consumer.pause(p.number)
@@ -239,8 +247,46 @@ func (p *Partition) drop() {
 	defer p.mu.Unlock()
 	p.consumer.metrics.buffered.Sub(float64(p.bytes))
 	p.queue, p.bytes, p.weighed, p.weight = nil, 0, 0, 0
-	if p.paused {
-		p.paused = false
+	if p.held != nil {
+		p.held.Stop()
+	}
+	if p.paused || p.held != nil {
+		p.paused, p.held = false, nil
+		p.consumer.resume(p.number)
+	}
+}
+
+const (
+	// firstHold is the pause after a fetch that failed. It doubles with each that
+	// follows, up to maxHold: a partition that can be read again is so within seconds.
+	firstHold = 100 * time.Millisecond
+	maxHold   = 5 * time.Second
+)
+
+// hold stops fetching for a while.
+func (p *Partition) hold() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.ending.Load() {
+		return // drop has been, or is about to be
+	}
+	pause := min(firstHold<<min(p.failures, 8), maxHold)
+	p.failures++
+	if p.held != nil {
+		p.held.Stop()
+	}
+	p.consumer.pause(p.number)
+	p.held = time.AfterFunc(pause, p.release)
+}
+
+func (p *Partition) release() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.held == nil {
+		return
+	}
+	p.held = nil
+	if !p.paused {
 		p.consumer.resume(p.number)
 	}
 }

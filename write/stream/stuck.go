@@ -19,21 +19,25 @@ const (
 // one: a member that joins again and again has not recovered.
 type stuck struct {
 	now func() time.Time
+	// what a partition has not done, for the error.
+	what string
 
 	mu    sync.Mutex // guards since
 	since map[int32]*failing
 }
 
-// failing is a partition's commit under way, or those that failed.
+// failing is an attempt under way, a commit or a fetch of a partition, or those that failed.
 type failing struct {
 	first, last time.Time
 	underway    bool
 	err         error // of the last that failed, nil before
 }
 
-func newStuck(now func() time.Time) *stuck { return &stuck{now: now, since: map[int32]*failing{}} }
+func newStuck(now func() time.Time, what string) *stuck {
+	return &stuck{now: now, what: what, since: map[int32]*failing{}}
+}
 
-// begin notes that a commit is tried, failed that it did not work, over that it did.
+// begin notes that an attempt is made, failed that it did not work, over that it did.
 func (s *stuck) begin(number int32) {
 	s.note(number, func(f *failing) { f.underway = true })
 }
@@ -74,7 +78,7 @@ func (s *stuck) ready() error {
 			until = now
 		}
 		if until.Sub(f.first) > stuckAfter && f.counts(now) {
-			return domain.Wrap(domain.Unavailable, f.err, "Partition %d has not got on for %s.", number, now.Sub(f.first).Round(time.Second))
+			return domain.Wrap(domain.Unavailable, f.err, "Partition %d has not %s for %s.", number, s.what, now.Sub(f.first).Round(time.Second))
 		}
 	}
 	return nil

@@ -2,6 +2,8 @@ package stream_test
 
 import (
 	"context"
+	"slices"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -179,4 +181,86 @@ func TestCommitsThatAreRefusedForLongShow(t *testing.T) {
 	require.NoError(t, <-done)
 	require.NoError(t, c.Ready())
 	r.stop(t)
+}
+
+// TestAPartitionThatCannotBeReadShows: a fetch that fails is repeated after a pause
+// that grows (it was at once, without end), and the consumer is not ready meanwhile.
+func TestAPartitionThatCannotBeReadShows(t *testing.T) {
+	t.Parallel()
+	k, cfg := ownBroker(t)
+	_, err := producer(t, cfg).Publish(t.Context(), records(3))
+	require.NoError(t, err)
+	var mu sync.Mutex
+	var refused []time.Time
+	var allowed atomic.Bool
+	k.ControlKey(int16(kmsg.Fetch), func(r kmsg.Request) (kmsg.Response, error, bool) {
+		k.KeepControl()
+		req, _ := r.(*kmsg.FetchRequest)
+		if allowed.Load() || len(req.Topics) == 0 {
+			return nil, nil, false
+		}
+		mu.Lock()
+		refused = append(refused, time.Now())
+		mu.Unlock()
+		resp, _ := req.ResponseKind().(*kmsg.FetchResponse)
+		rt := kmsg.NewFetchResponseTopic()
+		rt.Topic, rt.TopicID = req.Topics[0].Topic, req.Topics[0].TopicID
+		rp := kmsg.NewFetchResponseTopicPartition()
+		rp.ErrorCode = kerr.UnknownServerError.Code
+		rt.Partitions = append(rt.Partitions, rp)
+		resp.Topics = append(resp.Topics, rt)
+		return resp, nil, true
+	})
+	times := func() []time.Time {
+		mu.Lock()
+		defer mu.Unlock()
+		return slices.Clone(refused)
+	}
+	clock := &clock{}
+	c := watched(t, cfg, clock)
+	done := make(chan error, 1)
+	r := run(t, c, func(ctx context.Context, p *stream.Partition) error {
+		_, err := p.PollTo(ctx, 2)
+		done <- err
+		<-ctx.Done()
+		return nil
+	})
+	require.Eventually(t, func() bool { return len(times()) >= 3 }, time.Minute, time.Millisecond)
+	require.NoError(t, c.Ready(), "a moment is no reason to worry")
+	clock.forward(10 * time.Second)
+	require.Eventually(t, func() bool { return domain.KindOf(c.Ready()) == domain.Unavailable }, time.Minute, time.Millisecond)
+	require.ErrorContains(t, c.Ready(), "Partition 0 has not been readable for 10s.")
+	require.Eventually(t, func() bool { return len(times()) >= 5 }, time.Minute, time.Millisecond)
+	for i, at := range times()[1:5] {
+		require.GreaterOrEqual(t, at.Sub(times()[i]), 100*time.Millisecond<<i)
+	}
+	allowed.Store(true)
+	require.NoError(t, <-done)
+	require.NoError(t, c.Ready())
+	r.stop(t)
+}
+
+// TestReadyWaitsForPartitions: a member is not ready before it has its partitions,
+// and one that is given none only when no earlier owner can be waited for.
+func TestReadyWaitsForPartitions(t *testing.T) {
+	t.Parallel()
+	_, cfg := ownBroker(t)
+	clock := &clock{}
+	c, second := watched(t, cfg, clock), watched(t, cfg, clock)
+	require.ErrorContains(t, c.Ready(), "The sink waits for its partitions.")
+	work := func(ctx context.Context, _ *stream.Partition) error {
+		<-ctx.Done()
+		return nil
+	}
+	first := run(t, c, work)
+	require.Eventually(t, func() bool { return c.Ready() == nil }, time.Minute, time.Millisecond)
+	idle := run(t, second, work)
+	require.Never(t, func() bool { return second.Ready() == nil }, 500*time.Millisecond, 10*time.Millisecond)
+	require.Eventually(t, func() bool {
+		clock.forward(cfg.SessionTimeout)
+		return second.Ready() == nil && c.Ready() == nil
+	}, time.Minute, 100*time.Millisecond)
+	first.stop(t)
+	require.ErrorContains(t, c.Ready(), "The sink waits for its partitions.")
+	idle.stop(t)
 }
