@@ -28,5 +28,8 @@ func (children) Err() error { return nil }
 // Dir is empty: there is no stack.
 func (children) Dir() string { return "" }
 
+// Problems is empty: there is no stack.
+func (children) Problems() []string { return nil }
+
 // PID is 0: there is no stack.
 func (children) PID(string) int { return 0 }

@@ -137,6 +137,19 @@ func (s *children) PID(engine string) int {
 	return 0
 }
 
+// Problems returns what the engines found wrong with their data when they started: someone must act.
+func (s *children) Problems() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var problems []string
+	for _, name := range []string{Kafka, ClickHouse, Postgres} {
+		if p := s.processes[name]; p != nil {
+			problems = append(problems, p.Problems()...)
+		}
+	}
+	return problems
+}
+
 // Close stops the engines in order, Kafka last to let go of nothing unsynced,
 // and gives the directory free. When ctx ends first they are killed.
 func (s *children) Close(ctx context.Context) error {

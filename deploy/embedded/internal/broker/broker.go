@@ -47,8 +47,13 @@ func Run(ctx context.Context, c Config, ready func(supervise.Ready)) error {
 	}
 	defer lock.Close() //nolint:errcheck // the end of the process gives it up as well
 	data := filepath.Join(c.Dir, "data")
-	if err := recoverState(data); err != nil {
+	damages, err := recoverState(data)
+	if err != nil {
 		return err
+	}
+	problems := make([]string, len(damages))
+	for i, d := range damages {
+		problems[i] = d.String()
 	}
 	cluster, err := kfake.NewCluster(
 		kfake.NumBrokers(1),
@@ -80,7 +85,7 @@ func Run(ctx context.Context, c Config, ready func(supervise.Ready)) error {
 	if err := k.look(ctx); err != nil {
 		return err
 	}
-	ready(supervise.Ready{Version: "kfake"})
+	ready(supervise.Ready{Version: "kfake", Problems: problems})
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
 	for {

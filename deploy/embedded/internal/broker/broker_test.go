@@ -94,7 +94,9 @@ func TestOffsetsGoOn(t *testing.T) {
 			for range 2 {
 				client.Close()
 				c.Close()
-				require.NoError(t, recoverState(dir))
+				damages, err := recoverState(dir)
+				require.NoError(t, err)
+				require.Empty(t, damages)
 				c, client = cluster(t, kfake.DataDir(dir))
 				ends, err := kadm.NewClient(client).ListEndOffsets(t.Context(), "t")
 				require.NoError(t, err)
@@ -208,6 +210,7 @@ func batch(offset, producer int64, epoch int16, first, count int32) []byte {
 	binary.BigEndian.PutUint64(b, uint64(offset))
 	binary.BigEndian.PutUint32(b[8:], headerSize-12)
 	b[16] = 2
+	binary.BigEndian.PutUint32(b[23:], uint32(count-1))
 	binary.BigEndian.PutUint64(b[43:], uint64(producer))
 	binary.BigEndian.PutUint16(b[51:], uint16(epoch))
 	binary.BigEndian.PutUint32(b[53:], uint32(first))
@@ -216,7 +219,7 @@ func batch(offset, producer int64, epoch int16, first, count int32) []byte {
 	return b
 }
 
-func TestScanPartition(t *testing.T) {
+func TestRepairAfterACrash(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "with%2Fslash-3")
 	require.NoError(t, os.MkdirAll(dir, 0o700))
@@ -231,15 +234,22 @@ func TestScanPartition(t *testing.T) {
 	second = append(second, torn...)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "0.dat"), first, 0o600))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "16.dat"), second, 0o600))
-	found, err := scanPartition(dir)
+	of, ok := parsePartition(filepath.Base(dir))
+	require.True(t, ok)
+	producers := windowsOf{}
+	damages, err := partition{partitionName: of, folder: dir}.repair(producers.push)
 	require.NoError(t, err)
+	require.Empty(t, damages, "the last write was cut short by the crash")
+	cut, err := os.ReadFile(filepath.Join(dir, "16.dat"))
+	require.NoError(t, err)
+	require.Equal(t, second[:6*headerSize], cut)
 	require.ElementsMatch(t, []window{
 		{PID: 9, Topic: "with/slash", Part: 3, Entries: [5]windowEntry{{100, 101, 15}}, Count: 1, At: 1, Epoch: 2, Seen: true, NextSeq: 101},
 		{
 			PID: 7, Topic: "with/slash", Part: 3, Count: 5, At: 2, Seen: true, NextSeq: 70,
 			Entries: [5]windowEntry{{50, 60, 56}, {60, 70, 66}, {20, 30, 26}, {30, 40, 36}, {40, 50, 46}},
 		},
-	}, found)
+	}, producers.list(of))
 }
 
 func TestTrimTorn(t *testing.T) {
@@ -262,15 +272,30 @@ func TestTrimTorn(t *testing.T) {
 	require.NoError(t, trimTorn(filepath.Join(t.TempDir(), "absent")))
 }
 
-// FuzzScanSegment checks that no file content breaks the start after a crash.
-func FuzzScanSegment(f *testing.F) {
-	f.Add(batch(0, 1, 0, 0, 1))
-	f.Add(append(batch(0, 1, 0, 0, 1), batch(1, 1, 0, 1, 1)[:30]...))
-	f.Add([]byte{})
-	f.Fuzz(func(t *testing.T, content []byte) {
-		path := filepath.Join(t.TempDir(), "0.dat")
+// FuzzRepair checks that no file content breaks the start, and that a second
+// start finds nothing more to repair.
+func FuzzRepair(f *testing.F) {
+	f.Add(batch(0, 1, 0, 0, 1), []byte{}, true)
+	f.Add(append(batch(0, 1, 0, 0, 1), batch(1, 1, 0, 1, 1)[:30]...), []byte("{"), false)
+	f.Add([]byte{}, []byte(`{"high_watermark":7}`), true)
+	f.Fuzz(func(t *testing.T, content, snapshot []byte, index bool) {
+		p := partition{partitionName: partitionName{"t", 0}, folder: t.TempDir()}
+		path := filepath.Join(p.folder, "0.dat")
 		require.NoError(t, os.WriteFile(path, content, 0o600))
-		require.NoError(t, scanSegment(path, func(head []byte) { new(window).push(head) }))
-		require.NoError(t, trimTorn(path))
+		require.NoError(t, os.WriteFile(filepath.Join(p.folder, "snapshot.json"), snapshot, 0o600))
+		if index {
+			require.NoError(t, os.WriteFile(filepath.Join(p.folder, "0.idx"), content, 0o600))
+		}
+		damages, err := p.repair(windowsOf{}.push)
+		require.NoError(t, err)
+		var kept []Damage
+		for _, d := range damages {
+			if d.File != "" {
+				kept = append(kept, d)
+			}
+		}
+		again, err := p.repair(windowsOf{}.push)
+		require.NoError(t, err)
+		require.ElementsMatch(t, kept, again)
 	})
 }

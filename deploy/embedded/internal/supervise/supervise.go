@@ -64,6 +64,8 @@ type Ready struct {
 	PID int `json:"pid"`
 	// Version of the engine, for the log.
 	Version string `json:"version,omitempty"`
+	// Problems are what the engine found wrong with its data and goes on in spite of: someone must act.
+	Problems []string `json:"problems,omitempty"`
 	// Error is set instead when the engine cannot start at all; the child then ends.
 	Error string `json:"error,omitempty"`
 }
@@ -238,6 +240,9 @@ func (p *Process) converse(life io.Writer, out io.Reader, config []byte, up func
 	p.ready = ready
 	p.mu.Unlock()
 	p.spec.Log.LogAttrs(context.Background(), slog.LevelInfo, "engine ready", slog.String("engine", p.spec.Name), slog.String("version", ready.Version), slog.Int("pid", ready.PID))
+	for _, problem := range ready.Problems {
+		p.spec.Log.LogAttrs(context.Background(), slog.LevelError, "engine found a problem with its data", slog.String("engine", p.spec.Name), slog.String("problem", problem))
+	}
 	up()
 	_, _ = io.Copy(io.Discard, reader) // ends with the child; nothing else is said
 	return nil
@@ -260,6 +265,13 @@ func (p *Process) PID() int {
 		return 0
 	}
 	return p.ready.PID
+}
+
+// Problems returns what the engine reported when it last answered; nil while it does not.
+func (p *Process) Problems() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.ready.Problems
 }
 
 // Done is closed when the child has ended for good: stopped, or given up.
