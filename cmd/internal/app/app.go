@@ -73,6 +73,8 @@ type process struct {
 	cfg config.Loaded
 	log *slog.Logger
 	reg *prometheus.Registry
+	// problems returns what is wrong with the data of embedded stores; nil where there are none.
+	problems func() []string
 }
 
 // Serve runs the roles until ctx ends, then drains: doors first, then the
@@ -105,6 +107,7 @@ func Serve(ctx context.Context, cfg config.Loaded, o Options) (err error) {
 		if engines, err = p.startEmbedded(ctx); err != nil {
 			return p.notReady(ctx, err)
 		}
+		p.problems = engines.Problems
 		defer func() {
 			p.progress("Stopping the stores ...")
 			stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)

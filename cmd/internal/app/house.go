@@ -95,7 +95,7 @@ func (p *process) build(s stores) (h *house, err error) {
 	}
 	h.server, err = server.New(p.cfg.HTTP, server.Deps{
 		Log: p.log, Registry: p.reg, Authenticate: h.access.Authenticate, RateHeaders: h.access.RateHeaders, Allows: access.Allows,
-		AuthKey: p.cfg.AuthKey, Checks: h.checks, Now: p.Now,
+		AuthKey: p.cfg.AuthKey, Checks: h.checks, Problems: p.problems, Now: p.Now,
 	})
 	if err != nil {
 		return h, err

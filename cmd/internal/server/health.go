@@ -35,6 +35,8 @@ type CheckResult struct {
 type Readiness struct {
 	Status string                 `json:"status"`
 	Checks map[string]CheckResult `json:"checks"`
+	// Problems are what someone must act on although the service works.
+	Problems []string `json:"problems,omitempty"`
 }
 
 func (s *Server) mountProcess() {
@@ -78,6 +80,9 @@ func (s *Server) Readiness(ctx context.Context) Readiness {
 	}
 	wg.Wait()
 	body := Readiness{Status: "ok", Checks: map[string]CheckResult{}}
+	if s.deps.Problems != nil {
+		body.Problems = s.deps.Problems()
+	}
 	for i, check := range s.deps.Checks {
 		body.Checks[check.Name] = results[i]
 		if results[i].Error != "" {

@@ -48,7 +48,9 @@ type Deps struct {
 	AuthKey string
 	// Checks are asked by /readyz.
 	Checks []Check
-	Now    func() time.Time
+	// Problems returns what /readyz reports although the service works; nil where nothing does.
+	Problems func() []string
+	Now      func() time.Time
 }
 
 // Server mounts operations and serves them. It is an actor: Run serves until its context ends.

@@ -1,0 +1,76 @@
+//go:build embedded
+
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"net/http"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"colonnade/cmd/internal/client"
+	"colonnade/cmd/internal/server"
+)
+
+// TestDamagedLog inverts a byte of the embedded broker's log between two starts.
+// What is written afterwards becomes visible, and the log and /readyz name the
+// damage. (Every later write was acknowledged and never visible.)
+func TestDamagedLog(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name string
+		at   func(size int) int
+	}{
+		{"200 bytes before the end", func(size int) int { return size - 200 }},
+		{"in the middle", func(size int) int { return size / 2 }},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			data := filepath.Join(t.TempDir(), "data")
+			env := []string{"COLONNADE_DATA_DIR=" + data}
+			s := start(t, env, "serve", "--embedded")
+			key := field(s.out.String(), `API key +(\S+)`)
+			sending := send(t, client.New(s.base, key), 1)
+			sending.await(20)
+			before := sending.ended()
+			requireKept(t, client.New(s.base, key), before)
+			require.NoError(t, s.stop())
+
+			segment := filepath.Join(data, "kafka", "data", "partitions", "colonnade.spans.v1-0", "0.dat")
+			raw, err := os.ReadFile(segment)
+			require.NoError(t, err)
+			raw[tt.at(len(raw))] ^= 0xff
+			require.NoError(t, os.WriteFile(segment, raw, 0o600))
+
+			s = start(t, env, "serve", "--embedded")
+			sending = send(t, client.New(s.base, key), 2)
+			sending.await(5)
+			after := sending.ended()
+			maps.Copy(before.spans, after.spans)
+			requireKept(t, client.New(s.base, key), accepted{spans: before.spans, token: after.token})
+			const problem = "the log of partition 0 of topic colonnade.spans.v1 is damaged"
+			require.Contains(t, s.out.String(), problem)
+			ready := readiness(t.Context(), t, s.base)
+			require.Len(t, ready.Problems, 1)
+			require.Contains(t, ready.Problems[0], problem)
+			require.NoError(t, s.stop())
+		})
+	}
+}
+
+func readiness(ctx context.Context, t *testing.T, base string) (body server.Readiness) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, base+"/readyz", nil)
+	require.NoError(t, err)
+	response, err := http.DefaultClient.Do(request)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, response.Body.Close()) }()
+	require.Equal(t, http.StatusOK, response.StatusCode)
+	require.NoError(t, json.NewDecoder(response.Body).Decode(&body))
+	return body
+}
