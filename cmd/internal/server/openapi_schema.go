@@ -220,9 +220,16 @@ func (s *schemas) members(t reflect.Type, d direction) object {
 		out["required"] = required
 	}
 	if d == request { // unknown members are refused, see domain/body
-		out["additionalProperties"] = false
+		out["additionalProperties"] = isOpen(t)
 	}
 	return out
+}
+
+// isOpen reports whether a struct says, by a field of no name with the tag
+// `body:"open"`, that its reader keeps members it does not know.
+func isOpen(t reflect.Type) bool {
+	f, ok := t.FieldByName("_")
+	return ok && f.Tag.Get("body") == "open"
 }
 
 // collect takes the fields of a struct and of those embedded in it.

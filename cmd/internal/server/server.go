@@ -120,8 +120,9 @@ func (s *Server) mount(op domain.Operation, path string, h func(*gin.Context) er
 	if !strings.ContainsAny(path, ":*") {
 		s.static[path] = append(s.static[path], op.Method)
 	}
+	schema := schemaOf(op)
 	s.engine.Handle(op.Method, path, func(c *gin.Context) {
-		if err := s.serve(c, op, h); err != nil {
+		if err := s.serve(c, op, schema, h); err != nil {
 			_ = c.Error(err)
 			c.Abort()
 		}
@@ -129,7 +130,7 @@ func (s *Server) mount(op domain.Operation, path string, h func(*gin.Context) er
 }
 
 // serve is the way of one request: the checks in order of cost, then the handler.
-func (s *Server) serve(c *gin.Context, op domain.Operation, h func(*gin.Context) error) error {
+func (s *Server) serve(c *gin.Context, op domain.Operation, schema func() (bodySchema, error), h func(*gin.Context) error) error {
 	if methods, ok := s.static[c.Request.URL.Path]; ok && !slices.Contains(methods, op.Method) {
 		c.Header("Allow", strings.Join(methods, ", "))
 		return errNoMethod
@@ -158,6 +159,9 @@ func (s *Server) serve(c *gin.Context, op domain.Operation, h func(*gin.Context)
 		defer cancel()
 	}
 	c.Request = c.Request.WithContext(ctx)
+	if err := refuseDryRun(c, op, schema); err != nil {
+		return err
+	}
 	s.recent.recall(c)
 	err = h(c)
 	if op.Remember {

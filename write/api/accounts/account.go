@@ -33,7 +33,7 @@ func Mount(r api.Router, deps Deps) {
 	}, a.create)
 	r.Handle(domain.Operation{
 		Method: http.MethodDelete, Path: "/admin/simple/accounts/", Permission: domain.Admin, Tag: "accounts",
-		Summary: "Delete people with everything that they own. Their keys end within a second; their traces, also those on their way, are removed soon after.", Request: accountsRequest{}, Status: http.StatusNoContent,
+		Summary: "Delete people with everything that they own. Their keys end within a second; their traces, also those on their way, are removed soon after. With dry_run nothing changes, and the reply is 200 with what would go.", Request: accountsRemovalRequest{}, Status: http.StatusNoContent,
 	}, a.delete)
 	a.mountGraph(r)
 	a.mountRemovals(r)
@@ -46,7 +46,15 @@ type endpoints struct{ deps Deps }
 type (
 	accountsRequest struct {
 		Accounts map[string]accountRequest `json:"accounts" body:"required"`
-		Options  accountOptions            `json:"options"`
+		Options  batchOptions              `json:"options"`
+	}
+	// accountsRemovalRequest names people as they were created.
+	accountsRemovalRequest struct {
+		Accounts map[string]accountRequest `json:"accounts" body:"required"`
+		Options  batchOptions              `json:"options"`
+		DryRun   bool                      `json:"dry_run"`
+		Reason   string                    `json:"reason"`
+		Confirm  string                    `json:"confirm"`
 	}
 	accountRequest struct {
 		User         accountUser    `json:"user" body:"required"`
@@ -70,8 +78,15 @@ type (
 		ReturnAPIKeys bool `json:"return_api_keys"`
 		SeedDefaults  bool `json:"seed_defaults"`
 	}
+	// batchOptions are those of a whole request. With DryRun it changes nothing.
+	batchOptions struct {
+		accountOptions
+
+		DryRun bool `json:"dry_run"`
+	}
 	accountsReply struct {
 		Accounts map[string]accountReply `json:"accounts"`
+		DryRun   bool                    `json:"dry_run,omitempty"`
 	}
 	accountReply struct {
 		User          userJSON                    `json:"user"`
@@ -87,25 +102,25 @@ func (a endpoints) create(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	requests, hidden, err := accountRequests(body)
+	batch, hidden, err := accountBatch(body)
 	if err != nil {
 		return err
 	}
-	made, err := a.deps.Registry.CreateAccounts(c.Request.Context(), requests)
+	made, err := a.deps.Registry.CreateAccounts(c.Request.Context(), batch)
 	if err != nil {
 		return err
 	}
-	reply := accountsReply{Accounts: map[string]accountReply{}}
+	reply := accountsReply{Accounts: map[string]accountReply{}, DryRun: batch.DryRun}
 	for name, account := range made {
-		reply.Accounts[name] = accountJSON(account, !hidden[name])
+		reply.Accounts[name] = accountJSON(account, !hidden[name] && !batch.DryRun)
 	}
 	c.JSON(http.StatusOK, reply)
 	return nil
 }
 
-// accountRequests reads the batch, and which accounts do not want their key in the reply.
-func accountRequests(body *form.Object) (requests map[string]accounts.AccountRequest, hidden map[string]bool, err error) {
-	requests, hidden = map[string]accounts.AccountRequest{}, map[string]bool{}
+// accountBatch reads the batch, and which accounts do not want their key in the reply.
+func accountBatch(body *form.Object) (batch accounts.AccountBatch, hidden map[string]bool, err error) {
+	batch.Accounts, hidden = map[string]accounts.AccountRequest{}, map[string]bool{}
 	common := body.Object("options")
 	body.Require("accounts")
 	entries := body.Object("accounts")
@@ -130,15 +145,16 @@ func accountRequests(body *form.Object) (requests map[string]accounts.AccountReq
 		closeOptions(options)
 		entry.Ignore("user_identities", "subscription")
 		entry.Close()
-		requests[name] = q
+		batch.Accounts[name] = q
 	}
+	batch.DryRun = common.True("dry_run")
 	closeOptions(common)
 	body.Close()
-	return requests, hidden, body.Err()
+	return batch, hidden, body.Err()
 }
 
 func closeOptions(o *form.Object) {
-	o.Ignore("create_api_keys", "return_api_keys", "seed_defaults", "dry_run", "idempotency_key", "create_identities", "reason")
+	o.Ignore("create_api_keys", "return_api_keys", "seed_defaults", "idempotency_key", "create_identities", "reason")
 	o.Close()
 }
 
@@ -177,23 +193,31 @@ func (a endpoints) delete(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	people := accountReferences(body)
+	q := accountRemoval(body)
 	if err := body.Err(); err != nil {
 		return err
 	}
-	if _, err := a.deps.Registry.DeleteAccounts(c.Request.Context(), people); err != nil {
+	gone, err := a.deps.Registry.Remove(c.Request.Context(), q)
+	if err != nil {
 		return err
+	}
+	if q.DryRun {
+		c.JSON(http.StatusOK, removedReply{DryRun: true, Deleted: removedOut(gone)})
+		return nil
 	}
 	c.Status(http.StatusNoContent)
 	return nil
 }
 
-// accountReferences reads the people of a delete: by e-mail, as they were
-// created, or by id. Members that only creating needs are taken as they are.
-func accountReferences(body *form.Object) []domain.Reference {
-	var people []domain.Reference
+// accountRemoval reads the people of a delete: by e-mail, as they were
+// created, or by id. Members that only creating needs are not looked at.
+// Either of the two places of dry_run makes the request a rehearsal.
+func accountRemoval(body *form.Object) accounts.Removal {
+	options := body.Object("options")
+	q := accounts.Removal{DryRun: body.True("dry_run")}
+	q.DryRun = options.True("dry_run") || q.DryRun
 	body.Require("accounts")
-	body.Ignore("options", "dry_run", "reason", "confirm")
+	body.Ignore("reason", "confirm")
 	entries := body.Object("accounts")
 	for _, name := range entries.Names() {
 		user := userOf(entries.Object(name))
@@ -205,10 +229,10 @@ func accountReferences(body *form.Object) []domain.Reference {
 			user.Require("email")
 			continue
 		}
-		people = append(people, person)
+		q.Users = append(q.Users, person)
 	}
 	body.Close()
-	return people
+	return q
 }
 
 type userJSON struct {

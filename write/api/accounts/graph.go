@@ -59,9 +59,10 @@ func (a endpoints) createGraph(read func(body *form.Object) accounts.Graph) func
 		options := body.Object("options")
 		create, reveal := option(options, nil, "create_api_keys"), option(options, nil, "return_api_keys")
 		seed := option(options, nil, "seed_defaults")
+		dryRun := options.True("dry_run")
 		closeOptions(options)
 		g := read(body)
-		g.SeedDefaults = seed
+		g.SeedDefaults, g.DryRun = seed, dryRun
 		body.Close()
 		if err := body.Err(); err != nil {
 			return err
@@ -73,7 +74,7 @@ func (a endpoints) createGraph(read func(body *form.Object) accounts.Graph) func
 		if err != nil {
 			return err
 		}
-		c.JSON(http.StatusOK, graphReply{Accounts: []graphAccount{graphJSON(made, reveal || body.Has("api_key"))}})
+		c.JSON(http.StatusOK, graphReply{Accounts: []graphAccount{graphJSON(made, !dryRun && (reveal || body.Has("api_key")))}, DryRun: dryRun})
 		return nil
 	}
 }

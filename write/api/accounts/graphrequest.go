@@ -61,7 +61,7 @@ type (
 		ExpiresAt  time.Time `json:"expires_at"`
 	}
 	graphRequest struct {
-		Options                 accountOptions                     `json:"options"`
+		Options                 batchOptions                       `json:"options"`
 		Users                   map[string]userPart                `json:"users"`
 		Organizations           map[string]organizationDraft       `json:"organizations"`
 		Workspaces              map[string]workspaceDraft          `json:"workspaces"`
@@ -72,44 +72,45 @@ type (
 		APIKeys                 map[string]keyDraft                `json:"api_keys"`
 	}
 	userRequest struct {
-		User    userPart       `json:"user" body:"required"`
-		Options accountOptions `json:"options"`
+		User    userPart     `json:"user" body:"required"`
+		Options batchOptions `json:"options"`
 	}
 	organizationRequest struct {
 		Organization organizationDraft `json:"organization" body:"required"`
 		// Owner is created with the organization, in place of its owner_user_ref.
-		Owner   userPart       `json:"owner"`
-		Options accountOptions `json:"options"`
+		Owner   userPart     `json:"owner"`
+		Options batchOptions `json:"options"`
 	}
 	workspaceRequest struct {
 		Workspace workspaceDraft `json:"workspace" body:"required"`
-		Options   accountOptions `json:"options"`
+		Options   batchOptions   `json:"options"`
 	}
 	projectRequest struct {
-		Project projectDraft   `json:"project" body:"required"`
-		Options accountOptions `json:"options"`
+		Project projectDraft `json:"project" body:"required"`
+		Options batchOptions `json:"options"`
 	}
 	organizationMemberRequest struct {
 		Membership organizationMemberDraft `json:"membership" body:"required"`
-		Options    accountOptions          `json:"options"`
+		Options    batchOptions            `json:"options"`
 	}
 	workspaceMemberRequest struct {
 		Membership workspaceMemberDraft `json:"membership" body:"required"`
-		Options    accountOptions       `json:"options"`
+		Options    batchOptions         `json:"options"`
 	}
 	memberRequest struct {
-		Membership memberDraft    `json:"membership" body:"required"`
-		Options    accountOptions `json:"options"`
+		Membership memberDraft  `json:"membership" body:"required"`
+		Options    batchOptions `json:"options"`
 	}
 	memberKeyRequest struct {
-		APIKey  keyDraft       `json:"api_key" body:"required"`
-		Options accountOptions `json:"options"`
+		APIKey  keyDraft     `json:"api_key" body:"required"`
+		Options batchOptions `json:"options"`
 	}
 )
 
 type (
 	graphReply struct {
 		Accounts []graphAccount `json:"accounts"`
+		DryRun   bool           `json:"dry_run,omitempty"`
 	}
 	graphAccount struct {
 		Users                   map[string]userJSON         `json:"users,omitempty"`

@@ -16,7 +16,7 @@ import (
 func (a endpoints) mountRemovals(r api.Router) {
 	op := domain.Operation{Permission: domain.Admin, Tag: "accounts", Method: http.MethodDelete, Response: removedReply{}}
 	op.Path, op.Request = "/admin/accounts/", removalRequest{}
-	op.Summary = "Delete people and places with all that they own; unless dry_run is false, only tell what would go."
+	op.Summary = "Delete people and places with all that they own; unless dry_run is false, the reply only says what would go."
 	r.Handle(op, a.remove)
 	op.Request = nil
 	const simple = "/admin/simple/accounts/"

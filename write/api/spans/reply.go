@@ -235,6 +235,9 @@ func appendPartial(dst []byte, receipt ingest.Receipt) []byte {
 // What the API page shows of the bodies; they are read and written as text.
 type (
 	spanView struct {
+		// Members of a span that are unknown are kept below ag.unsupported.
+		_ struct{} `body:"open"`
+
 		TraceID       string           `json:"trace_id"`
 		SpanID        string           `json:"span_id"`
 		ParentID      string           `json:"parent_id,omitempty"`

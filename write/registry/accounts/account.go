@@ -131,18 +131,25 @@ func (q *AccountRequest) complete() error {
 
 // CreateAccount makes one account. The same e-mail again is a Conflict.
 func (r *Registry) CreateAccount(ctx context.Context, q AccountRequest) (Account, error) {
-	made, err := r.CreateAccounts(ctx, map[string]AccountRequest{"account": q})
+	made, err := r.CreateAccounts(ctx, AccountBatch{Accounts: map[string]AccountRequest{"account": q}})
 	return made["account"], err
 }
 
+// AccountBatch asks for several accounts, each under a name of the caller's.
+type AccountBatch struct {
+	Accounts map[string]AccountRequest
+	// DryRun returns what would be made, and changes nothing.
+	DryRun bool
+}
+
 // CreateAccounts makes all of the named accounts or none of them.
-func (r *Registry) CreateAccounts(ctx context.Context, requests map[string]AccountRequest) (map[string]Account, error) {
+func (r *Registry) CreateAccounts(ctx context.Context, q AccountBatch) (map[string]Account, error) {
 	made := map[string]Account{}
-	err := r.db.Transact(ctx, "creating accounts", func(tx pgx.Tx) error {
+	err := r.rehearse(ctx, "creating accounts", q.DryRun, func(tx pgx.Tx) error {
 		clear(made)
 		// Sorted, so that the same batch always does the same things in the same order.
-		for _, name := range slices.Sorted(maps.Keys(requests)) {
-			account, err := r.createAccount(ctx, tx, requests[name])
+		for _, name := range slices.Sorted(maps.Keys(q.Accounts)) {
+			account, err := r.createAccount(ctx, tx, q.Accounts[name])
 			if err != nil {
 				return err
 			}
@@ -189,21 +196,6 @@ func (q *AccountRequest) graph(owner Ref) Graph {
 		g.Keys = map[string]KeyDraft{accountName: {Project: own, User: owner, Name: "default", Key: q.Key}}
 	}
 	return g
-}
-
-// DeleteAccounts removes the named people with their organizations and all
-// that these own, and returns the projects that are gone, as Remove does. Each
-// reference holds an id or, in Slug, an e-mail.
-func (r *Registry) DeleteAccounts(ctx context.Context, people []domain.Reference) ([]domain.ProjectID, error) {
-	gone, err := r.Remove(ctx, Removal{Users: people})
-	if err != nil {
-		return nil, err
-	}
-	projects := make([]domain.ProjectID, len(gone.Projects))
-	for i, id := range gone.Projects {
-		projects[i] = domain.ProjectID(id)
-	}
-	return projects, nil
 }
 
 // Bootstrap makes sure that an account exists, for a service that starts for

@@ -48,23 +48,23 @@ func TestABatchOfAccountsIsAllOrNothing(t *testing.T) {
 	t.Parallel()
 	pool := openPool(t)
 	r := newRegistry(t, pool)
-	_, err := r.CreateAccounts(t.Context(), map[string]accounts.AccountRequest{"a": {Email: "a@b.c"}, "b": {Email: "nonsense"}})
+	_, err := r.CreateAccounts(t.Context(), accounts.AccountBatch{Accounts: map[string]accounts.AccountRequest{"a": {Email: "a@b.c"}, "b": {Email: "nonsense"}}})
 	require.Equal(t, domain.Rejected, domain.KindOf(err))
 	require.Zero(t, count(t, pool, "users"))
 	require.Zero(t, count(t, pool, "projects"))
 }
 
-func TestDeleteAccountsRemovesEverythingOfThemAlone(t *testing.T) {
+func TestRemoveDeletesEverythingOfAPersonAlone(t *testing.T) {
 	t.Parallel()
 	pool := openPool(t)
 	r := newRegistry(t, pool)
-	made, err := r.CreateAccounts(t.Context(), map[string]accounts.AccountRequest{
+	made, err := r.CreateAccounts(t.Context(), accounts.AccountBatch{Accounts: map[string]accounts.AccountRequest{
 		"a": {Email: "a@b.c", CreateKey: true, SeedDefaults: true}, "b": {Email: "b@b.c", CreateKey: true},
-	})
+	}})
 	require.NoError(t, err)
-	gone, err := r.DeleteAccounts(t.Context(), []domain.Reference{{Slug: "A@b.c"}, {Slug: "nobody@b.c"}, {ID: uuid.New()}})
+	gone, err := r.Remove(t.Context(), accounts.Removal{Users: []domain.Reference{{Slug: "A@b.c"}, {Slug: "nobody@b.c"}, {ID: uuid.New()}}})
 	require.NoError(t, err)
-	require.Equal(t, []domain.ProjectID{made["a"].Project.ID}, gone)
+	require.Equal(t, []uuid.UUID{uuid.UUID(made["a"].Project.ID)}, gone.Projects)
 	for _, table := range []string{"users", "organizations", "workspaces", "projects", "memberships", "api_keys"} {
 		require.Equal(t, 1, count(t, pool, table), table)
 	}
@@ -82,15 +82,15 @@ func TestAPersonIsNamedByAllThatIsSaid(t *testing.T) {
 	b, err := r.CreateAccount(t.Context(), accounts.AccountRequest{Email: "b@b.c"})
 	require.NoError(t, err)
 	two := domain.Reference{ID: a.User.ID, Slug: b.User.Email}
-	_, err = r.DeleteAccounts(t.Context(), []domain.Reference{two})
+	_, err = r.Remove(t.Context(), accounts.Removal{Users: []domain.Reference{two}})
 	require.Equal(t, domain.Rejected, domain.KindOf(err), "%v", err)
 	_, err = r.CreateGraph(t.Context(), accounts.Graph{Keys: map[string]accounts.KeyDraft{"k": {
 		Project: accounts.Ref{Reference: domain.Reference{ID: uuid.UUID(a.Project.ID)}}, User: accounts.Ref{Reference: two},
 	}}})
 	require.Equal(t, domain.Rejected, domain.KindOf(err), "%v", err)
-	gone, err := r.DeleteAccounts(t.Context(), []domain.Reference{{ID: a.User.ID, Slug: "A@b.c"}})
+	gone, err := r.Remove(t.Context(), accounts.Removal{Users: []domain.Reference{{ID: a.User.ID, Slug: "A@b.c"}}})
 	require.NoError(t, err)
-	require.Equal(t, []domain.ProjectID{a.Project.ID}, gone)
+	require.Equal(t, []uuid.UUID{uuid.UUID(a.Project.ID)}, gone.Projects)
 }
 
 func TestBootstrapOnce(t *testing.T) {

@@ -26,6 +26,8 @@ type Graph struct {
 	// SeedDefaults fills each project with the environments and evaluators
 	// that every project begins with.
 	SeedDefaults bool
+	// DryRun returns what would be made, and changes nothing.
+	DryRun bool
 }
 
 // Ref names what a graph makes, by its Local name, or what exists: by id, and
@@ -88,7 +90,7 @@ type GraphMade struct {
 // Conflict; a reference to what does not exist is NotFound.
 func (r *Registry) CreateGraph(ctx context.Context, g Graph) (GraphMade, error) {
 	var made GraphMade
-	err := r.db.Transact(ctx, "creating accounts", func(tx pgx.Tx) (err error) {
+	err := r.rehearse(ctx, "creating accounts", g.DryRun, func(tx pgx.Tx) (err error) {
 		made, err = r.build(ctx, tx, g)
 		return err
 	})

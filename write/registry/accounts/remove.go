@@ -16,14 +16,14 @@ import (
 type Removal struct {
 	Users                               []domain.Reference
 	Organizations, Workspaces, Projects []uuid.UUID
-	// DryRun tells what would go, and leaves it.
+	// DryRun returns what would go, and changes nothing.
 	DryRun bool
 }
 
 // Removed is what went, also what was owned by what was named.
 type Removed struct{ Users, Organizations, Workspaces, Projects []uuid.UUID }
 
-// errDryRun takes back what a dry run did.
+// errDryRun rolls back what a dry run did.
 var errDryRun = errors.New("a dry run changes nothing")
 
 // Remove deletes what is named and all that it owns: of a person their
@@ -33,16 +33,26 @@ var errDryRun = errors.New("a dry run changes nothing")
 // is already removed.
 func (r *Registry) Remove(ctx context.Context, q Removal) (Removed, error) {
 	var gone Removed
-	err := r.db.Transact(ctx, "deleting accounts", func(tx pgx.Tx) (err error) {
-		if gone, err = r.remove(ctx, tx, q); err == nil && q.DryRun {
-			err = errDryRun
-		}
+	err := r.rehearse(ctx, "deleting accounts", q.DryRun, func(tx pgx.Tx) (err error) {
+		gone, err = r.remove(ctx, tx, q)
 		return err
 	})
-	if errors.Is(err, errDryRun) {
-		err = nil
-	}
 	return gone, err
+}
+
+// rehearse runs a command as Transact does, and rolls it back in a dry run: the
+// command has then met every check and lock that it would meet, and nothing changed.
+func (r *Registry) rehearse(ctx context.Context, doing string, dryRun bool, command func(tx pgx.Tx) error) error {
+	err := r.db.Transact(ctx, doing, func(tx pgx.Tx) error {
+		if err := command(tx); err != nil || !dryRun {
+			return err
+		}
+		return errDryRun
+	})
+	if errors.Is(err, errDryRun) {
+		return nil
+	}
+	return err
 }
 
 // remove locks from the widest to the narrowest, as who makes something there
