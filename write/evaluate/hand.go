@@ -12,6 +12,7 @@ import (
 	"colonnade/domain/entity"
 	"colonnade/domain/trace"
 	"colonnade/write/invoke"
+	"colonnade/write/invoke/handler"
 )
 
 // hand invokes on behalf of one run: so many at a time, each trace marked as the run's.
@@ -106,7 +107,7 @@ func (h *hand) run(ctx context.Context, evaluator string, req invoke.Request) (O
 		o.Err = domain.Wrap(domain.Unavailable, reply.Lost, "It ran, and its trace could not be recorded.")
 	}
 	if evaluator != "" {
-		o.Score, o.Success = invoke.Verdict(reply.Outputs)
+		o.Score, o.Success = handler.Verdict(reply.Outputs)
 	}
 	return o, nil
 }

@@ -14,7 +14,7 @@ import (
 	"colonnade/domain/entity"
 	"colonnade/domain/evaluation"
 	"colonnade/domain/jsonvalue"
-	"colonnade/write/invoke"
+	"colonnade/write/invoke/handler"
 )
 
 // row is a scenario under way.
@@ -125,7 +125,7 @@ func (s *row) set(ctx context.Context, c evaluation.Cell, o Outcome, status eval
 		d.HashID = &o.Hash
 	}
 	if o.Err != nil {
-		d.Error = entity.Document{"message": invoke.Message(o.Err), "type": string(invoke.ProblemOf(o.Err))}
+		d.Error = entity.Document{"message": handler.Message(o.Err), "type": string(handler.ProblemOf(o.Err))}
 	}
 	_, err := s.deps.Runs.SetResults(ctx, s.caller, []evaluation.ResultDraft{d})
 	return err

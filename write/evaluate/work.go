@@ -16,7 +16,7 @@ import (
 	"colonnade/domain/evaluation"
 	"colonnade/domain/semconv"
 	"colonnade/domain/trace"
-	"colonnade/write/invoke"
+	"colonnade/write/invoke/handler"
 	"colonnade/write/registry/evaluations"
 )
 
@@ -51,7 +51,7 @@ func (v *Evaluate) work(ctx context.Context, c *evaluations.Claimed, caller doma
 	if c.Data.Concurrency != nil && c.Data.Concurrency.BatchSize != nil {
 		concurrency = *c.Data.Concurrency.BatchSize
 	}
-	tags, _ := invoke.Canonical(map[string]any(c.Tags)).(map[string]any)
+	tags, _ := handler.Canonical(map[string]any(c.Tags)).(map[string]any)
 	w := &work{Evaluate: v, hand: v.hand(c.ID, concurrency, tags, nil), run: &c.Run, caller: caller, found: map[string]foundRevision{}}
 	if err := w.prepare(ctx, results); err != nil {
 		return "", err
@@ -137,7 +137,7 @@ func (w *work) prepare(ctx context.Context, results []evaluation.Result) error {
 }
 
 func canonical(d entity.Document) map[string]any {
-	out, _ := invoke.Canonical(map[string]any(d)).(map[string]any)
+	out, _ := handler.Canonical(map[string]any(d)).(map[string]any)
 	return out
 }
 

@@ -1,73 +1,139 @@
-// Package invoke runs what a revision says: it finds the handler of a URI,
-// gives it inputs and parameters, and records what happened as a trace that
-// goes through the same ingest as everybody's. Here: the handlers, one file
-// each (handlers.go is their table), the calls to models (model.go) and
-// hooks (hook.go), and the spans of an invocation (span.go).
-//
-// Not here: bodies and headers of requests (write/api, the caller), revisions
-// (write/registry), templates of prompts (template) and scripts (sandbox).
-// Values are canonical JSON: nil, bool, int64, float64, string, []any and
-// map[string]any. Source: interface.md §1, §4.4, contract §6.
+// Package invoke runs revisions: it finds what a request is to run (resolve.go),
+// looks up what is judged (judgedlink.go), runs the handler of its URI
+// (handlers.go is their table) and records the invocation as a trace through the
+// ordinary ingest (record.go). The handlers are in model, webhook and evaluators,
+// what they share with this package in handler; templates of prompts are rendered
+// by template, code runs in sandbox. Requests and replies are write/api/invoke,
+// the caller beside write/evaluate. Source: interface.md §1, §4.4, contract §6.
 package invoke
 
 import (
-	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
 
 	"colonnade/domain"
 	"colonnade/domain/catalog"
-	"colonnade/domain/entity"
-	"colonnade/domain/trace"
+	"colonnade/write/ingest"
+	"colonnade/write/invoke/handler"
+	"colonnade/write/invoke/model"
+	"colonnade/write/invoke/sandbox"
+	"colonnade/write/invoke/webhook"
+	"colonnade/write/registry/entities"
 )
 
-// Handler runs one call and gives its outputs, canonical JSON. It honours
-// ctx: the caller may leave, and time may run out. Its error is a domain.Error,
-// better one of Fail; any other is a fault of ours and is not shown.
-type Handler func(ctx context.Context, c *Call) (outputs any, err error)
-
-// Call is one invocation as its handler sees it. Handlers do not change it.
-type Call struct {
-	// Caller is who invokes; never zero.
-	Caller domain.Principal
-	// URI is the handler's, complete: provider, kind, key and version.
-	URI catalog.URI
-	// Revision is what else the revision's data says; zero where the request
-	// brought parameters alone.
-	Revision Revision
-	// Parameters are the request's, or the revision's where the request has none. Never nil.
-	Parameters map[string]any
-	// Inputs are the request's data.inputs; nil when it has none.
-	Inputs map[string]any
-	// Outputs are what is judged: the request's data.outputs; nil when it has none.
-	Outputs any
-	// Trace is the trace that is judged, as the request brought it; nil when it has none.
-	Trace any
-	// Testcase is the request's data.testcase; nil when it has none.
-	Testcase map[string]any
-	// SessionID is the caller's or a new one; never empty.
-	SessionID string
-	// References are what the trace will refer to: what was sent, completed by what was retrieved.
-	References entity.Entities
-	// Links are the spans that this invocation judges, by name.
-	Links map[string]trace.Link
-	// Secrets are keys of providers that came with the request, by provider. They are never recorded.
-	Secrets map[string]string
-	// Span is the root span: handlers add children and attributes to it.
-	Span *Span
-	// Emit hands a piece of the outputs to a caller that streams; nil when the
-	// caller does not. Its error means that nobody listens any more.
-	Emit func(delta any) error
+// Config bounds the time and the memory of invocations.
+type Config struct {
+	// Timeout bounds an invocation as a whole.
+	Timeout time.Duration
+	// PublishTimeout bounds how long a reply waits for its trace to be durable.
+	PublishTimeout time.Duration
+	// MaxPerProject is how many invocations of one project may run at a time. A
+	// further one is answered with 429.
+	MaxPerProject int
+	// ServicesURL is where these handlers are reached, as the registry shows it.
+	ServicesURL string
+	Models      model.Config
+	Webhook     webhook.Config
+	// Sandbox bounds code, and templates with loops.
+	Sandbox sandbox.Config
 }
 
-// Revision is the part of a revision's data that says how to run it.
-type Revision struct {
-	// URL is where a hook answers.
-	URL string
-	// Headers are sent to it: names to values, or to references of secrets.
-	Headers map[string]any
-	// Runtime is python, javascript or typescript; empty means that of the deployment.
-	Runtime string
-	// Script is the source of a code handler.
-	Script string
-	// Schemas holds JSON Schemas of parameters, inputs and outputs, where given.
-	Schemas map[string]any
+// DefaultConfig returns bounds for interactive applications.
+func DefaultConfig() Config {
+	return Config{
+		Timeout: 5 * time.Minute, PublishTimeout: 10 * time.Second, MaxPerProject: 256,
+		Models: model.DefaultConfig(), Webhook: webhook.DefaultConfig(), Sandbox: sandbox.DefaultConfig(),
+	}
+}
+
+// Validate returns an error that names every field that cannot work.
+func (c Config) Validate() error {
+	var errs []error
+	if c.Timeout <= 0 || c.PublishTimeout <= 0 {
+		errs = append(errs, errors.New("timeout, publish_timeout: must be positive"))
+	}
+	if c.MaxPerProject < 1 {
+		errs = append(errs, errors.New("max_per_project: must be at least 1"))
+	}
+	if err := c.Models.Validate(); err != nil {
+		errs = append(errs, fmt.Errorf("models: %w", err))
+	}
+	if err := c.Webhook.Validate(); err != nil {
+		errs = append(errs, fmt.Errorf("webhook: %w", err))
+	}
+	if err := c.Sandbox.Validate(); err != nil {
+		errs = append(errs, fmt.Errorf("sandbox: %w", err))
+	}
+	return errors.Join(errs...)
+}
+
+// Deps are what invocations need from outside.
+type Deps struct {
+	// Registry finds revisions.
+	Registry *entities.Registry
+	// Ingest takes the traces in, like anyone else's.
+	Ingest *ingest.Ingest
+	// Stored shows what is judged by link alone; nil means that such requests
+	// are judged as they are.
+	Stored *ingest.Stored
+	// Secret gives the value of a project's stored secret by its name: that of
+	// a provider, or "hook" for the one that signs; false where there is none.
+	// Nil means that none are stored.
+	Secret handler.Secret
+	Log    *slog.Logger
+	Now    func() time.Time
+	// Random feeds ids; crypto/rand.Reader in production.
+	Random     io.Reader
+	Registerer prometheus.Registerer
+}
+
+// Invoke runs revisions. It is safe for concurrent use.
+type Invoke struct {
+	cfg     Config
+	deps    Deps
+	table   map[string]handler.Handler
+	limits  *limits
+	metrics *metrics
+	models  *model.Client
+	hooks   *webhook.Client
+	sandbox *sandbox.Sandbox
+	catalog *catalog.Catalog
+}
+
+// New makes the room; it calls nobody before the first invocation.
+func New(cfg Config, deps Deps) (*Invoke, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, fmt.Errorf("invoke: %w", err)
+	}
+	m, err := newMetrics(deps.Registerer)
+	if err != nil {
+		return nil, err
+	}
+	deps.Log = deps.Log.With(slog.String("component", "invoke"))
+	i := &Invoke{cfg: cfg, deps: deps, metrics: m, limits: &limits{most: cfg.MaxPerProject, under: map[domain.ProjectID]int{}}}
+	if i.sandbox, err = sandbox.New(cfg.Sandbox, sandbox.Deps{Now: deps.Now, Registerer: deps.Registerer}); err != nil {
+		return nil, err
+	}
+	if i.models, err = model.New(cfg.Models, i.sandbox, deps.Secret, deps.Registerer); err != nil {
+		return nil, err
+	}
+	i.hooks = webhook.New(cfg.Webhook, deps.Secret, deps.Now)
+	if i.catalog, err = catalog.New(); err != nil {
+		return nil, err
+	}
+	i.table = i.handlers()
+	return i, nil
+}
+
+// Close ends what runs in the sandbox and drops idle connections.
+func (i *Invoke) Close() error {
+	i.sandbox.Close()
+	i.models.Close()
+	i.hooks.Close()
+	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"colonnade/domain/entity"
 	"colonnade/domain/semconv"
 	"colonnade/domain/trace"
+	"colonnade/write/invoke/handler"
 )
 
 // JudgedLink is the name of the link that points at what is judged.
@@ -19,14 +20,14 @@ const JudgedLink = "invocation"
 // span's inputs and outputs are read from the store, after the caller's token
 // if there is one. Without them an evaluator would judge nothing, and say so
 // with a score. Source: interface.md §2.3, contract §6.
-func (i *Invoke) look(ctx context.Context, req *Request, c *Call) error {
+func (i *Invoke) look(ctx context.Context, req *Request, c *handler.Call) error {
 	if len(c.Links) == 0 || c.Outputs != nil || c.Trace != nil || !judges(c) || i.deps.Stored == nil {
 		return nil
 	}
 	link, ok := c.Links[JudgedLink]
 	if !ok {
 		if len(c.Links) > 1 {
-			return Fail(domain.Rejected, MissingOutput, "Of several links, the one that is judged is to be named %q.", JudgedLink)
+			return handler.Fail(domain.Rejected, handler.MissingOutput, "Of several links, the one that is judged is to be named %q.", JudgedLink)
 		}
 		for _, only := range c.Links {
 			link = only
@@ -41,25 +42,25 @@ func (i *Invoke) look(ctx context.Context, req *Request, c *Call) error {
 	}
 	span, err := i.deps.Stored.Span(ctx, c.Caller.Project, outline, link.SpanID)
 	if domain.KindOf(err) == domain.NotFound {
-		return Fail(domain.Rejected, MissingOutput,
+		return handler.Fail(domain.Rejected, handler.MissingOutput,
 			"There is nothing to judge: the request brings no data.outputs, and the linked span %s of trace %s is not stored. Send %s of the reply that named it, to wait until it is.",
 			link.SpanID, link.TraceID, domain.TokenHeader)
 	}
 	if err != nil {
 		return err
 	}
-	data := object(object(span.Attributes[semconv.Root])[semconv.Data])
+	data := handler.Object(handler.Object(span.Attributes[semconv.Root])[semconv.Data])
 	c.Outputs = data[semconv.Outputs]
 	c.Trace = JudgedTrace(span.TraceID, span.SpanID, data)
 	if c.Inputs == nil {
-		c.Inputs = object(data[semconv.Inputs])
+		c.Inputs = handler.Object(data[semconv.Inputs])
 	}
 	return nil
 }
 
 // judges tells whether a call is a judgment: its handler is an evaluator's, or
 // its references name one.
-func judges(c *Call) bool {
+func judges(c *handler.Call) bool {
 	switch key := c.URI.Key; {
 	case key == "feedback":
 		return false // it brings its verdict along
@@ -82,18 +83,6 @@ func JudgedTrace(id trace.TraceID, span trace.SpanID, data map[string]any) map[s
 		"trace_id": id.String(), "span_id": span.String(),
 		"attributes": map[string]any{"ag": map[string]any{"data": data}},
 	}
-}
-
-// Verdict reads an evaluator's outputs in their usual form; nil is what they do not say.
-func Verdict(outputs any) (score *float64, success *bool) {
-	verdict, _ := outputs.(map[string]any)
-	if n, ok := numberOf(verdict["score"]); ok {
-		score = &n
-	}
-	if yes, ok := verdict["success"].(bool); ok {
-		success = &yes
-	}
-	return score, success
 }
 
 // Find gives references to a revision that can be run, as its traces will have

@@ -4,14 +4,9 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"maps"
-	"slices"
 	"time"
 
-	"github.com/google/uuid"
-
-	"colonnade/domain/entity"
-	"colonnade/domain/trace"
+	"colonnade/write/invoke/handler"
 )
 
 // source names our spans in the log and in metrics.
@@ -19,9 +14,9 @@ const source = "invoke"
 
 // record completes the root span with what was asked and what came of it.
 // Source: interface.md §2.5, §2.6, contract §6.
-func (i *Invoke) record(req *Request, c *Call, run *running, err error) {
+func (i *Invoke) record(req *Request, c *handler.Call, run *running, err error) {
 	root := run.root
-	run.rec.rename(root, rootName(c))
+	run.rec.Rename(root, rootName(c))
 	root.Set(run.reply.SessionID, "ag", "session", "id")
 	if c.Inputs != nil {
 		root.Set(c.Inputs, "ag", "data", "inputs")
@@ -39,7 +34,7 @@ func (i *Invoke) record(req *Request, c *Call, run *running, err error) {
 		root.Set(c.Testcase, "ag", "data", "internals", "testcase")
 	}
 	if len(c.References) > 0 {
-		root.Set(references(c.References), "ag", "references")
+		root.Set(handler.References(c.References), "ag", "references")
 	}
 	for name, labels := range map[string]map[string]any{"flags": req.Flags, "tags": req.Tags, "meta": req.Meta} {
 		if len(labels) > 0 {
@@ -53,12 +48,12 @@ func (i *Invoke) record(req *Request, c *Call, run *running, err error) {
 		}
 		root.Set(u.String(), "colonnade", "handler")
 	}
-	run.rec.link(root, c.Links)
+	run.rec.Link(root, c.Links)
 	root.End(err)
 }
 
 // rootName is how the trace is called in lists: by what ran.
-func rootName(c *Call) string {
+func rootName(c *handler.Call) string {
 	for _, name := range []string{"application", "evaluator", "workflow"} {
 		if slug := c.References[name].Slug; slug != "" && (len(c.Links) == 0 || name != "application") {
 			return slug
@@ -70,48 +65,13 @@ func rootName(c *Call) string {
 	return "invoke"
 }
 
-func references(all entity.Entities) map[string]any {
-	out := make(map[string]any, len(all))
-	for name, r := range all {
-		ref := map[string]any{}
-		if r.ID != uuid.Nil {
-			ref["id"] = r.ID.String()
-		}
-		if r.Slug != "" {
-			ref["slug"] = r.Slug
-		}
-		if r.Version != "" {
-			ref["version"] = r.Version
-		}
-		out[name] = ref
-	}
-	return out
-}
-
-// rename and link change a span that is not published yet.
-func (r *recorder) rename(s *Span, name string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	s.span.Name = name
-}
-
-func (r *recorder) link(s *Span, links map[string]trace.Link) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, name := range slices.Sorted(maps.Keys(links)) {
-		l := links[name]
-		l.Attributes = map[string]any{"key": name}
-		s.span.Links = append(s.span.Links, l)
-	}
-}
-
-// publish sends the trace on its way, also when the caller has left. What ran
-// has run: a trace that could not be recorded is told, and takes no outputs away.
+// publish publishes the trace, also after the caller has left. A trace that cannot
+// be published is reported in Reply.Lost; the outputs are returned nevertheless.
 func (i *Invoke) publish(ctx context.Context, run *running) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), i.cfg.PublishTimeout)
 	defer cancel()
 	start := i.deps.Now()
-	receipt, err := i.deps.Ingest.JSON(ctx, source, run.rec.finish(), nil)
+	receipt, err := i.deps.Ingest.JSON(ctx, source, run.rec.Finish(), nil)
 	i.metrics.publish.Observe(i.deps.Now().Sub(start).Seconds())
 	if err != nil {
 		run.reply.Lost = fmt.Errorf("invoke: recording trace %s: %w", run.reply.TraceID, err)
@@ -123,7 +83,7 @@ func (i *Invoke) publish(ctx context.Context, run *running) {
 }
 
 // observe counts and times.
-func (i *Invoke) observe(c *Call, run *running, err error) {
+func (i *Invoke) observe(c *handler.Call, run *running, err error) {
 	outcome := "ok"
 	if err != nil {
 		outcome = "failed"
@@ -137,7 +97,5 @@ func (i *Invoke) observe(c *Call, run *running, err error) {
 }
 
 func (r *running) started() int64 {
-	r.rec.mu.Lock()
-	defer r.rec.mu.Unlock()
-	return r.root.span.Start
+	return r.root.Start()
 }

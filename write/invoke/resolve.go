@@ -10,12 +10,13 @@ import (
 	"colonnade/domain"
 	"colonnade/domain/catalog"
 	"colonnade/domain/entity"
+	"colonnade/write/invoke/handler"
 )
 
 // resolve completes a call by what its references lead to. Parameters of the
 // request win over the revision's; the trace then refers to that revision only
 // if it says the same, for it must name exactly what ran. Source: contract §6.
-func (i *Invoke) resolve(ctx context.Context, req *Request, c *Call) error {
+func (i *Invoke) resolve(ctx context.Context, req *Request, c *handler.Call) error {
 	switch {
 	case req.Data.Revision != nil:
 		if err := i.adopt(c, req.Data.Revision); err != nil {
@@ -36,7 +37,7 @@ func (i *Invoke) resolve(ctx context.Context, req *Request, c *Call) error {
 }
 
 // retrieve looks up the revision that the references name, where they name one.
-func (i *Invoke) retrieve(ctx context.Context, req *Request, c *Call) error {
+func (i *Invoke) retrieve(ctx context.Context, req *Request, c *handler.Call) error {
 	q, ok, err := retrieval(req)
 	if err != nil || !ok {
 		return err
@@ -58,7 +59,7 @@ func (i *Invoke) retrieve(ctx context.Context, req *Request, c *Call) error {
 	if err := i.adopt(c, found.Revision.Data); err != nil {
 		return err
 	}
-	if given == nil || reflect.DeepEqual(given, object(Canonical(map[string]any(found.Revision.Data)["parameters"]))) {
+	if given == nil || reflect.DeepEqual(given, handler.Object(handler.Canonical(map[string]any(found.Revision.Data)["parameters"]))) {
 		c.References = complete(c.References, q.Family, found)
 	}
 	return nil
@@ -94,12 +95,12 @@ func retrieval(req *Request) (entity.Retrieval, bool, error) {
 
 // adopt takes over what a revision's data says. The handler that the address
 // names, if it names one, must be the revision's.
-func (i *Invoke) adopt(c *Call, data map[string]any) error {
+func (i *Invoke) adopt(c *handler.Call, data map[string]any) error {
 	text, _ := data["uri"].(string)
 	if text != "" {
 		u, err := catalog.ParseURI(text)
 		if err != nil {
-			return Fail(domain.Rejected, UnknownHandler, "Not a handler URI: %s", err)
+			return handler.Fail(domain.Rejected, handler.UnknownHandler, "Not a handler URI: %s", err)
 		}
 		u = u.Resolved()
 		if c.URI.Key != "" && (c.URI.Key != u.Key || c.URI.Version != u.Version) {
@@ -107,13 +108,13 @@ func (i *Invoke) adopt(c *Call, data map[string]any) error {
 		}
 		c.URI = u
 	}
-	all := object(Canonical(data))
-	c.Revision = Revision{Headers: object(all["headers"]), Schemas: object(all["schemas"])}
+	all := handler.Object(handler.Canonical(data))
+	c.Revision = handler.Revision{Headers: handler.Object(all["headers"]), Schemas: handler.Object(all["schemas"])}
 	c.Revision.URL, _ = all["url"].(string)
 	c.Revision.Runtime, _ = all["runtime"].(string)
 	c.Revision.Script, _ = all["script"].(string)
 	if c.Parameters == nil {
-		c.Parameters = object(all["parameters"])
+		c.Parameters = handler.Object(all["parameters"])
 	}
 	return nil
 }
@@ -136,17 +137,17 @@ func complete(given entity.Entities, f entity.Family, found entity.Retrieved) en
 }
 
 // unfold replaces embeds in the parameters by what they refer to.
-func (i *Invoke) unfold(ctx context.Context, c *Call) error {
+func (i *Invoke) unfold(ctx context.Context, c *handler.Call) error {
 	if !embeds(c.Parameters) {
 		return nil
 	}
 	resolved, _, err := i.deps.Registry.Resolve(ctx, c.Caller, entity.Document(c.Parameters))
 	if err != nil {
 		if e, ok := errors.AsType[*domain.Error](err); ok && e.Kind == domain.Rejected {
-			return Fail(domain.Rejected, InvalidParameters, "%s", e.Message)
+			return handler.Fail(domain.Rejected, handler.InvalidParameters, "%s", e.Message)
 		}
 		return err
 	}
-	c.Parameters = object(Canonical(map[string]any(resolved)))
+	c.Parameters = handler.Object(handler.Canonical(map[string]any(resolved)))
 	return nil
 }

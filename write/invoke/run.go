@@ -14,6 +14,7 @@ import (
 	"colonnade/domain/catalog"
 	"colonnade/domain/entity"
 	"colonnade/domain/trace"
+	"colonnade/write/invoke/handler"
 )
 
 // Request asks for one invocation. Source: contract §6.
@@ -109,18 +110,18 @@ func (i *Invoke) Run(ctx context.Context, req Request) (Reply, error) {
 
 // running is one invocation under way.
 type running struct {
-	rec   *recorder
-	root  *Span
+	rec   *handler.Recorder
+	root  *handler.Span
 	reply Reply
 }
 
 // begin makes the ids and starts the root span.
 func (i *Invoke) begin(req *Request) (*running, error) {
-	run := &running{rec: &recorder{now: i.deps.Now, random: i.deps.Random}}
+	run := &running{rec: handler.NewRecorder(i.deps.Now, i.deps.Random)}
 	id, session := req.TraceID, req.SessionID
 	var err error
 	if id.IsZero() {
-		if id, err = newTraceID(i.deps.Random); err != nil {
+		if id, err = handler.NewTraceID(i.deps.Random); err != nil {
 			return nil, err
 		}
 	}
@@ -131,7 +132,7 @@ func (i *Invoke) begin(req *Request) (*running, error) {
 		}
 		session = hex.EncodeToString(text[:])
 	}
-	if run.root, err = run.rec.start(id, req.ParentID, "invoke", trace.Workflow, trace.KindServer); err != nil {
+	if run.root, err = run.rec.Start(id, req.ParentID, "invoke", trace.Workflow, trace.KindServer); err != nil {
 		return nil, err
 	}
 	run.reply = Reply{TraceID: id, SpanID: run.root.SpanID(), SessionID: session}
@@ -140,8 +141,8 @@ func (i *Invoke) begin(req *Request) (*running, error) {
 
 // handle finds out what to run and runs it. The call is what is known of it
 // where that failed.
-func (i *Invoke) handle(ctx context.Context, caller domain.Principal, req *Request, run *running) (*Call, any, error) {
-	call := &Call{
+func (i *Invoke) handle(ctx context.Context, caller domain.Principal, req *Request, run *running) (*handler.Call, any, error) {
+	call := &handler.Call{
 		Caller: caller, URI: req.Handler, Parameters: req.Data.Parameters, Inputs: req.Data.Inputs, Outputs: req.Data.Outputs,
 		Trace: req.Data.Trace, Testcase: req.Data.Testcase, SessionID: run.reply.SessionID, References: req.References,
 		Links: req.Links, Secrets: req.Secrets, Span: run.root, Emit: req.Emit,
@@ -155,15 +156,15 @@ func (i *Invoke) handle(ctx context.Context, caller domain.Principal, req *Reque
 	if err := i.look(ctx, req, call); err != nil {
 		return call, nil, err
 	}
-	handler, ok := i.handler(call.URI)
+	h, ok := i.handler(call.URI)
 	if !ok {
 		kind := domain.Rejected
 		if req.Handler.Key != "" {
 			kind = domain.NotFound
 		}
-		return call, nil, Fail(kind, UnknownHandler, "Nothing here runs %s.", describe(call.URI))
+		return call, nil, handler.Fail(kind, handler.UnknownHandler, "Nothing here runs %s.", describe(call.URI))
 	}
-	outputs, err := i.guarded(ctx, handler, call)
+	outputs, err := i.guarded(ctx, h, call)
 	if err != nil {
 		return call, nil, err
 	}
@@ -178,7 +179,7 @@ func (i *Invoke) handle(ctx context.Context, caller domain.Principal, req *Reque
 // guarded runs a handler; a panic of it is a fault of ours and ends this
 // invocation alone. The server's own guard does not reach here: an evaluation
 // runs handlers in goroutines, where a panic would end the process.
-func (i *Invoke) guarded(ctx context.Context, handler Handler, c *Call) (outputs any, err error) {
+func (i *Invoke) guarded(ctx context.Context, h handler.Handler, c *handler.Call) (outputs any, err error) {
 	defer func() {
 		if reason := recover(); reason != nil {
 			i.deps.Log.LogAttrs(ctx, slog.LevelError, "handler panicked",
@@ -186,27 +187,28 @@ func (i *Invoke) guarded(ctx context.Context, handler Handler, c *Call) (outputs
 			outputs, err = nil, fmt.Errorf("invoke: handler %s panicked: %v", describe(c.URI), reason)
 		}
 	}()
-	return handler(ctx, c)
+	return h(ctx, c)
 }
 
 // judged checks what an evaluator says against what it promises: an annotation
 // that does not fit its schema would break every table it appears in.
-func judged(c *Call, outputs any) error {
-	schema := object(c.Revision.Schemas["outputs"])
+func judged(c *handler.Call, outputs any) error {
+	schema := handler.Object(c.Revision.Schemas["outputs"])
 	if len(c.Links) == 0 || len(schema) == 0 {
 		return nil
 	}
 	fields, err := catalog.Validate(schema, outputs, "data", "outputs")
 	if err != nil {
-		return Fail(domain.Rejected, InvalidParameters, "The evaluator's schema of outputs cannot be used: %s", err)
+		return handler.Fail(domain.Rejected, handler.InvalidParameters, "The evaluator's schema of outputs cannot be used: %s", err)
 	}
 	if len(fields) == 0 {
 		return nil
 	}
-	return Fail(domain.Rejected, InvalidOutputs, "The evaluator's outputs do not fit its schema: %v: %s", fields[0].Loc, fields[0].Msg)
+	return handler.Fail(domain.Rejected, handler.InvalidOutputs, "The evaluator's outputs do not fit its schema: %v: %s", fields[0].Loc, fields[0].Msg)
 }
 
-// errTimeout is why an invocation of ours ended, to be told from a caller who left.
+// errTimeout is the cause of a context that ended by Config.Timeout, as opposed to
+// one that the caller canceled.
 var errTimeout = errors.New("invoke: out of time")
 
 // explain says why a context ended, in words for the trace.
@@ -234,7 +236,7 @@ func describe(u catalog.URI) string {
 // Inspect tells what would be run: the revision's data, complete with the
 // schemas of its handler, and the references to it.
 func (i *Invoke) Inspect(ctx context.Context, req Request) (entity.Document, entity.Entities, error) {
-	call := &Call{Caller: domain.PrincipalFrom(ctx), URI: req.Handler, Parameters: req.Data.Parameters, References: req.References}
+	call := &handler.Call{Caller: domain.PrincipalFrom(ctx), URI: req.Handler, Parameters: req.Data.Parameters, References: req.References}
 	if call.Caller.Project.IsZero() {
 		return nil, nil, domain.E(domain.Unauthenticated, "Unauthorized")
 	}
@@ -242,7 +244,7 @@ func (i *Invoke) Inspect(ctx context.Context, req Request) (entity.Document, ent
 		return nil, nil, err
 	}
 	if _, ok := i.handler(call.URI); !ok {
-		return nil, nil, Fail(domain.NotFound, UnknownHandler, "Nothing here runs %s.", describe(call.URI))
+		return nil, nil, handler.Fail(domain.NotFound, handler.UnknownHandler, "Nothing here runs %s.", describe(call.URI))
 	}
 	if call.URI.Provider == "" {
 		call.URI = i.catalog.Handler(call.URI)

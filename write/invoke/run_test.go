@@ -12,6 +12,7 @@ import (
 
 	"colonnade/domain"
 	"colonnade/domain/catalog"
+	"colonnade/write/invoke/handler"
 )
 
 // A handler's defect is one failed invocation: an evaluation runs handlers
@@ -20,7 +21,7 @@ func TestAPanicIsOneFailedInvocation(t *testing.T) {
 	t.Parallel()
 	i := &Invoke{
 		deps: Deps{Now: time.Now, Random: rand.Reader, Log: slog.New(slog.DiscardHandler)},
-		table: map[string]Handler{"broken:v0": func(context.Context, *Call) (any, error) {
+		table: map[string]handler.Handler{"broken:v0": func(context.Context, *handler.Call) (any, error) {
 			panic("a defect")
 		}},
 	}

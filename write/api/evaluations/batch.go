@@ -14,7 +14,7 @@ import (
 	"colonnade/domain/jsonvalue"
 	"colonnade/write/api"
 	"colonnade/write/evaluate"
-	"colonnade/write/invoke"
+	"colonnade/write/invoke/handler"
 )
 
 // BatchDeps are what the route of evaluations calls.
@@ -108,7 +108,7 @@ func canonicalMap(m map[string]any) map[string]any {
 	if m == nil {
 		return nil
 	}
-	out, _ := invoke.Canonical(m).(map[string]any)
+	out, _ := handler.Canonical(m).(map[string]any)
 	return out
 }
 
@@ -190,7 +190,7 @@ type evaluationWriter struct {
 	statusOf func(error) int
 }
 
-func (w evaluationWriter) event(value any) error { return w.Send(invoke.Canonical(value)) }
+func (w evaluationWriter) event(value any) error { return w.Send(handler.Canonical(value)) }
 
 // Statuses of scenarios and runs. Source: contract §5.8.
 const (
@@ -289,7 +289,7 @@ func (w evaluationWriter) outcome(o evaluate.Outcome) map[string]any {
 // status is an error as the envelope of an invocation has it.
 func (w evaluationWriter) status(err error) map[string]any {
 	return map[string]any{
-		"code": int64(w.statusOf(err)), "message": invoke.Message(err), "type": invoke.ProblemOf(err).URL(),
+		"code": int64(w.statusOf(err)), "message": handler.Message(err), "type": handler.ProblemOf(err).URL(),
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 	"colonnade/domain/trace"
 	"colonnade/write/api"
 	"colonnade/write/invoke"
+	"colonnade/write/invoke/handler"
 )
 
 // Deps are what the runtime's routes call.
@@ -136,7 +137,7 @@ func (i invocations) read(c *gin.Context) (invoke.Request, error) {
 	if req.After, err = domain.ParseToken(c.GetHeader(domain.TokenHeader)); err != nil {
 		return req, err
 	}
-	if id, parent, ok := invoke.ParseTraceparent(c.GetHeader("traceparent")); ok {
+	if id, parent, ok := handler.ParseTraceparent(c.GetHeader("traceparent")); ok {
 		req.TraceID, req.ParentID = id, parent
 	}
 	if d := b.Data; d != nil {
@@ -211,9 +212,9 @@ func (i invocations) inspect(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	c.Header("x-ag-version", invoke.Version)
+	c.Header("x-ag-version", handler.Version)
 	c.PureJSON(http.StatusOK, inspectReply{
-		Version: invoke.Version, Revision: data, Configuration: map[string]any{"parameters": data["parameters"]}, References: references,
+		Version: handler.Version, Revision: data, Configuration: map[string]any{"parameters": data["parameters"]}, References: references,
 	})
 	return nil
 }

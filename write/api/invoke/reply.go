@@ -10,6 +10,7 @@ import (
 	"colonnade/domain/jsonvalue"
 	"colonnade/write/api"
 	"colonnade/write/invoke"
+	"colonnade/write/invoke/handler"
 )
 
 // errNotAcceptable is the refusal of an Accept header that names none of the media types of a reply.
@@ -45,7 +46,7 @@ type invokeWriter struct {
 
 // begin names the trace before there is anything else to say.
 func (w *invokeWriter) begin(r invoke.Reply) {
-	w.c.Header("x-ag-version", invoke.Version)
+	w.c.Header("x-ag-version", handler.Version)
 	w.c.Header("x-ag-trace-id", r.TraceID.String())
 	w.c.Header("x-ag-span-id", r.SpanID.String())
 	w.c.Header("x-ag-session-id", r.SessionID)
@@ -59,7 +60,7 @@ func (w *invokeWriter) delta(piece any) error {
 	return w.event(map[string]any{"delta": piece})
 }
 
-func (w *invokeWriter) event(value any) error { return w.Send(invoke.Canonical(value)) }
+func (w *invokeWriter) event(value any) error { return w.Send(handler.Canonical(value)) }
 
 // token tells where the trace stands: in a header, in a stream's trailer, and
 // in its last event.
@@ -88,7 +89,7 @@ func (w *invokeWriter) succeed(r invoke.Reply, stream bool) error {
 		return w.event(envelope)
 	}
 	w.token(r, envelope)
-	w.c.Data(http.StatusOK, api.MediaJSON, jsonvalue.Append(nil, invoke.Canonical(envelope)))
+	w.c.Data(http.StatusOK, api.MediaJSON, jsonvalue.Append(nil, handler.Canonical(envelope)))
 	return nil
 }
 
@@ -97,7 +98,7 @@ func (w *invokeWriter) envelope(r invoke.Reply, status api.InvocationStatus) map
 	if status.Type != "" {
 		s["type"] = status.Type
 	}
-	envelope := map[string]any{"version": invoke.Version, "status": s}
+	envelope := map[string]any{"version": handler.Version, "status": s}
 	if !r.TraceID.IsZero() {
 		envelope["trace_id"], envelope["span_id"], envelope["session_id"] = r.TraceID.String(), r.SpanID.String(), r.SessionID
 	}
@@ -106,8 +107,8 @@ func (w *invokeWriter) envelope(r invoke.Reply, status api.InvocationStatus) map
 
 // fail answers in the envelope of an invocation; the engine chooses the status.
 func (w *invokeWriter) fail(r invoke.Reply, err error) error {
-	message := invoke.Message(err)
-	envelope := w.envelope(r, api.InvocationStatus{Code: w.status(err), Message: message, Type: invoke.ProblemOf(err).URL()})
+	message := handler.Message(err)
+	envelope := w.envelope(r, api.InvocationStatus{Code: w.status(err), Message: message, Type: handler.ProblemOf(err).URL()})
 	envelope["detail"] = message
 	if w.Started() {
 		w.token(r, envelope)

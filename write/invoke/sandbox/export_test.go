@@ -1,4 +1,4 @@
 package sandbox
 
-// Confine lets a test try the doors of a confined process.
+// Confine lets a test try what a confined process cannot do.
 var Confine = confine

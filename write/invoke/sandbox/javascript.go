@@ -83,7 +83,7 @@ func javaScript(j job) (answer, error) {
 	if err != nil {
 		return answer{}, refusal(err, j.CPU)
 	}
-	if result, err = settle(result); err != nil {
+	if result, err = resolved(result); err != nil {
 		return answer{}, err
 	}
 	written, err := stringify(goja.Undefined(), result)
@@ -112,9 +112,9 @@ func find(vm *goja.Runtime, name string) goja.Value {
 	return v
 }
 
-// settle is the value of a promise: everything that could settle it has run,
-// for there are no timers.
-func settle(v goja.Value) (goja.Value, error) {
+// resolved returns the value of a promise. There are no timers, so that a promise
+// that is still pending now stays pending.
+func resolved(v goja.Value) (goja.Value, error) {
 	p, ok := v.Export().(*goja.Promise)
 	if !ok {
 		return v, nil

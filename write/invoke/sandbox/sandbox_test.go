@@ -29,28 +29,28 @@ func TestMain(m *testing.M) {
 		os.Exit(exit)
 	}
 	if len(os.Args) == 2 && os.Args[1] == "confined" {
-		tryDoors()
+		tryEscapes()
 		return
 	}
 	os.Exit(m.Run())
 }
 
-// tryDoors goes, from within a confined process and with all that Go can do,
+// tryEscapes goes, from within a confined process and with all that Go can do,
 // for what code must not have: the kernel refuses each, should the engine
 // ever not.
-func tryDoors() {
-	doors := map[string]string{}
+func tryEscapes() {
+	escapes := map[string]string{}
 	try := func(name string, err error) {
-		doors[name] = "open"
+		escapes[name] = "open"
 		if err != nil {
-			doors[name] = "closed"
+			escapes[name] = "closed"
 		}
 	}
 	executable, _ := os.Executable()
 	scratch := os.Args[0] + ".scratch"
 	err := sandbox.Confine(64<<20, time.Minute)
 	if err != nil {
-		doors["confine"] = err.Error()
+		escapes["confine"] = err.Error()
 	}
 	_, err = os.ReadFile("/etc/passwd")
 	try("read a file", err)
@@ -58,13 +58,13 @@ func tryDoors() {
 	try("write a file", err)
 	_, err = (&net.Dialer{Timeout: time.Second}).Dial("tcp", "127.0.0.1:1")
 	try("dial", err)
-	doors["dial says"] = strconv.FormatBool(errors.Is(err, syscall.EMFILE))
+	escapes["dial says"] = strconv.FormatBool(errors.Is(err, syscall.EMFILE))
 	_, err = (&net.ListenConfig{}).Listen(context.Background(), "tcp", "127.0.0.1:0")
 	try("listen", err)
 	try("start a process", exec.CommandContext(context.Background(), executable, "-test.run=^$").Run())
 	_, err = syscall.Mmap(-1, 0, 256<<20, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
 	try("map 256 MiB", err)
-	_ = json.NewEncoder(os.Stdout).Encode(doors)
+	_ = json.NewEncoder(os.Stdout).Encode(escapes)
 }
 
 func TestConfine(t *testing.T) {
@@ -75,12 +75,12 @@ func TestConfine(t *testing.T) {
 	cmd.Env = []string{}
 	out, err := cmd.Output()
 	require.NoError(t, err, string(out))
-	var doors map[string]string
-	require.NoError(t, json.Unmarshal(out, &doors), string(out))
+	var escapes map[string]string
+	require.NoError(t, json.Unmarshal(out, &escapes), string(out))
 	require.Empty(t, cmp.Diff(map[string]string{
 		"read a file": "closed", "write a file": "closed", "dial": "closed", "dial says": "true", "listen": "closed",
 		"start a process": "closed", "map 256 MiB": "closed",
-	}, doors))
+	}, escapes))
 }
 
 func open(t testing.TB, change func(*sandbox.Config)) *sandbox.Sandbox {
@@ -171,7 +171,7 @@ func TestEscapes(t *testing.T) {
 		{"process", `function main() { return process.env }`, "process is not defined"},
 		{"network", `function main() { return fetch("http://127.0.0.1") }`, "fetch is not defined"},
 		{"timers", `function main() { return new Promise(r => setTimeout(r, 1e9)) }`, "setTimeout is not defined"},
-		{"a promise that never settles", `function main() { return new Promise(() => {}) }`, "never happens"},
+		{"a promise that stays pending", `function main() { return new Promise(() => {}) }`, "never happens"},
 		{"an exception", `function main() { throw new Error("mine") }`, "Error: mine"},
 		{"an exception that is no error", `throw {toString() { throw 1 }}`, "failed"},
 		{"an exception as long as it likes", `function main() { throw new Error("x".repeat(1 << 20)) }`, "failed"},
@@ -223,7 +223,7 @@ func TestPrototypes(t *testing.T) {
 }
 
 // TestGlobals names everything that code sees: the language and a silent
-// console. A new name here is a new door, and a decision.
+// console. A new name here lets code reach more, which is a decision.
 func TestGlobals(t *testing.T) {
 	t.Parallel()
 	s := open(t, nil)
