@@ -15,7 +15,7 @@ import (
 	"colonnade/domain"
 	"colonnade/domain/catalog"
 	"colonnade/domain/entity"
-	"colonnade/domain/form"
+	"colonnade/domain/request"
 )
 
 func newCatalog(t *testing.T) *catalog.Catalog {
@@ -57,7 +57,7 @@ func TestTemplatesAreValid(t *testing.T) {
 			documents = append(documents, preset.Data)
 		}
 		for _, d := range documents {
-			o := form.Of(d, "data")
+			o := request.ObjectOf(d, "data")
 			catalog.ReadData(o)
 			require.NoError(t, o.Err(), template.Key)
 		}
@@ -118,7 +118,7 @@ func TestURL(t *testing.T) {
 
 func read(t *testing.T, text string) (entity.Document, error) {
 	t.Helper()
-	o, err := form.Parse([]byte(text))
+	o, err := request.ParseObject([]byte(text))
 	require.NoError(t, err)
 	return catalog.ReadData(o), o.Err()
 }
@@ -251,7 +251,7 @@ func TestAnInferredSchemaCanBeUsed(t *testing.T) {
 func TestInferAndValidate(t *testing.T) {
 	t.Parallel()
 	decode := func(text string) any {
-		v, err := form.Decode([]byte(text))
+		v, err := request.ParseValue([]byte(text))
 		require.NoError(t, err)
 		return v
 	}
@@ -365,7 +365,7 @@ func FuzzReadData(f *testing.F) {
 	c, err := catalog.New()
 	require.NoError(f, err)
 	f.Fuzz(func(t *testing.T, in []byte) {
-		o, err := form.Parse(in)
+		o, err := request.ParseObject(in)
 		if err != nil {
 			return
 		}

@@ -5,28 +5,28 @@ import (
 	"net/url"
 
 	"colonnade/domain/entity"
-	"colonnade/domain/form"
+	"colonnade/domain/request"
 )
 
 // ReadData reads a workflow revision's data. Unknown members, schemas that are
 // none and handlers that do not exist are problems at their place. Source:
 // contract §5.2.
-func ReadData(o *form.Object) entity.Document {
+func ReadData(o *request.Object) entity.Document {
 	data := entity.Document{}
 	if uri := o.String("uri"); uri != "" {
 		u, err := ParseURI(uri)
 		switch {
 		case err != nil:
-			o.Refuse("value_error", "Not a handler URI: "+err.Error(), uri, "uri")
+			o.Fail("value_error", "Not a handler URI: "+err.Error(), uri, "uri")
 		case u.Managed() && !u.known():
-			o.Refuse("value_error", "Unknown handler "+u.Kind+":"+u.Key, uri, "uri")
+			o.Fail("value_error", "Unknown handler "+u.Kind+":"+u.Key, uri, "uri")
 		default:
 		}
 		data["uri"] = uri
 	}
 	if address := o.String("url"); address != "" {
 		if !isHTTP(address) {
-			o.Refuse("url_parsing", "Input should be a valid http or https URL", address, "url")
+			o.Fail("url_parsing", "Input should be a valid http or https URL", address, "url")
 		}
 		data["url"] = address
 	}
@@ -45,7 +45,7 @@ func ReadData(o *form.Object) entity.Document {
 	if o.Has("parameters") {
 		data["parameters"] = o.Map("parameters")
 	}
-	o.Close()
+	o.FailUnknown()
 	return data
 }
 
@@ -55,7 +55,7 @@ func isHTTP(address string) bool {
 }
 
 // readHeaders reads a map of name to value or to the reference of a secret.
-func readHeaders(o *form.Object) map[string]any {
+func readHeaders(o *request.Object) map[string]any {
 	headers := o.Map("headers")
 	below := o.Object("headers")
 	for name, value := range headers {
@@ -64,13 +64,13 @@ func readHeaders(o *form.Object) map[string]any {
 		case map[string]any:
 			entity.ReadReference(below, name)
 		default:
-			below.Refuse("string_type", "Input should be a valid string or reference", value, name)
+			below.Fail("string_type", "Input should be a valid string or reference", value, name)
 		}
 	}
 	return headers
 }
 
-func readSchemas(o *form.Object) map[string]any {
+func readSchemas(o *request.Object) map[string]any {
 	schemas := map[string]any{}
 	for _, name := range []string{"parameters", "inputs", "outputs"} {
 		value := o.Any(name)
@@ -78,11 +78,11 @@ func readSchemas(o *form.Object) map[string]any {
 			continue
 		}
 		if _, err := compile(value); err != nil {
-			o.Refuse("value_error.json_schema", "Not a valid JSON Schema: "+err.Error(), value, name)
+			o.Fail("value_error.json_schema", "Not a valid JSON Schema: "+err.Error(), value, name)
 		}
 		schemas[name] = value
 	}
-	o.Close()
+	o.FailUnknown()
 	return schemas
 }
 

@@ -9,14 +9,14 @@ import (
 	"colonnade/domain"
 	"colonnade/domain/entity"
 	"colonnade/domain/filter/filterjson"
-	"colonnade/domain/form"
+	"colonnade/domain/request"
 	"colonnade/domain/trace"
 )
 
 // ReadQuery reads the data of a saved trace query: {formatting, filtering,
 // windowing, trace_ids, traces}. A filter that no trace query would take is a
 // problem here already. Source: contract §5.8.
-func ReadQuery(o *form.Object) entity.Document {
+func ReadQuery(o *request.Object) entity.Document {
 	data := entity.Document{}
 	if formatting := o.Object("formatting"); formatting != nil {
 		m := map[string]any{}
@@ -26,7 +26,7 @@ func ReadQuery(o *form.Object) entity.Document {
 		if format := formatting.Enum("format", "agenta", "opentelemetry"); format != "" {
 			m["format"] = format
 		}
-		formatting.Close()
+		formatting.FailUnknown()
 		data["formatting"] = m
 	}
 	if o.Has("filtering") {
@@ -47,25 +47,25 @@ func ReadQuery(o *form.Object) entity.Document {
 		windowing.Enum("order", string(domain.Ascending), string(domain.Descending))
 		windowing.Int("interval", 1)
 		checkRate(windowing)
-		windowing.Close()
+		windowing.FailUnknown()
 	}
 	if ids := o.Strings("trace_ids"); ids != nil {
 		data["trace_ids"] = ids
 		for i, id := range ids {
 			if _, err := trace.ParseTraceID(id); err != nil {
-				o.Refuse("value_error", err.Error(), id, "trace_ids", i)
+				o.Fail("value_error", err.Error(), id, "trace_ids", i)
 			}
 		}
 	}
 	if o.Has("traces") {
 		data["traces"] = o.List("traces")
 	}
-	o.Close()
+	o.FailUnknown()
 	return data
 }
 
 // checkRate refuses a share that no trace query would take. Source: contract §3.3.
-func checkRate(o *form.Object) {
+func checkRate(o *request.Object) {
 	value := o.Any("rate")
 	if value == nil {
 		return
@@ -73,11 +73,11 @@ func checkRate(o *form.Object) {
 	number, ok := value.(json.Number)
 	rate, err := number.Float64()
 	if !ok || err != nil || rate < 0 || rate > 1 {
-		o.Refuse("value_error", "Input should be between 0 and 1", value, "rate")
+		o.Fail("value_error", "Input should be between 0 and 1", value, "rate")
 	}
 }
 
-func checkFilter(o *form.Object, filtering any) {
+func checkFilter(o *request.Object, filtering any) {
 	text, err := json.Marshal(filtering)
 	if err == nil {
 		_, err = filterjson.Parse(text)
@@ -87,9 +87,9 @@ func checkFilter(o *form.Object, filtering any) {
 	case err == nil:
 	case ok && len(e.Fields) > 0:
 		for _, f := range e.Fields {
-			o.Refuse(f.Type, f.Msg, f.Input, append([]any{"filtering"}, f.Loc...)...)
+			o.Fail(f.Type, f.Msg, f.Input, append([]any{"filtering"}, f.Loc...)...)
 		}
 	default:
-		o.Refuse("value_error", err.Error(), nil, "filtering")
+		o.Fail("value_error", err.Error(), nil, "filtering")
 	}
 }

@@ -10,7 +10,7 @@ import (
 
 	"colonnade/domain"
 	"colonnade/domain/catalog"
-	"colonnade/domain/form"
+	"colonnade/domain/request"
 )
 
 func TestReadQuery(t *testing.T) {
@@ -28,7 +28,7 @@ func TestReadQuery(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			o, err := form.Parse([]byte(tt.in))
+			o, err := request.ParseObject([]byte(tt.in))
 			require.NoError(t, err)
 			data := catalog.ReadQuery(o)
 			require.NoError(t, o.Err())
@@ -62,7 +62,7 @@ func TestReadQueryRefuses(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			o, err := form.Parse([]byte(tt.in))
+			o, err := request.ParseObject([]byte(tt.in))
 			require.NoError(t, err)
 			catalog.ReadQuery(o)
 			refused, ok := errors.AsType[*domain.Error](o.Err())

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"colonnade/domain"
-	"colonnade/domain/form"
+	"colonnade/domain/request"
 )
 
 // Operation is one step of a delta.
@@ -39,7 +39,7 @@ const (
 // what is there and a top-level name may be a dotted path; remove lists dotted
 // paths; an operation is {op: set|merge|remove, path or target, value}, its
 // path dotted, a JSON Pointer, or a list of names.
-func ReadDelta(o *form.Object) Delta {
+func ReadDelta(o *request.Object) Delta {
 	var d Delta
 	if set := o.Map("set"); set != nil {
 		names := make([]string, 0, len(set))
@@ -58,19 +58,19 @@ func ReadDelta(o *form.Object) Delta {
 		d.Operations = append(d.Operations, readOperation(e))
 	}
 	if len(d.Operations) == 0 {
-		o.Refuse("missing", "A delta needs set, remove or operations", nil)
+		o.Fail("missing", "A delta needs set, remove or operations", nil)
 	}
 	if len(d.Operations) > maxOperations {
-		o.Refuse("too_long", fmt.Sprintf("A delta has at most %d operations", maxOperations), nil)
+		o.Fail("too_long", fmt.Sprintf("A delta has at most %d operations", maxOperations), nil)
 	}
 	if slices.ContainsFunc(d.Operations, func(op Operation) bool { return len(op.Path) > maxPath }) {
-		o.Refuse("too_long", fmt.Sprintf("A path of a delta has at most %d parts", maxPath), nil)
+		o.Fail("too_long", fmt.Sprintf("A path of a delta has at most %d parts", maxPath), nil)
 	}
-	o.Close()
+	o.FailUnknown()
 	return d
 }
 
-func readOperation(o *form.Object) Operation {
+func readOperation(o *request.Object) Operation {
 	kind := o.OneOf("op", "operation")
 	op := Operation{Kind: o.Enum(kind, "set", "add", "replace", "merge", "remove"), Value: o.Any("value")}
 	if op.Kind == "add" || op.Kind == "replace" {
@@ -89,9 +89,9 @@ func readOperation(o *form.Object) Operation {
 	default:
 	}
 	if len(op.Path) == 0 {
-		o.Refuse("missing", "A path is a dotted string, a JSON Pointer or a list of names", nil, path)
+		o.Fail("missing", "A path is a dotted string, a JSON Pointer or a list of names", nil, path)
 	}
-	o.Close()
+	o.FailUnknown()
 	return op
 }
 

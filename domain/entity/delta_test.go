@@ -9,7 +9,7 @@ import (
 
 	"colonnade/domain"
 	"colonnade/domain/entity"
-	"colonnade/domain/form"
+	"colonnade/domain/request"
 )
 
 func document(tb testing.TB, text string) entity.Document {
@@ -21,7 +21,7 @@ func document(tb testing.TB, text string) entity.Document {
 
 func delta(tb testing.TB, text string) (entity.Delta, error) {
 	tb.Helper()
-	o, err := form.Parse([]byte(text))
+	o, err := request.ParseObject([]byte(text))
 	require.NoError(tb, err)
 	return entity.ReadDelta(o), o.Err()
 }
@@ -104,7 +104,7 @@ func FuzzDelta(f *testing.F) {
 	f.Add([]byte(`{"set":{"a.b":1},"remove":["c"]}`), []byte(`{"c":[1,{"d":2}]}`))
 	f.Add([]byte(`{"operations":[{"op":"add","path":"/c/-","value":1}]}`), []byte(`{"c":[]}`))
 	f.Fuzz(func(t *testing.T, change, base []byte) {
-		o, err := form.Parse(change)
+		o, err := request.ParseObject(change)
 		if err != nil {
 			return
 		}

@@ -6,7 +6,7 @@ import (
 	"github.com/google/uuid"
 
 	"colonnade/domain"
-	"colonnade/domain/form"
+	"colonnade/domain/request"
 )
 
 // parseEmbed reads {"@ag.references": {name: reference}, "@ag.selector": {path?, key?}}.
@@ -15,7 +15,7 @@ func parseEmbed(value any) (Embed, error) {
 	if !ok {
 		return Embed{}, broken(errForm, "%s holds no object.", embedKey)
 	}
-	o := form.Of(m, embedKey)
+	o := request.ObjectOf(m, embedKey)
 	e := Embed{References: Entities{}}
 	references := o.Object(referencesKey)
 	for _, name := range references.Names() {

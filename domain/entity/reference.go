@@ -2,12 +2,12 @@ package entity
 
 import (
 	"colonnade/domain"
-	"colonnade/domain/form"
+	"colonnade/domain/request"
 )
 
 // ReadReference reads {id?, slug?, version?}; the zero Reference when the
 // member is absent. An object that names nothing is a problem.
-func ReadReference(o *form.Object, member string) domain.Reference {
+func ReadReference(o *request.Object, member string) domain.Reference {
 	ref := o.Object(member)
 	if ref == nil {
 		return domain.Reference{}
@@ -15,17 +15,17 @@ func ReadReference(o *form.Object, member string) domain.Reference {
 	return readReference(ref)
 }
 
-func readReference(ref *form.Object) domain.Reference {
+func readReference(ref *request.Object) domain.Reference {
 	r := domain.Reference{ID: ref.UUID("id"), Slug: ref.String("slug"), Version: ref.String("version")}
 	if r.IsZero() && len(ref.Names()) == 0 {
-		ref.Refuse("missing", "A reference needs an id, a slug or a version", nil)
+		ref.Fail("missing", "A reference needs an id, a slug or a version", nil)
 	}
-	ref.Close()
+	ref.FailUnknown()
 	return r
 }
 
 // ReadReferences reads a list of references.
-func ReadReferences(o *form.Object, member string) []domain.Reference {
+func ReadReferences(o *request.Object, member string) []domain.Reference {
 	given := o.Objects(member)
 	if given == nil {
 		return nil
@@ -39,7 +39,7 @@ func ReadReferences(o *form.Object, member string) []domain.Reference {
 
 // ReadRefs reads the three references of a family: application_ref,
 // application_variant_ref, application_revision_ref.
-func (f Family) ReadRefs(o *form.Object) Refs {
+func (f Family) ReadRefs(o *request.Object) Refs {
 	return Refs{
 		Artifact: ReadReference(o, f.artifact()+"_ref"),
 		Variant:  ReadReference(o, f.variant()+"_ref"),
@@ -48,7 +48,7 @@ func (f Family) ReadRefs(o *form.Object) Refs {
 }
 
 // ReadRetrieval reads the members of a retrieve or deploy request.
-func (f Family) ReadRetrieval(o *form.Object) Retrieval {
+func (f Family) ReadRetrieval(o *request.Object) Retrieval {
 	q := Retrieval{Family: f, Refs: f.ReadRefs(o)}
 	if f.Kind != Environment {
 		q.Environment = Environments().ReadRefs(o)

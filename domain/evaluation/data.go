@@ -43,37 +43,37 @@ func (o *Origin) UnmarshalText(text []byte) error {
 
 // Step is one column of a run. Its key is how results and later steps speak of it.
 type Step struct {
-	Key    string   `json:"key" body:"required"`
-	Type   StepType `json:"type" body:"required"`
-	Origin Origin   `json:"origin" body:"required"`
+	Key    string   `json:"key" request:"required"`
+	Type   StepType `json:"type" request:"required"`
+	Origin Origin   `json:"origin" request:"required"`
 	// References name what the step runs or takes, by the names of levels:
 	// application_revision, evaluator_revision, testset_revision, query_revision, ...
-	References map[string]domain.Reference `json:"references" body:"required"`
+	References map[string]domain.Reference `json:"references" request:"required"`
 	// Inputs are the earlier steps whose results it needs.
 	Inputs []StepInput `json:"inputs,omitempty"`
 }
 
 // StepInput names an earlier step, or all of a type: __all_inputs__, __all_invocations__.
 type StepInput struct {
-	Key string `json:"key" body:"required"`
+	Key string `json:"key" request:"required"`
 }
 
 // Mapping says which value of a step's trace a table of the run shows in a column.
 type Mapping struct {
-	Column MappingColumn `json:"column" body:"required"`
-	Step   MappingStep   `json:"step" body:"required"`
+	Column MappingColumn `json:"column" request:"required"`
+	Step   MappingStep   `json:"step" request:"required"`
 }
 
 // MappingColumn is a column of the table.
 type MappingColumn struct {
-	Kind string `json:"kind" body:"required"`
-	Name string `json:"name" body:"required"`
+	Kind string `json:"kind" request:"required"`
+	Name string `json:"name" request:"required"`
 }
 
 // MappingStep leads to a value: attributes.ag.data.outputs.score, say.
 type MappingStep struct {
-	Key  string `json:"key" body:"required"`
-	Path string `json:"path" body:"required"`
+	Key  string `json:"key" request:"required"`
+	Path string `json:"path" request:"required"`
 }
 
 // Concurrency says how a runner goes about a run; nil members leave it to the runner.

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"colonnade/domain"
-	"colonnade/domain/body"
 	"colonnade/domain/evaluation"
+	"colonnade/domain/request"
 )
 
 func step(key string, t evaluation.StepType, o evaluation.Origin, references map[string]domain.Reference, inputs ...string) evaluation.Step {
@@ -129,11 +129,11 @@ func TestGivenFlags(t *testing.T) {
 		Run   evaluation.GivenRunFlags   `json:"run"`
 		Queue evaluation.GivenQueueFlags `json:"queue"`
 	}
-	require.NoError(t, body.Decode([]byte(`{"run":{"is_live":true,"has_auto":null},"queue":{"is_default":false}}`), &b))
+	require.NoError(t, request.Decode([]byte(`{"run":{"is_live":true,"has_auto":null},"queue":{"is_default":false}}`), &b))
 	require.Equal(t, evaluation.Flags{evaluation.IsLive: true}, b.Run.Flags())
 	require.Equal(t, evaluation.Flags{evaluation.IsDefault: false}, b.Queue.Flags())
 	require.Nil(t, evaluation.GivenRunFlags(nil).Flags())
-	require.Error(t, body.Decode([]byte(`{"run":{"is_default":true}}`), &b))
+	require.Error(t, request.Decode([]byte(`{"run":{"is_default":true}}`), &b))
 }
 
 func TestStatus(t *testing.T) {
@@ -229,13 +229,13 @@ func FuzzData(f *testing.F) {
 	f.Add([]byte(`{"repeats":null}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		var d evaluation.Data
-		if body.Decode(text, &d) != nil || d.Check("body") != nil {
+		if request.Decode(text, &d) != nil || d.Check("body") != nil {
 			return
 		}
 		written, err := json.Marshal(&d)
 		require.NoError(t, err)
 		var again evaluation.Data
-		require.NoError(t, body.Decode(written, &again))
+		require.NoError(t, request.Decode(written, &again))
 		require.NoError(t, again.Check("body"))
 		rewritten, err := json.Marshal(&again)
 		require.NoError(t, err)

@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"colonnade/domain/body"
+	"colonnade/domain/request"
 )
 
 // Target is a revision that a simple evaluation names, and who carries its step
@@ -28,7 +28,7 @@ func (t *Targets) UnmarshalJSON(text []byte) error {
 	if bytes.HasPrefix(bytes.TrimSpace(text), []byte("[")) {
 		var ids []string
 		if err := json.Unmarshal(text, &ids); err != nil {
-			return body.Invalid("list_type", "Input should be a list of ids", nil)
+			return request.Invalid("list_type", "Input should be a list of ids", nil)
 		}
 		for i, id := range ids {
 			if err := t.add(id, "", i); err != nil {
@@ -39,12 +39,12 @@ func (t *Targets) UnmarshalJSON(text []byte) error {
 	}
 	var origins map[string]string
 	if err := json.Unmarshal(text, &origins); err != nil {
-		return body.Invalid("dict_type", "Input should be a list of ids or a dictionary of ids and origins", nil)
+		return request.Invalid("dict_type", "Input should be a list of ids or a dictionary of ids and origins", nil)
 	}
 	for _, id := range slices.Sorted(maps.Keys(origins)) {
 		var origin Origin
 		if err := origin.UnmarshalText([]byte(origins[id])); err != nil {
-			return body.Invalid("enum", err.Error(), origins[id], id)
+			return request.Invalid("enum", err.Error(), origins[id], id)
 		}
 		if err := t.add(id, origin, id); err != nil {
 			return err
@@ -56,7 +56,7 @@ func (t *Targets) UnmarshalJSON(text []byte) error {
 func (t *Targets) add(text string, origin Origin, loc any) error {
 	id, err := uuid.Parse(text)
 	if err != nil {
-		return body.Invalid("uuid_parsing", "Input should be a valid UUID", text, loc)
+		return request.Invalid("uuid_parsing", "Input should be a valid UUID", text, loc)
 	}
 	if !slices.ContainsFunc(*t, func(o Target) bool { return o.ID == id }) {
 		*t = append(*t, Target{ID: id, Origin: origin})

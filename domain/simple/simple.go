@@ -17,7 +17,7 @@ import (
 	"github.com/google/uuid"
 
 	"colonnade/domain"
-	"colonnade/domain/body"
+	"colonnade/domain/request"
 	"colonnade/domain/trace"
 )
 
@@ -127,7 +127,7 @@ func oneOf[T ~string](to *T, text []byte, known ...T) error {
 			words[i] = "'" + string(k) + "'"
 		}
 		last := len(words) - 1
-		return body.Invalid("enum", "Input should be "+strings.Join(words[:last], ", ")+" or "+words[last], string(text))
+		return request.Invalid("enum", "Input should be "+strings.Join(words[:last], ", ")+" or "+words[last], string(text))
 	}
 	*to = T(text)
 	return nil

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"colonnade/domain/entity"
-	"colonnade/domain/form"
+	"colonnade/domain/request"
 )
 
 // types says of a CSV row what its cells cannot: which of them are JSON and
@@ -245,18 +245,18 @@ func readCSVRow(header, cells []string) (Testcase, error) {
 
 // cellJSON reads a value as a body's would be: exact, and nothing that a store does not hold.
 func cellJSON(cell string) (any, error) {
-	value, err := form.Decode([]byte(cell))
+	value, err := request.ParseValue([]byte(cell))
 	if err != nil {
 		return nil, err
 	}
-	return value, form.Sound(value)
+	return value, request.CheckStorable(value)
 }
 
 func readTypes(value any) (types, error) {
 	members, _ := value.(map[string]any)
-	o := form.Of(members)
+	o := request.ObjectOf(members)
 	said := types{JSON: o.Strings("json"), Absent: o.Strings("absent")}
-	o.Close()
+	o.FailUnknown()
 	if err := o.Err(); err != nil || members == nil {
 		return said, fmt.Errorf(`%s is {"json": [names], "absent": [names]}`, fileTypes)
 	}

@@ -7,7 +7,7 @@ import (
 
 	"colonnade/domain"
 	"colonnade/domain/entity"
-	"colonnade/domain/form"
+	"colonnade/domain/request"
 )
 
 // Members of a testset revision's data. Stored are the ids alone; revisions of
@@ -29,15 +29,15 @@ type Data struct {
 }
 
 // ReadData reads `{testcase_ids?, testcases?}`. Source: contract §5.8.
-func ReadData(o *form.Object) Data {
+func ReadData(o *request.Object) Data {
 	d := Data{loc: o.Loc(), IDs: o.UUIDs(memberIDs)}
 	if o.Has(memberTestcases) {
 		d.Testcases = readRows(o, memberTestcases)
 	}
 	if len(d.IDs) > MaxTestcases {
-		o.Refuse("too_long", checkCount(len(d.IDs)).Error(), nil, memberIDs)
+		o.Fail("too_long", checkCount(len(d.IDs)).Error(), nil, memberIDs)
 	}
-	o.Close()
+	o.FailUnknown()
 	return d
 }
 
@@ -67,9 +67,9 @@ func refuse(fields []domain.Field) error {
 }
 
 // readRows reads a list of testcases; never nil.
-func readRows(o *form.Object, member string) []Testcase {
+func readRows(o *request.Object, member string) []Testcase {
 	if n := len(o.List(member)); n > MaxTestcases {
-		o.Refuse("too_long", checkCount(n).Error(), nil, member)
+		o.Fail("too_long", checkCount(n).Error(), nil, member)
 		return []Testcase{}
 	}
 	given := o.Objects(member)
@@ -83,7 +83,7 @@ func readRows(o *form.Object, member string) []Testcase {
 
 // readRow reads `{id?, data?, flags?, tags?, meta?}`. Members that only the
 // service sets may be there: clients send back what they got.
-func readRow(o *form.Object) Testcase {
+func readRow(o *request.Object) Testcase {
 	t := Testcase{ID: o.UUID("id"), Data: readColumns(o), Tags: entity.Document(o.Map("tags")), Meta: entity.Document(o.Map("meta"))}
 	if flags := o.Object("flags"); flags != nil {
 		t.Flags = entity.Document{}
@@ -94,14 +94,14 @@ func readRow(o *form.Object) Testcase {
 		}
 	}
 	o.Ignore("slug", "set_id", "testset_id", "created_at", "updated_at", "deleted_at", "created_by_id", "updated_by_id", "deleted_by_id")
-	o.Close()
+	o.FailUnknown()
 	return t
 }
 
 // readColumns reads a row's data. The names that files keep for what stands
 // beside the data are no columns, but the one by which a client tells equal
 // rows apart, which goes by two names.
-func readColumns(o *form.Object) entity.Document {
+func readColumns(o *request.Object) entity.Document {
 	given := o.Map("data")
 	if given == nil {
 		return nil
@@ -111,13 +111,13 @@ func readColumns(o *form.Object) entity.Document {
 		switch {
 		case name == fileDedup:
 			if _, both := given[columnDedup]; both {
-				o.Refuse("value_error", fileDedup+" and "+columnDedup+" are the same column", value, "data", name)
+				o.Fail("value_error", fileDedup+" and "+columnDedup+" are the same column", value, "data", name)
 			}
 			data[columnDedup] = value
 		case reserved(name):
-			o.Refuse("value_error", "A name that files keep for themselves", value, "data", name)
+			o.Fail("value_error", "A name that files keep for themselves", value, "data", name)
 		case name == "":
-			o.Refuse("value_error", "A column has a name", value, "data", name)
+			o.Fail("value_error", "A column has a name", value, "data", name)
 		default:
 			data[name] = value
 		}

@@ -9,7 +9,7 @@ import (
 
 	"colonnade/domain"
 	"colonnade/domain/entity"
-	"colonnade/domain/form"
+	"colonnade/domain/request"
 )
 
 // Delta is a change of a testset: of columns in all rows, then of rows. Source: contract §5.8.
@@ -36,7 +36,7 @@ type rowDelta struct {
 // replace?}}`: testcases, ids, testcases with their ids; names, names, pairs of
 // an old and a new name. Or it reads the delta of every other family, on the
 // data as replies have it.
-func ReadDelta(o *form.Object) Delta {
+func ReadDelta(o *request.Object) Delta {
 	d := Delta{loc: o.Loc()}
 	if !o.Has("rows") && !o.Has("columns") {
 		document := entity.ReadDelta(o)
@@ -48,24 +48,24 @@ func ReadDelta(o *form.Object) Delta {
 	}
 	if r := o.Object("rows"); r != nil {
 		d.rows = rowDelta{add: readRows(r, "add"), remove: r.UUIDs("remove"), replace: readReplaced(r)}
-		r.Close()
+		r.FailUnknown()
 	}
-	o.Close()
+	o.FailUnknown()
 	return d
 }
 
-func readColumnDelta(o *form.Object) columnDelta {
+func readColumnDelta(o *request.Object) columnDelta {
 	d := columnDelta{add: o.Strings("add"), remove: o.Strings("remove")}
 	for i, e := range o.List("replace") {
 		pair, _ := e.([]any)
 		if len(pair) != 2 {
-			o.Refuse("tuple_type", "Input should be the old and the new name", e, "replace", i)
+			o.Fail("tuple_type", "Input should be the old and the new name", e, "replace", i)
 			continue
 		}
 		before, ok1 := pair[0].(string)
 		after, ok2 := pair[1].(string)
 		if !ok1 || !ok2 {
-			o.Refuse("string_type", "Input should be a valid string", e, "replace", i)
+			o.Fail("string_type", "Input should be a valid string", e, "replace", i)
 			continue
 		}
 		d.replace = append(d.replace, [2]string{before, after})
@@ -74,18 +74,18 @@ func readColumnDelta(o *form.Object) columnDelta {
 	for i, name := range d.add {
 		checkNewColumn(o, name, "add", i)
 	}
-	o.Close()
+	o.FailUnknown()
 	return d
 }
 
-func checkNewColumn(o *form.Object, name string, loc ...any) {
+func checkNewColumn(o *request.Object, name string, loc ...any) {
 	if name == "" || reserved(name) {
-		o.Refuse("value_error", "This is no name for a column", name, loc...)
+		o.Fail("value_error", "This is no name for a column", name, loc...)
 	}
 }
 
 // readReplaced reads rows of which each says by its id which one it replaces.
-func readReplaced(o *form.Object) []Testcase {
+func readReplaced(o *request.Object) []Testcase {
 	given := o.Objects("replace")
 	rows := make([]Testcase, len(given))
 	for i, e := range given {
@@ -274,7 +274,7 @@ func (d Delta) applyDocument(base []Testcase) (Data, error) {
 	if entity.Same(member(before, memberTestcases), member(after, memberTestcases)) && !entity.Same(member(before, memberIDs), member(after, memberIDs)) {
 		delete(after, memberTestcases)
 	}
-	o := form.Of(after, d.loc...)
+	o := request.ObjectOf(after, d.loc...)
 	changed := ReadData(o)
 	return changed, o.Err()
 }

@@ -11,7 +11,7 @@ import (
 
 	"colonnade/domain"
 	"colonnade/domain/entity"
-	"colonnade/domain/form"
+	"colonnade/domain/request"
 	"colonnade/domain/testset"
 )
 
@@ -27,7 +27,7 @@ func base(tb testing.TB) []testset.Testcase {
 
 func readDelta(tb testing.TB, text string) testset.Delta {
 	tb.Helper()
-	o, err := form.Parse([]byte(text))
+	o, err := request.ParseObject([]byte(text))
 	require.NoError(tb, err)
 	d := testset.ReadDelta(o)
 	require.NoError(tb, o.Err())

@@ -12,7 +12,7 @@ import (
 
 	"colonnade/domain"
 	"colonnade/domain/entity"
-	"colonnade/domain/form"
+	"colonnade/domain/request"
 )
 
 // Format is what a file of testcases is written in.
@@ -188,7 +188,7 @@ func readJSON(text []byte) ([]Testcase, error) {
 }
 
 func readJSONRow(raw []byte, line int) (Testcase, error) {
-	o, err := form.Parse(raw)
+	o, err := request.ParseObject(raw)
 	if err != nil {
 		return Testcase{}, atLine("json_invalid", line, "a testcase is an object: %s", err)
 	}

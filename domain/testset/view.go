@@ -7,7 +7,7 @@ import (
 
 	"colonnade/domain"
 	"colonnade/domain/entity"
-	"colonnade/domain/form"
+	"colonnade/domain/request"
 )
 
 // View says how much of a revision's data a reply shows; the zero View is all
@@ -21,7 +21,7 @@ type View struct {
 
 // ReadView reads include_testcases and include_testcase_ids, which are on
 // unless they are false.
-func ReadView(o *form.Object) View {
+func ReadView(o *request.Object) View {
 	off := func(name string) bool {
 		on := o.Bool(name)
 		return on != nil && !*on
@@ -30,7 +30,7 @@ func ReadView(o *form.Object) View {
 }
 
 // ReadWindow reads which rows of one revision are shown.
-func (v *View) ReadWindow(o *form.Object) {
+func (v *View) ReadWindow(o *request.Object) {
 	if o == nil {
 		return
 	}
@@ -38,7 +38,7 @@ func (v *View) ReadWindow(o *form.Object) {
 	if limit := o.Int("limit", 0); limit != nil {
 		v.Window.Limit = *limit
 	}
-	o.Close()
+	o.FailUnknown()
 }
 
 // Wanted are the ids that a view of stored data shows, in order.

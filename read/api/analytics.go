@@ -12,8 +12,8 @@ import (
 	"github.com/google/uuid"
 
 	"colonnade/domain"
-	"colonnade/domain/body"
 	"colonnade/domain/jsonvalue"
+	"colonnade/domain/request"
 	"colonnade/read/analytics"
 	"colonnade/read/compile"
 )
@@ -165,7 +165,7 @@ func (a *Analytics) query(c *gin.Context) error {
 func (a *Analytics) fromQuery(c *gin.Context, req *analyticsRequest) error {
 	q := c.Request.URL.Query()
 	if text := q.Get("specs"); text != "" {
-		if err := body.DecodeAt([]byte(text), &req.Specs, "query", "specs"); err != nil {
+		if err := request.DecodeAt([]byte(text), &req.Specs, "query", "specs"); err != nil {
 			return err
 		}
 		if _, err := specsOf(req.Specs, "query"); err != nil {
@@ -186,14 +186,14 @@ func specsOf(in []metricSpec, where string) ([]analytics.Spec, error) {
 		return analytics.DefaultSpecs(), nil
 	}
 	if len(in) > analytics.MaxSpecs {
-		return nil, body.Invalid("too_long", fmt.Sprintf("There are at most %d specs", analytics.MaxSpecs), nil, where, "specs")
+		return nil, request.Invalid("too_long", fmt.Sprintf("There are at most %d specs", analytics.MaxSpecs), nil, where, "specs")
 	}
 	out := make([]analytics.Spec, 0, len(in))
 	seen := map[string]bool{}
 	for i, m := range in {
 		s := analytics.Spec{Type: analytics.Type(m.Type), Path: m.Path, Min: m.VMin, Max: m.VMax, Centered: m.Edge != nil && !*m.Edge}
 		wrong := func(msg string, input any, name string) error {
-			return body.Invalid("value_error", msg, input, where, "specs", i, name)
+			return request.Invalid("value_error", msg, input, where, "specs", i, name)
 		}
 		if s.Type == "" {
 			s.Type = analytics.None

@@ -12,7 +12,7 @@ import (
 
 	"colonnade/domain"
 	"colonnade/domain/entity"
-	"colonnade/domain/form"
+	"colonnade/domain/request"
 	"colonnade/read/entities"
 )
 
@@ -65,7 +65,7 @@ func (l legacy) fetch(c *gin.Context) error {
 		return err
 	}
 	variant, environment, application := readLegacyRef(body, "variant_ref"), readLegacyRef(body, "environment_ref"), readLegacyRef(body, "application_ref")
-	body.Close()
+	body.FailUnknown()
 	if err := body.Err(); err != nil {
 		return err
 	}
@@ -97,7 +97,7 @@ func (l legacy) fetch(c *gin.Context) error {
 }
 
 // readLegacyRef reads {slug?, version?, id?}; the version is a number or a string.
-func readLegacyRef(body *form.Object, member string) domain.Reference {
+func readLegacyRef(body *request.Object, member string) domain.Reference {
 	o := body.Object(member)
 	if o == nil {
 		return domain.Reference{}
@@ -110,10 +110,10 @@ func readLegacyRef(body *form.Object, member string) domain.Reference {
 	case json.Number:
 		ref.Version = v.String()
 	default:
-		o.Refuse("int_type", "Input should be a valid integer", v, "version")
+		o.Fail("int_type", "Input should be a valid integer", v, "version")
 	}
 	o.Ignore("commit_message")
-	o.Close()
+	o.FailUnknown()
 	return ref
 }
 

@@ -15,9 +15,9 @@ import (
 	"github.com/google/uuid"
 
 	"colonnade/domain"
-	"colonnade/domain/body"
 	"colonnade/domain/filter"
 	"colonnade/domain/filter/filterjson"
+	"colonnade/domain/request"
 	"colonnade/domain/trace"
 )
 
@@ -61,7 +61,7 @@ func oneOf[T ~string](to *T, word string, known ...T) error {
 		for i, k := range known {
 			words[i] = "'" + string(k) + "'"
 		}
-		return body.Invalid("enum", "Input should be "+strings.Join(words, " or "), word)
+		return request.Invalid("enum", "Input should be "+strings.Join(words, " or "), word)
 	}
 	*to = T(word)
 	return nil
@@ -80,8 +80,8 @@ type queryRequest struct {
 	Focus    focus           `json:"focus"`
 	Format   format          `json:"format"`
 	Filter   json.RawMessage `json:"filter"`
-	Oldest   *time.Time      `json:"oldest" body:"bound"`
-	Newest   *time.Time      `json:"newest" body:"bound"`
+	Oldest   *time.Time      `json:"oldest" request:"bound"`
+	Newest   *time.Time      `json:"newest" request:"bound"`
 	Limit    *int            `json:"limit"`
 	Interval *int            `json:"interval"`
 	Rate     *float64        `json:"rate"`
@@ -89,8 +89,8 @@ type queryRequest struct {
 
 // windowing is a window as requests carry it. Source: interface.md §2.11, contract §3.3.
 type windowing struct {
-	Newest   *time.Time `json:"newest" body:"bound"`
-	Oldest   *time.Time `json:"oldest" body:"bound"`
+	Newest   *time.Time `json:"newest" request:"bound"`
+	Oldest   *time.Time `json:"oldest" request:"bound"`
 	Next     *uuid.UUID `json:"next"`
 	Limit    *int       `json:"limit"`
 	Order    order      `json:"order"`
@@ -117,7 +117,7 @@ func decodeBody(c *gin.Context, v any, optional bool) error {
 	if optional && len(data) == 0 {
 		return nil
 	}
-	return body.Decode(data, v)
+	return request.Decode(data, v)
 }
 
 // plan checks a request and turns it into what the reader is asked.
@@ -184,7 +184,7 @@ func (r *queryRequest) flatWindow() *windowing {
 func (s *Spans) window(w *windowing, at []any) (domain.Window, error) {
 	out := domain.Window{Limit: s.cfg.DefaultLimit, Order: domain.Descending, Rate: w.Rate}
 	wrong := func(kind, msg string, input any, name string) error {
-		return body.Invalid(kind, msg, input, slices.Concat(at, []any{name})...)
+		return request.Invalid(kind, msg, input, slices.Concat(at, []any{name})...)
 	}
 	if w.Limit != nil {
 		if out.Limit = max(*w.Limit, 1); out.Limit > s.cfg.MaxLimit { // contract §3.3
@@ -302,7 +302,7 @@ func fromQuery[T any](q url.Values, name string, to *T, parse func(string) (T, e
 	}
 	v, err := parse(text)
 	if err != nil {
-		return body.Invalid("value_error", "Input is not a valid "+name, text, "query", name)
+		return request.Invalid("value_error", "Input is not a valid "+name, text, "query", name)
 	}
 	*to = v
 	return nil

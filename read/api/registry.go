@@ -11,7 +11,7 @@ import (
 
 	"colonnade/domain"
 	"colonnade/domain/entity"
-	"colonnade/domain/form"
+	"colonnade/domain/request"
 	"colonnade/read/entities"
 )
 
@@ -131,25 +131,25 @@ func (l lineageRoutes) one(c *gin.Context, member string, record map[string]any,
 }
 
 // form reads the request's body, which must be there and be an object. Source: interface.md §7.
-func (l lineageRoutes) form(c *gin.Context) (*form.Object, error) {
+func (l lineageRoutes) form(c *gin.Context) (*request.Object, error) {
 	raw, err := io.ReadAll(c.Request.Body)
 	if err != nil {
 		return nil, fmt.Errorf("api: reading the body: %w", err)
 	}
-	return form.Parse(raw)
+	return request.ParseObject(raw)
 }
 
 // formOrQuery reads the body of a list of one level or, where that is empty
 // and may be, the query string, whose keys mean the same: a body wins. Source:
 // contract §5.1.
-func (l lineageRoutes) formOrQuery(c *gin.Context, level entity.Level) (*form.Object, error) {
+func (l lineageRoutes) formOrQuery(c *gin.Context, level entity.Level) (*request.Object, error) {
 	raw, err := io.ReadAll(c.Request.Body)
 	if err != nil {
 		return nil, fmt.Errorf("api: reading the body: %w", err)
 	}
 	optional := level == entity.LevelVariant || l.family.Kind == entity.Environment
 	if len(bytes.TrimSpace(raw)) > 0 || c.Request.URL.RawQuery == "" || !optional {
-		return form.Parse(raw)
+		return request.ParseObject(raw)
 	}
 	return l.queryForm(c.Request.URL.Query(), level)
 }

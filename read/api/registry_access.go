@@ -9,7 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"colonnade/domain"
-	"colonnade/domain/body"
+	"colonnade/domain/request"
 	"colonnade/read/access"
 )
 
@@ -173,7 +173,7 @@ func (h accessRoutes) check(c *gin.Context) error {
 		return &domain.Error{Kind: domain.Invalid, Message: "A parameter is missing.", Fields: missing}
 	}
 	if of := c.Query("resource_type"); of != "service" && of != "local_secrets" {
-		return body.Invalid("enum", "Input should be 'service' or 'local_secrets'", of, "query", "resource_type")
+		return request.Invalid("enum", "Input should be 'service' or 'local_secrets'", of, "query", "resource_type")
 	}
 	caller := domain.PrincipalFrom(c.Request.Context())
 	if !access.Allows(caller.Role, domain.Permission(strings.ToLower(c.Query("action")))) {

@@ -54,11 +54,11 @@ func (f folderRoutes) folders(c *gin.Context) error {
 		q.Parent = &parent
 	}
 	o.Enum("kind", string(entity.FolderOfApplications))
-	o.Close()
+	o.FailUnknown()
 	if w := body.Object("windowing"); w != nil {
 		q.Window = readLineageWindow(w)
 	}
-	body.Close()
+	body.FailUnknown()
 	if err := body.Err(); err != nil {
 		return err
 	}

@@ -12,7 +12,7 @@ import (
 
 	"colonnade/domain"
 	"colonnade/domain/entity"
-	"colonnade/domain/form"
+	"colonnade/domain/request"
 	"colonnade/read/entities"
 )
 
@@ -110,11 +110,11 @@ func (l lineageRoutes) readQuery(c *gin.Context, level entity.Level) (entities.Q
 	if w := body.Object("windowing"); w != nil {
 		q.Window = readLineageWindow(w)
 	}
-	body.Close()
+	body.FailUnknown()
 	return q, body.Err()
 }
 
-func (l lineageRoutes) readFilter(body *form.Object, level entity.Level, q *entities.Query) {
+func (l lineageRoutes) readFilter(body *request.Object, level entity.Level, q *entities.Query) {
 	o := body.Object(l.family.Member(level))
 	q.Flags, q.Tags, q.Meta = withoutNulls(o.Map("flags")), o.Map("tags"), o.Map("meta")
 	q.Name, q.Description = o.String("name"), o.String("description")
@@ -127,7 +127,7 @@ func (l lineageRoutes) readFilter(body *form.Object, level entity.Level, q *enti
 		for _, text := range textsOf(o, "author", "authors") {
 			id, err := uuid.Parse(text)
 			if err != nil {
-				o.Refuse("uuid_parsing", "Input should be a valid UUID", text, "author")
+				o.Fail("uuid_parsing", "Input should be a valid UUID", text, "author")
 			}
 			q.Authors = append(q.Authors, id)
 		}
@@ -135,11 +135,11 @@ func (l lineageRoutes) readFilter(body *form.Object, level entity.Level, q *enti
 			q.Dates = append(q.Dates, at)
 		}
 		for i, text := range o.Strings("dates") {
-			q.Dates = append(q.Dates, form.Of(map[string]any{"date": text}, append(o.Loc(), "dates", i)...).Time("date"))
+			q.Dates = append(q.Dates, request.ObjectOf(map[string]any{"date": text}, append(o.Loc(), "dates", i)...).Time("date"))
 		}
 	default:
 	}
-	o.Close()
+	o.FailUnknown()
 }
 
 // withoutNulls drops what a client's model spells out as unset.
@@ -154,7 +154,7 @@ func withoutNulls(m map[string]any) entity.Document {
 }
 
 // textsOf joins a member and its plural; nil when neither is there.
-func textsOf(o *form.Object, one, many string) []string {
+func textsOf(o *request.Object, one, many string) []string {
 	texts := o.Strings(many)
 	if o.Has(many) && texts == nil {
 		texts = []string{}
@@ -166,7 +166,7 @@ func textsOf(o *form.Object, one, many string) []string {
 }
 
 // readReferences reads the list of references of one level; nil means that there is none.
-func (l lineageRoutes) readReferences(body *form.Object, level entity.Level) []domain.Reference {
+func (l lineageRoutes) readReferences(body *request.Object, level entity.Level) []domain.Reference {
 	member := l.family.Member(level) + "_refs"
 	refs := entity.ReadReferences(body, member)
 	if refs == nil && body.Has(member) {
@@ -177,7 +177,7 @@ func (l lineageRoutes) readReferences(body *form.Object, level entity.Level) []d
 
 // readParents reads the ids and slugs of the parents, one or several; nil
 // means that there are none. An id and a slug of one parent must both be its own.
-func (l lineageRoutes) readParents(body *form.Object, level entity.Level) []domain.Reference {
+func (l lineageRoutes) readParents(body *request.Object, level entity.Level) []domain.Reference {
 	member := l.family.Member(level)
 	var refs []domain.Reference
 	id, slug := body.UUID(member+"_id"), body.String(member+"_slug")
@@ -196,7 +196,7 @@ func (l lineageRoutes) readParents(body *form.Object, level entity.Level) []doma
 	return refs
 }
 
-func readLineageWindow(w *form.Object) domain.Window {
+func readLineageWindow(w *request.Object) domain.Window {
 	window := domain.Window{
 		Newest: w.Time("newest"), Oldest: w.Time("oldest"), Next: w.UUID("next"),
 		Order: domain.Order(w.Enum("order", string(domain.Ascending), string(domain.Descending))),
@@ -204,13 +204,13 @@ func readLineageWindow(w *form.Object) domain.Window {
 	if limit := w.Int("limit", 0); limit != nil {
 		window.Limit = *limit
 	}
-	w.Close()
+	w.FailUnknown()
 	return window
 }
 
 // queryForm turns a query string into the body it stands for. Lists may be
 // repeated or joined by commas; flags, tags and meta are JSON.
-func (l lineageRoutes) queryForm(values url.Values, level entity.Level) (*form.Object, error) {
+func (l lineageRoutes) queryForm(values url.Values, level entity.Level) (*request.Object, error) {
 	members, filter, window := map[string]any{}, map[string]any{}, map[string]any{}
 	for name, given := range values {
 		last := given[len(given)-1]
@@ -220,7 +220,7 @@ func (l lineageRoutes) queryForm(values url.Values, level entity.Level) (*form.O
 		case name == "slugs":
 			filter[name] = split(given)
 		case slices.Contains([]string{"flags", "tags", "meta"}, name):
-			value, err := form.Decode([]byte(last))
+			value, err := request.ParseValue([]byte(last))
 			if err != nil {
 				return nil, invalidQuery("json_invalid", "Input should be a JSON object", name, last)
 			}
@@ -246,7 +246,7 @@ func (l lineageRoutes) queryForm(values url.Values, level entity.Level) (*form.O
 	if len(window) > 0 {
 		members["windowing"] = window
 	}
-	return form.Of(members, "query"), nil
+	return request.ObjectOf(members, "query"), nil
 }
 
 func split(given []string) []any {

@@ -8,7 +8,7 @@ import (
 
 	"colonnade/domain"
 	"colonnade/domain/entity"
-	"colonnade/domain/form"
+	"colonnade/domain/request"
 	"colonnade/read/entities"
 )
 
@@ -41,7 +41,7 @@ func (l lineageRoutes) retrieve(c *gin.Context) error {
 	if l.family.Kind == entity.Testset {
 		view.ReadWindow(body.Object("windowing"))
 	}
-	body.Close()
+	body.FailUnknown()
 	if err := body.Err(); err != nil {
 		return err
 	}
@@ -78,7 +78,7 @@ func (l lineageRoutes) retrievalInfo(found entity.Retrieved) gin.H {
 	return info
 }
 
-func readResolution(o *form.Object) entities.Resolution {
+func readResolution(o *request.Object) entities.Resolution {
 	limits := entities.Resolution{Policy: entity.ErrorPolicy(o.Enum("error_policy", string(entity.FailOnError), string(entity.PlaceholderOnError), string(entity.KeepOnError)))}
 	for _, bound := range []struct {
 		name string
@@ -90,7 +90,7 @@ func readResolution(o *form.Object) entities.Resolution {
 			continue
 		}
 		if *n > bound.most {
-			o.Refuse("less_than_equal", "Input is beyond the service's own limit", *n, bound.name)
+			o.Fail("less_than_equal", "Input is beyond the service's own limit", *n, bound.name)
 		}
 		*bound.to = *n
 	}
@@ -111,7 +111,7 @@ func (l lineageRoutes) resolve(c *gin.Context) error {
 	record := body.Map(member)
 	data := entity.Document(given.Map("data"))
 	body.Ignore("resolve", "include_archived")
-	body.Close()
+	body.FailUnknown()
 	if err := body.Err(); err != nil {
 		return err
 	}
@@ -169,8 +169,8 @@ func (l lineageRoutes) log(c *gin.Context) error {
 	if depth := o.Int("depth", 1); depth != nil {
 		q.Depth = *depth
 	}
-	o.Close()
-	body.Close()
+	o.FailUnknown()
+	body.FailUnknown()
 	if err := body.Err(); err != nil {
 		return err
 	}

@@ -10,13 +10,13 @@ import (
 
 	"colonnade/domain"
 	"colonnade/domain/entity"
-	"colonnade/domain/form"
+	"colonnade/domain/request"
 	"colonnade/domain/testset"
 	"colonnade/read/entities"
 )
 
 // readView reads how much of a testset's revision is wanted; of other families all is.
-func (l lineageRoutes) readView(body *form.Object) testset.View {
+func (l lineageRoutes) readView(body *request.Object) testset.View {
 	if l.family.Kind != entity.Testset {
 		return testset.View{}
 	}
@@ -51,7 +51,7 @@ func (l lineageRoutes) findRevision(c *gin.Context, id uuid.UUID) (*entity.Revis
 		}
 		members[p.Name] = on
 	}
-	return l.registry.TestsetRevision(ctx, l.project(c), id, testset.ReadView(form.Of(members, "query")))
+	return l.registry.TestsetRevision(ctx, l.project(c), id, testset.ReadView(request.ObjectOf(members, "query")))
 }
 
 func (l lineageRoutes) findRetrieved(ctx context.Context, project domain.ProjectID, q entity.Retrieval, view testset.View) (entity.Retrieved, error) {
@@ -126,7 +126,7 @@ func (t testcaseRoutes) query(c *gin.Context) error {
 	return t.answer(c, body)
 }
 
-func (t testcaseRoutes) answer(c *gin.Context, body *form.Object) error {
+func (t testcaseRoutes) answer(c *gin.Context, body *request.Object) error {
 	q, err := t.readQuery(body)
 	if err != nil {
 		return err
@@ -135,10 +135,10 @@ func (t testcaseRoutes) answer(c *gin.Context, body *form.Object) error {
 	return replyLineages(c, "testcases", q.Window, found, (*testset.Testcase).JSON, err)
 }
 
-func (t testcaseRoutes) readQuery(body *form.Object) (entities.TestcaseQuery, error) {
+func (t testcaseRoutes) readQuery(body *request.Object) (entities.TestcaseQuery, error) {
 	o := body.Object("testcase")
 	q := entities.TestcaseQuery{Flags: withoutNulls(o.Map("flags")), Tags: o.Map("tags"), Meta: o.Map("meta"), IDs: body.UUIDs("testcase_ids")}
-	o.Close()
+	o.FailUnknown()
 	if refs := t.readReferences(body, entity.LevelArtifact); refs != nil {
 		for _, ref := range refs { // a testcase has an id and nothing else to be named by
 			q.IDs = append(q.IDs, ref.ID)
@@ -162,7 +162,7 @@ func (t testcaseRoutes) readQuery(body *form.Object) (entities.TestcaseQuery, er
 			continue
 		}
 		if short.to.ID != uuid.Nil && short.to.ID != id {
-			body.Refuse("value_error", "It contradicts the reference", id.String(), short.name)
+			body.Fail("value_error", "It contradicts the reference", id.String(), short.name)
 		}
 		short.to.ID = id
 	}
@@ -170,6 +170,6 @@ func (t testcaseRoutes) readQuery(body *form.Object) (entities.TestcaseQuery, er
 	if w := body.Object("windowing"); w != nil {
 		q.Window = readLineageWindow(w)
 	}
-	body.Close()
+	body.FailUnknown()
 	return q, body.Err()
 }

@@ -9,10 +9,9 @@ import (
 	"github.com/google/uuid"
 
 	"colonnade/domain"
-	"colonnade/domain/body"
 	"colonnade/domain/entity"
 	"colonnade/domain/evaluation"
-	"colonnade/domain/form"
+	"colonnade/domain/request"
 	"colonnade/read/entities/runs"
 )
 
@@ -62,10 +61,10 @@ func decodeStorable(c *gin.Context, v any) error {
 	if err != nil {
 		return fmt.Errorf("api: reading the body: %w", err)
 	}
-	if _, err := form.Parse(data); err != nil {
+	if _, err := request.ParseObject(data); err != nil {
 		return err
 	}
-	return body.Decode(data, v)
+	return request.Decode(data, v)
 }
 
 // replyOneOf answers 200 with what was found, or with nothing. Source: contract §5.1.

@@ -8,9 +8,9 @@ import (
 	"github.com/google/uuid"
 
 	"colonnade/domain"
-	"colonnade/domain/body"
 	"colonnade/domain/entity"
 	"colonnade/domain/evaluation"
+	"colonnade/domain/request"
 	"colonnade/domain/trace"
 	"colonnade/read/entities/runs"
 )
@@ -57,7 +57,7 @@ func (w *windowing) page() (domain.Window, error) {
 	}
 	if w.Limit != nil {
 		if *w.Limit < 0 {
-			return out, body.Invalid("greater_than_equal", "Input should be greater than or equal to 0", *w.Limit, "body", "windowing", "limit")
+			return out, request.Invalid("greater_than_equal", "Input should be greater than or equal to 0", *w.Limit, "body", "windowing", "limit")
 		}
 		out.Limit = *w.Limit
 	}
@@ -96,7 +96,7 @@ func (l *listOrFlag[T]) UnmarshalJSON(text []byte) error {
 		l.is = &is
 		return nil
 	}
-	err := body.Decode(text, &l.list)
+	err := request.Decode(text, &l.list)
 	if e, ok := errors.AsType[*domain.Error](err); ok {
 		for i := range e.Fields { // the place of the list is its member's to say
 			e.Fields[i].Loc = e.Fields[i].Loc[1:]
@@ -204,7 +204,7 @@ func (b runsQuery) query() (runs.RunQuery, error) {
 	for i, refs := range f.References {
 		for name, ref := range refs {
 			if ref.IsZero() {
-				return runs.RunQuery{}, body.Invalid("missing", "A reference needs an id, a slug or a version", nil, "body", "run", "references", i, name)
+				return runs.RunQuery{}, request.Invalid("missing", "A reference needs an id, a slug or a version", nil, "body", "run", "references", i, name)
 			}
 		}
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/google/uuid"
 
 	"colonnade/domain"
-	"colonnade/domain/body"
 	"colonnade/domain/filter/filterjson"
+	"colonnade/domain/request"
 	"colonnade/domain/trace"
 )
 
@@ -52,7 +52,7 @@ func (s *Spans) savedQuery(ctx context.Context, project domain.ProjectID, f focu
 		if !given(members[name]) {
 			continue
 		}
-		if err := body.Decode(members[name], to); err != nil {
+		if err := request.Decode(members[name], to); err != nil {
 			return saved, false, domain.Wrap(domain.Rejected, err, "The %s of the saved query cannot be read.", name)
 		}
 	}

@@ -8,8 +8,8 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"colonnade/domain"
-	"colonnade/domain/body"
 	"colonnade/domain/jsonvalue"
+	"colonnade/domain/request"
 	"colonnade/domain/semconv"
 	"colonnade/domain/simple"
 	"colonnade/domain/trace"
@@ -200,7 +200,7 @@ func (s simples) read(c *gin.Context) (q simple.Query, w windowing, err error) {
 	}
 	for key, ref := range q.References {
 		if !semconv.ReferenceKey(key) && key != simple.Selector {
-			return q, w, body.Invalid("extra_forbidden", "Extra inputs are not permitted", ref, "body", s.face.Member(), "references", key)
+			return q, w, request.Invalid("extra_forbidden", "Extra inputs are not permitted", ref, "body", s.face.Member(), "references", key)
 		}
 		if ref == (domain.Reference{}) {
 			delete(q.References, key) // a null or empty one restricts nothing
@@ -214,7 +214,7 @@ func (s simples) read(c *gin.Context) (q simple.Query, w windowing, err error) {
 	}
 	for i, l := range q.Own {
 		if l.TraceID.IsZero() {
-			return q, w, body.Invalid("missing", "Field required", nil, "body", ownMember, i, "trace_id")
+			return q, w, request.Invalid("missing", "Field required", nil, "body", ownMember, i, "trace_id")
 		}
 	}
 	return q, w, nil
@@ -233,7 +233,7 @@ func readLinks(raw json.RawMessage, loc ...any) (links []simple.Link, list bool,
 	add := func(v, key any) error {
 		object, ok := v.(map[string]any)
 		if !ok {
-			return body.Invalid("dict_type", "Input should be a valid dictionary", v, slices.Concat(loc, []any{key})...)
+			return request.Invalid("dict_type", "Input should be a valid dictionary", v, slices.Concat(loc, []any{key})...)
 		}
 		l, err := linkOf(object, slices.Concat(loc, []any{key}))
 		links = append(links, l)
@@ -257,7 +257,7 @@ func readLinks(raw json.RawMessage, loc ...any) (links []simple.Link, list bool,
 			}
 		}
 	default:
-		return nil, false, body.Invalid("dict_type", "Input should be a valid dictionary or list", v, loc...)
+		return nil, false, request.Invalid("dict_type", "Input should be a valid dictionary or list", v, loc...)
 	}
 	return links, list, nil
 }
@@ -269,21 +269,21 @@ func linkOf(object map[string]any, loc []any) (l simple.Link, err error) {
 		switch {
 		case v == nil || key == "attributes":
 		case key != "trace_id" && key != "span_id":
-			return l, body.Invalid("extra_forbidden", "Extra inputs are not permitted", v, at...)
+			return l, request.Invalid("extra_forbidden", "Extra inputs are not permitted", v, at...)
 		case !isText:
-			return l, body.Invalid("string_type", "Input should be a valid string", v, at...)
+			return l, request.Invalid("string_type", "Input should be a valid string", v, at...)
 		case key == "trace_id":
 			if l.TraceID, err = trace.ParseTraceID(text); err != nil {
-				return l, body.Invalid("value_error", "Invalid trace_id.", v, at...)
+				return l, request.Invalid("value_error", "Invalid trace_id.", v, at...)
 			}
 		default:
 			if l.SpanID, err = trace.ParseSpanID(text); err != nil {
-				return l, body.Invalid("value_error", "Invalid span_id.", v, at...)
+				return l, request.Invalid("value_error", "Invalid span_id.", v, at...)
 			}
 		}
 	}
 	if l.TraceID.IsZero() && l.SpanID.IsZero() {
-		return l, body.Invalid("missing", "Field required", nil, slices.Concat(loc, []any{"trace_id"})...)
+		return l, request.Invalid("missing", "Field required", nil, slices.Concat(loc, []any{"trace_id"})...)
 	}
 	return l, nil
 }

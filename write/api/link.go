@@ -6,8 +6,8 @@ import (
 	"slices"
 
 	"colonnade/domain"
-	"colonnade/domain/body"
 	"colonnade/domain/jsonvalue"
+	"colonnade/domain/request"
 	"colonnade/domain/semconv"
 	"colonnade/domain/simple"
 	"colonnade/domain/trace"
@@ -20,9 +20,9 @@ func CheckReferences(given map[string]domain.Reference, loc *Location) (map[stri
 		ref := given[key]
 		switch {
 		case !semconv.ReferenceKey(key) && key != simple.Selector:
-			return nil, body.Invalid("extra_forbidden", "Extra inputs are not permitted", ref, loc.At(key).Path()...)
+			return nil, request.Invalid("extra_forbidden", "Extra inputs are not permitted", ref, loc.At(key).Path()...)
 		case ref.Slug != "" && key != simple.Selector && !semconv.ValidSlug(ref.Slug):
-			return nil, body.Invalid("string_pattern_mismatch", `String should match pattern '^[a-zA-Z0-9_\-][a-zA-Z0-9_.\-]*$'`, ref.Slug, loc.At(key).At("slug").Path()...)
+			return nil, request.Invalid("string_pattern_mismatch", `String should match pattern '^[a-zA-Z0-9_\-][a-zA-Z0-9_.\-]*$'`, ref.Slug, loc.At(key).At("slug").Path()...)
 		case !ref.IsZero():
 			references[key] = ref
 		}
@@ -65,7 +65,7 @@ func ReadLinks(raw json.RawMessage, loc *Location) (links []simple.Link, list bo
 			}
 		}
 	default:
-		return nil, false, body.Invalid("dict_type", WantObjectOrList, v, loc.Path()...)
+		return nil, false, request.Invalid("dict_type", WantObjectOrList, v, loc.Path()...)
 	}
 	return links, list, nil
 }
@@ -76,26 +76,26 @@ func readLink(v any, loc *Location) (l simple.Link, ok bool, err error) {
 	}
 	object, isObject := v.(map[string]any)
 	if !isObject {
-		return l, false, body.Invalid("dict_type", WantObject, v, loc.Path()...)
+		return l, false, request.Invalid("dict_type", WantObject, v, loc.Path()...)
 	}
 	for key := range object {
 		if key != "trace_id" && key != "span_id" && key != "attributes" {
-			return l, false, body.Invalid("extra_forbidden", "Extra inputs are not permitted", object[key], loc.At(key).Path()...)
+			return l, false, request.Invalid("extra_forbidden", "Extra inputs are not permitted", object[key], loc.At(key).Path()...)
 		}
 	}
 	if l.Attributes, isObject = object["attributes"].(map[string]any); !isObject && object["attributes"] != nil {
-		return l, false, body.Invalid("dict_type", WantObject, object["attributes"], loc.At("attributes").Path()...)
+		return l, false, request.Invalid("dict_type", WantObject, object["attributes"], loc.At("attributes").Path()...)
 	}
 	if object["trace_id"] == nil || object["span_id"] == nil {
 		return l, false, nil
 	}
 	text, _ := object["trace_id"].(string)
 	if l.TraceID, err = trace.ParseTraceID(text); err != nil {
-		return l, false, body.Invalid("value_error", "Invalid trace_id.", object["trace_id"], loc.At("trace_id").Path()...)
+		return l, false, request.Invalid("value_error", "Invalid trace_id.", object["trace_id"], loc.At("trace_id").Path()...)
 	}
 	text, _ = object["span_id"].(string)
 	if l.SpanID, err = trace.ParseSpanID(text); err != nil {
-		return l, false, body.Invalid("value_error", "Invalid span_id.", object["span_id"], loc.At("span_id").Path()...)
+		return l, false, request.Invalid("value_error", "Invalid span_id.", object["span_id"], loc.At("span_id").Path()...)
 	}
 	return l, true, nil
 }

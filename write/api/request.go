@@ -9,18 +9,17 @@ import (
 	"github.com/google/uuid"
 
 	"colonnade/domain"
-	"colonnade/domain/body"
-	"colonnade/domain/form"
+	"colonnade/domain/request"
 )
 
 // ReadObject reads the request's JSON body, which must be an object. The caller
 // reads its members one by one.
-func ReadObject(c *gin.Context) (*form.Object, error) {
+func ReadObject(c *gin.Context) (*request.Object, error) {
 	data, err := io.ReadAll(c.Request.Body)
 	if err != nil {
 		return nil, err
 	}
-	return form.Parse(data)
+	return request.ParseObject(data)
 }
 
 // Decode decodes the request's JSON body strictly into a struct. Values that
@@ -31,10 +30,10 @@ func Decode(c *gin.Context, into any) error {
 	if err != nil {
 		return fmt.Errorf("api: reading the body: %w", err)
 	}
-	if _, err := form.Parse(data); err != nil {
+	if _, err := request.ParseObject(data); err != nil {
 		return err
 	}
-	return body.Decode(data, into)
+	return request.Decode(data, into)
 }
 
 // PathID parses the UUID of a path parameter.

@@ -12,7 +12,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"colonnade/domain"
-	"colonnade/domain/body"
+	"colonnade/domain/request"
 )
 
 // dryRun is the member and the parameter that asks for a rehearsal. A caller
@@ -35,7 +35,7 @@ const (
 func refuseDryRun(c *gin.Context, op domain.Operation, schema func() (bodySchema, error)) error {
 	declared := slices.ContainsFunc(op.Query, func(p domain.Parameter) bool { return p.Name == dryRun })
 	if c.Request.URL.Query().Has(dryRun) && !declared {
-		return body.Invalid("extra_forbidden", "Extra inputs are not permitted", c.Query(dryRun), "query", dryRun)
+		return request.Invalid("extra_forbidden", "Extra inputs are not permitted", c.Query(dryRun), "query", dryRun)
 	}
 	if len(op.Consumes) > 0 || c.Request.ContentLength == 0 {
 		return nil // OTLP has no such member, and forms refuse all fields they do not know
@@ -111,7 +111,7 @@ func schemaOf(op domain.Operation) func() (bodySchema, error) {
 			return bodySchema{}, nil
 		}
 		made := newSchemas()
-		root := made.of(op.Request, request)
+		root := made.of(op.Request, ofRequest)
 		text, err := json.Marshal(object{"root": root, "components": made.components})
 		if err != nil {
 			return bodySchema{}, err
@@ -231,7 +231,7 @@ func (c dryRunCheck) value(node bodyNode, loc []any) error {
 		return c.skip()
 	}
 	if len(loc) > maxBodyDepth {
-		return body.Invalid("recursion_loop", "The value is nested too deeply", nil, loc...)
+		return request.Invalid("recursion_loop", "The value is nested too deeply", nil, loc...)
 	}
 	token, err := c.dec.Token()
 	if err != nil {
@@ -265,9 +265,9 @@ func (c dryRunCheck) object(node bodyNode, loc []any) error {
 		inner, known := c.schema.member(node, name)
 		switch {
 		case name == dryRun && !known:
-			return body.Invalid("extra_forbidden", "Extra inputs are not permitted", nil, at...)
+			return request.Invalid("extra_forbidden", "Extra inputs are not permitted", nil, at...)
 		case seen[name]:
-			return body.Invalid("json_invalid", "The member "+name+" is there twice", nil, at...)
+			return request.Invalid("json_invalid", "The member "+name+" is there twice", nil, at...)
 		}
 		seen[name] = true
 		if err := c.value(inner, at); err != nil {
@@ -305,5 +305,5 @@ func (c dryRunCheck) close() error {
 }
 
 func (c dryRunCheck) malformed() error {
-	return body.Invalid("json_invalid", "JSON decode error", nil, "body", int(c.dec.InputOffset()))
+	return request.Invalid("json_invalid", "JSON decode error", nil, "body", int(c.dec.InputOffset()))
 }

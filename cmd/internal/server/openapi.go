@@ -194,9 +194,9 @@ func operationOf(op domain.Operation, path []string, schemas *schemas) object {
 	}
 	switch {
 	case op.Request != nil && len(op.Consumes) > 0:
-		out["requestBody"] = object{"required": true, "content": mediaTypes(op.Consumes, object{"schema": schemas.of(op.Request, request)})}
+		out["requestBody"] = object{"required": true, "content": mediaTypes(op.Consumes, object{"schema": schemas.of(op.Request, ofRequest)})}
 	case op.Request != nil:
-		out["requestBody"] = object{"required": !op.Lazy, "content": content(schemas.of(op.Request, request))}
+		out["requestBody"] = object{"required": !op.Lazy, "content": content(schemas.of(op.Request, ofRequest))}
 	case len(op.Consumes) > 0:
 		out["requestBody"] = object{"required": true, "content": mediaTypes(op.Consumes, object{})}
 	default:
@@ -222,7 +222,7 @@ func responsesOf(op domain.Operation, schemas *schemas) object {
 	}
 	good := object{"description": http.StatusText(status)}
 	if op.Response != nil {
-		good["content"] = content(schemas.of(op.Response, response))
+		good["content"] = content(schemas.of(op.Response, ofResponse))
 	}
 	if len(op.Produces) > 0 {
 		good["content"] = mediaTypes(op.Produces, object{})

@@ -18,8 +18,8 @@ import (
 type direction uint8
 
 const (
-	request direction = iota + 1
-	response
+	ofRequest direction = iota + 1
+	ofResponse
 )
 
 // schemas makes JSON Schemas of Go types, those with a name as components.
@@ -152,7 +152,7 @@ func is[I any](t reflect.Type) bool {
 	return t.Implements(reflect.TypeFor[I]()) || reflect.PointerTo(t).Implements(reflect.TypeFor[I]())
 }
 
-// optional gives what a body.Maybe holds.
+// optional gives what a request.Maybe holds.
 func optional(t reflect.Type) (reflect.Type, bool) {
 	if t.Kind() != reflect.Struct || !strings.HasPrefix(t.Name(), "Maybe[") {
 		return nil, false
@@ -191,7 +191,7 @@ func (s *schemas) name(t reflect.Type, d direction) string {
 	}, strings.TrimSuffix(t.Name(), "View"))
 	own = strings.ToUpper(own[:1]) + own[1:]
 	candidates := []string{own}
-	if d == request {
+	if d == ofRequest {
 		candidates = append(candidates, own+"Input")
 	} else {
 		candidates = append(candidates, own+"Output")
@@ -219,17 +219,17 @@ func (s *schemas) members(t reflect.Type, d direction) object {
 	if len(required) > 0 {
 		out["required"] = required
 	}
-	if d == request { // unknown members are refused, see domain/body
+	if d == ofRequest { // unknown members are refused, see domain/request
 		out["additionalProperties"] = isOpen(t)
 	}
 	return out
 }
 
 // isOpen reports whether a struct says, by a field of no name with the tag
-// `body:"open"`, that its reader keeps members it does not know.
+// `request:"open"`, that its reader keeps members it does not know.
 func isOpen(t reflect.Type) bool {
 	f, ok := t.FieldByName("_")
-	return ok && f.Tag.Get("body") == "open"
+	return ok && f.Tag.Get("request") == "open"
 }
 
 // collect takes the fields of a struct and of those embedded in it.
@@ -251,7 +251,7 @@ func (s *schemas) collect(t reflect.Type, d direction, properties object, requir
 		}
 		properties[name] = s.schema(f.Type, d)
 		omitted := strings.Contains(options, "omitempty") || strings.Contains(options, "omitzero")
-		if d == request && f.Tag.Get("body") == "required" || d == response && !omitted && f.Type.Kind() != reflect.Pointer {
+		if d == ofRequest && f.Tag.Get("request") == "required" || d == ofResponse && !omitted && f.Type.Kind() != reflect.Pointer {
 			*required = append(*required, name)
 		}
 	}

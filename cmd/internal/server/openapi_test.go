@@ -13,16 +13,16 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"colonnade/domain"
-	"colonnade/domain/body"
+	"colonnade/domain/request"
 )
 
 type (
 	shapeRequest struct {
 		base
-		Name   string             `json:"name" body:"required"`
-		Note   body.Maybe[string] `json:"note"`
-		Within *shapeRequest      `json:"within"`
-		Raw    json.RawMessage    `json:"raw"`
+		Name   string                `json:"name" request:"required"`
+		Note   request.Maybe[string] `json:"note"`
+		Within *shapeRequest         `json:"within"`
+		Raw    json.RawMessage       `json:"raw"`
 		hidden int
 	}
 	base struct {

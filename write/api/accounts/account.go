@@ -15,7 +15,7 @@ import (
 
 	"colonnade/domain"
 	"colonnade/domain/credential"
-	"colonnade/domain/form"
+	"colonnade/domain/request"
 	"colonnade/write/api"
 	"colonnade/write/registry/accounts"
 )
@@ -45,19 +45,19 @@ type endpoints struct{ deps Deps }
 // user may be nested once more. Source: contract §10.
 type (
 	accountsRequest struct {
-		Accounts map[string]accountRequest `json:"accounts" body:"required"`
+		Accounts map[string]accountRequest `json:"accounts" request:"required"`
 		Options  batchOptions              `json:"options"`
 	}
 	// accountsRemovalRequest names people as they were created.
 	accountsRemovalRequest struct {
-		Accounts map[string]accountRequest `json:"accounts" body:"required"`
+		Accounts map[string]accountRequest `json:"accounts" request:"required"`
 		Options  batchOptions              `json:"options"`
 		DryRun   bool                      `json:"dry_run"`
 		Reason   string                    `json:"reason"`
 		Confirm  string                    `json:"confirm"`
 	}
 	accountRequest struct {
-		User         accountUser    `json:"user" body:"required"`
+		User         accountUser    `json:"user" request:"required"`
 		Organization accountName    `json:"organization"`
 		Workspace    accountName    `json:"workspace"`
 		Project      accountName    `json:"project"`
@@ -119,7 +119,7 @@ func (a endpoints) create(c *gin.Context) error {
 }
 
 // accountBatch reads the batch, and which accounts do not want their key in the reply.
-func accountBatch(body *form.Object) (batch accounts.AccountBatch, hidden map[string]bool, err error) {
+func accountBatch(body *request.Object) (batch accounts.AccountBatch, hidden map[string]bool, err error) {
 	batch.Accounts, hidden = map[string]accounts.AccountRequest{}, map[string]bool{}
 	common := body.Object("options")
 	body.Require("accounts")
@@ -135,7 +135,7 @@ func accountBatch(body *form.Object) (batch accounts.AccountBatch, hidden map[st
 			user.Require("email")
 			q.Email, q.Username = user.String("email"), user.String("username")
 			user.Ignore("name", "is_admin", "is_root", "metadata")
-			user.Close()
+			user.FailUnknown()
 		}
 		q.Organization, q.Workspace, q.Project = nameOf(entry, "organization"), nameOf(entry, "workspace"), nameOf(entry, "project")
 		options := entry.Object("options")
@@ -144,43 +144,43 @@ func accountBatch(body *form.Object) (batch accounts.AccountBatch, hidden map[st
 		hidden[name] = !option(options, common, "return_api_keys")
 		closeOptions(options)
 		entry.Ignore("user_identities", "subscription")
-		entry.Close()
+		entry.FailUnknown()
 		batch.Accounts[name] = q
 	}
 	batch.DryRun = common.True("dry_run")
 	closeOptions(common)
-	body.Close()
+	body.FailUnknown()
 	return batch, hidden, body.Err()
 }
 
-func closeOptions(o *form.Object) {
+func closeOptions(o *request.Object) {
 	o.Ignore("create_api_keys", "return_api_keys", "seed_defaults", "idempotency_key", "create_identities", "reason")
-	o.Close()
+	o.FailUnknown()
 }
 
 // userOf finds the user of an account: directly, or nested once more as the
 // reference's clients send it. Source: contract §10.
-func userOf(entry *form.Object) *form.Object {
+func userOf(entry *request.Object) *request.Object {
 	entry.Require("user")
 	user := entry.Object("user")
 	if user.Has("user") {
 		inner := user.Object("user")
-		user.Close()
+		user.FailUnknown()
 		return inner
 	}
 	return user
 }
 
-func nameOf(entry *form.Object, member string) string {
+func nameOf(entry *request.Object, member string) string {
 	o := entry.Object(member)
 	o.Ignore("slug", "metadata", "organization_ref", "workspace_ref", "owner_user_ref", "is_default")
 	name := o.String("name")
-	o.Close()
+	o.FailUnknown()
 	return name
 }
 
 // option is on unless the account, or else the whole batch, switches it off.
-func option(own, common *form.Object, name string) bool {
+func option(own, common *request.Object, name string) bool {
 	value := common.Bool(name)
 	if b := own.Bool(name); b != nil {
 		value = b
@@ -212,7 +212,7 @@ func (a endpoints) delete(c *gin.Context) error {
 // accountRemoval reads the people of a delete: by e-mail, as they were
 // created, or by id. Members that only creating needs are not looked at.
 // Either of the two places of dry_run makes the request a rehearsal.
-func accountRemoval(body *form.Object) accounts.Removal {
+func accountRemoval(body *request.Object) accounts.Removal {
 	options := body.Object("options")
 	q := accounts.Removal{DryRun: body.True("dry_run")}
 	q.DryRun = options.True("dry_run") || q.DryRun
@@ -231,7 +231,7 @@ func accountRemoval(body *form.Object) accounts.Removal {
 		}
 		q.Users = append(q.Users, person)
 	}
-	body.Close()
+	body.FailUnknown()
 	return q
 }
 

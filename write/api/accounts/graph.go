@@ -8,7 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"colonnade/domain"
-	"colonnade/domain/form"
+	"colonnade/domain/request"
 	"colonnade/write/api"
 	"colonnade/write/registry/accounts"
 )
@@ -20,7 +20,7 @@ func (a endpoints) mountGraph(r api.Router) {
 	for _, e := range []struct {
 		path, summary string
 		request       any
-		read          func(body *form.Object) accounts.Graph
+		read          func(body *request.Object) accounts.Graph
 	}{
 		{"", "Create people, organizations, workspaces, projects, memberships and keys, all or none; each may refer to the others by their names here.", graphRequest{}, readGraph},
 		{"users/", "Create a person, who is a member of nothing yet.", userRequest{}, readOneUser},
@@ -50,7 +50,7 @@ const (
 	oneKey          = "key"
 )
 
-func (a endpoints) createGraph(read func(body *form.Object) accounts.Graph) func(*gin.Context) error {
+func (a endpoints) createGraph(read func(body *request.Object) accounts.Graph) func(*gin.Context) error {
 	return func(c *gin.Context) error {
 		body, err := api.ReadObject(c)
 		if err != nil {
@@ -63,7 +63,7 @@ func (a endpoints) createGraph(read func(body *form.Object) accounts.Graph) func
 		closeOptions(options)
 		g := read(body)
 		g.SeedDefaults, g.DryRun = seed, dryRun
-		body.Close()
+		body.FailUnknown()
 		if err := body.Err(); err != nil {
 			return err
 		}
@@ -80,7 +80,7 @@ func (a endpoints) createGraph(read func(body *form.Object) accounts.Graph) func
 }
 
 // readEach reads the members of a map.
-func readEach[D any](body *form.Object, member string, read func(entry *form.Object) D) map[string]D {
+func readEach[D any](body *request.Object, member string, read func(entry *request.Object) D) map[string]D {
 	drafts := map[string]D{}
 	entries := body.Object(member)
 	for _, name := range entries.Names() {
@@ -91,12 +91,12 @@ func readEach[D any](body *form.Object, member string, read func(entry *form.Obj
 }
 
 // readOne reads the one member that a graph of one has.
-func readOne[D any](body *form.Object, member, name string, read func(entry *form.Object) D) map[string]D {
+func readOne[D any](body *request.Object, member, name string, read func(entry *request.Object) D) map[string]D {
 	body.Require(member)
 	return map[string]D{name: read(body.Object(member))}
 }
 
-func readGraph(body *form.Object) accounts.Graph {
+func readGraph(body *request.Object) accounts.Graph {
 	body.Ignore("user_identities", "subscriptions")
 	g := accounts.Graph{Users: readEach(body, "users", userDraft)}
 	only := ""
@@ -106,7 +106,7 @@ func readGraph(body *form.Object) accounts.Graph {
 			break
 		}
 	}
-	g.Organizations = readEach(body, "organizations", func(o *form.Object) accounts.OrganizationDraft {
+	g.Organizations = readEach(body, "organizations", func(o *request.Object) accounts.OrganizationDraft {
 		if only != "" && !o.Has("owner_user_ref") {
 			return accounts.OrganizationDraft{Name: organizationOf(o, false).Name, Owner: accounts.Ref{Local: only}}
 		}
@@ -121,13 +121,13 @@ func readGraph(body *form.Object) accounts.Graph {
 	return g
 }
 
-func readOneUser(body *form.Object) accounts.Graph {
+func readOneUser(body *request.Object) accounts.Graph {
 	return accounts.Graph{Users: readOne(body, "user", oneUser, userDraft)}
 }
 
-func readOneOrganization(body *form.Object) accounts.Graph {
+func readOneOrganization(body *request.Object) accounts.Graph {
 	created := body.Has("owner")
-	g := accounts.Graph{Organizations: readOne(body, "organization", oneOrganization, func(o *form.Object) accounts.OrganizationDraft {
+	g := accounts.Graph{Organizations: readOne(body, "organization", oneOrganization, func(o *request.Object) accounts.OrganizationDraft {
 		return organizationOf(o, !created)
 	})}
 	if created {
@@ -137,27 +137,27 @@ func readOneOrganization(body *form.Object) accounts.Graph {
 	return g
 }
 
-func readOneWorkspace(body *form.Object) accounts.Graph {
+func readOneWorkspace(body *request.Object) accounts.Graph {
 	return accounts.Graph{Workspaces: readOne(body, "workspace", oneWorkspace, workspaceOf)}
 }
 
-func readOneProject(body *form.Object) accounts.Graph {
+func readOneProject(body *request.Object) accounts.Graph {
 	return accounts.Graph{Projects: readOne(body, "project", oneProject, projectOf)}
 }
 
-func readOneMember(place accounts.Place) func(body *form.Object) accounts.Graph {
-	return func(body *form.Object) accounts.Graph {
+func readOneMember(place accounts.Place) func(body *request.Object) accounts.Graph {
+	return func(body *request.Object) accounts.Graph {
 		return accounts.Graph{Members: map[accounts.Place]map[string]accounts.MemberDraft{place: readOne(body, "membership", oneMember, memberOf(place))}}
 	}
 }
 
-func readOneKey(body *form.Object) accounts.Graph {
+func readOneKey(body *request.Object) accounts.Graph {
 	return accounts.Graph{Keys: readOne(body, "api_key", oneKey, keyOf)}
 }
 
 // refTo reads a reference by exactly one of the words: the id, the name in the
 // same body, the e-mail address of a person.
-func refTo(entry *form.Object, member string, words ...string) accounts.Ref {
+func refTo(entry *request.Object, member string, words ...string) accounts.Ref {
 	entry.Require(member)
 	o := entry.Object(member)
 	if o == nil {
@@ -179,28 +179,28 @@ func refTo(entry *form.Object, member string, words ...string) accounts.Ref {
 			ref.ID = o.UUID(word)
 		}
 	}
-	o.Close()
+	o.FailUnknown()
 	switch named {
 	case 0:
 		o.Require("id")
 	case 1:
 	default:
-		o.Refuse("value_error", "Exactly one of "+strings.Join(words, ", ")+" must be given", nil)
+		o.Fail("value_error", "Exactly one of "+strings.Join(words, ", ")+" must be given", nil)
 	}
 	return ref
 }
 
-func placeOf(entry *form.Object, member string) accounts.Ref {
+func placeOf(entry *request.Object, member string) accounts.Ref {
 	return refTo(entry, member, "ref", "id")
 }
 
-func personOf(entry *form.Object, member string) accounts.Ref {
+func personOf(entry *request.Object, member string) accounts.Ref {
 	return refTo(entry, member, "ref", "id", "slug")
 }
 
 // givenName reads a name, which is no empty one, and passes over what a client of
 // the reference may send beside it.
-func givenName(o *form.Object) string {
+func givenName(o *request.Object) string {
 	o.Require("name")
 	o.Ignore("slug", "metadata")
 	name := o.StringPtr("name")
@@ -208,60 +208,60 @@ func givenName(o *form.Object) string {
 		return ""
 	}
 	if *name == "" {
-		o.Refuse("string_too_short", "String should have at least 1 character", "", "name")
+		o.Fail("string_too_short", "String should have at least 1 character", "", "name")
 	}
 	return *name
 }
 
-func userDraft(o *form.Object) accounts.UserDraft {
+func userDraft(o *request.Object) accounts.UserDraft {
 	o.Require("email")
 	d := accounts.UserDraft{Email: o.String("email"), Username: o.String("username")}
 	o.Ignore("name", "is_admin", "is_root", "metadata")
-	o.Close()
+	o.FailUnknown()
 	return d
 }
 
-func organizationOf(o *form.Object, owned bool) accounts.OrganizationDraft {
+func organizationOf(o *request.Object, owned bool) accounts.OrganizationDraft {
 	d := accounts.OrganizationDraft{Name: givenName(o)}
 	if owned {
 		d.Owner = personOf(o, "owner_user_ref")
 	}
-	o.Close()
+	o.FailUnknown()
 	return d
 }
 
-func workspaceOf(o *form.Object) accounts.WorkspaceDraft {
+func workspaceOf(o *request.Object) accounts.WorkspaceDraft {
 	d := accounts.WorkspaceDraft{Name: givenName(o), Organization: placeOf(o, "organization_ref")}
-	o.Close()
+	o.FailUnknown()
 	return d
 }
 
-func projectOf(o *form.Object) accounts.ProjectDraft {
+func projectOf(o *request.Object) accounts.ProjectDraft {
 	d := accounts.ProjectDraft{
 		Name: givenName(o), Organization: placeOf(o, "organization_ref"), Workspace: placeOf(o, "workspace_ref"), IsDefault: o.True("is_default"),
 	}
-	o.Close()
+	o.FailUnknown()
 	return d
 }
 
-func memberOf(place accounts.Place) func(o *form.Object) accounts.MemberDraft {
-	return func(o *form.Object) accounts.MemberDraft {
+func memberOf(place accounts.Place) func(o *request.Object) accounts.MemberDraft {
+	return func(o *request.Object) accounts.MemberDraft {
 		o.Require("role")
 		d := accounts.MemberDraft{
 			Of: placeOf(o, string(place)+"_ref"), User: personOf(o, "user_ref"),
 			Role: o.Enum("role", domain.RoleOwner, domain.RoleAdmin, domain.RoleDeveloper, domain.RoleEditor, domain.RoleAnnotator, domain.RoleViewer),
 		}
-		o.Close()
+		o.FailUnknown()
 		return d
 	}
 }
 
-func keyOf(o *form.Object) accounts.KeyDraft {
+func keyOf(o *request.Object) accounts.KeyDraft {
 	d := accounts.KeyDraft{Project: placeOf(o, "project_ref"), User: personOf(o, "user_ref"), Name: o.String("name")}
 	if expires := o.Time("expires_at"); !expires.IsZero() {
 		d.ExpiresAt = &expires
 	}
-	o.Close()
+	o.FailUnknown()
 	return d
 }
 

@@ -22,41 +22,41 @@ type (
 		Slug string    `json:"slug"`
 	}
 	organizationDraft struct {
-		Name         string    `json:"name" body:"required"`
+		Name         string    `json:"name" request:"required"`
 		OwnerUserRef personRef `json:"owner_user_ref"`
 	}
 	workspaceDraft struct {
-		Name            string    `json:"name" body:"required"`
-		OrganizationRef entityRef `json:"organization_ref" body:"required"`
+		Name            string    `json:"name" request:"required"`
+		OrganizationRef entityRef `json:"organization_ref" request:"required"`
 	}
 	projectDraft struct {
-		Name            string    `json:"name" body:"required"`
-		OrganizationRef entityRef `json:"organization_ref" body:"required"`
-		WorkspaceRef    entityRef `json:"workspace_ref" body:"required"`
+		Name            string    `json:"name" request:"required"`
+		OrganizationRef entityRef `json:"organization_ref" request:"required"`
+		WorkspaceRef    entityRef `json:"workspace_ref" request:"required"`
 		IsDefault       bool      `json:"is_default"`
 	}
 	userPart struct {
-		Email    string `json:"email" body:"required"`
+		Email    string `json:"email" request:"required"`
 		Username string `json:"username"`
 	}
 	organizationMemberDraft struct {
-		OrganizationRef entityRef `json:"organization_ref" body:"required"`
-		UserRef         personRef `json:"user_ref" body:"required"`
-		Role            string    `json:"role" body:"required"`
+		OrganizationRef entityRef `json:"organization_ref" request:"required"`
+		UserRef         personRef `json:"user_ref" request:"required"`
+		Role            string    `json:"role" request:"required"`
 	}
 	workspaceMemberDraft struct {
-		WorkspaceRef entityRef `json:"workspace_ref" body:"required"`
-		UserRef      personRef `json:"user_ref" body:"required"`
-		Role         string    `json:"role" body:"required"`
+		WorkspaceRef entityRef `json:"workspace_ref" request:"required"`
+		UserRef      personRef `json:"user_ref" request:"required"`
+		Role         string    `json:"role" request:"required"`
 	}
 	memberDraft struct {
-		ProjectRef entityRef `json:"project_ref" body:"required"`
-		UserRef    personRef `json:"user_ref" body:"required"`
-		Role       string    `json:"role" body:"required"`
+		ProjectRef entityRef `json:"project_ref" request:"required"`
+		UserRef    personRef `json:"user_ref" request:"required"`
+		Role       string    `json:"role" request:"required"`
 	}
 	keyDraft struct {
-		ProjectRef entityRef `json:"project_ref" body:"required"`
-		UserRef    personRef `json:"user_ref" body:"required"`
+		ProjectRef entityRef `json:"project_ref" request:"required"`
+		UserRef    personRef `json:"user_ref" request:"required"`
 		Name       string    `json:"name"`
 		ExpiresAt  time.Time `json:"expires_at"`
 	}
@@ -72,37 +72,37 @@ type (
 		APIKeys                 map[string]keyDraft                `json:"api_keys"`
 	}
 	userRequest struct {
-		User    userPart     `json:"user" body:"required"`
+		User    userPart     `json:"user" request:"required"`
 		Options batchOptions `json:"options"`
 	}
 	organizationRequest struct {
-		Organization organizationDraft `json:"organization" body:"required"`
+		Organization organizationDraft `json:"organization" request:"required"`
 		// Owner is created with the organization, in place of its owner_user_ref.
 		Owner   userPart     `json:"owner"`
 		Options batchOptions `json:"options"`
 	}
 	workspaceRequest struct {
-		Workspace workspaceDraft `json:"workspace" body:"required"`
+		Workspace workspaceDraft `json:"workspace" request:"required"`
 		Options   batchOptions   `json:"options"`
 	}
 	projectRequest struct {
-		Project projectDraft `json:"project" body:"required"`
+		Project projectDraft `json:"project" request:"required"`
 		Options batchOptions `json:"options"`
 	}
 	organizationMemberRequest struct {
-		Membership organizationMemberDraft `json:"membership" body:"required"`
+		Membership organizationMemberDraft `json:"membership" request:"required"`
 		Options    batchOptions            `json:"options"`
 	}
 	workspaceMemberRequest struct {
-		Membership workspaceMemberDraft `json:"membership" body:"required"`
+		Membership workspaceMemberDraft `json:"membership" request:"required"`
 		Options    batchOptions         `json:"options"`
 	}
 	memberRequest struct {
-		Membership memberDraft  `json:"membership" body:"required"`
+		Membership memberDraft  `json:"membership" request:"required"`
 		Options    batchOptions `json:"options"`
 	}
 	memberKeyRequest struct {
-		APIKey  keyDraft     `json:"api_key" body:"required"`
+		APIKey  keyDraft     `json:"api_key" request:"required"`
 		Options batchOptions `json:"options"`
 	}
 )

@@ -9,7 +9,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"colonnade/domain"
-	"colonnade/domain/form"
+	"colonnade/domain/request"
 	"colonnade/write/api"
 	"colonnade/write/registry/accounts"
 )
@@ -49,7 +49,7 @@ func (k keys) create(c *gin.Context) error {
 		return err
 	}
 	if len(bytes.TrimSpace(raw)) > 0 {
-		body, err := form.Parse(raw)
+		body, err := request.ParseObject(raw)
 		if err != nil {
 			return err
 		}
@@ -58,7 +58,7 @@ func (k keys) create(c *gin.Context) error {
 		if expires := body.Time("expires_at"); !expires.IsZero() {
 			q.ExpiresAt = &expires
 		}
-		body.Close()
+		body.FailUnknown()
 		if err := body.Err(); err != nil {
 			return err
 		}

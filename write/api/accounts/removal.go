@@ -7,7 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"colonnade/domain"
-	"colonnade/domain/form"
+	"colonnade/domain/request"
 	"colonnade/write/api"
 	"colonnade/write/registry/accounts"
 )
@@ -57,7 +57,7 @@ func (a endpoints) mountRemovals(r api.Router) {
 
 type (
 	removalRequest struct {
-		Target removalTarget `json:"target" body:"required"`
+		Target removalTarget `json:"target" request:"required"`
 		// DryRun is on unless it is false.
 		DryRun  bool   `json:"dry_run"`
 		Reason  string `json:"reason"`
@@ -107,7 +107,7 @@ func (a endpoints) remove(c *gin.Context) error {
 	return nil
 }
 
-func removalOf(body *form.Object) accounts.Removal {
+func removalOf(body *request.Object) accounts.Removal {
 	body.Require("target")
 	target := body.Object("target")
 	q := accounts.Removal{
@@ -119,11 +119,11 @@ func removalOf(body *form.Object) accounts.Removal {
 	for _, email := range target.Strings("user_emails") {
 		q.Users = append(q.Users, domain.Reference{Slug: email})
 	}
-	target.Close()
+	target.FailUnknown()
 	dry := body.Bool("dry_run")
 	q.DryRun = dry == nil || *dry
 	body.Ignore("reason", "confirm")
-	body.Close()
+	body.FailUnknown()
 	return q
 }
 

@@ -7,7 +7,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"colonnade/domain"
-	"colonnade/domain/body"
+	"colonnade/domain/request"
 	"colonnade/write/api"
 	"colonnade/write/secrets"
 )
@@ -28,9 +28,9 @@ type secretRoutes struct{ vault *secrets.Vault }
 
 type secretRequest struct {
 	Secret struct {
-		Value       string `json:"value" body:"required"`
+		Value       string `json:"value" request:"required"`
 		Description string `json:"description"`
-	} `json:"secret" body:"required"`
+	} `json:"secret" request:"required"`
 }
 
 // secretReply tells that a secret is there; what it is, nobody is told.
@@ -49,7 +49,7 @@ func (s secretRoutes) put(c *gin.Context) error {
 		return err
 	}
 	var b secretRequest
-	if err := body.Decode(data, &b); err != nil {
+	if err := request.Decode(data, &b); err != nil {
 		return hidden(err)
 	}
 	stored, err := s.vault.Put(c.Request.Context(), api.Caller(c), secrets.Secret{
@@ -78,7 +78,7 @@ func (s secretRoutes) remove(c *gin.Context) error {
 // hidden leaves what was sent out of the error about it: it may be a secret,
 // and replies are logged on their way.
 func hidden(err error) error {
-	e, ok := err.(*domain.Error) //nolint:errorlint // body.Decode gives it unwrapped
+	e, ok := err.(*domain.Error) //nolint:errorlint // request.Decode gives it unwrapped
 	if !ok {
 		return err
 	}

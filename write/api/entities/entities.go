@@ -115,7 +115,7 @@ func (l endpoints) readArtifact(c *gin.Context, id uuid.UUID) (entities.Artifact
 	if folder := record.UUID("folder_id"); folder != uuid.Nil {
 		d.FolderID = &folder
 	}
-	record.Close()
+	record.FailUnknown()
 	if given := c.Query(f.Name + "_id"); given != "" && id == uuid.Nil {
 		if d.ID, err = uuid.Parse(given); err != nil {
 			return entities.ArtifactDraft{}, badQueryID(f.Name+"_id", given)

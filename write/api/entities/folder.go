@@ -77,7 +77,7 @@ func readFolder(c *gin.Context, id uuid.UUID) (folders.FolderDraft, error) {
 	}
 	record.Enum("kind", string(entity.FolderOfApplications))
 	record.Ignore("path")
-	record.Close()
+	record.FailUnknown()
 	if err := body.Err(); err != nil {
 		return d, err
 	}

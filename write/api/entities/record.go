@@ -5,13 +5,13 @@ import (
 
 	"colonnade/domain"
 	"colonnade/domain/entity"
-	"colonnade/domain/form"
+	"colonnade/domain/request"
 	"colonnade/write/registry"
 )
 
 // readDraft reads what every record has. Members that only the service sets
 // may be there: clients send back what they got.
-func readDraft(o *form.Object, f entity.Family) registry.RecordFields {
+func readDraft(o *request.Object, f entity.Family) registry.RecordFields {
 	d := registry.RecordFields{
 		Slug: o.String("slug"), Name: o.StringPtr("name"), Description: o.StringPtr("description"),
 		Flags: readFlags(o), Tags: entity.Document(o.Map("tags")), Meta: entity.Document(o.Map("meta")),
@@ -21,7 +21,7 @@ func readDraft(o *form.Object, f entity.Family) registry.RecordFields {
 }
 
 // readFlags reads an object of booleans; null members are as good as absent.
-func readFlags(o *form.Object) entity.Document {
+func readFlags(o *request.Object) entity.Document {
 	given := o.Object("flags")
 	if given == nil {
 		return nil
@@ -36,7 +36,7 @@ func readFlags(o *form.Object) entity.Document {
 }
 
 // readParent reads an ancestor's id under any of the names that replies give it.
-func readParent(o *form.Object, f entity.Family, level string) uuid.UUID {
+func readParent(o *request.Object, f entity.Family, level string) uuid.UUID {
 	names := []string{f.Name + level + "_id", "artifact_id", "workflow" + level + "_id"}
 	if level != "" {
 		names[1] = level[1:] + "_id"
@@ -47,16 +47,16 @@ func readParent(o *form.Object, f entity.Family, level string) uuid.UUID {
 }
 
 // readRecord reads the one record of a body under any of its member's names.
-func readRecord(body *form.Object, members ...string) *form.Object {
+func readRecord(body *request.Object, members ...string) *request.Object {
 	member := body.OneOf(members...)
 	body.Require(member)
 	record := body.Object(member)
-	body.Close()
+	body.FailUnknown()
 	return record
 }
 
 // checkID compares the id of an edited record with that of the path. Source: contract §5.1.
-func checkID(record *form.Object, path uuid.UUID) error {
+func checkID(record *request.Object, path uuid.UUID) error {
 	if id := record.UUID("id"); id != path {
 		return domain.E(domain.Rejected, "The id in the body does not match the id in the path: %s.", path)
 	}

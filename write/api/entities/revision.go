@@ -8,7 +8,7 @@ import (
 
 	"colonnade/domain"
 	"colonnade/domain/entity"
-	"colonnade/domain/form"
+	"colonnade/domain/request"
 	"colonnade/domain/testset"
 	"colonnade/write/api"
 	"colonnade/write/registry/entities"
@@ -85,7 +85,7 @@ func (l endpoints) readCommit(c *gin.Context) (entities.CommitRequest, error) {
 	both := record.Has("data") && record.Has("delta")
 	l.readContent(record, &q)
 	record.Ignore("id")
-	record.Close()
+	record.FailUnknown()
 	if err := body.Err(); err != nil {
 		return q, err
 	}
@@ -96,7 +96,7 @@ func (l endpoints) readCommit(c *gin.Context) (entities.CommitRequest, error) {
 }
 
 // readContent reads data and delta in the family's form.
-func (l endpoints) readContent(record *form.Object, q *entities.CommitRequest) {
+func (l endpoints) readContent(record *request.Object, q *entities.CommitRequest) {
 	data, delta := record.Object("data"), record.Object("delta")
 	environment, tests := l.family.Kind == entity.Environment, l.family.Kind == entity.Testset
 	switch {
@@ -139,7 +139,7 @@ func (l endpoints) editRevision(c *gin.Context) error {
 	d := readDraft(record, l.family)
 	// A revision is immutable: what was committed may be sent back, and stays as it is.
 	record.Ignore("data", "message")
-	record.Close()
+	record.FailUnknown()
 	if err := body.Err(); err != nil {
 		return err
 	}
@@ -176,7 +176,7 @@ func (l endpoints) deploy(c *gin.Context) error {
 		return err
 	}
 	d := entities.Deployment{Retrieval: l.family.ReadRetrieval(body), Message: body.StringPtr("message")}
-	body.Close()
+	body.FailUnknown()
 	if err := body.Err(); err != nil {
 		return err
 	}

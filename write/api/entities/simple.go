@@ -58,11 +58,11 @@ func (l endpoints) readSimple(c *gin.Context, id uuid.UUID) (entities.SimpleDraf
 	var q entities.CommitRequest
 	l.readContent(record, &q)
 	if record.Has("delta") {
-		record.Refuse("extra_forbidden", "Extra inputs are not permitted", record.Any("delta"), "delta")
+		record.Fail("extra_forbidden", "Extra inputs are not permitted", record.Any("delta"), "delta")
 	}
 	d.Data, d.References, d.Testset = q.Data, q.References, q.Testset
 	record.Ignore("variant_id")
-	record.Close()
+	record.FailUnknown()
 	if err := body.Err(); err != nil {
 		return d, err
 	}

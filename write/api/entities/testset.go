@@ -4,14 +4,14 @@ import (
 	"github.com/google/uuid"
 
 	"colonnade/domain/entity"
-	"colonnade/domain/form"
+	"colonnade/domain/request"
 	"colonnade/domain/testset"
 	"colonnade/write/registry/entities"
 )
 
 // readView reads how much of a testset's revision the reply shows; of other
 // families it shows all.
-func readView(body *form.Object, f entity.Family) testset.View {
+func readView(body *request.Object, f entity.Family) testset.View {
 	if f.Kind != entity.Testset {
 		return testset.View{}
 	}
@@ -22,7 +22,7 @@ func readView(body *form.Object, f entity.Family) testset.View {
 // the variant where that is not said; a delta is meant for it, so that one that
 // is not the latest is a conflict as with base_revision_id. Beside data it is
 // what a client sends back.
-func readTestsetBase(record *form.Object, q *entities.CommitRequest) {
+func readTestsetBase(record *request.Object, q *entities.CommitRequest) {
 	q.Named = record.UUID(record.OneOf("testset_revision_id", "revision_id"))
 	if record.Has("delta") && q.Base == uuid.Nil {
 		q.Base = q.Named

@@ -15,7 +15,7 @@ import (
 
 	"colonnade/domain"
 	"colonnade/domain/entity"
-	"colonnade/domain/form"
+	"colonnade/domain/request"
 	"colonnade/domain/testset"
 	"colonnade/write/api"
 	"colonnade/write/registry/entities"
@@ -78,7 +78,7 @@ func (f uploadForm) JSONSchema() map[string]any {
 // upload is what a form holds.
 type upload struct {
 	testcases []testset.Testcase
-	fields    *form.Object
+	fields    *request.Object
 }
 
 // readUpload reads a form with a file. Its parts are read as they come and
@@ -120,7 +120,7 @@ func (f uploadForm) readUpload(c *gin.Context) (upload, error) {
 		return upload{}, err
 	}
 	if file == nil {
-		o.Refuse("missing", "Field required", nil, "file")
+		o.Fail("missing", "Field required", nil, "file")
 	}
 	format := testset.Format(o.Enum("file_type", string(testset.CSV), string(testset.JSON)))
 	if err := o.Err(); err != nil {
@@ -137,16 +137,16 @@ func (f uploadForm) readUpload(c *gin.Context) (upload, error) {
 }
 
 // fields gives the texts of a form as the members that they stand for.
-func (f uploadForm) fields(texts map[string]any) (*form.Object, error) {
+func (f uploadForm) fields(texts map[string]any) (*request.Object, error) {
 	for _, name := range f {
 		text, _ := texts[name].(string)
 		switch {
 		case text == "": // a form sends what was left empty
 			delete(texts, name)
 		case name == "testset_tags" || name == "testset_meta":
-			value, err := form.Decode([]byte(text))
+			value, err := request.ParseValue([]byte(text))
 			if err == nil {
-				err = form.Sound(value)
+				err = request.CheckStorable(value)
 			}
 			if err != nil {
 				return nil, badPart("json_invalid", "Input should be a JSON object", name)
@@ -157,13 +157,13 @@ func (f uploadForm) fields(texts map[string]any) (*form.Object, error) {
 		default:
 		}
 	}
-	o := form.Of(texts, "body")
-	if err := form.Sound(texts); err != nil {
+	o := request.ObjectOf(texts, "body")
+	if err := request.CheckStorable(texts); err != nil {
 		return nil, err
 	}
 	for name := range texts {
 		if name != "file_type" && !slices.Contains(f, name) {
-			o.Refuse("extra_forbidden", "Extra inputs are not permitted", texts[name], name)
+			o.Fail("extra_forbidden", "Extra inputs are not permitted", texts[name], name)
 		}
 	}
 	return o, nil

@@ -37,7 +37,7 @@ func (l endpoints) createVariant(c *gin.Context) error {
 	}
 	d := readDraft(record, l.family)
 	record.Ignore("id")
-	record.Close()
+	record.FailUnknown()
 	if err := body.Err(); err != nil {
 		return err
 	}
@@ -58,7 +58,7 @@ func (l endpoints) editVariant(c *gin.Context) error {
 	mismatch := checkID(record, id)
 	readParent(record, l.family, "")
 	d := readDraft(record, l.family)
-	record.Close()
+	record.FailUnknown()
 	if err := body.Err(); err != nil {
 		return err
 	}
@@ -99,7 +99,7 @@ func (l endpoints) fork(c *gin.Context) error {
 	q.Artifact = readParent(record, l.family, "")
 	q.RecordFields = readDraft(record, l.family)
 	record.Ignore("id")
-	record.Close()
+	record.FailUnknown()
 	if err := body.Err(); err != nil {
 		return err
 	}

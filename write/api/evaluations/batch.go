@@ -10,8 +10,8 @@ import (
 
 	"colonnade/domain"
 	"colonnade/domain/entity"
-	"colonnade/domain/form"
 	"colonnade/domain/jsonvalue"
+	"colonnade/domain/request"
 	"colonnade/write/api"
 	"colonnade/write/evaluate"
 	"colonnade/write/invoke/handler"
@@ -72,7 +72,7 @@ type testcaseBody struct {
 	Data map[string]any `json:"data"`
 }
 
-func readEvaluation(body *form.Object) evaluate.Evaluation {
+func readEvaluation(body *request.Object) evaluate.Evaluation {
 	body.Require("evaluation")
 	o := body.Object("evaluation")
 	e := evaluate.Evaluation{}
@@ -91,15 +91,15 @@ func readEvaluation(body *form.Object) evaluate.Evaluation {
 		for _, t := range o.Objects("testcases") {
 			t.Require("data")
 			e.Testcases = append(e.Testcases, evaluate.Testcase{ID: t.UUID("id"), Data: canonicalMap(t.Map("data"))})
-			t.Close()
+			t.FailUnknown()
 		}
 		if n := o.Int("concurrency", 1); n != nil {
 			e.Concurrency = *n
 		}
 		e.Tags, e.Meta = canonicalMap(o.Map("tags")), canonicalMap(o.Map("meta"))
-		o.Close()
+		o.FailUnknown()
 	}
-	body.Close()
+	body.FailUnknown()
 	return e
 }
 

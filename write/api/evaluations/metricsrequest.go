@@ -6,9 +6,9 @@ import (
 
 	"github.com/google/uuid"
 
-	"colonnade/domain/body"
 	"colonnade/domain/entity"
 	"colonnade/domain/evaluation"
+	"colonnade/domain/request"
 )
 
 type (
@@ -19,7 +19,7 @@ type (
 		Data       entity.Document `json:"data"`
 	}
 	metricsCreation struct {
-		Metrics []metricsCreationBody `json:"metrics" body:"required"`
+		Metrics []metricsCreationBody `json:"metrics" request:"required"`
 	}
 	metricsEditionBody struct {
 		partBody
@@ -28,10 +28,10 @@ type (
 		Data       entity.Document `json:"data"`
 	}
 	metricsEdition struct {
-		Metrics []metricsEditionBody `json:"metrics" body:"required"`
+		Metrics []metricsEditionBody `json:"metrics" request:"required"`
 	}
 	metricsIDs struct {
-		IDs []uuid.UUID `json:"metrics_ids" body:"required"`
+		IDs []uuid.UUID `json:"metrics_ids" request:"required"`
 	}
 )
 
@@ -58,7 +58,7 @@ type metricsRefresh struct {
 		Interval    *int32      `json:"interval"`
 		Timestamp   *time.Time  `json:"timestamp"`
 		Timestamps  []time.Time `json:"timestamps"`
-	} `json:"metrics" body:"required"`
+	} `json:"metrics" request:"required"`
 }
 
 func (b metricsRefresh) refresh() (evaluation.Refresh, error) {
@@ -78,11 +78,11 @@ func (b metricsRefresh) refresh() (evaluation.Refresh, error) {
 	}
 	switch {
 	case len(q.RunIDs) == 0:
-		return q, body.Invalid("missing", "Field required", nil, "body", "metrics", "run_id")
+		return q, request.Invalid("missing", "Field required", nil, "body", "metrics", "run_id")
 	case len(q.ScenarioIDs) > 0 && len(q.Timestamps) > 0:
-		return q, body.Invalid("value_error", "Metrics are of scenarios or of timestamps, not of both", nil, "body", "metrics", "timestamps")
+		return q, request.Invalid("value_error", "Metrics are of scenarios or of timestamps, not of both", nil, "body", "metrics", "timestamps")
 	case q.Interval != nil && *q.Interval < 1:
-		return q, body.Invalid("greater_than_equal", "Input should be greater than or equal to 1", *q.Interval, "body", "metrics", "interval")
+		return q, request.Invalid("greater_than_equal", "Input should be greater than or equal to 1", *q.Interval, "body", "metrics", "interval")
 	default:
 		return q, nil
 	}
@@ -109,24 +109,24 @@ type (
 	queueCreationBody struct {
 		queueBody
 		ID    json.RawMessage `json:"id"`
-		RunID uuid.UUID       `json:"run_id" body:"required"`
+		RunID uuid.UUID       `json:"run_id" request:"required"`
 	}
 	queuesCreation struct {
-		Queues []queueCreationBody `json:"queues" body:"required"`
+		Queues []queueCreationBody `json:"queues" request:"required"`
 	}
 	queueEditionBody struct {
 		queueBody
-		ID    uuid.UUID       `json:"id" body:"required"`
+		ID    uuid.UUID       `json:"id" request:"required"`
 		RunID json.RawMessage `json:"run_id"`
 	}
 	queueEdition struct {
-		Queue queueEditionBody `json:"queue" body:"required"`
+		Queue queueEditionBody `json:"queue" request:"required"`
 	}
 	queuesEdition struct {
-		Queues []queueEditionBody `json:"queues" body:"required"`
+		Queues []queueEditionBody `json:"queues" request:"required"`
 	}
 	queueIDs struct {
-		IDs []uuid.UUID `json:"queue_ids" body:"required"`
+		IDs []uuid.UUID `json:"queue_ids" request:"required"`
 	}
 )
 

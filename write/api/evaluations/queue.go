@@ -7,9 +7,9 @@ import (
 	"github.com/google/uuid"
 
 	"colonnade/domain"
-	"colonnade/domain/body"
 	"colonnade/domain/entity"
 	"colonnade/domain/evaluation"
+	"colonnade/domain/request"
 	"colonnade/domain/trace"
 	"colonnade/write/api"
 	"colonnade/write/evaluate"
@@ -39,15 +39,15 @@ type queueCreation struct {
 		Name        *string                    `json:"name"`
 		Description *string                    `json:"description"`
 		Flags       evaluation.GivenQueueFlags `json:"flags"`
-		Data        *simpleQueueData           `json:"data" body:"required"`
-	} `json:"queue" body:"required"`
+		Data        *simpleQueueData           `json:"data" request:"required"`
+	} `json:"queue" request:"required"`
 }
 
 type simpleQueueData struct {
 	Kind        evaluation.QueueKind      `json:"kind"`
 	Queries     []uuid.UUID               `json:"queries"`
 	Testsets    []uuid.UUID               `json:"testsets"`
-	Evaluators  evaluation.Targets        `json:"evaluators" body:"required"`
+	Evaluators  evaluation.Targets        `json:"evaluators" request:"required"`
 	Repeats     *int                      `json:"repeats"`
 	Assignments [][]uuid.UUID             `json:"assignments"`
 	Settings    *evaluation.QueueSettings `json:"settings"`
@@ -56,7 +56,7 @@ type simpleQueueData struct {
 // kind checks what the data say of their source. Source: contract §5.8, the words of the reference.
 func (d *simpleQueueData) kind() (evaluation.QueueKind, error) {
 	queries, testsets := len(d.Queries) > 0, len(d.Testsets) > 0
-	wrong := func(msg string) error { return body.Invalid("value_error", msg, nil, "body", "queue", "data") }
+	wrong := func(msg string) error { return request.Invalid("value_error", msg, nil, "body", "queue", "data") }
 	switch {
 	case queries && testsets:
 		return "", wrong("simple queue source must be either queries or testsets")
@@ -89,7 +89,7 @@ func (d *simpleQueueData) draft() (q evaluate.QueueDraft, err error) {
 		human = human || t.Origin == evaluation.Human
 	}
 	if !human {
-		return q, body.Invalid("value_error", "simple queues must have at least one human evaluator", nil, "body", "queue", "data", "evaluators")
+		return q, request.Invalid("value_error", "simple queues must have at least one human evaluator", nil, "body", "queue", "data", "evaluators")
 	}
 	if q.Of.Repeats, err = readRepeats(d.Repeats, "body", "queue", "data", "repeats"); err != nil {
 		return q, err
@@ -133,10 +133,10 @@ func (e simpleEvaluations) createQueue(c *gin.Context) error {
 
 type (
 	tracesAddition struct {
-		IDs []trace.TraceID `json:"trace_ids" body:"required"`
+		IDs []trace.TraceID `json:"trace_ids" request:"required"`
 	}
 	testcasesAddition struct {
-		IDs []uuid.UUID `json:"testcase_ids" body:"required"`
+		IDs []uuid.UUID `json:"testcase_ids" request:"required"`
 	}
 )
 
@@ -174,7 +174,7 @@ func (e simpleEvaluations) addTestcases(c *gin.Context) error {
 
 func few(n int, member string) error {
 	if n > maxAdded {
-		return body.Invalid("too_long", "At most 1000 can be added at once", n, "body", member)
+		return request.Invalid("too_long", "At most 1000 can be added at once", n, "body", member)
 	}
 	return nil
 }

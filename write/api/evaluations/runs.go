@@ -14,9 +14,9 @@ import (
 	"github.com/google/uuid"
 
 	"colonnade/domain"
-	"colonnade/domain/body"
 	"colonnade/domain/entity"
 	"colonnade/domain/evaluation"
+	"colonnade/domain/request"
 	"colonnade/write/api"
 	"colonnade/write/registry/evaluations"
 )
@@ -88,7 +88,7 @@ func (e runRoutes) close(c *gin.Context) error {
 	var status evaluation.Status
 	if given := c.Param("status"); given != "" {
 		if err := status.UnmarshalText([]byte(given)); err != nil {
-			return body.Invalid("enum", err.Error(), given, "path", "status")
+			return request.Invalid("enum", err.Error(), given, "path", "status")
 		}
 	}
 	closed, err := e.runs.CloseRuns(c.Request.Context(), api.Caller(c), []uuid.UUID{id}, status)

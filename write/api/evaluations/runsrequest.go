@@ -6,9 +6,9 @@ import (
 
 	"github.com/google/uuid"
 
-	"colonnade/domain/body"
 	"colonnade/domain/entity"
 	"colonnade/domain/evaluation"
+	"colonnade/domain/request"
 	"colonnade/domain/trace"
 )
 
@@ -68,23 +68,23 @@ type (
 		ID json.RawMessage `json:"id"`
 	}
 	runsCreation struct {
-		Runs []runCreationBody `json:"runs" body:"required"`
+		Runs []runCreationBody `json:"runs" request:"required"`
 		Jit  json.RawMessage   `json:"jit"`
 	}
 	runEditionBody struct {
 		runBody
-		ID uuid.UUID `json:"id" body:"required"`
+		ID uuid.UUID `json:"id" request:"required"`
 	}
 	runEdition struct {
-		Run runEditionBody  `json:"run" body:"required"`
+		Run runEditionBody  `json:"run" request:"required"`
 		Jit json.RawMessage `json:"jit"`
 	}
 	runsEdition struct {
-		Runs []runEditionBody `json:"runs" body:"required"`
+		Runs []runEditionBody `json:"runs" request:"required"`
 		Jit  json.RawMessage  `json:"jit"`
 	}
 	runIDs struct {
-		IDs []uuid.UUID `json:"run_ids" body:"required"`
+		IDs []uuid.UUID `json:"run_ids" request:"required"`
 	}
 )
 
@@ -109,14 +109,14 @@ type partBody struct {
 // whenBody is the time that a part is about, given when it is made.
 type whenBody struct {
 	ID        json.RawMessage `json:"id"`
-	RunID     uuid.UUID       `json:"run_id" body:"required"`
+	RunID     uuid.UUID       `json:"run_id" request:"required"`
 	Interval  *int32          `json:"interval"`
 	Timestamp *time.Time      `json:"timestamp"`
 }
 
 // placedBody is an edited part: where it stands is taken and stays.
 type placedBody struct {
-	ID        uuid.UUID       `json:"id" body:"required"`
+	ID        uuid.UUID       `json:"id" request:"required"`
 	RunID     json.RawMessage `json:"run_id"`
 	Interval  json.RawMessage `json:"interval"`
 	Timestamp json.RawMessage `json:"timestamp"`
@@ -143,7 +143,7 @@ func (b partBody) at(w whenBody, loc ...any) (evaluation.PartDraft, error) {
 		d.Timestamp = &t
 	}
 	if w.Interval != nil && *w.Interval < 1 {
-		return d, body.Invalid("greater_than_equal", "Input should be greater than or equal to 1", *w.Interval, append(loc, "interval")...)
+		return d, request.Invalid("greater_than_equal", "Input should be greater than or equal to 1", *w.Interval, append(loc, "interval")...)
 	}
 	return d, nil
 }
@@ -154,7 +154,7 @@ type (
 		whenBody
 	}
 	scenariosCreation struct {
-		Scenarios []scenarioCreationBody `json:"scenarios" body:"required"`
+		Scenarios []scenarioCreationBody `json:"scenarios" request:"required"`
 	}
 	scenarioEditionBody struct {
 		partBody
@@ -162,13 +162,13 @@ type (
 		Links json.RawMessage `json:"links"`
 	}
 	scenarioEdition struct {
-		Scenario scenarioEditionBody `json:"scenario" body:"required"`
+		Scenario scenarioEditionBody `json:"scenario" request:"required"`
 	}
 	scenariosEdition struct {
-		Scenarios []scenarioEditionBody `json:"scenarios" body:"required"`
+		Scenarios []scenarioEditionBody `json:"scenarios" request:"required"`
 	}
 	scenarioIDs struct {
-		IDs []uuid.UUID `json:"scenario_ids" body:"required"`
+		IDs []uuid.UUID `json:"scenario_ids" request:"required"`
 	}
 )
 
@@ -213,12 +213,12 @@ type (
 		partBody
 		whenBody
 		foundBody
-		ScenarioID uuid.UUID `json:"scenario_id" body:"required"`
-		StepKey    string    `json:"step_key" body:"required"`
+		ScenarioID uuid.UUID `json:"scenario_id" request:"required"`
+		StepKey    string    `json:"step_key" request:"required"`
 		RepeatIdx  *int      `json:"repeat_idx"`
 	}
 	resultsCreation struct {
-		Results []resultCreationBody `json:"results" body:"required"`
+		Results []resultCreationBody `json:"results" request:"required"`
 	}
 	resultEditionBody struct {
 		partBody
@@ -229,13 +229,13 @@ type (
 		RepeatIdx  json.RawMessage `json:"repeat_idx"`
 	}
 	resultEdition struct {
-		Result resultEditionBody `json:"result" body:"required"`
+		Result resultEditionBody `json:"result" request:"required"`
 	}
 	resultsEdition struct {
-		Results []resultEditionBody `json:"results" body:"required"`
+		Results []resultEditionBody `json:"results" request:"required"`
 	}
 	resultIDs struct {
-		IDs []uuid.UUID `json:"result_ids" body:"required"`
+		IDs []uuid.UUID `json:"result_ids" request:"required"`
 	}
 )
 
@@ -248,10 +248,10 @@ func (b resultsCreation) drafts() ([]evaluation.ResultDraft, error) {
 		case err != nil:
 			return d, err
 		case r.StepKey == "":
-			return d, body.Invalid("string_too_short", "String should have at least 1 character", r.StepKey, "body", "results", i, "step_key")
+			return d, request.Invalid("string_too_short", "String should have at least 1 character", r.StepKey, "body", "results", i, "step_key")
 		case r.RepeatIdx == nil:
 		case *r.RepeatIdx < 0 || *r.RepeatIdx >= evaluation.MaxRepeats:
-			return d, body.Invalid("value_error", "A repeat is 0 to 999", *r.RepeatIdx, "body", "results", i, "repeat_idx")
+			return d, request.Invalid("value_error", "A repeat is 0 to 999", *r.RepeatIdx, "body", "results", i, "repeat_idx")
 		default:
 			d.RepeatIdx = *r.RepeatIdx
 		}

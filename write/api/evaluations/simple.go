@@ -10,9 +10,9 @@ import (
 	"github.com/google/uuid"
 
 	"colonnade/domain"
-	"colonnade/domain/body"
 	"colonnade/domain/entity"
 	"colonnade/domain/evaluation"
+	"colonnade/domain/request"
 	"colonnade/write/api"
 	"colonnade/write/evaluate"
 	"colonnade/write/registry/evaluations"
@@ -115,7 +115,7 @@ func readRepeats(given *int, loc ...any) (int, error) {
 		return 0, nil
 	}
 	if *given < 1 || *given > evaluation.MaxRepeats {
-		return 0, body.Invalid("value_error", "Repeats are 1 to 1000", *given, loc...)
+		return 0, request.Invalid("value_error", "Repeats are 1 to 1000", *given, loc...)
 	}
 	return *given, nil
 }
@@ -125,16 +125,16 @@ type (
 		Evaluation struct {
 			evaluationBody
 			ID   json.RawMessage `json:"id"`
-			Data *evaluationData `json:"data" body:"required"`
-		} `json:"evaluation" body:"required"`
+			Data *evaluationData `json:"data" request:"required"`
+		} `json:"evaluation" request:"required"`
 		Jit json.RawMessage `json:"jit"`
 	}
 	evaluationEdition struct {
 		Evaluation struct {
 			evaluationBody
-			ID   uuid.UUID       `json:"id" body:"required"`
+			ID   uuid.UUID       `json:"id" request:"required"`
 			Data *evaluationData `json:"data"`
-		} `json:"evaluation" body:"required"`
+		} `json:"evaluation" request:"required"`
 		Jit json.RawMessage `json:"jit"`
 	}
 )

@@ -9,9 +9,9 @@ import (
 	"github.com/google/uuid"
 
 	"colonnade/domain"
-	"colonnade/domain/body"
 	"colonnade/domain/entity"
 	"colonnade/domain/evaluation"
+	"colonnade/domain/request"
 	"colonnade/write/api"
 )
 
@@ -64,18 +64,18 @@ type (
 		Overwrite bool `json:"overwrite"`
 	}
 	stepsAddition struct {
-		Steps []evaluation.Step `json:"steps" body:"required"`
+		Steps []evaluation.Step `json:"steps" request:"required"`
 	}
 	stepsRemoval struct {
-		Keys []string `json:"step_keys" body:"required"`
+		Keys []string `json:"step_keys" request:"required"`
 	}
 	scenariosAddition struct {
-		Count     int             `json:"count" body:"required"`
+		Count     int             `json:"count" request:"required"`
 		Timestamp *time.Time      `json:"timestamp"`
 		Interval  json.RawMessage `json:"interval"`
 	}
 	repeatsBody struct {
-		Repeats *int `json:"repeats" body:"required"`
+		Repeats *int `json:"repeats" request:"required"`
 	}
 )
 
@@ -213,7 +213,7 @@ func (e simpleEvaluations) addScenarios(c *gin.Context) error {
 		return err
 	}
 	if b.Count < 1 {
-		return body.Invalid("greater_than_equal", "Input should be greater than or equal to 1", b.Count, "body", "count")
+		return request.Invalid("greater_than_equal", "Input should be greater than or equal to 1", b.Count, "body", "count")
 	}
 	made, err := e.deps.Evaluate.AddScenarios(c.Request.Context(), api.Caller(c), id, b.Count, b.Timestamp)
 	return replyMany(c, "scenarios", made, err)

@@ -14,8 +14,8 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"colonnade/domain"
-	"colonnade/domain/body"
 	"colonnade/domain/catalog"
+	"colonnade/domain/request"
 	"colonnade/domain/simple"
 	"colonnade/domain/trace"
 	"colonnade/write/api"
@@ -106,7 +106,7 @@ func (i invocations) read(c *gin.Context) (invoke.Request, error) {
 		return req, err
 	}
 	var b invokeRequest
-	if err := body.Decode(data, &b); err != nil {
+	if err := request.Decode(data, &b); err != nil {
 		return req, err
 	}
 	if key := c.Param("key"); key != "" {
@@ -177,7 +177,7 @@ func session(c *gin.Context, given string) (string, error) {
 		given, where = c.GetHeader("x-ag-session-id"), []any{"header", "x-ag-session-id"}
 	}
 	if given != "" && !sessionID.MatchString(given) {
-		return "", body.Invalid("string_pattern_mismatch", "String should match pattern '"+sessionID.String()+"'", given, where...)
+		return "", request.Invalid("string_pattern_mismatch", "String should match pattern '"+sessionID.String()+"'", given, where...)
 	}
 	return given, nil
 }

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"colonnade/domain"
-	"colonnade/domain/body"
+	"colonnade/domain/request"
 	"colonnade/domain/semconv"
 	"colonnade/domain/simple"
 	"colonnade/domain/trace"
@@ -15,14 +15,14 @@ import (
 
 // simpleCreation is a new record as a caller gives it. Source: contract §4.2.
 type simpleCreation struct {
-	Origin     simple.Origin               `json:"origin"`
-	Kind       simple.Kind                 `json:"kind"`
-	Channel    simple.Channel              `json:"channel"`
-	Tags       map[string]any              `json:"tags"`
-	Meta       map[string]any              `json:"meta"`
-	Data       map[string]any              `json:"data" body:"required"`
-	References map[string]domain.Reference `json:"references" body:"required"`
-	Links      body.Maybe[json.RawMessage] `json:"links"`
+	Origin     simple.Origin                  `json:"origin"`
+	Kind       simple.Kind                    `json:"kind"`
+	Channel    simple.Channel                 `json:"channel"`
+	Tags       map[string]any                 `json:"tags"`
+	Meta       map[string]any                 `json:"meta"`
+	Data       map[string]any                 `json:"data" request:"required"`
+	References map[string]domain.Reference    `json:"references" request:"required"`
+	Links      request.Maybe[json.RawMessage] `json:"links"`
 }
 
 // simpleEdition is an edit: what is left out stays, null clears, what is given
@@ -30,14 +30,14 @@ type simpleCreation struct {
 // that what was read can be sent back; ids must be those of the path.
 // Source: contract §0 row 11.
 type simpleEdition struct {
-	Origin     simple.Origin                           `json:"origin"`
-	Kind       simple.Kind                             `json:"kind"`
-	Channel    simple.Channel                          `json:"channel"`
-	Tags       body.Maybe[map[string]any]              `json:"tags"`
-	Meta       body.Maybe[map[string]any]              `json:"meta"`
-	Data       body.Maybe[map[string]any]              `json:"data"`
-	References body.Maybe[map[string]domain.Reference] `json:"references"`
-	Links      body.Maybe[json.RawMessage]             `json:"links"`
+	Origin     simple.Origin                              `json:"origin"`
+	Kind       simple.Kind                                `json:"kind"`
+	Channel    simple.Channel                             `json:"channel"`
+	Tags       request.Maybe[map[string]any]              `json:"tags"`
+	Meta       request.Maybe[map[string]any]              `json:"meta"`
+	Data       request.Maybe[map[string]any]              `json:"data"`
+	References request.Maybe[map[string]domain.Reference] `json:"references"`
+	Links      request.Maybe[json.RawMessage]             `json:"links"`
 
 	TraceID     trace.TraceID   `json:"trace_id"`
 	SpanID      trace.SpanID    `json:"span_id"`
@@ -51,22 +51,22 @@ type simpleEdition struct {
 
 type (
 	traceCreation struct {
-		Trace simpleCreation `json:"trace" body:"required"`
+		Trace simpleCreation `json:"trace" request:"required"`
 	}
 	annotationCreation struct {
-		Annotation simpleCreation `json:"annotation" body:"required"`
+		Annotation simpleCreation `json:"annotation" request:"required"`
 	}
 	invocationCreation struct {
-		Invocation simpleCreation `json:"invocation" body:"required"`
+		Invocation simpleCreation `json:"invocation" request:"required"`
 	}
 	traceEdition struct {
-		Trace simpleEdition `json:"trace" body:"required"`
+		Trace simpleEdition `json:"trace" request:"required"`
 	}
 	annotationEdition struct {
-		Annotation simpleEdition `json:"annotation" body:"required"`
+		Annotation simpleEdition `json:"annotation" request:"required"`
 	}
 	invocationEdition struct {
-		Invocation simpleEdition `json:"invocation" body:"required"`
+		Invocation simpleEdition `json:"invocation" request:"required"`
 	}
 )
 
@@ -105,10 +105,10 @@ func readCreation(f simple.Face, data []byte) (simple.Record, error) {
 	}
 	// The key must be there; only an invocation may say that it has none (contract §4.2, §4.4).
 	if !b.Links.Given || b.Links.Null && f != simple.Invocation {
-		return r, body.Invalid("missing", "Field required", nil, loc.At("links").Path()...)
+		return r, request.Invalid("missing", "Field required", nil, loc.At("links").Path()...)
 	}
 	if len(b.Data) == 0 {
-		return r, body.Invalid("too_short", "Dictionary should have at least 1 item after validation, not 0", b.Data, loc.At("data").Path()...)
+		return r, request.Invalid("too_short", "Dictionary should have at least 1 item after validation, not 0", b.Data, loc.At("data").Path()...)
 	}
 	if err := checkTags(b.Tags, loc.At("tags")); err != nil {
 		return r, err
@@ -127,15 +127,15 @@ func decodeCreation(f simple.Face, data []byte) (simpleCreation, error) {
 	switch f {
 	case simple.Annotation:
 		var b annotationCreation
-		err := body.Decode(data, &b)
+		err := request.Decode(data, &b)
 		return b.Annotation, err
 	case simple.Invocation:
 		var b invocationCreation
-		err := body.Decode(data, &b)
+		err := request.Decode(data, &b)
 		return b.Invocation, err
 	default:
 		var b traceCreation
-		err := body.Decode(data, &b)
+		err := request.Decode(data, &b)
 		return b.Trace, err
 	}
 }
@@ -152,7 +152,7 @@ func wordOr[T ~string](given, otherwise T) T {
 func checkTags(tags map[string]any, loc *api.Location) error {
 	for _, key := range slices.Sorted(maps.Keys(tags)) {
 		if !semconv.Label(tags[key]) {
-			return body.Invalid("value_error", "A tag is a boolean, a string, a whole number, or an object of these", tags[key], loc.At(key).Path()...)
+			return request.Invalid("value_error", "A tag is a boolean, a string, a whole number, or an object of these", tags[key], loc.At(key).Path()...)
 		}
 	}
 	return nil
@@ -163,7 +163,7 @@ type simpleEdit struct {
 	simpleEdition
 	loc        *api.Location
 	references map[string]domain.Reference
-	links      body.Maybe[[]simple.Link]
+	links      request.Maybe[[]simple.Link]
 }
 
 // readEdit reads the body of an edit.
@@ -175,7 +175,7 @@ func readEdit(f simple.Face, data []byte) (simpleEdit, error) {
 	}
 	e.loc = api.Body(f.Member())
 	if e.Data.Given && len(e.Data.Value) == 0 {
-		return e, body.Invalid("too_short", "Data cannot be cleared: it should have at least 1 item", e.Data.Value, e.loc.At("data").Path()...)
+		return e, request.Invalid("too_short", "Data cannot be cleared: it should have at least 1 item", e.Data.Value, e.loc.At("data").Path()...)
 	}
 	if err := checkTags(e.Tags.Value, e.loc.At("tags")); err != nil {
 		return e, err
@@ -194,15 +194,15 @@ func decodeEdition(f simple.Face, data []byte) (simpleEdition, error) {
 	switch f {
 	case simple.Annotation:
 		var b annotationEdition
-		err := body.Decode(data, &b)
+		err := request.Decode(data, &b)
 		return b.Annotation, err
 	case simple.Invocation:
 		var b invocationEdition
-		err := body.Decode(data, &b)
+		err := request.Decode(data, &b)
 		return b.Invocation, err
 	default:
 		var b traceEdition
-		err := body.Decode(data, &b)
+		err := request.Decode(data, &b)
 		return b.Trace, err
 	}
 }
@@ -213,10 +213,10 @@ func (e *simpleEdit) judged() bool { return e.Data.Given || e.References.Given }
 // apply changes a record.
 func (e *simpleEdit) apply(r *simple.Record) error {
 	if !e.TraceID.IsZero() && e.TraceID != r.TraceID {
-		return body.Invalid("value_error", "The trace_id is not that of the path", e.TraceID.String(), e.loc.At("trace_id").Path()...)
+		return request.Invalid("value_error", "The trace_id is not that of the path", e.TraceID.String(), e.loc.At("trace_id").Path()...)
 	}
 	if !e.SpanID.IsZero() && e.SpanID != r.SpanID {
-		return body.Invalid("value_error", "The span_id is not that of the record", e.SpanID.String(), e.loc.At("span_id").Path()...)
+		return request.Invalid("value_error", "The span_id is not that of the record", e.SpanID.String(), e.loc.At("span_id").Path()...)
 	}
 	r.Origin, r.Kind, r.Channel = wordOr(e.Origin, r.Origin), wordOr(e.Kind, r.Kind), wordOr(e.Channel, r.Channel)
 	if e.Data.Given {

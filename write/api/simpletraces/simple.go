@@ -17,9 +17,9 @@ import (
 	"github.com/google/uuid"
 
 	"colonnade/domain"
-	"colonnade/domain/body"
 	"colonnade/domain/entity"
 	"colonnade/domain/jsonvalue"
+	"colonnade/domain/request"
 	"colonnade/domain/simple"
 	"colonnade/domain/trace"
 	"colonnade/write/api"
@@ -143,7 +143,7 @@ func (s simples) shown(span *trace.Span) (simple.Record, error) {
 	jsonvalue.Expand(fitted[0].Attributes)
 	r, ok := simple.Read(s.face, &fitted[0])
 	if !ok {
-		return r, body.Invalid("too_short", "Data should hold a value", nil, "body", s.face.Member(), "data")
+		return r, request.Invalid("too_short", "Data should hold a value", nil, "body", s.face.Member(), "data")
 	}
 	return r, nil
 }

@@ -2,17 +2,15 @@ package spans
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"colonnade/domain"
-	"colonnade/domain/body"
 	"colonnade/domain/jsonvalue"
+	"colonnade/domain/request"
 	"colonnade/write/api"
 	"colonnade/write/otlp/wire"
 )
@@ -56,22 +54,19 @@ type spanNode struct {
 func readTraceBody(data []byte, known ...string) (traceBody, error) {
 	b := traceBody{has: map[string]bool{}}
 	if len(bytes.TrimSpace(data)) == 0 {
-		return b, body.Invalid("missing", "Field required", nil, "body")
+		return b, request.Invalid("missing", "Field required", nil, "body")
 	}
-	r := treeReader{dec: json.NewDecoder(bytes.NewReader(data)), data: data}
+	r := treeReader{Reader: request.NewReader(data, "body")}
 	err := r.object(api.Body(), func(key string, loc *api.Location) error {
 		if !slices.Contains(known, key) {
-			return body.Invalid("extra_forbidden", "Extra inputs are not permitted", nil, loc.Path()...)
+			return request.Invalid("extra_forbidden", "Extra inputs are not permitted", nil, loc.Path()...)
 		}
 		return r.member(&b, key, loc)
 	})
 	if err != nil {
 		return b, err
 	}
-	if _, err := r.dec.Token(); !errors.Is(err, io.EOF) {
-		return b, r.malformed()
-	}
-	return b, nil
+	return b, r.End()
 }
 
 func (r *treeReader) member(b *traceBody, key string, loc *api.Location) (err error) {
@@ -88,100 +83,65 @@ func (r *treeReader) member(b *traceBody, key string, loc *api.Location) (err er
 	case "spans":
 		b.spans, b.has[key], err = r.spans(loc, 1)
 		return err
-	default: // count, windowing: what a reply says besides
-		var skipped json.RawMessage
-		if r.dec.Decode(&skipped) != nil {
-			return r.malformed()
-		}
-		return nil
+	default: // count and windowing, which a reply has beside the spans
+		_, err = r.Value()
+		return err
 	}
 }
 
-// treeReader walks a body once, however deep its spans nest.
+// treeReader reads a body in one pass, at any depth of its spans.
 type treeReader struct {
-	dec  *json.Decoder
-	data []byte
-	// nodes is how many there were; each takes more memory than it has bytes.
+	*request.Reader
+	// nodes is the number of spans read; each takes more memory than its bytes.
 	nodes int
 }
 
-func (r *treeReader) malformed() error {
-	return body.Invalid("json_invalid", "JSON decode error", nil, "body", int(r.dec.InputOffset()))
+// container returns the kind of an object or array that comes next; it skips a null and returns 0.
+func (r *treeReader) container(loc *api.Location, kind, want string) (byte, error) {
+	k := r.Kind()
+	if k == '{' || k == '[' {
+		return k, nil
+	}
+	raw, err := r.Value()
+	if err != nil || k == 'n' {
+		return 0, err
+	}
+	value, _ := jsonvalue.Parse(raw)
+	return 0, request.Invalid(kind, want, value, loc.Path()...)
 }
 
-// container reads the beginning of an object or array; null gives 0.
-func (r *treeReader) container(loc *api.Location, kind, want string) (json.Delim, error) {
-	t, err := r.dec.Token()
-	if err != nil {
-		return 0, r.malformed()
-	}
-	switch d, ok := t.(json.Delim); {
-	case t == nil:
-		return 0, nil
-	case ok:
-		return d, nil
-	default:
-		return 0, body.Invalid(kind, want, t, loc.Path()...)
-	}
-}
-
-// object reads an object; each must consume the value of the key it is given.
+// object reads an object; each must read the value of the key it receives.
 func (r *treeReader) object(loc *api.Location, each func(key string, loc *api.Location) error) error {
-	d, err := r.container(loc, "dict_type", api.WantObject)
+	k, err := r.container(loc, "dict_type", api.WantObject)
 	if err != nil {
 		return err
 	}
-	if d != '{' {
-		return body.Invalid("dict_type", api.WantObject, nil, loc.Path()...)
+	if k != '{' {
+		return request.Invalid("dict_type", api.WantObject, nil, loc.Path()...)
 	}
 	seen := map[string]bool{}
 	return r.members(loc, func(key string, loc *api.Location) error {
 		if seen[key] {
-			return body.Invalid("json_invalid", "The member "+key+" is there twice", nil, loc.Path()...)
+			return request.Invalid("json_invalid", "The member "+key+" is there twice", nil, loc.Path()...)
 		}
 		seen[key] = true
 		return each(key, loc)
 	})
 }
 
-// members reads the rest of an object of which the brace was read.
+// members reads the members of an object. A name is stored, so one that is not valid text is rejected.
 func (r *treeReader) members(loc *api.Location, each func(key string, loc *api.Location) error) error {
-	for r.dec.More() {
-		before := r.dec.InputOffset()
-		t, err := r.dec.Token()
-		key, ok := t.(string)
-		if err != nil || !ok {
-			return r.malformed()
+	return r.Members(func(key string) error {
+		if strings.ContainsRune(key, utf8.RuneError) && !r.NameIsExact() {
+			return request.Invalid("string_unicode", "A name is no valid text", nil, loc.At(key).Path()...)
 		}
-		if strings.ContainsRune(key, utf8.RuneError) {
-			// The decoder mends what is no text; names are kept, so they are looked at as they were sent.
-			sent := bytes.TrimLeft(r.data[before:r.dec.InputOffset()], ", \t\r\n")
-			if _, err := jsonvalue.ParseExact(string(sent)); err != nil {
-				return body.Invalid("string_unicode", "A name is no valid text", nil, loc.At(key).Path()...)
-			}
-		}
-		if err := each(key, loc.At(key)); err != nil {
-			return err
-		}
-	}
-	return r.close()
+		return each(key, loc.At(key))
+	})
 }
 
-// elements reads the rest of an array of which the bracket was read.
+// elements reads the elements of an array.
 func (r *treeReader) elements(loc *api.Location, each func(loc *api.Location) error) error {
-	for i := 0; r.dec.More(); i++ {
-		if err := each(loc.At(i)); err != nil {
-			return err
-		}
-	}
-	return r.close()
-}
-
-func (r *treeReader) close() error {
-	if _, err := r.dec.Token(); err != nil {
-		return r.malformed()
-	}
-	return nil
+	return r.Elements(func(i int) error { return each(loc.At(i)) })
 }
 
 // traces reads a list of traces, or a map of them by id. ok tells that it was not null.
@@ -213,7 +173,7 @@ func (r *treeReader) trace(id any, loc *api.Location) (t traceNode, ok bool, err
 		return t, false, err
 	}
 	if d != '{' {
-		return t, false, body.Invalid("dict_type", api.WantObject, nil, loc.Path()...)
+		return t, false, request.Invalid("dict_type", api.WantObject, nil, loc.Path()...)
 	}
 	err = r.members(loc, func(key string, loc *api.Location) (err error) {
 		switch key {
@@ -221,16 +181,16 @@ func (r *treeReader) trace(id any, loc *api.Location) (t traceNode, ok bool, err
 			t.spans, _, err = r.spans(loc, 1)
 			return err
 		case "trace_id":
-			var raw json.RawMessage
-			if r.dec.Decode(&raw) != nil {
-				return r.malformed()
+			raw, err := r.Value()
+			if err != nil {
+				return err
 			}
 			if own, err := jsonvalue.Parse(raw); err == nil && own != nil {
 				t.id, t.idLoc = own, loc
 			}
 			return nil
 		default:
-			return body.Invalid("extra_forbidden", "Extra inputs are not permitted", nil, loc.Path()...)
+			return request.Invalid("extra_forbidden", "Extra inputs are not permitted", nil, loc.Path()...)
 		}
 	})
 	return t, true, err
@@ -240,7 +200,7 @@ func (r *treeReader) trace(id any, loc *api.Location) (t traceNode, ok bool, err
 // of nodes, or a list.
 func (r *treeReader) spans(loc *api.Location, depth int) (list []spanNode, ok bool, err error) {
 	if depth > maxSpanDepth {
-		return nil, false, body.Invalid("json_invalid", fmt.Sprintf("Spans nest deeper than %d levels: send them as a flat list", maxSpanDepth), nil, loc.Prefix(8)...)
+		return nil, false, request.Invalid("json_invalid", fmt.Sprintf("Spans nest deeper than %d levels: send them as a flat list", maxSpanDepth), nil, loc.Prefix(8)...)
 	}
 	d, err := r.container(loc, "dict_type", api.WantObjectOrList)
 	if err != nil || d == 0 {
@@ -255,7 +215,7 @@ func (r *treeReader) spans(loc *api.Location, depth int) (list []spanNode, ok bo
 		case d == '[' && !inList:
 			return r.elements(loc, func(loc *api.Location) error { return add(name, loc, true) })
 		case d == '[':
-			return body.Invalid("dict_type", api.WantObject, nil, loc.Path()...)
+			return request.Invalid("dict_type", api.WantObject, nil, loc.Path()...)
 		}
 		n, err := r.span(name, loc, depth)
 		list = append(list, n)
@@ -269,7 +229,7 @@ func (r *treeReader) spans(loc *api.Location, depth int) (list []spanNode, ok bo
 	return list, true, err
 }
 
-// span reads a node of which the brace was read.
+// span reads a node.
 func (r *treeReader) span(name string, loc *api.Location, depth int) (spanNode, error) {
 	if r.nodes++; r.nodes > wire.MaxSpans {
 		return spanNode{}, domain.E(domain.TooLarge, "A request may hold at most %d spans.", wire.MaxSpans)
@@ -281,9 +241,9 @@ func (r *treeReader) span(name string, loc *api.Location, depth int) (spanNode, 
 			n.children = append(n.children, children...)
 			return err
 		}
-		var raw json.RawMessage
-		if r.dec.Decode(&raw) != nil {
-			return r.malformed()
+		raw, err := r.Value()
+		if err != nil {
+			return err
 		}
 		value, err := jsonvalue.ParseExact(string(raw))
 		if e, ok := errors.AsType[*domain.Error](err); ok {

@@ -8,8 +8,8 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"colonnade/domain"
-	"colonnade/domain/body"
 	"colonnade/domain/jsonvalue"
+	"colonnade/domain/request"
 	"colonnade/domain/trace"
 	"colonnade/domain/trace/spanmetrics"
 	"colonnade/domain/trace/tracejson"
@@ -118,7 +118,7 @@ func distinct(spans []trace.Span) error {
 	for i := range spans {
 		id := ingest.Link{TraceID: spans[i].TraceID, SpanID: spans[i].SpanID}
 		if seen[id] {
-			return body.Invalid("value_error", "Span "+id.SpanID.String()+" is there twice", id.SpanID.String(), "body")
+			return request.Invalid("value_error", "Span "+id.SpanID.String()+" is there twice", id.SpanID.String(), "body")
 		}
 		seen[id] = true
 	}
@@ -236,7 +236,7 @@ func appendPartial(dst []byte, receipt ingest.Receipt) []byte {
 type (
 	spanView struct {
 		// Members of a span that are unknown are kept below ag.unsupported.
-		_ struct{} `body:"open"`
+		_ struct{} `request:"open"`
 
 		TraceID       string           `json:"trace_id"`
 		SpanID        string           `json:"span_id"`

@@ -15,8 +15,8 @@ import (
 
 	"colonnade/domain"
 	"colonnade/domain/entity"
-	"colonnade/domain/form"
 	"colonnade/domain/jsonvalue"
+	"colonnade/domain/request"
 	"colonnade/domain/trace"
 	"colonnade/write/invoke/handler"
 )
@@ -230,7 +230,7 @@ func (i *Client) headerValue(ctx context.Context, c *handler.Call, name string, 
 	if text, ok := value.(string); ok {
 		return text, nil
 	}
-	o := form.Of(map[string]any{name: value}, "headers")
+	o := request.ObjectOf(map[string]any{name: value}, "headers")
 	ref := entity.ReadReference(o, name)
 	if o.Err() == nil && ref.Slug != "" {
 		secret, ok, err := i.secret.Of(ctx, c, ref.Slug)

@@ -10,7 +10,7 @@ import (
 	"colonnade/domain"
 	"colonnade/domain/catalog"
 	"colonnade/domain/entity"
-	"colonnade/domain/form"
+	"colonnade/domain/request"
 	"colonnade/domain/testset"
 	"colonnade/write/registry"
 	"colonnade/write/registry/testcases"
@@ -208,12 +208,12 @@ func (r *Registry) commitData(ctx context.Context, s finder, f entity.Family, q 
 
 // checkData reads data once more after a delta: what it made of valid data may not be valid.
 func checkData(f entity.Family, data entity.Document) error {
-	o := form.Of(data, "body", f.Member(entity.LevelRevision), "delta")
+	o := request.ObjectOf(data, "body", f.Member(entity.LevelRevision), "delta")
 	ReadData(f, o)
 	if err := o.Err(); err != nil {
 		return err
 	}
-	return form.Sound(map[string]any(data)) // what is too deep to be sent is too deep to be made
+	return request.CheckStorable(map[string]any(data)) // what is too deep to be sent is too deep to be made
 }
 
 func (r *Registry) complete(f entity.Family, data entity.Document) entity.Document {

@@ -5,12 +5,12 @@ import (
 
 	"colonnade/domain/catalog"
 	"colonnade/domain/entity"
-	"colonnade/domain/form"
+	"colonnade/domain/request"
 )
 
 // ReadData reads a revision's data of a family of workflows or queries: the
 // others have forms of their own. What is wrong with it is recorded in the form.
-func ReadData(f entity.Family, o *form.Object) entity.Document {
+func ReadData(f entity.Family, o *request.Object) entity.Document {
 	if f.Kind == entity.Workflow {
 		return catalog.ReadData(o)
 	}
@@ -19,9 +19,9 @@ func ReadData(f entity.Family, o *form.Object) entity.Document {
 
 // ReadReferences reads an environment's data: {references: {key: {entity:
 // reference}}}, and nothing else. Source: contract §5.6.
-func ReadReferences(o *form.Object) map[string]entity.Entities {
+func ReadReferences(o *request.Object) map[string]entity.Entities {
 	held := readKeys(o, "references")
-	o.Close()
+	o.FailUnknown()
 	if held == nil {
 		held = map[string]entity.Entities{}
 	}
@@ -30,7 +30,7 @@ func ReadReferences(o *form.Object) map[string]entity.Entities {
 
 // ReadEnvironmentDelta reads {set: {key: {entity: reference}}, remove: [key]}.
 // The keys of set may also stand below "references".
-func ReadEnvironmentDelta(o *form.Object) *EnvironmentDelta {
+func ReadEnvironmentDelta(o *request.Object) *EnvironmentDelta {
 	d := &EnvironmentDelta{Remove: o.Strings("remove")}
 	for i, path := range d.Remove {
 		d.Remove[i] = strings.TrimPrefix(path, "references.")
@@ -41,13 +41,13 @@ func ReadEnvironmentDelta(o *form.Object) *EnvironmentDelta {
 		d.Set = readKeys(o, "set")
 	}
 	if len(d.Set) == 0 && len(d.Remove) == 0 {
-		o.Refuse("missing", "A delta needs set or remove", nil)
+		o.Fail("missing", "A delta needs set or remove", nil)
 	}
-	o.Close()
+	o.FailUnknown()
 	return d
 }
 
-func readKeys(o *form.Object, member string) map[string]entity.Entities {
+func readKeys(o *request.Object, member string) map[string]entity.Entities {
 	keys := o.Object(member)
 	if keys == nil {
 		return nil
@@ -55,7 +55,7 @@ func readKeys(o *form.Object, member string) map[string]entity.Entities {
 	held := map[string]entity.Entities{}
 	for _, key := range keys.Names() {
 		if key == "" || len(key) > maxKey {
-			keys.Refuse("string_too_long", "A key has between 1 and 1024 bytes", nil, key)
+			keys.Fail("string_too_long", "A key has between 1 and 1024 bytes", nil, key)
 		}
 		entry := keys.Object(key)
 		entities := entity.Entities{}
@@ -66,9 +66,9 @@ func readKeys(o *form.Object, member string) map[string]entity.Entities {
 				}
 			}
 		}
-		entry.Close()
+		entry.FailUnknown()
 		if len(entities) == 0 {
-			keys.Refuse("missing", "A key needs at least one reference", nil, key)
+			keys.Fail("missing", "A key needs at least one reference", nil, key)
 		}
 		held[key] = entities
 	}

@@ -1,4 +1,4 @@
-package form
+package request
 
 import (
 	"encoding/json"
@@ -9,16 +9,16 @@ import (
 	"github.com/google/uuid"
 )
 
-// The getters below take a member and give its zero value when it is absent,
-// null, or of the wrong form; the last is recorded as a problem.
+// The getters below return the zero value of an absent or null member, and of one of
+// another type, which they record as an error.
 
-// String reads a string.
+// String returns a string.
 func (o *Object) String(name string) string {
 	s, _ := o.string(name)
 	return s
 }
 
-// StringPtr reads a string that may be absent: nil.
+// StringPtr returns a string, nil if it is absent.
 func (o *Object) StringPtr(name string) *string {
 	if s, ok := o.string(name); ok {
 		return &s
@@ -27,50 +27,50 @@ func (o *Object) StringPtr(name string) *string {
 }
 
 func (o *Object) string(name string) (string, bool) {
-	value := o.take(name)
+	value := o.get(name)
 	if value == nil {
 		return "", false
 	}
 	s, ok := value.(string)
 	if !ok {
-		o.Refuse("string_type", "Input should be a valid string", value, name)
+		o.Fail("string_type", "Input should be a valid string", value, name)
 	}
 	return s, ok
 }
 
-// Enum reads one of the given words.
-func (o *Object) Enum(name string, words ...string) string {
+// Enum returns a string that must be one of values.
+func (o *Object) Enum(name string, values ...string) string {
 	s, ok := o.string(name)
-	if ok && !slices.Contains(words, s) {
-		o.Refuse("enum", "Input should be "+quoted(words), s, name)
+	if ok && !slices.Contains(values, s) {
+		o.Fail("enum", "Input should be "+quoted(values), s, name)
 		return ""
 	}
 	return s
 }
 
-// Bool reads true or false; nil when absent.
+// Bool returns a boolean, nil if it is absent.
 func (o *Object) Bool(name string) *bool {
-	value := o.take(name)
+	value := o.get(name)
 	if value == nil {
 		return nil
 	}
 	b, ok := value.(bool)
 	if !ok {
-		o.Refuse("bool_type", "Input should be a valid boolean", value, name)
+		o.Fail("bool_type", "Input should be a valid boolean", value, name)
 		return nil
 	}
 	return &b
 }
 
-// True reads a switch that is off unless it is true.
+// True reports whether a boolean is present and true.
 func (o *Object) True(name string) bool {
 	b := o.Bool(name)
 	return b != nil && *b
 }
 
-// Int reads a whole number not below least; nil when absent.
-func (o *Object) Int(name string, least int) *int {
-	value := o.take(name)
+// Int returns a whole number of at minimum minimum, nil if it is absent.
+func (o *Object) Int(name string, minimum int) *int {
+	value := o.get(name)
 	if value == nil {
 		return nil
 	}
@@ -78,25 +78,25 @@ func (o *Object) Int(name string, least int) *int {
 	n, err := strconv.Atoi(string(number))
 	switch {
 	case !ok || err != nil:
-		o.Refuse("int_type", "Input should be a valid integer", value, name)
+		o.Fail("int_type", "Input should be a valid integer", value, name)
 		return nil
-	case n < least:
-		o.Refuse("greater_than_equal", "Input should be greater than or equal to "+strconv.Itoa(least), value, name)
+	case n < minimum:
+		o.Fail("greater_than_equal", "Input should be greater than or equal to "+strconv.Itoa(minimum), value, name)
 		return nil
 	default:
 		return &n
 	}
 }
 
-// UUID reads an id; uuid.Nil when absent.
+// UUID returns an id, uuid.Nil if it is absent.
 func (o *Object) UUID(name string) uuid.UUID {
-	value := o.take(name)
+	value := o.get(name)
 	if value == nil {
 		return uuid.Nil
 	}
 	id, ok := parseUUID(value)
 	if !ok {
-		o.Refuse("uuid_parsing", "Input should be a valid UUID", value, name)
+		o.Fail("uuid_parsing", "Input should be a valid UUID", value, name)
 	}
 	return id
 }
@@ -110,10 +110,10 @@ func parseUUID(value any) (uuid.UUID, bool) {
 	return id, err == nil
 }
 
-// Time reads an ISO-8601 moment; the zero time when absent. A moment without
+// Time returns an ISO 8601 time, the zero time if it is absent. A time without
 // a zone is UTC.
 func (o *Object) Time(name string) time.Time {
-	value := o.take(name)
+	value := o.get(name)
 	if value == nil {
 		return time.Time{}
 	}
@@ -123,27 +123,27 @@ func (o *Object) Time(name string) time.Time {
 			return t.UTC()
 		}
 	}
-	o.Refuse("datetime_parsing", "Input should be a valid datetime", value, name)
+	o.Fail("datetime_parsing", "Input should be a valid datetime", value, name)
 	return time.Time{}
 }
 
-// Map reads a free-form object; nil when absent.
+// Map returns an object of any members, nil if it is absent.
 func (o *Object) Map(name string) map[string]any {
-	value := o.take(name)
+	value := o.get(name)
 	if value == nil {
 		return nil
 	}
 	m, ok := value.(map[string]any)
 	if !ok {
-		o.Refuse("dict_type", "Input should be a valid dictionary", value, name)
+		o.Fail("dict_type", "Input should be a valid dictionary", value, name)
 	}
 	return m
 }
 
-// Any reads whatever is there.
-func (o *Object) Any(name string) any { return o.take(name) }
+// Any returns a value of any type.
+func (o *Object) Any(name string) any { return o.get(name) }
 
-// Object reads an object to be read in its turn; nil when absent.
+// Object returns an object, nil if it is absent.
 func (o *Object) Object(name string) *Object {
 	m := o.Map(name)
 	if m == nil {
@@ -153,29 +153,29 @@ func (o *Object) Object(name string) *Object {
 }
 
 func (o *Object) below(members map[string]any, loc ...any) *Object {
-	return &Object{members: members, loc: at(o.loc, loc...), problems: o.problems, taken: map[string]bool{}}
+	return &Object{members: members, loc: below(o.loc, loc...), errors: o.errors, read: map[string]bool{}}
 }
 
-// List reads a list; nil when absent.
+// List returns a list, nil if it is absent.
 func (o *Object) List(name string) []any {
-	value := o.take(name)
+	value := o.get(name)
 	if value == nil {
 		return nil
 	}
 	list, ok := value.([]any)
 	if !ok {
-		o.Refuse("list_type", "Input should be a valid list", value, name)
+		o.Fail("list_type", "Input should be a valid list", value, name)
 	}
 	return list
 }
 
-// Objects reads a list of objects.
+// Objects returns a list of objects.
 func (o *Object) Objects(name string) []*Object {
 	var objects []*Object
 	for i, e := range o.List(name) {
 		m, ok := e.(map[string]any)
 		if !ok {
-			o.Refuse("dict_type", "Input should be a valid dictionary", e, name, i)
+			o.Fail("dict_type", "Input should be a valid dictionary", e, name, i)
 			continue
 		}
 		objects = append(objects, o.below(m, name, i))
@@ -183,27 +183,27 @@ func (o *Object) Objects(name string) []*Object {
 	return objects
 }
 
-// Strings reads a list of strings.
+// Strings returns a list of strings.
 func (o *Object) Strings(name string) []string {
-	var words []string
+	var list []string
 	for i, e := range o.List(name) {
 		s, ok := e.(string)
 		if !ok {
-			o.Refuse("string_type", "Input should be a valid string", e, name, i)
+			o.Fail("string_type", "Input should be a valid string", e, name, i)
 			continue
 		}
-		words = append(words, s)
+		list = append(list, s)
 	}
-	return words
+	return list
 }
 
-// UUIDs reads a list of ids.
+// UUIDs returns a list of ids.
 func (o *Object) UUIDs(name string) []uuid.UUID {
 	var ids []uuid.UUID
 	for i, e := range o.List(name) {
 		id, ok := parseUUID(e)
 		if !ok {
-			o.Refuse("uuid_parsing", "Input should be a valid UUID", e, name, i)
+			o.Fail("uuid_parsing", "Input should be a valid UUID", e, name, i)
 			continue
 		}
 		ids = append(ids, id)

@@ -1,4 +1,4 @@
-package form_test
+package request_test
 
 import (
 	"encoding/json"
@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"colonnade/domain"
-	"colonnade/domain/form"
+	"colonnade/domain/request"
 )
 
 func fieldsOf(t *testing.T, err error) []domain.Field {
@@ -26,7 +26,7 @@ func fieldsOf(t *testing.T, err error) []domain.Field {
 func TestReadsEveryForm(t *testing.T) {
 	t.Parallel()
 	id := uuid.New()
-	o, err := form.Parse([]byte(`{"s":"x","b":true,"i":3,"id":"` + id.String() + `","at":"2026-01-02T03:04:05.678Z","day":"2026-01-02",
+	o, err := request.ParseObject([]byte(`{"s":"x","b":true,"i":3,"id":"` + id.String() + `","at":"2026-01-02T03:04:05.678Z","day":"2026-01-02",
 		"m":{"n":1.50},"list":[1,"a"],"words":["a","b"],"ids":["` + id.String() + `"],"o":{"e":"two"},"os":[{"s":"1"},{"s":"2"}],"nil":null}`))
 	require.NoError(t, err)
 	require.Equal(t, "x", o.String("s"))
@@ -46,13 +46,13 @@ func TestReadsEveryForm(t *testing.T) {
 	require.True(t, o.Present("nil"))
 	require.False(t, o.Has("nil"))
 	o.Ignore("nil")
-	o.Close()
+	o.FailUnknown()
 	require.NoError(t, o.Err())
 }
 
 func TestAbsentBranchReadsAsEmpty(t *testing.T) {
 	t.Parallel()
-	o, err := form.Parse([]byte(`{}`))
+	o, err := request.ParseObject([]byte(`{}`))
 	require.NoError(t, err)
 	none := o.Object("nothing")
 	require.Nil(t, none)
@@ -60,13 +60,13 @@ func TestAbsentBranchReadsAsEmpty(t *testing.T) {
 	require.Nil(t, none.Map("m"))
 	require.False(t, none.Has("x"))
 	require.Nil(t, none.Names())
-	none.Close()
+	none.FailUnknown()
 	require.NoError(t, none.Err())
 }
 
 func TestReportsEveryProblemWithItsLocation(t *testing.T) {
 	t.Parallel()
-	o, err := form.Parse([]byte(`{"a":{"s":1,"ids":["x"],"e":"three","i":0,"t":"soon","l":{},"os":[1]},"zz":1,"yy":2}`))
+	o, err := request.ParseObject([]byte(`{"a":{"s":1,"ids":["x"],"e":"three","i":0,"t":"soon","l":{},"os":[1]},"zz":1,"yy":2}`))
 	require.NoError(t, err)
 	a := o.Object("a")
 	a.String("s")
@@ -77,8 +77,8 @@ func TestReportsEveryProblemWithItsLocation(t *testing.T) {
 	a.List("l")
 	a.Objects("os")
 	a.Require("slug")
-	a.Close()
-	o.Close()
+	a.FailUnknown()
+	o.FailUnknown()
 	want := []string{
 		"string_type body a s", "uuid_parsing body a ids 0", "enum body a e", "greater_than_equal body a i", "datetime_parsing body a t",
 		"list_type body a l", "dict_type body a os 0", "missing body a slug", "extra_forbidden body yy", "extra_forbidden body zz",
@@ -96,7 +96,7 @@ func TestReportsEveryProblemWithItsLocation(t *testing.T) {
 	require.Empty(t, cmp.Diff(want, got), "(-want +got)")
 }
 
-func TestParseRefuses(t *testing.T) {
+func TestParseObjectRejects(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ name, in, want string }{
 		{"nothing", "", "missing"},
@@ -113,21 +113,21 @@ func TestParseRefuses(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			_, err := form.Parse([]byte(tt.in))
+			_, err := request.ParseObject([]byte(tt.in))
 			require.Equal(t, tt.want, fieldsOf(t, err)[0].Type)
 		})
 	}
 }
 
-func FuzzParse(f *testing.F) {
+func FuzzParseObject(f *testing.F) {
 	f.Add([]byte(`{"a":[1,{"b":null}]}`))
 	f.Fuzz(func(t *testing.T, in []byte) {
-		o, err := form.Parse(in)
+		o, err := request.ParseObject(in)
 		if err != nil {
 			require.NotEmpty(t, fieldsOf(t, err))
 			return
 		}
-		o.Close()
+		o.FailUnknown()
 		if len(o.Names()) > 0 {
 			require.Error(t, o.Err())
 		}
@@ -137,22 +137,22 @@ func FuzzParse(f *testing.F) {
 // A member that was asked for and is null is absent; one that nobody asked for is a mistake, null or not.
 func TestNullIsAbsent(t *testing.T) {
 	t.Parallel()
-	o, err := form.Parse([]byte(`{"asked":null,"second":null,"third":1,"unknown":null}`))
+	o, err := request.ParseObject([]byte(`{"asked":null,"second":null,"third":1,"unknown":null}`))
 	require.NoError(t, err)
 	require.False(t, o.Has("asked"))
 	require.Equal(t, "third", o.OneOf("first", "second", "third"))
 	require.NotNil(t, o.Int("third", 0))
-	o.Close()
+	o.FailUnknown()
 	e, ok := errors.AsType[*domain.Error](o.Err())
 	require.True(t, ok)
 	require.Len(t, e.Fields, 1)
 	require.Equal(t, []any{"body", "unknown"}, e.Fields[0].Loc)
 }
 
-// A body may hold millions of mistakes; the first are told.
+// A body may hold millions of mistakes; the reply has the first ones.
 func TestMistakesAreBounded(t *testing.T) {
 	t.Parallel()
-	o, err := form.Parse([]byte(`{"list":[0` + strings.Repeat(",0", 1000) + `]}`))
+	o, err := request.ParseObject([]byte(`{"list":[0` + strings.Repeat(",0", 1000) + `]}`))
 	require.NoError(t, err)
 	o.Strings("list")
 	require.Len(t, fieldsOf(t, o.Err()), 32)

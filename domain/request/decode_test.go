@@ -1,4 +1,4 @@
-package body_test
+package request_test
 
 import (
 	"encoding/json"
@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"colonnade/domain"
-	"colonnade/domain/body"
+	"colonnade/domain/request"
 	"colonnade/domain/trace"
 )
 
@@ -23,28 +23,28 @@ type window struct {
 }
 
 type common struct {
-	Slug string `json:"slug" body:"required"`
+	Slug string `json:"slug" request:"required"`
 	Name string `json:"name"`
 }
 
-type request struct {
+type create struct {
 	common
-	ID      uuid.UUID                  `json:"id"`
-	Trace   trace.TraceID              `json:"trace_id"`
-	Window  *window                    `json:"windowing"`
-	Refs    []domain.Reference         `json:"refs"`
-	Named   map[string]window          `json:"named"`
-	ByTrace map[trace.TraceID]bool     `json:"by_trace"`
-	Raw     json.RawMessage            `json:"raw"`
-	Raws    map[string]json.RawMessage `json:"raws"`
-	Any     any                        `json:"any"`
-	Meta    body.Maybe[map[string]any] `json:"meta"`
-	Tags    body.Maybe[map[string]any] `json:"tags"`
-	Flags   body.Maybe[map[string]any] `json:"flags"`
-	Small   uint8                      `json:"small"`
-	Yes     bool                       `json:"yes"`
-	Own     odd                        `json:"own"`
-	Hidden  string                     `json:"-"`
+	ID      uuid.UUID                     `json:"id"`
+	Trace   trace.TraceID                 `json:"trace_id"`
+	Window  *window                       `json:"windowing"`
+	Refs    []domain.Reference            `json:"refs"`
+	Named   map[string]window             `json:"named"`
+	ByTrace map[trace.TraceID]bool        `json:"by_trace"`
+	Raw     json.RawMessage               `json:"raw"`
+	Raws    map[string]json.RawMessage    `json:"raws"`
+	Any     any                           `json:"any"`
+	Meta    request.Maybe[map[string]any] `json:"meta"`
+	Tags    request.Maybe[map[string]any] `json:"tags"`
+	Flags   request.Maybe[map[string]any] `json:"flags"`
+	Small   uint8                         `json:"small"`
+	Yes     bool                          `json:"yes"`
+	Own     odd                           `json:"own"`
+	Hidden  string                        `json:"-"`
 }
 
 // odd reads only even numbers and tells where a pair of them is wrong.
@@ -58,7 +58,7 @@ func (o *odd) UnmarshalJSON(data []byte) error {
 	case "3":
 		return domain.E(domain.Rejected, "Three is odd.")
 	default:
-		return body.Invalid("enum", "Input should be 2", nil, "inner", 1)
+		return request.Invalid("enum", "Input should be 2", nil, "inner", 1)
 	}
 }
 
@@ -68,19 +68,19 @@ func TestDecode(t *testing.T) {
 	tid, err := trace.ParseTraceID("0102030405060708090a0b0c0d0e0f10")
 	require.NoError(t, err)
 	half := 0.5
-	var got request
-	require.NoError(t, body.Decode([]byte(` {"slug":"s\u00e9","name":null,"id":"`+id.String()+`","trace_id":"`+tid.String()+`",
+	var got create
+	require.NoError(t, request.Decode([]byte(` {"slug":"s\u00e9","name":null,"id":"`+id.String()+`","trace_id":"`+tid.String()+`",
 		"windowing":{"limit":5.0,"rate":0.5,"newest":"2025-01-01T12:00:00Z"},"refs":[{"id":"`+id.String()+`"},{"slug":"x","version":"1"}],
 		"named":{"a":{"limit":1},"b":{}},"by_trace":{"`+tid.String()+`":true},"raw": {"b": 1, "a": [1.50]} ,"raws":{"x":null},"any":[1,2.5,{"k":"v"}],
 		"meta":null,"tags":{"a":1},"small":255,"yes":true,"own":2} `), &got))
-	want := request{
+	want := create{
 		common: common{Slug: "sé"}, ID: id, Trace: tid, Window: &window{Limit: 5, Rate: &half, Newest: time.Date(2025, 1, 1, 12, 0, 0, 0, time.UTC)},
 		Refs: []domain.Reference{{ID: id}, {Slug: "x", Version: "1"}}, Named: map[string]window{"a": {Limit: 1}, "b": {}},
 		ByTrace: map[trace.TraceID]bool{tid: true}, Raw: json.RawMessage(`{"b": 1, "a": [1.50]}`), Raws: map[string]json.RawMessage{"x": []byte("null")},
-		Any: []any{int64(1), 2.5, map[string]any{"k": "v"}}, Meta: body.Maybe[map[string]any]{Given: true, Null: true},
-		Tags: body.Maybe[map[string]any]{Given: true, Value: map[string]any{"a": int64(1)}}, Small: 255, Yes: true, Own: 2,
+		Any: []any{int64(1), 2.5, map[string]any{"k": "v"}}, Meta: request.Maybe[map[string]any]{Given: true, Null: true},
+		Tags: request.Maybe[map[string]any]{Given: true, Value: map[string]any{"a": int64(1)}}, Small: 255, Yes: true, Own: 2,
 	}
-	if diff := cmp.Diff(want, got, cmp.AllowUnexported(request{})); diff != "" {
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(create{})); diff != "" {
 		t.Errorf("body (-want +got):\n%s", diff)
 	}
 }
@@ -101,13 +101,13 @@ func TestDecodeAt(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			var got []string
-			failed, ok := errors.AsType[*domain.Error](body.DecodeAt([]byte(tt.in), &got, "query", "specs"))
+			failed, ok := errors.AsType[*domain.Error](request.DecodeAt([]byte(tt.in), &got, "query", "specs"))
 			require.True(t, ok)
 			require.Equal(t, tt.loc, failed.Fields[0].Loc)
 		})
 	}
 	var got []string
-	require.NoError(t, body.DecodeAt([]byte(`["a"]`), &got, "query", "specs"))
+	require.NoError(t, request.DecodeAt([]byte(`["a"]`), &got, "query", "specs"))
 	require.Equal(t, []string{"a"}, got)
 }
 
@@ -116,21 +116,21 @@ func TestBounds(t *testing.T) {
 	t.Parallel()
 	var got struct {
 		At    *time.Time `json:"at"`
-		Until *time.Time `json:"until" body:"bound"`
+		Until *time.Time `json:"until" request:"bound"`
 	}
-	require.NoError(t, body.Decode([]byte(`{"at":"2026-01-01","until":"9999-12-31T23:59:59Z"}`), &got))
+	require.NoError(t, request.Decode([]byte(`{"at":"2026-01-01","until":"9999-12-31T23:59:59Z"}`), &got))
 	require.Equal(t, time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), *got.At)
 	require.Equal(t, time.Date(2263, 1, 1, 0, 0, 0, 0, time.UTC), *got.Until)
 	got.Until = nil
-	require.NoError(t, body.Decode([]byte(`{"until":null}`), &got))
+	require.NoError(t, request.Decode([]byte(`{"until":null}`), &got))
 	require.Nil(t, got.Until)
-	require.Error(t, body.Decode([]byte(`{"at":"9999-12-31T23:59:59Z"}`), &got))
-	require.Error(t, body.Decode([]byte(`{"until":"yesterday"}`), &got))
+	require.Error(t, request.Decode([]byte(`{"at":"9999-12-31T23:59:59Z"}`), &got))
+	require.Error(t, request.Decode([]byte(`{"until":"yesterday"}`), &got))
 }
 
 func TestDecodeLocates(t *testing.T) {
 	t.Parallel()
-	deep := strings.Repeat("[", body.MaxDepth+1) + strings.Repeat("]", body.MaxDepth+1)
+	deep := strings.Repeat("[", request.MaxDepth+1) + strings.Repeat("]", request.MaxDepth+1)
 	tests := []struct {
 		name, in, kind string
 		loc            []any
@@ -139,7 +139,7 @@ func TestDecodeLocates(t *testing.T) {
 		{"blanks", " \n", "missing", []any{"body"}},
 		{"no JSON", `{"slug":`, "json_invalid", []any{"body", 8}},
 		{"two values", `{} {}`, "json_invalid", []any{"body", 4}},
-		{"too deep", deep, "json_invalid", []any{"body", body.MaxDepth}},
+		{"too deep", deep, "json_invalid", []any{"body", request.MaxDepth}},
 		{"a member twice", `{"raw":{"\u0061":1,"a":2},"slug":"s"}`, "json_invalid", []any{"body", 19}},
 		{"no object", `[]`, "model_attributes_type", []any{"body"}},
 		{"a missing member", `{}`, "missing", []any{"body", "slug"}},
@@ -173,7 +173,7 @@ func TestDecodeLocates(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			var e *domain.Error
-			require.ErrorAs(t, body.Decode([]byte(tt.in), &request{}), &e)
+			require.ErrorAs(t, request.Decode([]byte(tt.in), &create{}), &e)
 			require.Equal(t, domain.Invalid, e.Kind)
 			require.Len(t, e.Fields, 1)
 			require.Equal(t, tt.kind, e.Fields[0].Type)
@@ -185,7 +185,7 @@ func TestDecodeLocates(t *testing.T) {
 func TestDecodeFindsAllMistakes(t *testing.T) {
 	t.Parallel()
 	var e *domain.Error
-	require.ErrorAs(t, body.Decode([]byte(`{"x":1,"id":"y","refs":[1,2]}`), &request{}), &e)
+	require.ErrorAs(t, request.Decode([]byte(`{"x":1,"id":"y","refs":[1,2]}`), &create{}), &e)
 	at := make([][]any, 0, len(e.Fields))
 	for _, f := range e.Fields {
 		at = append(at, f.Loc)
@@ -195,7 +195,7 @@ func TestDecodeFindsAllMistakes(t *testing.T) {
 
 func TestMaybeThroughEncodingJSON(t *testing.T) {
 	t.Parallel()
-	var got struct{ A, B, C body.Maybe[int] }
+	var got struct{ A, B, C request.Maybe[int] }
 	require.NoError(t, json.Unmarshal([]byte(`{"A":1,"B":null}`), &got))
 	require.True(t, got.A.Set())
 	require.True(t, got.B.Given && !got.B.Set())
@@ -211,8 +211,8 @@ func FuzzDecode(f *testing.F) {
 	f.Add([]byte(`{"slug":"s","refs":[{"slug":"\ud83d\ude00"}],"raw":{"a":[1,{}]},"any":[1,"}"],"meta":{"a":null}}`))
 	f.Add([]byte(`{"slug":"\\\"","named":{"":{"limit":-1e3}}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		var got request
-		if err := body.Decode(data, &got); err != nil {
+		var got create
+		if err := request.Decode(data, &got); err != nil {
 			require.Equal(t, domain.Invalid, domain.KindOf(err))
 			return
 		}
