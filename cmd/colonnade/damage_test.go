@@ -39,6 +39,9 @@ func TestDamagedLog(t *testing.T) {
 			sending.await(20)
 			before := sending.ended()
 			requireKept(t, client.New(s.base, key), before)
+			waiting, err := command(t.Context(), t, env, "redrive", "--dry-run").CombinedOutput()
+			require.NoError(t, err, string(waiting))
+			require.Contains(t, string(waiting), "0 records waiting", "it authenticates with the secret of the data directory")
 			require.NoError(t, s.stop())
 
 			segment := filepath.Join(data, "kafka", "data", "partitions", "colonnade.spans.v1-0", "0.dat")

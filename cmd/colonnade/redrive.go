@@ -31,10 +31,8 @@ the embedded service whose data directory this is.`,
 			if err != nil {
 				return err
 			}
-			if len(cfg.Kafka.Brokers) == 0 {
-				if cfg.Kafka.Brokers = app.EmbeddedBroker(cfg); cfg.Kafka.Brokers == nil {
-					return errors.New("there is no broker: set COLONNADE_KAFKA_BROKERS, or COLONNADE_DATA_DIR to that of an embedded service")
-				}
+			if len(cfg.Kafka.Brokers) == 0 && !app.UseEmbeddedBroker(&cfg) {
+				return errors.New("there is no broker: set COLONNADE_KAFKA_BROKERS, or COLONNADE_DATA_DIR to that of an embedded service")
 			}
 			progress := func(r stream.Redriven) { _, _ = fmt.Fprintf(cmd.ErrOrStderr(), "\r%d of %d", r.Done, r.Total) }
 			done, err := stream.Redrive(cmd.Context(), cfg.Kafka, stream.RedriveOptions{DryRun: dryRun, Progress: progress}, env.now, newLog(cmd.ErrOrStderr(), cfg.Log))

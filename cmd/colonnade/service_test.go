@@ -226,11 +226,10 @@ func (s *service) client(t *testing.T) *client.Client {
 // a topic of the test's own.
 func onServices(t *testing.T) []string {
 	t.Helper()
-	return []string{
-		"COLONNADE_KAFKA_BROKERS=" + strings.Join(embeddedtest.Kafka(t), ","),
-		"COLONNADE_KAFKA_TOPIC=" + embeddedtest.Topic(t),
-		"COLONNADE_KAFKA_GROUP=" + embeddedtest.Topic(t),
-		"COLONNADE_CLICKHOUSE_URL=" + embeddedtest.Database(t),
-		"COLONNADE_POSTGRES_URL=" + embeddedtest.PostgresDatabase(t),
-	}
+	return append(embeddedtest.KafkaSettings(t),
+		"COLONNADE_KAFKA_TOPIC="+embeddedtest.Topic(t),
+		"COLONNADE_KAFKA_GROUP="+embeddedtest.Topic(t),
+		"COLONNADE_CLICKHOUSE_URL="+embeddedtest.Database(t),
+		"COLONNADE_POSTGRES_URL="+embeddedtest.PostgresDatabase(t),
+	)
 }

@@ -58,8 +58,8 @@ func BenchmarkClickHouseInsert(b *testing.B) {
 // BenchmarkKafkaProduce writes 1 MB batches, acknowledged and synced, to four partitions.
 func BenchmarkKafkaProduce(b *testing.B) {
 	topic := embeddedtest.Topic(b)
-	client, err := kgo.NewClient(kgo.SeedBrokers(embeddedtest.Kafka(b)...), kgo.DefaultProduceTopic(topic),
-		kgo.ProducerBatchMaxBytes(1<<20), kgo.ProducerBatchCompression(kgo.NoCompression()), kgo.ProducerLinger(5*time.Millisecond), kgo.MaxBufferedBytes(64<<20))
+	client, err := kgo.NewClient(append(embeddedtest.KafkaOptions(b), kgo.DefaultProduceTopic(topic),
+		kgo.ProducerBatchMaxBytes(1<<20), kgo.ProducerBatchCompression(kgo.NoCompression()), kgo.ProducerLinger(5*time.Millisecond), kgo.MaxBufferedBytes(64<<20))...)
 	require.NoError(b, err)
 	defer client.Close()
 	_, err = kadm.NewClient(client).CreateTopic(b.Context(), 4, 1, nil, topic)

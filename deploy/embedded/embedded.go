@@ -13,6 +13,10 @@ package embedded
 import (
 	"context"
 	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
 	"time"
 )
 
@@ -26,10 +30,36 @@ const (
 // Stack is what runs: three addresses, and nothing else is known by the core.
 type Stack struct {
 	Kafka      []string // host:port
-	ClickHouse string   // http://default:<token>@127.0.0.1:<port>/colonnade
-	Postgres   string   // postgres://colonnade:<password>@127.0.0.1:<port>/colonnade
+	KafkaSASL  SASL
+	ClickHouse string // http://default:<token>@127.0.0.1:<port>/colonnade
+	Postgres   string // postgres://colonnade:<password>@127.0.0.1:<port>/colonnade
 
 	children
+}
+
+// SASL is how a client of the broker proves that it may use it.
+type SASL struct{ Mechanism, Username, Password string }
+
+// Kafka's only user, and how it authenticates: the password is a secret of the data directory.
+const (
+	KafkaMechanism = "scram-sha-256"
+	kafkaUser      = "colonnade"
+)
+
+func kafkaPassword(dir string) string { return filepath.Join(dir, Kafka, "password") }
+
+// Broker returns where the broker of the stack in this data directory listens,
+// and how it is used; ok is false where none was ever started there.
+func Broker(dir string) (address string, access SASL, ok bool) {
+	port, err := os.ReadFile(filepath.Join(dir, Kafka+".port")) //nolint:gosec // a path inside the data directory
+	if err != nil {
+		return "", SASL{}, false
+	}
+	password, err := os.ReadFile(kafkaPassword(dir))
+	if err != nil {
+		return "", SASL{}, false
+	}
+	return net.JoinHostPort("127.0.0.1", strings.TrimSpace(string(port))), SASL{KafkaMechanism, kafkaUser, string(password)}, true
 }
 
 // Config says where the engines live and how much they may use. Only Dir is

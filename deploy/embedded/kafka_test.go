@@ -4,6 +4,9 @@ package embedded_test
 
 import (
 	"context"
+	"net"
+	"os"
+	"path/filepath"
 	"strconv"
 	"sync/atomic"
 	"syscall"
@@ -13,6 +16,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+	"github.com/twmb/franz-go/pkg/sasl/scram"
 
 	"colonnade/deploy/embedded"
 )
@@ -24,7 +29,7 @@ func TestKafkaExactlyOnceAcrossKills(t *testing.T) {
 	t.Parallel()
 	const kills, partitions, group = 6, 3, "readers"
 	s := start(t, embedded.Config{Dir: stackDir(t), Only: []string{embedded.Kafka}})
-	producer, err := kgo.NewClient(kgo.SeedBrokers(s.Kafka...), kgo.DefaultProduceTopic("t"), kgo.RequiredAcks(kgo.AllISRAcks()),
+	producer, err := newClient(s, kgo.DefaultProduceTopic("t"), kgo.RequiredAcks(kgo.AllISRAcks()),
 		kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.ProducerLinger(0), kgo.ProducerBatchMaxBytes(2000), kgo.MaxBufferedRecords(500))
 	require.NoError(t, err)
 	defer producer.Close()
@@ -73,7 +78,7 @@ func TestKafkaExactlyOnceAcrossKills(t *testing.T) {
 	require.True(t, is)
 	require.Equal(t, strconv.Itoa(kills-1), commit.Metadata)
 
-	consumer, err := kgo.NewClient(kgo.SeedBrokers(s.Kafka...), kgo.ConsumeTopics("t"))
+	consumer, err := newClient(s, kgo.ConsumeTopics("t"))
 	require.NoError(t, err)
 	defer consumer.Close()
 	next := [partitions]int{0, 1, 2}
@@ -101,7 +106,7 @@ func TestKafkaExactlyOnceAcrossKills(t *testing.T) {
 func TestKafkaFullLog(t *testing.T) {
 	t.Parallel()
 	s := start(t, embedded.Config{Dir: stackDir(t), Only: []string{embedded.Kafka}, KafkaPartitions: 1, KafkaRetainBytes: 64 << 10})
-	client, err := kgo.NewClient(kgo.SeedBrokers(s.Kafka...), kgo.DefaultProduceTopic("t"), kgo.AllowAutoTopicCreation(),
+	client, err := newClient(s, kgo.DefaultProduceTopic("t"), kgo.AllowAutoTopicCreation(),
 		kgo.ProducerBatchCompression(kgo.NoCompression()), kgo.MetadataMinAge(20*time.Millisecond))
 	require.NoError(t, err)
 	defer client.Close()
@@ -138,4 +143,77 @@ func TestKafkaFullLog(t *testing.T) {
 	require.Eventually(t, func() bool { return produce() == nil }, time.Minute, time.Millisecond)
 	require.Equal(t, taken-1, offsets(admin.ListStartOffsets), "the last one stays")
 	require.Equal(t, taken+1, offsets(admin.ListEndOffsets))
+}
+
+// newClient makes a client that has the broker's password.
+func newClient(s *embedded.Stack, opts ...kgo.Opt) (*kgo.Client, error) {
+	mechanism := scram.Auth{User: s.KafkaSASL.Username, Pass: s.KafkaSASL.Password}.AsSha256Mechanism()
+	return kgo.NewClient(append(opts, kgo.SeedBrokers(s.Kafka...), kgo.SASL(mechanism))...)
+}
+
+// TestKafkaAsksForItsPassword: a client without the secret of the data directory
+// is refused whatever it asks, and causes nothing.
+func TestKafkaAsksForItsPassword(t *testing.T) {
+	t.Parallel()
+	dir := stackDir(t)
+	s := start(t, embedded.Config{Dir: dir, Only: []string{embedded.Kafka}})
+	info, err := os.Stat(filepath.Join(dir, "kafka", "password"))
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o600), info.Mode())
+	client, err := newClient(s, kgo.AllowAutoTopicCreation())
+	require.NoError(t, err)
+	defer client.Close()
+	require.NoError(t, client.ProduceSync(t.Context(), &kgo.Record{Topic: "ours", Value: []byte("v")}).FirstErr())
+
+	topic := kmsg.NewMetadataRequestTopic()
+	topic.Topic = kmsg.StringPtr("theirs")
+	metadata := kmsg.NewMetadataRequest()
+	metadata.Topics, metadata.AllowAutoTopicCreation = append(metadata.Topics, topic), true
+	produce := kmsg.NewProduceRequest()
+	fetch := kmsg.NewFetchRequest()
+	wrong := scram.Auth{User: s.KafkaSASL.Username, Pass: "wrong"}.AsSha256Mechanism()
+	for name, opts := range map[string][]kgo.Opt{"no password": nil, "a wrong password": {kgo.SASL(wrong)}} {
+		for _, request := range []kmsg.Request{&metadata, &produce, &fetch} {
+			stranger, err := kgo.NewClient(append(opts, kgo.SeedBrokers(s.Kafka...), kgo.RequestRetries(1))...)
+			require.NoError(t, err)
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			_, err = stranger.SeedBrokers()[0].Request(ctx, request)
+			require.Error(t, err, "%s: %T", name, request)
+			require.NoError(t, ctx.Err(), "it is refused at once")
+			cancel()
+			stranger.Close()
+		}
+	}
+	topics, err := kadm.NewClient(client).ListTopics(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []string{"ours"}, topics.Names())
+	require.NotZero(t, s.PID(embedded.Kafka))
+}
+
+// TestKafkaIgnoresStrangers sends what would end the broker, or take its memory,
+// without a password.
+func TestKafkaIgnoresStrangers(t *testing.T) {
+	t.Parallel()
+	s := start(t, embedded.Config{Dir: stackDir(t), Only: []string{embedded.Kafka}})
+	before := s.PID(embedded.Kafka)
+	for _, frame := range [][]byte{
+		{0, 0, 0, 10, 0x7f, 0xff, 0, 0, 0, 0, 0, 1, 0xff, 0xff}, // a request that does not exist
+		{0xff, 0xff, 0xff, 0xff, 0, 18, 0, 0, 0, 0, 0, 1},       // four gigabytes
+		{0, 0, 0, 4, 0, 18, 0, 0, 0, 0, 0, 1},                   // less than its header
+	} {
+		conn, err := net.Dial("tcp", s.Kafka[0]) //nolint:noctx // a local socket, at once
+		require.NoError(t, err)
+		_, err = conn.Write(frame)
+		require.NoError(t, err)
+		require.NoError(t, conn.SetReadDeadline(time.Now().Add(time.Minute)))
+		_, err = conn.Read(make([]byte, 1))
+		require.Error(t, err)
+		require.NotErrorIs(t, err, os.ErrDeadlineExceeded, "the connection is ended at once")
+		require.NoError(t, conn.Close())
+	}
+	client, err := newClient(s)
+	require.NoError(t, err)
+	defer client.Close()
+	require.NoError(t, client.Ping(t.Context()))
+	require.Equal(t, before, s.PID(embedded.Kafka))
 }

@@ -222,18 +222,23 @@ func (s *children) run(ctx context.Context, name string, config any, files []*os
 }
 
 func startKafka(ctx context.Context, s *Stack) error {
+	password, err := secret(kafkaPassword(s.c.Dir))
+	if err != nil {
+		return fmt.Errorf("kafka: %w", err)
+	}
 	addr, file, err := s.listen(Kafka, s.c.Ports.Kafka)
 	if err != nil {
 		return err
 	}
 	err = s.run(ctx, Kafka, broker.Config{
-		Dir: filepath.Join(s.c.Dir, Kafka), Partitions: s.c.KafkaPartitions, MaxMessageBytes: s.c.KafkaMaxMessageBytes,
+		Dir: filepath.Join(s.c.Dir, Kafka), User: kafkaUser, Password: password, Partitions: s.c.KafkaPartitions, MaxMessageBytes: s.c.KafkaMaxMessageBytes,
 		KeepBytes: s.c.KafkaKeepBytes, RetainBytes: s.c.KafkaRetainBytes, RetainFor: s.c.KafkaRetainFor,
 	}, []*os.File{file})
 	if err != nil {
 		return err
 	}
 	s.Kafka = []string{addr.String()}
+	s.KafkaSASL = SASL{KafkaMechanism, kafkaUser, password}
 	s.c.Progress("Kafka answers on " + addr.String())
 	return nil
 }

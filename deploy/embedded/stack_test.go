@@ -218,7 +218,7 @@ func addressesOf(s *embedded.Stack) []string { return []string{s.Kafka[0], s.Cli
 // write stores the value in all three, acknowledged.
 func write(t *testing.T, s *embedded.Stack, value string) {
 	t.Helper()
-	producer, err := kgo.NewClient(kgo.SeedBrokers(s.Kafka...), kgo.AllowAutoTopicCreation(), kgo.DefaultProduceTopic("values"))
+	producer, err := newClient(s, kgo.AllowAutoTopicCreation(), kgo.DefaultProduceTopic("values"))
 	require.NoError(t, err)
 	require.NoError(t, producer.ProduceSync(t.Context(), kgo.StringRecord(value)).FirstErr())
 	admin := kadm.NewClient(producer)
@@ -253,7 +253,7 @@ func read(t *testing.T, s *embedded.Stack) []string {
 	require.NoError(t, db.Close(t.Context()))
 	require.Equal(t, fromClickHouse, fromPostgres)
 
-	consumer, err := kgo.NewClient(kgo.SeedBrokers(s.Kafka...), kgo.ConsumeTopics("values"))
+	consumer, err := newClient(s, kgo.ConsumeTopics("values"))
 	require.NoError(t, err)
 	defer consumer.Close()
 	seen := map[string]bool{}

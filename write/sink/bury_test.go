@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"colonnade/deploy/embedded/embeddedtest"
 	"colonnade/write/stream"
 )
 
@@ -21,7 +22,7 @@ func TestARecordTooLargeForTheDeadTopicHoldsNothingUp(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, 1)
 	h.publish(h.record(stream.Upsert, 1, span{trace: 1, span: 1, name: "before"}))
-	client, err := kgo.NewClient(kgo.SeedBrokers(h.stream.Brokers...), kgo.ProducerBatchMaxBytes(4<<20))
+	client, err := kgo.NewClient(append(embeddedtest.KafkaOptions(t), kgo.ProducerBatchMaxBytes(4<<20))...)
 	require.NoError(t, err)
 	t.Cleanup(client.Close)
 	poison := bytes.Repeat([]byte("poison "), 3<<20/7)

@@ -55,6 +55,7 @@ func newHouse(t testing.TB, partitions int32) *house {
 	h.url = migrationstest.Database(t)
 	h.stream = stream.DefaultConfig()
 	h.stream.Brokers, h.stream.Topic = embeddedtest.Kafka(t), embeddedtest.Topic(t)
+	h.stream.SASL = stream.SASL(embeddedtest.KafkaSASL(t))
 	h.stream.Group, h.stream.Partitions = h.stream.Topic, partitions
 	h.sink = sink.DefaultConfig()
 	h.sink.MinLinger, h.sink.FinalizeAfter, h.sink.FinalizeEvery = 20*time.Millisecond, 300*time.Millisecond, 50*time.Millisecond

@@ -26,6 +26,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"colonnade/deploy/embedded/embeddedtest"
 	"colonnade/write/stream"
 )
 
@@ -377,7 +378,7 @@ func TestRowsOfAnotherLogAreRemoved(t *testing.T) {
 // remakeTopic deletes the topic and has a producer that makes it again.
 func (h *house) remakeTopic() {
 	h.t.Helper()
-	client, err := kgo.NewClient(kgo.SeedBrokers(h.stream.Brokers...))
+	client, err := kgo.NewClient(embeddedtest.KafkaOptions(h.t)...)
 	require.NoError(h.t, err)
 	defer client.Close()
 	adm := kadm.NewClient(client)

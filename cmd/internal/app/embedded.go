@@ -5,12 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
-	"strings"
 	"syscall"
 
 	"colonnade/cmd/internal/config"
 	"colonnade/deploy/embedded"
+	"colonnade/write/stream"
 )
 
 // embeddedPartitions is what one machine works on best. Documents lie in the
@@ -42,20 +41,21 @@ func (p *process) startEmbedded(ctx context.Context) (*embedded.Stack, error) {
 		return nil, err
 	}
 	p.cfg.Kafka.Brokers, p.cfg.ClickHouse.URL, p.cfg.Postgres.URL = stack.Kafka, stack.ClickHouse, stack.Postgres
+	p.cfg.Kafka.SASL = stream.SASL(stack.KafkaSASL)
 	if p.cfg.Sources["kafka.partitions"] == "" {
 		p.cfg.Kafka.Partitions = embeddedPartitions
 	}
 	return stack, nil
 }
 
-// EmbeddedBroker is where the broker of the embedded service in this data
-// directory listens; nil when none was ever started there.
-func EmbeddedBroker(cfg config.Loaded) []string {
-	port, err := os.ReadFile(cfg.DataPath(embedded.Kafka + ".port"))
-	if err != nil {
-		return nil
+// UseEmbeddedBroker sets the broker of the embedded service in the data
+// directory, and reports whether one was ever started there.
+func UseEmbeddedBroker(cfg *config.Loaded) bool {
+	address, access, ok := embedded.Broker(cfg.DataDir)
+	if ok {
+		cfg.Kafka.Brokers, cfg.Kafka.SASL = []string{address}, stream.SASL(access)
 	}
-	return []string{net.JoinHostPort("127.0.0.1", strings.TrimSpace(string(port)))}
+	return ok
 }
 
 // listen takes a port before anything slow begins, so that a taken one is told at once.

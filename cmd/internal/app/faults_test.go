@@ -29,6 +29,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
+	"github.com/twmb/franz-go/pkg/sasl/scram"
 	commonpb "go.opentelemetry.io/proto/otlp/common/v1"
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
@@ -49,6 +50,7 @@ const faultsVariable = "COLONNADE_TEST_SINK"
 // faultsChild is what a sink process needs to know.
 type faultsChild struct {
 	Brokers    []string
+	SASL       stream.SASL
 	Topic      string
 	ClickHouse string
 	// Name tells one sink from another in the group.
@@ -125,6 +127,7 @@ func runSink(raw string, log *slog.Logger) error {
 
 func (c faultsChild) stream() stream.Config {
 	cfg := stream.DefaultConfig()
+	cfg.SASL = c.SASL
 	cfg.Brokers, cfg.Topic, cfg.Group, cfg.SessionTimeout, cfg.ClientID = c.Brokers, c.Topic, c.Topic, faultSession, c.Name
 	return cfg
 }
@@ -166,12 +169,16 @@ func TestEverySpanOnceAcrossKills(t *testing.T) {
 	}
 	require.Zero(t, f.spans%faultPerRecord, envFaultSpans)
 	require.NoError(t, f.startStack())
-	f.child = faultsChild{Brokers: f.stack.Kafka, Topic: "faults-" + f.project.String(), ClickHouse: f.stack.ClickHouse, Name: "test"}
+	f.child = faultsChild{Brokers: f.stack.Kafka, SASL: stream.SASL(f.stack.KafkaSASL), Topic: "faults-" + f.project.String(), ClickHouse: f.stack.ClickHouse, Name: "test"}
 	if len(f.stack.Kafka) == 0 {
-		f.child.Brokers = embeddedtest.Kafka(t)
+		f.child.Brokers, f.child.SASL = embeddedtest.Kafka(t), stream.SASL(embeddedtest.KafkaSASL(t))
+	}
+	opts := []kgo.Opt{kgo.SeedBrokers(f.child.Brokers...)}
+	if access := f.child.SASL; access.Mechanism != "" {
+		opts = append(opts, kgo.SASL(scram.Auth{User: access.Username, Pass: access.Password}.AsSha256Mechanism()))
 	}
 	var err error
-	f.group, err = kgo.NewClient(kgo.SeedBrokers(f.child.Brokers...))
+	f.group, err = kgo.NewClient(opts...)
 	require.NoError(t, err)
 	t.Cleanup(f.group.Close)
 	t.Cleanup(func() {

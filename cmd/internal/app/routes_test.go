@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -27,12 +28,12 @@ import (
 // newHouse builds all roles on the test's stores; nothing runs but the handler. Settings come last.
 func newHouse(t testing.TB, settings ...string) (*house, stores) {
 	t.Helper()
-	cfg, err := config.Load("", append([]string{
-		"COLONNADE_KAFKA_BROKERS=" + strings.Join(embeddedtest.Kafka(t), ","), "COLONNADE_KAFKA_TOPIC=" + embeddedtest.Topic(t),
+	cfg, err := config.Load("", slices.Concat(embeddedtest.KafkaSettings(t), []string{
+		"COLONNADE_KAFKA_TOPIC=" + embeddedtest.Topic(t),
 		"COLONNADE_CLICKHOUSE_URL=" + migrationstest.Database(t), "COLONNADE_POSTGRES_URL=" + embeddedtest.PostgresDatabase(t),
 		// A busy machine is slow, not wrong: reads wait for their writes longer than a client would.
 		"COLONNADE_READ_STORE_WAIT_TIMEOUT=1m", "COLONNADE_COMMANDS_WAIT_TIMEOUT=1m", "COLONNADE_HTTP_REQUEST_TIMEOUT=2m",
-	}, settings...))
+	}, settings))
 	require.NoError(t, err)
 	p := &process{
 		Options: Options{Roles: AllRoles(), Out: io.Discard, Now: time.Now}, cfg: cfg,

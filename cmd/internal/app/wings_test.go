@@ -57,6 +57,7 @@ func newWings(t testing.TB, tune ...func(*sink.Config)) *wings {
 	t.Cleanup(func() { require.NoError(t, conn.Close()) })
 	cfg := stream.DefaultConfig()
 	cfg.Brokers, cfg.Topic = embeddedtest.Kafka(t), embeddedtest.Topic(t)
+	cfg.SASL = stream.SASL(embeddedtest.KafkaSASL(t))
 	cfg.Group, cfg.Partitions = cfg.Topic, 2
 	w := &wings{t: t, conn: conn}
 	w.producer, err = stream.NewProducer(cfg, time.Now, log, registry)

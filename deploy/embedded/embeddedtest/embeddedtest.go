@@ -26,6 +26,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/sasl/scram"
+
 	"colonnade/deploy/embedded"
 	"colonnade/deploy/embedded/internal/supervise"
 )
@@ -48,6 +51,7 @@ const (
 // Services are the addresses of the stores of this test process.
 type Services struct {
 	Kafka      []string
+	KafkaSASL  embedded.SASL // empty where the environment gives the brokers
 	ClickHouse string
 	Postgres   string
 }
@@ -89,7 +93,7 @@ func Stack(tb testing.TB) *Services {
 	var wait sync.WaitGroup
 	s := new(Services)
 	var failed [3]error
-	wait.Go(func() { s.Kafka, failed[0] = kafka() })
+	wait.Go(func() { s.Kafka, s.KafkaSASL, failed[0] = kafka() })
 	wait.Go(func() { s.ClickHouse, failed[1] = clickHouse() })
 	wait.Go(func() { s.Postgres, failed[2] = postgres() })
 	wait.Wait()
@@ -99,14 +103,44 @@ func Stack(tb testing.TB) *Services {
 	return s
 }
 
-// Kafka gives the brokers' addresses, starting the embedded one if need be.
+// Kafka returns the brokers' addresses, and starts the embedded one if need be.
 func Kafka(tb testing.TB) []string {
 	tb.Helper()
-	brokers, err := kafka()
+	brokers, _, err := kafka()
 	if err != nil {
 		tb.Fatal(err)
 	}
 	return brokers
+}
+
+// KafkaSASL returns how clients of the brokers authenticate; empty where they do not.
+func KafkaSASL(tb testing.TB) embedded.SASL {
+	tb.Helper()
+	_, access, err := kafka()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return access
+}
+
+// KafkaOptions returns what a client of the brokers needs.
+func KafkaOptions(tb testing.TB) []kgo.Opt {
+	tb.Helper()
+	opts := []kgo.Opt{kgo.SeedBrokers(Kafka(tb)...)}
+	if access := KafkaSASL(tb); access.Mechanism != "" {
+		opts = append(opts, kgo.SASL(scram.Auth{User: access.Username, Pass: access.Password}.AsSha256Mechanism()))
+	}
+	return opts
+}
+
+// KafkaSettings returns the settings of the service for the brokers.
+func KafkaSettings(tb testing.TB) []string {
+	tb.Helper()
+	access := KafkaSASL(tb)
+	return []string{
+		"COLONNADE_KAFKA_BROKERS=" + strings.Join(Kafka(tb), ","), "COLONNADE_KAFKA_SASL_MECHANISM=" + access.Mechanism,
+		"COLONNADE_KAFKA_SASL_USERNAME=" + access.Username, "COLONNADE_KAFKA_SASL_PASSWORD=" + access.Password,
+	}
 }
 
 // PID is the process of an embedded engine, for a test that kills it; 0 when it is not embedded or not up.
@@ -120,15 +154,15 @@ func PID(engine string) int {
 	return s.stack.PID(engine)
 }
 
-func kafka() ([]string, error) {
+func kafka() ([]string, embedded.SASL, error) {
 	if given := os.Getenv(EnvKafka); given != "" {
-		return strings.Split(given, ","), nil
+		return strings.Split(given, ","), embedded.SASL{}, nil
 	}
 	stack, err := start(embedded.Kafka)
 	if err != nil {
-		return nil, err
+		return nil, embedded.SASL{}, err
 	}
-	return stack.Kafka, nil
+	return stack.Kafka, stack.KafkaSASL, nil
 }
 
 func clickHouse() (string, error) {

@@ -46,7 +46,7 @@ func TestClickHouseDatabase(t *testing.T) {
 func TestKafkaTopic(t *testing.T) {
 	t.Parallel()
 	topic := embeddedtest.Topic(t)
-	client, err := kgo.NewClient(kgo.SeedBrokers(embeddedtest.Kafka(t)...), kgo.AllowAutoTopicCreation(), kgo.ConsumeTopics(topic), kgo.DefaultProduceTopic(topic))
+	client, err := kgo.NewClient(append(embeddedtest.KafkaOptions(t), kgo.AllowAutoTopicCreation(), kgo.ConsumeTopics(topic), kgo.DefaultProduceTopic(topic))...)
 	require.NoError(t, err)
 	defer client.Close()
 	require.NoError(t, client.ProduceSync(t.Context(), kgo.StringRecord("hello")).FirstErr())

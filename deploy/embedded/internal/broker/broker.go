@@ -18,13 +18,17 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/sasl/scram"
 
 	"colonnade/deploy/embedded/internal/supervise"
 )
 
 // Config of the broker's process; its listening socket is descriptor 3.
 type Config struct {
-	Dir        string `json:"dir"`
+	Dir string `json:"dir"`
+	// User is the only one; every client must prove that it has the Password.
+	User       string `json:"user"`
+	Password   string `json:"password"`
 	Partitions int    `json:"partitions"` // of a topic that does not say
 	// MaxMessageBytes bounds one batch of records.
 	MaxMessageBytes int `json:"max_message_bytes"`
@@ -58,7 +62,12 @@ func Run(ctx context.Context, c Config, ready func(supervise.Ready)) error {
 	cluster, err := kfake.NewCluster(
 		kfake.NumBrokers(1),
 		kfake.ClusterID("colonnade-embedded"),
-		kfake.ListenFn(func(string, string) (net.Listener, error) { return net.FileListener(os.NewFile(3, "listener")) }),
+		kfake.ListenFn(func(string, string) (net.Listener, error) {
+			listener, err := net.FileListener(os.NewFile(3, "listener"))
+			return gate{listener}, err
+		}),
+		kfake.EnableSASL(),
+		kfake.Superuser(mechanism, c.User, c.Password),
 		kfake.DataDir(data),
 		kfake.SyncWrites(),
 		kfake.DefaultNumPartitions(c.Partitions),
@@ -76,7 +85,7 @@ func Run(ctx context.Context, c Config, ready func(supervise.Ready)) error {
 	}
 	defer cluster.Close()
 	createAsked(cluster)
-	admin, err := kadm.NewOptClient(kgo.SeedBrokers(cluster.ListenAddrs()...))
+	admin, err := kadm.NewOptClient(kgo.SeedBrokers(cluster.ListenAddrs()...), kgo.SASL(scram.Auth{User: c.User, Pass: c.Password}.AsSha256Mechanism()))
 	if err != nil {
 		return fmt.Errorf("broker: %w", err)
 	}

@@ -23,11 +23,15 @@ import (
 //   - after a crash it rebuilds from the log which producer wrote which sequence
 //     numbers (see window.go). Otherwise the broker would take a retried batch,
 //     whose acknowledgement was lost, for a new one;
+//   - it forgets the users of an earlier start: the password may be another one;
 //   - it forgets the members of consumer groups. An earlier service that was killed
 //     would keep its partitions until its session ended.
 func recoverState(dir string) ([]Damage, error) {
 	if _, err := os.Stat(filepath.Join(dir, "meta.json")); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil // never used
+	}
+	if err := os.Remove(filepath.Join(dir, "sasl.json")); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("broker: %w", err)
 	}
 	orderly, err := forgetMembers(filepath.Join(dir, "session_state.json"))
 	if err != nil {
