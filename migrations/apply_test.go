@@ -8,7 +8,6 @@ import (
 	"slices"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
@@ -16,7 +15,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"colonnade/deploy/embedded/embeddedtest"
-	"colonnade/migrations/schema"
 )
 
 func TestMain(m *testing.M) { os.Exit(embeddedtest.Main(m)) }
@@ -57,11 +55,10 @@ func TestClickHouseAppliesOnce(t *testing.T) {
 	changed := slices.Clone(all)
 	changed[0].checksum = "different"
 	_, err = applyClickHouse(t.Context(), conn, Deployment{}, changed)
-	require.ErrorContains(t, err, "was changed after it was applied")
+	require.ErrorContains(t, err, "ClickHouse was set up by another build")
 }
 
-// Every table that a sink writes says that its parts are removed by one thread,
-// migration 0019: one without it stops every page for a moment now and then.
+// Every table that a sink writes says that its parts are removed by one thread: one without it stops every page for a moment now and then.
 func TestPartsAreRemovedByOneThread(t *testing.T) {
 	t.Parallel()
 	conn := openClickHouse(t)
@@ -74,63 +71,28 @@ WHERE database = currentDatabase() AND engine LIKE '%MergeTree' AND position(eng
 	require.Equal(t, []string{recordName}, tables, "no sink writes that")
 }
 
-// The default of label is schema.Label, for rows from before it and for those
-// that come without it.
-func TestLabelsByDefault(t *testing.T) {
+// A database that an earlier build made has its files in the record and not these: it
+// is refused before a statement runs.
+func TestDatabasesOfEarlierBuildsAreRefused(t *testing.T) {
 	t.Parallel()
-	conn := openClickHouse(t)
-	all, err := read(files, "clickhouse")
+	conn, pool := openClickHouse(t), openPostgres(t)
+	_, err := applyClickHouse(t.Context(), conn, Deployment{}, []file{{name: "0001_spans.sql", text: "CREATE TABLE kept (a Int8) ENGINE = Memory", checksum: "x"}})
 	require.NoError(t, err)
-	before := slices.IndexFunc(all, func(f file) bool { return f.name == "0020_label.sql" })
-	require.Positive(t, before)
-	_, err = applyClickHouse(t.Context(), conn, Deployment{}, all[:before])
+	_, err = applyPostgres(t.Context(), pool, []file{{name: "0001_access.sql", text: "CREATE TABLE kept (a int)", checksum: "x"}})
 	require.NoError(t, err)
 
-	paths := []string{""}
-	keys := []string{"", "0", "12", "1a", "é", "a", "model", "models", "finish_reasons", "name\n", `type\`, "KIND"}
-	for _, a := range keys {
-		paths = append(paths, a)
-		for _, b := range keys {
-			paths = append(paths, a+"."+b)
-			for _, c := range keys {
-				paths = append(paths, a+"."+b+"."+c, a+"."+b+"."+c+".kind.3")
-			}
-		}
-	}
-	insert := func(week string) {
-		require.NoError(t, conn.Exec(t.Context(), "INSERT INTO spans (week, tie, str) SELECT '"+week+"', number, map(path, 'a value') FROM (SELECT number, ?[number + 1] AS path FROM numbers(?))", paths, len(paths)))
-	}
-	check := func(rows int) {
-		found, err := conn.Query(t.Context(), "SELECT mapKeys(str)[1], mapKeys(label), label[mapKeys(str)[1]] FROM spans")
-		require.NoError(t, err)
-		labels := 0
-		for ; found.Next(); rows-- {
-			var path, value string
-			var keys []string
-			require.NoError(t, found.Scan(&path, &keys, &value))
-			if schema.Label(path) {
-				labels++
-				require.Equal(t, []string{path}, keys)
-				require.Equal(t, "a value", value)
-			} else {
-				require.Empty(t, keys, "%q", path)
-			}
-		}
-		require.NoError(t, found.Err())
-		require.Zero(t, rows)
-		require.NotZero(t, labels)
-	}
-	insert("2026-03-02")
+	const what = "start with an empty data directory"
 	_, err = ClickHouse(t.Context(), conn, Deployment{})
-	require.NoError(t, err)
-	insert("2026-03-09")
-	check(2 * len(paths))
-	require.Eventually(t, func() bool {
-		var lacking uint64
-		require.NoError(t, conn.QueryRow(t.Context(), "SELECT count() FROM system.parts AS p WHERE active AND database = currentDatabase() AND table = 'spans' AND name NOT IN (SELECT name FROM system.parts_columns WHERE database = currentDatabase() AND table = 'spans' AND column = 'label')").Scan(&lacking))
-		return lacking == 0
-	}, time.Minute, 50*time.Millisecond, "rows that were there get the column")
-	check(2 * len(paths))
+	require.ErrorContains(t, err, what)
+	_, err = Postgres(t.Context(), pool)
+	require.ErrorContains(t, err, what)
+	_, err = Waiting(t.Context(), conn, pool, Deployment{})
+	require.ErrorContains(t, err, what)
+	var tables []string
+	require.NoError(t, conn.QueryRow(t.Context(), "SELECT arraySort(groupArray(name)) FROM system.tables WHERE database = currentDatabase()").Scan(&tables))
+	require.Equal(t, []string{"kept", recordName}, tables)
+	require.NoError(t, pool.QueryRow(t.Context(), "SELECT array_agg(tablename::text ORDER BY tablename) FROM pg_tables WHERE schemaname = 'public'").Scan(&tables))
+	require.Equal(t, []string{"kept", recordName}, tables)
 }
 
 // A file that stopped in the middle was not recorded; it runs again whole.
@@ -176,7 +138,7 @@ func TestPostgresAppliesOnce(t *testing.T) {
 	changed := slices.Clone(all)
 	changed[0].checksum = "different"
 	_, err = applyPostgres(t.Context(), pool, changed)
-	require.ErrorContains(t, err, "was changed after it was applied")
+	require.ErrorContains(t, err, "Postgres was set up by another build")
 }
 
 func TestPostgresFileIsOneTransaction(t *testing.T) {

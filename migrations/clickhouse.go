@@ -10,9 +10,8 @@ import (
 // ClickHouse applies what is not applied yet and gives the names of the files
 // it applied, in order. A second run applies nothing.
 //
-// Two runs at once lose nothing, for every statement bears repetition and a file
-// recorded twice counts once; but one may find a table gone that the other has
-// renamed, and fail: ClickHouse has no lock to take. Alone has.
+// Two runs at once lose nothing, because every statement bears repetition and a file
+// recorded twice counts once. ClickHouse has no lock to take; Alone has.
 func ClickHouse(ctx context.Context, conn driver.Conn, d Deployment) (applied []string, err error) {
 	all, err := read(files, "clickhouse")
 	if err != nil {
@@ -29,7 +28,7 @@ func applyClickHouse(ctx context.Context, conn driver.Conn, d Deployment, all []
 	if err != nil {
 		return nil, err
 	}
-	todo, err := pending(all, recorded)
+	todo, err := pending("ClickHouse", all, recorded)
 	if err != nil {
 		return nil, err
 	}

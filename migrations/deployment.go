@@ -35,31 +35,27 @@ func engine(d Deployment, name string, args ...string) string {
 // the store's work for a span (54 against 38 us of CPU).
 const noStatistics = "auto_statistics_types = '', "
 
-// fineSpans are settings of spans that only a table which is made can get: ClickHouse changes the
-// rows in a granule of no table that is there. They are therefore no file of their own, and not in
-// the file that makes the table, which was released without them; a table from before keeps
-// granules of 8 192 rows and is read all the same. A page of any moment wants some fifty rows of
-// two thousand that started then: of what is read for it, most came with them.
-const fineSpans = "index_granularity = 1024, min_compress_block_size = 16384, "
+// patches let a DELETE write a small patch at once. Without block numbers and
+// offsets it rewrites parts, and waits for every merge under way to do so.
+const patches = "enable_block_number_column = 1, enable_block_offset_column = 1, "
 
-// settings are those that every table shares, and those of one. Without a window (0 is the
-// default of plain MergeTree) an insert's token would be forgotten at once.
-// Block numbers and offsets let a DELETE write a small patch at once; without
-// them it rewrites parts, and waits for every merge under way to do so.
-func settings(d Deployment, table string) string {
-	own := ""
-	if table == schema.Spans {
-		own = fineSpans
-	}
+// serialRemoval removes up to 10 000 merged parts with one thread. They go in sweeps of
+// a hundred and more, which ClickHouse removes with 128 threads: on two cores every
+// page waited 0.1 to 0.5 s for them, once or twice a minute beside 2 500 spans/s.
+const serialRemoval = "concurrent_part_removal_threshold = 10000, "
+
+// settings returns the settings that every table shares. Without a window (0 is the
+// default of plain MergeTree) the token of an insert would be forgotten at once.
+func settings(d Deployment) string {
 	window := d.DeduplicationWindow
 	if window == 0 {
 		window = schema.DefaultDeduplicationWindow
 	}
-	const patches = "enable_block_number_column = 1, enable_block_offset_column = 1, "
+	const shared = noStatistics + patches + serialRemoval
 	if d.Replicated {
-		return own + noStatistics + patches + "replicated_deduplication_window = " + strconv.Itoa(window) + ", replicated_deduplication_window_seconds = 604800"
+		return shared + "replicated_deduplication_window = " + strconv.Itoa(window) + ", replicated_deduplication_window_seconds = 604800"
 	}
-	return own + noStatistics + patches + "non_replicated_deduplication_window = " + strconv.Itoa(window)
+	return shared + "non_replicated_deduplication_window = " + strconv.Itoa(window)
 }
 
 // distributed renders the statement that makes the Distributed table of a
@@ -81,27 +77,27 @@ func database(d Deployment) string {
 	return literal(d.Database)
 }
 
-// alter renders a change of a table's columns: also of the Distributed table,
-// where there is one, and of that after the tables it reads.
-func alter(d Deployment, name, change string) string {
-	text := fmt.Sprintf("ALTER TABLE %s%s %s;", d.Local(name), d.OnCluster(), change)
-	if d.Cluster != "" {
-		text += fmt.Sprintf("\nALTER TABLE %s%s %s;", d.Table(name), d.OnCluster(), change)
+// payload is a text of a row of span_documents, as the view for people shows it.
+type payload struct{ Name, Expression string }
+
+func payloads() (out []payload) {
+	for _, name := range schema.DocumentNames() {
+		out = append(out, payload{name, schema.DocumentText(name)})
 	}
-	return text
+	return out
 }
 
-// render gives a file's text for a deployment.
+// render returns the text of a file for a deployment.
 func render(d Deployment, f file) (string, error) {
-	table := "" // the last one named: a CREATE names its own before its settings
 	t, err := template.New(f.name).Option("missingkey=error").Funcs(template.FuncMap{
-		"table":       func(name string) string { table = name; return d.Local(name) },
+		"table":       d.Local,
 		"whole":       d.Table,
 		"on_cluster":  d.OnCluster,
 		"engine":      func(name string, args ...string) string { return engine(d, name, args...) },
-		"settings":    func() string { return settings(d, table) },
+		"settings":    func() string { return settings(d) },
 		"distributed": func(name, shard string) string { return distributed(d, name, shard) },
-		"alter":       func(name, change string) string { return alter(d, name, change) },
+		"leaves":      func() string { return schema.Leaves },
+		"payloads":    payloads,
 	}).Parse(f.text)
 	if err != nil {
 		return "", fmt.Errorf("migrations: parse %s: %w", f.name, err)

@@ -1,19 +1,23 @@
-// Package migrations is the party wall between the wings: the tables both
-// sides build on. It embeds the DDL of both stores and applies it, once each,
-// in order. Names of tables and columns that Go code needs are in
-// migrations/schema; nothing else here is for the wings.
+// Package migrations creates the tables of ClickHouse and Postgres on which both sides
+// build: one file of DDL for each, applied once. Names of tables and columns that Go
+// code needs are in migrations/schema.
 //
-// A file is numbered, applied whole, and recorded with its checksum in
-// schema_migrations. Once released it never changes: a change is a new file.
-// ClickHouse has no transactions for DDL, so a ClickHouse file that stopped in
-// the middle runs again from its start: each of its statements must bear that
-// (IF NOT EXISTS). A Postgres file and its record are one transaction.
+// Before the first release a change of the schema changes these files; afterwards it
+// is a new file, and a released file never changes. A file is applied whole and
+// recorded with its checksum in schema_migrations. A database whose record does not
+// have the files as they are here was made by another build: it is refused, and
+// nothing in it is touched.
+//
+// ClickHouse has no transactions for DDL, so a ClickHouse file that stopped in the
+// middle runs again from its start, and each statement must bear repetition (IF NOT
+// EXISTS). A Postgres file and its record are one transaction.
 package migrations
 
 import (
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io/fs"
 	"path"
@@ -50,19 +54,23 @@ func read(from fs.FS, store string) ([]file, error) {
 	return out, nil
 }
 
-// pending gives the files that are not recorded yet. A recorded file whose
-// text has changed stops everything: what the database holds is then not what
-// the file says, and no later file can know on which of the two it builds.
-func pending(all []file, recorded map[string]string) ([]file, error) {
+// ErrOtherBuild tells that a database has tables of another build.
+var ErrOtherBuild = errors.New("set up by another build of colonnade, whose tables this build cannot use")
+
+// pending returns the files that are not recorded yet. It fails if the record has a
+// file with another text, or files without the first of these: every file builds on
+// those before it, and CREATE ... IF NOT EXISTS would leave the tables of both builds
+// mixed.
+func pending(store string, all []file, recorded map[string]string) ([]file, error) {
 	var out []file
-	for _, f := range all {
+	for i, f := range all {
 		checksum, done := recorded[f.name]
 		switch {
+		case done && checksum != f.checksum, !done && i == 0 && len(recorded) > 0:
+			return nil, fmt.Errorf("migrations: %s was %w (%s differs). Before the first release there is no upgrade: "+
+				"start with an empty data directory (of a cluster, with empty ClickHouse and Postgres databases), or run the build that made this one", store, ErrOtherBuild, f.name)
 		case !done:
 			out = append(out, f)
-		case checksum != f.checksum:
-			return nil, fmt.Errorf("migrations: %s was changed after it was applied (recorded %.12s, file %.12s): restore the file and put the change into a new one",
-				f.name, checksum, f.checksum)
 		}
 	}
 	return out, nil

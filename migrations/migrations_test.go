@@ -58,12 +58,14 @@ func TestPending(t *testing.T) {
 	require.Len(t, all, 2)
 	require.Equal(t, "0001_a.sql", all[0].name)
 
-	todo, err := pending(all, map[string]string{"0001_a.sql": all[0].checksum, "0009_newer.sql": "from a newer release"})
+	todo, err := pending("ClickHouse", all, map[string]string{"0001_a.sql": all[0].checksum, "0009_newer.sql": "from a newer release"})
 	require.NoError(t, err)
 	require.Equal(t, all[1:], todo)
 
-	_, err = pending(all, map[string]string{"0001_a.sql": all[1].checksum})
-	require.ErrorContains(t, err, "0001_a.sql was changed after it was applied")
+	for _, recorded := range []map[string]string{{"0001_a.sql": all[1].checksum}, {"0001_a.sql": all[0].checksum, "0002_b.sql": "another"}, {"0001_z.sql": all[0].checksum}} {
+		_, err = pending("ClickHouse", all, recorded)
+		require.ErrorContains(t, err, "ClickHouse was set up by another build")
+	}
 }
 
 // The cluster's DDL is only looked at here: no cluster is at hand to run it.

@@ -80,7 +80,7 @@ func applyPostgres(ctx context.Context, pool *pgxpool.Pool, all []file) (applied
 	if err != nil {
 		return nil, err
 	}
-	todo, err := pending(all, recorded)
+	todo, err := pending("Postgres", all, recorded)
 	if err != nil {
 		return nil, err
 	}

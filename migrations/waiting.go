@@ -37,7 +37,7 @@ func Waiting(ctx context.Context, conn driver.Conn, pool *pgxpool.Pool, d Deploy
 			return nil, err
 		}
 	}
-	inPostgres, err := pending(all, recorded)
+	inPostgres, err := pending("Postgres", all, recorded)
 	for _, f := range append(inClickHouse, inPostgres...) {
 		names = append(names, f.name)
 	}
@@ -63,5 +63,5 @@ func waitingInClickHouse(ctx context.Context, conn driver.Conn, d Deployment) ([
 	if err != nil {
 		return nil, err
 	}
-	return pending(all, recorded)
+	return pending("ClickHouse", all, recorded)
 }

@@ -4,7 +4,6 @@
 package schema
 
 import (
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -92,27 +91,24 @@ const (
 // number is an offset divided by it.
 const SectionOffsets = 1024
 
-// NotCovered is the ngrams_from of a partition of which span_ngrams says nothing.
-const NotCovered = math.MaxUint64
-
 // A row of span_documents tells the lengths of DocumentTexts texts, see
 // DocumentText. The first SearchedTexts of them are its column text, one after the
 // other; the others begin its column head. Source:
-// migrations/clickhouse/0011_documents.sql.
+// migrations/clickhouse/0001_schema.sql.
 const (
 	DocumentTexts = 9
 	SearchedTexts = 6
 )
 
-// documentTexts are their names, in their order.
-func documentTexts() [DocumentTexts]string {
+// DocumentNames returns their names in their order.
+func DocumentNames() [DocumentTexts]string {
 	return [...]string{"inputs", "outputs", "parameters", "internals", "events", "attributes", "links", "resource", "scope"}
 }
 
 // DocumentText is the expression of one of the texts of a row of span_documents:
 // inputs, outputs, parameters, internals, events, attributes, links, resource or
 // scope. It is no column of the table: each statement would pay for the nine, used
-// or not (migrations/clickhouse/0014_texts.sql). The view span_texts has them, for
+// or not (migrations/clickhouse/0001_schema.sql). The view span_texts has them, for
 // people. It panics for another name.
 func DocumentText(name string) string {
 	column, before, length := textPlace(name)
@@ -131,7 +127,7 @@ func BytesBefore(name string) string {
 
 // textPlace is where a text is: its column, the lengths of those before it there, and its own.
 func textPlace(name string) (column string, before []string, length string) {
-	names := documentTexts()
+	names := DocumentNames()
 	at := slices.Index(names[:], name)
 	if at < 0 {
 		panic("schema: span_documents has no text " + name)
@@ -173,8 +169,7 @@ func Indexed(path string) bool {
 // Label tells whether string leaves at this path are in the map label as well as
 // in str: their values are few, so that all of them together are read in a
 // fraction of the time. What holds for a path holds for the elements of an array
-// there. The column's default says the same of rows that came without it. Source:
-// migrations/clickhouse/0020_label.sql.
+// there.
 func Label(path string) bool {
 	for {
 		dot := strings.LastIndexByte(path, '.')
@@ -187,11 +182,10 @@ func Label(path string) bool {
 
 // Leaves is what the index leaf_index has of a row of spans: the keys of its numbers
 // and booleans, those of what no map holds, the texts of label, and its names: of
-// itself, its agent, service and events. Source: migrations/clickhouse/0021_leaves.sql.
+// itself, its agent, service and events.
 const Leaves = "arrayConcat(mapKeys(num), mapKeys(bool), long, mapValues(label), event_names, [span_name, agent_id, service])"
 
-// lowCardinality goes by the last key. A name more here takes a migration: rows
-// that are there do not have it in label.
+// lowCardinality goes by the last key.
 func lowCardinality(path string) bool {
 	switch path[strings.LastIndexByte(path, '.')+1:] {
 	case "system", "provider", "model", "kind", "role", "type", "format", "finish_reasons", "name", "language", "version", "streaming", "mime_type":

@@ -13,7 +13,7 @@ import (
 
 // Minutes asks rollup_minute for what the roots of whole minutes measure. The
 // table holds values, so that what is made of them is what is made of the spans.
-// Source: migrations/clickhouse/0006_rollup_minute.sql.
+// Source: migrations/clickhouse/0001_schema.sql.
 type Minutes struct {
 	Project domain.ProjectID
 	// Types are the trace types to take.

@@ -116,7 +116,7 @@ func (s Sections) has() []node {
 	for _, texts := range s.Condition.phrases {
 		alternatives := make([]node, len(texts))
 		for i, text := range texts {
-			of, numeral := hasAll("ngrams", ngram.Of(text)), either(sql("has_numerals = 0"), hasAll("numerals", ngram.NumeralsOf(text)))
+			of, numeral := hasAll("ngrams", ngram.Of(text)), hasAll("numerals", ngram.NumeralsOf(text))
 			if len(texts) == 1 {
 				numerals = append(numerals, numeral)
 			} else {
@@ -166,38 +166,17 @@ func uint32s(numbers []uint32) string {
 	return string(append(out, "], 'Array(UInt32)')"...))
 }
 
-// NgramsFrom asks from which offset on the sets of n-grams have all documents. Its
-// rows are stream_partition UInt32 and the offset UInt64, schema.NotCovered for
-// never; several for a partition that several topics have.
-func NgramsFrom() Statement {
-	return Statement{SQL: "SELECT stream_partition, argMax(ngrams_from, (next_offset, written_at)) FROM " + schema.SinkProgress + " GROUP BY topic, stream_partition"}
-}
-
-// Within is where the documents are that a condition looks for: in these
-// sections, and in what the sets do not cover. The progress of the sink tells of
-// all partitions, for it is written before anything else.
+// Within names the sections that hold the documents that a condition looks for.
 type Within struct {
 	// Sections are as Sections names them.
 	Sections []uint64
-	// From is, for each partition, the offset from which on the sets have all documents.
-	From map[uint32]uint64
-}
-
-// Whole tells that all documents are covered.
-func (w *Within) Whole() bool {
-	for _, from := range w.From {
-		if from > 0 {
-			return false
-		}
-	}
-	return len(w.From) > 0
 }
 
 // FewSections are read at once: what is in so few of them is in few of their spans.
 const FewSections = 96
 
 // Few tells that all of it is read at once rather than a window at a time.
-func (w *Within) Few() bool { return w.Whole() && len(w.Sections) <= FewSections }
+func (w *Within) Few() bool { return len(w.Sections) <= FewSections }
 
 // documents is the condition on a row of span_documents, spans that on a row of spans.
 func (w *Within) documents() node { return w.node("stream_offset", 0) }
@@ -205,33 +184,17 @@ func (w *Within) spans() node     { return w.node("version", schema.VersionShift
 
 // node is the condition on rows that have an offset, shifted, in a column.
 func (w *Within) node(column string, shift int) node {
-	var out []node
-	if len(w.Sections) > 0 {
-		pairs := make([]byte, 0, 16*len(w.Sections))
-		for i, number := range w.Sections {
-			if i > 0 {
-				pairs = append(pairs, ',')
-			}
-			pairs = strconv.AppendUint(append(pairs, '('), number>>schema.RecordShift, 10)
-			pairs = append(strconv.AppendUint(append(pairs, ','), number&(1<<schema.RecordShift-1), 10), ')')
+	if len(w.Sections) == 0 {
+		return constant(false)
+	}
+	pairs := make([]byte, 0, 16*len(w.Sections))
+	for i, number := range w.Sections {
+		if i > 0 {
+			pairs = append(pairs, ',')
 		}
-		// The key and the index of versions look through a division, not through a shift.
-		out = append(out, sql("(stream_partition, intDiv("+column+", "+strconv.Itoa(schema.SectionOffsets<<shift)+")) IN ("+string(pairs)+")"))
+		pairs = strconv.AppendUint(append(pairs, '('), number>>schema.RecordShift, 10)
+		pairs = append(strconv.AppendUint(append(pairs, ','), number&(1<<schema.RecordShift-1), 10), ')')
 	}
-	known := make([]uint32, 0, len(w.From))
-	for partition := range w.From {
-		known = append(known, partition)
-	}
-	slices.Sort(known)
-	for _, partition := range known {
-		in := "stream_partition = " + strconv.FormatUint(uint64(partition), 10)
-		switch from := w.From[partition]; from {
-		case 0:
-		case schema.NotCovered:
-			out = append(out, sql(in))
-		default:
-			out = append(out, sql("("+in+" AND "+column+" < "+strconv.FormatUint(from<<shift, 10)+")"))
-		}
-	}
-	return either(out...)
+	// The key and the index of versions look through a division, not through a shift.
+	return sql("(stream_partition, intDiv(" + column + ", " + strconv.Itoa(schema.SectionOffsets<<shift) + ")) IN (" + string(pairs) + ")")
 }

@@ -118,7 +118,7 @@ func documentColumns(text string) string {
 
 // Documents looks up the documents of versions; there is at least one. Its rows
 // are trace_id, span_id, version UInt64, text, head String, lengths
-// FixedString(36): see migrations/clickhouse/0011_documents.sql. Among them may be
+// FixedString(36): see migrations/clickhouse/0001_schema.sql. Among them may be
 // others of the same version: of another partition nearby, or from before the
 // topic was made again.
 func Documents(project domain.ProjectID, of []Version) Statement {

@@ -120,7 +120,6 @@ func TestSums(t *testing.T) {
 	const in = `('\x61\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00', '\x62\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00')`
 	require.Equal(t, compile.Statement{SQL: "SELECT trace_id, last_version FROM trace_index PREWHERE project_id = ? AND trace_id IN " + in, Args: []any{project.String()}, OneStep: true, StartsFirst: true, OneThread: true}, compile.Written(project, traces))
 	require.Equal(t, compile.Statement{SQL: "SELECT trace_id, version FROM trace_rollup PREWHERE project_id = ? AND trace_id IN " + in + " WHERE settled_at <= '2026-03-11 12:00:00.000000'", Args: []any{project.String()}, OneStep: true, StartsFirst: true, OneThread: true}, compile.Settled(project, traces, 1_773_230_400_000_000))
-	require.Equal(t, compile.Statement{SQL: "SELECT applied_at FROM schema_migrations WHERE name = '0005_span_sums.sql'"}, compile.SumsSince())
 	key := compile.Key{Type: trace.Annotation, Position: compile.Position{Start: 1_773_230_400_000_000, Tie: 7}}
 	s := compile.ByKeys(project, compile.Sums, []compile.Key{key})
 	require.Equal(t, "SELECT trace_id, span_id, version, errors, tokens_prompt, tokens_completion, tokens_total, costs_prompt, costs_completion, costs_total FROM span_sums"+

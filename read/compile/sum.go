@@ -14,11 +14,8 @@ import (
 // What a span sums over all below it (contract §1.6) stands in span_sums once
 // its trace is settled, under the key of its row in spans: a statement asks
 // there by the same stretch of the key. A span without a row there sums what is
-// its own. Of traces that were written to since they were settled no row knows;
-// neither of spans from before the table. For those filter.Match decides.
-
-// sumsMigration is what made the table.
-const sumsMigration = "0005_span_sums.sql"
+// its own. Of traces that were written to since they were settled no row knows:
+// for those filter.Match decides.
 
 // summing holds for rows of which span_sums has a row whose column holds
 // something to sum, and of which the rest holds. The last settled row counts.
@@ -39,7 +36,7 @@ func (n summing) write(w *writer, s *scope) {
 }
 
 // unsettled holds for rows of traces whose sums are not those of their spans:
-// written to since they were settled, or before there were sums. Only traces
+// written to since they were settled. Only traces
 // touched since all partitions were settled can be: those are few, and looked
 // up once for a statement. The minute is what clocks of sinks may lie apart.
 type unsettled struct{}
@@ -47,8 +44,7 @@ type unsettled struct{}
 func (unsettled) write(w *writer, s *scope) {
 	const from = "(SELECT ifNull(min(until), toDateTime64(0, 6, 'UTC')) - INTERVAL 1 MINUTE FROM (SELECT max(settled_until) AS until FROM " + schema.SinkProgress + " GROUP BY topic, stream_partition))"
 	w.put("(trace_id IN (SELECT trace_id FROM (SELECT trace_id, max(last_version) AS written FROM "+schema.TraceIndex+" WHERE project_id = ? AND touched_at >= "+from+" GROUP BY trace_id) AS touched"+
-		" LEFT ANY JOIN (SELECT trace_id, max(version) AS settled FROM "+schema.TraceRollup+" WHERE project_id = ? AND settled_at >= "+from+" GROUP BY trace_id) AS done USING (trace_id) WHERE settled < written)"+
-		" OR created_at < (SELECT ifNull(min(applied_at), toDateTime64(0, 6, 'UTC')) FROM schema_migrations WHERE name = '"+sumsMigration+"'))", s.project, s.project)
+		" LEFT ANY JOIN (SELECT trace_id, max(version) AS settled FROM "+schema.TraceRollup+" WHERE project_id = ? AND settled_at >= "+from+" GROUP BY trace_id) AS done USING (trace_id) WHERE settled < written))", s.project, s.project)
 }
 
 // sum compiles a test of a value that readers compute: the sum where there is
@@ -105,10 +101,4 @@ func versionsOf(column, table string, project domain.ProjectID, in []trace.Trace
 	w.put("SELECT trace_id, "+column+" FROM "+table+" PREWHERE project_id = ? AND ", project.String())
 	ids("trace_id", in).write(w, nil)
 	return w.lookup().at(len(in))
-}
-
-// SumsSince asks when the sink began to write sums. Its row is applied_at
-// (DateTime64(6), Unix microseconds); several where migrations were applied twice.
-func SumsSince() Statement {
-	return Statement{SQL: "SELECT applied_at FROM schema_migrations WHERE name = '" + sumsMigration + "'"}
 }

@@ -23,7 +23,7 @@ import (
 // its metrics in its head. So the lookup of a page's documents reads the heads
 // beside them as well, and of a trace that has more records than those of the page
 // the others' heads are looked up. What is left is for sumsOf: traces of many
-// records, and rows of a sink that did not write metrics yet.
+// records.
 
 // besideLimits bound what is read for that, beside Config.MaxBesideBytes: spans
 // beside the page's are as large as those, and more. A page beyond them takes the
@@ -231,10 +231,6 @@ func (b *beside) take(d *documentRow, texts bool) error {
 	if err != nil {
 		return err
 	}
-	if h.Metrics == nil {
-		b.partial[d.trace] = true
-		return nil
-	}
-	b.heads[d.identity] = &metricRow{d.version, spanmetrics.Incremental{Edge: trace.Edge{ID: d.span, Parent: h.Span.ParentID, Start: h.Span.Start}, Metrics: *h.Metrics}}
+	b.heads[d.identity] = &metricRow{d.version, spanmetrics.Incremental{Edge: trace.Edge{ID: d.span, Parent: h.Span.ParentID, Start: h.Span.Start}, Metrics: h.Metrics}}
 	return nil
 }

@@ -63,26 +63,6 @@ func TestSumsBeside(t *testing.T) {
 			all[11] = measured(1, 12, all[5].SpanID, near(11), 1000)
 			s.insert(all[11])
 		}, nil, []string{documents, heads}},
-		{"the first written by an earlier sink", func(s *store) {
-			all := tree(near)
-			s.bare = true
-			s.insert(all[:4]...)
-			s.bare = false
-			s.insert(all[4:]...)
-		}, nil, []string{documents, metrics}},
-		{"the last written by an earlier sink", func(s *store) {
-			all := tree(near)
-			s.insert(all[:4]...)
-			s.bare = true
-			s.insert(all[4:]...)
-		}, nil, []string{documents, heads, metrics}},
-		{"all written by an earlier sink", func(s *store) { s.bare = true; s.insert(tree(near)...) }, nil, []string{documents, metrics}},
-		{"of two traces one written by an earlier sink", func(s *store) {
-			root := measured(2, 1, trace.SpanID{}, near(1), 5)
-			s.insert(root, measured(2, 2, root.SpanID, near(11), 7))
-			s.bare = true
-			s.insert(tree(near)...)
-		}, nil, []string{documents, metrics}},
 		{"another trace in one record, this one in two", func(s *store) {
 			all := tree(near)
 			s.insert(append(all[:5:5], measured(2, 1, trace.SpanID{}, near(3), 5), measured(2, 2, trace.SpanID{}, near(3), 5))...)
@@ -173,7 +153,7 @@ func TestReplacedBeside(t *testing.T) {
 		want   []trace.SpanID
 		looked bool
 	}{{"STATUS_CODE_OK", []trace.SpanID{other.SpanID}, true}, {"STATUS_CODE_ERROR", []trace.SpanID{one.SpanID}, false}} {
-		got, asked := s.ofStatus(tt.status)
+		got, asked := s.ofStatus(traces.DefaultConfig(), tt.status)
 		require.Equal(t, tt.want, got, tt.status)
 		require.NotZero(t, asked["heads"].count)
 		require.Zero(t, asked["metrics"].count+asked["settled"].count)

@@ -34,7 +34,7 @@ type granule struct {
 }
 
 const (
-	// granuleRows is how many rows a full granule of spans has; of a table of an earlier build 8 192.
+	// granuleRows is how many rows a full granule of spans has.
 	granuleRows = 1024
 	// mostGranules is how many are asked for: what the store reads at once, several times.
 	mostGranules = 4 * maxNarrowRows / granuleRows

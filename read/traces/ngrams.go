@@ -10,7 +10,6 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
 	"colonnade/domain"
-	"colonnade/migrations/schema"
 	"colonnade/read/compile"
 )
 
@@ -35,38 +34,7 @@ const (
 	bareSections             = maxParts * 3 / 4
 	// nearby is what is read without asking for sections.
 	nearby = 10 * time.Second
-	// coveredFor is how long an answer holds about what the sets of n-grams cover.
-	// It gets less only where a sink of an earlier version takes over.
-	coveredFor = time.Minute
 )
-
-// covered is what was last seen of what the sets of n-grams cover.
-type covered struct {
-	at   time.Time
-	from map[uint32]uint64 // as compile.Within has it
-}
-
-// ngramsFrom tells for each partition from which offset on the sets of n-grams
-// have all documents; none where that cannot be told: a search goes without.
-func (r *Reader) ngramsFrom(ctx context.Context) map[uint32]uint64 {
-	now := r.now()
-	if last := r.covered.Load(); last != nil && now.Sub(last.at) < coveredFor {
-		return last.from
-	}
-	from := map[uint32]uint64{}
-	err := r.query(ctx, "ngrams_from", compile.NgramsFrom(), func(rows driver.Rows) error {
-		var partition uint32
-		var offset uint64
-		err := rows.Scan(&partition, &offset)
-		from[partition] = max(from[partition], offset)
-		return err
-	})
-	if err != nil {
-		return nil
-	}
-	r.covered.Store(&covered{now, from})
-	return from
-}
 
 // part is where documents may be: a section of the stream, or those of its spans
 // that came together.
@@ -82,12 +50,11 @@ type parts struct {
 	of    []part
 	// rare tells that they are few of all: nothing else is looked at.
 	rare bool
-	from map[uint32]uint64 // as compile.Within has it
 }
 
 // within is where some of them are.
 func (p *parts) within(of []part) *compile.Within {
-	w := &compile.Within{From: p.from}
+	w := &compile.Within{}
 	for _, one := range of {
 		w.Sections = append(w.Sections, one.section)
 	}
@@ -108,22 +75,14 @@ func (p *parts) first(sections int) int {
 }
 
 // parts asks where the documents may be that a condition with phrases looks for,
-// among the spans of a range, where the sets cover the stream from some offsets on.
-func (r *Reader) parts(ctx context.Context, project domain.ProjectID, condition *compile.Condition, of compile.Range, from map[uint32]uint64) (out parts, err error) {
-	out.from = from
-	covered := false
-	for _, offset := range from {
-		covered = covered || offset != schema.NotCovered
-	}
-	if !covered {
-		return out, nil
-	}
+// among the spans of a range. Where there are no sets at all they tell nothing.
+func (r *Reader) parts(ctx context.Context, project domain.ProjectID, condition *compile.Condition, of compile.Range) (out parts, err error) {
 	var sections []uint64
 	var first, last []int64
 	var total uint64
 	statement := compile.Sections{Project: project, Condition: condition, Range: of, Limit: maxParts + 1}.Statement()
 	err = r.query(ctx, "sections", statement, func(rows driver.Rows) error { return rows.Scan(&sections, &first, &last, &total) })
-	if err != nil || len(sections) > maxParts {
+	if err != nil || total == 0 || len(sections) > maxParts {
 		return out, err
 	}
 	for i := range sections {
@@ -141,14 +100,11 @@ func (r *Reader) Within(ctx context.Context, project domain.ProjectID, condition
 	if !condition.Phrases() {
 		return nil, of, nil
 	}
-	found, err := r.parts(ctx, project, condition, of, r.ngramsFrom(ctx))
+	found, err := r.parts(ctx, project, condition, of)
 	if !found.rare {
 		return nil, of, err
 	}
 	within := found.within(found.of)
-	if !within.Whole() {
-		return within, of, nil
-	}
 	left := none()
 	for i, p := range found.of {
 		if i == 0 {
@@ -198,10 +154,8 @@ func (s *scanner) find(ctx context.Context) (err error) {
 func (s *scanner) seek(ctx context.Context) (err error) {
 	s.sought, s.asked = true, s.rest
 	s.bare = s.bare || s.nearest == 0 && s.r.pace.wasRare(s.project())
-	from := s.r.ngramsFrom(ctx)
-	byTime := s.byTime || !(&compile.Within{From: from}).Whole()
 	switch {
-	case byTime:
+	case s.byTime:
 	case s.guessed:
 		s.asked = s.window()
 	default:
@@ -209,15 +163,15 @@ func (s *scanner) seek(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	found, err := s.r.parts(ctx, s.scan.Project, s.scan.Condition, s.asked, from)
+	found, err := s.r.parts(ctx, s.scan.Project, s.scan.Condition, s.asked)
 	s.bare = found.known && len(found.of) == 0
 	s.common = found.known && !found.rare && !s.bare
 	s.r.pace.sought(s.project(), found.known && !s.common)
 	s.r.pace.soughtFor(s.list, s.common)
 	s.r.pace.soughtFor(s.kind, s.common)
 	switch {
-	case !found.known || byTime && !found.rare:
-	case byTime:
+	case !found.known || s.byTime && !found.rare:
+	case s.byTime:
 		s.scan.Within = found.within(found.of)
 	default:
 		slices.SortFunc(found.of, func(a, b part) int {

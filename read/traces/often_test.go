@@ -26,7 +26,7 @@ import (
 func TestSearchAmongAll(t *testing.T) {
 	t.Parallel()
 	s := newStore(t)
-	s.cover(0)
+	s.covered = true
 	s.apart = schema.SectionOffsets / 8
 	var all []trace.Span
 	for n := range uint64(330) {
@@ -128,7 +128,7 @@ func tracesInOrder(matching []trace.Span, order domain.Order) []trace.TraceID {
 func TestShareIsRemembered(t *testing.T) {
 	t.Parallel()
 	s := newStore(t)
-	s.cover(0)
+	s.covered = true
 	s.apart = schema.SectionOffsets / 100
 	var all []trace.Span
 	for n := range uint64(1500) {
@@ -202,7 +202,7 @@ func TestRowsWithoutDocumentsAreDecided(t *testing.T) {
 func TestSectionsAfterAllRows(t *testing.T) {
 	t.Parallel()
 	s := newStore(t)
-	s.cover(0)
+	s.covered = true
 	s.apart = schema.SectionOffsets // 16 are asked for
 	var all, sought []trace.Span
 	for n := range uint64(260) {

@@ -302,6 +302,7 @@ func TestCumulativeMetrics(t *testing.T) {
 		all = append(all, one)
 	}
 	s.insert(all...)
+	s.send("INSERT INTO trace_index (project_id, trace_id, min_start, max_start, last_version)", [][]any{{uuid.UUID(s.project), string(all[0].TraceID[:]), time.Unix(0, all[0].Start).UTC(), time.Unix(0, all[5].Start).UTC(), s.version}})
 	found, err := s.reader.TracesByID(t.Context(), s.project, []trace.TraceID{all[0].TraceID})
 	require.NoError(t, err)
 	page, err := s.reader.Spans(t.Context(), s.project, where(t, `{"field":"attributes","key":"ag.metrics.tokens.cumulative.total","operator":"gte","value":50}`), domain.Window{Limit: 10, Order: domain.Ascending})

@@ -33,7 +33,6 @@ import (
 	"colonnade/domain/ngram"
 	"colonnade/domain/trace"
 	"colonnade/domain/trace/payload"
-	"colonnade/domain/trace/spanmetrics"
 	"colonnade/domain/trace/tracejson"
 	"colonnade/migrations/migrationstest"
 	"colonnade/migrations/schema"
@@ -53,14 +52,12 @@ type store struct {
 	project domain.ProjectID
 	version uint64
 	// batched has the spans of one call of insert come in one record, where each
-	// comes in one of its own. bare has heads be of the first format, without metrics.
-	batched, bare bool
-	// covered has spans come with their sets of n-grams: see cover.
+	// comes in one of its own.
+	batched bool
+	// covered has spans come with their sets of n-grams.
 	covered bool
 	// apart is how many offsets lie between two spans; 0 is as 1.
 	apart uint64
-	// earlier has a sink of an earlier build write them: without numerals.
-	earlier bool
 }
 
 func newStore(t testing.TB) *store {
@@ -112,7 +109,7 @@ func (s *store) insertInto(project domain.ProjectID, spans ...trace.Span) {
 	s.t.Helper()
 	const core = "INSERT INTO spans (project_id, trace_type, start_time, tie, week, trace_id, span_id, parent_id, start_ns, end_time, end_ns, version, created_at, updated_at, created_by_id, updated_by_id, " +
 		"span_type, span_type_declared, span_kind, status_code, span_name, status_message, session_id, user_id, agent_id, duration_ms, errors, tokens_prompt, tokens_completion, tokens_total, costs_prompt, costs_completion, costs_total, service, " +
-		"link_count, link_trace_ids, link_span_ids, event_names, hash_id, str, num, bool, long, kv, payload_bytes)"
+		"link_count, link_trace_ids, link_span_ids, event_names, hash_id, str, label, num, bool, long, kv, payload_bytes)"
 	var batch, payloads, index, annotations, results [][]any
 	for i := range spans {
 		sp := &spans[i]
@@ -126,7 +123,7 @@ func (s *store) insertInto(project domain.ProjectID, spans ...trace.Span) {
 		tie, week := tieOf(sp), weekOf(sp.Start)
 		start, end := time.Unix(0, sp.Start).UTC(), time.Unix(0, sp.End).UTC()
 		l := newLeaves(sp)
-		text, head, lengths := documents(sp, s.bare)
+		text, head, lengths := documents(sp)
 		linkTraces, linkSpans, names := []string{}, []string{}, []string{}
 		for _, k := range sp.Links {
 			linkTraces, linkSpans = append(linkTraces, string(k.TraceID[:])), append(linkSpans, string(k.SpanID[:]))
@@ -151,7 +148,7 @@ func (s *store) insertInto(project domain.ProjectID, spans ...trace.Span) {
 			sp.Version, sp.CreatedAt, zero(sp.UpdatedAt), sp.CreatedBy, sp.UpdatedBy, sp.EffectiveType().String(), sp.SpanType != 0, sp.Kind.String(), sp.Status.String(), sp.Name, sp.StatusMessage,
 			sp.SessionID, sp.UserID, sp.AgentID, l.column("duration_ms"), l.column("errors"), l.column("tokens_prompt"), l.column("tokens_completion"), l.column("tokens_total"),
 			l.column("costs_prompt"), l.column("costs_completion"), l.column("costs_total"), name,
-			uint16(len(sp.Links)), linkTraces, linkSpans, names, hash, l.str, l.num, l.bools, l.long, l.kv, uint32(len(text) + len(head)),
+			uint16(len(sp.Links)), linkTraces, linkSpans, names, hash, l.str, l.labels, l.num, l.bools, l.long, l.kv, uint32(len(text) + len(head)),
 		})
 		payloads = append(payloads, []any{p, sp.Version >> schema.VersionShift, sp.Version, week, start, string(sp.TraceID[:]), string(sp.SpanID[:]), text, head, lengths})
 		index = append(index, []any{p, string(sp.TraceID[:]), start, start, []uint64{schema.Record(0, sp.Version)}})
@@ -200,14 +197,6 @@ func (s *store) rollUp(until time.Time, spans ...trace.Span) {
 	s.send("INSERT INTO rollup_minute (project_id, minute, trace_type, version, roots)", rows)
 }
 
-// cover has the sets of n-grams cover documents from an offset on; what is
-// inserted from now on has them, wherever it is.
-func (s *store) cover(from uint64) {
-	s.t.Helper()
-	s.covered = true
-	require.NoError(s.t, s.conn.Exec(s.t.Context(), "INSERT INTO sink_progress (topic, stream_partition, written_at, ngrams_from) VALUES ('', 0, now64(6), ?)", from))
-}
-
 // nextSection has what is inserted next be in a section of its own.
 func (s *store) nextSection() {
 	s.version = (s.version>>schema.VersionShift/schema.SectionOffsets + 1) * schema.SectionOffsets << schema.VersionShift
@@ -221,27 +210,22 @@ func (s *store) insertNgrams(project domain.ProjectID, spans []trace.Span) {
 		section, n := rest[0].Version>>schema.VersionShift/schema.SectionOffsets, 0
 		low, high := rest[0].Start, rest[0].Start
 		for ; n < len(rest) && rest[n].Version>>schema.VersionShift/schema.SectionOffsets == section; n++ {
-			text, _, _ := documents(&rest[n], s.bare)
+			text, _, _ := documents(&rest[n])
 			set.Add([]byte(text))
 			numerals.AddNumerals([]byte(text))
 			low, high = min(low, rest[n].Start), max(high, rest[n].Start)
 		}
-		sets := []*ngram.Set{&set, &numerals}
-		if s.earlier {
-			sets = sets[:1]
-		}
-		insertSets(s.t, s.conn, project, section, low, high, sets...)
+		insertSets(s.t, s.conn, project, section, low, high, &set, &numerals)
 		rest = rest[n:]
 	}
 }
 
-// insertSets writes the n-grams of a section and, if they are given, its numerals,
-// in several rows where they are many. Starts are Unix nanoseconds.
-func insertSets(t testing.TB, conn driver.Conn, project domain.ProjectID, section uint64, low, high int64, sets ...*ngram.Set) {
+// insertSets writes the n-grams and the numerals of a section, in several rows where
+// they are many. Starts are Unix nanoseconds.
+func insertSets(t testing.TB, conn driver.Conn, project domain.ProjectID, section uint64, low, high int64, ngrams, numerals *ngram.Set) {
 	t.Helper()
-	columns := []string{"ngrams", "numerals"}[:len(sets)]
-	lists := make([][]uint32, len(sets))
-	for k, set := range sets {
+	var lists [2][]uint32
+	for k, set := range [...]*ngram.Set{ngrams, numerals} {
 		for i, word := range set {
 			for ; word != 0; word &= word - 1 {
 				lists[k] = append(lists[k], uint32(i*64+bits.TrailingZeros64(word)))
@@ -250,9 +234,9 @@ func insertSets(t testing.TB, conn driver.Conn, project domain.ProjectID, sectio
 	}
 	for left := true; left; {
 		left = false
-		args := []any{project.String(), section, low / 1000, high / 1000, len(sets) - 1}
-		statement := "INSERT INTO span_ngrams (project_id, stream_partition, section, min_start, max_start, has_numerals, " + strings.Join(columns, ", ") +
-			") SELECT toUUID(?), 0, ?, fromUnixTimestamp64Micro(?), fromUnixTimestamp64Micro(?), ?" + strings.Repeat(", bitmapBuild(CAST(?, 'Array(UInt32)'))", len(lists))
+		args := []any{project.String(), section, low / 1000, high / 1000}
+		const statement = "INSERT INTO span_ngrams (project_id, stream_partition, section, min_start, max_start, ngrams, numerals)" +
+			" SELECT toUUID(?), 0, ?, fromUnixTimestamp64Micro(?), fromUnixTimestamp64Micro(?), bitmapBuild(CAST(?, 'Array(UInt32)')), bitmapBuild(CAST(?, 'Array(UInt32)'))"
 		for k := range lists {
 			n := min(len(lists[k]), 20_000)
 			text := []byte{'['}
@@ -289,7 +273,7 @@ func weekOf(start int64) time.Time {
 	return t.Truncate(24*time.Hour).AddDate(0, 0, -(int(t.Weekday())+6)%7)
 }
 
-func documents(s *trace.Span, bare bool) (text, head, lengths string) {
+func documents(s *trace.Span) (text, head, lengths string) {
 	ag, _ := s.Attributes["ag"].(map[string]any)
 	data, _ := ag["data"].(map[string]any)
 	var l []byte
@@ -333,12 +317,9 @@ func documents(s *trace.Span, bare bool) (text, head, lengths string) {
 	add(&head, resource)
 	add(&head, scope)
 	of := payload.Header{Span: *s}
-	if !bare {
-		of.Metrics = new([spanmetrics.Count]float64)
-		own := newLeaves(s)
-		for i, name := range []string{"errors", "tokens_prompt", "tokens_completion", "tokens_total", "costs_prompt", "costs_completion", "costs_total"} {
-			of.Metrics[i] = own.column(name)
-		}
+	own := newLeaves(s)
+	for i, name := range []string{"errors", "tokens_prompt", "tokens_completion", "tokens_total", "costs_prompt", "costs_completion", "costs_total"} {
+		of.Metrics[i] = own.column(name)
 	}
 	types, _ := ag["type"].(map[string]any)
 	if types["trace"] == s.Type.String() {
@@ -353,6 +334,7 @@ func documents(s *trace.Span, bare bool) (text, head, lengths string) {
 // leaves are the maps and tokens of a row.
 type leaves struct {
 	str     map[string]string
+	labels  map[string]string
 	num     map[string]float64
 	bools   map[string]bool
 	long    []string
@@ -361,7 +343,7 @@ type leaves struct {
 }
 
 func newLeaves(s *trace.Span) *leaves {
-	l := &leaves{map[string]string{}, map[string]float64{}, map[string]bool{}, []string{}, []string{}, map[string]float64{}}
+	l := &leaves{map[string]string{}, map[string]string{}, map[string]float64{}, map[string]bool{}, []string{}, []string{}, map[string]float64{}}
 	jsonvaluetest.Flatten(s.Attributes, l)
 	for _, r := range s.References {
 		for name, v := range map[string]string{"id": r.ID.String(), "slug": r.Slug, "version": r.Version} {
@@ -396,6 +378,9 @@ func (l *leaves) String(path, v string) {
 		return
 	}
 	l.str[path] = v
+	if schema.Label(path) {
+		l.labels[path] = v
+	}
 	if schema.Indexed(path) && len(v) <= schema.MaxTokenValueBytes {
 		l.kv = append(l.kv, path+"="+v)
 	}

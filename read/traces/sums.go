@@ -119,13 +119,9 @@ func (r *Reader) sumsOf(ctx context.Context, project domain.ProjectID, rows []ke
 // it said so finds them. written is the last version that was written of each.
 func (r *Reader) settledOf(ctx context.Context, project domain.ProjectID, rows []keyRow) (out map[trace.TraceID]bool, written map[trace.TraceID]uint64, err error) {
 	out = map[trace.TraceID]bool{}
-	since, err := r.summedSince(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
 	before, newer := r.now().Add(-quiet), map[trace.TraceID]bool{}
 	for _, k := range rows {
-		if k.created > before.UnixMilli() || k.created < since {
+		if k.created > before.UnixMilli() {
 			newer[k.trace] = true
 		}
 	}
@@ -180,25 +176,6 @@ func (r *Reader) versions(ctx context.Context, name string, s compile.Statement)
 		return err
 	})
 	return out, err
-}
-
-// summedSince is when the sink began to write sums, in Unix milliseconds: spans
-// received before may have none though their trace is settled.
-func (r *Reader) summedSince(ctx context.Context) (int64, error) {
-	if since := r.since.Load(); since != 0 {
-		return since, nil
-	}
-	since := int64(math.MaxInt64)
-	err := r.query(ctx, "sums_since", compile.SumsSince(), func(rows driver.Rows) error {
-		var applied int64
-		err := rows.Scan(&applied)
-		since = min(since, millis(applied)+1)
-		return err
-	})
-	if err == nil && since != math.MaxInt64 {
-		r.since.Store(since)
-	}
-	return since, err
 }
 
 // addBelow reads the sums of those rows whose traces are settled.

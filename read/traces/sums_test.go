@@ -16,11 +16,11 @@ import (
 	"colonnade/read/traces"
 )
 
-// summedSince has the sink write sums since a moment: migrations are applied
-// today, after all that tests store.
-func (s *store) summedSince(at time.Time) {
-	s.t.Helper()
-	require.NoError(s.t, s.conn.Exec(s.t.Context(), "INSERT INTO schema_migrations (name, checksum, applied_at) SELECT name, checksum, ? FROM schema_migrations WHERE name = '0005_span_sums.sql'", at))
+// nothingBeside has no page read what lies beside its payloads.
+func nothingBeside() traces.Config {
+	cfg := traces.DefaultConfig()
+	cfg.MaxBesideBytes = 10
+	return cfg
 }
 
 // Pages take the sums of settled traces from where the sink put them, and add
@@ -48,15 +48,12 @@ func TestSettledSums(t *testing.T) {
 		{"written to since", time.Hour, time.Hour, 20, 21, 77, added},
 		{"never settled", time.Hour, time.Hour, 0, 10, 77, added},
 		{"new", time.Second, time.Hour, 20, 10, 77, added},
-		{"from before there were sums", 48 * time.Hour, time.Hour, 20, 10, 77, added},
 		{"more than a float holds", time.Hour, time.Hour, 20, 10, 1 << 53, added},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			s := newStore(t)
-			s.bare = true
-			s.summedSince(now.Add(-36 * time.Hour))
+			s := newStoreWith(t, nothingBeside())
 			at := now.Add(-tt.age)
 			root, leaf := span(1, 1, at), span(1, 2, at)
 			leaf.ParentID = root.SpanID
@@ -97,9 +94,7 @@ func TestSettledSums(t *testing.T) {
 // which is less to read.
 func TestSumsOfFew(t *testing.T) {
 	t.Parallel()
-	s := newStore(t)
-	s.bare = true
-	s.summedSince(now.Add(-36 * time.Hour))
+	s := newStoreWith(t, nothingBeside())
 	spans := func(n uint64, apart time.Duration) (all []trace.Span) {
 		for i := range n {
 			one := span(1, i+1, now.Add(-time.Hour).Add(time.Duration(i)*apart))
@@ -113,7 +108,7 @@ func TestSumsOfFew(t *testing.T) {
 		want  string
 	}{{time.Millisecond, "metrics"}, {999 * time.Microsecond, "sums"}} {
 		registry := prometheus.NewRegistry()
-		reader, err := traces.New(traces.DefaultConfig(), s.conn, func() time.Time { return now }, registry)
+		reader, err := traces.New(nothingBeside(), s.conn, func() time.Time { return now }, registry)
 		require.NoError(t, err)
 		project := domain.ProjectID(uuid.New())
 		all := spans(10, tt.apart)
@@ -136,9 +131,7 @@ func TestSumsOfFew(t *testing.T) {
 // nothing is looked for.
 func TestReplacedInASettledTrace(t *testing.T) {
 	t.Parallel()
-	s := newStore(t)
-	s.bare = true
-	s.summedSince(now.Add(-36 * time.Hour))
+	s := newStoreWith(t, nothingBeside())
 	require.NoError(t, s.conn.Exec(t.Context(), "SYSTEM STOP MERGES spans"))
 	one, other := span(1, 1, now.Add(-time.Hour)), span(2, 2, now.Add(-time.Hour))
 	s.insert(one, other)
@@ -153,7 +146,7 @@ func TestReplacedInASettledTrace(t *testing.T) {
 		want   []trace.SpanID
 		looked bool
 	}{{"STATUS_CODE_OK", []trace.SpanID{other.SpanID}, true}, {"STATUS_CODE_ERROR", []trace.SpanID{one.SpanID}, false}} {
-		got, asked := s.ofStatus(tt.status)
+		got, asked := s.ofStatus(nothingBeside(), tt.status)
 		require.Equal(t, tt.want, got, tt.status)
 		require.NotZero(t, asked["settled"].count, "the traces are settled")
 		require.Zero(t, asked["metrics"].count)
@@ -162,10 +155,10 @@ func TestReplacedInASettledTrace(t *testing.T) {
 }
 
 // ofStatus gives a new reader's first page of the spans of a status, and what was asked for it.
-func (s *store) ofStatus(status string) (ids []trace.SpanID, asked map[string]spent) {
+func (s *store) ofStatus(cfg traces.Config, status string) (ids []trace.SpanID, asked map[string]spent) {
 	s.t.Helper()
 	registry := prometheus.NewRegistry()
-	reader, err := traces.New(traces.DefaultConfig(), s.conn, func() time.Time { return now }, registry)
+	reader, err := traces.New(cfg, s.conn, func() time.Time { return now }, registry)
 	require.NoError(s.t, err)
 	page, err := reader.Spans(s.t.Context(), s.project, where(s.t, `{"field":"status_code","value":"`+status+`"}`), domain.Window{Limit: 10})
 	require.NoError(s.t, err)

@@ -27,11 +27,9 @@ type Reader struct {
 	settings clickhouse.Settings
 	limits   string
 	content  atomic.Pointer[indexed]
-	covered  atomic.Pointer[covered]
 	moments  moments
 	pace     *pace
 	density  *density
-	since    atomic.Int64 // what summedSince found; 0 before
 	// noGranules tells that this store does not tell where its granules are.
 	noGranules atomic.Bool
 

@@ -144,7 +144,7 @@ func TestTraceAcrossPartitions(t *testing.T) {
 	here, there, other := span(1, 1, now.Add(-time.Minute)), span(1, 2, now.Add(-time.Minute+time.Second)), span(2, 1, now.Add(-time.Minute))
 	s.insert(here, other)
 	const partition = 1<<20 - 1 // as high as a record can name
-	text, head, lengths := documents(&there, false)
+	text, head, lengths := documents(&there)
 	there.Version = 7 << schema.VersionShift
 	s.send("INSERT INTO span_documents (project_id, stream_partition, stream_offset, version, week, start_time, trace_id, span_id, text, head, lengths)",
 		[][]any{{uuid.UUID(s.project), uint32(partition), uint64(7), there.Version, weekOf(there.Start), time.Unix(0, there.Start).UTC(), string(there.TraceID[:]), string(there.SpanID[:]), text, head, lengths}})

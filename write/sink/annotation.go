@@ -132,7 +132,7 @@ func factOf(e *entry, d *document) fact {
 	return f
 }
 
-// The numbers of the words in the tables. Source: migrations/clickhouse/0003_annotations.sql.
+// The numbers of the words in the tables. Source: migrations/clickhouse/0001_schema.sql.
 func originEnum(o simple.Origin) uint8 {
 	switch o {
 	case simple.Custom:

@@ -8,10 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 
-	"colonnade/migrations"
 	"colonnade/write/stream"
 )
 
@@ -266,47 +264,4 @@ func TestAnnotationsExactlyOnce(t *testing.T) {
 			}
 		})
 	}
-}
-
-// What was written before the tables were there is in them as if it had come after.
-func TestAnnotationsOfOldSpans(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t, 1)
-	h.start()
-	scored := judgment(3, 9)
-	scored.attributes["ag.data.outputs"] = 0.25
-	delete(scored.attributes, "ag.refs.evaluator.slug")
-	unnamed := judgment(6)
-	delete(unnamed.attributes, "ag.refs.evaluator.slug")
-	h.send(h.record(stream.Upsert, 1, judgment(1, 8, 9, 8)), h.record(stream.Upsert, 2, span{trace: 2, span: 1, name: "plain"}), h.record(stream.Upsert, 3, scored),
-		h.record(stream.Upsert, 4, span{trace: 4, span: 1, name: "loose", attributes: map[string]any{"ag.type.trace": "annotation"}}),
-		h.record(stream.Upsert, 5, judgment(5)), h.record(stream.Upsert, 6, unnamed))
-	rows := func(table string) []string {
-		return h.strings("SELECT toString(tuple(* EXCEPT (outputs, whole))) FROM " + table + " FINAL ORDER BY trace_id, link_trace_id")
-	}
-	annotations, results := rows("annotations"), rows("eval_results")
-	require.Len(t, annotations, 4)
-	require.Len(t, results, 4)
-	const named = "SELECT lower(hex(trace_id)) FROM trace_index GROUP BY trace_id HAVING max(names_evaluator) ORDER BY trace_id"
-	naming, bounds := h.strings(named), h.strings("SELECT toString(tuple(trace_id, min(min_start), max(max_start), max(max_end), min(min_week), max(max_week), min(created_at), max(last_version), min(first_version))) FROM trace_index GROUP BY trace_id ORDER BY trace_id")
-	require.Len(t, naming, 4)
-	for _, table := range []string{"annotations", "eval_results"} {
-		require.NoError(t, h.conn.Exec(t.Context(), "TRUNCATE TABLE "+table))
-	}
-	require.NoError(t, h.conn.Exec(t.Context(), "ALTER TABLE schema_migrations DELETE WHERE name IN ('0003_annotations.sql', '0007_results.sql') SETTINGS mutations_sync = 2"))
-	require.NoError(t, h.conn.Exec(t.Context(), "ALTER TABLE trace_index UPDATE names_evaluator = 0 WHERE 1 SETTINGS mutations_sync = 2"))
-	require.Empty(t, h.strings(named))
-	h.migrate()
-	require.Empty(t, cmp.Diff(naming, h.strings(named)))
-	require.Empty(t, cmp.Diff(bounds, h.strings("SELECT toString(tuple(trace_id, min(min_start), max(max_start), max(max_end), min(min_week), max(max_week), min(created_at), max(last_version), min(first_version))) FROM trace_index GROUP BY trace_id ORDER BY trace_id")))
-	require.Empty(t, cmp.Diff(annotations, rows("annotations")))
-	require.Empty(t, cmp.Diff(results, rows("eval_results")))
-	require.Zero(t, h.rowsOf("annotations", "whole"), "their outputs stay where they are")
-}
-
-// migrate applies what is not recorded.
-func (h *house) migrate() {
-	h.t.Helper()
-	_, err := migrations.ClickHouse(h.t.Context(), h.conn, migrations.Deployment{})
-	require.NoError(h.t, err)
 }

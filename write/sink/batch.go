@@ -106,6 +106,12 @@ type group struct {
 	stale               []staleRow
 }
 
+// origin is when and by whom a span was first written.
+type origin struct {
+	at time.Time
+	by uuid.UUID
+}
+
 // entry is one span on its way to a row.
 type entry struct {
 	key      traceKey
@@ -122,9 +128,8 @@ type entry struct {
 	receivedAt           time.Time
 	createdAt, updatedAt time.Time
 	createdBy, updatedBy uuid.UUID
-	// cleared tells that an edit in this batch took the stored versions out,
-	// continues that the edit that did is an earlier record.
-	cleared, continues bool
+	// cleared tells that an edit in this batch took the stored versions out.
+	cleared bool
 }
 
 // staleRow is a stored row whose key differs from that of the version that replaces it.
@@ -322,8 +327,7 @@ func (w *worker) add(b *batch, g *group, i, index int, s *trace.Span) {
 		version: uint64(r.Offset)<<schema.VersionShift | uint64(index), //nolint:gosec // neither is negative
 		tie:     tie(s), week: weekOf(s.Start, r.ReceivedAt), receivedAt: r.ReceivedAt,
 		createdAt: r.ReceivedAt, createdBy: r.User,
-		cleared:   !g.forgotten && (g.removed || g.removedSpans[s.SpanID]),
-		continues: r.Headers[stream.HeaderContinues] == string(stream.Edit),
+		cleared: !g.forgotten && (g.removed || g.removedSpans[s.SpanID]),
 	}
 	if o, ok := g.origins[s.SpanID]; ok {
 		e.createdAt, e.createdBy, e.updatedAt, e.updatedBy = o.at, o.by, r.ReceivedAt, r.User

@@ -47,7 +47,7 @@ func (b *columns) word(name string) *native.Dictionary {
 	return c
 }
 
-// spanColumns are the rows of the table spans. Source: migrations/clickhouse/0001_spans.sql.
+// spanColumns are the rows of the table spans. Source: migrations/clickhouse/0001_schema.sql.
 type spanColumns struct {
 	columns
 	project, traceType, start, tie, week, trace, span, parent     *native.Fixed
@@ -280,7 +280,7 @@ func (c *spanColumns) identifiers(s *trace.Span) {
 }
 
 // documentColumns are the rows of the table span_documents. Source:
-// migrations/clickhouse/0011_documents.sql.
+// migrations/clickhouse/0001_schema.sql.
 type documentColumns struct {
 	columns
 	project, partition, offset, version, week, start, trace, span *native.Fixed
@@ -335,7 +335,7 @@ func (c *documentColumns) append(e *entry, partition int32, d *document, numbers
 	c.lengths.Bytes(lengths[:])
 	var metrics [spanmetrics.Count]float64
 	copy(metrics[:], numbers[1:]) // the first is the duration
-	head := payload.Header{Span: *s, Declared: e.declared, Metrics: &metrics}
+	head := payload.Header{Span: *s, Declared: e.declared, Metrics: metrics}
 	head.Span.CreatedAt, head.Span.UpdatedAt, head.Span.CreatedBy, head.Span.UpdatedBy = e.createdAt, e.updatedAt, e.createdBy, e.updatedBy
 	if len(s.Hashes) > 0 {
 		head.Hash = s.Hashes[0].ID

@@ -36,7 +36,6 @@ func (w *worker) decide(b *batch, g *group) {
 	for _, e := range g.entries {
 		known = w.enter(b, g, known, e)
 	}
-	known.keepOrigins(g)
 }
 
 // enter writes a span, if there is need to, and remembers it. A defect of ours must
@@ -144,11 +143,6 @@ func (w *worker) place(b *batch, g *group, k *known, e *entry) bool {
 	case e.cleared:
 		if before, was := g.before.span(e.span.SpanID); was {
 			e.replaces(before, &b.records[e.record])
-		}
-	case e.continues:
-		if o, was := k.origin(e.span.SpanID); was {
-			e.createdAt, e.createdBy = o.at, o.by
-			e.updatedAt, e.updatedBy = e.receivedAt, b.records[e.record].User
 		}
 	}
 	b.entries = append(b.entries, e)

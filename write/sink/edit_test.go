@@ -5,7 +5,6 @@ package sink_test
 import (
 	"encoding/binary"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
@@ -49,29 +48,6 @@ func TestCreationWithinABatch(t *testing.T) {
 	h.send(gone, again, last)
 	require.Equal(t, []string{"d"}, h.strings("SELECT span_name FROM spans"))
 	require.Equal(t, micros(again), one[int64](h, "SELECT toUnixTimestamp64Micro(created_at) FROM spans"))
-}
-
-// An edit of several records keeps the creation of every span, also of those
-// that come in a later batch than the one that took the stored versions out.
-func TestCreationThroughAnEditOfSeveralRecords(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t, 1)
-	h.sink.FinalizeAfter = time.Hour // a machine may pause between two batches; settling forgets
-	h.start()
-	h.send(h.record(stream.Upsert, 1, span{trace: 1, span: 1, name: "a"}, span{trace: 1, span: 2, parent: 1, name: "b"}, span{trace: 1, span: 3, parent: 1, name: "c"}))
-	created := one[string](h, "SELECT toString(created_at) FROM spans WHERE span_name = 'a'")
-	h.send(h.record(stream.Edit, 1, span{trace: 1, span: 1, name: "a2"}))
-	require.Equal(t, []string{"a2"}, h.strings("SELECT span_name FROM spans"))
-	rest := h.record(stream.Upsert, 1, span{trace: 1, span: 2, parent: 1, name: "b2"}, span{trace: 1, span: 4, parent: 1, name: "new"})
-	rest.Headers = map[string]string{stream.HeaderContinues: string(stream.Edit)}
-	h.send(rest)
-	require.Equal(t, []string{"a2", "b2", "new"}, h.strings("SELECT span_name FROM spans ORDER BY span_name"))
-	require.Equal(t, created, one[string](h, "SELECT toString(created_at) FROM spans WHERE span_name = 'b2'"))
-	require.Equal(t, uint64(2), one[uint64](h, "SELECT count() FROM spans WHERE updated_at > created_at"))
-
-	// What is written after that by itself is new.
-	h.send(h.record(stream.Upsert, 1, span{trace: 1, span: 3, parent: 1, name: "c2"}))
-	require.NotEqual(t, created, one[string](h, "SELECT toString(created_at) FROM spans WHERE span_name = 'c2'"))
 }
 
 // An edit or a delete of some spans may name more of them than one condition takes.

@@ -54,8 +54,6 @@ type known struct {
 	whole bool
 	first uint64
 	facts []facts
-	// origins are creations that a later record of an edit may ask for; see origin.go.
-	origins map[trace.SpanID]origin
 
 	recent, open *list.Element
 }
@@ -185,7 +183,7 @@ func (m *memory) drop(k *known, only map[trace.SpanID]bool) {
 
 // settled takes a trace off the open ones.
 func (m *memory) settled(k *known) {
-	k.whole, k.facts, k.origins = false, nil, nil
+	k.whole, k.facts = false, nil
 	if k.open != nil {
 		m.open.Remove(k.open)
 		k.open = nil
@@ -225,7 +223,7 @@ func (m *memory) trim(receivedAt time.Time, maxSpans int) {
 		next := e.Next()
 		m.spans -= len(k.list)
 		k.list, k.index, k.since = nil, nil, 0
-		k.whole, k.facts, k.origins = false, nil, nil
+		k.whole, k.facts = false, nil
 		if k.open == nil {
 			m.recent.Remove(e)
 			delete(m.traces, k.key)

@@ -24,7 +24,7 @@ import (
 // a trace reaches that was touched, and settled since, are computed anew from
 // spans and span_sums, whole. So it does not matter what was written how often
 // or in which order. What readers may take from it says the claim, the version
-// in the row of the zero project; see migrations/clickhouse/0006_rollup_minute.sql.
+// in the row of the zero project; see migrations/clickhouse/0001_schema.sql.
 //
 // One process does it, that of partition 0. Should two do so for a while, the
 // row with the higher claim wins, and it knows more: a claim is never above
@@ -283,13 +283,13 @@ SELECT project_id, minute, trace_type, %[3]d, false, undecided, roots, duration%
     sumMapIf(map(toString(span_type), toUInt64(1)), span_type_declared) AS span_types
   FROM (
     SELECT project_id, toStartOfMinute(toDateTime(start_time, 'UTC')) AS at_minute, trace_type, span_type, span_type_declared, duration_ms,
-      hasAny(long, [%[6]s]) OR created_at < (SELECT min(applied_at) FROM %[7]s WHERE name = '0005_span_sums.sql') AS open%[8]s
-    FROM (SELECT * FROM %[9]s FINAL WHERE %[10]s AND parent_id = toFixedString('', 8)) AS root
-    LEFT ANY JOIN (SELECT project_id AS of_project, trace_type AS of_type, start_time AS at_start, tie AS at_tie, true AS summed%[11]s FROM %[12]s FINAL WHERE %[10]s) AS sums
+      hasAny(long, [%[6]s]) AS open%[7]s
+    FROM (SELECT * FROM %[8]s FINAL WHERE %[9]s AND parent_id = toFixedString('', 8)) AS root
+    LEFT ANY JOIN (SELECT project_id AS of_project, trace_type AS of_type, start_time AS at_start, tie AS at_tie, true AS summed%[10]s FROM %[11]s FINAL WHERE %[9]s) AS sums
       ON project_id = of_project AND trace_type = of_type AND start_time = at_start AND tie = at_tie
   ) GROUP BY project_id, minute, trace_type
-) AS made USING (project_id, minute, trace_type)%[13]s`,
-		d.Table(schema.RollupMinute), columns.String(), claim, list.String(), values.String(), strings.Join(quoted, ","), d.Table("schema_migrations"), shown.String(),
+) AS made USING (project_id, minute, trace_type)%[12]s`,
+		d.Table(schema.RollupMinute), columns.String(), claim, list.String(), values.String(), strings.Join(quoted, ","), shown.String(),
 		d.Table(schema.Spans), where, summed.String(), d.Table(schema.SpanSums), threads)
 	return s.store.exec(ctx, "compute minutes", statement)
 }

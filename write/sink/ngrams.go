@@ -5,11 +5,8 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
-	"log/slog"
 	"math"
 	"slices"
-
-	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
 	"colonnade/domain"
 	"colonnade/domain/ngram"
@@ -26,25 +23,24 @@ func (w *worker) writeDocuments(ctx context.Context, b *batch) error {
 	return errors.Join(err, <-ngrams)
 }
 
-// writeNgrams says what occurs in the documents of a batch: those that are
-// stored already, too, for a sink of an earlier version may have stored them.
+// writeNgrams inserts the n-grams of the payloads of a batch, also of those that are
+// stored already. A span without its n-grams would not be found, and no row holds
+// anything that a client chose: a refusal is a table that is not as this build knows
+// it, and to wait is visible.
 func (w *worker) writeNgrams(ctx context.Context, b *batch) error {
 	err := w.insert(ctx, b, schema.SpanNgrams, b.rows.ngrams.of(b.rows.documents, w.partition.Number()))
-	if !domain.KindOf(err).Permanent() {
-		return err
+	if domain.KindOf(err).Permanent() {
+		return domain.Wrap(domain.Unavailable, err, "ClickHouse refused n-grams.")
 	}
-	// A search is not worth a batch; it looks at what is not covered.
-	w.ngramsFrom = uint64(b.rng.Last) + 1 //nolint:gosec // an offset is never negative
-	w.log.LogAttrs(ctx, slog.LevelError, "ClickHouse refused n-grams, a search reads all payloads up to this offset", slog.Int64("last", b.rng.Last), slog.Any("error", err))
-	return nil
+	return err
 }
 
 // ngramColumns are the rows of the table span_ngrams, reused from batch to
-// batch. Source: migrations/clickhouse/0013_ngrams.sql, 0015_numerals.sql.
+// batch. Source: migrations/clickhouse/0001_schema.sql.
 type ngramColumns struct {
 	columns
-	project, partition, section, minStart, maxStart, hasNumerals *native.Fixed
-	ngrams, numerals                                             *native.Bitmap
+	project, partition, section, minStart, maxStart *native.Fixed
+	ngrams, numerals                                *native.Bitmap
 
 	gatherer ngram.Gatherer
 	texts    []sectionText
@@ -68,7 +64,6 @@ func newNgramColumns() *ngramColumns {
 	c.maxStart = c.fixed("max_start", typeTime, 8)
 	c.Add("ngrams", set, c.ngrams)
 	c.Add("numerals", set, c.numerals)
-	c.hasNumerals = c.fixed("has_numerals", "UInt8", 1)
 	return c
 }
 
@@ -105,27 +100,8 @@ func (c *ngramColumns) of(documents *documentColumns, partition int32) *native.B
 		c.maxStart.Int64(high)
 		c.ngrams.Append(c.gatherer.Set()[:])
 		c.numerals.Append(c.gatherer.Numerals()[:])
-		c.hasNumerals.Bool(true)
 		c.gatherer.Reset()
 		rest = rest[n:]
 	}
 	return &c.Block
-}
-
-// restoreNgrams finds from which offset on the partition is covered. Where the
-// owner before was a sink that writes n-grams, that goes on; otherwise from what
-// it has not stored.
-func (w *worker) restoreNgrams(ctx context.Context, first int64) error {
-	statement := "SELECT argMax(ngrams_from, (next_offset, written_at)) FROM " + w.store.cfg.Deployment.Table(schema.SinkProgress) +
-		" WHERE topic = '" + w.sink.topic + "' AND stream_partition = " + w.label + " HAVING count() > 0"
-	from := uint64(schema.NotCovered)
-	err := w.store.query(ctx, "restore n-grams", statement, func() { from = schema.NotCovered }, func(rows driver.Rows) error { return rows.Scan(&from) })
-	if err != nil {
-		return err
-	}
-	if from == schema.NotCovered {
-		from = uint64(max(first, w.storedUntil+1)) //nolint:gosec // neither is below 0
-	}
-	w.ngramsFrom = from
-	return nil
 }

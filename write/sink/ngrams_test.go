@@ -91,63 +91,6 @@ func TestNgramsAreThoseOfTheDocuments(t *testing.T) {
 	for _, column := range []string{"ngrams", "numerals"} {
 		require.Equal(t, h.expected(column, h.project, 0), h.ngrams(column, h.project, 0))
 	}
-	require.Zero(t, one[uint64](h, "SELECT countIf(has_numerals = 0) FROM span_ngrams"))
 	require.Equal(t, uint64(1), one[uint64](h, "SELECT count() FROM span_ngrams WHERE project_id = ? AND section = 0 AND min_start = fromUnixTimestamp64Micro(?) AND max_start = fromUnixTimestamp64Micro(?)",
 		h.project.String(), base.UnixMicro()+1000, base.UnixMicro()+2000))
-}
-
-// A row that a sink of an earlier build wrote says of its section that numerals
-// are missing, also where the rows of both are merged, in whatever order.
-func TestRowsOfAnEarlierBuildHaveNoNumerals(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t, 1)
-	earlier := func(section int) {
-		require.NoError(t, h.conn.Exec(t.Context(), "INSERT INTO span_ngrams (project_id, stream_partition, section, min_start, max_start, ngrams) SELECT toUUID(?), 0, ?, now64(6), now64(6), bitmapBuild([toUInt32(7)])",
-			h.project.String(), section))
-	}
-	earlier(0)
-	h.start()
-	h.send(h.record(stream.Upsert, 1, span{trace: 1, span: 1, name: "a", attributes: map[string]any{"ag.data.inputs": "order 4821173"}}))
-	earlier(0)
-	earlier(1)
-	require.Equal(t, []string{"0", "0", "0", "1"}, h.strings("SELECT toString(has_numerals) FROM span_ngrams ORDER BY 1"))
-	require.NoError(t, h.conn.Exec(t.Context(), "OPTIMIZE TABLE span_ngrams FINAL"))
-	require.Equal(t, []string{"0", "0"}, h.strings("SELECT toString(has_numerals) FROM span_ngrams"))
-	require.Equal(t, h.expected("numerals", h.project, 0), h.ngrams("numerals", h.project, 0))
-	require.Contains(t, h.ngrams("ngrams", h.project, 0), uint32(7))
-	require.Subset(t, h.ngrams("ngrams", h.project, 0), ngram.Of("order 4821173"))
-}
-
-// ngramsFrom is from where on readers trust the sets.
-func (h *house) ngramsFrom() uint64 {
-	h.t.Helper()
-	return one[uint64](h, "SELECT argMax(ngrams_from, (next_offset, written_at)) FROM sink_progress WHERE stream_partition = 0")
-}
-
-// A new house is covered from its first span on, and stays so. Where a sink wrote
-// that knows no n-grams, what it wrote is not.
-func TestWhatNgramsCover(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t, 1)
-	r := h.start()
-	h.send(h.record(stream.Upsert, 1, span{trace: 1, span: 1, name: "a"}), h.record(stream.Upsert, 2, span{trace: 2, span: 1, name: "b"}))
-	require.EqualValues(t, 0, h.ngramsFrom())
-	r.stop()
-	r = h.start()
-	h.send(h.record(stream.Upsert, 3, span{trace: 3, span: 1, name: "c"}))
-	require.EqualValues(t, 0, h.ngramsFrom(), "the next owner goes on")
-	r.stop()
-	require.NoError(t, h.conn.Exec(t.Context(), "INSERT INTO sink_progress (topic, stream_partition, next_offset, written_at) VALUES (?, 0, 3, now64(6))", h.stream.Topic))
-	require.Equal(t, uint64(schema.NotCovered), h.ngramsFrom(), "a sink of an earlier version says nothing of them")
-	r = h.start()
-	h.send(h.record(stream.Upsert, 4, span{trace: 4, span: 1, name: "d"}))
-	require.EqualValues(t, 3, h.ngramsFrom())
-	r.stop()
-
-	// Nor what it stored before it ended in the middle.
-	require.NoError(t, h.conn.Exec(t.Context(), "TRUNCATE TABLE sink_progress"))
-	h.rewind(stream.Range{First: 2, Last: 3})
-	h.start()
-	h.send(h.record(stream.Upsert, 5, span{trace: 5, span: 1, name: "e"}))
-	require.EqualValues(t, 4, h.ngramsFrom())
 }

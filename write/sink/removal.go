@@ -28,7 +28,7 @@ type indexed struct {
 }
 
 // settledFlags is what the settler tells trace_index of a trace whose rows of
-// offsets below next it has seen. Source: migrations/clickhouse/0004_settled_index.sql.
+// offsets below next it has seen. Source: migrations/clickhouse/0001_schema.sql.
 func settledFlags(next int64, declared trace.Type, linked bool) uint64 {
 	flags := uint64(next)<<4 | 8 | uint64(declared)<<1 //nolint:gosec // neither is negative
 	if linked {

@@ -174,12 +174,11 @@ func rejectColumns(rejects []reject, partition int32) *native.Block {
 }
 
 // progressColumns are the row of the table sink_progress.
-func progressColumns(topic string, partition int32, next int64, ngramsFrom uint64, settledUntil, writtenAt time.Time) *native.Block {
+func progressColumns(topic string, partition int32, next int64, settledUntil, writtenAt time.Time) *native.Block {
 	c := &columns{}
 	c.word("topic").Append(topic)
 	c.fixed("stream_partition", "UInt32", 4).Uint32(uint32(partition)) //nolint:gosec // a partition's number is never negative
 	c.fixed("next_offset", "UInt64", 8).Uint64(uint64(next))           //nolint:gosec // an offset is never negative
-	c.fixed("ngrams_from", "UInt64", 8).Uint64(ngramsFrom)
 	c.fixed("settled_until", typeTime, 8).Int64(micros(settledUntil))
 	c.fixed("written_at", typeTime, 8).Int64(micros(writtenAt))
 	return &c.Block

@@ -174,7 +174,7 @@ func insertSettings() clickhouse.Settings {
 		"max_insert_threads":            1,
 		"optimize_on_insert":            0, // rows are unique in their batch; merges do the rest
 		"input_format_parallel_parsing": 0,
-		// Before its first merge, too, a part tells readers what it cannot hold: migration 0018.
+		// Before its first merge, too, a part tells readers what it cannot hold.
 		"materialize_statistics_on_insert": 1,
 	}
 }

@@ -54,8 +54,6 @@ type worker struct {
 	// was taken over. The owner before may have stored a range that the group's
 	// log does not name, if its broker died: up to here rows are looked for first.
 	storedUntil int64
-	// ngramsFrom is the offset from which on span_ngrams has all documents of the partition.
-	ngramsFrom uint64
 	// progressAt is when the progress was last written, visible what it said.
 	progressAt time.Time
 	visible    atomic.Int64
@@ -121,9 +119,6 @@ func (w *worker) loop(ctx context.Context) (err error) {
 		return err
 	}
 	if w.storedUntil, err = w.storedFrom(ctx, first); err != nil {
-		return err
-	}
-	if err := w.restoreNgrams(ctx, first); err != nil {
 		return err
 	}
 	w.warnOfAnotherLog(ctx)

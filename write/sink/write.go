@@ -378,7 +378,7 @@ func (w *worker) progress(next int64) progress {
 
 // writeProgress tells readers that everything before next is visible.
 func (w *worker) writeProgress(ctx context.Context, p progress) error {
-	block := progressColumns(w.sink.topic, w.partition.Number(), p.next, w.ngramsFrom, p.settledUntil, p.at)
+	block := progressColumns(w.sink.topic, w.partition.Number(), p.next, p.settledUntil, p.at)
 	err := w.store.insert(ctx, insertion{table: schema.SinkProgress, block: block})
 	if err == nil {
 		w.progressAt = p.at

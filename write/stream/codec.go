@@ -36,8 +36,6 @@ const (
 	// headerRedriven marks a record that came back from the dead topic with its
 	// position there, partition:offset.
 	headerRedriven = "redriven"
-	// headerHash is no longer written; records of earlier versions have it.
-	headerHash = "content_hash"
 )
 
 // envelopeBytes bounds what key, headers and Kafka's own framing add to a
@@ -47,7 +45,7 @@ const envelopeBytes = 2 << 10
 // reserved tells whether a header name is this package's own.
 func reserved(name string) bool {
 	switch name {
-	case headerVersion, headerProject, headerUser, headerSource, headerOperation, headerReceivedAt, headerHash,
+	case headerVersion, headerProject, headerUser, headerSource, headerOperation, headerReceivedAt,
 		headerDeadReason, headerDeadPartition, headerDeadOffset, headerRedriven:
 		return true
 	default:
@@ -131,7 +129,7 @@ func decodeEnvelope(r *Record, k *kgo.Record) error {
 			r.ReceivedAt = time.Unix(0, nanos).UTC()
 		case headerRedriven:
 			r.Redriven = true
-		case headerHash, headerDeadReason, headerDeadPartition, headerDeadOffset:
+		case headerDeadReason, headerDeadPartition, headerDeadOffset:
 			// They say where the record was before, and nothing about it.
 		default:
 			if r.Headers == nil {

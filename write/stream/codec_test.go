@@ -53,7 +53,6 @@ func TestHeadersOfWhereARecordWasAreNotGivenOut(t *testing.T) {
 	k, err := encode(&r, "t")
 	require.NoError(t, err)
 	k.Headers = append(k.Headers,
-		kgo.RecordHeader{Key: "content_hash", Value: []byte("00000000deadbeef")},
 		kgo.RecordHeader{Key: "redriven", Value: []byte("0:7")})
 	r.Redriven = true
 	require.Equal(t, r, decode(k))

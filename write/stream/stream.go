@@ -45,11 +45,6 @@ const (
 	ScopeSpans  = "spans"
 )
 
-// HeaderContinues marks, with the value of Edit, the later records of an edit
-// that did not fit one: the first replaces the trace, the others add to it. Older
-// logs hold such records; none is written any more, since half of them is no edit.
-const HeaderContinues = "continues"
-
 // valid tells whether the operation is one of the four.
 func (o Operation) valid() bool {
 	return o == Upsert || o == Edit || o == Delete || o == Reject

@@ -48,6 +48,9 @@ func (p *process) migrated(s stores) func(context.Context) error {
 			return nil
 		}
 		waiting, err := migrations.Waiting(ctx, s.clickhouse, s.postgres, p.cfg.Deployment())
+		if errors.Is(err, migrations.ErrOtherBuild) {
+			return err
+		}
 		if err != nil {
 			return nil //nolint:nilerr // see above
 		}

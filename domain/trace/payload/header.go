@@ -25,36 +25,27 @@ type Header struct {
 	Declared trace.Type
 	// Hash is the id of the span's hash, zero without one.
 	Hash uuid.UUID
-	// Metrics are the incremental metrics in the order of spanmetrics.Sum, NaN for an absent one; nil
-	// if the header was written without metrics.
-	Metrics *[spanmetrics.Count]float64
+	// Metrics are the incremental metrics in the order of spanmetrics.Sum, NaN for an absent one.
+	Metrics [spanmetrics.Count]float64
 }
 
-// The first byte of a header. Another layout gets another number.
-const (
-	format            = 1 // without metrics
-	formatWithMetrics = 2
-)
+// format is the first byte of a header. Another layout gets another number.
+const format = 1
 
 // fixedBytes is the length of the fixed part: the format, parent, four times, two users and the
 // hash, four enums, five lengths.
 const fixedBytes = 1 + 8 + 4*8 + 3*16 + 4 + 5*4
 
 // AppendHeader appends a header to dst. The layout, numbers little-endian:
-// format u8, 1 or 2; parent 8 bytes; start and end i64, Unix nanoseconds; created
+// format u8, 1; parent 8 bytes; start and end i64, Unix nanoseconds; created
 // and updated i64, Unix microseconds, 0 if unknown; created by, updated by, hash, 16
 // bytes each; declared trace type, span type (0 if none was declared), kind
 // and status u8; five lengths u32; the strings of those lengths: name, status
-// message, session, user, agent. Format 2 continues with a byte that has bit k set
-// if metric k is present, and those metrics, f64, ascending.
-// migrations/clickhouse/0011_documents.sql makes format 1 in SQL.
+// message, session, user, agent; a byte that has bit k set if metric k is present;
+// those metrics, f64, ascending.
 func AppendHeader(dst []byte, h *Header) []byte {
 	s := &h.Span
-	layout := byte(format)
-	if h.Metrics != nil {
-		layout = formatWithMetrics
-	}
-	dst = append(dst, layout)
+	dst = append(dst, format)
 	dst = append(dst, s.ParentID[:]...)
 	for _, n := range [...]int64{max(s.Start, 0), max(s.End, 0), microsOf(s.CreatedAt), microsOf(s.UpdatedAt)} {
 		dst = binary.LittleEndian.AppendUint64(dst, uint64(n)) //nolint:gosec // the bits are the value
@@ -68,9 +59,6 @@ func AppendHeader(dst []byte, h *Header) []byte {
 	}
 	for _, text := range [...]string{s.Name, s.StatusMessage, s.SessionID, s.UserID, s.AgentID} {
 		dst = append(dst, text...)
-	}
-	if h.Metrics == nil {
-		return dst
 	}
 	at := len(dst)
 	dst = append(dst, 0)
@@ -92,10 +80,10 @@ func microsOf(t time.Time) int64 {
 
 var errHeader = domain.Wrap(domain.Internal, errors.New("payload: a header is cut off or of an unknown format"), "A stored span cannot be read.")
 
-// ParseHead reads what AppendHead wrote. Enums out of their range are kept as
+// ParseHeader parses what AppendHeader wrote. Enums out of their range are kept as
 // they are. It shares no memory with text but that of its strings.
 func ParseHeader(text string) (h Header, err error) {
-	if len(text) < fixedBytes || text[0] != format && text[0] != formatWithMetrics {
+	if len(text) < fixedBytes || text[0] != format {
 		return h, errHeader
 	}
 	s, rest := &h.Span, text[1:]
@@ -125,39 +113,35 @@ func ParseHeader(text string) (h Header, err error) {
 		}
 		*to = take(lengths[i])
 	}
-	if text[0] == formatWithMetrics {
-		if h.Metrics, rest = metricsOf(rest); h.Metrics == nil {
-			return Header{}, errHeader
-		}
-	}
-	if rest != "" {
+	metrics, ok := metricsOf(rest)
+	if !ok {
 		return Header{}, errHeader
 	}
+	h.Metrics = metrics
 	return h, nil
 }
 
-// metricsOf parses the metrics of a header and returns the text after them; nil if they
-// are cut off or AppendHeader would not write them.
-func metricsOf(text string) (*[spanmetrics.Count]float64, string) {
+// metricsOf parses the metrics of a header. It reports false if they are cut off,
+// followed by more, or AppendHeader would not write them.
+func metricsOf(text string) (out [spanmetrics.Count]float64, ok bool) {
 	if text == "" || text[0]>>spanmetrics.Count != 0 {
-		return nil, text
+		return out, false
 	}
 	present, rest := text[0], text[1:]
-	out := new([spanmetrics.Count]float64)
 	for k := range out {
 		out[k] = math.NaN()
 		if present&(1<<k) == 0 {
 			continue
 		}
 		if len(rest) < 8 {
-			return nil, text
+			return out, false
 		}
 		out[k], rest = math.Float64frombits(binary.LittleEndian.Uint64([]byte(rest[:8]))), rest[8:]
 		if math.IsNaN(out[k]) {
-			return nil, text
+			return out, false
 		}
 	}
-	return out, rest
+	return out, rest == ""
 }
 
 func timeOf(micros int64) time.Time {

@@ -28,7 +28,7 @@ func header() Header {
 func TestHeader(t *testing.T) {
 	t.Parallel()
 	measured := header()
-	measured.Metrics = &[spanmetrics.Count]float64{1, 12, math.Inf(1), 0, math.Copysign(0, -1), 0.25, 1e-300}
+	measured.Metrics = [spanmetrics.Count]float64{1, 12, math.Inf(1), 0, math.Copysign(0, -1), 0.25, 1e-300}
 	early := header()
 	early.Span.Start, early.Span.End = -5, -1
 	stored := early
@@ -57,7 +57,7 @@ func TestHeader(t *testing.T) {
 func TestHeaderWithSomeMetrics(t *testing.T) {
 	t.Parallel()
 	absent := math.NaN()
-	h := Header{Metrics: &[spanmetrics.Count]float64{absent, 0, absent, 3, absent, absent, 0.5}}
+	h := Header{Metrics: [spanmetrics.Count]float64{absent, 0, absent, 3, absent, absent, 0.5}}
 	text := string(AppendHeader(nil, &h))
 	require.Len(t, text, fixedBytes+1+3*8)
 	got, err := ParseHeader(text)
@@ -70,7 +70,7 @@ func TestHeaderWithSomeMetrics(t *testing.T) {
 func TestHeaderRejectsOtherText(t *testing.T) {
 	t.Parallel()
 	measured := header()
-	measured.Metrics = &[spanmetrics.Count]float64{2: 1}
+	measured.Metrics = [spanmetrics.Count]float64{2: 1}
 	for _, h := range []Header{header(), measured} {
 		text := string(AppendHeader(nil, &h))
 		for n := range len(text) {
@@ -89,7 +89,7 @@ func FuzzHeader(f *testing.F) {
 	h := header()
 	f.Add(string(AppendHeader(nil, &h)))
 	f.Add(string(AppendHeader(nil, &Header{})))
-	h.Metrics = &[spanmetrics.Count]float64{1, math.NaN(), 3}
+	h.Metrics = [spanmetrics.Count]float64{1, math.NaN(), 3}
 	f.Add(string(AppendHeader(nil, &h)))
 	f.Fuzz(func(t *testing.T, text string) {
 		h, err := ParseHeader(text)

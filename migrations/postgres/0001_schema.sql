@@ -1,0 +1,440 @@
+-- The tables of Postgres, each once: accounts, entities with their history, evaluations.
+
+-- fold is what a search in any case compares: lower case by Unicode's rules
+-- whatever locale the database was made with. The collations that can do so
+-- differ between versions and builds of Postgres; the first one there is taken.
+DO $$
+DECLARE
+    found text;
+BEGIN
+    SELECT quote_ident(collname) INTO found
+    FROM unnest(ARRAY ['pg_unicode_fast', 'pg_c_utf8', 'und-x-icu']) WITH ORDINALITY AS wanted(name, place)
+    JOIN pg_collation ON collname = wanted.name AND collnamespace = 'pg_catalog'::regnamespace
+    ORDER BY place LIMIT 1;
+    EXECUTE 'CREATE FUNCTION fold(text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN lower($1'
+        || coalesce(' COLLATE pg_catalog.' || found, '') || ')';
+END
+$$;
+
+-- Who may reach what: people, the projects they are members of, and the keys
+-- that act for them. A key belongs to a membership and dies with it; a project
+-- takes everything it owns along.
+
+CREATE TABLE users
+(
+    id         uuid PRIMARY KEY,
+    email      text        NOT NULL,
+    username   text        NOT NULL,
+    created_at timestamptz NOT NULL
+);
+CREATE UNIQUE INDEX users_email ON users (lower(email));
+
+CREATE TABLE organizations
+(
+    id         uuid PRIMARY KEY,
+    name       text        NOT NULL,
+    owner_id   uuid        NOT NULL REFERENCES users,
+    created_at timestamptz NOT NULL
+);
+CREATE INDEX organizations_owner ON organizations (owner_id);
+
+CREATE TABLE workspaces
+(
+    id              uuid PRIMARY KEY,
+    organization_id uuid        NOT NULL REFERENCES organizations ON DELETE CASCADE,
+    name            text        NOT NULL,
+    created_at      timestamptz NOT NULL
+);
+CREATE INDEX workspaces_organization ON workspaces (organization_id);
+
+CREATE TABLE projects
+(
+    id              uuid PRIMARY KEY,
+    organization_id uuid        NOT NULL REFERENCES organizations ON DELETE CASCADE,
+    workspace_id    uuid        NOT NULL REFERENCES workspaces ON DELETE CASCADE,
+    name            text        NOT NULL,
+    is_default      boolean     NOT NULL,
+    created_at      timestamptz NOT NULL
+);
+CREATE INDEX projects_organization ON projects (organization_id);
+CREATE INDEX projects_workspace ON projects (workspace_id);
+
+CREATE TABLE memberships
+(
+    project_id uuid        NOT NULL REFERENCES projects ON DELETE CASCADE,
+    user_id    uuid        NOT NULL REFERENCES users ON DELETE CASCADE,
+    role       text        NOT NULL CHECK (role IN ('owner', 'admin', 'developer', 'editor', 'annotator', 'viewer')),
+    created_at timestamptz NOT NULL,
+    PRIMARY KEY (project_id, user_id)
+);
+CREATE INDEX memberships_user ON memberships (user_id);
+
+-- digest is the SHA-256 of the secret; the secret itself is nowhere.
+-- role bounds what the key may do; null means all that its owner may.
+-- A revoked key keeps its row, so that a log line's prefix still has a name.
+CREATE TABLE api_keys
+(
+    prefix     text PRIMARY KEY CHECK (prefix ~ '^[A-Za-z0-9]{8}$'),
+    digest     bytea       NOT NULL CHECK (octet_length(digest) = 32),
+    project_id uuid        NOT NULL,
+    user_id    uuid        NOT NULL,
+    name       text        NOT NULL,
+    role       text CHECK (role IN ('owner', 'admin', 'developer', 'editor', 'annotator', 'viewer')),
+    created_at timestamptz NOT NULL,
+    expires_at timestamptz,
+    revoked_at timestamptz,
+    FOREIGN KEY (project_id, user_id) REFERENCES memberships ON DELETE CASCADE
+);
+CREATE INDEX api_keys_project ON api_keys (project_id, created_at);
+CREATE INDEX api_keys_member ON api_keys (project_id, user_id);
+
+-- What a project lends to its invocations: keys of model providers, the key
+-- that signs requests to hooks, values of their headers. sealed is AES-256-GCM
+-- under a key that is not in this store, bound to the project and the name.
+
+CREATE TABLE secrets
+(
+    project_id    uuid        NOT NULL REFERENCES projects ON DELETE CASCADE,
+    name          text        NOT NULL,
+    description   text        NOT NULL,
+    sealed        bytea       NOT NULL,
+    created_at    timestamptz NOT NULL,
+    created_by_id uuid        NOT NULL,
+    updated_at    timestamptz,
+    updated_by_id uuid,
+    PRIMARY KEY (project_id, name)
+);
+
+-- Projects that are gone, and whose spans must go as well, also those that
+-- were still on their way when the project was deleted. A row is written with
+-- the deletion and stays: the stream and its dead topic can bring back what is
+-- as old as they keep it, and a project's id is never used again.
+CREATE TABLE erasures
+(
+    project_id   uuid PRIMARY KEY,
+    requested_at timestamptz NOT NULL
+);
+CREATE INDEX erasures_requested ON erasures (requested_at);
+
+-- The lineage of everything that has history: an artifact has variants, a
+-- variant has immutable revisions. One set of tables for all kinds: workflows
+-- (applications and evaluators are workflows with a role in flags),
+-- environments, saved queries, testsets. Slugs are unique in a project for
+-- each kind and level; an archived row keeps its slug.
+--
+-- Every key begins with the project, so that no statement can reach another
+-- project's row by its id alone.
+
+CREATE TABLE artifacts
+(
+    project_id    uuid        NOT NULL REFERENCES projects ON DELETE CASCADE,
+    id            uuid        NOT NULL,
+    kind          text        NOT NULL CHECK (kind IN ('workflow', 'environment', 'query', 'testset')),
+    slug          text        NOT NULL,
+    name          text,
+    description   text,
+    flags         jsonb,
+    tags          jsonb,
+    meta          jsonb,
+    folder_id     uuid,
+    created_at    timestamptz NOT NULL,
+    updated_at    timestamptz,
+    deleted_at    timestamptz,
+    created_by_id uuid        NOT NULL,
+    updated_by_id uuid,
+    deleted_by_id uuid,
+    PRIMARY KEY (project_id, id)
+);
+CREATE UNIQUE INDEX artifacts_slug ON artifacts (project_id, kind, slug);
+CREATE INDEX artifacts_page ON artifacts (project_id, kind, id);
+-- The pages of applications and of evaluators, however many of the other kind stand between two of them.
+CREATE INDEX artifacts_page_application ON artifacts (project_id, id) WHERE kind = 'workflow' AND flags @> '{"is_application": true}';
+CREATE INDEX artifacts_page_evaluator ON artifacts (project_id, id) WHERE kind = 'workflow' AND flags @> '{"is_evaluator": true}';
+CREATE INDEX artifacts_tags ON artifacts USING gin (tags jsonb_path_ops);
+CREATE INDEX artifacts_meta ON artifacts USING gin (meta jsonb_path_ops);
+CREATE INDEX artifacts_folder ON artifacts (project_id, folder_id) WHERE folder_id IS NOT NULL;
+
+-- next_version numbers the revisions: taking a number locks the variant until
+-- the commit, so that numbers have no gaps and no doubles.
+CREATE TABLE variants
+(
+    project_id    uuid        NOT NULL,
+    id            uuid        NOT NULL,
+    kind          text        NOT NULL,
+    artifact_id   uuid        NOT NULL,
+    slug          text        NOT NULL,
+    name          text,
+    description   text,
+    flags         jsonb,
+    tags          jsonb,
+    meta          jsonb,
+    next_version  integer     NOT NULL DEFAULT 0,
+    created_at    timestamptz NOT NULL,
+    updated_at    timestamptz,
+    deleted_at    timestamptz,
+    created_by_id uuid        NOT NULL,
+    updated_by_id uuid,
+    deleted_by_id uuid,
+    PRIMARY KEY (project_id, id),
+    FOREIGN KEY (project_id, artifact_id) REFERENCES artifacts ON DELETE CASCADE
+);
+CREATE UNIQUE INDEX variants_slug ON variants (project_id, kind, slug);
+CREATE INDEX variants_page ON variants (project_id, kind, id);
+-- The oldest live variant of an artifact is its default one.
+CREATE INDEX variants_artifact ON variants (project_id, artifact_id, created_at, id);
+
+-- data is json, not jsonb: a revision is read back as it was written, and only as a whole.
+CREATE TABLE revisions
+(
+    project_id    uuid        NOT NULL,
+    id            uuid        NOT NULL,
+    kind          text        NOT NULL,
+    artifact_id   uuid        NOT NULL,
+    variant_id    uuid        NOT NULL,
+    version       integer     NOT NULL CHECK (version >= 0),
+    slug          text        NOT NULL,
+    name          text,
+    description   text,
+    flags         jsonb,
+    tags          jsonb,
+    meta          jsonb,
+    author_id     uuid        NOT NULL,
+    date          timestamptz NOT NULL,
+    message       text,
+    data          json,
+    created_at    timestamptz NOT NULL,
+    updated_at    timestamptz,
+    deleted_at    timestamptz,
+    created_by_id uuid        NOT NULL,
+    updated_by_id uuid,
+    deleted_by_id uuid,
+    PRIMARY KEY (project_id, id),
+    FOREIGN KEY (project_id, variant_id) REFERENCES variants ON DELETE CASCADE,
+    FOREIGN KEY (project_id, artifact_id) REFERENCES artifacts ON DELETE CASCADE
+);
+CREATE UNIQUE INDEX revisions_slug ON revisions (project_id, kind, slug);
+CREATE UNIQUE INDEX revisions_version ON revisions (project_id, variant_id, version);
+CREATE INDEX revisions_page ON revisions (project_id, kind, id);
+CREATE INDEX revisions_artifact ON revisions (project_id, artifact_id, id);
+
+-- What an environment points at, as intervals of its variant's versions: a
+-- reference holds from from_version on, until until_version (exclusive; null
+-- means still). So a deployment writes two rows however many applications the
+-- environment holds, and any version can be put together again.
+CREATE TABLE environment_references
+(
+    project_id    uuid    NOT NULL,
+    variant_id    uuid    NOT NULL,
+    key           text    NOT NULL,
+    from_version  integer NOT NULL,
+    until_version integer CHECK (until_version > from_version),
+    entities      json    NOT NULL,
+    PRIMARY KEY (project_id, variant_id, key, from_version),
+    FOREIGN KEY (project_id, variant_id) REFERENCES variants ON DELETE CASCADE
+);
+-- One reference at a time under a key: a second open interval is a bug, not a state.
+CREATE UNIQUE INDEX environment_references_open ON environment_references (project_id, variant_id, key) WHERE until_version IS NULL;
+
+-- Where people keep their applications: a tree of a project. path is the
+-- slugs from the root down, joined by slashes, which no slug holds; it is
+-- unique, and a folder's subtree is a prefix of it.
+CREATE TABLE folders
+(
+    project_id    uuid        NOT NULL REFERENCES projects ON DELETE CASCADE,
+    id            uuid        NOT NULL,
+    kind          text        NOT NULL CHECK (kind IN ('applications')),
+    slug          text        NOT NULL,
+    name          text,
+    description   text,
+    flags         jsonb,
+    tags          jsonb,
+    meta          jsonb,
+    parent_id     uuid,
+    path          text        NOT NULL,
+    created_at    timestamptz NOT NULL,
+    updated_at    timestamptz,
+    deleted_at    timestamptz,
+    created_by_id uuid        NOT NULL,
+    updated_by_id uuid,
+    deleted_by_id uuid,
+    PRIMARY KEY (project_id, id),
+    FOREIGN KEY (project_id, parent_id) REFERENCES folders ON DELETE CASCADE
+);
+CREATE UNIQUE INDEX folders_path ON folders (project_id, kind, path text_pattern_ops);
+CREATE INDEX folders_parent ON folders (project_id, parent_id);
+
+-- The rows of testsets. An id follows from the testset and from what the row
+-- says, so that the revisions of a testset share the rows they have in common;
+-- a revision's data holds the ids in their order. A row never changes and goes
+-- with its testset.
+--
+-- place is where the row stood in the commit that brought it: those of one
+-- moment are listed as they were written. data is json, not jsonb: it is read
+-- back as it was written.
+CREATE TABLE testcases
+(
+    project_id    uuid        NOT NULL,
+    id            uuid        NOT NULL,
+    testset_id    uuid        NOT NULL,
+    place         integer     NOT NULL,
+    data          json        NOT NULL,
+    flags         jsonb,
+    tags          jsonb,
+    meta          jsonb,
+    created_at    timestamptz NOT NULL,
+    created_by_id uuid        NOT NULL,
+    PRIMARY KEY (project_id, id),
+    FOREIGN KEY (project_id, testset_id) REFERENCES artifacts ON DELETE CASCADE
+);
+CREATE INDEX testcases_page ON testcases (project_id, created_at, place, id);
+CREATE INDEX testcases_testset ON testcases (project_id, testset_id, created_at, place, id);
+CREATE INDEX testcases_tags ON testcases USING gin (tags jsonb_path_ops);
+CREATE INDEX testcases_meta ON testcases USING gin (meta jsonb_path_ops);
+
+-- What evaluations leave: a run says what is done over what; a scenario is one
+-- row of it, a test case or a trace; a result is what one step gave for one
+-- scenario and repeat, and names the trace it left; metrics sum results up;
+-- a queue says which scenarios people look at. Spans and annotations
+-- themselves are not here.
+--
+-- Every key begins with the project. A run takes its parts along; a part
+-- belongs to a run of its own project, and a result to a scenario of its run.
+
+-- refs are the references of all steps, each {"<name>": {id, slug, version}},
+-- for the question which runs are of an application, an evaluator, a testset.
+-- runner and leased_until tell which process works on the run and until when
+-- nobody else takes it.
+CREATE TABLE evaluation_runs
+(
+    project_id    uuid        NOT NULL REFERENCES projects ON DELETE CASCADE,
+    id            uuid        NOT NULL,
+    name          text,
+    description   text,
+    flags         jsonb       NOT NULL,
+    tags          jsonb,
+    meta          jsonb,
+    status        text        NOT NULL CHECK (status IN ('pending', 'queued', 'running', 'success', 'failure', 'errors', 'cancelled')),
+    data          json,
+    refs          jsonb       NOT NULL,
+    created_at    timestamptz NOT NULL,
+    updated_at    timestamptz,
+    created_by_id uuid        NOT NULL,
+    updated_by_id uuid,
+    runner        uuid,
+    leased_until  timestamptz,
+    PRIMARY KEY (project_id, id)
+);
+CREATE INDEX evaluation_runs_status ON evaluation_runs (project_id, status, id);
+CREATE INDEX evaluation_runs_flags ON evaluation_runs USING gin (flags jsonb_path_ops);
+CREATE INDEX evaluation_runs_tags ON evaluation_runs USING gin (tags jsonb_path_ops);
+CREATE INDEX evaluation_runs_meta ON evaluation_runs USING gin (meta jsonb_path_ops);
+CREATE INDEX evaluation_runs_refs ON evaluation_runs USING gin (refs jsonb_path_ops);
+-- What is to be done, in all projects: a runner takes the longest waiting one.
+CREATE INDEX evaluation_runs_waiting ON evaluation_runs (leased_until NULLS FIRST, id) WHERE status IN ('queued', 'running');
+
+-- The interval is in minutes and the timestamp its start, of what happens again
+-- and again over fresh traces; both null of a run over test cases.
+CREATE TABLE evaluation_scenarios
+(
+    project_id    uuid        NOT NULL,
+    run_id        uuid        NOT NULL,
+    id            uuid        NOT NULL,
+    flags         jsonb,
+    tags          jsonb,
+    meta          jsonb,
+    status        text        NOT NULL CHECK (status IN ('pending', 'queued', 'running', 'success', 'failure', 'errors', 'cancelled')),
+    "interval"    integer CHECK ("interval" > 0),
+    "timestamp"   timestamptz,
+    created_at    timestamptz NOT NULL,
+    updated_at    timestamptz,
+    created_by_id uuid        NOT NULL,
+    updated_by_id uuid,
+    PRIMARY KEY (project_id, id),
+    FOREIGN KEY (project_id, run_id) REFERENCES evaluation_runs ON DELETE CASCADE
+);
+-- The pages of a run's scenarios, and what results refer to.
+CREATE UNIQUE INDEX evaluation_scenarios_run ON evaluation_scenarios (project_id, run_id, id);
+
+-- trace_id and span_id are in the form of the wire, 32 and 16 lower-case digits.
+CREATE TABLE evaluation_results
+(
+    project_id    uuid        NOT NULL,
+    run_id        uuid        NOT NULL,
+    scenario_id   uuid        NOT NULL,
+    step_key      text        NOT NULL,
+    repeat_idx    integer     NOT NULL CHECK (repeat_idx >= 0),
+    id            uuid        NOT NULL,
+    flags         jsonb,
+    tags          jsonb,
+    meta          jsonb,
+    status        text        NOT NULL CHECK (status IN ('pending', 'queued', 'running', 'success', 'failure', 'errors', 'cancelled')),
+    "interval"    integer CHECK ("interval" > 0),
+    "timestamp"   timestamptz,
+    hash_id       uuid,
+    trace_id      text CHECK (trace_id ~ '^[0-9a-f]{32}$'),
+    span_id       text CHECK (span_id ~ '^[0-9a-f]{16}$'),
+    testcase_id   uuid,
+    error         json,
+    created_at    timestamptz NOT NULL,
+    updated_at    timestamptz,
+    created_by_id uuid        NOT NULL,
+    updated_by_id uuid,
+    PRIMARY KEY (project_id, id),
+    FOREIGN KEY (project_id, run_id, scenario_id) REFERENCES evaluation_scenarios (project_id, run_id, id) ON DELETE CASCADE
+);
+-- One result of a step for a scenario and repeat: who sets it again replaces it.
+CREATE UNIQUE INDEX evaluation_results_place ON evaluation_results (project_id, run_id, scenario_id, step_key, repeat_idx);
+CREATE INDEX evaluation_results_run ON evaluation_results (project_id, run_id, id);
+CREATE INDEX evaluation_results_scenario ON evaluation_results (project_id, scenario_id, id);
+CREATE INDEX evaluation_results_trace ON evaluation_results (project_id, trace_id) WHERE trace_id IS NOT NULL;
+CREATE INDEX evaluation_results_hash ON evaluation_results (project_id, hash_id) WHERE hash_id IS NOT NULL;
+
+-- Of a run as a whole (scenario and timestamp null), of one scenario, or of
+-- one stretch of time.
+CREATE TABLE evaluation_metrics
+(
+    project_id    uuid        NOT NULL,
+    run_id        uuid        NOT NULL,
+    scenario_id   uuid,
+    "interval"    integer CHECK ("interval" > 0),
+    "timestamp"   timestamptz,
+    id            uuid        NOT NULL,
+    flags         jsonb,
+    tags          jsonb,
+    meta          jsonb,
+    status        text        NOT NULL CHECK (status IN ('pending', 'queued', 'running', 'success', 'failure', 'errors', 'cancelled')),
+    data          json,
+    created_at    timestamptz NOT NULL,
+    updated_at    timestamptz,
+    created_by_id uuid        NOT NULL,
+    updated_by_id uuid,
+    PRIMARY KEY (project_id, id),
+    CHECK (scenario_id IS NULL OR "timestamp" IS NULL),
+    FOREIGN KEY (project_id, run_id) REFERENCES evaluation_runs ON DELETE CASCADE,
+    FOREIGN KEY (project_id, run_id, scenario_id) REFERENCES evaluation_scenarios (project_id, run_id, id) ON DELETE CASCADE
+);
+CREATE UNIQUE INDEX evaluation_metrics_place ON evaluation_metrics (project_id, run_id,
+    coalesce(scenario_id, '00000000-0000-0000-0000-000000000000'), coalesce("timestamp", '-infinity'), coalesce("interval", 0));
+CREATE INDEX evaluation_metrics_run ON evaluation_metrics (project_id, run_id, id);
+CREATE INDEX evaluation_metrics_scenario ON evaluation_metrics (project_id, scenario_id, id) WHERE scenario_id IS NOT NULL;
+
+CREATE TABLE evaluation_queues
+(
+    project_id    uuid        NOT NULL,
+    run_id        uuid        NOT NULL,
+    id            uuid        NOT NULL,
+    name          text,
+    description   text,
+    flags         jsonb       NOT NULL,
+    tags          jsonb,
+    meta          jsonb,
+    status        text        NOT NULL CHECK (status IN ('pending', 'queued', 'running', 'success', 'failure', 'errors', 'cancelled')),
+    data          jsonb,
+    created_at    timestamptz NOT NULL,
+    updated_at    timestamptz,
+    created_by_id uuid        NOT NULL,
+    updated_by_id uuid,
+    PRIMARY KEY (project_id, id),
+    FOREIGN KEY (project_id, run_id) REFERENCES evaluation_runs ON DELETE CASCADE
+);
+CREATE INDEX evaluation_queues_run ON evaluation_queues (project_id, run_id, id);
