@@ -25,7 +25,7 @@ func ContentIndex(ctx context.Context, conn driver.Conn, d Deployment, on bool) 
 	if on == (there > 0) {
 		return false, nil
 	}
-	alter := "ALTER TABLE " + d.Local(schema.SpanDocuments) + d.OnCluster()
+	alter := "ALTER TABLE " + d.Local(schema.SpanPayloads) + d.OnCluster()
 	statements := []string{alter + " DROP INDEX IF EXISTS " + schema.ContentIndex}
 	if on {
 		statements = []string{

@@ -77,12 +77,12 @@ func database(d Deployment) string {
 	return literal(d.Database)
 }
 
-// payload is a text of a row of span_documents, as the view for people shows it.
+// payload is a payload of a row of span_payloads_packed, as the view for people shows it.
 type payload struct{ Name, Expression string }
 
 func payloads() (out []payload) {
-	for _, name := range schema.DocumentNames() {
-		out = append(out, payload{name, schema.DocumentText(name)})
+	for _, name := range schema.PayloadNames() {
+		out = append(out, payload{name, schema.PayloadExpression(name)})
 	}
 	return out
 }
@@ -90,14 +90,14 @@ func payloads() (out []payload) {
 // render returns the text of a file for a deployment.
 func render(d Deployment, f file) (string, error) {
 	t, err := template.New(f.name).Option("missingkey=error").Funcs(template.FuncMap{
-		"table":       d.Local,
-		"whole":       d.Table,
-		"on_cluster":  d.OnCluster,
-		"engine":      func(name string, args ...string) string { return engine(d, name, args...) },
-		"settings":    func() string { return settings(d) },
-		"distributed": func(name, shard string) string { return distributed(d, name, shard) },
-		"leaves":      func() string { return schema.Leaves },
-		"payloads":    payloads,
+		"table":            d.Local,
+		"whole":            d.Table,
+		"on_cluster":       d.OnCluster,
+		"engine":           func(name string, args ...string) string { return engine(d, name, args...) },
+		"settings":         func() string { return settings(d) },
+		"distributed":      func(name, shard string) string { return distributed(d, name, shard) },
+		"attribute_values": func() string { return schema.AttributeValues },
+		"payloads":         payloads,
 	}).Parse(f.text)
 	if err != nil {
 		return "", fmt.Errorf("migrations: parse %s: %w", f.name, err)

@@ -20,7 +20,7 @@ func redriveCommand(env environment, load func() (config.Loaded, error)) *cobra.
 		Short: "Send the records of the dead topic through the sink again",
 		Long: `Records that could not be decoded or stored wait in the dead topic, with the reason.
 Once the cause is mended, redrive moves them back, each exactly once. What was sent,
-edited or deleted since they were received stays so; the table rejects tells what was
+edited or deleted since they were received stays so; the table rejected_spans tells what was
 left out. Records that die again are left for the next time. The broker is that of COLONNADE_KAFKA_BROKERS, or of
 the embedded service whose data directory this is.`,
 		Example: `  colonnade redrive --dry-run

@@ -2,7 +2,7 @@ package schema
 
 import "github.com/google/uuid"
 
-// The keys by which annotations and eval_results are ordered. One thing has one
+// The keys by which annotation_index and evaluation_index are ordered. One thing has one
 // key, whoever names it: what is known by its slug goes by it, so that a caller
 // who has only the slug finds it.
 

@@ -9,76 +9,52 @@ import (
 	"strings"
 )
 
-// The tables. Source: design §4.
+// The tables.
 const (
-	Spans         = "spans"
-	SpanDocuments = "span_documents"
-	SpanNgrams    = "span_ngrams"
-	TraceIndex    = "trace_index"
-	TraceRollup   = "trace_rollup"
-	AttributeKeys = "attribute_keys"
-	Rejects       = "rejects"
-	Tombstones    = "tombstones"
-	SinkProgress  = "sink_progress"
-	SinkHistory   = "sink_history"
-	Annotations   = "annotations"
-	EvalResults   = "eval_results"
-	SpanSums      = "span_sums"
-	RollupMinute  = "rollup_minute"
+	Spans             = "spans"
+	SpanPayloads      = "span_payloads_packed" // the view span_payloads shows them to people
+	SpanPayloadNgrams = "span_payload_ngrams"
+	SpanCumulative    = "span_cumulative"
+	TraceIndex        = "trace_index"
+	TraceTotals       = "trace_totals"
+	TraceMetrics1m    = "trace_metrics_1m"
+	RollupWatermark   = "rollup_watermark"
+	AnnotationIndex   = "annotation_index"
+	EvaluationIndex   = "evaluation_index"
+	AttributeKeys     = "attribute_keys"
+	RejectedSpans     = "rejected_spans"
+	Tombstones        = "tombstones"
+	SinkProgress      = "sink_progress"
+	SinkHistory       = "sink_history"
 )
 
-// NumberColumn gives the Float64 column of spans that holds the number at an
-// attribute path; such a path is never in the map num. NaN there means absent.
-func NumberColumn(path string) (column string, ok bool) {
-	switch path {
-	case "ag.metrics.duration.cumulative":
-		return "duration_ms", true
-	case "ag.metrics.errors.incremental":
-		return "errors", true
-	case "ag.metrics.tokens.incremental.prompt":
-		return "tokens_prompt", true
-	case "ag.metrics.tokens.incremental.completion":
-		return "tokens_completion", true
-	case "ag.metrics.tokens.incremental.total":
-		return "tokens_total", true
-	case "ag.metrics.costs.incremental.prompt":
-		return "costs_prompt", true
-	case "ag.metrics.costs.incremental.completion":
-		return "costs_completion", true
-	case "ag.metrics.costs.incremental.total":
-		return "costs_total", true
-	default:
-		return "", false
-	}
-}
-
-// The paths of the two type columns; they are never in the map str.
+// The paths of the two type columns; they are never in the map attributes_string.
 // span_type_declared tells whether ag.type.span is there at all.
 const (
 	TraceTypePath = "ag.type.trace"
 	SpanTypePath  = "ag.type.span"
 )
 
-// Tokens of the column kv. An attribute's token is its path, "=", and its
-// value; the others begin with "@", and no path that does has tokens (see
-// Indexed): such a token says what it says, whatever attributes a client sends.
+// Terms of the column search_terms. The term of an attribute is its path, "=" and its
+// value. The others begin with "@", and no path that does has terms (see Indexed), so
+// that no attribute of a client can look like one.
 const (
-	// RefToken is followed by <key>.<id|slug|version>=<value>, and once more without the key: <id|slug|version>=<value>.
-	RefToken = "@ref."
-	// LinkToken is followed by trace=<32 hex> or span=<16 hex>.
-	LinkToken = "@link."
-	// HashToken is followed by the hash's UUID.
-	HashToken = "@hash="
-	// SessionToken, UserToken and AgentToken are followed by the id.
-	SessionToken = "@session="
-	UserToken    = "@user="
-	AgentToken   = "@agent="
+	// RefTerm is followed by <key>.<id|slug|version>=<value>, and once more without the key: <id|slug|version>=<value>.
+	RefTerm = "@ref."
+	// LinkTerm is followed by trace=<32 hex> or span=<16 hex>.
+	LinkTerm = "@link."
+	// HashTerm is followed by the hash's UUID.
+	HashTerm = "@hash="
+	// SessionTerm, UserTerm and AgentTerm are followed by the id.
+	SessionTerm = "@session="
+	UserTerm    = "@user="
+	AgentTerm   = "@agent="
 )
 
-// MaxTokenValueBytes is the longest string that gets a token; a longer one is found by the maps.
-const MaxTokenValueBytes = 128
+// MaxTermValueBytes is the longest string that gets a term; a longer one is found by the maps.
+const MaxTermValueBytes = 128
 
-// ContentIndex is the full-text index of span_documents that a deployment may
+// ContentIndex is the full-text index of span_payloads_packed that a deployment may
 // have, and ContentText what it is made of: an expression is found by the index
 // only where it is written in the same way.
 const (
@@ -86,37 +62,37 @@ const (
 	ContentText  = "lower(text)"
 )
 
-// SectionOffsets is how many offsets of a partition make a section: a row of
-// span_ngrams says what occurs in the documents of one, some or all of them. Its
+// BlockOffsets is how many offsets of a partition make a section: a row of
+// span_payload_ngrams says what occurs in the documents of one, some or all of them. Its
 // number is an offset divided by it.
-const SectionOffsets = 1024
+const BlockOffsets = 1024
 
-// A row of span_documents tells the lengths of DocumentTexts texts, see
-// DocumentText. The first SearchedTexts of them are its column text, one after the
+// A row of span_payloads_packed tells the lengths of PayloadCount texts, see
+// PayloadExpression. The first SearchedPayloads of them are its column text, one after the
 // other; the others begin its column head. Source:
 // migrations/clickhouse/0001_schema.sql.
 const (
-	DocumentTexts = 9
-	SearchedTexts = 6
+	PayloadCount     = 9
+	SearchedPayloads = 6
 )
 
-// DocumentNames returns their names in their order.
-func DocumentNames() [DocumentTexts]string {
+// PayloadNames returns their names in their order.
+func PayloadNames() [PayloadCount]string {
 	return [...]string{"inputs", "outputs", "parameters", "internals", "events", "attributes", "links", "resource", "scope"}
 }
 
-// DocumentText is the expression of one of the texts of a row of span_documents:
+// PayloadExpression is the expression of one of the texts of a row of span_payloads_packed:
 // inputs, outputs, parameters, internals, events, attributes, links, resource or
 // scope. It is no column of the table: each statement would pay for the nine, used
-// or not (migrations/clickhouse/0001_schema.sql). The view span_texts has them, for
+// or not (migrations/clickhouse/0001_schema.sql). The view span_payloads has them, for
 // people. It panics for another name.
-func DocumentText(name string) string {
+func PayloadExpression(name string) string {
 	column, before, length := textPlace(name)
 	return "substring(" + column + ", " + strings.Join(append([]string{"1"}, before...), " + ") + ", " + length + ")"
 }
 
 // BytesBefore is the expression of how many bytes of its column come before a text. It
-// panics for a name that DocumentText does not know, and for the first of a column.
+// panics for a name that PayloadExpression does not know, and for the first of a column.
 func BytesBefore(name string) string {
 	_, before, _ := textPlace(name)
 	if len(before) == 0 {
@@ -127,17 +103,17 @@ func BytesBefore(name string) string {
 
 // textPlace is where a text is: its column, the lengths of those before it there, and its own.
 func textPlace(name string) (column string, before []string, length string) {
-	names := DocumentNames()
+	names := PayloadNames()
 	at := slices.Index(names[:], name)
 	if at < 0 {
-		panic("schema: span_documents has no text " + name)
+		panic("schema: span_payloads_packed has no text " + name)
 	}
 	lengthOf := func(i int) string {
 		return "reinterpretAsUInt32(substring(lengths, " + strconv.Itoa(1+4*i) + ", 4))"
 	}
 	column, first := "text", 0
-	if at >= SearchedTexts {
-		column, first = "head", SearchedTexts
+	if at >= SearchedPayloads {
+		column, first = "head", SearchedPayloads
 	}
 	for i := first; i < at; i++ {
 		before = append(before, lengthOf(i))
@@ -166,11 +142,11 @@ func Indexed(path string) bool {
 	return !strings.HasPrefix(path, "@") && !lowCardinality(path) && !hasNumberSegment(path)
 }
 
-// Label tells whether string leaves at this path are in the map label as well as
+// EnumPath tells whether string leaves at this path are in the map label as well as
 // in str: their values are few, so that all of them together are read in a
 // fraction of the time. What holds for a path holds for the elements of an array
 // there.
-func Label(path string) bool {
+func EnumPath(path string) bool {
 	for {
 		dot := strings.LastIndexByte(path, '.')
 		if dot < 0 || !isNumber(path[dot+1:]) {
@@ -180,10 +156,10 @@ func Label(path string) bool {
 	}
 }
 
-// Leaves is what the index leaf_index has of a row of spans: the keys of its numbers
+// AttributeValues is what the index attribute_value_index has of a row of spans: the keys of its numbers
 // and booleans, those of what no map holds, the texts of label, and its names: of
 // itself, its agent, service and events.
-const Leaves = "arrayConcat(mapKeys(num), mapKeys(bool), long, mapValues(label), event_names, [span_name, agent_id, service])"
+const AttributeValues = "arrayConcat(mapKeys(attributes_number), mapKeys(attributes_bool), attributes_unindexed, mapValues(attributes_enum), event_names, [span_name, agent_id, service])"
 
 // lowCardinality goes by the last key.
 func lowCardinality(path string) bool {

@@ -12,11 +12,11 @@
 -- every batch; merging them costs more than the few rows that a merge joins.
 
 -- The core row of a span: light enough that a page of any list is one short
--- ordered read. Payloads are in span_documents.
+-- ordered read. Payloads are in span_payloads_packed.
 --
 -- The partition is clamped because clients' clocks lie, and a partition for each
--- wrong clock would stop all inserts. ClickHouse does not derive a bound on week
--- from one on start_time: every query sends both.
+-- wrong clock would stop all inserts. ClickHouse does not derive a bound on
+-- partition_week from one on start_time: every query sends both.
 --
 -- The key has the type before the start, so by the key alone every part of a week
 -- may hold every start; start_index and the statistics of start_time close the
@@ -30,8 +30,8 @@ CREATE TABLE IF NOT EXISTS `colonnade`.`spans`
     project_id              UUID COMMENT 'project that owns the span',
     trace_type              Enum8('invocation' = 1, 'annotation' = 2, 'unknown' = 3) COMMENT 'type of the whole trace; later spans of the trace may change it',
     start_time              DateTime64(6, 'UTC') COMMENT 'start in microseconds; start_ns holds the rest' CODEC(DoubleDelta, ZSTD(1)) STATISTICS(minmax),
-    tie                     UInt64 COMMENT 'hash of trace_id and span_id, orders spans of one start' CODEC(NONE),
-    week                    Date COMMENT 'Monday of start_time, or 1970-01-01 if start_time is implausible beside the time of receipt' CODEC(ZSTD(1)),
+    sort_hash               UInt64 COMMENT 'hash of trace_id and span_id, orders spans of one start' CODEC(NONE),
+    partition_week          Date COMMENT 'Monday of start_time, or 1970-01-01 if start_time is implausible beside the time of receipt' CODEC(ZSTD(1)),
     trace_id                FixedString(16) COMMENT 'trace id, 16 bytes' CODEC(ZSTD(1)),
     span_id                 FixedString(8) COMMENT 'span id, 8 bytes' CODEC(NONE),
     parent_id               FixedString(8) COMMENT 'span id of the parent as sent, zero bytes for a root' CODEC(ZSTD(1)),
@@ -82,23 +82,23 @@ CREATE TABLE IF NOT EXISTS `colonnade`.`spans`
     link_trace_ids          Array(FixedString(16)) COMMENT 'trace ids of all links, in their order' CODEC(ZSTD(1)),
     link_span_ids           Array(FixedString(8)) COMMENT 'span ids of all links, in their order' CODEC(ZSTD(1)),
     event_names             Array(LowCardinality(String)) COMMENT 'names of events, in their order',
-    hash_id                 UUID COMMENT 'id of the hash of the span, zero without one; a column because reading it from kv reads all terms' CODEC(ZSTD(1)),
-    str                     Map(LowCardinality(String), String) COMMENT 'strings among the attributes by dotted path, values up to 512 bytes' CODEC(ZSTD(1)),
-    num                     Map(LowCardinality(String), Float64) COMMENT 'numbers among the attributes by dotted path' CODEC(ZSTD(1)),
-    bool                    Map(LowCardinality(String), Bool) COMMENT 'booleans among the attributes by dotted path' CODEC(ZSTD(1)),
-    long                    Array(LowCardinality(String)) COMMENT 'dotted paths of attributes that no map holds, because their value is too long or no exact number',
-    kv                      Array(String) COMMENT 'search terms: <path>=<value> of attributes, and terms of links, references and ids that begin with @' CODEC(ZSTD(1)),
-    payload_bytes           UInt32 COMMENT 'bytes of text in span_documents: a page is cut by it before megabytes are fetched' CODEC(ZSTD(1)),
-    label                   Map(LowCardinality(String), LowCardinality(String)) COMMENT 'the part of str whose paths have few values (model, provider, role): a condition on one reads 2 bytes a row instead of 54',
+    hash_id                 UUID COMMENT 'id of the hash of the span, zero without one; a column because reading it from search_terms reads all terms' CODEC(ZSTD(1)),
+    attributes_string       Map(LowCardinality(String), String) COMMENT 'strings among the attributes by dotted path, values up to 512 bytes' CODEC(ZSTD(1)),
+    attributes_number       Map(LowCardinality(String), Float64) COMMENT 'numbers among the attributes by dotted path' CODEC(ZSTD(1)),
+    attributes_bool         Map(LowCardinality(String), Bool) COMMENT 'booleans among the attributes by dotted path' CODEC(ZSTD(1)),
+    attributes_unindexed    Array(LowCardinality(String)) COMMENT 'dotted paths of attributes that no map holds, because their value is too long or no exact number',
+    search_terms            Array(String) COMMENT 'search terms: <path>=<value> of attributes, and terms of links, references and ids that begin with @' CODEC(ZSTD(1)),
+    payload_bytes           UInt32 COMMENT 'bytes of text in span_payloads_packed: a page is cut by it before megabytes are fetched' CODEC(ZSTD(1)),
+    attributes_enum         Map(LowCardinality(String), LowCardinality(String)) COMMENT 'the part of attributes_string whose paths have few values (model, provider, role): a condition on one reads 2 bytes a row instead of 54',
     INDEX span_id_index span_id TYPE bloom_filter(0.01) GRANULARITY 1,
     INDEX version_index version TYPE minmax GRANULARITY 1,
     INDEX start_index start_time TYPE minmax GRANULARITY 1,
-    INDEX kv_index kv TYPE text(tokenizer = 'array'),
-    INDEX leaf_index arrayConcat(mapKeys(num), mapKeys(bool), long, mapValues(label), event_names, [span_name, agent_id, service]) TYPE bloom_filter(0.01) GRANULARITY 1
+    INDEX search_terms_index search_terms TYPE text(tokenizer = 'array'),
+    INDEX attribute_value_index arrayConcat(mapKeys(attributes_number), mapKeys(attributes_bool), attributes_unindexed, mapValues(attributes_enum), event_names, [span_name, agent_id, service]) TYPE bloom_filter(0.01) GRANULARITY 1
 )
 ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{shard}/{database}/{table}', '{replica}', version)
-PARTITION BY week
-ORDER BY (project_id, trace_type, start_time, tie)
+PARTITION BY partition_week
+ORDER BY (project_id, trace_type, start_time, sort_hash)
 SETTINGS index_granularity = 1024, min_compress_block_size = 16384, merge_selector_base = 30, auto_statistics_types = '', enable_block_number_column = 1, enable_block_offset_column = 1, concurrent_part_removal_threshold = 10000, replicated_deduplication_window = 10000, replicated_deduplication_window_seconds = 604800
 COMMENT 'one row a span and version, the highest version counts';
 
@@ -117,13 +117,13 @@ COMMENT 'one row a span and version, the highest version counts';
 --
 -- A lookup reads one of 32 rows of the ids and of two of the heads: short compressed
 -- blocks of those read less around it. The texts of a granule are longer than a block.
-CREATE TABLE IF NOT EXISTS `colonnade`.`span_documents`
+CREATE TABLE IF NOT EXISTS `colonnade`.`span_payloads_packed`
 (
     project_id       UUID COMMENT 'project that owns the span',
     stream_partition UInt32 COMMENT 'partition of the stream that holds the record' CODEC(ZSTD(1)),
     stream_offset    UInt64 COMMENT 'offset of the record' CODEC(Delta, ZSTD(1)) STATISTICS(minmax),
     version          UInt64 COMMENT 'stream offset << 20 | index within the record' CODEC(Delta, ZSTD(1)),
-    week             Date COMMENT 'Monday of start_time, or 1970-01-01 if start_time is implausible beside the time of receipt' CODEC(ZSTD(1)),
+    partition_week   Date COMMENT 'Monday of start_time, or 1970-01-01 if start_time is implausible beside the time of receipt' CODEC(ZSTD(1)),
     start_time       DateTime64(6, 'UTC') COMMENT 'start of the span in microseconds' CODEC(Delta, ZSTD(1)),
     trace_id         FixedString(16) COMMENT 'trace id, 16 bytes' CODEC(ZSTD(1)),
     span_id          FixedString(8) COMMENT 'span id, 8 bytes' CODEC(NONE),
@@ -133,20 +133,20 @@ CREATE TABLE IF NOT EXISTS `colonnade`.`span_documents`
     INDEX start_index start_time TYPE minmax GRANULARITY 256
 )
 ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{shard}/{database}/{table}', '{replica}')
-PARTITION BY week
+PARTITION BY partition_week
 PRIMARY KEY (project_id, stream_partition, stream_offset)
 ORDER BY (project_id, stream_partition, stream_offset, version, trace_id, span_id)
 SETTINGS index_granularity = 32, index_granularity_bytes = 131072, min_compress_block_size = 2048, merge_selector_base = 30, auto_statistics_types = '', enable_block_number_column = 1, enable_block_offset_column = 1, concurrent_part_removal_threshold = 10000, replicated_deduplication_window = 10000, replicated_deduplication_window_seconds = 604800
-COMMENT 'payloads of spans, packed; span_texts shows them';
+COMMENT 'payloads of spans, packed; the view span_payloads shows them';
 
 
--- The nine texts of a row of span_documents, for people. They are no columns of the
+-- The nine payloads of a row of span_payloads_packed, for people. They are no columns of the
 -- table: each statement would analyse and plan all nine, used or not (2 ms of the 7 ms
 -- of processor time that the payloads of a trace take). It has rows of superseded
 -- versions, as the table does: the current ones are those whose (project_id,
 -- stream_partition, version, span_id) is in spans.
-CREATE VIEW IF NOT EXISTS `colonnade`.`span_texts` AS
-SELECT project_id, stream_partition, stream_offset, version, week, start_time, trace_id, span_id,
+CREATE VIEW IF NOT EXISTS `colonnade`.`span_payloads` AS
+SELECT project_id, stream_partition, stream_offset, version, partition_week, start_time, trace_id, span_id,
     substring(text, 1, reinterpretAsUInt32(substring(lengths, 1, 4))) AS inputs,
     substring(text, 1 + reinterpretAsUInt32(substring(lengths, 1, 4)), reinterpretAsUInt32(substring(lengths, 5, 4))) AS outputs,
     substring(text, 1 + reinterpretAsUInt32(substring(lengths, 1, 4)) + reinterpretAsUInt32(substring(lengths, 5, 4)), reinterpretAsUInt32(substring(lengths, 9, 4))) AS parameters,
@@ -156,7 +156,7 @@ SELECT project_id, stream_partition, stream_offset, version, week, start_time, t
     substring(head, 1, reinterpretAsUInt32(substring(lengths, 25, 4))) AS links,
     substring(head, 1 + reinterpretAsUInt32(substring(lengths, 25, 4)), reinterpretAsUInt32(substring(lengths, 29, 4))) AS resource,
     substring(head, 1 + reinterpretAsUInt32(substring(lengths, 25, 4)) + reinterpretAsUInt32(substring(lengths, 29, 4)), reinterpretAsUInt32(substring(lengths, 33, 4))) AS scope
-FROM `colonnade`.`span_documents`;
+FROM `colonnade`.`span_payloads_packed`;
 
 -- Where a word may be: the n-grams (package ngram) of the payloads of 1 024 offsets of
 -- a partition, for each project. A search for a rare word reads the offset blocks that
@@ -165,24 +165,24 @@ FROM `colonnade`.`span_documents`;
 -- ClickHouse 25 us and 117 bytes.
 --
 -- A batch writes what its spans have. Each row is complete by itself, because the text
--- of a span is in one batch; merges make one row of a section's, and sets of thousands
+-- of a span is in one batch; merges make one row of a block, and sets of thousands
 -- of spans are hardly larger than those of hundreds. A set is up to 128 KiB, so few
 -- rows make a granule.
 --
 -- All five digits, and each digit after the ends of a few words, are soon somewhere in
--- a block of 18 000 spans; numerals tell numbers apart.
-CREATE TABLE IF NOT EXISTS `colonnade`.`span_ngrams`
+-- a block of 18 000 spans; digit_ngrams tell numbers apart.
+CREATE TABLE IF NOT EXISTS `colonnade`.`span_payload_ngrams`
 (
     project_id       UUID COMMENT 'project that owns the spans',
     stream_partition UInt32 COMMENT 'partition of the stream',
-    section          UInt64 COMMENT 'stream offset divided by 1 024' CODEC(Delta, ZSTD(1)),
+    offset_block     UInt64 COMMENT 'stream offset divided by 1 024' CODEC(Delta, ZSTD(1)),
     min_start        SimpleAggregateFunction(min, DateTime64(6, 'UTC')) COMMENT 'first start of the spans',
     max_start        SimpleAggregateFunction(max, DateTime64(6, 'UTC')) COMMENT 'last start of the spans',
     ngrams           AggregateFunction(groupBitmap, UInt32) COMMENT 'hashes of the n-grams that occur in the payloads',
-    numerals         AggregateFunction(groupBitmap, UInt32) COMMENT 'hashes of runs of digits with what stands before them'
+    digit_ngrams     AggregateFunction(groupBitmap, UInt32) COMMENT 'hashes of runs of digits with what stands before them'
 )
 ENGINE = ReplicatedAggregatingMergeTree('/clickhouse/tables/{shard}/{database}/{table}', '{replica}')
-ORDER BY (project_id, stream_partition, section)
+ORDER BY (project_id, stream_partition, offset_block)
 SETTINGS index_granularity = 8, merge_selector_base = 10, auto_statistics_types = '', enable_block_number_column = 1, enable_block_offset_column = 1, concurrent_part_removal_threshold = 10000, replicated_deduplication_window = 10000, replicated_deduplication_window_seconds = 604800
 COMMENT 'n-grams of payloads by blocks of 1 024 stream offsets';
 
@@ -193,26 +193,26 @@ COMMENT 'n-grams of payloads by blocks of 1 024 stream offsets';
 -- reading eight granules for one.
 CREATE TABLE IF NOT EXISTS `colonnade`.`trace_index`
 (
-    project_id       UUID COMMENT 'project that owns the trace',
-    trace_id         FixedString(16) COMMENT 'trace id, 16 bytes',
-    min_start        SimpleAggregateFunction(min, DateTime64(6, 'UTC')) COMMENT 'first start of its spans',
-    max_start        SimpleAggregateFunction(max, DateTime64(6, 'UTC')) COMMENT 'last start of its spans',
-    max_end          SimpleAggregateFunction(max, DateTime64(6, 'UTC')) COMMENT 'last end of its spans',
-    min_week         SimpleAggregateFunction(min, Date) COMMENT 'first partition (week) that holds spans of it',
-    max_week         SimpleAggregateFunction(max, Date) COMMENT 'last partition (week) that holds spans of it',
-    is_annotation    SimpleAggregateFunction(max, UInt8) COMMENT '1 if a span has, or had, links',
-    declared_type    SimpleAggregateFunction(max, UInt8) COMMENT 'highest trace type that its spans declare or declared',
-    has_error        SimpleAggregateFunction(max, UInt8) COMMENT '1 if a span has, or had, status error',
-    root_span_id     SimpleAggregateFunction(max, FixedString(8)) COMMENT 'span id of a root, zero bytes until one came',
-    created_at       SimpleAggregateFunction(min, DateTime64(6, 'UTC')) COMMENT 'first received',
-    last_version     SimpleAggregateFunction(max, UInt64) COMMENT 'highest version that was written',
-    stream_partition SimpleAggregateFunction(max, UInt32) COMMENT 'partition of the stream that holds its records',
-    touched_at       SimpleAggregateFunction(max, DateTime64(6, 'UTC')) COMMENT 'last write, by the clock of the sink',
-    settled_flags    SimpleAggregateFunction(max, UInt64) COMMENT 'declared type and links as the finalizer found them: next stream offset << 4 | 8 | declared << 1 | linked. Writes at or after that offset add to it; earlier aggregates, which only grow, yield to it',
-    first_version    SimpleAggregateFunction(min, UInt64) COMMENT 'lowest version that was written: a reader that has seen it has seen the whole trace',
-    names_evaluator  SimpleAggregateFunction(max, UInt8) COMMENT '1 if a root names, or named, an evaluator: eval_results may have rows of it',
-    records          SimpleAggregateFunction(groupUniqArrayArray, Array(UInt64)) COMMENT 'records that hold its payloads, each stream partition << 44 | offset; also records that hold none any more',
-    INDEX touched_index touched_at TYPE minmax GRANULARITY 1,
+    project_id         UUID COMMENT 'project that owns the trace',
+    trace_id           FixedString(16) COMMENT 'trace id, 16 bytes',
+    min_start          SimpleAggregateFunction(min, DateTime64(6, 'UTC')) COMMENT 'first start of its spans',
+    max_start          SimpleAggregateFunction(max, DateTime64(6, 'UTC')) COMMENT 'last start of its spans',
+    max_end            SimpleAggregateFunction(max, DateTime64(6, 'UTC')) COMMENT 'last end of its spans',
+    min_partition_week SimpleAggregateFunction(min, Date) COMMENT 'first partition that holds spans of it',
+    max_partition_week SimpleAggregateFunction(max, Date) COMMENT 'last partition that holds spans of it',
+    is_annotation      SimpleAggregateFunction(max, UInt8) COMMENT '1 if a span has, or had, links',
+    declared_type      SimpleAggregateFunction(max, UInt8) COMMENT 'highest trace type that its spans declare or declared',
+    has_error          SimpleAggregateFunction(max, UInt8) COMMENT '1 if a span has, or had, status error',
+    root_span_id       SimpleAggregateFunction(max, FixedString(8)) COMMENT 'span id of a root, zero bytes until one came',
+    created_at         SimpleAggregateFunction(min, DateTime64(6, 'UTC')) COMMENT 'first received',
+    last_version       SimpleAggregateFunction(max, UInt64) COMMENT 'highest version that was written',
+    stream_partition   SimpleAggregateFunction(max, UInt32) COMMENT 'partition of the stream that holds its records',
+    last_write_at      SimpleAggregateFunction(max, DateTime64(6, 'UTC')) COMMENT 'last write, by the clock of the sink',
+    finalized_flags    SimpleAggregateFunction(max, UInt64) COMMENT 'declared type and links as the finalizer found them: next stream offset << 4 | 8 | declared << 1 | linked. Writes at or after that offset add to it; earlier aggregates, which only grow, yield to it',
+    first_version      SimpleAggregateFunction(min, UInt64) COMMENT 'lowest version that was written: a reader that has seen it has seen the whole trace',
+    has_evaluator      SimpleAggregateFunction(max, UInt8) COMMENT '1 if a root names, or named, an evaluator: evaluation_index may have rows of it',
+    records            SimpleAggregateFunction(groupUniqArrayArray, Array(UInt64)) COMMENT 'records that hold its payloads, each stream partition << 44 | offset; also records that hold none any more',
+    INDEX last_write_index last_write_at TYPE minmax GRANULARITY 1,
     INDEX trace_filter trace_id TYPE bloom_filter(0.001) GRANULARITY 1
 )
 ENGINE = ReplicatedAggregatingMergeTree('/clickhouse/tables/{shard}/{database}/{table}', '{replica}')
@@ -222,7 +222,7 @@ COMMENT 'where a trace is: time range, partitions and records';
 
 
 -- Totals of a finalized trace, recomputed from its spans, never counted up.
-CREATE TABLE IF NOT EXISTS `colonnade`.`trace_rollup`
+CREATE TABLE IF NOT EXISTS `colonnade`.`trace_totals`
 (
     project_id        UUID COMMENT 'project that owns the trace',
     trace_id          FixedString(16) COMMENT 'trace id, 16 bytes',
@@ -240,7 +240,7 @@ CREATE TABLE IF NOT EXISTS `colonnade`.`trace_rollup`
     costs_completion  Float64 COMMENT 'cost of the completions of all spans, 0 without any',
     costs_total       Float64 COMMENT 'cost of all spans, 0 without any',
     version           UInt64 COMMENT 'highest version that the totals contain',
-    settled_at        DateTime64(6, 'UTC') COMMENT 'when the totals were computed',
+    finalized_at      DateTime64(6, 'UTC') COMMENT 'when the totals were computed',
     one_tree          UInt8 COMMENT '1 if the trace is a single tree: one root, every parent stored, no cycle. The totals then equal the cumulative metrics of the root',
     INDEX start_index start_time TYPE minmax GRANULARITY 1
 )
@@ -255,13 +255,13 @@ COMMENT 'totals of finalized traces';
 -- without a row here has no spans below it that add anything, so its cumulative
 -- metrics are its own. Rows count only for traces that nothing was written to since
 -- they were finalized.
-CREATE TABLE IF NOT EXISTS `colonnade`.`span_sums`
+CREATE TABLE IF NOT EXISTS `colonnade`.`span_cumulative`
 (
     project_id        UUID COMMENT 'project that owns the span',
     trace_type        Enum8('invocation' = 1, 'annotation' = 2, 'unknown' = 3) COMMENT 'type of the whole trace, as in spans',
     start_time        DateTime64(6, 'UTC') COMMENT 'start in microseconds, as in spans' CODEC(DoubleDelta, ZSTD(1)),
-    tie               UInt64 COMMENT 'hash of trace_id and span_id, as in spans' CODEC(NONE),
-    week              Date COMMENT 'partition, as in spans' CODEC(ZSTD(1)),
+    sort_hash         UInt64 COMMENT 'hash of trace_id and span_id, as in spans' CODEC(NONE),
+    partition_week    Date COMMENT 'partition, as in spans' CODEC(ZSTD(1)),
     trace_id          FixedString(16) COMMENT 'trace id, 16 bytes' CODEC(NONE),
     span_id           FixedString(8) COMMENT 'span id, 8 bytes' CODEC(NONE),
     version           UInt64 COMMENT 'highest version of the trace that the sums contain' CODEC(Delta, ZSTD(1)),
@@ -274,8 +274,8 @@ CREATE TABLE IF NOT EXISTS `colonnade`.`span_sums`
     costs_total       Float64 COMMENT 'cost of the span and all below it, 0 and NaN as in errors' CODEC(ZSTD(1))
 )
 ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{shard}/{database}/{table}', '{replica}', version)
-PARTITION BY week
-ORDER BY (project_id, trace_type, start_time, tie)
+PARTITION BY partition_week
+ORDER BY (project_id, trace_type, start_time, sort_hash)
 SETTINGS index_granularity = 1024, merge_selector_base = 15, auto_statistics_types = '', enable_block_number_column = 1, enable_block_offset_column = 1, concurrent_part_removal_threshold = 10000, replicated_deduplication_window = 10000, replicated_deduplication_window_seconds = 604800
 COMMENT 'cumulative metrics of spans of finalized traces';
 
@@ -287,17 +287,17 @@ COMMENT 'cumulative metrics of spans of finalized traces';
 -- The values themselves are kept, not sums: every statistic of them equals that of the
 -- spans. Each is what readers see in ag.metrics.<path> of a root.
 --
--- The row of the zero project is the watermark of all minutes, those without rows too.
 -- A minute serves readers unless a trace that reaches into it was written to at or
--- after its version, unless its last row is stale, and unless undecided counts a root
--- whose row in spans does not tell what readers see.
-CREATE TABLE IF NOT EXISTS `colonnade`.`rollup_minute`
+-- after its version, or after the watermark where that is higher; unless its last row
+-- needs a rebuild; and unless undecided counts a root whose row in spans does not tell
+-- what readers see.
+CREATE TABLE IF NOT EXISTS `colonnade`.`trace_metrics_1m`
 (
     project_id        UUID COMMENT 'project that owns the roots',
     minute            DateTime('UTC') COMMENT 'minute in which the roots start' CODEC(DoubleDelta, ZSTD(1)),
     trace_type        Enum8('invocation' = 1, 'annotation' = 2, 'unknown' = 3) COMMENT 'type of the traces',
-    version           UInt64 COMMENT 'Unix microseconds: the row contains all that was written before (trace_index.touched_at)' CODEC(Delta, ZSTD(1)),
-    stale             Bool COMMENT 'the row does not hold, because spans were removed',
+    version           UInt64 COMMENT 'Unix microseconds: the row contains all that was written before (trace_index.last_write_at)' CODEC(Delta, ZSTD(1)),
+    needs_rebuild     Bool COMMENT 'the row does not hold, because spans were removed, and is computed again',
     undecided         UInt64 COMMENT 'roots whose row in spans does not tell what readers see' CODEC(ZSTD(1)),
     roots             UInt64 COMMENT 'roots that start in the minute' CODEC(ZSTD(1)),
     duration          Array(Float64) COMMENT 'durations in milliseconds of the roots that have one' CODEC(ZSTD(1)),
@@ -317,25 +317,37 @@ SETTINGS index_granularity = 1024, auto_statistics_types = '', enable_block_numb
 COMMENT 'metrics of roots by the minute in which they start';
 
 
+-- Up to when trace_metrics_1m is complete, those minutes too that have no row.
+CREATE TABLE IF NOT EXISTS `colonnade`.`rollup_watermark`
+(
+    rollup  LowCardinality(String) COMMENT 'table that the watermark is of: trace_metrics_1m',
+    version UInt64 COMMENT 'Unix microseconds: all that was written before (trace_index.last_write_at) is in the rollup'
+)
+ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{shard}/{database}/{table}', '{replica}', version)
+ORDER BY rollup
+SETTINGS auto_statistics_types = '', enable_block_number_column = 1, enable_block_offset_column = 1, concurrent_part_removal_threshold = 10000, replicated_deduplication_window = 10000, replicated_deduplication_window_seconds = 604800
+COMMENT 'up to when rollups are complete';
+
+
 -- Annotations in the two orders in which they are asked for. A span has rows here when
 -- it links to other spans, or when it is a root that declares itself an annotation.
 -- trace_type is that of its whole trace, as in spans, and follows it: readers of
 -- annotations ask for 'annotation'.
 --
--- Rows are copies made to be read in one piece; (start_time, tie, version) leads to
+-- Rows are copies made to be read in one piece; (start_time, sort_hash, version) leads to
 -- the same in spans. Keys of references are made by migrations/schema (EvaluatorKey,
 -- RevisionKey). There are no partitions by time: rows are looked for by what they
 -- annotate, whenever they came, and each partition would be one more place to look.
 --
 -- Here: all annotations of one trace after the other, by evaluator, a row for each
 -- link.
-CREATE TABLE IF NOT EXISTS `colonnade`.`annotations`
+CREATE TABLE IF NOT EXISTS `colonnade`.`annotation_index`
 (
     project_id           UUID COMMENT 'project that owns the annotation',
     link_trace_id        FixedString(16) COMMENT 'trace that is annotated, zero bytes without a link' CODEC(ZSTD(1)),
     evaluator_key        LowCardinality(String) COMMENT 'slug of the evaluator, else its id, empty without one',
     start_time           DateTime64(6, 'UTC') COMMENT 'start of the annotation' CODEC(Delta, ZSTD(1)),
-    tie                  UInt64 COMMENT 'hash of trace_id and span_id, as in spans' CODEC(NONE),
+    sort_hash            UInt64 COMMENT 'hash of trace_id and span_id, as in spans' CODEC(NONE),
     link_span_id         FixedString(8) COMMENT 'span that is annotated, zero bytes without a link' CODEC(ZSTD(1)),
     link_number          UInt16 COMMENT 'number of the link among those of the annotation, from 0' CODEC(ZSTD(1)),
     trace_type           Enum8('invocation' = 1, 'annotation' = 2, 'unknown' = 3) COMMENT 'type of the whole trace of the annotation',
@@ -365,7 +377,7 @@ CREATE TABLE IF NOT EXISTS `colonnade`.`annotations`
     INDEX trace_index trace_id TYPE bloom_filter(0.001) GRANULARITY 1
 )
 ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{shard}/{database}/{table}', '{replica}', version)
-ORDER BY (project_id, link_trace_id, evaluator_key, start_time, tie, link_span_id)
+ORDER BY (project_id, link_trace_id, evaluator_key, start_time, sort_hash, link_span_id)
 SETTINGS index_granularity = 1024, merge_selector_base = 10, auto_statistics_types = '', enable_block_number_column = 1, enable_block_offset_column = 1, concurrent_part_removal_threshold = 10000, replicated_deduplication_window = 10000, replicated_deduplication_window_seconds = 604800
 COMMENT 'annotations by the trace that they annotate';
 
@@ -373,7 +385,7 @@ COMMENT 'annotations by the trace that they annotate';
 -- Here: all results of one evaluator, by what it judged. A row for each span with
 -- annotation rows that names an evaluator, and for every other root that names one,
 -- whatever type its trace has or gets; such a row copies no outputs (whole is false).
-CREATE TABLE IF NOT EXISTS `colonnade`.`eval_results`
+CREATE TABLE IF NOT EXISTS `colonnade`.`evaluation_index`
 (
     project_id           UUID COMMENT 'project that owns the result',
     evaluator_key        LowCardinality(String) COMMENT 'slug of the evaluator, else its id',
@@ -381,7 +393,7 @@ CREATE TABLE IF NOT EXISTS `colonnade`.`eval_results`
     testset_revision     LowCardinality(String) COMMENT 'key of the testset revision, empty without one',
     testcase             String COMMENT 'key of the test case, empty without one' CODEC(ZSTD(1)),
     start_time           DateTime64(6, 'UTC') COMMENT 'start of the result' CODEC(Delta, ZSTD(1)),
-    tie                  UInt64 COMMENT 'hash of trace_id and span_id, as in spans' CODEC(NONE),
+    sort_hash            UInt64 COMMENT 'hash of trace_id and span_id, as in spans' CODEC(NONE),
     link_trace_id        FixedString(16) COMMENT 'trace of the first link, zero bytes without one' CODEC(NONE),
     link_span_id         FixedString(8) COMMENT 'span of the first link, zero bytes without one' CODEC(NONE),
     trace_type           Enum8('invocation' = 1, 'annotation' = 2, 'unknown' = 3) COMMENT 'type of the whole trace of the result',
@@ -409,7 +421,7 @@ CREATE TABLE IF NOT EXISTS `colonnade`.`eval_results`
     INDEX evaluator_index evaluator_id TYPE bloom_filter(0.01) GRANULARITY 1
 )
 ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{shard}/{database}/{table}', '{replica}', version)
-ORDER BY (project_id, evaluator_key, application_revision, testset_revision, testcase, start_time, tie)
+ORDER BY (project_id, evaluator_key, application_revision, testset_revision, testcase, start_time, sort_hash)
 SETTINGS index_granularity = 1024, merge_selector_base = 10, auto_statistics_types = '', enable_block_number_column = 1, enable_block_offset_column = 1, concurrent_part_removal_threshold = 10000, replicated_deduplication_window = 10000, replicated_deduplication_window_seconds = 604800
 COMMENT 'results of evaluators by evaluator, revision and test case';
 
@@ -418,7 +430,7 @@ CREATE TABLE IF NOT EXISTS `colonnade`.`attribute_keys`
 (
     project_id UUID COMMENT 'project in whose spans the path occurs',
     path       String COMMENT 'dotted path of the attribute',
-    type       Enum8('string' = 1, 'number' = 2, 'bool' = 3, 'long' = 4) COMMENT 'type of the value; long is a value that no map holds',
+    type       Enum8('string' = 1, 'number' = 2, 'bool' = 3, 'unindexed' = 4) COMMENT 'type of the value; unindexed is one that no map holds',
     sample     String COMMENT 'a value, cut short',
     seen_at    DateTime64(6, 'UTC') COMMENT 'when the path was last written here'
 )
@@ -428,7 +440,7 @@ SETTINGS auto_statistics_types = '', enable_block_number_column = 1, enable_bloc
 COMMENT 'paths that occur in attributes, to complete names of attributes';
 
 
-CREATE TABLE IF NOT EXISTS `colonnade`.`rejects`
+CREATE TABLE IF NOT EXISTS `colonnade`.`rejected_spans`
 (
     project_id       UUID COMMENT 'project that sent the span',
     rejected_at      DateTime64(6, 'UTC') COMMENT 'when the span was refused',
@@ -456,7 +468,7 @@ CREATE TABLE IF NOT EXISTS `colonnade`.`sink_progress`
     topic            LowCardinality(String) COMMENT 'topic of the stream',
     stream_partition UInt32 COMMENT 'partition of the stream',
     next_offset      UInt64 COMMENT 'all records below this offset are visible',
-    settled_until    DateTime64(6, 'UTC') COMMENT 'traces last written to before this time are finalized',
+    finalized_until  DateTime64(6, 'UTC') COMMENT 'traces last written to before this time are finalized',
     written_at       DateTime64(6, 'UTC') COMMENT 'when the row was written, by the clock of the sink'
 )
 ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{shard}/{database}/{table}', '{replica}', next_offset)
@@ -468,7 +480,7 @@ COMMENT 'progress of the sink by partition of the stream';
 -- How far the sink was at any time of the last day or two: a row for each of
 -- sink_progress, which keeps the last alone. All pages of a list of traces are of one
 -- snapshot, which the cursor names, and this tells which rows were visible then. The
--- time of receipt does not: a record may have been on its way for long.
+-- time of receipt does not: a record may have been on its way for hours.
 --
 -- at is ClickHouse's own clock when the row comes in, after all rows below next_offset:
 -- later rows never change the answer for an earlier time.

@@ -6,7 +6,7 @@
 // would return one by one; nothing is estimated. The store gathers values from
 // the core rows, each span once in its latest version, and this package makes
 // statistics of them; questions about the cumulative metrics and types of whole
-// traces read whole minutes from rollup_minute instead (minute.go). What a root sums comes from the totals of its trace where
+// traces read whole minutes from trace_metrics_1m instead (minute.go). What a root sums comes from the totals of its trace where
 // that is settled and a single tree. Rows that cannot decide a filter, a value
 // or a sum are read one by one, up to a bound; beyond it the answer is an error
 // that says what to narrow, never a part of the answer.

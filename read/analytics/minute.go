@@ -14,7 +14,7 @@ import (
 )
 
 // A question about whole traces that asks for nothing but their cumulative
-// metrics and types is answered from rollup_minute, minute by minute. Minutes
+// metrics and types is answered from trace_metrics_1m, minute by minute. Minutes
 // that do not know all (something was written or removed lately, or a document
 // would have to be read), and parts of minutes, are read from the spans as any
 // other question is. The table holds values, not sums: both give the same answer.
@@ -30,7 +30,7 @@ const (
 // stretch is a part of the window in microseconds; high is exclusive.
 type stretch struct{ low, high int64 }
 
-// columns are those of rollup_minute that answer the question, one for each measure.
+// columns are those of trace_metrics_1m that answer the question, one for each measure.
 func (c *collection) columns() ([]string, bool) {
 	q := &c.question
 	aligned := c.window.low%minuteMicros == 0 || c.window.width >= c.window.high-c.window.low
@@ -64,7 +64,7 @@ func onlyTypes(e filter.Expr) bool {
 	}
 }
 
-// minutes takes what it can from rollup_minute and gives what is left to be
+// minutes takes what it can from trace_metrics_1m and gives what is left to be
 // read from spans: all of the window where the table is of no use.
 func (c *collection) minutes(ctx context.Context) ([]stretch, error) {
 	whole := []stretch{{c.window.low, c.window.high}}

@@ -150,9 +150,11 @@ func (a Analysis) totals(w *writer) {
 		a.where(w)
 		w.put(") GROUP BY trace_id")
 	}
-	w.put("SELECT of_trace, 1 AS is_settled, t.2 AS total_errors, t.3 AS total_tokens_prompt, t.4 AS total_tokens_completion, t.5 AS total_tokens_total, " +
-		"t.6 AS total_costs_prompt, t.7 AS total_costs_completion, t.8 AS total_costs_total FROM (" +
-		"SELECT trace_id AS of_trace, max(version) AS settled_version, argMax(tuple(one_tree, errors, tokens_prompt, tokens_completion, tokens_total, costs_prompt, costs_completion, costs_total), (version, settled_at)) AS t FROM " + schema.TraceRollup)
+	w.put("SELECT of_trace, 1 AS is_settled")
+	for i, m := range schema.Metrics() {
+		w.put(", t." + strconv.Itoa(i+2) + " AS total_" + m.Column)
+	}
+	w.put(" FROM (SELECT trace_id AS of_trace, max(version) AS settled_version, argMax(tuple(one_tree, " + schema.MetricColumns() + "), (version, finalized_at)) AS t FROM " + schema.TraceTotals)
 	of()
 	w.put(") AS settled INNER ANY JOIN (SELECT trace_id, max(last_version) AS written_version FROM " + schema.TraceIndex)
 	of()
@@ -168,7 +170,7 @@ func (a Analysis) bounds(w *writer) {
 	}
 }
 
-// keyBounds are those of them that the key holds: all that span_sums has.
+// keyBounds are those of them that the key holds: all that span_cumulative has.
 func (a Analysis) keyBounds(w *writer) {
 	w.put("project_id = ? AND ", a.Project.String())
 	among("trace_type", words(a.Condition.Types)).write(w, nil)

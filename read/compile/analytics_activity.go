@@ -116,17 +116,17 @@ func (a Activity) Page() Statement {
 	if a.Last {
 		chosen, r = "max", Starts(low, maxMicros)
 	}
-	w.put("SELECT id, toUnixTimestamp64Micro(active), sipHash64(id) AS tie FROM (SELECT "+column+" AS id, "+chosen+"(start_time) AS active FROM "+schema.Spans+" FINAL WHERE project_id = ? AND "+types, a.Project.String())
+	w.put("SELECT id, toUnixTimestamp64Micro(active), sipHash64(id) AS sort_hash FROM (SELECT "+column+" AS id, "+chosen+"(start_time) AS active FROM "+schema.Spans+" FINAL WHERE project_id = ? AND "+types, a.Project.String())
 	r.and(w)
 	w.put(" AND " + column + " != '' GROUP BY id)")
 	where := []node{timeRange("active", low, high)}
 	if b := a.Behind; b != nil {
-		where = append(where, sql("(active != "+momentOf(b.Active)+" OR tie"+beyond+strconv.FormatUint(b.Tie, 10)+")"))
+		where = append(where, sql("(active != "+momentOf(b.Active)+" OR sort_hash"+beyond+strconv.FormatUint(b.Tie, 10)+")"))
 	}
 	if n := both(where...); n != constant(true) {
 		w.put(" WHERE ")
 		n.write(w, nil)
 	}
-	w.put(" ORDER BY active" + direction + ", tie" + direction + ", id" + direction + " LIMIT " + strconv.Itoa(a.Limit))
+	w.put(" ORDER BY active" + direction + ", sort_hash" + direction + ", id" + direction + " LIMIT " + strconv.Itoa(a.Limit))
 	return w.statement()
 }

@@ -106,9 +106,9 @@ func (m Measure) columns(roots bool) measured {
 		if c, ok := schema.NumberColumn(a.path); ok {
 			return measured{have: sql("NOT isNaN(" + c + ")"), value: sql(c), document: constant(false)}
 		}
-		return a.inMap("num")
+		return a.inMap("attributes_number")
 	case Booleans:
-		return a.inMap("bool")
+		return a.inMap("attributes_bool")
 	case Strings, StringCount:
 		switch a.path {
 		case traceTypePath:
@@ -136,17 +136,17 @@ func (a at) inMap(name string) measured {
 // zero, else what a client sent. Source: spanmetrics.Cumulate.
 func (a at) summed(roots bool) measured {
 	m := measured{
-		sent:     sql("if(mapContains(num, ?), num[?], nan)", a.path, a.path),
-		have:     sql("mapContains(num, ?)", a.path),
-		value:    sql("num[?]", a.path),
+		sent:     sql("if(mapContains(attributes_number, ?), attributes_number[?], nan)", a.path, a.path),
+		have:     sql("mapContains(attributes_number, ?)", a.path),
+		value:    sql("attributes_number[?]", a.path),
 		document: a.long(),
 		unsummed: constant(true),
 	}
 	if roots {
 		t := total(a.keys)
 		sum := "is_settled = 1 AND NOT isNaN(" + t + ") AND " + t + " != 0"
-		m.have = sql("(("+sum+") OR mapContains(num, ?))", a.path)
-		m.value = sql("if("+sum+", "+t+", num[?])", a.path)
+		m.have = sql("(("+sum+") OR mapContains(attributes_number, ?))", a.path)
+		m.value = sql("if("+sum+", "+t+", attributes_number[?])", a.path)
 		m.unsummed = sql("is_settled = 0")
 	}
 	return m
@@ -159,7 +159,7 @@ func (a at) object() measured {
 		return measured{have: constant(true), document: constant(false)}
 	}
 	have := []node{a.anyBelow(false)}
-	for _, path := range numberPaths() {
+	for _, path := range schema.NumberPaths() {
 		if strings.HasPrefix(path, a.below()) {
 			c, _ := schema.NumberColumn(path)
 			have = append(have, sql("NOT isNaN("+c+")"))
@@ -180,7 +180,7 @@ func (a at) anyBelow(digit bool) node {
 	if digit {
 		test = "match(substring(k, ?), '^[0-9]')"
 	}
-	leaves := []string{"mapKeys(str)", "mapKeys(num)", "mapKeys(bool)", "long"}
+	leaves := []string{"mapKeys(attributes_string)", "mapKeys(attributes_number)", "mapKeys(attributes_bool)", "attributes_unindexed"}
 	found := make([]node, 0, len(leaves))
 	for _, leaves := range leaves {
 		found = append(found, sql("arrayExists(k -> startsWith(k, ?) AND "+test+", "+leaves+")", a.below(), len(a.below())+1))

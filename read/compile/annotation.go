@@ -12,13 +12,13 @@ import (
 )
 
 // Said is what a filter asks of all its matches that annotations or
-// eval_results is in the order of, so that one of them tells where the matches
+// evaluation_index is in the order of, so that one of them tells where the matches
 // are. Every span that links to another has a row in annotations for each, and
-// every root that names an evaluator one in eval_results, before readers see
+// every root that names an evaluator one in evaluation_index, before readers see
 // it: nothing that matches is missing there.
 type Said struct {
 	// Of are the traces of which every match links to one; nil where the filter
-	// does not say. Then the matches are in annotations, else in eval_results.
+	// does not say. Then the matches are in annotation_index, else in evaluation_index.
 	Of []trace.TraceID
 	// Slugs and Evaluators (ids) name the evaluators of which every match names
 	// one; both empty where the filter does not say.
@@ -123,7 +123,7 @@ func idOf(key string) func(filter.Expr) []uuid.UUID {
 // their ids, by way of an index. Its rows are evaluator_key.
 func EvaluatorKeys(project domain.ProjectID, evaluators []uuid.UUID) Statement {
 	w := new(writer)
-	w.put("SELECT DISTINCT evaluator_key FROM "+schema.EvalResults+" WHERE project_id = ? AND ", project.String())
+	w.put("SELECT DISTINCT evaluator_key FROM "+schema.EvaluationIndex+" WHERE project_id = ? AND ", project.String())
 	among("evaluator_id", words(evaluators)).write(w, nil)
 	return w.statement()
 }
@@ -146,10 +146,10 @@ type Places struct {
 
 // Statement is the query.
 func (p Places) Statement() Statement {
-	table := schema.EvalResults
+	table := schema.EvaluationIndex
 	var nodes []node
 	if p.Said.Of != nil {
-		table = schema.Annotations
+		table = schema.AnnotationIndex
 		nodes = append(nodes, ids("link_trace_id", p.Said.Of))
 	}
 	if len(p.Keys) > 0 {
@@ -166,7 +166,7 @@ func (p Places) Statement() Statement {
 		}
 	}
 	w := new(writer)
-	w.put("SELECT toUnixTimestamp64Micro(start_time), tie FROM "+table+" WHERE project_id = ?", p.Project.String())
+	w.put("SELECT toUnixTimestamp64Micro(start_time), sort_hash FROM "+table+" WHERE project_id = ?", p.Project.String())
 	for _, n := range append(nodes, p.Range.places()...) {
 		w.put(" AND ")
 		n.write(w, nil)
@@ -181,7 +181,7 @@ func amongPlaces(places []Position) node {
 		return constant(false)
 	}
 	// Numbers of ours, written out: thousands of arguments would be read one by one.
-	text := []byte("(start_time, tie) IN (")
+	text := []byte("(start_time, sort_hash) IN (")
 	for i, p := range places {
 		if i > 0 {
 			text = append(text, ", "...)

@@ -90,14 +90,14 @@ func TestAnnotationStatements(t *testing.T) {
 		{
 			"of traces", compile.Places{Project: project, Said: &compile.Said{Of: []trace.TraceID{{1}, {2}}}, Range: everything, Limit: 10}.Statement(),
 			compile.Statement{
-				SQL:  "SELECT toUnixTimestamp64Micro(start_time), tie FROM annotations WHERE project_id = ? AND link_trace_id IN (" + one + ", " + two + ") ORDER BY start_time DESC, tie DESC LIMIT 10",
+				SQL:  "SELECT toUnixTimestamp64Micro(start_time), sort_hash FROM annotation_index WHERE project_id = ? AND link_trace_id IN (" + one + ", " + two + ") ORDER BY start_time DESC, sort_hash DESC LIMIT 10",
 				Args: []any{project.String()},
 			},
 		},
 		{
 			"of a trace by evaluators", compile.Places{Project: project, Said: &compile.Said{Of: []trace.TraceID{{1}}}, Keys: []string{"a' OR 1", "b"}, Range: everything, Order: domain.Ascending, Limit: 10}.Statement(),
 			compile.Statement{
-				SQL:  "SELECT toUnixTimestamp64Micro(start_time), tie FROM annotations WHERE project_id = ? AND link_trace_id = " + one + " AND evaluator_key IN (?, ?) ORDER BY start_time, tie LIMIT 10",
+				SQL:  "SELECT toUnixTimestamp64Micro(start_time), sort_hash FROM annotation_index WHERE project_id = ? AND link_trace_id = " + one + " AND evaluator_key IN (?, ?) ORDER BY start_time, sort_hash LIMIT 10",
 				Args: []any{project.String(), "a' OR 1", "b"},
 			},
 		},
@@ -106,20 +106,20 @@ func TestAnnotationStatements(t *testing.T) {
 				Project: project, Said: &compile.Said{Slugs: []string{"q"}, ApplicationRevisions: []uuid.UUID{id}, TestsetRevisions: []uuid.UUID{id}, Testcases: []uuid.UUID{id, id}}, Keys: []string{"q"}, Range: later, Limit: 7,
 			}.Statement(),
 			compile.Statement{
-				SQL:  "SELECT toUnixTimestamp64Micro(start_time), tie FROM eval_results WHERE project_id = ? AND evaluator_key = ? AND application_revision = ? AND testset_revision = ? AND testcase IN (?, ?) AND start_time >= '1970-01-01 00:00:00.000005' AND (start_time > '1970-01-01 00:00:00.000005' OR tie >= ?) ORDER BY start_time DESC, tie DESC LIMIT 7",
+				SQL:  "SELECT toUnixTimestamp64Micro(start_time), sort_hash FROM evaluation_index WHERE project_id = ? AND evaluator_key = ? AND application_revision = ? AND testset_revision = ? AND testcase IN (?, ?) AND start_time >= '1970-01-01 00:00:00.000005' AND (start_time > '1970-01-01 00:00:00.000005' OR sort_hash >= ?) ORDER BY start_time DESC, sort_hash DESC LIMIT 7",
 				Args: []any{project.String(), "q", id.String(), id.String(), id.String(), id.String(), uint64(3)},
 			},
 		},
 		{
 			"keys", compile.EvaluatorKeys(project, []uuid.UUID{id}),
-			compile.Statement{SQL: "SELECT DISTINCT evaluator_key FROM eval_results WHERE project_id = ? AND evaluator_id = ?", Args: []any{project.String(), id.String()}},
+			compile.Statement{SQL: "SELECT DISTINCT evaluator_key FROM evaluation_index WHERE project_id = ? AND evaluator_id = ?", Args: []any{project.String(), id.String()}},
 		},
 		{
 			"a scan of places", compile.Scan{Project: project, Condition: condition, Range: everything, Places: []compile.Position{{Start: 1700000000000000, Tie: 4}, {Start: 5, Tie: 6}}, Limit: 3}.Keys(),
 			compile.Statement{
-				SQL: "SELECT trace_type, start_time, tie, trace_id, span_id, stream_partition, version, created_at, payload_bytes FROM spans WHERE project_id = ? AND trace_type = ? AND " +
-					`((start_time, tie) IN (('2023-11-14 22:13:20.000000', 4), ('1970-01-01 00:00:00.000005', 6)) AND indexOf(kv, ?) > 0 AND parent_id = '\x00\x00\x00\x00\x00\x00\x00\x00' AND trace_type = ?)` +
-					" ORDER BY start_time DESC, tie DESC LIMIT 3",
+				SQL: "SELECT trace_type, start_time, sort_hash, trace_id, span_id, stream_partition, version, created_at, payload_bytes FROM spans WHERE project_id = ? AND trace_type = ? AND " +
+					`((start_time, sort_hash) IN (('2023-11-14 22:13:20.000000', 4), ('1970-01-01 00:00:00.000005', 6)) AND indexOf(search_terms, ?) > 0 AND parent_id = '\x00\x00\x00\x00\x00\x00\x00\x00' AND trace_type = ?)` +
+					" ORDER BY start_time DESC, sort_hash DESC LIMIT 3",
 				Args: []any{project.String(), "annotation", "@ref.evaluator.slug=q", "annotation"}, StartsFirst: true,
 			},
 		},

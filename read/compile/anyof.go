@@ -28,7 +28,7 @@ func anyToken(tokens []string) node {
 	if len(tokens) == 1 {
 		return hasToken(tokens[0])
 	}
-	return inside("t", tokens, "kv")
+	return inside("t", tokens, "search_terms")
 }
 
 // inside holds where some element of an array is one of these.
@@ -273,12 +273,12 @@ func (a at) anyNumber(numbers []float64) pair {
 	if len(numbers) == 1 {
 		return a.scalar(a.equalNumber(numbers[0]), nil)
 	}
-	n := among("num[?]", numbers)
+	n := among("attributes_number[?]", numbers)
 	if r, ok := n.(raw); ok {
 		n = raw{r.text, append([]any{a.path}, r.args...)}
 	}
 	if slices.Contains(numbers, 0) {
-		n = both(sql("mapContains(num, ?)", a.path), n)
+		n = both(sql("mapContains(attributes_number, ?)", a.path), n)
 	}
 	return a.scalar(n, nil)
 }
@@ -309,9 +309,9 @@ func (a at) anyMember(of []any) pair {
 	}
 	if len(v.numbers) > 0 {
 		p := a.anyNumber(v.numbers)
-		p.over = either(p.over, elements(a, "num", v.numbers), a.long())
+		p.over = either(p.over, elements(a, "attributes_number", v.numbers), a.long())
 		if v.whole {
-			p.over = either(p.over, sql("arrayExists(k -> startsWith(k, ?), long)", a.below()))
+			p.over = either(p.over, sql("arrayExists(k -> startsWith(k, ?), attributes_unindexed)", a.below()))
 		}
 		known(p, nil)
 	}

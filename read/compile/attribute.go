@@ -63,15 +63,15 @@ func (a at) hidden() node {
 	if len(a.arrays) == 0 {
 		return constant(false)
 	}
-	return sql("hasAny(long, ?)", a.arrays)
+	return sql("hasAny(attributes_unindexed, ?)", a.arrays)
 }
 
 // long holds where the path itself, or what hides it, is only in the document.
 func (a at) long() node {
 	if len(a.arrays) == 0 {
-		return sql("has(long, ?)", a.path)
+		return sql("has(attributes_unindexed, ?)", a.path)
 	}
-	return sql("hasAny(long, ?)", append([]string{a.path}, a.arrays...))
+	return sql("hasAny(attributes_unindexed, ?)", append([]string{a.path}, a.arrays...))
 }
 
 // leaf is the list of leaves of a row with a number or a boolean here, or with
@@ -146,10 +146,10 @@ func (a at) stored(t filter.Test) (pair, error) {
 
 // texts is the map to read a text here from, or one of an array's elements.
 func (a at) texts() string {
-	if schema.Label(a.path) {
-		return "label"
+	if schema.EnumPath(a.path) {
+		return "attributes_enum"
 	}
-	return "str"
+	return "attributes_string"
 }
 
 // text is the text here, "" without one, and hasText tells whether there is one:
@@ -317,12 +317,12 @@ func (a at) exists() pair {
 		return exactly(constant(true)) // every span has ag.type.trace
 	}
 	found := []node{
-		sql("mapContains(str, ?)", a.path), sql("mapContains(num, ?)", a.path), sql("mapContains(bool, ?)", a.path), sql("has(long, ?)", a.path),
+		sql("mapContains(attributes_string, ?)", a.path), sql("mapContains(attributes_number, ?)", a.path), sql("mapContains(attributes_bool, ?)", a.path), sql("has(attributes_unindexed, ?)", a.path),
 	}
-	for _, leaves := range []string{"mapKeys(str)", "mapKeys(num)", "mapKeys(bool)", "long"} {
+	for _, leaves := range []string{"mapKeys(attributes_string)", "mapKeys(attributes_number)", "mapKeys(attributes_bool)", "attributes_unindexed"} {
 		found = append(found, sql("arrayExists(k -> startsWith(k, ?), "+leaves+")", a.below()))
 	}
-	for _, path := range numberPaths() {
+	for _, path := range schema.NumberPaths() {
 		if strings.HasPrefix(path, a.below()) {
 			c, _ := schema.NumberColumn(path)
 			found = append(found, sql("NOT isNaN("+c+")"))
@@ -335,18 +335,6 @@ func (a at) exists() pair {
 	p := pair{over: either(under, a.hidden()), under: under}
 	p.exact = len(a.arrays) == 0
 	return p
-}
-
-// numberPaths are the paths of schema.NumberColumn.
-func numberPaths() []string {
-	out := make([]string, 0, 8)
-	out = append(out, "ag.metrics.duration.cumulative", "ag.metrics.errors.incremental")
-	for _, vector := range []string{semconv.Tokens, semconv.Costs} {
-		for _, name := range []string{semconv.Prompt, semconv.Completion, semconv.Total} {
-			out = append(out, "ag.metrics."+vector+".incremental."+name)
-		}
-	}
-	return out
 }
 
 // sums tells whether a computed path lies below this one.
@@ -365,9 +353,9 @@ func (a at) equal(v any) pair {
 	case string:
 		return a.equalString(v)
 	case bool:
-		n := sql("bool[?]", a.path)
+		n := sql("attributes_bool[?]", a.path)
 		if !v {
-			n = sql("mapContains(bool, ?) AND NOT bool[?]", a.path, a.path)
+			n = sql("mapContains(attributes_bool, ?) AND NOT attributes_bool[?]", a.path, a.path)
 		}
 		return a.scalar(n, valueTexts(v)).with(a.leaf())
 	case int64:
@@ -384,9 +372,9 @@ func (a at) equal(v any) pair {
 
 func (a at) equalNumber(v float64) node {
 	if v == 0 {
-		return sql("(mapContains(num, ?) AND num[?] = 0)", a.path, a.path)
+		return sql("(mapContains(attributes_number, ?) AND attributes_number[?] = 0)", a.path, a.path)
 	}
-	return sql("num[?] = ?", a.path, v)
+	return sql("attributes_number[?] = ?", a.path, v)
 }
 
 func (a at) equalString(v string) pair {
@@ -402,7 +390,7 @@ func (a at) equalString(v string) pair {
 	}
 	p := a.scalar(n, texts)
 	p.phrases = phrases(texts...)
-	if schema.Label(a.path) {
+	if schema.EnumPath(a.path) {
 		p.leaves = [][]string{append([]string{v}, a.arrays...)}
 	}
 	if p.exact && schema.Indexed(a.path) && v != "" {
@@ -498,17 +486,17 @@ func (a at) element(v any) node {
 	switch v := v.(type) {
 	case string:
 		if len(v) > jsonvalue.MaxIndexedBytes {
-			return either(sql("arrayExists(k -> startsWith(k, ?), long)", a.below()), long)
+			return either(sql("arrayExists(k -> startsWith(k, ?), attributes_unindexed)", a.below()), long)
 		}
 		return in(a.texts(), v)
 	case bool:
-		return in("bool", v)
+		return in("attributes_bool", v)
 	case int64:
-		return either(in("num", float64(v)), sql("arrayExists(k -> startsWith(k, ?), long)", a.below()))
+		return either(in("attributes_number", float64(v)), sql("arrayExists(k -> startsWith(k, ?), attributes_unindexed)", a.below()))
 	case float64:
-		return in("num", v)
+		return in("attributes_number", v)
 	case nil:
-		return either(sql("arrayExists(k -> startsWith(k, ?), long)", a.below()), long)
+		return either(sql("arrayExists(k -> startsWith(k, ?), attributes_unindexed)", a.below()), long)
 	default:
 		return long
 	}
@@ -517,7 +505,7 @@ func (a at) element(v any) node {
 // leafOf is the list of leaves of a row in element, or with v here; none where a
 // leaf of such a row is not known by what it is.
 func (a at) leafOf(v any) [][]string {
-	if s, ok := v.(string); ok && len(s) <= jsonvalue.MaxIndexedBytes && schema.Label(a.path) {
+	if s, ok := v.(string); ok && len(s) <= jsonvalue.MaxIndexedBytes && schema.EnumPath(a.path) {
 		return [][]string{append([]string{s, a.path}, a.arrays...)}
 	}
 	return nil
@@ -533,11 +521,11 @@ func (a at) memberOf(m filter.Member) pair {
 }
 
 func (a at) number(t filter.Number) pair {
-	n := sql("num[?] "+sign(t.Order)+" ?", a.path, t.Value)
+	n := sql("attributes_number[?] "+sign(t.Order)+" ?", a.path, t.Value)
 	zero := t.Value > 0 && t.Order <= filter.LessEqual || t.Value < 0 && t.Order >= filter.Greater ||
 		t.Value == 0 && (t.Order == filter.LessEqual || t.Order == filter.GreaterEqual)
 	if zero { // an absent number reads as 0
-		n = both(sql("mapContains(num, ?)", a.path), n)
+		n = both(sql("mapContains(attributes_number, ?)", a.path), n)
 	}
 	return between(either(n, a.long()), n).with(a.leaf())
 }

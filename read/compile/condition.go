@@ -15,7 +15,7 @@ type Condition struct {
 	// Exact tells that the chosen rows are just the filter's spans. Otherwise
 	// they contain them, and filter.Match has to decide.
 	Exact bool
-	// Documents tells that it searches the text of span_documents.
+	// Documents tells that it searches the text of span_payloads_packed.
 	Documents bool
 	// Loosens tells that Scan.Loose makes a difference, and Unmapped that it does to
 	// whether documents are searched.
@@ -72,7 +72,7 @@ type pair struct {
 	// phrases are lists of texts: the documents of every span that matches have one of
 	// each. Rows in over that do not match may have none.
 	phrases [][]string
-	// leaves are lists too: every row in over has one of each among its schema.Leaves.
+	// leaves are lists too: every row in over has one of each among its schema.AttributeValues.
 	leaves [][]string
 }
 
@@ -93,9 +93,9 @@ func (c *Condition) amongLeaves() node {
 	out := make([]node, 0, len(c.leaves))
 	for _, l := range c.leaves {
 		if len(l) == 1 {
-			out = append(out, sql("has("+schema.Leaves+", ?)", l[0]))
+			out = append(out, sql("has("+schema.AttributeValues+", ?)", l[0]))
 		} else {
-			out = append(out, sql("hasAny("+schema.Leaves+", ?)", l))
+			out = append(out, sql("hasAny("+schema.AttributeValues+", ?)", l))
 		}
 	}
 	if len(out) == 0 {

@@ -10,7 +10,7 @@ import (
 )
 
 // What the core row does not hold is found as text in the documents of
-// span_documents. They are canonical JSON (jsonvalue.Append): no white space,
+// span_payloads_packed. They are canonical JSON (jsonvalue.Append): no white space,
 // one form for each value. So a value's own JSON text occurs in a document that
 // holds the value, and a search for it gives a superset.
 
@@ -19,7 +19,7 @@ import (
 func content(e filter.Content) pair {
 	sure := make([]node, 0, 5)
 	for _, name := range []string{"inputs", "outputs", "parameters", "internals", "events"} {
-		sure = append(sure, folded(schema.DocumentText(name), e.Phrase))
+		sure = append(sure, folded(schema.PayloadExpression(name), e.Phrase))
 	}
 	under := either(sure...)
 	over := folded("text", e.Phrase) // all of them one after the other: where two meet, too, there may be a hit that is none
@@ -70,7 +70,7 @@ func inDocument(names, texts []string) node {
 	for _, t := range texts {
 		found := make([]node, 0, len(names))
 		for _, n := range names {
-			found = append(found, sql("position("+schema.DocumentText(n)+", ?) > 0", t))
+			found = append(found, sql("position("+schema.PayloadExpression(n)+", ?) > 0", t))
 		}
 		out = append(out, either(found...))
 	}
@@ -139,7 +139,7 @@ func valueTexts(v any) []string {
 	}
 }
 
-// textsOf names the texts of span_documents in which the value at a path of the
+// textsOf names the texts of span_payloads_packed in which the value at a path of the
 // attributes stands.
 func textsOf(keys []string) []string {
 	data := []string{semconv.Inputs, semconv.Outputs, semconv.Parameters, semconv.Internals}
@@ -206,7 +206,7 @@ func patternDocument(names []string, p filter.Pattern) node {
 	}
 	var found []node
 	for _, n := range names {
-		found = append(found, folded(schema.DocumentText(n), t))
+		found = append(found, folded(schema.PayloadExpression(n), t))
 	}
 	return document{either(found...)}
 }

@@ -34,9 +34,9 @@ func text(e filter.Text) (pair, error) {
 	if one, ok := e.Test.(filter.OneOf); ok {
 		switch e.Field {
 		case filter.SessionID:
-			p.needles = indexed(rankSession, schema.SessionToken, one.In)
+			p.needles = indexed(rankSession, schema.SessionTerm, one.In)
 		case filter.UserID:
-			p.needles = indexed(rankUser, schema.UserToken, one.In)
+			p.needles = indexed(rankUser, schema.UserTerm, one.In)
 		case filter.SpanName, filter.AgentID: // agents are few, and names have no tokens
 			p.leaves = anyOf([][][]string{{one.In}})
 		default:
@@ -226,9 +226,9 @@ func link(e filter.Link) pair {
 // linkToken is the rarer token of a link that names a span or a trace.
 func linkToken(e filter.Link) string {
 	if e.SpanID.IsZero() {
-		return schema.LinkToken + "trace=" + e.TraceID.String()
+		return schema.LinkTerm + "trace=" + e.TraceID.String()
 	}
-	return schema.LinkToken + "span=" + e.SpanID.String()
+	return schema.LinkTerm + "span=" + e.SpanID.String()
 }
 
 func linkBoth(e filter.Link) string {
@@ -256,9 +256,9 @@ func reference(e filter.Reference) pair {
 
 func referencePrefix(e filter.Reference) string {
 	if e.Key == "" {
-		return schema.RefToken
+		return schema.RefTerm
 	}
-	return schema.RefToken + e.Key + "."
+	return schema.RefTerm + e.Key + "."
 }
 
 // referenceTokens are those that a row has of a reference, all of them; none where any
@@ -303,7 +303,7 @@ func event(e filter.Event) pair {
 func hash(e filter.Hash) pair {
 	var p pair
 	if e.ID == uuid.Nil {
-		p = exactly(hasTokenOf(schema.HashToken))
+		p = exactly(hasTokenOf(schema.HashTerm))
 	} else {
 		token := hashToken(e)
 		p = exactly(hasToken(token))
@@ -315,4 +315,4 @@ func hash(e filter.Hash) pair {
 	return p
 }
 
-func hashToken(e filter.Hash) string { return schema.HashToken + e.ID.String() }
+func hashToken(e filter.Hash) string { return schema.HashTerm + e.ID.String() }

@@ -11,7 +11,7 @@ import (
 	"colonnade/migrations/schema"
 )
 
-// Minutes asks rollup_minute for what the roots of whole minutes measure. The
+// Minutes asks trace_metrics_1m for what the roots of whole minutes measure. The
 // table holds values, so that what is made of them is what is made of the spans.
 // Source: migrations/clickhouse/0001_schema.sql.
 type Minutes struct {
@@ -26,7 +26,7 @@ type Minutes struct {
 	Columns []string
 }
 
-// MinuteColumn gives the column of rollup_minute that holds what a measure takes of roots.
+// MinuteColumn gives the column of trace_metrics_1m that holds what a measure takes of roots.
 func MinuteColumn(m Measure) (column string, ok bool) {
 	path := jsonvalue.JoinPath(m.Keys...)
 	switch {
@@ -46,7 +46,7 @@ func MinuteColumn(m Measure) (column string, ok bool) {
 // MinuteClaim asks up to when the table holds all that was touched. Its row is
 // the claim in Unix microseconds, Int64, 0 for none.
 func MinuteClaim() Statement {
-	return Statement{SQL: "SELECT toInt64(max(version)) FROM " + schema.RollupMinute + " WHERE project_id = toUUID('00000000-0000-0000-0000-000000000000')"}
+	return Statement{SQL: "SELECT toInt64(max(version)) FROM " + schema.RollupWatermark + " WHERE rollup = '" + schema.TraceMetrics1m + "'"}
 }
 
 // Unclaimed asks for the stretches of time into which traces reach that were
@@ -54,7 +54,7 @@ func MinuteClaim() Statement {
 func Unclaimed(project domain.ProjectID, claim int64) Statement {
 	w := new(writer)
 	w.put("SELECT DISTINCT intDiv(toUnixTimestamp64Micro(min(min_start)), 60000000) * 60 AS first, intDiv(toUnixTimestamp64Micro(max(max_start)), 60000000) * 60 AS last FROM "+schema.TraceIndex+
-		" WHERE project_id = ? AND trace_id IN (SELECT trace_id FROM "+schema.TraceIndex+" WHERE project_id = ? AND touched_at >= fromUnixTimestamp64Micro(?, 'UTC')) GROUP BY trace_id ORDER BY first, last",
+		" WHERE project_id = ? AND trace_id IN (SELECT trace_id FROM "+schema.TraceIndex+" WHERE project_id = ? AND last_write_at >= fromUnixTimestamp64Micro(?, 'UTC')) GROUP BY trace_id ORDER BY first, last",
 		project.String(), project.String(), claim)
 	return w.statement()
 }
@@ -69,7 +69,7 @@ func NextMinute(project domain.ProjectID, from int64, order domain.Order) Statem
 	}
 	second := min(max(from/1_000_000, 0), math.MaxUint32) / 60 * 60 // what a DateTime holds
 	w := new(writer)
-	w.put("SELECT toInt64(toUnixTimestamp("+end+"(minute))) FROM "+schema.RollupMinute+" WHERE project_id = ? AND minute "+beyond+" toDateTime("+strconv.FormatInt(second, 10)+", 'UTC')", project.String())
+	w.put("SELECT toInt64(toUnixTimestamp("+end+"(minute))) FROM "+schema.TraceMetrics1m+" WHERE project_id = ? AND minute "+beyond+" toDateTime("+strconv.FormatInt(second, 10)+", 'UTC')", project.String())
 	return w.statement()
 }
 
@@ -78,7 +78,7 @@ func NextMinute(project domain.ProjectID, from int64, order domain.Order) Statem
 // seconds, Int64, the trace type and the number, UInt64; minutes without spans have none.
 func Roots(project domain.ProjectID, low, high int64) Statement {
 	w := new(writer)
-	w.put("SELECT toInt64(toUnixTimestamp(minute)), toUInt8(trace_type), argMax(roots, version) FROM "+schema.RollupMinute+
+	w.put("SELECT toInt64(toUnixTimestamp(minute)), toUInt8(trace_type), argMax(roots, version) FROM "+schema.TraceMetrics1m+
 		" WHERE project_id = ? AND minute >= toDateTime(?, 'UTC') AND minute < toDateTime(?, 'UTC') GROUP BY minute, trace_type",
 		project.String(), low, high)
 	return w.statement()
@@ -117,7 +117,7 @@ func (m Minutes) Values(without [][2]int64) Statement {
 			w.put(", arrayStringConcat(arrayMap(x -> concat(reinterpretAsFixedString(x), ''), groupArrayArrayIf(" + name + ", NOT bad)))")
 		}
 	}
-	w.put(" FROM (SELECT minute, max(stale OR undecided > 0) AS bad, sum(roots) AS all_roots")
+	w.put(" FROM (SELECT minute, max(needs_rebuild OR undecided > 0) AS bad, sum(roots) AS all_roots")
 	for i, column := range m.Columns {
 		name := " AS c" + strconv.Itoa(i)
 		switch column {
@@ -129,7 +129,7 @@ func (m Minutes) Values(without [][2]int64) Statement {
 			w.put(", groupArrayArray(" + column + ")" + name)
 		}
 	}
-	w.put(" FROM "+schema.RollupMinute+" FINAL WHERE project_id = ? AND minute >= toDateTime(?, 'UTC') AND minute < toDateTime(?, 'UTC')", m.Project.String(), m.Low, m.High)
+	w.put(" FROM "+schema.TraceMetrics1m+" FINAL WHERE project_id = ? AND minute >= toDateTime(?, 'UTC') AND minute < toDateTime(?, 'UTC')", m.Project.String(), m.Low, m.High)
 	w.put(" AND ")
 	among("trace_type", words(m.Types)).write(w, nil)
 	for _, s := range without {

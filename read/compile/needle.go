@@ -61,18 +61,18 @@ func choose(needles []needle) []needle {
 func (n needle) node() node {
 	alternatives := make([]node, len(n.tokens))
 	for i, t := range n.tokens {
-		alternatives[i] = sql("has(kv, ?)", t)
+		alternatives[i] = sql("has(search_terms, ?)", t)
 	}
 	return either(alternatives...)
 }
 
 // hasToken decides by the tokens themselves, in a form that never goes to the
 // index: it may stand below a NOT, and beside a rarer needle.
-func hasToken(token string) node { return sql("indexOf(kv, ?) > 0", token) }
+func hasToken(token string) node { return sql("indexOf(search_terms, ?) > 0", token) }
 
 // hasTokenOf tells that some token begins so.
 func hasTokenOf(prefix string) node {
-	return sql("arrayExists(t -> startsWith(t, ?), kv)", prefix)
+	return sql("arrayExists(t -> startsWith(t, ?), search_terms)", prefix)
 }
 
 // indexed gives the needle of values of a column that has tokens; none if one
@@ -83,7 +83,7 @@ func indexed(rank int, prefix string, values []string) []needle {
 	}
 	tokens := make([]string, len(values))
 	for i, v := range values {
-		if len(v) > schema.MaxTokenValueBytes || v == "" {
+		if len(v) > schema.MaxTermValueBytes || v == "" {
 			return nil
 		}
 		tokens[i] = prefix + v

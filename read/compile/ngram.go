@@ -65,7 +65,7 @@ func selective(of [][]string) [][]string {
 }
 
 // Sections asks in which sections the documents may be of which a condition has
-// Phrases: offsets of a partition from a multiple of schema.SectionOffsets on.
+// Phrases: offsets of a partition from a multiple of schema.BlockOffsets on.
 type Sections struct {
 	Project   domain.ProjectID
 	Condition *Condition
@@ -77,12 +77,12 @@ type Sections struct {
 
 // Statement reads the sets of n-grams. Its row is three arrays of as many elements,
 // for each part that was found of a section: its number, UInt64, as schema.Record
-// makes it of an offset divided by schema.SectionOffsets, and the first and the last
+// makes it of an offset divided by schema.BlockOffsets, and the first and the last
 // start of its spans, Int64 in Unix microseconds; and how many sections there are
 // in all, UInt64.
 func (s Sections) Statement() Statement {
 	w := new(writer)
-	number := "bitOr(bitShiftLeft(toUInt64(stream_partition), " + strconv.Itoa(schema.RecordShift) + "), section)"
+	number := "bitOr(bitShiftLeft(toUInt64(stream_partition), " + strconv.Itoa(schema.RecordShift) + "), offset_block)"
 	w.put("WITH groupUniqArray(" + strconv.Itoa(s.Limit) + ")((" + number + ", toUnixTimestamp64Micro(min_start), toUnixTimestamp64Micro(max_start))) AS parts" +
 		" SELECT arrayMap(p -> p.1, parts), arrayMap(p -> p.2, parts), arrayMap(p -> p.3, parts), (SELECT uniqExact(" + number + ")")
 	s.rows(w)
@@ -99,7 +99,7 @@ const setsPerThread = 16
 
 // rows appends where the sets are read, and of which rows.
 func (s Sections) rows(w *writer, more ...node) {
-	w.put(" FROM "+schema.SpanNgrams+" PREWHERE project_id = ?", s.Project.String())
+	w.put(" FROM "+schema.SpanPayloadNgrams+" PREWHERE project_id = ?", s.Project.String())
 	times := []node{timeRange("max_start", s.Range.Low.Start, maxMicros), timeRange("min_start", minMicros, s.Range.High.Start)}
 	for _, n := range append(times, more...) {
 		if n != constant(true) {
@@ -116,7 +116,7 @@ func (s Sections) has() []node {
 	for _, texts := range s.Condition.phrases {
 		alternatives := make([]node, len(texts))
 		for i, text := range texts {
-			of, numeral := hasAll("ngrams", ngram.Of(text)), hasAll("numerals", ngram.NumeralsOf(text))
+			of, numeral := hasAll("ngrams", ngram.Of(text)), hasAll("digit_ngrams", ngram.NumeralsOf(text))
 			if len(texts) == 1 {
 				numerals = append(numerals, numeral)
 			} else {
@@ -140,7 +140,7 @@ func NearSections(project domain.ProjectID, of Range, order domain.Order, rows i
 		start, direction, within = "min_start", "", timeRange("min_start", of.Low.Start+1, of.High.Start)
 	}
 	w := new(writer)
-	w.put("SELECT toUnixTimestamp64Micro("+start+") FROM "+schema.SpanNgrams+" PREWHERE project_id = ? AND ", project.String())
+	w.put("SELECT toUnixTimestamp64Micro("+start+") FROM "+schema.SpanPayloadNgrams+" PREWHERE project_id = ? AND ", project.String())
 	within.write(w, nil)
 	w.put(" ORDER BY " + start + direction + " LIMIT 1 OFFSET " + strconv.Itoa(rows-1))
 	return w.statement()
@@ -178,7 +178,7 @@ const FewSections = 96
 // Few tells that all of it is read at once rather than a window at a time.
 func (w *Within) Few() bool { return len(w.Sections) <= FewSections }
 
-// documents is the condition on a row of span_documents, spans that on a row of spans.
+// documents is the condition on a row of span_payloads_packed, spans that on a row of spans.
 func (w *Within) documents() node { return w.node("stream_offset", 0) }
 func (w *Within) spans() node     { return w.node("version", schema.VersionShift) }
 
@@ -196,5 +196,5 @@ func (w *Within) node(column string, shift int) node {
 		pairs = append(strconv.AppendUint(append(pairs, ','), number&(1<<schema.RecordShift-1), 10), ')')
 	}
 	// The key and the index of versions look through a division, not through a shift.
-	return sql("(stream_partition, intDiv(" + column + ", " + strconv.Itoa(schema.SectionOffsets<<shift) + ")) IN (" + string(pairs) + ")")
+	return sql("(stream_partition, intDiv(" + column + ", " + strconv.Itoa(schema.BlockOffsets<<shift) + ")) IN (" + string(pairs) + ")")
 }

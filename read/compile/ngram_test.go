@@ -82,8 +82,8 @@ func TestNearSections(t *testing.T) {
 	t.Parallel()
 	project, day := domain.ProjectID(uuid.New()), time.Date(2026, 3, 4, 0, 0, 0, 0, time.UTC).UnixMicro()
 	s := compile.NearSections(project, compile.Starts(day, day+5), domain.Descending, 16)
-	require.Equal(t, "SELECT toUnixTimestamp64Micro(max_start) FROM span_ngrams PREWHERE project_id = ? AND (max_start >= '2026-03-04 00:00:00.000000' AND max_start <= '2026-03-04 00:00:00.000004') ORDER BY max_start DESC LIMIT 1 OFFSET 15", s.SQL)
+	require.Equal(t, "SELECT toUnixTimestamp64Micro(max_start) FROM span_payload_ngrams PREWHERE project_id = ? AND (max_start >= '2026-03-04 00:00:00.000000' AND max_start <= '2026-03-04 00:00:00.000004') ORDER BY max_start DESC LIMIT 1 OFFSET 15", s.SQL)
 	require.Equal(t, []any{project.String()}, s.Args)
 	s = compile.NearSections(project, compile.Starts(day, day+5), domain.Ascending, 1)
-	require.Equal(t, "SELECT toUnixTimestamp64Micro(min_start) FROM span_ngrams PREWHERE project_id = ? AND (min_start >= '2026-03-04 00:00:00.000001' AND min_start <= '2026-03-04 00:00:00.000005') ORDER BY min_start LIMIT 1 OFFSET 0", s.SQL)
+	require.Equal(t, "SELECT toUnixTimestamp64Micro(min_start) FROM span_payload_ngrams PREWHERE project_id = ? AND (min_start >= '2026-03-04 00:00:00.000001' AND min_start <= '2026-03-04 00:00:00.000005') ORDER BY min_start LIMIT 1 OFFSET 0", s.SQL)
 }

@@ -52,7 +52,7 @@ func (w *writer) lookup() Statement {
 	return s
 }
 
-// documentsPerThread is how many rows of span_documents are worth a thread.
+// documentsPerThread is how many rows of span_payloads_packed are worth a thread.
 const documentsPerThread = 512
 
 // fewPlaces is up to how many places a lookup reads with one thread.
@@ -64,7 +64,7 @@ func (s Statement) at(places int) Statement {
 	return s
 }
 
-// documentsAt is at for rows of span_documents.
+// documentsAt is at for rows of span_payloads_packed.
 func (s Statement) documentsAt(places int) Statement {
 	s = s.at(places)
 	if !s.OneThread {
@@ -268,7 +268,7 @@ func (p pruning) write(w *writer, s *scope) {
 }
 
 func (d document) write(w *writer, s *scope) {
-	w.put("(start_time, stream_partition, version) IN (SELECT start_time, stream_partition, version FROM "+schema.SpanDocuments+" WHERE project_id = ?", s.project)
+	w.put("(start_time, stream_partition, version) IN (SELECT start_time, stream_partition, version FROM "+schema.SpanPayloads+" WHERE project_id = ?", s.project)
 	s.starts.and(w)
 	if s.within != nil {
 		w.put(" AND ")

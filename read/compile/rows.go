@@ -10,14 +10,14 @@ import (
 	"colonnade/migrations/schema"
 )
 
-// Key names rows of spans and of span_sums: all versions of one span, or, once in
+// Key names rows of spans and of span_cumulative: all versions of one span, or, once in
 // 2^64, of two.
 type Key struct {
 	Type trace.Type
 	Position
 }
 
-// Version names a row of span_documents: what was written of a span at one place
+// Version names a row of span_payloads_packed: what was written of a span at one place
 // of the stream. Start, Unix microseconds, says in which week it lies.
 type Version struct {
 	Partition uint32
@@ -53,14 +53,12 @@ const (
 	Keys
 )
 
-const metricColumns = "errors, tokens_prompt, tokens_completion, tokens_total, costs_prompt, costs_completion, costs_total"
-
 func (c Columns) text() (columns, table, tail string) {
 	switch c {
 	case Metrics:
-		return "trace_id, span_id, parent_id, version, start_time, start_ns, " + metricColumns, schema.Spans, ""
+		return "trace_id, span_id, parent_id, version, start_time, start_ns, " + schema.MetricColumns(), schema.Spans, ""
 	case Sums:
-		return "trace_id, span_id, version, " + metricColumns, schema.SpanSums, ""
+		return "trace_id, span_id, version, " + schema.MetricColumns(), schema.SpanCumulative, ""
 	case Sizes:
 		return "trace_id, count(), sum(payload_bytes)", schema.Spans, " GROUP BY trace_id"
 	default:
@@ -89,7 +87,7 @@ func byKeys(project domain.ProjectID, selected, table, tail string, keys []Key) 
 	r := Starts(lo, hi)
 	w.put("SELECT "+selected+" FROM "+table+" PREWHERE project_id = ?", project.String())
 	r.and(w)
-	w.put(" AND (trace_type, start_time, tie) IN (")
+	w.put(" AND (trace_type, start_time, sort_hash) IN (")
 	for i, k := range keys {
 		if i > 0 {
 			w.put(", ")
@@ -136,14 +134,14 @@ func (s Scan) Hold(of []Version) Statement {
 	return ofVersions(s.Project, "start_time, stream_partition, version, "+w.text.String(), w.args, of)
 }
 
-// ofVersions looks up rows of span_documents; args are those of what is selected.
+// ofVersions looks up rows of span_payloads_packed; args are those of what is selected.
 func ofVersions(project domain.ProjectID, selected string, args []any, of []Version) Statement {
 	lo, hi := of[0].Start, of[0].Start
 	for _, v := range of {
 		lo, hi = min(lo, v.Start), max(hi, v.Start)
 	}
 	w := new(writer)
-	w.put("SELECT "+selected+" FROM "+schema.SpanDocuments+" PREWHERE project_id = ?", append(args, project.String())...)
+	w.put("SELECT "+selected+" FROM "+schema.SpanPayloads+" PREWHERE project_id = ?", append(args, project.String())...)
 	Starts(lo, hi).weeks(w)
 	versions, records := make([]uint64, len(of)), make([]uint64, len(of))
 	for i, v := range of {
@@ -156,7 +154,7 @@ func ofVersions(project domain.ProjectID, selected string, args []any, of []Vers
 	return w.lookup().documentsAt(len(of))
 }
 
-// inStream chooses the granules of span_documents that hold these records; there is at
+// inStream chooses the granules of span_payloads_packed that hold these records; there is at
 // least one. Those of one partition are a list of its offsets, which costs a statement of
 // fifty a tenth less than pairs; a list for each of several is compared in turn with every
 // stretch of the key.
@@ -199,7 +197,7 @@ func DocumentsOf(project domain.ProjectID, traces []Bounds) Statement {
 func Whole(project domain.ProjectID, in []trace.TraceID) Statement {
 	of := ids("trace_id", in)
 	w := new(writer)
-	w.put("SELECT "+documentColumns("text")+" FROM "+schema.SpanDocuments+" PREWHERE project_id = ? AND ", project.String())
+	w.put("SELECT "+documentColumns("text")+" FROM "+schema.SpanPayloads+" PREWHERE project_id = ? AND ", project.String())
 	of.write(w, nil)
 	w.put(" AND (stream_partition, stream_offset) IN (SELECT toUInt32(bitShiftRight(arrayJoin(records) AS record, "+strconv.Itoa(schema.RecordShift)+
 		")), bitAnd(record, "+strconv.FormatUint(1<<schema.RecordShift-1, 10)+") FROM "+schema.TraceIndex+" PREWHERE project_id = ? AND ", project.String())
@@ -249,7 +247,7 @@ func inRecords(project domain.ProjectID, text string, traces []Bounds) Statement
 		lo, hi = min(lo, b.Min), max(hi, b.Max)
 		records = append(records, b.Records...)
 	}
-	w.put("SELECT "+documentColumns(text)+" FROM "+schema.SpanDocuments+" PREWHERE project_id = ?", project.String())
+	w.put("SELECT "+documentColumns(text)+" FROM "+schema.SpanPayloads+" PREWHERE project_id = ?", project.String())
 	Starts(lo, hi).weeks(w)
 	w.put(" AND ")
 	ids("trace_id", all).write(w, nil)

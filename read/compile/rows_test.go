@@ -119,11 +119,11 @@ func TestSums(t *testing.T) {
 	traces := []trace.TraceID{{'a'}, {'b'}}
 	const in = `('\x61\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00', '\x62\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00')`
 	require.Equal(t, compile.Statement{SQL: "SELECT trace_id, last_version FROM trace_index PREWHERE project_id = ? AND trace_id IN " + in, Args: []any{project.String()}, OneStep: true, StartsFirst: true, OneThread: true}, compile.Written(project, traces))
-	require.Equal(t, compile.Statement{SQL: "SELECT trace_id, version FROM trace_rollup PREWHERE project_id = ? AND trace_id IN " + in + " WHERE settled_at <= '2026-03-11 12:00:00.000000'", Args: []any{project.String()}, OneStep: true, StartsFirst: true, OneThread: true}, compile.Settled(project, traces, 1_773_230_400_000_000))
+	require.Equal(t, compile.Statement{SQL: "SELECT trace_id, version FROM trace_totals PREWHERE project_id = ? AND trace_id IN " + in + " WHERE finalized_at <= '2026-03-11 12:00:00.000000'", Args: []any{project.String()}, OneStep: true, StartsFirst: true, OneThread: true}, compile.Settled(project, traces, 1_773_230_400_000_000))
 	key := compile.Key{Type: trace.Annotation, Position: compile.Position{Start: 1_773_230_400_000_000, Tie: 7}}
 	s := compile.ByKeys(project, compile.Sums, []compile.Key{key})
-	require.Equal(t, "SELECT trace_id, span_id, version, errors, tokens_prompt, tokens_completion, tokens_total, costs_prompt, costs_completion, costs_total FROM span_sums"+
-		" PREWHERE project_id = ? AND start_time = '2026-03-11 12:00:00.000000' AND indexHint(week IN (?, ?)) AND (trace_type, start_time, tie) IN (('annotation', '2026-03-11 12:00:00.000000', 7))", s.SQL)
+	require.Equal(t, "SELECT trace_id, span_id, version, errors, tokens_prompt, tokens_completion, tokens_total, costs_prompt, costs_completion, costs_total FROM span_cumulative"+
+		" PREWHERE project_id = ? AND start_time = '2026-03-11 12:00:00.000000' AND indexHint(partition_week IN (?, ?)) AND (trace_type, start_time, sort_hash) IN (('annotation', '2026-03-11 12:00:00.000000', 7))", s.SQL)
 	require.Equal(t, []any{project.String(), "1970-01-01", "2026-03-09"}, s.Args)
 }
 
@@ -136,10 +136,10 @@ func TestNextMinute(t *testing.T) {
 		order domain.Order
 		want  string
 	}{
-		{1_700_000_123_456_789, domain.Descending, "SELECT toInt64(toUnixTimestamp(max(minute))) FROM rollup_minute WHERE project_id = ? AND minute <= toDateTime(1700000100, 'UTC')"},
-		{1_700_000_123_456_789, domain.Ascending, "SELECT toInt64(toUnixTimestamp(min(minute))) FROM rollup_minute WHERE project_id = ? AND minute >= toDateTime(1700000100, 'UTC')"},
-		{-1, domain.Ascending, "SELECT toInt64(toUnixTimestamp(min(minute))) FROM rollup_minute WHERE project_id = ? AND minute >= toDateTime(0, 'UTC')"},
-		{math.MaxInt64, domain.Descending, "SELECT toInt64(toUnixTimestamp(max(minute))) FROM rollup_minute WHERE project_id = ? AND minute <= toDateTime(4294967280, 'UTC')"},
+		{1_700_000_123_456_789, domain.Descending, "SELECT toInt64(toUnixTimestamp(max(minute))) FROM trace_metrics_1m WHERE project_id = ? AND minute <= toDateTime(1700000100, 'UTC')"},
+		{1_700_000_123_456_789, domain.Ascending, "SELECT toInt64(toUnixTimestamp(min(minute))) FROM trace_metrics_1m WHERE project_id = ? AND minute >= toDateTime(1700000100, 'UTC')"},
+		{-1, domain.Ascending, "SELECT toInt64(toUnixTimestamp(min(minute))) FROM trace_metrics_1m WHERE project_id = ? AND minute >= toDateTime(0, 'UTC')"},
+		{math.MaxInt64, domain.Descending, "SELECT toInt64(toUnixTimestamp(max(minute))) FROM trace_metrics_1m WHERE project_id = ? AND minute <= toDateTime(4294967280, 'UTC')"},
 	} {
 		s := compile.NextMinute(project, tt.from, tt.order)
 		require.Equal(t, compile.Statement{SQL: tt.want, Args: []any{project.String()}}, s)
@@ -151,7 +151,7 @@ func TestRoots(t *testing.T) {
 	t.Parallel()
 	project := domain.ProjectID(uuid.UUID{1})
 	require.Equal(t, compile.Statement{
-		SQL:  "SELECT toInt64(toUnixTimestamp(minute)), toUInt8(trace_type), argMax(roots, version) FROM rollup_minute WHERE project_id = ? AND minute >= toDateTime(?, 'UTC') AND minute < toDateTime(?, 'UTC') GROUP BY minute, trace_type",
+		SQL:  "SELECT toInt64(toUnixTimestamp(minute)), toUInt8(trace_type), argMax(roots, version) FROM trace_metrics_1m WHERE project_id = ? AND minute >= toDateTime(?, 'UTC') AND minute < toDateTime(?, 'UTC') GROUP BY minute, trace_type",
 		Args: []any{project.String(), int64(1_773_187_200), int64(1_773_273_600)},
 	}, compile.Roots(project, 1_773_187_200, 1_773_273_600))
 }
@@ -221,8 +221,8 @@ func TestNarrow(t *testing.T) {
 				require.False(t, other.Plain())
 			}
 			require.Equal(t, compile.Statement{
-				SQL: "SELECT trace_type, start_time, tie, trace_id, span_id, stream_partition, version, created_at, payload_bytes FROM spans PREWHERE project_id = ? AND " +
-					"(start_time >= '1970-01-01 00:00:00.000005' AND start_time <= '1970-01-01 00:00:00.000006') AND indexHint((week <= ? OR week = '1970-01-01')) ORDER BY start_time DESC, tie DESC LIMIT 7",
+				SQL: "SELECT trace_type, start_time, sort_hash, trace_id, span_id, stream_partition, version, created_at, payload_bytes FROM spans PREWHERE project_id = ? AND " +
+					"(start_time >= '1970-01-01 00:00:00.000005' AND start_time <= '1970-01-01 00:00:00.000006') AND indexHint((partition_week <= ? OR partition_week = '1970-01-01')) ORDER BY start_time DESC, sort_hash DESC LIMIT 7",
 				Args: []any{"01000000-0000-0000-0000-000000000000", "1970-01-01"}, MaxRows: 8, OneStep: true, StartsFirst: true, OneThread: true,
 			}, scan.Narrow(8))
 		})
@@ -238,14 +238,14 @@ func TestWeeks(t *testing.T) {
 		sql    string
 		args   []any
 	}{
-		{"2026-11-18 15:00:00", "2026-11-18 15:00:01", "week IN (?, ?)", []any{"1970-01-01", "2026-11-16"}},
-		{"2026-11-22 23:59:59", "2026-11-23 00:00:00", "week IN (?, ?, ?)", []any{"1970-01-01", "2026-11-16", "2026-11-23"}},
-		{"2026-11-16 15:00:00", "2026-11-23 09:00:00", "week IN (?, ?, ?)", []any{"1970-01-01", "2026-11-16", "2026-11-23"}},
-		{"2026-11-16 00:00:00", "2026-11-22 00:00:00", "week IN (?, ?)", []any{"1970-01-01", "2026-11-16"}},
-		{"2026-01-05 09:00:00", "2026-02-23 10:00:00", "week IN (?, ?, ?, ?, ?, ?, ?, ?, ?)", []any{"1970-01-01", "2026-01-05", "2026-01-12", "2026-01-19", "2026-01-26", "2026-02-02", "2026-02-09", "2026-02-16", "2026-02-23"}},
-		{"2026-01-05 09:00:00", "2026-03-02 10:00:00", "((week >= ? AND week <= ?) OR week = '1970-01-01')", []any{"2026-01-05", "2026-03-02"}},
-		{"1970-01-02 00:00:00", "1970-01-10 00:00:00", "(week <= ? OR week = '1970-01-01')", []any{"1970-01-05"}},
-		{"1960-01-02 00:00:00", "1960-01-10 00:00:00", "(week <= ? OR week = '1970-01-01')", []any{"1970-01-01"}},
+		{"2026-11-18 15:00:00", "2026-11-18 15:00:01", "partition_week IN (?, ?)", []any{"1970-01-01", "2026-11-16"}},
+		{"2026-11-22 23:59:59", "2026-11-23 00:00:00", "partition_week IN (?, ?, ?)", []any{"1970-01-01", "2026-11-16", "2026-11-23"}},
+		{"2026-11-16 15:00:00", "2026-11-23 09:00:00", "partition_week IN (?, ?, ?)", []any{"1970-01-01", "2026-11-16", "2026-11-23"}},
+		{"2026-11-16 00:00:00", "2026-11-22 00:00:00", "partition_week IN (?, ?)", []any{"1970-01-01", "2026-11-16"}},
+		{"2026-01-05 09:00:00", "2026-02-23 10:00:00", "partition_week IN (?, ?, ?, ?, ?, ?, ?, ?, ?)", []any{"1970-01-01", "2026-01-05", "2026-01-12", "2026-01-19", "2026-01-26", "2026-02-02", "2026-02-09", "2026-02-16", "2026-02-23"}},
+		{"2026-01-05 09:00:00", "2026-03-02 10:00:00", "((partition_week >= ? AND partition_week <= ?) OR partition_week = '1970-01-01')", []any{"2026-01-05", "2026-03-02"}},
+		{"1970-01-02 00:00:00", "1970-01-10 00:00:00", "(partition_week <= ? OR partition_week = '1970-01-01')", []any{"1970-01-05"}},
+		{"1960-01-02 00:00:00", "1960-01-10 00:00:00", "(partition_week <= ? OR partition_week = '1970-01-01')", []any{"1970-01-01"}},
 	} {
 		t.Run(tt.lo, func(t *testing.T) {
 			t.Parallel()
@@ -262,7 +262,7 @@ func TestDocuments(t *testing.T) {
 	t.Parallel()
 	project := domain.ProjectID(uuid.UUID{1})
 	const (
-		from  = " FROM span_documents PREWHERE project_id = ? AND indexHint(week IN (?, ?)) AND "
+		from  = " FROM span_payloads_packed PREWHERE project_id = ? AND indexHint(partition_week IN (?, ?)) AND "
 		id    = `trace_id = '\x61\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00'`
 		start = 1_773_230_400_000_000
 	)
@@ -276,7 +276,7 @@ func TestDocuments(t *testing.T) {
 		compile.Documents(project, []compile.Version{{Partition: 2, Version: 3<<schema.VersionShift + 5, Start: start}, {Version: 4 << schema.VersionShift, Start: start}}))
 	require.Equal(t, lookup("SELECT trace_id, span_id, version, text, head, lengths"+from+records, 0), compile.DocumentsOf(project, of))
 	require.Equal(t, compile.Statement{
-		SQL: "SELECT trace_id, span_id, version, text, head, lengths FROM span_documents PREWHERE project_id = ? AND " + id +
+		SQL: "SELECT trace_id, span_id, version, text, head, lengths FROM span_payloads_packed PREWHERE project_id = ? AND " + id +
 			" AND (stream_partition, stream_offset) IN (SELECT toUInt32(bitShiftRight(arrayJoin(records) AS record, 44)), bitAnd(record, 17592186044415) FROM trace_index PREWHERE project_id = ? AND " + id + ")",
 		Args:    []any{project.String(), project.String()},
 		OneStep: true, StartsFirst: true, RowsPerThread: 512,

@@ -89,19 +89,19 @@ func (r Range) week() node {
 		for at := lo; !at.After(hi); at = at.AddDate(0, 0, 7) {
 			weeks = append(weeks, at.Format(layout))
 		}
-		return pruning{among("week", weeks)}
+		return pruning{among("partition_week", weeks)}
 	}
 	var out []node
 	if lo.After(first) {
-		out = append(out, sql("week >= ?", lo.Format(layout)))
+		out = append(out, sql("partition_week >= ?", lo.Format(layout)))
 	}
 	if hi.Before(last) {
-		out = append(out, sql("week <= ?", max(hi.Format(layout), first.Format(layout))))
+		out = append(out, sql("partition_week <= ?", max(hi.Format(layout), first.Format(layout))))
 	}
 	if len(out) == 0 {
 		return constant(true)
 	}
-	return pruning{either(both(out...), sql("week = '1970-01-01'"))}
+	return pruning{either(both(out...), sql("partition_week = '1970-01-01'"))}
 }
 
 // Weeks is the range of the whole weeks that r touches: what a statement bounded
@@ -143,10 +143,10 @@ func (r Range) places() []node {
 		out = append(out, n)
 	}
 	if r.Low.Tie > 0 {
-		out = append(out, sql("(start_time > "+momentOf(r.Low.Start)+" OR tie >= ?)", r.Low.Tie))
+		out = append(out, sql("(start_time > "+momentOf(r.Low.Start)+" OR sort_hash >= ?)", r.Low.Tie))
 	}
 	if r.High.Tie < math.MaxUint64 {
-		out = append(out, sql("(start_time < "+momentOf(r.High.Start)+" OR tie <= ?)", r.High.Tie))
+		out = append(out, sql("(start_time < "+momentOf(r.High.Start)+" OR sort_hash <= ?)", r.High.Tie))
 	}
 	return out
 }
@@ -202,7 +202,7 @@ type Scan struct {
 }
 
 // keyColumns are what a Scan's statement selects, in this order: see Keys.
-const keyColumns = "trace_type, start_time, tie, trace_id, span_id, stream_partition, version, created_at, payload_bytes"
+const keyColumns = "trace_type, start_time, sort_hash, trace_id, span_id, stream_partition, version, created_at, payload_bytes"
 
 // Keys is the statement of a scan: an ordered read for each type, one after the
 // other. Who asks puts the rows into one order and takes the first Limit: that
@@ -290,7 +290,7 @@ func byPlace(o domain.Order, limit int) string {
 	if o == domain.Ascending {
 		direction = ""
 	}
-	return " ORDER BY start_time" + direction + ", tie" + direction + " LIMIT " + strconv.Itoa(limit)
+	return " ORDER BY start_time" + direction + ", sort_hash" + direction + " LIMIT " + strconv.Itoa(limit)
 }
 
 func (s Scan) where(w *writer, types []trace.Type, more node) {
@@ -348,9 +348,9 @@ func (s Scan) Having(then Seen) Statement {
 // the first of those that came first. Its rows are trace_id, and start_time and tie of
 // that row as two numbers that grow along the list (see FirstAt).
 func (s Scan) Firsts(then Seen) Statement {
-	place := "(-toUnixTimestamp64Micro(start_time), bitNot(tie))"
+	place := "(-toUnixTimestamp64Micro(start_time), bitNot(sort_hash))"
 	if s.Order == domain.Ascending {
-		place = "(toUnixTimestamp64Micro(start_time), tie)"
+		place = "(toUnixTimestamp64Micro(start_time), sort_hash)"
 	}
 	w := new(writer)
 	w.put("SELECT trace_id, at.1, at.2 FROM (SELECT trace_id, if(countIf(seen) > 0, minIf(place, seen), min((bitShiftRight(version, " + strconv.Itoa(schema.VersionShift) + "), place)).2) AS at FROM (SELECT trace_id, version, " + place + " AS place, ")

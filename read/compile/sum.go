@@ -11,13 +11,13 @@ import (
 	"colonnade/migrations/schema"
 )
 
-// What a span sums over all below it (contract §1.6) stands in span_sums once
+// What a span sums over all below it (contract §1.6) stands in span_cumulative once
 // its trace is settled, under the key of its row in spans: a statement asks
 // there by the same stretch of the key. A span without a row there sums what is
 // its own. Of traces that were written to since they were settled no row knows:
 // for those filter.Match decides.
 
-// summing holds for rows of which span_sums has a row whose column holds
+// summing holds for rows of which span_cumulative has a row whose column holds
 // something to sum, and of which the rest holds. The last settled row counts.
 type summing struct {
 	column string
@@ -25,7 +25,7 @@ type summing struct {
 }
 
 func (n summing) write(w *writer, s *scope) {
-	w.put("(trace_type, start_time, tie) IN (SELECT trace_type, start_time, tie FROM " + schema.SpanSums + " FINAL WHERE ")
+	w.put("(trace_type, start_time, sort_hash) IN (SELECT trace_type, start_time, sort_hash FROM " + schema.SpanCumulative + " FINAL WHERE ")
 	s.bounds(w)
 	w.put(" AND " + n.column + " != 0")
 	if n.of != constant(true) {
@@ -42,9 +42,9 @@ func (n summing) write(w *writer, s *scope) {
 type unsettled struct{}
 
 func (unsettled) write(w *writer, s *scope) {
-	const from = "(SELECT ifNull(min(until), toDateTime64(0, 6, 'UTC')) - INTERVAL 1 MINUTE FROM (SELECT max(settled_until) AS until FROM " + schema.SinkProgress + " GROUP BY topic, stream_partition))"
-	w.put("(trace_id IN (SELECT trace_id FROM (SELECT trace_id, max(last_version) AS written FROM "+schema.TraceIndex+" WHERE project_id = ? AND touched_at >= "+from+" GROUP BY trace_id) AS touched"+
-		" LEFT ANY JOIN (SELECT trace_id, max(version) AS settled FROM "+schema.TraceRollup+" WHERE project_id = ? AND settled_at >= "+from+" GROUP BY trace_id) AS done USING (trace_id) WHERE settled < written))", s.project, s.project)
+	const from = "(SELECT ifNull(min(until), toDateTime64(0, 6, 'UTC')) - INTERVAL 1 MINUTE FROM (SELECT max(finalized_until) AS until FROM " + schema.SinkProgress + " GROUP BY topic, stream_partition))"
+	w.put("(trace_id IN (SELECT trace_id FROM (SELECT trace_id, max(last_version) AS written FROM "+schema.TraceIndex+" WHERE project_id = ? AND last_write_at >= "+from+" GROUP BY trace_id) AS touched"+
+		" LEFT ANY JOIN (SELECT trace_id, max(version) AS settled FROM "+schema.TraceTotals+" WHERE project_id = ? AND finalized_at >= "+from+" GROUP BY trace_id) AS done USING (trace_id) WHERE settled < written))", s.project, s.project)
 }
 
 // sum compiles a test of a value that readers compute: the sum where there is
@@ -91,8 +91,8 @@ func Written(project domain.ProjectID, in []trace.TraceID) Statement {
 // microseconds, those that were. Its rows are trace_id and version UInt64, as
 // those of Written: a trace is settled where this is no less.
 func Settled(project domain.ProjectID, in []trace.TraceID, until int64) Statement {
-	s := versionsOf("version", schema.TraceRollup, project, in)
-	s.SQL += " WHERE settled_at <= " + momentOf(until)
+	s := versionsOf("version", schema.TraceTotals, project, in)
+	s.SQL += " WHERE finalized_at <= " + momentOf(until)
 	return s
 }
 

@@ -45,9 +45,9 @@ var benchProject = domain.ProjectID(uuid.MustParse("01890a5d-ac96-774b-bcce-b302
 // Ten spans make a trace; one trace in ten is an annotation; all of it covers
 // 14 days up to benchNow. Sessions have 50 traces, customers 100.
 const (
-	benchCore = `INSERT INTO spans (project_id, trace_type, start_time, tie, week, trace_id, span_id, parent_id, start_ns, end_time, version, created_at, span_type, span_type_declared, span_kind, status_code, span_name, session_id, user_id,
-	duration_ms, errors, tokens_prompt, tokens_completion, tokens_total, costs_prompt, costs_completion, costs_total, service, model, provider, application_id, application_slug, str, label, num, bool, long, kv, payload_bytes)
-SELECT '01890a5d-ac96-774b-bcce-b302099a8057', if(t % 10 = 9, 'annotation', 'invocation'), at, tie, toMonday(at), trace_id, span_id, if(i % 10 = 0, toFixedString(unhex('0000000000000000'), 8), toFixedString(reinterpretAsString(xxHash64('span', i - i % 10)), 8)),
+	benchCore = `INSERT INTO spans (project_id, trace_type, start_time, sort_hash, partition_week, trace_id, span_id, parent_id, start_ns, end_time, version, created_at, span_type, span_type_declared, span_kind, status_code, span_name, session_id, user_id,
+	duration_ms, errors, tokens_prompt, tokens_completion, tokens_total, costs_prompt, costs_completion, costs_total, service, model, provider, application_id, application_slug, attributes_string, attributes_enum, attributes_number, attributes_bool, attributes_unindexed, search_terms, payload_bytes)
+SELECT '01890a5d-ac96-774b-bcce-b302099a8057', if(t % 10 = 9, 'annotation', 'invocation'), at, sort_hash, toMonday(at), trace_id, span_id, if(i % 10 = 0, toFixedString(unhex('0000000000000000'), 8), toFixedString(reinterpretAsString(xxHash64('span', i - i % 10)), 8)),
 	i % 1000, at + toIntervalMillisecond(i % 3000), bitOr(bitShiftLeft(t, 20), i % 10), at, if(i % 10 = 0, 'workflow', if(i % 3 = 0, 'chat', 'tool')), true, 'SPAN_KIND_INTERNAL', if(i % 97 = 0, 'STATUS_CODE_ERROR', 'STATUS_CODE_OK'),
 	['chat', 'retrieve', 'tool_call', 'rerank', 'plan'][i % 5 + 1], if(i % 10 = 0, session, ''), if(i % 10 = 0, concat('user-', toString(t % 5000)), ''),
 	i % 3000, nan, if(i % 3 = 0, i % 1000, nan), if(i % 3 = 0, i % 300, nan), if(i % 3 = 0, i % 1000 + i % 300, nan), if(i % 3 = 0, i % 1000 / 1e6, nan), if(i % 3 = 0, i % 300 / 1e6, nan), if(i % 3 = 0, (i % 1000 + i % 300) / 1e6, nan),
@@ -59,9 +59,9 @@ SELECT '01890a5d-ac96-774b-bcce-b302099a8057', if(t % 10 = 9, 'annotation', 'inv
 	2000
 FROM (SELECT number AS i, intDiv(number, 10) AS t, concat('session-', toString(intDiv(t, 50))), concat('session-', toString(intDiv(intDiv(number, 10), 50))) AS session, concat('customer-', toString(intDiv(intDiv(number, 10), 100))) AS customer,
 	toDateTime64('2026-03-11 12:00:00', 6, 'UTC') - toIntervalMicrosecond(toInt64(({total} - t * 10) * (14 * 86400 * 1000000. / {total})) - (i % 10) * 150000) AS at,
-	sipHash128('trace', t) AS trace_id, toFixedString(reinterpretAsString(xxHash64('span', i)), 8) AS span_id, xxHash64(concat(trace_id, span_id)) AS tie FROM numbers({from}, {n}))`
+	sipHash128('trace', t) AS trace_id, toFixedString(reinterpretAsString(xxHash64('span', i)), 8) AS span_id, xxHash64(concat(trace_id, span_id)) AS sort_hash FROM numbers({from}, {n}))`
 
-	// benchHead and benchLengths are the columns of span_documents: a header as payload.AppendHeader makes it.
+	// benchHead and benchLengths are the columns of span_payloads_packed: a header as payload.AppendHeader makes it.
 	benchHead = `concat(char(1), parent_id, reinterpretAsFixedString(toInt64(toUnixTimestamp64Micro(start_time) * 1000 + start_ns)), reinterpretAsFixedString(toInt64(toUnixTimestamp64Micro(end_time) * 1000 + end_ns)),
 	reinterpretAsFixedString(toUnixTimestamp64Micro(created_at)), reinterpretAsFixedString(toUnixTimestamp64Micro(updated_at)), toFixedString('', 48), char(toInt8(trace_type), if(span_type_declared, toInt8(span_type), 0), toInt8(span_kind), toInt8(status_code)),
 	reinterpretAsFixedString(toUInt32(length(span_name))), reinterpretAsFixedString(toUInt32(length(status_message))), reinterpretAsFixedString(toUInt32(length(session_id))), reinterpretAsFixedString(toUInt32(length(user_id))), reinterpretAsFixedString(toUInt32(length(agent_id))),
@@ -69,24 +69,24 @@ FROM (SELECT number AS i, intDiv(number, 10) AS t, concat('session-', toString(i
 	benchMetrics = `[errors, tokens_prompt, tokens_completion, tokens_total, costs_prompt, costs_completion, costs_total]`
 	benchLengths = `toFixedString(concat(reinterpretAsFixedString(toUInt32(length(inputs_text))), reinterpretAsFixedString(toUInt32(length(outputs_text))), toFixedString('', 12), reinterpretAsFixedString(toUInt32(length(attributes_text))), reinterpretAsFixedString(toUInt32(length(links_text))), toFixedString('', 8)), 36)`
 	// benchDocument makes the rows from a statement that gives rows of spans with these texts.
-	benchDocument = `INSERT INTO span_documents (project_id, stream_offset, version, week, start_time, trace_id, span_id, text, head, lengths)
-SELECT project_id, bitShiftRight(version, 20), version, week, start_time, trace_id, span_id, concat(inputs_text, outputs_text, attributes_text), concat(links_text, ` + benchHead + `), ` + benchLengths + ` FROM `
+	benchDocument = `INSERT INTO span_payloads_packed (project_id, stream_offset, version, partition_week, start_time, trace_id, span_id, text, head, lengths)
+SELECT project_id, bitShiftRight(version, 20), version, partition_week, start_time, trace_id, span_id, concat(inputs_text, outputs_text, attributes_text), concat(links_text, ` + benchHead + `), ` + benchLengths + ` FROM `
 
 	benchPayload = benchDocument + `(SELECT *, bitShiftRight(version, 20) * 10 + bitAnd(version, 15) AS i,
 	concat('{"messages":[{"content":"You are a careful assistant who answers questions about travel, weather and food with few words and never invents facts.","role":"system"},{"content":"', arrayStringConcat(arrayMap(k -> substring(words, 1 + (cityHash64(i, k) % 180) * 5, 5 + cityHash64(k, i) % 9), range(60)), ' '), if(i % 1000003 = 7, ' xylophone', ''), '","role":"user"}]}') AS inputs_text,
 	concat('"answer ', toString(i % 1000), '"') AS outputs_text,
-	concat('{"ag":{"data":{},"flags":{"cached":', if(i % 2 = 0, 'true', 'false'), '},"meta":{"customer":"', str['ag.meta.customer'], '","request":{"model":"gpt-4o","temperature":0.7},"score":', toString(num['ag.meta.score']), ',"system":"openai"},"metrics":{"costs":{},"duration":{"cumulative":', toString(duration_ms), '},"errors":{},"tokens":{"incremental":{"total":', toString(if(isNaN(tokens_total), 0, tokens_total)), '}}},"references":{"application":{"slug":"my-app"}},"type":{"span":"chat","trace":"invocation"}},"gen_ai":{"operation":{"name":"chat"}}}') AS attributes_text, '' AS links_text
-FROM (SELECT *, 'the weather in the mountains of the north is mild and the trains to the coast leave at noon while the market sells fish bread and fruit to visitors who ask about museums bridges towers gardens rivers castles and the history of small towns along the old road that merchants took when salt was worth its weight in silver and winters were long and cold so that people told stories by the fire about bears wolves dragons kings queens and clever children who outwitted them all with riddles songs patience kindness and sometimes a little magic learned from grandmothers who knew herbs stars tides and the language of birds which is mostly gossip about cats and the best places to find worms after rain in spring or early summer before the hay is cut and stored for the animals that live below the house and warm it with their breath' AS words
+	concat('{"ag":{"data":{},"flags":{"cached":', if(i % 2 = 0, 'true', 'false'), '},"meta":{"customer":"', attributes_string['ag.meta.customer'], '","request":{"model":"gpt-4o","temperature":0.7},"score":', toString(attributes_number['ag.meta.score']), ',"system":"openai"},"metrics":{"costs":{},"duration":{"cumulative":', toString(duration_ms), '},"errors":{},"tokens":{"incremental":{"total":', toString(if(isNaN(tokens_total), 0, tokens_total)), '}}},"references":{"application":{"slug":"my-app"}},"type":{"span":"chat","trace":"invocation"}},"gen_ai":{"operation":{"name":"chat"}}}') AS attributes_text, '' AS links_text
+FROM (SELECT *, 'the weather in the mountains of the north is mild and the trains to the coast leave at noon while the market sells fish bread and fruit to visitors who ask about museums bridges towers gardens rivers castles and the history of small towns along the old road that merchants took when salt was worth its weight in silver and winters were attributes_unindexed and cold so that people told stories by the fire about bears wolves dragons kings queens and clever children who outwitted them all with riddles songs patience kindness and sometimes a little magic learned from grandmothers who knew herbs stars tides and the language of birds which is mostly gossip about cats and the best places to find worms after rain in spring or early summer before the hay is cut and stored for the animals that live below the house and warm it with their breath' AS words
 	FROM spans WHERE version >= {low} AND version < {high}))`
 
 	benchIndex = `INSERT INTO trace_index (project_id, trace_id, min_start, max_start, max_end, created_at, last_version, records) SELECT project_id, trace_id, min(start_time), max(start_time), max(end_time), min(created_at), max(version), groupUniqArray(bitShiftRight(version, 20)) FROM spans WHERE version >= {low} AND version < {high} GROUP BY project_id, trace_id`
 
 	// All is settled.
-	benchSums = `INSERT INTO span_sums (project_id, trace_type, start_time, tie, week, trace_id, span_id, version, tokens_prompt, tokens_completion, tokens_total, costs_prompt, costs_completion, costs_total)
-SELECT project_id, any(trace_type), argMin(start_time, version) AS at, argMin(tie, version), toMonday(at), trace_id, argMin(span_id, version), max(version),
+	benchSums = `INSERT INTO span_cumulative (project_id, trace_type, start_time, sort_hash, partition_week, trace_id, span_id, version, tokens_prompt, tokens_completion, tokens_total, costs_prompt, costs_completion, costs_total)
+SELECT project_id, any(trace_type), argMin(start_time, version) AS at, argMin(sort_hash, version), toMonday(at), trace_id, argMin(span_id, version), max(version),
 	sumIf(tokens_prompt, NOT isNaN(tokens_prompt)), sumIf(tokens_completion, NOT isNaN(tokens_completion)), sumIf(tokens_total, NOT isNaN(tokens_total)), sumIf(costs_prompt, NOT isNaN(costs_prompt)), sumIf(costs_completion, NOT isNaN(costs_completion)), sumIf(costs_total, NOT isNaN(costs_total))
 FROM spans WHERE version >= {low} AND version < {high} GROUP BY project_id, trace_id`
-	benchSettled = `INSERT INTO trace_rollup (project_id, trace_id, version) SELECT project_id, trace_id, max(version) FROM spans WHERE version >= {low} AND version < {high} GROUP BY project_id, trace_id`
+	benchSettled = `INSERT INTO trace_totals (project_id, trace_id, version) SELECT project_id, trace_id, max(version) FROM spans WHERE version >= {low} AND version < {high} GROUP BY project_id, trace_id`
 )
 
 // benchStore gives a reader on many spans.
@@ -148,12 +148,12 @@ func fill(b *testing.B, conn driver.Conn, total int) {
 // fillNgrams writes the sets of n-grams of all sections.
 func fillNgrams(b *testing.B, conn driver.Conn, total int) {
 	b.Helper()
-	for section := range uint64(total/10/schema.SectionOffsets + 1) {
+	for section := range uint64(total/10/schema.BlockOffsets + 1) {
 		var set, numerals ngram.Set
 		var low, high time.Time
-		from := section * schema.SectionOffsets
-		rows, err := conn.Query(b.Context(), "SELECT start_time, text FROM span_documents WHERE project_id = ? AND stream_partition = 0 AND stream_offset BETWEEN ? AND ?",
-			benchProject.String(), from, from+schema.SectionOffsets-1)
+		from := section * schema.BlockOffsets
+		rows, err := conn.Query(b.Context(), "SELECT start_time, text FROM span_payloads_packed WHERE project_id = ? AND stream_partition = 0 AND stream_offset BETWEEN ? AND ?",
+			benchProject.String(), from, from+schema.BlockOffsets-1)
 		require.NoError(b, err)
 		for rows.Next() {
 			var at time.Time

@@ -111,7 +111,7 @@ func TestContentIndex(t *testing.T) {
 	s.insert(all[300:]...)
 	s.search(all, containing(searches()...)...) // also those from before, in whatever state their index is
 
-	plan := strings.Join(explain(t, s.conn, "SELECT count() FROM span_documents WHERE project_id = ? AND "+schema.ContentText+" LIKE '%xylophone%'", s.project.String()), "\n")
+	plan := strings.Join(explain(t, s.conn, "SELECT count() FROM span_payloads_packed WHERE project_id = ? AND "+schema.ContentText+" LIKE '%xylophone%'", s.project.String()), "\n")
 	require.Contains(t, plan, schema.ContentIndex, "what is asked is what is indexed")
 
 	change(false)

@@ -117,7 +117,7 @@ func TestLetters(t *testing.T) {
 		one.Resource = map[string]any{"host": map[string]any{"name": text}}
 		all = append(all, one)
 	}
-	s.apart = schema.SectionOffsets / 4
+	s.apart = schema.BlockOffsets / 4
 	s.insert(all...)
 	tests := []struct{ op, value string }{
 		{"contains", "école"},

@@ -89,7 +89,7 @@ func newSections(t *testing.T, n int, every time.Duration, each func(n int, one 
 	t.Helper()
 	s := newStore(t)
 	s.covered = true
-	s.apart = schema.SectionOffsets
+	s.apart = schema.BlockOffsets
 	all := make([]trace.Span, n)
 	for i := range all {
 		all[i] = span(uint64(i), uint64(i), now.Add(-time.Duration(i+1)*every))
@@ -120,7 +120,7 @@ func TestNgramsNarrowASearch(t *testing.T) {
 	asked = s.search(all, containing("12", "many -spring")...)
 	require.Zero(t, asked["sections"].count, "there is no n-gram in it")
 
-	plan := strings.Join(explain(t, s.conn, "SELECT count() FROM span_documents WHERE project_id = ? AND (stream_partition, intDiv(stream_offset, 1024)) IN ((0,3),(0,7)) AND text != ''", s.project.String()), "\n")
+	plan := strings.Join(explain(t, s.conn, "SELECT count() FROM span_payloads_packed WHERE project_id = ? AND (stream_partition, intDiv(stream_offset, 1024)) IN ((0,3),(0,7)) AND text != ''", s.project.String()), "\n")
 	require.Contains(t, plan, "intDiv(stream_offset, 1024)) in 2-element set", "the key finds a section")
 }
 
@@ -175,7 +175,7 @@ func TestWindowsEndWithSections(t *testing.T) {
 	t.Parallel()
 	s := newStore(t)
 	s.covered = true
-	s.apart = schema.SectionOffsets / 2
+	s.apart = schema.BlockOffsets / 2
 	random := rand.New(rand.NewPCG(7, 8))
 	var all []trace.Span
 	for n := range uint64(440) {
@@ -353,7 +353,7 @@ func TestFewerSectionsAtOnce(t *testing.T) {
 	s := newStore(t)
 	s.covered = true
 	const sections, spans = 12, 32 // of each
-	s.apart = schema.SectionOffsets / spans
+	s.apart = schema.BlockOffsets / spans
 	var all, sought []trace.Span
 	for n := range uint64(sections * spans) {
 		one := span(n, n, now.Add(-time.Duration(n+1)*time.Minute))
@@ -387,7 +387,7 @@ func TestSectionsOfOneMoment(t *testing.T) {
 	t.Parallel()
 	s := newStore(t)
 	s.covered = true
-	s.apart = schema.SectionOffsets
+	s.apart = schema.BlockOffsets
 	var all []trace.Span
 	for n := range uint64(40) {
 		at := now.Add(-time.Hour)

@@ -27,7 +27,7 @@ func TestSearchAmongAll(t *testing.T) {
 	t.Parallel()
 	s := newStore(t)
 	s.covered = true
-	s.apart = schema.SectionOffsets / 8
+	s.apart = schema.BlockOffsets / 8
 	var all []trace.Span
 	for n := range uint64(330) {
 		one := span(n/4%60, n, now.Add(-time.Duration(n/3)*time.Second)) // three start at once, and traces lie far apart
@@ -63,7 +63,7 @@ func TestSearchAmongAll(t *testing.T) {
 			gone = append(gone, "unhex('"+all[i].SpanID.String()+"')")
 		}
 	}
-	require.NoError(t, s.conn.Exec(t.Context(), "ALTER TABLE span_documents DELETE WHERE version <= ? AND span_id IN ("+strings.Join(gone, ", ")+") SETTINGS mutations_sync = 2", first))
+	require.NoError(t, s.conn.Exec(t.Context(), "ALTER TABLE span_payloads_packed DELETE WHERE version <= ? AND span_id IN ("+strings.Join(gone, ", ")+") SETTINGS mutations_sync = 2", first))
 	for _, search := range some([]string{"common", "half", "fifth", "twentieth", "late", "fifth -half", "everywhere", "rewritten"}) {
 		for _, order := range []domain.Order{domain.Descending, domain.Ascending} {
 			t.Run(fmt.Sprint(search, " ", order), func(t *testing.T) {
@@ -129,7 +129,7 @@ func TestShareIsRemembered(t *testing.T) {
 	t.Parallel()
 	s := newStore(t)
 	s.covered = true
-	s.apart = schema.SectionOffsets / 100
+	s.apart = schema.BlockOffsets / 100
 	var all []trace.Span
 	for n := range uint64(1500) {
 		one := span(n, n, now.Add(-time.Duration(n)*time.Second))
@@ -191,7 +191,7 @@ func TestRowsWithoutDocumentsAreDecided(t *testing.T) {
 	s.insert(all...)
 	rows := s.reader.Rows(t.Context(), t, s.project)
 	require.Len(t, rows, 3)
-	require.NoError(t, s.conn.Exec(t.Context(), "ALTER TABLE span_documents DELETE WHERE position(text, 'gone') > 0 SETTINGS mutations_sync = 2"))
+	require.NoError(t, s.conn.Exec(t.Context(), "ALTER TABLE span_payloads_packed DELETE WHERE position(text, 'gone') > 0 SETTINGS mutations_sync = 2"))
 	got, err := s.reader.Hold(t.Context(), s.project, where(t, containing("common")[0]), rows)
 	require.NoError(t, err)
 	require.Equal(t, traces.KeyRows{rows[0], rows[2]}, got)
@@ -203,7 +203,7 @@ func TestSectionsAfterAllRows(t *testing.T) {
 	t.Parallel()
 	s := newStore(t)
 	s.covered = true
-	s.apart = schema.SectionOffsets // 16 are asked for
+	s.apart = schema.BlockOffsets // 16 are asked for
 	var all, sought []trace.Span
 	for n := range uint64(260) {
 		one := span(n, n, now.Add(-time.Duration(n)*time.Minute))

@@ -242,7 +242,7 @@ func TestASearchDoesNotCrawl(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			s := newStore(t)
-			for _, table := range []string{"spans", "span_documents"} { // rows are counted by parts: each span stays in its own
+			for _, table := range []string{"spans", "span_payloads_packed"} { // rows are counted by parts: each span stays in its own
 				require.NoError(t, s.conn.Exec(t.Context(), "SYSTEM STOP MERGES "+table))
 			}
 			var want []trace.SpanID
@@ -251,7 +251,7 @@ func TestASearchDoesNotCrawl(t *testing.T) {
 				one.Attributes["ag"].(map[string]any)["data"] = map[string]any{"outputs": "one word"}
 				s.insert(one)
 				want = append(want, one.SpanID)
-				require.NoError(t, s.conn.Exec(t.Context(), "INSERT INTO rollup_minute (project_id, minute, trace_type, version) VALUES (?, ?, 'invocation', 1)", s.project.String(), at.Truncate(time.Minute)))
+				require.NoError(t, s.conn.Exec(t.Context(), "INSERT INTO trace_metrics_1m (project_id, minute, trace_type, version) VALUES (?, ?, 'invocation', 1)", s.project.String(), at.Truncate(time.Minute)))
 			}
 			for _, conditions := range []string{`{"field":"content","operator":"contains","value":"word"}`, ``} {
 				registry := prometheus.NewRegistry()
@@ -308,7 +308,7 @@ func TestPartsAreKnownByWhatTheyHold(t *testing.T) {
 	t.Parallel()
 	const parts = 80
 	s := newStore(t)
-	for _, table := range []string{"spans", "span_documents"} {
+	for _, table := range []string{"spans", "span_payloads_packed"} {
 		require.NoError(t, s.conn.Exec(t.Context(), "SYSTEM STOP MERGES "+table))
 	}
 	random := rand.New(rand.NewPCG(7, 7))
@@ -397,7 +397,7 @@ func TestGapsAreLeapt(t *testing.T) {
 		one.Attributes["ag"].(map[string]any)["data"] = map[string]any{"outputs": "one word"}
 		all = append(all, one)
 		if at != unknown {
-			require.NoError(t, s.conn.Exec(t.Context(), "INSERT INTO rollup_minute (project_id, minute, trace_type, version) VALUES (?, ?, 'invocation', 1)", s.project.String(), at.Truncate(time.Minute)))
+			require.NoError(t, s.conn.Exec(t.Context(), "INSERT INTO trace_metrics_1m (project_id, minute, trace_type, version) VALUES (?, ?, 'invocation', 1)", s.project.String(), at.Truncate(time.Minute)))
 		}
 	}
 	s.insert(all...)
@@ -634,7 +634,7 @@ func TestRefusedWhereSpansAreDense(t *testing.T) {
 		s.insert(some...)
 	}
 	first := rare.Add(-399 * 6 * time.Minute)
-	require.NoError(t, s.conn.Exec(t.Context(), "INSERT INTO rollup_minute (project_id, minute, trace_type, version) VALUES (?, ?, 'invocation', 1)", s.project.String(), first.Truncate(time.Minute)))
+	require.NoError(t, s.conn.Exec(t.Context(), "INSERT INTO trace_metrics_1m (project_id, minute, trace_type, version) VALUES (?, ?, 'invocation', 1)", s.project.String(), first.Truncate(time.Minute)))
 	var registry *prometheus.Registry
 	var reader *traces.Reader
 	at := now

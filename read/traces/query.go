@@ -91,7 +91,7 @@ func settings(c Config) clickhouse.Settings {
 		"max_ast_elements": maxASTNodes,
 		// A caller who leaves ends the statement on a server; the embedded engine does so by itself.
 		"cancel_http_readonly_queries_on_client_close": 1,
-		// A lookup into span_documents stays on the shard of its spans: both are sharded by trace.
+		// A lookup into span_payloads_packed stays on the shard of its spans: both are sharded by trace.
 		"distributed_product_mode": "local",
 		// A page is hundreds of short reads, one after the other. The default hands each
 		// that is not in memory to another thread, and waits for it: a page of scattered

@@ -124,12 +124,12 @@ var errLengths = domain.Wrap(domain.Internal, errors.New("traces: the lengths of
 
 // cut gives the parts of a row.
 func (d *documentRow) cut() (t texts, err error) {
-	if len(d.lengths) != 4*schema.DocumentTexts {
+	if len(d.lengths) != 4*schema.PayloadCount {
 		return t, errLengths
 	}
 	rest := d.text
-	for i, to := range [schema.DocumentTexts]*string{&t.data[0], &t.data[1], &t.data[2], &t.data[3], &t.events, &t.attributes, &t.links, &t.resource, &t.scope} {
-		if i == schema.SearchedTexts {
+	for i, to := range [schema.PayloadCount]*string{&t.data[0], &t.data[1], &t.data[2], &t.data[3], &t.events, &t.attributes, &t.links, &t.resource, &t.scope} {
+		if i == schema.SearchedPayloads {
 			if rest != "" {
 				return t, errLengths
 			}
@@ -147,11 +147,11 @@ func (d *documentRow) cut() (t texts, err error) {
 
 // ownHead is texts.head alone, of a row that may come without its text.
 func (d *documentRow) ownHead() (string, error) {
-	if len(d.lengths) != 4*schema.DocumentTexts {
+	if len(d.lengths) != 4*schema.PayloadCount {
 		return "", errLengths
 	}
 	rest := d.head
-	for i := schema.SearchedTexts; i < schema.DocumentTexts; i++ {
+	for i := schema.SearchedPayloads; i < schema.PayloadCount; i++ {
 		n := d.length(i)
 		if n > len(rest) {
 			return "", errLengths

@@ -33,9 +33,9 @@ import (
 // there are 40 of them, and 8 testset revisions. envBenchSpans is the number of
 // annotations.
 const (
-	saidCore = `INSERT INTO spans (project_id, trace_type, start_time, tie, week, trace_id, span_id, start_ns, end_time, version, created_at, span_type, span_type_declared, trace_type_declared, span_kind, status_code, span_name,
-	errors, tokens_prompt, tokens_completion, tokens_total, costs_prompt, costs_completion, costs_total, evaluator_id, evaluator_slug, testcase_id, link_count, link_trace_id, link_span_id, link_trace_ids, link_span_ids, str, num, bool, kv, payload_bytes)
-SELECT '01890a5d-ac96-774b-bcce-b302099a8057', 'annotation', at, tie, toMonday(at), trace_id, span_id, n % 1000, at, bitShiftLeft(n, 20), at, 'task', true, 'annotation', 'SPAN_KIND_INTERNAL', 'STATUS_CODE_UNSET', evaluator,
+	saidCore = `INSERT INTO spans (project_id, trace_type, start_time, sort_hash, partition_week, trace_id, span_id, start_ns, end_time, version, created_at, span_type, span_type_declared, trace_type_declared, span_kind, status_code, span_name,
+	errors, tokens_prompt, tokens_completion, tokens_total, costs_prompt, costs_completion, costs_total, evaluator_id, evaluator_slug, testcase_id, link_count, link_trace_id, link_span_id, link_trace_ids, link_span_ids, attributes_string, attributes_number, attributes_bool, search_terms, payload_bytes)
+SELECT '01890a5d-ac96-774b-bcce-b302099a8057', 'annotation', at, sort_hash, toMonday(at), trace_id, span_id, n % 1000, at, bitShiftLeft(n, 20), at, 'task', true, 'annotation', 'SPAN_KIND_INTERNAL', 'STATUS_CODE_UNSET', evaluator,
 	nan, nan, nan, nan, nan, nan, nan, toUUID(evaluator_id), evaluator, toUUID(testcase), 1, of, of_span, [of], [of_span],
 	map('ag.references.evaluator.slug', evaluator, 'ag.references.evaluator.id', evaluator_id, 'ag.references.application_revision.id', revision, 'ag.references.testset_revision.id', testset, 'ag.references.testcase.id', testcase, 'ag.data.outputs.verdict', if(n % 3 = 0, 'good', 'bad'), 'ag.tags.run', concat('run-', toString(run))),
 	map('ag.data.outputs.score', n % 100 / 100), map('ag.flags.is_evaluation', true, 'ag.flags.is_evaluator', true),
@@ -45,20 +45,20 @@ SELECT '01890a5d-ac96-774b-bcce-b302099a8057', 'annotation', at, tie, toMonday(a
 FROM (SELECT number AS n, n % 5 AS e, intDiv(n, 5) AS i, intDiv(n, 2500) AS run, concat('judge-', toString(e)) AS evaluator, concat('01890a5d-0000-7000-8000-00000000000', toString(e)) AS evaluator_id,
 	concat('01890a5d-0001-7000-8000-0000000000', leftPad(toString(run % 40), 2, '0')) AS revision, concat('01890a5d-0002-7000-8000-00000000000', toString(run % 8)) AS testset, concat('01890a5d-0003-7000-8000-000000000', leftPad(toString(i % 500), 3, '0')) AS testcase,
 	toDateTime64('2026-03-11 12:00:00', 6, 'UTC') - toIntervalMicrosecond(toInt64(({total} - n) * (14 * 86400 * 1000000. / {total}))) AS at,
-	sipHash128('judgment', n) AS trace_id, toFixedString(reinterpretAsString(xxHash64('judgment', n)), 8) AS span_id, xxHash64(concat(trace_id, span_id)) AS tie,
+	sipHash128('judgment', n) AS trace_id, toFixedString(reinterpretAsString(xxHash64('judgment', n)), 8) AS span_id, xxHash64(concat(trace_id, span_id)) AS sort_hash,
 	sipHash128('invocation', i) AS of, toFixedString(reinterpretAsString(xxHash64('invocation', i)), 8) AS of_span FROM numbers({from}, {n}))`
 
-	saidPayload = benchDocument + `(SELECT *, '' AS inputs_text, concat('{"score":', toString(num['ag.data.outputs.score']), ',"verdict":"', str['ag.data.outputs.verdict'], '"}') AS outputs_text,
-	concat('{"ag":{"data":{},"flags":{"is_evaluation":true,"is_evaluator":true},"metrics":{"costs":{},"duration":{},"errors":{},"tokens":{}},"references":{"application_revision":{"id":"', str['ag.references.application_revision.id'], '"},"evaluator":{"id":"', str['ag.references.evaluator.id'], '","slug":"', evaluator_slug, '"},"testcase":{"id":"', str['ag.references.testcase.id'], '"},"testset_revision":{"id":"', str['ag.references.testset_revision.id'], '"}},"tags":{"run":"', str['ag.tags.run'], '"},"type":{"span":"task","trace":"annotation"}}}') AS attributes_text,
+	saidPayload = benchDocument + `(SELECT *, '' AS inputs_text, concat('{"score":', toString(attributes_number['ag.data.outputs.score']), ',"verdict":"', attributes_string['ag.data.outputs.verdict'], '"}') AS outputs_text,
+	concat('{"ag":{"data":{},"flags":{"is_evaluation":true,"is_evaluator":true},"metrics":{"costs":{},"duration":{},"errors":{},"tokens":{}},"references":{"application_revision":{"id":"', attributes_string['ag.references.application_revision.id'], '"},"evaluator":{"id":"', attributes_string['ag.references.evaluator.id'], '","slug":"', evaluator_slug, '"},"testcase":{"id":"', attributes_string['ag.references.testcase.id'], '"},"testset_revision":{"id":"', attributes_string['ag.references.testset_revision.id'], '"}},"tags":{"run":"', attributes_string['ag.tags.run'], '"},"type":{"span":"task","trace":"annotation"}}}') AS attributes_text,
 	concat('[{"attributes":{"key":"invocation"},"span_id":"', lower(hex(link_span_id)), '","trace_id":"', lower(hex(link_trace_id)), '"}]') AS links_text
 FROM spans WHERE version >= {low} AND version < {high})`
 
-	saidLinks = `INSERT INTO annotations (project_id, link_trace_id, evaluator_key, start_time, tie, link_span_id, trace_type, trace_id, span_id, version, evaluator_id, evaluator_slug, application_revision, testset_revision, testcase, numbers, strings, whole)
-SELECT project_id, link_trace_id, evaluator_slug, start_time, tie, link_span_id, trace_type, trace_id, span_id, version, evaluator_id, evaluator_slug, str['ag.references.application_revision.id'], str['ag.references.testset_revision.id'], str['ag.references.testcase.id'], map('score', num['ag.data.outputs.score']), map('verdict', str['ag.data.outputs.verdict']), false
+	saidLinks = `INSERT INTO annotation_index (project_id, link_trace_id, evaluator_key, start_time, sort_hash, link_span_id, trace_type, trace_id, span_id, version, evaluator_id, evaluator_slug, application_revision, testset_revision, testcase, numbers, strings, whole)
+SELECT project_id, link_trace_id, evaluator_slug, start_time, sort_hash, link_span_id, trace_type, trace_id, span_id, version, evaluator_id, evaluator_slug, attributes_string['ag.references.application_revision.id'], attributes_string['ag.references.testset_revision.id'], attributes_string['ag.references.testcase.id'], map('score', attributes_number['ag.data.outputs.score']), map('verdict', attributes_string['ag.data.outputs.verdict']), false
 FROM spans WHERE version >= {low} AND version < {high}`
 
-	saidResults = `INSERT INTO eval_results (project_id, evaluator_key, application_revision, testset_revision, testcase, start_time, tie, link_trace_id, link_span_id, trace_type, trace_id, span_id, version, evaluator_id, evaluator_slug, numbers, strings, whole)
-SELECT project_id, evaluator_slug, str['ag.references.application_revision.id'], str['ag.references.testset_revision.id'], str['ag.references.testcase.id'], start_time, tie, link_trace_id, link_span_id, trace_type, trace_id, span_id, version, evaluator_id, evaluator_slug, map('score', num['ag.data.outputs.score']), map('verdict', str['ag.data.outputs.verdict']), false
+	saidResults = `INSERT INTO evaluation_index (project_id, evaluator_key, application_revision, testset_revision, testcase, start_time, sort_hash, link_trace_id, link_span_id, trace_type, trace_id, span_id, version, evaluator_id, evaluator_slug, numbers, strings, whole)
+SELECT project_id, evaluator_slug, attributes_string['ag.references.application_revision.id'], attributes_string['ag.references.testset_revision.id'], attributes_string['ag.references.testcase.id'], start_time, sort_hash, link_trace_id, link_span_id, trace_type, trace_id, span_id, version, evaluator_id, evaluator_slug, map('score', attributes_number['ag.data.outputs.score']), map('verdict', attributes_string['ag.data.outputs.verdict']), false
 FROM spans WHERE version >= {low} AND version < {high}`
 )
 
@@ -124,7 +124,7 @@ func invocationsOf(b *testing.B, reader *traces.Reader, total int) []trace.Link 
 // BenchmarkSaid measures what a dashboard of evaluations asks: the grid of 50
 // invocations by all evaluators, an evaluator's latest results, and all of them
 // over a revision. Targets: design §9. "As spans" is the same question in a form
-// of which neither annotations nor eval_results tells where the answer is.
+// of which neither annotation_index nor evaluation_index tells where the answer is.
 func BenchmarkSaid(b *testing.B) {
 	registry := prometheus.NewRegistry()
 	reader, total := saidStore(b, registry)

@@ -107,9 +107,9 @@ func (s *store) insert(spans ...trace.Span) {
 
 func (s *store) insertInto(project domain.ProjectID, spans ...trace.Span) {
 	s.t.Helper()
-	const core = "INSERT INTO spans (project_id, trace_type, start_time, tie, week, trace_id, span_id, parent_id, start_ns, end_time, end_ns, version, created_at, updated_at, created_by_id, updated_by_id, " +
+	const core = "INSERT INTO spans (project_id, trace_type, start_time, sort_hash, partition_week, trace_id, span_id, parent_id, start_ns, end_time, end_ns, version, created_at, updated_at, created_by_id, updated_by_id, " +
 		"span_type, span_type_declared, span_kind, status_code, span_name, status_message, session_id, user_id, agent_id, duration_ms, errors, tokens_prompt, tokens_completion, tokens_total, costs_prompt, costs_completion, costs_total, service, " +
-		"link_count, link_trace_ids, link_span_ids, event_names, hash_id, str, label, num, bool, long, kv, payload_bytes)"
+		"link_count, link_trace_ids, link_span_ids, event_names, hash_id, attributes_string, attributes_enum, attributes_number, attributes_bool, attributes_unindexed, search_terms, payload_bytes)"
 	var batch, payloads, index, annotations, results [][]any
 	for i := range spans {
 		sp := &spans[i]
@@ -156,9 +156,9 @@ func (s *store) insertInto(project domain.ProjectID, spans ...trace.Span) {
 	if s.covered {
 		s.insertNgrams(project, spans)
 	}
-	s.send("INSERT INTO span_documents (project_id, stream_offset, version, week, start_time, trace_id, span_id, text, head, lengths)", payloads)
-	s.send("INSERT INTO annotations (project_id, link_trace_id, link_span_id, start_time, tie, trace_type, trace_id, span_id, version)", annotations)
-	s.send("INSERT INTO eval_results (project_id, evaluator_key, start_time, tie, trace_type, trace_id, span_id, version, evaluator_id)", results)
+	s.send("INSERT INTO span_payloads_packed (project_id, stream_offset, version, partition_week, start_time, trace_id, span_id, text, head, lengths)", payloads)
+	s.send("INSERT INTO annotation_index (project_id, link_trace_id, link_span_id, start_time, sort_hash, trace_type, trace_id, span_id, version)", annotations)
+	s.send("INSERT INTO evaluation_index (project_id, evaluator_key, start_time, sort_hash, trace_type, trace_id, span_id, version, evaluator_id)", results)
 	s.send("INSERT INTO trace_index (project_id, trace_id, min_start, max_start, records)", index)
 	s.send(core, batch)
 }
@@ -194,12 +194,12 @@ func (s *store) rollUp(until time.Time, spans ...trace.Span) {
 	for k, n := range roots {
 		rows = append(rows, []any{uuid.UUID(s.project), k.minute, k.of.String(), uint64(1), n})
 	}
-	s.send("INSERT INTO rollup_minute (project_id, minute, trace_type, version, roots)", rows)
+	s.send("INSERT INTO trace_metrics_1m (project_id, minute, trace_type, version, roots)", rows)
 }
 
 // nextSection has what is inserted next be in a section of its own.
 func (s *store) nextSection() {
-	s.version = (s.version>>schema.VersionShift/schema.SectionOffsets + 1) * schema.SectionOffsets << schema.VersionShift
+	s.version = (s.version>>schema.VersionShift/schema.BlockOffsets + 1) * schema.BlockOffsets << schema.VersionShift
 }
 
 // insertNgrams writes the sets of n-grams of spans.
@@ -207,9 +207,9 @@ func (s *store) insertNgrams(project domain.ProjectID, spans []trace.Span) {
 	s.t.Helper()
 	for rest := spans; len(rest) > 0; {
 		var set, numerals ngram.Set
-		section, n := rest[0].Version>>schema.VersionShift/schema.SectionOffsets, 0
+		section, n := rest[0].Version>>schema.VersionShift/schema.BlockOffsets, 0
 		low, high := rest[0].Start, rest[0].Start
-		for ; n < len(rest) && rest[n].Version>>schema.VersionShift/schema.SectionOffsets == section; n++ {
+		for ; n < len(rest) && rest[n].Version>>schema.VersionShift/schema.BlockOffsets == section; n++ {
 			text, _, _ := documents(&rest[n])
 			set.Add([]byte(text))
 			numerals.AddNumerals([]byte(text))
@@ -235,7 +235,7 @@ func insertSets(t testing.TB, conn driver.Conn, project domain.ProjectID, sectio
 	for left := true; left; {
 		left = false
 		args := []any{project.String(), section, low / 1000, high / 1000}
-		const statement = "INSERT INTO span_ngrams (project_id, stream_partition, section, min_start, max_start, ngrams, numerals)" +
+		const statement = "INSERT INTO span_payload_ngrams (project_id, stream_partition, offset_block, min_start, max_start, ngrams, digit_ngrams)" +
 			" SELECT toUUID(?), 0, ?, fromUnixTimestamp64Micro(?), fromUnixTimestamp64Micro(?), bitmapBuild(CAST(?, 'Array(UInt32)')), bitmapBuild(CAST(?, 'Array(UInt32)'))"
 		for k := range lists {
 			n := min(len(lists[k]), 20_000)
@@ -348,17 +348,17 @@ func newLeaves(s *trace.Span) *leaves {
 	for _, r := range s.References {
 		for name, v := range map[string]string{"id": r.ID.String(), "slug": r.Slug, "version": r.Version} {
 			if v != "" && v != uuid.Nil.String() {
-				l.kv = append(l.kv, schema.RefToken+r.Key+"."+name+"="+v, schema.RefToken+name+"="+v)
+				l.kv = append(l.kv, schema.RefTerm+r.Key+"."+name+"="+v, schema.RefTerm+name+"="+v)
 			}
 		}
 	}
 	for _, k := range s.Links {
-		l.kv = append(l.kv, schema.LinkToken+"trace="+k.TraceID.String(), schema.LinkToken+"span="+k.SpanID.String())
+		l.kv = append(l.kv, schema.LinkTerm+"trace="+k.TraceID.String(), schema.LinkTerm+"span="+k.SpanID.String())
 	}
 	for _, h := range s.Hashes {
-		l.kv = append(l.kv, schema.HashToken+h.ID.String())
+		l.kv = append(l.kv, schema.HashTerm+h.ID.String())
 	}
-	for token, id := range map[string]string{schema.SessionToken: s.SessionID, schema.UserToken: s.UserID, schema.AgentToken: s.AgentID} {
+	for token, id := range map[string]string{schema.SessionTerm: s.SessionID, schema.UserTerm: s.UserID, schema.AgentTerm: s.AgentID} {
 		if id != "" {
 			l.kv = append(l.kv, token+id)
 		}
@@ -378,10 +378,10 @@ func (l *leaves) String(path, v string) {
 		return
 	}
 	l.str[path] = v
-	if schema.Label(path) {
+	if schema.EnumPath(path) {
 		l.labels[path] = v
 	}
-	if schema.Indexed(path) && len(v) <= schema.MaxTokenValueBytes {
+	if schema.Indexed(path) && len(v) <= schema.MaxTermValueBytes {
 		l.kv = append(l.kv, path+"="+v)
 	}
 }

@@ -67,11 +67,11 @@ func TestSettledSums(t *testing.T) {
 				project, root.TraceID.String(), at, at, tt.written))
 			if tt.settled > 0 {
 				for version, settledAt := range map[uint64]time.Time{tt.settled - 5: now.Add(-time.Hour), tt.settled: now.Add(-tt.ago)} { // settled twice: the later counts
-					require.NoError(t, s.conn.Exec(t.Context(), "INSERT INTO trace_rollup (project_id, trace_id, version, settled_at) VALUES (?, unhex(?), ?, ?)", project, root.TraceID.String(), version, settledAt))
+					require.NoError(t, s.conn.Exec(t.Context(), "INSERT INTO trace_totals (project_id, trace_id, version, finalized_at) VALUES (?, unhex(?), ?, ?)", project, root.TraceID.String(), version, settledAt))
 				}
 			}
 			for version, value := range []float64{1, tt.value} {
-				require.NoError(t, s.conn.Exec(t.Context(), "INSERT INTO span_sums (project_id, trace_type, start_time, tie, week, trace_id, span_id, version, tokens_total, costs_total) VALUES (?, 'invocation', ?, ?, ?, unhex(?), unhex(?), ?, ?, nan)",
+				require.NoError(t, s.conn.Exec(t.Context(), "INSERT INTO span_cumulative (project_id, trace_type, start_time, sort_hash, partition_week, trace_id, span_id, version, tokens_total, costs_total) VALUES (?, 'invocation', ?, ?, ?, unhex(?), unhex(?), ?, ?, nan)",
 					project, at, tieOf(&root), weekOf(root.Start), root.TraceID.String(), root.SpanID.String(), version, value))
 			}
 			// A page of everything, a filter that the statement decides, and one that documents decide.
@@ -115,7 +115,7 @@ func TestSumsOfFew(t *testing.T) {
 		s.insertInto(project, all...)
 		id := all[0].TraceID.String()
 		require.NoError(t, s.conn.Exec(t.Context(), "INSERT INTO trace_index (project_id, trace_id, min_start, max_start, last_version) SELECT project_id, trace_id, min_start, max_start, 20 FROM trace_index WHERE project_id = ?", uuid.UUID(project)))
-		require.NoError(t, s.conn.Exec(t.Context(), "INSERT INTO trace_rollup (project_id, trace_id, version) VALUES (?, unhex(?), 20)", uuid.UUID(project), id))
+		require.NoError(t, s.conn.Exec(t.Context(), "INSERT INTO trace_totals (project_id, trace_id, version) VALUES (?, unhex(?), 20)", uuid.UUID(project), id))
 		page, err := reader.Spans(t.Context(), project, nil, domain.Window{Limit: 100})
 		require.NoError(t, err)
 		require.Len(t, page.Items, 10)
@@ -139,7 +139,7 @@ func TestReplacedInASettledTrace(t *testing.T) {
 	s.insert(one)
 	for _, id := range []trace.TraceID{one.TraceID, other.TraceID} {
 		require.NoError(t, s.conn.Exec(t.Context(), "INSERT INTO trace_index (project_id, trace_id, min_start, max_start, last_version) SELECT project_id, trace_id, min(start_time), max(start_time), max(version) FROM spans WHERE trace_id = unhex(?) GROUP BY ALL", id.String()))
-		require.NoError(t, s.conn.Exec(t.Context(), "INSERT INTO trace_rollup (project_id, trace_id, version) VALUES (?, unhex(?), ?)", uuid.UUID(s.project), id.String(), s.version+1))
+		require.NoError(t, s.conn.Exec(t.Context(), "INSERT INTO trace_totals (project_id, trace_id, version) VALUES (?, unhex(?), ?)", uuid.UUID(s.project), id.String(), s.version+1))
 	}
 	for _, tt := range []struct {
 		status string

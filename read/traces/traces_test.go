@@ -146,7 +146,7 @@ func TestTraceAcrossPartitions(t *testing.T) {
 	const partition = 1<<20 - 1 // as high as a record can name
 	text, head, lengths := documents(&there)
 	there.Version = 7 << schema.VersionShift
-	s.send("INSERT INTO span_documents (project_id, stream_partition, stream_offset, version, week, start_time, trace_id, span_id, text, head, lengths)",
+	s.send("INSERT INTO span_payloads_packed (project_id, stream_partition, stream_offset, version, partition_week, start_time, trace_id, span_id, text, head, lengths)",
 		[][]any{{uuid.UUID(s.project), uint32(partition), uint64(7), there.Version, weekOf(there.Start), time.Unix(0, there.Start).UTC(), string(there.TraceID[:]), string(there.SpanID[:]), text, head, lengths}})
 	s.send("INSERT INTO trace_index (project_id, trace_id, min_start, max_start, records)",
 		[][]any{{uuid.UUID(s.project), string(there.TraceID[:]), time.Unix(0, there.Start).UTC(), time.Unix(0, there.Start).UTC(), []uint64{schema.Record(partition, there.Version)}}})
@@ -201,7 +201,7 @@ func TestRowsThatWereReplaced(t *testing.T) {
 	s.insert(replaced)
 	// Of the first its row is still there, and may be what a scan gives; its
 	// documents are not. Of the second nothing is left but what a scan gave.
-	require.NoError(t, s.conn.Exec(t.Context(), "DELETE FROM span_documents WHERE version <= ? AND span_id IN (unhex(?), unhex(?))", first, replaced.SpanID.String(), removed.SpanID.String()))
+	require.NoError(t, s.conn.Exec(t.Context(), "DELETE FROM span_payloads_packed WHERE version <= ? AND span_id IN (unhex(?), unhex(?))", first, replaced.SpanID.String(), removed.SpanID.String()))
 	rows := s.reader.Rows(t.Context(), t, s.project)
 	require.NoError(t, s.conn.Exec(t.Context(), "DELETE FROM spans WHERE span_id = unhex(?)", removed.SpanID.String()))
 	names := func(of []trace.Span) (out []string) {
@@ -215,7 +215,7 @@ func TestRowsThatWereReplaced(t *testing.T) {
 	require.ElementsMatch(t, []string{"new", "span 3"}, names(got))
 
 	// A row without documents that nothing took the place of is no empty answer.
-	require.NoError(t, s.conn.Exec(t.Context(), "DELETE FROM span_documents WHERE span_id = unhex(?)", stays.SpanID.String()))
+	require.NoError(t, s.conn.Exec(t.Context(), "DELETE FROM span_payloads_packed WHERE span_id = unhex(?)", stays.SpanID.String()))
 	_, err = s.reader.Fetch(t.Context(), s.project, rows)
 	require.Equal(t, domain.Unavailable, domain.KindOf(err))
 }

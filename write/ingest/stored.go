@@ -155,7 +155,7 @@ func (s *Stored) Outline(ctx context.Context, project domain.ProjectID, id trace
 	if err != nil || !found {
 		return o, err
 	}
-	err = s.query(ctx, `SELECT span_id, parent_id, toInt8(trace_type), toUnixTimestamp64Micro(start_time), start_ns, tie, stream_partition, version FROM `+schema.Spans+
+	err = s.query(ctx, `SELECT span_id, parent_id, toInt8(trace_type), toUnixTimestamp64Micro(start_time), start_ns, sort_hash, stream_partition, version FROM `+schema.Spans+
 		` WHERE project_id = ? AND trace_type IN ('invocation', 'annotation', 'unknown') AND `+where+` AND trace_id = unhex('`+id.String()+`')
 ORDER BY version DESC LIMIT 1 BY span_id`, []any{project.String()}, func(rows driver.Rows) error {
 		var k outlined
@@ -178,12 +178,12 @@ ORDER BY version DESC LIMIT 1 BY span_id`, []any{project.String()}, func(rows dr
 
 // bounds reads where a trace lies: the key's columns that a statement names besides its id.
 func (s *Stored) bounds(ctx context.Context, project domain.ProjectID, id trace.TraceID) (where string, found bool, err error) {
-	err = s.query(ctx, `SELECT toUnixTimestamp64Micro(min(min_start)), toUnixTimestamp64Micro(max(max_start)), toUInt16(min(min_week)), toUInt16(max(max_week)) FROM `+
+	err = s.query(ctx, `SELECT toUnixTimestamp64Micro(min(min_start)), toUnixTimestamp64Micro(max(max_start)), toUInt16(min(min_partition_week)), toUInt16(max(max_partition_week)) FROM `+
 		schema.TraceIndex+` WHERE project_id = ? AND trace_id = unhex('`+id.String()+`') GROUP BY trace_id`, []any{project.String()}, func(rows driver.Rows) error {
 		var first, last int64
 		var firstWeek, lastWeek uint16
 		err := rows.Scan(&first, &last, &firstWeek, &lastWeek)
-		where = fmt.Sprintf("start_time BETWEEN fromUnixTimestamp64Micro(%d, 'UTC') AND fromUnixTimestamp64Micro(%d, 'UTC') AND week BETWEEN toDate(%d) AND toDate(%d)",
+		where = fmt.Sprintf("start_time BETWEEN fromUnixTimestamp64Micro(%d, 'UTC') AND fromUnixTimestamp64Micro(%d, 'UTC') AND partition_week BETWEEN toDate(%d) AND toDate(%d)",
 			first, last, firstWeek, lastWeek)
 		found = true
 		return err
@@ -200,7 +200,7 @@ func (s *Stored) Span(ctx context.Context, project domain.ProjectID, o *Outline,
 	}
 	at := slices.IndexFunc(o.Spans, func(x trace.Span) bool { return x.SpanID == id })
 	span := o.Spans[at]
-	where := fmt.Sprintf(` WHERE project_id = ? AND trace_type = '%s' AND start_time = fromUnixTimestamp64Micro(%d, 'UTC') AND tie = %d AND trace_id = unhex('%s') AND span_id = unhex('%s') AND version = %d LIMIT 1`,
+	where := fmt.Sprintf(` WHERE project_id = ? AND trace_type = '%s' AND start_time = fromUnixTimestamp64Micro(%d, 'UTC') AND sort_hash = %d AND trace_id = unhex('%s') AND span_id = unhex('%s') AND version = %d LIMIT 1`,
 		k.traceType, k.start, k.tie, span.TraceID, id, k.version)
 	if err := s.core(ctx, project, where, &span); err != nil {
 		return span, err
@@ -247,9 +247,9 @@ func (s *Stored) core(ctx context.Context, project domain.ProjectID, where strin
 func (s *Stored) documents(ctx context.Context, project domain.ProjectID, where string, span *trace.Span) error {
 	texts := []string{semconv.Inputs, semconv.Outputs, semconv.Parameters, semconv.Internals, "attributes", "events", "links", "resource", "scope"}
 	for i, name := range texts {
-		texts[i] = schema.DocumentText(name)
+		texts[i] = schema.PayloadExpression(name)
 	}
-	return s.query(ctx, "SELECT "+strings.Join(texts, ", ")+" FROM "+schema.SpanDocuments+where,
+	return s.query(ctx, "SELECT "+strings.Join(texts, ", ")+" FROM "+schema.SpanPayloads+where,
 		[]any{project.String()}, func(rows driver.Rows) (err error) {
 			var data [4]string
 			var attributes, events, links, resource, scope string

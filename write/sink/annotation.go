@@ -14,7 +14,7 @@ import (
 )
 
 // The bounds of what a row of annotations copies: beyond them it says that it
-// is not whole, and readers look in span_documents.
+// is not whole, and readers look in span_payloads_packed.
 const (
 	maxCopiedBytes = 32 << 10
 	maxCopies      = 16
@@ -28,7 +28,7 @@ func annotates(e *entry) bool {
 }
 
 // judges tells whether a span is a root that names an evaluator. It has a row
-// in eval_results even if nothing else of it says that it is an annotation: its
+// in evaluation_index even if nothing else of it says that it is an annotation: its
 // trace may become one, and readers find all that name an evaluator there.
 func judges(s *trace.Span) bool {
 	return s.IsRoot() && slices.ContainsFunc(s.References, func(r trace.Reference) bool {
@@ -39,7 +39,7 @@ func judges(s *trace.Span) bool {
 // evaluatorReference is the key of the reference to an evaluator.
 const evaluatorReference = "evaluator"
 
-// annotationRows are the rows of a batch for annotations and eval_results.
+// annotationRows are the rows of a batch for annotation_index and evaluation_index.
 type annotationRows struct {
 	links   *annotationColumns
 	results *resultColumns
@@ -187,7 +187,7 @@ func (c *factColumns) make() {
 	c.linkTrace = c.fixed("link_trace_id", typeTrace, 16)
 	c.linkSpan = c.fixed("link_span_id", typeSpan, 8)
 	c.start = c.fixed("start_time", typeTime, 8)
-	c.tie = c.fixed("tie", "UInt64", 8)
+	c.tie = c.fixed("sort_hash", "UInt64", 8)
 	c.traceType = c.fixed("trace_type", typeEnum, 1)
 	c.trace = c.fixed("trace_id", typeTrace, 16)
 	c.span = c.fixed("span_id", typeSpan, 8)
@@ -303,7 +303,7 @@ func (c *annotationColumns) append(f *fact, l trace.Link, number int, whole bool
 	c.number.Uint16(uint16(min(number, 1<<16-1))) //nolint:gosec // bounded right here
 }
 
-// resultColumns are the rows of the table eval_results: those of annotations
+// resultColumns are the rows of the table evaluation_index: those of annotations
 // are always whole, for they are one for each span.
 type resultColumns struct{ factColumns }
 
@@ -331,15 +331,15 @@ func (w *worker) writeAnnotations(ctx context.Context, b *batch) error {
 			saying = append(saying, e)
 		}
 	}
-	if err := w.writeTable(ctx, b, schema.Annotations, &rows.links.Block, saying); err != nil {
+	if err := w.writeTable(ctx, b, schema.AnnotationIndex, &rows.links.Block, saying); err != nil {
 		return err
 	}
-	return w.writeTable(ctx, b, schema.EvalResults, &rows.results.Block, saying)
+	return w.writeTable(ctx, b, schema.EvaluationIndex, &rows.results.Block, saying)
 }
 
 // annotationsOf makes a table's rows of some entries anew; nil for a table of spans.
 func (w *worker) annotationsOf(entries []*entry, table string) *native.Block {
-	if table != schema.Annotations && table != schema.EvalResults {
+	if table != schema.AnnotationIndex && table != schema.EvaluationIndex {
 		return nil
 	}
 	rows, document := newAnnotationRows(), &document{}
@@ -347,7 +347,7 @@ func (w *worker) annotationsOf(entries []*entry, table string) *native.Block {
 		document.render(e.span, e.declared)
 		rows.append(e, document)
 	}
-	if table == schema.EvalResults {
+	if table == schema.EvaluationIndex {
 		return &rows.results.Block
 	}
 	return &rows.links.Block

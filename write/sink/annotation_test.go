@@ -49,15 +49,15 @@ func TestAnnotationsHaveRows(t *testing.T) {
 		"01000000000000000000000000000008  0 invocation",
 		"01000000000000000000000000000008 quality 0 annotation human",
 		"01000000000000000000000000000009 quality 1 annotation human",
-	}, trimmed(h.strings("SELECT concat(lower(hex(link_trace_id)), ' ', evaluator_key, ' ', toString(link_number), ' ', toString(trace_type), ' ', if(trace_type = 'invocation', '', replaceOne(toString(origin), 'auto', 'custom'))) FROM annotations ORDER BY link_trace_id, evaluator_key, link_number")))
+	}, trimmed(h.strings("SELECT concat(lower(hex(link_trace_id)), ' ', evaluator_key, ' ', toString(link_number), ' ', toString(trace_type), ' ', if(trace_type = 'invocation', '', replaceOne(toString(origin), 'auto', 'custom'))) FROM annotation_index ORDER BY link_trace_id, evaluator_key, link_number")))
 	const facts = "concat(toString(evaluator_id), ' ', evaluator_slug, ' ', evaluator_revision, ' ', application_slug, ' ', application_revision, ' ', testset_revision, ' ', testcase, ' ', toString(origin), ' ', toString(kind), ' ', toString(channel), ' ', " +
 		"toString(numbers), ' ', toString(strings), ' ', toString(bools), ' ', outputs)"
 	want := evaluatorID + " quality quality@2 my-app " + revisionID + " golden@7 " + testcaseID + ` human eval web {'deep.n.0':1,'deep.n.1':2,'score':0.5} {'verdict':'good'} {'passed':true} {"deep":{"n":[1,2]},"passed":true,"score":0.5,"verdict":"good"}`
-	require.Equal(t, []string{want, want}, h.strings("SELECT "+facts+" FROM annotations WHERE whole AND evaluator_key != ''"))
-	require.Equal(t, []string{want}, h.strings("SELECT "+facts+" FROM eval_results WHERE whole"))
-	require.Equal(t, []string{"{'':3}"}, h.strings("SELECT toString(numbers) FROM annotations WHERE link_trace_id = toFixedString('', 16)"))
+	require.Equal(t, []string{want, want}, h.strings("SELECT "+facts+" FROM annotation_index WHERE whole AND evaluator_key != ''"))
+	require.Equal(t, []string{want}, h.strings("SELECT "+facts+" FROM evaluation_index WHERE whole"))
+	require.Equal(t, []string{"{'':3}"}, h.strings("SELECT toString(numbers) FROM annotation_index WHERE link_trace_id = toFixedString('', 16)"))
 	// Where a row leads.
-	require.Equal(t, uint64(4), one[uint64](h, "SELECT count() FROM annotations WHERE (trace_id, span_id, start_time, version) IN (SELECT trace_id, span_id, start_time, version FROM span_documents)"))
+	require.Equal(t, uint64(4), one[uint64](h, "SELECT count() FROM annotation_index WHERE (trace_id, span_id, start_time, version) IN (SELECT trace_id, span_id, start_time, version FROM span_payloads_packed)"))
 }
 
 func trimmed(in []string) []string {
@@ -78,11 +78,11 @@ func TestLargeOutputsAreCopiedOnce(t *testing.T) {
 		wide.links = append(wide.links, 100+i)
 	}
 	h.send(h.record(stream.Upsert, 1, large), h.record(stream.Upsert, 2, wide))
-	require.Equal(t, uint64(1), h.rowsOf("annotations", "NOT whole AND outputs = '' AND link_trace_id = unhex('01000000000000000000000000000007')"))
-	require.Equal(t, uint64(16), h.rowsOf("annotations", "whole"))
-	require.Equal(t, uint64(20), h.rowsOf("annotations", "length(numbers) <= 3 AND link_number < 20 AND link_trace_id != unhex('01000000000000000000000000000007')"))
-	require.Equal(t, uint64(2), h.rowsOf("eval_results", "whole"))
-	require.Equal(t, uint64(1), h.rowsOf("eval_results", "length(outputs) > 40000 AND numbers['score'] = 1"))
+	require.Equal(t, uint64(1), h.rowsOf("annotation_index", "NOT whole AND outputs = '' AND link_trace_id = unhex('01000000000000000000000000000007')"))
+	require.Equal(t, uint64(16), h.rowsOf("annotation_index", "whole"))
+	require.Equal(t, uint64(20), h.rowsOf("annotation_index", "length(numbers) <= 3 AND link_number < 20 AND link_trace_id != unhex('01000000000000000000000000000007')"))
+	require.Equal(t, uint64(2), h.rowsOf("evaluation_index", "whole"))
+	require.Equal(t, uint64(1), h.rowsOf("evaluation_index", "length(outputs) > 40000 AND numbers['score'] = 1"))
 }
 
 // A root that names an evaluator has a row among its results, whatever its
@@ -96,17 +96,17 @@ func TestResultsOfAllThatNameAnEvaluator(t *testing.T) {
 	h.send(h.record(stream.Upsert, 1, judgment(1)), h.record(stream.Upsert, 2, span{trace: 2, span: 1, name: "plain"}, child))
 	row := "01000000000000000000000000000001 invocation quality false"
 	rows := func() []string {
-		return h.strings("SELECT concat(lower(hex(trace_id)), ' ', toString(trace_type), ' ', evaluator_key, ' ', toString(whole)) FROM eval_results FINAL")
+		return h.strings("SELECT concat(lower(hex(trace_id)), ' ', toString(trace_type), ' ', evaluator_key, ' ', toString(whole)) FROM evaluation_index FINAL")
 	}
 	require.Equal(t, []string{row}, rows())
-	require.Zero(t, h.rowsOf("annotations", "1"))
-	require.Equal(t, uint64(1), one[uint64](h, "SELECT toUInt64(max(names_evaluator)) FROM trace_index WHERE trace_id = unhex('01000000000000000000000000000001')"))
+	require.Zero(t, h.rowsOf("annotation_index", "1"))
+	require.Equal(t, uint64(1), one[uint64](h, "SELECT toUInt64(max(has_evaluator)) FROM trace_index WHERE trace_id = unhex('01000000000000000000000000000001')"))
 	// A late link of another span makes the trace an annotation.
 	h.send(h.record(stream.Upsert, 1, span{trace: 1, span: 2, parent: 1, name: "late", links: []byte{9}}))
 	h.eventually("moved", func() bool {
 		return slices.Equal(rows(), []string{"01000000000000000000000000000001 annotation quality false"})
 	})
-	require.Equal(t, uint64(1), h.rowsOf("annotations", "1"))
+	require.Equal(t, uint64(1), h.rowsOf("annotation_index", "1"))
 }
 
 // Rows follow their span: edited, replaced, deleted, and moved to the type of their trace.
@@ -144,11 +144,11 @@ func TestAnnotationsFollowTheirSpans(t *testing.T) {
 			other := judgment(2, 7)
 			h.send(h.record(stream.Upsert, 1, judgment(1, 8), span{trace: 1, span: 2, parent: 1, name: "child"}), h.record(stream.Upsert, 2, other))
 			h.send(tt.then(h))
-			require.Equal(t, tt.eight, h.rowsOf("annotations", of(8)))
-			require.Equal(t, tt.nine, h.rowsOf("annotations", of(9)))
-			require.Equal(t, tt.all, h.rowsOf("annotations", "trace_id = unhex('01000000000000000000000000000001')"))
-			require.Equal(t, tt.results, h.rowsOf("eval_results", "trace_id = unhex('01000000000000000000000000000001')"))
-			require.Equal(t, uint64(1), h.rowsOf("annotations", of(7)), "others stay")
+			require.Equal(t, tt.eight, h.rowsOf("annotation_index", of(8)))
+			require.Equal(t, tt.nine, h.rowsOf("annotation_index", of(9)))
+			require.Equal(t, tt.all, h.rowsOf("annotation_index", "trace_id = unhex('01000000000000000000000000000001')"))
+			require.Equal(t, tt.results, h.rowsOf("evaluation_index", "trace_id = unhex('01000000000000000000000000000001')"))
+			require.Equal(t, uint64(1), h.rowsOf("annotation_index", of(7)), "others stay")
 		})
 	}
 }
@@ -182,14 +182,14 @@ func TestResultsFollowTheirSpans(t *testing.T) {
 				}
 				h.start()
 				h.send(h.record(stream.Upsert, 1, judgment(1), span{trace: 1, span: 2, parent: 1, name: "child"}))
-				h.eventually("settled", func() bool { return one[uint64](h, "SELECT count() FROM trace_rollup") == 1 })
+				h.eventually("settled", func() bool { return one[uint64](h, "SELECT count() FROM trace_totals") == 1 })
 				for i := byte(3); i < 6; i++ {
 					h.send(h.record(stream.Upsert, i, span{trace: i, span: 1, name: "plain"}))
 				}
-				h.eventually("settled", func() bool { return one[uint64](h, "SELECT uniqExact(trace_id) FROM trace_rollup") == 4 })
+				h.eventually("settled", func() bool { return one[uint64](h, "SELECT uniqExact(trace_id) FROM trace_totals") == 4 })
 				h.send(tt.then(h))
 				h.eventually("rows as the span is", func() bool {
-					return slices.Equal(tt.want, h.strings("SELECT evaluator_key FROM eval_results FINAL WHERE trace_id = unhex('01000000000000000000000000000001')"))
+					return slices.Equal(tt.want, h.strings("SELECT evaluator_key FROM evaluation_index FINAL WHERE trace_id = unhex('01000000000000000000000000000001')"))
 				})
 			})
 		}
@@ -201,15 +201,15 @@ func TestAnnotationsFollowTheTypeOfTheirTrace(t *testing.T) {
 	h := newHouse(t, 1)
 	h.start()
 	h.send(h.record(stream.Upsert, 1, judgment(1, 8)))
-	require.Equal(t, uint64(1), h.rowsOf("annotations", "trace_type = 'annotation'"))
+	require.Equal(t, uint64(1), h.rowsOf("annotation_index", "trace_type = 'annotation'"))
 	// A span that comes later declares the trace an invocation.
 	h.send(h.record(stream.Upsert, 1, span{trace: 1, span: 2, parent: 1, name: "late", attributes: map[string]any{"ag.type.trace": "invocation"}}))
 	h.eventually("moved", func() bool { return h.rowsOf("spans", "trace_type = 'invocation'") == 2 })
 	h.eventually("moved in both", func() bool {
-		return one[uint64](h, "SELECT count() FROM annotations WHERE trace_type = 'annotation'")+one[uint64](h, "SELECT count() FROM eval_results WHERE trace_type = 'annotation'") == 0
+		return one[uint64](h, "SELECT count() FROM annotation_index WHERE trace_type = 'annotation'")+one[uint64](h, "SELECT count() FROM evaluation_index WHERE trace_type = 'annotation'") == 0
 	})
-	require.Equal(t, uint64(1), h.rowsOf("annotations", "trace_type = 'invocation'"))
-	require.Equal(t, uint64(1), h.rowsOf("eval_results", "trace_type = 'invocation'"))
+	require.Equal(t, uint64(1), h.rowsOf("annotation_index", "trace_type = 'invocation'"))
+	require.Equal(t, uint64(1), h.rowsOf("evaluation_index", "trace_type = 'invocation'"))
 }
 
 // What a worker has forgotten is found when the trace is settled.
@@ -219,18 +219,18 @@ func TestForgottenAnnotationsAreCleanedUp(t *testing.T) {
 	h.sink.RecentSpans = 1
 	h.start()
 	h.send(h.record(stream.Upsert, 1, judgment(1, 8)))
-	h.eventually("settled", func() bool { return one[uint64](h, "SELECT count() FROM trace_rollup") == 1 })
+	h.eventually("settled", func() bool { return one[uint64](h, "SELECT count() FROM trace_totals") == 1 })
 	for i := byte(2); i < 6; i++ {
 		h.send(h.record(stream.Upsert, i, judgment(i, 7)))
 	}
-	h.eventually("settled", func() bool { return one[uint64](h, "SELECT uniqExact(trace_id) FROM trace_rollup") == 5 })
+	h.eventually("settled", func() bool { return one[uint64](h, "SELECT uniqExact(trace_id) FROM trace_totals") == 5 })
 	h.send(h.record(stream.Upsert, 1, judgment(1, 9)))
 	h.eventually("the row of the earlier version is gone", func() bool {
-		return h.rowsOf("annotations", "trace_id = unhex('01000000000000000000000000000001')") == 1
+		return h.rowsOf("annotation_index", "trace_id = unhex('01000000000000000000000000000001')") == 1
 	})
-	require.Equal(t, uint64(1), h.rowsOf("annotations", "link_trace_id = unhex('01000000000000000000000000000009')"))
-	require.Equal(t, uint64(5), h.rowsOf("annotations", "1"))
-	require.Equal(t, uint64(5), h.rowsOf("eval_results", "1"))
+	require.Equal(t, uint64(1), h.rowsOf("annotation_index", "link_trace_id = unhex('01000000000000000000000000000009')"))
+	require.Equal(t, uint64(5), h.rowsOf("annotation_index", "1"))
+	require.Equal(t, uint64(5), h.rowsOf("evaluation_index", "1"))
 }
 
 // A replay writes no row twice, whether or not the store remembers the tokens.
@@ -246,7 +246,7 @@ func TestAnnotationsExactlyOnce(t *testing.T) {
 			h.wait(token)
 			r.stop()
 			if forget {
-				for _, table := range []string{"annotations", "eval_results"} {
+				for _, table := range []string{"annotation_index", "evaluation_index"} {
 					require.NoError(t, h.conn.Exec(t.Context(), "ALTER TABLE "+table+" MODIFY SETTING non_replicated_deduplication_window = 0"))
 					require.NoError(t, h.conn.Exec(t.Context(), "ALTER TABLE "+table+" MODIFY SETTING non_replicated_deduplication_window = 1000"))
 				}
@@ -259,7 +259,7 @@ func TestAnnotationsExactlyOnce(t *testing.T) {
 			if forget {
 				count = "uniqExact(trace_id, span_id, version, link_trace_id)"
 			}
-			for _, table := range []string{"annotations", "eval_results"} {
+			for _, table := range []string{"annotation_index", "evaluation_index"} {
 				require.Equal(t, uint64(2), one[uint64](h, "SELECT "+count+" FROM "+table))
 			}
 		})

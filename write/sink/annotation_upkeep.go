@@ -16,13 +16,13 @@ import (
 	"colonnade/migrations/schema"
 )
 
-// The rows of annotations and eval_results stand under what they are about, so
+// The rows of annotation_index and evaluation_index stand under what they are about, so
 // that a span which is removed or replaced cannot name them by their key: they
 // are found by the trace that they are of, through an index. Traces without
 // links, declarations and evaluators have none, and cost nothing here.
 
 // annotationTables are the tables of such rows.
-func annotationTables() [2]string { return [...]string{schema.Annotations, schema.EvalResults} }
+func annotationTables() [2]string { return [...]string{schema.AnnotationIndex, schema.EvaluationIndex} }
 
 // mayAnnotate tells whether a trace may have rows.
 func mayAnnotate(declared trace.Type, linked, judging bool) bool {
@@ -128,7 +128,7 @@ func (w *worker) staleAnnotations(ctx context.Context, keys []traceKey, which st
   UNION ALL SELECT project_id, trace_id, span_id, version, toUInt64(0) FROM %s WHERE %s
   UNION ALL SELECT project_id, trace_id, span_id, toUInt64(-1), version FROM %s WHERE trace_type IN ('invocation', 'annotation', 'unknown') AND (%s)
 ) GROUP BY project_id, trace_id, span_id HAVING min(version) < latest`,
-		d.Table(schema.Annotations), of, d.Table(schema.EvalResults), of, d.Table(schema.Spans), which)
+		d.Table(schema.AnnotationIndex), of, d.Table(schema.EvaluationIndex), of, d.Table(schema.Spans), which)
 	err = w.store.query(ctx, "find replaced annotations", statement, func() { stale = nil }, func(rows driver.Rows) error {
 		var project uuid.UUID
 		var rawTrace, rawSpan string

@@ -35,6 +35,6 @@ func TestARecordTooLargeForTheDeadTopicHoldsNothingUp(t *testing.T) {
 	r := h.start()
 	h.send(h.record(stream.Upsert, 2, span{trace: 2, span: 1, name: "behind"}))
 	require.Equal(t, []string{"before", "behind"}, h.strings("SELECT span_name FROM spans WHERE project_id = ? ORDER BY version", h.project.String()))
-	require.Equal(t, uint64(1), one[uint64](h, "SELECT count() FROM rejects WHERE stream_offset = 1 AND stage = 'envelope' AND reason LIKE '%without a colonnade-version header%of its 3145723 bytes (xxhash64 %' AND startsWith(raw, 'poison poison')"))
+	require.Equal(t, uint64(1), one[uint64](h, "SELECT count() FROM rejected_spans WHERE stream_offset = 1 AND stage = 'envelope' AND reason LIKE '%without a colonnade-version header%of its 3145723 bytes (xxhash64 %' AND startsWith(raw, 'poison poison')"))
 	require.Zero(t, r.count(t, "colonnade_sink_dead_letter_records_total"))
 }

@@ -44,7 +44,7 @@ func (s *Sink) ownsFirst() bool {
 func (s *Sink) cleanUp(ctx context.Context) error {
 	d := s.cfg.Deployment
 	began := s.deps.Now()
-	for _, table := range [...]string{schema.Spans, schema.SpanDocuments, schema.SpanNgrams, schema.TraceIndex, schema.TraceRollup, schema.SpanSums, schema.RollupMinute, schema.Rejects, schema.Annotations, schema.EvalResults, schema.AttributeKeys, schema.Tombstones} {
+	for _, table := range [...]string{schema.Spans, schema.SpanPayloads, schema.SpanPayloadNgrams, schema.TraceIndex, schema.TraceTotals, schema.SpanCumulative, schema.TraceMetrics1m, schema.RejectedSpans, schema.AnnotationIndex, schema.EvaluationIndex, schema.AttributeKeys, schema.Tombstones} {
 		hidden, err := s.hiddenRows(ctx, table)
 		if err != nil {
 			return err

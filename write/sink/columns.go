@@ -67,23 +67,13 @@ type spanColumns struct {
 	leafColumns
 }
 
-// numberColumns is the count of schema.NumberColumn's paths.
-const numberColumns = 8
-
-// numberNames are their columns in the order of spanColumns.numbers.
-func numberNames() [numberColumns]string {
-	return [...]string{
-		"duration_ms", "errors", "tokens_prompt", "tokens_completion", "tokens_total", "costs_prompt", "costs_completion", "costs_total",
-	}
-}
-
 func newSpanColumns(keys *keySet) *spanColumns {
 	c := &spanColumns{leafColumns: newLeafColumns(keys)}
 	c.project = c.fixed("project_id", typeUUID, 16)
 	c.traceType = c.fixed("trace_type", typeEnum, 1)
 	c.start = c.fixed("start_time", typeTime, 8)
-	c.tie = c.fixed("tie", "UInt64", 8)
-	c.week = c.fixed("week", "Date", 2)
+	c.tie = c.fixed("sort_hash", "UInt64", 8)
+	c.week = c.fixed("partition_week", "Date", 2)
 	c.trace = c.fixed("trace_id", typeTrace, 16)
 	c.span = c.fixed("span_id", typeSpan, 8)
 	c.parent = c.fixed("parent_id", typeSpan, 8)
@@ -107,7 +97,7 @@ func newSpanColumns(keys *keySet) *spanColumns {
 	c.session = c.text("session_id")
 	c.user = c.text("user_id")
 	c.agent = c.text("agent_id")
-	for i, name := range numberNames() {
+	for i, name := range schema.NumberColumns() {
 		c.numbers[i] = c.fixed(name, "Float64", 8)
 	}
 	c.service = c.word("service")
@@ -141,12 +131,12 @@ func (c *spanColumns) nested() {
 	c.eventElems = native.NewDictionary()
 	c.events = native.NewList(c.eventElems)
 	c.Add("event_names", "Array("+typeWord+")", c.events)
-	c.Add("str", "Map("+typeWord+", String)", c.str)
-	c.Add("label", "Map("+typeWord+", "+typeWord+")", c.label)
-	c.Add("num", "Map("+typeWord+", Float64)", c.num)
-	c.Add("bool", "Map("+typeWord+", Bool)", c.bool)
-	c.Add("long", "Array("+typeWord+")", c.long)
-	c.Add("kv", "Array(String)", c.kv)
+	c.Add("attributes_string", "Map("+typeWord+", String)", c.str)
+	c.Add("attributes_enum", "Map("+typeWord+", "+typeWord+")", c.label)
+	c.Add("attributes_number", "Map("+typeWord+", Float64)", c.num)
+	c.Add("attributes_bool", "Map("+typeWord+", Bool)", c.bool)
+	c.Add("attributes_unindexed", "Array("+typeWord+")", c.long)
+	c.Add("search_terms", "Array(String)", c.kv)
 }
 
 // append adds the row of an entry.
@@ -207,8 +197,8 @@ func (c *spanColumns) links(links []trace.Link) {
 	for _, l := range links {
 		c.linkTraceElems.Bytes(l.TraceID[:])
 		c.linkSpanElems.Bytes(l.SpanID[:])
-		c.kvElems.Append3(schema.LinkToken, "trace=", l.TraceID.String())
-		c.kvElems.Append3(schema.LinkToken, "span=", l.SpanID.String())
+		c.kvElems.Append3(schema.LinkTerm, "trace=", l.TraceID.String())
+		c.kvElems.Append3(schema.LinkTerm, "span=", l.SpanID.String())
 	}
 	c.linkTraces.End()
 	c.linkSpans.End()
@@ -261,25 +251,25 @@ func (c *spanColumns) references(refs []trace.Reference) {
 
 // token adds a reference's token with its key and without.
 func (c *spanColumns) token(key, member, value string) {
-	c.kvElems.Append3(schema.RefToken+key+".", member, value)
-	c.kvElems.Append3(schema.RefToken, member, value)
+	c.kvElems.Append3(schema.RefTerm+key+".", member, value)
+	c.kvElems.Append3(schema.RefTerm, member, value)
 }
 
 func (c *spanColumns) identifiers(s *trace.Span) {
 	var hash uuid.UUID
 	for i := range s.Hashes {
 		hash = s.Hashes[0].ID
-		c.kvElems.Append3(schema.HashToken, s.Hashes[i].ID.String(), "")
+		c.kvElems.Append3(schema.HashTerm, s.Hashes[i].ID.String(), "")
 	}
 	c.hashID.UUID(hash)
-	for _, t := range [...]struct{ token, id string }{{schema.SessionToken, s.SessionID}, {schema.UserToken, s.UserID}, {schema.AgentToken, s.AgentID}} {
+	for _, t := range [...]struct{ token, id string }{{schema.SessionTerm, s.SessionID}, {schema.UserTerm, s.UserID}, {schema.AgentTerm, s.AgentID}} {
 		if t.id != "" {
 			c.kvElems.Append3(t.token, t.id, "")
 		}
 	}
 }
 
-// documentColumns are the rows of the table span_documents. Source:
+// documentColumns are the rows of the table span_payloads_packed. Source:
 // migrations/clickhouse/0001_schema.sql.
 type documentColumns struct {
 	columns
@@ -290,8 +280,8 @@ type documentColumns struct {
 	row []byte // the text or head in hand
 }
 
-// textOrder is the order of a span's texts in a row (schema.DocumentTexts).
-func textOrder() [schema.DocumentTexts]int {
+// textOrder is the order of a span's texts in a row (schema.PayloadCount).
+func textOrder() [schema.PayloadCount]int {
 	return [...]int{textInputs, textOutputs, textParameters, textInternals, textEvents, textAttributes, textLinks, textResource, textScope}
 }
 
@@ -301,18 +291,18 @@ func newDocumentColumns() *documentColumns {
 	c.partition = c.fixed("stream_partition", "UInt32", 4)
 	c.offset = c.fixed("stream_offset", "UInt64", 8)
 	c.version = c.fixed("version", "UInt64", 8)
-	c.week = c.fixed("week", "Date", 2)
+	c.week = c.fixed("partition_week", "Date", 2)
 	c.start = c.fixed("start_time", typeTime, 8)
 	c.trace = c.fixed("trace_id", typeTrace, 16)
 	c.span = c.fixed("span_id", typeSpan, 8)
 	c.text = c.columns.text("text")
 	c.head = c.columns.text("head")
-	c.lengths = c.fixed("lengths", "FixedString(36)", 4*schema.DocumentTexts)
+	c.lengths = c.fixed("lengths", "FixedString(36)", 4*schema.PayloadCount)
 	return c
 }
 
 // append adds the row of a span; numbers are those of its row of spans.
-func (c *documentColumns) append(e *entry, partition int32, d *document, numbers [numberColumns]float64) {
+func (c *documentColumns) append(e *entry, partition int32, d *document, numbers [schema.NumberCount]float64) {
 	s := e.span
 	c.project.UUID(e.key.project)
 	c.partition.Uint32(uint32(partition)) //nolint:gosec // a partition's number is never negative
@@ -322,10 +312,10 @@ func (c *documentColumns) append(e *entry, partition int32, d *document, numbers
 	c.start.Int64(e.start)
 	c.trace.Bytes(s.TraceID[:])
 	c.span.Bytes(s.SpanID[:])
-	var lengths [4 * schema.DocumentTexts]byte
+	var lengths [4 * schema.PayloadCount]byte
 	c.row = c.row[:0]
 	for i, n := range textOrder() {
-		if i == schema.SearchedTexts {
+		if i == schema.SearchedPayloads {
 			c.text.AppendBytes(c.row)
 			c.row = c.row[:0]
 		}

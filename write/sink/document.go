@@ -29,7 +29,7 @@ const (
 	texts
 )
 
-// document is one span rendered: the texts of span_documents, the leaves of
+// document is one span rendered: the texts of span_payloads_packed, the leaves of
 // its attributes, and a hash of all that its sender said. It is made in one
 // walk over the attributes, whose result equals that of jsonvalue.Append and
 // trace.Flatten (a test holds it to that), and reused from span to span.

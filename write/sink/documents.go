@@ -12,7 +12,7 @@ import (
 	"colonnade/migrations/schema"
 )
 
-// A row of span_documents never takes the place of another: its key is the place
+// A row of span_payloads_packed never takes the place of another: its key is the place
 // in the stream. Readers choose a span's latest version, and what is left of the
 // others is removed here, when there is time. Those that nobody remembers (they
 // were replaced long after they came, or a process ended before it got here)
@@ -63,7 +63,7 @@ func (w *worker) removeOutdated(ctx context.Context) error {
 		}
 		which := fmt.Sprintf("project_id IN %s AND stream_partition = %s AND stream_offset IN (%s) AND (version, span_id) IN (%s)",
 			projectList(keys), w.label, offsets.String(), rows.String())
-		switch err := w.delete(bounded, schema.SpanDocuments, which); {
+		switch err := w.delete(bounded, schema.SpanPayloads, which); {
 		case domain.KindOf(err).Permanent():
 			w.log.LogAttrs(ctx, slog.LevelError, "ClickHouse refused to delete payloads of superseded versions, they stay on disk", slog.Int("rows", len(some)), slog.Any("error", err))
 		case ctx.Err() != nil:
@@ -91,7 +91,7 @@ func (w *worker) removeDocuments(ctx context.Context, entries []*entry) error {
 		seen[e.key] = true
 		which := fmt.Sprintf("project_id = toUUID('%s') AND stream_partition = %s AND stream_offset = %d AND trace_id = unhex('%s')",
 			e.key.project, w.label, e.version>>schema.VersionShift, e.key.trace)
-		if err := w.delete(ctx, schema.SpanDocuments, which); err != nil {
+		if err := w.delete(ctx, schema.SpanPayloads, which); err != nil {
 			return err
 		}
 	}

@@ -63,7 +63,7 @@ func BenchmarkDrain(b *testing.B) {
 		b.ReportMetric(float64((selfTime(b)-here).Microseconds())/perRecord/records, "go-cpu-us/span")
 		b.ReportMetric(float64((processTime(b, pid)-there).Microseconds())/perRecord/records, "store-cpu-us/span")
 		b.ReportMetric(float64(r.count(b, "colonnade_sink_batches_total")), "batches")
-		for one[uint64](h, "SELECT uniqExact(trace_id) FROM trace_rollup") < records || one[uint64](h, "SELECT count() FROM system.merges") > 0 {
+		for one[uint64](h, "SELECT uniqExact(trace_id) FROM trace_totals") < records || one[uint64](h, "SELECT count() FROM system.merges") > 0 {
 			time.Sleep(200 * time.Millisecond)
 		}
 		b.ReportMetric(float64((processTime(b, pid)-there).Microseconds())/perRecord/records, "store-settled-cpu-us/span")

@@ -25,10 +25,10 @@ func TestEditOfSomeSpans(t *testing.T) {
 	edit.Headers = map[string]string{stream.HeaderScope: stream.ScopeSpans}
 	h.send(edit)
 	require.Equal(t, []string{"a2", "b"}, h.strings("SELECT span_name FROM spans ORDER BY span_name"))
-	require.Equal(t, uint64(2), one[uint64](h, "SELECT count() FROM span_documents"))
+	require.Equal(t, uint64(2), one[uint64](h, "SELECT count() FROM span_payloads_packed"))
 	require.Equal(t, created, one[string](h, "SELECT toString(created_at) FROM spans WHERE span_name = 'a2'"))
 	require.Equal(t, uint64(1), one[uint64](h, "SELECT count() FROM spans WHERE updated_at > created_at"))
-	require.Equal(t, uint32(2), one[uint32](h, "SELECT spans FROM trace_rollup FINAL"))
+	require.Equal(t, uint32(2), one[uint32](h, "SELECT spans FROM trace_totals FINAL"))
 }
 
 // What is written and edited in one batch was created when it was written;
@@ -64,8 +64,8 @@ func TestEditOfManySpans(t *testing.T) {
 	require.Equal(t, uint64(many+1), one[uint64](h, "SELECT count() FROM spans"))
 	h.send(h.many(stream.Delete, many-1, "b"))
 	require.Equal(t, uint64(2), one[uint64](h, "SELECT count() FROM spans"))
-	require.Equal(t, uint64(2), one[uint64](h, "SELECT count() FROM span_documents"))
-	require.Equal(t, uint32(2), one[uint32](h, "SELECT spans FROM trace_rollup FINAL"))
+	require.Equal(t, uint64(2), one[uint64](h, "SELECT count() FROM span_payloads_packed"))
+	require.Equal(t, uint32(2), one[uint32](h, "SELECT spans FROM trace_totals FINAL"))
 }
 
 // many is a record of n children of a trace's first span, all of one name.

@@ -81,7 +81,7 @@ func (s *Sink) erase(ctx context.Context, projects []domain.ProjectID) error {
 	}
 	which := "project_id IN (" + strings.Join(quoted, ",") + ")"
 	for _, table := range [...]string{
-		schema.Spans, schema.Annotations, schema.EvalResults, schema.SpanDocuments, schema.SpanNgrams, schema.SpanSums, schema.RollupMinute, schema.TraceRollup, schema.TraceIndex, schema.AttributeKeys, schema.Rejects, schema.Tombstones,
+		schema.Spans, schema.AnnotationIndex, schema.EvaluationIndex, schema.SpanPayloads, schema.SpanPayloadNgrams, schema.SpanCumulative, schema.TraceMetrics1m, schema.TraceTotals, schema.TraceIndex, schema.AttributeKeys, schema.RejectedSpans, schema.Tombstones,
 	} {
 		held := false
 		err := s.store.query(ctx, "look for rows of deleted projects", "SELECT 1 FROM "+s.cfg.Deployment.Table(table)+" WHERE "+which+" LIMIT 1",

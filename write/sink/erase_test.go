@@ -37,7 +37,7 @@ func (g *gone) since(context.Context, time.Time) ([]domain.ProjectID, error) {
 // spanTables are all that hold something of a project.
 func spanTables() []string {
 	return []string{
-		schema.Spans, schema.SpanDocuments, schema.SpanNgrams, schema.TraceIndex, schema.TraceRollup, schema.Annotations, schema.EvalResults, schema.AttributeKeys, schema.Rejects, schema.Tombstones,
+		schema.Spans, schema.SpanPayloads, schema.SpanPayloadNgrams, schema.TraceIndex, schema.TraceTotals, schema.AnnotationIndex, schema.EvaluationIndex, schema.AttributeKeys, schema.RejectedSpans, schema.Tombstones,
 	}
 }
 

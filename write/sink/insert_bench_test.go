@@ -81,7 +81,7 @@ func BenchmarkInsert(b *testing.B) {
 			tables[table] += processTime(b, pid) - before
 		}
 		timed("payloads", func() error {
-			return s.insert(b.Context(), insertion{table: schema.SpanDocuments, block: &r.documents.Block, token: fmt.Sprint("p", id)})
+			return s.insert(b.Context(), insertion{table: schema.SpanPayloads, block: &r.documents.Block, token: fmt.Sprint("p", id)})
 		})
 		timed("index", func() error {
 			return s.insert(b.Context(), insertion{table: schema.TraceIndex, block: indexRows(indexOf(groups, 0), 0, now), token: fmt.Sprint("i", id)})
@@ -106,7 +106,7 @@ func BenchmarkInsert(b *testing.B) {
 	require.NoError(b, conn.QueryRow(b.Context(), "SELECT count() FROM system.parts WHERE active AND table = 'spans' AND database = currentDatabase()").Scan(&parts))
 	b.ReportMetric(float64(parts), "parts")
 	settled := processTime(b, pid)
-	for _, t := range []string{"spans", "span_documents", "trace_index"} {
+	for _, t := range []string{"spans", "span_payloads_packed", "trace_index"} {
 		require.NoError(b, conn.Exec(b.Context(), "OPTIMIZE TABLE "+t+" FINAL"))
 	}
 	b.ReportMetric(float64((processTime(b, pid)-settled).Microseconds())/float64(rows), "finalmerge-cpu-us/row")
@@ -116,7 +116,7 @@ func BenchmarkInsert(b *testing.B) {
 		var table string
 		var bytes float64
 		require.NoError(b, sizes.Scan(&table, &bytes))
-		if table == "spans" || table == "span_documents" {
+		if table == "spans" || table == "span_payloads_packed" {
 			b.ReportMetric(bytes/float64(rows), table+"-B/row")
 		}
 	}

@@ -16,14 +16,14 @@ import (
 // leafColumns are the maps of spans, the number columns, and the tokens of
 // attributes; and they collect the keys that are not recorded yet.
 type leafColumns struct {
-	numbers                         [numberColumns]*native.Fixed
+	numbers                         [schema.NumberCount]*native.Fixed
 	strKeys, numKeys, boolKeys      *native.Dictionary
 	labelKeys, labelValues          *native.Dictionary
 	strValues, kvElems              *native.String
 	numValues, boolValues           *native.Fixed
 	longElems                       *native.Dictionary
 	str, label, num, bool, long, kv *native.List
-	row                             [numberColumns]float64
+	row                             [schema.NumberCount]float64
 	known                           *keySet
 	paths                           [kindLong + 1]map[string]*pathInfo
 	found                           []foundKey
@@ -118,7 +118,7 @@ func (c *leafColumns) place(info *pathInfo, path []byte, l *leaf) {
 			c.labelKeys.AppendWord(info.labelWord)
 			c.labelValues.Append(l.text)
 		}
-		if info.indexed && len(l.text) <= schema.MaxTokenValueBytes {
+		if info.indexed && len(l.text) <= schema.MaxTermValueBytes {
 			c.kvElems.AppendToken(path, l.text)
 		}
 	case kindNumber:
@@ -145,14 +145,14 @@ func (c *leafColumns) learn(kind uint8, path string) *pathInfo {
 		if info.hidden = path == schema.TraceTypePath || path == schema.SpanTypePath; info.hidden {
 			return info
 		}
-		info.indexed, info.label = schema.Indexed(path), schema.Label(path)
+		info.indexed, info.label = schema.Indexed(path), schema.EnumPath(path)
 		info.word, _ = c.strKeys.Word(path)
 		if info.label {
 			info.labelWord, _ = c.labelKeys.Word(path)
 		}
 	case kindNumber:
 		if column, ok := schema.NumberColumn(path); ok {
-			names := numberNames()
+			names := schema.NumberColumns()
 			info.column = slices.Index(names[:], column)
 			return info
 		}

@@ -13,18 +13,16 @@ import (
 	"github.com/google/uuid"
 
 	"colonnade/domain"
-	"colonnade/domain/jsonvalue"
-	"colonnade/domain/semconv"
 	"colonnade/domain/trace"
 	"colonnade/domain/trace/spanmetrics"
 	"colonnade/migrations/schema"
 )
 
-// The table rollup_minute follows the spans at a distance: minutes into which
+// The table trace_metrics_1m follows the spans at a distance: minutes into which
 // a trace reaches that was touched, and settled since, are computed anew from
-// spans and span_sums, whole. So it does not matter what was written how often
-// or in which order. What readers may take from it says the claim, the version
-// in the row of the zero project; see migrations/clickhouse/0001_schema.sql.
+// spans and span_cumulative, whole. So it does not matter what was written how often
+// or in which order. What readers may take from it says the claim, in
+// rollup_watermark; see migrations/clickhouse/0001_schema.sql.
 //
 // One process does it, that of partition 0. Should two do so for a while, the
 // row with the higher claim wins, and it knows more: a claim is never above
@@ -113,8 +111,7 @@ func (s *Sink) rollMinutes(ctx context.Context) error {
 		return err
 	}
 	s.metrics.minutes.Add(float64(len(due)))
-	return s.store.exec(ctx, "claim minutes", fmt.Sprintf("INSERT INTO %s (project_id, minute, trace_type, version) VALUES (toUUID('%s'), 0, 'unknown', %d)",
-		s.cfg.Deployment.Table(schema.RollupMinute), uuid.Nil, next))
+	return s.store.exec(ctx, "claim minutes", fmt.Sprintf("INSERT INTO %s (rollup, version) VALUES ('%s', %d)", s.cfg.Deployment.Table(schema.RollupWatermark), schema.TraceMetrics1m, next))
 }
 
 // computeAll computes minutes, ascending, as many at once as the store can: of a dense
@@ -152,9 +149,9 @@ func (s *Sink) computeAll(ctx context.Context, minutes []projectMinute, claim in
 // that was touched before the partitions are settled, less what clocks may lie apart.
 func (s *Sink) claims(ctx context.Context) (old, next int64, err error) {
 	d := s.cfg.Deployment
-	statement := fmt.Sprintf(`SELECT (SELECT toInt64(max(version)) FROM %s WHERE project_id = toUUID('%s')),
-  (SELECT toUnixTimestamp64Micro(min(until)) FROM (SELECT max(settled_until) AS until FROM %s WHERE topic = %s GROUP BY stream_partition))`,
-		d.Table(schema.RollupMinute), uuid.Nil, d.Table(schema.SinkProgress), quote(s.topic))
+	statement := fmt.Sprintf(`SELECT (SELECT toInt64(max(version)) FROM %s WHERE rollup = '%s'),
+  (SELECT toUnixTimestamp64Micro(min(until)) FROM (SELECT max(finalized_until) AS until FROM %s WHERE topic = %s GROUP BY stream_partition))`,
+		d.Table(schema.RollupWatermark), schema.TraceMetrics1m, d.Table(schema.SinkProgress), quote(s.topic))
 	err = s.store.query(ctx, "read the claim of minutes", statement, func() {}, func(rows driver.Rows) error {
 		var a, b *int64
 		if err := rows.Scan(&a, &b); err != nil {
@@ -195,7 +192,7 @@ func (s *Sink) touchedMinutes(ctx context.Context, from, until int64) (map[proje
 	d := s.cfg.Deployment
 	due := map[projectMinute]bool{}
 	var long []traceKey
-	touched := fmt.Sprintf("touched_at >= fromUnixTimestamp64Micro(%d, 'UTC') AND touched_at < fromUnixTimestamp64Micro(%d, 'UTC')", from, until)
+	touched := fmt.Sprintf("last_write_at >= fromUnixTimestamp64Micro(%d, 'UTC') AND last_write_at < fromUnixTimestamp64Micro(%d, 'UTC')", from, until)
 	statement := fmt.Sprintf(`SELECT project_id, trace_id, toUnixTimestamp64Micro(min(min_start)), toUnixTimestamp64Micro(max(max_start)) FROM %[1]s
 WHERE (project_id, trace_id) IN (SELECT project_id, trace_id FROM %[1]s WHERE %[2]s) GROUP BY project_id, trace_id`, d.Table(schema.TraceIndex), touched)
 	err := s.store.query(ctx, "find touched traces", statement, func() { long = nil }, func(rows driver.Rows) error {
@@ -225,20 +222,8 @@ WHERE (project_id, trace_id) IN (SELECT project_id, trace_id FROM %[1]s WHERE %[
 			return nil, err
 		}
 	}
-	return due, s.minutesOf(ctx, "find stale minutes", fmt.Sprintf("SELECT DISTINCT project_id, toInt64(intDiv(toUnixTimestamp(minute), 60)) FROM %s WHERE stale AND version >= %d AND version < %d",
-		d.Table(schema.RollupMinute), from, until), due)
-}
-
-// summedPath is where readers see a metric, in the order of spanmetrics.Sum.
-func summedPaths() [spanmetrics.Count]string {
-	at := func(keys ...string) string {
-		return jsonvalue.JoinPath(append([]string{semconv.Root, semconv.Metrics}, keys...)...)
-	}
-	return [...]string{
-		at(semconv.Errors, semconv.Cumulative),
-		at(semconv.Tokens, semconv.Cumulative, semconv.Prompt), at(semconv.Tokens, semconv.Cumulative, semconv.Completion), at(semconv.Tokens, semconv.Cumulative, semconv.Total),
-		at(semconv.Costs, semconv.Cumulative, semconv.Prompt), at(semconv.Costs, semconv.Cumulative, semconv.Completion), at(semconv.Costs, semconv.Cumulative, semconv.Total),
-	}
+	return due, s.minutesOf(ctx, "find minutes that need a rebuild", fmt.Sprintf("SELECT DISTINCT project_id, toInt64(intDiv(toUnixTimestamp(minute), 60)) FROM %s WHERE needs_rebuild AND version >= %d AND version < %d",
+		d.Table(schema.TraceMetrics1m), from, until), due)
 }
 
 // computeMinutes writes minutes, ascending, as they are now, the empty ones too. What a
@@ -259,14 +244,14 @@ func (s *Sink) computeMinutes(ctx context.Context, minutes []projectMinute, clai
 		fmt.Fprintf(&list, "(toUUID('%s'),toDateTime(%d, 'UTC'))", m.project, m.minute*secondsOfMinute)
 	}
 	quoted := make([]string, spanmetrics.Count)
-	for i, path := range summedPaths() {
-		quoted[i] = quote(path)
-		name := metricNames()[i]
+	for i, m := range schema.Metrics() {
+		quoted[i] = quote(m.Cumulative)
+		name := m.Column
 		fmt.Fprintf(&columns, ", %s", name)
 		fmt.Fprintf(&values, ", groupArrayIf(shown_%[1]s, NOT isNaN(shown_%[1]s)) AS %[1]s", name)
 		fmt.Fprintf(&summed, ", %[1]s AS sum_%[1]s", name)
 		sum := fmt.Sprintf("if(summed, sum_%[1]s, %[1]s)", name)
-		fmt.Fprintf(&shown, ", if(NOT isNaN(%[1]s) AND %[1]s != 0, %[1]s, if(mapContains(num, %[2]s), num[%[2]s], nan)) AS shown_%[3]s", sum, quoted[i], name)
+		fmt.Fprintf(&shown, ", if(NOT isNaN(%[1]s) AND %[1]s != 0, %[1]s, if(mapContains(attributes_number, %[2]s), attributes_number[%[2]s], nan)) AS shown_%[3]s", sum, quoted[i], name)
 	}
 	threads := ""
 	if len(minutes) <= fewMinutes {
@@ -274,7 +259,7 @@ func (s *Sink) computeMinutes(ctx context.Context, minutes []projectMinute, clai
 	}
 	where := fmt.Sprintf("project_id IN %s AND trace_type IN ('invocation', 'annotation') AND start_time >= toDateTime64(%d, 6, 'UTC') AND start_time < toDateTime64(%d, 6, 'UTC')",
 		projectList(projects), minutes[0].minute*secondsOfMinute, (minutes[len(minutes)-1].minute+1)*secondsOfMinute)
-	statement := fmt.Sprintf(`INSERT INTO %[1]s (project_id, minute, trace_type, version, stale, undecided, roots, duration%[2]s, span_types)
+	statement := fmt.Sprintf(`INSERT INTO %[1]s (project_id, minute, trace_type, version, needs_rebuild, undecided, roots, duration%[2]s, span_types)
 SELECT project_id, minute, trace_type, %[3]d, false, undecided, roots, duration%[2]s, span_types FROM (
   SELECT at.1 AS project_id, at.2 AS minute, CAST(type, 'Enum8(\'invocation\' = 1, \'annotation\' = 2, \'unknown\' = 3)') AS trace_type
   FROM (SELECT arrayJoin([%[4]s]) AS at) ARRAY JOIN ['invocation', 'annotation'] AS type
@@ -283,14 +268,14 @@ SELECT project_id, minute, trace_type, %[3]d, false, undecided, roots, duration%
     sumMapIf(map(toString(span_type), toUInt64(1)), span_type_declared) AS span_types
   FROM (
     SELECT project_id, toStartOfMinute(toDateTime(start_time, 'UTC')) AS at_minute, trace_type, span_type, span_type_declared, duration_ms,
-      hasAny(long, [%[6]s]) AS open%[7]s
+      hasAny(attributes_unindexed, [%[6]s]) AS open%[7]s
     FROM (SELECT * FROM %[8]s FINAL WHERE %[9]s AND parent_id = toFixedString('', 8)) AS root
-    LEFT ANY JOIN (SELECT project_id AS of_project, trace_type AS of_type, start_time AS at_start, tie AS at_tie, true AS summed%[10]s FROM %[11]s FINAL WHERE %[9]s) AS sums
-      ON project_id = of_project AND trace_type = of_type AND start_time = at_start AND tie = at_tie
+    LEFT ANY JOIN (SELECT project_id AS of_project, trace_type AS of_type, start_time AS at_start, sort_hash AS at_hash, true AS summed%[10]s FROM %[11]s FINAL WHERE %[9]s) AS sums
+      ON project_id = of_project AND trace_type = of_type AND start_time = at_start AND sort_hash = at_hash
   ) GROUP BY project_id, minute, trace_type
 ) AS made USING (project_id, minute, trace_type)%[12]s`,
-		d.Table(schema.RollupMinute), columns.String(), claim, list.String(), values.String(), strings.Join(quoted, ","), shown.String(),
-		d.Table(schema.Spans), where, summed.String(), d.Table(schema.SpanSums), threads)
+		d.Table(schema.TraceMetrics1m), columns.String(), claim, list.String(), values.String(), strings.Join(quoted, ","), shown.String(),
+		d.Table(schema.Spans), where, summed.String(), d.Table(schema.SpanCumulative), threads)
 	return s.store.exec(ctx, "compute minutes", statement)
 }
 
@@ -306,7 +291,7 @@ func (s *Sink) staleMinutes(ctx context.Context, minutes map[projectMinute]bool,
 		}
 	}
 	for some := range slices.Chunk(values, 10*minutesAtOnce) {
-		statement := fmt.Sprintf("INSERT INTO %s (project_id, minute, trace_type, version, stale) VALUES %s", s.cfg.Deployment.Table(schema.RollupMinute), strings.Join(some, ","))
+		statement := fmt.Sprintf("INSERT INTO %s (project_id, minute, trace_type, version, needs_rebuild) VALUES %s", s.cfg.Deployment.Table(schema.TraceMetrics1m), strings.Join(some, ","))
 		if err := s.store.exec(ctx, "mark stale minutes", statement); err != nil {
 			return err
 		}

@@ -19,7 +19,7 @@ import (
 func (w *worker) writeDocuments(ctx context.Context, b *batch) error {
 	ngrams := make(chan error, 1)
 	go func() { ngrams <- w.writeNgrams(ctx, b) }()
-	err := w.writeTable(ctx, b, schema.SpanDocuments, &b.rows.documents.Block, b.entries)
+	err := w.writeTable(ctx, b, schema.SpanPayloads, &b.rows.documents.Block, b.entries)
 	return errors.Join(err, <-ngrams)
 }
 
@@ -28,14 +28,14 @@ func (w *worker) writeDocuments(ctx context.Context, b *batch) error {
 // anything that a client chose: a refusal is a table that is not as this build knows
 // it, and to wait is visible.
 func (w *worker) writeNgrams(ctx context.Context, b *batch) error {
-	err := w.insert(ctx, b, schema.SpanNgrams, b.rows.ngrams.of(b.rows.documents, w.partition.Number()))
+	err := w.insert(ctx, b, schema.SpanPayloadNgrams, b.rows.ngrams.of(b.rows.documents, w.partition.Number()))
 	if domain.KindOf(err).Permanent() {
 		return domain.Wrap(domain.Unavailable, err, "ClickHouse refused n-grams.")
 	}
 	return err
 }
 
-// ngramColumns are the rows of the table span_ngrams, reused from batch to
+// ngramColumns are the rows of the table span_payload_ngrams, reused from batch to
 // batch. Source: migrations/clickhouse/0001_schema.sql.
 type ngramColumns struct {
 	columns
@@ -59,11 +59,11 @@ func newNgramColumns() *ngramColumns {
 	c := &ngramColumns{ngrams: &native.Bitmap{}, numerals: &native.Bitmap{}}
 	c.project = c.fixed("project_id", typeUUID, 16)
 	c.partition = c.fixed("stream_partition", "UInt32", 4)
-	c.section = c.fixed("section", "UInt64", 8)
+	c.section = c.fixed("offset_block", "UInt64", 8)
 	c.minStart = c.fixed("min_start", typeTime, 8)
 	c.maxStart = c.fixed("max_start", typeTime, 8)
 	c.Add("ngrams", set, c.ngrams)
-	c.Add("numerals", set, c.numerals)
+	c.Add("digit_ngrams", set, c.numerals)
 	return c
 }
 
@@ -75,7 +75,7 @@ func (c *ngramColumns) of(documents *documentColumns, partition int32) *native.B
 	for text := range documents.text.All() {
 		c.texts = append(c.texts, sectionText{
 			project: documents.project.Raw()[16*i : 16*i+16], text: text,
-			section: binary.LittleEndian.Uint64(documents.offset.Raw()[8*i:]) / schema.SectionOffsets,
+			section: binary.LittleEndian.Uint64(documents.offset.Raw()[8*i:]) / schema.BlockOffsets,
 			start:   int64(binary.LittleEndian.Uint64(documents.start.Raw()[8*i:])), //nolint:gosec // the bits are the value
 		})
 		i++

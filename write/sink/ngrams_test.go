@@ -20,7 +20,7 @@ import (
 // ngrams are the n-grams, or the numerals, that the rows of a section have together.
 func (h *house) ngrams(column string, project domain.ProjectID, section uint64) []uint32 {
 	h.t.Helper()
-	return one[[]uint32](h, "SELECT arraySort(bitmapToArray(groupBitmapOrState("+column+"))) FROM span_ngrams WHERE project_id = ? AND stream_partition = 0 AND section = ?", project.String(), section)
+	return one[[]uint32](h, "SELECT arraySort(bitmapToArray(groupBitmapOrState("+column+"))) FROM span_payload_ngrams WHERE project_id = ? AND stream_partition = 0 AND offset_block = ?", project.String(), section)
 }
 
 // expected are those of the documents as they are stored.
@@ -28,8 +28,8 @@ func (h *house) expected(column string, project domain.ProjectID, section uint64
 	h.t.Helper()
 	out := []uint32{}
 	var set ngram.Set
-	add := map[string]func([]byte){"ngrams": set.Add, "numerals": set.AddNumerals}[column]
-	for _, text := range h.strings("SELECT text FROM span_documents WHERE project_id = ? AND intDiv(stream_offset, 1024) = ?", project.String(), section) {
+	add := map[string]func([]byte){"ngrams": set.Add, "digit_ngrams": set.AddNumerals}[column]
+	for _, text := range h.strings("SELECT text FROM span_payloads_packed WHERE project_id = ? AND intDiv(stream_offset, 1024) = ?", project.String(), section) {
 		add([]byte(text))
 	}
 	for n := range uint32(1 << ngram.Bits) {
@@ -45,7 +45,7 @@ func (h *house) expected(column string, project domain.ProjectID, section uint64
 func TestNgramsAreThoseOfTheDocuments(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, 1)
-	require.Equal(t, 1024, schema.SectionOffsets)
+	require.Equal(t, 1024, schema.BlockOffsets)
 	other := domain.ProjectID(uuid.New())
 	h.start()
 	random := rand.New(rand.NewPCG(5, 6))
@@ -69,28 +69,28 @@ func TestNgramsAreThoseOfTheDocuments(t *testing.T) {
 	}
 	h.send(record(h.project, 3, 1, "The last one"))
 
-	require.Equal(t, []string{"0", "1"}, h.strings("SELECT DISTINCT toString(section) FROM span_ngrams WHERE project_id = ? ORDER BY 1", h.project.String()))
+	require.Equal(t, []string{"0", "1"}, h.strings("SELECT DISTINCT toString(offset_block) FROM span_payload_ngrams WHERE project_id = ? ORDER BY 1", h.project.String()))
 	for _, project := range []domain.ProjectID{h.project, other} {
 		for section := range uint64(2) {
-			for _, column := range []string{"ngrams", "numerals"} {
+			for _, column := range []string{"ngrams", "digit_ngrams"} {
 				require.Equal(t, h.expected(column, project, section), h.ngrams(column, project, section))
 			}
 		}
 	}
 	require.Greater(t, len(h.expected("ngrams", h.project, 0)), 200_000, "most containers of the set are bits")
-	require.Greater(t, len(h.expected("numerals", other, 0)), 2000)
+	require.Greater(t, len(h.expected("digit_ngrams", other, 0)), 2000)
 	has := func(phrase string) uint64 {
-		return one[uint64](h, "SELECT uniqExact(section) FROM span_ngrams WHERE project_id = ? AND bitmapHasAll(ngrams, bitmapBuild(?))", other.String(), ngram.Of(phrase))
+		return one[uint64](h, "SELECT uniqExact(offset_block) FROM span_payload_ngrams WHERE project_id = ? AND bitmapHasAll(ngrams, bitmapBuild(?))", other.String(), ngram.Of(phrase))
 	}
 	require.EqualValues(t, 1, has("something"))
 	require.EqualValues(t, 2, has("number"))
 	require.EqualValues(t, 0, has("xylophone"), "that is in another project")
 
-	require.NoError(t, h.conn.Exec(t.Context(), "OPTIMIZE TABLE span_ngrams FINAL"))
-	require.EqualValues(t, 4, one[uint64](h, "SELECT count() FROM span_ngrams"), "merges make one of a section")
-	for _, column := range []string{"ngrams", "numerals"} {
+	require.NoError(t, h.conn.Exec(t.Context(), "OPTIMIZE TABLE span_payload_ngrams FINAL"))
+	require.EqualValues(t, 4, one[uint64](h, "SELECT count() FROM span_payload_ngrams"), "merges make one of a section")
+	for _, column := range []string{"ngrams", "digit_ngrams"} {
 		require.Equal(t, h.expected(column, h.project, 0), h.ngrams(column, h.project, 0))
 	}
-	require.Equal(t, uint64(1), one[uint64](h, "SELECT count() FROM span_ngrams WHERE project_id = ? AND section = 0 AND min_start = fromUnixTimestamp64Micro(?) AND max_start = fromUnixTimestamp64Micro(?)",
+	require.Equal(t, uint64(1), one[uint64](h, "SELECT count() FROM span_payload_ngrams WHERE project_id = ? AND offset_block = 0 AND min_start = fromUnixTimestamp64Micro(?) AND max_start = fromUnixTimestamp64Micro(?)",
 		h.project.String(), base.UnixMicro()+1000, base.UnixMicro()+2000))
 }

@@ -30,7 +30,7 @@ const identifiers = 3
 func identifierColumns() [identifiers]string { return [...]string{"session_id", "user_id", "agent_id"} }
 
 func identifierTokens() [identifiers]string {
-	return [...]string{schema.SessionToken, schema.UserToken, schema.AgentToken}
+	return [...]string{schema.SessionTerm, schema.UserTerm, schema.AgentTerm}
 }
 
 // identifierPaths are where spans name them.
@@ -114,8 +114,8 @@ func (w *worker) identified(ctx context.Context, which string) (map[traceKey][]i
 	paths, columns := identifierPaths(), identifierColumns()
 	var own, named strings.Builder
 	for i := range identifiers {
-		fmt.Fprintf(&own, ", if(has(long, '%[1]s'), %[2]s, str['%[1]s'])", paths[i], columns[i])
-		fmt.Fprintf(&named, " OR str['%s'] != ''", paths[i])
+		fmt.Fprintf(&own, ", if(has(attributes_unindexed, '%[1]s'), %[2]s, attributes_string['%[1]s'])", paths[i], columns[i])
+		fmt.Fprintf(&named, " OR attributes_string['%s'] != ''", paths[i])
 	}
 	statement := fmt.Sprintf(`SELECT project_id, trace_id, span_id, toUInt8(parent_id = toFixedString('', 8)), toInt8(trace_type), version, toUnixTimestamp64Micro(start_time), start_ns, session_id, user_id, agent_id%s
 FROM %s WHERE trace_type IN ('invocation', 'annotation', 'unknown') AND (%s) AND (parent_id = toFixedString('', 8)%s)`,
@@ -230,7 +230,7 @@ func promoting(table string, due []promotion) (n int, statement, replaced string
 		added[i] = fmt.Sprintf("if(%[1]s = '', [], [%[2]s || %[1]s])", id, quote(tokens[i]))
 	}
 	statement = fmt.Sprintf(`INSERT INTO %[1]s WITH %[2]s, indexOf(CAST([%[3]s], 'Array(Tuple(UInt64, FixedString(8)))'), (t.version, t.span_id)) AS at
-SELECT t.* REPLACE (%[4]s, arrayConcat(arrayFilter(x -> NOT (%[5]s), t.kv), %[6]s) AS kv) FROM (SELECT * FROM %[1]s WHERE %[7]s LIMIT 1 BY version, span_id) AS t`,
+SELECT t.* REPLACE (%[4]s, arrayConcat(arrayFilter(x -> NOT (%[5]s), t.search_terms), %[6]s) AS search_terms) FROM (SELECT * FROM %[1]s WHERE %[7]s LIMIT 1 BY version, span_id) AS t`,
 		table, strings.Join(lists[:], ", "), strings.Join(rows, ","), strings.Join(replace[:], ", "), strings.Join(prefixes[:], " OR "), strings.Join(added[:], ", "), replaced)
 	return n, statement, replaced
 }

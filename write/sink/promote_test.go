@@ -37,7 +37,7 @@ func TestIdentifiersArePromotedAcrossBatches(t *testing.T) {
 			t.Parallel()
 			h := newHouse(t, 1)
 			settled := func() uint64 {
-				return one[uint64](h, "SELECT toUInt64(sum(spans)) FROM trace_rollup FINAL WHERE trace_id = unhex('01000000000000000000000000000001')")
+				return one[uint64](h, "SELECT toUInt64(sum(spans)) FROM trace_totals FINAL WHERE trace_id = unhex('01000000000000000000000000000001')")
 			}
 			r := h.start()
 			for i, spans := range tt.batches {
@@ -55,7 +55,7 @@ func TestIdentifiersArePromotedAcrossBatches(t *testing.T) {
 			h.eventually("promoted", func() bool {
 				return one[string](h, "SELECT concat(session_id, ' ', user_id, ' ', agent_id) FROM spans WHERE parent_id = toFixedString('', 8) AND span_name = 'root'") == tt.want
 			})
-			require.Equal(t, uint64(1), one[uint64](h, "SELECT count() FROM spans WHERE span_name = 'root' AND has(kv, concat('@session=', session_id)) AND has(kv, concat('@user=', user_id))"))
+			require.Equal(t, uint64(1), one[uint64](h, "SELECT count() FROM spans WHERE span_name = 'root' AND has(search_terms, concat('@session=', session_id)) AND has(search_terms, concat('@user=', user_id))"))
 			require.Equal(t, uint64(len(tt.batches)), one[uint64](h, "SELECT count() FROM spans WHERE trace_id = unhex('01000000000000000000000000000001')"))
 			require.Zero(t, one[uint64](h, "SELECT count() FROM spans WHERE parent_id != toFixedString('', 8) AND session_id != ''"), "of roots alone")
 		})

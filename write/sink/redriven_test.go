@@ -147,7 +147,7 @@ func TestARedriveUndoesNothing(t *testing.T) {
 				h.wait(token)
 				check := func() {
 					require.Equal(t, append(slices.Clone(tt.names), "~"), h.strings("SELECT span_name FROM spans FINAL ORDER BY span_name"))
-					require.Equal(t, tt.reasons, h.strings("SELECT reason FROM rejects WHERE stage = 'redrive' AND trace_id = ? AND raw = ''", traceOf(1).String()))
+					require.Equal(t, tt.reasons, h.strings("SELECT reason FROM rejected_spans WHERE stage = 'redrive' AND trace_id = ? AND raw = ''", traceOf(1).String()))
 					require.Zero(t, r.count(t, "colonnade_sink_dead_letter_records_total"))
 				}
 				check()

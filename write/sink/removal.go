@@ -47,7 +47,7 @@ func (x *indexed) takeFlags(settled uint64) {
 // lookUp reads trace_index for traces; those it does not hold are missing from the answer.
 func (w *worker) lookUp(ctx context.Context, keys []traceKey) (map[traceKey]indexed, error) {
 	found := make(map[traceKey]indexed, len(keys))
-	statement := fmt.Sprintf(`SELECT project_id, trace_id, toUnixTimestamp64Micro(min(min_start)), toUnixTimestamp64Micro(max(max_start)), toUInt16(min(min_week)), toUInt16(max(max_week)), max(declared_type), max(is_annotation), max(names_evaluator), max(last_version), min(first_version), max(settled_flags), toUnixTimestamp64Micro(min(created_at))
+	statement := fmt.Sprintf(`SELECT project_id, trace_id, toUnixTimestamp64Micro(min(min_start)), toUnixTimestamp64Micro(max(max_start)), toUInt16(min(min_partition_week)), toUInt16(max(max_partition_week)), max(declared_type), max(is_annotation), max(has_evaluator), max(last_version), min(first_version), max(finalized_flags), toUnixTimestamp64Micro(min(created_at))
 FROM %s WHERE project_id IN %s AND (project_id, trace_id) IN %s GROUP BY project_id, trace_id`,
 		w.store.cfg.Deployment.Table(schema.TraceIndex), projectList(keys), traceList(keys))
 	err := w.store.query(ctx, "look up traces", statement, func() { clear(found) }, func(rows driver.Rows) error {
@@ -266,9 +266,9 @@ func (w *worker) formerRows(ctx context.Context, g *group, below uint64, gone *r
 			gone.annotations = append(gone.annotations, g.key.sql()+named)
 		}
 	}
-	gone.rollups = append(gone.rollups, fmt.Sprintf("%s AND version >= %d AND settled_at < %s", g.key.sql(), below, before))
+	gone.rollups = append(gone.rollups, fmt.Sprintf("%s AND version >= %d AND finalized_at < %s", g.key.sql(), below, before))
 	if g.removed && len(g.written) == 0 {
-		gone.index = append(gone.index, fmt.Sprintf("%s AND last_version >= %d AND touched_at < %s", g.key.sql(), below, before))
+		gone.index = append(gone.index, fmt.Sprintf("%s AND last_version >= %d AND last_write_at < %s", g.key.sql(), below, before))
 		gone.rejects = append(gone.rejects, fmt.Sprintf("%s AND stream_offset >= %d AND rejected_at < %s", rejectsOf([]traceKey{g.key}), below>>schema.VersionShift, before))
 	}
 	return nil
@@ -434,11 +434,11 @@ func (w *worker) remove(ctx context.Context, gone *removals) error {
 		rows  []string
 	}{
 		{schema.Spans, gone.rows},
-		{schema.Annotations, gone.annotations},
-		{schema.EvalResults, gone.annotations},
-		{schema.SpanDocuments, gone.documents},
-		{schema.SpanSums, gone.rows},
-		{schema.TraceRollup, gone.rollups},
+		{schema.AnnotationIndex, gone.annotations},
+		{schema.EvaluationIndex, gone.annotations},
+		{schema.SpanPayloads, gone.documents},
+		{schema.SpanCumulative, gone.rows},
+		{schema.TraceTotals, gone.rollups},
 		{schema.TraceIndex, gone.index},
 	} {
 		for which := range anyOf(of.rows) {
@@ -458,12 +458,12 @@ func (w *worker) remove(ctx context.Context, gone *removals) error {
 // removeRejects removes the refused spans of traces; mostly there are none.
 func (w *worker) removeRejects(ctx context.Context, which string) error {
 	var n uint64
-	err := w.store.query(ctx, "count rejects of traces", "SELECT count() FROM "+w.store.cfg.Deployment.Table(schema.Rejects)+" WHERE "+which,
+	err := w.store.query(ctx, "count rejected_spans of traces", "SELECT count() FROM "+w.store.cfg.Deployment.Table(schema.RejectedSpans)+" WHERE "+which,
 		func() { n = 0 }, func(rows driver.Rows) error { return rows.Scan(&n) })
 	if err != nil || n == 0 {
 		return err
 	}
-	return w.delete(ctx, schema.Rejects, which)
+	return w.delete(ctx, schema.RejectedSpans, which)
 }
 
 // delete marks rows as gone; readers no longer see them when it returns.

@@ -50,8 +50,8 @@ func (h *house) mixed() []stream.Record {
 func (h *house) checkMixed() {
 	h.t.Helper()
 	require.Equal(h.t, []string{"a", "b2", "new"}, h.strings("SELECT span_name FROM spans ORDER BY span_name"))
-	require.Equal(h.t, uint64(3), one[uint64](h, "SELECT uniqExact(trace_id, span_id) FROM span_documents"))
-	require.Equal(h.t, uint64(2), one[uint64](h, "SELECT count() FROM rejects"))
+	require.Equal(h.t, uint64(3), one[uint64](h, "SELECT uniqExact(trace_id, span_id) FROM span_payloads_packed"))
+	require.Equal(h.t, uint64(2), one[uint64](h, "SELECT count() FROM rejected_spans"))
 	require.Equal(h.t, uint64(2), one[uint64](h, "SELECT uniqExact(trace_id) FROM trace_index"))
 }
 
@@ -77,9 +77,9 @@ func TestReplayBeforeTheCommit(t *testing.T) {
 		{"tokens known", nil},
 		{"tokens forgotten", []string{
 			"ALTER TABLE spans MODIFY SETTING non_replicated_deduplication_window = 0",
-			"ALTER TABLE rejects MODIFY SETTING non_replicated_deduplication_window = 0",
+			"ALTER TABLE rejected_spans MODIFY SETTING non_replicated_deduplication_window = 0",
 		}},
-		{"spans not yet inserted", []string{"TRUNCATE TABLE spans", "TRUNCATE TABLE rejects"}},
+		{"spans not yet inserted", []string{"TRUNCATE TABLE spans", "TRUNCATE TABLE rejected_spans"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -88,7 +88,7 @@ func TestReplayBeforeTheCommit(t *testing.T) {
 			r := h.start()
 			h.wait(token)
 			h.checkMixed()
-			h.eventually("settled", func() bool { return one[uint64](h, "SELECT uniqExact(trace_id) FROM trace_rollup") == 2 })
+			h.eventually("settled", func() bool { return one[uint64](h, "SELECT uniqExact(trace_id) FROM trace_totals") == 2 })
 			r.stop()
 			for _, statement := range tt.forget {
 				require.NoError(t, h.conn.Exec(t.Context(), statement))
@@ -211,7 +211,7 @@ func outOfMemory(w http.ResponseWriter) {
 func TestAnInsertWithoutAnswerIsDoneOnce(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, 1)
-	for _, table := range []string{"spans", "rejects"} {
+	for _, table := range []string{"spans", "rejected_spans"} {
 		for _, setting := range []string{"non_replicated_deduplication_window = 0", "max_bytes_to_merge_at_max_space_in_pool = 1"} {
 			require.NoError(t, h.conn.Exec(t.Context(), "ALTER TABLE "+table+" MODIFY SETTING "+setting))
 		}
@@ -220,7 +220,7 @@ func TestAnInsertWithoutAnswerIsDoneOnce(t *testing.T) {
 	h.start()
 	h.send(h.mixed()...)
 	h.checkMixed()
-	require.Subset(t, lost(), []string{"rejects", "span_documents", "spans", "trace_index"})
+	require.Subset(t, lost(), []string{"rejected_spans", "span_payloads_packed", "spans", "trace_index"})
 }
 
 // A store that was killed in the middle of an insert may know its token and not
@@ -236,7 +236,7 @@ func TestATokenWithoutItsRowsLosesNothing(t *testing.T) {
 	h.start()
 	h.send(h.mixed()...)
 	h.checkMixed()
-	require.Subset(t, lost(), []string{"attribute_keys", "rejects", "span_documents", "spans", "trace_index"})
+	require.Subset(t, lost(), []string{"attribute_keys", "rejected_spans", "span_payloads_packed", "spans", "trace_index"})
 	require.NotZero(t, one[uint64](h, "SELECT count() FROM attribute_keys"))
 }
 
@@ -293,7 +293,7 @@ func TestRebalance(t *testing.T) {
 	some()
 	h.eventually("all is there", func() bool { return one[uint64](h, "SELECT count() FROM spans") >= 80 })
 	require.Equal(t, uint64(80), one[uint64](h, "SELECT count() FROM spans"))
-	h.eventually("all is settled", func() bool { return one[uint64](h, "SELECT uniqExact(trace_id) FROM trace_rollup") == 80 })
+	h.eventually("all is settled", func() bool { return one[uint64](h, "SELECT uniqExact(trace_id) FROM trace_totals") == 80 })
 }
 
 // Traces whose sink stopped before they were quiet are settled by the next one.
@@ -305,16 +305,16 @@ func TestSettleAfterRestart(t *testing.T) {
 	r := h.start()
 	h.send(h.record(stream.Upsert, 1, span{trace: 1, span: 1, name: "a"}), h.record(stream.Upsert, 2, span{trace: 2, span: 1, name: "b"}))
 	r.stop()
-	require.Zero(t, one[uint64](h, "SELECT count() FROM trace_rollup"))
+	require.Zero(t, one[uint64](h, "SELECT count() FROM trace_totals"))
 	h.sink.FinalizeAfter = quiet
 	h.start()
-	h.eventually("both are settled", func() bool { return one[uint64](h, "SELECT uniqExact(trace_id) FROM trace_rollup") == 2 })
+	h.eventually("both are settled", func() bool { return one[uint64](h, "SELECT uniqExact(trace_id) FROM trace_totals") == 2 })
 
 	// A late span opens its trace again; duplicates from elsewhere count once.
 	require.NoError(t, h.conn.Exec(t.Context(), "INSERT INTO spans SELECT * FROM spans WHERE span_name = 'a' SETTINGS insert_deduplicate = 0"))
 	h.send(h.record(stream.Upsert, 1, span{trace: 1, span: 2, parent: 1, name: "late", failed: true}))
 	h.eventually("settled again", func() bool {
-		return one[uint64](h, "SELECT count() FROM trace_rollup FINAL WHERE spans = 2") == 1
+		return one[uint64](h, "SELECT count() FROM trace_totals FINAL WHERE spans = 2") == 1
 	})
 }
 
@@ -340,8 +340,8 @@ func TestATopicMadeAgainIsAnotherLog(t *testing.T) {
 	h.start()
 	h.wait(token)
 	require.Equal(t, []string{"after", "after", "before", "before"}, h.strings("SELECT span_name FROM spans ORDER BY span_name"))
-	require.Equal(t, uint64(2), one[uint64](h, "SELECT uniqExact(trace_id) FROM span_documents"))
-	require.Equal(t, []string{"after", "before"}, h.strings("SELECT reason FROM rejects ORDER BY reason"))
+	require.Equal(t, uint64(2), one[uint64](h, "SELECT uniqExact(trace_id) FROM span_payloads_packed"))
+	require.Equal(t, []string{"after", "before"}, h.strings("SELECT reason FROM rejected_spans ORDER BY reason"))
 }
 
 // What is deleted or edited after that is gone, though its offsets are later.
@@ -368,11 +368,11 @@ func TestRowsOfAnotherLogAreRemoved(t *testing.T) {
 	h.wait(token)
 	const names = "SELECT toString(reinterpretAsUInt8(substring(trace_id, 16))) || ' ' || span_name FROM spans ORDER BY 1"
 	require.Equal(t, []string{"2 after", "3 after", "3 stays"}, h.strings(names))
-	require.Equal(t, uint64(3), one[uint64](h, "SELECT uniqExact(trace_id, span_id) FROM span_documents"))
-	require.Equal(t, uint64(3), one[uint64](h, "SELECT count() FROM span_documents"))
-	require.Equal(t, uint64(1), one[uint64](h, "SELECT count() FROM annotations"))
+	require.Equal(t, uint64(3), one[uint64](h, "SELECT uniqExact(trace_id, span_id) FROM span_payloads_packed"))
+	require.Equal(t, uint64(3), one[uint64](h, "SELECT count() FROM span_payloads_packed"))
+	require.Equal(t, uint64(1), one[uint64](h, "SELECT count() FROM annotation_index"))
 	require.Equal(t, uint64(2), one[uint64](h, "SELECT uniqExact(trace_id) FROM trace_index"))
-	require.Equal(t, []string{"1", "2"}, h.strings("SELECT toString(spans) FROM trace_rollup FINAL ORDER BY spans"))
+	require.Equal(t, []string{"1", "2"}, h.strings("SELECT toString(spans) FROM trace_totals FINAL ORDER BY spans"))
 }
 
 // remakeTopic deletes the topic and has a producer that makes it again.

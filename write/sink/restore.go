@@ -110,8 +110,8 @@ func readUUID(b []byte) (id uuid.UUID) {
 // restoreOpen finds the traces that were written and not settled.
 func (w *worker) restoreOpen(ctx context.Context) error {
 	d := w.store.cfg.Deployment
-	statement := fmt.Sprintf(`SELECT project_id, trace_id, toUnixTimestamp64Micro(max(touched_at)) AS touched FROM %s
-WHERE stream_partition = %s AND touched_at >= (SELECT max(settled_until) FROM %s WHERE topic = '%s' AND stream_partition = %s) - INTERVAL %d SECOND
+	statement := fmt.Sprintf(`SELECT project_id, trace_id, toUnixTimestamp64Micro(max(last_write_at)) AS touched FROM %s
+WHERE stream_partition = %s AND last_write_at >= (SELECT max(finalized_until) FROM %s WHERE topic = '%s' AND stream_partition = %s) - INTERVAL %d SECOND
 GROUP BY project_id, trace_id ORDER BY touched`,
 		d.Table(schema.TraceIndex), w.label, d.Table(schema.SinkProgress), w.sink.topic, w.label, int(w.sink.cfg.MaxClockSkew.Seconds()))
 	type open struct {

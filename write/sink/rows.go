@@ -63,18 +63,18 @@ func indexRows(rows []indexRow, partition int32, touchedAt time.Time) *native.Bl
 	minStart := c.fixed("min_start", typeTime, 8)
 	maxStart := c.fixed("max_start", typeTime, 8)
 	maxEnd := c.fixed("max_end", typeTime, 8)
-	minWeek := c.fixed("min_week", "Date", 2)
-	maxWeek := c.fixed("max_week", "Date", 2)
+	minWeek := c.fixed("min_partition_week", "Date", 2)
+	maxWeek := c.fixed("max_partition_week", "Date", 2)
 	annotation := c.fixed("is_annotation", "UInt8", 1)
-	judging := c.fixed("names_evaluator", "UInt8", 1)
+	judging := c.fixed("has_evaluator", "UInt8", 1)
 	declared := c.fixed("declared_type", "UInt8", 1)
 	failed := c.fixed("has_error", "UInt8", 1)
 	root := c.fixed("root_span_id", typeSpan, 8)
 	created := c.fixed("created_at", typeTime, 8)
 	version := c.fixed("last_version", "UInt64", 8)
 	stream := c.fixed("stream_partition", "UInt32", 4)
-	touched := c.fixed("touched_at", typeTime, 8)
-	settled := c.fixed("settled_flags", "UInt64", 8)
+	touched := c.fixed("last_write_at", typeTime, 8)
+	settled := c.fixed("finalized_flags", "UInt64", 8)
 	first := c.fixed("first_version", "UInt64", 8)
 	numbers := native.NewFixed(8)
 	records := native.NewList(numbers)
@@ -179,7 +179,7 @@ func progressColumns(topic string, partition int32, next int64, settledUntil, wr
 	c.word("topic").Append(topic)
 	c.fixed("stream_partition", "UInt32", 4).Uint32(uint32(partition)) //nolint:gosec // a partition's number is never negative
 	c.fixed("next_offset", "UInt64", 8).Uint64(uint64(next))           //nolint:gosec // an offset is never negative
-	c.fixed("settled_until", typeTime, 8).Int64(micros(settledUntil))
+	c.fixed("finalized_until", typeTime, 8).Int64(micros(settledUntil))
 	c.fixed("written_at", typeTime, 8).Int64(micros(writtenAt))
 	return &c.Block
 }

@@ -172,10 +172,10 @@ func (w *worker) settle(ctx context.Context, keys []traceKey, next int64) error 
 			k.whole, k.facts = false, nil // from here on it is no longer the first time
 		}
 	}
-	if err := w.store.insert(ctx, insertion{table: schema.SpanSums, block: sumColumns(found, settledVersion(next))}); err != nil {
+	if err := w.store.insert(ctx, insertion{table: schema.SpanCumulative, block: sumColumns(found, settledVersion(next))}); err != nil {
 		return err
 	}
-	return w.store.insert(ctx, insertion{table: schema.TraceRollup, block: rollupColumns(found, settledVersion(next), w.clock())})
+	return w.store.insert(ctx, insertion{table: schema.TraceTotals, block: rollupColumns(found, settledVersion(next), w.clock())})
 }
 
 // settledVersion is above all versions of offsets below next, and below all others.

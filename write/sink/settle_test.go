@@ -44,11 +44,11 @@ func TestIndexIsNeverWithoutATrace(t *testing.T) {
 	require.Zero(t, <-missed)
 }
 
-// sums is what the store says that spans sum of tokens: their row in span_sums, or what is their own.
+// sums is what the store says that spans sum of tokens: their row in span_cumulative, or what is their own.
 func (h *house) sums() []string {
 	return h.strings(`SELECT concat(span_name, '=', toString(if(has, sum, own))) FROM (
-		SELECT span_name, tokens_total AS own, start_time, tie FROM spans FINAL
-	) AS s LEFT JOIN (SELECT start_time, tie, true AS has, tokens_total AS sum FROM span_sums FINAL) AS m USING (start_time, tie) ORDER BY span_name`)
+		SELECT span_name, tokens_total AS own, start_time, sort_hash FROM spans FINAL
+	) AS s LEFT JOIN (SELECT start_time, sort_hash, true AS has, tokens_total AS sum FROM span_cumulative FINAL) AS m USING (start_time, sort_hash) ORDER BY span_name`)
 }
 
 // What spans sum follows the trace, whatever comes later: other spans, other
@@ -63,13 +63,13 @@ func TestSumsFollowTheTrace(t *testing.T) {
 	settled := func(want ...string) {
 		t.Helper()
 		h.eventually("the trace is settled", func() bool {
-			return one[uint64](h, "SELECT max(version) FROM trace_rollup") > one[uint64](h, "SELECT max(last_version) FROM trace_index") && len(h.sums()) == len(want)
+			return one[uint64](h, "SELECT max(version) FROM trace_totals") > one[uint64](h, "SELECT max(last_version) FROM trace_index") && len(h.sums()) == len(want)
 		})
 		require.Equal(t, want, h.sums())
 	}
 	h.send(h.record(stream.Upsert, 1, tokens(1, 0, 0, 0), tokens(2, 1, 1, 5), tokens(3, 2, 2, 7)))
 	settled("s1=12", "s2=12", "s3=7")
-	require.Equal(t, uint64(2), one[uint64](h, "SELECT count() FROM span_sums"), "leaves need no row")
+	require.Equal(t, uint64(2), one[uint64](h, "SELECT count() FROM span_cumulative"), "leaves need no row")
 	require.NotZero(t, r.count(t, "colonnade_sink_finalize_source_traces_total"))
 	h.send(h.record(stream.Upsert, 1, tokens(4, 3, 3, 100)))
 	settled("s1=112", "s2=112", "s3=107", "s4=100")
@@ -88,10 +88,10 @@ func TestSumsFollowTheTrace(t *testing.T) {
 	settled("s1=15", "s2=15", "s4=10")
 	h.send(h.record(stream.Edit, 1, tokens(1, 0, 0, 3), tokens(6, 1, 0, 4)))
 	settled("s1=7", "s6=4")
-	require.InDelta(t, 7, one[float64](h, "SELECT tokens_total FROM trace_rollup FINAL"), 0)
+	require.InDelta(t, 7, one[float64](h, "SELECT tokens_total FROM trace_totals FINAL"), 0)
 	h.send(h.record(stream.Delete, 1))
-	require.Zero(t, one[uint64](h, "SELECT count() FROM span_sums"))
-	require.Zero(t, one[uint64](h, "SELECT count() FROM trace_rollup"))
+	require.Zero(t, one[uint64](h, "SELECT count() FROM span_cumulative"))
+	require.Zero(t, one[uint64](h, "SELECT count() FROM trace_totals"))
 }
 
 // Minutes follow what roots show: retries, replacements, moves in time, edits
@@ -107,8 +107,8 @@ func TestMinutesFollowTheRoots(t *testing.T) {
 	minutes := func(want string) {
 		t.Helper()
 		h.eventually(want, func() bool {
-			return one[string](h, `SELECT arrayStringConcat(arraySort(groupArrayArray(arrayMap(x -> toString(x), tokens_total))), ' ') || if(max(stale), ' stale', '') || if(max(undecided) > 0, ' undecided', '')
-				FROM rollup_minute FINAL WHERE project_id = ? HAVING sum(roots) = length(groupArrayArray(duration))`, h.project.String()) == want
+			return one[string](h, `SELECT arrayStringConcat(arraySort(groupArrayArray(arrayMap(x -> toString(x), tokens_total))), ' ') || if(max(needs_rebuild), ' needs_rebuild', '') || if(max(undecided) > 0, ' undecided', '')
+				FROM trace_metrics_1m FINAL WHERE project_id = ? HAVING sum(roots) = length(groupArrayArray(duration))`, h.project.String()) == want
 		})
 	}
 	first := tokens(1, 1, 0, 0, 5)

@@ -55,9 +55,9 @@ func TestTracesAreRepairedTogether(t *testing.T) {
 		require.Equal(t, uint64(2*traces), one[uint64](h, "SELECT count() FROM spans"))
 		require.Equal(t, uint64(2*traces/3), one[uint64](h, "SELECT count() FROM spans WHERE trace_type = 'invocation'"))
 		require.Equal(t, uint64(2*traces*2/3), one[uint64](h, "SELECT count() FROM spans WHERE trace_type = 'annotation'"))
-		require.Equal(t, uint64(traces/3), one[uint64](h, "SELECT count() FROM annotations WHERE trace_type = 'invocation'"))
-		require.Equal(t, uint64(traces), one[uint64](h, "SELECT count() FROM annotations"))
-		for _, what := range []string{"move spans to their type", "move annotations to their type", "count rows of annotations"} {
+		require.Equal(t, uint64(traces/3), one[uint64](h, "SELECT count() FROM annotation_index WHERE trace_type = 'invocation'"))
+		require.Equal(t, uint64(traces), one[uint64](h, "SELECT count() FROM annotation_index"))
+		for _, what := range []string{"move spans to their type", "move annotation_index to their type", "count rows of annotation_index"} {
 			require.LessOrEqual(t, r.statements(t, what), traces/5, what)
 		}
 	})
@@ -73,7 +73,7 @@ func TestTracesAreRepairedTogether(t *testing.T) {
 			})...)
 			h.eventually("settled", func() bool { return h.settled() == traces })
 			require.Equal(t, uint64(2*traces), one[uint64](h, "SELECT count() FROM spans"))
-			require.Equal(t, uint64(traces), one[uint64](h, "SELECT count() FROM spans WHERE span_name = 'root' AND user_id = 'u' AND session_id = 's\\'' || char(97 + reinterpretAsUInt8(substring(trace_id, 16, 1)) % 20) AND has(kv, '@session=' || session_id) AND has(kv, '@user=u')"))
+			require.Equal(t, uint64(traces), one[uint64](h, "SELECT count() FROM spans WHERE span_name = 'root' AND user_id = 'u' AND session_id = 's\\'' || char(97 + reinterpretAsUInt8(substring(trace_id, 16, 1)) % 20) AND has(search_terms, '@session=' || session_id) AND has(search_terms, '@user=u')"))
 			for _, what := range []string{"find identifiers", "promote identifiers"} {
 				require.LessOrEqual(t, r.statements(t, what), traces/5, what)
 			}
@@ -100,12 +100,12 @@ func TestTracesAreRepairedTogether(t *testing.T) {
 				}
 			}
 			h.send(records...)
-			for _, table := range []string{"spans", "span_documents", "annotations"} {
+			for _, table := range []string{"spans", "span_payloads_packed", "annotation_index"} {
 				require.Equal(t, uint64(traces/2+1), one[uint64](h, "SELECT count() FROM "+table), table)
 			}
 			require.Equal(t, uint64(traces/2), one[uint64](h, "SELECT count() FROM spans WHERE span_name = 'edited'"))
 			require.Equal(t, uint64(traces/2+1), one[uint64](h, "SELECT uniqExact(project_id, trace_id) FROM trace_index"))
-			for _, what := range []string{"read replaced spans", "find minutes of removed spans", "delete from spans", "delete from annotations"} {
+			for _, what := range []string{"read replaced spans", "find minutes of removed spans", "delete from spans", "delete from annotation_index"} {
 				require.LessOrEqual(t, r.statements(t, what), traces/20, what)
 			}
 		})
@@ -134,7 +134,7 @@ func TestAFailedGroupIsSettledInParts(t *testing.T) {
 	h := patientHouse(t)
 	said := &bytes.Buffer{}
 	h.log = slog.New(slog.NewJSONHandler(said, nil))
-	require.NoError(t, h.conn.Exec(t.Context(), "ALTER TABLE trace_rollup ADD CONSTRAINT none CHECK spans = 0"))
+	require.NoError(t, h.conn.Exec(t.Context(), "ALTER TABLE trace_totals ADD CONSTRAINT none CHECK spans = 0"))
 	r := h.start()
 	var records []stream.Record
 	for n := byte(1); n <= 40; n++ {
@@ -179,7 +179,7 @@ func patientHouse(t *testing.T) *house {
 // settled counts the traces of which the latest version is settled.
 func (h *house) settled() int {
 	h.t.Helper()
-	return int(one[uint64](h, `SELECT count() FROM (SELECT trace_id, max(version) AS v FROM trace_rollup GROUP BY trace_id) AS r
+	return int(one[uint64](h, `SELECT count() FROM (SELECT trace_id, max(version) AS v FROM trace_totals GROUP BY trace_id) AS r
 		INNER JOIN (SELECT trace_id, max(last_version) AS l FROM trace_index GROUP BY trace_id) AS i USING trace_id WHERE v > l`))
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"colonnade/domain/trace"
 	"colonnade/domain/trace/spanmetrics"
+	"colonnade/migrations/schema"
 	"colonnade/write/sink/internal/native"
 )
 
@@ -27,7 +28,7 @@ type facts struct {
 }
 
 // facts are those of an entry whose numbers stand in its row.
-func (e *entry) facts(numbers [numberColumns]float64) facts {
+func (e *entry) facts(numbers [schema.NumberCount]float64) facts {
 	f := facts{
 		id: e.span.SpanID, parent: e.span.ParentID, traceType: e.span.Type, declared: e.declared,
 		linked: len(e.span.Links) > 0, failed: e.span.Status == trace.StatusError,
@@ -58,7 +59,7 @@ type total struct {
 	spans  []facts
 	sums   [][spanmetrics.Count]float64
 	// first tells that the trace was not settled before: there are no rows of
-	// it in span_sums that would have to be replaced.
+	// it in span_cumulative that would have to be replaced.
 	first bool
 }
 
@@ -107,26 +108,20 @@ func (t *total) sumsMore(i int) bool {
 	return false
 }
 
-// metricNames are the columns of spanmetrics.Sum's metrics.
-func metricNames() [spanmetrics.Count]string {
-	names := numberNames()
-	return [spanmetrics.Count]string(names[1:])
-}
-
-// sumColumns are the rows of the table span_sums.
+// sumColumns are the rows of the table span_cumulative.
 func sumColumns(found []total, version uint64) *native.Block {
 	c := &columns{}
 	project := c.fixed("project_id", typeUUID, 16)
 	traceType := c.fixed("trace_type", typeEnum, 1)
 	start := c.fixed("start_time", typeTime, 8)
-	tie := c.fixed("tie", "UInt64", 8)
-	week := c.fixed("week", "Date", 2)
+	tie := c.fixed("sort_hash", "UInt64", 8)
+	week := c.fixed("partition_week", "Date", 2)
 	id := c.fixed("trace_id", typeTrace, 16)
 	span := c.fixed("span_id", typeSpan, 8)
 	settled := c.fixed("version", "UInt64", 8)
 	var metrics [spanmetrics.Count]*native.Fixed
-	for k, name := range metricNames() {
-		metrics[k] = c.fixed(name, "Float64", 8)
+	for k, m := range schema.Metrics() {
+		metrics[k] = c.fixed(m.Column, "Float64", 8)
 	}
 	for i := range found {
 		t := &found[i]
@@ -154,7 +149,7 @@ func sumColumns(found []total, version uint64) *native.Block {
 	return &c.Block
 }
 
-// rollupColumns are the rows of the table trace_rollup.
+// rollupColumns are the rows of the table trace_totals.
 func rollupColumns(found []total, version uint64, settledAt time.Time) *native.Block {
 	c := &columns{}
 	project := c.fixed("project_id", typeUUID, 16)
@@ -166,12 +161,12 @@ func rollupColumns(found []total, version uint64, settledAt time.Time) *native.B
 	name := c.text("root_name")
 	spans := c.fixed("spans", "UInt32", 4)
 	var metrics [spanmetrics.Count]*native.Fixed
-	for k, column := range metricNames() {
-		metrics[k] = c.fixed(column, "Float64", 8)
+	for k, m := range schema.Metrics() {
+		metrics[k] = c.fixed(m.Column, "Float64", 8)
 	}
 	oneTree := c.fixed("one_tree", "UInt8", 1)
 	settled := c.fixed("version", "UInt64", 8)
-	at := c.fixed("settled_at", typeTime, 8)
+	at := c.fixed("finalized_at", typeTime, 8)
 	for i := range found {
 		t := &found[i]
 		project.UUID(t.key.project)

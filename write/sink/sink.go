@@ -2,7 +2,7 @@
 // One worker for each assigned partition reads batches, fits their spans,
 // makes rows, inserts them under deterministic tokens, and moves the offset
 // only when the store has acknowledged everything. It also settles traces that went quiet:
-// totals, one type for all spans, nothing stale; and keeps rollup_minute in step.
+// totals, one type for all spans, nothing stale; and keeps trace_metrics_1m in step.
 //
 // What the store has acknowledged outlives its process. Whether it outlives a loss
 // of power is for the store's settings and its replicas to say (README, Limits):
@@ -21,10 +21,10 @@
 //	2 Intend(first-last)                the commit names the range: exactly it is read again first, and the
 //	                                    same rows are made of it (fitting is pure; the memory of earlier
 //	                                    spans is restored from rows of lower offsets)
-//	3 insert span_documents,            the rows of spans that step 5 did not reach are inserted again: merges
-//	  span_ngrams                       and readers make one of equal versions. Readers see no span yet
+//	3 insert span_payloads_packed,            the rows of spans that step 5 did not reach are inserted again: merges
+//	  span_payload_ngrams                       and readers make one of equal versions. Readers see no span yet
 //	4 insert trace_index, annotations,  as 3; the index's aggregates bear repetition. Who asks for a trace
-//	  eval_results                      by its id sees the spans; lists do not
+//	  evaluation_index                      by its id sees the spans; lists do not
 //	5 insert spans                      the rows are looked up by their versions, and only those that are
 //	                                    missing go in. The spans are visible
 //	6 insert tombstones, remove what    the same rows of lower versions are removed again: no effect;

@@ -30,17 +30,17 @@ func TestSpansBecomeRows(t *testing.T) {
 	require.Equal(t, []string{"root", "child"}, h.strings("SELECT span_name FROM spans WHERE project_id = ? ORDER BY start_time", h.project.String()))
 	require.Equal(t, "workflow invocation checkout gpt-4o openai s1 u1 my-app SPAN_KIND_CLIENT 10 nan 7",
 		one[string](h, `SELECT concat(toString(span_type), ' ', toString(trace_type), ' ', service, ' ', model, ' ', provider, ' ', session_id, ' ', user_id, ' ', application_slug, ' ', toString(span_kind), ' ', toString(tokens_prompt), ' ', toString(tokens_completion), ' ', toString(start_ns)) FROM spans WHERE span_name = 'root'`))
-	require.JSONEq(t, `{"country":"France"}`, one[string](h, "SELECT inputs FROM span_texts WHERE outputs = '\"Paris\"'"))
-	require.Equal(t, uint64(1), one[uint64](h, "SELECT count() FROM spans WHERE has(kv, '@ref.application.slug=my-app') AND has(kv, '@session=s1') AND str['service'] = 'x' AND num['ag.meta.x.y'] = 1"))
-	require.Equal(t, "{'ag.meta.request.model':'gpt-4o','ag.meta.system':'openai','gen_ai.request.model':'gpt-4o','gen_ai.system':'openai'}", one[string](h, "SELECT toString(label) FROM spans WHERE span_name = 'root'"))
+	require.JSONEq(t, `{"country":"France"}`, one[string](h, "SELECT inputs FROM span_payloads WHERE outputs = '\"Paris\"'"))
+	require.Equal(t, uint64(1), one[uint64](h, "SELECT count() FROM spans WHERE has(search_terms, '@ref.application.slug=my-app') AND has(search_terms, '@session=s1') AND attributes_string['service'] = 'x' AND attributes_number['ag.meta.x.y'] = 1"))
+	require.Equal(t, "{'ag.meta.request.model':'gpt-4o','ag.meta.system':'openai','gen_ai.request.model':'gpt-4o','gen_ai.system':'openai'}", one[string](h, "SELECT toString(attributes_enum) FROM spans WHERE span_name = 'root'"))
 	require.Equal(t, uint64(1), one[uint64](h, "SELECT count() FROM trace_index WHERE has_error AND root_span_id = unhex('0200000000000001')"))
 	require.NotZero(t, one[uint64](h, "SELECT count() FROM attribute_keys WHERE path = 'ag.meta.x.y' AND type = 'number'"))
-	require.Equal(t, []string{"span_documents.stream_offset", "spans.start_time"}, h.strings("SELECT DISTINCT concat(table, '.', column) AS name FROM system.parts_columns WHERE database = currentDatabase() AND level = 0 AND notEmpty(statistics) ORDER BY name"), "read before anything is merged")
+	require.Equal(t, []string{"span_payloads_packed.stream_offset", "spans.start_time"}, h.strings("SELECT DISTINCT concat(table, '.', column) AS name FROM system.parts_columns WHERE database = currentDatabase() AND level = 0 AND notEmpty(statistics) ORDER BY name"), "read before anything is merged")
 	require.Equal(t, 2, r.count(t, "colonnade_sink_spans_total"))
 	require.NoError(t, r.Ready(t.Context()))
 
 	h.eventually("the trace is settled", func() bool {
-		return one[uint64](h, "SELECT count() FROM trace_rollup WHERE spans = 2 AND tokens_total = 15 AND isNaN(costs_total) AND root_name = 'root'") == 1
+		return one[uint64](h, "SELECT count() FROM trace_totals WHERE spans = 2 AND tokens_total = 15 AND isNaN(costs_total) AND root_name = 'root'") == 1
 	})
 }
 
@@ -97,7 +97,7 @@ func TestANewVersionReplaces(t *testing.T) {
 	// Another start is another key: the old row must go.
 	h.send(h.record(stream.Upsert, 1, span{trace: 1, span: 1, name: "second", start: 50}))
 	require.Equal(t, []string{"second"}, h.strings("SELECT span_name FROM spans"))
-	h.eventually("so do its documents", func() bool { return one[uint64](h, "SELECT count() FROM span_documents") == 1 })
+	h.eventually("so do its documents", func() bool { return one[uint64](h, "SELECT count() FROM span_payloads_packed") == 1 })
 	require.Equal(t, created, one[string](h, "SELECT toString(created_at) FROM spans"))
 	require.Equal(t, uint64(1), one[uint64](h, "SELECT count() FROM spans WHERE updated_at > created_at AND updated_by_id = created_by_id"))
 	// Two versions in one batch: the last wins.
@@ -117,11 +117,11 @@ func TestEditReplacesTheTrace(t *testing.T) {
 	// The edited trace has no link any more: an invocation again.
 	h.send(h.record(stream.Edit, 1, span{trace: 1, span: 1, name: "a2"}, span{trace: 1, span: 2, parent: 1, name: "b"}))
 	require.Equal(t, []string{"a2", "b", "other"}, h.strings("SELECT span_name FROM spans ORDER BY span_name"))
-	require.Equal(t, uint64(3), one[uint64](h, "SELECT count() FROM span_documents"))
+	require.Equal(t, uint64(3), one[uint64](h, "SELECT count() FROM span_payloads_packed"))
 	require.Equal(t, uint64(3), one[uint64](h, "SELECT count() FROM spans WHERE trace_type = 'invocation'"))
 	require.Equal(t, created, one[string](h, "SELECT toString(created_at) FROM spans WHERE span_name = 'a2'"))
-	require.Equal(t, uint32(2), one[uint32](h, "SELECT spans FROM trace_rollup FINAL WHERE trace_id = unhex('01000000000000000000000000000001')"))
-	require.Equal(t, uint8(8), one[uint8](h, "SELECT max(settled_flags) % 16 FROM trace_index WHERE trace_id = unhex('01000000000000000000000000000001')"), "settled, no type declared, no link")
+	require.Equal(t, uint32(2), one[uint32](h, "SELECT spans FROM trace_totals FINAL WHERE trace_id = unhex('01000000000000000000000000000001')"))
+	require.Equal(t, uint8(8), one[uint8](h, "SELECT max(finalized_flags) % 16 FROM trace_index WHERE trace_id = unhex('01000000000000000000000000000001')"), "settled, no type declared, no link")
 }
 
 func TestDelete(t *testing.T) {
@@ -131,13 +131,13 @@ func TestDelete(t *testing.T) {
 	h.send(
 		h.record(stream.Upsert, 1, span{trace: 1, span: 1, name: "a"}, span{trace: 1, span: 2, parent: 1, name: "b"}),
 		h.record(stream.Upsert, 2, span{trace: 2, span: 1, name: "keep"}, span{trace: 2, span: 2, parent: 1, name: "drop"}))
-	h.eventually("both are settled", func() bool { return one[uint64](h, "SELECT uniqExact(trace_id) FROM trace_rollup") == 2 })
+	h.eventually("both are settled", func() bool { return one[uint64](h, "SELECT uniqExact(trace_id) FROM trace_totals") == 2 })
 
 	h.send(h.record(stream.Delete, 1), h.record(stream.Delete, 2, span{trace: 2, span: 2}))
 	require.Equal(t, []string{"keep"}, h.strings("SELECT span_name FROM spans"))
-	require.Equal(t, uint64(1), one[uint64](h, "SELECT count() FROM span_documents"))
+	require.Equal(t, uint64(1), one[uint64](h, "SELECT count() FROM span_payloads_packed"))
 	require.Equal(t, uint64(1), one[uint64](h, "SELECT uniqExact(trace_id) FROM trace_index"))
-	require.Equal(t, []uint32{1}, []uint32{one[uint32](h, "SELECT sum(spans)::UInt32 FROM trace_rollup FINAL")})
+	require.Equal(t, []uint32{1}, []uint32{one[uint32](h, "SELECT sum(spans)::UInt32 FROM trace_totals FINAL")})
 
 	// Deleting what is not there does nothing; a deleted span may come again.
 	h.send(h.record(stream.Delete, 7))
@@ -160,7 +160,7 @@ func TestDeletedRowsLeaveTheDisk(t *testing.T) {
 		h.record(stream.Upsert, 2, span{trace: 2, span: 1, name: "stays"}))
 	h.send(h.record(stream.Delete, 1))
 	require.Equal(t, []string{"stays"}, h.strings("SELECT span_name FROM spans"))
-	for _, table := range []string{"spans", "span_documents", "trace_index"} {
+	for _, table := range []string{"spans", "span_payloads_packed", "trace_index"} {
 		h.eventually(table+" is clean", func() bool {
 			return one[uint64](h, "SELECT sum(rows) FROM system.parts WHERE active AND database = currentDatabase() AND table = ? AND NOT startsWith(partition_id, 'patch-')", table) == 1
 		})
@@ -179,12 +179,12 @@ func TestLateLinksMoveATrace(t *testing.T) {
 		h.record(stream.Upsert, 2, span{trace: 2, span: 2, parent: 1, name: "linked", links: []byte{9}}))
 	require.Equal(t, []string{"b"}, h.strings("SELECT span_name FROM spans WHERE trace_type = 'annotation'"))
 	h.eventually("the whole trace is an annotation", func() bool {
-		return one[uint64](h, "SELECT count() FROM trace_rollup WHERE trace_type = 'annotation' AND spans = 2") == 1
+		return one[uint64](h, "SELECT count() FROM trace_totals WHERE trace_type = 'annotation' AND spans = 2") == 1
 	})
 	require.Equal(t, []string{"a", "b"}, h.strings("SELECT span_name FROM spans WHERE trace_type = 'annotation' ORDER BY span_name"))
 	require.Equal(t, []string{"declared", "linked"}, h.strings("SELECT span_name FROM spans WHERE trace_type = 'invocation' ORDER BY span_name"))
-	require.Equal(t, uint64(1), one[uint64](h, `SELECT count() FROM span_texts WHERE inputs = '{"q":1}'`))
-	require.Equal(t, uint64(4), one[uint64](h, "SELECT count() FROM span_documents"))
+	require.Equal(t, uint64(1), one[uint64](h, `SELECT count() FROM span_payloads WHERE inputs = '{"q":1}'`))
+	require.Equal(t, uint64(4), one[uint64](h, "SELECT count() FROM span_payloads_packed"))
 	require.Equal(t, 1, r.count(t, "colonnade_sink_moved_traces_total"))
 }
 
@@ -200,9 +200,9 @@ func TestRejectsAndPoison(t *testing.T) {
 	stray := h.record(stream.Upsert, 4, span{trace: 4, span: 1, name: "under its key"}, span{trace: 5, span: 1, name: "not under its key"})
 	h.send(door, broken, zero, stray)
 	require.Equal(t, []string{"good", "good too"}, h.strings("SELECT span_name FROM spans ORDER BY span_name"))
-	require.Equal(t, []string{"fit", "fit", "scan"}, h.strings("SELECT stage FROM rejects ORDER BY stage"))
-	require.Equal(t, uint64(1), one[uint64](h, "SELECT count() FROM rejects WHERE reason LIKE '%a record of trace 01000000000000000000000000000004 with spans of another'"))
-	require.Equal(t, "too deep ab cd n 000102", one[string](h, "SELECT concat(reason, ' ', trace_id, ' ', span_id, ' ', span_name, ' ', lower(hex(raw))) FROM rejects WHERE stage = 'scan'"))
+	require.Equal(t, []string{"fit", "fit", "scan"}, h.strings("SELECT stage FROM rejected_spans ORDER BY stage"))
+	require.Equal(t, uint64(1), one[uint64](h, "SELECT count() FROM rejected_spans WHERE reason LIKE '%a record of trace 01000000000000000000000000000004 with spans of another'"))
+	require.Equal(t, "too deep ab cd n 000102", one[string](h, "SELECT concat(reason, ' ', trace_id, ' ', span_id, ' ', span_name, ' ', lower(hex(raw))) FROM rejected_spans WHERE stage = 'scan'"))
 	require.Equal(t, 2, r.count(t, "colonnade_sink_dead_letter_records_total"))
 }
 
@@ -225,7 +225,7 @@ func TestRecordsOfATraceWithinABatch(t *testing.T) {
 	h.wait(token)
 	require.Equal(t, []string{"after the delete invocation", "first annotation", "instead invocation", "last annotation", "late annotation", "links annotation"},
 		h.strings("SELECT concat(span_name, ' ', trace_type) AS s FROM spans ORDER BY s"))
-	require.Equal(t, uint64(6), one[uint64](h, "SELECT count() FROM span_documents"))
+	require.Equal(t, uint64(6), one[uint64](h, "SELECT count() FROM span_payloads_packed"))
 	require.Equal(t, []string{"1 1 1", "2 0 1", "3 0 1"}, h.strings("SELECT concat(toString(reinterpretAsUInt8(substring(reverse(trace_id::String), 1, 1))), ' ', toString(max(is_annotation)), ' ', toString(count())) AS s FROM trace_index GROUP BY trace_id ORDER BY s"))
 }
 
@@ -240,18 +240,18 @@ func TestOutdatedDocumentsGo(t *testing.T) {
 	}
 	h.send(h.record(stream.Upsert, 1, span{trace: 1, span: 1, name: "a", start: 9, attributes: map[string]any{"ag.data.outputs": "fourth"}}),
 		h.record(stream.Upsert, 2, span{trace: 2, span: 1, name: "other"}))
-	h.eventually("the documents of earlier versions are gone", func() bool { return one[uint64](h, "SELECT count() FROM span_documents") == 3 })
-	require.Equal(t, []string{"", "", `"fourth"`}, h.strings("SELECT outputs FROM span_texts ORDER BY outputs"))
+	h.eventually("the documents of earlier versions are gone", func() bool { return one[uint64](h, "SELECT count() FROM span_payloads_packed") == 3 })
+	require.Equal(t, []string{"", "", `"fourth"`}, h.strings("SELECT outputs FROM span_payloads ORDER BY outputs"))
 }
 
 // What the store refuses for good is halved down to the record at fault.
 func TestRefusedRowsAreHalved(t *testing.T) {
 	t.Parallel()
-	for _, table := range []string{"spans", "span_documents"} {
+	for _, table := range []string{"spans", "span_payloads_packed"} {
 		t.Run(table, func(t *testing.T) {
 			t.Parallel()
 			h := newHouse(t, 1)
-			column := map[string]string{"spans": "span_name", "span_documents": "text"}[table]
+			column := map[string]string{"spans": "span_name", "span_payloads_packed": "text"}[table]
 			require.NoError(t, h.conn.Exec(t.Context(), "ALTER TABLE "+table+" ADD CONSTRAINT no_poison CHECK position("+column+", 'poison') = 0"))
 			var records []stream.Record
 			for i := byte(1); i <= 9; i++ {
@@ -265,16 +265,16 @@ func TestRefusedRowsAreHalved(t *testing.T) {
 			r := h.start()
 			h.wait(token)
 			require.Equal(t, uint64(8), one[uint64](h, "SELECT count() FROM spans"))
-			require.Equal(t, uint64(8), one[uint64](h, "SELECT uniqExact(trace_id) FROM span_documents"), "none of the record that is refused")
-			require.Equal(t, uint64(8), one[uint64](h, "SELECT count() FROM spans s JOIN (SELECT DISTINCT span_id, trace_id FROM span_documents) p ON s.trace_id = p.trace_id AND s.span_id = p.span_id"))
-			require.Equal(t, []string{"store"}, h.strings("SELECT stage FROM rejects"))
+			require.Equal(t, uint64(8), one[uint64](h, "SELECT uniqExact(trace_id) FROM span_payloads_packed"), "none of the record that is refused")
+			require.Equal(t, uint64(8), one[uint64](h, "SELECT count() FROM spans s JOIN (SELECT DISTINCT span_id, trace_id FROM span_payloads_packed) p ON s.trace_id = p.trace_id AND s.span_id = p.span_id"))
+			require.Equal(t, []string{"store"}, h.strings("SELECT stage FROM rejected_spans"))
 			require.Equal(t, 1, r.count(t, "colonnade_sink_dead_letter_records_total"))
 			require.NotZero(t, r.count(t, "colonnade_sink_bisections_total"))
 		})
 	}
 }
 
-// textsInHead is the length of the texts before a span's own head (schema.DocumentText).
+// textsInHead is the length of the texts before a span's own head (schema.PayloadExpression).
 const textsInHead = "reinterpretAsUInt32(substring(lengths, 25, 4)) + reinterpretAsUInt32(substring(lengths, 29, 4)) + reinterpretAsUInt32(substring(lengths, 33, 4))"
 
 // A head says of a span's metrics what its row of spans does, and nothing of those it has not.
@@ -287,7 +287,7 @@ func TestHeadsHaveMetrics(t *testing.T) {
 		h.record(stream.Upsert, 2, span{trace: 2, span: 1, name: "none"}),
 	))
 	for n, want := range map[byte]map[int]float64{1: {1: 3, 6: 0.25}, 2: {}} {
-		head, err := payload.ParseHeader(one[string](h, "SELECT substring(head, 1 + "+textsInHead+") FROM span_documents WHERE trace_id = unhex(?)", fmt.Sprintf("01%030x", n)))
+		head, err := payload.ParseHeader(one[string](h, "SELECT substring(head, 1 + "+textsInHead+") FROM span_payloads_packed WHERE trace_id = unhex(?)", fmt.Sprintf("01%030x", n)))
 		require.NoError(t, err)
 		got := map[int]float64{}
 		for k, v := range head.Metrics {
@@ -305,10 +305,10 @@ func TestRowsMadeAgainAreTheSame(t *testing.T) {
 	first, again := newHouse(t, 1), newHouse(t, 1)
 	again.project, again.user = first.project, first.user
 	tables := map[string]string{
-		"spans":          "span_name, trace_type, session_id, user_id, content_hash, version, str, num, bool, arraySort(kv), event_names, service, link_trace_ids, payload_bytes",
-		"span_documents": "stream_partition, stream_offset, version, span_id, text, lengths, substring(head, 1, " + textsInHead + "), substring(head, 42 + " + textsInHead + ")",
-		"annotations":    "trace_id, link_trace_id, outputs, numbers, evaluator_key",
-		"eval_results":   "trace_id, outputs, numbers, evaluator_key",
+		"spans":                "span_name, trace_type, session_id, user_id, content_hash, version, attributes_string, attributes_number, attributes_bool, arraySort(search_terms), event_names, service, link_trace_ids, payload_bytes",
+		"span_payloads_packed": "stream_partition, stream_offset, version, span_id, text, lengths, substring(head, 1, " + textsInHead + "), substring(head, 42 + " + textsInHead + ")",
+		"annotation_index":     "trace_id, link_trace_id, outputs, numbers, evaluator_key",
+		"evaluation_index":     "trace_id, outputs, numbers, evaluator_key",
 	}
 	stored := func(h *house) map[string][]string {
 		rows := map[string][]string{}
@@ -341,7 +341,7 @@ func TestRowsMadeAgainAreTheSame(t *testing.T) {
 	}
 	want := stored(first)
 	require.Len(t, want["spans"], 21)
-	require.Len(t, want["eval_results"], 7)
+	require.Len(t, want["evaluation_index"], 7)
 	require.Equal(t, want, stored(again))
 }
 

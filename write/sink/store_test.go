@@ -32,7 +32,7 @@ func TestInsertIsKnownByItsToken(t *testing.T) {
 	conn := migrated(t)
 	s := newStore(conn, DefaultConfig(), newMetrics(prometheus.NewRegistry()), time.Now)
 	rows := func() (n uint64) {
-		require.NoError(t, conn.QueryRow(t.Context(), "SELECT count() FROM rejects").Scan(&n))
+		require.NoError(t, conn.QueryRow(t.Context(), "SELECT count() FROM rejected_spans").Scan(&n))
 		return n
 	}
 	for _, step := range []struct {
@@ -47,11 +47,11 @@ func TestInsertIsKnownByItsToken(t *testing.T) {
 		{"", "one", 4},
 	} {
 		block := rejectColumns([]reject{{reason: step.reason, at: time.Unix(1, 0)}}, 0)
-		require.NoError(t, s.insert(t.Context(), insertion{table: schema.Rejects, block: block, token: step.token}))
+		require.NoError(t, s.insert(t.Context(), insertion{table: schema.RejectedSpans, block: block, token: step.token}))
 		require.Equal(t, step.rows, rows(), "%q %s", step.token, step.reason)
 	}
 	for range 2 {
-		require.NoError(t, s.exec(t.Context(), "insert again", "INSERT INTO rejects (reason, rejected_at) SELECT 'one', toDateTime64(1, 6)"))
+		require.NoError(t, s.exec(t.Context(), "insert again", "INSERT INTO rejected_spans (reason, rejected_at) SELECT 'one', toDateTime64(1, 6)"))
 	}
 	require.Equal(t, uint64(6), rows(), "nor is what a statement inserts")
 }

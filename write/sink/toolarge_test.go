@@ -60,7 +60,7 @@ func TestAnEditOfATraceThatCannotBeSettled(t *testing.T) {
 	h.sink.FinalizeAfter, h.sink.FinalizeTimeout = quiet, 30*time.Second
 	h.start()
 	h.eventually("the totals are those of what is left", func() bool {
-		return one[uint64](h, "SELECT count() FROM trace_rollup FINAL WHERE spans = 2 AND trace_id = unhex('"+traceOf(1).String()+"')") == 1
+		return one[uint64](h, "SELECT count() FROM trace_totals FINAL WHERE spans = 2 AND trace_id = unhex('"+traceOf(1).String()+"')") == 1
 	})
 }
 
@@ -84,7 +84,7 @@ func TestAPartialDeleteOfATraceThatCannotBeSettled(t *testing.T) {
 	h.sink.FinalizeAfter, h.sink.FinalizeTimeout = quiet, 30*time.Second
 	h.start()
 	h.eventually("the totals are those of what is left", func() bool {
-		return one[uint64](h, "SELECT count() FROM trace_rollup FINAL WHERE spans = 1") == 1
+		return one[uint64](h, "SELECT count() FROM trace_totals FINAL WHERE spans = 1") == 1
 	})
 }
 
@@ -99,7 +99,7 @@ func TestAnEditOfATraceThatCannotBeReadIsRefused(t *testing.T) {
 	h.send(h.record(stream.Edit, 1, span{trace: 1, span: 1, name: "b"}), h.record(stream.Delete, 2))
 	h.send(h.record(stream.Upsert, 9, span{trace: 9, span: 1, name: "another"}))
 	require.Equal(t, []string{"a", "another"}, h.strings("SELECT span_name FROM spans ORDER BY span_name"))
-	require.Equal(t, []string{"edit"}, h.strings("SELECT stage FROM rejects WHERE position(reason, 'memory limit') > 0"))
+	require.Equal(t, []string{"edit"}, h.strings("SELECT stage FROM rejected_spans WHERE position(reason, 'memory limit') > 0"))
 }
 
 // rootsOfMinutes stores a root in each of so many minutes. The next sink computes all of them.
@@ -125,7 +125,7 @@ func TestMinutesThatAreTooManyAtOnce(t *testing.T) {
 	const minutes, atOnce = 9, 2
 	var most atomic.Int64
 	h.front(func(w http.ResponseWriter, statement string) bool {
-		if !strings.HasPrefix(statement, "INSERT INTO `rollup_minute`") || !strings.Contains(statement, "arrayJoin([") {
+		if !strings.HasPrefix(statement, "INSERT INTO `trace_metrics_1m`") || !strings.Contains(statement, "arrayJoin([") {
 			return false
 		}
 		asked := strings.Count(statement, "'),toDateTime(")
@@ -138,7 +138,7 @@ func TestMinutesThatAreTooManyAtOnce(t *testing.T) {
 	h.rootsOfMinutes(minutes)
 	h.start()
 	h.eventually("all are computed", func() bool {
-		return one[uint64](h, "SELECT sum(roots) FROM rollup_minute FINAL WHERE project_id = ?", h.project.String()) == minutes
+		return one[uint64](h, "SELECT sum(roots) FROM trace_metrics_1m FINAL WHERE project_id = ?", h.project.String()) == minutes
 	})
 	require.Equal(t, int64(minutes), most.Load(), "all of them were asked for at once")
 }
@@ -152,7 +152,7 @@ func TestAMinuteThatIsTooMuch(t *testing.T) {
 	const minutes, bad = 9, 4
 	var able atomic.Bool
 	h.front(func(w http.ResponseWriter, statement string) bool {
-		refused := !able.Load() && strings.HasPrefix(statement, "INSERT INTO `rollup_minute`") && strings.Contains(statement, fmt.Sprintf("'),toDateTime(%d,", base.Truncate(time.Minute).Add(bad*time.Minute).Unix()))
+		refused := !able.Load() && strings.HasPrefix(statement, "INSERT INTO `trace_metrics_1m`") && strings.Contains(statement, fmt.Sprintf("'),toDateTime(%d,", base.Truncate(time.Minute).Add(bad*time.Minute).Unix()))
 		if refused {
 			outOfMemory(w)
 		}
@@ -160,11 +160,11 @@ func TestAMinuteThatIsTooMuch(t *testing.T) {
 	})
 	h.rootsOfMinutes(minutes)
 	r := h.start()
-	const roots = "SELECT sum(roots) FROM rollup_minute FINAL WHERE NOT stale AND project_id = ?"
+	const roots = "SELECT sum(roots) FROM trace_metrics_1m FINAL WHERE NOT needs_rebuild AND project_id = ?"
 	h.eventually("all others are claimed", func() bool {
-		return one[bool](h, "SELECT max(version) > 0 FROM rollup_minute WHERE minute = 0") && one[uint64](h, roots, h.project.String()) == minutes-1
+		return one[bool](h, "SELECT max(version) > 0 FROM trace_metrics_1m WHERE minute = 0") && one[uint64](h, roots, h.project.String()) == minutes-1
 	})
-	require.Equal(t, uint64(2), one[uint64](h, "SELECT count() FROM rollup_minute FINAL WHERE stale"), "of both types")
+	require.Equal(t, uint64(2), one[uint64](h, "SELECT count() FROM trace_metrics_1m FINAL WHERE needs_rebuild"), "of both types")
 	h.send(h.record(stream.Upsert, 50, span{trace: 50, span: 1, name: "later", start: time.Hour.Milliseconds()})) // so that there is something to claim
 	r.stop()
 	able.Store(true)
@@ -202,7 +202,7 @@ func TestRemovingDocumentsWaits(t *testing.T) {
 	h.sink.FinalizeTimeout, h.sink.MaxBackoff = 3*time.Second, 100*time.Millisecond
 	var there atomic.Bool
 	h.front(func(w http.ResponseWriter, statement string) bool {
-		if there.Load() || !strings.HasPrefix(statement, "DELETE FROM `span_documents`") {
+		if there.Load() || !strings.HasPrefix(statement, "DELETE FROM `span_payloads_packed`") {
 			return false
 		}
 		http.Error(w, "away", http.StatusServiceUnavailable)
@@ -213,7 +213,7 @@ func TestRemovingDocumentsWaits(t *testing.T) {
 	h.send(h.record(stream.Upsert, 1, span{trace: 1, span: 1, name: "b"}))
 	h.eventually("settled", func() bool { return h.settled() == 1 })
 	h.send(h.record(stream.Upsert, 2, span{trace: 2, span: 1, name: "another"}))
-	require.Equal(t, uint64(3), one[uint64](h, "SELECT count() FROM span_documents"))
+	require.Equal(t, uint64(3), one[uint64](h, "SELECT count() FROM span_payloads_packed"))
 	there.Store(true)
-	h.eventually("removed", func() bool { return one[uint64](h, "SELECT count() FROM span_documents") == 2 })
+	h.eventually("removed", func() bool { return one[uint64](h, "SELECT count() FROM span_payloads_packed") == 2 })
 }

@@ -35,7 +35,7 @@ func (b *bounds) join(o bounds) { b.add(o.minStart, o.maxStart, o.minWeek, o.max
 
 // sql is the condition.
 func (b *bounds) sql() string {
-	return fmt.Sprintf("start_time BETWEEN fromUnixTimestamp64Micro(%d, 'UTC') AND fromUnixTimestamp64Micro(%d, 'UTC') AND week BETWEEN toDate(%d) AND toDate(%d)",
+	return fmt.Sprintf("start_time BETWEEN fromUnixTimestamp64Micro(%d, 'UTC') AND fromUnixTimestamp64Micro(%d, 'UTC') AND partition_week BETWEEN toDate(%d) AND toDate(%d)",
 		b.minStart, b.maxStart, b.minWeek, b.maxWeek)
 }
 

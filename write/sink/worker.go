@@ -39,7 +39,7 @@ type worker struct {
 	writing *writing
 	// refused tells that land took spans from the memory whose records died.
 	refused bool
-	// lastClock keeps touched_at ascending when the machine's clock jumps back, lastNow
+	// lastClock keeps last_write_at ascending when the machine's clock jumps back, lastNow
 	// is what that said.
 	lastClock, lastNow time.Time
 	// outdated are the documents that are to be removed when traces are settled, but

@@ -124,7 +124,7 @@ func (w *worker) halve(ctx context.Context, b *batch, table string, block *nativ
 				b.die(i, "store", err)
 			}
 		}
-		if table == schema.SpanDocuments {
+		if table == schema.SpanPayloads {
 			return nil
 		}
 		return w.removeDocuments(ctx, entries) // who reads a trace needs no other table
@@ -338,7 +338,7 @@ func (w *worker) writeRejects(ctx context.Context, b *batch, repeat bool) error 
 		}
 	}
 	block := rejectColumns(b.rejects, w.partition.Number())
-	return w.store.insert(ctx, insertion{table: schema.Rejects, block: block, token: w.token(schema.Rejects, b.rng), doubtful: b.doubtful, rest: rest})
+	return w.store.insert(ctx, insertion{table: schema.RejectedSpans, block: block, token: w.token(schema.RejectedSpans, b.rng), doubtful: b.doubtful, rest: rest})
 }
 
 // storedReject tells a reject from others, also of the same offset of another log.
@@ -350,8 +350,8 @@ type storedReject struct {
 func (w *worker) storedRejects(ctx context.Context, rng stream.Range) (map[storedReject]bool, error) {
 	stored := map[storedReject]bool{}
 	statement := fmt.Sprintf("SELECT DISTINCT stream_offset, stage, reason, trace_id, span_id FROM %s WHERE stream_partition = %s AND stream_offset BETWEEN %d AND %d",
-		w.store.cfg.Deployment.Table(schema.Rejects), w.label, rng.First, rng.Last)
-	err := w.store.query(ctx, "find stored rejects", statement, func() { clear(stored) }, func(rows driver.Rows) error {
+		w.store.cfg.Deployment.Table(schema.RejectedSpans), w.label, rng.First, rng.Last)
+	err := w.store.query(ctx, "find stored rejected_spans", statement, func() { clear(stored) }, func(rows driver.Rows) error {
 		var s storedReject
 		if err := rows.Scan(&s.offset, &s.stage, &s.reason, &s.traceID, &s.spanID); err != nil {
 			return err

@@ -51,7 +51,7 @@ func TestRowsAreMadeWhileABatchIsWritten(t *testing.T) {
 	<-begun
 	token := h.publish(h.record(stream.Upsert, 1, span{trace: 1, span: 2, parent: 1, name: "b"}, span{trace: 1, span: 1, name: "a"}))
 	h.made(r, 2)
-	require.Equal(t, uint64(1), one[uint64](h, "SELECT count() FROM span_documents"))
+	require.Equal(t, uint64(1), one[uint64](h, "SELECT count() FROM span_payloads_packed"))
 	require.Equal(t, uint64(0), one[uint64](h, "SELECT max(next_offset) FROM sink_progress"))
 	release()
 	h.wait(token)
@@ -73,8 +73,8 @@ func TestASpanIsStoredThatWasRefusedWithAnother(t *testing.T) {
 	release()
 	h.wait(token)
 	require.Equal(t, []string{"fine"}, h.strings("SELECT span_name FROM spans"))
-	require.Equal(t, uint64(1), one[uint64](h, "SELECT count() FROM span_documents"))
-	require.Equal(t, []string{"store"}, h.strings("SELECT stage FROM rejects"))
+	require.Equal(t, uint64(1), one[uint64](h, "SELECT count() FROM span_payloads_packed"))
+	require.Equal(t, []string{"store"}, h.strings("SELECT stage FROM rejected_spans"))
 }
 
 // A record that another table refused takes all of its spans along, also those of
@@ -82,14 +82,14 @@ func TestASpanIsStoredThatWasRefusedWithAnother(t *testing.T) {
 func TestASpanIsStoredThatDiedWithAnother(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, 1)
-	require.NoError(t, h.conn.Exec(t.Context(), "ALTER TABLE annotations ADD CONSTRAINT none CHECK status_code != 'STATUS_CODE_ERROR'"))
+	require.NoError(t, h.conn.Exec(t.Context(), "ALTER TABLE annotation_index ADD CONSTRAINT none CHECK status_code != 'STATUS_CODE_ERROR'"))
 	h.start()
 	fine := span{trace: 1, span: 1, name: "fine"}
 	h.send(h.record(stream.Upsert, 1, fine, span{trace: 1, span: 2, parent: 1, name: "poison", links: []byte{9}, failed: true}))
 	require.Equal(t, uint64(0), one[uint64](h, "SELECT count() FROM spans"))
 	h.send(h.record(stream.Upsert, 1, fine))
 	require.Equal(t, []string{"fine"}, h.strings("SELECT span_name FROM spans"))
-	require.Equal(t, []string{"store"}, h.strings("SELECT stage FROM rejects"))
+	require.Equal(t, []string{"store"}, h.strings("SELECT stage FROM rejected_spans"))
 }
 
 // A delete removes what is on its way when it comes.

@@ -86,7 +86,7 @@ func TestAnalyticsOracle(t *testing.T) {
 	corpus, stored = w.everySpan(t, project), w.creation(t, project)
 	g.corpus = corpus
 	var trees, settled uint64
-	require.NoError(t, w.conn.QueryRow(t.Context(), "SELECT countIf(one_tree = 1), count() FROM trace_rollup FINAL WHERE project_id = ?", project.String()).Scan(&trees, &settled))
+	require.NoError(t, w.conn.QueryRow(t.Context(), "SELECT countIf(one_tree = 1), count() FROM trace_totals FINAL WHERE project_id = ?", project.String()).Scan(&trees, &settled))
 	require.Greater(t, trees, uint64(50), "single trees, whose totals are used")
 	require.Greater(t, settled-trees, uint64(50), "others, whose spans are summed")
 	check(t, analytics.Question{Roots: true, Specs: analytics.DefaultSpecs()}, "the default, settled")
@@ -158,7 +158,7 @@ func (w *wings) settled(t *testing.T, project domain.ProjectID) {
 	require.Eventually(t, func() bool {
 		var open uint64
 		err := w.conn.QueryRow(t.Context(), `SELECT count() FROM (SELECT trace_id, max(version) AS v FROM spans WHERE project_id = ? GROUP BY trace_id) AS i
-			LEFT JOIN (SELECT trace_id, max(version) AS r FROM trace_rollup WHERE project_id = ? GROUP BY trace_id) AS s USING trace_id WHERE r < v`, project.String(), project.String()).Scan(&open)
+			LEFT JOIN (SELECT trace_id, max(version) AS r FROM trace_totals WHERE project_id = ? GROUP BY trace_id) AS s USING trace_id WHERE r < v`, project.String(), project.String()).Scan(&open)
 		return err == nil && open == 0
 	}, 3*time.Minute, 50*time.Millisecond, "every trace is settled")
 }

@@ -497,7 +497,7 @@ func (f *faults) lag() int64 {
 func (f *faults) check() {
 	var rows, distinct, sum, names, payloads uint64
 	var tokens float64
-	require.NoError(f, f.conn.QueryRow(f.Context(), "SELECT count(), uniqExact(trace_id, span_id), sum(tie), sum(xxHash64(span_name)), sum(tokens_total) FROM spans").Scan(&rows, &distinct, &sum, &names, &tokens))
+	require.NoError(f, f.conn.QueryRow(f.Context(), "SELECT count(), uniqExact(trace_id, span_id), sum(sort_hash), sum(xxHash64(span_name)), sum(tokens_total) FROM spans").Scan(&rows, &distinct, &sum, &names, &tokens))
 	spans := uint64(f.spans)
 	require.Equal(f, spans, distinct, "lost spans")
 	if rows != spans {
@@ -506,14 +506,14 @@ func (f *faults) check() {
 	require.Equal(f, f.sum, sum, "ids")
 	require.Equal(f, f.names, names, "content")
 	require.InDelta(f, float64(spans), tokens, 0)
-	require.NoError(f, f.conn.QueryRow(f.Context(), "SELECT uniqExact(trace_id, span_id) FROM span_texts WHERE outputs LIKE '\"output %'").Scan(&payloads))
+	require.NoError(f, f.conn.QueryRow(f.Context(), "SELECT uniqExact(trace_id, span_id) FROM span_payloads WHERE outputs LIKE '\"output %'").Scan(&payloads))
 	require.Equal(f, spans, payloads, "payloads")
 	var rejects, traces uint64
-	require.NoError(f, f.conn.QueryRow(f.Context(), "SELECT count() FROM rejects").Scan(&rejects))
+	require.NoError(f, f.conn.QueryRow(f.Context(), "SELECT count() FROM rejected_spans").Scan(&rejects))
 	require.Zero(f, rejects)
 	// Every trace is settled in the end, also those whose sink died in between.
 	require.Eventually(f, func() bool {
-		_ = f.conn.QueryRow(f.Context(), "SELECT countIf(spans = ? AND tokens_total = ?) FROM trace_rollup FINAL", faultPerRecord, faultPerRecord).Scan(&traces)
+		_ = f.conn.QueryRow(f.Context(), "SELECT countIf(spans = ? AND tokens_total = ?) FROM trace_totals FINAL", faultPerRecord, faultPerRecord).Scan(&traces)
 		return traces == spans/faultPerRecord
 	}, 3*time.Minute, 500*time.Millisecond, "settled")
 }

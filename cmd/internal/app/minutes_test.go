@@ -22,7 +22,7 @@ import (
 	"colonnade/write/stream"
 )
 
-// What rollup_minute serves equals what the spans say, at every moment: before
+// What trace_metrics_1m serves equals what the spans say, at every moment: before
 // it knows of a write and after, through retries, replacements, moves in time,
 // late spans, edits and deletes.
 func TestMinutesOracle(t *testing.T) {
@@ -88,7 +88,7 @@ func TestMinutesOracle(t *testing.T) {
 
 	// The table it is that answers: what stands there shows.
 	at := g.now.Add(-90 * time.Minute).Truncate(time.Minute)
-	require.NoError(t, w.conn.Exec(t.Context(), "INSERT INTO rollup_minute (project_id, minute, trace_type, version, roots, duration) VALUES (toUUID('"+project.String()+"'), toDateTime("+
+	require.NoError(t, w.conn.Exec(t.Context(), "INSERT INTO trace_metrics_1m (project_id, minute, trace_type, version, roots, duration) VALUES (toUUID('"+project.String()+"'), toDateTime("+
 		at.Format("'2006-01-02 15:04:05'")+", 'UTC'), 'invocation', 1, 1, [123456789])"))
 	got, err := reader.Query(t.Context(), project, analytics.Question{Roots: true, Oldest: at, Newest: at.Add(time.Minute), Specs: analytics.DefaultSpecs()})
 	require.NoError(t, err)
@@ -105,7 +105,7 @@ func (w *wings) inMinutes(t *testing.T, projects ...domain.ProjectID) {
 	at := time.Now().UnixMicro()
 	require.Eventually(t, func() bool {
 		var claim int64
-		err := w.conn.QueryRow(t.Context(), "SELECT toInt64(max(version)) FROM rollup_minute WHERE project_id = toUUID('00000000-0000-0000-0000-000000000000')").Scan(&claim)
+		err := w.conn.QueryRow(t.Context(), "SELECT toInt64(max(version)) FROM trace_metrics_1m WHERE project_id = toUUID('00000000-0000-0000-0000-000000000000')").Scan(&claim)
 		return err == nil && claim > at
 	}, 3*time.Minute, 50*time.Millisecond, "the minutes are claimed")
 }
@@ -136,7 +136,7 @@ func TestMinutesOfATraceInSeveralProjects(t *testing.T) {
 	}
 }
 
-// minuteQuestion is one that rollup_minute can answer, in part at least.
+// minuteQuestion is one that trace_metrics_1m can answer, in part at least.
 func (g *generator) minuteQuestion() analytics.Question {
 	newest := g.now.Add(pick(g, 2*time.Hour, time.Duration(0), -time.Minute))
 	if g.IntN(3) > 0 {

@@ -26,7 +26,7 @@ import (
 func (w *wings) apart(t *testing.T, project domain.ProjectID) domain.ProjectID {
 	t.Helper()
 	out := domain.ProjectID(uuid.New())
-	require.NoError(t, w.conn.Exec(t.Context(), `INSERT INTO span_ngrams (project_id, stream_partition, section, min_start, max_start, ngrams, numerals)
+	require.NoError(t, w.conn.Exec(t.Context(), `INSERT INTO span_payload_ngrams (project_id, stream_partition, offset_block, min_start, max_start, ngrams, digit_ngrams)
 		WITH lower(text) AS folded, 11400714819323198485 AS m,
 			n -> arrayMap(i -> substring(folded, i, n), range(1, toUInt64(greatest(toInt64(length(folded)) - n + 2, 1)))) AS stretches,
 			arrayFilter(s -> trimRight(s, '0123456789') = '', stretches(6)) AS sixes,
@@ -36,7 +36,7 @@ func (w *wings) apart(t *testing.T, project domain.ProjectID) domain.ProjectID {
 			arrayReduce('groupBitmapState', arrayMap(h -> toUInt32(bitAnd(h, 1048575)), arrayConcat(
 				arrayMap(s -> bitShiftRight(mixed(s), 44), arrayFilter(s -> length(trimRight(s, '0123456789')) BETWEEN 2 AND 4, stretches(8))),
 				arrayMap(s -> bitShiftRight(mixed(s), 44), sixes), arrayMap(s -> bitShiftRight(mixed(s), 24), sixes))))
-		FROM span_documents WHERE project_id = ?`, out.String(), uint64(1)<<schema.RecordShift-1, project.String()))
+		FROM span_payloads_packed WHERE project_id = ?`, out.String(), uint64(1)<<schema.RecordShift-1, project.String()))
 	return out
 }
 

@@ -104,7 +104,7 @@ func (s *service) rowsOf(t *testing.T, project domain.ProjectID) (sum uint64) {
 	var tables []string
 	require.NoError(t, s.stores.clickhouse.QueryRow(t.Context(), `SELECT groupUniqArray(table) FROM system.columns WHERE database = currentDatabase() AND name = 'project_id'`).Scan(&tables))
 	require.Subset(t, tables, []string{
-		schema.Spans, schema.SpanDocuments, schema.TraceIndex, schema.TraceRollup, schema.Annotations, schema.EvalResults, schema.AttributeKeys, schema.Rejects,
+		schema.Spans, schema.SpanPayloads, schema.TraceIndex, schema.TraceTotals, schema.AnnotationIndex, schema.EvaluationIndex, schema.AttributeKeys, schema.RejectedSpans,
 	})
 	for _, table := range tables {
 		var n uint64

@@ -319,7 +319,7 @@ func (s *service) settled(t *testing.T, account string) {
 	project := s.accounts[account].Project.ID
 	eventually(t, account+" is settled", func() bool {
 		var n uint64
-		require.NoError(t, s.stores.clickhouse.QueryRow(t.Context(), "SELECT uniqExact(trace_id) FROM trace_rollup WHERE project_id = ?", project.String()).Scan(&n))
+		require.NoError(t, s.stores.clickhouse.QueryRow(t.Context(), "SELECT uniqExact(trace_id) FROM trace_totals WHERE project_id = ?", project.String()).Scan(&n))
 		return n == 4
 	})
 }

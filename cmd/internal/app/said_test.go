@@ -160,7 +160,7 @@ func (j *judges) query() (record.Face, record.Query) {
 	return pick(j.generator, record.Trace, record.Annotation, record.Invocation), q
 }
 
-// Queries that name an evaluator or a link read annotations and eval_results in
+// Queries that name an evaluator or a link read annotation_index and evaluation_index in
 // the order of their key; they answer as a look at every span does, after
 // edits, deletes and spans that come late, in both orders, page by page.
 func TestSaid(t *testing.T) {
@@ -189,10 +189,10 @@ func TestSaid(t *testing.T) {
 		table := tableOf(c)
 		byTable[table] += w.checkPages(project, corpus, j, where, fmt.Sprintf("%s %d %+v", table, face, q))
 	}
-	for _, table := range []string{"spans", "annotations", "eval_results"} {
+	for _, table := range []string{"spans", "annotation_index", "evaluation_index"} {
 		require.Greater(t, byTable[table], asked(30), "%s found some: %v", table, byTable)
 	}
-	for name, key := range map[string]string{"annotations": "link_trace_id", "eval_results": "evaluator_key"} {
+	for name, key := range map[string]string{"annotation_index": "link_trace_id", "evaluation_index": "evaluator_key"} {
 		w.readsRange(project, name, key)
 	}
 }
@@ -202,9 +202,9 @@ func tableOf(c *compile.Condition) string {
 	case c.Said == nil:
 		return "spans"
 	case c.Said.Of != nil:
-		return "annotations"
+		return "annotation_index"
 	default:
-		return "eval_results"
+		return "evaluation_index"
 	}
 }
 
@@ -313,7 +313,7 @@ func marshal(t testing.TB, data *tracepb.TracesData) []byte {
 func (w *wings) readsRange(project domain.ProjectID, name, key string) {
 	w.t.Helper()
 	said := &compile.Said{Slugs: []string{"quality"}}
-	if name == "annotations" {
+	if name == "annotation_index" {
 		said = &compile.Said{Of: []trace.TraceID{{1}, {2}}}
 	}
 	s := compile.Places{Project: project, Said: said, Keys: said.Slugs, Range: compile.Everything(), Limit: 50}.Statement()

@@ -4,7 +4,7 @@ SELECT intDiv(toUnixTimestamp64Micro(start_time) - ?, ?) AS step, count()
   AND trace_type IN (?, ?)
   AND (start_time >= '2026-03-04 00:00:00.000000'
   AND start_time <= '2026-03-10 23:59:59.999999')
-  AND indexHint(week IN (?, ?, ?))
+  AND indexHint(partition_week IN (?, ?, ?))
  GROUP BY step ORDER BY step
 int64 1772582400000000
 int64 1000000
@@ -22,29 +22,29 @@ SELECT bucket, countIf(sure), groupArrayIf(11)(concat(trace_id, span_id, char(su
   toUInt8(session_id = ?) AS sure,
   toUInt8(((is_settled = 1
   AND NOT isNaN(total_tokens_total)
-  AND total_tokens_total != 0) OR mapContains(num, ?))) AS m0_have, if(is_settled = 1
+  AND total_tokens_total != 0) OR mapContains(attributes_number, ?))) AS m0_have, if(is_settled = 1
   AND NOT isNaN(total_tokens_total)
-  AND total_tokens_total != 0, total_tokens_total, num[?]) AS m0_value,
-  toUInt8(multiIf(has(long, ?), 2, is_settled = 0, 1, 0)) AS m0_open, if(mapContains(num, ?), num[?], nan) AS m0_sent
+  AND total_tokens_total != 0, total_tokens_total, attributes_number[?]) AS m0_value,
+  toUInt8(multiIf(has(attributes_unindexed, ?), 2, is_settled = 0, 1, 0)) AS m0_open, if(mapContains(attributes_number, ?), attributes_number[?], nan) AS m0_sent
  FROM (SELECT *
  FROM spans FINAL WHERE project_id = ?
   AND trace_type IN (?, ?)
   AND (start_time >= '2026-03-04 00:00:00.000000'
   AND start_time <= '2026-03-10 23:59:59.999999')
-  AND indexHint(week IN (?, ?, ?))
-  AND (has(kv, ?)
+  AND indexHint(partition_week IN (?, ?, ?))
+  AND (has(search_terms, ?)
   AND parent_id = '\x00\x00\x00\x00\x00\x00\x00\x00'
   AND xxHash64(trace_id) < ?)) AS chosen
  LEFT ANY JOIN (SELECT of_trace, 1 AS is_settled, t.2 AS total_errors, t.3 AS total_tokens_prompt, t.4 AS total_tokens_completion, t.5 AS total_tokens_total, t.6 AS total_costs_prompt, t.7 AS total_costs_completion, t.8 AS total_costs_total
- FROM (SELECT trace_id AS of_trace, max(version) AS settled_version, argMax(tuple(one_tree, errors, tokens_prompt, tokens_completion, tokens_total, costs_prompt, costs_completion, costs_total), (version, settled_at)) AS t
- FROM trace_rollup WHERE project_id = ?
+ FROM (SELECT trace_id AS of_trace, max(version) AS settled_version, argMax(tuple(one_tree, errors, tokens_prompt, tokens_completion, tokens_total, costs_prompt, costs_completion, costs_total), (version, finalized_at)) AS t
+ FROM trace_totals WHERE project_id = ?
   AND trace_id IN (SELECT trace_id
  FROM spans WHERE project_id = ?
   AND trace_type IN (?, ?)
   AND (start_time >= '2026-03-04 00:00:00.000000'
   AND start_time <= '2026-03-10 23:59:59.999999')
-  AND indexHint(week IN (?, ?, ?))
-  AND (has(kv, ?)
+  AND indexHint(partition_week IN (?, ?, ?))
+  AND (has(search_terms, ?)
   AND parent_id = '\x00\x00\x00\x00\x00\x00\x00\x00'
   AND xxHash64(trace_id) < ?))
  GROUP BY trace_id) AS settled INNER ANY JOIN (SELECT trace_id, max(last_version) AS written_version
@@ -54,8 +54,8 @@ SELECT bucket, countIf(sure), groupArrayIf(11)(concat(trace_id, span_id, char(su
   AND trace_type IN (?, ?)
   AND (start_time >= '2026-03-04 00:00:00.000000'
   AND start_time <= '2026-03-10 23:59:59.999999')
-  AND indexHint(week IN (?, ?, ?))
-  AND (has(kv, ?)
+  AND indexHint(partition_week IN (?, ?, ?))
+  AND (has(search_terms, ?)
   AND parent_id = '\x00\x00\x00\x00\x00\x00\x00\x00'
   AND xxHash64(trace_id) < ?))
  GROUP BY trace_id) AS written ON of_trace = written.trace_id WHERE t.1 = 1
@@ -103,15 +103,15 @@ SELECT bucket, countIf(sure), groupArrayIf(11)(concat(trace_id, span_id, char(su
   AND m0_open = 0)
  FROM (SELECT intDiv(toUnixTimestamp64Micro(start_time) - ?, ?) AS bucket, trace_id, span_id,
   toUInt8(session_id = ?) AS sure,
-  toUInt8(mapContains(num, ?)) AS m0_have, num[?] AS m0_value,
-  toUInt8(multiIf(has(long, ?), 2, 1, 1, 0)) AS m0_open, if(mapContains(num, ?), num[?], nan) AS m0_sent
+  toUInt8(mapContains(attributes_number, ?)) AS m0_have, attributes_number[?] AS m0_value,
+  toUInt8(multiIf(has(attributes_unindexed, ?), 2, 1, 1, 0)) AS m0_open, if(mapContains(attributes_number, ?), attributes_number[?], nan) AS m0_sent
  FROM (SELECT *
  FROM spans FINAL WHERE project_id = ?
   AND trace_type IN (?, ?)
   AND (start_time >= '2026-03-04 00:00:00.000000'
   AND start_time <= '2026-03-10 23:59:59.999999')
-  AND indexHint(week IN (?, ?, ?))
-  AND (has(kv, ?)
+  AND indexHint(partition_week IN (?, ?, ?))
+  AND (has(search_terms, ?)
   AND xxHash64(trace_id) < ?)) AS chosen)
  GROUP BY bucket ORDER BY bucket
 int64 1772582400000000
@@ -142,18 +142,18 @@ SELECT bucket, countIf(sure), groupArrayIf(11)(concat(trace_id, span_id, char(su
   toUInt8(1) AS sure,
   toUInt8(NOT isNaN(duration_ms)) AS m0_have, duration_ms AS m0_value,
   toUInt8(multiIf(0, 2, 0, 1, 0)) AS m0_open,
-  toUInt8(mapContains(num, ?)) AS m1_have, num[?] AS m1_value,
-  toUInt8(multiIf((NOT (mapContains(num, ?))
-  AND has(long, ?)), 2, 0, 1, 0)) AS m1_open,
-  toUInt8(mapContains(num, ?)) AS m2_have, num[?] AS m2_value,
-  toUInt8(multiIf((NOT (mapContains(num, ?))
-  AND hasAny(long, ?)), 2, 0, 1, 0)) AS m2_open
+  toUInt8(mapContains(attributes_number, ?)) AS m1_have, attributes_number[?] AS m1_value,
+  toUInt8(multiIf((NOT (mapContains(attributes_number, ?))
+  AND has(attributes_unindexed, ?)), 2, 0, 1, 0)) AS m1_open,
+  toUInt8(mapContains(attributes_number, ?)) AS m2_have, attributes_number[?] AS m2_value,
+  toUInt8(multiIf((NOT (mapContains(attributes_number, ?))
+  AND hasAny(attributes_unindexed, ?)), 2, 0, 1, 0)) AS m2_open
  FROM (SELECT *
  FROM spans FINAL WHERE project_id = ?
   AND trace_type IN (?, ?)
   AND (start_time >= '2026-03-04 00:00:00.000000'
   AND start_time <= '2026-03-10 23:59:59.999999')
-  AND indexHint(week IN (?, ?, ?))
+  AND indexHint(partition_week IN (?, ?, ?))
   AND xxHash64(trace_id) < ?) AS chosen)
  GROUP BY bucket ORDER BY bucket
 int64 1772582400000000
@@ -189,18 +189,18 @@ SELECT bucket, countIf(sure), groupArrayIf(11)(concat(trace_id, span_id, char(su
   toUInt8(multiIf(0, 2, 0, 1, 0)) AS m0_open,
   toUInt8(span_type_declared) AS m1_have, toString(span_type) AS m1_value,
   toUInt8(multiIf(0, 2, 0, 1, 0)) AS m1_open,
-  toUInt8(mapContains(str, ?)) AS m2_have, str[?] AS m2_value,
-  toUInt8(multiIf((NOT (mapContains(str, ?))
-  AND has(long, ?)), 2, 0, 1, 0)) AS m2_open,
-  toUInt8(mapContains(label, ?)) AS m3_have, label[?] AS m3_value,
-  toUInt8(multiIf((NOT (mapContains(label, ?))
-  AND has(long, ?)), 2, 0, 1, 0)) AS m3_open
+  toUInt8(mapContains(attributes_string, ?)) AS m2_have, attributes_string[?] AS m2_value,
+  toUInt8(multiIf((NOT (mapContains(attributes_string, ?))
+  AND has(attributes_unindexed, ?)), 2, 0, 1, 0)) AS m2_open,
+  toUInt8(mapContains(attributes_enum, ?)) AS m3_have, attributes_enum[?] AS m3_value,
+  toUInt8(multiIf((NOT (mapContains(attributes_enum, ?))
+  AND has(attributes_unindexed, ?)), 2, 0, 1, 0)) AS m3_open
  FROM (SELECT *
  FROM spans FINAL WHERE project_id = ?
   AND trace_type IN (?, ?)
   AND (start_time >= '2026-03-04 00:00:00.000000'
   AND start_time <= '2026-03-10 23:59:59.999999')
-  AND indexHint(week IN (?, ?, ?))
+  AND indexHint(partition_week IN (?, ?, ?))
   AND (parent_id = '\x00\x00\x00\x00\x00\x00\x00\x00'
   AND xxHash64(trace_id) < ?)) AS chosen)
  GROUP BY bucket ORDER BY bucket
@@ -234,36 +234,36 @@ SELECT bucket, countIf(sure), groupArrayIf(11)(concat(trace_id, span_id, char(su
   toUInt8(1) AS m0_have, 0 AS m0_value,
   toUInt8(multiIf(0, 2, 0, 1, 0)) AS m0_open,
   toUInt8((arrayExists(k -> startsWith(k, ?)
-  AND NOT match(substring(k, ?), '^[0-9]'), mapKeys(str)) OR arrayExists(k -> startsWith(k, ?)
-  AND NOT match(substring(k, ?), '^[0-9]'), mapKeys(num)) OR arrayExists(k -> startsWith(k, ?)
-  AND NOT match(substring(k, ?), '^[0-9]'), mapKeys(bool)) OR arrayExists(k -> startsWith(k, ?)
-  AND NOT match(substring(k, ?), '^[0-9]'), long) OR NOT isNaN(tokens_prompt) OR NOT isNaN(tokens_completion) OR NOT isNaN(tokens_total))) AS m1_have, 0 AS m1_value,
+  AND NOT match(substring(k, ?), '^[0-9]'), mapKeys(attributes_string)) OR arrayExists(k -> startsWith(k, ?)
+  AND NOT match(substring(k, ?), '^[0-9]'), mapKeys(attributes_number)) OR arrayExists(k -> startsWith(k, ?)
+  AND NOT match(substring(k, ?), '^[0-9]'), mapKeys(attributes_bool)) OR arrayExists(k -> startsWith(k, ?)
+  AND NOT match(substring(k, ?), '^[0-9]'), attributes_unindexed) OR NOT isNaN(tokens_prompt) OR NOT isNaN(tokens_completion) OR NOT isNaN(tokens_total))) AS m1_have, 0 AS m1_value,
   toUInt8(multiIf((NOT ((arrayExists(k -> startsWith(k, ?)
-  AND NOT match(substring(k, ?), '^[0-9]'), mapKeys(str)) OR arrayExists(k -> startsWith(k, ?)
-  AND NOT match(substring(k, ?), '^[0-9]'), mapKeys(num)) OR arrayExists(k -> startsWith(k, ?)
-  AND NOT match(substring(k, ?), '^[0-9]'), mapKeys(bool)) OR arrayExists(k -> startsWith(k, ?)
-  AND NOT match(substring(k, ?), '^[0-9]'), long) OR NOT isNaN(tokens_prompt) OR NOT isNaN(tokens_completion) OR NOT isNaN(tokens_total)))
-  AND (has(long, ?) OR arrayExists(k -> startsWith(k, ?)
-  AND match(substring(k, ?), '^[0-9]'), mapKeys(str)) OR arrayExists(k -> startsWith(k, ?)
-  AND match(substring(k, ?), '^[0-9]'), mapKeys(num)) OR arrayExists(k -> startsWith(k, ?)
-  AND match(substring(k, ?), '^[0-9]'), mapKeys(bool)) OR arrayExists(k -> startsWith(k, ?)
-  AND match(substring(k, ?), '^[0-9]'), long))), 2, 0, 1, 0)) AS m1_open,
+  AND NOT match(substring(k, ?), '^[0-9]'), mapKeys(attributes_string)) OR arrayExists(k -> startsWith(k, ?)
+  AND NOT match(substring(k, ?), '^[0-9]'), mapKeys(attributes_number)) OR arrayExists(k -> startsWith(k, ?)
+  AND NOT match(substring(k, ?), '^[0-9]'), mapKeys(attributes_bool)) OR arrayExists(k -> startsWith(k, ?)
+  AND NOT match(substring(k, ?), '^[0-9]'), attributes_unindexed) OR NOT isNaN(tokens_prompt) OR NOT isNaN(tokens_completion) OR NOT isNaN(tokens_total)))
+  AND (has(attributes_unindexed, ?) OR arrayExists(k -> startsWith(k, ?)
+  AND match(substring(k, ?), '^[0-9]'), mapKeys(attributes_string)) OR arrayExists(k -> startsWith(k, ?)
+  AND match(substring(k, ?), '^[0-9]'), mapKeys(attributes_number)) OR arrayExists(k -> startsWith(k, ?)
+  AND match(substring(k, ?), '^[0-9]'), mapKeys(attributes_bool)) OR arrayExists(k -> startsWith(k, ?)
+  AND match(substring(k, ?), '^[0-9]'), attributes_unindexed))), 2, 0, 1, 0)) AS m1_open,
   toUInt8((arrayExists(k -> startsWith(k, ?)
-  AND NOT match(substring(k, ?), '^[0-9]'), mapKeys(str)) OR arrayExists(k -> startsWith(k, ?)
-  AND NOT match(substring(k, ?), '^[0-9]'), mapKeys(num)) OR arrayExists(k -> startsWith(k, ?)
-  AND NOT match(substring(k, ?), '^[0-9]'), mapKeys(bool)) OR arrayExists(k -> startsWith(k, ?)
-  AND NOT match(substring(k, ?), '^[0-9]'), long) OR NOT isNaN(tokens_prompt) OR NOT isNaN(tokens_completion) OR NOT isNaN(tokens_total))) AS m2_have, 0 AS m2_value,
+  AND NOT match(substring(k, ?), '^[0-9]'), mapKeys(attributes_string)) OR arrayExists(k -> startsWith(k, ?)
+  AND NOT match(substring(k, ?), '^[0-9]'), mapKeys(attributes_number)) OR arrayExists(k -> startsWith(k, ?)
+  AND NOT match(substring(k, ?), '^[0-9]'), mapKeys(attributes_bool)) OR arrayExists(k -> startsWith(k, ?)
+  AND NOT match(substring(k, ?), '^[0-9]'), attributes_unindexed) OR NOT isNaN(tokens_prompt) OR NOT isNaN(tokens_completion) OR NOT isNaN(tokens_total))) AS m2_have, 0 AS m2_value,
   toUInt8(multiIf(NOT ((arrayExists(k -> startsWith(k, ?)
-  AND NOT match(substring(k, ?), '^[0-9]'), mapKeys(str)) OR arrayExists(k -> startsWith(k, ?)
-  AND NOT match(substring(k, ?), '^[0-9]'), mapKeys(num)) OR arrayExists(k -> startsWith(k, ?)
-  AND NOT match(substring(k, ?), '^[0-9]'), mapKeys(bool)) OR arrayExists(k -> startsWith(k, ?)
-  AND NOT match(substring(k, ?), '^[0-9]'), long) OR NOT isNaN(tokens_prompt) OR NOT isNaN(tokens_completion) OR NOT isNaN(tokens_total))), 2, 0, 1, 0)) AS m2_open
+  AND NOT match(substring(k, ?), '^[0-9]'), mapKeys(attributes_string)) OR arrayExists(k -> startsWith(k, ?)
+  AND NOT match(substring(k, ?), '^[0-9]'), mapKeys(attributes_number)) OR arrayExists(k -> startsWith(k, ?)
+  AND NOT match(substring(k, ?), '^[0-9]'), mapKeys(attributes_bool)) OR arrayExists(k -> startsWith(k, ?)
+  AND NOT match(substring(k, ?), '^[0-9]'), attributes_unindexed) OR NOT isNaN(tokens_prompt) OR NOT isNaN(tokens_completion) OR NOT isNaN(tokens_total))), 2, 0, 1, 0)) AS m2_open
  FROM (SELECT *
  FROM spans FINAL WHERE project_id = ?
   AND trace_type IN (?, ?)
   AND (start_time >= '2026-03-04 00:00:00.000000'
   AND start_time <= '2026-03-10 23:59:59.999999')
-  AND indexHint(week IN (?, ?, ?))
+  AND indexHint(partition_week IN (?, ?, ?))
   AND (parent_id = '\x00\x00\x00\x00\x00\x00\x00\x00'
   AND xxHash64(trace_id) < ?)) AS chosen)
  GROUP BY bucket ORDER BY bucket
@@ -323,17 +323,17 @@ SELECT bucket, countIf(sure), groupArrayIf(11)(concat(trace_id, span_id, char(su
  FROM (SELECT intDiv(toUnixTimestamp64Micro(start_time) - ?, ?) AS bucket, trace_id, span_id,
   toUInt8(1) AS sure,
   toUInt8(0) AS m0_have, 0 AS m0_value,
-  toUInt8(multiIf((has(long, ?) OR arrayExists(k -> startsWith(k, ?)
-  AND match(substring(k, ?), '^[0-9]'), mapKeys(str)) OR arrayExists(k -> startsWith(k, ?)
-  AND match(substring(k, ?), '^[0-9]'), mapKeys(num)) OR arrayExists(k -> startsWith(k, ?)
-  AND match(substring(k, ?), '^[0-9]'), mapKeys(bool)) OR arrayExists(k -> startsWith(k, ?)
-  AND match(substring(k, ?), '^[0-9]'), long)), 2, 0, 1, 0)) AS m0_open
+  toUInt8(multiIf((has(attributes_unindexed, ?) OR arrayExists(k -> startsWith(k, ?)
+  AND match(substring(k, ?), '^[0-9]'), mapKeys(attributes_string)) OR arrayExists(k -> startsWith(k, ?)
+  AND match(substring(k, ?), '^[0-9]'), mapKeys(attributes_number)) OR arrayExists(k -> startsWith(k, ?)
+  AND match(substring(k, ?), '^[0-9]'), mapKeys(attributes_bool)) OR arrayExists(k -> startsWith(k, ?)
+  AND match(substring(k, ?), '^[0-9]'), attributes_unindexed)), 2, 0, 1, 0)) AS m0_open
  FROM (SELECT *
  FROM spans FINAL WHERE project_id = ?
   AND trace_type IN (?, ?)
   AND (start_time >= '2026-03-04 00:00:00.000000'
   AND start_time <= '2026-03-10 23:59:59.999999')
-  AND indexHint(week IN (?, ?, ?))
+  AND indexHint(partition_week IN (?, ?, ?))
   AND (parent_id = '\x00\x00\x00\x00\x00\x00\x00\x00'
   AND xxHash64(trace_id) < ?)) AS chosen)
  GROUP BY bucket ORDER BY bucket
@@ -365,11 +365,11 @@ SELECT bucket, countIf(sure), groupArrayIf(11)(concat(trace_id, span_id, char(su
   AND NOT m0_value)
  FROM (SELECT intDiv(toUnixTimestamp64Micro(created_at) - ?, ?) AS bucket, trace_id, span_id,
   toUInt8((start_time, stream_partition, version) IN (SELECT start_time, stream_partition, version
- FROM span_documents WHERE project_id = ?
+ FROM span_payloads_packed WHERE project_id = ?
   AND (position(lower(substring(text, 1, reinterpretAsUInt32(substring(lengths, 1, 4)))), ?) > 0 OR position(lower(substring(text, 1 + reinterpretAsUInt32(substring(lengths, 1, 4)), reinterpretAsUInt32(substring(lengths, 5, 4)))), ?) > 0 OR position(lower(substring(text, 1 + reinterpretAsUInt32(substring(lengths, 1, 4)) + reinterpretAsUInt32(substring(lengths, 5, 4)), reinterpretAsUInt32(substring(lengths, 9, 4)))), ?) > 0 OR position(lower(substring(text, 1 + reinterpretAsUInt32(substring(lengths, 1, 4)) + reinterpretAsUInt32(substring(lengths, 5, 4)) + reinterpretAsUInt32(substring(lengths, 9, 4)), reinterpretAsUInt32(substring(lengths, 13, 4)))), ?) > 0 OR position(lower(substring(text, 1 + reinterpretAsUInt32(substring(lengths, 1, 4)) + reinterpretAsUInt32(substring(lengths, 5, 4)) + reinterpretAsUInt32(substring(lengths, 9, 4)) + reinterpretAsUInt32(substring(lengths, 13, 4)), reinterpretAsUInt32(substring(lengths, 17, 4)))), ?) > 0))) AS sure,
-  toUInt8(mapContains(bool, ?)) AS m0_have, bool[?] AS m0_value,
-  toUInt8(multiIf((NOT (mapContains(bool, ?))
-  AND has(long, ?)), 2, 0, 1, 0)) AS m0_open
+  toUInt8(mapContains(attributes_bool, ?)) AS m0_have, attributes_bool[?] AS m0_value,
+  toUInt8(multiIf((NOT (mapContains(attributes_bool, ?))
+  AND has(attributes_unindexed, ?)), 2, 0, 1, 0)) AS m0_open
  FROM (SELECT *
  FROM spans FINAL WHERE project_id = ?
   AND trace_type IN (?, ?)
@@ -378,7 +378,7 @@ SELECT bucket, countIf(sure), groupArrayIf(11)(concat(trace_id, span_id, char(su
   AND (parent_id = '\x00\x00\x00\x00\x00\x00\x00\x00'
   AND xxHash64(trace_id) < ?
   AND (start_time, stream_partition, version) IN (SELECT start_time, stream_partition, version
- FROM span_documents WHERE project_id = ?
+ FROM span_payloads_packed WHERE project_id = ?
   AND (position(lower(text), ?) > 0
   AND (position(lower(text), ?) <= reinterpretAsUInt32(substring(lengths, 1, 4)) + reinterpretAsUInt32(substring(lengths, 5, 4)) + reinterpretAsUInt32(substring(lengths, 9, 4)) + reinterpretAsUInt32(substring(lengths, 13, 4)) + reinterpretAsUInt32(substring(lengths, 17, 4)) OR position(text, '"exception":') > 0))))) AS chosen)
  GROUP BY bucket ORDER BY bucket
@@ -402,39 +402,39 @@ string 01890a5d-ac96-774b-bcce-b302099a8057
 string paris
 string paris
 -- sessions by their first span
-SELECT id, toUnixTimestamp64Micro(active), sipHash64(id) AS tie
+SELECT id, toUnixTimestamp64Micro(active), sipHash64(id) AS sort_hash
  FROM (SELECT session_id AS id, min(start_time) AS active
  FROM spans FINAL WHERE project_id = ?
   AND trace_type IN ('invocation', 'annotation', 'unknown')
   AND start_time <= '2026-03-11 00:00:00.000000'
-  AND indexHint((week <= ? OR week = '1970-01-01'))
+  AND indexHint((partition_week <= ? OR partition_week = '1970-01-01'))
   AND session_id != ''
  GROUP BY id) WHERE (active >= '2026-03-04 00:00:00.000000'
-  AND active <= '2026-03-11 00:00:00.000000') ORDER BY active DESC, tie DESC, id DESC LIMIT 51
+  AND active <= '2026-03-11 00:00:00.000000') ORDER BY active DESC, sort_hash DESC, id DESC LIMIT 51
 string 01000000-0000-0000-0000-000000000000
 string 2026-03-09
 -- sessions by their first span, behind a cursor
-SELECT id, toUnixTimestamp64Micro(active), sipHash64(id) AS tie
+SELECT id, toUnixTimestamp64Micro(active), sipHash64(id) AS sort_hash
  FROM (SELECT session_id AS id, min(start_time) AS active
  FROM spans FINAL WHERE project_id = ?
   AND trace_type IN ('invocation', 'annotation', 'unknown')
   AND start_time <= '2026-03-07 12:00:00.000000'
-  AND indexHint((week <= ? OR week = '1970-01-01'))
+  AND indexHint((partition_week <= ? OR partition_week = '1970-01-01'))
   AND session_id != ''
  GROUP BY id) WHERE (active >= '2026-03-04 00:00:00.000000'
   AND active <= '2026-03-07 12:00:00.000000'
-  AND (active != '2026-03-07 12:00:00.000000' OR tie < 7)) ORDER BY active DESC, tie DESC, id DESC LIMIT 51
+  AND (active != '2026-03-07 12:00:00.000000' OR sort_hash < 7)) ORDER BY active DESC, sort_hash DESC, id DESC LIMIT 51
 string 01000000-0000-0000-0000-000000000000
 string 2026-03-02
 -- users by their last span
-SELECT id, toUnixTimestamp64Micro(active), sipHash64(id) AS tie
+SELECT id, toUnixTimestamp64Micro(active), sipHash64(id) AS sort_hash
  FROM (SELECT user_id AS id, max(start_time) AS active
  FROM spans FINAL WHERE project_id = ?
   AND trace_type IN ('invocation', 'annotation', 'unknown')
   AND start_time >= '2026-03-04 00:00:00.000000'
-  AND indexHint((week >= ? OR week = '1970-01-01'))
+  AND indexHint((partition_week >= ? OR partition_week = '1970-01-01'))
   AND user_id != ''
  GROUP BY id) WHERE (active >= '2026-03-04 00:00:00.000000'
-  AND active <= '2026-03-11 00:00:00.000000') ORDER BY active, tie, id LIMIT 51
+  AND active <= '2026-03-11 00:00:00.000000') ORDER BY active, sort_hash, id LIMIT 51
 string 01000000-0000-0000-0000-000000000000
 string 2026-03-02
