@@ -159,3 +159,13 @@ func (f Family) ArtifactFlags(given Document) Document {
 	}
 	return flags
 }
+
+// Echoed returns the members of a record that only the service sets. A client may
+// send them back as it received them; they are ignored.
+func (f Family) Echoed() []string {
+	return []string{
+		"created_at", "updated_at", "deleted_at", "created_by_id", "updated_by_id", "deleted_by_id", "version", "author", "date",
+		"variant_slug", "revision_slug", "revision_id", "artifact_slug", f.Name + "_slug", f.Name + "_variant_slug", f.Name + "_revision_id",
+		"workflow_slug", "workflow_variant_slug", "additional_context",
+	}
+}

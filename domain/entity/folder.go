@@ -68,38 +68,3 @@ func (f *Folder) JSON() map[string]any {
 	put(m, "parent_id", f.ParentID)
 	return m
 }
-
-func folderKind() map[string]any { return oneOf(string(FolderOfApplications)) }
-
-// FolderShape is the record of a folder as replies have it.
-func FolderShape() Shape {
-	return replyShape("Folder", recordMembers(), []member{{"kind", folderKind(), true}, {"path", text(), true}, {"parent_id", id(), false}})
-}
-
-// FolderWriteShape is the body that makes or edits a folder.
-func FolderWriteShape(create bool) Shape {
-	name, draft := "FolderEdit", Folders().draftMembers(create)
-	if create {
-		name, draft = "FolderCreate", needing(draft, "slug")
-	}
-	return wrap("folder", requestShape(name, draft, []member{
-		{"kind", folderKind(), false},
-		{"parent_id", map[string]any{"type": "string", "format": "uuid", "description": "Null is the root."}, false},
-		{"path", map[string]any{"readOnly": true}, false},
-	}))
-}
-
-// FolderQueryShape is the body of a list of folders.
-func FolderQueryShape() Shape {
-	filter := requestShape("FolderFilter", filterMembers(), []member{
-		{"kind", folderKind(), false},
-		{"parent_id", map[string]any{"type": "string", "format": "uuid", "description": "Null is the root."}, false},
-		{"path", text(), false},
-		{"prefix", map[string]any{"type": "string", "description": "A path: that folder and all below it."}, false},
-	})
-	return requestShape("", []member{
-		{"folder", filter, false},
-		{"folder_refs", listOf(ReferenceShape()), false},
-		{"windowing", requestShape("ListWindow", windowMembers()), false},
-	})
-}

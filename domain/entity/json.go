@@ -47,13 +47,13 @@ func putDocument(m map[string]any, name string, value Document) {
 // parents repeats the ids and slugs of a record's ancestors under every name
 // that clients know.
 func (f Family) parents(m map[string]any, id uuid.UUID, slug, level string) {
-	for _, p := range f.parentNames(level) {
+	for _, p := range f.ParentNames(level) {
 		m[p+"_id"], m[p+"_slug"] = id, slug
 	}
 }
 
-// parentNames are the names of the ancestor of one level: "" is the artifact, "_variant" the variant.
-func (f Family) parentNames(level string) []string {
+// ParentNames returns the prefixes of the members that name the ancestor of one level: "" is the artifact, "_variant" the variant.
+func (f Family) ParentNames(level string) []string {
 	names := []string{f.Name + level}
 	if f.Kind == Workflow && f.Name != string(Workflow) {
 		names = append(names, string(Workflow)+level)

@@ -12,6 +12,7 @@ import (
 
 	"colonnade/domain"
 	"colonnade/domain/entity"
+	"colonnade/domain/entity/entityschema"
 	"colonnade/domain/request"
 	"colonnade/read/entities"
 )
@@ -21,7 +22,7 @@ import (
 func MountLegacy(r Router, reader *entities.Registry) {
 	l := legacy{lineageRoutes{family: entity.Applications(), registry: reader, router: r}}
 	l.mount(domain.Operation{
-		Method: http.MethodPost, Path: "/variants/configs/fetch", Deprecated: true, Request: entity.LegacyFetchShape(), Response: entity.LegacyConfigShape(),
+		Method: http.MethodPost, Path: "/variants/configs/fetch", Deprecated: true, Request: entityschema.LegacyFetch(), Response: entityschema.LegacyConfig(),
 		Summary: "The parameters of an application: of a variant or revision, or deployed to an environment (production, if none is named). Retrieve replaces it.",
 	}, l.fetch)
 }

@@ -11,6 +11,7 @@ import (
 
 	"colonnade/domain"
 	"colonnade/domain/entity"
+	"colonnade/domain/entity/entityschema"
 	"colonnade/domain/request"
 	"colonnade/read/entities"
 )
@@ -49,14 +50,14 @@ func (l lineageRoutes) project(c *gin.Context) domain.ProjectID {
 
 func (l lineageRoutes) mountRecords() {
 	f := l.family
-	get := func(path, summary, member string, record entity.Shape, h func(*gin.Context) error, query ...domain.Parameter) {
-		l.mount(domain.Operation{Method: http.MethodGet, Path: path, Summary: summary, Response: entity.OneShape(member, record), Query: query}, h)
+	get := func(path, summary, member string, record entityschema.Schema, h func(*gin.Context) error, query ...domain.Parameter) {
+		l.mount(domain.Operation{Method: http.MethodGet, Path: path, Summary: summary, Response: entityschema.One(member, record), Query: query}, h)
 	}
 	variant, revision := f.Member(entity.LevelVariant), f.Member(entity.LevelRevision)
-	get("/"+f.Plural+"/:"+f.Name+"_id", "One "+f.Name+", archived or not.", f.Name, f.RecordShape(entity.LevelArtifact), l.artifact)
-	get("/"+f.Plural+"/variants/:"+variant+"_id", "One variant, archived or not.", variant, f.RecordShape(entity.LevelVariant), l.variant)
-	get("/"+f.Plural+"/revisions/:"+revision+"_id", "One revision, archived or not.", revision, f.RecordShape(entity.LevelRevision), l.revision, l.viewParameters()...)
-	get("/simple/"+f.Plural+"/:"+f.Name+"_id", "One "+f.Name+" with its latest revision.", f.Name, f.SimpleShape(), l.simple)
+	get("/"+f.Plural+"/:"+f.Name+"_id", "One "+f.Name+", archived or not.", f.Name, entityschema.For(f).Record(entity.LevelArtifact), l.artifact)
+	get("/"+f.Plural+"/variants/:"+variant+"_id", "One variant, archived or not.", variant, entityschema.For(f).Record(entity.LevelVariant), l.variant)
+	get("/"+f.Plural+"/revisions/:"+revision+"_id", "One revision, archived or not.", revision, entityschema.For(f).Record(entity.LevelRevision), l.revision, l.viewParameters()...)
+	get("/simple/"+f.Plural+"/:"+f.Name+"_id", "One "+f.Name+" with its latest revision.", f.Name, entityschema.For(f).Simple(), l.simple)
 }
 
 func (l lineageRoutes) artifact(c *gin.Context) error {

@@ -8,6 +8,7 @@ import (
 
 	"colonnade/domain"
 	"colonnade/domain/entity"
+	"colonnade/domain/entity/entityschema"
 	"colonnade/read/entities"
 )
 
@@ -17,10 +18,10 @@ func MountFolders(r Router, reader *entities.Registry) {
 	f := folderRoutes{lineageRoutes{family: entity.Folders(), registry: reader}}
 	op := domain.Operation{Permission: domain.ViewApplications, Tag: "folders", Preview: true}
 	op.Method, op.Path, op.Summary = http.MethodGet, "/folders/:folder_id", "One folder."
-	op.Response = entity.OneShape("folder", entity.FolderShape())
+	op.Response = entityschema.One("folder", entityschema.Folder())
 	r.Handle(op, f.folder)
 	op.Method, op.Path, op.Summary = http.MethodPost, "/folders/query", "List folders."
-	op.Request, op.Response = entity.FolderQueryShape(), entity.ListShape("folders", entity.FolderShape(), domain.Window{})
+	op.Request, op.Response = entityschema.FolderQuery(), entityschema.List("folders", entityschema.Folder(), domain.Window{})
 	r.Handle(op, f.folders)
 }
 

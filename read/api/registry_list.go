@@ -12,22 +12,23 @@ import (
 
 	"colonnade/domain"
 	"colonnade/domain/entity"
+	"colonnade/domain/entity/entityschema"
 	"colonnade/domain/request"
 	"colonnade/read/entities"
 )
 
 func (l lineageRoutes) mountLists() {
 	f := l.family
-	query := func(path, summary string, level entity.Level, record entity.Shape, h func(*gin.Context) error) {
+	query := func(path, summary string, level entity.Level, record entityschema.Schema, h func(*gin.Context) error) {
 		l.mount(domain.Operation{
 			Method: http.MethodPost, Path: path, Summary: summary,
-			Request: f.QueryShape(level), Response: entity.ListShape(f.Members(level), record, domain.Window{}),
+			Request: entityschema.For(f).Query(level), Response: entityschema.List(f.Members(level), record, domain.Window{}),
 		}, h)
 	}
-	query("/"+f.Plural+"/query", "List "+f.Plural+".", entity.LevelArtifact, f.RecordShape(entity.LevelArtifact), l.artifacts)
-	query("/"+f.Plural+"/variants/query", "List variants.", entity.LevelVariant, f.RecordShape(entity.LevelVariant), l.variants)
-	query("/"+f.Plural+"/revisions/query", "List revisions, with their data.", entity.LevelRevision, f.RecordShape(entity.LevelRevision), l.revisions)
-	query("/simple/"+f.Plural+"/query", "List "+f.Plural+", each with its latest revision.", entity.LevelArtifact, f.SimpleShape(), l.simples)
+	query("/"+f.Plural+"/query", "List "+f.Plural+".", entity.LevelArtifact, entityschema.For(f).Record(entity.LevelArtifact), l.artifacts)
+	query("/"+f.Plural+"/variants/query", "List variants.", entity.LevelVariant, entityschema.For(f).Record(entity.LevelVariant), l.variants)
+	query("/"+f.Plural+"/revisions/query", "List revisions, with their data.", entity.LevelRevision, entityschema.For(f).Record(entity.LevelRevision), l.revisions)
+	query("/simple/"+f.Plural+"/query", "List "+f.Plural+", each with its latest revision.", entity.LevelArtifact, entityschema.For(f).Simple(), l.simples)
 }
 
 func (l lineageRoutes) artifacts(c *gin.Context) error {

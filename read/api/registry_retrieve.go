@@ -8,6 +8,7 @@ import (
 
 	"colonnade/domain"
 	"colonnade/domain/entity"
+	"colonnade/domain/entity/entityschema"
 	"colonnade/domain/request"
 	"colonnade/read/entities"
 )
@@ -20,13 +21,13 @@ func (l lineageRoutes) mountRetrieve() {
 	post := func(path, summary string, request, response any, h func(*gin.Context) error) {
 		l.mount(domain.Operation{Method: http.MethodPost, Path: path, Summary: summary, Request: request, Response: response}, h)
 	}
-	history := entity.ListShape(f.Members(entity.LevelRevision), f.RecordShape(entity.LevelRevision), domain.Window{})
-	post(base+"/retrieve", "The revision that references lead to, directly or through an environment.", f.RetrieveShape(), f.RetrievedShape(), l.retrieve)
+	history := entityschema.List(f.Members(entity.LevelRevision), entityschema.For(f).Record(entity.LevelRevision), domain.Window{})
+	post(base+"/retrieve", "The revision that references lead to, directly or through an environment.", entityschema.For(f).Retrieve(), entityschema.For(f).Retrieved(), l.retrieve)
 	l.mount(domain.Operation{
 		Method: http.MethodPost, Path: base + "/resolve", Summary: "A revision with its embeds replaced.", Limit: maxRevisionBytes,
-		Request: f.ResolveShape(), Response: f.ResolvedShape(),
+		Request: entityschema.For(f).Resolve(), Response: entityschema.For(f).Resolved(),
 	}, l.resolve)
-	post(base+"/log", "The history of "+f.Name+", newest first.", f.LogShape(), history, l.log)
+	post(base+"/log", "The history of "+f.Name+", newest first.", entityschema.For(f).Log(), history, l.log)
 }
 
 func (l lineageRoutes) retrieve(c *gin.Context) error {

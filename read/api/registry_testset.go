@@ -10,6 +10,7 @@ import (
 
 	"colonnade/domain"
 	"colonnade/domain/entity"
+	"colonnade/domain/entity/entityschema"
 	"colonnade/domain/request"
 	"colonnade/domain/testset"
 	"colonnade/read/entities"
@@ -64,15 +65,15 @@ func (l lineageRoutes) findRetrieved(ctx context.Context, project domain.Project
 // MountTestcases mounts the questions about the rows of testsets. Source: contract §5.8.
 func MountTestcases(r Router, reader *entities.Registry) {
 	t := testcaseRoutes{lineageRoutes{family: entity.Family{Name: "testcase", Plural: "testcases", Kind: entity.Testset, View: domain.ViewTestsets}, registry: reader, router: r}}
-	list := entity.ListShape("testcases", entity.TestcaseShape(), domain.Window{})
+	list := entityschema.List("testcases", entityschema.Testcase(), domain.Window{})
 	t.mount(domain.Operation{
 		Method: http.MethodGet, Path: "/testcases/", Summary: "List testcases: of the project, of testsets, or in the order of a testset's revision.",
 		Query: testcaseParameters(), Response: list,
 	}, t.list)
-	t.mount(domain.Operation{Method: http.MethodGet, Path: "/testcases/:testcase_id", Summary: "One testcase.", Response: entity.OneShape("testcase", entity.TestcaseShape())}, t.one)
+	t.mount(domain.Operation{Method: http.MethodGet, Path: "/testcases/:testcase_id", Summary: "One testcase.", Response: entityschema.One("testcase", entityschema.Testcase())}, t.one)
 	t.mount(domain.Operation{
 		Method: http.MethodPost, Path: "/testcases/query", Summary: "List testcases: of the project, of testsets, or in the order of a testset's revision or of the ids that are given.",
-		Request: entity.TestcaseQueryShape(), Response: list,
+		Request: entityschema.TestcaseQuery(), Response: list,
 	}, t.query)
 }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"colonnade/domain"
-	"colonnade/domain/entity"
+	"colonnade/domain/entity/entityschema"
 	"colonnade/domain/evaluation"
 	"colonnade/domain/request"
 	"colonnade/read/entities/runs"
@@ -44,13 +44,13 @@ func (e runRoutes) mount(op domain.Operation, h func(*gin.Context) error) {
 
 func (e runRoutes) get(name, summary string, record any, h func(*gin.Context) error) {
 	e.mount(domain.Operation{
-		Method: http.MethodGet, Path: "/evaluations/" + name + "s/:" + name + "_id", Summary: summary, Response: entity.OneShape(name, record),
+		Method: http.MethodGet, Path: "/evaluations/" + name + "s/:" + name + "_id", Summary: summary, Response: entityschema.One(name, record),
 	}, h)
 }
 
 func (e runRoutes) list(path, summary string, request any, members string, record any, h func(*gin.Context) error) {
 	e.mount(domain.Operation{
-		Method: http.MethodPost, Path: "/evaluations" + path, Summary: summary, Request: request, Response: entity.ListShape(members, record, domain.Window{}),
+		Method: http.MethodPost, Path: "/evaluations" + path, Summary: summary, Request: request, Response: entityschema.List(members, record, domain.Window{}),
 	}, h)
 }
 

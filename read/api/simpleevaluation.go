@@ -9,7 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"colonnade/domain"
-	"colonnade/domain/entity"
+	"colonnade/domain/entity/entityschema"
 	"colonnade/domain/evaluation"
 	"colonnade/read/entities/runs"
 )
@@ -18,16 +18,16 @@ import (
 // the ids that they are made of show them. Source: contract §5.8.
 func MountSimpleEvaluations(r Router, reader *runs.Reader) {
 	e := runRoutes{lineageRoutes{router: r}, reader}
-	simple := func(method, path, summary string, request any, response entity.Shape, h func(*gin.Context) error) {
+	simple := func(method, path, summary string, request any, response entityschema.Schema, h func(*gin.Context) error) {
 		e.mount(domain.Operation{Method: method, Path: "/simple/" + path, Summary: summary, Request: request, Response: response}, h)
 	}
-	simple(http.MethodGet, "evaluations/:evaluation_id", "One evaluation.", nil, entity.OneShape("evaluation", evaluation.SimpleEvaluation{}), e.simpleEvaluation)
+	simple(http.MethodGet, "evaluations/:evaluation_id", "One evaluation.", nil, entityschema.One("evaluation", evaluation.SimpleEvaluation{}), e.simpleEvaluation)
 	simple(http.MethodPost, "evaluations/query", "List evaluations.", simpleEvaluationsQuery{},
-		entity.ListShape("evaluations", evaluation.SimpleEvaluation{}, domain.Window{}), e.simpleEvaluations)
-	simple(http.MethodGet, "queues/:queue_id", "One queue with what it is made of.", nil, entity.OneShape("queue", evaluation.SimpleQueue{}), e.simpleQueue)
-	simple(http.MethodPost, "queues/query", "List queues.", simpleQueuesQuery{}, entity.ListShape("queues", evaluation.SimpleQueue{}, domain.Window{}), e.simpleQueues)
+		entityschema.List("evaluations", evaluation.SimpleEvaluation{}, domain.Window{}), e.simpleEvaluations)
+	simple(http.MethodGet, "queues/:queue_id", "One queue with what it is made of.", nil, entityschema.One("queue", evaluation.SimpleQueue{}), e.simpleQueue)
+	simple(http.MethodPost, "queues/query", "List queues.", simpleQueuesQuery{}, entityschema.List("queues", evaluation.SimpleQueue{}, domain.Window{}), e.simpleQueues)
 	simple(http.MethodPost, "queues/:queue_id/scenarios/query", "List the scenarios of a queue: a person's, or all.", queueScenariosQuery{},
-		entity.ListShape("scenarios", evaluation.Scenario{}, domain.Window{}), e.queueScenarios)
+		entityschema.List("scenarios", evaluation.Scenario{}, domain.Window{}), e.queueScenarios)
 }
 
 type (

@@ -17,7 +17,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/stretchr/testify/require"
 
-	"colonnade/domain/entity"
+	"colonnade/domain/entity/entityschema"
 )
 
 // promise is the API's document, to which every reply of every test here is held.
@@ -137,7 +137,7 @@ func TestRequestsAreAsDescribed(t *testing.T) {
 	c := w.owner(t, "a@b.c", false)
 	tried := 0
 	for _, op := range w.server.Operations() {
-		shape, ok := op.Request.(entity.Shape)
+		shape, ok := op.Request.(entityschema.Schema)
 		if !ok {
 			continue
 		}
@@ -170,7 +170,7 @@ func types(reply object) []string {
 // samples are objects of one described member each, null at the innermost.
 func samples(schema any, depth int) []any {
 	var out []any
-	if shape, ok := schema.(entity.Shape); ok {
+	if shape, ok := schema.(entityschema.Schema); ok {
 		schema = shape.JSONSchema()
 	}
 	m, _ := schema.(object)

@@ -15,6 +15,7 @@ import (
 
 	"colonnade/domain"
 	"colonnade/domain/entity"
+	"colonnade/domain/entity/entityschema"
 	"colonnade/write/api"
 	"colonnade/write/registry/entities"
 )
@@ -47,15 +48,15 @@ type command struct {
 }
 
 // mount mounts commands that answer with one record of this shape.
-func (l endpoints) mount(member string, record entity.Shape, commands ...command) {
+func (l endpoints) mount(member string, record entityschema.Schema, commands ...command) {
 	l.mountWith(l.family.Edit, member, record, commands...)
 }
 
-func (l endpoints) mountWith(p domain.Permission, member string, record entity.Shape, commands ...command) {
+func (l endpoints) mountWith(p domain.Permission, member string, record entityschema.Schema, commands ...command) {
 	for _, c := range commands {
 		l.router.Handle(domain.Operation{
 			Method: c.method, Path: c.path, Permission: p, Tag: l.family.Plural, Summary: c.summary, Preview: true,
-			Request: c.request, Response: entity.OneShape(member, record),
+			Request: c.request, Response: entityschema.One(member, record),
 		}, c.handle)
 	}
 }
@@ -63,9 +64,9 @@ func (l endpoints) mountWith(p domain.Permission, member string, record entity.S
 func (l endpoints) mountArtifacts() {
 	f := l.family
 	base, id := "/"+f.Plural, "/:"+f.Name+"_id"
-	l.mount(f.Name, f.RecordShape(entity.LevelArtifact),
-		command{http.MethodPost, base + "/", "Create " + f.Name + ", without variants.", f.WriteShape(entity.LevelArtifact, true), l.createArtifact},
-		command{http.MethodPut, base + id, "Edit " + f.Name + ": given members change.", f.WriteShape(entity.LevelArtifact, false), l.editArtifact},
+	l.mount(f.Name, entityschema.For(f).Record(entity.LevelArtifact),
+		command{http.MethodPost, base + "/", "Create " + f.Name + ", without variants.", entityschema.For(f).Write(entity.LevelArtifact, true), l.createArtifact},
+		command{http.MethodPut, base + id, "Edit " + f.Name + ": given members change.", entityschema.For(f).Write(entity.LevelArtifact, false), l.editArtifact},
 		command{http.MethodPost, base + id + "/archive", "Hide " + f.Name + " from queries.", nil, l.archiveArtifact(l.setArchived(true))},
 		command{http.MethodPost, base + id + "/unarchive", "Show " + f.Name + " again.", nil, l.archiveArtifact(l.setArchived(false))},
 	)

@@ -8,6 +8,7 @@ import (
 
 	"colonnade/domain"
 	"colonnade/domain/entity"
+	"colonnade/domain/entity/entityschema"
 	"colonnade/write/api"
 	"colonnade/write/registry/folders"
 )
@@ -15,10 +16,10 @@ import (
 // MountFolders mounts the commands on the tree that people keep applications in. Source: contract §5.8.
 func MountFolders(r api.Router, commands *folders.Registry) {
 	f := folderEndpoints{commands}
-	op := domain.Operation{Permission: domain.EditApplications, Tag: "folders", Preview: true, Response: entity.OneShape("folder", entity.FolderShape())}
-	op.Method, op.Path, op.Summary, op.Request = http.MethodPost, "/folders/", "Create a folder.", entity.FolderWriteShape(true)
+	op := domain.Operation{Permission: domain.EditApplications, Tag: "folders", Preview: true, Response: entityschema.One("folder", entityschema.Folder())}
+	op.Method, op.Path, op.Summary, op.Request = http.MethodPost, "/folders/", "Create a folder.", entityschema.FolderWrite(true)
 	r.Handle(op, f.create)
-	op.Method, op.Path, op.Summary, op.Request = http.MethodPut, "/folders/:folder_id", "Edit a folder: given members change; another parent moves it with all below it.", entity.FolderWriteShape(false)
+	op.Method, op.Path, op.Summary, op.Request = http.MethodPut, "/folders/:folder_id", "Edit a folder: given members change; another parent moves it with all below it.", entityschema.FolderWrite(false)
 	r.Handle(op, f.edit)
 	op.Method, op.Summary, op.Request = http.MethodDelete, "Delete a folder and those below it; what lay in them lies nowhere then.", nil
 	r.Handle(op, f.remove)

@@ -8,6 +8,7 @@ import (
 
 	"colonnade/domain"
 	"colonnade/domain/entity"
+	"colonnade/domain/entity/entityschema"
 	"colonnade/domain/request"
 	"colonnade/domain/testset"
 	"colonnade/write/api"
@@ -17,17 +18,17 @@ import (
 func (l endpoints) mountRevisions() {
 	f := l.family
 	base, id := "/"+f.Plural+"/revisions", "/:"+f.Name+"_revision_id"
-	member, record := f.Member(entity.LevelRevision), f.RecordShape(entity.LevelRevision)
+	member, record := f.Member(entity.LevelRevision), entityschema.For(f).Record(entity.LevelRevision)
 	l.mount(member, record,
-		command{http.MethodPost, base + "/", "Make the first revision of a variant.", f.CommitShape(), l.createRevision},
-		command{http.MethodPut, base + id, "Replace name, description, flags, tags and meta of a revision.", f.WriteShape(entity.LevelRevision, false), l.editRevision},
+		command{http.MethodPost, base + "/", "Make the first revision of a variant.", entityschema.For(f).Commit(), l.createRevision},
+		command{http.MethodPut, base + id, "Replace name, description, flags, tags and meta of a revision.", entityschema.For(f).Write(entity.LevelRevision, false), l.editRevision},
 		command{http.MethodPost, base + id + "/archive", "Hide a revision.", nil, l.archiveRevision(true)},
 		command{http.MethodPost, base + id + "/unarchive", "Show a revision again.", nil, l.archiveRevision(false)},
-		command{http.MethodPost, base + "/commit", "Commit the next revision of a variant.", f.CommitShape(), l.commit},
+		command{http.MethodPost, base + "/commit", "Commit the next revision of a variant.", entityschema.For(f).Commit(), l.commit},
 	)
 	if f.Deployable {
 		l.mountWith(domain.DeployEnvironment, member, record,
-			command{http.MethodPost, base + "/deploy", "Point an environment at a revision.", f.DeployShape(), l.deploy})
+			command{http.MethodPost, base + "/deploy", "Point an environment at a revision.", entityschema.For(f).Deploy(), l.deploy})
 	}
 }
 

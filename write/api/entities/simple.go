@@ -9,6 +9,7 @@ import (
 
 	"colonnade/domain"
 	"colonnade/domain/entity"
+	"colonnade/domain/entity/entityschema"
 	"colonnade/write/api"
 	"colonnade/write/registry/entities"
 )
@@ -16,14 +17,14 @@ import (
 func (l endpoints) mountSimple() {
 	f := l.family
 	base, id := "/simple/"+f.Plural, "/:"+f.Name+"_id"
-	l.mount(f.Name, f.SimpleShape(),
-		command{http.MethodPost, base + "/", "Create " + f.Name + " with a variant and a first revision.", f.SimpleWriteShape(true), l.createSimple},
-		command{http.MethodPut, base + id, "Edit " + f.Name + " and commit what is given.", f.SimpleWriteShape(false), l.editSimple},
+	l.mount(f.Name, entityschema.For(f).Simple(),
+		command{http.MethodPost, base + "/", "Create " + f.Name + " with a variant and a first revision.", entityschema.For(f).SimpleWrite(true), l.createSimple},
+		command{http.MethodPut, base + id, "Edit " + f.Name + " and commit what is given.", entityschema.For(f).SimpleWrite(false), l.editSimple},
 		command{http.MethodPost, base + id + "/archive", "Hide " + f.Name + " from queries.", nil, l.archiveSimple(l.setArchived(true))},
 		command{http.MethodPost, base + id + "/unarchive", "Show " + f.Name + " again.", nil, l.archiveSimple(l.setArchived(false))},
 	)
 	if f.Kind == entity.Environment {
-		l.mountWith(domain.GuardEnvironments, f.Name, f.SimpleShape(),
+		l.mountWith(domain.GuardEnvironments, f.Name, entityschema.For(f).Simple(),
 			command{http.MethodPost, base + id + "/guard", "Close an environment to callers without the permission.", nil, l.archiveSimple(l.guard(true))},
 			command{http.MethodPost, base + id + "/unguard", "Open it again.", nil, l.archiveSimple(l.guard(false))},
 		)

@@ -15,6 +15,7 @@ import (
 
 	"colonnade/domain"
 	"colonnade/domain/entity"
+	"colonnade/domain/entity/entityschema"
 	"colonnade/domain/request"
 	"colonnade/domain/testset"
 	"colonnade/write/api"
@@ -33,7 +34,7 @@ func MountTestsetFiles(r api.Router, commands *entities.Registry) {
 	testsets := entity.Testsets()
 	op := domain.Operation{
 		Method: http.MethodPost, Permission: domain.EditTestsets, Tag: testsets.Plural, Preview: true, Limit: maxUploadBytes,
-		Consumes: []string{"multipart/form-data"}, Response: entity.OneShape(testsets.Name, testsets.SimpleShape()),
+		Consumes: []string{"multipart/form-data"}, Response: entityschema.One(testsets.Name, entityschema.For(testsets).Simple()),
 	}
 	op.Path, op.Summary, op.Request = "/simple/testsets/upload", "Create testset from a CSV or JSON file.", uploadForm{"testset_slug", "testset_name", "testset_description", "testset_tags", "testset_meta"}
 	r.Handle(op, f.create)
@@ -42,7 +43,7 @@ func MountTestsetFiles(r api.Router, commands *entities.Registry) {
 	r.Handle(op, f.edit)
 	member := testsets.Member(entity.LevelRevision)
 	op.Path, op.Summary = "/testsets/revisions/:testset_revision_id/upload", "Commit the testcases of a CSV or JSON file as the next revision of the same variant."
-	op.Request, op.Response = uploadForm{"include_testcases"}, entity.OneShape(member, testsets.RecordShape(entity.LevelRevision))
+	op.Request, op.Response = uploadForm{"include_testcases"}, entityschema.One(member, entityschema.For(testsets).Record(entity.LevelRevision))
 	r.Handle(op, f.commit)
 }
 

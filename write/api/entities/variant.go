@@ -8,6 +8,7 @@ import (
 
 	"colonnade/domain"
 	"colonnade/domain/entity"
+	"colonnade/domain/entity/entityschema"
 	"colonnade/write/api"
 	"colonnade/write/registry/entities"
 )
@@ -15,12 +16,12 @@ import (
 func (l endpoints) mountVariants() {
 	f := l.family
 	base, id := "/"+f.Plural+"/variants", "/:"+f.Name+"_variant_id"
-	l.mount(f.Member(entity.LevelVariant), f.RecordShape(entity.LevelVariant),
-		command{http.MethodPost, base + "/", "Create a variant, without revisions.", f.WriteShape(entity.LevelVariant, true), l.createVariant},
-		command{http.MethodPut, base + id, "Replace name, description, flags, tags and meta of a variant.", f.WriteShape(entity.LevelVariant, false), l.editVariant},
+	l.mount(f.Member(entity.LevelVariant), entityschema.For(f).Record(entity.LevelVariant),
+		command{http.MethodPost, base + "/", "Create a variant, without revisions.", entityschema.For(f).Write(entity.LevelVariant, true), l.createVariant},
+		command{http.MethodPut, base + id, "Replace name, description, flags, tags and meta of a variant.", entityschema.For(f).Write(entity.LevelVariant, false), l.editVariant},
 		command{http.MethodPost, base + id + "/archive", "Hide a variant and its revisions.", nil, l.archiveVariant(true)},
 		command{http.MethodPost, base + id + "/unarchive", "Show a variant and its revisions again.", nil, l.archiveVariant(false)},
-		command{http.MethodPost, base + "/fork", "Copy a variant with its history.", f.ForkShape(), l.fork},
+		command{http.MethodPost, base + "/fork", "Copy a variant with its history.", entityschema.For(f).Fork(), l.fork},
 	)
 }
 

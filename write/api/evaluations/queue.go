@@ -7,7 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"colonnade/domain"
-	"colonnade/domain/entity"
+	"colonnade/domain/entity/entityschema"
 	"colonnade/domain/evaluation"
 	"colonnade/domain/request"
 	"colonnade/domain/trace"
@@ -23,10 +23,10 @@ func (e simpleEvaluations) mountQueues() {
 	op := domain.Operation{
 		Method: http.MethodPost, Path: "/simple/queues/", Permission: domain.EditEvaluations, Tag: "evaluations", Preview: true, Timeout: startTimeout,
 		Summary: "Create a queue of what people are to judge: what queries or testsets hold, or traces or testcases that are added one by one.",
-		Request: queueCreation{}, Response: entity.OneShape("queue", evaluation.SimpleQueue{}),
+		Request: queueCreation{}, Response: entityschema.One("queue", evaluation.SimpleQueue{}),
 	}
 	e.router.Handle(op, e.createQueue)
-	op.Permission, op.Response = domain.AnnotateEvaluations, entity.OneShape("queue_id", map[string]any{"type": "string", "format": "uuid"})
+	op.Permission, op.Response = domain.AnnotateEvaluations, entityschema.One("queue_id", map[string]any{"type": "string", "format": "uuid"})
 	op.Path, op.Summary, op.Request = "/simple/queues/:queue_id/traces/", "Add traces to a queue of traces, each once.", tracesAddition{}
 	e.router.Handle(op, e.addTraces)
 	op.Path, op.Summary, op.Request = "/simple/queues/:queue_id/testcases/", "Add testcases to a queue of testcases, each once.", testcasesAddition{}

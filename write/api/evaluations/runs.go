@@ -14,7 +14,7 @@ import (
 	"github.com/google/uuid"
 
 	"colonnade/domain"
-	"colonnade/domain/entity"
+	"colonnade/domain/entity/entityschema"
 	"colonnade/domain/evaluation"
 	"colonnade/domain/request"
 	"colonnade/write/api"
@@ -137,8 +137,10 @@ type resource struct {
 	record        any
 }
 
-func (s resource) single() entity.Shape { return entity.OneShape(s.name, s.record) }
-func (s resource) list() entity.Shape   { return entity.ListShape(s.members, s.record, domain.Window{}) }
+func (s resource) single() entityschema.Schema { return entityschema.One(s.name, s.record) }
+func (s resource) list() entityschema.Schema {
+	return entityschema.List(s.members, s.record, domain.Window{})
+}
 
 func (s resource) operation(op domain.Operation, h func(*gin.Context) error) {
 	op.Permission, op.Tag, op.Preview = s.permission, "evaluations", true
@@ -161,14 +163,14 @@ func deletes[B any](s resource, request B, remove removal, ids func(B) []uuid.UU
 	uuids := map[string]any{"type": "string", "format": "uuid"}
 	s.operation(domain.Operation{
 		Method: http.MethodDelete, Path: "/evaluations/" + s.members + "/", Summary: "Delete " + s.members + ", with all that belongs to them.",
-		Request: request, Response: entity.ListShape(member+"s", uuids, domain.Window{}),
+		Request: request, Response: entityschema.List(member+"s", uuids, domain.Window{}),
 	}, many(remove, member+"s", func(b B) ([]uuid.UUID, error) { return ids(b), nil }))
 	if s.name == s.members {
 		return
 	}
 	s.operation(domain.Operation{
 		Method: http.MethodDelete, Path: "/evaluations/" + s.members + "/:" + member, Summary: "Delete a " + s.name + ", with all that belongs to it.",
-		Response: entity.OneShape(member, uuids),
+		Response: entityschema.One(member, uuids),
 	}, removeOne(remove, member))
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"colonnade/domain"
-	"colonnade/domain/entity"
+	"colonnade/domain/entity/entityschema"
 	"colonnade/domain/evaluation"
 	"colonnade/domain/request"
 	"colonnade/write/api"
@@ -31,12 +31,12 @@ const startTimeout = 2 * time.Minute
 // the revisions they are made of, and on the places of their results. Source: contract §5.8.
 func MountSimple(r api.Router, deps SimpleDeps) {
 	e := simpleEvaluations{deps, r}
-	one := entity.OneShape("evaluation", evaluation.SimpleEvaluation{})
+	one := entityschema.One("evaluation", evaluation.SimpleEvaluation{})
 	e.mount(domain.EditEvaluations, http.MethodPost, "", "Create an evaluation out of revisions: ids, or ids with who carries their step out (auto, custom, human). "+
 		"It is started, unless flags.is_active is false or its status is given.", evaluationCreation{}, one, e.create)
 	e.mount(domain.EditEvaluations, http.MethodPatch, "/:evaluation_id", "Edit an evaluation: given members change; results of steps that go are gone.", evaluationEdition{}, one, e.edit)
 	e.mount(domain.EditEvaluations, http.MethodDelete, "/:evaluation_id", "Delete an evaluation with all that belongs to it; traces stay.", nil,
-		entity.OneShape("evaluation_id", map[string]any{"type": "string", "format": "uuid"}), e.remove)
+		entityschema.One("evaluation_id", map[string]any{"type": "string", "format": "uuid"}), e.remove)
 	for _, c := range []struct {
 		name, summary string
 		permission    domain.Permission

@@ -9,7 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"colonnade/domain"
-	"colonnade/domain/entity"
+	"colonnade/domain/entity/entityschema"
 	"colonnade/domain/evaluation"
 	"colonnade/domain/request"
 	"colonnade/write/api"
@@ -18,15 +18,15 @@ import (
 // mountPlaces mounts what is done to an evaluation by its places: steps,
 // scenarios and repeats, and the results that stand there. A dimension of a
 // slice that is left out means all of it.
-func (e simpleEvaluations) mountPlaces(one entity.Shape) {
+func (e simpleEvaluations) mountPlaces(one entityschema.Schema) {
 	at := "/:evaluation_id/"
-	results := entity.ListShape("results", evaluation.Result{}, domain.Window{})
-	run := entity.OneShape("run", evaluation.Run{})
+	results := entityschema.List("results", evaluation.Result{}, domain.Window{})
+	run := entityschema.One("run", evaluation.Run{})
 	e.mount(domain.ViewEvaluations, http.MethodPost, at+"probe", "The results of a slice.", sliceBody{}, results, e.probe)
 	e.mount(domain.AnnotateEvaluations, http.MethodPost, at+"populate", "Set results of an evaluation.", resultsCreation{}, results, e.populate)
 	e.mount(domain.EditEvaluations, http.MethodPost, at+"steps/add", "Add steps to an evaluation; one whose key is there stays as it is.", stepsAddition{}, run, e.addSteps)
 	e.mount(domain.AnnotateEvaluations, http.MethodPost, at+"scenarios/add", "Add scenarios without results.", scenariosAddition{},
-		entity.ListShape("scenarios", evaluation.Scenario{}, domain.Window{}), e.addScenarios)
+		entityschema.List("scenarios", evaluation.Scenario{}, domain.Window{}), e.addScenarios)
 	for _, path := range []string{"repeats", "repeats/set"} {
 		e.mount(domain.EditEvaluations, http.MethodPost, at+path, "Say how often steps are done.", repeatsBody{}, run, e.setRepeats)
 	}

@@ -1,4 +1,6 @@
-package entity
+package entityschema
+
+import "colonnade/domain/entity"
 
 // testsetMembers are the data of a testset's revision. Source: contract §5.8.
 func testsetMembers(testcase any) []member {
@@ -15,30 +17,30 @@ func labelMembers() []member {
 }
 
 // testcaseInput is a testcase as it is committed: its id follows from the rest.
-func testcaseInput() Shape { return testcaseRequest("TestcaseInput", "data") }
+func testcaseInput() Schema { return testcaseRequest("TestcaseInput", "data") }
 
 // testcaseReplacement is one that replaces the testcase of its id.
-func testcaseReplacement() Shape { return testcaseRequest("TestcaseReplacement", "id") }
+func testcaseReplacement() Schema { return testcaseRequest("TestcaseReplacement", "id") }
 
-func testcaseRequest(name, required string) Shape {
+func testcaseRequest(name, required string) Schema {
 	echoed := []string{"slug", "set_id", "testset_id", "created_at", "updated_at", "deleted_at", "created_by_id", "updated_by_id", "deleted_by_id"}
 	members := make([]member, 0, len(echoed)+2)
 	members = append(members, member{"id", id(), false}, member{"data", free(), false})
 	for _, name := range echoed {
 		members = append(members, member{name, map[string]any{"readOnly": true}, false})
 	}
-	return requestShape(name, needing(members, required), labelMembers())
+	return requestSchema(name, needing(members, required), labelMembers())
 }
 
-// TestcaseShape is a testcase as replies have it.
-func TestcaseShape() Shape {
-	return replyShape("Testcase", append(testcaseMembers(true), member{"set_id", id(), true}))
+// Testcase is a testcase as replies have it.
+func Testcase() Schema {
+	return replySchema("Testcase", append(testcaseMembers(true), member{"set_id", id(), true}))
 }
 
 // testcaseInRevision has no more than documents how a testcase looks: a
 // revision of before holds what was sent.
-func testcaseInRevision() Shape {
-	s := replyShape("TestcaseInRevision", testcaseMembers(false))
+func testcaseInRevision() Schema {
+	s := replySchema("TestcaseInRevision", testcaseMembers(false))
 	s.Schema["additionalProperties"] = map[string]any{}
 	return s
 }
@@ -56,43 +58,43 @@ func testcaseMembers(required bool) []member {
 // testsetDelta changes columns in all rows, then rows.
 func testsetDelta() []member {
 	pair := map[string]any{"type": "array", "items": text(), "minItems": 2, "maxItems": 2, "description": "The old and the new name."}
-	columns := requestShape("TestsetColumnsDelta", []member{{"add", listOf(text()), false}, {"remove", listOf(text()), false}, {"replace", listOf(pair), false}})
-	rows := requestShape("TestsetRowsDelta", []member{{"add", listOf(testcaseInput()), false}, {"remove", listOf(id()), false}, {"replace", listOf(testcaseReplacement()), false}})
+	columns := requestSchema("TestsetColumnsDelta", []member{{"add", listOf(text()), false}, {"remove", listOf(text()), false}, {"replace", listOf(pair), false}})
+	rows := requestSchema("TestsetRowsDelta", []member{{"add", listOf(testcaseInput()), false}, {"remove", listOf(id()), false}, {"replace", listOf(testcaseReplacement()), false}})
 	return []member{{"rows", rows, false}, {"columns", columns, false}}
 }
 
 // viewMembers say how much of a testset's revision is shown; other families show all.
 func (f Family) viewMembers() []member {
-	if f.Kind != Testset {
+	if f.Kind != entity.Testset {
 		return nil
 	}
 	return []member{{"include_testcases", boolean(), false}, {"include_testcase_ids", boolean(), false}}
 }
 
 // windowOfRows bounds the rows of one revision.
-func windowOfRows() Shape {
-	return requestShape("RowWindow", []member{
+func windowOfRows() Schema {
+	return requestSchema("RowWindow", []member{
 		{"next", id(), false},
 		{"limit", whole(0), false},
 		{"order", oneOf("ascending", "descending"), false},
 	})
 }
 
-// TestcaseQueryShape is the body of a list of testcases.
-func TestcaseQueryShape() Shape {
-	f := Testsets()
-	return requestShape("", []member{
-		{"testcase", requestShape("TestcaseFilter", []member{{"flags", free(), false}, {"tags", free(), false}, {"meta", free(), false}}), false},
+// TestcaseQuery is the body of a list of testcases.
+func TestcaseQuery() Schema {
+	f := For(entity.Testsets())
+	return requestSchema("", []member{
+		{"testcase", requestSchema("TestcaseFilter", []member{{"flags", free(), false}, {"tags", free(), false}, {"meta", free(), false}}), false},
 		{"testcase_ids", listOf(id()), false},
-		{"testcase_refs", listOf(ReferenceShape()), false},
+		{"testcase_refs", listOf(Reference()), false},
 		{"testset_id", id(), false},
 		{"testset_slug", text(), false},
 		{"testset_ids", listOf(id()), false},
 		{"testset_slugs", listOf(text()), false},
-		{"testset_refs", listOf(ReferenceShape()), false},
+		{"testset_refs", listOf(Reference()), false},
 		{"testset_variant_id", id(), false},
 		{"testset_revision_id", id(), false},
 		{"include_archived", boolean(), false},
-		{"windowing", requestShape("ListWindow", windowMembers()), false},
+		{"windowing", requestSchema("ListWindow", windowMembers()), false},
 	}, f.refMembers())
 }

@@ -1,22 +1,30 @@
-package entity
+package entityschema
 
-import "strings"
+import (
+	"strings"
 
-// Shape says what a JSON body looks like, for the API's document: bodies of
-// lineages are read member by member under names that are data, so that no Go
-// type has their form. Values within a schema may be Shapes or Go values in
-// their turn.
-type Shape struct {
-	// Name is what the document calls it; a Shape without a name is spelled out where it stands.
+	"colonnade/domain/entity"
+)
+
+// Schema describes the JSON of one body. Values within it may be Schemas or Go values,
+// whose types describe them.
+type Schema struct {
+	// Name is the name of the component; a Schema without a name is written in place.
 	Name   string
 	Schema map[string]any
 }
 
-// SchemaName names the component of the document.
-func (s Shape) SchemaName() string { return s.Name }
+// Family returns the bodies of one entity.Family.
+type Family struct{ entity.Family }
 
-// JSONSchema is the schema itself.
-func (s Shape) JSONSchema() map[string]any { return s.Schema }
+// For returns the bodies of f.
+func For(f entity.Family) Family { return Family{f} }
+
+// SchemaName returns the name of the component.
+func (s Schema) SchemaName() string { return s.Name }
+
+// JSONSchema returns the schema itself.
+func (s Schema) JSONSchema() map[string]any { return s.Schema }
 
 // member is one member of an object.
 type member struct {
@@ -25,15 +33,15 @@ type member struct {
 	required bool
 }
 
-// replyShape describes an object that is sent: what it always has is required.
-func replyShape(name string, members ...[]member) Shape {
-	return Shape{Name: name, Schema: objectOf(false, members)}
+// replySchema describes an object that is sent: what it always has is required.
+func replySchema(name string, members ...[]member) Schema {
+	return Schema{Name: name, Schema: objectOf(false, members)}
 }
 
-// requestShape describes an object that is read: nothing else may be in it, and
+// requestSchema describes an object that is read: nothing else may be in it, and
 // null is as good as absent. Source: contract §0 row 9.
-func requestShape(name string, members ...[]member) Shape {
-	return Shape{Name: name, Schema: objectOf(true, members)}
+func requestSchema(name string, members ...[]member) Schema {
+	return Schema{Name: name, Schema: objectOf(true, members)}
 }
 
 func objectOf(request bool, groups [][]member) map[string]any {
@@ -82,8 +90,8 @@ func text() map[string]any    { return map[string]any{"type": "string"} }
 func id() map[string]any      { return map[string]any{"type": "string", "format": "uuid"} }
 func moment() map[string]any  { return map[string]any{"type": "string", "format": "date-time"} }
 func boolean() map[string]any { return map[string]any{"type": "boolean"} }
-func whole(least int) map[string]any {
-	return map[string]any{"type": "integer", "minimum": least}
+func whole(minimum int) map[string]any {
+	return map[string]any{"type": "integer", "minimum": minimum}
 }
 func free() map[string]any { return map[string]any{"type": "object"} }
 func listOf(items any) map[string]any {
@@ -94,7 +102,7 @@ func mapOf(values any) map[string]any {
 	return map[string]any{"type": "object", "additionalProperties": values}
 }
 
-func oneOf(words ...string) map[string]any { return map[string]any{"type": "string", "enum": words} }
+func oneOf(values ...string) map[string]any { return map[string]any{"type": "string", "enum": values} }
 
 // title turns a name on the wire into one of the document: application_variant, ApplicationVariant.
 func title(name string) string {
@@ -105,13 +113,13 @@ func title(name string) string {
 	return b.String()
 }
 
-// ReferenceShape is {id?, slug?, version?} as it is read. Source: interface.md §2.6.
-func ReferenceShape() Shape {
-	return requestShape("ReferenceInput", []member{{"id", id(), false}, {"slug", text(), false}, {"version", text(), false}})
+// Reference is {id?, slug?, version?} as it is read. Source: interface.md §2.6.
+func Reference() Schema {
+	return requestSchema("ReferenceInput", []member{{"id", id(), false}, {"slug", text(), false}, {"version", text(), false}})
 }
 
-func referenceReply() Shape {
-	return replyShape("Reference", []member{{"id", id(), false}, {"slug", text(), false}, {"version", text(), false}})
+func referenceReply() Schema {
+	return replySchema("Reference", []member{{"id", id(), false}, {"slug", text(), false}, {"version", text(), false}})
 }
 
 // recordMembers are those of every record. Source: contract §5.1.
@@ -135,7 +143,7 @@ func recordMembers() []member {
 
 // parentMembers name the ancestor of one level under all of its names.
 func (f Family) parentMembers(level string) []member {
-	names := f.parentNames(level)
+	names := f.ParentNames(level)
 	out := make([]member, 0, 2*len(names))
 	for _, prefix := range names {
 		out = append(out, member{prefix + "_id", id(), true}, member{prefix + "_slug", text(), true})
@@ -154,22 +162,22 @@ func (f Family) revisionMembers() [][]member {
 	}
 }
 
-// RecordShape is the record of a level as replies have it.
-func (f Family) RecordShape(l Level) Shape {
+// Record is the record of a level as replies have it.
+func (f Family) Record(l entity.Level) Schema {
 	name := title(f.Member(l))
 	switch l {
-	case LevelVariant:
-		return replyShape(name, recordMembers(), f.parentMembers(""))
-	case LevelRevision:
-		return replyShape(name, f.revisionMembers()...)
+	case entity.LevelVariant:
+		return replySchema(name, recordMembers(), f.parentMembers(""))
+	case entity.LevelRevision:
+		return replySchema(name, f.revisionMembers()...)
 	default:
-		return replyShape(name, f.artifactMembers()...)
+		return replySchema(name, f.artifactMembers()...)
 	}
 }
 
-// SimpleShape is the flat record of an artifact and its latest revision.
-func (f Family) SimpleShape() Shape {
-	return replyShape("Simple"+title(f.Name), append(f.artifactMembers(), []member{
+// Simple is the flat record of an artifact and its latest revision.
+func (f Family) Simple() Schema {
+	return replySchema("Simple"+title(f.Name), append(f.artifactMembers(), []member{
 		{"variant_id", id(), false},
 		{"revision_id", id(), false},
 		{"variant_slug", text(), false},
@@ -179,12 +187,12 @@ func (f Family) SimpleShape() Shape {
 	})...)
 }
 
-// OneShape is a reply with one record, or with none: {count, <member>?}.
-func OneShape(name string, record any) Shape {
-	return replyShape("", []member{{"count", whole(0), true}, {name, record, false}})
+// One is a reply with one record, or with none: {count, <member>?}.
+func One(name string, record any) Schema {
+	return replySchema("", []member{{"count", whole(0), true}, {name, record, false}})
 }
 
-// ListShape is a page: {count, <members>, windowing?}. window describes a window of replies.
-func ListShape(members string, record, window any) Shape {
-	return replyShape("", []member{{"count", whole(0), true}, {members, listOf(record), true}, {"windowing", window, false}})
+// List is a page: {count, <members>, windowing?}. window describes a window of replies.
+func List(members string, record, window any) Schema {
+	return replySchema("", []member{{"count", whole(0), true}, {members, listOf(record), true}, {"windowing", window, false}})
 }
