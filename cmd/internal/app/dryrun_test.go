@@ -76,7 +76,7 @@ func TestDryRunChangesNothing(t *testing.T) {
 	s.ok(http.StatusOK, http.MethodGet, "/projects/current", "")
 }
 
-// What an agent's tool is told is data, and stays what it is.
+// The arguments of a recorded tool call are data, in which dry_run is a name like any other.
 func TestDryRunIsANameInData(t *testing.T) {
 	t.Parallel()
 	s := newIdleService(t)

@@ -7,10 +7,10 @@ import (
 	"io"
 	"net/http"
 	"slices"
-	"sync"
 
 	"github.com/gin-gonic/gin"
 
+	"colonnade/cmd/internal/server/openapi"
 	"colonnade/domain"
 	"colonnade/domain/request"
 )
@@ -32,7 +32,7 @@ const (
 // rehearsal it does not know. Where the operation has a JSON body, the error
 // comes at the end of that body, from the reader that the handler reads: what
 // is read stays within the bounds of memory that the handler has put around it.
-func refuseDryRun(c *gin.Context, op domain.Operation, schema func() (bodySchema, error)) error {
+func refuseDryRun(c *gin.Context, op domain.Operation, schema func() (openapi.Request, error)) error {
 	declared := slices.ContainsFunc(op.Query, func(p domain.Parameter) bool { return p.Name == dryRun })
 	if c.Request.URL.Query().Has(dryRun) && !declared {
 		return request.Invalid("extra_forbidden", "Extra inputs are not permitted", c.Query(dryRun), "query", dryRun)
@@ -53,7 +53,7 @@ func refuseDryRun(c *gin.Context, op domain.Operation, schema func() (bodySchema
 // dryRunReader fails at the end of a body that asks for an unknown rehearsal.
 type dryRunReader struct {
 	io.ReadCloser
-	schema func() (bodySchema, error)
+	schema func() (openapi.Request, error)
 	read   []byte
 }
 
@@ -73,7 +73,7 @@ func (r *dryRunReader) Read(p []byte) (int, error) {
 	if failed != nil {
 		return n, failed
 	}
-	if failed := schema.checkDryRun(read); failed != nil {
+	if failed := checkDryRun(schema, read); failed != nil {
 		return n, failed
 	}
 	return n, err
@@ -96,123 +96,13 @@ func mentionsDryRun(text []byte) bool {
 	return false
 }
 
-// bodySchema is what the OpenAPI document says of an operation's body. It
-// tells members of the interface from data of the caller, in which dry_run is
-// a name like any other (an argument of a recorded tool call).
-type bodySchema struct {
-	root       any
-	components map[string]any
-}
-
-// schemaOf returns a function that makes an operation's schema when it is first needed.
-func schemaOf(op domain.Operation) func() (bodySchema, error) {
-	return sync.OnceValues(func() (bodySchema, error) {
-		if op.Request == nil {
-			return bodySchema{}, nil
-		}
-		made := newSchemas()
-		root := made.of(op.Request, ofRequest)
-		text, err := json.Marshal(object{"root": root, "components": made.components})
-		if err != nil {
-			return bodySchema{}, err
-		}
-		var s struct {
-			Root       any
-			Components map[string]any
-		}
-		err = json.Unmarshal(text, &s)
-		return bodySchema{s.Root, s.Components}, err
-	})
-}
-
-// bodyNode is what the schema says of one value: it is data of the caller, or
-// it has one of the alternatives. Without either, it is not described at all.
-type bodyNode struct {
-	data         bool
-	alternatives []map[string]any
-}
-
-const componentPrefix = "#/components/schemas/"
-
-// resolve adds a schema to a node, following references and alternatives.
-func (s bodySchema) resolve(schema any, to *bodyNode) {
-	of, ok := schema.(map[string]any)
-	if !ok || len(of) == 0 {
-		to.data = true
-		return
-	}
-	if ref, ok := of["$ref"].(string); ok {
-		s.resolve(s.components[ref[len(componentPrefix):]], to)
-		return
-	}
-	nested := false
-	for _, word := range []string{"anyOf", "oneOf", "allOf"} {
-		list, _ := of[word].([]any)
-		for _, e := range list {
-			nested = true
-			s.resolve(e, to)
-		}
-	}
-	if nested {
-		return
-	}
-	_, properties := of["properties"]
-	extra, given := of["additionalProperties"]
-	if mayBeObject(of["type"]) && !properties && !given || extra == true {
-		to.data = true
-		return
-	}
-	to.alternatives = append(to.alternatives, of)
-}
-
-func mayBeObject(types any) bool {
-	list, _ := types.([]any)
-	return types == "object" || slices.Contains(list, any("object"))
-}
-
-// member returns the node of a member and whether the schema names it.
-func (s bodySchema) member(of bodyNode, name string) (bodyNode, bool) {
-	var node bodyNode
-	known := false
-	for _, schema := range of.alternatives {
-		properties, _ := schema["properties"].(map[string]any)
-		inner, ok := properties[name]
-		if !ok {
-			inner, ok = schema["additionalProperties"].(map[string]any)
-		}
-		if ok {
-			known = true
-			s.resolve(inner, &node)
-		}
-	}
-	return node, known
-}
-
-// element returns the node of a list's elements. Where a described value is
-// sent as a list although it is none, the decoder of the handler decides.
-func (s bodySchema) element(of bodyNode) bodyNode {
-	node, listed := bodyNode{}, false
-	for _, schema := range of.alternatives {
-		if items, ok := schema["items"]; ok {
-			listed = true
-			s.resolve(items, &node)
-		}
-	}
-	node.data = node.data || !listed && len(of.alternatives) > 0
-	return node
-}
-
 // checkDryRun returns the error of a body that has dry_run where the schema
 // does not name it. A member that is there twice is an error as well: the
 // decoder would keep the last one, which may be the one without dry_run.
-func (s bodySchema) checkDryRun(text []byte) error {
-	c := dryRunCheck{schema: s, dec: json.NewDecoder(bytes.NewReader(text))}
+func checkDryRun(schema openapi.Request, text []byte) error {
+	c := dryRunCheck{schema: schema, dec: json.NewDecoder(bytes.NewReader(text))}
 	c.dec.UseNumber()
-	var root bodyNode
-	if s.root != nil {
-		s.resolve(s.root, &root)
-	}
-	if err := c.value(root, []any{"body"}); err != nil {
+	if err := c.value(schema.Root(), []any{"body"}); err != nil {
 		return err
 	}
 	if _, err := c.dec.Token(); !errors.Is(err, io.EOF) {
@@ -222,12 +112,12 @@ func (s bodySchema) checkDryRun(text []byte) error {
 }
 
 type dryRunCheck struct {
-	schema bodySchema
+	schema openapi.Request
 	dec    *json.Decoder
 }
 
-func (c dryRunCheck) value(node bodyNode, loc []any) error {
-	if node.data {
+func (c dryRunCheck) value(node openapi.Node, loc []any) error {
+	if node.Data {
 		return c.skip()
 	}
 	if len(loc) > maxBodyDepth {
@@ -241,7 +131,7 @@ func (c dryRunCheck) value(node bodyNode, loc []any) error {
 	case json.Delim('{'):
 		return c.object(node, loc)
 	case json.Delim('['):
-		inner := c.schema.element(node)
+		inner := c.schema.Element(node)
 		for i := 0; c.dec.More(); i++ {
 			if err := c.value(inner, append(slices.Clip(loc), i)); err != nil {
 				return err
@@ -253,7 +143,7 @@ func (c dryRunCheck) value(node bodyNode, loc []any) error {
 	}
 }
 
-func (c dryRunCheck) object(node bodyNode, loc []any) error {
+func (c dryRunCheck) object(node openapi.Node, loc []any) error {
 	seen := map[string]bool{}
 	for c.dec.More() {
 		token, err := c.dec.Token()
@@ -262,7 +152,7 @@ func (c dryRunCheck) object(node bodyNode, loc []any) error {
 			return c.malformed()
 		}
 		at := append(slices.Clip(loc), name)
-		inner, known := c.schema.member(node, name)
+		inner, known := c.schema.Member(node, name)
 		switch {
 		case name == dryRun && !known:
 			return request.Invalid("extra_forbidden", "Extra inputs are not permitted", nil, at...)

@@ -25,6 +25,7 @@ import (
 	"github.com/gin-gonic/gin"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"colonnade/cmd/internal/server/openapi"
 	"colonnade/domain"
 )
 
@@ -120,7 +121,7 @@ func (s *Server) mount(op domain.Operation, path string, h func(*gin.Context) er
 	if !strings.ContainsAny(path, ":*") {
 		s.static[path] = append(s.static[path], op.Method)
 	}
-	schema := schemaOf(op)
+	schema := openapi.RequestOf(op)
 	s.engine.Handle(op.Method, path, func(c *gin.Context) {
 		if err := s.serve(c, op, schema, h); err != nil {
 			_ = c.Error(err)
@@ -130,7 +131,7 @@ func (s *Server) mount(op domain.Operation, path string, h func(*gin.Context) er
 }
 
 // serve is the way of one request: the checks in order of cost, then the handler.
-func (s *Server) serve(c *gin.Context, op domain.Operation, schema func() (bodySchema, error), h func(*gin.Context) error) error {
+func (s *Server) serve(c *gin.Context, op domain.Operation, schema func() (openapi.Request, error), h func(*gin.Context) error) error {
 	if methods, ok := s.static[c.Request.URL.Path]; ok && !slices.Contains(methods, op.Method) {
 		c.Header("Allow", strings.Join(methods, ", "))
 		return errNoMethod
