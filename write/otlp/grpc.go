@@ -58,6 +58,11 @@ func (g *GRPC) Run(ctx context.Context, listener net.Listener) error {
 		grpc.ForceServerCodecV2(codec{}),
 		grpc.MaxRecvMsgSize(g.cfg.MaxMessageBytes),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 10 * time.Second, PermitWithoutStream: true}),
+		grpc.KeepaliveParams(keepalive.ServerParameters{
+			MaxConnectionIdle: g.cfg.MaxConnectionIdle, MaxConnectionAge: g.cfg.MaxConnectionAge, MaxConnectionAgeGrace: time.Minute,
+			// A client that vanished without a word is noticed within 80 s.
+			Time: time.Minute, Timeout: 20 * time.Second,
+		}),
 		grpc.ConnectionTimeout(10 * time.Second),
 	}
 	if g.cfg.TLS != nil {

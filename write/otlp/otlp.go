@@ -51,6 +51,10 @@ type Config struct {
 	RetryAfter time.Duration
 	// DrainTimeout bounds how long a stopping gRPC server lets calls finish.
 	DrainTimeout time.Duration
+	// MaxConnectionIdle closes a gRPC connection that has no call for so long,
+	// MaxConnectionAge any: a client that holds connections and sends nothing does
+	// not keep them, and a client behind a load balancer finds new servers.
+	MaxConnectionIdle, MaxConnectionAge time.Duration
 	// TLS is for the gRPC listener; nil means plain text.
 	TLS *tls.Config
 }
@@ -61,6 +65,7 @@ func DefaultConfig() Config {
 		MaxWireBytes: 10 << 20, MaxBodyBytes: 64 << 20, SuccessStatus: statusAccepted,
 		GRPCAddr: "127.0.0.1:4317", MaxMessageBytes: 16 << 20, MaxCalls: 64, ReadTimeout: 20 * time.Second,
 		RetryAfter: time.Second, DrainTimeout: 20 * time.Second,
+		MaxConnectionIdle: 2 * time.Minute, MaxConnectionAge: 30 * time.Minute,
 	}
 }
 
@@ -74,6 +79,9 @@ func (c Config) Validate() error {
 	var errs []error
 	if c.MaxWireBytes <= 0 || c.MaxBodyBytes <= 0 || c.MaxMessageBytes <= 0 || c.MaxCalls <= 0 || c.ReadTimeout <= 0 {
 		errs = append(errs, errors.New("otlp: the bounds on bodies, messages, calls and reading must be positive"))
+	}
+	if c.MaxConnectionIdle <= 0 || c.MaxConnectionAge <= 0 {
+		errs = append(errs, errors.New("otlp: the idle time and the age of a connection must be positive"))
 	}
 	if c.SuccessStatus != statusOK && c.SuccessStatus != statusAccepted {
 		errs = append(errs, fmt.Errorf("otlp: success status must be 200 or 202, not %d", c.SuccessStatus))

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"slices"
 
+	"colonnade/cmd/internal/listener"
 	"colonnade/cmd/internal/server"
 	"colonnade/domain"
 	"colonnade/domain/credential"
@@ -38,6 +40,7 @@ type house struct {
 	// commands is the server, for those whose bodies share the memory of requests; empty without the write role.
 	commands writeapi.MeteredRouter
 	grpc     *otlp.GRPC // nil without the write role
+	limiter  *listener.Limiter
 	sink     *sink.Sink // nil without the sink role
 	tail     *tail.Hub  // nil without the read role
 	access   *access.Access
@@ -92,6 +95,9 @@ func (p *process) build(s stores) (h *house, err error) {
 		if err := p.buildSink(h, s); err != nil {
 			return h, err
 		}
+	}
+	if h.limiter, err = listener.New(p.Now, p.log.With(slog.String("component", "listener")), p.reg); err != nil {
+		return h, err
 	}
 	h.server, err = server.New(p.cfg.HTTP, server.Deps{
 		Log: p.log, Registry: p.reg, Authenticate: h.access.Authenticate, RateHeaders: h.access.RateHeaders, Allows: access.Allows,

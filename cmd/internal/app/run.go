@@ -18,6 +18,10 @@ import (
 // run starts the actors and waits for them. The doors stop first; the sink
 // works on until no door can hand it anything, then finishes its batch.
 func (p *process) run(ctx context.Context, h *house, d doors, engines *embedded.Stack, key firstKey) error {
+	d, err := p.bound(h.limiter, d)
+	if err != nil {
+		return err
+	}
 	group, ctx := errgroup.WithContext(ctx)
 	afterDoors, stopSink := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopSink()

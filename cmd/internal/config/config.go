@@ -105,6 +105,12 @@ type Log struct {
 type GRPC struct {
 	// Addr is the host and port to listen on. An empty address disables the receiver.
 	Addr string
+	// MaxConnections bounds the open connections of the listener. Zero means a
+	// share of the limit of open files.
+	MaxConnections int
+	// MaxConnectionsPerAddress bounds those of one public address; zero means a
+	// quarter of the listener's. The addresses of http.trusted_proxies are exempt.
+	MaxConnectionsPerAddress int
 }
 
 // ClickHouse holds the address of ClickHouse, which stores the spans.
@@ -300,6 +306,9 @@ func (c Config) Validate() error {
 	errs = append(errs, c.ClickHouse.Validate())
 	section("kafka", c.validateKafka())
 	section("http", c.HTTP.Validate())
+	if c.GRPC.MaxConnections < 0 || c.GRPC.MaxConnectionsPerAddress < 0 {
+		errs = append(errs, errors.New("grpc.max_connections: must not be negative"))
+	}
 	section("otlp", c.OTLP.Validate())
 	section("ingest", c.Ingest.Validate())
 	section("traces_api", c.TracesAPI.Validate())

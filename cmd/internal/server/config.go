@@ -5,12 +5,23 @@ import (
 	"fmt"
 	"net"
 	"time"
+
+	"colonnade/cmd/internal/listener"
 )
 
-// Config says where the HTTP door stands and what it bears.
+// Config sets the address of the HTTP listener and bounds its requests.
 type Config struct {
 	// Addr is the host and port to listen on.
 	Addr string
+	// MaxConnections bounds the open connections of the listener. Zero means a
+	// share of the limit of open files.
+	MaxConnections int
+	// MaxConnectionsPerAddress bounds those of one public address, of IPv6 a /64;
+	// zero means a quarter of the listener's.
+	MaxConnectionsPerAddress int
+	// TrustedProxies are the addresses and networks (CIDR) of proxies, which hold
+	// the connections of many clients. Private networks need not be named.
+	TrustedProxies []string
 	// MaxBodyBytes bounds a request body where its operation names no limit of its own.
 	MaxBodyBytes int64
 	// RequestTimeout ends the work for one request.
@@ -29,6 +40,7 @@ func DefaultConfig() Config {
 		RequestTimeout: 30 * time.Second,
 		DrainTimeout:   20 * time.Second,
 		GzipMinBytes:   1000,
+		TrustedProxies: []string{},
 	}
 }
 
@@ -37,6 +49,12 @@ func (c Config) Validate() error {
 	var errs []error
 	if _, _, err := net.SplitHostPort(c.Addr); err != nil {
 		errs = append(errs, fmt.Errorf("addr: %w", err))
+	}
+	if c.MaxConnections < 0 || c.MaxConnectionsPerAddress < 0 {
+		errs = append(errs, errors.New("max_connections: must not be negative"))
+	}
+	if _, err := listener.ParseNetworks(c.TrustedProxies); err != nil {
+		errs = append(errs, fmt.Errorf("trusted_proxies: %w", err))
 	}
 	if c.MaxBodyBytes <= 0 {
 		errs = append(errs, errors.New("max_body_bytes: must be positive"))
