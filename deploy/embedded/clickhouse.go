@@ -18,7 +18,7 @@ import (
 	"colonnade/deploy/embedded/internal/supervise"
 )
 
-// clickHouseConfig is what the child is told; its listening socket is descriptor 3.
+// clickHouseConfig is what the child is told; its listening socket is descriptor 3, the library descriptor 4.
 type clickHouseConfig struct {
 	Dir       string   `json:"dir"`
 	Library   string   `json:"library"`
@@ -48,6 +48,14 @@ func startClickHouse(ctx context.Context, s *Stack) error {
 	if err != nil {
 		return err
 	}
+	// The engine's user may not be able to enter the folder of the library.
+	opened, err := os.Open(library) //nolint:gosec // a file of the engine that was found
+	if err != nil {
+		return fmt.Errorf("clickhouse: %w", err)
+	}
+	s.mu.Lock()
+	s.files = append(s.files, opened)
+	s.mu.Unlock()
 	memory := s.c.ClickHouseMemoryBytes
 	arguments := append([]string{
 		// The engine's own defaults are nine tenths of the machine and caches of 5 GB.
@@ -67,7 +75,7 @@ func startClickHouse(ctx context.Context, s *Stack) error {
 		// for their turn beside it left hundreds of parts to every read.
 		"--background_merges_mutations_scheduling_policy=shortest_task_first",
 	}, s.c.ClickHouseArguments...)
-	err = s.run(ctx, ClickHouse, clickHouseConfig{Dir: dir, Library: library, Token: token, Arguments: arguments, MergeNice: s.c.ClickHouseMergeNice}, []*os.File{file})
+	err = s.run(ctx, ClickHouse, clickHouseConfig{Dir: dir, Library: "/proc/self/fd/4", Token: token, Arguments: arguments, MergeNice: s.c.ClickHouseMergeNice}, []*os.File{file, opened})
 	if err != nil {
 		return err
 	}

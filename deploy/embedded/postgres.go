@@ -30,7 +30,7 @@ func startPostgres(ctx context.Context, s *Stack) error {
 	if err != nil {
 		return fmt.Errorf("postgres: %w", err)
 	}
-	config := pgserver.Config{Dir: dir, Password: password, Arguments: s.c.PostgresArguments}
+	config := pgserver.Config{Dir: dir, UID: userOf(Postgres), Password: password, Arguments: s.c.PostgresArguments}
 	if engines, err := s.c.enginesDir(); err == nil {
 		native := filepath.Join(engines, "@embedded-postgres", runtime.GOOS+"-"+npmArch(), "native")
 		if isFile(filepath.Join(native, "bin", "postgres")) {

@@ -7,6 +7,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
@@ -59,8 +60,7 @@ func start(ctx context.Context, c Config) (*Stack, error) {
 		return nil, fmt.Errorf("embedded: %w", err)
 	}
 	c.Dir = dir
-	// An unprivileged server must be able to pass through, though not to look.
-	if err := os.MkdirAll(c.Dir, 0o711); err != nil { //nolint:gosec // each engine's own directory is closed
+	if err := makeDir(c.Dir); err != nil {
 		return nil, fmt.Errorf("embedded: %w", err)
 	}
 	lock, err := supervise.Lock(ctx, filepath.Join(c.Dir, "lock"), 2*time.Second)
@@ -89,6 +89,26 @@ func start(ctx context.Context, c Config) (*Stack, error) {
 		go s.watch(name, p)
 	}
 	return s, nil
+}
+
+// makeDir creates the data directory, or closes an existing one of this user to
+// others. Where the engines have users of their own these may pass through, and not look.
+func makeDir(dir string) error {
+	mode := os.FileMode(0o700)
+	if os.Geteuid() == 0 {
+		mode = 0o711
+	}
+	if err := os.MkdirAll(dir, mode); err != nil { //nolint:gosec // each engine's own directory is closed
+		return err
+	}
+	info, err := os.Stat(dir)
+	if err != nil {
+		return err
+	}
+	if stat, is := info.Sys().(*syscall.Stat_t); is && int(stat.Uid) == os.Geteuid() && info.Mode().Perm() != mode {
+		return os.Chmod(dir, mode)
+	}
+	return nil
 }
 
 // oneAtATime spares the caller a lock: the engines start side by side.
@@ -211,7 +231,18 @@ func (s *children) listen(name string, port int) (net.Addr, *os.File, error) {
 // run starts a child and keeps it in the stack.
 func (s *children) run(ctx context.Context, name string, config any, files []*os.File, env ...string) error {
 	dir := filepath.Join(s.c.Dir, name)
-	p, err := supervise.Start(ctx, supervise.Spec{Name: "embedded-" + name, Dir: dir, Config: config, Files: files, Env: env, Log: s.c.Log})
+	uid := userOf(name)
+	if err := mayRunAs(dir); uid != 0 && name != Postgres && err != nil { // Postgres refuses to be root, and has a way of its own
+		s.c.Log.LogAttrs(ctx, slog.LevelWarn, "engine runs as root", slog.String("engine", name), slog.Any("reason", err))
+		uid = 0
+	}
+	if err := supervise.MakePrivate(dir, uid); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	if name == Postgres {
+		uid = 0 // its child starts the server as that user
+	}
+	p, err := supervise.Start(ctx, supervise.Spec{Name: "embedded-" + name, Dir: dir, Config: config, Files: files, Env: env, UID: uid, Log: s.c.Log})
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
@@ -253,7 +284,7 @@ func secret(path string) (string, error) {
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return "", err
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o711); err != nil { //nolint:gosec // its files are closed
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return "", err
 	}
 	made := rand.Text()

@@ -102,18 +102,19 @@ func trimForVersion(ctx context.Context, bin string, args []string) []string {
 
 // makeUsable gives the package what npm takes away, its symbolic links between
 // libraries, in place if it can. A package that cannot be written, or that the
-// server's user may not enter, is copied into the data directory once.
+// server's user may not enter, is copied once. The copy lies beside the folder of
+// the data, which is closed to the user that creates the data.
 func makeUsable(native, dir string, who identity) (string, error) {
 	if who.canEnter(native) == nil {
 		if err := link(native); err == nil {
 			return native, nil
 		}
 	}
-	copied := filepath.Join(dir, "engine")
+	copied := dir + ".engine"
 	if isFile(filepath.Join(copied, "complete")) {
 		return copied, nil
 	}
-	if err := os.RemoveAll(copied); err != nil {
+	if err := errors.Join(os.RemoveAll(copied), os.RemoveAll(filepath.Join(dir, "engine"))); err != nil { // where earlier versions had it
 		return "", fmt.Errorf("pgserver: %w", err)
 	}
 	if err := copyTree(native, copied); err != nil {
@@ -172,7 +173,7 @@ func copyTree(from, to string) error {
 		target := filepath.Join(to, relative)
 		switch {
 		case entry.IsDir():
-			return os.MkdirAll(target, 0o755) //nolint:gosec // programs that another user runs
+			return errors.Join(os.MkdirAll(target, 0o700), os.Chmod(target, 0o755)) //nolint:gosec // programs that another user runs, whatever the umask
 		case entry.Type()&fs.ModeSymlink != 0:
 			where, err := os.Readlink(path)
 			if err != nil {
@@ -199,5 +200,5 @@ func copyFile(from, to string) (err error) {
 	}
 	defer func() { err = errors.Join(err, out.Close()) }()
 	_, err = io.Copy(out, in)
-	return err
+	return errors.Join(err, out.Chmod(0o755)) // whatever the umask
 }

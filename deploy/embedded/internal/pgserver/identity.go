@@ -3,7 +3,9 @@
 package pgserver
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"os/user"
@@ -24,26 +26,33 @@ type identity struct {
 	search bool
 }
 
-// chooseIdentity keeps the user that owns the data already, or takes "nobody".
-func chooseIdentity(dir string) (identity, error) {
+// chooseIdentity returns this process's own user, or, for root, the user of the configuration.
+func chooseIdentity(c Config) (identity, error) {
 	if os.Geteuid() != 0 {
 		return identity{uid: os.Geteuid(), gid: os.Getegid()}, nil
 	}
-	who := identity{drop: true, uid: nobody, gid: nobody}
-	if info, err := os.Stat(filepath.Join(dir, "data")); err == nil {
-		if stat, is := info.Sys().(*syscall.Stat_t); is && stat.Uid != 0 {
-			who.uid, who.gid = int(stat.Uid), int(stat.Gid)
-			return who.reaching(dir)
-		}
+	who := identity{drop: true, uid: c.UID, gid: c.UID}
+	if c.UID == 0 {
+		who = who.named()
 	}
+	return who.reaching(c.Dir)
+}
+
+// named returns a user that the system has a name for: initdb asks for it, the
+// server does not.
+func (w identity) named() identity {
+	if !w.drop {
+		return w
+	}
+	w.uid, w.gid = nobody, nobody
 	if u, err := user.Lookup("nobody"); err == nil {
 		uid, errUID := strconv.Atoi(u.Uid)
 		gid, errGID := strconv.Atoi(u.Gid)
 		if errUID == nil && errGID == nil && uid > 0 {
-			who.uid, who.gid = uid, gid
+			w.uid, w.gid = uid, gid
 		}
 	}
-	return who.reaching(dir)
+	return w
 }
 
 // reaching makes sure that the server gets to dir: by its own rights, or by
@@ -63,6 +72,13 @@ func (w identity) own(path string) error {
 		return nil
 	}
 	return os.Lchown(path, w.uid, w.gid)
+}
+
+// ownAll makes the user the owner of a folder and of all that is in it.
+func (w identity) ownAll(dir string) error {
+	return filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+		return errors.Join(err, w.own(path))
+	})
 }
 
 // canEnter checks every folder down to dir: one closed to others on the way,

@@ -39,6 +39,8 @@ var ErrPortTaken = errors.New("another process listens on port")
 // Config of the server's process.
 type Config struct {
 	Dir string `json:"dir"`
+	// UID is the user that the server runs as where this process is root.
+	UID int `json:"uid"`
 	// Packaged is the unpacked npm package's "native" folder; empty when it is not there.
 	Packaged  string   `json:"packaged"`
 	Port      int      `json:"port"`
@@ -67,7 +69,7 @@ func Run(ctx context.Context, c Config, ready func(supervise.Ready)) error {
 	if err := portFree(c.Port); err != nil {
 		return err
 	}
-	who, err := chooseIdentity(c.Dir)
+	who, err := chooseIdentity(c)
 	if err != nil {
 		return err
 	}
@@ -131,16 +133,17 @@ func ensureData(ctx context.Context, c Config, who identity, bin string) (fresh 
 	if isFile(filepath.Join(c.dataDir(), "PG_VERSION")) {
 		return false, nil
 	}
-	making := filepath.Join(c.Dir, "making")
-	if err := errors.Join(os.RemoveAll(making), os.MkdirAll(making, 0o700), who.own(making)); err != nil {
+	maker := who.named()
+	making := c.Dir + ".making" // beside the folder, which is closed to that user
+	if err := errors.Join(os.RemoveAll(making), os.MkdirAll(making, 0o700), maker.own(making)); err != nil {
 		return false, fmt.Errorf("pgserver: %w", err)
 	}
 	password := filepath.Join(making, "password")
-	if err := errors.Join(os.WriteFile(password, []byte(c.Password), 0o600), who.own(password)); err != nil {
+	if err := errors.Join(os.WriteFile(password, []byte(c.Password), 0o600), maker.own(password)); err != nil {
 		return false, fmt.Errorf("pgserver: %w", err)
 	}
 	data := filepath.Join(making, "data")
-	initdb := command(bin, "initdb", who, "-D", data, "-U", User, "--pwfile="+password, "-A", "scram-sha-256",
+	initdb := command(bin, "initdb", maker, "-D", data, "-U", User, "--pwfile="+password, "-A", "scram-sha-256",
 		"-E", "UTF8", "--locale=C", "--no-sync", "--no-instructions", "-c", "max_connections=100", "-c", "shared_buffers=64MB")
 	initdb.Args = trimForVersion(ctx, bin, initdb.Args)
 	initdb.Stderr = nil // it goes into the error
@@ -148,7 +151,7 @@ func ensureData(ctx context.Context, c Config, who identity, bin string) (fresh 
 	if err != nil {
 		return false, fmt.Errorf("pgserver: creating the data directory: %w: %s", err, lastLine(output))
 	}
-	if err := errors.Join(os.Rename(data, c.dataDir()), os.RemoveAll(making)); err != nil {
+	if err := errors.Join(who.ownAll(data), os.Rename(data, c.dataDir()), os.RemoveAll(making)); err != nil {
 		return false, fmt.Errorf("pgserver: %w", err)
 	}
 	return true, nil

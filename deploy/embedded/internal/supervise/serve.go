@@ -20,6 +20,7 @@ import (
 // ends. It returns the exit code of the process; serve must return soon after
 // the context ends, and is abandoned when it does not.
 func Serve[C any](serve func(ctx context.Context, config C, ready func(Ready)) error) int {
+	syscall.Umask(privateUmask)
 	// Control-C in a terminal reaches the parent, which then stops its children in order.
 	signal.Ignore(syscall.SIGINT, syscall.SIGHUP)
 	ctx, cancel := signal.NotifyContext(context.Background(), syscall.SIGTERM)

@@ -27,6 +27,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -55,6 +56,8 @@ type Spec struct {
 	Files []*os.File
 	// Env is added to an otherwise almost empty environment.
 	Env []string
+	// UID is the user and group that the child runs as; 0 means those of this process.
+	UID int
 	Log *slog.Logger
 }
 
@@ -94,8 +97,15 @@ func Start(ctx context.Context, spec Spec) (*Process, error) {
 	if err != nil {
 		return nil, fmt.Errorf("supervise: finding this executable: %w", err)
 	}
-	if err := os.MkdirAll(filepath.Join(spec.Dir, "empty"), 0o711); err != nil { //nolint:gosec // an unprivileged server must be able to pass through
+	empty := filepath.Join(spec.Dir, "empty")
+	if err := os.MkdirAll(empty, 0o700); err != nil {
 		return nil, fmt.Errorf("supervise: %w", err)
+	}
+	if spec.UID != 0 {
+		if err := os.Lchown(empty, spec.UID, spec.UID); err != nil {
+			return nil, fmt.Errorf("supervise: %w", err)
+		}
+		exe = "/proc/self/exe" // that user may not be able to enter the executable's folder
 	}
 	p := &Process{spec: spec, exe: exe, stop: make(chan struct{}), done: make(chan struct{})}
 	first := make(chan error, 1)
@@ -189,6 +199,9 @@ func (p *Process) once(up func()) error {
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = in, answer, logFile
 	cmd.ExtraFiles = p.spec.Files
 	cmd.SysProcAttr = processAttributes()
+	if uid := uint32(p.spec.UID); uid != 0 { //nolint:gosec // an id of the system
+		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: uid, Gid: uid}
+	}
 
 	p.mu.Lock()
 	if p.stopping() {
