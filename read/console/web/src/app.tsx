@@ -1,7 +1,69 @@
+import { QueryClientProvider } from '@tanstack/react-query';
+import { Component, lazy, Suspense, useEffect, useState, type ReactNode } from 'react';
+import { Route, Router, Switch } from 'wouter';
+import type { ApiError } from './api/errors';
+import { Button } from './kit/button/button';
+import { Link } from './kit/link/link';
+import { Empty, Failure, Skeleton } from './kit/state/state';
+import { linkToken, SignIn } from './page/sign-in/page';
+import { CONSOLE } from './shell/place';
+import { loadSession, queries, useSession } from './shell/session';
+import { Shell, useTitle } from './shell/shell';
+
+const Traces = lazy(() => import('./page/traces/page'));
+const Trace = lazy(() => import('./page/trace/page'));
+
 export function App() {
+  const { session } = useSession();
+  const [failed, setFailed] = useState<ApiError>();
+  const load = () => {
+    setFailed(undefined);
+    loadSession().catch((e: unknown) => setFailed(e as ApiError));
+  };
+  useEffect(load, []);
+  if (failed) return <main><h1 className="sr">Colonnade</h1><Failure error={failed} retry={load} /></main>;
+  if (session === undefined) return null;
+  if (session === null || linkToken()) return <SignIn />;
   return (
-    <main>
-      <h1>Colonnade</h1>
-    </main>
+    <QueryClientProvider client={queries}>
+      <Router base={CONSOLE}>
+        <Shell>
+          <Guard>
+            <Suspense fallback={<Skeleton rows={14} />}>
+              <Switch>
+                <Route path="/"><Traces /></Route>
+                <Route path="/traces"><Traces /></Route>
+                <Route path="/traces/:id">{({ id }) => <Trace key={id} id={id} />}</Route>
+                <Route><Missing /></Route>
+              </Switch>
+            </Suspense>
+          </Guard>
+        </Shell>
+      </Router>
+    </QueryClientProvider>
   );
+}
+
+function Missing() {
+  useTitle('No such page');
+  return <Empty title="There is no page at this address." actions={<Link to="/">Overview</Link>}><h1 className="sr">No such page</h1></Empty>;
+}
+
+/** Guard shows a fault of the page instead of nothing at all. */
+class Guard extends Component<{ children: ReactNode }, { error?: Error }> {
+  override state: { error?: Error } = {};
+
+  static getDerivedStateFromError(error: Error) {
+    return { error };
+  }
+
+  override render() {
+    if (!this.state.error) return this.props.children;
+    return (
+      <Empty title="This page has a fault." actions={<Button onPress={() => location.reload()}>Load it again</Button>}>
+        <h1 className="sr">Fault</h1>
+        <code>{this.state.error.message}</code>
+      </Empty>
+    );
+  }
 }
