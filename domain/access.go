@@ -7,20 +7,20 @@ import (
 	"github.com/google/uuid"
 )
 
-// ProjectID names the project that owns a row. Every statement carries one.
+// ProjectID identifies the project that owns a row. Every statement has one.
 type ProjectID uuid.UUID
 
-// String is the canonical UUID form.
+// String returns the canonical UUID form.
 func (p ProjectID) String() string { return uuid.UUID(p).String() }
 
-// IsZero tells whether the project is unset; no statement may run with it.
+// IsZero reports whether the project is unset; no statement may run with such an id.
 func (p ProjectID) IsZero() bool { return p == ProjectID{} }
 
-// Permission is what a route asks of a principal. Source: contract §1.1, §5.4, §7.
+// Permission is the permission that a route requires of a principal.
 type Permission string
 
-// The permissions. Public asks nothing, Authenticated any valid credential,
-// Admin the administration key.
+// The permissions. Public requires nothing, Authenticated any valid credential, Admin the
+// administration key.
 const (
 	Public            Permission = "public"
 	Authenticated     Permission = "authenticated"
@@ -44,7 +44,7 @@ const (
 	ViewEvaluations   Permission = "view_evaluations"
 	RunEvaluations    Permission = "run_evaluations"
 	EditEvaluations   Permission = "edit_evaluations"
-	// AnnotateEvaluations is about what people add to an evaluation that is there.
+	// AnnotateEvaluations covers what members add to an existing evaluation.
 	AnnotateEvaluations Permission = "annotate_evaluations"
 	RunService          Permission = "run_service"
 	ViewKeys            Permission = "view_api_keys"
@@ -55,46 +55,47 @@ const (
 	EditSecrets         Permission = "edit_secrets"
 )
 
-// Principal is who calls, as the credential says. The project of a key is the
-// only project its caller ever sees. Source: contract §7.
+// Principal is the caller of a request, as its credential states. The project of a key is the only
+// project that its caller ever sees. Source: deploy/docs/api.md, Credentials.
 type Principal struct {
 	Project      ProjectID
 	Organization uuid.UUID
 	Workspace    uuid.UUID
-	// User is the key's owner; recorded as created_by_id.
+	// User is the owner of the key; it is recorded as created_by_id.
 	User uuid.UUID
 	// Role is the member's role in the project: owner, admin, editor, developer, annotator or viewer.
 	Role string
-	// KeyPrefix names the API key in logs and rate limits; never the secret. Empty for other credentials.
+	// KeyPrefix identifies the API key in logs and rate limits, without its secret. Empty for
+	// other credentials.
 	KeyPrefix string
-	// Expires is when the credential ends; zero is never.
+	// Expires is the end of the credential; zero means never.
 	Expires time.Time
-	// Credential is the Authorization header as sent, for calls we make on the caller's behalf. Never logged.
+	// Credential is the Authorization header as sent, for calls on behalf of the caller. It is
+	// never logged.
 	Credential string
 }
 
 type principalKey struct{}
 
-// WithPrincipal puts the caller into the context; the authentication
-// middleware is its only caller.
+// WithPrincipal returns a context with the caller; only the authentication middleware calls it.
 func WithPrincipal(ctx context.Context, p Principal) context.Context {
 	return context.WithValue(ctx, principalKey{}, p)
 }
 
-// PrincipalFrom is the caller of this request. The zero Principal (no project)
-// means that none was authenticated; it may reach no store.
+// PrincipalFrom returns the caller of this request. The zero Principal (no project) means that no
+// caller was authenticated; no database may be reached with it.
 func PrincipalFrom(ctx context.Context) Principal {
 	p, _ := ctx.Value(principalKey{}).(Principal)
 	return p
 }
 
-// Operation describes a route as data: the engine mounts it, the permission
-// test walks it, the OpenAPI document is generated from it.
+// Operation describes a route as data: the server mounts it, a test checks its permission, and the
+// OpenAPI document is generated from it.
 type Operation struct {
 	// Method is an HTTP verb.
 	Method string
-	// Path is in gin's form (":name"), without /api and with the canonical
-	// trailing slash; the engine serves both forms.
+	// Path is in gin's form (":name"), without /api and with the canonical trailing slash; the
+	// server also serves the path without it.
 	Path string
 	// Permission is checked before the handler runs. It is never empty.
 	Permission Permission
@@ -102,32 +103,33 @@ type Operation struct {
 	Summary string
 	// Tag groups operations on the API page: "spans", "traces", "applications" ...
 	Tag string
-	// Request and Response are zero values of the JSON bodies; nil where there is none.
+	// Request and Response are zero values of the JSON bodies; nil if there is none.
 	Request, Response any
-	// Consumes names the media types of a request body that is no JSON, which
-	// Request then describes or not; Produces those of such a reply.
+	// Consumes lists the media types of a request body that is not JSON, which Request may
+	// describe; Produces those of such a reply.
 	Consumes, Produces []string
-	// Query names the query-string parameters, each with its type.
+	// Query lists the query-string parameters, each with its type.
 	Query []Parameter
-	// Status is the code of success; zero means 200.
+	// Status is the status of success; zero means 200.
 	Status int
-	// Deprecated routes answer with a Deprecation header. Source: contract §0 row 24.
+	// Deprecated routes reply with a Deprecation header. Source: deploy/docs/api.md, Deprecated
+	// routes.
 	Deprecated bool
-	// Preview also serves the route below /preview, deprecated. Source: contract §1.1.
+	// Preview also serves the route below /preview, deprecated.
 	Preview bool
-	// Remember makes the next reads of the same caller wait for this write, also
-	// when they do not send its token. Not for routes that are called without end.
+	// Remember makes the next reads of the same caller wait for this write even if they do not
+	// send its token. It is not for routes that clients call all the time.
 	Remember bool
-	// Lazy tells that the request body is optional.
+	// Lazy means that the request body is optional.
 	Lazy bool
-	// Limit bounds the request body in bytes; zero means the engine's default.
+	// Limit is the maximum size of the request body in bytes; zero means the default of the
+	// server.
 	Limit int64
-	// Timeout is how long a request may take, to the last byte of its reply; zero
-	// means the engine's default. Routes that stream or wait for others name one.
+	// Timeout bounds the time of a request up to the last byte of its reply; zero means the
+	// default of the server. Routes that stream or wait for others set one.
 	Timeout time.Duration
-	// Stream tells that the reply is a stream of events without end
-	// (text/event-stream): no time bounds the request, and the handler sees to
-	// its own end and to the connection's deadlines.
+	// Stream means that the reply is an endless stream of events (text/event-stream): no timeout
+	// applies, and the handler itself ends it and sets the deadlines of the connection.
 	Stream bool
 }
 

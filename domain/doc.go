@@ -1,10 +1,8 @@
-// Package domain is the heart of the house: the nouns and rules that both
-// wings share. It does no I/O, speaks no protocol, knows no store, logger,
-// clock or environment.
+// Package domain has the nouns and rules that the write side and the read side share: errors and
+// their kinds, projects and principals, permissions and operations (routes as data), references,
+// windows and pages, and the token that orders a read after a write. It does no I/O and knows no
+// protocol, database, logger, clock or environment.
 //
-// Here: errors and their kinds, projects and principals, permissions and
-// operations (what a route is, as data), references, windows and pages, and
-// the token that orders a read after a write. The nouns of telemetry live in
-// domain/trace, their names in domain/semconv, the filter language in
-// domain/filter, the lineage of applications in domain/entity.
+// The nouns of telemetry are in domain/trace, their attribute names in domain/semconv, filters in
+// domain/filter, entities with versions in domain/entity.
 package domain

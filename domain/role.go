@@ -1,7 +1,6 @@
 package domain
 
-// The roles of a member in a project, each holding all that the one after it
-// holds. Source: contract §7.
+// The roles of a member in a project; each has all permissions of the next one.
 const (
 	RoleOwner     = "owner"
 	RoleAdmin     = "admin"
@@ -11,7 +10,7 @@ const (
 	RoleViewer    = "viewer"
 )
 
-// rank orders the roles; zero is no role at all.
+// rank returns the order of a role; zero for an unknown role.
 func rank(role string) int {
 	switch role {
 	case RoleOwner:
@@ -31,10 +30,9 @@ func rank(role string) int {
 	}
 }
 
-// needs is the one table of permissions: the rank of the least role that holds
-// each. A permission that is not in it is held by nobody, so that a new one
-// forgotten here fails closed. Admin is not in it on purpose: the
-// administration key holds it, no role does.
+// needs returns the rank of the lowest role that has a permission. No role has a permission that
+// is missing here, so a new permission that is forgotten fails closed. Admin is missing on
+// purpose: only the administration key has it.
 func needs(p Permission) (least int, ok bool) {
 	switch p {
 	case Public, Authenticated, ViewSpans, ViewApplications, ViewWorkflows, ViewEvaluators, ViewEnvironments,
@@ -53,8 +51,7 @@ func needs(p Permission) (least int, ok bool) {
 	}
 }
 
-// Allows tells whether a role holds a permission. An unknown role holds none
-// but Public.
+// Allows reports whether a role has a permission. An unknown role has only Public.
 func Allows(role string, p Permission) bool {
 	if p == Public {
 		return true
@@ -63,11 +60,11 @@ func Allows(role string, p Permission) bool {
 	return ok && rank(role) >= least && rank(role) > 0
 }
 
-// ValidRole tells whether this is one of the roles.
+// ValidRole reports whether role is one of the roles.
 func ValidRole(role string) bool { return rank(role) > 0 }
 
-// LesserRole is the one that holds less: a key never holds more than its
-// owner does now, whatever it was made with.
+// LesserRole returns the role with fewer permissions: a key never has more permissions than its
+// owner has now, whatever it had when it was created.
 func LesserRole(a, b string) string {
 	if rank(b) < rank(a) {
 		return b

@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// TokenHeader carries a Token in replies to writes and in reads that must see them.
+// TokenHeader is the header with a Token, in replies to writes and in reads that must see them.
 const TokenHeader = "Colonnade-Token"
 
-// Token is where a write stands in the stream: one position for each
-// partition it touched, ascending by partition. A read that carries it waits
-// until the sink has made these positions visible. Empty means "no write to
-// wait for". Source: design §3.3.
+// Token is the position of a write in the topic: one position for each partition that the write
+// touched, ascending by partition. A read with a token waits until the sink has made these
+// positions visible. An empty token means that there is no write to wait for. Source:
+// deploy/docs/api.md, Tokens.
 type Token []Position
 
 // Position is the last offset of a write in a partition.
@@ -22,10 +22,10 @@ type Position struct {
 	Offset    int64
 }
 
-// maxTokenPositions bounds what a header may ask us to wait for.
+// maxTokenPositions bounds the number of positions that one header may wait for.
 const maxTokenPositions = 4096
 
-// String is the header's value: "partition:offset" pairs joined by commas.
+// String returns the value of the header: "partition:offset" pairs joined by commas.
 func (t Token) String() string {
 	var b strings.Builder
 	for i, p := range t {
@@ -39,8 +39,8 @@ func (t Token) String() string {
 	return b.String()
 }
 
-// ParseToken reads a header's value. An empty value is an empty token; anything
-// malformed is Rejected.
+// ParseToken parses the value of the header. An empty value is an empty token; a malformed one is
+// Rejected.
 func ParseToken(s string) (Token, error) {
 	if s == "" {
 		return nil, nil
@@ -62,7 +62,8 @@ func ParseToken(s string) (Token, error) {
 	return t, nil
 }
 
-// Add gives the token that also waits for p, keeping one position, the later, for each partition.
+// Add returns the token that also waits for p, with one position, the later one, for each
+// partition.
 func (t Token) Add(p Position) Token {
 	i, found := slices.BinarySearchFunc(t, p, func(a, b Position) int { return cmp.Compare(a.Partition, b.Partition) })
 	if found {

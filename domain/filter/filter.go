@@ -1,20 +1,16 @@
-// Package filter is the language in which callers choose spans: a tree that
-// Parse makes of the JSON of contract §3.2, and Match, which says for one span
-// whether the tree holds. Match is the reference meaning: what read/compile
-// makes of a tree must choose the same spans.
+// Package filter is the language in which callers select spans: a tree of conditions, and Match,
+// which reports whether a span satisfies the tree. Match is the reference meaning: the SQL of the
+// read side must select the same spans. filter/filterjson parses the tree from JSON; SQL, request
+// bodies and windows are on the read side.
 //
-// The tree is small on purpose. Parse folds the wire's operators into few
-// nodes, every value checked and typed, so that whoever walks it needs one
-// plain switch:
+// The tree is small on purpose, so that a compiler needs one plain switch:
 //
 //   - And, Or and Not are the only logical nodes. nand is Not{And}, nor is
 //     Not{Or}, and every negative operator (is_not, neq, not_in, has_not,
-//     not_exists) is Not of its positive twin: it holds wherever the twin does
-//     not, also where the span has no such value.
-//   - A leaf never holds where the span has no such value, unless it asks for absence.
+//     not_exists) is Not of its positive operator: it holds where the positive one does
+//     not, including spans without such a value.
+//   - A leaf never holds for a span without such a value, unless it tests for absence.
 //   - btwn is And of two bounds; a range of times is one Time.
-//
-// SQL lives in read/compile, bodies and windows in read/api.
 package filter
 
 import (
@@ -29,13 +25,13 @@ import (
 // is closed. A nil Expr holds for every span.
 type Expr interface{ isExpr() }
 
-// And holds where all its children do; an empty one everywhere.
+// And holds if all its children do; an empty one always holds.
 type And []Expr
 
-// Or holds where one of its children does; an empty one nowhere.
+// Or holds if one of its children does; an empty one never holds.
 type Or []Expr
 
-// Not holds where its child does not.
+// Not holds if its child does not.
 type Not struct{ Expr Expr }
 
 // TraceID holds for spans of these traces. In is never empty.
@@ -44,13 +40,13 @@ type TraceID struct{ In []trace.TraceID }
 // SpanID holds for these spans.
 type SpanID struct{ In []trace.SpanID }
 
-// ParentID holds for children of these spans; the zero id in the list means "is a root".
+// ParentID holds for children of these spans; the zero id in the list selects roots.
 type ParentID struct{ In []trace.SpanID }
 
 // TraceType holds for spans of traces of these types.
 type TraceType struct{ In []trace.Type }
 
-// SpanType holds for spans whose effective type (task where none was declared) is one of these.
+// SpanType holds for spans whose effective type (task if none was declared) is one of these.
 type SpanType struct{ In []trace.SpanType }
 
 // SpanKind holds for spans of these OpenTelemetry kinds.
@@ -59,7 +55,7 @@ type SpanKind struct{ In []trace.Kind }
 // StatusCode holds for spans with one of these codes.
 type StatusCode struct{ In []trace.Status }
 
-// Field names a span's member, as on the wire.
+// Field is the name of a member of a span, as on the wire.
 type Field string
 
 // The fields of Text, Time, TimeText and User leaves.
@@ -77,55 +73,54 @@ const (
 	UpdatedByID   Field = "updated_by_id"
 )
 
-// Text tests a text member: SpanName, StatusMessage, SessionID, UserID or
-// AgentID. An empty text is absent: no test holds for it.
+// Text tests a text member: SpanName, StatusMessage, SessionID, UserID or AgentID. An empty text
+// is absent: no test holds for it.
 type Text struct {
 	Field Field
 	Test  StringTest
 }
 
-// Time holds where a time (StartTime, EndTime, CreatedAt or UpdatedAt),
-// truncated to the microsecond, lies in [Min, Max], both inclusive, in Unix
-// microseconds. math.MinInt64 and math.MaxInt64 mean "no bound". An absent
-// time (UpdatedAt of a span never changed) lies in no range, so the unbounded
-// range asks for existence.
+// Time holds if a time (StartTime, EndTime, CreatedAt or UpdatedAt), truncated to the microsecond,
+// is in [Min, Max], both inclusive, in Unix microseconds. math.MinInt64 and math.MaxInt64 mean "no
+// bound". An absent time (UpdatedAt of a span that never changed) is in no range, so the unbounded
+// range tests for existence.
 type Time struct {
 	Field    Field
 	Min, Max int64
 }
 
-// TimeText tests a time as text in the form of TimeLayout, UTC. An absent time is no text.
+// TimeText tests a time as text in the form of TimeLayout, UTC. No test holds for an absent time.
 type TimeText struct {
 	Field Field
 	Test  StringTest
 }
 
-// TimeLayout is how TimeText writes a time: always six digits below the second.
+// TimeLayout is the form of a time in TimeText: always six digits below the second.
 const TimeLayout = "2006-01-02T15:04:05.000000Z"
 
-// User holds where CreatedByID or UpdatedByID is one of these; uuid.Nil in the list means "nobody is recorded".
+// User holds if CreatedByID or UpdatedByID is one of these; uuid.Nil in the list selects spans
+// without a recorded user.
 type User struct {
 	Field Field
 	In    []uuid.UUID
 }
 
-// Tree is the document an Attribute leaf looks into.
+// Tree is the tree that an Attribute leaf tests.
 type Tree uint8
 
 // The three trees.
 const (
-	// Attributes is the span's attribute tree, with "ag" among its members.
+	// Attributes is the attribute tree of the span, with "ag" among its members.
 	Attributes Tree = iota + 1
-	// Resource is the OpenTelemetry resource's attributes, nested.
+	// Resource is the tree of OpenTelemetry resource attributes.
 	Resource
 	// Scope is {"name", "version", "attributes"} of the instrumentation scope.
 	Scope
 )
 
-// Attribute tests the value at a path of a tree, found as jsonvalue.Lookup does. No
-// test holds where the path leads nowhere. Attributes include ag.type.trace and
-// ag.type.span (the latter only when declared) and the metrics that have
-// columns of their own.
+// Attribute tests the value at a path of a tree, as jsonvalue.Lookup finds it. No test holds if
+// there is no value. Attributes include ag.type.trace and ag.type.span (the latter only if
+// declared) and the metrics that have columns of their own.
 type Attribute struct {
 	Of Tree
 	// Path is canonical (jsonvalue.JoinPath of its keys): equal paths are equal strings.
@@ -133,17 +128,17 @@ type Attribute struct {
 	Test Test
 }
 
-// Link holds where one of the span's links contains it: an id that is set is
-// equal, and Attributes, when not nil, are contained. The zero Link asks for any.
+// Link holds if one of the links of the span contains it: an id that is set is equal, and
+// Attributes, unless nil, are contained. The zero Link tests for any link.
 type Link struct {
 	TraceID    trace.TraceID
 	SpanID     trace.SpanID
 	Attributes map[string]any
 }
 
-// Reference holds where one of the span's references has all the members that
-// are set. The zero Reference asks for any. Key is a reference key such as
-// "application_revision"; an unknown key holds nowhere.
+// Reference holds if one of the references of the span has all the members that are set. The zero
+// Reference tests for any reference. Key is a reference key such as "application_revision"; an
+// unknown key never holds.
 type Reference struct {
 	Key     string
 	ID      uuid.UUID
@@ -151,35 +146,35 @@ type Reference struct {
 	Version string
 }
 
-// Event holds where one of the span's events has this name ("" = any), this
-// time (nil = any; Unix microseconds), and contains these attributes (nil =
-// any). The zero Event asks for any.
+// Event holds if one of the events of the span has this name ("" for any), this time (nil for any;
+// Unix microseconds), and contains these attributes (nil for any). The zero Event tests for any
+// event.
 type Event struct {
 	Name       string
 	Time       *int64
 	Attributes map[string]any
 }
 
-// Hash holds where one of the span's hashes has this id (uuid.Nil = any) and contains these attributes (nil = any).
+// Hash holds if one of the hashes of the span has this id (uuid.Nil for any) and contains these
+// attributes (nil for any).
 type Hash struct {
 	ID         uuid.UUID
 	Attributes map[string]any
 }
 
-// Content holds where Phrase, folded (see Fold), occurs in one of the span's
-// documents, folded: the canonical JSON text (jsonvalue.Append) of
-// ag.data.inputs, ag.data.outputs, ag.data.parameters, ag.data.internals, of
-// ag.exception, and of the events (see AppendEvents). Phrase is already
-// folded and escaped as it stands within a JSON string, so a search is one look
-// for it in stored text, nothing to decode. It occurs in keys,
-// numbers and parts of words as well.
+// Content holds if Phrase, folded (see Fold), occurs in one of the payloads of the span, folded:
+// the canonical JSON text (jsonvalue.Append) of ag.data.inputs, ag.data.outputs,
+// ag.data.parameters, ag.data.internals, of ag.exception, and of the events
+// (tracejson.AppendEvents). Phrase is already folded and escaped as in a JSON string, so a search
+// scans the stored text without decoding it. A phrase also occurs in keys, numbers and parts of
+// words.
 type Content struct{ Phrase string }
 
-// Test is what an Attribute asks of a value: Exists, Equal, Contains, Member,
-// Number, Lexical or Pattern. The set is closed.
+// Test is a test of the value of an Attribute: Exists, Equal, Contains, Member, Number, Lexical or
+// Pattern. The set is closed.
 type Test interface{ isTest() }
 
-// StringTest is what can be asked of a text: Exists, OneOf, Lexical or Pattern.
+// StringTest is a test of a text: Exists, OneOf, Lexical or Pattern.
 type StringTest interface{ isStringTest() }
 
 // Exists holds for any value, null included.
@@ -190,10 +185,10 @@ type Exists struct{}
 // that is whole and fits is an int64 here.
 type Equal struct{ Value any }
 
-// Contains holds for an object or array that contains Value, an object or
-// array: an object has all its members, each containing; an array has, for
-// each of its elements, one that contains it; scalars are Equal. So [] and {}
-// are contained in any array and object. Source: PostgreSQL's @> on jsonb.
+// Contains holds for an object or array that contains Value, an object or array: an object
+// contains all members of Value, each by containment; an array has, for each element of Value, an
+// element that contains it; scalars are Equal. So [] and {} are contained in any array and object.
+// Source: PostgreSQL's @> on jsonb.
 type Contains struct{ Value any }
 
 // Member holds for a value that matches one of Values (all of them with All),
@@ -218,19 +213,19 @@ const (
 	GreaterEqual
 )
 
-// Number holds for a number (never a text or bool) that compares so with Value, both as float64.
+// Number holds for a number (never a text or bool) that has this order to Value, both as float64.
 type Number struct {
 	Order Order
 	Value float64
 }
 
-// Lexical holds for a text that compares so with Value, byte by byte; ISO dates sort by it.
+// Lexical holds for a text that has this order to Value, byte by byte; ISO dates sort that way.
 type Lexical struct {
 	Order Order
 	Value string
 }
 
-// Form is how a Pattern lies in a text.
+// Form is the position of a Pattern in a text.
 type Form uint8
 
 // The five forms.
@@ -240,13 +235,13 @@ const (
 	Substring
 	// Whole is equality.
 	Whole
-	// Like is SQL's pattern: % is any text, _ any one character; a backslash
-	// makes the next %, _ or backslash stand for itself and stands before nothing else.
+	// Like is SQL's pattern: % is any text, _ any one character; a backslash escapes the next %, _
+	// or backslash and precedes no other character.
 	Like
 )
 
-// Pattern holds for a text in which Value lies so. With Fold both sides are
-// folded (see Fold); Value already is.
+// Pattern holds for a text in which Value has this position. With Fold both sides are folded (see
+// Fold); Value already is.
 type Pattern struct {
 	Form  Form
 	Value string

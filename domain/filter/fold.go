@@ -6,11 +6,11 @@ import (
 	"unicode/utf8"
 )
 
-// Fold is the folding of case-insensitive tests: A to Z become a to z, and every
-// letter beyond ASCII the first of those that Unicode's simple case folding takes for
-// it (Variants). No letter becomes one beyond ASCII or one within it: to ASCII text
-// Fold is ClickHouse's lower(), which costs a search over stored text nothing. One
-// letter stays one: ß is no SS.
+// Fold folds a text for case-insensitive tests: A to Z become a to z, and every letter beyond
+// ASCII becomes the first of its variants in Unicode's simple case folding (Variants). No letter
+// moves into ASCII or out of it, so for ASCII text Fold equals ClickHouse's lower(), which is the
+// fastest function for a search over stored text. One letter stays one letter: ß does not become
+// SS.
 func Fold(s string) string {
 	for i := 0; i < len(s); {
 		r, size := decode(s[i:])
@@ -22,7 +22,7 @@ func Fold(s string) string {
 	return s
 }
 
-// folded is Fold of a text that changes from a byte on.
+// folded is Fold for a text that changes from a byte on.
 func folded(s string, from int) string {
 	var b strings.Builder
 	b.Grow(len(s))
@@ -62,14 +62,15 @@ func fold(r rune) rune {
 	return first
 }
 
-// caseless tells quickly of most letters of the world that they have one case.
+// caseless reports for most letters of the world, without a table look-up, that they have one
+// case.
 func caseless(r rune) bool {
 	return 0x2E80 <= r && r < 0xA640 || 0xAC00 <= r && r < 0xFB00 || r >= 0x1EA00
 }
 
-// Variants are the letters beyond ASCII that are one to Fold, r among them, ascending;
-// nil where r is of ASCII or the only one. K and ſ, which Unicode takes for k
-// and s, are the only ones: what is asked for in ASCII is stored in ASCII.
+// Variants returns the letters beyond ASCII that Fold folds to the same letter as r, r among them,
+// ascending; nil if r is ASCII or the only one. The Kelvin sign and the long s have no variants,
+// although Unicode folds them to k and s: an ASCII search finds ASCII text.
 func Variants(r rune) []rune {
 	if r < utf8.RuneSelf || caseless(r) {
 		return nil

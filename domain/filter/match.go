@@ -12,10 +12,9 @@ import (
 	"colonnade/domain/trace/tracejson"
 )
 
-// Match tells whether the filter holds for the span. It is the reference
-// meaning of every node and test; see their documentation. It reads the span
-// as it is given: attributes that stores keep elsewhere (ag.type.trace, the
-// metrics, cumulative ones among them) count where the caller put them.
+// Match reports whether the filter holds for the span. It is the reference meaning of every node
+// and test. It reads the span as it is given: attributes that are stored elsewhere (ag.type.trace
+// and the metrics, including the cumulative ones) count if the caller put them there.
 func Match(e Expr, s *trace.Span) bool {
 	m := matcher{span: s}
 	return m.holds(e)
@@ -23,9 +22,9 @@ func Match(e Expr, s *trace.Span) bool {
 
 type matcher struct {
 	span *trace.Span
-	// documents are the folded texts that Content searches, made at its first use.
-	documents []string
-	made      bool
+	// payloads are the folded texts that Content searches, built at its first use.
+	payloads []string
+	built    bool
 }
 
 func (m *matcher) holds(e Expr) bool {
@@ -135,21 +134,21 @@ func (m *matcher) tree(of Tree) map[string]any {
 }
 
 func (m *matcher) searched() []string {
-	if m.made {
-		return m.documents
+	if m.built {
+		return m.payloads
 	}
-	m.made = true
+	m.built = true
 	for _, path := range [][]string{
 		{"ag", "data", "inputs"}, {"ag", "data", "outputs"}, {"ag", "data", "parameters"}, {"ag", "data", "internals"}, {"ag", "exception"},
 	} {
 		if text := jsonvalue.LookupJSON(m.span.Attributes, path); text != "" {
-			m.documents = append(m.documents, Fold(text))
+			m.payloads = append(m.payloads, Fold(text))
 		}
 	}
 	if len(m.span.Events) > 0 {
-		m.documents = append(m.documents, Fold(string(tracejson.AppendEvents(nil, m.span.Events))))
+		m.payloads = append(m.payloads, Fold(string(tracejson.AppendEvents(nil, m.span.Events))))
 	}
-	return m.documents
+	return m.payloads
 }
 
 func (e Link) in(l trace.Link) bool {
@@ -171,7 +170,7 @@ func (e Hash) in(h trace.Hash) bool {
 	return (e.ID == uuid.Nil || e.ID == h.ID) && attributesContain(h.Attributes, e.Attributes)
 }
 
-// attributesContain holds for whatever is asked of nothing, and for nothing asked.
+// attributesContain reports whether stored contains asked; nil is contained in anything.
 func attributesContain(stored, asked map[string]any) bool {
 	return asked == nil || stored != nil && containsObject(stored, asked)
 }

@@ -10,7 +10,7 @@ import (
 	"colonnade/domain/jsonvalue"
 )
 
-// Passes tells whether a value that is there passes the test.
+// Passes reports whether an existing value passes the test.
 func Passes(t Test, value any) bool {
 	switch t := t.(type) {
 	case Exists:
@@ -86,8 +86,8 @@ func (p Pattern) holds(s string) bool {
 	}
 }
 
-// like walks text and pattern once and goes back only to the last %, so its
-// work is bounded by the product of their lengths.
+// like reads text and pattern once and returns only to the last %, so its work is bounded by the
+// product of their lengths.
 func like(s, pattern string) bool {
 	i, j := 0, 0
 	backI, backJ := -1, -1
@@ -129,7 +129,7 @@ func like(s, pattern string) bool {
 	return strings.Trim(pattern[j:], "%") == ""
 }
 
-// equal compares scalars: the types are the same, and numbers compare by value.
+// equal reports whether two scalars have the same type and value; numbers compare by value.
 func equal(a, b any) bool {
 	switch a := a.(type) {
 	case nil:
@@ -158,12 +158,12 @@ func equal(a, b any) bool {
 	return false
 }
 
-// sameNumber compares exactly: a float64 beyond 2^53 must not hide a difference.
+// sameNumber compares exactly: rounding beyond 2^53 must not hide a difference.
 func sameNumber(n int64, f float64) bool {
 	return math.Trunc(f) == f && -(1<<63) <= f && f < 1<<63 && int64(f) == n
 }
 
-// contains is PostgreSQL's @> below the top level: see Contains.
+// contains reports containment as PostgreSQL's @> does below the top level: see Contains.
 func contains(stored, asked any) bool {
 	switch asked := asked.(type) {
 	case map[string]any:

@@ -2,8 +2,8 @@ package trace
 
 import "strings"
 
-// Type is ag.type.trace. Its numbers are stored and lead the span key; they
-// never change. Source: interface.md §2.3, design §4.
+// Type is ag.type.trace. Its numbers are stored, and first in the key of spans after the project;
+// they never change.
 type Type uint8
 
 // The trace types, by their stored numbers.
@@ -13,7 +13,7 @@ const (
 	Unknown    Type = 3
 )
 
-// String is the word on the wire; empty for a value that was never set.
+// String returns the value on the wire; empty if it is unset.
 func (t Type) String() string {
 	switch t {
 	case Invocation:
@@ -27,7 +27,7 @@ func (t Type) String() string {
 	}
 }
 
-// ParseType reads the word on the wire.
+// ParseType parses the value on the wire.
 func ParseType(s string) (Type, bool) {
 	for _, t := range []Type{Invocation, Annotation, Unknown} {
 		if t.String() == s {
@@ -50,9 +50,8 @@ func TypeOf(declared Type, linked bool) Type {
 	}
 }
 
-// SpanType is ag.type.span. Its numbers are stored; they never change. The
-// zero value means "not declared", which reads as task. Source: interface.md
-// §2.4, contract §1.5.
+// SpanType is ag.type.span. Its numbers are stored; they never change. The zero value means that
+// the client declared no type, which reads as task.
 type SpanType uint8
 
 // The span types, by their stored numbers.
@@ -73,7 +72,7 @@ const (
 
 const lastSpanType = UnknownSpan
 
-// String is the word on the wire; empty for a value that was never set.
+// String returns the value on the wire; empty if it is unset.
 func (t SpanType) String() string {
 	switch t {
 	case Task:
@@ -105,7 +104,7 @@ func (t SpanType) String() string {
 	}
 }
 
-// ParseSpanType reads the word on the wire, in any case.
+// ParseSpanType parses the value on the wire, in any case.
 func ParseSpanType(s string) (SpanType, bool) {
 	s = strings.ToLower(s)
 	for t := Task; t <= lastSpanType; t++ {
@@ -131,7 +130,7 @@ const (
 
 const lastKind = KindConsumer
 
-// String is the word on the wire, such as SPAN_KIND_SERVER.
+// String returns the value on the wire, such as SPAN_KIND_SERVER.
 func (k Kind) String() string {
 	switch k {
 	case KindInternal:
@@ -149,10 +148,10 @@ func (k Kind) String() string {
 	}
 }
 
-// Valid tells whether OpenTelemetry defines the kind.
+// Valid reports whether OpenTelemetry defines the kind.
 func (k Kind) Valid() bool { return k <= lastKind }
 
-// ParseKind reads the word on the wire.
+// ParseKind parses the value on the wire.
 func ParseKind(s string) (Kind, bool) {
 	for k := KindUnspecified; k <= lastKind; k++ {
 		if k.String() == s {
@@ -172,7 +171,7 @@ const (
 	StatusError
 )
 
-// String is the word on the wire, such as STATUS_CODE_OK.
+// String returns the value on the wire, such as STATUS_CODE_OK.
 func (s Status) String() string {
 	switch s {
 	case StatusOK:
@@ -184,10 +183,10 @@ func (s Status) String() string {
 	}
 }
 
-// Valid tells whether OpenTelemetry defines the code.
+// Valid reports whether OpenTelemetry defines the code.
 func (s Status) Valid() bool { return s <= StatusError }
 
-// ParseStatus reads the word on the wire.
+// ParseStatus parses the value on the wire.
 func ParseStatus(s string) (Status, bool) {
 	for c := StatusUnset; c <= StatusError; c++ {
 		if c.String() == s {

@@ -7,44 +7,44 @@ import (
 	"colonnade/domain"
 )
 
-// TraceID groups the spans of one operation. The zero value is invalid. Source: interface.md §2.1.
+// TraceID identifies the trace of a span. The zero value is invalid.
 type TraceID [16]byte
 
-// SpanID names a span within its trace. The zero value means "none". Source: interface.md §2.1.
+// SpanID identifies a span within its trace. The zero value means "none".
 type SpanID [8]byte
 
-// String is 32 lower-case hex digits.
+// String returns 32 lower-case hex digits.
 func (id TraceID) String() string { return hex.EncodeToString(id[:]) }
 
-// IsZero tells whether the id is unset.
+// IsZero reports whether the id is unset.
 func (id TraceID) IsZero() bool { return id == TraceID{} }
 
-// MarshalText is String; it makes ids JSON strings and map keys.
+// MarshalText returns String, so that ids are JSON strings and map keys.
 func (id TraceID) MarshalText() ([]byte, error) { return []byte(id.String()), nil }
 
-// UnmarshalText reads what ParseTraceID reads.
+// UnmarshalText parses an id as ParseTraceID does.
 func (id *TraceID) UnmarshalText(b []byte) (err error) {
 	*id, err = ParseTraceID(string(b))
 	return err
 }
 
-// String is 16 lower-case hex digits.
+// String returns 16 lower-case hex digits.
 func (id SpanID) String() string { return hex.EncodeToString(id[:]) }
 
-// IsZero tells whether the id is unset.
+// IsZero reports whether the id is unset.
 func (id SpanID) IsZero() bool { return id == SpanID{} }
 
-// MarshalText is String; it makes ids JSON strings and map keys.
+// MarshalText returns String, so that ids are JSON strings and map keys.
 func (id SpanID) MarshalText() ([]byte, error) { return []byte(id.String()), nil }
 
-// UnmarshalText reads what ParseSpanID reads.
+// UnmarshalText parses an id as ParseSpanID does.
 func (id *SpanID) UnmarshalText(b []byte) (err error) {
 	*id, err = ParseSpanID(string(b))
 	return err
 }
 
-// ParseTraceID reads 32 hex digits, a dashed UUID, or either after "0x"
-// (contract §3.1). Anything else, and the zero id, is Rejected.
+// ParseTraceID parses 32 hex digits, a dashed UUID, or either after "0x". Any other text and the
+// zero id are Rejected.
 func ParseTraceID(s string) (TraceID, error) {
 	var id TraceID
 	if !decode(id[:], s) || id.IsZero() {
@@ -53,10 +53,9 @@ func ParseTraceID(s string) (TraceID, error) {
 	return id, nil
 }
 
-// ParseSpanID reads 16 hex digits, optionally after "0x", or the UUID form in
-// which clients of the reference keep a span id: its 16 digits twice, or
-// prefixed to or by zeros (contract §1.2, §3.1). Anything else, and the zero
-// id, is Rejected.
+// ParseSpanID parses 16 hex digits, optionally after "0x", or the UUID form in which some clients
+// keep a span id: its 16 digits twice, or before or after 16 zeros. Any other text and the zero id
+// are Rejected.
 func ParseSpanID(s string) (SpanID, error) {
 	var id SpanID
 	if decode(id[:], s) && !id.IsZero() {

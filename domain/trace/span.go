@@ -8,7 +8,7 @@ import (
 	"colonnade/domain"
 )
 
-// Span is one canonical span. Source: interface.md §2.1, contract §1.10.
+// Span is one canonical span.
 //
 // Attribute values are those of package jsonvalue. A span that was read from ClickHouse or just
 // normalized may have Lazy values in its attributes and its resource: read them with
@@ -20,43 +20,44 @@ type Span struct {
 	ParentID SpanID
 	// Type is the type of the whole trace, the same on all its spans.
 	Type Type
-	// SpanType is zero when the client declared none; it then reads as task,
-	// and attributes.ag.type has no member "span" (contract §1.4).
+	// SpanType is zero if the client declared none; it then reads as task, and attributes.ag.type
+	// has no member "span".
 	SpanType SpanType
 	Kind     Kind
 	Name     string
-	// Start and End are Unix nanoseconds, UTC. They sort and filter by the
-	// microsecond (what the store orders by) and are returned in full.
+	// Start and End are Unix nanoseconds, UTC. They sort and filter by the microsecond, which is
+	// the order in ClickHouse, and are returned in full.
 	Start, End    int64
 	Status        Status
 	StatusMessage string
 	// SessionID, UserID and AgentID are promoted from ag.session.id, ag.user.id and ag.agent.id; empty means none.
 	SessionID, UserID, AgentID string
-	// Attributes is the nested tree, with the service's data under "ag". Never nil once fitted.
+	// Attributes is the nested tree, with the data of the service under "ag". Never nil after
+	// normalization.
 	Attributes map[string]any
 	// References are derived from ag.references, one for each key, sorted by key.
 	References []Reference
 	Links      []Link
-	// Hashes are derived from references and keyed links. Source: contract §1.8.
+	// Hashes are derived from references and keyed links.
 	Hashes []Hash
 	Events []Event
-	// Resource and Scope are the OpenTelemetry resource attributes (nested) and
-	// instrumentation scope; nil means none. Source: contract §0 row 20.
+	// Resource and Scope are the OpenTelemetry resource attributes (nested) and instrumentation
+	// scope; nil means none.
 	Resource map[string]any
 	Scope    *Scope
 
 	CreatedAt, UpdatedAt time.Time
 	// CreatedBy and UpdatedBy are users; the zero UUID means unknown.
 	CreatedBy, UpdatedBy uuid.UUID
-	// Version orders the writes of one span: the later write has the greater
-	// version. It is the store's, and no part of the JSON form.
+	// Version orders the writes of one span: the later write has the greater version. It is not
+	// part of the JSON form.
 	Version uint64
 }
 
-// IsRoot tells whether the span has no parent.
+// IsRoot reports whether the span has no parent.
 func (s *Span) IsRoot() bool { return s.ParentID.IsZero() }
 
-// EffectiveType is the span type as readers see it: task when none was declared.
+// EffectiveType returns the span type that readers see: task if none was declared.
 func (s *Span) EffectiveType() SpanType {
 	if s.SpanType == 0 {
 		return Task
@@ -64,35 +65,34 @@ func (s *Span) EffectiveType() SpanType {
 	return s.SpanType
 }
 
-// Reference is an entity the span refers to, under its key in ag.references.
+// Reference is an entity that the span refers to, under its key in ag.references.
 type Reference struct {
 	// Key is one of the 22 keys of interface.md §2.6.
 	Key string
 	domain.Reference
 }
 
-// Link points at a span of another trace. Source: interface.md §2.6.
+// Link refers to a span of another trace.
 type Link struct {
 	TraceID TraceID
 	SpanID  SpanID
-	// Attributes hold the link's name under "key" when its producer gave one; nil means none.
+	// Attributes have the name of the link under "key" if its producer gave one; nil means none.
 	Attributes map[string]any
 }
 
-// Key is the link's name; empty means none.
+// Key returns the name of the link; empty means none.
 func (l Link) Key() string {
 	key, _ := l.Attributes["key"].(string)
 	return key
 }
 
-// Hash identifies a set of references and keyed links. Source: contract §1.8.
+// Hash identifies a set of references and keyed links.
 type Hash struct {
 	ID         uuid.UUID
 	Attributes map[string]any
 }
 
-// Event is something that happened at a moment of the span. Its attributes
-// stay flat: dotted keys are not nested (contract §1.2).
+// Event is an event of a span. Its attributes stay flat: dotted keys are not nested.
 type Event struct {
 	Name string
 	// Time is Unix nanoseconds.

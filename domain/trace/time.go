@@ -6,25 +6,24 @@ import (
 	"time"
 )
 
-// ParseTime reads a moment as contract §1.11 accepts it: ISO-8601, in UTC where
-// it names no zone, or a whole number (also as a string) whose 10, 13, 16 or 19
-// digits say seconds, milli-, micro- or nanoseconds since 1970. It takes the years
-// 1678 to 2261, all of which nanoseconds since 1970 can say.
+// ParseTime parses a time: ISO 8601, in UTC if it has no zone, or a whole number (also as a
+// string) of 10, 13, 16 or 19 digits, which are seconds, milliseconds, microseconds or nanoseconds
+// since 1970. It accepts the years 1678 to 2261, which nanoseconds since 1970 can represent.
 func ParseTime(v any) (time.Time, bool) {
-	t, ok := readMoment(v)
+	t, ok := parseAnyTime(v)
 	if !ok || t.Year() < 1678 || t.Year() >= 2262 {
 		return time.Time{}, false
 	}
 	return t, true
 }
 
-// ParseBound is ParseTime for a moment that times are compared with, which may be of
-// any year from 1 to 9999: clients send the first and the last moment they know for
-// "no bound". What is before or after every time of a span comes as a moment that is,
-// too, and is never the zero time.
+// ParseBound is ParseTime for a bound that times are compared with, of any year from 1 to 9999:
+// clients send the first and the last time they can represent for "no bound". A bound before or
+// after every possible time of a span becomes another one that also is, and is never the zero
+// time.
 func ParseBound(v any) (time.Time, bool) {
 	first, last := time.Date(1677, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(2263, 1, 1, 0, 0, 0, 0, time.UTC)
-	t, ok := readMoment(v)
+	t, ok := parseAnyTime(v)
 	switch {
 	case !ok:
 		return time.Time{}, false
@@ -37,8 +36,8 @@ func ParseBound(v any) (time.Time, bool) {
 	}
 }
 
-// readMoment reads a moment of the years 1 to 9999, in UTC.
-func readMoment(v any) (time.Time, bool) {
+// parseAnyTime parses a time of the years 1 to 9999, in UTC.
+func parseAnyTime(v any) (time.Time, bool) {
 	switch v := v.(type) {
 	case int64:
 		return fromDigits(v)

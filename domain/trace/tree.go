@@ -6,16 +6,15 @@ import (
 	"slices"
 )
 
-// Node is a span with its children, ascending by start time. Source: interface.md §2.2.
+// Node is a span with its children, ascending by start time.
 type Node struct {
 	Span     *Span
 	Children []*Node
 }
 
-// BuildTree returns the roots of the spans of one trace, ascending by start time.
-// No span is dropped: a span whose parent is not among
-// the spans is a root; in a cycle of parents the earliest span is
-// one; a child may start before its parent. The nodes point into spans.
+// BuildTree returns the roots of the spans of one trace, ascending by start time. No span is
+// dropped: a span whose parent is not among the spans is a root; in a cycle of parents the
+// earliest span is one; a child may start before its parent. The nodes point into spans.
 func BuildTree(spans []Span) []*Node {
 	edges := make([]Edge, len(spans))
 	for i := range spans {

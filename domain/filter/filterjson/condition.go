@@ -10,13 +10,13 @@ import (
 	"colonnade/domain/trace"
 )
 
-// condition is a leaf as it stands on the wire, its form checked.
+// condition is a condition of the wire whose form is checked.
 type condition struct {
 	field string
-	// key is empty where none was given.
+	// key is empty if the condition has none.
 	key string
 	op  string // positive
-	// value is nil for null and for no value alike: clients drop nulls.
+	// value is nil for null and for an absent value, because clients drop nulls.
 	value         any
 	caseSensitive bool
 	exactMatch    bool
@@ -24,8 +24,8 @@ type condition struct {
 	loc           []any
 }
 
-// takes is the table of contract §3.2: what each field may be asked, and
-// whether it takes a key. An unknown field takes nothing.
+// takes returns the groups of operators of a field, and whether it takes a key. An unknown field
+// takes nothing. Source: deploy/docs/api.md, Filters.
 func takes(field string) (groups group, key keyRule) {
 	switch field {
 	case "trace_id", "span_id", "parent_id", "trace_type", "span_type", "span_kind", "status_code":
@@ -111,8 +111,8 @@ func parseCondition(object map[string]any, loc []any) (filter.Expr, error) {
 	return e, nil
 }
 
-// options reads what each group of operators takes; one that is not taken may
-// stand there only as false, which is how clients send defaults.
+// options parses the options. An option that the operator does not take may only be false, which
+// is how clients send defaults.
 func (c *condition) options(v any) error {
 	if v == nil {
 		return nil
@@ -144,7 +144,7 @@ func (c *condition) options(v any) error {
 	return nil
 }
 
-// manyValued tells whether "all" says something: the field may hold many values.
+// manyValued reports whether "all" has a meaning: the field may have many values.
 func (c *condition) manyValued() bool {
 	_, keys := takes(c.field)
 	return c.op == "in" && keys != noKey
@@ -194,14 +194,14 @@ func (c *condition) leaf() (filter.Expr, error) {
 	}
 }
 
-// bad is a value that the field or operator does not take.
+// bad returns the error of a value that the field or operator does not take.
 func (c *condition) bad(v any, want string) error {
 	return rejected("Field %s does not take the value %s with operator %s: %s.", c.field, show(v), c.op, want)
 }
 
 func show(v any) string { return shorten(string(jsonvalue.Append(nil, v))) }
 
-// items is the list of an "in", or the one value of an "is".
+// items returns the list of an "in", or the one value of an "is".
 func (c *condition) items() ([]any, error) {
 	if c.op != "in" {
 		return []any{c.value}, nil
@@ -218,7 +218,7 @@ func (c *condition) items() ([]any, error) {
 	return items, nil
 }
 
-// values reads the strings of "is" and "in", each once, in their order.
+// values parses the strings of "is" and "in", each once, in their order.
 func values[T comparable](c *condition, parse func(string) (T, error)) ([]T, error) {
 	items, err := c.items()
 	if err != nil {
@@ -227,7 +227,7 @@ func values[T comparable](c *condition, parse func(string) (T, error)) ([]T, err
 	return each(c, items, parse)
 }
 
-// nullable is values where null stands for the zero value.
+// nullable is values in which null stands for the zero value.
 func nullable[T comparable](c *condition, parse func(string) (T, error)) ([]T, error) {
 	items, err := c.items()
 	if err != nil {
@@ -261,7 +261,7 @@ func each[T comparable](c *condition, items []any, parse func(string) (T, error)
 	return in, nil
 }
 
-// word adapts the parser of an enumeration.
+// word returns the parser of an enum as a parser with an error.
 func word[T any](c *condition, parse func(string) (T, bool)) func(string) (T, error) {
 	return func(s string) (T, error) {
 		v, ok := parse(s)

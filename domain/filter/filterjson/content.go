@@ -7,9 +7,9 @@ import (
 	"colonnade/domain/jsonvalue"
 )
 
-// content reads a search as people type it on the web: words and "quoted
-// phrases" that all occur, "or" between alternatives (it binds least), and a
-// minus before what must not occur. Source: contract §0 row 25.
+// content parses a search as people write it on the web: words and "quoted phrases" that must all
+// occur, "or" between alternatives (it binds least), and a minus before a word or phrase that must
+// not occur.
 func (c *condition) content() (filter.Expr, error) {
 	s, ok := c.value.(string)
 	if !ok {
@@ -57,8 +57,7 @@ type term struct {
 	quoted, not bool
 }
 
-// cutTerm takes the first word or phrase off a search. A quote that never
-// closes runs to the end.
+// cutTerm returns the first word or phrase of a search. A quote without an end extends to the end.
 func cutTerm(s string) (t term, rest string) {
 	if len(s) > 1 && s[0] == '-' {
 		t.not = true

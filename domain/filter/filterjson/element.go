@@ -11,10 +11,9 @@ import (
 	"colonnade/domain/trace"
 )
 
-// parts makes the leaves of the fields that hold lists of objects: links,
-// references, events and hashes. "in" takes partial objects and asks for one
-// that contains one of them (each of them, with all); "has" asks for one whose
-// member at the key is the value.
+// parts returns the leaves of the fields that are lists of objects: links, references, events and
+// hashes. "in" takes partial objects and holds if an element contains one of them (each of them,
+// with all); "has" holds if the member of an element at the key is the value.
 func (c *condition) parts() (filter.Expr, error) {
 	switch c.op {
 	case "exists":
@@ -84,7 +83,7 @@ func (c *condition) part(item any) (filter.Expr, error) {
 	}
 }
 
-// members refuses what the field's objects do not have.
+// members rejects members that the objects of the field do not have.
 func (c *condition) members(object map[string]any, known ...string) error {
 	if err := onlyKeys(object, nil, known...); err != nil {
 		return c.bad(object, "it takes "+strings.Join(known, ", "))
@@ -114,8 +113,8 @@ func (c *condition) link(object, attributes map[string]any) (filter.Expr, error)
 	return l, nil
 }
 
-// reference splits its value: an id, a slug or a version finds the reference
-// alone (contract §3.2). A key in its attributes goes with each of them.
+// reference returns a leaf for each of id, slug and version: one of them is enough. A key in the
+// attributes belongs to each of them.
 func (c *condition) reference(object, attributes map[string]any) (filter.Expr, error) {
 	if err := c.members(object, "id", "slug", "version", "attributes"); err != nil {
 		return nil, err
@@ -172,9 +171,9 @@ func (c *condition) event(object, attributes map[string]any) (filter.Expr, error
 	return e, nil
 }
 
-// partWith is has: the key is "attributes." and a path; for hashes also "id",
-// for the others also their own members. Attributes of links and events keep
-// dotted keys as one (contract §1.2), so both readings of a path are found.
+// partWith parses has: the key is "attributes." and a path; for hashes also "id", for the other
+// fields also their own members. Attributes of links and events keep a dotted key as one key, so
+// both readings of a path are tested.
 func (c *condition) partWith() (filter.Expr, error) {
 	path, isAttribute := strings.CutPrefix(c.key, "attributes.")
 	if !isAttribute {

@@ -10,31 +10,30 @@ import (
 	"colonnade/domain/jsonvalue"
 )
 
-// The bounds of a filter; one that is larger is Rejected. They bound the work
-// of a query, not what can be asked: long lists are what "in" is for.
+// The bounds of a filter; a larger one is Rejected. They bound the work of a query, not its
+// meaning: "in" takes long lists.
 const (
-	// MaxDepth is how many groups may stand within each other.
+	// MaxDepth is the greatest depth of nested groups.
 	MaxDepth = 32
-	// MaxConditions is the number of conditions of a whole filter.
+	// MaxConditions is the greatest number of conditions of a whole filter.
 	MaxConditions = 256
-	// MaxValues is the length of one list of values.
+	// MaxValues is the greatest length of one list of values.
 	MaxValues = 4096
-	// MaxTextBytes is the length of one string.
+	// MaxTextBytes is the greatest length of one string.
 	MaxTextBytes = 16 << 10
-	// maxPathBytes bounds the paths of a whole filter: each member of a value has
-	// one, which repeats the names above it, and so has each list that a number in
-	// it may be a place in. A key of a few thousand numbers, or some members below a long
-	// name, make a query of gigabytes.
+	// maxPathBytes bounds the paths of a whole filter: each member of a value has one, which
+	// repeats the names above it, and so has each list of which a number in the path may be an
+	// index. Without it, a key of a few thousand numbers or a few members below a long name would
+	// become a query of gigabytes.
 	maxPathBytes = 1 << 20
 )
 
-// Parse reads a filter from its JSON (contract §3.2). Nothing, null and {} give
-// a nil Expr, which holds for every span. loc leads to the filter in the body,
-// for the locations of errors: parse(data, "body", "filtering").
+// Parse parses a filter. An empty text, null and {} are a nil Expr, which holds for every span.
+// loc is the location of the filter in the body, for errors: Parse(data, "body", "filtering").
 //
-// A wrong form and an unknown operator are Invalid, with a location; an unknown
-// field, and an operator or value that a field does not take, are Rejected with
-// a sentence that names it.
+// A wrong form and an unknown operator are Invalid, with a location; an unknown field, and an
+// operator or value that a field does not take, are Rejected with a sentence that names it.
+// Source: deploy/docs/api.md, Filters.
 func Parse(data []byte, loc ...any) (filter.Expr, error) {
 	if len(data) == 0 {
 		return nil, nil //nolint:nilnil // no filter is a filter that holds everywhere
@@ -46,7 +45,7 @@ func Parse(data []byte, loc ...any) (filter.Expr, error) {
 	return ParseValue(v, loc...)
 }
 
-// ParseValue is Parse for JSON that was read already, by jsonvalue.Parse.
+// ParseValue is Parse for a value of jsonvalue.Parse.
 func ParseValue(v any, loc ...any) (filter.Expr, error) {
 	if v == nil {
 		return nil, nil //nolint:nilnil // no filter is a filter that holds everywhere
@@ -64,11 +63,11 @@ func ParseValue(v any, loc ...any) (filter.Expr, error) {
 
 type parser struct {
 	conditions int
-	// paths is how many bytes of them there were.
+	// paths is the number of their bytes so far.
 	paths int
 }
 
-// invalid is a wrong form at a location.
+// invalid returns the error of a wrong form at a location.
 func invalid(kind, msg string, input any, loc []any, more ...any) error {
 	return &domain.Error{Kind: domain.Invalid, Message: msg, Fields: []domain.Field{{
 		Type: kind, Loc: slices.Concat(loc, more), Msg: msg, Input: input,
@@ -111,7 +110,7 @@ func (p *parser) group(v any, loc []any, depth int) (filter.Expr, error) {
 	return combine(op, children, loc)
 }
 
-// child is a group or a condition: a condition names a field.
+// child parses a group or a condition: a condition has a field.
 func (p *parser) child(v any, loc []any, depth int) (filter.Expr, error) {
 	object, ok := v.(map[string]any)
 	if !ok {
@@ -131,8 +130,8 @@ func (p *parser) child(v any, loc []any, depth int) (filter.Expr, error) {
 	return p.group(object, loc, depth+1)
 }
 
-// walk adds the paths up of what a value has, below a path of this length that
-// is needed so many times. It ends where they are too much.
+// walk adds up the paths of a value below a path of this length that is used so many times. It
+// ends when the sum exceeds the bound.
 func (p *parser) walk(v any, path, times int) {
 	if p.paths > maxPathBytes {
 		return
@@ -154,7 +153,7 @@ func (p *parser) walk(v any, path, times int) {
 	}
 }
 
-// indices counts the names that may number an element of a list.
+// indices returns the number of names that may be indices of a list.
 func indices(names ...string) (n int) {
 	for _, name := range names {
 		if name != "" && strings.Trim(name, "0123456789") == "" {
@@ -164,9 +163,8 @@ func indices(names ...string) (n int) {
 	return n
 }
 
-// combine makes the node of a logical operator. A group of no conditions
-// restricts nothing, whether it says "and" or "or"; its negation says nothing
-// sensible and is refused.
+// combine returns the node of a logical operator. A group without conditions restricts nothing,
+// whether its operator is "and" or "or"; its negation has no useful meaning and is rejected.
 func combine(op string, children []filter.Expr, loc []any) (filter.Expr, error) {
 	switch {
 	case !isLogical(op):
@@ -188,7 +186,7 @@ func combine(op string, children []filter.Expr, loc []any) (filter.Expr, error) 
 	}
 }
 
-// all, anyOf and negate are And, Or and Not without needless nodes.
+// all, anyOf and negate return And, Or and Not without needless nodes.
 func all(children []filter.Expr) filter.Expr {
 	if len(children) == 1 {
 		return children[0]
@@ -242,7 +240,7 @@ func onlyKeys(object map[string]any, loc []any, known ...string) error {
 	return nil
 }
 
-// shorten keeps a caller's word readable in a message.
+// shorten shortens a caller's text for a message.
 func shorten(s string) string {
 	const most = 64
 	if len(s) <= most {
@@ -251,7 +249,7 @@ func shorten(s string) string {
 	return strings.ToValidUTF8(s[:most], "") + "..."
 }
 
-// group is a set of operators. Source: contract §3.2.
+// group is a set of operators. Source: deploy/docs/api.md, Filters.
 type group uint8
 
 const (
@@ -282,7 +280,7 @@ func groupOf(op string) group {
 	}
 }
 
-// positive gives an operator's positive twin and whether it is the negative one.
+// positive returns the positive operator of op, and whether op is the negative one.
 func positive(op string) (string, bool) {
 	switch op {
 	case "is_not":

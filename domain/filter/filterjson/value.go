@@ -26,7 +26,7 @@ func (c *condition) text() (filter.Expr, error) {
 	}
 }
 
-// stringTests makes the leaf of gt, lt, gte, lte, btwn and the text operators.
+// stringTests returns the leaf of gt, lt, gte, lte, btwn and the text operators.
 func (c *condition) stringTests(leaf func(filter.StringTest) filter.Expr) (filter.Expr, error) {
 	if groupOf(c.op) == textual {
 		p, err := c.pattern()
@@ -119,8 +119,8 @@ func (c *condition) pattern() (filter.Pattern, error) {
 	return p, nil
 }
 
-// canonicalLike doubles each backslash that escapes nothing, so that every
-// engine reads the pattern alike. ok is false where a last one escapes the end.
+// canonicalLike doubles each backslash that escapes nothing, so that every engine reads the
+// pattern alike. ok is false if the last backslash escapes the end.
 func canonicalLike(s string) (string, bool) {
 	if !strings.Contains(s, `\`) {
 		return s, true
@@ -250,7 +250,7 @@ func (c *condition) attribute(of filter.Tree) (filter.Expr, error) {
 	}
 }
 
-// member is has: the object at the key has the member of this name, or contains this object.
+// member parses has: the object at the key has the member of this name, or contains this object.
 func (c *condition) member(of filter.Tree) (filter.Expr, error) {
 	keys := jsonvalue.SplitPath(c.key)
 	switch v := c.value.(type) {
@@ -277,7 +277,8 @@ func (c *condition) equal(v any) (filter.Test, error) {
 	}
 }
 
-// normal bounds a value and gives whole numbers one form, so that equal values are equal.
+// normal checks the bounds of a value and returns whole numbers in one form, so that equal values
+// are equal.
 func (c *condition) normal(v any) (any, error) {
 	switch v := v.(type) {
 	case string:
@@ -316,7 +317,8 @@ func (c *condition) normal(v any) (any, error) {
 	}
 }
 
-// numbers is eq, gt, lt, gte, lte and btwn: of numbers when a number is given, of texts when a text is.
+// numbers parses eq, gt, lt, gte, lte and btwn: they compare numbers if the value is a number,
+// texts if it is a text.
 func (c *condition) numbers(leaf func(filter.Test) filter.Expr) (filter.Expr, error) {
 	if c.op == "eq" {
 		t, err := c.equal(c.value)
@@ -347,7 +349,7 @@ func (c *condition) numbers(leaf func(filter.Test) filter.Expr) (filter.Expr, er
 	})
 }
 
-// uuidOf reads a UUID in any of its forms.
+// uuidOf parses a UUID in any of its forms.
 func uuidOf(v any) (uuid.UUID, bool) {
 	s, ok := v.(string)
 	if !ok {
