@@ -156,6 +156,26 @@ func TestStackRefusals(t *testing.T) {
 		_, err := embedded.Start(t.Context(), embedded.Config{Dir: stackDir(t), EnginesDir: "/nowhere", Only: []string{embedded.ClickHouse}})
 		require.ErrorContains(t, err, "there is no folder /nowhere with the engines")
 	})
+	t.Run("another password of Postgres", func(t *testing.T) {
+		dir := stackDir(t)
+		require.NoError(t, start(t, embedded.Config{Dir: dir, Only: []string{embedded.Postgres}}).Close(t.Context()))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "postgres", "password"), []byte("another"), 0o600))
+		_, err := embedded.Start(t.Context(), embedded.Config{Dir: dir, Only: []string{embedded.Postgres}})
+		require.ErrorContains(t, err, "the server does not take the password in "+filepath.Join(dir, "postgres", "password"))
+		require.ErrorContains(t, err, "password authentication failed")
+	})
+	t.Run("a damaged control file of Postgres", func(t *testing.T) {
+		dir := stackDir(t)
+		require.NoError(t, start(t, embedded.Config{Dir: dir, Only: []string{embedded.Postgres}}).Close(t.Context()))
+		control := filepath.Join(dir, "postgres", "data", "global", "pg_control")
+		raw, err := os.ReadFile(control)
+		require.NoError(t, err)
+		raw[100] ^= 0xff
+		require.NoError(t, os.WriteFile(control, raw, 0o600))
+		_, err = embedded.Start(t.Context(), embedded.Config{Dir: dir, Only: []string{embedded.Postgres}})
+		require.ErrorContains(t, err, "its log ends: ")
+		require.ErrorContains(t, err, "incorrect checksum in control file")
+	})
 	t.Run("given up before it began", func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()

@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"colonnade/deploy/embedded/internal/supervise"
 )
@@ -164,6 +165,9 @@ func answer(ctx context.Context, c Config, ended <-chan error) (version string, 
 		if err == nil {
 			defer conn.Close(ctx) //nolint:errcheck // nothing is pending
 			return prepare(ctx, conn)
+		}
+		if refused, ok := errors.AsType[*pgconn.PgError](err); ok && strings.HasPrefix(refused.Code, "28") { // it is up, and will not take us
+			return "", fmt.Errorf("pgserver: the server does not take the password in %s: %w", filepath.Join(c.Dir, "password"), err)
 		}
 		if !isFile(filepath.Join(c.dataDir(), "postmaster.pid")) && portFree(c.Port) != nil {
 			return "", ErrPortTaken

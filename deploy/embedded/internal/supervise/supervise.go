@@ -179,6 +179,11 @@ func (p *Process) once(up func()) error {
 		return err
 	}
 	defer logFile.Close() //nolint:errcheck // append-only log of a child that has ended
+	info, err := logFile.Stat()
+	if err != nil {
+		return fmt.Errorf("supervise: %w", err)
+	}
+	logged := func() string { return tail(logPath, info.Size()) }
 	config, err := json.Marshal(p.spec.Config)
 	if err != nil {
 		return fmt.Errorf("supervise: %w", err)
@@ -223,19 +228,19 @@ func (p *Process) once(up func()) error {
 	p.mu.Unlock()
 	_ = life.Close() // already closed by Stop when it gave the order
 	if said != nil {
-		return said
+		return fmt.Errorf("%w%s", said, logged())
 	}
 	if ended == nil {
 		ended = errors.New("it ended by itself")
 	}
-	return fmt.Errorf("%s: %w%s", p.spec.Name, ended, tail(logPath))
+	return fmt.Errorf("%s: %w%s", p.spec.Name, ended, logged())
 }
 
 // converse sends the configuration, waits for the child's word and then reads
 // until the child closes its output, that is until it ends.
 func (p *Process) converse(life io.Writer, out io.Reader, config []byte, up func()) error {
 	if _, err := life.Write(append(config, '\n')); err != nil {
-		return fmt.Errorf("supervise: configuring %s: %w%s", p.spec.Name, err, tail(filepath.Join(p.spec.Dir, p.spec.Name+".log")))
+		return fmt.Errorf("supervise: configuring %s: %w", p.spec.Name, err)
 	}
 	reader := bufio.NewReader(out)
 	line, err := reader.ReadBytes('\n')
@@ -335,15 +340,24 @@ func openLog(path string) (*os.File, error) {
 	return file, nil
 }
 
-// tail is the end of the child's log, for the one place where a death is reported.
-func tail(path string) string {
+// tail returns the end of what a child has logged, for the one place where its
+// death is reported. It began to log at the offset.
+func tail(path string, from int64) string {
 	const limit = 600
-	raw, err := os.ReadFile(path) //nolint:gosec // a path inside the data directory
-	if err != nil || len(raw) == 0 {
+	file, err := os.Open(path) //nolint:gosec // a path inside the data directory
+	if err != nil {
 		return ""
 	}
-	if len(raw) > limit {
-		raw = raw[len(raw)-limit:]
+	defer file.Close() //nolint:errcheck // only read
+	info, err := file.Stat()
+	if err != nil {
+		return ""
 	}
-	return "; its log ends: " + strings.TrimSpace(string(raw))
+	from = max(from, info.Size()-limit)
+	raw, err := io.ReadAll(io.NewSectionReader(file, from, info.Size()-from))
+	text := strings.TrimSpace(string(raw))
+	if err != nil || text == "" {
+		return ""
+	}
+	return "; its log ends: " + text
 }
