@@ -13,7 +13,7 @@ import (
 
 // Edits of one trace take turns: one that looks before it writes must see what
 // the one before it wrote, and none may write in between. The stream orders what
-// is written, a turn what is looked at. Turns are of this process: see README, Limits.
+// is written, a turn what is looked at. Turns are of this process: see deploy/docs/api.md, edits and deletes.
 
 // maxIdleTurns is of how many traces, at which nobody is, the last edit is remembered one by one.
 const maxIdleTurns = 10_000

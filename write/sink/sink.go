@@ -5,7 +5,7 @@
 // totals, one type for all spans, nothing stale; and keeps trace_metrics_1m in step.
 //
 // What the store has acknowledged outlives its process. Whether it outlives a loss
-// of power is for the store's settings and its replicas to say (README, Limits):
+// of power is for the settings and replicas of ClickHouse to say (deploy/docs/operating.md, Back-up):
 // nothing here asks for fsync, and an offset that has moved does not come back.
 //
 // Not here: what a span means (write/normalize), how the log is read (write/stream),

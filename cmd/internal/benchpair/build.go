@@ -29,13 +29,18 @@ func build(ctx context.Context, o *options, say func(string, ...any)) error {
 			return err
 		}
 	}
+	if o.candidateBinary != "" {
+		return nil
+	}
 	say("building the candidate, the working tree")
 	o.candidateBinary = filepath.Join(o.dir, "colonnade-candidate")
 	return compile(ctx, ".", o.candidateBinary)
 }
 
+// compile builds as make build does, so that the two share what is compiled:
+// without paths in it, the base compiled once is found again in any folder.
 func compile(ctx context.Context, tree, binary string) error {
-	return command(ctx, tree, "go", "build", "-tags", "embedded", "-o", binary, "./cmd/colonnade")
+	return command(ctx, tree, "go", "build", "-tags", "embedded", "-trimpath", "-o", binary, "./cmd/colonnade")
 }
 
 func command(ctx context.Context, dir, name string, args ...string) error {

@@ -22,16 +22,11 @@ import (
 
 // options are the flags.
 type options struct {
-	base            string
-	dir             string
-	spans           int
-	turns, rounds   int
-	rate            int
-	over            time.Duration
-	limits          limits
-	idleWait        time.Duration
-	candidateBinary string
-	baseBinary      string
+	base, dir                   string
+	baseBinary, candidateBinary string
+	spans, turns, rounds, rate  int
+	over, idleWait              time.Duration
+	limits                      limits
 }
 
 func main() {
@@ -62,7 +57,8 @@ func parseOptions(args []string, usage io.Writer) (options, error) {
 	f.Float64Var(&o.limits.reads, "reads-limit", 1.10, "largest ratio of the medians of reads")
 	f.Float64Var(&o.limits.tail, "p99-limit", 1.50, "largest ratio of p99")
 	f.DurationVar(&o.idleWait, "idle-wait", time.Minute, "longest wait for background merges before a measurement")
-	f.StringVar(&o.baseBinary, "base-binary", "", "a built base, instead of building it")
+	f.StringVar(&o.baseBinary, "base-binary", "", "a built base, instead of building -base")
+	f.StringVar(&o.candidateBinary, "candidate-binary", "", "a built candidate, instead of building the working tree")
 	if err := f.Parse(args); err != nil {
 		return o, err
 	}
