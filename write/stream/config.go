@@ -53,7 +53,8 @@ type Config struct {
 // SASL holds the credentials for the brokers.
 type SASL struct {
 	// Mechanism is plain, scram-sha-256 or scram-sha-512.
-	Mechanism          string
+	Mechanism string
+	// Username and Password are the credentials of the mechanism.
 	Username, Password string
 }
 

@@ -98,7 +98,7 @@ func (d *document) section(name string, v reflect.Value, prefix string) {
 }
 
 // meanings returns the comments of a struct's fields. A field without a comment
-// has that of the field before it, which names both.
+// has that of the field before it if the comment names both.
 func (d *document) meanings(typ reflect.Type) map[string]string {
 	structure := d.structs(typ.PkgPath())[typ.Name()]
 	require.NotNil(d.t, structure, typ)
@@ -121,8 +121,10 @@ func (d *document) meanings(typ reflect.Type) map[string]string {
 			})
 			last = strings.ReplaceAll(last, "|", `\|`)
 		}
-		for _, name := range field.Names {
-			meanings[name.Name] = last
+		for i, name := range field.Names {
+			if field.Doc != nil && i == 0 || strings.Contains(last, names[name.Name]) {
+				meanings[name.Name] = last
+			}
 		}
 	}
 	return meanings
