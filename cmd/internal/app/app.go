@@ -1,6 +1,7 @@
-// Package app is the composition root: it wires every room by hand and runs
-// the roles a process was asked for. It is the only package that knows all
-// rooms; no rule of the domain lives here. cmd/colonnade is its only caller.
+// Package app constructs the components of a process and runs its roles. File
+// wiring.go constructs every component by hand; the other files open the stores,
+// apply the migrations, start the embedded stores and run the actors. It holds no
+// rule of the domain. Package cmd/colonnade calls it.
 package app
 
 import (
@@ -20,21 +21,21 @@ import (
 	"colonnade/deploy/embedded"
 )
 
-// Roles says what a process does. Each role can run as a process of its own,
-// as often as needed.
+// Roles selects what a process does. Each role can run in processes of its own, in
+// any number.
 type Roles struct {
-	// Write takes spans and changes in.
+	// Write receives spans and commands.
 	Write bool
-	// Sink carries spans from the stream to ClickHouse.
+	// Sink consumes spans from Kafka and inserts them into ClickHouse.
 	Sink bool
 	// Read answers queries.
 	Read bool
 }
 
-// AllRoles is the whole service in one process.
+// AllRoles returns the roles of a process that is the whole service.
 func AllRoles() Roles { return Roles{Write: true, Sink: true, Read: true} }
 
-// ParseRoles reads the names of roles; at least one is needed.
+// ParseRoles parses the names of roles, of which it needs at least one.
 func ParseRoles(names []string) (r Roles, err error) {
 	for _, name := range names {
 		switch name {
@@ -54,39 +55,34 @@ func ParseRoles(names []string) (r Roles, err error) {
 	return r, nil
 }
 
-// Options are what the command line decides.
+// Options holds the choices of the command line.
 type Options struct {
 	Roles Roles
-	// Embedded starts the three stores in this process's tree.
+	// Embedded starts the three stores as children of this process.
 	Embedded bool
-	// Out gets the progress of the start and where to go from there.
+	// Out receives the progress of the start and the addresses of the service.
 	Out io.Writer
 	Log *slog.Logger
 	Now func() time.Time
-	// Started is when the process began, for the time to readiness.
+	// Started is when the process began. The time to readiness counts from it.
 	Started time.Time
+	// problems returns the damage found in the data of embedded stores. It is nil
+	// without them.
+	problems func() []string
 }
 
-// process is one run of Serve.
+// process is one run of Serve or Open.
 type process struct {
 	Options
 	cfg config.Loaded
 	log *slog.Logger
 	reg *prometheus.Registry
-	// problems returns what is wrong with the data of embedded stores; nil where there are none.
-	problems func() []string
 }
 
-// Serve runs the roles until ctx ends, then drains: doors first, then the
-// sink, then the stores. It returns nil after an orderly end; an error is one
-// clear sentence.
+// Serve runs the roles until ctx ends, then drains: listeners first, then the sink,
+// then the stores. It returns nil after an orderly end.
 func Serve(ctx context.Context, cfg config.Loaded, o Options) (err error) {
-	p := &process{Options: o, cfg: cfg, log: o.Log, reg: prometheus.NewRegistry()}
-	for _, c := range []prometheus.Collector{collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{})} {
-		if err := p.reg.Register(c); err != nil {
-			return fmt.Errorf("app: registering metrics: %w", err)
-		}
-	}
+	p := &process{Options: o, cfg: cfg, log: o.Log}
 	if cfg.GCPercent > 0 {
 		debug.SetGCPercent(cfg.GCPercent)
 	}
@@ -96,11 +92,11 @@ func Serve(ctx context.Context, cfg config.Loaded, o Options) (err error) {
 	for _, variable := range cfg.Unknown {
 		p.log.WarnContext(ctx, "environment variable is no setting, it is ignored", slog.String("variable", variable))
 	}
-	doors, err := p.listen(ctx)
+	listeners, err := p.listen(ctx)
 	if err != nil {
 		return err
 	}
-	defer doors.close()
+	defer listeners.close()
 
 	var engines *embedded.Stack
 	if o.Embedded {
@@ -115,34 +111,50 @@ func Serve(ctx context.Context, cfg config.Loaded, o Options) (err error) {
 			err = errors.Join(err, engines.Close(stop))
 		}()
 	}
-	return p.serve(ctx, doors, engines)
+	return p.serve(ctx, listeners, engines)
 }
 
-func (p *process) serve(ctx context.Context, doors doors, engines *embedded.Stack) (err error) {
-	stores, err := p.openStores(ctx)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, stores.close()) }()
-	if p.migrates() {
-		if err := migrate(ctx, stores, p.cfg.Config, p.log); err != nil {
-			return p.notReady(ctx, err)
-		}
-	}
-	key, err := p.bootstrap(ctx, stores)
+func (p *process) serve(ctx context.Context, l listeners, engines *embedded.Stack) (err error) {
+	service, err := Open(ctx, p.cfg, p.Options)
 	if err != nil {
 		return p.notReady(ctx, err)
 	}
-	house, err := p.build(stores) //nolint:contextcheck // handlers take the context of their request
+	defer func() { err = errors.Join(err, service.Close()) }()
+	key, err := p.bootstrap(ctx, service)
 	if err != nil {
-		return err
+		return p.notReady(ctx, err)
 	}
-	defer func() { err = errors.Join(err, house.close()) }()
-	return p.run(ctx, house, doors, engines, key)
+	return p.run(ctx, service, l, engines, key)
 }
 
-// notReady tells what ended a start. One that was told to end has not failed,
-// whatever the store says that was just being started.
+// Open connects to the stores of the configuration, applies the migrations when
+// o.Roles are all roles, and constructs the components of the roles. It runs none.
+func Open(ctx context.Context, cfg config.Loaded, o Options) (*Service, error) {
+	p := &process{Options: o, cfg: cfg, log: o.Log, reg: prometheus.NewRegistry()}
+	for _, c := range []prometheus.Collector{collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{})} {
+		if err := p.reg.Register(c); err != nil {
+			return nil, fmt.Errorf("app: registering metrics: %w", err)
+		}
+	}
+	stores, err := p.openStores(ctx)
+	if err != nil {
+		return nil, err
+	}
+	service := &Service{Stores: stores}
+	if p.migrates() {
+		err = migrate(ctx, stores, cfg.Config, p.log)
+	}
+	if err == nil {
+		err = p.build(service) //nolint:contextcheck // handlers take the context of their request
+	}
+	if err != nil {
+		return nil, errors.Join(err, service.Close())
+	}
+	return service, nil
+}
+
+// notReady returns the error that ended a start, or nil when ctx ended it: a start
+// that was stopped has not failed, whatever its last statement returned.
 func (p *process) notReady(ctx context.Context, err error) error {
 	if ctx.Err() == nil {
 		return err
@@ -154,32 +166,33 @@ func (p *process) notReady(ctx context.Context, err error) error {
 	return nil
 }
 
-// progress tells a person at a terminal what is going on.
+// progress prints a line for the operator at a terminal.
 func (p *process) progress(line string) { _, _ = fmt.Fprintln(p.Out, line) }
 
-// doors are the listeners, taken before anything slow begins.
-type doors struct{ http, grpc net.Listener }
+// listeners holds the open ports. They are opened first, so that a port in use is
+// reported at once.
+type listeners struct{ http, grpc net.Listener }
 
-func (d doors) close() {
-	for _, l := range []net.Listener{d.http, d.grpc} {
-		if l != nil {
-			_ = l.Close() // it was closed by its server, or nobody was served
+func (l listeners) close() {
+	for _, listener := range []net.Listener{l.http, l.grpc} {
+		if listener != nil {
+			_ = listener.Close() // its server has closed it, or none was started
 		}
 	}
 }
 
-func (p *process) listen(ctx context.Context) (d doors, err error) {
-	if d.http, err = listen(ctx, "the API", "http.addr", p.cfg.HTTP.Addr); err != nil {
-		return d, err
+func (p *process) listen(ctx context.Context) (l listeners, err error) {
+	if l.http, err = listen(ctx, "the API", "http.addr", p.cfg.HTTP.Addr); err != nil {
+		return l, err
 	}
-	p.cfg.HTTP.Addr = d.http.Addr().String() // tells which, where any free port was asked for
+	p.cfg.HTTP.Addr = l.http.Addr().String() // the port that the system chose for port 0
 	if p.Roles.Write && p.cfg.GRPC.Addr != "" {
-		if d.grpc, err = listen(ctx, "OTLP/gRPC", "grpc.addr", p.cfg.GRPC.Addr); err != nil {
-			d.close()
-			return d, err
+		if l.grpc, err = listen(ctx, "OTLP/gRPC", "grpc.addr", p.cfg.GRPC.Addr); err != nil {
+			l.close()
+			return l, err
 		}
-		p.cfg.GRPC.Addr = d.grpc.Addr().String()
+		p.cfg.GRPC.Addr = l.grpc.Addr().String()
 	}
 	p.cfg.Derive()
-	return d, nil
+	return l, nil
 }

@@ -10,26 +10,25 @@ import (
 	"strings"
 
 	"colonnade/domain/credential"
-	"colonnade/write/registry"
 	"colonnade/write/registry/accounts"
 )
 
-// firstAccount owns what the first start makes.
+// firstAccount is the address of the account that the first start creates.
 const firstAccount = "admin@colonnade.local"
 
 // firstKey is the key of the embedded mode's default project.
 type firstKey struct {
 	key  credential.Key
 	path string
-	// new tells that this start made it: the one time that it is shown. revoked
-	// tells that somebody ended it.
+	// new means that this start created the key, and so prints it. revoked means
+	// that a user has revoked it since.
 	new, revoked bool
 }
 
-// bootstrap makes the default organization, workspace, project and API key of
-// an embedded service. The key is in its file before the store knows it, so
-// that a crash in between loses nothing.
-func (p *process) bootstrap(ctx context.Context, s stores) (firstKey, error) {
+// bootstrap creates the default organization, workspace, project and API key of
+// an embedded service. It writes the key to its file before it inserts it, so that
+// a crash in between loses no key.
+func (p *process) bootstrap(ctx context.Context, s *Service) (firstKey, error) {
 	if !p.Embedded {
 		return firstKey{}, nil
 	}
@@ -53,19 +52,16 @@ func (p *process) bootstrap(ctx context.Context, s stores) (firstKey, error) {
 	default:
 		return k, fmt.Errorf("app: reading the API key: %w", err)
 	}
-	r, err := newCommands(p.cfg.Entities.Write, registry.Deps{Pool: s.postgres, Now: p.Now, Random: credential.Random()})
-	if err != nil {
-		return k, err
-	}
-	account, created, err := r.accounts.Bootstrap(ctx, accounts.AccountRequest{
+	account, created, err := s.Accounts.Bootstrap(ctx, accounts.AccountRequest{
 		Email: firstAccount, Organization: "Default", CreateKey: true, Key: k.key, SeedDefaults: true,
 	})
 	k.new, k.revoked = k.new || created, account.Key == credential.Key{}
 	return k, err
 }
 
-// ticketSecret gives an embedded service a secret of its own that survives
-// restarts; a deployment of several processes sets one for all.
+// ticketSecret returns the secret that signs service credentials: that of the
+// configuration or, for an embedded service, one kept in its data directory.
+// Several processes need a common one in their configuration.
 func (p *process) ticketSecret() ([]byte, error) {
 	if p.cfg.Access.TicketSecret != nil || !p.Embedded {
 		return p.cfg.Access.TicketSecret, nil
@@ -83,7 +79,8 @@ func (p *process) encryptionKey() (string, error) {
 	return string(key), err
 }
 
-// kept is a secret in a file of the data directory, made at the first time.
+// kept returns the secret in a file of the data directory, which it creates when
+// the file does not exist.
 func (p *process) kept(name string) ([]byte, error) {
 	path := p.cfg.DataPath(name)
 	raw, err := os.ReadFile(path) //nolint:gosec // a path inside the data directory
@@ -97,10 +94,10 @@ func (p *process) kept(name string) ([]byte, error) {
 	return []byte(key.Reveal()), keep(path, key.Reveal())
 }
 
-// keep writes a secret so that it is whole or not there, also after a loss of
-// power: what was sealed with a key that is gone stays closed.
+// keep writes a secret so that its file is complete or absent, even after a loss of
+// power: secrets encrypted with a lost key cannot be decrypted.
 func keep(path, secret string) (err error) {
-	file, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*") // nobody else may read it
+	file, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*") // readable by its owner only
 	if err != nil {
 		return err
 	}

@@ -34,7 +34,7 @@ func TestDryRunChangesNothing(t *testing.T) {
 
 	known := s.rehearsals()
 	places := 0
-	for _, op := range s.server.Operations() {
+	for _, op := range s.Server.Operations() {
 		name, path := op.Method+" "+op.Path, fillPath(op.Path)
 		s.refusesDryRun(op, path+"?dry_run=true", "", []any{"query", "dry_run"})
 		item := d.Paths[regexp.MustCompile(`[:*]([a-z_]+)`).ReplaceAllString(op.Path, "{$1}")][strings.ToLower(op.Method)]
@@ -152,7 +152,7 @@ func callerOf(op domain.Operation) string {
 // postgresState is a digest of every table's rows.
 func (s *service) postgresState() map[string]string {
 	s.t.Helper()
-	rows, err := s.stores.postgres.Query(s.t.Context(), `SELECT tablename FROM pg_tables WHERE schemaname = 'public'`)
+	rows, err := s.Stores.Postgres.Query(s.t.Context(), `SELECT tablename FROM pg_tables WHERE schemaname = 'public'`)
 	require.NoError(s.t, err)
 	state := map[string]string{}
 	for rows.Next() {
@@ -164,7 +164,7 @@ func (s *service) postgresState() map[string]string {
 	require.Contains(s.t, state, "users")
 	for table := range state {
 		var digest string
-		require.NoError(s.t, s.stores.postgres.QueryRow(s.t.Context(),
+		require.NoError(s.t, s.Stores.Postgres.QueryRow(s.t.Context(),
 			fmt.Sprintf(`SELECT count(*) || ' ' || coalesce(md5(string_agg(r::text, '|' ORDER BY r::text)), '') FROM %q AS r`, table)).Scan(&digest))
 		state[table] = digest
 	}

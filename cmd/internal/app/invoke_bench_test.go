@@ -49,7 +49,7 @@ func (s *service) measure(b *testing.B, path, body string) {
 		r := httptest.NewRequestWithContext(b.Context(), http.MethodPost, path, strings.NewReader(body))
 		r.Header.Set("Authorization", "ApiKey "+s.keys["ours owner"])
 		w := httptest.NewRecorder()
-		s.server.Handler().ServeHTTP(w, r)
+		s.Server.Handler().ServeHTTP(w, r)
 		took = append(took, time.Since(start))
 		require.Equal(b, http.StatusOK, w.Code, w.Body.String())
 		size = w.Body.Len()
@@ -79,7 +79,7 @@ func TestManyStreamsInLittleMemory(t *testing.T) {
 	}))
 	defer model.Close()
 	s := newService(t, "OPENAI_BASE_URL="+model.URL, "OPENAI_API_KEY=sk")
-	server := httptest.NewServer(s.server.Handler())
+	server := httptest.NewServer(s.Server.Handler())
 	defer server.Close()
 	var before, during runtime.MemStats
 	runtime.GC()

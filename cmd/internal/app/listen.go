@@ -6,19 +6,19 @@ import (
 	"colonnade/cmd/internal/listener"
 )
 
-// bound returns the listeners with the limits of their connections. Where the
-// settings name none, the listeners share what the limit of open files leaves
-// after the files, the stores and the outgoing calls of the process.
-func (p *process) bound(limiter *listener.Limiter, d doors) (doors, error) {
+// bound returns the listeners with limits on their connections. Without settings
+// the listeners share the open files that the process may have beyond its files,
+// its stores and its outgoing calls.
+func (p *process) bound(limiter *listener.Limiter, l listeners) (listeners, error) {
 	trusted, err := listener.ParseNetworks(p.cfg.HTTP.TrustedProxies)
 	if err != nil {
-		return d, fmt.Errorf("app: http.trusted_proxies: %w", err)
+		return l, fmt.Errorf("app: http.trusted_proxies: %w", err)
 	}
-	listeners := 1
-	if d.grpc != nil {
-		listeners++
+	count := 1
+	if l.grpc != nil {
+		count++
 	}
-	share := listener.Share(listener.Files(), listeners)
+	share := listener.Share(listener.Files(), count)
 	config := func(name string, limit, perAddress int) listener.Config {
 		if limit == 0 {
 			limit = share
@@ -28,14 +28,14 @@ func (p *process) bound(limiter *listener.Limiter, d doors) (doors, error) {
 		}
 		return listener.Config{Name: name, Max: limit, MaxPerAddress: perAddress, Trusted: trusted}
 	}
-	if d.http, err = limiter.Wrap(d.http, config("http", p.cfg.HTTP.MaxConnections, p.cfg.HTTP.MaxConnectionsPerAddress)); err != nil {
-		return d, fmt.Errorf("app: %w", err)
+	if l.http, err = limiter.Wrap(l.http, config("http", p.cfg.HTTP.MaxConnections, p.cfg.HTTP.MaxConnectionsPerAddress)); err != nil {
+		return l, fmt.Errorf("app: %w", err)
 	}
-	if d.grpc == nil {
-		return d, nil
+	if l.grpc == nil {
+		return l, nil
 	}
-	if d.grpc, err = limiter.Wrap(d.grpc, config("grpc", p.cfg.GRPC.MaxConnections, p.cfg.GRPC.MaxConnectionsPerAddress)); err != nil {
-		return d, fmt.Errorf("app: %w", err)
+	if l.grpc, err = limiter.Wrap(l.grpc, config("grpc", p.cfg.GRPC.MaxConnections, p.cfg.GRPC.MaxConnectionsPerAddress)); err != nil {
+		return l, fmt.Errorf("app: %w", err)
 	}
-	return d, nil
+	return l, nil
 }

@@ -47,12 +47,11 @@ func TestMetricsDocument(t *testing.T) {
 		Options: Options{Roles: Roles{Write: true, Read: true, Sink: true}, Out: io.Discard, Log: slog.New(slog.DiscardHandler), Now: time.Now},
 		cfg:     config.Loaded{Config: cfg}, log: slog.New(slog.DiscardHandler), reg: reg,
 	}
-	s, err := p.openStores(t.Context())
+	stores, err := p.openStores(t.Context())
 	require.NoError(t, err)
-	defer func() { require.NoError(t, s.close()) }()
-	h, err := p.build(s)
-	require.NoError(t, err)
-	defer func() { require.NoError(t, h.close()) }()
+	s := &Service{Stores: stores}
+	defer func() { require.NoError(t, s.Close()) }()
+	require.NoError(t, p.build(s))
 
 	descriptions := make(chan *prometheus.Desc, 1000)
 	reg.Describe(descriptions)

@@ -25,14 +25,14 @@ const migrateFor = 7 * 24 * time.Hour
 
 // migrate applies to both stores what is not applied yet, side by side. Processes
 // that start together do so one after the other.
-func migrate(ctx context.Context, s stores, cfg config.Config, log *slog.Logger) error {
+func migrate(ctx context.Context, s Stores, cfg config.Config, log *slog.Logger) error {
 	clickHouse, err := openClickHouse(cfg.ClickHouse, func(o *clickhouse.Options) { o.ReadTimeout = migrateFor })
 	if err != nil {
 		return err
 	}
 	waits := func() { log.InfoContext(ctx, "another process is migrating, this one waits") }
-	return errors.Join(migrations.Alone(ctx, s.postgres, waits, func() error {
-		return migrateBoth(ctx, clickHouse, s.postgres, cfg, log)
+	return errors.Join(migrations.Alone(ctx, s.Postgres, waits, func() error {
+		return migrateBoth(ctx, clickHouse, s.Postgres, cfg, log)
 	}), clickHouse.Close())
 }
 
@@ -41,13 +41,13 @@ func (p *process) migrates() bool { return p.Embedded || p.Roles == AllRoles() }
 
 // migrated is the check of a process that does not. Once they are applied they
 // stay so; where a store does not answer, its own check says it.
-func (p *process) migrated(s stores) func(context.Context) error {
+func (p *process) migrated(s Stores) func(context.Context) error {
 	var all atomic.Bool
 	return func(ctx context.Context) error {
 		if all.Load() {
 			return nil
 		}
-		waiting, err := migrations.Waiting(ctx, s.clickhouse, s.postgres, p.cfg.Deployment())
+		waiting, err := migrations.Waiting(ctx, s.ClickHouse, s.Postgres, p.cfg.Deployment())
 		if errors.Is(err, migrations.ErrOtherBuild) {
 			return err
 		}

@@ -12,14 +12,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
 	"colonnade/cmd/internal/config"
 	"colonnade/deploy/embedded/embeddedtest"
 )
 
-// unmigrated are settings for stores without a table.
+// unmigrated returns settings for stores without tables.
 func unmigrated(t *testing.T, clickHouseQuery string) config.Loaded {
 	t.Helper()
 	cfg, err := config.Load("", []string{
@@ -33,15 +32,15 @@ func migrateOnce(ctx context.Context, cfg config.Loaded) error {
 	return Migrate(ctx, cfg, Options{Out: io.Discard, Log: slog.New(slog.DiscardHandler)})
 }
 
-// A migration that copies what is stored takes as long as there is much of it,
-// and a client that would not wait for its answer would begin it again each time.
-func TestMigrationsTakeTheirTime(t *testing.T) {
+// A migration that copies rows takes long. With the read timeout of the
+// configuration the client would give up and start it again each time.
+func TestMigrationsIgnoreTheReadTimeout(t *testing.T) {
 	t.Parallel()
 	require.NoError(t, migrateOnce(t.Context(), unmigrated(t, "?read_timeout=1us")))
 }
 
 // Processes that start together migrate one after the other.
-func TestMigrationsAtOnce(t *testing.T) {
+func TestConcurrentMigrations(t *testing.T) {
 	t.Parallel()
 	cfg := unmigrated(t, "")
 	var wait sync.WaitGroup
@@ -55,21 +54,16 @@ func TestMigrationsAtOnce(t *testing.T) {
 	}
 }
 
-// A role whose stores are not migrated yet can answer nobody: whoever sends it
-// requests is told before.
-func TestNoRoleIsReadyBeforeTheMigrations(t *testing.T) {
+// A role is not ready, and says why, until the stores are migrated.
+func TestReadinessNeedsMigrations(t *testing.T) {
 	t.Parallel()
 	cfg := unmigrated(t, "")
-	p := &process{Options: Options{Roles: Roles{Read: true}, Out: io.Discard, Now: time.Now}, cfg: cfg, log: slog.New(slog.DiscardHandler), reg: prometheus.NewRegistry()}
-	s, err := p.openStores(t.Context())
+	s, err := Open(t.Context(), cfg, Options{Roles: Roles{Read: true}, Out: io.Discard, Log: slog.New(slog.DiscardHandler), Now: time.Now})
 	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, s.close()) })
-	h, err := p.build(s)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, h.close()) })
-	// A busy machine may not answer within a probe's time: what is missing is asked for until it is told.
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	// On a loaded machine a probe may time out, so the test polls.
 	missing := func() (names []string, why string) {
-		state := h.server.Readiness(t.Context())
+		state := s.Server.Readiness(t.Context())
 		return state.Missing(), state.Checks["migrations"].Error
 	}
 	require.Eventually(t, func() bool {

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/stretchr/testify/require"
 
@@ -26,8 +25,8 @@ import (
 
 const openAPIFile = "../../../deploy/openapi.yaml"
 
-// wired is the engine with every route of the service. Its stores have
-// addresses at which nothing listens: clients connect when they are first used.
+// wired returns the server with every route of the service. Nothing listens at the
+// addresses of its stores, because clients connect at their first use.
 func wired(t *testing.T) *server.Server {
 	t.Helper()
 	cfg := config.Default()
@@ -36,17 +35,12 @@ func wired(t *testing.T) *server.Server {
 	cfg.Kafka.Brokers = []string{"127.0.0.1:1"}
 	cfg.ClickHouse.URL, cfg.Postgres.URL = "http://127.0.0.1:1/default", "postgres://127.0.0.1:1/none"
 	cfg.Access.TicketSecret = []byte("a secret that is long enough for the tickets")
-	p := &process{
-		Options: Options{Roles: Roles{Write: true, Read: true}, Out: io.Discard, Log: slog.New(slog.DiscardHandler), Now: time.Now},
-		cfg:     config.Loaded{Config: cfg}, log: slog.New(slog.DiscardHandler), reg: prometheus.NewRegistry(),
-	}
-	s, err := p.openStores(t.Context())
+	s, err := Open(t.Context(), config.Loaded{Config: cfg}, Options{
+		Roles: Roles{Write: true, Read: true}, Out: io.Discard, Log: slog.New(slog.DiscardHandler), Now: time.Now,
+	})
 	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, s.close()) })
-	h, err := p.build(s)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, h.close()) })
-	return h.server
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	return s.Server
 }
 
 // The file of the repository is what the service serves.

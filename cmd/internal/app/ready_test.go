@@ -17,59 +17,59 @@ import (
 	"colonnade/domain"
 )
 
-// waiting is a process whose stores answer after some asking.
-func waiting(t *testing.T, out, log *bytes.Buffer, refusals int) (*process, *house) {
+// waiting returns a process whose Kafka answers after some refusals.
+func waiting(t *testing.T, out, log *bytes.Buffer, refusals int) (*process, *Service) {
 	t.Helper()
 	asked := 0
-	h := &house{}
-	h.check("kafka", func(context.Context) error {
-		if asked++; asked <= refusals {
-			return errors.New("connection refused")
-		}
-		return nil
-	})
-	h.check("postgres", func(context.Context) error { return nil })
+	checks := []server.Check{
+		{Name: "kafka", Probe: func(context.Context) error {
+			if asked++; asked <= refusals {
+				return errors.New("connection refused")
+			}
+			return nil
+		}},
+		{Name: "postgres", Probe: func(context.Context) error { return nil }},
+	}
 	p := &process{Options: Options{Out: out, Now: time.Now, Started: time.Now()}, cfg: config.Loaded{Config: config.Default()}, log: slog.New(slog.NewTextHandler(log, nil))}
-	var err error
-	h.server, err = server.New(p.cfg.HTTP, server.Deps{
-		Log: p.log, Registry: prometheus.NewRegistry(), Checks: h.checks, Now: time.Now, Allows: func(string, domain.Permission) bool { return false },
+	s, err := server.New(p.cfg.HTTP, server.Deps{
+		Log: p.log, Registry: prometheus.NewRegistry(), Checks: checks, Now: time.Now, Allows: func(string, domain.Permission) bool { return false },
 	})
 	require.NoError(t, err)
-	return p, h
+	return p, &Service{Server: s}
 }
 
-func TestNobodyClaimsToBeReadyWhoWaits(t *testing.T) {
+func TestAnnouncementWaitsForReadiness(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var out, log bytes.Buffer
-		p, h := waiting(t, &out, &log, 3)
-		p.tellWhenReady(t.Context(), h, firstKey{})
+		p, s := waiting(t, &out, &log, 3)
+		p.announceWhenReady(t.Context(), s, firstKey{})
 		require.Contains(t, out.String(), "but is not ready: it waits for kafka.")
-		require.Regexp(t, `(?s)waits for kafka.*kafka +connection refused.*Colonnade is ready after 0\.6 s`, out.String(), "as often as it was refused")
+		require.Regexp(t, `(?s)waits for kafka.*kafka +connection refused.*Colonnade is ready after 0\.6 s`, out.String(), "one poll for each refusal")
 		require.Regexp(t, `(?s)level=WARN msg="listening and not ready".*waits_for.kafka="connection refused".*msg=ready`, log.String())
-		require.Equal(t, 1, bytes.Count(out.Bytes(), []byte("waits for")), "it is said once")
+		require.Equal(t, 1, bytes.Count(out.Bytes(), []byte("waits for")), "it is reported once")
 	})
 }
 
-func TestWhoIsReadySaysSoAtOnce(t *testing.T) {
+func TestAnnouncementOfReadyService(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var out, log bytes.Buffer
-		p, h := waiting(t, &out, &log, 0)
-		p.tellWhenReady(t.Context(), h, firstKey{})
+		p, s := waiting(t, &out, &log, 0)
+		p.announceWhenReady(t.Context(), s, firstKey{})
 		require.Contains(t, out.String(), "Colonnade is ready after 0.0 s.")
 		require.NotContains(t, out.String(), "waits for")
 	})
 }
 
-func TestAnEndWhileWaitingClaimsNothing(t *testing.T) {
+func TestNoAnnouncementWhenStoppedWhileWaiting(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var out, log bytes.Buffer
-		p, h := waiting(t, &out, &log, 1<<30)
+		p, s := waiting(t, &out, &log, 1<<30)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
-		p.tellWhenReady(ctx, h, firstKey{})
+		p.announceWhenReady(ctx, s, firstKey{})
 		require.Contains(t, out.String(), "waits for kafka")
 		require.NotContains(t, out.String(), "is ready")
 		require.NotContains(t, log.String(), "msg=ready")

@@ -13,55 +13,42 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
 	"colonnade/cmd/internal/config"
 	"colonnade/deploy/embedded/embeddedtest"
 	"colonnade/domain"
-	"colonnade/domain/credential"
 	"colonnade/migrations/migrationstest"
-	"colonnade/write/registry"
 	"colonnade/write/registry/accounts"
 )
 
-// newHouse builds all roles on the test's stores; nothing runs but the handler. Settings come last.
-func newHouse(t testing.TB, settings ...string) (*house, stores) {
+// open constructs all roles on stores of the test's own. It runs no actor: the test
+// calls the handler. Later settings override earlier ones.
+func open(t testing.TB, settings ...string) *Service {
 	t.Helper()
 	cfg, err := config.Load("", slices.Concat(embeddedtest.KafkaSettings(t), []string{
 		"COLONNADE_KAFKA_TOPIC=" + embeddedtest.Topic(t),
 		"COLONNADE_CLICKHOUSE_URL=" + migrationstest.Database(t), "COLONNADE_POSTGRES_URL=" + embeddedtest.PostgresDatabase(t),
-		// A busy machine is slow, not wrong: reads wait for their writes longer than a client would.
+		// On a loaded machine reads wait for their writes longer than a client would.
 		"COLONNADE_READ_STORE_WAIT_TIMEOUT=1m", "COLONNADE_COMMANDS_WAIT_TIMEOUT=1m", "COLONNADE_HTTP_REQUEST_TIMEOUT=2m",
 	}, settings))
 	require.NoError(t, err)
-	p := &process{
-		Options: Options{Roles: AllRoles(), Out: io.Discard, Now: time.Now}, cfg: cfg,
-		log: slog.New(slog.DiscardHandler), reg: prometheus.NewRegistry(),
-	}
-	s, err := p.openStores(t.Context())
+	s, err := Open(t.Context(), cfg, Options{Roles: AllRoles(), Out: io.Discard, Log: slog.New(slog.DiscardHandler), Now: time.Now})
 	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, s.close()) })
-	require.NoError(t, migrate(t.Context(), s, cfg.Config, p.log))
-	h, err := p.build(s)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, h.close()) })
-	return h, s
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	return s
 }
 
-// TestEveryRouteAsksWhoCalls walks the route table: without a credential, and
-// with a role that lacks the permission, no handler runs.
-func TestEveryRouteAsksWhoCalls(t *testing.T) {
+// No handler runs without a credential, or for a role that lacks the permission.
+func TestEveryRouteAuthenticates(t *testing.T) {
 	t.Parallel()
-	// Nothing carries writes on here, so that reads would wait for them in vain.
-	h, s := newHouse(t, "COLONNADE_READ_STORE_WAIT_TIMEOUT=10ms", "COLONNADE_COMMANDS_WAIT_TIMEOUT=10ms")
-	commands, err := newCommands(registry.DefaultConfig(), registry.Deps{Pool: s.postgres, Now: time.Now, Random: credential.Random()})
-	require.NoError(t, err)
-	account, err := commands.accounts.CreateAccount(t.Context(), accounts.AccountRequest{Email: "walk@example.com"})
+	// No sink runs, so no read can see the writes that it waits for.
+	s := open(t, "COLONNADE_READ_STORE_WAIT_TIMEOUT=10ms", "COLONNADE_COMMANDS_WAIT_TIMEOUT=10ms")
+	account, err := s.Accounts.CreateAccount(t.Context(), accounts.AccountRequest{Email: "walk@example.com"})
 	require.NoError(t, err)
 	keys := map[string]string{}
 	for _, role := range []string{domain.RoleOwner, domain.RoleAdmin, domain.RoleDeveloper, domain.RoleEditor, domain.RoleAnnotator, domain.RoleViewer} {
-		key, err := commands.accounts.CreateKey(t.Context(), accounts.KeyRequest{Project: account.Project.ID, User: account.User.ID, Role: role})
+		key, err := s.Accounts.CreateKey(t.Context(), accounts.KeyRequest{Project: account.Project.ID, User: account.User.ID, Role: role})
 		require.NoError(t, err)
 		keys[role] = key.Reveal()
 	}
@@ -75,10 +62,10 @@ func TestEveryRouteAsksWhoCalls(t *testing.T) {
 		r := httptest.NewRequest(op.Method, path, nil)
 		r.Header.Set("Authorization", authorization)
 		w := httptest.NewRecorder()
-		h.server.Handler().ServeHTTP(w, r)
+		s.Server.Handler().ServeHTTP(w, r)
 		return w.Code
 	}
-	for _, op := range h.server.Operations() {
+	for _, op := range s.Server.Operations() {
 		name := op.Method + " " + op.Path
 		require.NotEmpty(t, op.Summary, name)
 		require.NotEmpty(t, op.Tag, name)
@@ -110,7 +97,7 @@ func TestEveryListIsStrict(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
 	lists := 0
-	for _, op := range s.server.Operations() {
+	for _, op := range s.Server.Operations() {
 		if op.Method != http.MethodPost || !strings.HasSuffix(op.Path, "/query") {
 			continue
 		}

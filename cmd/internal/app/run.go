@@ -15,55 +15,56 @@ import (
 	"colonnade/deploy/embedded"
 )
 
-// run starts the actors and waits for them. The doors stop first; the sink
-// works on until no door can hand it anything, then finishes its batch.
-func (p *process) run(ctx context.Context, h *house, d doors, engines *embedded.Stack, key firstKey) error {
-	d, err := p.bound(h.limiter, d)
+// run starts the actors and waits for them. The actors that publish spans stop
+// first. The sink goes on until they have ended, then commits its batch.
+func (p *process) run(ctx context.Context, s *Service, l listeners, engines *embedded.Stack, key firstKey) error {
+	l, err := p.bound(s.limiter, l)
 	if err != nil {
 		return err
 	}
 	group, ctx := errgroup.WithContext(ctx)
-	afterDoors, stopSink := context.WithCancel(context.WithoutCancel(ctx))
+	untilPublished, stopSink := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopSink()
 
-	var open sync.WaitGroup
-	door := func(run func() error) {
-		open.Add(1)
+	var publishers sync.WaitGroup
+	publisher := func(run func() error) {
+		publishers.Add(1)
 		group.Go(func() error {
-			defer open.Done()
+			defer publishers.Done()
 			return run()
 		})
 	}
-	door(func() error { return h.server.Run(ctx, d.http) })
-	if h.grpc != nil {
-		door(func() error { return h.grpc.Run(ctx, d.grpc) })
+	publisher(func() error { return s.Server.Run(ctx, l.http) })
+	if s.GRPC != nil {
+		publisher(func() error { return s.GRPC.Run(ctx, l.grpc) })
 	}
-	if h.evaluations != nil { // what it runs leaves traces, as doors do
-		door(func() error { return h.evaluations.Run(ctx) })
+	if s.Evaluations != nil { // invocations publish traces
+		publisher(func() error { return s.Evaluations.Run(ctx) })
 	}
-	if h.tail != nil { // it ends the tails, whose requests the server waits for
-		group.Go(func() error { return h.tail.Run(ctx) })
+	if s.Tail != nil { // it ends the tails, for whose requests the server waits
+		group.Go(func() error { return s.Tail.Run(ctx) })
 	}
 	group.Go(func() error {
-		open.Wait()
+		publishers.Wait()
 		stopSink()
 		return nil
 	})
-	if h.sink != nil {
-		group.Go(func() error { return h.sink.Run(afterDoors) })
+	if s.Sink != nil {
+		group.Go(func() error { return s.Sink.Run(untilPublished) })
 	}
 	if engines != nil {
 		group.Go(func() error { return watchEngines(ctx, engines) })
 	}
 	group.Go(func() error {
-		p.tellWhenReady(ctx, h, key)
+		p.announceWhenReady(ctx, s, key)
 		return nil
 	})
 	context.AfterFunc(ctx, func() { p.progress("Draining ...") })
 	return group.Wait()
 }
 
-// watchEngines ends the process when a store was given up: without it nothing works.
+// watchEngines returns when the supervisor has given up an embedded store, without
+// which the service does not work.
 func watchEngines(ctx context.Context, engines *embedded.Stack) error {
 	select {
 	case <-ctx.Done():
@@ -76,27 +77,27 @@ func watchEngines(ctx context.Context, engines *embedded.Stack) error {
 	}
 }
 
-// tellWhenReady announces the service once it is ready.
-func (p *process) tellWhenReady(ctx context.Context, h *house, key firstKey) {
-	if p.awaitReady(ctx, h) {
-		p.announce(ctx, h, key)
+// announceWhenReady announces the service once it is ready.
+func (p *process) announceWhenReady(ctx context.Context, s *Service, key firstKey) {
+	if p.awaitReady(ctx, s) {
+		p.announce(ctx, s, key)
 	}
 }
 
-// awaitReady returns true once the service is what /readyz calls ready, and
-// false when ctx ends before. Where it has to wait it says so, with what for:
-// the doors stand open meanwhile.
-func (p *process) awaitReady(ctx context.Context, h *house) bool {
-	const every = 200 * time.Millisecond // a start should be announced when it is over
-	said := ""
+// awaitReady returns true once /readyz reports the service ready, and false when
+// ctx ends before. While it waits it reports the components that are missing; the
+// listeners are open meanwhile.
+func (p *process) awaitReady(ctx context.Context, s *Service) bool {
+	const every = 200 * time.Millisecond // an announcement soon after readiness
+	reported := ""
 	for ctx.Err() == nil {
-		state := h.server.Readiness(ctx)
+		state := s.Server.Readiness(ctx)
 		missing := state.Missing()
 		if len(missing) == 0 {
 			return true
 		}
-		if names := strings.Join(missing, ", "); names != said && ctx.Err() == nil {
-			said = names
+		if names := strings.Join(missing, ", "); names != reported && ctx.Err() == nil {
+			reported = names
 			p.waitsFor(ctx, missing, state)
 		}
 		select {
@@ -112,7 +113,7 @@ func (p *process) waitsFor(ctx context.Context, missing []string, state server.R
 	text.WriteString("\nColonnade listens on " + p.cfg.HTTP.Addr + ", but is not ready: it waits for " + strings.Join(missing, ", ") + ".\n")
 	errs := make([]any, 0, len(missing))
 	for _, name := range missing {
-		reason := strings.Join(strings.Fields(state.Checks[name].Error), " ") // a driver's may have several lines
+		reason := strings.Join(strings.Fields(state.Checks[name].Error), " ") // the message of a driver may have several lines
 		_, _ = fmt.Fprintf(&text, "\n  %-10s  %s", name, reason)
 		errs = append(errs, slog.String(name, reason))
 	}
@@ -120,8 +121,8 @@ func (p *process) waitsFor(ctx context.Context, missing []string, state server.R
 	p.progress(text.String())
 }
 
-// announce tells where the service is and, on the first start, how to call it.
-func (p *process) announce(ctx context.Context, h *house, key firstKey) {
+// announce prints the addresses of the service and, on the first start, its API key.
+func (p *process) announce(ctx context.Context, s *Service, key firstKey) {
 	took := p.Now().Sub(p.Started)
 	p.log.InfoContext(ctx, "ready", slog.Float64("seconds", took.Seconds()), slog.String("http", p.cfg.HTTP.Addr), slog.String("grpc", p.cfg.GRPC.Addr))
 	base := p.cfg.BaseURL()
@@ -129,23 +130,23 @@ func (p *process) announce(ctx context.Context, h *house, key firstKey) {
 	if p.Roles.Write {
 		text += "  OTLP/HTTP  " + base + "/otlp/v1/traces\n"
 	}
-	if h.grpc != nil {
+	if s.GRPC != nil {
 		text += "  OTLP/gRPC  " + p.cfg.GRPC.Addr + "\n"
 	}
 	switch {
 	case key.path == "":
 	case key.revoked:
-		text += "  API key    that in " + key.path + " was revoked: remove the file and start again for a new one\n"
+		text += "  API key    the key in " + key.path + " was revoked: remove the file and start again for a new one\n"
 	case key.new:
 		text += "  API key    " + key.key.Reveal() + "   (shown this once, kept in " + key.path + ")\n\nTry it:\n\n" + curl(base, key.key.Reveal())
 	default:
-		text += "  API key    made at the first start, kept in " + key.path + "\n"
+		text += "  API key    created at the first start, kept in " + key.path + "\n"
 	}
-	p.progress(text) // in one piece: others may wait for it
+	p.progress(text) // in one write, because programs wait for this text
 }
 
-// curl is ready to paste, both lines together: one span in, and the traces out
-// again once it is visible.
+// curl returns two commands to paste: the first sends a span, the second queries
+// the traces once it is visible.
 func curl(base, key string) string {
 	return fmt.Sprintf(`  curl -sS %[1]s/otlp/v1/traces -H 'Authorization: ApiKey %[2]s' -H 'Content-Type: application/json' -d '{"resourceSpans":[{"scopeSpans":[{"spans":[{"traceId":"'$(openssl rand -hex 16)'","spanId":"'$(openssl rand -hex 8)'","name":"hello","kind":1,"startTimeUnixNano":"'$(date +%%s%%N)'","endTimeUnixNano":"'$(date +%%s%%N)'"}]}]}]}'
   sleep 1; curl -sS %[1]s/traces/query -H 'Authorization: ApiKey %[2]s' -H 'Content-Type: application/json' -d '{"windowing":{"limit":5}}'

@@ -57,7 +57,7 @@ func TestDeletedAccounts(t *testing.T) {
 		Project: project, User: uuid.New(), Trace: [16]byte{1, 2, 3}, Source: "otlp", Operation: stream.Reject, ReceivedAt: time.Now(),
 		Value: []byte(`{"stage":"door","reason":"late","trace_id":"` + raw + `"}`),
 	}
-	_, err := s.producer.Publish(t.Context(), []stream.Record{late})
+	_, err := s.Producer.Publish(t.Context(), []stream.Record{late})
 	require.NoError(t, err)
 
 	eventually(t, "the key ends", func() bool { return s.as("doomed", "GET", "/projects/current", "").Code == http.StatusUnauthorized })
@@ -68,7 +68,7 @@ func TestDeletedAccounts(t *testing.T) {
 	require.Contains(t, tables, "secrets")
 	for _, table := range tables {
 		var n int
-		require.NoError(t, s.stores.postgres.QueryRow(t.Context(), `SELECT count(*) FROM `+table+` WHERE project_id = $1`, uuid.UUID(project)).Scan(&n))
+		require.NoError(t, s.Stores.Postgres.QueryRow(t.Context(), `SELECT count(*) FROM `+table+` WHERE project_id = $1`, uuid.UUID(project)).Scan(&n))
 		require.Zero(t, n, table)
 	}
 	require.InDelta(t, 1, s.ok(http.StatusOK, "GET", "/traces/"+id, "").at("count"), 0, "the other project keeps its trace of the same id")
@@ -90,7 +90,7 @@ func (s *service) projectOf(t *testing.T, key string) domain.ProjectID {
 // projectTables are those of Postgres that hold something of a project; what says that it is gone is none.
 func (s *service) projectTables(t *testing.T) []string {
 	t.Helper()
-	rows, err := s.stores.postgres.Query(t.Context(), `SELECT table_name FROM information_schema.columns WHERE table_schema = 'public' AND column_name = 'project_id' AND table_name <> 'erasures' ORDER BY 1`)
+	rows, err := s.Stores.Postgres.Query(t.Context(), `SELECT table_name FROM information_schema.columns WHERE table_schema = 'public' AND column_name = 'project_id' AND table_name <> 'erasures' ORDER BY 1`)
 	require.NoError(t, err)
 	tables, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	require.NoError(t, err)
@@ -102,13 +102,13 @@ func (s *service) projectTables(t *testing.T) []string {
 func (s *service) rowsOf(t *testing.T, project domain.ProjectID) (sum uint64) {
 	t.Helper()
 	var tables []string
-	require.NoError(t, s.stores.clickhouse.QueryRow(t.Context(), `SELECT groupUniqArray(table) FROM system.columns WHERE database = currentDatabase() AND name = 'project_id'`).Scan(&tables))
+	require.NoError(t, s.Stores.ClickHouse.QueryRow(t.Context(), `SELECT groupUniqArray(table) FROM system.columns WHERE database = currentDatabase() AND name = 'project_id'`).Scan(&tables))
 	require.Subset(t, tables, []string{
 		schema.Spans, schema.SpanPayloads, schema.TraceIndex, schema.TraceTotals, schema.AnnotationIndex, schema.EvaluationIndex, schema.AttributeKeys, schema.RejectedSpans,
 	})
 	for _, table := range tables {
 		var n uint64
-		require.NoError(t, s.stores.clickhouse.QueryRow(t.Context(), "SELECT count() FROM "+table+" WHERE project_id = ?", project.String()).Scan(&n))
+		require.NoError(t, s.Stores.ClickHouse.QueryRow(t.Context(), "SELECT count() FROM "+table+" WHERE project_id = ?", project.String()).Scan(&n))
 		sum += n
 	}
 	return sum

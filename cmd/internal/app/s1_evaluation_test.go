@@ -274,7 +274,7 @@ func TestEvaluationEndsWithItsCaller(t *testing.T) {
 	r.Header.Set("Authorization", "ApiKey "+s.keys["ours owner"])
 	r.Header.Set("Accept", "application/x-ndjson")
 	w := leaver{httptest.NewRecorder(), `"annotation"`, cancel}
-	s.server.Handler().ServeHTTP(w, r) // it comes back although two testcases would never
+	s.Server.Handler().ServeHTTP(w, r) // it comes back although two testcases would never
 
 	lines := strings.Split(strings.TrimSpace(w.Body.String()), "\n")
 	var last map[string]any

@@ -301,7 +301,7 @@ func TestSimpleEvaluationStartedAgainAtOnce(t *testing.T) {
 	waiting := func(many int) func() bool {
 		return func() bool {
 			var n int
-			err := s.stores.postgres.QueryRow(t.Context(), `SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`).Scan(&n)
+			err := s.Stores.Postgres.QueryRow(t.Context(), `SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`).Scan(&n)
 			require.NoError(t, err)
 			return n == many
 		}
@@ -309,7 +309,7 @@ func TestSimpleEvaluationStartedAgainAtOnce(t *testing.T) {
 	started := make(chan reply, 1)
 	run, err := uuid.Parse(id)
 	require.NoError(t, err)
-	require.NoError(t, s.runs.Exclusive(t.Context(), s.accounts["ours"].Project.ID, run, func() error {
+	require.NoError(t, s.Runs.Exclusive(t.Context(), s.accounts["ours"].Project.ID, run, func() error {
 		go func() { started <- s.do(http.MethodPost, "/simple/evaluations/"+id+"/start", "") }()
 		s.until("the start waits for its turn", waiting(1))
 		// The runner sees it when it prolongs its lease, and comes after the start.
@@ -317,7 +317,7 @@ func TestSimpleEvaluationStartedAgainAtOnce(t *testing.T) {
 		s.until("so does the runner", waiting(2))
 		return nil
 	}))
-	require.NoError(t, s.runs.Exclusive(t.Context(), s.accounts["ours"].Project.ID, run, func() error { // after both
+	require.NoError(t, s.Runs.Exclusive(t.Context(), s.accounts["ours"].Project.ID, run, func() error { // after both
 		g.open()
 		return nil
 	}))
@@ -334,7 +334,7 @@ func TestSimpleEvaluationSurvivesItsProcess(t *testing.T) {
 	g := newGate(t)
 	// Metrics wait for traces as long as a run does, not as long as a caller.
 	s := newIdleService(t, append(g.settings(), "COLONNADE_EVALUATE_LEASE=2s", "COLONNADE_EVALUATE_POLL_INTERVAL=300ms", "COLONNADE_COMMANDS_WAIT_TIMEOUT=1ms")...)
-	atWork(t, s.sink.Run)
+	atWork(t, s.Sink.Run)
 	id := s.evaluation(`{"data":{"testset_steps":["` + s.testset("rows", `{"n":0}`, `{"n":1,"wait":true}`) + `"],"application_steps":["` + g.app(s) + `"],"evaluator_steps":{"` +
 		s.judge("pass", `{"uri":"svc:custom:mock:v0","parameters":{"key":"pass"}}`) + `":"auto"}}}`)
 	steps := s.stepsOf(id)
@@ -342,7 +342,7 @@ func TestSimpleEvaluationSurvivesItsProcess(t *testing.T) {
 	require.Equal(t, "queued", shown.at("evaluation", "data", "status"))
 	require.Equal(t, []string{"queued", "queued"}, s.of(id, steps[1]))
 
-	stop := atWork(t, s.evaluations.Run)
+	stop := atWork(t, s.Evaluations.Run)
 	<-g.waiting
 	s.until("the other scenario is done", func() bool { return slices.Equal(s.of(id, steps[2]), []string{"queued", "success"}) })
 	stop()
@@ -351,14 +351,14 @@ func TestSimpleEvaluationSurvivesItsProcess(t *testing.T) {
 	before := s.resultsOf(id)
 
 	// The next one dies without a word.
-	claimed, err := s.runs.Claim(t.Context(), uuid.New(), time.Millisecond)
+	claimed, err := s.Runs.Claim(t.Context(), uuid.New(), time.Millisecond)
 	require.NoError(t, err)
 	require.Equal(t, id, claimed.ID.String())
 	shown = s.ok(http.StatusOK, http.MethodGet, "/simple/evaluations/"+id, "")
 	require.Equal(t, "running", shown.at("evaluation", "data", "status"))
 
 	g.open()
-	atWork(t, s.evaluations.Run)
+	atWork(t, s.Evaluations.Run)
 	s.ends(id, "success")
 	after := s.resultsOf(id)
 	for place, r := range before {
@@ -380,14 +380,14 @@ func TestSimpleEvaluationIsMeasuredWhenItsTracesCome(t *testing.T) {
 	id := s.evaluation(`{"data":{"testset_steps":["` + s.testset("rows", `{"n":0}`) + `"],"application_steps":["` + g.app(s) + `"],"evaluator_steps":{"` +
 		s.judge("pass", `{"uri":"svc:custom:mock:v0","parameters":{"key":"pass"}}`) + `":"auto"}}}`)
 	steps := s.stepsOf(id)
-	stop := atWork(t, s.evaluations.Run)
+	stop := atWork(t, s.Evaluations.Run)
 	s.until("all is computed", func() bool { return slices.Equal(s.of(id, steps[2]), []string{"success"}) })
 	stop() // the sink does not run
-	atWork(t, s.evaluations.Run)
+	atWork(t, s.Evaluations.Run)
 	s.until("the next one has it", func() bool {
 		return s.ok(http.StatusOK, http.MethodGet, "/simple/evaluations/"+id, "").at("evaluation", "data", "status") == "running"
 	})
-	atWork(t, s.sink.Run)
+	atWork(t, s.Sink.Run)
 	s.ends(id, "success")
 	require.Len(t, s.listed("metrics", "/evaluations/metrics/query", `{"metrics":{"run_id":"`+id+`"}}`), 2)
 }
@@ -409,12 +409,12 @@ func TestSimpleEvaluationIsGivenUpWithItsLease(t *testing.T) {
 		`CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'not prolonged'; END $$`,
 		`CREATE TRIGGER refuse BEFORE UPDATE ON evaluation_runs FOR EACH ROW WHEN (OLD.runner IS NOT NULL) EXECUTE FUNCTION refuse()`,
 	} {
-		_, err := s.stores.postgres.Exec(t.Context(), statement)
+		_, err := s.Stores.Postgres.Exec(t.Context(), statement)
 		require.NoError(t, err, statement)
 	}
 	s.evaluation(`{"data":{"testset_steps":["` + s.testset("rows", `{"n":0}`) + `"],"application_steps":["` + s.subject("slow", `{"uri":"svc:custom:hook:v0","url":"`+app.URL+`"}`) + `"],"evaluator_steps":["` +
 		s.judge("pass", `{"uri":"svc:custom:mock:v0","parameters":{"key":"pass"}}`) + `"]}}`)
-	atWork(t, s.evaluations.Run)
+	atWork(t, s.Evaluations.Run)
 	<-begun
 	s.until("the call is given up", func() bool { return len(left) > 0 })
 }
@@ -427,14 +427,14 @@ func TestSimpleEvaluationWritesDownWhatIsDone(t *testing.T) {
 	s := newIdleService(t, append(g.settings(), "COLONNADE_EVALUATE_POLL_INTERVAL=50ms")...)
 	id := s.evaluation(`{"data":{"testset_steps":["` + s.testset("rows", `{"n":1,"wait":true}`) + `"],"application_steps":["` + g.app(s) + `"],"evaluator_steps":["` +
 		s.judge("pass", `{"uri":"svc:custom:mock:v0","parameters":{"key":"pass"}}`) + `"]}}`)
-	stop := atWork(t, s.evaluations.Run)
+	stop := atWork(t, s.Evaluations.Run)
 	<-g.waiting
-	held, err := s.stores.postgres.Begin(t.Context())
+	held, err := s.Stores.Postgres.Begin(t.Context())
 	require.NoError(t, err)
 	_, err = held.Exec(t.Context(), "SELECT id FROM evaluation_runs WHERE id = $1 FOR UPDATE", id)
 	require.NoError(t, err)
 	waits := func(like string) (is bool) {
-		err := s.stores.postgres.QueryRow(t.Context(), `SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE $1)`, like).Scan(&is)
+		err := s.Stores.Postgres.QueryRow(t.Context(), `SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE $1)`, like).Scan(&is)
 		require.NoError(t, err)
 		return is
 	}
@@ -481,11 +481,11 @@ func TestSimpleEvaluationStartsOverWhereTheStoreFailed(t *testing.T) {
 		`CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'not kept'; END $$`,
 		`CREATE TRIGGER refuse BEFORE INSERT ON evaluation_results FOR EACH ROW EXECUTE FUNCTION refuse()`,
 	} {
-		_, err := s.stores.postgres.Exec(t.Context(), statement)
+		_, err := s.Stores.Postgres.Exec(t.Context(), statement)
 		require.NoError(t, err, statement)
 	}
 	require.Equal(t, http.StatusInternalServerError, s.do(http.MethodPost, "/simple/evaluations/"+id+"/start", "").Code)
-	_, err := s.stores.postgres.Exec(t.Context(), "DROP TRIGGER refuse ON evaluation_results")
+	_, err := s.Stores.Postgres.Exec(t.Context(), "DROP TRIGGER refuse ON evaluation_results")
 	require.NoError(t, err)
 	s.ok(http.StatusOK, http.MethodPost, "/simple/evaluations/"+id+"/start", "")
 	s.ends(id, "success")
@@ -524,7 +524,7 @@ func TestSimpleEvaluationIsProbedInParts(t *testing.T) {
 	t.Parallel()
 	s := newIdleService(t)
 	id := s.evaluation(`{"data":{"testset_steps":["` + s.testset("rows", `{"n":0}`) + `"],"evaluator_steps":{"` + s.judge("people", `{"uri":"svc:custom:feedback:v0"}`) + `":"human"}}}`)
-	_, err := s.stores.postgres.Exec(t.Context(), `INSERT INTO evaluation_results (project_id, run_id, scenario_id, step_key, repeat_idx, id, status, created_at, created_by_id)
+	_, err := s.Stores.Postgres.Exec(t.Context(), `INSERT INTO evaluation_results (project_id, run_id, scenario_id, step_key, repeat_idx, id, status, created_at, created_by_id)
 SELECT project_id, run_id, id, 'more', n, gen_random_uuid(), 'success', created_at, created_by_id FROM evaluation_scenarios, generate_series(1, 50001) AS n WHERE run_id = $1`, id)
 	require.NoError(t, err)
 	refused := s.do(http.MethodPost, "/simple/evaluations/"+id+"/probe", `{}`)
@@ -548,12 +548,12 @@ func TestSimpleEvaluationStartedWhileSomebodySpeaks(t *testing.T) {
 	run, err := uuid.Parse(id)
 	require.NoError(t, err)
 	spoke := make(chan reply, 1)
-	require.NoError(t, s.runs.Exclusive(t.Context(), s.accounts["ours"].Project.ID, run, func() error {
+	require.NoError(t, s.Runs.Exclusive(t.Context(), s.accounts["ours"].Project.ID, run, func() error {
 		go func() { spoke <- s.do(http.MethodPost, "/simple/evaluations/"+id+"/populate", cell) }()
 		s.until("it is said", func() bool { return slices.Equal([]string{"success"}, s.of(id, step)) })
 		s.until("and waits for its turn, or does not", func() bool {
 			var n int
-			err := s.stores.postgres.QueryRow(t.Context(), `SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`).Scan(&n)
+			err := s.Stores.Postgres.QueryRow(t.Context(), `SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`).Scan(&n)
 			require.NoError(t, err)
 			return n == 1 || len(spoke) == 1
 		})

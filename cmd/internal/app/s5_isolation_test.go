@@ -216,7 +216,7 @@ func TestTracesOfProjectsAreApart(t *testing.T) {
 
 	tried := 0
 	for _, mutates := range []bool{false, true} { // looking first: what is deleted is not looked at
-		for _, op := range s.server.Operations() {
+		for _, op := range s.Server.Operations() {
 			list := attempts(op)
 			name := op.Method + " " + op.Path
 			require.NotEmpty(t, elsewhere(op)+strings.Repeat("x", len(list)), "%s is not covered: say in attempts or elsewhere how it keeps projects apart", name)
@@ -319,7 +319,7 @@ func (s *service) settled(t *testing.T, account string) {
 	project := s.accounts[account].Project.ID
 	eventually(t, account+" is settled", func() bool {
 		var n uint64
-		require.NoError(t, s.stores.clickhouse.QueryRow(t.Context(), "SELECT uniqExact(trace_id) FROM trace_totals WHERE project_id = ?", project.String()).Scan(&n))
+		require.NoError(t, s.Stores.ClickHouse.QueryRow(t.Context(), "SELECT uniqExact(trace_id) FROM trace_totals WHERE project_id = ?", project.String()).Scan(&n))
 		return n == 4
 	})
 }
@@ -352,7 +352,7 @@ func (s *service) everythingOf(t *testing.T, who string, n names) []string {
 	}
 	for _, table := range s.projectTables(t) {
 		var rows string
-		require.NoError(t, s.stores.postgres.QueryRow(t.Context(), `SELECT coalesce(string_agg(t::text, E'\n' ORDER BY t::text), '') FROM `+table+` t WHERE project_id = $1`, uuid.UUID(s.accounts["theirs"].Project.ID)).Scan(&rows))
+		require.NoError(t, s.Stores.Postgres.QueryRow(t.Context(), `SELECT coalesce(string_agg(t::text, E'\n' ORDER BY t::text), '') FROM `+table+` t WHERE project_id = $1`, uuid.UUID(s.accounts["theirs"].Project.ID)).Scan(&rows))
 		out = append(out, rows)
 	}
 	return out

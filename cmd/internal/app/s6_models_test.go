@@ -19,7 +19,7 @@ import (
 // stream calls over a real connection and gives the events of the reply.
 func (s *service) stream(accept, path, body string) (*streamed, []map[string]any) {
 	s.t.Helper()
-	server := httptest.NewServer(s.server.Handler())
+	server := httptest.NewServer(s.Server.Handler())
 	defer server.Close()
 	r, err := http.NewRequestWithContext(s.t.Context(), http.MethodPost, server.URL+path, strings.NewReader(body))
 	require.NoError(s.t, err)
@@ -236,7 +236,7 @@ func TestInvokeStopsAndBounds(t *testing.T) {
 	t.Parallel()
 	p := newProvider(t)
 	s := newService(t, append(p.settings(), "COLONNADE_INVOKE_MAX_PER_PROJECT=1")...)
-	server := httptest.NewServer(s.server.Handler())
+	server := httptest.NewServer(s.Server.Handler())
 	defer server.Close()
 	ctx, leave := context.WithCancel(t.Context())
 	left := make(chan error, 1) // the one answer
@@ -297,7 +297,7 @@ func TestSecretsOfProjects(t *testing.T) {
 	require.InDelta(t, 1.0, listed.at("count"), 0)
 	require.NotContains(t, listed.Text+stored.Text, "sk-project")
 	var sealed []byte
-	require.NoError(t, s.stores.postgres.QueryRow(t.Context(), `SELECT sealed FROM secrets`).Scan(&sealed))
+	require.NoError(t, s.Stores.Postgres.QueryRow(t.Context(), `SELECT sealed FROM secrets`).Scan(&sealed))
 	require.NotContains(t, string(sealed), "sk-project")
 	require.Zero(t, s.as("theirs owner", http.MethodGet, "/secrets/", "").at("count"))
 	require.Equal(t, http.StatusForbidden, s.as("ours annotator", http.MethodPut, "/secrets/openai", `{"secret":{"value":"x"}}`).Code)

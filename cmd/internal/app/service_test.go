@@ -11,36 +11,32 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"colonnade/domain"
-	"colonnade/domain/credential"
-	"colonnade/write/registry"
 	"colonnade/write/registry/accounts"
 )
 
-// service is all roles at work on stores of the test's own, reached as a client does.
+// service is a service with two projects. The test calls it as a client does.
 type service struct {
-	*house
-	t      testing.TB
-	stores stores
-	// accounts are the two projects, by name; keys those of their members, by name and role.
+	*Service
+	t testing.TB
+	// accounts holds the projects by name, keys the API keys by project name and role.
 	accounts map[string]accounts.Account
 	keys     map[string]string
 }
 
-// newService runs the house; the test calls it with keys of one project, one for each role, and of another.
+// newService opens a service whose sink and evaluations run.
 func newService(t testing.TB, settings ...string) *service {
 	t.Helper()
 	s := newIdleService(t, settings...)
-	atWork(t, s.sink.Run)
-	atWork(t, s.evaluations.Run)
+	atWork(t, s.Sink.Run)
+	atWork(t, s.Evaluations.Run)
 	return s
 }
 
-// atWork runs an actor until the test ends, or until it is told to stop.
+// atWork runs an actor until the test ends or calls stop.
 func atWork(t testing.TB, run func(context.Context) error) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -54,19 +50,16 @@ func atWork(t testing.TB, run func(context.Context) error) (stop func()) {
 	return stop
 }
 
-// newIdleService is a service whose sink does not run: what is written stays in the stream.
+// newIdleService opens a service whose actors do not run: written spans stay in Kafka.
 func newIdleService(t testing.TB, settings ...string) *service {
 	t.Helper()
-	h, stores := newHouse(t, settings...)
-	commands, err := newCommands(registry.DefaultConfig(), registry.Deps{Pool: stores.postgres, Now: time.Now, Random: credential.Random()})
-	require.NoError(t, err)
-	s := &service{house: h, t: t, stores: stores, accounts: map[string]accounts.Account{}, keys: map[string]string{}}
+	s := &service{Service: open(t, settings...), t: t, accounts: map[string]accounts.Account{}, keys: map[string]string{}}
 	for _, name := range []string{"ours", "theirs"} {
-		account, err := commands.accounts.CreateAccount(t.Context(), accounts.AccountRequest{Email: name + "@example.com"})
+		account, err := s.Accounts.CreateAccount(t.Context(), accounts.AccountRequest{Email: name + "@example.com"})
 		require.NoError(t, err)
 		s.accounts[name] = account
 		for _, role := range []string{domain.RoleOwner, domain.RoleAnnotator, domain.RoleViewer} {
-			key, err := commands.accounts.CreateKey(t.Context(), accounts.KeyRequest{Project: account.Project.ID, User: account.User.ID, Role: role})
+			key, err := s.Accounts.CreateKey(t.Context(), accounts.KeyRequest{Project: account.Project.ID, User: account.User.ID, Role: role})
 			require.NoError(t, err)
 			s.keys[name+" "+role] = key.Reveal()
 		}
@@ -74,7 +67,7 @@ func newIdleService(t testing.TB, settings ...string) *service {
 	return s
 }
 
-// with is the service as a test sees it that runs beside others.
+// with returns the service for a subtest.
 func (s *service) with(t *testing.T) *service {
 	t.Helper()
 	other := *s
@@ -82,7 +75,7 @@ func (s *service) with(t *testing.T) *service {
 	return &other
 }
 
-// reply is what came back.
+// reply is an HTTP reply.
 type reply struct {
 	Code   int
 	Header http.Header
@@ -90,7 +83,7 @@ type reply struct {
 	Body   map[string]any
 }
 
-// at digs into the body along keys.
+// at returns the member of the body at the path of keys.
 func (r reply) at(keys ...string) any {
 	var v any = r.Body
 	for _, k := range keys {
@@ -100,7 +93,7 @@ func (r reply) at(keys ...string) any {
 	return v
 }
 
-// as calls with a key.
+// as sends a request with one of the keys.
 func (s *service) as(key, method, path, body string, headers ...string) reply {
 	s.t.Helper()
 	var reader io.Reader
@@ -116,7 +109,7 @@ func (s *service) as(key, method, path, body string, headers ...string) reply {
 		r.Header.Set(headers[i], headers[i+1])
 	}
 	w := httptest.NewRecorder()
-	s.server.Handler().ServeHTTP(w, r)
+	s.Server.Handler().ServeHTTP(w, r)
 	out := reply{Code: w.Code, Header: w.Header(), Text: w.Body.String()}
 	if strings.HasPrefix(out.Text, "{") && out.Header.Get("Content-Type") != "application/x-ndjson" {
 		require.NoError(s.t, json.Unmarshal(w.Body.Bytes(), &out.Body), out.Text)
@@ -124,13 +117,13 @@ func (s *service) as(key, method, path, body string, headers ...string) reply {
 	return out
 }
 
-// do calls as the owner of the project.
+// do sends a request as the owner of the project "ours".
 func (s *service) do(method, path, body string) reply {
 	s.t.Helper()
 	return s.as("ours owner", method, path, body)
 }
 
-// ok calls and wants this status.
+// ok sends a request as do does and requires the status.
 func (s *service) ok(status int, method, path, body string) reply {
 	s.t.Helper()
 	r := s.do(method, path, body)

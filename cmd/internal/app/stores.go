@@ -141,29 +141,29 @@ func openPostgres(ctx context.Context, c config.Postgres) (*pgxpool.Pool, error)
 	return pool, nil
 }
 
-// stores are the clients of the stores that the roles use; nil where none does.
-type stores struct {
-	clickhouse driver.Conn
-	// inserts is where the sink inserts; it may be the same connection.
-	inserts  driver.Conn
-	postgres *pgxpool.Pool
+// Stores holds the clients of ClickHouse and Postgres.
+type Stores struct {
+	ClickHouse driver.Conn
+	Postgres   *pgxpool.Pool
+	// inserts is the client of the sink's inserts. It may be ClickHouse.
+	inserts driver.Conn
 }
 
-// openStores makes clients; they connect when they are first used.
-func (p *process) openStores(ctx context.Context) (s stores, err error) {
+// openStores creates the clients. They connect at their first use.
+func (p *process) openStores(ctx context.Context) (s Stores, err error) {
 	if err := p.requireAddresses(); err != nil {
 		return s, err
 	}
-	if s.clickhouse, err = openClickHouse(p.cfg.ClickHouse); err != nil {
+	if s.ClickHouse, err = openClickHouse(p.cfg.ClickHouse); err != nil {
 		return s, err
 	}
-	s.inserts = s.clickhouse
+	s.inserts = s.ClickHouse
 	if http := overHTTP(p.cfg.ClickHouse); p.Roles.Sink && http != p.cfg.ClickHouse {
 		if s.inserts, err = openClickHouse(http); err != nil {
 			return s, errors.Join(err, s.close())
 		}
 	}
-	if s.postgres, err = openPostgres(ctx, p.cfg.Postgres); err != nil {
+	if s.Postgres, err = openPostgres(ctx, p.cfg.Postgres); err != nil {
 		return s, errors.Join(err, s.close())
 	}
 	return s, nil
@@ -184,19 +184,19 @@ func (p *process) requireAddresses() error {
 		return nil
 	}
 	slices.Sort(missing)
-	return fmt.Errorf("there are no stores: set %s, or run colonnade serve --embedded", strings.Join(missing, ", "))
+	return fmt.Errorf("the addresses of the stores are missing: set %s, or run colonnade serve --embedded", strings.Join(missing, ", "))
 }
 
-func (s stores) close() error {
+func (s Stores) close() error {
 	var err error
-	if s.clickhouse != nil {
-		err = s.clickhouse.Close()
+	if s.ClickHouse != nil {
+		err = s.ClickHouse.Close()
 	}
-	if s.inserts != nil && s.inserts != s.clickhouse {
+	if s.inserts != nil && s.inserts != s.ClickHouse {
 		err = errors.Join(err, s.inserts.Close())
 	}
-	if s.postgres != nil {
-		s.postgres.Close()
+	if s.Postgres != nil {
+		s.Postgres.Close()
 	}
 	return err
 }

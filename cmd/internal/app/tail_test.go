@@ -19,8 +19,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"colonnade/domain"
-	"colonnade/domain/credential"
-	"colonnade/write/registry"
 	"colonnade/write/registry/accounts"
 )
 
@@ -32,8 +30,8 @@ func (s *service) onWire(t *testing.T) (base string, stop func()) {
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 2) // one answer of each
-	go func() { done <- s.server.Run(ctx, listener) }()
-	go func() { done <- s.tail.Run(ctx) }()
+	go func() { done <- s.Server.Run(ctx, listener) }()
+	go func() { done <- s.Tail.Run(ctx) }()
 	ended := false
 	stop = func() {
 		if !ended {
@@ -147,10 +145,8 @@ func TestLiveTail(t *testing.T) {
 	base, stop := s.onWire(t)
 	client := &http.Client{Transport: &http.Transport{}}
 	defer client.CloseIdleConnections()
-	commands, err := newCommands(registry.DefaultConfig(), registry.Deps{Pool: s.stores.postgres, Now: time.Now, Random: credential.Random()})
-	require.NoError(t, err)
 	account := s.accounts["ours"]
-	doomed, err := commands.accounts.CreateKey(t.Context(), accounts.KeyRequest{Project: account.Project.ID, User: account.User.ID, Role: domain.RoleViewer})
+	doomed, err := s.Accounts.CreateKey(t.Context(), accounts.KeyRequest{Project: account.Project.ID, User: account.User.ID, Role: domain.RoleViewer})
 	require.NoError(t, err)
 
 	all := follow(t, client, base, s.keys["ours viewer"], "")

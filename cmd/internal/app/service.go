@@ -1,0 +1,46 @@
+package app
+
+import (
+	"errors"
+	"io"
+	"slices"
+
+	"colonnade/cmd/internal/listener"
+	"colonnade/cmd/internal/server"
+	"colonnade/read/tail"
+	"colonnade/write/evaluate"
+	"colonnade/write/otlp"
+	"colonnade/write/registry/accounts"
+	"colonnade/write/registry/evaluations"
+	"colonnade/write/sink"
+	"colonnade/write/stream"
+)
+
+// Service holds the components that the roles of a process need. The caller runs
+// the actors among them; a component that no role needs is nil.
+type Service struct {
+	Stores Stores
+	Server *server.Server
+	// GRPC, Accounts, Runs and Evaluations belong to the write role, Sink to the
+	// sink role, Tail to the read role, Producer to the write and the sink role.
+	GRPC        *otlp.GRPC
+	Producer    *stream.Producer
+	Sink        *sink.Sink
+	Tail        *tail.Hub
+	Accounts    *accounts.Registry
+	Runs        *evaluations.Runs
+	Evaluations *evaluate.Evaluate
+
+	limiter *listener.Limiter
+	closers []io.Closer
+}
+
+// Close closes the components in the reverse order of their construction, then
+// the clients of the stores. Every actor must have ended before.
+func (s *Service) Close() error {
+	var err error
+	for _, c := range slices.Backward(s.closers) {
+		err = errors.Join(err, c.Close())
+	}
+	return errors.Join(err, s.Stores.close())
+}

@@ -1,0 +1,371 @@
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"colonnade/cmd/internal/listener"
+	"colonnade/cmd/internal/server"
+	"colonnade/domain"
+	"colonnade/domain/credential"
+	"colonnade/read/access"
+	"colonnade/read/analytics"
+	readapi "colonnade/read/api"
+	readentities "colonnade/read/entities"
+	readruns "colonnade/read/entities/runs"
+	"colonnade/read/tail"
+	"colonnade/read/traces"
+	writeapi "colonnade/write/api"
+	accountsapi "colonnade/write/api/accounts"
+	entitiesapi "colonnade/write/api/entities"
+	evaluationsapi "colonnade/write/api/evaluations"
+	invokeapi "colonnade/write/api/invoke"
+	"colonnade/write/api/simpletraces"
+	spansapi "colonnade/write/api/spans"
+	"colonnade/write/evaluate"
+	"colonnade/write/ingest"
+	"colonnade/write/invoke"
+	"colonnade/write/normalize"
+	"colonnade/write/otlp"
+	"colonnade/write/registry"
+	"colonnade/write/registry/accounts"
+	"colonnade/write/registry/entities"
+	"colonnade/write/registry/evaluations"
+	"colonnade/write/registry/folders"
+	"colonnade/write/secrets"
+	"colonnade/write/sink"
+	"colonnade/write/stream"
+)
+
+// wiring constructs a Service. Its fields are components that several of its
+// steps need.
+type wiring struct {
+	*process
+	*Service
+	checks []server.Check
+
+	access     *access.Access
+	normalizer *normalize.Fitter
+	traces     *traces.Reader
+	analytics  *analytics.Reader
+	spans      *readapi.Spans
+	entities   *readentities.Registry
+
+	router   writeapi.MeteredRouter
+	ingest   *ingest.Ingest
+	stored   *ingest.Stored
+	commands *registry.DB
+	registry *entities.Registry
+	invoke   *invoke.Invoke
+}
+
+// build constructs every component, each step after those whose components it
+// needs. No component runs, and none connects to a store before its first use.
+// On an error the caller closes the service.
+func (p *process) build(service *Service) error {
+	w := &wiring{process: p, Service: service}
+	w.check("clickhouse", w.Stores.ClickHouse.Ping)
+	w.check("postgres", w.Stores.Postgres.Ping)
+	if !w.migrates() {
+		w.check("migrations", w.migrated(w.Stores))
+	}
+	write, read := p.Roles.Write, p.Roles.Read
+	for _, step := range []struct {
+		needed bool
+		run    func() error
+	}{
+		{true, w.buildAccess},
+		{write || p.Roles.Sink, w.buildProducer},
+		{p.Roles.Sink, w.buildSink},
+		{true, w.buildServer},
+		{write || read, w.buildQueries},
+
+		{write || p.Embedded, w.buildCommands}, // the first start of an embedded service creates an account
+		{write, w.buildReceivers},
+		{write, w.mountCommands},
+		{write, w.buildSpanCommands},
+		{write, w.buildRuns},
+		{write, w.buildInvocations},
+		{write, w.buildEvaluations},
+
+		{read, w.mountQueries},
+		{read, w.buildTail},
+	} {
+		if !step.needed {
+			continue
+		}
+		if err := step.run(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *wiring) check(name string, probe func(context.Context) error) {
+	w.checks = append(w.checks, server.Check{Name: name, Probe: probe})
+}
+
+// buildAccess checks keys and tickets against Postgres.
+func (w *wiring) buildAccess() error {
+	secret, err := w.ticketSecret()
+	if err != nil {
+		return fmt.Errorf("app: the secret of service credentials: %w", err)
+	}
+	cfg := w.cfg.Access
+	cfg.TicketSecret = secret
+	w.access, err = access.New(cfg, access.Deps{Pool: w.Stores.Postgres, Now: w.Now})
+	return err
+}
+
+// buildProducer publishes records of requests, and dead letters of the sink.
+func (w *wiring) buildProducer() (err error) {
+	if w.Producer, err = stream.NewProducer(w.cfg.Kafka, w.Now, w.log, w.pipeline("ingest")); err != nil {
+		return err
+	}
+	w.closers = append(w.closers, w.Producer)
+	w.check("kafka", w.Producer.Ready)
+	return nil
+}
+
+// buildSink consumes records from Kafka and inserts their rows into ClickHouse.
+func (w *wiring) buildSink() error {
+	consumer, err := stream.NewConsumer(w.cfg.Kafka, w.Now, w.log, w.reg)
+	if err != nil {
+		return err
+	}
+	w.closers = append(w.closers, consumer)
+	normalizer, err := normalize.New(w.reg)
+	if err != nil {
+		return err
+	}
+	w.Sink, err = sink.New(w.cfg.Sink, sink.Deps{
+		Store: w.Stores.inserts, Consumer: consumer, Dead: w.Producer, Fitter: normalizer,
+		Erased: accounts.Erased(w.Stores.Postgres), Now: w.Now, Log: w.log, Registerer: w.reg,
+	})
+	if err != nil {
+		return err
+	}
+	w.check("sink", w.Sink.Ready)
+	return nil
+}
+
+// buildServer serves HTTP. The steps after it mount their endpoints.
+func (w *wiring) buildServer() (err error) {
+	if w.limiter, err = listener.New(w.Now, w.log.With(slog.String("component", "listener")), w.reg); err != nil {
+		return err
+	}
+	w.Server, err = server.New(w.cfg.HTTP, server.Deps{
+		Log: w.log, Registry: w.reg, Authenticate: w.access.Authenticate, RateHeaders: w.access.RateHeaders, Allows: access.Allows,
+		AuthKey: w.cfg.AuthKey, Checks: w.checks, Problems: w.problems, Now: w.Now,
+	})
+	return err
+}
+
+// buildQueries reads spans from ClickHouse and entities from Postgres. The write
+// role needs it too: the metrics of evaluation runs are statistics of traces, and
+// runs over live traffic find their traces by a saved query.
+func (w *wiring) buildQueries() (err error) {
+	// Replies and live tails need a normalizer that counts nothing: the metrics of
+	// normalization describe what the sink stores.
+	if w.normalizer, err = normalize.New(prometheus.NewRegistry()); err != nil {
+		return err
+	}
+	if w.traces, err = traces.New(w.cfg.Read.Store, w.Stores.ClickHouse, w.Now, w.reg); err != nil {
+		return err
+	}
+	if w.Sink != nil && !w.cfg.ClickHouse.Replicated { // another replica may lag behind the sink's inserts
+		w.traces.Hear(w.Sink.Visible)
+	}
+	if w.analytics, err = analytics.New(w.cfg.Analytics, w.traces, w.Now); err != nil {
+		return err
+	}
+	if w.entities, err = readentities.New(w.cfg.Entities.Read, readentities.Deps{Pool: w.Stores.Postgres}); err != nil {
+		return err
+	}
+	saved := func(ctx context.Context, project domain.ProjectID, query, variant, revision domain.Reference) (json.RawMessage, bool, error) {
+		return w.entities.SavedQuery(ctx, project, query, variant, revision)
+	}
+	w.spans, err = readapi.NewSpans(w.cfg.Read.Limits, w.traces, saved)
+	return err
+}
+
+// buildCommands changes accounts and entities in Postgres.
+func (w *wiring) buildCommands() (err error) {
+	cfg := w.cfg.Entities.Write
+	if w.commands, err = registry.New(cfg, registry.Deps{Pool: w.Stores.Postgres, Now: w.Now, Random: credential.Random()}); err != nil {
+		return err
+	}
+	if w.registry, err = entities.New(w.commands, cfg.ServicesURL); err != nil {
+		return err
+	}
+	w.Accounts = accounts.New(w.commands, w.registry)
+	return nil
+}
+
+// buildReceivers accepts OTLP over HTTP and gRPC and publishes it to Kafka.
+func (w *wiring) buildReceivers() (err error) {
+	if w.ingest, err = ingest.New(w.cfg.Ingest, w.Producer, w.Now, w.log, w.pipeline("ingest")); err != nil {
+		return err
+	}
+	w.router = writeapi.Metered(w.Server, w.ingest.Budget())
+	receiver, err := otlp.New(w.cfg.OTLP, w.ingest, w.Now, w.log, w.reg)
+	if err != nil {
+		return err
+	}
+	receiver.Mount(w.Server)
+	if w.cfg.GRPC.Addr != "" {
+		w.GRPC, err = otlp.NewGRPC(w.cfg.OTLP, w.ingest, w.access.Authenticate, w.Now, w.log, w.reg)
+	}
+	return err
+}
+
+// mountCommands mounts the endpoints that change accounts, entities and folders.
+func (w *wiring) mountCommands() error {
+	accountsapi.Mount(w.router, accountsapi.Deps{Registry: w.Accounts})
+	accountsapi.MountKeys(w.router, w.Accounts)
+	entitiesapi.Mount(w.router, w.registry)
+	entitiesapi.MountFolders(w.router, folders.New(w.commands))
+	entitiesapi.MountTestsetFiles(w.router, w.registry)
+	return nil
+}
+
+// buildSpanCommands publishes traces and edits of spans that requests carry as JSON.
+func (w *wiring) buildSpanCommands() (err error) {
+	if w.stored, err = ingest.NewStored(w.cfg.Commands, w.Stores.ClickHouse); err != nil {
+		return err
+	}
+	deps := spansapi.Deps{Ingest: w.ingest, Stored: w.stored, Fitter: w.normalizer, Now: w.Now}
+	if err := spansapi.Mount(w.router, w.cfg.TracesAPI, deps); err != nil {
+		return err
+	}
+	simpletraces.Mount(w.router, simpletraces.Deps{Deps: deps, Entities: w.registry, Random: credential.Random()})
+	return nil
+}
+
+// buildRuns changes evaluation runs and their results in Postgres.
+func (w *wiring) buildRuns() error {
+	w.Runs = evaluations.New(w.commands, w.registry, evaluations.Spans{Wait: w.traces.Wait, Measure: measureRuns(w.analytics)})
+	evaluationsapi.MountRuns(w.router, w.Runs)
+	return nil
+}
+
+// buildInvocations runs applications and evaluators, with the secrets that they use.
+func (w *wiring) buildInvocations() error {
+	key, err := w.encryptionKey()
+	if err != nil {
+		return fmt.Errorf("app: the key that encrypts secrets: %w", err)
+	}
+	cfg := w.cfg.Secrets
+	cfg.EncryptionKey = key
+	secrets, err := secrets.New(cfg, secrets.Deps{Pool: w.Stores.Postgres, Now: w.Now, Random: credential.Random()})
+	if err != nil {
+		return err
+	}
+	accountsapi.MountSecrets(w.router, secrets)
+	prompt, err := w.buildPromptIngest()
+	if err != nil {
+		return err
+	}
+	w.invoke, err = invoke.New(w.cfg.Invoke, invoke.Deps{
+		Registry: w.registry, Ingest: prompt, Stored: w.stored, Secret: secrets.Open,
+		Log: w.log, Now: w.Now, Random: credential.Random(), Registerer: w.reg,
+	})
+	if err != nil {
+		return err
+	}
+	w.closers = append(w.closers, w.invoke)
+	invokeapi.Mount(w.router, invokeapi.Deps{Invoke: w.invoke, Timeout: w.replyTimeout(w.cfg.Invoke.Timeout), Status: server.StatusOf})
+	return nil
+}
+
+// buildPromptIngest publishes the traces of invocations, whose callers wait for
+// Kafka's acknowledgement. Its producer does not linger.
+func (w *wiring) buildPromptIngest() (*ingest.Ingest, error) {
+	cfg := w.cfg.Kafka
+	cfg.Linger = 0
+	cfg.ClientID += "-invoke"
+	reg := w.pipeline("invoke")
+	producer, err := stream.NewProducer(cfg, w.Now, w.log, reg)
+	if err != nil {
+		return nil, err
+	}
+	w.closers = append(w.closers, producer)
+	return ingest.New(w.cfg.Ingest, producer, w.Now, w.log, reg)
+}
+
+// pipeline registers metrics with a label that separates the two ways into Kafka:
+// requests and the traces of invocations.
+func (w *wiring) pipeline(name string) prometheus.Registerer {
+	return prometheus.WrapRegistererWith(prometheus.Labels{"pipeline": name}, w.reg)
+}
+
+// buildEvaluations executes evaluation runs.
+func (w *wiring) buildEvaluations() (err error) {
+	w.Evaluations, err = evaluate.New(w.cfg.Evaluate, evaluate.Deps{
+		Invoke: w.invoke, Registry: w.registry, Runs: w.Runs, Stored: w.stored, Traces: w.spans.SavedTraces, Log: w.log, Registerer: w.reg,
+	})
+	if err != nil {
+		return err
+	}
+	evaluationsapi.MountBatch(w.router, evaluationsapi.BatchDeps{
+		Evaluate: w.Evaluations, Timeout: w.replyTimeout(w.cfg.Evaluate.Timeout), Status: server.StatusOf,
+	})
+	evaluationsapi.MountSimple(w.router, evaluationsapi.SimpleDeps{Evaluate: w.Evaluations, Runs: w.Runs})
+	return nil
+}
+
+// replyTimeout returns how long a request may take whose work takes at most work:
+// its trace is published afterwards, and its reply is written.
+func (w *wiring) replyTimeout(work time.Duration) time.Duration {
+	const reply = 10 * time.Second
+	return work + w.cfg.Invoke.PublishTimeout + reply
+}
+
+// mountQueries mounts the endpoints that read.
+func (w *wiring) mountQueries() error {
+	router := readapi.Bounded(w.Server)
+	w.spans.Mount(router)
+	w.spans.MountSimple(router)
+	readapi.NewAnalytics(w.spans, w.analytics).Mount(router)
+	readapi.MountAccess(router, w.access)
+	readapi.MountRegistry(router, w.entities)
+	readapi.MountFolders(router, w.entities)
+	readapi.MountRuns(router, readruns.New(w.entities))
+	readapi.MountSimpleEvaluations(router, readruns.New(w.entities))
+	readapi.MountTestcases(router, w.entities)
+	readapi.MountTestsetFiles(router, w.entities)
+	readapi.MountLegacy(router, w.entities)
+	return nil
+}
+
+// buildTail follows the topic for live tails. It is the one part of the read side
+// that reads from Kafka; the package comment of read/tail says why.
+func (w *wiring) buildTail() (err error) {
+	w.Tail, err = tail.New(w.cfg.Tail, tail.Deps{
+		Open: func(ctx context.Context) (tail.Source, error) {
+			if len(w.cfg.Kafka.Brokers) == 0 {
+				return nil, domain.E(domain.Unavailable, "There is no topic to follow: kafka.brokers is not set.")
+			}
+			f, err := stream.Follow(ctx, w.cfg.Kafka, w.Now, w.log)
+			return followed{f, w.normalizer}, err
+		},
+		Progress: w.traces.Progress, Log: w.log, Registerer: w.reg,
+	})
+	if err != nil {
+		return err
+	}
+	readapi.MountTail(w.Server, readapi.TailDeps{Hub: w.Tail, Now: w.Now, Allowed: func(ctx context.Context) error {
+		before := domain.PrincipalFrom(ctx)
+		now, err := w.access.Authenticate(ctx, before.Credential)
+		if err == nil && (now.Project != before.Project || !access.Allows(now.Role, domain.ViewSpans)) {
+			return domain.E(domain.Forbidden, "The caller may no longer view spans.")
+		}
+		return err
+	}})
+	return nil
+}
