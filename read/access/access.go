@@ -1,6 +1,6 @@
 // Package access finds out who calls: it turns an Authorization header into a
 // principal with a project and a role, and tells what a role may do. Here:
-// API keys, service tickets, the short memory between two looks at the store,
+// API keys, service tickets, the cache of keys,
 // rate limits by key, and the lists of keys and projects that their owner may
 // see. Not here: making and revoking keys (write/registry) and the refusal of
 // a request (the HTTP engine, the caller of Authenticate and Allows).
@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"golang.org/x/sync/singleflight"
@@ -31,9 +32,10 @@ type Deps struct {
 
 // Access answers who and whether. It is safe for concurrent use.
 type Access struct {
-	cfg     Config
-	deps    Deps
-	known   *memory
+	cfg  Config
+	deps Deps
+	// known has the keys that were looked up at most Config.CacheTTL ago, among older ones.
+	known   *lru.Cache[string, cached]
 	flights singleflight.Group
 	limiter *limiter
 }
@@ -43,7 +45,11 @@ func New(cfg Config, deps Deps) (*Access, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("access: %w", err)
 	}
-	return &Access{cfg: cfg, deps: deps, known: newMemory(cfg.MaxCachedKeys), limiter: newLimiter(cfg.RatePerMinute, cfg.Burst)}, nil
+	known, err := lru.New[string, cached](cfg.MaxCachedKeys)
+	if err != nil {
+		return nil, fmt.Errorf("access: %w", err)
+	}
+	return &Access{cfg: cfg, deps: deps, known: known, limiter: newLimiter(cfg.RatePerMinute, cfg.Burst)}, nil
 }
 
 // Allows tells whether a role holds a permission.
@@ -141,20 +147,20 @@ func (a *Access) Ticket(p domain.Principal) (string, error) {
 	return "Secret " + signed, nil
 }
 
-// lookup is the key's holder as the store said at most Config.CacheTTL ago.
-// Requests that miss together ask once.
+// lookup returns the holder of a key as Postgres had it at most Config.CacheTTL ago.
+// Concurrent requests that miss the cache cause one query.
 func (a *Access) lookup(ctx context.Context, prefix string) (holder, error) {
-	if held, ok := a.known.get(prefix, a.deps.Now().Add(-a.cfg.CacheTTL)); ok {
-		return held, nil
+	if c, ok := a.known.Get(prefix); ok && c.asked.After(a.deps.Now().Add(-a.cfg.CacheTTL)) {
+		return c.holder, nil
 	}
-	// The asked-for answer outlives the caller that asked first: others wait for it.
+	// The query does not end with the caller that began it, because others wait for its result.
 	result := a.flights.DoChan(prefix, func() (any, error) {
 		shared, cancel := context.WithTimeout(context.WithoutCancel(ctx), a.cfg.LookupTimeout)
 		defer cancel()
 		asked := a.deps.Now()
 		held, err := a.read(shared, prefix)
 		if err == nil {
-			a.known.put(prefix, held, asked)
+			a.known.Add(prefix, cached{held, asked})
 		}
 		return held, err
 	})

@@ -13,9 +13,10 @@ import (
 	"github.com/klauspost/compress/gzip"
 )
 
-// compress answers in gzip from the configured size on, when the client takes
-// it. A reply below it, a reply that is already encoded and a stream that
-// flushes before it is reached go out as they are. Source: contract §9.
+// compress compresses a reply of at least the configured size with gzip, if the client accepts
+// it. Smaller replies, replies that are already encoded, and streams that flush earlier
+// are sent as they are. gzhttp is not used, because it compresses a stream at its first flush,
+// and a flush before the first byte of a body does not send the headers.
 func (s *Server) compress(c *gin.Context) {
 	if !acceptsGzip(c.GetHeader("Accept-Encoding")) || c.Request.Method == http.MethodHead {
 		c.Next()
