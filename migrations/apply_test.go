@@ -4,6 +4,7 @@ package migrations
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"slices"
 	"sync"
@@ -69,6 +70,26 @@ func TestPartsAreRemovedByOneThread(t *testing.T) {
 SELECT arraySort(groupArray(name)) FROM system.tables
 WHERE database = currentDatabase() AND engine LIKE '%MergeTree' AND position(engine_full, 'concurrent_part_removal_threshold = 10000') = 0`).Scan(&tables))
 	require.Equal(t, []string{recordName}, tables, "no sink writes that")
+}
+
+// Every table and column says what it is, for people and for the views that they read.
+func TestEveryColumnHasAComment(t *testing.T) {
+	t.Parallel()
+	conn := openClickHouse(t)
+	_, err := ClickHouse(t.Context(), conn, Deployment{})
+	require.NoError(t, err)
+	const own = "database = currentDatabase() AND %[1]s NOT IN ('" + recordName + "', 'sink_history_view')" // the view that fills a table has its columns
+	for _, statement := range []string{
+		"SELECT arraySort(groupArray(concat(table, '.', name))) FROM system.columns WHERE comment = '' AND " + fmt.Sprintf(own, "table"),
+		"SELECT arraySort(groupArray(name)) FROM system.tables WHERE comment = '' AND engine LIKE '%MergeTree' AND " + fmt.Sprintf(own, "name"),
+	} {
+		var without []string
+		require.NoError(t, conn.QueryRow(t.Context(), statement).Scan(&without))
+		require.Empty(t, without)
+	}
+	var columns uint64
+	require.NoError(t, conn.QueryRow(t.Context(), "SELECT count() FROM system.columns WHERE "+fmt.Sprintf(own, "table")).Scan(&columns))
+	require.Greater(t, columns, uint64(150))
 }
 
 // A database that an earlier build made has its files in the record and not these: it

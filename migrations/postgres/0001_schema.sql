@@ -89,7 +89,7 @@ CREATE INDEX api_keys_project ON api_keys (project_id, created_at);
 CREATE INDEX api_keys_member ON api_keys (project_id, user_id);
 
 -- What a project lends to its invocations: keys of model providers, the key
--- that signs requests to hooks, values of their headers. sealed is AES-256-GCM
+-- that signs requests to hooks, values of their headers. encrypted is AES-256-GCM
 -- under a key that is not in this store, bound to the project and the name.
 
 CREATE TABLE secrets
@@ -97,7 +97,7 @@ CREATE TABLE secrets
     project_id    uuid        NOT NULL REFERENCES projects ON DELETE CASCADE,
     name          text        NOT NULL,
     description   text        NOT NULL,
-    sealed        bytea       NOT NULL,
+    encrypted     bytea       NOT NULL,
     created_at    timestamptz NOT NULL,
     created_by_id uuid        NOT NULL,
     updated_at    timestamptz,
@@ -109,12 +109,12 @@ CREATE TABLE secrets
 -- were still on their way when the project was deleted. A row is written with
 -- the deletion and stays: the stream and its dead topic can bring back what is
 -- as old as they keep it, and a project's id is never used again.
-CREATE TABLE erasures
+CREATE TABLE project_deletions
 (
     project_id   uuid PRIMARY KEY,
     requested_at timestamptz NOT NULL
 );
-CREATE INDEX erasures_requested ON erasures (requested_at);
+CREATE INDEX project_deletions_requested ON project_deletions (requested_at);
 
 -- The lineage of everything that has history: an artifact has variants, a
 -- variant has immutable revisions. One set of tables for all kinds: workflows

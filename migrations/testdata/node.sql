@@ -145,7 +145,27 @@ COMMENT 'payloads of spans, packed; the view span_payloads shows them';
 -- of processor time that the payloads of a trace take). It has rows of superseded
 -- versions, as the table does: the current ones are those whose (project_id,
 -- stream_partition, version, span_id) is in spans.
-CREATE VIEW IF NOT EXISTS `span_payloads` AS
+CREATE VIEW IF NOT EXISTS `span_payloads`
+(
+    project_id       UUID COMMENT 'project that owns the span',
+    stream_partition UInt32 COMMENT 'partition of the stream that holds the record',
+    stream_offset    UInt64 COMMENT 'offset of the record',
+    version          UInt64 COMMENT 'stream offset << 20 | index within the record',
+    partition_week   Date COMMENT 'Monday of start_time, or 1970-01-01 if start_time is implausible beside the time of receipt',
+    start_time       DateTime64(6, 'UTC') COMMENT 'start of the span in microseconds',
+    trace_id         FixedString(16) COMMENT 'trace id, 16 bytes',
+    span_id          FixedString(8) COMMENT 'span id, 8 bytes',
+    inputs String COMMENT 'inputs of the span, JSON text as stored, empty without any',
+    outputs String COMMENT 'outputs of the span, JSON text as stored, empty without any',
+    parameters String COMMENT 'parameters of the span, JSON text as stored, empty without any',
+    internals String COMMENT 'internals of the span, JSON text as stored, empty without any',
+    events String COMMENT 'events of the span, JSON text as stored, empty without any',
+    attributes String COMMENT 'attributes of the span, JSON text as stored, empty without any',
+    links String COMMENT 'links of the span, JSON text as stored, empty without any',
+    resource String COMMENT 'resource of the span, JSON text as stored, empty without any',
+    scope String COMMENT 'scope of the span, JSON text as stored, empty without any'
+)
+AS
 SELECT project_id, stream_partition, stream_offset, version, partition_week, start_time, trace_id, span_id,
     substring(text, 1, reinterpretAsUInt32(substring(lengths, 1, 4))) AS inputs,
     substring(text, 1 + reinterpretAsUInt32(substring(lengths, 1, 4)), reinterpretAsUInt32(substring(lengths, 5, 4))) AS outputs,
@@ -197,13 +217,10 @@ CREATE TABLE IF NOT EXISTS `trace_index`
     trace_id           FixedString(16) COMMENT 'trace id, 16 bytes',
     min_start          SimpleAggregateFunction(min, DateTime64(6, 'UTC')) COMMENT 'first start of its spans',
     max_start          SimpleAggregateFunction(max, DateTime64(6, 'UTC')) COMMENT 'last start of its spans',
-    max_end            SimpleAggregateFunction(max, DateTime64(6, 'UTC')) COMMENT 'last end of its spans',
     min_partition_week SimpleAggregateFunction(min, Date) COMMENT 'first partition that holds spans of it',
     max_partition_week SimpleAggregateFunction(max, Date) COMMENT 'last partition that holds spans of it',
     is_annotation      SimpleAggregateFunction(max, UInt8) COMMENT '1 if a span has, or had, links',
     declared_type      SimpleAggregateFunction(max, UInt8) COMMENT 'highest trace type that its spans declare or declared',
-    has_error          SimpleAggregateFunction(max, UInt8) COMMENT '1 if a span has, or had, status error',
-    root_span_id       SimpleAggregateFunction(max, FixedString(8)) COMMENT 'span id of a root, zero bytes until one came',
     created_at         SimpleAggregateFunction(min, DateTime64(6, 'UTC')) COMMENT 'first received',
     last_version       SimpleAggregateFunction(max, UInt64) COMMENT 'highest version that was written',
     stream_partition   SimpleAggregateFunction(max, UInt32) COMMENT 'partition of the stream that holds its records',
@@ -349,22 +366,15 @@ CREATE TABLE IF NOT EXISTS `annotation_index`
     start_time           DateTime64(6, 'UTC') COMMENT 'start of the annotation' CODEC(Delta, ZSTD(1)),
     sort_hash            UInt64 COMMENT 'hash of trace_id and span_id, as in spans' CODEC(NONE),
     link_span_id         FixedString(8) COMMENT 'span that is annotated, zero bytes without a link' CODEC(ZSTD(1)),
-    link_number          UInt16 COMMENT 'number of the link among those of the annotation, from 0' CODEC(ZSTD(1)),
     trace_type           Enum8('invocation' = 1, 'annotation' = 2, 'unknown' = 3) COMMENT 'type of the whole trace of the annotation',
     trace_id             FixedString(16) COMMENT 'trace id of the annotation itself' CODEC(NONE),
     span_id              FixedString(8) COMMENT 'span id of the annotation itself' CODEC(NONE),
     version              UInt64 COMMENT 'version of the span, as in spans' CODEC(Delta, ZSTD(1)),
-    created_at           DateTime64(6, 'UTC') COMMENT 'first received' CODEC(Delta, ZSTD(1)),
-    updated_at           DateTime64(6, 'UTC') COMMENT 'last edited, 1970-01-01 if never' CODEC(Delta, ZSTD(1)),
-    created_by_id        UUID COMMENT 'user who sent the annotation first' CODEC(ZSTD(1)),
-    status_code          Enum8('STATUS_CODE_UNSET' = 0, 'STATUS_CODE_OK' = 1, 'STATUS_CODE_ERROR' = 2) COMMENT 'status code of the annotation',
     origin               Enum8('custom' = 1, 'human' = 2, 'auto' = 3) COMMENT 'who annotated',
     kind                 Enum8('adhoc' = 1, 'eval' = 2, 'play' = 3) COMMENT 'what the annotation was made for',
     channel              Enum8('otlp' = 1, 'web' = 2, 'sdk' = 3, 'api' = 4) COMMENT 'how the annotation came',
-    evaluator_id         UUID COMMENT 'evaluator, zero without one' CODEC(ZSTD(1)),
     evaluator_slug       LowCardinality(String) COMMENT 'slug of the evaluator, empty without one',
     evaluator_revision   LowCardinality(String) COMMENT 'key of the evaluator revision, empty without one',
-    application_id       UUID COMMENT 'application, zero without one' CODEC(ZSTD(1)),
     application_slug     LowCardinality(String) COMMENT 'slug of the application, empty without one',
     application_revision LowCardinality(String) COMMENT 'key of the application revision, empty without one',
     testset_revision     LowCardinality(String) COMMENT 'key of the testset revision, empty without one',
@@ -384,7 +394,7 @@ COMMENT 'annotations by the trace that they annotate';
 
 -- Here: all results of one evaluator, by what it judged. A row for each span with
 -- annotation rows that names an evaluator, and for every other root that names one,
--- whatever type its trace has or gets; such a row copies no outputs (whole is false).
+-- whatever type its trace has or gets.
 CREATE TABLE IF NOT EXISTS `evaluation_index`
 (
     project_id           UUID COMMENT 'project that owns the result',
@@ -394,29 +404,11 @@ CREATE TABLE IF NOT EXISTS `evaluation_index`
     testcase             String COMMENT 'key of the test case, empty without one' CODEC(ZSTD(1)),
     start_time           DateTime64(6, 'UTC') COMMENT 'start of the result' CODEC(Delta, ZSTD(1)),
     sort_hash            UInt64 COMMENT 'hash of trace_id and span_id, as in spans' CODEC(NONE),
-    link_trace_id        FixedString(16) COMMENT 'trace of the first link, zero bytes without one' CODEC(NONE),
-    link_span_id         FixedString(8) COMMENT 'span of the first link, zero bytes without one' CODEC(NONE),
     trace_type           Enum8('invocation' = 1, 'annotation' = 2, 'unknown' = 3) COMMENT 'type of the whole trace of the result',
     trace_id             FixedString(16) COMMENT 'trace id of the result itself' CODEC(NONE),
     span_id              FixedString(8) COMMENT 'span id of the result itself' CODEC(NONE),
     version              UInt64 COMMENT 'version of the span, as in spans' CODEC(Delta, ZSTD(1)),
-    created_at           DateTime64(6, 'UTC') COMMENT 'first received' CODEC(Delta, ZSTD(1)),
-    updated_at           DateTime64(6, 'UTC') COMMENT 'last edited, 1970-01-01 if never' CODEC(Delta, ZSTD(1)),
-    created_by_id        UUID COMMENT 'user who sent the result first' CODEC(ZSTD(1)),
-    status_code          Enum8('STATUS_CODE_UNSET' = 0, 'STATUS_CODE_OK' = 1, 'STATUS_CODE_ERROR' = 2) COMMENT 'status code of the result',
-    origin               Enum8('custom' = 1, 'human' = 2, 'auto' = 3) COMMENT 'who made the result',
-    kind                 Enum8('adhoc' = 1, 'eval' = 2, 'play' = 3) COMMENT 'what the result was made for',
-    channel              Enum8('otlp' = 1, 'web' = 2, 'sdk' = 3, 'api' = 4) COMMENT 'how the result came',
     evaluator_id         UUID COMMENT 'evaluator, zero without one' CODEC(ZSTD(1)),
-    evaluator_slug       LowCardinality(String) COMMENT 'slug of the evaluator, empty without one',
-    evaluator_revision   LowCardinality(String) COMMENT 'key of the evaluator revision, empty without one',
-    application_id       UUID COMMENT 'application, zero without one' CODEC(ZSTD(1)),
-    application_slug     LowCardinality(String) COMMENT 'slug of the application, empty without one',
-    numbers              Map(LowCardinality(String), Float64) COMMENT 'numbers among the outputs by dotted path' CODEC(ZSTD(1)),
-    strings              Map(LowCardinality(String), String) COMMENT 'strings among the outputs by dotted path' CODEC(ZSTD(1)),
-    bools                Map(LowCardinality(String), Bool) COMMENT 'booleans among the outputs by dotted path' CODEC(ZSTD(1)),
-    outputs              String COMMENT 'outputs of the result, JSON; empty where whole is false' CODEC(ZSTD(1)),
-    whole                Bool COMMENT 'whether outputs and the three maps made of it are here',
     INDEX trace_index trace_id TYPE bloom_filter(0.001) GRANULARITY 1,
     INDEX evaluator_index evaluator_id TYPE bloom_filter(0.01) GRANULARITY 1
 )

@@ -53,12 +53,12 @@ FROM (SELECT number AS n, n % 5 AS e, intDiv(n, 5) AS i, intDiv(n, 2500) AS run,
 	concat('[{"attributes":{"key":"invocation"},"span_id":"', lower(hex(link_span_id)), '","trace_id":"', lower(hex(link_trace_id)), '"}]') AS links_text
 FROM spans WHERE version >= {low} AND version < {high})`
 
-	saidLinks = `INSERT INTO annotation_index (project_id, link_trace_id, evaluator_key, start_time, sort_hash, link_span_id, trace_type, trace_id, span_id, version, evaluator_id, evaluator_slug, application_revision, testset_revision, testcase, numbers, strings, whole)
-SELECT project_id, link_trace_id, evaluator_slug, start_time, sort_hash, link_span_id, trace_type, trace_id, span_id, version, evaluator_id, evaluator_slug, attributes_string['ag.references.application_revision.id'], attributes_string['ag.references.testset_revision.id'], attributes_string['ag.references.testcase.id'], map('score', attributes_number['ag.data.outputs.score']), map('verdict', attributes_string['ag.data.outputs.verdict']), false
+	saidLinks = `INSERT INTO annotation_index (project_id, link_trace_id, evaluator_key, start_time, sort_hash, link_span_id, trace_type, trace_id, span_id, version, evaluator_slug, application_revision, testset_revision, testcase, numbers, strings, whole)
+SELECT project_id, link_trace_id, evaluator_slug, start_time, sort_hash, link_span_id, trace_type, trace_id, span_id, version, evaluator_slug, attributes_string['ag.references.application_revision.id'], attributes_string['ag.references.testset_revision.id'], attributes_string['ag.references.testcase.id'], map('score', attributes_number['ag.data.outputs.score']), map('verdict', attributes_string['ag.data.outputs.verdict']), false
 FROM spans WHERE version >= {low} AND version < {high}`
 
-	saidResults = `INSERT INTO evaluation_index (project_id, evaluator_key, application_revision, testset_revision, testcase, start_time, sort_hash, link_trace_id, link_span_id, trace_type, trace_id, span_id, version, evaluator_id, evaluator_slug, numbers, strings, whole)
-SELECT project_id, evaluator_slug, attributes_string['ag.references.application_revision.id'], attributes_string['ag.references.testset_revision.id'], attributes_string['ag.references.testcase.id'], start_time, sort_hash, link_trace_id, link_span_id, trace_type, trace_id, span_id, version, evaluator_id, evaluator_slug, map('score', attributes_number['ag.data.outputs.score']), map('verdict', attributes_string['ag.data.outputs.verdict']), false
+	saidResults = `INSERT INTO evaluation_index (project_id, evaluator_key, application_revision, testset_revision, testcase, start_time, sort_hash, trace_type, trace_id, span_id, version, evaluator_id)
+SELECT project_id, evaluator_slug, attributes_string['ag.references.application_revision.id'], attributes_string['ag.references.testset_revision.id'], attributes_string['ag.references.testcase.id'], start_time, sort_hash, trace_type, trace_id, span_id, version, evaluator_id
 FROM spans WHERE version >= {low} AND version < {high}`
 )
 

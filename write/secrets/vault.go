@@ -131,11 +131,11 @@ func (v *Vault) Put(ctx context.Context, caller domain.Principal, s Secret) (Sto
 		return Stored{}, err
 	}
 	rows, err := v.deps.Pool.Query(ctx, `
-INSERT INTO secrets (project_id, name, description, sealed, created_at, created_by_id)
+INSERT INTO secrets (project_id, name, description, encrypted, created_at, created_by_id)
 SELECT $1, $2, $3, $4, $5, $6
 WHERE (SELECT count(*) FROM secrets WHERE project_id = $1 AND name <> $2) < $7
 ON CONFLICT (project_id, name) DO UPDATE
-SET description = excluded.description, sealed = excluded.sealed, updated_at = excluded.created_at, updated_by_id = excluded.created_by_id
+SET description = excluded.description, encrypted = excluded.encrypted, updated_at = excluded.created_at, updated_by_id = excluded.created_by_id
 RETURNING name, description, created_at, updated_at`,
 		uuid.UUID(caller.Project), s.Name, s.Description, sealed, v.deps.Now().UTC().Truncate(time.Microsecond), caller.User, maxSecrets)
 	if err != nil {
@@ -191,7 +191,7 @@ func (v *Vault) Open(ctx context.Context, project domain.ProjectID, name string)
 	v.mu.Unlock()
 	o := opened{at: now}
 	var sealed []byte
-	err := v.deps.Pool.QueryRow(ctx, `SELECT sealed FROM secrets WHERE project_id = $1 AND name = $2`, uuid.UUID(project), name).Scan(&sealed)
+	err := v.deps.Pool.QueryRow(ctx, `SELECT encrypted FROM secrets WHERE project_id = $1 AND name = $2`, uuid.UUID(project), name).Scan(&sealed)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
 	case err != nil:

@@ -63,11 +63,11 @@ func (a *annotationRows) append(e *entry, d *document) {
 	f := factOf(e, d)
 	if said {
 		for i, l := range linksOf(e.span) {
-			a.links.append(&f, l, i, i < maxCopies && len(f.outputs) <= maxCopiedBytes)
+			a.links.append(&f, l, i < maxCopies && len(f.outputs) <= maxCopiedBytes)
 		}
 	}
 	if f.evaluatorKey != "" {
-		a.results.append(&f, said)
+		a.results.append(&f)
 	}
 }
 
@@ -98,7 +98,7 @@ func firstLink(s *trace.Span) (l trace.Link) {
 	return l
 }
 
-// fact is what both tables say of a span.
+// fact is what the rows of a span are made of.
 type fact struct {
 	e                                             *entry
 	origin, kind, channel                         uint8
@@ -168,46 +168,83 @@ func channelEnum(c simple.Channel) uint8 {
 	}
 }
 
-// factColumns are the columns that both tables have.
-type factColumns struct {
+// annotationKey is the columns that both tables have.
+type annotationKey struct {
 	columns
-	project, linkTrace, linkSpan, start, tie, traceType, trace, span *native.Fixed
-	version, createdAt, updatedAt, createdBy, status                 *native.Fixed
-	origin, kind, channel, evaluatorID, applicationID, whole         *native.Fixed
-	evaluatorKey, evaluatorSlug, evaluatorRevision, applicationSlug  *native.Dictionary
-	applicationRevision, testsetRevision                             *native.Dictionary
-	testcase, outputs, strValues                                     *native.String
-	numKeys, strKeys, boolKeys                                       *native.Dictionary
-	numValues, boolValues                                            *native.Fixed
-	numbers, strings, bools                                          *native.List
+	project, start, tie, traceType, trace, span, version *native.Fixed
+	evaluatorKey, applicationRevision, testsetRevision   *native.Dictionary
+	testcase                                             *native.String
 }
 
-func (c *factColumns) make() {
+func (c *annotationKey) make() {
 	c.project = c.fixed("project_id", typeUUID, 16)
-	c.linkTrace = c.fixed("link_trace_id", typeTrace, 16)
-	c.linkSpan = c.fixed("link_span_id", typeSpan, 8)
 	c.start = c.fixed("start_time", typeTime, 8)
 	c.tie = c.fixed("sort_hash", "UInt64", 8)
 	c.traceType = c.fixed("trace_type", typeEnum, 1)
 	c.trace = c.fixed("trace_id", typeTrace, 16)
 	c.span = c.fixed("span_id", typeSpan, 8)
 	c.version = c.fixed("version", "UInt64", 8)
-	c.createdAt = c.fixed("created_at", typeTime, 8)
-	c.updatedAt = c.fixed("updated_at", typeTime, 8)
-	c.createdBy = c.fixed("created_by_id", typeUUID, 16)
-	c.status = c.fixed("status_code", typeEnum, 1)
-	c.origin = c.fixed("origin", typeEnum, 1)
-	c.kind = c.fixed("kind", typeEnum, 1)
-	c.channel = c.fixed("channel", typeEnum, 1)
 	c.evaluatorKey = c.word("evaluator_key")
-	c.evaluatorID = c.fixed("evaluator_id", typeUUID, 16)
-	c.evaluatorSlug = c.word("evaluator_slug")
-	c.evaluatorRevision = c.word("evaluator_revision")
-	c.applicationID = c.fixed("application_id", typeUUID, 16)
-	c.applicationSlug = c.word("application_slug")
 	c.applicationRevision = c.word("application_revision")
 	c.testsetRevision = c.word("testset_revision")
 	c.testcase = c.text("testcase")
+}
+
+func (c *annotationKey) append(f *fact) {
+	e, s := f.e, f.e.span
+	c.project.UUID(e.key.project)
+	c.start.Int64(e.start)
+	c.tie.Uint64(e.tie)
+	c.traceType.Uint8(uint8(s.Type))
+	c.trace.Bytes(s.TraceID[:])
+	c.span.Bytes(s.SpanID[:])
+	c.version.Uint64(e.version)
+	c.evaluatorKey.Append(f.evaluatorKey)
+	c.applicationRevision.Append(f.applicationRevision)
+	c.testsetRevision.Append(f.testsetRevision)
+	c.testcase.Append(f.subject)
+}
+
+// resultColumns are the rows of the table evaluation_index.
+type resultColumns struct {
+	annotationKey
+	evaluatorID *native.Fixed
+}
+
+func newResultColumns() *resultColumns {
+	c := &resultColumns{}
+	c.make()
+	c.evaluatorID = c.fixed("evaluator_id", typeUUID, 16)
+	return c
+}
+
+func (c *resultColumns) append(f *fact) {
+	c.annotationKey.append(f)
+	c.evaluatorID.UUID(f.evaluator.ID)
+}
+
+// annotationColumns are the rows of the table annotation_index.
+type annotationColumns struct {
+	annotationKey
+	linkTrace, linkSpan, origin, kind, channel, whole *native.Fixed
+	evaluatorSlug, evaluatorRevision, applicationSlug *native.Dictionary
+	outputs, strValues                                *native.String
+	numKeys, strKeys, boolKeys                        *native.Dictionary
+	numValues, boolValues                             *native.Fixed
+	numbers, strings, bools                           *native.List
+}
+
+func newAnnotationColumns() *annotationColumns {
+	c := &annotationColumns{}
+	c.make()
+	c.linkTrace = c.fixed("link_trace_id", typeTrace, 16)
+	c.linkSpan = c.fixed("link_span_id", typeSpan, 8)
+	c.origin = c.fixed("origin", typeEnum, 1)
+	c.kind = c.fixed("kind", typeEnum, 1)
+	c.channel = c.fixed("channel", typeEnum, 1)
+	c.evaluatorSlug = c.word("evaluator_slug")
+	c.evaluatorRevision = c.word("evaluator_revision")
+	c.applicationSlug = c.word("application_slug")
 	c.numKeys, c.strKeys, c.boolKeys = native.NewDictionary(), native.NewDictionary(), native.NewDictionary()
 	c.numValues, c.boolValues, c.strValues = native.NewFixed(8), native.NewFixed(1), &native.String{}
 	c.numbers, c.strings, c.bools = native.NewList(c.numKeys, c.numValues), native.NewList(c.strKeys, c.strValues), native.NewList(c.boolKeys, c.boolValues)
@@ -216,36 +253,20 @@ func (c *factColumns) make() {
 	c.Add("bools", "Map("+typeWord+", Bool)", c.bools)
 	c.outputs = c.text("outputs")
 	c.whole = c.fixed("whole", "Bool", 1)
+	return c
 }
 
 // append adds a row; whole tells that it copies the outputs.
-func (c *factColumns) append(f *fact, l trace.Link, whole bool) {
-	e, s := f.e, f.e.span
-	c.project.UUID(e.key.project)
+func (c *annotationColumns) append(f *fact, l trace.Link, whole bool) {
+	c.annotationKey.append(f)
 	c.linkTrace.Bytes(l.TraceID[:])
 	c.linkSpan.Bytes(l.SpanID[:])
-	c.start.Int64(e.start)
-	c.tie.Uint64(e.tie)
-	c.traceType.Uint8(uint8(s.Type))
-	c.trace.Bytes(s.TraceID[:])
-	c.span.Bytes(s.SpanID[:])
-	c.version.Uint64(e.version)
-	c.createdAt.Int64(micros(e.createdAt))
-	c.updatedAt.Int64(micros(e.updatedAt))
-	c.createdBy.UUID(e.createdBy)
-	c.status.Uint8(uint8(s.Status))
 	c.origin.Uint8(f.origin)
 	c.kind.Uint8(f.kind)
 	c.channel.Uint8(f.channel)
-	c.evaluatorKey.Append(f.evaluatorKey)
-	c.evaluatorID.UUID(f.evaluator.ID)
 	c.evaluatorSlug.Append(f.evaluator.Slug)
 	c.evaluatorRevision.Append(f.evaluatorRevision)
-	c.applicationID.UUID(f.application.ID)
 	c.applicationSlug.Append(f.application.Slug)
-	c.applicationRevision.Append(f.applicationRevision)
-	c.testsetRevision.Append(f.testsetRevision)
-	c.testcase.Append(f.subject)
 	if whole {
 		c.leaves(f.d)
 		c.outputs.AppendBytes(f.outputs)
@@ -262,7 +283,7 @@ func (c *factColumns) append(f *fact, l trace.Link, whole bool) {
 // below are named by what follows; outputs that are one value have no name.
 const outputsPath = semconv.Root + "." + semconv.Data + "." + semconv.Outputs
 
-func (c *factColumns) leaves(d *document) {
+func (c *annotationColumns) leaves(d *document) {
 	for i := range d.leaves {
 		l := &d.leaves[i]
 		path, ok := bytes.CutPrefix(d.pathOf(l), []byte(outputsPath))
@@ -283,38 +304,6 @@ func (c *factColumns) leaves(d *document) {
 		default: // what no map holds is in outputs
 		}
 	}
-}
-
-// annotationColumns are the rows of the table annotations.
-type annotationColumns struct {
-	factColumns
-	number *native.Fixed
-}
-
-func newAnnotationColumns() *annotationColumns {
-	c := &annotationColumns{}
-	c.make()
-	c.number = c.fixed("link_number", "UInt16", 2)
-	return c
-}
-
-func (c *annotationColumns) append(f *fact, l trace.Link, number int, whole bool) {
-	c.factColumns.append(f, l, whole)
-	c.number.Uint16(uint16(min(number, 1<<16-1))) //nolint:gosec // bounded right here
-}
-
-// resultColumns are the rows of the table evaluation_index: those of annotations
-// are always whole, for they are one for each span.
-type resultColumns struct{ factColumns }
-
-func newResultColumns() *resultColumns {
-	c := &resultColumns{}
-	c.make()
-	return c
-}
-
-func (c *resultColumns) append(f *fact, whole bool) {
-	c.factColumns.append(f, firstLink(f.e.span), whole)
 }
 
 // writeAnnotations inserts a batch's rows of both tables. They come before the

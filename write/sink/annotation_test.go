@@ -45,16 +45,17 @@ func TestAnnotationsHaveRows(t *testing.T) {
 		h.record(stream.Upsert, 3, span{trace: 3, span: 1, name: "loose", attributes: map[string]any{"ag.type.trace": "annotation", "ag.data.outputs": 3}}),
 		h.record(stream.Upsert, 4, span{trace: 4, span: 1, name: "declared", links: []byte{8}, attributes: map[string]any{"ag.type.trace": "invocation"}}))
 	require.Equal(t, []string{
-		"00000000000000000000000000000000  0 annotation custom",
-		"01000000000000000000000000000008  0 invocation",
-		"01000000000000000000000000000008 quality 0 annotation human",
-		"01000000000000000000000000000009 quality 1 annotation human",
-	}, trimmed(h.strings("SELECT concat(lower(hex(link_trace_id)), ' ', evaluator_key, ' ', toString(link_number), ' ', toString(trace_type), ' ', if(trace_type = 'invocation', '', replaceOne(toString(origin), 'auto', 'custom'))) FROM annotation_index ORDER BY link_trace_id, evaluator_key, link_number")))
-	const facts = "concat(toString(evaluator_id), ' ', evaluator_slug, ' ', evaluator_revision, ' ', application_slug, ' ', application_revision, ' ', testset_revision, ' ', testcase, ' ', toString(origin), ' ', toString(kind), ' ', toString(channel), ' ', " +
+		"00000000000000000000000000000000  annotation custom",
+		"01000000000000000000000000000008  invocation",
+		"01000000000000000000000000000008 quality annotation human",
+		"01000000000000000000000000000009 quality annotation human",
+	}, trimmed(h.strings("SELECT concat(lower(hex(link_trace_id)), ' ', evaluator_key, ' ', toString(trace_type), ' ', if(trace_type = 'invocation', '', replaceOne(toString(origin), 'auto', 'custom'))) FROM annotation_index ORDER BY link_trace_id, evaluator_key")))
+	const facts = "concat(evaluator_slug, ' ', evaluator_revision, ' ', application_slug, ' ', application_revision, ' ', testset_revision, ' ', testcase, ' ', toString(origin), ' ', toString(kind), ' ', toString(channel), ' ', " +
 		"toString(numbers), ' ', toString(strings), ' ', toString(bools), ' ', outputs)"
-	want := evaluatorID + " quality quality@2 my-app " + revisionID + " golden@7 " + testcaseID + ` human eval web {'deep.n.0':1,'deep.n.1':2,'score':0.5} {'verdict':'good'} {'passed':true} {"deep":{"n":[1,2]},"passed":true,"score":0.5,"verdict":"good"}`
+	want := "quality quality@2 my-app " + revisionID + " golden@7 " + testcaseID + ` human eval web {'deep.n.0':1,'deep.n.1':2,'score':0.5} {'verdict':'good'} {'passed':true} {"deep":{"n":[1,2]},"passed":true,"score":0.5,"verdict":"good"}`
 	require.Equal(t, []string{want, want}, h.strings("SELECT "+facts+" FROM annotation_index WHERE whole AND evaluator_key != ''"))
-	require.Equal(t, []string{want}, h.strings("SELECT "+facts+" FROM evaluation_index WHERE whole"))
+	require.Equal(t, []string{evaluatorID + " quality " + revisionID + " golden@7 " + testcaseID},
+		h.strings("SELECT concat(toString(evaluator_id), ' ', evaluator_key, ' ', application_revision, ' ', testset_revision, ' ', testcase) FROM evaluation_index"))
 	require.Equal(t, []string{"{'':3}"}, h.strings("SELECT toString(numbers) FROM annotation_index WHERE link_trace_id = toFixedString('', 16)"))
 	// Where a row leads.
 	require.Equal(t, uint64(4), one[uint64](h, "SELECT count() FROM annotation_index WHERE (trace_id, span_id, start_time, version) IN (SELECT trace_id, span_id, start_time, version FROM span_payloads_packed)"))
@@ -67,8 +68,8 @@ func trimmed(in []string) []string {
 	return in
 }
 
-// Large outputs are copied once, where results are read, and not for every link.
-func TestLargeOutputsAreCopiedOnce(t *testing.T) {
+// Large outputs are not copied, and those of a span with many links not for every link.
+func TestLargeOutputsAreNotCopied(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, 1)
 	h.start()
@@ -80,13 +81,12 @@ func TestLargeOutputsAreCopiedOnce(t *testing.T) {
 	h.send(h.record(stream.Upsert, 1, large), h.record(stream.Upsert, 2, wide))
 	require.Equal(t, uint64(1), h.rowsOf("annotation_index", "NOT whole AND outputs = '' AND link_trace_id = unhex('01000000000000000000000000000007')"))
 	require.Equal(t, uint64(16), h.rowsOf("annotation_index", "whole"))
-	require.Equal(t, uint64(20), h.rowsOf("annotation_index", "length(numbers) <= 3 AND link_number < 20 AND link_trace_id != unhex('01000000000000000000000000000007')"))
-	require.Equal(t, uint64(2), h.rowsOf("evaluation_index", "whole"))
-	require.Equal(t, uint64(1), h.rowsOf("evaluation_index", "length(outputs) > 40000 AND numbers['score'] = 1"))
+	require.Equal(t, uint64(20), h.rowsOf("annotation_index", "length(numbers) <= 3 AND link_trace_id != unhex('01000000000000000000000000000007')"))
+	require.Equal(t, uint64(2), h.rowsOf("evaluation_index", "1"))
 }
 
 // A root that names an evaluator has a row among its results, whatever its
-// trace is; it copies no outputs until it is an annotation.
+// trace is.
 func TestResultsOfAllThatNameAnEvaluator(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, 1)
@@ -94,9 +94,9 @@ func TestResultsOfAllThatNameAnEvaluator(t *testing.T) {
 	child := judgment(2)
 	child.span, child.parent = 2, 1
 	h.send(h.record(stream.Upsert, 1, judgment(1)), h.record(stream.Upsert, 2, span{trace: 2, span: 1, name: "plain"}, child))
-	row := "01000000000000000000000000000001 invocation quality false"
+	row := "01000000000000000000000000000001 invocation quality"
 	rows := func() []string {
-		return h.strings("SELECT concat(lower(hex(trace_id)), ' ', toString(trace_type), ' ', evaluator_key, ' ', toString(whole)) FROM evaluation_index FINAL")
+		return h.strings("SELECT concat(lower(hex(trace_id)), ' ', toString(trace_type), ' ', evaluator_key) FROM evaluation_index FINAL")
 	}
 	require.Equal(t, []string{row}, rows())
 	require.Zero(t, h.rowsOf("annotation_index", "1"))
@@ -104,7 +104,7 @@ func TestResultsOfAllThatNameAnEvaluator(t *testing.T) {
 	// A late link of another span makes the trace an annotation.
 	h.send(h.record(stream.Upsert, 1, span{trace: 1, span: 2, parent: 1, name: "late", links: []byte{9}}))
 	h.eventually("moved", func() bool {
-		return slices.Equal(rows(), []string{"01000000000000000000000000000001 annotation quality false"})
+		return slices.Equal(rows(), []string{"01000000000000000000000000000001 annotation quality"})
 	})
 	require.Equal(t, uint64(1), h.rowsOf("annotation_index", "1"))
 }

@@ -323,7 +323,7 @@ func (w *worker) reopen(ctx context.Context, groups []*group) error {
 			k.restored, k.whole = true, false
 		}
 		rows = append(rows, indexRow{key: key, summary: summary{ // which says what was said, but for the time
-			minStart: x.minStart, maxStart: x.maxStart, maxEnd: x.maxStart, minWeek: x.minWeek, maxWeek: x.maxWeek, created: x.created, version: x.version, first: x.first,
+			minStart: x.minStart, maxStart: x.maxStart, minWeek: x.minWeek, maxWeek: x.maxWeek, created: x.created, version: x.version, first: x.first,
 		}})
 	}
 	return w.store.insert(ctx, insertion{table: schema.TraceIndex, block: indexRows(rows, w.partition.Number(), now)})

@@ -62,14 +62,11 @@ func indexRows(rows []indexRow, partition int32, touchedAt time.Time) *native.Bl
 	id := c.fixed("trace_id", typeTrace, 16)
 	minStart := c.fixed("min_start", typeTime, 8)
 	maxStart := c.fixed("max_start", typeTime, 8)
-	maxEnd := c.fixed("max_end", typeTime, 8)
 	minWeek := c.fixed("min_partition_week", "Date", 2)
 	maxWeek := c.fixed("max_partition_week", "Date", 2)
 	annotation := c.fixed("is_annotation", "UInt8", 1)
 	judging := c.fixed("has_evaluator", "UInt8", 1)
 	declared := c.fixed("declared_type", "UInt8", 1)
-	failed := c.fixed("has_error", "UInt8", 1)
-	root := c.fixed("root_span_id", typeSpan, 8)
 	created := c.fixed("created_at", typeTime, 8)
 	version := c.fixed("last_version", "UInt64", 8)
 	stream := c.fixed("stream_partition", "UInt32", 4)
@@ -85,14 +82,11 @@ func indexRows(rows []indexRow, partition int32, touchedAt time.Time) *native.Bl
 		id.Bytes(r.key.trace[:])
 		minStart.Int64(r.minStart)
 		maxStart.Int64(r.maxStart)
-		maxEnd.Int64(r.maxEnd)
 		minWeek.Uint16(r.minWeek)
 		maxWeek.Uint16(r.maxWeek)
 		annotation.Bool(r.linked)
 		judging.Bool(r.judging)
 		declared.Uint8(uint8(r.declared))
-		failed.Bool(r.failed)
-		root.Bytes(r.root[:])
 		created.Int64(r.created)
 		version.Uint64(r.version)
 		stream.Uint32(uint32(partition)) //nolint:gosec // a partition's number is never negative
@@ -109,12 +103,10 @@ func indexRows(rows []indexRow, partition int32, touchedAt time.Time) *native.Bl
 
 // summary is what trace_index says of a trace.
 type summary struct {
-	minStart, maxStart, maxEnd int64
-	minWeek, maxWeek           uint16
-	failed                     bool
-	root                       trace.SpanID
-	created                    int64
-	version, first             uint64
+	minStart, maxStart int64
+	minWeek, maxWeek   uint16
+	created            int64
+	version, first     uint64
 	// records are the offsets in which its spans came, as schema.Record names them.
 	records []uint64
 }
@@ -123,14 +115,9 @@ func summarize(g *group, partition int32) summary {
 	first := g.written[0]
 	s := summary{minStart: first.start, maxStart: first.start, minWeek: first.week, maxWeek: first.week, created: micros(first.createdAt), first: first.version}
 	for _, e := range g.written {
-		end, _ := split(e.span.End)
-		s.minStart, s.maxStart, s.maxEnd = min(s.minStart, e.start), max(s.maxStart, e.start), max(s.maxEnd, end)
+		s.minStart, s.maxStart = min(s.minStart, e.start), max(s.maxStart, e.start)
 		s.minWeek, s.maxWeek = min(s.minWeek, e.week), max(s.maxWeek, e.week)
-		s.failed = s.failed || e.span.Status == trace.StatusError
 		s.created, s.version, s.first = min(s.created, micros(e.createdAt)), max(s.version, e.version), min(s.first, e.version)
-		if e.span.IsRoot() {
-			s.root = e.span.SpanID
-		}
 		//nolint:gosec // a partition's number is never negative
 		if n := schema.Record(uint32(partition), e.version); len(s.records) == 0 || s.records[len(s.records)-1] != n {
 			s.records = append(s.records, n)

@@ -74,7 +74,7 @@ func (w *worker) firstVersions(ctx context.Context, keys []traceKey) (map[traceK
 }
 
 // factBytes is the length of a span in the text of the statement below.
-const factBytes = 8 + 8 + 8 + 2 + 8 + 2 + 8 + 8 + 8 + 4 + 8*spanmetrics.Count
+const factBytes = 8 + 8 + 8 + 2 + 8 + 2 + 8 + 8 + 8 + 3 + 8*spanmetrics.Count
 
 // stored reads the spans of traces, each by its latest version, and makes their totals.
 func (w *worker) stored(ctx context.Context, keys []traceKey, index map[traceKey]indexed) (found []total, err error) {
@@ -91,12 +91,12 @@ func (w *worker) stored(ctx context.Context, keys []traceKey, index map[traceKey
 func (w *worker) storedWhere(ctx context.Context, which string) (found []total, err error) {
 	statement := fmt.Sprintf(`SELECT project_id, trace_id, max(keys) > 1, groupBitOr(types), argMinIf(s.name, (s.start, s.start_ns, span_id), s.parent = toFixedString('', 8)),
   arrayStringConcat(groupArray(concat(span_id, s.parent, reinterpretAsFixedString(toUnixTimestamp64Micro(s.start)), reinterpretAsFixedString(s.start_ns), reinterpretAsFixedString(toUnixTimestamp64Micro(s.end)), reinterpretAsFixedString(toUInt16(s.partition_week)),
-    reinterpretAsFixedString(toUnixTimestamp64Micro(s.created)), reinterpretAsFixedString(s.sort_hash), reinterpretAsFixedString(v), char(s.type, s.declared, s.links > 0, s.status = 2),
+    reinterpretAsFixedString(toUnixTimestamp64Micro(s.created)), reinterpretAsFixedString(s.sort_hash), reinterpretAsFixedString(v), char(s.type, s.declared, s.links > 0),
     reinterpretAsFixedString(s.errors), reinterpretAsFixedString(s.tokens_prompt), reinterpretAsFixedString(s.tokens_completion), reinterpretAsFixedString(s.tokens_total), reinterpretAsFixedString(s.costs_prompt), reinterpretAsFixedString(s.costs_completion), reinterpretAsFixedString(s.costs_total))))
 FROM (
   SELECT project_id, trace_id, span_id, max(version) AS v, uniqExact(trace_type, start_time) AS keys, groupBitOr(toUInt8(bitShiftLeft(1, toInt8(trace_type)))) AS types,
-    argMax(CAST((toInt8(trace_type), toInt8(trace_type_declared), link_count, toInt8(status_code), start_time, start_ns, end_time, partition_week, sort_hash, parent_id, if(parent_id = toFixedString('', 8), span_name, ''), errors, tokens_prompt, tokens_completion, tokens_total, costs_prompt, costs_completion, costs_total, created_at),
-      'Tuple(type Int8, declared Int8, links UInt16, status Int8, start DateTime64(6, \'UTC\'), start_ns UInt16, end DateTime64(6, \'UTC\'), partition_week Date, sort_hash UInt64, parent FixedString(8), name String, errors Float64, tokens_prompt Float64, tokens_completion Float64, tokens_total Float64, costs_prompt Float64, costs_completion Float64, costs_total Float64, created DateTime64(6, \'UTC\'))'), version) AS s
+    argMax(CAST((toInt8(trace_type), toInt8(trace_type_declared), link_count, start_time, start_ns, end_time, partition_week, sort_hash, parent_id, if(parent_id = toFixedString('', 8), span_name, ''), errors, tokens_prompt, tokens_completion, tokens_total, costs_prompt, costs_completion, costs_total, created_at),
+      'Tuple(type Int8, declared Int8, links UInt16, start DateTime64(6, \'UTC\'), start_ns UInt16, end DateTime64(6, \'UTC\'), partition_week Date, sort_hash UInt64, parent FixedString(8), name String, errors Float64, tokens_prompt Float64, tokens_completion Float64, tokens_total Float64, costs_prompt Float64, costs_completion Float64, costs_total Float64, created DateTime64(6, \'UTC\'))'), version) AS s
   FROM %s WHERE trace_type IN ('invocation', 'annotation', 'unknown') AND (%s)
   GROUP BY project_id, trace_id, span_id
 ) GROUP BY project_id, trace_id`,
@@ -144,8 +144,8 @@ func readFacts(packed string) ([]facts, error) {
 		f.end, f.week = int64(number()), short()      //nolint:gosec // the bits are the value
 		f.created = int64(number())                   //nolint:gosec // the bits are the value
 		f.tie, f.version = number(), number()
-		flags := take(4)
-		f.traceType, f.declared, f.linked, f.failed = trace.Type(flags[0]), trace.Type(flags[1]), flags[2] != 0, flags[3] != 0
+		flags := take(3)
+		f.traceType, f.declared, f.linked = trace.Type(flags[0]), trace.Type(flags[1]), flags[2] != 0
 		for k := range f.own {
 			f.own[k] = math.Float64frombits(number())
 		}

@@ -136,8 +136,8 @@ func (w *worker) mendIndex(ctx context.Context, traces []*total, next int64) err
 		rows[i] = indexRow{
 			key: t.key, declared: t.declared, linked: t.linked, settled: settledFlags(next, t.declared, t.linked),
 			summary: summary{
-				minStart: t.minStart, maxStart: t.maxStart, maxEnd: t.maxEnd, minWeek: t.minWeek, maxWeek: t.maxWeek,
-				failed: t.failed, root: t.root, created: t.created, version: t.version, first: t.version,
+				minStart: t.minStart, maxStart: t.maxStart, minWeek: t.minWeek, maxWeek: t.maxWeek,
+				created: t.created, version: t.version, first: t.version,
 			},
 		}
 	}

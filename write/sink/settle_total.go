@@ -18,7 +18,7 @@ import (
 type facts struct {
 	id, parent          trace.SpanID
 	traceType, declared trace.Type
-	linked, failed      bool
+	linked              bool
 	startNS, week       uint16
 	start, end, created int64 // microseconds
 	tie, version        uint64
@@ -31,7 +31,7 @@ type facts struct {
 func (e *entry) facts(numbers [schema.NumberCount]float64) facts {
 	f := facts{
 		id: e.span.SpanID, parent: e.span.ParentID, traceType: e.span.Type, declared: e.declared,
-		linked: len(e.span.Links) > 0, failed: e.span.Status == trace.StatusError,
+		linked:  len(e.span.Links) > 0,
 		startNS: e.startNS, week: e.week, start: e.start, created: micros(e.createdAt), tie: e.tie, version: e.version,
 	}
 	f.end, _ = split(e.span.End)
@@ -46,14 +46,14 @@ func (e *entry) facts(numbers [schema.NumberCount]float64) facts {
 type total struct {
 	key traceKey
 	bounds
-	declared, resolved    trace.Type
-	linked, stale, failed bool
-	oneTree               bool
-	types                 uint8 // a bit for each type that a row has
-	maxEnd, created       int64
-	root                  trace.SpanID
-	rootName              string
-	version               uint64
+	declared, resolved trace.Type
+	linked, stale      bool
+	oneTree            bool
+	types              uint8 // a bit for each type that a row has
+	maxEnd, created    int64
+	root               trace.SpanID
+	rootName           string
+	version            uint64
 	// values are what all spans sum, NaN where none has any.
 	values [spanmetrics.Count]float64
 	spans  []facts
@@ -77,7 +77,7 @@ func (t *total) add(spans []facts) {
 	rooted := false
 	for i := range spans {
 		f := &spans[i]
-		t.declared, t.linked, t.failed = max(t.declared, f.declared), t.linked || f.linked, t.failed || f.failed
+		t.declared, t.linked = max(t.declared, f.declared), t.linked || f.linked
 		t.bounds.add(f.start, f.start, f.week, f.week)
 		t.maxEnd, t.created, t.version = max(t.maxEnd, f.end), min(t.created, f.created), max(t.version, f.version)
 		if f.parent.IsZero() && !rooted {

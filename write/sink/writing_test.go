@@ -82,7 +82,7 @@ func TestASpanIsStoredThatWasRefusedWithAnother(t *testing.T) {
 func TestASpanIsStoredThatDiedWithAnother(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, 1)
-	require.NoError(t, h.conn.Exec(t.Context(), "ALTER TABLE annotation_index ADD CONSTRAINT none CHECK status_code != 'STATUS_CODE_ERROR'"))
+	require.NoError(t, h.conn.Exec(t.Context(), "ALTER TABLE annotation_index ADD CONSTRAINT none CHECK link_trace_id != unhex('01000000000000000000000000000009')"))
 	h.start()
 	fine := span{trace: 1, span: 1, name: "fine"}
 	h.send(h.record(stream.Upsert, 1, fine, span{trace: 1, span: 2, parent: 1, name: "poison", links: []byte{9}, failed: true}))

@@ -105,7 +105,7 @@ func (w *wings) inMinutes(t *testing.T, projects ...domain.ProjectID) {
 	at := time.Now().UnixMicro()
 	require.Eventually(t, func() bool {
 		var claim int64
-		err := w.conn.QueryRow(t.Context(), "SELECT toInt64(max(version)) FROM trace_metrics_1m WHERE project_id = toUUID('00000000-0000-0000-0000-000000000000')").Scan(&claim)
+		err := w.conn.QueryRow(t.Context(), "SELECT toInt64(max(version)) FROM rollup_watermark").Scan(&claim)
 		return err == nil && claim > at
 	}, 3*time.Minute, 50*time.Millisecond, "the minutes are claimed")
 }

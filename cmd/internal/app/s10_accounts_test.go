@@ -90,7 +90,7 @@ func (s *service) projectOf(t *testing.T, key string) domain.ProjectID {
 // projectTables are those of Postgres that hold something of a project; what says that it is gone is none.
 func (s *service) projectTables(t *testing.T) []string {
 	t.Helper()
-	rows, err := s.Stores.Postgres.Query(t.Context(), `SELECT table_name FROM information_schema.columns WHERE table_schema = 'public' AND column_name = 'project_id' AND table_name <> 'erasures' ORDER BY 1`)
+	rows, err := s.Stores.Postgres.Query(t.Context(), `SELECT table_name FROM information_schema.columns WHERE table_schema = 'public' AND column_name = 'project_id' AND table_name <> 'project_deletions' ORDER BY 1`)
 	require.NoError(t, err)
 	tables, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	require.NoError(t, err)

@@ -297,7 +297,7 @@ func TestSecretsOfProjects(t *testing.T) {
 	require.InDelta(t, 1.0, listed.at("count"), 0)
 	require.NotContains(t, listed.Text+stored.Text, "sk-project")
 	var sealed []byte
-	require.NoError(t, s.Stores.Postgres.QueryRow(t.Context(), `SELECT sealed FROM secrets`).Scan(&sealed))
+	require.NoError(t, s.Stores.Postgres.QueryRow(t.Context(), `SELECT encrypted FROM secrets`).Scan(&sealed))
 	require.NotContains(t, string(sealed), "sk-project")
 	require.Zero(t, s.as("theirs owner", http.MethodGet, "/secrets/", "").at("count"))
 	require.Equal(t, http.StatusForbidden, s.as("ours annotator", http.MethodPut, "/secrets/openai", `{"secret":{"value":"x"}}`).Code)

@@ -97,7 +97,7 @@ func TestAccountsOneByOne(t *testing.T) {
 		admin.fails(http.StatusNotFound, http.MethodDelete, path, nil)
 	}
 	admin.one("users/", "user", object{"email": "boss@b.c"}, "users", "user")
-	require.Equal(t, 2, w.count(t, `SELECT count(*) FROM erasures`), "their spans go as well")
+	require.Equal(t, 2, w.count(t, `SELECT count(*) FROM project_deletions`), "their spans go as well")
 	require.Equal(t, 0, w.count(t, `SELECT count(*) FROM projects`))
 }
 
@@ -155,7 +155,7 @@ func TestAccountsInOneBody(t *testing.T) {
 		require.Equal(t, []any{object{"id": at(t, account, kind, name, "id")}}, at(t, gone, "deleted", kind), kind)
 	}
 	bob.eventuallyEnds()
-	require.Equal(t, 1, w.count(t, `SELECT count(*) FROM erasures`))
+	require.Equal(t, 1, w.count(t, `SELECT count(*) FROM project_deletions`))
 	require.Empty(t, at(t, admin.remove("/admin/accounts/", object{"target": target, "dry_run": false}), "deleted"))
 }
 

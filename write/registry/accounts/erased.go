@@ -16,7 +16,7 @@ import (
 // must go, also those that arrive later. It is what the sink asks.
 func Erased(pool *pgxpool.Pool) func(ctx context.Context, since time.Time) ([]domain.ProjectID, error) {
 	return func(ctx context.Context, since time.Time) ([]domain.ProjectID, error) {
-		rows, err := pool.Query(ctx, `SELECT project_id FROM erasures WHERE requested_at >= $1 ORDER BY requested_at, project_id`, since)
+		rows, err := pool.Query(ctx, `SELECT project_id FROM project_deletions WHERE requested_at >= $1 ORDER BY requested_at, project_id`, since)
 		if err != nil {
 			return nil, registry.Classify(err, "listing erased projects")
 		}

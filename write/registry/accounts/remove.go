@@ -84,7 +84,7 @@ func (r *Registry) remove(ctx context.Context, tx pgx.Tx, q Removal) (gone Remov
 		}
 	}
 	batch := &pgx.Batch{}
-	batch.Queue(`INSERT INTO erasures (project_id, requested_at) SELECT id, $2 FROM unnest($1::uuid[]) AS id`, gone.Projects, r.db.Now())
+	batch.Queue(`INSERT INTO project_deletions (project_id, requested_at) SELECT id, $2 FROM unnest($1::uuid[]) AS id`, gone.Projects, r.db.Now())
 	batch.Queue(`DELETE FROM projects WHERE id = ANY($1)`, gone.Projects)
 	batch.Queue(`DELETE FROM workspaces WHERE id = ANY($1)`, gone.Workspaces)
 	batch.Queue(`DELETE FROM organizations WHERE id = ANY($1)`, gone.Organizations)
