@@ -93,6 +93,10 @@ type Config struct {
 	// KafkaRetainFor bounds the age of records that every consumer group has read. Default 7 days.
 	KafkaRetainFor time.Duration
 
+	// DiskReserveBytes of the disk stay free: below it the broker takes no records. Default 512 MiB,
+	// room for the merges and the rows of what it has already taken.
+	DiskReserveBytes int64
+
 	// ClickHouseMemoryBytes caps the engine's memory. Default 3 GiB.
 	ClickHouseMemoryBytes int64
 	// ClickHouseMergeThreads is the size of the pool of background merges. Default 2.
@@ -126,6 +130,7 @@ func (c Config) withDefaults() Config {
 	orDefault(&c.KafkaKeepBytes, 256<<20)
 	orDefault(&c.KafkaRetainBytes, 2<<30)
 	orDefault(&c.KafkaRetainFor, 7*24*time.Hour)
+	orDefault(&c.DiskReserveBytes, 512<<20)
 	orDefault(&c.ClickHouseMemoryBytes, 3<<30)
 	orDefault(&c.ClickHouseMergeThreads, 2)
 	orDefault(&c.ClickHouseMergeNice, 19)

@@ -31,5 +31,8 @@ func (children) Dir() string { return "" }
 // Problems is empty: there is no stack.
 func (children) Problems() []string { return nil }
 
+// Disk is empty: there is no stack.
+func (children) Disk() (Disk, error) { return Disk{}, nil }
+
 // PID is 0: there is no stack.
 func (children) PID(string) int { return 0 }

@@ -33,8 +33,9 @@ type children struct {
 	listeners []net.Listener
 	files     []*os.File
 
-	done chan struct{} // closed when one child has ended for good
-	err  error         // why; set before done is closed
+	watching sync.WaitGroup
+	done     chan struct{} // closed when one child has ended for good
+	err      error         // why; set before done is closed
 }
 
 // child dispatches the subcommands.
@@ -88,6 +89,7 @@ func start(ctx context.Context, c Config) (*Stack, error) {
 	for name, p := range s.processes {
 		go s.watch(name, p)
 	}
+	s.watching.Go(s.watchDisk)
 	return s, nil
 }
 
@@ -157,6 +159,39 @@ func (s *children) PID(engine string) int {
 	return 0
 }
 
+// diskEvery is how often the log may say that the disk is full.
+const diskEvery = 10 * time.Second
+
+// Disk returns the room on the disk of the data directory.
+func (s *children) Disk() (Disk, error) {
+	free, err := supervise.FreeBytes(s.c.Dir)
+	return Disk{Dir: s.c.Dir, Free: free, Reserve: s.c.DiskReserveBytes}, err
+}
+
+// watchDisk logs when the disk becomes full and when it has room again, until the stack ends.
+func (s *children) watchDisk() {
+	tick := time.NewTicker(diskEvery)
+	defer tick.Stop()
+	for full := false; ; {
+		disk, err := s.Disk()
+		if err == nil {
+			err = disk.Err()
+		}
+		switch {
+		case err != nil && !full:
+			s.c.Log.LogAttrs(context.Background(), slog.LevelError, "writes are refused", slog.Any("reason", err))
+		case err == nil && full:
+			s.c.Log.LogAttrs(context.Background(), slog.LevelInfo, "the disk has room again, writes are taken", slog.String("dir", disk.Dir), slog.Int64("free_bytes", disk.Free))
+		}
+		full = err != nil
+		select {
+		case <-s.done:
+			return
+		case <-tick.C:
+		}
+	}
+}
+
 // Problems returns what the engines found wrong with their data when they started: someone must act.
 func (s *children) Problems() []string {
 	s.mu.Lock()
@@ -185,6 +220,7 @@ func (s *children) Close(ctx context.Context) error {
 		wait.Go(func() { errs[i] = p.Stop(ctx) })
 	}
 	wait.Wait()
+	defer s.watching.Wait() // after the lock is given up and done is closed
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, l := range s.listeners {
@@ -264,6 +300,7 @@ func startKafka(ctx context.Context, s *Stack) error {
 	err = s.run(ctx, Kafka, broker.Config{
 		Dir: filepath.Join(s.c.Dir, Kafka), User: kafkaUser, Password: password, Partitions: s.c.KafkaPartitions, MaxMessageBytes: s.c.KafkaMaxMessageBytes,
 		KeepBytes: s.c.KafkaKeepBytes, RetainBytes: s.c.KafkaRetainBytes, RetainFor: s.c.KafkaRetainFor,
+		DataDir: s.c.Dir, DiskReserveBytes: s.c.DiskReserveBytes,
 	}, []*os.File{file})
 	if err != nil {
 		return err

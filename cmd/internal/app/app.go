@@ -66,9 +66,8 @@ type Options struct {
 	Now func() time.Time
 	// Started is when the process began. The time to readiness counts from it.
 	Started time.Time
-	// problems returns the damage found in the data of embedded stores. It is nil
-	// without them.
-	problems func() []string
+	// engines are the embedded stores. It is nil without them.
+	engines *embedded.Stack
 }
 
 // process is one run of Serve or Open.
@@ -103,7 +102,7 @@ func Serve(ctx context.Context, cfg config.Loaded, o Options) (err error) {
 		if engines, err = p.startEmbedded(ctx); err != nil {
 			return p.notReady(ctx, err)
 		}
-		p.problems = engines.Problems
+		p.engines = engines
 		defer func() {
 			p.progress("Stopping the stores ...")
 			stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)

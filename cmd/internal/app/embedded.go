@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"net"
 	"syscall"
+
+	"github.com/prometheus/client_golang/prometheus"
 
 	"colonnade/cmd/internal/config"
 	"colonnade/deploy/embedded"
@@ -35,6 +38,7 @@ func (p *process) startEmbedded(ctx context.Context) (*embedded.Stack, error) {
 		Dir: p.cfg.DataDir, EnginesDir: e.EnginesDir, Log: p.log, Progress: p.progress,
 		Ports:                 embedded.Ports{Kafka: e.KafkaPort, ClickHouse: e.ClickHousePort, Postgres: e.PostgresPort},
 		KafkaRetainBytes:      e.KafkaRetainBytes,
+		DiskReserveBytes:      e.DiskReserveBytes,
 		ClickHouseMemoryBytes: e.ClickHouseMemoryBytes,
 	})
 	if err != nil {
@@ -46,6 +50,38 @@ func (p *process) startEmbedded(ctx context.Context) (*embedded.Stack, error) {
 		p.cfg.Kafka.Partitions = embeddedPartitions
 	}
 	return stack, nil
+}
+
+// problems returns what the embedded stores found wrong with their data.
+func (p *process) problems() []string {
+	if p.engines == nil {
+		return nil
+	}
+	return p.engines.Problems()
+}
+
+// watchDisk adds the room on the disk of the embedded stores to readiness and metrics.
+func (w *wiring) watchDisk() error {
+	w.check("disk", func(context.Context) error {
+		disk, err := w.engines.Disk()
+		if err != nil {
+			return err
+		}
+		return disk.Err()
+	})
+	free := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "colonnade_embedded_disk_free_bytes", Help: "Free bytes on the disk of the embedded stores; NaN where it cannot be read.",
+	}, func() float64 {
+		disk, err := w.engines.Disk()
+		if err != nil {
+			return math.NaN()
+		}
+		return float64(disk.Free)
+	})
+	if err := w.reg.Register(free); err != nil {
+		return fmt.Errorf("app: registering metrics: %w", err)
+	}
+	return nil
 }
 
 // UseEmbeddedBroker sets the broker of the embedded service in the data

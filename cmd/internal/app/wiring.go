@@ -79,6 +79,7 @@ func (p *process) build(service *Service) error {
 		needed bool
 		run    func() error
 	}{
+		{w.engines != nil, w.watchDisk},
 		{true, w.buildAccess},
 		{write || p.Roles.Sink, w.buildProducer},
 		{p.Roles.Sink, w.buildSink},

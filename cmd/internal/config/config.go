@@ -155,6 +155,8 @@ type Embedded struct {
 	KafkaPort, ClickHousePort, PostgresPort int
 	// KafkaRetainBytes bounds the log of one partition on disk.
 	KafkaRetainBytes int64
+	// DiskReserveBytes of the disk of the data directory stay free. Below it writes are refused. Zero means 512 MiB.
+	DiskReserveBytes int64
 	// ClickHouseMemoryBytes caps the engine's memory, from minEngineMemory to maxEngineBytes.
 	ClickHouseMemoryBytes int64
 }
@@ -164,6 +166,8 @@ const (
 	minEngineMemory = 512 << 20
 	// minRetainBytes is enough for a few batches of the largest size.
 	minRetainBytes = 128 << 20
+	// minDiskReserve is enough for Postgres and ClickHouse to write what they must to go on.
+	minDiskReserve = 64 << 20
 	// maxEngineBytes catches a value in the wrong unit: no machine has that much.
 	maxEngineBytes = 1 << 40
 )
@@ -204,6 +208,7 @@ func (e Embedded) Validate() error {
 		errs = append(errs, checkPort(name, n))
 	}
 	bytes("clickhouse_memory_bytes", e.ClickHouseMemoryBytes, minEngineMemory)
+	bytes("disk_reserve_bytes", e.DiskReserveBytes, minDiskReserve)
 	bytes("kafka_retain_bytes", e.KafkaRetainBytes, minRetainBytes)
 	return errors.Join(errs...)
 }

@@ -38,6 +38,9 @@ type Config struct {
 	// takes no more. RetainFor bounds the age of what every group has read.
 	RetainBytes int64         `json:"retain_bytes"`
 	RetainFor   time.Duration `json:"retain_for"`
+	// DiskReserveBytes of the disk of DataDir stay free.
+	DataDir          string `json:"data_dir"`
+	DiskReserveBytes int64  `json:"disk_reserve_bytes"`
 }
 
 // segmentBytes is the piece in which space comes back, and that is read at once after a crash.

@@ -8,13 +8,16 @@ import (
 	"hash/crc32"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
 func cluster(t *testing.T, opts ...kfake.Opt) (*kfake.Cluster, *kgo.Client) {
@@ -136,7 +139,7 @@ func TestFullLogRefuses(t *testing.T) {
 	}
 	require.NoError(t, try(1), "there is room")
 	require.Error(t, try(3))
-	require.Equal(t, "partition 0 of topic t", k.refusing())
+	require.Contains(t, k.refusing(), "partition 0 of topic t is full and takes no more")
 	require.NoError(t, k.look(t.Context()))
 	require.Error(t, try(3), "and when it was looked at")
 	require.NoError(t, try(1), "there is room for a small one still")
@@ -160,6 +163,43 @@ func TestFullLogRefuses(t *testing.T) {
 	require.NoError(t, err)
 	end, _ := listed.Lookup("t", 0)
 	require.Equal(t, int64(8), end.Offset, "what was refused is not there")
+}
+
+// A disk that is nearly full takes no records and says so: ClickHouse and
+// Postgres need what is left of it to store what was taken.
+func TestFullDiskRefuses(t *testing.T) {
+	t.Parallel()
+	c, client := cluster(t, kfake.SeedTopics(1, "t"))
+	k := newKeeper(Config{KeepBytes: 1 << 20, RetainBytes: 1 << 30, RetainFor: time.Hour, DataDir: "/data", DiskReserveBytes: 512 << 20}, c, kadm.NewClient(client), time.Now)
+	var free atomic.Int64
+	k.free = func() (int64, error) { return free.Load(), nil }
+	free.Store(100 << 20)
+	request := kmsg.NewProduceRequest()
+	request.Acks = -1
+	topic := kmsg.NewProduceRequestTopic()
+	topic.Topic = "t"
+	topic.TopicID = c.TopicInfo("t").TopicID
+	topic.Partitions = append(topic.Partitions, kmsg.NewProduceRequestTopicPartition())
+	request.Topics = append(request.Topics, topic)
+	response, err := request.RequestWith(t.Context(), client)
+	require.NoError(t, err)
+	refused := response.Topics[0].Partitions[0]
+	require.Equal(t, kerr.KafkaStorageError.Code, refused.ErrorCode)
+	const why = "the disk of /data has 100 MiB free, and below 512 MiB no records are taken"
+	require.Equal(t, why, *refused.ErrorMessage)
+	require.Equal(t, why, k.refusing(), "it goes to the log")
+
+	waiting := make(chan error, 1)
+	go func() {
+		waiting <- client.ProduceSync(t.Context(), &kgo.Record{Topic: "t", Value: []byte("v")}).FirstErr()
+	}()
+	require.Eventually(t, func() bool {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		return k.noRoom != ""
+	}, 10*time.Second, time.Millisecond, "it was refused, and waits")
+	free.Store(512 << 20)
+	require.NoError(t, <-waiting)
 }
 
 // produce writes n records of a kilobyte, in turn to three partitions.

@@ -14,6 +14,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"colonnade/deploy/embedded/internal/supervise"
 )
 
 // lookEvery is how often the log is looked at, lookTimeout how long that may take.
@@ -34,6 +36,10 @@ type keeper struct {
 	keep, limit int64
 	age         time.Duration
 	now         func() time.Time
+	// free returns the free bytes of the disk of dir, of which reserve stay so.
+	free    func() (int64, error)
+	dir     string
+	reserve int64
 
 	mu sync.Mutex // guards the following
 	// sizes are those of the last look and what was admitted since, and admitted
@@ -43,7 +49,9 @@ type keeper struct {
 	names map[[16]byte]string
 	// refused is what was refused since the last look; empty for nothing.
 	refused string
-	told    time.Time
+	// noRoom is why the disk refused since the last look; empty for nothing.
+	noRoom string
+	told   time.Time
 }
 
 // sizes are in bytes, by topic and partition; a topic whose name is not known yet is under its id.
@@ -58,23 +66,47 @@ func (s sizes) add(topic string, partition int32, bytes int64) {
 
 func newKeeper(c Config, cluster *kfake.Cluster, admin *kadm.Client, now func() time.Time) *keeper {
 	// What was read must go well before it fills the log.
-	k := &keeper{cluster: cluster, admin: admin, keep: min(c.KeepBytes, c.RetainBytes/2), limit: c.RetainBytes, age: c.RetainFor, now: now, sizes: sizes{}, admitted: sizes{}}
+	k := &keeper{cluster: cluster, admin: admin, keep: min(c.KeepBytes, c.RetainBytes/2), limit: c.RetainBytes, age: c.RetainFor, now: now, dir: c.DataDir, reserve: c.DiskReserveBytes, sizes: sizes{}, admitted: sizes{}}
+	k.free = func() (int64, error) { return supervise.FreeBytes(k.dir) }
 	cluster.ControlKey(int16(kmsg.Produce), func(r kmsg.Request) (kmsg.Response, error, bool) {
 		request, is := r.(*kmsg.ProduceRequest)
-		if !is || !k.full(request) {
+		if !is {
+			return nil, nil, false //nolint:nilnil // not handled: the broker answers itself
+		}
+		why := k.diskFull()
+		if why == "" && k.full(request) {
+			why = "the log is full of records that are still to be read"
+		}
+		if why == "" {
 			return nil, nil, false //nolint:nilnil // not handled: the broker answers itself
 		}
 		cluster.KeepControl()
-		return refusal(request), nil, true
+		return refusal(request, why), nil, true
 	})
 	return k
 }
 
-// refusal answers a request for a partition that is full. Nothing of it was
+// diskFull returns why the disk has no room for records, empty where it has. A
+// disk that is full of records leaves ClickHouse and Postgres none to store them.
+func (k *keeper) diskFull() string {
+	if k.reserve == 0 {
+		return ""
+	}
+	free, err := k.free()
+	if err != nil || free >= k.reserve {
+		return "" // a disk that cannot be asked refuses by itself
+	}
+	why := fmt.Sprintf("the disk of %s has %d MiB free, and below %d MiB no records are taken", k.dir, free>>20, k.reserve>>20)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.noRoom = why
+	return why
+}
+
+// refusal answers a request for a partition that is full, or a disk. Nothing of it was
 // taken: who repeats it repeats all of it.
-func refusal(request *kmsg.ProduceRequest) kmsg.Response {
+func refusal(request *kmsg.ProduceRequest, why string) kmsg.Response {
 	response, _ := request.ResponseKind().(*kmsg.ProduceResponse)
-	why := "the log is full of records that are still to be read"
 	for _, topic := range request.Topics {
 		refused := kmsg.NewProduceResponseTopic()
 		refused.Topic, refused.TopicID = topic.Topic, topic.TopicID
@@ -122,7 +154,7 @@ func (k *keeper) look(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
 	if what := k.refusing(); what != "" {
-		_, _ = fmt.Fprintf(os.Stderr, "broker: %s is full and takes no more: it holds %d MiB that a consumer group has still to read, the sink or one of your own\n", what, k.limit>>20)
+		_, _ = fmt.Fprintln(os.Stderr, "broker: "+what)
 	}
 	measured, err := k.measure(ctx)
 	if err != nil {
@@ -143,10 +175,13 @@ func (k *keeper) look(ctx context.Context) error {
 func (k *keeper) refusing() (what string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if now := k.now(); k.refused != "" && now.Sub(k.told) >= time.Minute {
-		what, k.told = k.refused, now
+	if now := k.now(); (k.refused != "" || k.noRoom != "") && now.Sub(k.told) >= time.Minute {
+		what, k.told = k.noRoom, now
+		if what == "" {
+			what = fmt.Sprintf("%s is full and takes no more: it holds %d MiB that a consumer group has still to read, the sink or one of your own", k.refused, k.limit>>20)
+		}
 	}
-	k.refused = ""
+	k.refused, k.noRoom = "", ""
 	return what
 }
 
