@@ -30,13 +30,36 @@ var (
 	errNoMethod = errors.New("Method Not Allowed") //nolint:staticcheck // the text is the body of the reply (contract §1.1)
 	// errSlowBody is in the chain of what a reader of a body returns that stopped arriving.
 	errSlowBody = errors.New("server: the request body stopped arriving")
+	// errRequestTimeout is the cause of a request's context that its own timeout ended.
+	errRequestTimeout = errors.New("server: the request reached its timeout")
 )
 
 // statusClientGone is what the log and the metrics say of a request whose
 // client left; nobody reads the reply.
 const statusClientGone = 499
 
-const operationKey = "colonnade.operation"
+const (
+	operationKey = "colonnade.operation"
+	// connectionKey holds the context of the connection, which net/http cancels
+	// when the client leaves. The request's own context ends at our timeouts, too.
+	connectionKey = "colonnade.connection"
+)
+
+// clientGone reports whether nobody waits for the reply.
+func clientGone(c *gin.Context) bool {
+	connection := c.Request.Context()
+	if value, ok := c.Get(connectionKey); ok {
+		if ctx, ok := value.(context.Context); ok {
+			connection = ctx
+		}
+	}
+	return connection.Err() != nil
+}
+
+// interrupted reports whether a context ended the work.
+func interrupted(err error) bool {
+	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+}
 
 func fails(err error) gin.HandlerFunc {
 	return func(c *gin.Context) {
@@ -125,7 +148,7 @@ func (s *Server) replyTo(c *gin.Context, err error) errorReply {
 	switch {
 	case errors.Is(err, errNoMethod):
 		return errorReply{status: http.StatusMethodNotAllowed, detail: errNoMethod.Error(), message: errNoMethod.Error()}
-	case errors.Is(err, context.Canceled) && errors.Is(c.Request.Context().Err(), context.Canceled):
+	case clientGone(c) && interrupted(err):
 		return errorReply{status: statusClientGone, detail: "Client closed the request.", message: "Client closed the request."}
 	case errors.Is(err, errSlowBody):
 		const message = "The request body did not arrive in time. Send it again."
@@ -134,9 +157,9 @@ func (s *Server) replyTo(c *gin.Context, err error) errorReply {
 	}
 	if tooLarge, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		err = domain.E(domain.TooLarge, "The request body exceeds %d bytes.", tooLarge.Limit)
-	} else if _, classified := errors.AsType[*domain.Error](err); !classified && errors.Is(err, context.DeadlineExceeded) {
+	} else if _, classified := errors.AsType[*domain.Error](err); !classified && interrupted(err) {
 		err = &domain.Error{
-			Kind: domain.Unavailable, RetryAfter: time.Second, Err: err,
+			Kind: domain.Unavailable, RetryAfter: time.Second, Err: errors.Join(err, context.Cause(c.Request.Context())),
 			Message: "The request took too long and was given up. Narrow the time window or the filter, or try again.",
 		}
 	}
@@ -162,6 +185,8 @@ func (s *Server) replyTo(c *gin.Context, err error) errorReply {
 	}
 	if e.Kind == domain.Unavailable {
 		reply.supportID = uuid.NewString()
+	}
+	if e.Kind == domain.Unavailable || e.Kind == domain.TooMany {
 		reply.retryAfter = max(reply.retryAfter, time.Second)
 	}
 	return reply

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"slices"
 	"sync"
@@ -104,12 +105,27 @@ func (r Readiness) Missing() []string {
 	return names
 }
 
+// probe asks a check until ctx ends. A probe that goes on without noticing its
+// context is not asked a second time beside itself.
 func (s *Server) probe(ctx context.Context, check Check) CheckResult {
 	start := s.deps.Now()
-	err := check.Probe(ctx)
+	asked := s.probes.DoChan(check.Name, func() (any, error) {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), probeTimeout)
+		defer cancel()
+		return nil, check.Probe(ctx)
+	})
+	var err error
+	select {
+	case answer := <-asked:
+		err = answer.Err
+	case <-ctx.Done():
+		err = errNoAnswer
+	}
 	result := CheckResult{Status: "ok", DurationMS: float64(s.deps.Now().Sub(start).Microseconds()) / 1000}
 	if err != nil {
 		result.Status, result.Error = "unavailable", err.Error()
 	}
 	return result
 }
+
+var errNoAnswer = errors.New("no answer within " + probeTimeout.String())

@@ -24,6 +24,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/singleflight"
 
 	"colonnade/cmd/internal/server/openapi"
 	"colonnade/domain"
@@ -64,7 +65,9 @@ type Server struct {
 	operations []domain.Operation
 	document   document
 	recent     recent
-	zips       sync.Pool
+	// probes are the checks being asked, by name.
+	probes singleflight.Group
+	zips   sync.Pool
 	// static holds the paths without parameters. A request for one of them with
 	// another verb is 405 and never falls to a sibling route with a parameter:
 	// GET /traces/query is no trace id (contract §3.1).
@@ -149,14 +152,15 @@ func (s *Server) serve(c *gin.Context, op domain.Operation, schema func() (opena
 		limit = s.cfg.MaxBodyBytes
 	}
 	c.Request.Body = bounded(c, limit)
-	timeout := s.cfg.RequestTimeout
-	if op.Timeout > 0 {
-		timeout = op.Timeout
-		s.outlast(c, timeout)
-	}
+	c.Set(connectionKey, c.Request.Context())
 	if !op.Stream {
+		timeout := s.cfg.RequestTimeout
+		if op.Timeout > 0 {
+			timeout = op.Timeout
+		}
+		s.extendDeadlines(c, timeout)
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, timeout)
+		ctx, cancel = context.WithTimeoutCause(ctx, timeout, errRequestTimeout)
 		defer cancel()
 	}
 	c.Request = c.Request.WithContext(ctx)
@@ -171,14 +175,14 @@ func (s *Server) serve(c *gin.Context, op domain.Operation, schema func() (opena
 	return err
 }
 
-// outlast moves the connection's deadlines behind the end of a long request. A
-// read deadline that passes while the handler works would look as if the client
+// extendDeadlines moves the connection's deadlines behind the end of the request. A
+// read deadline that passes while the handler works cancels the request, as if the client
 // had left. Without a connection (in tests) there is nothing to move.
-func (s *Server) outlast(c *gin.Context, timeout time.Duration) {
-	const slack = 10 * time.Second
+func (s *Server) extendDeadlines(c *gin.Context, timeout time.Duration) {
+	slack := min(timeout, 10*time.Second)
 	conn := http.NewResponseController(c.Writer)
 	end := s.deps.Now().Add(timeout + slack)
-	for _, err := range []error{conn.SetReadDeadline(end), conn.SetWriteDeadline(end)} {
+	for _, err := range []error{conn.SetReadDeadline(end), conn.SetWriteDeadline(end.Add(max(0, slowReader-timeout)))} {
 		if err != nil && !errors.Is(err, http.ErrNotSupported) {
 			s.log.WarnContext(c.Request.Context(), "extension of a deadline failed, the request may be cut off", slog.Any("error", err))
 		}
@@ -250,6 +254,9 @@ func withoutSlash(path string) string {
 	return path
 }
 
+// slowReader is the longest that a client which reads slowly holds a page in memory.
+const slowReader = 5 * time.Minute
+
 // Run serves on the listener until ctx ends, then lets requests in flight
 // finish within the drain time and returns nil.
 func (s *Server) Run(ctx context.Context, listener net.Listener) error {
@@ -257,7 +264,7 @@ func (s *Server) Run(ctx context.Context, listener net.Listener) error {
 		Handler:           s.Handler(),
 		ReadHeaderTimeout: 10 * time.Second,
 		ReadTimeout:       s.cfg.RequestTimeout * 2,
-		WriteTimeout:      5 * time.Minute, // the longest that a slow reader holds a page in memory
+		WriteTimeout:      slowReader,
 		IdleTimeout:       2 * time.Minute,
 		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 		// Requests outlive ctx: a stop drains them instead of cutting them off.
