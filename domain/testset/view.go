@@ -35,7 +35,7 @@ func (v *View) ReadWindow(o *request.Object) {
 		return
 	}
 	v.Window = domain.Window{Next: o.UUID("next"), Order: domain.Order(o.Enum("order", string(domain.Ascending), string(domain.Descending)))}
-	if limit := o.Int("limit", 0); limit != nil {
+	if limit := o.Int("limit", 1); limit != nil {
 		v.Window.Limit = *limit
 	}
 	o.FailUnknown()

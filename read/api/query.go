@@ -82,8 +82,8 @@ type queryRequest struct {
 	Filter   json.RawMessage `json:"filter"`
 	Oldest   *time.Time      `json:"oldest" request:"bound"`
 	Newest   *time.Time      `json:"newest" request:"bound"`
-	Limit    *int            `json:"limit"`
-	Interval *int            `json:"interval"`
+	Limit    *int            `json:"limit" minimum:"1"`
+	Interval *int            `json:"interval" minimum:"1"`
 	Rate     *float64        `json:"rate"`
 }
 
@@ -92,9 +92,9 @@ type windowing struct {
 	Newest   *time.Time `json:"newest" request:"bound"`
 	Oldest   *time.Time `json:"oldest" request:"bound"`
 	Next     *uuid.UUID `json:"next"`
-	Limit    *int       `json:"limit"`
+	Limit    *int       `json:"limit" minimum:"1"`
 	Order    order      `json:"order"`
-	Interval *int       `json:"interval"`
+	Interval *int       `json:"interval" minimum:"1"`
 	Rate     *float64   `json:"rate"`
 }
 
@@ -187,7 +187,10 @@ func (s *Spans) window(w *windowing, at []any) (domain.Window, error) {
 		return request.Invalid(kind, msg, input, slices.Concat(at, []any{name})...)
 	}
 	if w.Limit != nil {
-		if out.Limit = max(*w.Limit, 1); out.Limit > s.cfg.MaxLimit { // contract §3.3
+		switch out.Limit = *w.Limit; {
+		case out.Limit < 1: // contract §0 row 53
+			return out, wrong("greater_than_equal", "Input should be greater than or equal to 1", out.Limit, "limit")
+		case out.Limit > s.cfg.MaxLimit:
 			return out, wrong("less_than_equal", fmt.Sprintf("Input should be less than or equal to %d: ask for the rest with windowing.next", s.cfg.MaxLimit), out.Limit, "limit")
 		}
 	}

@@ -202,7 +202,7 @@ func readLineageWindow(w *request.Object) domain.Window {
 		Newest: w.Time("newest"), Oldest: w.Time("oldest"), Next: w.UUID("next"),
 		Order: domain.Order(w.Enum("order", string(domain.Ascending), string(domain.Descending))),
 	}
-	if limit := w.Int("limit", 0); limit != nil {
+	if limit := w.Int("limit", 1); limit != nil {
 		window.Limit = *limit
 	}
 	w.FailUnknown()

@@ -56,10 +56,13 @@ func (w *windowing) page() (domain.Window, error) {
 		out.Next = *w.Next
 	}
 	if w.Limit != nil {
-		if *w.Limit < 0 {
-			return out, request.Invalid("greater_than_equal", "Input should be greater than or equal to 0", *w.Limit, "body", "windowing", "limit")
+		if *w.Limit < 1 {
+			return out, request.Invalid("greater_than_equal", "Input should be greater than or equal to 1", *w.Limit, "body", "windowing", "limit")
 		}
 		out.Limit = *w.Limit
+	}
+	if w.Interval != nil && *w.Interval < 1 {
+		return out, request.Invalid("greater_than_equal", "Input should be greater than or equal to 1", *w.Interval, "body", "windowing", "interval")
 	}
 	out.Order = domain.Order(w.Order)
 	return out, nil

@@ -361,14 +361,14 @@ func TestFocusIsOfOneRequest(t *testing.T) {
 	}
 }
 
-// A limit below one is one (contract §3.3).
+// A limit below one is refused (contract §0 row 53).
 func TestLimitIsOneAtLeast(t *testing.T) {
 	t.Parallel()
 	for _, limit := range []string{"0", "-7"} {
-		d, m := open(t, nil)
+		d, _ := open(t, nil)
 		d.do(t, http.MethodPost, "/spans/query", `{"windowing":{"limit":`+limit+`}}`)
-		require.NoError(t, d.err)
-		require.Equal(t, 1, m.asked.Limit)
+		require.ErrorContains(t, d.err, "greater than or equal to 1")
+		require.Equal(t, domain.Invalid, domain.KindOf(d.err))
 	}
 }
 

@@ -77,7 +77,7 @@ func windowMembers() []member {
 		{"newest", moment(), false},
 		{"oldest", moment(), false},
 		{"next", id(), false},
-		{"limit", whole(0), false},
+		{"limit", whole(1), false},
 		{"order", oneOf("ascending", "descending"), false},
 	}
 }

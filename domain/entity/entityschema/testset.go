@@ -75,7 +75,7 @@ func (f Family) viewMembers() []member {
 func windowOfRows() Schema {
 	return requestSchema("RowWindow", []member{
 		{"next", id(), false},
-		{"limit", whole(0), false},
+		{"limit", whole(1), false},
 		{"order", oneOf("ascending", "descending"), false},
 	})
 }

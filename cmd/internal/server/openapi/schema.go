@@ -6,6 +6,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -232,6 +233,14 @@ func isOpen(t reflect.Type) bool {
 	return ok && f.Tag.Get("request") == "open"
 }
 
+// withMinimum adds the bound that a field's tag names. The handler checks it.
+func withMinimum(schema object, f reflect.StructField) object {
+	if least, err := strconv.Atoi(f.Tag.Get("minimum")); err == nil {
+		schema["minimum"] = least
+	}
+	return schema
+}
+
 // collect takes the fields of a struct and of those embedded in it.
 func (s *schemas) collect(t reflect.Type, d direction, properties object, required *[]string) {
 	for f := range t.Fields() {
@@ -249,7 +258,7 @@ func (s *schemas) collect(t reflect.Type, d direction, properties object, requir
 		case name == "":
 			name = f.Name
 		}
-		properties[name] = s.schema(f.Type, d)
+		properties[name] = withMinimum(s.schema(f.Type, d), f)
 		omitted := strings.Contains(options, "omitempty") || strings.Contains(options, "omitzero")
 		if d == ofRequest && f.Tag.Get("request") == "required" || d == ofResponse && !omitted && f.Type.Kind() != reflect.Pointer {
 			*required = append(*required, name)
