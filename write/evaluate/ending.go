@@ -31,13 +31,13 @@ func (v *Evaluate) stop(ctx context.Context, caller domain.Principal, id uuid.UU
 		return stopped, err
 	}
 	v.interrupt(id)
-	return stopped, v.sweep(ctx, caller, id)
+	return stopped, v.CancelPending(ctx, caller, id)
 }
 
-// sweep marks what is not going to be computed after a stop. Nobody may start
+// CancelPending marks what is not going to be computed after a stop. Nobody may start
 // the run meanwhile: what is queued again would be marked, too, and the run would
 // end as it was stopped.
-func (v *Evaluate) sweep(ctx context.Context, caller domain.Principal, id uuid.UUID) error {
+func (v *Evaluate) CancelPending(ctx context.Context, caller domain.Principal, id uuid.UUID) error {
 	results, err := v.deps.Runs.Results(ctx, caller.Project, id)
 	if err != nil {
 		return err
@@ -46,7 +46,7 @@ func (v *Evaluate) sweep(ctx context.Context, caller domain.Principal, id uuid.U
 	var scenarios []evaluation.ScenarioDraft
 	for i := range results {
 		if r := &results[i]; r.Status == evaluation.Queued || r.Status == evaluation.Running {
-			d := draftOf(id, r.Cell())
+			d := ResultAt(id, r.Cell())
 			d.ID, d.Status = r.ID, evaluation.Cancelled
 			cells = append(cells, d)
 			if n := len(scenarios); n == 0 || scenarios[n-1].ID != r.ScenarioID {
@@ -56,12 +56,12 @@ func (v *Evaluate) sweep(ctx context.Context, caller domain.Principal, id uuid.U
 			}
 		}
 	}
-	for chunk := range slices.Chunk(cells, chunkOfResults) {
+	for chunk := range slices.Chunk(cells, MaxChunk) {
 		if _, err := v.deps.Runs.EditResults(ctx, caller, chunk); err != nil {
 			return err
 		}
 	}
-	for chunk := range slices.Chunk(scenarios, chunkOfResults) {
+	for chunk := range slices.Chunk(scenarios, MaxChunk) {
 		if _, err := v.deps.Runs.EditScenarios(ctx, caller, chunk); err != nil {
 			return err
 		}
@@ -69,10 +69,10 @@ func (v *Evaluate) sweep(ctx context.Context, caller domain.Principal, id uuid.U
 	return nil
 }
 
-// settle gives the scenarios of a run, and the run itself, the status that
+// updateStatus gives the scenarios of a run, and the run itself, the status that
 // their results add up to. A scenario that somebody gave an end keeps it, unless
 // it was cancelled and all of it is done.
-func (v *Evaluate) settle(ctx context.Context, caller domain.Principal, id uuid.UUID) (*evaluation.Run, error) {
+func (v *Evaluate) updateStatus(ctx context.Context, caller domain.Principal, id uuid.UUID) (*evaluation.Run, error) {
 	run, err := v.deps.Runs.Run(ctx, caller.Project, id)
 	if err != nil || run == nil {
 		return nil, err
@@ -87,7 +87,7 @@ func (v *Evaluate) settle(ctx context.Context, caller domain.Principal, id uuid.
 	}
 	var all []evaluation.Status
 	var changed []evaluation.ScenarioDraft
-	err = v.eachScenario(ctx, caller.Project, id, func(s *evaluation.Scenario) error {
+	err = v.EachScenario(ctx, caller.Project, id, func(s *evaluation.Scenario) error {
 		status := s.Status
 		if parts, ok := of[s.ID]; ok {
 			sum := evaluation.Settled(parts)
@@ -105,7 +105,7 @@ func (v *Evaluate) settle(ctx context.Context, caller domain.Principal, id uuid.
 	if err != nil {
 		return nil, err
 	}
-	for chunk := range slices.Chunk(changed, chunkOfResults) {
+	for chunk := range slices.Chunk(changed, MaxChunk) {
 		if _, err := v.deps.Runs.EditScenarios(ctx, caller, chunk); err != nil {
 			return nil, err
 		}
@@ -125,7 +125,7 @@ func (v *Evaluate) settle(ctx context.Context, caller domain.Principal, id uuid.
 // pageOfScenarios is how many scenarios are read at once.
 const pageOfScenarios = 1000
 
-func (v *Evaluate) eachScenario(ctx context.Context, project domain.ProjectID, run uuid.UUID, each func(*evaluation.Scenario) error) error {
+func (v *Evaluate) EachScenario(ctx context.Context, project domain.ProjectID, run uuid.UUID, each func(*evaluation.Scenario) error) error {
 	for after := uuid.Nil; ; {
 		page, err := v.deps.Runs.Scenarios(ctx, project, run, after, pageOfScenarios)
 		if err != nil {
@@ -140,5 +140,25 @@ func (v *Evaluate) eachScenario(ctx context.Context, project domain.ProjectID, r
 			return nil
 		}
 		after = page[len(page)-1].ID
+	}
+}
+
+// Waits reports whether a result of this status is to be computed or is being computed.
+func Waits(s evaluation.Status) bool { return s == evaluation.Queued || s == evaluation.Running }
+
+// ByScenario iterates over results, which are ordered by scenario, in groups of one
+// scenario.
+func ByScenario(results []evaluation.Result) func(yield func([]evaluation.Result) bool) {
+	return func(yield func([]evaluation.Result) bool) {
+		for from := 0; from < len(results); {
+			to := from
+			for to < len(results) && results[to].ScenarioID == results[from].ScenarioID {
+				to++
+			}
+			if !yield(results[from:to]) {
+				return
+			}
+			from = to
+		}
 	}
 }

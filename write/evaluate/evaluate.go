@@ -1,31 +1,25 @@
-// Package evaluate runs evaluations: applications over testcases or stored
-// traces, and evaluators over what they said. Here: the batch that its caller
-// waits for (batch.go); runs that outlive their request (simple.go and its
-// neighbours: what they are made of, which of their cells are to be computed)
-// and the runner that takes them, in this process or another one (runner.go,
-// work.go); queues for people (queue.go); how one cell is invoked (hand.go).
-//
-// What is to be done stands in the store as results that are queued, so that
-// anybody can watch it and any process can take it over. Not here: how a
-// revision is run and its trace made (write/invoke), SQL (write/registry/evaluations),
-// rules (domain/evaluation), bodies (write/api). Source: interface.md §1, contract §5.8.
+// Package evaluate manages evaluation runs: it creates them from revisions
+// (simple.go, source.go), decides which results are to be computed and queues them
+// (simple.go), changes runs by step, scenario and repeat (slice.go), stops them and
+// computes their status (ending.go), and keeps the queues of annotators (queue.go).
+// What is to be computed is stored as queued results, so that any process can
+// compute it and any client can follow it: write/evaluate/runner executes runs.
+// Records are stored by write/registry/evaluations; rules are domain/evaluation.
+// Source: interface.md §1, contract §5.8.
 package evaluate
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"sync"
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/prometheus/client_golang/prometheus"
 
 	"colonnade/domain"
 	"colonnade/domain/evaluation"
 	"colonnade/domain/trace"
-	"colonnade/write/ingest"
 	"colonnade/write/invoke"
 	"colonnade/write/registry/entities"
 	"colonnade/write/registry/evaluations"
@@ -84,20 +78,15 @@ type Deps struct {
 	// Registry finds revisions and testcases, Runs keeps what evaluations leave.
 	Registry *entities.Registry
 	Runs     *evaluations.Runs
-	// Stored shows traces that are evaluated.
-	Stored *ingest.Stored
 	// Traces are those that a saved query finds now, at most so many; it is the
 	// read wing's, and cmd hands it in.
-	Traces     func(ctx context.Context, project domain.ProjectID, query uuid.UUID, most int) ([]trace.TraceID, error)
-	Log        *slog.Logger
-	Registerer prometheus.Registerer
+	Traces func(ctx context.Context, project domain.ProjectID, query uuid.UUID, most int) ([]trace.TraceID, error)
 }
 
 // Evaluate runs evaluations. It is safe for concurrent use.
 type Evaluate struct {
-	cfg     Config
-	deps    Deps
-	metrics *metrics
+	cfg  Config
+	deps Deps
 	// turns bounds how many runs are changed exclusively at a time: each holds a connection and needs another one.
 	turns chan struct{}
 	// wake tells the runner of this process that a run waits; one sign is enough for any number.
@@ -112,19 +101,14 @@ func New(cfg Config, deps Deps) (*Evaluate, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("evaluate: %w", err)
 	}
-	m, err := newMetrics(deps.Registerer)
-	if err != nil {
-		return nil, err
-	}
-	deps.Log = deps.Log.With(slog.String("component", "evaluate"))
-	return &Evaluate{cfg: cfg, deps: deps, metrics: m, turns: make(chan struct{}, maxTurns), wake: make(chan struct{}, 1), under: map[uuid.UUID]context.CancelCauseFunc{}}, nil
+	return &Evaluate{cfg: cfg, deps: deps, turns: make(chan struct{}, maxTurns), wake: make(chan struct{}, 1), under: map[uuid.UUID]context.CancelCauseFunc{}}, nil
 }
 
 // maxTurns leaves most connections of a pool to others.
 const maxTurns = 2
 
-// alone does something about a run while nobody else does.
-func (v *Evaluate) alone(ctx context.Context, project domain.ProjectID, run uuid.UUID, do func() error) error {
+// Exclusive does something about a run while nobody else does.
+func (v *Evaluate) Exclusive(ctx context.Context, project domain.ProjectID, run uuid.UUID, do func() error) error {
 	select {
 	case v.turns <- struct{}{}:
 		defer func() { <-v.turns }()
@@ -134,9 +118,45 @@ func (v *Evaluate) alone(ctx context.Context, project domain.ProjectID, run uuid
 	return v.deps.Runs.Exclusive(ctx, project, run, do)
 }
 
+// ErrStopped is the cause of the context of a run that was stopped.
+var ErrStopped = errors.New("evaluate: the run was stopped")
+
+// Wake lets the runner of this process query for runs now.
+func (v *Evaluate) Wake() {
+	select {
+	case v.wake <- struct{}{}:
+	default: // a signal is pending already
+	}
+}
+
+// Woken returns the channel that receives the signals of Wake.
+func (v *Evaluate) Woken() <-chan struct{} { return v.wake }
+
+// Track registers a run that this process executes, so that Stop cancels it with
+// ErrStopped. The caller calls the returned function when the execution ends.
+func (v *Evaluate) Track(run uuid.UUID, cancel context.CancelCauseFunc) (done func()) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.under[run] = cancel
+	return func() {
+		v.mu.Lock()
+		defer v.mu.Unlock()
+		delete(v.under, run)
+	}
+}
+
+// interrupt cancels a run that this process executes.
+func (v *Evaluate) interrupt(run uuid.UUID) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if cancel := v.under[run]; cancel != nil {
+		cancel(ErrStopped)
+	}
+}
+
 // changed is what do makes of a run while nobody else does anything about it.
 func (v *Evaluate) changed(ctx context.Context, project domain.ProjectID, id uuid.UUID, do func() (*evaluation.Run, error)) (run *evaluation.Run, err error) {
-	err = v.alone(ctx, project, id, func() (err error) {
+	err = v.Exclusive(ctx, project, id, func() (err error) {
 		run, err = do()
 		return err
 	})

@@ -104,7 +104,7 @@ func (v *Evaluate) add(ctx context.Context, caller domain.Principal, id uuid.UUI
 		return true, evaluation.ClosedConflict(run.ID, "", uuid.Nil)
 	}
 	// Who adds the same at the same time finds it there then.
-	return true, v.alone(ctx, caller.Project, run.ID, func() error { return v.addTo(ctx, caller, run, items) })
+	return true, v.Exclusive(ctx, caller.Project, run.ID, func() error { return v.addTo(ctx, caller, run, items) })
 }
 
 func (v *Evaluate) addTo(ctx context.Context, caller domain.Principal, run *evaluation.Run, items []item) error {

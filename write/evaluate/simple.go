@@ -21,8 +21,8 @@ func (v *Evaluate) Create(ctx context.Context, caller domain.Principal, draft ev
 		return nil, err
 	}
 	draft.Data = data
-	wanted, said := draft.Flags[evaluation.IsActive]
-	start := (wanted || !said) && (draft.Status == "" || draft.Status == evaluation.Pending) && does(data)
+	wanted, given := draft.Flags[evaluation.IsActive]
+	start := (wanted || !given) && (draft.Status == "" || draft.Status == evaluation.Pending) && does(data)
 	delete(draft.Flags, evaluation.IsActive)
 	if err := refuseLive(draft.Flags); err != nil {
 		return nil, err
@@ -204,7 +204,7 @@ func (v *Evaluate) enqueue(ctx context.Context, caller domain.Principal, run *ev
 		return nil, err
 	}
 	scenarios := 0
-	for range byScenario(results) {
+	for range ByScenario(results) {
 		scenarios++
 	}
 	if err := v.fits(run, scenarios); err != nil {
@@ -213,7 +213,7 @@ func (v *Evaluate) enqueue(ctx context.Context, caller domain.Principal, run *ev
 	theirs := v.theirs(ctx, caller, run)
 	drafts := wanted(run, results, within, overwrite, theirs)
 	computed := false
-	for chunk := range slices.Chunk(drafts, chunkOfResults) {
+	for chunk := range slices.Chunk(drafts, MaxChunk) {
 		if _, err := v.deps.Runs.SetResults(ctx, caller, chunk); err != nil {
 			return nil, err
 		}
@@ -225,10 +225,10 @@ func (v *Evaluate) enqueue(ctx context.Context, caller domain.Principal, run *ev
 		if underWay(run) {
 			return run, nil
 		}
-		return v.settle(ctx, caller, run.ID)
+		return v.updateStatus(ctx, caller, run.ID)
 	}
 	queued, err := first(v.deps.Runs.EditRuns(ctx, caller, []evaluation.RunDraft{edit}))
-	v.woken()
+	v.Wake()
 	return queued, err
 }
 
@@ -245,8 +245,8 @@ func (v *Evaluate) fits(run *evaluation.Run, scenarios int) error {
 	return nil
 }
 
-// chunkOfResults is how many results are set in one transaction.
-const chunkOfResults = 1000
+// MaxChunk is how many results are set in one transaction.
+const MaxChunk = 1000
 
 // theirs are the steps that nobody here computes: those of people, and those of
 // a client's own code that nothing here runs.
@@ -260,7 +260,7 @@ func (v *Evaluate) theirs(ctx context.Context, caller domain.Principal, run *eva
 			if s.Type == evaluation.Input {
 				continue
 			}
-			_, err := v.revision(domain.WithPrincipal(ctx, caller), s)
+			_, err := v.Revision(domain.WithPrincipal(ctx, caller), s)
 			out[s.Key] = domain.KindOf(err) == domain.Rejected
 		default:
 		}
@@ -293,7 +293,7 @@ func wanted(run *evaluation.Run, results []evaluation.Result, within evaluation.
 	cells = append(cells, run.Open(scenarios, results, within)...)
 	drafts := make([]evaluation.ResultDraft, len(cells))
 	for i, c := range cells {
-		drafts[i] = draftOf(run.ID, c)
+		drafts[i] = ResultAt(run.ID, c)
 		if drafts[i].Status = evaluation.Queued; theirs[c.Step] {
 			drafts[i].Status = evaluation.Pending
 		}
@@ -304,18 +304,18 @@ func wanted(run *evaluation.Run, results []evaluation.Result, within evaluation.
 // again tells whether a result that stands is to be computed: what was given
 // up, or never ended; of a run under way that is its runner's to see to.
 func again(s evaluation.Status, overwrite, busy bool) bool {
-	if waits(s) {
+	if Waits(s) {
 		return !busy
 	}
 	return overwrite || s == evaluation.Cancelled || s == evaluation.Pending
 }
 
-func draftOf(run uuid.UUID, c evaluation.Cell) evaluation.ResultDraft {
+func ResultAt(run uuid.UUID, c evaluation.Cell) evaluation.ResultDraft {
 	return evaluation.ResultDraft{PartDraft: evaluation.PartDraft{RunID: run}, ScenarioID: c.Scenario, StepKey: c.Step, RepeatIdx: c.Repeat}
 }
 
-// revision finds what a step runs, once for all its cells. The caller is in ctx.
-func (v *Evaluate) revision(ctx context.Context, s evaluation.Step) (entity.Entities, error) {
+// Revision finds what a step runs, once for all its cells. The caller is in ctx.
+func (v *Evaluate) Revision(ctx context.Context, s evaluation.Step) (entity.Entities, error) {
 	f := entity.Applications()
 	if s.Type == evaluation.Annotation {
 		f = entity.Evaluators()

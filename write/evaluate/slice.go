@@ -48,11 +48,11 @@ func (v *Evaluate) Populate(ctx context.Context, caller domain.Principal, id uui
 	if err != nil {
 		return nil, err
 	}
-	return set, v.answered(ctx, caller, id)
+	return set, v.Resume(ctx, caller, id)
 }
 
-// answered lets a run go on that waits for nobody but people.
-func (v *Evaluate) answered(ctx context.Context, caller domain.Principal, id uuid.UUID) error {
+// Resume lets a run go on that waits for nobody but people.
+func (v *Evaluate) Resume(ctx context.Context, caller domain.Principal, id uuid.UUID) error {
 	waits := func() (bool, error) {
 		run, err := v.deps.Runs.Run(ctx, caller.Project, id)
 		return err == nil && run != nil && run.Status == evaluation.Pending && run.Flags[evaluation.HasHuman], err
@@ -61,11 +61,11 @@ func (v *Evaluate) answered(ctx context.Context, caller domain.Principal, id uui
 		return err
 	}
 	// Who starts it at the same time would have it end before anything is computed.
-	return v.alone(ctx, caller.Project, id, func() error {
+	return v.Exclusive(ctx, caller.Project, id, func() error {
 		if still, err := waits(); err != nil || !still {
 			return err
 		}
-		_, err := v.settle(ctx, caller, id)
+		_, err := v.updateStatus(ctx, caller, id)
 		return err
 	})
 }
@@ -97,12 +97,12 @@ func (v *Evaluate) prune(ctx context.Context, caller domain.Principal, run *eval
 			scenarios = append(scenarios, results[i].ScenarioID)
 		}
 	}
-	for chunk := range slices.Chunk(ids, chunkOfResults) {
+	for chunk := range slices.Chunk(ids, MaxChunk) {
 		if _, err := v.deps.Runs.DeleteResults(ctx, caller, chunk); err != nil {
 			return err
 		}
 	}
-	return v.refresh(ctx, caller, run, scenarios)
+	return v.RefreshMetrics(ctx, caller, run, scenarios)
 }
 
 // Refresh computes metrics of a slice's scenarios and of the run again. Where
@@ -112,15 +112,15 @@ func (v *Evaluate) Refresh(ctx context.Context, caller domain.Principal, id uuid
 	if err != nil || run == nil || within.Empty() {
 		return err
 	}
-	if err := v.refresh(ctx, caller, run, within.Scenarios); err != nil {
+	if err := v.RefreshMetrics(ctx, caller, run, within.Scenarios); err != nil {
 		return err
 	}
-	return v.answered(ctx, caller, id)
+	return v.Resume(ctx, caller, id)
 }
 
-// refresh computes the metrics of the run, and those of scenarios where some are named.
-func (v *Evaluate) refresh(ctx context.Context, caller domain.Principal, run *evaluation.Run, scenarios []uuid.UUID) error {
-	for chunk := range slices.Chunk(scenarios, chunkOfResults) {
+// RefreshMetrics computes the metrics of the run, and those of scenarios where some are named.
+func (v *Evaluate) RefreshMetrics(ctx context.Context, caller domain.Principal, run *evaluation.Run, scenarios []uuid.UUID) error {
+	for chunk := range slices.Chunk(scenarios, MaxChunk) {
 		if _, err := v.deps.Runs.RefreshMetrics(ctx, caller, evaluation.Refresh{RunIDs: []uuid.UUID{run.ID}, ScenarioIDs: chunk}); err != nil {
 			return err
 		}
@@ -184,7 +184,7 @@ func (v *Evaluate) AddScenarios(ctx context.Context, caller domain.Principal, id
 		draft.When = evaluation.When{Interval: &one, Timestamp: &minute}
 	}
 	var made []evaluation.Scenario
-	for chunk := range slices.Chunk(slices.Repeat([]evaluation.ScenarioDraft{draft}, count), chunkOfResults) {
+	for chunk := range slices.Chunk(slices.Repeat([]evaluation.ScenarioDraft{draft}, count), MaxChunk) {
 		rows, err := v.deps.Runs.AddScenarios(ctx, caller, chunk)
 		if err != nil {
 			return made, err
@@ -198,7 +198,7 @@ func (v *Evaluate) AddScenarios(ctx context.Context, caller domain.Principal, id
 // what they gave; one that is not of this run is Rejected.
 func (v *Evaluate) RemoveScenarios(ctx context.Context, caller domain.Principal, id uuid.UUID, scenarios []uuid.UUID) error {
 	ours := map[uuid.UUID]bool{}
-	err := v.eachScenario(ctx, caller.Project, id, func(s *evaluation.Scenario) error {
+	err := v.EachScenario(ctx, caller.Project, id, func(s *evaluation.Scenario) error {
 		ours[s.ID] = true
 		return nil
 	})
@@ -218,5 +218,5 @@ func (v *Evaluate) RemoveScenarios(ctx context.Context, caller domain.Principal,
 	if err != nil || run == nil {
 		return err
 	}
-	return v.refresh(ctx, caller, run, nil)
+	return v.RefreshMetrics(ctx, caller, run, nil)
 }

@@ -90,7 +90,7 @@ func (v *Evaluate) items(ctx context.Context, caller domain.Principal, run *eval
 			continue
 		}
 		if ref, ok := s.References["testset_revision"]; ok {
-			testcases, err := v.rows(ctx, caller, ref)
+			testcases, err := v.Testcases(ctx, caller, ref)
 			if err != nil {
 				return nil, err
 			}
@@ -111,8 +111,8 @@ func (v *Evaluate) items(ctx context.Context, caller domain.Principal, run *eval
 	return all, nil
 }
 
-// rows are those of a testset revision.
-func (v *Evaluate) rows(ctx context.Context, caller domain.Principal, ref domain.Reference) ([]testset.Testcase, error) {
+// Testcases are those of a testset revision.
+func (v *Evaluate) Testcases(ctx context.Context, caller domain.Principal, ref domain.Reference) ([]testset.Testcase, error) {
 	revision, testcases, err := v.deps.Registry.Testcases(ctx, caller, entity.Refs{Revision: ref})
 	if err == nil && revision == nil {
 		err = domain.E(domain.Rejected, "There is no testset revision %s any more.", ref.ID)

@@ -38,8 +38,8 @@ func (p *process) run(ctx context.Context, s *Service, l listeners, engines *emb
 	if s.GRPC != nil {
 		publisher(func() error { return s.GRPC.Run(ctx, l.grpc) })
 	}
-	if s.Evaluations != nil { // invocations publish traces
-		publisher(func() error { return s.Evaluations.Run(ctx) })
+	if s.Runner != nil { // invocations publish traces
+		publisher(func() error { return s.Runner.Run(ctx) })
 	}
 	if s.Tail != nil { // it ends the tails, for whose requests the server waits
 		group.Go(func() error { return s.Tail.Run(ctx) })

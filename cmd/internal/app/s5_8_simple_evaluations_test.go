@@ -342,7 +342,7 @@ func TestSimpleEvaluationSurvivesItsProcess(t *testing.T) {
 	require.Equal(t, "queued", shown.at("evaluation", "data", "status"))
 	require.Equal(t, []string{"queued", "queued"}, s.of(id, steps[1]))
 
-	stop := atWork(t, s.Evaluations.Run)
+	stop := atWork(t, s.Runner.Run)
 	<-g.waiting
 	s.until("the other scenario is done", func() bool { return slices.Equal(s.of(id, steps[2]), []string{"queued", "success"}) })
 	stop()
@@ -358,7 +358,7 @@ func TestSimpleEvaluationSurvivesItsProcess(t *testing.T) {
 	require.Equal(t, "running", shown.at("evaluation", "data", "status"))
 
 	g.open()
-	atWork(t, s.Evaluations.Run)
+	atWork(t, s.Runner.Run)
 	s.ends(id, "success")
 	after := s.resultsOf(id)
 	for place, r := range before {
@@ -380,10 +380,10 @@ func TestSimpleEvaluationIsMeasuredWhenItsTracesCome(t *testing.T) {
 	id := s.evaluation(`{"data":{"testset_steps":["` + s.testset("rows", `{"n":0}`) + `"],"application_steps":["` + g.app(s) + `"],"evaluator_steps":{"` +
 		s.judge("pass", `{"uri":"svc:custom:mock:v0","parameters":{"key":"pass"}}`) + `":"auto"}}}`)
 	steps := s.stepsOf(id)
-	stop := atWork(t, s.Evaluations.Run)
+	stop := atWork(t, s.Runner.Run)
 	s.until("all is computed", func() bool { return slices.Equal(s.of(id, steps[2]), []string{"success"}) })
 	stop() // the sink does not run
-	atWork(t, s.Evaluations.Run)
+	atWork(t, s.Runner.Run)
 	s.until("the next one has it", func() bool {
 		return s.ok(http.StatusOK, http.MethodGet, "/simple/evaluations/"+id, "").at("evaluation", "data", "status") == "running"
 	})
@@ -414,7 +414,7 @@ func TestSimpleEvaluationIsGivenUpWithItsLease(t *testing.T) {
 	}
 	s.evaluation(`{"data":{"testset_steps":["` + s.testset("rows", `{"n":0}`) + `"],"application_steps":["` + s.subject("slow", `{"uri":"svc:custom:hook:v0","url":"`+app.URL+`"}`) + `"],"evaluator_steps":["` +
 		s.judge("pass", `{"uri":"svc:custom:mock:v0","parameters":{"key":"pass"}}`) + `"]}}`)
-	atWork(t, s.Evaluations.Run)
+	atWork(t, s.Runner.Run)
 	<-begun
 	s.until("the call is given up", func() bool { return len(left) > 0 })
 }
@@ -427,7 +427,7 @@ func TestSimpleEvaluationWritesDownWhatIsDone(t *testing.T) {
 	s := newIdleService(t, append(g.settings(), "COLONNADE_EVALUATE_POLL_INTERVAL=50ms")...)
 	id := s.evaluation(`{"data":{"testset_steps":["` + s.testset("rows", `{"n":1,"wait":true}`) + `"],"application_steps":["` + g.app(s) + `"],"evaluator_steps":["` +
 		s.judge("pass", `{"uri":"svc:custom:mock:v0","parameters":{"key":"pass"}}`) + `"]}}`)
-	stop := atWork(t, s.Evaluations.Run)
+	stop := atWork(t, s.Runner.Run)
 	<-g.waiting
 	held, err := s.Stores.Postgres.Begin(t.Context())
 	require.NoError(t, err)

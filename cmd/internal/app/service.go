@@ -8,7 +8,7 @@ import (
 	"colonnade/cmd/internal/listener"
 	"colonnade/cmd/internal/server"
 	"colonnade/read/tail"
-	"colonnade/write/evaluate"
+	"colonnade/write/evaluate/runner"
 	"colonnade/write/otlp"
 	"colonnade/write/registry/accounts"
 	"colonnade/write/registry/evaluations"
@@ -21,15 +21,15 @@ import (
 type Service struct {
 	Stores Stores
 	Server *server.Server
-	// GRPC, Accounts, Runs and Evaluations belong to the write role, Sink to the
+	// GRPC, Accounts, Runs and Runner belong to the write role, Sink to the
 	// sink role, Tail to the read role, Producer to the write and the sink role.
-	GRPC        *otlp.GRPC
-	Producer    *stream.Producer
-	Sink        *sink.Sink
-	Tail        *tail.Hub
-	Accounts    *accounts.Registry
-	Runs        *evaluations.Runs
-	Evaluations *evaluate.Evaluate
+	GRPC     *otlp.GRPC
+	Producer *stream.Producer
+	Sink     *sink.Sink
+	Tail     *tail.Hub
+	Accounts *accounts.Registry
+	Runs     *evaluations.Runs
+	Runner   *runner.Runner
 
 	limiter *listener.Limiter
 	closers []io.Closer

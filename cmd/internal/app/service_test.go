@@ -32,7 +32,7 @@ func newService(t testing.TB, settings ...string) *service {
 	t.Helper()
 	s := newIdleService(t, settings...)
 	atWork(t, s.Sink.Run)
-	atWork(t, s.Evaluations.Run)
+	atWork(t, s.Runner.Run)
 	return s
 }
 

@@ -28,6 +28,7 @@ import (
 	"colonnade/write/api/simpletraces"
 	spansapi "colonnade/write/api/spans"
 	"colonnade/write/evaluate"
+	"colonnade/write/evaluate/runner"
 	"colonnade/write/ingest"
 	"colonnade/write/invoke"
 	"colonnade/write/normalize"
@@ -305,18 +306,22 @@ func (w *wiring) pipeline(name string) prometheus.Registerer {
 	return prometheus.WrapRegistererWith(prometheus.Labels{"pipeline": name}, w.reg)
 }
 
-// buildEvaluations executes evaluation runs.
+// buildEvaluations manages evaluation runs and executes them.
 func (w *wiring) buildEvaluations() (err error) {
-	w.Evaluations, err = evaluate.New(w.cfg.Evaluate, evaluate.Deps{
-		Invoke: w.invoke, Registry: w.registry, Runs: w.Runs, Stored: w.stored, Traces: w.spans.SavedTraces, Log: w.log, Registerer: w.reg,
+	manager, err := evaluate.New(w.cfg.Evaluate, evaluate.Deps{Invoke: w.invoke, Registry: w.registry, Runs: w.Runs, Traces: w.spans.SavedTraces})
+	if err != nil {
+		return err
+	}
+	w.Runner, err = runner.New(w.cfg.Evaluate, runner.Deps{
+		Evaluate: manager, Invoke: w.invoke, Entities: w.registry, Runs: w.Runs, Stored: w.stored, Log: w.log, Registerer: w.reg,
 	})
 	if err != nil {
 		return err
 	}
 	evaluationsapi.MountBatch(w.router, evaluationsapi.BatchDeps{
-		Evaluate: w.Evaluations, Timeout: w.replyTimeout(w.cfg.Evaluate.Timeout), Status: server.StatusOf,
+		Runner: w.Runner, Timeout: w.replyTimeout(w.cfg.Evaluate.Timeout), Status: server.StatusOf,
 	})
-	evaluationsapi.MountSimple(w.router, evaluationsapi.SimpleDeps{Evaluate: w.Evaluations, Runs: w.Runs})
+	evaluationsapi.MountSimple(w.router, evaluationsapi.SimpleDeps{Evaluate: manager, Runs: w.Runs})
 	return nil
 }
 

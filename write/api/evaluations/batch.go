@@ -13,13 +13,13 @@ import (
 	"colonnade/domain/jsonvalue"
 	"colonnade/domain/request"
 	"colonnade/write/api"
-	"colonnade/write/evaluate"
+	"colonnade/write/evaluate/runner"
 	"colonnade/write/invoke/handler"
 )
 
 // BatchDeps are what the route of evaluations calls.
 type BatchDeps struct {
-	Evaluate *evaluate.Evaluate
+	Runner *runner.Runner
 	// Timeout is how long a run may take, its traces included.
 	Timeout time.Duration
 	// Status is the one that an error would be answered with.
@@ -72,10 +72,10 @@ type testcaseBody struct {
 	Data map[string]any `json:"data"`
 }
 
-func readEvaluation(body *request.Object) evaluate.Evaluation {
+func readEvaluation(body *request.Object) runner.Batch {
 	body.Require("evaluation")
 	o := body.Object("evaluation")
-	e := evaluate.Evaluation{}
+	e := runner.Batch{}
 	if o != nil {
 		e.Subject = entity.Applications().ReadRetrieval(o)
 		if e.Testset = entity.Testsets().ReadRefs(o); e.Testset.IsZero() {
@@ -90,7 +90,7 @@ func readEvaluation(body *request.Object) evaluate.Evaluation {
 		}
 		for _, t := range o.Objects("testcases") {
 			t.Require("data")
-			e.Testcases = append(e.Testcases, evaluate.Testcase{ID: t.UUID("id"), Data: canonicalMap(t.Map("data"))})
+			e.Testcases = append(e.Testcases, runner.Testcase{ID: t.UUID("id"), Data: canonicalMap(t.Map("data"))})
 			t.FailUnknown()
 		}
 		if n := o.Int("concurrency", 1); n != nil {
@@ -129,7 +129,7 @@ func (e batchEndpoint) run(c *gin.Context) error {
 	if stream {
 		request.Begun, request.Progress = w.begun, w.progress
 	}
-	reply, err := e.deps.Evaluate.Batch(c.Request.Context(), request)
+	reply, err := e.deps.Runner.RunBatch(c.Request.Context(), request)
 	if err != nil {
 		if !w.Started() {
 			return err
@@ -198,7 +198,7 @@ const (
 	statusErrors  = "errors"
 )
 
-func (w evaluationWriter) begun(r evaluate.EvaluationReply) error {
+func (w evaluationWriter) begun(r runner.BatchReply) error {
 	w.Start()
 	started := w.evaluation(r)
 	delete(started, "scenarios")
@@ -207,7 +207,7 @@ func (w evaluationWriter) begun(r evaluate.EvaluationReply) error {
 }
 
 // progress tells of one outcome, with its outputs.
-func (w evaluationWriter) progress(s evaluate.Scenario, o evaluate.Outcome) error {
+func (w evaluationWriter) progress(s runner.Scenario, o runner.Outcome) error {
 	event := w.outcome(o)
 	event["type"] = "invocation"
 	if o.Evaluator != "" {
@@ -220,7 +220,7 @@ func (w evaluationWriter) progress(s evaluate.Scenario, o evaluate.Outcome) erro
 	return w.event(event)
 }
 
-func (w evaluationWriter) evaluation(r evaluate.EvaluationReply) map[string]any {
+func (w evaluationWriter) evaluation(r runner.BatchReply) map[string]any {
 	status := statusSuccess
 	scenarios := make([]any, len(r.Scenarios))
 	for i, s := range r.Scenarios {
@@ -241,10 +241,10 @@ func (w evaluationWriter) evaluation(r evaluate.EvaluationReply) map[string]any 
 }
 
 // scenario has both traces under links, by which scenarios are followed. Source: interface.md §1.
-func (w evaluationWriter) scenario(s evaluate.Scenario) map[string]any {
+func (w evaluationWriter) scenario(s runner.Scenario) map[string]any {
 	status := statusSuccess
 	links := map[string]any{}
-	link := func(name string, o evaluate.Outcome) {
+	link := func(name string, o runner.Outcome) {
 		if o.Err != nil || o.TraceID.IsZero() {
 			status = statusErrors
 		}
@@ -264,7 +264,7 @@ func (w evaluationWriter) scenario(s evaluate.Scenario) map[string]any {
 	}
 }
 
-func (w evaluationWriter) outcome(o evaluate.Outcome) map[string]any {
+func (w evaluationWriter) outcome(o runner.Outcome) map[string]any {
 	out := map[string]any{"status": map[string]any{"code": int64(http.StatusOK), "message": "Success"}}
 	if o.Err != nil {
 		out["status"] = w.status(o.Err)

@@ -1,4 +1,4 @@
-package evaluate
+package runner
 
 import (
 	"context"
@@ -16,14 +16,15 @@ import (
 	"colonnade/domain/evaluation"
 	"colonnade/domain/semconv"
 	"colonnade/domain/trace"
+	"colonnade/write/evaluate"
 	"colonnade/write/invoke/handler"
 	"colonnade/write/registry/evaluations"
 )
 
-// work is one run under way.
-type work struct {
-	*Evaluate
-	*hand
+// runExecutor executes one run.
+type runExecutor struct {
+	*Runner
+	*invoker
 	run    *evaluation.Run
 	caller domain.Principal
 	// found are the revisions that steps run, by key, or why they cannot.
@@ -40,10 +41,10 @@ type foundRevision struct {
 	err  error
 }
 
-// work computes the cells of a run that are queued, and gives the status that
+// execute computes the cells of a run that are queued, and gives the status that
 // it ends with. An error is what keeps it from going on: the end of ctx, or the store.
-func (v *Evaluate) work(ctx context.Context, c *evaluations.Claimed, caller domain.Principal) (evaluation.Status, error) {
-	results, err := v.deps.Runs.Results(ctx, caller.Project, c.ID)
+func (r *Runner) execute(ctx context.Context, c *evaluations.Claimed, caller domain.Principal) (evaluation.Status, error) {
+	results, err := r.deps.Runs.Results(ctx, caller.Project, c.ID)
 	if err != nil {
 		return "", err
 	}
@@ -52,17 +53,17 @@ func (v *Evaluate) work(ctx context.Context, c *evaluations.Claimed, caller doma
 		concurrency = *c.Data.Concurrency.BatchSize
 	}
 	tags, _ := handler.Canonical(map[string]any(c.Tags)).(map[string]any)
-	w := &work{Evaluate: v, hand: v.hand(c.ID, concurrency, tags, nil), run: &c.Run, caller: caller, found: map[string]foundRevision{}}
+	w := &runExecutor{Runner: r, invoker: r.invoker(c.ID, concurrency, tags, nil), run: &c.Run, caller: caller, found: map[string]foundRevision{}}
 	if err := w.prepare(ctx, results); err != nil {
 		return "", err
 	}
 	group, within := errgroup.WithContext(ctx)
 	group.SetLimit(cap(w.places))
-	for rows := range byScenario(results) {
+	for rows := range evaluate.ByScenario(results) {
 		if within.Err() != nil {
 			break
 		}
-		if slices.ContainsFunc(rows, func(r evaluation.Result) bool { return waits(r.Status) }) {
+		if slices.ContainsFunc(rows, func(r evaluation.Result) bool { return evaluate.Waits(r.Status) }) {
 			group.Go(func() error { return w.scenario(within, rows) })
 		}
 	}
@@ -76,30 +77,12 @@ func (v *Evaluate) work(ctx context.Context, c *evaluations.Claimed, caller doma
 	return w.status(ctx)
 }
 
-func waits(s evaluation.Status) bool { return s == evaluation.Queued || s == evaluation.Running }
-
-// byScenario walks results, which are ordered by scenarios, in groups.
-func byScenario(results []evaluation.Result) func(yield func([]evaluation.Result) bool) {
-	return func(yield func([]evaluation.Result) bool) {
-		for from := 0; from < len(results); {
-			to := from
-			for to < len(results) && results[to].ScenarioID == results[from].ScenarioID {
-				to++
-			}
-			if !yield(results[from:to]) {
-				return
-			}
-			from = to
-		}
-	}
-}
-
 // prepare finds every revision once, and the testcases.
-func (w *work) prepare(ctx context.Context, results []evaluation.Result) error {
+func (w *runExecutor) prepare(ctx context.Context, results []evaluation.Result) error {
 	w.testcases = map[uuid.UUID]map[string]any{}
 	for _, s := range w.run.Data.Steps {
 		if s.Type != evaluation.Input {
-			refs, err := w.revision(ctx, s)
+			refs, err := w.evaluate.Revision(ctx, s)
 			if err != nil && ctx.Err() != nil {
 				return err
 			}
@@ -110,7 +93,7 @@ func (w *work) prepare(ctx context.Context, results []evaluation.Result) error {
 		if !ok {
 			continue
 		}
-		rows, err := w.rows(ctx, w.caller, ref)
+		rows, err := w.evaluate.Testcases(ctx, w.caller, ref)
 		if err != nil && domain.KindOf(err) != domain.Rejected {
 			return err
 		}
@@ -124,8 +107,8 @@ func (w *work) prepare(ctx context.Context, results []evaluation.Result) error {
 			others = append(others, *id)
 		}
 	}
-	for chunk := range slices.Chunk(others, chunkOfResults) {
-		rows, err := w.deps.Registry.TestcasesByID(ctx, w.caller, chunk)
+	for chunk := range slices.Chunk(others, evaluate.MaxChunk) {
+		rows, err := w.deps.Entities.TestcasesByID(ctx, w.caller, chunk)
 		if err != nil {
 			return err
 		}
@@ -141,9 +124,9 @@ func canonical(d entity.Document) map[string]any {
 	return out
 }
 
-// scenario computes what waits of one scenario: applications first, then those who judge them.
-func (w *work) scenario(ctx context.Context, rows []evaluation.Result) error {
-	s := &row{work: w, id: rows[0].ScenarioID, status: map[evaluation.Cell]evaluation.Status{}, said: map[evaluation.Cell]*answer{}, stored: map[evaluation.Cell]evaluation.Result{}}
+// scenario computes what evaluate.Waits of one scenario: applications first, then those who judge them.
+func (w *runExecutor) scenario(ctx context.Context, rows []evaluation.Result) error {
+	s := &scenarioExecutor{runExecutor: w, id: rows[0].ScenarioID, status: map[evaluation.Cell]evaluation.Status{}, answers: map[evaluation.Cell]*answer{}, stored: map[evaluation.Cell]evaluation.Result{}}
 	if err := s.mark(ctx, evaluation.Running); err != nil {
 		return err
 	}
@@ -158,7 +141,7 @@ func (w *work) scenario(ctx context.Context, rows []evaluation.Result) error {
 		switch {
 		case step.Type == evaluation.Input:
 			s.input, s.inputStep = r, *step
-		case !waits(r.Status):
+		case !evaluate.Waits(r.Status):
 		case step.Type == evaluation.Invocation:
 			invocations = append(invocations, r.Cell())
 		default:
@@ -181,21 +164,21 @@ func (w *work) scenario(ctx context.Context, rows []evaluation.Result) error {
 }
 
 // status is that of the run, out of its scenarios.
-func (w *work) status(ctx context.Context) (evaluation.Status, error) {
+func (w *runExecutor) status(ctx context.Context) (evaluation.Status, error) {
 	var all []evaluation.Status
-	err := w.eachScenario(ctx, w.caller.Project, w.run.ID, func(s *evaluation.Scenario) error {
+	err := w.evaluate.EachScenario(ctx, w.caller.Project, w.run.ID, func(s *evaluation.Scenario) error {
 		all = append(all, s.Status)
 		return nil
 	})
-	// A running one is not ours: it has nothing that waits.
-	all = slices.DeleteFunc(all, waits)
+	// A running one is not ours: it has nothing that evaluate.Waits.
+	all = slices.DeleteFunc(all, evaluate.Waits)
 	return evaluation.Settled(all), err
 }
 
-// measure waits until the traces of the run are visible and computes metrics of
+// measure evaluate.Waits until the traces of the run are visible and computes metrics of
 // them, also of scenarios that a runner before this one left behind. They are
 // computed again by whoever asks, so that nothing depends on it.
-func (w *work) measure(ctx context.Context) {
+func (w *runExecutor) measure(ctx context.Context) {
 	limited, cancel := context.WithTimeout(ctx, w.cfg.TraceTimeout)
 	defer cancel()
 	err := w.visible(limited)
@@ -204,7 +187,7 @@ func (w *work) measure(ctx context.Context) {
 		if changed, err = w.deps.Runs.Changed(ctx, w.caller.Project, w.run); err != nil || len(changed) == 0 && !first {
 			break
 		}
-		if err = w.refresh(ctx, w.caller, w.run, changed); err != nil {
+		if err = w.evaluate.RefreshMetrics(ctx, w.caller, w.run, changed); err != nil {
 			break
 		}
 		// Where a trace stands in the log is not known of those that the log took too long
@@ -218,10 +201,10 @@ func (w *work) measure(ctx context.Context) {
 	}
 }
 
-// visible waits until what the run wrote is visible. Nobody holds the line here: it
-// waits for as long as for a trace, or a sink that is a few seconds behind would
+// visible evaluate.Waits until what the run wrote is visible. Nobody holds the line here: it
+// evaluate.Waits for as long as for a trace, or a sink that is a few seconds behind would
 // leave a run that is done without metrics.
-func (w *work) visible(limited context.Context) error {
+func (w *runExecutor) visible(limited context.Context) error {
 	for wait := firstLook; ; wait = min(2*wait, lastLook) {
 		err := w.deps.Stored.Await(limited, w.token)
 		if domain.KindOf(err) != domain.Unavailable || !pause(limited, wait) {
@@ -250,7 +233,7 @@ const (
 
 // look reads what a stored trace holds, after waiting until it is visible. A
 // zero span means the trace's root.
-func (w *work) look(ctx context.Context, id trace.TraceID, span trace.SpanID) (*answer, error) {
+func (w *runExecutor) look(ctx context.Context, id trace.TraceID, span trace.SpanID) (*answer, error) {
 	limited, cancel := context.WithTimeout(ctx, w.cfg.TraceTimeout)
 	defer cancel()
 	for wait := firstLook; ; wait = min(2*wait, lastLook) {

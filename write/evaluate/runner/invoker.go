@@ -1,4 +1,4 @@
-package evaluate
+package runner
 
 import (
 	"context"
@@ -16,7 +16,7 @@ import (
 )
 
 // hand invokes on behalf of one run: so many at a time, each trace marked as the run's.
-type hand struct {
+type invoker struct {
 	invoke     *invoke.Invoke
 	places     chan struct{} // one token for each invocation under way
 	tags, meta map[string]any
@@ -25,11 +25,11 @@ type hand struct {
 // defaultConcurrency is what a run gets that does not ask.
 const defaultConcurrency = 4
 
-func (v *Evaluate) hand(run uuid.UUID, concurrency int, tags, meta map[string]any) *hand {
+func (r *Runner) invoker(run uuid.UUID, concurrency int, tags, meta map[string]any) *invoker {
 	if concurrency <= 0 {
 		concurrency = defaultConcurrency
 	}
-	h := &hand{invoke: v.deps.Invoke, places: make(chan struct{}, min(v.cfg.MaxConcurrency, concurrency)), tags: tags, meta: map[string]any{}}
+	h := &invoker{invoke: r.deps.Invoke, places: make(chan struct{}, min(r.cfg.MaxConcurrency, concurrency)), tags: tags, meta: map[string]any{}}
 	maps.Copy(h.meta, meta)
 	h.meta["evaluation"] = map[string]any{"run_id": run.String()}
 	return h
@@ -45,15 +45,15 @@ type answer struct {
 	Testcase map[string]any
 }
 
-// ask invokes an application over a testcase. of are the other references of the trace.
-func (h *hand) ask(ctx context.Context, application, of entity.Entities, testcase map[string]any) (Outcome, error) {
-	return h.run(ctx, "", invoke.Request{
+// runApplication invokes an application over a testcase. of are the other references of the trace.
+func (i *invoker) runApplication(ctx context.Context, application, of entity.Entities, testcase map[string]any) (Outcome, error) {
+	return i.run(ctx, "", invoke.Request{
 		Data: invoke.Data{Inputs: testcase, Testcase: testcase}, References: join(of, application),
 	})
 }
 
-// judge invokes an evaluator over an answer, whose trace the annotation links to.
-func (h *hand) judge(ctx context.Context, evaluator, of entity.Entities, a answer) (Outcome, error) {
+// runEvaluator invokes an evaluator over an answer, whose trace the annotation links to.
+func (i *invoker) runEvaluator(ctx context.Context, evaluator, of entity.Entities, a answer) (Outcome, error) {
 	req := invoke.Request{
 		Data:       invoke.Data{Inputs: a.Inputs, Testcase: a.Testcase, Outputs: a.Outputs},
 		References: join(of, evaluator),
@@ -62,7 +62,7 @@ func (h *hand) judge(ctx context.Context, evaluator, of entity.Entities, a answe
 		req.Data.Trace = invoke.JudgedTrace(a.TraceID, a.SpanID, map[string]any{"inputs": a.Inputs, "outputs": a.Outputs})
 		req.Links = map[string]trace.Link{invoke.JudgedLink: {TraceID: a.TraceID, SpanID: a.SpanID}}
 	}
-	return h.run(ctx, evaluator["evaluator"].Slug, req)
+	return i.run(ctx, evaluator["evaluator"].Slug, req)
 }
 
 func join(all ...entity.Entities) entity.Entities {
@@ -81,12 +81,12 @@ const (
 
 // run invokes once. The error is the end of the run; what the invocation itself
 // met is the outcome's.
-func (h *hand) run(ctx context.Context, evaluator string, req invoke.Request) (Outcome, error) {
+func (i *invoker) run(ctx context.Context, evaluator string, req invoke.Request) (Outcome, error) {
 	req.Flags = map[string]any{"is_evaluation": true}
-	req.Tags, req.Meta = h.tags, h.meta
+	req.Tags, req.Meta = i.tags, i.meta
 	select {
-	case h.places <- struct{}{}:
-		defer func() { <-h.places }()
+	case i.places <- struct{}{}:
+		defer func() { <-i.places }()
 	case <-ctx.Done():
 		return Outcome{}, context.Cause(ctx)
 	}
@@ -96,7 +96,7 @@ func (h *hand) run(ctx context.Context, evaluator string, req invoke.Request) (O
 		if err := context.Cause(ctx); err != nil {
 			return Outcome{}, err
 		}
-		if reply, err = h.invoke.Run(ctx, req); domain.KindOf(err) != domain.TooMany || !reply.TraceID.IsZero() {
+		if reply, err = i.invoke.Run(ctx, req); domain.KindOf(err) != domain.TooMany || !reply.TraceID.IsZero() {
 			break
 		}
 		// The project's other invocations are let through first.

@@ -1,4 +1,4 @@
-package evaluate
+package runner
 
 import (
 	"context"
@@ -15,10 +15,10 @@ import (
 	"colonnade/domain/trace"
 )
 
-// Evaluation asks for a run: each testcase goes through the subject, and each
+// Batch asks for a run: each testcase goes through the subject, and each
 // answer through every evaluator. Source: interface.md §1, "Evaluations tie
 // these together".
-type Evaluation struct {
+type Batch struct {
 	// Subject is the application, Evaluators are those who judge.
 	Subject    entity.Retrieval
 	Evaluators []entity.Retrieval
@@ -31,7 +31,7 @@ type Evaluation struct {
 	Tags, Meta map[string]any
 	// Begun is told what will run before anything does, Progress each outcome as
 	// it comes; both one call at a time, nil means not. An error ends the run.
-	Begun    func(EvaluationReply) error
+	Begun    func(BatchReply) error
 	Progress func(Scenario, Outcome) error
 }
 
@@ -42,8 +42,8 @@ type Testcase struct {
 	Data map[string]any
 }
 
-// EvaluationReply is what a run left behind.
-type EvaluationReply struct {
+// BatchReply is what a run left behind.
+type BatchReply struct {
 	// ID is the run's; every trace of it has it under ag.meta.evaluation.run_id.
 	ID uuid.UUID
 	// Subject and Evaluators are references to what ran, as the traces have them.
@@ -86,20 +86,20 @@ type Outcome struct {
 	Hash uuid.UUID
 }
 
-// Batch runs an evaluation while its caller waits. One invocation that fails is
+// RunBatch runs an evaluation while its caller evaluate.Waits. One invocation that fails is
 // an outcome, not an error; errors are what keeps the run from beginning, and
 // the end of ctx. Nothing of it is kept but its traces.
-func (v *Evaluate) Batch(ctx context.Context, e Evaluation) (EvaluationReply, error) {
-	found, err := v.open(ctx, &e)
+func (r *Runner) RunBatch(ctx context.Context, e Batch) (BatchReply, error) {
+	found, err := r.open(ctx, &e)
 	if err != nil {
-		return EvaluationReply{}, err
+		return BatchReply{}, err
 	}
-	if err := v.admit(e); err != nil {
-		return EvaluationReply{}, err
+	if err := r.admit(e); err != nil {
+		return BatchReply{}, err
 	}
-	run, err := v.prepare(ctx, e)
+	run, err := r.prepare(ctx, e)
 	if err != nil {
-		return EvaluationReply{}, err
+		return BatchReply{}, err
 	}
 	run.reply.Testset = found
 	if e.Begun != nil {
@@ -107,7 +107,7 @@ func (v *Evaluate) Batch(ctx context.Context, e Evaluation) (EvaluationReply, er
 			return run.reply, err
 		}
 	}
-	limited, cancel := context.WithTimeoutCause(ctx, v.cfg.Timeout, errTimeout)
+	limited, cancel := context.WithTimeoutCause(ctx, r.cfg.Timeout, errTimeout)
 	defer cancel()
 	group, ctx := errgroup.WithContext(limited)
 	group.SetLimit(cap(run.places))
@@ -125,14 +125,14 @@ func (v *Evaluate) Batch(ctx context.Context, e Evaluation) (EvaluationReply, er
 
 // open puts the rows of a testset that is named into the evaluation, and gives
 // the references to it.
-func (v *Evaluate) open(ctx context.Context, e *Evaluation) (entity.Entities, error) {
+func (r *Runner) open(ctx context.Context, e *Batch) (entity.Entities, error) {
 	if e.Testset.IsZero() {
 		return nil, nil //nolint:nilnil // testcases that were given are of no testset
 	}
 	if e.Testcases != nil {
 		return nil, domain.E(domain.Rejected, "Provide either testcases or a testset, not both.")
 	}
-	revision, rows, err := v.deps.Registry.Testcases(ctx, domain.PrincipalFrom(ctx), e.Testset)
+	revision, rows, err := r.deps.Entities.Testcases(ctx, domain.PrincipalFrom(ctx), e.Testset)
 	if err != nil {
 		return nil, err
 	}
@@ -152,8 +152,8 @@ func (v *Evaluate) open(ctx context.Context, e *Evaluation) (entity.Entities, er
 }
 
 // admit holds a run against the limits before anything is looked up.
-func (v *Evaluate) admit(e Evaluation) error {
-	limits := v.cfg
+func (r *Runner) admit(e Batch) error {
+	limits := r.cfg
 	switch {
 	case len(e.Testcases) == 0:
 		return domain.E(domain.Rejected, "An evaluation needs at least one testcase.")
@@ -172,29 +172,29 @@ func (v *Evaluate) admit(e Evaluation) error {
 
 // evaluating is a batch under way.
 type evaluating struct {
-	*hand
-	e Evaluation
+	*invoker
+	e Batch
 
 	mu    sync.Mutex // guards reply, and makes calls of Progress follow each other
-	reply EvaluationReply
+	reply BatchReply
 }
 
 // prepare finds every revision once: what is missing shows before anything
 // runs, and all testcases meet the same revisions, whatever is committed meanwhile.
-func (v *Evaluate) prepare(ctx context.Context, e Evaluation) (*evaluating, error) {
+func (r *Runner) prepare(ctx context.Context, e Batch) (*evaluating, error) {
 	id, err := uuid.NewV7()
 	if err != nil {
 		return nil, fmt.Errorf("evaluate: making an id: %w", err)
 	}
 	run := &evaluating{
-		hand: v.hand(id, e.Concurrency, e.Tags, e.Meta), e: e,
-		reply: EvaluationReply{ID: id, Scenarios: make([]Scenario, len(e.Testcases))},
+		invoker: r.invoker(id, e.Concurrency, e.Tags, e.Meta), e: e,
+		reply: BatchReply{ID: id, Scenarios: make([]Scenario, len(e.Testcases))},
 	}
-	if run.reply.Subject, err = v.deps.Invoke.Find(ctx, e.Subject); err != nil {
+	if run.reply.Subject, err = r.deps.Invoke.Find(ctx, e.Subject); err != nil {
 		return nil, err
 	}
 	for _, q := range e.Evaluators {
-		found, err := v.deps.Invoke.Find(ctx, q)
+		found, err := r.deps.Invoke.Find(ctx, q)
 		if err != nil {
 			return nil, err
 		}
@@ -212,49 +212,49 @@ func (v *Evaluate) prepare(ctx context.Context, e Evaluation) (*evaluating, erro
 }
 
 // scenario runs one testcase: the subject first, then its judges at once.
-func (r *evaluating) scenario(ctx context.Context, n int) error {
-	of := join(r.reply.Testset, entity.Entities{"testcase": {ID: r.reply.Scenarios[n].TestcaseID}})
-	data := r.e.Testcases[n].Data
-	invoked, err := r.ask(ctx, r.reply.Subject, of, data)
+func (b *evaluating) scenario(ctx context.Context, n int) error {
+	of := join(b.reply.Testset, entity.Entities{"testcase": {ID: b.reply.Scenarios[n].TestcaseID}})
+	data := b.e.Testcases[n].Data
+	invoked, err := b.runApplication(ctx, b.reply.Subject, of, data)
 	if err != nil {
 		return err
 	}
-	if err := r.note(n, invoked, func(s *Scenario) { s.Invocation = invoked.kept() }); err != nil || invoked.Err != nil {
+	if err := b.note(n, invoked, func(s *Scenario) { s.Invocation = invoked.kept() }); err != nil || invoked.Err != nil {
 		return err
 	}
-	maps.Copy(of, r.reply.Subject)
-	said := answer{TraceID: invoked.TraceID, SpanID: invoked.SpanID, Inputs: data, Outputs: invoked.Outputs, Testcase: data}
-	annotations := make([]Outcome, len(r.reply.Evaluators))
+	maps.Copy(of, b.reply.Subject)
+	given := answer{TraceID: invoked.TraceID, SpanID: invoked.SpanID, Inputs: data, Outputs: invoked.Outputs, Testcase: data}
+	annotations := make([]Outcome, len(b.reply.Evaluators))
 	group, ctx := errgroup.WithContext(ctx)
-	for k, evaluator := range r.reply.Evaluators {
+	for k, evaluator := range b.reply.Evaluators {
 		group.Go(func() error {
-			judged, err := r.judge(ctx, evaluator, of, said)
+			judged, err := b.runEvaluator(ctx, evaluator, of, given)
 			if err != nil {
 				return err
 			}
-			return r.note(n, judged, func(*Scenario) { annotations[k] = judged.kept() })
+			return b.note(n, judged, func(*Scenario) { annotations[k] = judged.kept() })
 		})
 	}
 	err = group.Wait()
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.reply.Scenarios[n].Annotations = annotations
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.reply.Scenarios[n].Annotations = annotations
 	return err
 }
 
 // note keeps an outcome and tells of it.
-func (r *evaluating) note(n int, o Outcome, keep func(*Scenario)) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	s := &r.reply.Scenarios[n]
+func (b *evaluating) note(n int, o Outcome, keep func(*Scenario)) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	s := &b.reply.Scenarios[n]
 	keep(s)
 	for _, p := range o.Token {
-		r.reply.Token = r.reply.Token.Add(p)
+		b.reply.Token = b.reply.Token.Add(p)
 	}
-	if r.e.Progress == nil {
+	if b.e.Progress == nil {
 		return nil
 	}
-	return r.e.Progress(*s, o)
+	return b.e.Progress(*s, o)
 }
 
 // kept is the outcome without what only progress tells.

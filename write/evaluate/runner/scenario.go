@@ -1,4 +1,4 @@
-package evaluate
+package runner
 
 import (
 	"context"
@@ -14,24 +14,25 @@ import (
 	"colonnade/domain/entity"
 	"colonnade/domain/evaluation"
 	"colonnade/domain/jsonvalue"
+	"colonnade/write/evaluate"
 	"colonnade/write/invoke/handler"
 )
 
-// row is a scenario under way.
-type row struct {
-	*work
+// scenarioExecutor executes one scenario.
+type scenarioExecutor struct {
+	*runExecutor
 	id        uuid.UUID
 	input     evaluation.Result
 	inputStep evaluation.Step
 
-	mu     sync.Mutex // guards what is below
-	status map[evaluation.Cell]evaluation.Status
-	said   map[evaluation.Cell]*answer
-	stored map[evaluation.Cell]evaluation.Result
+	mu      sync.Mutex // guards what is below
+	status  map[evaluation.Cell]evaluation.Status
+	answers map[evaluation.Cell]*answer
+	stored  map[evaluation.Cell]evaluation.Result
 }
 
 // mark gives the scenario a status.
-func (s *row) mark(ctx context.Context, status evaluation.Status) error {
+func (s *scenarioExecutor) mark(ctx context.Context, status evaluation.Status) error {
 	d := evaluation.ScenarioDraft{PartDraft: evaluation.PartDraft{RunID: s.run.ID}}
 	d.ID, d.Status = s.id, status
 	_, err := s.deps.Runs.EditScenarios(ctx, s.caller, []evaluation.ScenarioDraft{d})
@@ -40,7 +41,7 @@ func (s *row) mark(ctx context.Context, status evaluation.Status) error {
 
 // each computes cells at once, as far as the run's places allow, and writes
 // down what came of each.
-func (s *row) each(ctx context.Context, cells []evaluation.Cell, compute func(context.Context, evaluation.Cell) (Outcome, evaluation.Status, error)) error {
+func (s *scenarioExecutor) each(ctx context.Context, cells []evaluation.Cell, compute func(context.Context, evaluation.Cell) (Outcome, evaluation.Status, error)) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for _, c := range cells {
 		group.Go(func() error {
@@ -80,7 +81,7 @@ func outliving(parent context.Context) (context.Context, func()) {
 
 // tries computes a cell, and again as often as the run says while it fails.
 // Every try leaves a trace; the result names the last one.
-func (s *row) tries(ctx context.Context, c evaluation.Cell, compute func(context.Context, evaluation.Cell) (Outcome, evaluation.Status, error)) (Outcome, evaluation.Status, error) {
+func (s *scenarioExecutor) tries(ctx context.Context, c evaluation.Cell, compute func(context.Context, evaluation.Cell) (Outcome, evaluation.Status, error)) (Outcome, evaluation.Status, error) {
 	retries, delay := 0, time.Duration(0)
 	if with := s.run.Data.Concurrency; with != nil {
 		if with.MaxRetries != nil {
@@ -106,20 +107,20 @@ const (
 	maxRetryDelay = time.Minute
 )
 
-func (s *row) keep(c evaluation.Cell, o Outcome, status evaluation.Status) {
-	s.work.mu.Lock()
+func (s *scenarioExecutor) keep(c evaluation.Cell, o Outcome, status evaluation.Status) {
+	s.runExecutor.mu.Lock()
 	for _, p := range o.Token {
 		s.token = s.token.Add(p)
 	}
-	s.work.mu.Unlock()
+	s.runExecutor.mu.Unlock()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.status[c] = status
 }
 
 // set writes a result down.
-func (s *row) set(ctx context.Context, c evaluation.Cell, o Outcome, status evaluation.Status) error {
-	d := draftOf(s.run.ID, c)
+func (s *scenarioExecutor) set(ctx context.Context, c evaluation.Cell, o Outcome, status evaluation.Status) error {
+	d := evaluate.ResultAt(s.run.ID, c)
 	d.Status, d.TraceID, d.SpanID = status, o.TraceID, o.SpanID
 	if o.Hash != uuid.Nil {
 		d.HashID = &o.Hash
@@ -139,7 +140,7 @@ func ended(o Outcome) (Outcome, evaluation.Status, error) {
 }
 
 // of are the references to what the scenario is about.
-func (s *row) of() entity.Entities {
+func (s *scenarioExecutor) of() entity.Entities {
 	out := entity.Entities{}
 	maps.Copy(out, s.inputStep.References)
 	if s.input.TestcaseID != nil {
@@ -150,7 +151,7 @@ func (s *row) of() entity.Entities {
 
 // source is what the scenario's input holds; its error is that of the cells
 // that depend on it, or the end of ctx.
-func (s *row) source(ctx context.Context) (*answer, error) {
+func (s *scenarioExecutor) source(ctx context.Context) (*answer, error) {
 	if id := s.input.TestcaseID; id != nil {
 		data, ok := s.testcases[*id]
 		if !ok {
@@ -165,7 +166,7 @@ func (s *row) source(ctx context.Context) (*answer, error) {
 }
 
 // invoke computes a cell of an application.
-func (s *row) invoke(ctx context.Context, c evaluation.Cell) (Outcome, evaluation.Status, error) {
+func (s *scenarioExecutor) invoke(ctx context.Context, c evaluation.Cell) (Outcome, evaluation.Status, error) {
 	found := s.found[c.Step]
 	from, err := s.source(ctx)
 	if err = firstOf(found.err, err); err != nil {
@@ -175,14 +176,14 @@ func (s *row) invoke(ctx context.Context, c evaluation.Cell) (Outcome, evaluatio
 	if was, err := s.cached(ctx, hash); err != nil || was != nil {
 		return s.taken(c, was), evaluation.Success, err
 	}
-	o, err := s.ask(ctx, found.refs, s.of(), from.Inputs)
+	o, err := s.runApplication(ctx, found.refs, s.of(), from.Inputs)
 	if err != nil {
 		return o, "", err
 	}
 	o.Hash = hash
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.said[c] = &answer{TraceID: o.TraceID, SpanID: o.SpanID, Inputs: from.Inputs, Outputs: o.Outputs, Testcase: from.Testcase}
+	s.answers[c] = &answer{TraceID: o.TraceID, SpanID: o.SpanID, Inputs: from.Inputs, Outputs: o.Outputs, Testcase: from.Testcase}
 	return ended(o)
 }
 
@@ -197,7 +198,7 @@ func firstOf(errs ...error) error {
 
 // annotate computes a cell of an evaluator. Where there is nothing to judge,
 // it does not run.
-func (s *row) annotate(ctx context.Context, c evaluation.Cell) (Outcome, evaluation.Status, error) {
+func (s *scenarioExecutor) annotate(ctx context.Context, c evaluation.Cell) (Outcome, evaluation.Status, error) {
 	found := s.found[c.Step]
 	if found.err != nil {
 		return ended(Outcome{Err: found.err})
@@ -218,22 +219,22 @@ func (s *row) annotate(ctx context.Context, c evaluation.Cell) (Outcome, evaluat
 	if status != evaluation.Success {
 		return Outcome{Err: domain.E(domain.Rejected, "There is no answer of %s to judge.", judged.Key)}, evaluation.Cancelled, nil
 	}
-	said, err := s.answer(ctx, at)
+	known, err := s.answer(ctx, at)
 	if err != nil {
 		return ended(Outcome{Err: err})
 	}
 	maps.Copy(of, s.found[judged.Key].refs)
-	return s.judged(ctx, c, found.refs, of, *said)
+	return s.judged(ctx, c, found.refs, of, *known)
 }
 
 // judged has an evaluator say something about an answer.
-func (s *row) judged(ctx context.Context, c evaluation.Cell, evaluator, of entity.Entities, about answer) (Outcome, evaluation.Status, error) {
+func (s *scenarioExecutor) judged(ctx context.Context, c evaluation.Cell, evaluator, of entity.Entities, about answer) (Outcome, evaluation.Status, error) {
 	what := map[string]any{"trace_id": about.TraceID.String(), "testcase": about.Testcase}
 	hash := hashOf(evaluator["evaluator_revision"].ID, what, c.Repeat)
 	if was, err := s.cached(ctx, hash); err != nil || was != nil {
 		return s.taken(c, was), evaluation.Success, err
 	}
-	o, err := s.judge(ctx, evaluator, of, about)
+	o, err := s.runEvaluator(ctx, evaluator, of, about)
 	if err != nil {
 		return o, "", err
 	}
@@ -252,7 +253,7 @@ const mostCached = 5
 
 // cached is a result of the project that was computed from the same; nil where
 // there is none whose trace is still there, or the run does not take any over.
-func (s *row) cached(ctx context.Context, hash uuid.UUID) (*evaluation.Result, error) {
+func (s *scenarioExecutor) cached(ctx context.Context, hash uuid.UUID) (*evaluation.Result, error) {
 	if !s.run.Flags[evaluation.IsCached] {
 		return nil, nil //nolint:nilnil // nothing to take over is an answer
 	}
@@ -270,7 +271,7 @@ func (s *row) cached(ctx context.Context, hash uuid.UUID) (*evaluation.Result, e
 }
 
 // taken is the outcome of a cell that is taken over.
-func (s *row) taken(c evaluation.Cell, was *evaluation.Result) Outcome {
+func (s *scenarioExecutor) taken(c evaluation.Cell, was *evaluation.Result) Outcome {
 	if was == nil {
 		return Outcome{}
 	}
@@ -285,25 +286,25 @@ func (s *row) taken(c evaluation.Cell, was *evaluation.Result) Outcome {
 }
 
 // answer is what an application said in this run: just now, or as its trace has it.
-func (s *row) answer(ctx context.Context, at evaluation.Cell) (*answer, error) {
+func (s *scenarioExecutor) answer(ctx context.Context, at evaluation.Cell) (*answer, error) {
 	s.mu.Lock()
-	said, was := s.said[at], s.stored[at]
+	known, was := s.answers[at], s.stored[at]
 	s.mu.Unlock()
-	if said != nil {
-		return said, nil
+	if known != nil {
+		return known, nil
 	}
 	if was.TraceID.IsZero() {
 		return nil, domain.E(domain.NotFound, "The result of %s names no trace.", at.Step)
 	}
-	said, err := s.look(ctx, was.TraceID, was.SpanID)
+	known, err := s.look(ctx, was.TraceID, was.SpanID)
 	if err != nil {
 		return nil, err
 	}
 	if id := s.input.TestcaseID; id != nil {
-		said.Testcase = s.testcases[*id]
+		known.Testcase = s.testcases[*id]
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.said[at] = said
-	return said, nil
+	s.answers[at] = known
+	return known, nil
 }
