@@ -29,8 +29,9 @@ type Batch struct {
 	Concurrency int
 	// Tags and Meta are recorded with every trace of the run.
 	Tags, Meta map[string]any
-	// Begun is told what will run before anything does, Progress each outcome as
-	// it comes; both one call at a time, nil means not. An error ends the run.
+	// Begun is called with the revisions and scenarios before anything runs, Progress
+	// with each outcome when it exists; never two calls at a time. Nil functions are
+	// not called. An error of either ends the run.
 	Begun    func(BatchReply) error
 	Progress func(Scenario, Outcome) error
 }

@@ -35,8 +35,8 @@ func (r *Runner) invoker(run uuid.UUID, concurrency int, tags, meta map[string]a
 	return h
 }
 
-// answer is what evaluators judge: what an application said, or a stored trace
-// holds. Without a trace it is a testcase by itself.
+// answer is what an evaluator evaluates: the outputs of an application, or those of
+// a stored trace. Without a trace it is a testcase by itself.
 type answer struct {
 	TraceID  trace.TraceID
 	SpanID   trace.SpanID
@@ -112,7 +112,8 @@ func (i *invoker) run(ctx context.Context, evaluator string, req invoke.Request)
 	return o, nil
 }
 
-// errTimeout is why a run of ours ended, to be told from a caller who left.
+// errTimeout is the cause of a context that ended by Config.Timeout, as opposed to
+// one that the caller canceled.
 var errTimeout = errors.New("evaluate: out of time")
 
 // explain says why a run ended before it was done.

@@ -145,7 +145,8 @@ func (r *Runner) carry(parent context.Context, c *evaluations.Claimed, runner uu
 	if _, err := r.deps.Runs.Release(ending, c.Project, c.ID, runner, status); err != nil {
 		r.deps.Log.WarnContext(ending, "release of an evaluation run failed, another process continues it when its lease ends", slog.String("run_id", c.ID.String()), slog.Any("error", err))
 	} else if status == evaluation.Pending {
-		// People may have said all meanwhile, which nobody looked at while the run was ours.
+		// Annotators may have set every result while the run was leased, when Resume
+		// does nothing.
 		if err := r.evaluate.Resume(ending, caller, c.ID); err != nil {
 			r.deps.Log.WarnContext(ending, "waking of an evaluation run failed, it evaluate.Waits although its annotations may exist", slog.String("run_id", c.ID.String()), slog.Any("error", err))
 		}
