@@ -12,7 +12,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -89,11 +88,7 @@ type Evaluate struct {
 	deps Deps
 	// turns bounds how many runs are changed exclusively at a time: each holds a connection and needs another one.
 	turns chan struct{}
-	// wake tells the runner of this process that a run waits; one sign is enough for any number.
-	wake chan struct{}
-
-	mu    sync.Mutex // guards under
-	under map[uuid.UUID]context.CancelCauseFunc
+	*signals
 }
 
 // New makes the room; nothing runs before the first batch, or before Run.
@@ -101,7 +96,7 @@ func New(cfg Config, deps Deps) (*Evaluate, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("evaluate: %w", err)
 	}
-	return &Evaluate{cfg: cfg, deps: deps, turns: make(chan struct{}, maxTurns), wake: make(chan struct{}, 1), under: map[uuid.UUID]context.CancelCauseFunc{}}, nil
+	return &Evaluate{cfg: cfg, deps: deps, turns: make(chan struct{}, maxTurns), signals: &signals{wake: make(chan struct{}, 1), under: map[uuid.UUID]context.CancelCauseFunc{}}}, nil
 }
 
 // maxTurns leaves most connections of a pool to others.
@@ -116,42 +111,6 @@ func (v *Evaluate) Exclusive(ctx context.Context, project domain.ProjectID, run 
 		return context.Cause(ctx)
 	}
 	return v.deps.Runs.Exclusive(ctx, project, run, do)
-}
-
-// ErrStopped is the cause of the context of a run that was stopped.
-var ErrStopped = errors.New("evaluate: the run was stopped")
-
-// Wake lets the runner of this process query for runs now.
-func (v *Evaluate) Wake() {
-	select {
-	case v.wake <- struct{}{}:
-	default: // a signal is pending already
-	}
-}
-
-// Woken returns the channel that receives the signals of Wake.
-func (v *Evaluate) Woken() <-chan struct{} { return v.wake }
-
-// Track registers a run that this process executes, so that Stop cancels it with
-// ErrStopped. The caller calls the returned function when the execution ends.
-func (v *Evaluate) Track(run uuid.UUID, cancel context.CancelCauseFunc) (done func()) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.under[run] = cancel
-	return func() {
-		v.mu.Lock()
-		defer v.mu.Unlock()
-		delete(v.under, run)
-	}
-}
-
-// interrupt cancels a run that this process executes.
-func (v *Evaluate) interrupt(run uuid.UUID) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if cancel := v.under[run]; cancel != nil {
-		cancel(ErrStopped)
-	}
 }
 
 // changed is what do makes of a run while nobody else does anything about it.

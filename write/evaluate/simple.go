@@ -179,21 +179,19 @@ func (v *Evaluate) deal(ctx context.Context, caller domain.Principal, run *evalu
 // Process has computed what no result says yet of a slice of the scenarios that
 // are there, or all of it. nil where there is no such run.
 func (v *Evaluate) Process(ctx context.Context, caller domain.Principal, id uuid.UUID, within evaluation.Slice, overwrite bool) (*evaluation.Run, error) {
-	return v.changed(ctx, caller.Project, id, func() (*evaluation.Run, error) { return v.process(ctx, caller, id, within, overwrite) })
-}
-
-func (v *Evaluate) process(ctx context.Context, caller domain.Principal, id uuid.UUID, within evaluation.Slice, overwrite bool) (*evaluation.Run, error) {
-	run, err := v.deps.Runs.Run(ctx, caller.Project, id)
-	if err != nil || run == nil {
-		return nil, err
-	}
-	if run.Closed() {
-		return nil, evaluation.ClosedConflict(run.ID, "", uuid.Nil)
-	}
-	if run.Data == nil || within.Empty() {
-		return run, nil
-	}
-	return v.enqueue(ctx, caller, run, within, overwrite)
+	return v.changed(ctx, caller.Project, id, func() (*evaluation.Run, error) {
+		run, err := v.deps.Runs.Run(ctx, caller.Project, id)
+		if err != nil || run == nil {
+			return nil, err
+		}
+		if run.Closed() {
+			return nil, evaluation.ClosedConflict(run.ID, "", uuid.Nil)
+		}
+		if run.Data == nil || within.Empty() {
+			return run, nil
+		}
+		return v.enqueue(ctx, caller, run, within, overwrite)
+	})
 }
 
 // enqueue marks the cells of a slice that are to be computed, and hands the run
@@ -207,7 +205,7 @@ func (v *Evaluate) enqueue(ctx context.Context, caller domain.Principal, run *ev
 	for range ByScenario(results) {
 		scenarios++
 	}
-	if err := v.fits(run, scenarios); err != nil {
+	if err := v.cfg.fits(run, scenarios); err != nil {
 		return nil, err
 	}
 	theirs := v.theirs(ctx, caller, run)
@@ -234,13 +232,13 @@ func (v *Evaluate) enqueue(ctx context.Context, caller domain.Principal, run *ev
 
 // fits holds the results that a run of so many scenarios comes to have against the
 // limit: all of them are looked at whenever it goes on.
-func (v *Evaluate) fits(run *evaluation.Run, scenarios int) error {
+func (c Config) fits(run *evaluation.Run, scenarios int) error {
 	lanes := 0
 	for _, s := range steps(run) {
 		lanes += run.Lanes(s)
 	}
-	if n := scenarios * lanes; n > v.cfg.MaxResults {
-		return domain.E(domain.Rejected, "An evaluation has at most %d results, not %d: take fewer repeats, steps or scenarios.", v.cfg.MaxResults, n)
+	if n := scenarios * lanes; n > c.MaxResults {
+		return domain.E(domain.Rejected, "An evaluation has at most %d results, not %d: take fewer repeats, steps or scenarios.", c.MaxResults, n)
 	}
 	return nil
 }

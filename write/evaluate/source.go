@@ -143,7 +143,7 @@ func (v *Evaluate) mint(ctx context.Context, caller domain.Principal, run *evalu
 	}
 	if n := len(scenarios) + len(fresh); n > v.cfg.MaxScenarios {
 		return nil, domain.E(domain.Rejected, "An evaluation takes at most %d scenarios, not %d.", v.cfg.MaxScenarios, n)
-	} else if err := v.fits(run, n); err != nil {
+	} else if err := v.cfg.fits(run, n); err != nil {
 		return nil, err
 	}
 	var made []evaluation.Scenario
