@@ -10,8 +10,12 @@ import { CONSOLE } from './shell/place';
 import { loadSession, queries, useSession } from './shell/session';
 import { Shell, useTitle } from './shell/shell';
 
+const Overview = lazy(() => import('./page/overview/page'));
 const Traces = lazy(() => import('./page/traces/page'));
 const Trace = lazy(() => import('./page/trace/page'));
+const Sessions = lazy(() => import('./page/sessions/page'));
+const Feedback = lazy(() => import('./page/feedback/page'));
+const Settings = lazy(() => import('./page/settings/page'));
 
 export function App() {
   const { session } = useSession();
@@ -31,9 +35,13 @@ export function App() {
           <Guard>
             <Suspense fallback={<Skeleton rows={14} />}>
               <Switch>
-                <Route path="/"><Traces /></Route>
+                <Route path="/"><Overview /></Route>
                 <Route path="/traces"><Traces /></Route>
                 <Route path="/traces/:id">{({ id }) => <Trace key={id} id={id} />}</Route>
+                <Route path="/sessions/:id?">{({ id }) => <Sessions key="session" of="session" id={id} />}</Route>
+                <Route path="/users/:id?">{({ id }) => <Sessions key="user" of="user" id={id} />}</Route>
+                <Route path="/feedback"><Feedback /></Route>
+                <Route path="/settings/:tab?">{({ tab }) => <Settings tab={tab ?? 'project'} />}</Route>
                 <Route><Missing /></Route>
               </Switch>
             </Suspense>

@@ -14,9 +14,9 @@ interface Evaluator { id: string; slug: string; name?: string; flags?: Record<st
 interface Evaluators { evaluators?: Evaluator[] }
 
 /** Feedback lists what people and evaluators said of a span, and takes more. */
-export function Feedback({ traceId, spanId, annotations }: { traceId: string; spanId: string; annotations: readonly Annotation[] }) {
+export default function Feedback({ traceId, spanId, annotations }: { traceId: string; spanId: string; annotations: readonly Annotation[] }) {
   const [open, setOpen] = useState(false);
-  const allowed = may('edit_annotations');
+  const allowed = may('edit_spans');
   useKeys('Trace', allowed ? { a: { about: 'Annotate', run: () => setOpen(true) } } : {});
   return (
     <div className={css['feedback']}>

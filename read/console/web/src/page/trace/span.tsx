@@ -1,18 +1,19 @@
-import { useMemo } from 'react';
-import { Tab, TabList, TabPanel, Tabs } from 'react-aria-components';
+import { lazy, Suspense, useMemo } from 'react';
 import type { Annotation, Span } from '../../api/types';
 import { JsonView } from '../../kit/json/json';
 import { Link } from '../../kit/link/link';
 import { readConversation } from '../../kit/message/message';
 import { MarkdownSwitch, Messages } from '../../kit/message/view';
 import { Empty, Failure, Skeleton } from '../../kit/state/state';
+import { Tabs } from '../../kit/tabs/tabs';
 import { Cost, Duration, Id, SpanType, Time, Tokens } from '../../kit/value/value';
 import { useApi } from '../../shell/session';
 import { condition, leaf } from '../../url/query';
 import { address, go } from '../../shell/place';
-import { Feedback } from './feedback';
 import { nameOf, type Tree } from './tree';
 import css from './span.module.css';
+
+const Feedback = lazy(() => import('./feedback'));
 
 type Json = Record<string, unknown>;
 
@@ -57,11 +58,7 @@ export function SpanView({ tree, row, tab, onTab, annotations }: { tree: Tree; r
       </header>
       {outline.columns.status[i] === 2 && <p className={css['failed']} role="note">▲ {span?.status_message || 'error'}</p>}
       {found.error ? <Failure error={found.error} retry={() => void found.refetch()} /> : (
-        <Tabs selectedKey={active} onSelectionChange={(key) => onTab(String(key))} className={css['tabs']!}>
-          <TabList aria-label="What of the span" className={css['list']!}>
-            {tabs.map(([id, text]) => <Tab key={id} id={id} className={css['tab']!}>{text}</Tab>)}
-          </TabList>
-          <TabPanel id={active} className={css['panel']!}>
+        <Tabs label="What of the span" tabs={tabs} active={active} onChange={onTab}>
             {!span ? (found.isPending ? <Skeleton rows={8} widths={[70]} /> : <Empty title="The payload of this span is not stored." />) : (
               <>
                 {active === 'conversation' && conversation && (
@@ -74,12 +71,11 @@ export function SpanView({ tree, row, tab, onTab, annotations }: { tree: Tree; r
                 {active === 'attributes' && <JsonView value={span.attributes} label="Attributes" onFilter={(path, value) => go(address('/traces', `focus=spans&q=${encodeURIComponent(leaf(condition('attributes', 'is', value as never, path.join('.'))))}`))} />}
                 {active === 'events' && <Events events={events} />}
                 {active === 'links' && <Links span={span} />}
-                {active === 'feedback' && <Feedback traceId={outline.trace_id} spanId={spanId} annotations={own} />}
+                {active === 'feedback' && <Suspense fallback={<Skeleton rows={3} widths={[60]} />}><Feedback traceId={outline.trace_id} spanId={spanId} annotations={own} /></Suspense>}
                 {active === 'cost' && <CostTable ag={ag} />}
                 {active === 'raw' && <JsonView value={span} label="Span" />}
               </>
             )}
-          </TabPanel>
         </Tabs>
       )}
     </section>
