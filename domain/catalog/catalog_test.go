@@ -46,7 +46,7 @@ func TestTemplates(t *testing.T) {
 	require.NotNil(t, completion.Presets())
 }
 
-// What the product ships must pass its own door, and every default its own schema.
+// The shipped templates must pass the validation of requests, and every default its own schema.
 func TestTemplatesAreValid(t *testing.T) {
 	t.Parallel()
 	c := newCatalog(t)
@@ -336,7 +336,7 @@ func TestSchemasAreBounded(t *testing.T) {
 
 	fields, err = catalog.Validate(map[string]any{"items": map[string]any{"type": "string"}}, slices.Repeat([]any{1.0}, 1000))
 	require.NoError(t, err)
-	require.Len(t, fields, 100, "the first are told")
+	require.Len(t, fields, 100, "the first are reported")
 
 	// Each of the places has the name in its way.
 	name := strings.Repeat("n", 1<<20)

@@ -44,7 +44,7 @@ func Flags(data, roles, given entity.Document) entity.Document {
 	return flags
 }
 
-// takesMessages tells whether the inputs' schema holds a conversation.
+// takesMessages reports whether the inputs' schema holds a conversation.
 func takesMessages(data entity.Document) bool {
 	schemas, _ := data["schemas"].(map[string]any)
 	inputs, _ := schemas["inputs"].(map[string]any)

@@ -54,7 +54,7 @@ type expressions struct{ left int }
 func (e *expressions) compile(source string) (jsonschema.Regexp, error) {
 	p, err := pattern.Compile(source)
 	if errors.Is(err, pattern.ErrTooLong) || err == nil && p.Size() > e.left {
-		e.left = -1 // told when all is compiled: the library would tell where, not what
+		e.left = -1 // reported after compilation: the library reports the location, not the reason
 		return expression{source: source}, nil
 	}
 	if err != nil {
@@ -73,7 +73,7 @@ const (
 	maxParts = 4000
 	// maxTries is how many of its parts are tried to check one value.
 	maxTries = 200_000
-	// maxFields is how many places that do not fit are told.
+	// maxFields is the number of invalid values that are reported.
 	maxFields = 100
 )
 
@@ -347,7 +347,7 @@ func infer(value any) map[string]any {
 	}
 }
 
-// uniform tells whether one schema describes all elements: scalars of one type.
+// uniform reports whether one schema describes all elements: scalars of one type.
 func uniform(list []any) bool {
 	kind := func(v any) any { return infer(v)["type"] }
 	first := kind(list[0])

@@ -52,10 +52,10 @@ func ParseURI(s string) (URI, error) {
 	return u, nil
 }
 
-// Managed tells whether our own runtime serves the handler.
+// Managed reports whether our own runtime serves the handler.
 func (u URI) Managed() bool { return u.Provider == providerService || u.Provider == providerReference }
 
-// known tells whether a managed handler exists.
+// known reports whether a managed handler exists.
 func (u URI) known() bool {
 	switch u.Kind {
 	case kindCustom:

@@ -16,13 +16,13 @@ import (
 type Operation struct {
 	// Kind is set, merge or remove.
 	Kind string
-	// Path leads to a member; numbers index lists.
+	// Path is the path of a member; numbers are indices of lists.
 	Path []string
-	// Value is what is set or merged.
+	// Value is the value to set or merge.
 	Value any
 }
 
-// Delta is a change of a revision's data. Source: contract §5.2.
+// Delta is a change of the data of a revision.
 type Delta struct {
 	// Operations are applied in order, all or none.
 	Operations []Operation
@@ -30,15 +30,15 @@ type Delta struct {
 
 const (
 	maxOperations = 1000
-	// maxPath is how deep a path may lead: a delta makes what is missing on its
-	// way, and who walks that recurses.
+	// maxPath is the greatest length of a path: a delta creates the missing objects on its path,
+	// and later code recurses into them.
 	maxPath = 100
 )
 
-// ReadDelta reads `{set, remove}` or `{operations}`. In set, objects merge into
-// what is there and a top-level name may be a dotted path; remove lists dotted
-// paths; an operation is {op: set|merge|remove, path or target, value}, its
-// path dotted, a JSON Pointer, or a list of names.
+// ReadDelta decodes {set, remove} or {operations}. In set, objects are merged into the data and a
+// top-level name may be a dotted path; remove lists dotted paths; an operation is {op:
+// set|merge|remove, path or target, value}, whose path is dotted, a JSON Pointer, or a list of
+// names.
 func ReadDelta(o *request.Object) Delta {
 	var d Delta
 	if set := o.Map("set"); set != nil {
@@ -95,7 +95,7 @@ func readOperation(o *request.Object) Operation {
 	return op
 }
 
-// splitPath reads a dotted path or a JSON Pointer (RFC 6901).
+// splitPath parses a dotted path or a JSON Pointer (RFC 6901).
 func splitPath(path string) []string {
 	if rest, ok := strings.CutPrefix(path, "/"); ok {
 		parts := strings.Split(rest, "/")
@@ -107,9 +107,8 @@ func splitPath(path string) []string {
 	return strings.Split(path, ".")
 }
 
-// Apply gives the document with the delta applied; the given one is not
-// touched. A path that leads through something else than an object or a list
-// is Rejected, and so is removing what is not there.
+// Apply returns the document with the delta applied, and leaves d unchanged. A path through a
+// value that is neither object nor list is Rejected, and so is the removal of an absent member.
 func (d Delta) Apply(base Document) (Document, error) {
 	var root any = map[string]any(base)
 	if base == nil {
@@ -126,7 +125,7 @@ func (d Delta) Apply(base Document) (Document, error) {
 	return m, nil
 }
 
-// apply copies every container on the way, so that a failed delta leaves the base whole.
+// apply copies every container on the path, so that a failed delta leaves the base unchanged.
 func (op Operation) apply(at any, path []string) (any, error) {
 	if len(path) == 0 {
 		if op.Kind == "merge" {
@@ -187,7 +186,7 @@ func (op Operation) inList(container []any, path []string) (any, error) {
 	return out, err
 }
 
-// merge lays an object over another, member by member; anything else replaces.
+// merge merges an object into another, member by member; any other value replaces.
 func merge(under, over any) any {
 	a, ok1 := under.(map[string]any)
 	b, ok2 := over.(map[string]any)
@@ -202,8 +201,8 @@ func merge(under, over any) any {
 	return out
 }
 
-// Same tells whether two documents say the same, whatever the order of their
-// members. Absent and empty differ.
+// Same reports whether two documents are equal, in any order of their members. Absent and empty
+// differ.
 func Same(a, b Document) bool {
 	x, err1 := json.Marshal(a)
 	y, err2 := json.Marshal(b)

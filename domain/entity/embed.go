@@ -26,39 +26,38 @@ const (
 	MaxEmbeds     = 100
 )
 
-// maxEmbedded bounds what all embeds of a document bring into it, in bytes,
-// about: each may lead to as much as a revision holds.
+// maxEmbedded bounds the approximate size in bytes of all embedded values of a document, because
+// each embed may refer to a whole revision.
 const maxEmbedded = 32 << 20
 
-// ErrorPolicy says what becomes of an embed that cannot be resolved.
+// ErrorPolicy decides the result for an embed that cannot be resolved.
 type ErrorPolicy string
 
 // The policies.
 const (
-	// FailOnError ends the resolution.
+	// FailOnError fails the resolution.
 	FailOnError ErrorPolicy = "exception"
-	// PlaceholderOnError writes <error:Kind> in the embed's place.
+	// PlaceholderOnError replaces the embed by <error:Kind>.
 	PlaceholderOnError ErrorPolicy = "placeholder"
-	// KeepOnError leaves the embed as it is.
+	// KeepOnError leaves the embed unchanged.
 	KeepOnError ErrorPolicy = "keep"
 )
 
-// Embed is a reference inside a document to a part of another one.
+// Embed is a reference in a document to a part of another one.
 type Embed struct {
-	// References lead to the revision whose data is embedded, by name.
+	// References name the revision whose data is embedded.
 	References Entities
-	// Key selects an application's revision where the references lead to an environment.
+	// Key selects the revision of an application if the references name an environment.
 	Key string
-	// Path is the dotted way into its data; empty means all of it.
+	// Path is the dotted path in its data; empty means all of it.
 	Path string
 }
 
-// Lookup gives the revision that an embed refers to. Errors of kind NotFound
-// and Rejected are the document's fault and fall under the policy; others end
-// the resolution.
+// Lookup returns the revision that an embed refers to. Errors of kind NotFound and Rejected are
+// faults of the document, to which the policy applies; others fail the resolution.
 type Lookup func(ctx context.Context, e Embed) (*Revision, error)
 
-// Resolution replaces embeds by what they refer to.
+// Resolution replaces embeds by the values that they refer to.
 type Resolution struct {
 	Lookup    Lookup
 	MaxDepth  int
@@ -66,7 +65,7 @@ type Resolution struct {
 	Policy    ErrorPolicy
 }
 
-// ResolutionInfo tells what a resolution did.
+// ResolutionInfo is the report of a resolution.
 type ResolutionInfo struct {
 	ReferencesUsed []Entities `json:"references_used"`
 	DepthReached   int        `json:"depth_reached"`
@@ -74,7 +73,7 @@ type ResolutionInfo struct {
 	Errors         []string   `json:"errors"`
 }
 
-// What may be wrong with an embed; the names are those of the placeholders.
+// The errors of an embed, with the names that placeholders show.
 var (
 	errCircular = errors.New("CircularEmbedError")
 	errDepth    = errors.New("MaxDepthExceededError")
@@ -96,8 +95,8 @@ func broken(kind error, format string, args ...any) error {
 	return &embedError{kind: kind, text: fmt.Sprintf(format, args...)}
 }
 
-// Resolve gives the document with every embed replaced, in objects and within
-// strings. The given document is not touched.
+// Resolve returns the document with every embed replaced, in objects and within strings, and
+// leaves d unchanged.
 func (r Resolution) Resolve(ctx context.Context, d Document) (Document, ResolutionInfo, error) {
 	run := resolving{Resolution: r, left: maxEmbedded, info: ResolutionInfo{ReferencesUsed: []Entities{}, Errors: []string{}}}
 	value, err := run.value(ctx, map[string]any(d), nil)
@@ -117,11 +116,11 @@ func (r Resolution) Resolve(ctx context.Context, d Document) (Document, Resoluti
 type resolving struct {
 	Resolution
 	info ResolutionInfo
-	// left is what embeds may still bring.
+	// left is the number of bytes that embeds may still add.
 	left int
 }
 
-// weigh takes an embedded value off the bound; what is below it is weighed by itself.
+// weigh subtracts an embedded value from the bound; nested embeds are subtracted on their own.
 func (r *resolving) weigh(value any) error {
 	const about = 16 // of a value in memory, and of a member
 	r.left -= about
@@ -140,8 +139,8 @@ func (r *resolving) weigh(value any) error {
 	return nil
 }
 
-// value resolves below a value; stack holds what is being resolved now, so
-// that a document which embeds itself is found out.
+// value resolves the embeds of a value; stack has the embeds that are being resolved, so that a
+// document which embeds itself is detected.
 func (r *resolving) value(ctx context.Context, value any, stack []string) (any, error) {
 	if len(stack) > 0 {
 		if err := r.weigh(value); err != nil {
@@ -154,7 +153,7 @@ func (r *resolving) value(ctx context.Context, value any, stack []string) (any, 
 			return r.object(ctx, v, embed, stack)
 		}
 		out := make(map[string]any, len(v))
-		// Sorted, so that the limits and the errors do not depend on chance.
+		// Sorted, so that the limits and the errors are the same every time.
 		for _, k := range slices.Sorted(maps.Keys(v)) {
 			next, err := r.value(ctx, v[k], stack)
 			if err != nil {
@@ -191,7 +190,7 @@ func (r *resolving) object(ctx context.Context, whole map[string]any, embed any,
 	return r.failed(err, whole)
 }
 
-// failed applies the policy to an embed's error.
+// failed applies the policy to the error of an embed.
 func (r *resolving) failed(err error, whole any) (any, error) {
 	e, ok := errors.AsType[*embedError](err)
 	if !ok {
@@ -229,7 +228,7 @@ func (r *resolving) embed(ctx context.Context, e Embed, stack []string) (any, er
 	if found == nil {
 		return nil, broken(errMissing, "An embed refers to nothing: %s", describe(e.References))
 	}
-	// A document may embed another part of itself; the same part again never ends.
+	// A document may embed another part of itself; the same part again would never end.
 	here := found.ID.String() + "/" + e.Path
 	if slices.Contains(stack, here) {
 		return nil, broken(errCircular, "Embeds refer to each other in a circle: %s.", strings.Join(append(slices.Clone(stack), here), " -> "))

@@ -1,11 +1,9 @@
-// Package entity is the lineage of everything that has history: an artifact
-// has variants, a variant has immutable revisions. Applications, workflows,
-// evaluators, environments and saved queries are families of one machine:
-// what differs between them is data (Family). Here: records and their JSON
-// form, slugs, references, the rules of retrieve, deltas and embeds; pure.
-//
-// Not here: what a revision's data means (domain/catalog), SQL (write/registry
-// and read/entities, the callers), bodies (the api packages).
+// Package entity has the versioned entities: an artifact has variants, a variant has immutable
+// revisions. Applications, workflows, evaluators, environments, saved queries and testsets differ
+// only in the data of their Family. Here are records and their JSON form, slugs, references, the
+// rules of retrieve, deltas and embeds. The meaning of a revision's data is in domain/catalog, the
+// schemas of bodies in entityschema, SQL in write/registry and read/entities, which call this
+// package.
 package entity
 
 import (
@@ -17,11 +15,11 @@ import (
 	"github.com/google/uuid"
 )
 
-// Document is a JSON object with exact numbers (json.Number). Nil means
-// absent; an empty one is an empty object.
+// Document is a JSON object whose numbers are json.Number. Nil means absent; an empty one is an
+// empty object.
 type Document map[string]any
 
-// UnmarshalJSON keeps numbers as they are written.
+// UnmarshalJSON parses an object and keeps numbers as they are written.
 func (d *Document) UnmarshalJSON(text []byte) error {
 	dec := json.NewDecoder(bytes.NewReader(text))
 	dec.UseNumber()
@@ -33,23 +31,23 @@ func (d *Document) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// Record is what every artifact, variant and revision has. Source: contract §5.1.
+// Record has the members that every artifact, variant and revision has.
 type Record struct {
 	ID   uuid.UUID
 	Kind Kind
 	Slug string
-	// Name and Description are nil when never given.
+	// Name and Description are nil if they were never given.
 	Name, Description *string
 	Flags, Tags, Meta Document
 	CreatedAt         time.Time
-	// UpdatedAt is nil until the first change, DeletedAt unless archived.
+	// UpdatedAt is nil until the first change, DeletedAt unless the record is archived.
 	UpdatedAt, DeletedAt *time.Time
 	CreatedByID          uuid.UUID
 	UpdatedByID          *uuid.UUID
 	DeletedByID          *uuid.UUID
 }
 
-// Archived tells whether queries hide the record.
+// Archived reports whether queries omit the record.
 func (r *Record) Archived() bool { return r.DeletedAt != nil }
 
 func (r *Record) targets() []any {
@@ -59,10 +57,10 @@ func (r *Record) targets() []any {
 	}
 }
 
-// Artifact is the root of a lineage: an application, an environment, ...
+// Artifact is an entity with its variants: an application, an environment, ...
 type Artifact struct {
 	Record
-	// FolderID is where a person keeps it; nil means nowhere.
+	// FolderID is the folder of the artifact; nil means none.
 	FolderID *uuid.UUID
 }
 
@@ -83,8 +81,8 @@ func (v *Variant) Targets() []any {
 	return append(v.targets(), &v.ArtifactID, &v.ArtifactSlug, &v.ArtifactFlags)
 }
 
-// Revision is an immutable commit on a variant: name, flags, tags and meta may
-// be edited later, its data never.
+// Revision is an immutable commit on a variant: its name, flags, tags and meta may be edited
+// later, its data never.
 type Revision struct {
 	Record
 	ArtifactID   uuid.UUID
@@ -93,14 +91,14 @@ type Revision struct {
 	ArtifactFlags Document
 	VariantID     uuid.UUID
 	VariantSlug   string
-	// Version counts the earlier revisions of the variant; a string on the wire.
+	// Version is the number of earlier revisions of the variant; a string on the wire.
 	Version  int
 	AuthorID uuid.UUID
 	Date     time.Time
-	// Message is nil when the commit had none.
+	// Message is nil if the commit had none.
 	Message *string
-	// Data is nil for a placeholder. An environment's references are not in the
-	// stored document; the registry puts them in.
+	// Data is nil for a placeholder. The references of an environment are not in the stored
+	// document; the registry adds them.
 	Data Document
 }
 
@@ -110,8 +108,8 @@ func (r *Revision) Targets() []any {
 		&r.ArtifactID, &r.ArtifactSlug, &r.ArtifactFlags, &r.VariantID, &r.VariantSlug, &r.Version, &r.AuthorID, &r.Date, &r.Message, &r.Data)
 }
 
-// Kind says which rows of the lineage tables a family owns: slugs are unique
-// within a kind. Source: contract §5.1.
+// Kind is the kind of a record in the entity tables. Slugs are unique within a kind; a kind may
+// have several families.
 type Kind string
 
 // The kinds.
@@ -122,7 +120,7 @@ const (
 	Testset     Kind = "testset"
 )
 
-// Scan reads a kind out of a store; any other word is an error.
+// Scan parses a kind from Postgres; an unknown one is an error.
 func (k *Kind) Scan(value any) error {
 	s, ok := value.(string)
 	if !ok {

@@ -6,33 +6,33 @@ import (
 	"colonnade/domain"
 )
 
-// Family is one face of the lineage machine: the names on the wire, the rows
-// it owns and the permissions it asks for. Everything else is shared.
+// Family is one kind of entity on the wire: its names, the rows that belong to it and the
+// permissions that it requires. Everything else is the same for all.
 type Family struct {
-	// Name and Plural are the words on the wire: application, applications.
+	// Name and Plural are the names on the wire: application, applications.
 	Name, Plural string
 	Kind         Kind
-	// Role is the flag that a workflow of this family has; empty means that the
-	// family has every row of its kind.
+	// Role is the flag that a workflow of this family has; empty means that the family has every
+	// row of its kind.
 	Role string
-	// View and Edit guard reading and changing.
+	// View and Edit are the permissions for reads and changes.
 	View, Edit domain.Permission
-	// Catalog tells that templates exist for it.
+	// Catalog means that the family has templates.
 	Catalog bool
-	// Deployable tells that its revisions can be deployed to an environment.
+	// Deployable means that its revisions can be deployed to an environment.
 	Deployable bool
 }
 
-// The flags of an artifact that say what it is used as. Source: contract §5.2.
+// The flags of an artifact that name its uses.
 const (
 	FlagApplication = "is_application"
 	FlagEvaluator   = "is_evaluator"
 	FlagSnippet     = "is_snippet"
-	// FlagGuarded closes an environment to callers without the permission.
+	// FlagGuarded makes an environment require a permission for changes.
 	FlagGuarded = "is_guarded"
 )
 
-// Applications are what products run and deploy.
+// Applications returns the family of what products run and deploy.
 func Applications() Family {
 	return Family{
 		Name: "application", Plural: "applications", Kind: Workflow, Role: FlagApplication,
@@ -40,7 +40,7 @@ func Applications() Family {
 	}
 }
 
-// Workflows is the base family: it sees applications, evaluators and all others of its kind.
+// Workflows returns the base family: it has applications, evaluators and all others of its kind.
 func Workflows() Family {
 	return Family{
 		Name: "workflow", Plural: "workflows", Kind: Workflow,
@@ -48,7 +48,7 @@ func Workflows() Family {
 	}
 }
 
-// Evaluators judge what applications answer.
+// Evaluators returns the family that rates the outputs of applications.
 func Evaluators() Family {
 	return Family{
 		Name: "evaluator", Plural: "evaluators", Kind: Workflow, Role: FlagEvaluator,
@@ -56,7 +56,7 @@ func Evaluators() Family {
 	}
 }
 
-// Environments hold references to what is deployed.
+// Environments returns the family of references to deployed revisions.
 func Environments() Family {
 	return Family{
 		Name: "environment", Plural: "environments", Kind: Environment,
@@ -64,17 +64,17 @@ func Environments() Family {
 	}
 }
 
-// Queries are saved trace queries.
+// Queries returns the family of saved trace queries.
 func Queries() Family {
 	return Family{Name: "query", Plural: "queries", Kind: Query, View: domain.ViewQueries, Edit: domain.EditQueries}
 }
 
-// Testsets are lists of testcases.
+// Testsets returns the family of lists of testcases.
 func Testsets() Family {
 	return Family{Name: "testset", Plural: "testsets", Kind: Testset, View: domain.ViewTestsets, Edit: domain.EditTestsets}
 }
 
-// Families are all of them, in the order in which routes are listed.
+// Families returns all families, in the order in which routes are listed.
 func Families() []Family {
 	return []Family{Applications(), Workflows(), Evaluators(), Environments(), Queries(), Testsets()}
 }
@@ -85,7 +85,7 @@ func (f Family) artifact() string { return f.Name }
 func (f Family) variant() string  { return f.Name + "_variant" }
 func (f Family) revision() string { return f.Name + "_revision" }
 
-// Level is how deep in a lineage a record stands.
+// Level is the level of a record: artifact, variant or revision.
 type Level int
 
 // The three levels.
@@ -95,7 +95,7 @@ const (
 	LevelRevision
 )
 
-// Member is the JSON member that holds one record of a level.
+// Member returns the JSON member with one record of a level.
 func (f Family) Member(l Level) string {
 	switch l {
 	case LevelVariant:
@@ -107,7 +107,7 @@ func (f Family) Member(l Level) string {
 	}
 }
 
-// Members is the JSON member that holds a list of a level.
+// Members returns the JSON member with a list of a level.
 func (f Family) Members(l Level) string {
 	if l == LevelArtifact {
 		return f.Plural
@@ -115,13 +115,13 @@ func (f Family) Members(l Level) string {
 	return f.Member(l) + "s"
 }
 
-// Owns tells whether an artifact with these flags belongs to the family.
+// Owns reports whether an artifact with these flags belongs to the family.
 func (f Family) Owns(artifactFlags Document) bool {
 	return f.Role == "" || artifactFlags[f.Role] == true
 }
 
-// Own leaves out the flags that follow from a revision's data: a client that
-// sends a simple record back must not freeze them on the artifact.
+// Own returns flags without those that follow from the data of a revision: a client that sends a
+// simple record back must not store them on the artifact.
 func Own(given Document) Document {
 	if given == nil {
 		return nil
@@ -138,9 +138,8 @@ func Own(given Document) Document {
 	return own
 }
 
-// ArtifactFlags completes the flags of an artifact: a workflow says of every
-// role whether it has it, an environment whether it is guarded, and the
-// family's own role is never off.
+// ArtifactFlags completes the flags of an artifact: a workflow has a flag for every role, an
+// environment one for whether it is guarded, and the role of the family itself is always on.
 func (f Family) ArtifactFlags(given Document) Document {
 	flags := Document{}
 	switch f.Kind {

@@ -8,23 +8,22 @@ import (
 	"colonnade/domain"
 )
 
-// FolderKind says what a folder holds.
+// FolderKind is the kind of artifacts in a folder.
 type FolderKind string
 
-// FolderOfApplications is the only kind. Source: contract §5.8.
+// FolderOfApplications is the only kind.
 const FolderOfApplications FolderKind = "applications"
 
-// MaxFolderDepth bounds how deep folders lie in folders.
+// MaxFolderDepth is the greatest depth of nested folders.
 const MaxFolderDepth = 32
 
-// Folder is a place in the tree in which people keep artifacts. Its Record has
-// no kind of the lineage. Source: contract §5.8.
+// Folder is a node of the tree in which members organize artifacts. Its Record has no Kind.
 type Folder struct {
 	Record
 	Of FolderKind
-	// ParentID is the folder that it lies in; nil means the root.
+	// ParentID is the parent folder; nil means the root.
 	ParentID *uuid.UUID
-	// Path is the slugs from the root down, joined by slashes.
+	// Path has the slugs from the root to the folder, joined by slashes.
 	Path string
 }
 
@@ -35,11 +34,11 @@ func (f *Folder) Targets() []any {
 	return append(targets, &f.ParentID, &f.Path)
 }
 
-// Folders names the members of folders on the wire; nothing else of a family is theirs.
+// Folders returns the names of folders on the wire; no other part of a family applies to them.
 func Folders() Family { return Family{Name: "folder", Plural: "folders"} }
 
-// Below is the path of a folder of this slug in another one; nil is the root.
-// One that lies too deep is Rejected.
+// Below returns the path of a folder of this slug in f; nil is the root. A path that is too deep
+// is Rejected.
 func (f *Folder) Below(slug string) (string, error) {
 	if f == nil {
 		return slug, nil
@@ -48,7 +47,7 @@ func (f *Folder) Below(slug string) (string, error) {
 	return path, CheckDepth(path)
 }
 
-// CheckDepth refuses a path that leads too deep.
+// CheckDepth rejects a path that is too deep.
 func CheckDepth(path string) error {
 	if strings.Count(path, "/") >= MaxFolderDepth {
 		return domain.E(domain.Rejected, "Folders lie at most %d deep.", MaxFolderDepth)
@@ -56,12 +55,12 @@ func CheckDepth(path string) error {
 	return nil
 }
 
-// Holds tells whether another folder is this one or lies somewhere in it.
+// Holds reports whether another folder is f or somewhere below it.
 func (f *Folder) Holds(other *Folder) bool {
 	return other != nil && (other.ID == f.ID || strings.HasPrefix(other.Path, f.Path+"/"))
 }
 
-// JSON is the wire form.
+// JSON returns the wire form.
 func (f *Folder) JSON() map[string]any {
 	m := f.json()
 	m["kind"], m["path"] = f.Of, f.Path

@@ -5,8 +5,8 @@ import (
 	"colonnade/domain/request"
 )
 
-// ReadReference reads {id?, slug?, version?}; the zero Reference when the
-// member is absent. An object that names nothing is a problem.
+// ReadReference decodes {id?, slug?, version?}; the zero Reference if the member is absent. An
+// object that names nothing is an error.
 func ReadReference(o *request.Object, member string) domain.Reference {
 	ref := o.Object(member)
 	if ref == nil {
@@ -24,7 +24,7 @@ func readReference(ref *request.Object) domain.Reference {
 	return r
 }
 
-// ReadReferences reads a list of references.
+// ReadReferences decodes a list of references.
 func ReadReferences(o *request.Object, member string) []domain.Reference {
 	given := o.Objects(member)
 	if given == nil {
@@ -37,8 +37,8 @@ func ReadReferences(o *request.Object, member string) []domain.Reference {
 	return refs
 }
 
-// ReadRefs reads the three references of a family: application_ref,
-// application_variant_ref, application_revision_ref.
+// ReadRefs decodes the three references of a family: application_ref, application_variant_ref,
+// application_revision_ref.
 func (f Family) ReadRefs(o *request.Object) Refs {
 	return Refs{
 		Artifact: ReadReference(o, f.artifact()+"_ref"),
@@ -47,7 +47,7 @@ func (f Family) ReadRefs(o *request.Object) Refs {
 	}
 }
 
-// ReadRetrieval reads the members of a retrieve or deploy request.
+// ReadRetrieval decodes the members of a retrieve or deploy request.
 func (f Family) ReadRetrieval(o *request.Object) Retrieval {
 	q := Retrieval{Family: f, Refs: f.ReadRefs(o)}
 	if f.Kind != Environment {

@@ -11,13 +11,13 @@ import (
 	"colonnade/domain"
 )
 
-// Refs name a revision by any of the three levels of its lineage.
+// Refs name a revision by any of its three levels.
 type Refs struct{ Artifact, Variant, Revision domain.Reference }
 
-// IsZero tells whether nothing is named.
+// IsZero reports whether no level is named.
 func (r Refs) IsZero() bool { return r == Refs{} }
 
-// At is the reference of one level.
+// At returns the reference of one level.
 func (r *Refs) At(l Level) *domain.Reference {
 	switch l {
 	case LevelVariant:
@@ -29,18 +29,18 @@ func (r *Refs) At(l Level) *domain.Reference {
 	}
 }
 
-// Target is one decided look-up of a revision.
+// Target is one resolved look-up of a revision.
 type Target struct {
-	// Level is what Ref names: an artifact means its default variant, the oldest
-	// live one; a variant means its latest live revision, or Version.
+	// Level is the level of Ref: an artifact stands for its default variant, the oldest live one;
+	// a variant stands for its latest live revision, or for Version.
 	Level Level
-	// Ref holds an id, a slug, or both, which must then agree.
+	// Ref has an id, a slug, or both, which must then agree.
 	Ref domain.Reference
-	// Version is empty for the latest. It is decimal or it matches nothing.
+	// Version is empty for the latest revision. One that is not decimal matches nothing.
 	Version string
 }
 
-// Number is the version as a number; false when there is none of that name.
+// Number returns the version as a number; ok is false if it is not one.
 func (t Target) Number() (version int, ok bool) {
 	n, err := strconv.ParseInt(t.Version, 10, 32)
 	return int(n), err == nil && n >= 0 && strconv.FormatInt(n, 10) == t.Version
@@ -52,8 +52,7 @@ func (f Family) reject(format string, args ...any) error {
 	return domain.E(domain.Rejected, format, args...)
 }
 
-// Plan decides what to look up. References that name nothing are Rejected.
-// Source: contract §5.3.
+// Plan returns the look-up for the references. References that name nothing are Rejected.
 func (f Family) Plan(refs Refs) (Target, error) {
 	version, err := f.version(refs)
 	if err != nil {
@@ -88,7 +87,7 @@ func article(noun string) string {
 	return "a " + noun
 }
 
-// version is the one version that the references ask for.
+// version returns the one version that the references name.
 func (f Family) version(refs Refs) (string, error) {
 	version := ""
 	for _, l := range [...]Level{LevelRevision, LevelVariant, LevelArtifact} {
@@ -103,7 +102,7 @@ func (f Family) version(refs Refs) (string, error) {
 	return version, nil
 }
 
-// Check refuses references that contradict the revision they led to. Source: contract §5.3.
+// Check rejects references that contradict the revision that they resolved to.
 func (f Family) Check(refs Refs, r *Revision) error {
 	for _, c := range []struct {
 		level Level
@@ -125,12 +124,12 @@ func (f Family) Check(refs Refs, r *Revision) error {
 	return nil
 }
 
-// Entities is what an environment holds under one key: references by name,
-// such as application, application_variant, application_revision.
+// Entities is the entry of an environment under one key: references by name, such as application,
+// application_variant, application_revision.
 type Entities map[string]domain.Reference
 
-// Pick takes this family's references out of an environment's entry. A
-// workflow may stand there under the name of the family it was deployed as.
+// Pick returns the references of this family in an entry. A workflow may be there under the name
+// of the family with which it was deployed.
 func (f Family) Pick(e Entities) Refs {
 	families := []string{f.Name}
 	if f.Kind == Workflow {
@@ -148,39 +147,39 @@ func (f Family) Pick(e Entities) Refs {
 	return Refs{}
 }
 
-// Store is where Retrieve looks. Both wings have one: the read side over the
-// pool, the write side inside its transaction.
+// Store finds revisions for Retrieve. The read side implements it over the pool, the write side
+// inside its transaction.
 type Store interface {
-	// Find gives the revision that a target names; false when there is none.
+	// Find returns the revision of a target; false if there is none.
 	Find(ctx context.Context, f Family, t Target) (Revision, bool, error)
-	// Deployed gives an environment revision's entry under a key; false when there is none.
+	// Deployed returns the entry of an environment revision under a key; false if there is none.
 	Deployed(ctx context.Context, environment *Revision, key string) (Entities, bool, error)
 }
 
-// Retrieval asks for a revision: directly, through an environment, or both.
+// Retrieval is a request for a revision: directly, through an environment, or both.
 type Retrieval struct {
 	Family      Family
 	Refs        Refs
 	Environment Refs
-	// Key selects within the environment; empty means {artifact slug}.revision.
+	// Key selects an entry of the environment; empty means {artifact slug}.revision.
 	Key string
 }
 
-// Retrieved is what was found, and the way to it.
+// Retrieved is the result of Retrieve, and how it was found.
 type Retrieved struct {
-	// Revision is nil when direct references name nothing that exists.
+	// Revision is nil if direct references name no existing revision.
 	Revision *Revision
-	// Environment is the environment's revision that was looked into; nil when none was.
+	// Environment is the environment revision that was read; nil if none was.
 	Environment *Revision
-	// Key is the key that was looked under.
+	// Key is the key of the entry that was read.
 	Key string
 }
 
-// DeployKey is the key under which an artifact is deployed when none is given. Source: interface.md §2.10.
+// DeployKey returns the default key of a deployed artifact. Source: interface.md §2.10.
 func DeployKey(artifactSlug string) string { return artifactSlug + ".revision" }
 
-// Retrieve follows the decision table of contract §5.3. What direct references
-// do not find is no error; what an environment does not have is NotFound.
+// Retrieve resolves direct references, an environment, or both. Direct references that find
+// nothing are not an error; an entry that the environment does not have is NotFound.
 func Retrieve(ctx context.Context, s Store, q Retrieval) (Retrieved, error) {
 	if q.Environment.IsZero() {
 		if q.Key != "" {
@@ -236,7 +235,7 @@ func retrieveDirectly(ctx context.Context, s Store, q Retrieval) (Retrieved, err
 	return Retrieved{Revision: &found}, nil
 }
 
-// key is the given one or that of the artifact which the direct references lead to.
+// key returns the given key, or the one of the artifact that the direct references name.
 func (q Retrieval) key(ctx context.Context, s Store) (string, error) {
 	if q.Key != "" {
 		return q.Key, nil
@@ -258,7 +257,8 @@ func (q Retrieval) key(ctx context.Context, s Store) (string, error) {
 	return DeployKey(found.ArtifactSlug), nil
 }
 
-// FindEnvironment gives the environment revision that references name; NotFound when there is none.
+// FindEnvironment returns the environment revision that references name; NotFound if there is
+// none.
 func FindEnvironment(ctx context.Context, s Store, refs Refs) (Revision, error) {
 	f := Environments()
 	target, err := f.Plan(refs)

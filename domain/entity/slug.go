@@ -10,20 +10,20 @@ import (
 	"colonnade/domain"
 )
 
-// SlugPattern is what a slug looks like. Source: contract §5.1.
+// SlugPattern is the form of a slug.
 const SlugPattern = `^[a-zA-Z0-9_\-][a-zA-Z0-9_.\-]*$`
 
 var slugPattern = regexp.MustCompile(SlugPattern)
 
 const (
-	// reservedSlug begins the slugs that the service keeps for itself.
+	// reservedSlug is the prefix of slugs that are reserved for Colonnade.
 	reservedSlug = "__ag__"
-	// maxSlug keeps a slug within what a btree entry of the store holds.
+	// maxSlug is the length of a slug that a btree entry of Postgres can hold.
 	maxSlug = 1024
 )
 
-// CheckSlug refuses what is no slug: Invalid for its form, at loc, and
-// Rejected for the reserved beginning. Source: contract §5.1.
+// CheckSlug rejects an invalid slug: Invalid for its form, at loc, and Rejected for the reserved
+// prefix.
 func CheckSlug(slug string, loc ...any) error {
 	refuse := func(typ, msg string) error {
 		return &domain.Error{Kind: domain.Invalid, Message: msg, Fields: []domain.Field{{Type: typ, Loc: loc, Msg: msg, Input: slug}}}
@@ -42,8 +42,7 @@ func CheckSlug(slug string, loc ...any) error {
 	}
 }
 
-// NewSlug makes the slug of a variant or revision that was given none: 12 hex
-// digits. Source: contract §5.1.
+// NewSlug returns the slug of a variant or revision that was given none: 12 hex digits.
 func NewSlug(random io.Reader) (string, error) {
 	b := make([]byte, 6)
 	if _, err := io.ReadFull(random, b); err != nil {
@@ -52,7 +51,7 @@ func NewSlug(random io.Reader) (string, error) {
 	return hex.EncodeToString(b), nil
 }
 
-// SlugConflict is the error of a slug that is taken. Source: contract §5.1.
+// SlugConflict returns the error of a slug that is in use.
 func SlugConflict(slug string) error {
 	message := fmt.Sprintf("A resource with slug '%s' already exists in this project.", slug)
 	return &domain.Error{Kind: domain.Conflict, Message: message, Detail: map[string]any{

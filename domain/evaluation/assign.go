@@ -41,7 +41,7 @@ func (q *Queue) Assign(user uuid.UUID, scenarios []uuid.UUID) [][]uuid.UUID {
 	return out
 }
 
-// holds tells whether a lot falls to a person: the i-th of n has the lots from
+// holds reports whether a lot falls to a person: the i-th of n has the lots from
 // i/n to (i+1)/n of all, and one who stands there twice has both shares.
 func holds(people []uuid.UUID, user uuid.UUID, lot, lots uint64) bool {
 	n := uint64(len(people))

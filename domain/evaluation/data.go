@@ -119,7 +119,7 @@ func (d *Data) Step(key string) *Step {
 
 // Check tells what is unsound, with its location below loc, and completes the
 // repeats. Keys are unique, inputs name earlier steps, references name
-// something that exists in the house.
+// an existing entity.
 func (d *Data) Check(loc ...any) error {
 	var wrong problems
 	switch {
@@ -170,7 +170,7 @@ func (s Step) check(wrong *problems, loc []any, earlier map[string]bool) {
 	}
 }
 
-// allOfAType tells whether an input stands for all earlier steps of a type.
+// allOfAType reports whether an input stands for all earlier steps of a type.
 func allOfAType(key string) bool { return key == "__all_inputs__" || key == "__all_invocations__" }
 
 func (c *Concurrency) check(wrong *problems, loc []any) {

@@ -98,8 +98,8 @@ func TestFlags(t *testing.T) {
 		want       []evaluation.Flag // those that are true
 	}{
 		{"nothing", nil, nil, nil, nil},
-		{"what was said stays", nil, evaluation.Flags{evaluation.IsLive: true, evaluation.IsActive: true}, evaluation.Flags{evaluation.IsActive: false, evaluation.IsCached: true}, []evaluation.Flag{evaluation.IsLive, evaluation.IsCached}},
-		{"what is read off the steps is not said", nil, evaluation.Flags{evaluation.HasAuto: true}, evaluation.Flags{evaluation.HasHuman: true}, nil},
+		{"set flags stay", nil, evaluation.Flags{evaluation.IsLive: true, evaluation.IsActive: true}, evaluation.Flags{evaluation.IsActive: false, evaluation.IsCached: true}, []evaluation.Flag{evaluation.IsLive, evaluation.IsCached}},
+		{"derived flags cannot be set", nil, evaluation.Flags{evaluation.HasAuto: true}, evaluation.Flags{evaluation.HasHuman: true}, nil},
 		{"queries", &evaluation.Data{Steps: []evaluation.Step{step("a", evaluation.Input, evaluation.Auto, refs("query_revision"))}}, nil, nil, []evaluation.Flag{evaluation.HasQueries}},
 		{"testsets", &evaluation.Data{Steps: []evaluation.Step{step("trace-a", evaluation.Input, evaluation.Auto, refs("testset"))}}, nil, nil, []evaluation.Flag{evaluation.HasTestsets}},
 		{"traces by key", &evaluation.Data{Steps: []evaluation.Step{step("traces", evaluation.Input, evaluation.Auto, nil)}}, nil, nil, []evaluation.Flag{evaluation.HasTraces}},
@@ -111,7 +111,7 @@ func TestFlags(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			got := tt.data.Flags(tt.now, tt.given)
-			require.Len(t, got, len(evaluation.RunFlags()), "every flag is said")
+			require.Len(t, got, len(evaluation.RunFlags()), "every flag is present")
 			var is []evaluation.Flag
 			for _, f := range evaluation.RunFlags() {
 				if got[f] {

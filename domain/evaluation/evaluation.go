@@ -45,11 +45,11 @@ type Run struct {
 	Description *string `json:"description,omitempty"`
 	Flags       Flags   `json:"flags"`
 	Status      Status  `json:"status"`
-	// Data is nil of a run whose steps nobody has said yet.
+	// Data is nil for a run without steps.
 	Data *Data `json:"data,omitempty"`
 }
 
-// Closed tells whether the run and its parts may not be changed.
+// Closed reports whether the run and its parts may not be changed.
 func (r *Run) Closed() bool { return r.Flags[IsClosed] }
 
 // When is the stretch of time that a part is about, in a run that goes on over

@@ -11,7 +11,7 @@ import (
 type Flag string
 
 // The flags. What begins with has is read off the steps (Data.Flags); the
-// others are said by clients and runners. Source: contract §5.8.
+// clients and runners set the others.
 const (
 	IsLive   Flag = "is_live"
 	IsActive Flag = "is_active"
@@ -48,10 +48,10 @@ func RunFlags() []Flag {
 // QueueFlags are those that every queue has.
 func QueueFlags() []Flag { return []Flag{IsSequential, IsDefault} }
 
-// Derived tells whether the flag is read off the steps: what a client says of it means nothing.
+// Derived reports whether the flag is read off the steps: what a client says of it means nothing.
 func (f Flag) Derived() bool { return strings.HasPrefix(string(f), "has_") }
 
-// Flags are what was said or read off; a missing one is false.
+// Flags are the flags that were set or derived; a missing one is false.
 type Flags map[Flag]bool
 
 // with gives all of the named flags, as they are here and then as given.
@@ -59,8 +59,8 @@ func (f Flags) with(names []Flag, given Flags) Flags {
 	out := Flags{}
 	for _, name := range names {
 		out[name] = f[name]
-		if said, ok := given[name]; ok && !name.Derived() {
-			out[name] = said
+		if value, ok := given[name]; ok && !name.Derived() {
+			out[name] = value
 		}
 	}
 	return out

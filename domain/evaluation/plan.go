@@ -23,12 +23,12 @@ type Slice struct {
 	Repeats   []int
 }
 
-// Empty tells whether no place is named.
+// Empty reports whether no place is named.
 func (s Slice) Empty() bool {
 	return s.Scenarios != nil && len(s.Scenarios) == 0 || s.Steps != nil && len(s.Steps) == 0 || s.Repeats != nil && len(s.Repeats) == 0
 }
 
-// Holds tells whether a place is named.
+// Holds reports whether a place is named.
 func (s Slice) Holds(c Cell) bool {
 	return (s.Scenarios == nil || slices.Contains(s.Scenarios, c.Scenario)) &&
 		(s.Steps == nil || slices.Contains(s.Steps, c.Step)) &&

@@ -22,7 +22,7 @@ func TestOpenCells(t *testing.T) {
 	t.Parallel()
 	judge := part(3, "judge", evaluation.Auto, "")
 	one, two := uuid.UUID{1}, uuid.UUID{2}
-	const input, app, said = "testset-rows-r", "application-app-r", "evaluator-judge-r"
+	const input, app, annotated = "testset-rows-r", "application-app-r", "evaluator-judge-r"
 	result := func(scenario uuid.UUID, step string, repeat int) evaluation.Result {
 		return evaluation.Result{ScenarioID: scenario, StepKey: step, RepeatIdx: repeat}
 	}
@@ -34,19 +34,19 @@ func TestOpenCells(t *testing.T) {
 		within  evaluation.Slice
 		want    []evaluation.Cell
 	}{
-		{"everything", planned(1, false, judge), []uuid.UUID{one, two}, nil, evaluation.Slice{}, []evaluation.Cell{{one, app, 0}, {one, said, 0}, {two, app, 0}, {two, said, 0}}},
+		{"everything", planned(1, false, judge), []uuid.UUID{one, two}, nil, evaluation.Slice{}, []evaluation.Cell{{one, app, 0}, {one, annotated, 0}, {two, app, 0}, {two, annotated, 0}}},
 		{
 			"what is there is not open, whatever it says", planned(1, false, judge),
 			[]uuid.UUID{one},
-			[]evaluation.Result{result(one, app, 0), result(two, said, 0)},
+			[]evaluation.Result{result(one, app, 0), result(two, annotated, 0)},
 			evaluation.Slice{},
-			[]evaluation.Cell{{one, said, 0}},
+			[]evaluation.Cell{{one, annotated, 0}},
 		},
-		{"repeats are those of judges", planned(2, false, judge), []uuid.UUID{one}, nil, evaluation.Slice{}, []evaluation.Cell{{one, app, 0}, {one, said, 0}, {one, said, 1}}},
-		{"unless they fan out before", planned(2, true, judge), []uuid.UUID{one}, nil, evaluation.Slice{}, []evaluation.Cell{{one, app, 0}, {one, app, 1}, {one, said, 0}, {one, said, 1}}},
+		{"repeats are those of judges", planned(2, false, judge), []uuid.UUID{one}, nil, evaluation.Slice{}, []evaluation.Cell{{one, app, 0}, {one, annotated, 0}, {one, annotated, 1}}},
+		{"unless they fan out before", planned(2, true, judge), []uuid.UUID{one}, nil, evaluation.Slice{}, []evaluation.Cell{{one, app, 0}, {one, app, 1}, {one, annotated, 0}, {one, annotated, 1}}},
 		{"without judges they are the application's", planned(2, false), []uuid.UUID{one}, nil, evaluation.Slice{}, []evaluation.Cell{{one, app, 0}, {one, app, 1}}},
-		{"of a step", planned(1, false, judge), []uuid.UUID{one, two}, nil, evaluation.Slice{Steps: []string{said}}, []evaluation.Cell{{one, said, 0}, {two, said, 0}}},
-		{"of a scenario and a repeat", planned(2, false, judge), []uuid.UUID{one, two}, nil, evaluation.Slice{Scenarios: []uuid.UUID{two}, Repeats: []int{1}}, []evaluation.Cell{{two, said, 1}}},
+		{"of a step", planned(1, false, judge), []uuid.UUID{one, two}, nil, evaluation.Slice{Steps: []string{annotated}}, []evaluation.Cell{{one, annotated, 0}, {two, annotated, 0}}},
+		{"of a scenario and a repeat", planned(2, false, judge), []uuid.UUID{one, two}, nil, evaluation.Slice{Scenarios: []uuid.UUID{two}, Repeats: []int{1}}, []evaluation.Cell{{two, annotated, 1}}},
 		{"an input is nobody's to compute", planned(1, false, judge), []uuid.UUID{one}, nil, evaluation.Slice{Steps: []string{input}}, nil},
 		{"of nothing", planned(1, false, judge), []uuid.UUID{one}, nil, evaluation.Slice{Steps: []string{}}, nil},
 		{"of a run without steps", evaluation.Run{}, []uuid.UUID{one}, nil, evaluation.Slice{}, nil},

@@ -32,12 +32,12 @@ func (s *Status) UnmarshalText(text []byte) error {
 	return word(s, string(text), Statuses())
 }
 
-// Ended tells whether nothing more is going to happen unless it is started again.
+// Ended reports whether nothing more is going to happen unless it is started again.
 func (s Status) Ended() bool {
 	return s == Success || s == Failure || s == Errors || s == Cancelled
 }
 
-// Becomes tells whether a run of this status may have another one next: what
+// Becomes reports whether a run of this status may have another one next: what
 // was cancelled has to be started again before it ends otherwise, or a runner
 // that had not noticed would undo the cancellation. All else is the client's word.
 func (s Status) Becomes(next Status) bool {

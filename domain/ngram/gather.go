@@ -18,7 +18,7 @@ const (
 var seed = maphash.MakeSeed() //nolint:gochecknoglobals // it says where a piece is looked for, nothing else
 
 // Gatherer makes the sets of texts that repeat one another: each call of a
-// conversation holds all that was said before it. What stands between two
+// conversation contains all messages before it. What stands between two
 // quotation marks and came lately is passed over. The zero value is empty.
 type Gatherer struct {
 	set, numerals Set
@@ -64,7 +64,7 @@ func (g *Gatherer) add(text []byte) {
 	g.numerals.AddNumerals(text)
 }
 
-// again tells whether a piece came lately, and remembers it.
+// again reports whether a piece came lately, and remembers it.
 func (g *Gatherer) again(piece []byte) bool {
 	place := &g.lately[maphash.Bytes(seed, piece)>>(64-latelyBits)]
 	if bytes.Equal(*place, piece) {

@@ -6,7 +6,7 @@
 // Numerals are n-grams, too, in a set of their own: the digits of numbers and what
 // stands before them. A log has as many numbers as it has orders, so each five
 // digits are soon somewhere in any section of it, and so is each digit after the
-// ends of a few words; a number is told by more of it.
+// ends of a few words; a number needs more of its digits.
 //
 // The sink writes the sets and the readers ask for them; both are stored, so a
 // change of anything here is a migration.
@@ -102,7 +102,7 @@ func numerals(text []byte, put func(uint32)) {
 	}
 }
 
-// anyDigit tells whether one of eight bytes is a digit.
+// anyDigit reports whether one of eight bytes is a digit.
 func anyDigit(x uint64) bool {
 	const every = 0x0101010101010101
 	x ^= '0' * every // a digit is below 10 now

@@ -54,7 +54,7 @@ func Compile(source string) (*Pattern, error) {
 // Size is the number of its instructions: the steps that a character may take.
 func (p *Pattern) Size() int { return p.size }
 
-// Match tells whether a text matches; ok is false for one that is too long for
+// Match reports whether a text matches; ok is false for one that is too long for
 // this pattern, of which nobody knows.
 func (p *Pattern) Match(text string) (matched, ok bool) {
 	if len(text) > maxSteps/p.size {

@@ -90,7 +90,7 @@ const (
 	NonePrefix = "@ag.type=none:"
 )
 
-// Member tells whether ag has a member of this name.
+// Member reports whether ag has a member of this name.
 func Member(name string) bool {
 	switch name {
 	case Type, Data, Metrics, Flags, Tags, Meta, Exception, References, Selector, Session, User, Unsupported:
@@ -100,7 +100,7 @@ func Member(name string) bool {
 	}
 }
 
-// ReferenceKey tells whether key is one of the 22 of ag.references. Source: interface.md §2.6.
+// ReferenceKey reports whether key is one of the 22 of ag.references. Source: interface.md §2.6.
 func ReferenceKey(key string) bool {
 	switch key {
 	case "application", "application_variant", "application_revision",
@@ -133,10 +133,10 @@ func LegacyReference(key, member string) string {
 	}
 }
 
-// Hashed tells whether a reference under this key is part of a span's hash. Source: contract §1.8.
+// Hashed reports whether a reference under this key is part of a span's hash. Source: contract §1.8.
 func Hashed(key string) bool { return key != "testset_variant" && key != "testset_revision" }
 
-// ValidSlug tells whether s is a slug: ^[a-zA-Z0-9_\-][a-zA-Z0-9_.\-]*$. Source: contract §5.1.
+// ValidSlug reports whether s is a slug: ^[a-zA-Z0-9_\-][a-zA-Z0-9_.\-]*$. Source: contract §5.1.
 func ValidSlug(s string) bool {
 	for i := range len(s) {
 		switch c := s[i]; {
@@ -149,7 +149,7 @@ func ValidSlug(s string) bool {
 	return s != ""
 }
 
-// Label tells whether v may stand in ag.flags and ag.tags: a boolean, a
+// Label reports whether v may stand in ag.flags and ag.tags: a boolean, a
 // string, a whole number, or an object of labels. Source: contract §1.5.
 func Label(v any) bool {
 	switch v := v.(type) {
@@ -167,5 +167,5 @@ func Label(v any) bool {
 	}
 }
 
-// Scalar tells whether the metric is one number (duration, errors) rather than a vector of named ones.
+// Scalar reports whether the metric is one number (duration, errors) rather than a vector of named ones.
 func Scalar(metric string) bool { return slices.Contains([]string{Duration, Errors}, metric) }

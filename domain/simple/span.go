@@ -52,7 +52,7 @@ func (r *Record) name(f Face) string {
 }
 
 // Write puts what the record says into its span, in place of what the span
-// said of it before; all else of the span stays, its links too.
+// sent for it before; all else of the span stays, its links too.
 func (r *Record) Write(f Face, s *trace.Span) {
 	ag := member(s.Attributes, semconv.Root)
 	put(ag, semconv.Data, r.Data)

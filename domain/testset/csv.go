@@ -43,13 +43,13 @@ func writeCSV(w io.Writer, testcases []Testcase, neutral bool) error {
 	cells := make([]string, 0, len(header))
 	for i := range testcases {
 		t := &testcases[i]
-		row, said, err := cellsOf(t.Data, data)
+		row, hints, err := cellsOf(t.Data, data)
 		if err != nil {
 			return err
 		}
 		cells = append(cells[:0], row...)
 		if typed {
-			cells = append(cells, said)
+			cells = append(cells, hints)
 		}
 		cells = append(cells, t.ID.String())
 		for _, l := range beside {
@@ -85,7 +85,7 @@ func labelsIn(testcases []Testcase) []label {
 	})
 }
 
-// plain tells whether a row has every column, each a string.
+// plain reports whether a row has every column, each a string.
 func plain(data entity.Document, columns []string) bool {
 	return !slices.ContainsFunc(columns, func(name string) bool {
 		_, ok := data[name].(string)
@@ -93,7 +93,7 @@ func plain(data entity.Document, columns []string) bool {
 	})
 }
 
-func cellsOf(data entity.Document, columns []string) (cells []string, said string, err error) {
+func cellsOf(data entity.Document, columns []string) (cells []string, hints string, err error) {
 	var t types
 	cells = make([]string, len(columns))
 	for i, name := range columns {
@@ -114,8 +114,8 @@ func cellsOf(data entity.Document, columns []string) (cells []string, said strin
 	if t.JSON == nil && t.Absent == nil {
 		return cells, "", nil
 	}
-	said, err = plainJSON(t)
-	return cells, said, err
+	hints, err = plainJSON(t)
+	return cells, hints, err
 }
 
 // csvWriter remembers the first error.
@@ -141,7 +141,7 @@ func (c *csvWriter) line(cells []string) {
 	c.write("\n")
 }
 
-// quotable tells whether a cell would not be read back without quotes: an only
+// quotable reports whether a cell would not be read back without quotes: an only
 // cell that is empty would be a blank line, a byte order mark would be dropped.
 func quotable(cell string, alone bool) bool {
 	return strings.ContainsAny(cell, ",\"\r\n") || alone && cell == "" || strings.HasPrefix(cell, "\ufeff")
@@ -210,13 +210,13 @@ func checkHeader(header []string, line int) error {
 }
 
 func readCSVRow(header, cells []string) (Testcase, error) {
-	var said types
+	var hints types
 	if i := slices.Index(header, fileTypes); i >= 0 && cells[i] != "" {
 		value, err := cellJSON(cells[i])
 		if err != nil {
 			return Testcase{}, fmt.Errorf("%s is not JSON: %w", fileTypes, err)
 		}
-		if said, err = readTypes(value); err != nil {
+		if hints, err = readTypes(value); err != nil {
 			return Testcase{}, err
 		}
 	}
@@ -225,11 +225,11 @@ func readCSVRow(header, cells []string) (Testcase, error) {
 		isLabel := name == fileFlags || name == fileTags || name == fileMeta
 		switch {
 		case name == fileTypes, isLabel && cells[i] == "":
-		case slices.Contains(said.Absent, name):
+		case slices.Contains(hints.Absent, name):
 			if cells[i] != "" {
 				return Testcase{}, fmt.Errorf("the cell of %q is not empty, though %s says that the row has none", name, fileTypes)
 			}
-		case isLabel || slices.Contains(said.JSON, name):
+		case isLabel || slices.Contains(hints.JSON, name):
 			value, err := cellJSON(cells[i])
 			if err != nil {
 				return Testcase{}, fmt.Errorf("the cell of %q is not JSON: %w", name, err)
@@ -255,12 +255,12 @@ func cellJSON(cell string) (any, error) {
 func readTypes(value any) (types, error) {
 	members, _ := value.(map[string]any)
 	o := request.ObjectOf(members)
-	said := types{JSON: o.Strings("json"), Absent: o.Strings("absent")}
+	hints := types{JSON: o.Strings("json"), Absent: o.Strings("absent")}
 	o.FailUnknown()
 	if err := o.Err(); err != nil || members == nil {
-		return said, fmt.Errorf(`%s is {"json": [names], "absent": [names]}`, fileTypes)
+		return hints, fmt.Errorf(`%s is {"json": [names], "absent": [names]}`, fileTypes)
 	}
-	return said, nil
+	return hints, nil
 }
 
 // csvReader cuts a text into records. It keeps line ends within quotes as they

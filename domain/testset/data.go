@@ -134,7 +134,7 @@ func Stored(ids []uuid.UUID) entity.Document {
 	return entity.Document{memberIDs: list}
 }
 
-// Inline tells whether a revision of before holds its testcases itself.
+// Inline reports whether a revision of before holds its testcases itself.
 func Inline(data entity.Document) bool { return data[memberTestcases] != nil }
 
 // IDs are those that a stored revision holds, in order; nil for one that holds

@@ -41,7 +41,7 @@ const (
 // reservedNames is how many there are.
 const reservedNames = 6
 
-// reserved tells whether files keep a name for themselves.
+// reserved reports whether files keep a name for themselves.
 func reserved(name string) bool {
 	switch name {
 	case fileID, fileFlags, fileTags, fileMeta, fileTypes, fileDedup:

@@ -51,9 +51,9 @@ func (t *Testcase) Targets() []any {
 	return []any{&t.ID, &t.TestsetID, &t.Data, &t.Flags, &t.Tags, &t.Meta, &t.CreatedAt, &t.CreatedByID}
 }
 
-// said is what a testcase's id follows from. What it does not say is left out,
+// content is the part of a testcase that its id is derived from. Absent members are left out,
 // so that later members change no id.
-type said struct {
+type content struct {
 	Data  entity.Document `json:"data"`
 	Flags entity.Document `json:"flags,omitempty"`
 	Tags  entity.Document `json:"tags,omitempty"`
@@ -84,11 +84,11 @@ func Name(testset uuid.UUID, testcases []Testcase) error {
 	return checkColumns(len(columnsOf(testcases)))
 }
 
-// name gives the ids, and the size of all that was said.
+// name gives the ids, and the size of all contents.
 func name(testset uuid.UUID, testcases []Testcase) (size int, err error) {
 	for i := range testcases {
 		t := &testcases[i]
-		text, err := json.Marshal(said{t.Data, t.Flags, t.Tags, t.Meta}) // sorts the members
+		text, err := json.Marshal(content{t.Data, t.Flags, t.Tags, t.Meta}) // sorts the members
 		if err != nil {
 			return 0, fmt.Errorf("testset: naming testcase %d: %w", i, err)
 		}

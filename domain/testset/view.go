@@ -60,7 +60,7 @@ func (v View) Wanted(data entity.Document) []uuid.UUID {
 	return ids
 }
 
-// Needs tells whether the testcases themselves are shown and have to be fetched.
+// Needs reports whether the testcases themselves are shown and have to be fetched.
 func (v View) Needs(data entity.Document) bool {
 	return !v.WithoutTestcases && data != nil && !Inline(data)
 }
