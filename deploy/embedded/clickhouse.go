@@ -84,7 +84,7 @@ func startClickHouse(ctx context.Context, s *Stack) error {
 	return nil
 }
 
-// runClickHouse is the child: the engine and its HTTP door.
+// runClickHouse is the child: the engine and its HTTP server.
 func runClickHouse(ctx context.Context, c clickHouseConfig, ready func(supervise.Ready)) error {
 	lock, err := supervise.Lock(ctx, filepath.Join(c.Dir, "clickhouse.lock"), 15*time.Second)
 	if err != nil {

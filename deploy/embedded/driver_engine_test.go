@@ -59,7 +59,7 @@ func TestEngine(t *testing.T) {
 	require.Equal(t, uint64(3), count("SELECT count() FROM (SELECT name, row_number() OVER (ORDER BY at) AS r FROM spans QUALIFY r <= 3)"))
 }
 
-// door sends one plain HTTP request to the test's ClickHouse.
+// send sends one plain HTTP request to the test's ClickHouse.
 func send(t *testing.T, method, address string, query url.Values, headers map[string]string, body string) (status int, header http.Header, text string) {
 	t.Helper()
 	u, err := url.Parse(address)

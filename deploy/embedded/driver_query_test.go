@@ -365,7 +365,7 @@ func TestDriverInsertForms(t *testing.T) {
 	require.Equal(t, uint64(1+2+0+1+2+7+8+9+10+11), sum)
 }
 
-// TestDriverLongStatement sends a text longer than what the door looks at first.
+// TestDriverLongStatement sends a text longer than what the HTTP server reads first.
 func TestDriverLongStatement(t *testing.T) {
 	t.Parallel()
 	conn := open(t, embeddedtest.Database(t))

@@ -166,7 +166,7 @@ func TestKafkaAsksForItsPassword(t *testing.T) {
 	require.NoError(t, client.ProduceSync(t.Context(), &kgo.Record{Topic: "ours", Value: []byte("v")}).FirstErr())
 
 	topic := kmsg.NewMetadataRequestTopic()
-	topic.Topic = kmsg.StringPtr("theirs")
+	topic.Topic = new("theirs")
 	metadata := kmsg.NewMetadataRequest()
 	metadata.Topics, metadata.AllowAutoTopicCreation = append(metadata.Topics, topic), true
 	produce := kmsg.NewProduceRequest()
@@ -201,7 +201,7 @@ func TestKafkaIgnoresStrangers(t *testing.T) {
 		{0xff, 0xff, 0xff, 0xff, 0, 18, 0, 0, 0, 0, 0, 1},       // four gigabytes
 		{0, 0, 0, 4, 0, 18, 0, 0, 0, 0, 0, 1},                   // less than its header
 	} {
-		conn, err := net.Dial("tcp", s.Kafka[0]) //nolint:noctx // a local socket, at once
+		conn, err := net.Dial("tcp", s.Kafka[0])
 		require.NoError(t, err)
 		_, err = conn.Write(frame)
 		require.NoError(t, err)

@@ -20,7 +20,7 @@ import (
 	"colonnade/deploy/embedded"
 )
 
-// strangerCommand makes this test binary open all paths that it is told, and
+// strangerCommand makes this test binary open all paths of its input, and
 // print those that it may.
 const strangerCommand = "open-all"
 

@@ -100,7 +100,7 @@ func makeDir(dir string) error {
 	if os.Geteuid() == 0 {
 		mode = 0o711
 	}
-	if err := os.MkdirAll(dir, mode); err != nil { //nolint:gosec // each engine's own directory is closed
+	if err := os.MkdirAll(dir, mode); err != nil {
 		return err
 	}
 	info, err := os.Stat(dir)

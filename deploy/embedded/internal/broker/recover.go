@@ -109,7 +109,7 @@ func parsePartition(folder string) (partitionName, bool) {
 		return partitionName{}, false
 	}
 	number, err := strconv.ParseInt(folder[dash+1:], 10, 32)
-	return partitionName{topic, int32(number)}, err == nil //nolint:gosec // parsed as 32 bits
+	return partitionName{topic, int32(number)}, err == nil
 }
 
 // forgetMembers removes the members of consumer groups, and what their fetches
@@ -125,7 +125,7 @@ func forgetMembers(path string) (orderly bool, err error) {
 	}
 	var state map[string]json.RawMessage
 	if json.Unmarshal(raw, &state) != nil {
-		return true, nil // the broker passes over it
+		return true, nil //nolint:nilerr // the broker passes over it
 	}
 	for _, members := range []string{"classicGroups", "consumerGroups", "shareGroups", "fetchSessions"} {
 		delete(state, members)
@@ -170,7 +170,7 @@ func removeDeleted(dir string, topics map[string]topic) error {
 	alive := map[string]bool{}
 	for name, t := range topics {
 		for number := range t.partitions {
-			alive[partitionName{name, int32(number)}.folder()] = true //nolint:gosec // a partition's number
+			alive[partitionName{name, int32(number)}.folder()] = true
 		}
 	}
 	entries, err := os.ReadDir(filepath.Join(dir, "partitions"))

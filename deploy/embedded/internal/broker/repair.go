@@ -216,7 +216,7 @@ func (p partition) snapshot() (s snapshot, known bool, err error) {
 		return s, false, err
 	}
 	if json.Unmarshal(raw, &s) != nil {
-		return snapshot{}, false, nil // the broker reads the segments then
+		return snapshot{}, false, nil //nolint:nilerr // the broker reads the segments then
 	}
 	return s, true, nil
 }

@@ -108,7 +108,7 @@ func checkSegment(raw, index []byte, in bounds, each func(batchHeader)) segment 
 			return s
 		}
 		if indexed, ok := indexedEpoch(index, number); ok && indexed == epoch && b.leaderEpoch() != epoch {
-			binary.BigEndian.PutUint32(b[atLeaderEpoch:], uint32(epoch)) //nolint:gosec // the wire's own bits
+			binary.BigEndian.PutUint32(b[atLeaderEpoch:], uint32(epoch))
 			s.epochs = append(s.epochs, s.good+atLeaderEpoch)
 		}
 		epoch = b.leaderEpoch()
@@ -159,7 +159,7 @@ func appendIndexEntry(index []byte, b batchHeader) []byte {
 	if a := b.attributes(); a&attributeTransactional != 0 && a&attributeControl == 0 {
 		entry[14] = 1
 	}
-	entry[1] = byte(checksum(entry[2:]))
+	entry[1] = byte(checksum(entry[2:])) //nolint:gosec // its lowest byte is the check
 	return append(index, entry[:]...)
 }
 

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Error codes of ClickHouse that the door itself raises.
+// Error codes of ClickHouse that the server itself raises.
 const (
 	codeSyntax          = 62
 	codeUnknownSetting  = 115

@@ -23,7 +23,7 @@ type sessions struct {
 
 // session yields the connection that the request runs on, with its settings in
 // force, and what to call after it.
-func (d *Door) session(req *request) (*session, func(), error) {
+func (d *Server) session(req *request) (*session, func(), error) {
 	if req.sessionID == "" {
 		s, err := d.pool.take(req.database, req.settings)
 		if err != nil {
@@ -52,7 +52,7 @@ func (d *Door) session(req *request) (*session, func(), error) {
 }
 
 // named finds or opens a client's session and locks it.
-func (d *Door) named(req *request) (*kept, error) {
+func (d *Server) named(req *request) (*kept, error) {
 	d.sessions.mu.Lock()
 	defer d.sessions.mu.Unlock()
 	k, is := d.sessions.byID[req.sessionID]
@@ -80,7 +80,7 @@ func (d *Door) named(req *request) (*kept, error) {
 }
 
 // park unlocks the session until its next request or its timeout.
-func (d *Door) park(req *request, k *kept) {
+func (d *Server) park(req *request, k *kept) {
 	d.sessions.mu.Lock()
 	k.busy = false
 	k.timer.Reset(req.sessionTimeout)
@@ -91,7 +91,7 @@ func (d *Door) park(req *request, k *kept) {
 }
 
 // drop closes the session unless a request holds it.
-func (d *Door) drop(id string, k *kept) {
+func (d *Server) drop(id string, k *kept) {
 	d.sessions.mu.Lock()
 	gone := !k.busy && d.sessions.byID[id] == k
 	if gone {
@@ -104,7 +104,7 @@ func (d *Door) drop(id string, k *kept) {
 	}
 }
 
-func (d *Door) dropAll() {
+func (d *Server) dropAll() {
 	d.sessions.mu.Lock()
 	all := maps.Clone(d.sessions.byID)
 	d.sessions.mu.Unlock()

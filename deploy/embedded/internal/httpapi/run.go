@@ -16,7 +16,7 @@ import (
 )
 
 // run executes the request's statement and writes the answer.
-func (d *Door) run(ctx context.Context, req *request, a *answer) error {
+func (d *Server) run(ctx context.Context, req *request, a *answer) error {
 	s, data, err := req.statement()
 	if err != nil {
 		return err
@@ -48,7 +48,7 @@ func (d *Door) run(ctx context.Context, req *request, a *answer) error {
 }
 
 // execute runs the statement on its connection; data follow an INSERT's head.
-func (d *Door) execute(ctx context.Context, req *request, session *session, s statement, data io.Reader, a *answer) error {
+func (d *Server) execute(ctx context.Context, req *request, session *session, s statement, data io.Reader, a *answer) error {
 	if data != nil {
 		return d.insert(req, session, s, data, a)
 	}
@@ -129,7 +129,7 @@ func newBuffers() *buffers {
 
 // insert feeds the data that follows an INSERT's head to the engine. Rows are
 // stored when it returns nil; a body that breaks off stores nothing.
-func (d *Door) insert(req *request, session *session, s statement, body io.Reader, a *answer) error {
+func (d *Server) insert(req *request, session *session, s statement, body io.Reader, a *answer) error {
 	into := session.conn.Insert(s.sql[:s.head], s.format, req.params)
 	defer into.Destroy()
 	if text := into.Err(); text != "" {
@@ -176,7 +176,7 @@ func fill(r io.Reader, buffer []byte) (int, error) {
 // hello answers the driver's first query itself. The engine writes Native
 // blocks of revision 0, so that is the revision the driver must be told; but
 // it reads this very answer at the revision that it asked for.
-func (d *Door) hello(req *request, a *answer) error {
+func (d *Server) hello(req *request, a *answer) error {
 	block := proto.NewBlock()
 	for _, c := range []struct {
 		name string

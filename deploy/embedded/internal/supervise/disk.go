@@ -13,5 +13,5 @@ func FreeBytes(dir string) (int64, error) {
 	if err := syscall.Statfs(dir, &stat); err != nil {
 		return 0, fmt.Errorf("supervise: the disk of %s: %w", dir, err)
 	}
-	return int64(stat.Bavail) * int64(stat.Bsize), nil //nolint:gosec // no disk has 8 EiB
+	return int64(stat.Bavail) * stat.Bsize, nil //nolint:gosec // no disk has 8 EiB
 }

@@ -34,8 +34,8 @@ const (
 	helloQuery  = "SELECT displayName(), version(), revision(), timezone()"
 )
 
-// Door serves one engine.
-type Door struct {
+// Server serves one engine.
+type Server struct {
 	token    string
 	version  string // of the engine
 	timezone string
@@ -44,8 +44,8 @@ type Door struct {
 	buffers  *buffers
 }
 
-// Open boots the engine on its data directory with the arguments, and makes its door.
-func Open(lib *chdb.Library, path, token string, args []string) (*Door, error) {
+// Open boots the engine on its data directory with the arguments, and returns its server.
+func Open(lib *chdb.Library, path, token string, args []string) (*Server, error) {
 	if err := forgetDefault(path); err != nil { // a crash may have left it
 		return nil, err
 	}
@@ -53,7 +53,7 @@ func Open(lib *chdb.Library, path, token string, args []string) (*Door, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &Door{token: token, pool: newPool(lib, path, boot), buffers: newBuffers(), sessions: sessions{byID: make(map[string]*kept)}}
+	d := &Server{token: token, pool: newPool(lib, path, boot), buffers: newBuffers(), sessions: sessions{byID: make(map[string]*kept)}}
 	if err := ownDatabases(boot, path); err != nil {
 		boot.Close()
 		return nil, err
@@ -84,23 +84,23 @@ func ownDatabases(boot *chdb.Conn, path string) error {
 
 func forgetDefault(path string) error {
 	if err := os.Remove(filepath.Join(path, "metadata", "default.sql")); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("door: %w", err)
+		return fmt.Errorf("httpapi: %w", err)
 	}
 	return nil
 }
 
 // Version of the engine.
-func (d *Door) Version() string { return d.version }
+func (d *Server) Version() string { return d.version }
 
 // Serve answers on the listener until the context ends. Running INSERTs are
 // finished within grace, everything else is killed.
-func (d *Door) Serve(ctx context.Context, listener net.Listener, grace time.Duration) error {
+func (d *Server) Serve(ctx context.Context, listener net.Listener, grace time.Duration) error {
 	server := &http.Server{Handler: d, ReadHeaderTimeout: 30 * time.Second}
 	failed := make(chan error, 1)
 	go func() { failed <- server.Serve(listener) }()
 	select {
 	case err := <-failed:
-		return fmt.Errorf("door: %w", err)
+		return fmt.Errorf("httpapi: %w", err)
 	case <-ctx.Done():
 	}
 	d.pool.close()
@@ -116,7 +116,7 @@ func (d *Door) Serve(ctx context.Context, listener net.Listener, grace time.Dura
 }
 
 // ServeHTTP answers one request.
-func (d *Door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (d *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case r.URL.Path == "/ping" || r.URL.Path == "/replicas_status",
 		r.URL.Path == "/" && r.Method == http.MethodGet && r.URL.RawQuery == "":
@@ -144,7 +144,7 @@ func (d *Door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // admits checks user and password wherever a client may put them.
-func (d *Door) admits(r *http.Request) bool {
+func (d *Server) admits(r *http.Request) bool {
 	user, password, ok := r.BasicAuth()
 	if !ok {
 		user, password = r.Header.Get("X-ClickHouse-User"), r.Header.Get("X-ClickHouse-Key")
