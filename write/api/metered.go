@@ -9,18 +9,18 @@ import (
 	"colonnade/write/ingest"
 )
 
-// Metered mounts commands on a router within the memory that requests may take
-// together: what a body takes is given back when its command has answered. A
-// body that there is no room for is Unavailable.
+// Metered returns a router whose request bodies share a memory budget. The memory
+// of a body is released when its handler returns; a body that exceeds what is left
+// of the budget is Unavailable.
 func Metered(r Router, budget *ingest.Budget) MeteredRouter { return MeteredRouter{r, budget} }
 
-// MeteredRouter is what Metered makes.
+// MeteredRouter is a Router with a memory budget.
 type MeteredRouter struct {
 	Router
 	budget *ingest.Budget
 }
 
-// Handle mounts.
+// Handle mounts an operation.
 func (m MeteredRouter) Handle(op domain.Operation, h func(*gin.Context) error) {
 	m.Router.Handle(op, func(c *gin.Context) error {
 		body := metered{ReadCloser: c.Request.Body, budget: m.budget}
@@ -30,8 +30,8 @@ func (m MeteredRouter) Handle(op domain.Operation, h func(*gin.Context) error) {
 	})
 }
 
-// metered reads a body whose memory is accounted for piece by piece as it comes:
-// whoever announces much and sends nothing takes nothing from others.
+// metered acquires the memory of a body piece by piece as it arrives, so that a
+// client that announces much and sends nothing takes nothing from others.
 type metered struct {
 	io.ReadCloser
 	budget *ingest.Budget
@@ -39,10 +39,10 @@ type metered struct {
 	spent  error
 }
 
-// Read fails with Unavailable where the budget is spent, and from then on: what
-// there was no room for is missing.
+// Read fails with Unavailable once the budget is spent, also when it is called
+// again: the part that was refused is missing.
 func (m *metered) Read(p []byte) (int, error) {
-	const grows = 4 // what a body becomes is several times its size
+	const grows = 4 // decoded values take several times the size of the body
 	if m.spent != nil {
 		return 0, m.spent
 	}

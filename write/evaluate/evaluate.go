@@ -77,8 +77,8 @@ type Deps struct {
 	// Registry finds revisions and testcases, Runs keeps what evaluations leave.
 	Registry *entities.Registry
 	Runs     *evaluations.Runs
-	// Traces are those that a saved query finds now, at most so many; it is the
-	// read wing's, and cmd hands it in.
+	// Traces are those that a saved query finds now, at most so many; it is part of
+	// the read side, and cmd wires it.
 	Traces func(ctx context.Context, project domain.ProjectID, query uuid.UUID, most int) ([]trace.TraceID, error)
 }
 

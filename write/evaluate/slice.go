@@ -105,8 +105,8 @@ func (v *Evaluate) prune(ctx context.Context, caller domain.Principal, run *eval
 	return v.RefreshMetrics(ctx, caller, run, scenarios)
 }
 
-// Refresh computes metrics of a slice's scenarios and of the run again. Where
-// the run waited for people, it goes on as they said.
+// Refresh recomputes the metrics of a slice's scenarios and of the run. A run that
+// waits for annotators resumes with their results.
 func (v *Evaluate) Refresh(ctx context.Context, caller domain.Principal, id uuid.UUID, within evaluation.Slice) error {
 	run, err := v.deps.Runs.Run(ctx, caller.Project, id)
 	if err != nil || run == nil || within.Empty() {

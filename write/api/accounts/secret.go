@@ -33,7 +33,7 @@ type secretRequest struct {
 	} `json:"secret" request:"required"`
 }
 
-// secretReply tells that a secret is there; what it is, nobody is told.
+// secretReply describes a stored secret without its value, which no route returns.
 type secretReply struct {
 	Count  int            `json:"count"`
 	Secret secrets.Stored `json:"secret"`

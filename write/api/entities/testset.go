@@ -18,10 +18,10 @@ func readView(body *request.Object, f entity.Family) testset.View {
 	return testset.ReadView(body)
 }
 
-// readTestsetBase reads the revision that a testset's commit names. It gives
-// the variant where that is not said; a delta is meant for it, so that one that
-// is not the latest is a conflict as with base_revision_id. Beside data it is
-// what a client sends back.
+// readTestsetBase reads the revision that the commit of a testset names. It
+// determines the variant of a commit that names none. A delta applies to this
+// revision, so that a revision that is not the latest is a conflict, as with
+// base_revision_id; beside data it is only an echo of an earlier reply.
 func readTestsetBase(record *request.Object, q *entities.CommitRequest) {
 	q.Named = record.UUID(record.OneOf("testset_revision_id", "revision_id"))
 	if record.Has("delta") && q.Base == uuid.Nil {

@@ -185,8 +185,8 @@ func readPart(part *multipart.Part, most int64) ([]byte, error) {
 // stopped coming to the engine; anything else is a broken form.
 func partError(err error) error {
 	_, large := errors.AsType[*http.MaxBytesError](err)
-	_, told := errors.AsType[*domain.Error](err)
-	if large || told || errors.Is(err, os.ErrDeadlineExceeded) {
+	_, classified := errors.AsType[*domain.Error](err)
+	if large || classified || errors.Is(err, os.ErrDeadlineExceeded) {
 		return fmt.Errorf("api: reading a form: %w", err)
 	}
 	return badPart("multipart_invalid", "The form is broken: it ends before its end, or a part has no proper header")

@@ -66,7 +66,8 @@ func (m *memberReader) span(above parent) trace.Span {
 	return s
 }
 
-// place settles the ids: what a node does not say it has from where it stands.
+// place completes the ids: a node without trace_id or parent_id has those of the
+// trace and the span that it is nested in.
 func (m *memberReader) place(s *trace.Span, above parent) {
 	given := m.node.members
 	switch {

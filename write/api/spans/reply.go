@@ -221,7 +221,7 @@ func traceIDs(links []ingest.Link) []trace.TraceID {
 	return ids
 }
 
-// appendPartial says which spans were refused, as the OTLP door does. Source: contract §0 row 1.
+// appendPartial appends which spans were refused, in the form of an OTLP reply. Source: contract §0 row 1.
 func appendPartial(dst []byte, receipt ingest.Receipt) []byte {
 	if receipt.Rejected.Count == 0 {
 		return dst

@@ -27,7 +27,7 @@ import (
 // source is what the records of these endpoints name as their source.
 const source = "json"
 
-// Config bounds the bodies of the JSON doors.
+// Config bounds the bodies of the endpoints.
 type Config struct {
 	// MaxBodyBytes bounds a body of spans: a whole trace as a query returns it.
 	MaxBodyBytes int64
@@ -36,7 +36,7 @@ type Config struct {
 // DefaultConfig is the bound of a decompressed OTLP body. Source: contract §0 row 14.
 func DefaultConfig() Config { return Config{MaxBodyBytes: 64 << 20} }
 
-// Validate tells what cannot work.
+// Validate returns an error for a bound that cannot work.
 func (c Config) Validate() error {
 	if c.MaxBodyBytes <= 0 {
 		return errors.New("max_body_bytes: must be positive")
@@ -44,7 +44,7 @@ func (c Config) Validate() error {
 	return nil
 }
 
-// Deps are what the JSON doors call.
+// Deps are the components that the endpoints call.
 type Deps struct {
 	Ingest *ingest.Ingest
 	// Stored is what commands look at before they write.
@@ -54,7 +54,7 @@ type Deps struct {
 	Now    func() time.Time
 }
 
-// Mount mounts the JSON doors of traces. Source: contract §1.11.
+// Mount mounts the endpoints of traces. Source: contract §1.11.
 func Mount(r api.Router, cfg Config, deps Deps) error {
 	if err := cfg.Validate(); err != nil {
 		return err
@@ -98,7 +98,7 @@ type traces struct {
 	deps Deps
 }
 
-// read reads a body of spans.
+// read decodes a body of spans.
 func (t traces) read(c *gin.Context, known ...string) (traceBody, *spanReader, error) {
 	data, err := io.ReadAll(c.Request.Body)
 	if err != nil {
@@ -113,7 +113,7 @@ func (t traces) read(c *gin.Context, known ...string) (traceBody, *spanReader, e
 	return b, r, nil
 }
 
-// create takes exactly one trace, with one root. Source: contract §1.11.
+// create publishes exactly one trace, with one root. Source: contract §1.11.
 func (t traces) create(c *gin.Context) error {
 	b, spans, err := t.read(c, "trace")
 	if err != nil {
@@ -286,7 +286,7 @@ func (t traces) removeTracing(c *gin.Context) error {
 	return respondSpans(c, receipt, nil, replyLinks)
 }
 
-// drop deletes the trace of the path, and tells what was there.
+// drop deletes the trace of the path and returns the spans that it had.
 func (t traces) drop(c *gin.Context) (trace.TraceID, *ingest.Outline, ingest.Receipt, error) {
 	id, err := trace.ParseTraceID(c.Param("trace_id"))
 	if err != nil {

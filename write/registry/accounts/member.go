@@ -124,8 +124,8 @@ func changeMember(ctx context.Context, tx pgx.Tx, place Place, m Membership) (pr
 	return pgx.CollectRows(rows, pgx.RowTo[uuid.UUID])
 }
 
-// statements are what is said where the place is missing, and the SQL for its
-// organization's owner and for its projects.
+// statements returns the message for a place that does not exist, and the SQL that
+// reads the owner of its organization and its projects.
 func (p Place) statements() (missing, owner, projects string) {
 	switch p {
 	case InOrganization:

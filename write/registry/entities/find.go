@@ -14,9 +14,8 @@ import (
 	"colonnade/write/registry"
 )
 
-// lookup reads revisions of a project; it is the write wing's entity.Store. Each
-// of its statements sees a moment of its own, also within a transaction (read
-// committed), so that who only reads is spared the two round trips of one.
+// lookup reads revisions of a project, within a transaction or outside of one. It
+// implements entity.Store for commands.
 type lookup struct {
 	db      registry.Querier
 	project domain.ProjectID

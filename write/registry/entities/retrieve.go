@@ -8,9 +8,8 @@ import (
 	"colonnade/write/registry"
 )
 
-// Retrieve follows the decision table of contract §5.3 for commands that run
-// what they find: an invocation looks up its revision in the wing it is in.
-// The revision is complete but for embeds, which Resolve replaces.
+// Retrieve returns the revision that the decision table of contract §5.3 chooses,
+// for commands that run it. Its embeds are not replaced yet; Resolve does that.
 func (r *Registry) Retrieve(ctx context.Context, caller domain.Principal, q entity.Retrieval) (entity.Retrieved, error) {
 	s := lookup{r.db.Pool(), caller.Project}
 	found, err := entity.Retrieve(ctx, s, q)

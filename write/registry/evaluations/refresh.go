@@ -22,12 +22,13 @@ type StepTraces struct {
 	Traces []trace.TraceID
 	// Outputs tells that the outputs are measured as well: those of annotations.
 	Outputs bool
-	// Schema is the JSON Schema of the outputs; nil where nobody said one.
+	// Schema is the JSON Schema of the outputs; nil without one.
 	Schema any
 }
 
-// Measure makes metrics of each lot of traces, by their paths: what the
-// analytics of the read wing make of the roots of these traces. Nothing of nothing.
+// Measure returns the metrics of each lot of traces by their paths, as the
+// statistics of the read side compute them from the root spans. A lot without
+// stored traces has none.
 type Measure func(ctx context.Context, project domain.ProjectID, lots []StepTraces) ([]map[string]any, error)
 
 // Wait waits until traces that were just written can be measured, and gives

@@ -3,8 +3,8 @@
 // whether it is open, and writes all or nothing; every statement carries the
 // project, but for the one by which a runner takes the next run of any project.
 //
-// It runs its commands as write/registry does and by its means. What metrics
-// are made of is asked of a function that cmd wires: spans are the read wing's.
+// Transactions and errors are those of registry.DB. Metrics are computed by a
+// function that cmd wires, because spans are read by the read side.
 // Not here: rules (domain/evaluation), questions for their own sake
 // (read/entities/runs), who carries a run out (write/evaluate), bodies (write/api).
 package evaluations
