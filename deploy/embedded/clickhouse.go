@@ -18,7 +18,7 @@ import (
 	"colonnade/deploy/embedded/internal/supervise"
 )
 
-// clickHouseConfig is what the child is told; its listening socket is descriptor 3, the library descriptor 4.
+// clickHouseConfig is the configuration of the child; its listening socket is descriptor 3, the library descriptor 4.
 type clickHouseConfig struct {
 	Dir       string   `json:"dir"`
 	Library   string   `json:"library"`

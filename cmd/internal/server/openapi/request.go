@@ -41,7 +41,7 @@ func RequestOf(op domain.Operation) func() (Request, error) {
 // Node is what the schema says of one value: it is data of the caller, or
 // it has one of the alternatives. Without either, it is not described at all.
 type Node struct {
-	// Data is whether the value is the caller's: nothing is said of what is in it.
+	// Data is whether the value is the caller's: its members are not described.
 	Data         bool
 	alternatives []map[string]any
 }

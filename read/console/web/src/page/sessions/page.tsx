@@ -129,8 +129,8 @@ function One({ of, id }: { of: Of; id: string }) {
                   {rows.map((r, i) => (
                     <article key={String(r['trace_id'])} id={`turn-${i}`} data-current={i === turn || undefined}>
                       <header><Time at={String(r['start_time'])} /><span>{showDuration(number(r, 'duration_ms'))}</span><span>{showCost(number(r, 'total.cost'))}</span><Link to={`/traces/${String(r['trace_id'])}`}>trace</Link></header>
-                      {r['preview.inputs'] ? <p className={css['said']} data-by="user">{String(r['preview.inputs'])}</p> : null}
-                      {r['preview.outputs'] ? <p className={css['said']}>{String(r['preview.outputs'])}</p> : <p className={css['said']} data-by="error">{String(r['status_message'] ?? 'no answer')}</p>}
+                      {r['preview.inputs'] ? <p className={css['text']} data-by="user">{String(r['preview.inputs'])}</p> : null}
+                      {r['preview.outputs'] ? <p className={css['text']}>{String(r['preview.outputs'])}</p> : <p className={css['text']} data-by="error">{String(r['status_message'] ?? 'no answer')}</p>}
                     </article>
                   ))}
                 </div>

@@ -21,7 +21,7 @@ const at = (value: unknown, path: string): unknown => path.split('.').reduce<unk
 
 interface Reply { count: number; span?: Span }
 
-/** SpanView shows one span: what was said, what went in and out, and all that is known of it. */
+/** SpanView shows one span: its messages, inputs and outputs, and its attributes. */
 export function SpanView({ tree, row, tab, onTab, annotations }: { tree: Tree; row: number; tab: string; onTab: (tab: string) => void; annotations: readonly Annotation[] }) {
   const { outline } = tree;
   const i = tree.spans[row]!;

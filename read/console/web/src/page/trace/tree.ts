@@ -129,7 +129,7 @@ export function criticalPath(tree: Tree): Uint8Array {
     children.sort((a, b) => end(b) - end(a));
     let cursor = until;
     for (const child of children) {
-      const ended = Math.min(end(child), until); // a child may outlast its parent
+      const ended = Math.min(end(child), until); // a child may end after its parent
       if (ended > cursor || start(child) >= cursor) continue;
       work.push([child, ended]);
       cursor = start(child);
