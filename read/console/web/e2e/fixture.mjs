@@ -135,7 +135,26 @@ const annotations = [
 
 const totals = (ids) => ids.map((id, i) => ({ id, first: new Date(NOW - 86_400_000 * (i % 6 + 1)).toISOString(), last: new Date(NOW - i * 700_000).toISOString(), traces: 3 + ((i * 7) % 40), errors: i % 5 === 0 ? 1 : 0, tokens: 2000 + i * 731, cost: 0.004 + i * 0.0013, p95: 1200 + ((i * 311) % 4000), models: [MODELS[i % 4]] }));
 
+const runs = ['r1', 'r2', 'r3'].map((id, i) => ({ id, name: `capitals v3 × support-bot v${6 + i}`, created_at: new Date(NOW - i * 7_200_000).toISOString(), status: i === 2 ? 'running' : 'finished', flags: {}, data: { repeats: 1 }, description: 'nightly' }));
+
+const COUNTRIES = [['France', 'Paris'], ['Portugal', 'Lisbon'], ['Japan', 'Tokyo'], ['Kenya', 'Nairobi'], ['Peru', 'Lima'], ['Norway', 'Oslo'], ['Ghana', 'Accra'], ['Chile', 'Santiago']];
+
+function grid(ids) {
+  const rows = ids.flatMap((run, k) => Array.from({ length: 240 }, (_, i) => ({ run, k, i, country: COUNTRIES[i % 8] })));
+  const column = (of) => rows.map(of);
+  const right = (r) => (r.i * 7919 + r.k * 13) % 100 < (r.k ? 88 : 78);
+  return { count: rows.length, columns: {
+    run_id: column((r) => r.run), scenario_id: column((r) => `s${r.k}-${r.i}`), testcase_id: column((r) => `case-${r.i + (r.k && r.i > 236 ? 100 : 0)}`), repeat: column(() => 0), status: column((r) => (r.i === 17 ? 'error' : 'success')),
+    trace_id: column((r) => traces[(r.i + r.k * 200) % traces.length].trace_id), latency_ms: column((r) => 700 + ((r.i * 37) % 900) + r.k * 120), cost: column((r) => 0.0002 + ((r.i * 11) % 70) / 1e6),
+    'preview.inputs': column((r) => `country: ${r.country[0]}`), 'preview.expected': column((r) => r.country[1]), 'preview.outputs': column((r) => (right(r) ? `${r.country[1]} is the capital of ${r.country[0]}.` : 'I am not sure.')),
+    'exact_match.success': column(right), 'judge.score': column((r) => (right(r) ? 4 + (r.i % 2) : 1 + (r.i % 3))),
+  }, schemas: { 'judge.score': { type: 'number', 'x-better': 'higher' } } };
+}
+
 export const routes = {
+  'POST /simple/evaluations/query': () => ({ count: 3, evaluations: runs }),
+  'GET /simple/evaluations/r1': () => ({ count: 1, evaluation: runs[0] }),
+  'POST /evaluations/grid': (body) => grid(body.run_ids),
   'GET /auth/session': () => session,
   'GET /readyz': () => ({ status: 'ok' }),
   'POST /auth/session': (body) => (body.key === 'wrong' ? [401, { detail: 'Unauthorized' }] : { session }),

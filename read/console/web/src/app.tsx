@@ -15,6 +15,7 @@ const Traces = lazy(() => import('./page/traces/page'));
 const Trace = lazy(() => import('./page/trace/page'));
 const Sessions = lazy(() => import('./page/sessions/page'));
 const Feedback = lazy(() => import('./page/feedback/page'));
+const Evaluations = lazy(() => import('./page/evaluations/page'));
 const Settings = lazy(() => import('./page/settings/page'));
 
 export function App() {
@@ -41,6 +42,7 @@ export function App() {
                 <Route path="/sessions/:id?">{({ id }) => <Sessions key="session" of="session" id={id} />}</Route>
                 <Route path="/users/:id?">{({ id }) => <Sessions key="user" of="user" id={id} />}</Route>
                 <Route path="/feedback"><Feedback /></Route>
+                <Route path="/evaluations/:id?">{({ id }) => <Evaluations key={id ?? ''} id={id} />}</Route>
                 <Route path="/settings/:tab?">{({ tab }) => <Settings tab={tab ?? 'project'} />}</Route>
                 <Route><Missing /></Route>
               </Switch>

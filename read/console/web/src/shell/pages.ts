@@ -1,6 +1,6 @@
 // The pages that exist. An entry of the navigation appears with its page.
 
-import { Activity, LayoutDashboard, MessagesSquare, Settings, ThumbsUp, Users } from 'lucide-react';
+import { Activity, ClipboardCheck, LayoutDashboard, MessagesSquare, Settings, ThumbsUp, Users } from 'lucide-react';
 import type { Icon } from '../kit/button/button';
 
 export interface Page { path: string; title: string; icon: Icon; key: string; group: number }
@@ -11,5 +11,6 @@ export const PAGES: readonly Page[] = [
   { path: '/sessions', title: 'Sessions', icon: MessagesSquare, key: 's', group: 0 },
   { path: '/users', title: 'Users', icon: Users, key: 'u', group: 0 },
   { path: '/feedback', title: 'Feedback', icon: ThumbsUp, key: 'f', group: 0 },
-  { path: '/settings/project', title: 'Settings', icon: Settings, key: ',', group: 1 },
+  { path: '/evaluations', title: 'Evaluations', icon: ClipboardCheck, key: 'r', group: 1 },
+  { path: '/settings/project', title: 'Settings', icon: Settings, key: ',', group: 2 },
 ];

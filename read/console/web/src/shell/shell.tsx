@@ -46,10 +46,10 @@ export function Shell({ children }: { children: ReactNode }) {
   const current = projects.find((p) => p.project_id === projectId());
   return (
     <div className={css['shell']} data-wide={wide || undefined}>
-      <a className={css['skip']} href={`${location.pathname}${location.hash || '#'}`} onClick={(e) => { e.preventDefault(); document.getElementById('page')?.focus(); }}>Skip to the page</a>
       <nav className={css['nav']} aria-label="Pages">
+        <a className={css['skip']} href={`${location.pathname}${location.hash || '#'}`} onClick={(e) => { e.preventDefault(); document.getElementById('page')?.focus(); }}>Skip to the page</a>
         <Link to="/" className={css['brand']!} aria-label="Colonnade, Overview"><Mark /><span>Colonnade</span></Link>
-        {[0, 1].map((group) => (
+        {[0, 1, 2].map((group) => (
           <ul key={group}>
             {PAGES.filter((p) => p.group === group).map((p) => (
               <li key={p.path}><Link to={p.path} aria-current={p === here ? 'page' : undefined} title={p.title}><p.icon size={17} strokeWidth={1.7} aria-hidden /><span>{p.title}</span></Link></li>

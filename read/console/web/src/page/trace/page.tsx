@@ -229,7 +229,7 @@ function Conversation({ tree }: { tree: Tree }) {
     <div className={css['conversation']}>
       <div className={css['switch']}><MarkdownSwitch /></div>
       {parts.map(({ i, same, messages }) => (
-        <section key={i} aria-label={outline.dictionaries.name[outline.columns.name[i]!]}>
+        <div key={i}>
           <p className={css['call']}>
             <SpanType type={outline.dictionaries.type[type[i]!] ?? 'unknown'} /> {outline.dictionaries.name[outline.columns.name[i]!]}
             {outline.columns.model[i]! >= 0 && <span>{outline.dictionaries.model[outline.columns.model[i]!]}</span>}
@@ -237,7 +237,7 @@ function Conversation({ tree }: { tree: Tree }) {
             {same > 0 && <span>{same} earlier {same === 1 ? 'message' : 'messages'}</span>}
           </p>
           <Messages label="Messages" messages={messages} />
-        </section>
+        </div>
       ))}
       {calls.length > count && <Button onPress={() => setCount(count + CALLS)}>{showCount(calls.length - count)} more calls</Button>}
     </div>
