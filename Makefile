@@ -18,12 +18,9 @@ BASE     ?= main
 SPANS    ?= 1000000
 TURNS    ?= 5
 BENCH_PAIR ?=
-KILLS    := TestEverySpanOnceAcrossKills
 # What compares many answers of the store with what they should be, one after the other:
 # there is nothing in it for the race detector, and statements take the time.
 MEANINGS := ^Test(LongLists|WalksAreOfOneMoment|Letters|LargeNumbers|EveryFilterRuns|SearchByNgrams|SearchAmongAll|SaidIsPagedWhole|WindowsEndWithSections|Sections.*|Common.*|BeyondAGuessedWindow|AnEdgeTeachesNothing|WhatNothingFinds|PartsAreKnownByWhatTheyHold)$$
-# What reads the stores and knows of the broker no more than that spans came through it.
-READINGS := ^Test(EveryRouteAsksWhoCalls|EveryListIsStrict|Said|ActivityPages|AnalyticsOfAbsurdNumbers|SavedQueries|NgramsAreThoseOfTheDocuments)$$
 
 export CGO_ENABLED ?= 0
 
@@ -71,13 +68,13 @@ test-race: engines ## Run under the race detector what loads no engine, and sink
 	CGO_ENABLED=1 $(GO) test -race -vet=off ./...
 	CGO_ENABLED=1 $(GO) test -race -vet=off -short -tags embedded -p 1 -parallel $(PARALLEL) -timeout 20m -skip '$(MEANINGS)' ./write/sink ./read/traces
 
-# The oracles and other readings ask the store: make test puts their questions. What kills
-# brokers has a node for itself, which is started again on the same data after each kill.
+# -short leaves out the tests that only read the stores. The package that kills brokers
+# has a node of its own, which is started again on the same data after each kill.
 test-kafka: engines ## Run stream, sink and end-to-end tests against a real Apache Kafka (Java 17 and Maven), and kill it
 	$(GO) test -tags apachekafka -count 1 ./deploy/kafka-test
-	$(GO) run ./deploy/kafka-test -- $(GO) test -tags embedded -vet=off -count 1 -short -timeout 30m -parallel $(PARALLEL) -skip '^$(KILLS)$$|Oracle$$|$(READINGS)' \
-		./write/stream/... ./write/sink/... ./cmd/internal/app/... ./cmd/colonnade/...
-	$(GO) run ./deploy/kafka-test -- $(GO) test -tags embedded -vet=off -count 1 -timeout 15m -run '^$(KILLS)$$' ./cmd/internal/app
+	$(GO) run ./deploy/kafka-test -- $(GO) test -tags embedded -vet=off -count 1 -short -timeout 30m -parallel $(PARALLEL) \
+		./write/stream/... ./write/sink/... ./cmd/internal/app ./cmd/internal/e2e ./cmd/colonnade/...
+	$(GO) run ./deploy/kafka-test -- $(GO) test -tags embedded -vet=off -count 1 -timeout 15m ./cmd/internal/e2e/kills
 
 test-services: ## Run the tests against the stores of COLONNADE_TEST_{KAFKA_BROKERS,CLICKHOUSE_URL,POSTGRES_URL}
 	@: $${COLONNADE_TEST_KAFKA_BROKERS:?} $${COLONNADE_TEST_CLICKHOUSE_URL:?} $${COLONNADE_TEST_POSTGRES_URL:?}

@@ -1,21 +1,12 @@
 //go:build embedded
 
-package app_test
+package app
 
 import (
 	"os"
 	"testing"
 
 	"colonnade/deploy/embedded/embeddedtest"
-	"colonnade/write/invoke/sandbox"
 )
 
-func TestMain(m *testing.M) {
-	if handled, exit := sandbox.Child(os.Args[1:]); handled {
-		os.Exit(exit)
-	}
-	if handled, exit := sinkChild(); handled {
-		os.Exit(exit)
-	}
-	os.Exit(embeddedtest.Main(m))
-}
+func TestMain(m *testing.M) { os.Exit(embeddedtest.Main(m)) }
