@@ -204,7 +204,7 @@ function Compare() {
         <Button small onPress={() => set({ base: other, runs: [other, base] })}>Swap</Button>
         <span className={css['crumb']}>{showCount(paired.common.length)} cases in common{paired.only > 0 && `, ${showCount(paired.only)} in one run only`}</span>
       </div>
-      <div className={css['stats']}>
+      <div className={css['stats']} tabIndex={0} role="group" aria-label="Scores">
         <table>
           <thead><tr><th>Score</th><th>{nameOf(base)}</th><th>{nameOf(other)}</th><th>Δ</th><th>95 % interval</th><th title="After Holm's correction over the scores shown">p</th><th>▲</th><th>▼</th><th>=</th><th>Verdict</th></tr></thead>
           <tbody>

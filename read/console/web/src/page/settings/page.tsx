@@ -42,7 +42,7 @@ function Facts({ rows }: { rows: readonly (readonly [string, ReactNode])[] }) {
 }
 
 function Snippet({ title, text }: { title: string; text: string }) {
-  return <section className={css['snippet']}><header><h2>{title}</h2><Button small look="quiet" onPress={() => void copy(text, title)}>Copy</Button></header><pre>{text}</pre></section>;
+  return <section className={css['snippet']}><header><h2>{title}</h2><Button small look="quiet" onPress={() => void copy(text, title)}>Copy</Button></header><pre tabIndex={0} role="group" aria-label={title}>{text}</pre></section>;
 }
 
 function ProjectTab() {

@@ -1,11 +1,10 @@
-import { useState } from 'react';
+import { useEffect, useState } from 'react';
 import type { Annotation } from '../../api/types';
 import { Button } from '../../kit/button/button';
 import { Link } from '../../kit/link/link';
 import { Empty } from '../../kit/state/state';
 import { toast } from '../../kit/toast/toast';
 import { Ago, Score } from '../../kit/value/value';
-import { useKeys } from '../../shell/keys';
 import { client, may, queries, useApi } from '../../shell/session';
 import css from './feedback.module.css';
 
@@ -14,10 +13,11 @@ interface Evaluator { id: string; slug: string; name?: string; flags?: Record<st
 interface Evaluators { evaluators?: Evaluator[] }
 
 /** Feedback lists what people and evaluators said of a span, and takes more. */
-export default function Feedback({ traceId, spanId, annotations }: { traceId: string; spanId: string; annotations: readonly Annotation[] }) {
+export default function Feedback({ traceId, spanId, annotations, asked }: { traceId: string; spanId: string; annotations: readonly Annotation[]; asked: number }) {
   const [open, setOpen] = useState(false);
   const allowed = may('edit_spans');
-  useKeys('Trace', allowed ? { a: { about: 'Annotate', run: () => setOpen(true) } } : {});
+  // The key to annotate opens the form from anywhere in the trace.
+  useEffect(() => { if (asked > 0) setOpen(true); }, [asked]);
   return (
     <div className={css['feedback']}>
       {annotations.map((a) => (

@@ -74,6 +74,7 @@ function Loaded({ outline, at, inPanel }: { outline: Outline; at: string | undef
 
   const [closed, setClosed] = useState<ReadonlySet<number>>(() => (tree.spans.length > 2000 ? closedFrom(tree, 3) : new Set()));
   const [deleting, setDeleting] = useState(false);
+  const [asked, setAsked] = useState(0);
   const annotations = useApi<{ annotations?: Annotation[] }>('POST', '/annotations/query', { body: { annotation_links: [{ trace_id: outline.trace_id }] } });
 
   const index = outline.columns.span_id.indexOf(state.span);
@@ -100,6 +101,7 @@ function Loaded({ outline, at, inPanel }: { outline: Outline; at: string | undef
   };
 
   useKeys('Trace', {
+    ...(may('edit_spans') && { a: { about: 'Annotate the span', run: () => { setAsked((n) => n + 1); set({ tab: 'feedback', ...(state.view !== 'timeline' && { view: 'tree' }) }, 'replace'); } } }),
     n: { about: 'Next of what was found', run: () => jump(1) },
     N: { about: 'Previous of what was found', run: () => jump(-1) },
     v: { about: 'Next view', run: () => { const all = ['tree', 'timeline', 'conversation', 'cost'] as const; set({ view: all[(all.indexOf(state.view) + 1) % 4]! }); } },
@@ -168,7 +170,7 @@ function Loaded({ outline, at, inPanel }: { outline: Outline; at: string | undef
             : state.view === 'cost' ? <CostView tree={tree} />
               : <>
                 <TreeView tree={tree} rows={rows} closed={closed} onClosed={setClosed} current={current} onCurrent={choose} hits={new Set(hits)} path={path} zoom={state.zoom} onZoom={(zoom) => set({ zoom }, 'replace')} wide={state.view === 'timeline'} />
-                <div className={css['span']}><SpanView tree={tree} row={current} tab={state.tab} onTab={(tab) => set({ tab }, 'replace')} annotations={annotations.data?.annotations ?? []} /></div>
+                <div className={css['span']}><SpanView tree={tree} row={current} tab={state.tab} onTab={(tab) => set({ tab }, 'replace')} annotations={annotations.data?.annotations ?? []} asked={asked} /></div>
               </>}
       </div>
       {deleting && <Confirm title="Delete this trace?" verb="Delete" onClose={() => setDeleting(false)} onConfirm={() => {

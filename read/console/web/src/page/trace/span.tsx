@@ -22,7 +22,7 @@ const at = (value: unknown, path: string): unknown => path.split('.').reduce<unk
 interface Reply { count: number; span?: Span }
 
 /** SpanView shows one span: its messages, inputs and outputs, and its attributes. */
-export function SpanView({ tree, row, tab, onTab, annotations }: { tree: Tree; row: number; tab: string; onTab: (tab: string) => void; annotations: readonly Annotation[] }) {
+export function SpanView({ tree, row, tab, onTab, annotations, asked }: { tree: Tree; row: number; tab: string; onTab: (tab: string) => void; annotations: readonly Annotation[]; asked: number }) {
   const { outline } = tree;
   const i = tree.spans[row]!;
   const spanId = outline.columns.span_id[i]!;
@@ -71,7 +71,7 @@ export function SpanView({ tree, row, tab, onTab, annotations }: { tree: Tree; r
                 {active === 'attributes' && <JsonView value={span.attributes} label="Attributes" onFilter={(path, value) => go(address('/traces', `focus=spans&q=${encodeURIComponent(leaf(condition('attributes', 'is', value as never, path.join('.'))))}`))} />}
                 {active === 'events' && <Events events={events} />}
                 {active === 'links' && <Links span={span} />}
-                {active === 'feedback' && <Suspense fallback={<Skeleton rows={3} widths={[60]} />}><Feedback traceId={outline.trace_id} spanId={spanId} annotations={own} /></Suspense>}
+                {active === 'feedback' && <Suspense fallback={<Skeleton rows={3} widths={[60]} />}><Feedback traceId={outline.trace_id} spanId={spanId} annotations={own} asked={asked} /></Suspense>}
                 {active === 'cost' && <CostTable ag={ag} />}
                 {active === 'raw' && <JsonView value={span} label="Span" />}
               </>

@@ -28,7 +28,7 @@ const DEEP = 20;
 export function TreeView({ tree, rows, closed, onClosed, current, onCurrent, hits, path, zoom, onZoom, wide }: Props) {
   const box = useRef<HTMLDivElement>(null);
   const id = useId();
-  const virtual = useVirtualizer({ count: rows.length, getScrollElement: () => box.current, estimateSize: () => ROW, overscan: 12 });
+  const virtual = useVirtualizer({ count: rows.length, getScrollElement: () => box.current, estimateSize: () => ROW, overscan: 5 });
   const { columns, dictionaries } = tree.outline;
   const [from, to] = zoom ?? [tree.from, tree.to];
   const length = Math.max(1, to - from);
