@@ -14,6 +14,7 @@ import (
 	"colonnade/domain"
 	"colonnade/domain/trace"
 	"colonnade/migrations/schema"
+	"colonnade/write/sink/rows"
 )
 
 // The rows of annotation_index and evaluation_index stand under what they are about, so
@@ -31,8 +32,8 @@ func mayAnnotate(declared trace.Type, linked, judging bool) bool {
 
 // supersede notes a span whose stored version may have rows under other keys than the new one.
 func (g *group) supersede(k *known, e *entry) {
-	if mayAnnotate(k.declared, k.linked, k.judging) || annotates(e) || judges(e.span) {
-		g.superseded = append(g.superseded, e.span.SpanID)
+	if mayAnnotate(k.declared, k.linked, k.judging) || rows.HasAnnotation(&e.Entry) || rows.HasEvaluator(e.Span) {
+		g.superseded = append(g.superseded, e.Span.SpanID)
 	}
 }
 
@@ -47,7 +48,7 @@ func (r *removals) ofAnnotations(g *group, below uint64) {
 		return
 	}
 	for some := range slices.Chunk(ids, spansAtOnce) {
-		r.annotations = append(r.annotations, fmt.Sprintf("%s AND version < %d AND %s", g.key.sql(), below, spanList(some)))
+		r.annotations = append(r.annotations, fmt.Sprintf("%s AND version < %d AND %s", ofTrace(g.key), below, spanList(some)))
 	}
 }
 
@@ -82,7 +83,7 @@ func (w *worker) moveAnnotations(ctx context.Context, to trace.Type, which strin
 
 func (w *worker) countRows(ctx context.Context, table, which string) (n uint64, err error) {
 	err = w.store.query(ctx, "count rows of "+table, "SELECT count() FROM "+w.store.cfg.Deployment.Table(table)+" WHERE "+which,
-		func() { n = 0 }, func(rows driver.Rows) error { return rows.Scan(&n) })
+		func() { n = 0 }, func(result driver.Rows) error { return result.Scan(&n) })
 	return n, err
 }
 
@@ -92,8 +93,8 @@ func (k *known) older(x indexed) bool { return k.since == 0 || x.created < k.sin
 
 // cleanUpAnnotations removes, of traces that were stored before the memory
 // knew of them, the rows of versions that a later one has replaced.
-func (w *worker) cleanUpAnnotations(ctx context.Context, found []total, index map[traceKey]indexed) error {
-	var keys []traceKey
+func (w *worker) cleanUpAnnotations(ctx context.Context, found []total, index map[rows.TraceKey]indexed) error {
+	var keys []rows.TraceKey
 	for i := range found {
 		t := &found[i]
 		x := index[t.key]
@@ -120,7 +121,7 @@ func (w *worker) cleanUpAnnotations(ctx context.Context, found []total, index ma
 
 // staleAnnotations gives conditions on the rows of replaced versions, of those of
 // the traces whose spans are there.
-func (w *worker) staleAnnotations(ctx context.Context, keys []traceKey, which string) (stale []string, err error) {
+func (w *worker) staleAnnotations(ctx context.Context, keys []rows.TraceKey, which string) (stale []string, err error) {
 	d := w.store.cfg.Deployment
 	of := fmt.Sprintf("project_id IN %s AND (project_id, trace_id) IN %s", projectList(keys), traceList(keys))
 	statement := fmt.Sprintf(`SELECT project_id, trace_id, span_id, max(newest) AS latest FROM (
@@ -129,15 +130,15 @@ func (w *worker) staleAnnotations(ctx context.Context, keys []traceKey, which st
   UNION ALL SELECT project_id, trace_id, span_id, toUInt64(-1), version FROM %s WHERE trace_type IN ('invocation', 'annotation', 'unknown') AND (%s)
 ) GROUP BY project_id, trace_id, span_id HAVING min(version) < latest`,
 		d.Table(schema.AnnotationIndex), of, d.Table(schema.EvaluationIndex), of, d.Table(schema.Spans), which)
-	err = w.store.query(ctx, "find replaced annotations", statement, func() { stale = nil }, func(rows driver.Rows) error {
+	err = w.store.query(ctx, "find replaced annotations", statement, func() { stale = nil }, func(result driver.Rows) error {
 		var project uuid.UUID
 		var rawTrace, rawSpan string
 		var version uint64
-		if err := rows.Scan(&project, &rawTrace, &rawSpan, &version); err != nil {
+		if err := result.Scan(&project, &rawTrace, &rawSpan, &version); err != nil {
 			return err
 		}
 		stale = append(stale, fmt.Sprintf("%s AND span_id = unhex('%s') AND version < %d",
-			traceKey{domain.ProjectID(project), traceID(rawTrace)}.sql(), hex.EncodeToString([]byte(rawSpan)), version))
+			ofTrace(rows.TraceKey{Project: domain.ProjectID(project), Trace: traceID(rawTrace)}), hex.EncodeToString([]byte(rawSpan)), version))
 		return nil
 	})
 	return stale, err

@@ -13,6 +13,7 @@ import (
 	"colonnade/domain/trace"
 	"colonnade/migrations/schema"
 	"colonnade/write/normalize"
+	"colonnade/write/sink/rows"
 	"colonnade/write/stream"
 )
 
@@ -25,16 +26,16 @@ type batch struct {
 	bytes   int
 	// groups are the traces in the order of their first record.
 	groups []*group
-	byKey  map[traceKey]*group
+	byKey  map[rows.TraceKey]*group
 	// entries are the spans to be written.
 	entries  []*entry
-	rejects  []reject
+	rejects  []rows.RejectedSpan
 	dead     []deadRecord
 	outdated []outdated
 	builtAt  time.Time
 	newestAt time.Time
 	// rows are those of the span tables, progress what readers are told once it is stored.
-	rows     *rows
+	rows     *rows.Buffer
 	progress progress
 	// doubtful tells that another may have stored rows of it, or may be about to.
 	doubtful bool
@@ -67,7 +68,7 @@ func (b *batch) lost() []*entry {
 
 // group is what a batch holds of one trace.
 type group struct {
-	key traceKey
+	key rows.TraceKey
 	// records of the batch are the trace's, ascending.
 	records []int
 	entries []*entry
@@ -112,23 +113,12 @@ type origin struct {
 	by uuid.UUID
 }
 
-// entry is one span on its way to a row.
+// entry is one span of a batch.
 type entry struct {
-	key      traceKey
-	span     *trace.Span
-	record   int // in batch.records
-	declared trace.Type
-	version  uint64
-	hash     uint64
-	tie      uint64
-	start    int64 // microseconds
-	startNS  uint16
-	week     uint16
-
-	receivedAt           time.Time
-	createdAt, updatedAt time.Time
-	createdBy, updatedBy uuid.UUID
-	// cleared tells that an edit in this batch took the stored versions out.
+	rows.Entry
+	record     int // in batch.records
+	receivedAt time.Time
+	// cleared reports that an edit in this batch removes the stored versions.
 	cleared bool
 }
 
@@ -168,8 +158,8 @@ const maxSpansOfRecord = 1 << schema.VersionShift
 //
 // It leaves out the records that are doomed. A batch that it spoilt is to be made again.
 func (w *worker) build(ctx context.Context, records []stream.Record, rng stream.Range, doomed map[int]deadRecord) (*batch, error) {
-	b := &batch{rng: rng, records: records, byKey: map[traceKey]*group{}, builtAt: w.clock(), doomed: doomed}
-	w.rows.reset()
+	b := &batch{rng: rng, records: records, byKey: map[rows.TraceKey]*group{}, builtAt: w.clock(), doomed: doomed}
+	w.rows.Reset()
 	for i := range records {
 		w.assign(b, i)
 	}
@@ -199,7 +189,7 @@ func (w *worker) build(ctx context.Context, records []stream.Record, rng stream.
 	for _, g := range changed {
 		w.decide(b, g)
 	}
-	w.document.forget()
+	w.document.Release()
 	w.memory.trim(b.newestAt, w.sink.recentSpans())
 	return b, nil
 }
@@ -224,7 +214,7 @@ func (w *worker) assign(b *batch, i int) {
 		b.reject(i)
 		return
 	}
-	key := traceKey{r.Project, r.Trace}
+	key := rows.TraceKey{Project: r.Project, Trace: r.Trace}
 	g := b.byKey[key]
 	if g == nil {
 		g = &group{key: key, bySpan: map[trace.SpanID]*entry{}}
@@ -263,7 +253,7 @@ func (w *worker) spans(b *batch, g *group, i int) {
 			b.doom(i, "fit", fmt.Errorf("sink: a record of trace %s cannot be read: %v", r.Trace, p))
 		}
 	}()
-	if r.Redriven && r.Operation != stream.Upsert && g.past.newest > micros(r.ReceivedAt) {
+	if r.Redriven && r.Operation != stream.Upsert && g.past.newest > rows.Micros(r.ReceivedAt) {
 		b.overtake(i, "The trace was sent, edited or deleted since this %s was received.", r.Operation)
 		return
 	}
@@ -298,12 +288,12 @@ func (w *worker) spans(b *batch, g *group, i int) {
 	overtaken := 0
 	for k := range spans {
 		id := spans[k].SpanID
-		if r.Redriven && g.past.overtakes(id, micros(r.ReceivedAt)) {
+		if r.Redriven && g.past.overtakes(id, rows.Micros(r.ReceivedAt)) {
 			overtaken++
 			continue
 		}
 		w.add(b, g, i, k, &spans[k])
-		g.past.note(id, micros(r.ReceivedAt))
+		g.past.note(id, rows.Micros(r.ReceivedAt))
 	}
 	if overtaken > 0 {
 		w.metrics.dropped.WithLabelValues("overtaken").Add(float64(overtaken))
@@ -323,20 +313,23 @@ func idsOf(spans []trace.Span) map[trace.SpanID]bool {
 func (w *worker) add(b *batch, g *group, i, index int, s *trace.Span) {
 	r := &b.records[i]
 	e := &entry{
-		key: g.key, span: s, record: i, declared: s.Type,
-		version: uint64(r.Offset)<<schema.VersionShift | uint64(index), //nolint:gosec // neither is negative
-		tie:     tie(s), week: weekOf(s.Start, r.ReceivedAt), receivedAt: r.ReceivedAt,
-		createdAt: r.ReceivedAt, createdBy: r.User,
+		Entry: rows.Entry{
+			Key: g.key, Span: s, Declared: s.Type,
+			Version:  uint64(r.Offset)<<schema.VersionShift | uint64(index), //nolint:gosec // neither is negative
+			SortHash: rows.SortHash(s), PartitionWeek: rows.PartitionWeek(s.Start, r.ReceivedAt),
+			CreatedAt: r.ReceivedAt, CreatedBy: r.User,
+		},
+		record: i, receivedAt: r.ReceivedAt,
 		cleared: !g.forgotten && (g.removed || g.removedSpans[s.SpanID]),
 	}
 	if o, ok := g.origins[s.SpanID]; ok {
-		e.createdAt, e.createdBy, e.updatedAt, e.updatedBy = o.at, o.by, r.ReceivedAt, r.User
+		e.CreatedAt, e.CreatedBy, e.UpdatedAt, e.UpdatedBy = o.at, o.by, r.ReceivedAt, r.User
 	}
-	e.start, e.startNS = split(s.Start)
+	e.Start, e.StartNS = rows.SplitTime(s.Start)
 	if earlier := g.bySpan[s.SpanID]; earlier != nil {
 		w.metrics.dropped.WithLabelValues("superseded").Inc()
-		e.createdAt, e.createdBy = earlier.createdAt, earlier.createdBy
-		e.updatedAt, e.updatedBy = r.ReceivedAt, r.User
+		e.CreatedAt, e.CreatedBy = earlier.CreatedAt, earlier.CreatedBy
+		e.UpdatedAt, e.UpdatedBy = r.ReceivedAt, r.User
 		*earlier = *e // it keeps its place
 		return
 	}
@@ -353,12 +346,12 @@ func (g *group) remove(r *stream.Record, only map[trace.SpanID]bool) (dropped in
 	}
 	kept := g.entries[:0]
 	for _, e := range g.entries {
-		if only == nil || only[e.span.SpanID] {
-			delete(g.bySpan, e.span.SpanID)
+		if only == nil || only[e.Span.SpanID] {
+			delete(g.bySpan, e.Span.SpanID)
 			if g.origins == nil {
 				g.origins = map[trace.SpanID]origin{}
 			}
-			g.origins[e.span.SpanID] = origin{e.createdAt, e.createdBy}
+			g.origins[e.Span.SpanID] = origin{e.CreatedAt, e.CreatedBy}
 			dropped++
 			continue
 		}
@@ -407,31 +400,21 @@ func (b *batch) reject(i int) {
 		b.die(i, "reject", err)
 		return
 	}
-	b.rejects = append(b.rejects, reject{
-		project: r.Project, at: r.ReceivedAt, source: r.Source, stage: told.Stage, reason: told.Reason,
-		traceID: told.TraceID, spanID: told.SpanID, spanName: told.SpanName, raw: told.Raw, offset: r.Offset,
+	b.rejects = append(b.rejects, rows.RejectedSpan{
+		Project: r.Project, At: r.ReceivedAt, Source: r.Source, Stage: told.Stage, Reason: told.Reason,
+		TraceID: told.TraceID, SpanID: told.SpanID, SpanName: told.SpanName, Raw: told.Raw, Offset: r.Offset,
 	})
 }
 
 // refuse notes a span that could not be fitted.
 func (b *batch) refuse(i int, f normalize.Refusal) {
 	r := &b.records[i]
-	row := reject{project: r.Project, at: r.ReceivedAt, source: r.Source, stage: "fit", reason: f.Reason, spanName: f.Name, raw: r.Value, offset: r.Offset}
+	row := rows.RejectedSpan{Project: r.Project, At: r.ReceivedAt, Source: r.Source, Stage: "fit", Reason: f.Reason, SpanName: f.Name, Raw: r.Value, Offset: r.Offset}
 	if !f.TraceID.IsZero() {
-		row.traceID = f.TraceID.String()
+		row.TraceID = f.TraceID.String()
 	}
 	if !f.SpanID.IsZero() {
-		row.spanID = f.SpanID.String()
+		row.SpanID = f.SpanID.String()
 	}
 	b.rejects = append(b.rejects, row)
-}
-
-// reject is a row of the table rejects.
-type reject struct {
-	project                   domain.ProjectID
-	at                        time.Time
-	source, stage, reason     string
-	traceID, spanID, spanName string
-	raw                       []byte
-	offset                    int64
 }

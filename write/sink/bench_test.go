@@ -19,6 +19,7 @@ import (
 	"colonnade/domain"
 	"colonnade/domain/trace"
 	"colonnade/write/normalize"
+	"colonnade/write/sink/rows"
 )
 
 // llmTrace makes a trace of n spans as an instrumented LLM application sends
@@ -113,28 +114,28 @@ func BenchmarkRows(b *testing.B) {
 		}
 		normalize.Trace(all)
 		for _, s := range all {
-			e := &entry{key: traceKey{domain.ProjectID{1}, s.TraceID}, span: s, version: 1, tie: tie(s), week: weekOf(s.Start, now), createdAt: now}
-			e.start, e.startNS = split(s.Start)
+			e := &entry{Entry: rows.Entry{Key: rows.TraceKey{Project: domain.ProjectID{1}, Trace: s.TraceID}, Span: s, Version: 1, SortHash: rows.SortHash(s), PartitionWeek: rows.PartitionWeek(s.Start, now), CreatedAt: now}}
+			e.Start, e.StartNS = rows.SplitTime(s.Start)
 			entries = append(entries, e)
 		}
 	}
 	b.Logf("%d bytes a span", bytes/len(entries))
-	r := newRows(newKeySet(100_000))
-	var d document
+	r := rows.NewBuffer(newKeySet(100_000).has)
+	var d rows.Content
 	var encoded []byte
 	b.ReportAllocs()
 	began := cpu(b)
 	for b.Loop() {
-		r.reset()
+		r.Reset()
 		for _, e := range entries {
-			d.render(e.span, 0)
-			e.hash = d.hash
-			r.append(e, 0, &d)
+			d.Render(e.Span, 0)
+			e.ContentHash = d.Hash
+			r.Append(&e.Entry, 0, &d)
 		}
 		var err error
-		encoded, err = r.spans.AppendTo(encoded[:0])
+		encoded, err = r.Spans.AppendTo(encoded[:0])
 		require.NoError(b, err)
-		encoded, err = r.documents.AppendTo(encoded[:0])
+		encoded, err = r.Payloads.AppendTo(encoded[:0])
 		require.NoError(b, err)
 	}
 	b.ReportMetric(float64(cpu(b)-began)/float64(b.N)/float64(len(entries)), "cpu-ns/span")

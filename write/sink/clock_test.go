@@ -6,6 +6,8 @@ import (
 	"unsafe"
 
 	"github.com/stretchr/testify/require"
+
+	"colonnade/write/sink/rows"
 )
 
 // setBack is t as time.Now gives it after the machine's clock was set back: the
@@ -25,7 +27,7 @@ func TestClockIsNotSetBack(t *testing.T) {
 	first := w.clock()
 	after := func(passed time.Duration) time.Duration {
 		machine = machine.Add(passed)
-		return (time.Duration(micros(w.clock())-micros(first)) * time.Microsecond).Round(time.Millisecond)
+		return (time.Duration(rows.Micros(w.clock())-rows.Micros(first)) * time.Microsecond).Round(time.Millisecond)
 	}
 	machine = setBack(machine, back)
 	require.Equal(t, time.Duration(0), after(0))

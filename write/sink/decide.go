@@ -5,9 +5,10 @@ import (
 	"slices"
 	"time"
 
-	"colonnade/domain/semconv"
 	"colonnade/domain/trace"
+	"colonnade/migrations/schema"
 	"colonnade/write/normalize"
+	"colonnade/write/sink/rows"
 	"colonnade/write/stream"
 )
 
@@ -17,7 +18,7 @@ func (w *worker) decide(b *batch, g *group) {
 	defer func() {
 		if p := recover(); p != nil { // which of them is at fault, nobody can tell
 			for _, i := range g.records {
-				b.doom(i, "row", fmt.Errorf("sink: spans of trace %s cannot be made rows: %v", g.key.trace, p))
+				b.doom(i, "row", fmt.Errorf("sink: spans of trace %s cannot be made rows: %v", g.key.Trace, p))
 			}
 		}
 	}()
@@ -32,7 +33,7 @@ func (w *worker) decide(b *batch, g *group) {
 	}
 	known := w.memory.trace(g.key)
 	g.traceType, g.declared, g.linked = w.resolve(g, known)
-	g.judging = known != nil && known.judging || slices.ContainsFunc(g.entries, func(e *entry) bool { return judges(e.span) })
+	g.judging = known != nil && known.judging || slices.ContainsFunc(g.entries, func(e *entry) bool { return rows.HasEvaluator(e.Span) })
 	for _, e := range g.entries {
 		known = w.enter(b, g, known, e)
 	}
@@ -44,14 +45,14 @@ func (w *worker) enter(b *batch, g *group, before *known, e *entry) (k *known) {
 	k = before
 	defer func() {
 		if p := recover(); p != nil {
-			b.doom(e.record, "row", fmt.Errorf("sink: span %s of trace %s cannot be made a row: %v", e.span.SpanID, e.key.trace, p))
+			b.doom(e.record, "row", fmt.Errorf("sink: span %s of trace %s cannot be made a row: %v", e.Span.SpanID, e.Key.Trace, p))
 		}
 	}()
 	if w.place(b, g, k, e) {
 		k = w.memory.touch(g.key, b.builtAt, g.receivedAt)
 		k.declared, k.linked, k.judging = g.declared, g.linked, g.judging
-		k.noteIdentifiers(e.span)
-		w.memory.put(k, e.known(), e.facts(w.rows.spans.row))
+		k.noteIdentifiers(e.Span)
+		w.memory.put(k, e.known(), e.facts(w.rows.Spans.LastNumbers))
 		g.written = append(g.written, e)
 	}
 	e.release()
@@ -62,7 +63,7 @@ func (w *worker) enter(b *batch, g *group, before *known, e *entry) (k *known) {
 // times its records, and the collector would go through them again and again
 // while the batch is being written. revive brings them back.
 func (e *entry) release() {
-	s := e.span
+	s := e.Span
 	s.Attributes, s.Events, s.Resource, s.Scope = nil, nil, nil, nil
 }
 
@@ -71,7 +72,7 @@ func (w *worker) revive(b *batch, entries []*entry) error {
 	var spans []trace.Span
 	at := -1
 	for _, e := range entries {
-		if e.span.Attributes != nil {
+		if e.Span.Attributes != nil {
 			continue
 		}
 		if e.record != at { // entries of one record mostly stand together
@@ -82,9 +83,9 @@ func (w *worker) revive(b *batch, entries []*entry) error {
 			}
 			at = e.record
 		}
-		again := &spans[e.version&(maxSpansOfRecord-1)]
-		e.span.Attributes, e.span.Events, e.span.Resource, e.span.Scope = again.Attributes, again.Events, again.Resource, again.Scope
-		retype(e.span, e.span.Type)
+		again := &spans[e.Version&(maxSpansOfRecord-1)]
+		e.Span.Attributes, e.Span.Events, e.Span.Resource, e.Span.Scope = again.Attributes, again.Events, again.Resource, again.Scope
+		rows.SetTraceType(e.Span, e.Span.Type)
 	}
 	return nil
 }
@@ -98,9 +99,9 @@ func metaOf(r *stream.Record) normalize.Meta {
 func (w *worker) resolve(g *group, k *known) (t, declared trace.Type, linked bool) {
 	spans := make([]*trace.Span, len(g.entries))
 	for i, e := range g.entries {
-		spans[i] = e.span
-		declared = max(declared, e.declared) // of two that differ, annotation
-		linked = linked || len(e.span.Links) > 0
+		spans[i] = e.Span
+		declared = max(declared, e.Declared) // of two that differ, annotation
+		linked = linked || len(e.Span.Links) > 0
 	}
 	given, _ := normalize.Trace(spans)
 	if k != nil {
@@ -109,56 +110,74 @@ func (w *worker) resolve(g *group, k *known) (t, declared trace.Type, linked boo
 	}
 	if t = trace.TypeOf(declared, linked); t != given {
 		for _, s := range spans {
-			retype(s, t)
+			rows.SetTraceType(s, t)
 		}
 	}
 	return t, declared, linked
 }
 
-func retype(s *trace.Span, t trace.Type) {
-	s.Type = t
-	ag, _ := s.Attributes[semconv.Root].(map[string]any)
-	if types, ok := ag[semconv.Type].(map[string]any); ok {
-		types[semconv.TypeTrace] = t.String()
-	}
-}
-
 // place decides whether a span is written and as what, and adds its rows.
 func (w *worker) place(b *batch, g *group, k *known, e *entry) bool {
-	w.document.render(e.span, e.declared)
-	e.hash = w.document.hash
-	stored, ok := k.span(e.span.SpanID)
+	w.document.Render(e.Span, e.Declared)
+	e.ContentHash = w.document.Hash
+	stored, ok := k.span(e.Span.SpanID)
 	switch {
-	case ok && stored.hash == e.hash:
+	case ok && stored.hash == e.ContentHash:
 		w.metrics.dropped.WithLabelValues("retry").Inc()
 		return false
 	case ok:
 		e.replaces(stored, &b.records[e.record])
-		b.outdated = append(b.outdated, outdated{project: e.key.project, span: e.span.SpanID, version: stored.version, by: e.record})
+		b.outdated = append(b.outdated, outdated{project: e.Key.Project, span: e.Span.SpanID, version: stored.version, by: e.record})
 		g.supersede(k, e)
-		if stored.start != e.start || stored.traceType != g.traceType {
-			g.stale = append(g.stale, staleRow{e.span.SpanID, stored.traceType, stored.start})
+		if stored.start != e.Start || stored.traceType != g.traceType {
+			g.stale = append(g.stale, staleRow{e.Span.SpanID, stored.traceType, stored.start})
 		}
 		w.metrics.spans.WithLabelValues("replaced").Inc()
 	case e.cleared:
-		if before, was := g.before.span(e.span.SpanID); was {
+		if before, was := g.before.span(e.Span.SpanID); was {
 			e.replaces(before, &b.records[e.record])
 		}
 	}
 	b.entries = append(b.entries, e)
-	w.rows.append(e, w.partition.Number(), &w.document)
+	w.rows.Append(&e.Entry, w.partition.Number(), &w.document)
 	return true
 }
 
 func (e *entry) known() knownSpan {
 	return knownSpan{
-		id: e.span.SpanID, traceType: e.span.Type, hash: e.hash, version: e.version, start: e.start,
-		createdAt: micros(e.createdAt), createdBy: e.createdBy,
+		id: e.Span.SpanID, traceType: e.Span.Type, hash: e.ContentHash, version: e.Version, start: e.Start,
+		createdAt: rows.Micros(e.CreatedAt), createdBy: e.CreatedBy,
 	}
 }
 
 // replaces keeps what a first version leaves to its successors. Source: contract §1.10.
 func (e *entry) replaces(stored *knownSpan, r *stream.Record) {
-	e.createdAt, e.createdBy = time.UnixMicro(stored.createdAt).UTC(), stored.createdBy
-	e.updatedAt, e.updatedBy = r.ReceivedAt, r.User
+	e.CreatedAt, e.CreatedBy = time.UnixMicro(stored.createdAt).UTC(), stored.createdBy
+	e.UpdatedAt, e.UpdatedBy = r.ReceivedAt, r.User
+}
+
+// indexOf makes one row for each trace of a batch.
+func indexOf(groups []*group, partition int32) []rows.IndexRow {
+	var out []rows.IndexRow
+	for _, g := range groups {
+		if len(g.written) > 0 {
+			out = append(out, rows.IndexRow{Key: g.key, Declared: g.declared, Linked: g.linked, HasEvaluator: g.judging, Summary: summarize(g, partition)})
+		}
+	}
+	return out
+}
+
+func summarize(g *group, partition int32) rows.Summary {
+	first := g.written[0]
+	s := rows.Summary{MinStart: first.Start, MaxStart: first.Start, MinPartitionWeek: first.PartitionWeek, MaxPartitionWeek: first.PartitionWeek, Created: rows.Micros(first.CreatedAt), FirstVersion: first.Version}
+	for _, e := range g.written {
+		s.MinStart, s.MaxStart = min(s.MinStart, e.Start), max(s.MaxStart, e.Start)
+		s.MinPartitionWeek, s.MaxPartitionWeek = min(s.MinPartitionWeek, e.PartitionWeek), max(s.MaxPartitionWeek, e.PartitionWeek)
+		s.Created, s.LastVersion, s.FirstVersion = min(s.Created, rows.Micros(e.CreatedAt)), max(s.LastVersion, e.Version), min(s.FirstVersion, e.Version)
+		//nolint:gosec // a partition's number is never negative
+		if n := schema.Record(uint32(partition), e.Version); len(s.Records) == 0 || s.Records[len(s.Records)-1] != n {
+			s.Records = append(s.Records, n)
+		}
+	}
+	return s
 }

@@ -2,6 +2,7 @@ package sink
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -10,6 +11,8 @@ import (
 
 	"colonnade/domain"
 	"colonnade/migrations/schema"
+	"colonnade/write/sink/internal/native"
+	"colonnade/write/sink/rows"
 )
 
 // A row of span_payloads_packed never takes the place of another: its key is the place
@@ -50,19 +53,19 @@ func (w *worker) removeOutdated(ctx context.Context) error {
 	defer cancel()
 	for len(w.outdated) > 0 {
 		some := w.outdated[:min(len(w.outdated), outdatedAtOnce)]
-		keys := make([]traceKey, 0, len(some))
-		var offsets, rows strings.Builder
+		keys := make([]rows.TraceKey, 0, len(some))
+		var offsets, literals strings.Builder
 		for i, o := range some {
 			if i > 0 {
 				offsets.WriteByte(',')
-				rows.WriteByte(',')
+				literals.WriteByte(',')
 			}
-			keys = append(keys, traceKey{project: o.project})
+			keys = append(keys, rows.TraceKey{Project: o.project})
 			fmt.Fprintf(&offsets, "%d", o.version>>schema.VersionShift)
-			rows.WriteString(versionLiteral(o.version, o.span))
+			literals.WriteString(versionLiteral(o.version, o.span))
 		}
 		which := fmt.Sprintf("project_id IN %s AND stream_partition = %s AND stream_offset IN (%s) AND (version, span_id) IN (%s)",
-			projectList(keys), w.label, offsets.String(), rows.String())
+			projectList(keys), w.label, offsets.String(), literals.String())
 		switch err := w.delete(bounded, schema.SpanPayloads, which); {
 		case domain.KindOf(err).Permanent():
 			w.log.LogAttrs(ctx, slog.LevelError, "ClickHouse refused to delete payloads of superseded versions, they stay on disk", slog.Int("rows", len(some)), slog.Any("error", err))
@@ -83,17 +86,74 @@ func (w *worker) removeOutdated(ctx context.Context) error {
 // removeDocuments removes those of one record that another table refused: it
 // goes to the dead topic, and nothing of it is shown.
 func (w *worker) removeDocuments(ctx context.Context, entries []*entry) error {
-	seen := map[traceKey]bool{}
+	seen := map[rows.TraceKey]bool{}
 	for _, e := range entries {
-		if seen[e.key] {
+		if seen[e.Key] {
 			continue
 		}
-		seen[e.key] = true
+		seen[e.Key] = true
 		which := fmt.Sprintf("project_id = toUUID('%s') AND stream_partition = %s AND stream_offset = %d AND trace_id = unhex('%s')",
-			e.key.project, w.label, e.version>>schema.VersionShift, e.key.trace)
+			e.Key.Project, w.label, e.Version>>schema.VersionShift, e.Key.Trace)
 		if err := w.delete(ctx, schema.SpanPayloads, which); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// writeDocuments inserts the documents of a batch and says what occurs in them,
+// the one while the other is under way: a reader needs both, and neither the other.
+func (w *worker) writeDocuments(ctx context.Context, b *batch) error {
+	ngrams := make(chan error, 1)
+	go func() { ngrams <- w.writeNgrams(ctx, b) }()
+	err := w.writeTable(ctx, b, schema.SpanPayloads, &b.rows.Payloads.Block, b.entries)
+	return errors.Join(err, <-ngrams)
+}
+
+// writeNgrams inserts the n-grams of the payloads of a batch, also of those that are
+// stored already. A span without its n-grams would not be found, and no row holds
+// anything that a client chose: a refusal is a table that is not as this build knows
+// it, and to wait is visible.
+func (w *worker) writeNgrams(ctx context.Context, b *batch) error {
+	err := w.insert(ctx, b, schema.SpanPayloadNgrams, b.rows.Ngrams.Of(b.rows.Payloads, w.partition.Number()))
+	if domain.KindOf(err).Permanent() {
+		return domain.Wrap(domain.Unavailable, err, "ClickHouse refused n-grams.")
+	}
+	return err
+}
+
+// writeAnnotations inserts a batch's rows of both tables. They come before the
+// spans, so that a repetition that finds a span knows them stored; a row that
+// is stored twice all the same is replaced by its equal.
+func (w *worker) writeAnnotations(ctx context.Context, b *batch) error {
+	annotations := b.rows.Annotations
+	if annotations.Links.Rows() == 0 && annotations.Results.Rows() == 0 {
+		return nil
+	}
+	var annotated []*entry
+	for _, e := range b.entries {
+		if rows.HasAnnotation(&e.Entry) || rows.HasEvaluator(e.Span) {
+			annotated = append(annotated, e)
+		}
+	}
+	if err := w.writeTable(ctx, b, schema.AnnotationIndex, &annotations.Links.Block, annotated); err != nil {
+		return err
+	}
+	return w.writeTable(ctx, b, schema.EvaluationIndex, &annotations.Results.Block, annotated)
+}
+
+// annotationsOf makes a table's rows of some entries anew; nil for a table of spans.
+func (w *worker) annotationsOf(entries []*entry, table string) *native.Block {
+	if table != schema.AnnotationIndex && table != schema.EvaluationIndex {
+		return nil
+	}
+	again, document := rows.NewAnnotationRows(), &rows.Content{}
+	for _, e := range entries {
+		document.Render(e.Span, e.Declared)
+		again.Append(&e.Entry, document)
+	}
+	if table == schema.EvaluationIndex {
+		return &again.Results.Block
+	}
+	return &again.Links.Block
 }

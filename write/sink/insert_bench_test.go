@@ -19,6 +19,7 @@ import (
 	"colonnade/migrations"
 	"colonnade/migrations/schema"
 	"colonnade/write/normalize"
+	"colonnade/write/sink/rows"
 )
 
 // BenchmarkInsert is what the store pays for a row, merges included, by the
@@ -43,15 +44,15 @@ func BenchmarkInsert(b *testing.B) {
 	pid := embeddedtest.PID("clickhouse")
 	f := fitter(b)
 	s := newStore(conn, DefaultConfig(), newMetrics(prometheus.NewRegistry()), time.Now)
-	r := newRows(newKeySet(100_000))
-	var d document
+	r := rows.NewBuffer(newKeySet(100_000).has)
+	var d rows.Content
 	var id uint64
 	const perBatch = 400
 	tables := map[string]time.Duration{}
-	rows := 0
+	inserted := 0
 	begun := processTime(b, pid)
 	for b.Loop() {
-		r.reset()
+		r.Reset()
 		now := time.Now()
 		var groups []*group
 		for range perBatch {
@@ -63,35 +64,35 @@ func BenchmarkInsert(b *testing.B) {
 				all[i] = &spans[i]
 			}
 			normalize.Trace(all)
-			g := &group{key: traceKey{domain.ProjectID{byte(id % 3)}, spans[0].TraceID}}
+			g := &group{key: rows.TraceKey{Project: domain.ProjectID{byte(id % 3)}, Trace: spans[0].TraceID}}
 			for _, sp := range all {
-				e := &entry{key: g.key, span: sp, version: id<<20 | uint64(len(g.written)), tie: tie(sp), week: weekOf(sp.Start, now), createdAt: now}
-				e.start, e.startNS = split(sp.Start)
-				d.render(sp, 0)
-				e.hash = d.hash
-				r.append(e, 0, &d)
+				e := &entry{Entry: rows.Entry{Key: g.key, Span: sp, Version: id<<20 | uint64(len(g.written)), SortHash: rows.SortHash(sp), PartitionWeek: rows.PartitionWeek(sp.Start, now), CreatedAt: now}}
+				e.Start, e.StartNS = rows.SplitTime(sp.Start)
+				d.Render(sp, 0)
+				e.ContentHash = d.Hash
+				r.Append(&e.Entry, 0, &d)
 				g.written = append(g.written, e)
 			}
 			groups = append(groups, g)
 		}
-		rows += perBatch * 10
+		inserted += perBatch * 10
 		timed := func(table string, insert func() error) {
 			before := processTime(b, pid)
 			require.NoError(b, insert())
 			tables[table] += processTime(b, pid) - before
 		}
 		timed("payloads", func() error {
-			return s.insert(b.Context(), insertion{table: schema.SpanPayloads, block: &r.documents.Block, token: fmt.Sprint("p", id)})
+			return s.insert(b.Context(), insertion{table: schema.SpanPayloads, block: &r.Payloads.Block, token: fmt.Sprint("p", id)})
 		})
 		timed("index", func() error {
-			return s.insert(b.Context(), insertion{table: schema.TraceIndex, block: indexRows(indexOf(groups, 0), 0, now), token: fmt.Sprint("i", id)})
+			return s.insert(b.Context(), insertion{table: schema.TraceIndex, block: rows.TraceIndex(indexOf(groups, 0), 0, now), token: fmt.Sprint("i", id)})
 		})
 		timed("spans", func() error {
-			return s.insert(b.Context(), insertion{table: schema.Spans, block: &r.spans.Block, token: fmt.Sprint("s", id)})
+			return s.insert(b.Context(), insertion{table: schema.Spans, block: &r.Spans.Block, token: fmt.Sprint("s", id)})
 		})
 	}
 	for table, took := range tables {
-		b.ReportMetric(float64(took.Microseconds())/float64(rows), table+"-cpu-us/row")
+		b.ReportMetric(float64(took.Microseconds())/float64(inserted), table+"-cpu-us/row")
 	}
 	for {
 		var merges uint64
@@ -101,7 +102,7 @@ func BenchmarkInsert(b *testing.B) {
 		}
 		time.Sleep(200 * time.Millisecond)
 	}
-	b.ReportMetric(float64((processTime(b, pid)-begun).Microseconds())/float64(rows), "total-cpu-us/row")
+	b.ReportMetric(float64((processTime(b, pid)-begun).Microseconds())/float64(inserted), "total-cpu-us/row")
 	var parts uint64
 	require.NoError(b, conn.QueryRow(b.Context(), "SELECT count() FROM system.parts WHERE active AND table = 'spans' AND database = currentDatabase()").Scan(&parts))
 	b.ReportMetric(float64(parts), "parts")
@@ -109,7 +110,7 @@ func BenchmarkInsert(b *testing.B) {
 	for _, t := range []string{"spans", "span_payloads_packed", "trace_index"} {
 		require.NoError(b, conn.Exec(b.Context(), "OPTIMIZE TABLE "+t+" FINAL"))
 	}
-	b.ReportMetric(float64((processTime(b, pid)-settled).Microseconds())/float64(rows), "finalmerge-cpu-us/row")
+	b.ReportMetric(float64((processTime(b, pid)-settled).Microseconds())/float64(inserted), "finalmerge-cpu-us/row")
 	sizes, err := conn.Query(b.Context(), "SELECT table, sum(bytes_on_disk)::Float64 FROM system.parts WHERE active AND database = currentDatabase() GROUP BY table")
 	require.NoError(b, err)
 	for sizes.Next() {
@@ -117,11 +118,11 @@ func BenchmarkInsert(b *testing.B) {
 		var bytes float64
 		require.NoError(b, sizes.Scan(&table, &bytes))
 		if table == "spans" || table == "span_payloads_packed" {
-			b.ReportMetric(bytes/float64(rows), table+"-B/row")
+			b.ReportMetric(bytes/float64(inserted), table+"-B/row")
 		}
 	}
 	if os.Getenv("BENCH_COLUMNS") != "" {
-		columns, err := conn.Query(b.Context(), "SELECT concat(name, ' ', toString(round(data_compressed_bytes / ?, 2))) FROM system.columns WHERE database = currentDatabase() AND table = 'spans' ORDER BY data_compressed_bytes DESC LIMIT 25 UNION ALL SELECT concat('index ', name, ' ', toString(round(data_compressed_bytes / ?, 2))) FROM system.data_skipping_indices WHERE database = currentDatabase() AND table = 'spans'", rows, rows)
+		columns, err := conn.Query(b.Context(), "SELECT concat(name, ' ', toString(round(data_compressed_bytes / ?, 2))) FROM system.columns WHERE database = currentDatabase() AND table = 'spans' ORDER BY data_compressed_bytes DESC LIMIT 25 UNION ALL SELECT concat('index ', name, ' ', toString(round(data_compressed_bytes / ?, 2))) FROM system.data_skipping_indices WHERE database = currentDatabase() AND table = 'spans'", inserted, inserted)
 		require.NoError(b, err)
 		for columns.Next() {
 			var line string

@@ -5,29 +5,8 @@ import (
 	"strings"
 	"sync"
 
-	"colonnade/domain"
+	"colonnade/write/sink/rows"
 )
-
-// attributeKey is a path of a project's attributes with the type of its values.
-type attributeKey struct {
-	project domain.ProjectID
-	path    string
-	kind    uint8
-}
-
-// The kinds of attribute_keys.type.
-const (
-	kindString = 1
-	kindNumber = 2
-	kindBool   = 3
-	kindLong   = 4
-)
-
-// maxKeyBytes is the longest path recorded; longer ones are data, not names.
-const maxKeyBytes = 256
-
-// maxSampleBytes is the longest sample.
-const maxSampleBytes = 100
 
 // maxAttributeKeys bounds the attribute names in memory that attribute_keys already
 // has: 100 000 names take about 10 MB. A name beyond it is inserted again.
@@ -38,16 +17,16 @@ const maxAttributeKeys = 100_000
 type keySet struct {
 	mu    sync.Mutex
 	limit int
-	known map[attributeKey]*list.Element
+	known map[rows.AttributeKey]*list.Element
 	order *list.List // of attributeKey, the latest used in front
 }
 
 func newKeySet(limit int) *keySet {
-	return &keySet{limit: limit, known: map[attributeKey]*list.Element{}, order: list.New()}
+	return &keySet{limit: limit, known: map[rows.AttributeKey]*list.Element{}, order: list.New()}
 }
 
 // has tells whether a key is known.
-func (k *keySet) has(key attributeKey) bool {
+func (k *keySet) has(key rows.AttributeKey) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	e, ok := k.known[key]
@@ -58,19 +37,19 @@ func (k *keySet) has(key attributeKey) bool {
 }
 
 // add remembers keys that are durable.
-func (k *keySet) add(keys []attributeKey) {
+func (k *keySet) add(keys []rows.AttributeKey) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for _, key := range keys {
 		if _, ok := k.known[key]; ok {
 			continue
 		}
-		key.path = strings.Clone(key.path) // not to keep a record's memory
+		key.Path = strings.Clone(key.Path) // not to keep a record's memory
 		k.known[key] = k.order.PushFront(key)
 		if k.order.Len() > k.limit {
 			last := k.order.Back()
 			k.order.Remove(last)
-			if old, ok := last.Value.(attributeKey); ok {
+			if old, ok := last.Value.(rows.AttributeKey); ok {
 				delete(k.known, old)
 			}
 		}

@@ -14,6 +14,7 @@ import (
 	"colonnade/domain"
 	"colonnade/domain/trace"
 	"colonnade/write/normalize"
+	"colonnade/write/sink/rows"
 	"colonnade/write/stream"
 )
 
@@ -25,7 +26,7 @@ func maker(t *testing.T) *worker {
 	cfg := DefaultConfig()
 	keys := newKeySet(maxAttributeKeys)
 	s := &Sink{cfg: cfg, deps: Deps{Fitter: fitter, Now: time.Now}, keys: keys, metrics: newMetrics(prometheus.NewRegistry())}
-	return &worker{sink: s, partition: &stream.Partition{}, metrics: s.metrics, memory: newMemory(cfg.DedupWindow), rows: newRows(keys)}
+	return &worker{sink: s, partition: &stream.Partition{}, metrics: s.metrics, memory: newMemory(cfg.DedupWindow), rows: rows.NewBuffer(keys.has)}
 }
 
 // sent is a record of one trace that has spans of these numbers, each with one attribute.
@@ -50,7 +51,12 @@ func sent(t *testing.T, project domain.ProjectID, id byte, attributes map[byte]s
 func TestARecordThatPanicsDiesAlone(t *testing.T) {
 	t.Parallel()
 	w, project := maker(t), domain.ProjectID(uuid.New())
-	w.sink.keys.known[attributeKey{project, "poison", kindString}] = nil
+	w.rows = rows.NewBuffer(func(key rows.AttributeKey) bool {
+		if key.Path == "poison" {
+			panic("poison")
+		}
+		return false
+	})
 	records := []stream.Record{
 		sent(t, project, 1, map[byte]string{1: "fine"}),
 		sent(t, project, 1, map[byte]string{2: "fine", 3: "poison"}),
@@ -64,11 +70,11 @@ func TestARecordThatPanicsDiesAlone(t *testing.T) {
 	require.NoError(t, err)
 	var spans []byte
 	for _, e := range b.entries {
-		spans = append(spans, e.span.SpanID[7])
+		spans = append(spans, e.Span.SpanID[7])
 	}
 	require.Equal(t, []byte{1, 4}, spans)
-	require.Equal(t, 2, w.rows.spans.Rows())
-	require.Equal(t, 2, w.rows.documents.Rows())
+	require.Equal(t, 2, w.rows.Spans.Rows())
+	require.Equal(t, 2, w.rows.Payloads.Rows())
 	require.Equal(t, 2, w.memory.spans)
 	require.Len(t, b.dead, 2)
 	for n, at := range []int{1, 3} {

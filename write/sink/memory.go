@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"colonnade/domain/trace"
+	"colonnade/write/sink/rows"
 )
 
 // memory is what a partition's worker knows of the traces it wrote lately: the
@@ -21,7 +22,7 @@ import (
 type memory struct {
 	keep time.Duration
 
-	traces map[traceKey]*known
+	traces map[rows.TraceKey]*known
 	// recent has the traces in the order of their last touch, open those that
 	// are not settled in the same order.
 	recent, open *list.List
@@ -30,7 +31,7 @@ type memory struct {
 
 // known is one trace.
 type known struct {
-	key  traceKey
+	key  rows.TraceKey
 	list []knownSpan
 	// index finds a span in list once that is long.
 	index map[trace.SpanID]int32
@@ -73,14 +74,14 @@ type knownSpan struct {
 const longList = 24
 
 func newMemory(keep time.Duration) *memory {
-	return &memory{keep: keep, traces: map[traceKey]*known{}, recent: list.New(), open: list.New()}
+	return &memory{keep: keep, traces: map[rows.TraceKey]*known{}, recent: list.New(), open: list.New()}
 }
 
 // trace gives what is known of a trace, nil for nothing.
-func (m *memory) trace(key traceKey) *known { return m.traces[key] }
+func (m *memory) trace(key rows.TraceKey) *known { return m.traces[key] }
 
 // touch makes a trace the latest and marks it unsettled.
-func (m *memory) touch(key traceKey, touchedAt, receivedAt time.Time) *known {
+func (m *memory) touch(key rows.TraceKey, touchedAt, receivedAt time.Time) *known {
 	k := m.traces[key]
 	if k == nil {
 		k = &known{key: key, whole: true, first: math.MaxUint64}

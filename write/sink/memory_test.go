@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"colonnade/domain/trace"
+	"colonnade/write/sink/rows"
 )
 
 // A long trace is looked up by an index at all times: who looks up each of its
@@ -20,7 +21,7 @@ func TestLongTracesHaveAnIndex(t *testing.T) {
 		return id
 	}
 	m := newMemory(time.Hour)
-	k := m.touch(traceKey{}, time.Time{}, time.Time{})
+	k := m.touch(rows.TraceKey{}, time.Time{}, time.Time{})
 	for n := range uint64(spans) {
 		m.put(k, knownSpan{id: id(n), version: n}, facts{id: id(n)})
 	}

@@ -16,6 +16,7 @@ import (
 	"colonnade/domain/trace"
 	"colonnade/domain/trace/spanmetrics"
 	"colonnade/migrations/schema"
+	"colonnade/write/sink/rows"
 )
 
 // The table trace_metrics_1m follows the spans at a distance: minutes into which
@@ -152,9 +153,9 @@ func (s *Sink) claims(ctx context.Context) (old, next int64, err error) {
 	statement := fmt.Sprintf(`SELECT (SELECT toInt64(max(version)) FROM %s WHERE rollup = '%s'),
   (SELECT toUnixTimestamp64Micro(min(until)) FROM (SELECT max(finalized_until) AS until FROM %s WHERE topic = %s GROUP BY stream_partition))`,
 		d.Table(schema.RollupWatermark), schema.TraceMetrics1m, d.Table(schema.SinkProgress), quote(s.topic))
-	err = s.store.query(ctx, "read the claim of minutes", statement, func() {}, func(rows driver.Rows) error {
+	err = s.store.query(ctx, "read the claim of minutes", statement, func() {}, func(result driver.Rows) error {
 		var a, b *int64
-		if err := rows.Scan(&a, &b); err != nil {
+		if err := result.Scan(&a, &b); err != nil {
 			return err
 		}
 		old, next = 0, 0
@@ -177,10 +178,10 @@ func (s *Sink) everyMinute(ctx context.Context) (map[projectMinute]bool, error) 
 }
 
 func (s *Sink) minutesOf(ctx context.Context, what, statement string, into map[projectMinute]bool) error {
-	return s.store.query(ctx, what, statement, func() {}, func(rows driver.Rows) error {
+	return s.store.query(ctx, what, statement, func() {}, func(result driver.Rows) error {
 		var project uuid.UUID
 		var minute int64
-		err := rows.Scan(&project, &minute)
+		err := result.Scan(&project, &minute)
 		into[projectMinute{domain.ProjectID(project), minute}] = true
 		return err
 	})
@@ -191,24 +192,24 @@ func (s *Sink) minutesOf(ctx context.Context, what, statement string, into map[p
 func (s *Sink) touchedMinutes(ctx context.Context, from, until int64) (map[projectMinute]bool, error) {
 	d := s.cfg.Deployment
 	due := map[projectMinute]bool{}
-	var long []traceKey
+	var long []rows.TraceKey
 	touched := fmt.Sprintf("last_write_at >= fromUnixTimestamp64Micro(%d, 'UTC') AND last_write_at < fromUnixTimestamp64Micro(%d, 'UTC')", from, until)
 	statement := fmt.Sprintf(`SELECT project_id, trace_id, toUnixTimestamp64Micro(min(min_start)), toUnixTimestamp64Micro(max(max_start)) FROM %[1]s
 WHERE (project_id, trace_id) IN (SELECT project_id, trace_id FROM %[1]s WHERE %[2]s) GROUP BY project_id, trace_id`, d.Table(schema.TraceIndex), touched)
-	err := s.store.query(ctx, "find touched traces", statement, func() { long = nil }, func(rows driver.Rows) error {
+	err := s.store.query(ctx, "find touched traces", statement, func() { long = nil }, func(result driver.Rows) error {
 		var project uuid.UUID
 		var id string
 		var first, last int64
-		if err := rows.Scan(&project, &id, &first, &last); err != nil {
+		if err := result.Scan(&project, &id, &first, &last); err != nil {
 			return err
 		}
-		key := traceKey{domain.ProjectID(project), traceID(id)}
+		key := rows.TraceKey{Project: domain.ProjectID(project), Trace: traceID(id)}
 		if first, last = first/microsOfMinute, last/microsOfMinute; last-first > longTrace {
 			long = append(long, key)
 			return nil
 		}
 		for m := first; m <= last; m++ {
-			due[projectMinute{key.project, m}] = true
+			due[projectMinute{key.Project, m}] = true
 		}
 		return nil
 	})
@@ -235,9 +236,9 @@ WHERE (project_id, trace_id) IN (SELECT project_id, trace_id FROM %[1]s WHERE %[
 func (s *Sink) computeMinutes(ctx context.Context, minutes []projectMinute, claim int64) error {
 	d := s.cfg.Deployment
 	var list, columns, values, shown, summed strings.Builder
-	projects := make([]traceKey, len(minutes))
+	projects := make([]rows.TraceKey, len(minutes))
 	for i, m := range minutes {
-		projects[i].project = m.project
+		projects[i].Project = m.project
 		if i > 0 {
 			list.WriteByte(',')
 		}

@@ -16,6 +16,7 @@ import (
 	"colonnade/domain/semconv"
 	"colonnade/domain/trace"
 	"colonnade/migrations/schema"
+	"colonnade/write/sink/rows"
 )
 
 // A root that names no session, user or agent has that of the first span of its
@@ -67,8 +68,8 @@ func (k *known) mayPromote(x indexed) bool {
 }
 
 // promote gives roots of settled traces the ids that their descendants name.
-func (w *worker) promote(ctx context.Context, found []total, index map[traceKey]indexed) error {
-	var keys []traceKey
+func (w *worker) promote(ctx context.Context, found []total, index map[rows.TraceKey]indexed) error {
+	var keys []rows.TraceKey
 	for i := range found {
 		if k := w.memory.trace(found[i].key); k != nil && k.mayPromote(index[found[i].key]) {
 			keys = append(keys, k.key)
@@ -110,7 +111,7 @@ type identifiedSpan struct {
 
 // identified reads the roots of traces and the spans that name ids. What is too
 // long for the map is only in a root's column, and stands.
-func (w *worker) identified(ctx context.Context, which string) (map[traceKey][]identifiedSpan, error) {
+func (w *worker) identified(ctx context.Context, which string) (map[rows.TraceKey][]identifiedSpan, error) {
 	paths, columns := identifierPaths(), identifierColumns()
 	var own, named strings.Builder
 	for i := range identifiers {
@@ -120,20 +121,20 @@ func (w *worker) identified(ctx context.Context, which string) (map[traceKey][]i
 	statement := fmt.Sprintf(`SELECT project_id, trace_id, span_id, toUInt8(parent_id = toFixedString('', 8)), toInt8(trace_type), version, toUnixTimestamp64Micro(start_time), start_ns, session_id, user_id, agent_id%s
 FROM %s WHERE trace_type IN ('invocation', 'annotation', 'unknown') AND (%s) AND (parent_id = toFixedString('', 8)%s)`,
 		own.String(), w.store.cfg.Deployment.Table(schema.Spans), which, named.String())
-	found := map[traceKey][]identifiedSpan{}
-	err := w.store.query(ctx, "find identifiers", statement, func() { clear(found) }, func(rows driver.Rows) error {
+	found := map[rows.TraceKey][]identifiedSpan{}
+	err := w.store.query(ctx, "find identifiers", statement, func() { clear(found) }, func(result driver.Rows) error {
 		var project uuid.UUID
 		var rawTrace, rawSpan string
 		var root uint8
 		var traceType int8
 		var s identifiedSpan
-		if err := rows.Scan(&project, &rawTrace, &rawSpan, &root, &traceType, &s.version, &s.start, &s.startNS,
+		if err := result.Scan(&project, &rawTrace, &rawSpan, &root, &traceType, &s.version, &s.start, &s.startNS,
 			&s.shown[0], &s.shown[1], &s.shown[2], &s.own[0], &s.own[1], &s.own[2]); err != nil {
 			return err
 		}
 		copy(s.id[:], rawSpan)
 		s.root, s.traceType = root != 0, trace.Type(traceType) //nolint:gosec // an enum is small and positive
-		key := traceKey{domain.ProjectID(project), traceID(rawTrace)}
+		key := rows.TraceKey{Project: domain.ProjectID(project), Trace: traceID(rawTrace)}
 		found[key] = append(found[key], s)
 		return nil
 	})
@@ -142,14 +143,14 @@ FROM %s WHERE trace_type IN ('invocation', 'annotation', 'unknown') AND (%s) AND
 
 // promotion is a row of a root, and the ids that it should show.
 type promotion struct {
-	key  traceKey
+	key  rows.TraceKey
 	row  identifiedSpan
 	want [identifiers]string
 }
 
 // promotions tells what the roots of one trace lack of what they would have
 // had if all spans had come at once.
-func promotions(key traceKey, spans []identifiedSpan) (due []promotion) {
+func promotions(key rows.TraceKey, spans []identifiedSpan) (due []promotion) {
 	latest := map[trace.SpanID]uint64{}
 	for _, s := range spans {
 		latest[s.id] = max(latest[s.id], s.version)
@@ -215,7 +216,7 @@ func promoting(table string, due []promotion) (n int, statement, replaced string
 			size += len(id)
 		}
 		row := fmt.Sprintf("%d,%s", p.row.version, bytesLiteral(p.row.id[:]))
-		places = append(places, fmt.Sprintf("('%s','%s',%s,%s,%s)", p.key.project, p.row.traceType, timeLiteral(p.row.start), bytesLiteral(p.key.trace[:]), row))
+		places = append(places, fmt.Sprintf("('%s','%s',%s,%s,%s)", p.key.Project, p.row.traceType, timeLiteral(p.row.start), bytesLiteral(p.key.Trace[:]), row))
 		rows = append(rows, "("+row+")")
 		shown = append(shown, "("+row+","+strings.Join(ids[:], ",")+")")
 	}

@@ -14,6 +14,7 @@ import (
 	"colonnade/domain"
 	"colonnade/domain/trace"
 	"colonnade/migrations/schema"
+	"colonnade/write/sink/rows"
 	"colonnade/write/stream"
 )
 
@@ -56,8 +57,8 @@ func (p *past) overtakes(id trace.SpanID, at int64) bool { return max(p.spans[id
 func (b *batch) overtake(i int, format string, args ...any) {
 	r := &b.records[i]
 	// Its content is not repeated: it may be what was deleted.
-	b.rejects = append(b.rejects, reject{
-		project: r.Project, at: r.ReceivedAt, source: r.Source, stage: "redrive", reason: fmt.Sprintf(format, args...), traceID: r.Trace.String(), offset: r.Offset,
+	b.rejects = append(b.rejects, rows.RejectedSpan{
+		Project: r.Project, At: r.ReceivedAt, Source: r.Source, Stage: "redrive", Reason: fmt.Sprintf(format, args...), TraceID: r.Trace.String(), Offset: r.Offset,
 	})
 }
 
@@ -79,7 +80,7 @@ func (w *worker) lookUpPast(ctx context.Context, b *batch, groups []*group) erro
 	if len(groups) == 0 {
 		return nil
 	}
-	keys := make([]traceKey, len(groups))
+	keys := make([]rows.TraceKey, len(groups))
 	for i, g := range groups {
 		keys[i] = g.key
 	}
@@ -103,10 +104,10 @@ func (w *worker) lookUpPast(ctx context.Context, b *batch, groups []*group) erro
 }
 
 // readPast reads that from rows of offsets below first, as a replay would.
-func (w *worker) readPast(ctx context.Context, first int64, groups []*group, index map[traceKey]indexed) error {
-	byKey := make(map[traceKey]*past, len(groups))
-	keys := make([]traceKey, len(groups))
-	var stored []traceKey
+func (w *worker) readPast(ctx context.Context, first int64, groups []*group, index map[rows.TraceKey]indexed) error {
+	byKey := make(map[rows.TraceKey]*past, len(groups))
+	keys := make([]rows.TraceKey, len(groups))
+	var stored []rows.TraceKey
 	for i, g := range groups {
 		g.past = &past{spans: map[trace.SpanID]int64{}}
 		byKey[g.key], keys[i] = g.past, g.key
@@ -123,7 +124,7 @@ func (w *worker) readPast(ctx context.Context, first int64, groups []*group, ind
 	}
 	for _, statement := range statements {
 		err := w.store.within(ctx, w.sink.cfg.FinalizeTimeout, func(ctx context.Context) error {
-			return w.store.query(ctx, "read what came since", statement, func() {}, func(rows driver.Rows) error { return scanPast(rows, byKey) })
+			return w.store.query(ctx, "read what came since", statement, func() {}, func(result driver.Rows) error { return scanPast(result, byKey) })
 		})
 		if err != nil {
 			return err
@@ -133,16 +134,16 @@ func (w *worker) readPast(ctx context.Context, first int64, groups []*group, ind
 }
 
 // scanPast notes a row; a repeated one changes nothing.
-func scanPast(rows driver.Rows, byKey map[traceKey]*past) error {
+func scanPast(result driver.Rows, byKey map[rows.TraceKey]*past) error {
 	var project uuid.UUID
 	var rawTrace, rawSpan string
 	var at int64
-	if err := rows.Scan(&project, &rawTrace, &rawSpan, &at); err != nil {
+	if err := result.Scan(&project, &rawTrace, &rawSpan, &at); err != nil {
 		return err
 	}
 	var id trace.SpanID
 	copy(id[:], rawSpan)
-	p := byKey[traceKey{domain.ProjectID(project), traceID(rawTrace)}]
+	p := byKey[rows.TraceKey{Project: domain.ProjectID(project), Trace: traceID(rawTrace)}]
 	if id.IsZero() {
 		p.noteWhole(at)
 	} else {
@@ -162,27 +163,27 @@ type tombstone struct {
 func (g *group) entomb(r *stream.Record, only map[trace.SpanID]bool) {
 	if only == nil {
 		g.tombstones = append(g.tombstones, tombstone{receivedAt: r.ReceivedAt, offset: r.Offset})
-		g.past.noteWhole(micros(r.ReceivedAt))
+		g.past.noteWhole(rows.Micros(r.ReceivedAt))
 		return
 	}
 	for _, id := range slices.SortedFunc(maps.Keys(only), func(x, y trace.SpanID) int { return bytes.Compare(x[:], y[:]) }) {
 		g.tombstones = append(g.tombstones, tombstone{id, r.ReceivedAt, r.Offset})
-		g.past.note(id, micros(r.ReceivedAt))
+		g.past.note(id, rows.Micros(r.ReceivedAt))
 	}
 }
 
 // writeTombstones inserts those of a batch.
 func (w *worker) writeTombstones(ctx context.Context, b *batch) error {
-	c, n := &columns{}, 0
-	project, id, span := c.fixed("project_id", typeUUID, 16), c.fixed("trace_id", typeTrace, 16), c.fixed("span_id", typeSpan, 8)
-	at, partition, offset := c.fixed("received_at", typeTime, 8), c.fixed("stream_partition", "UInt32", 4), c.fixed("stream_offset", "UInt64", 8)
+	c, n := &rows.Columns{}, 0
+	project, id, span := c.Fixed("project_id", rows.TypeUUID, 16), c.Fixed("trace_id", rows.TypeTraceID, 16), c.Fixed("span_id", rows.TypeSpanID, 8)
+	at, partition, offset := c.Fixed("received_at", rows.TypeTime, 8), c.Fixed("stream_partition", "UInt32", 4), c.Fixed("stream_offset", "UInt64", 8)
 	for _, g := range b.groups {
 		for i := range g.tombstones {
 			t := &g.tombstones[i]
-			project.UUID(g.key.project)
-			id.Bytes(g.key.trace[:])
+			project.UUID(g.key.Project)
+			id.Bytes(g.key.Trace[:])
 			span.Bytes(t.span[:])
-			at.Int64(micros(t.receivedAt))
+			at.Int64(rows.Micros(t.receivedAt))
 			partition.Uint32(uint32(w.partition.Number())) //nolint:gosec // a partition's number is never negative
 			offset.Uint64(uint64(t.offset))                //nolint:gosec // an offset is never negative
 			n++

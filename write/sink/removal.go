@@ -15,6 +15,7 @@ import (
 	"colonnade/domain"
 	"colonnade/domain/trace"
 	"colonnade/migrations/schema"
+	"colonnade/write/sink/rows"
 )
 
 // indexed is what trace_index says of a trace.
@@ -45,23 +46,23 @@ func (x *indexed) takeFlags(settled uint64) {
 }
 
 // lookUp reads trace_index for traces; those it does not hold are missing from the answer.
-func (w *worker) lookUp(ctx context.Context, keys []traceKey) (map[traceKey]indexed, error) {
-	found := make(map[traceKey]indexed, len(keys))
+func (w *worker) lookUp(ctx context.Context, keys []rows.TraceKey) (map[rows.TraceKey]indexed, error) {
+	found := make(map[rows.TraceKey]indexed, len(keys))
 	statement := fmt.Sprintf(`SELECT project_id, trace_id, toUnixTimestamp64Micro(min(min_start)), toUnixTimestamp64Micro(max(max_start)), toUInt16(min(min_partition_week)), toUInt16(max(max_partition_week)), max(declared_type), max(is_annotation), max(has_evaluator), max(last_version), min(first_version), max(finalized_flags), toUnixTimestamp64Micro(min(created_at))
 FROM %s WHERE project_id IN %s AND (project_id, trace_id) IN %s GROUP BY project_id, trace_id`,
 		w.store.cfg.Deployment.Table(schema.TraceIndex), projectList(keys), traceList(keys))
-	err := w.store.query(ctx, "look up traces", statement, func() { clear(found) }, func(rows driver.Rows) error {
+	err := w.store.query(ctx, "look up traces", statement, func() { clear(found) }, func(result driver.Rows) error {
 		var project uuid.UUID
 		var id string
 		var x indexed
 		var declared, annotation, judging uint8
 		var settled uint64
-		if err := rows.Scan(&project, &id, &x.minStart, &x.maxStart, &x.minWeek, &x.maxWeek, &declared, &annotation, &judging, &x.version, &x.first, &settled, &x.created); err != nil {
+		if err := result.Scan(&project, &id, &x.minStart, &x.maxStart, &x.minWeek, &x.maxWeek, &declared, &annotation, &judging, &x.version, &x.first, &settled, &x.created); err != nil {
 			return err
 		}
 		x.declared, x.linked, x.judging = trace.Type(declared), annotation != 0, judging != 0
 		x.takeFlags(settled)
-		found[traceKey{domain.ProjectID(project), traceID(id)}] = x
+		found[rows.TraceKey{Project: domain.ProjectID(project), Trace: traceID(id)}] = x
 		return nil
 	})
 	return found, err
@@ -76,7 +77,7 @@ func traceID(raw string) (id trace.TraceID) {
 // lookUpRemovals reads what is stored of the traces that the batch edits or
 // deletes: their bounds, and the creation of the spans that an edit replaces.
 func (w *worker) lookUpRemovals(ctx context.Context, b *batch) error {
-	var keys []traceKey
+	var keys []rows.TraceKey
 	for _, g := range b.groups {
 		if g.removed || g.removedSpans != nil {
 			keys = append(keys, g.key)
@@ -114,9 +115,9 @@ func (w *worker) lookUpRemovals(ctx context.Context, b *batch) error {
 }
 
 // replacedSpans reads the spans that edits replace: of one of some spans only those.
-func (w *worker) replacedSpans(ctx context.Context, b *batch, groups []*group, index map[traceKey]indexed) error {
-	byKey := make(map[traceKey]*group, len(groups))
-	var whole []traceKey
+func (w *worker) replacedSpans(ctx context.Context, b *batch, groups []*group, index map[rows.TraceKey]indexed) error {
+	byKey := make(map[rows.TraceKey]*group, len(groups))
+	var whole []rows.TraceKey
 	var conditions []string
 	for _, g := range groups {
 		byKey[g.key] = g
@@ -124,7 +125,7 @@ func (w *worker) replacedSpans(ctx context.Context, b *batch, groups []*group, i
 			whole = append(whole, g.key)
 			continue
 		}
-		conditions = append(conditions, g.key.sql()+" AND "+g.bounds.sql()+" AND "+spanList(slices.Collect(maps.Keys(g.removedSpans))))
+		conditions = append(conditions, ofTrace(g.key)+" AND "+g.bounds.sql()+" AND "+spanList(slices.Collect(maps.Keys(g.removedSpans))))
 	}
 	for which := range anyOf(append(conditions, placed(whole, index)...)) {
 		err := w.store.within(ctx, w.sink.cfg.FinalizeTimeout, func(ctx context.Context) error { return w.storedSpans(ctx, which, b.rng.First, byKey) })
@@ -148,19 +149,19 @@ func (b *batch) refuseGroup(g *group, stage string, err error) {
 }
 
 // storedSpans reads when and by whom spans of groups were first written, below an offset.
-func (w *worker) storedSpans(ctx context.Context, which string, first int64, groups map[traceKey]*group) error {
+func (w *worker) storedSpans(ctx context.Context, which string, first int64, groups map[rows.TraceKey]*group) error {
 	statement := fmt.Sprintf(`SELECT project_id, trace_id, span_id, toUnixTimestamp64Micro(min(created_at)), argMin(created_by_id, created_at) FROM %s WHERE (%s) AND version < %d GROUP BY project_id, trace_id, span_id`,
 		w.store.cfg.Deployment.Table(schema.Spans), which, versionOf(first))
-	found := map[traceKey][]knownSpan{}
-	err := w.store.query(ctx, "read replaced spans", statement, func() { clear(found) }, func(rows driver.Rows) error {
+	found := map[rows.TraceKey][]knownSpan{}
+	err := w.store.query(ctx, "read replaced spans", statement, func() { clear(found) }, func(result driver.Rows) error {
 		var project uuid.UUID
 		var rawTrace, rawSpan string
 		var s knownSpan
-		if err := rows.Scan(&project, &rawTrace, &rawSpan, &s.createdAt, &s.createdBy); err != nil {
+		if err := result.Scan(&project, &rawTrace, &rawSpan, &s.createdAt, &s.createdBy); err != nil {
 			return err
 		}
 		copy(s.id[:], rawSpan)
-		key := traceKey{domain.ProjectID(project), traceID(rawTrace)}
+		key := rows.TraceKey{Project: domain.ProjectID(project), Trace: traceID(rawTrace)}
 		found[key] = append(found[key], s)
 		return nil
 	})
@@ -229,23 +230,23 @@ func (w *worker) formerRows(ctx context.Context, g *group, below uint64, gone *r
 	if g.version < below {
 		return nil
 	}
-	before := fmt.Sprintf("fromUnixTimestamp64Micro(%d, 'UTC')", micros(g.receivedAt.Add(-w.sink.cfg.MaxClockSkew)))
-	which := g.key.sql() + " AND " + g.bounds.sql()
+	before := fmt.Sprintf("fromUnixTimestamp64Micro(%d, 'UTC')", rows.Micros(g.receivedAt.Add(-w.sink.cfg.MaxClockSkew)))
+	which := ofTrace(g.key) + " AND " + g.bounds.sql()
 	if g.removedSpans != nil {
 		which += " AND " + spanList(slices.Collect(maps.Keys(g.removedSpans)))
 	}
 	own := make(map[string]bool, len(g.written))
 	for _, e := range g.written {
-		own[versionLiteral(e.version, e.span.SpanID)] = true
+		own[versionLiteral(e.Version, e.Span.SpanID)] = true
 	}
 	statement := fmt.Sprintf("SELECT version, span_id FROM %s WHERE %s AND version >= %d AND greatest(created_at, updated_at) < %s",
 		w.store.cfg.Deployment.Table(schema.Spans), which, below, before)
 	var found []string
-	err := w.store.query(ctx, "find former rows", statement, func() { found = nil }, func(rows driver.Rows) error {
+	err := w.store.query(ctx, "find former rows", statement, func() { found = nil }, func(result driver.Rows) error {
 		var version uint64
 		var raw string
 		var id trace.SpanID
-		if err := rows.Scan(&version, &raw); err != nil {
+		if err := result.Scan(&version, &raw); err != nil {
 			return err
 		}
 		copy(id[:], raw)
@@ -258,18 +259,18 @@ func (w *worker) formerRows(ctx context.Context, g *group, below uint64, gone *r
 		return err
 	}
 	w.log.LogAttrs(ctx, slog.LevelWarn, "edit or delete removes earlier rows with later offsets: the topic was created again or its partitions were increased",
-		slog.String("trace_id", g.key.trace.String()), slog.Int("rows", len(found)))
+		slog.String("trace_id", g.key.Trace.String()), slog.Int("rows", len(found)))
 	for some := range slices.Chunk(found, outdatedAtOnce) {
 		named := " AND (version, span_id) IN (" + strings.Join(some, ",") + ")"
 		gone.rows, gone.documents = append(gone.rows, which+named), append(gone.documents, which+named)
 		if g.annotated {
-			gone.annotations = append(gone.annotations, g.key.sql()+named)
+			gone.annotations = append(gone.annotations, ofTrace(g.key)+named)
 		}
 	}
-	gone.rollups = append(gone.rollups, fmt.Sprintf("%s AND version >= %d AND finalized_at < %s", g.key.sql(), below, before))
+	gone.rollups = append(gone.rollups, fmt.Sprintf("%s AND version >= %d AND finalized_at < %s", ofTrace(g.key), below, before))
 	if g.removed && len(g.written) == 0 {
-		gone.index = append(gone.index, fmt.Sprintf("%s AND last_version >= %d AND last_write_at < %s", g.key.sql(), below, before))
-		gone.rejects = append(gone.rejects, fmt.Sprintf("%s AND stream_offset >= %d AND rejected_at < %s", rejectsOf([]traceKey{g.key}), below>>schema.VersionShift, before))
+		gone.index = append(gone.index, fmt.Sprintf("%s AND last_version >= %d AND last_write_at < %s", ofTrace(g.key), below, before))
+		gone.rejects = append(gone.rejects, fmt.Sprintf("%s AND stream_offset >= %d AND rejected_at < %s", rejectsOf([]rows.TraceKey{g.key}), below>>schema.VersionShift, before))
 	}
 	return nil
 }
@@ -283,7 +284,7 @@ func versionLiteral(version uint64, span trace.SpanID) string {
 // An edit must not hold up the stream: if they are too much, or take long, they
 // are left to settleGroup.
 func (w *worker) settleChanged(ctx context.Context, groups []*group, next int64) error {
-	keys := make([]traceKey, len(groups))
+	keys := make([]rows.TraceKey, len(groups))
 	for i, g := range groups {
 		keys[i] = g.key
 	}
@@ -298,7 +299,7 @@ func (w *worker) settleChanged(ctx context.Context, groups []*group, next int64)
 // reopen has traces settled later of which rows were removed and none written,
 // by the next owner of the partition, too: what was written is open already.
 func (w *worker) reopen(ctx context.Context, groups []*group) error {
-	var keys []traceKey
+	var keys []rows.TraceKey
 	for _, g := range groups {
 		if len(g.written) == 0 {
 			keys = append(keys, g.key)
@@ -311,7 +312,7 @@ func (w *worker) reopen(ctx context.Context, groups []*group) error {
 	if err != nil {
 		return err
 	}
-	var rows []indexRow
+	var reopened []rows.IndexRow
 	now := w.clock()
 	for _, key := range keys {
 		x, ok := index[key]
@@ -322,11 +323,11 @@ func (w *worker) reopen(ctx context.Context, groups []*group) error {
 		if k := w.memory.touch(key, now, time.Time{}); before == nil {
 			k.restored, k.whole = true, false
 		}
-		rows = append(rows, indexRow{key: key, summary: summary{ // which says what was said, but for the time
-			minStart: x.minStart, maxStart: x.maxStart, minWeek: x.minWeek, maxWeek: x.maxWeek, created: x.created, version: x.version, first: x.first,
+		reopened = append(reopened, rows.IndexRow{Key: key, Summary: rows.Summary{ // which says what was said, but for the time
+			MinStart: x.minStart, MaxStart: x.maxStart, MinPartitionWeek: x.minWeek, MaxPartitionWeek: x.maxWeek, Created: x.created, LastVersion: x.version, FirstVersion: x.first,
 		}})
 	}
-	return w.store.insert(ctx, insertion{table: schema.TraceIndex, block: indexRows(rows, w.partition.Number(), now)})
+	return w.store.insert(ctx, insertion{table: schema.TraceIndex, block: rows.TraceIndex(reopened, w.partition.Number(), now)})
 }
 
 // removals are conditions on the rows that go, by table.
@@ -342,8 +343,8 @@ type removals struct {
 
 // traces adds the lower versions of traces in every table that holds a part of them.
 func (r *removals) traces(groups []*group, below uint64) {
-	keys, index := make([]traceKey, len(groups)), make(map[traceKey]indexed, len(groups))
-	var annotated, gone []traceKey
+	keys, index := make([]rows.TraceKey, len(groups)), make(map[rows.TraceKey]indexed, len(groups))
+	var annotated, gone []rows.TraceKey
 	for i, g := range groups {
 		keys[i], index[g.key] = g.key, indexed{bounds: g.bounds}
 		if g.annotated {
@@ -382,10 +383,10 @@ func (r *removals) lowerTotals(which string, below uint64) {
 }
 
 // rejectsOf is the condition that a refused span is of one of these traces, which it names in text.
-func rejectsOf(keys []traceKey) string {
+func rejectsOf(keys []rows.TraceKey) string {
 	named := make([]string, len(keys))
 	for i, k := range keys {
-		named[i] = fmt.Sprintf("('%s','%s')", k.project, k.trace)
+		named[i] = fmt.Sprintf("('%s','%s')", k.Project, k.Trace)
 	}
 	return "project_id IN " + projectList(keys) + " AND (project_id, trace_id) IN (" + strings.Join(named, ",") + ")"
 }
@@ -396,22 +397,22 @@ func (r *removals) spans(g *group, below uint64) {
 	for id := range g.removedSpans {
 		ids = append(ids, id)
 	}
-	which := g.key.sql() + " AND " + g.bounds.sql()
+	which := ofTrace(g.key) + " AND " + g.bounds.sql()
 	r.minutes = append(r.minutes, which)
 	for some := range slices.Chunk(ids, spansAtOnce) {
 		r.lowerSpans(which+" AND "+spanList(some), below)
 	}
-	r.lowerTotals(g.key.sql(), below)
+	r.lowerTotals(ofTrace(g.key), below)
 }
 
 // stale adds the rows that spans of groups left behind under their former keys.
 func (r *removals) stale(groups []*group, below uint64) {
-	keys := make([]traceKey, len(groups))
+	keys := make([]rows.TraceKey, len(groups))
 	var rows []string
 	for i, g := range groups {
 		keys[i] = g.key
 		for _, s := range g.stale {
-			rows = append(rows, fmt.Sprintf("('%s',%s,%s,'%s',%s)", g.key.project, bytesLiteral(g.key.trace[:]), bytesLiteral(s.id[:]), s.traceType, timeLiteral(s.start)))
+			rows = append(rows, fmt.Sprintf("('%s',%s,%s,'%s',%s)", g.key.Project, bytesLiteral(g.key.Trace[:]), bytesLiteral(s.id[:]), s.traceType, timeLiteral(s.start)))
 		}
 	}
 	for some := range slices.Chunk(rows, tracesAtOnce) {
@@ -426,7 +427,7 @@ func (w *worker) remove(ctx context.Context, gone *removals) error {
 	if err != nil {
 		return err
 	}
-	if err := w.sink.staleMinutes(ctx, minutes, micros(w.clock())); err != nil {
+	if err := w.sink.staleMinutes(ctx, minutes, rows.Micros(w.clock())); err != nil {
 		return err
 	}
 	for _, of := range []struct {
@@ -459,7 +460,7 @@ func (w *worker) remove(ctx context.Context, gone *removals) error {
 func (w *worker) removeRejects(ctx context.Context, which string) error {
 	var n uint64
 	err := w.store.query(ctx, "count rejected_spans of traces", "SELECT count() FROM "+w.store.cfg.Deployment.Table(schema.RejectedSpans)+" WHERE "+which,
-		func() { n = 0 }, func(rows driver.Rows) error { return rows.Scan(&n) })
+		func() { n = 0 }, func(result driver.Rows) error { return result.Scan(&n) })
 	if err != nil || n == 0 {
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 	"colonnade/domain"
 	"colonnade/domain/trace"
 	"colonnade/migrations/schema"
+	"colonnade/write/sink/rows"
 )
 
 // restore fills the memory from the rows of offsets below first: what the
@@ -36,7 +37,7 @@ func (w *worker) restore(ctx context.Context, first int64) error {
 
 // storedSpan is a row of spans as the memory needs it.
 type storedSpan struct {
-	key        traceKey
+	key        rows.TraceKey
 	span       knownSpan
 	declared   trace.Type
 	linked     bool
@@ -88,8 +89,8 @@ func readStoredSpan(row []byte) (x storedSpan) {
 		return v
 	}
 	number := func() uint64 { return binary.LittleEndian.Uint64(take(8)) }
-	x.key.project = domain.ProjectID(readUUID(take(16)))
-	copy(x.key.trace[:], take(16))
+	x.key.Project = domain.ProjectID(readUUID(take(16)))
+	copy(x.key.Trace[:], take(16))
 	copy(x.span.id[:], take(8))
 	x.span.traceType = trace.Type(take(1)[0])
 	x.span.hash, x.span.version = number(), number()
@@ -115,18 +116,18 @@ WHERE stream_partition = %s AND last_write_at >= (SELECT max(finalized_until) FR
 GROUP BY project_id, trace_id ORDER BY touched`,
 		d.Table(schema.TraceIndex), w.label, d.Table(schema.SinkProgress), w.sink.topic, w.label, int(w.sink.cfg.MaxClockSkew.Seconds()))
 	type open struct {
-		key     traceKey
+		key     rows.TraceKey
 		touched time.Time
 	}
 	var found []open
-	err := w.store.query(ctx, "restore open traces", statement, func() { found = found[:0] }, func(rows driver.Rows) error {
+	err := w.store.query(ctx, "restore open traces", statement, func() { found = found[:0] }, func(result driver.Rows) error {
 		var project uuid.UUID
 		var raw string
 		var touched int64
-		if err := rows.Scan(&project, &raw, &touched); err != nil {
+		if err := result.Scan(&project, &raw, &touched); err != nil {
 			return err
 		}
-		found = append(found, open{traceKey{domain.ProjectID(project), traceID(raw)}, time.UnixMicro(touched).UTC()})
+		found = append(found, open{rows.TraceKey{Project: domain.ProjectID(project), Trace: traceID(raw)}, time.UnixMicro(touched).UTC()})
 		return nil
 	})
 	if err != nil {

@@ -10,29 +10,30 @@ import (
 	"colonnade/domain"
 	"colonnade/domain/trace"
 	"colonnade/write/normalize"
+	"colonnade/write/sink/rows"
 )
 
 // A record's bytes are a piece of all that was fetched with it, up to 32 MiB:
 // what a worker keeps from batch to batch must not hold on to them.
 func TestRowsKeepNoRecord(t *testing.T) {
 	now := time.Now()
-	r, gone := newRows(newKeySet(100)), make(chan struct{})
-	var d document
+	r, gone := rows.NewBuffer(newKeySet(100).has), make(chan struct{})
+	var d rows.Content
 	func() {
 		value := llmTrace(t, 1, 10, now)
 		runtime.AddCleanup(&value[0], func(done chan struct{}) { close(done) }, gone)
 		spans, _, err := fitter(t).Spans(normalize.Meta{Source: "otlp", ReceivedAt: now}, value)
 		require.NoError(t, err)
 		for i := range spans {
-			e := &entry{key: traceKey{domain.ProjectID{1}, spans[i].TraceID}, span: &spans[i], week: weekOf(spans[i].Start, now), createdAt: now}
-			normalize.Trace([]*trace.Span{e.span})
-			d.render(e.span, 0)
-			r.append(e, 0, &d)
+			e := &entry{Entry: rows.Entry{Key: rows.TraceKey{Project: domain.ProjectID{1}, Trace: spans[i].TraceID}, Span: &spans[i], PartitionWeek: rows.PartitionWeek(spans[i].Start, now), CreatedAt: now}}
+			normalize.Trace([]*trace.Span{e.Span})
+			d.Render(e.Span, 0)
+			r.Append(&e.Entry, 0, &d)
 			e.release()
 		}
-		d.forget()
+		d.Release()
 	}()
-	require.NotEmpty(t, r.spans.found, "keys with samples of their values")
+	require.NotEmpty(t, r.Spans.FoundKeys, "keys with samples of their values")
 	require.Eventually(t, func() bool {
 		runtime.GC() // twice at least: the fitter's scratch is in a pool
 		select {

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"colonnade/migrations/schema"
+	"colonnade/write/sink/rows"
 )
 
 // Settling a trace that went quiet: what it and its spans sum is computed anew
@@ -82,7 +83,7 @@ func (w *worker) settleSize() int { return max(w.sink.cfg.FinalizeTraces>>w.sett
 // not hold up the stream, which goes on before the next attempt. One that fails
 // alone, while the store does other work, is left as it is.
 func (w *worker) settleGroup(ctx context.Context, due []*known) (ok bool, err error) {
-	keys := make([]traceKey, len(due))
+	keys := make([]rows.TraceKey, len(due))
 	for i, k := range due {
 		keys[i] = k.key
 	}
@@ -102,7 +103,7 @@ func (w *worker) settleGroup(ctx context.Context, due []*known) (ok bool, err er
 		return false, nil
 	default:
 		w.log.LogAttrs(ctx, slog.LevelError, "finalization of a trace failed, its totals are missing or superseded",
-			slog.String("trace_id", keys[0].trace.String()), slog.String("project_id", keys[0].project.String()), slog.Any("error", err))
+			slog.String("trace_id", keys[0].Trace.String()), slog.String("project_id", keys[0].Project.String()), slog.Any("error", err))
 		w.settleLate = 0
 		w.unsettled(ctx, due[0])
 	}
@@ -136,15 +137,15 @@ func (w *worker) mayYetSettle(ctx context.Context, traces int, err error) bool {
 func (w *worker) unsettled(ctx context.Context, k *known) {
 	minutes := map[projectMinute]bool{}
 	for _, s := range k.list {
-		minutes[projectMinute{k.key.project, s.start / microsOfMinute}] = true
+		minutes[projectMinute{k.key.Project, s.start / microsOfMinute}] = true
 	}
 	if err := w.sink.staleMinutes(ctx, minutes, never); err != nil {
-		w.log.LogAttrs(ctx, slog.LevelError, "marking the rollups of a trace for recomputation failed, statistics may count its superseded totals", slog.String("trace_id", k.key.trace.String()), slog.Any("error", err))
+		w.log.LogAttrs(ctx, slog.LevelError, "marking the rollups of a trace for recomputation failed, statistics may count its superseded totals", slog.String("trace_id", k.key.Trace.String()), slog.Any("error", err))
 	}
 }
 
 // settleSafely is settle that bears our defects.
-func (w *worker) settleSafely(ctx context.Context, keys []traceKey, next int64) (err error) {
+func (w *worker) settleSafely(ctx context.Context, keys []rows.TraceKey, next int64) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = &defectError{fmt.Sprintf("settling %d traces: %v", len(keys), p)}
@@ -154,7 +155,7 @@ func (w *worker) settleSafely(ctx context.Context, keys []traceKey, next int64) 
 }
 
 // settle settles these traces. All of the stream below next is stored.
-func (w *worker) settle(ctx context.Context, keys []traceKey, next int64) error {
+func (w *worker) settle(ctx context.Context, keys []rows.TraceKey, next int64) error {
 	found, rest, err := w.remembered(ctx, keys)
 	if err != nil {
 		return err
@@ -187,7 +188,7 @@ func (w *worker) repairRemembered(ctx context.Context, found []total, next int64
 	if len(found) == 0 {
 		return nil
 	}
-	index := make(map[traceKey]indexed, len(found))
+	index := make(map[rows.TraceKey]indexed, len(found))
 	for i := range found {
 		k := w.memory.trace(found[i].key)
 		index[k.key] = indexed{bounds: found[i].bounds, declared: k.declared, linked: k.linked, judging: k.judging, created: k.since}
@@ -197,7 +198,7 @@ func (w *worker) repairRemembered(ctx context.Context, found []total, next int64
 
 // settleStored repairs traces that have to be read from the store, and gives
 // what they sum; those that are gone are missing from the answer.
-func (w *worker) settleStored(ctx context.Context, keys []traceKey, next int64) ([]total, error) {
+func (w *worker) settleStored(ctx context.Context, keys []rows.TraceKey, next int64) ([]total, error) {
 	if len(keys) == 0 {
 		return nil, nil
 	}
@@ -205,7 +206,7 @@ func (w *worker) settleStored(ctx context.Context, keys []traceKey, next int64) 
 	if err != nil {
 		return nil, err
 	}
-	present := slices.DeleteFunc(slices.Clone(keys), func(k traceKey) bool { _, ok := index[k]; return !ok })
+	present := slices.DeleteFunc(slices.Clone(keys), func(k rows.TraceKey) bool { _, ok := index[k]; return !ok })
 	found, err := w.stored(ctx, present, index)
 	if err != nil {
 		return nil, err
@@ -216,7 +217,7 @@ func (w *worker) settleStored(ctx context.Context, keys []traceKey, next int64) 
 // repair gives traces their type and takes away what does not belong to them.
 // index is what trace_index says of them. A statement costs much the same for
 // one trace and for many, and thousands may need the same: no step is one for each.
-func (w *worker) repair(ctx context.Context, found []total, index map[traceKey]indexed, next int64) error {
+func (w *worker) repair(ctx context.Context, found []total, index map[rows.TraceKey]indexed, next int64) error {
 	var mixed, stale, mistaken []*total
 	for i := range found {
 		t := &found[i]

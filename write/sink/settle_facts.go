@@ -14,13 +14,14 @@ import (
 	"colonnade/domain/trace"
 	"colonnade/domain/trace/spanmetrics"
 	"colonnade/migrations/schema"
+	"colonnade/write/sink/rows"
 )
 
 // remembered makes the totals of the traces of which memory has all that was
 // ever written, and gives the others. Memory alone cannot tell: a trace may have
 // been stored and forgotten. The lowest version that was written of it can.
-func (w *worker) remembered(ctx context.Context, keys []traceKey) (found []total, rest []traceKey, err error) {
-	candidates := make([]traceKey, 0, len(keys))
+func (w *worker) remembered(ctx context.Context, keys []rows.TraceKey) (found []total, rest []rows.TraceKey, err error) {
+	candidates := make([]rows.TraceKey, 0, len(keys))
 	for _, key := range keys {
 		if k := w.memory.trace(key); k != nil && k.whole && len(k.facts) > 0 {
 			candidates = append(candidates, key)
@@ -56,14 +57,14 @@ func (w *worker) remembered(ctx context.Context, keys []traceKey) (found []total
 }
 
 // firstVersions reads the lowest version that was ever written of traces.
-func (w *worker) firstVersions(ctx context.Context, keys []traceKey) (map[traceKey]uint64, error) {
-	first := make(map[traceKey]uint64, len(keys))
+func (w *worker) firstVersions(ctx context.Context, keys []rows.TraceKey) (map[rows.TraceKey]uint64, error) {
+	first := make(map[rows.TraceKey]uint64, len(keys))
 	statement := fmt.Sprintf("SELECT project_id, trace_id, first_version FROM %s WHERE project_id IN %s AND (project_id, trace_id) IN %s",
 		w.store.cfg.Deployment.Table(schema.TraceIndex), projectList(keys), traceList(keys))
 	err := w.store.read(ctx, "look up first versions", statement, 16+16+8, func() { clear(first) }, func(row []byte) {
-		var key traceKey
-		key.project = domain.ProjectID(readUUID(row))
-		copy(key.trace[:], row[16:])
+		var key rows.TraceKey
+		key.Project = domain.ProjectID(readUUID(row))
+		copy(key.Trace[:], row[16:])
 		version := binary.LittleEndian.Uint64(row[32:])
 		if old, ok := first[key]; ok {
 			version = min(version, old)
@@ -77,7 +78,7 @@ func (w *worker) firstVersions(ctx context.Context, keys []traceKey) (map[traceK
 const factBytes = 8 + 8 + 8 + 2 + 8 + 2 + 8 + 8 + 8 + 3 + 8*spanmetrics.Count
 
 // stored reads the spans of traces, each by its latest version, and makes their totals.
-func (w *worker) stored(ctx context.Context, keys []traceKey, index map[traceKey]indexed) (found []total, err error) {
+func (w *worker) stored(ctx context.Context, keys []rows.TraceKey, index map[rows.TraceKey]indexed) (found []total, err error) {
 	for which := range anyOf(placed(keys, index)) {
 		some, err := w.storedWhere(ctx, which)
 		if err != nil {
@@ -101,19 +102,19 @@ FROM (
   GROUP BY project_id, trace_id, span_id
 ) GROUP BY project_id, trace_id`,
 		w.store.cfg.Deployment.Table(schema.Spans), which)
-	err = w.store.query(ctx, "read spans to settle", statement, func() { found = found[:0] }, func(rows driver.Rows) error {
+	err = w.store.query(ctx, "read spans to settle", statement, func() { found = found[:0] }, func(result driver.Rows) error {
 		var t total
 		var project uuid.UUID
 		var id, rootName, packed string
 		var stale uint8
-		if err := rows.Scan(&project, &id, &stale, &t.types, &rootName, &packed); err != nil {
+		if err := result.Scan(&project, &id, &stale, &t.types, &rootName, &packed); err != nil {
 			return err
 		}
 		spans, err := readFacts(packed)
 		if err != nil {
 			return err
 		}
-		t.key, t.stale = traceKey{domain.ProjectID(project), traceID(id)}, stale != 0
+		t.key, t.stale = rows.TraceKey{Project: domain.ProjectID(project), Trace: traceID(id)}, stale != 0
 		t.add(spans)
 		t.rootName = rootName
 		found = append(found, t)

@@ -12,11 +12,12 @@ import (
 	"colonnade/domain"
 	"colonnade/domain/trace"
 	"colonnade/migrations/schema"
+	"colonnade/write/sink/rows"
 )
 
 // move gives all rows of traces their trace's type: copies under the new key
 // first, then the old rows go. Documents say nothing of it and stay.
-func (w *worker) move(ctx context.Context, traces []*total, index map[traceKey]indexed) error {
+func (w *worker) move(ctx context.Context, traces []*total, index map[rows.TraceKey]indexed) error {
 	byType := map[trace.Type][]*total{}
 	for _, t := range traces {
 		byType[t.resolved] = append(byType[t.resolved], t)
@@ -38,8 +39,8 @@ func (w *worker) move(ctx context.Context, traces []*total, index map[traceKey]i
 	return nil
 }
 
-func keysOf(traces []*total) []traceKey {
-	keys := make([]traceKey, len(traces))
+func keysOf(traces []*total) []rows.TraceKey {
+	keys := make([]rows.TraceKey, len(traces))
 	for i, t := range traces {
 		keys[i] = t.key
 	}
@@ -64,7 +65,7 @@ type storedRow struct {
 
 // cleanUp removes the rows of traces that a newer version of their span stands
 // for under another key.
-func (w *worker) cleanUp(ctx context.Context, traces []*total, index map[traceKey]indexed) error {
+func (w *worker) cleanUp(ctx context.Context, traces []*total, index map[rows.TraceKey]indexed) error {
 	for which := range anyOf(placed(keysOf(traces), index)) {
 		byTrace, err := w.storedRows(ctx, which)
 		if err != nil {
@@ -90,20 +91,20 @@ func (w *worker) cleanUp(ctx context.Context, traces []*total, index map[traceKe
 }
 
 // storedRows reads where rows of traces stand.
-func (w *worker) storedRows(ctx context.Context, which string) (map[traceKey][]storedRow, error) {
+func (w *worker) storedRows(ctx context.Context, which string) (map[rows.TraceKey][]storedRow, error) {
 	statement := fmt.Sprintf("SELECT project_id, trace_id, span_id, toInt8(trace_type), toUnixTimestamp64Micro(start_time), version FROM %s WHERE %s", w.store.cfg.Deployment.Table(schema.Spans), which)
-	found := map[traceKey][]storedRow{}
-	err := w.store.query(ctx, "find stale rows", statement, func() { clear(found) }, func(rows driver.Rows) error {
+	found := map[rows.TraceKey][]storedRow{}
+	err := w.store.query(ctx, "find stale rows", statement, func() { clear(found) }, func(result driver.Rows) error {
 		var project uuid.UUID
 		var rawTrace, rawSpan string
 		var traceType int8
 		var r storedRow
-		if err := rows.Scan(&project, &rawTrace, &rawSpan, &traceType, &r.start, &r.version); err != nil {
+		if err := result.Scan(&project, &rawTrace, &rawSpan, &traceType, &r.start, &r.version); err != nil {
 			return err
 		}
 		copy(r.id[:], rawSpan)
 		r.traceType = trace.Type(traceType) //nolint:gosec // an enum is small and positive
-		key := traceKey{domain.ProjectID(project), traceID(rawTrace)}
+		key := rows.TraceKey{Project: domain.ProjectID(project), Trace: traceID(rawTrace)}
 		found[key] = append(found[key], r)
 		return nil
 	})
@@ -111,7 +112,7 @@ func (w *worker) storedRows(ctx context.Context, which string) (map[traceKey][]s
 }
 
 // replaced gives those rows of a trace of whose span there is a later version under another key.
-func (w *worker) replaced(key traceKey, rows []storedRow) (stale []staleRow) {
+func (w *worker) replaced(key rows.TraceKey, rows []storedRow) (stale []staleRow) {
 	latest := map[trace.SpanID]storedRow{}
 	for _, r := range rows {
 		if l, ok := latest[r.id]; !ok || r.version > l.version {
@@ -121,7 +122,7 @@ func (w *worker) replaced(key traceKey, rows []storedRow) (stale []staleRow) {
 	for _, r := range rows {
 		if l := latest[r.id]; r.version < l.version && r.staleRow != l.staleRow {
 			stale = append(stale, r.staleRow)
-			w.outdated = append(w.outdated, outdated{project: key.project, span: r.id, version: r.version})
+			w.outdated = append(w.outdated, outdated{project: key.Project, span: r.id, version: r.version})
 		}
 	}
 	return stale
@@ -131,15 +132,15 @@ func (w *worker) replaced(key traceKey, rows []storedRow) (stale []staleRow) {
 // hold: its aggregates only ever grow. A row is added and none taken away, so
 // that a lookup finds the trace at every moment.
 func (w *worker) mendIndex(ctx context.Context, traces []*total, next int64) error {
-	rows := make([]indexRow, len(traces))
+	mended := make([]rows.IndexRow, len(traces))
 	for i, t := range traces {
-		rows[i] = indexRow{
-			key: t.key, declared: t.declared, linked: t.linked, settled: settledFlags(next, t.declared, t.linked),
-			summary: summary{
-				minStart: t.minStart, maxStart: t.maxStart, minWeek: t.minWeek, maxWeek: t.maxWeek,
-				created: t.created, version: t.version, first: t.version,
+		mended[i] = rows.IndexRow{
+			Key: t.key, Declared: t.declared, Linked: t.linked, FinalizedFlags: settledFlags(next, t.declared, t.linked),
+			Summary: rows.Summary{
+				MinStart: t.minStart, MaxStart: t.maxStart, MinPartitionWeek: t.minWeek, MaxPartitionWeek: t.maxWeek,
+				Created: t.created, LastVersion: t.version, FirstVersion: t.version,
 			},
 		}
 	}
-	return w.store.insert(ctx, insertion{table: schema.TraceIndex, block: indexRows(rows, w.partition.Number(), w.clock())})
+	return w.store.insert(ctx, insertion{table: schema.TraceIndex, block: rows.TraceIndex(mended, w.partition.Number(), w.clock())})
 }

@@ -12,6 +12,7 @@ import (
 	"colonnade/domain/trace/spanmetrics"
 	"colonnade/migrations/schema"
 	"colonnade/write/sink/internal/native"
+	"colonnade/write/sink/rows"
 )
 
 // facts is what settling needs of a span, in its latest version.
@@ -30,21 +31,21 @@ type facts struct {
 // facts are those of an entry whose numbers stand in its row.
 func (e *entry) facts(numbers [schema.NumberCount]float64) facts {
 	f := facts{
-		id: e.span.SpanID, parent: e.span.ParentID, traceType: e.span.Type, declared: e.declared,
-		linked:  len(e.span.Links) > 0,
-		startNS: e.startNS, week: e.week, start: e.start, created: micros(e.createdAt), tie: e.tie, version: e.version,
+		id: e.Span.SpanID, parent: e.Span.ParentID, traceType: e.Span.Type, declared: e.Declared,
+		linked:  len(e.Span.Links) > 0,
+		startNS: e.StartNS, week: e.PartitionWeek, start: e.Start, created: rows.Micros(e.CreatedAt), tie: e.SortHash, version: e.Version,
 	}
-	f.end, _ = split(e.span.End)
+	f.end, _ = rows.SplitTime(e.Span.End)
 	copy(f.own[:], numbers[1:]) // the first is the duration
-	if e.span.IsRoot() {
-		f.name = strings.Clone(e.span.Name) // not to keep a record's memory until the trace is settled
+	if e.Span.IsRoot() {
+		f.name = strings.Clone(e.Span.Name) // not to keep a record's memory until the trace is settled
 	}
 	return f
 }
 
 // total is a trace as its spans make it.
 type total struct {
-	key traceKey
+	key rows.TraceKey
 	bounds
 	declared, resolved trace.Type
 	linked, stale      bool
@@ -110,18 +111,18 @@ func (t *total) sumsMore(i int) bool {
 
 // sumColumns are the rows of the table span_cumulative.
 func sumColumns(found []total, version uint64) *native.Block {
-	c := &columns{}
-	project := c.fixed("project_id", typeUUID, 16)
-	traceType := c.fixed("trace_type", typeEnum, 1)
-	start := c.fixed("start_time", typeTime, 8)
-	tie := c.fixed("sort_hash", "UInt64", 8)
-	week := c.fixed("partition_week", "Date", 2)
-	id := c.fixed("trace_id", typeTrace, 16)
-	span := c.fixed("span_id", typeSpan, 8)
-	settled := c.fixed("version", "UInt64", 8)
+	c := &rows.Columns{}
+	project := c.Fixed("project_id", rows.TypeUUID, 16)
+	traceType := c.Fixed("trace_type", rows.TypeEnum, 1)
+	start := c.Fixed("start_time", rows.TypeTime, 8)
+	tie := c.Fixed("sort_hash", "UInt64", 8)
+	week := c.Fixed("partition_week", "Date", 2)
+	id := c.Fixed("trace_id", rows.TypeTraceID, 16)
+	span := c.Fixed("span_id", rows.TypeSpanID, 8)
+	settled := c.Fixed("version", "UInt64", 8)
 	var metrics [spanmetrics.Count]*native.Fixed
 	for k, m := range schema.Metrics() {
-		metrics[k] = c.fixed(m.Column, "Float64", 8)
+		metrics[k] = c.Fixed(m.Column, "Float64", 8)
 	}
 	for i := range found {
 		t := &found[i]
@@ -130,12 +131,12 @@ func sumColumns(found []total, version uint64) *native.Block {
 			if t.first && !t.sumsMore(j) {
 				continue
 			}
-			project.UUID(t.key.project)
+			project.UUID(t.key.Project)
 			traceType.Uint8(uint8(t.resolved))
 			start.Int64(f.start)
 			tie.Uint64(f.tie)
 			week.Uint16(f.week)
-			id.Bytes(t.key.trace[:])
+			id.Bytes(t.key.Trace[:])
 			span.Bytes(f.id[:])
 			settled.Uint64(version)
 			for k, v := range t.sums[j] {
@@ -151,26 +152,26 @@ func sumColumns(found []total, version uint64) *native.Block {
 
 // rollupColumns are the rows of the table trace_totals.
 func rollupColumns(found []total, version uint64, settledAt time.Time) *native.Block {
-	c := &columns{}
-	project := c.fixed("project_id", typeUUID, 16)
-	id := c.fixed("trace_id", typeTrace, 16)
-	traceType := c.fixed("trace_type", typeEnum, 1)
-	start := c.fixed("start_time", typeTime, 8)
-	end := c.fixed("end_time", typeTime, 8)
-	root := c.fixed("root_span_id", typeSpan, 8)
-	name := c.text("root_name")
-	spans := c.fixed("spans", "UInt32", 4)
+	c := &rows.Columns{}
+	project := c.Fixed("project_id", rows.TypeUUID, 16)
+	id := c.Fixed("trace_id", rows.TypeTraceID, 16)
+	traceType := c.Fixed("trace_type", rows.TypeEnum, 1)
+	start := c.Fixed("start_time", rows.TypeTime, 8)
+	end := c.Fixed("end_time", rows.TypeTime, 8)
+	root := c.Fixed("root_span_id", rows.TypeSpanID, 8)
+	name := c.Text("root_name")
+	spans := c.Fixed("spans", "UInt32", 4)
 	var metrics [spanmetrics.Count]*native.Fixed
 	for k, m := range schema.Metrics() {
-		metrics[k] = c.fixed(m.Column, "Float64", 8)
+		metrics[k] = c.Fixed(m.Column, "Float64", 8)
 	}
-	oneTree := c.fixed("one_tree", "UInt8", 1)
-	settled := c.fixed("version", "UInt64", 8)
-	at := c.fixed("finalized_at", typeTime, 8)
+	oneTree := c.Fixed("one_tree", "UInt8", 1)
+	settled := c.Fixed("version", "UInt64", 8)
+	at := c.Fixed("finalized_at", rows.TypeTime, 8)
 	for i := range found {
 		t := &found[i]
-		project.UUID(t.key.project)
-		id.Bytes(t.key.trace[:])
+		project.UUID(t.key.Project)
+		id.Bytes(t.key.Trace[:])
 		traceType.Uint8(uint8(t.resolved))
 		start.Int64(t.minStart)
 		end.Int64(t.maxEnd)
@@ -182,7 +183,7 @@ func rollupColumns(found []total, version uint64, settledAt time.Time) *native.B
 		}
 		oneTree.Bool(t.oneTree)
 		settled.Uint64(version)
-		at.Int64(micros(settledAt))
+		at.Int64(rows.Micros(settledAt))
 	}
 	return &c.Block
 }

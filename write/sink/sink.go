@@ -60,6 +60,7 @@ import (
 
 	"colonnade/domain"
 	"colonnade/write/normalize"
+	"colonnade/write/sink/rows"
 	"colonnade/write/stream"
 )
 
@@ -89,7 +90,7 @@ type Sink struct {
 	keys    *keySet
 	pace    *pace
 	// spare has the rows that a worker may fill while its own are being written.
-	spare    chan *rows
+	spare    chan *rows.Buffer
 	mu       sync.Mutex
 	workers  map[int32]*worker
 	totalLag int64
@@ -106,9 +107,9 @@ func New(cfg Config, deps Deps) (*Sink, error) {
 	s := &Sink{
 		cfg: cfg, deps: deps, log: deps.Log.With(slog.String("component", "sink")),
 		store: newStore(deps.Store, cfg, m, deps.Now), metrics: m, topic: deps.Consumer.Topic(),
-		keys: newKeySet(maxAttributeKeys), pace: newPace(cfg), workers: map[int32]*worker{}, spare: make(chan *rows, 1),
+		keys: newKeySet(maxAttributeKeys), pace: newPace(cfg), workers: map[int32]*worker{}, spare: make(chan *rows.Buffer, 1),
 	}
-	s.spare <- newRows(s.keys)
+	s.spare <- rows.NewBuffer(s.keys.has)
 	return s, nil
 }
 

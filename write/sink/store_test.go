@@ -13,6 +13,7 @@ import (
 
 	"colonnade/migrations/migrationstest"
 	"colonnade/migrations/schema"
+	"colonnade/write/sink/rows"
 )
 
 // migrated opens a database of its own that has all tables.
@@ -31,7 +32,7 @@ func TestInsertIsKnownByItsToken(t *testing.T) {
 	t.Parallel()
 	conn := migrated(t)
 	s := newStore(conn, DefaultConfig(), newMetrics(prometheus.NewRegistry()), time.Now)
-	rows := func() (n uint64) {
+	count := func() (n uint64) {
 		require.NoError(t, conn.QueryRow(t.Context(), "SELECT count() FROM rejected_spans").Scan(&n))
 		return n
 	}
@@ -46,12 +47,12 @@ func TestInsertIsKnownByItsToken(t *testing.T) {
 		{"", "one", 3},
 		{"", "one", 4},
 	} {
-		block := rejectColumns([]reject{{reason: step.reason, at: time.Unix(1, 0)}}, 0)
+		block := rows.RejectedSpans([]rows.RejectedSpan{{Reason: step.reason, At: time.Unix(1, 0)}}, 0)
 		require.NoError(t, s.insert(t.Context(), insertion{table: schema.RejectedSpans, block: block, token: step.token}))
-		require.Equal(t, step.rows, rows(), "%q %s", step.token, step.reason)
+		require.Equal(t, step.rows, count(), "%q %s", step.token, step.reason)
 	}
 	for range 2 {
 		require.NoError(t, s.exec(t.Context(), "insert again", "INSERT INTO rejected_spans (reason, rejected_at) SELECT 'one', toDateTime64(1, 6)"))
 	}
-	require.Equal(t, uint64(6), rows(), "nor is what a statement inserts")
+	require.Equal(t, uint64(6), count(), "nor is what a statement inserts")
 }

@@ -11,6 +11,7 @@ import (
 
 	"colonnade/domain"
 	"colonnade/write/sink/internal/native"
+	"colonnade/write/sink/rows"
 )
 
 // Conditions on rows, as statements of the sink say them.
@@ -39,19 +40,19 @@ func (b *bounds) sql() string {
 		b.minStart, b.maxStart, b.minWeek, b.maxWeek)
 }
 
-// sql is the condition that a row is of the trace.
-func (k traceKey) sql() string {
-	return fmt.Sprintf("project_id = toUUID('%s') AND trace_id = unhex('%s')", k.project, k.trace)
+// ofTrace is the condition that a row is of the trace.
+func ofTrace(k rows.TraceKey) string {
+	return fmt.Sprintf("project_id = toUUID('%s') AND trace_id = unhex('%s')", k.Project, k.Trace)
 }
 
 // traceList renders traces as the right side of (project_id, trace_id) IN. They
 // go as one literal, cut in the store: a tuple for each takes longer to parse
 // than to look up, and ten thousand are more than a statement may hold.
-func traceList(keys []traceKey) string {
+func traceList(keys []rows.TraceKey) string {
 	ids := native.NewFixed(16)
 	for _, k := range keys {
-		ids.UUID(k.project)
-		ids.Bytes(k.trace[:])
+		ids.UUID(k.Project)
+		ids.Bytes(k.Trace[:])
 	}
 	return fmt.Sprintf("(WITH unhex('%x') AS ids SELECT reinterpret(toFixedString(substring(ids, 32 * number + 1, 16), 16), 'UUID'), toFixedString(substring(ids, 32 * number + 17, 16), 16) FROM numbers(%d))",
 		ids.Raw(), len(keys))
@@ -59,8 +60,8 @@ func traceList(keys []traceKey) string {
 
 // placed gives conditions by which the rows of traces are found where the index
 // says that they are: one for those that lie close together.
-func placed(keys []traceKey, index map[traceKey]indexed) (conditions []string) {
-	keys = slices.SortedFunc(slices.Values(keys), func(a, b traceKey) int { return cmp.Compare(index[a].minStart, index[b].minStart) })
+func placed(keys []rows.TraceKey, index map[rows.TraceKey]indexed) (conditions []string) {
+	keys = slices.SortedFunc(slices.Values(keys), func(a, b rows.TraceKey) int { return cmp.Compare(index[a].minStart, index[b].minStart) })
 	for len(keys) > 0 {
 		n, where := 1, index[keys[0]].bounds
 		for ; n < min(len(keys), tracesAtOnce); n++ {
@@ -82,14 +83,14 @@ const tracesAtOnce = 500
 // ofTraces is the condition that a row is of one of these traces, as literals: a
 // DELETE on replicas refuses subqueries. An OR of one condition for each takes
 // the store three times as long for 64 traces, most of it to plan.
-func ofTraces(keys []traceKey) string {
+func ofTraces(keys []rows.TraceKey) string {
 	var b strings.Builder
 	b.WriteString("project_id IN " + projectList(keys) + " AND (project_id, trace_id) IN (")
 	for i, k := range keys {
 		if i > 0 {
 			b.WriteByte(',')
 		}
-		b.WriteString("('" + k.project.String() + "'," + bytesLiteral(k.trace[:]) + ")")
+		b.WriteString("('" + k.Project.String() + "'," + bytesLiteral(k.Trace[:]) + ")")
 	}
 	b.WriteByte(')')
 	return b.String()
@@ -113,18 +114,18 @@ func timeLiteral(us int64) string {
 }
 
 // projectList renders the projects of traces as the right side of project_id IN.
-func projectList(keys []traceKey) string {
+func projectList(keys []rows.TraceKey) string {
 	seen := map[domain.ProjectID]bool{}
 	var b strings.Builder
 	for _, k := range keys {
-		if seen[k.project] {
+		if seen[k.Project] {
 			continue
 		}
 		if len(seen) > 0 {
 			b.WriteByte(',')
 		}
-		seen[k.project] = true
-		b.WriteString("toUUID('" + k.project.String() + "')")
+		seen[k.Project] = true
+		b.WriteString("toUUID('" + k.Project.String() + "')")
 	}
 	return "(" + b.String() + ")"
 }

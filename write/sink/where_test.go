@@ -9,6 +9,7 @@ import (
 
 	"colonnade/domain"
 	"colonnade/domain/trace"
+	"colonnade/write/sink/rows"
 )
 
 // Every condition is in one statement, in order, and none is longer than Keeper holds.
@@ -47,9 +48,9 @@ func TestAnyOf(t *testing.T) {
 // What 500 traces are named by is small enough that a statement holds several lists.
 func TestOfTraces(t *testing.T) {
 	t.Parallel()
-	key := traceKey{domain.ProjectID{0xab, 15: 1}, trace.TraceID{'\'', '\\', 0, 15: 0xff}}
-	require.Equal(t, `project_id IN (toUUID('ab000000-0000-0000-0000-000000000001')) AND (project_id, trace_id) IN (('ab000000-0000-0000-0000-000000000001','\x27\x5c\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\xff'))`, ofTraces([]traceKey{key}))
-	require.Less(t, len(ofTraces(slices.Repeat([]traceKey{key}, tracesAtOnce))), conditionBytes/3)
+	key := rows.TraceKey{Project: domain.ProjectID{0xab, 15: 1}, Trace: trace.TraceID{'\'', '\\', 0, 15: 0xff}}
+	require.Equal(t, `project_id IN (toUUID('ab000000-0000-0000-0000-000000000001')) AND (project_id, trace_id) IN (('ab000000-0000-0000-0000-000000000001','\x27\x5c\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\xff'))`, ofTraces([]rows.TraceKey{key}))
+	require.Less(t, len(ofTraces(slices.Repeat([]rows.TraceKey{key}, tracesAtOnce))), conditionBytes/3)
 }
 
 // The spans of a large edit are named by conditions that each fit a statement,

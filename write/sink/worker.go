@@ -10,6 +10,7 @@ import (
 	"unsafe"
 
 	"colonnade/write/otlp/wire"
+	"colonnade/write/sink/rows"
 	"colonnade/write/stream"
 )
 
@@ -33,8 +34,8 @@ type worker struct {
 
 	memory *memory
 	// rows are those of the batch that is being made.
-	rows     *rows
-	document document
+	rows     *rows.Buffer
+	document rows.Content
 	// writing is the batch that is being written, nil for none.
 	writing *writing
 	// refused tells that land took spans from the memory whose records died.
@@ -69,7 +70,7 @@ func newWorker(s *Sink, p *stream.Partition) *worker {
 		sink: s, partition: p, label: label, metrics: s.metrics, store: s.store,
 		log:    s.log.With(slog.String("partition", label)),
 		memory: newMemory(s.cfg.DedupWindow),
-		rows:   newRows(s.keys),
+		rows:   rows.NewBuffer(s.keys.has),
 	}
 }
 

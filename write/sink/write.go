@@ -17,6 +17,7 @@ import (
 	"colonnade/domain/trace"
 	"colonnade/migrations/schema"
 	"colonnade/write/sink/internal/native"
+	"colonnade/write/sink/rows"
 	"colonnade/write/stream"
 )
 
@@ -31,13 +32,13 @@ func (w *worker) write(ctx context.Context, b *batch, repeat bool) error {
 	if err := w.writeDocuments(ctx, b); err != nil {
 		return err
 	}
-	if err := w.insert(ctx, b, schema.TraceIndex, indexRows(indexOf(b.groups, w.partition.Number()), w.partition.Number(), b.builtAt)); err != nil {
+	if err := w.insert(ctx, b, schema.TraceIndex, rows.TraceIndex(indexOf(b.groups, w.partition.Number()), w.partition.Number(), b.builtAt)); err != nil {
 		return err
 	}
 	if err := w.writeAnnotations(ctx, b); err != nil {
 		return err
 	}
-	if err := w.writeTable(ctx, b, schema.Spans, &b.rows.spans.Block, b.entries); err != nil {
+	if err := w.writeTable(ctx, b, schema.Spans, &b.rows.Spans.Block, b.entries); err != nil {
 		return err
 	}
 	if err := w.writeTombstones(ctx, b); err != nil {
@@ -102,7 +103,7 @@ func (w *worker) findStored(ctx context.Context, b *batch) error {
 	}
 	b.stored = map[*entry]bool{}
 	for _, e := range b.entries {
-		if stored[storedVersion{e.version, e.hash}] {
+		if stored[storedVersion{e.Version, e.ContentHash}] {
 			b.stored[e] = true
 		}
 	}
@@ -157,25 +158,25 @@ func (w *worker) rowsOf(b *batch, entries []*entry, table string) (*native.Block
 	if block := w.annotationsOf(entries, table); block != nil {
 		return block, nil
 	}
-	rows, document := newRows(w.sink.keys), &document{}
+	again, document := rows.NewBuffer(w.sink.keys.has), &rows.Content{}
 	for _, e := range entries {
-		document.render(e.span, e.declared)
-		rows.append(e, w.partition.Number(), document)
+		document.Render(e.Span, e.Declared)
+		again.Append(&e.Entry, w.partition.Number(), document)
 	}
 	if table == schema.Spans {
-		return &rows.spans.Block, nil
+		return &again.Spans.Block, nil
 	}
-	return &rows.documents.Block, nil
+	return &again.Payloads.Block, nil
 }
 
 // unremember forgets spans that will not be stored, so that a later attempt is no retry.
 func (w *worker) unremember(entries []*entry) {
-	byTrace := map[traceKey]map[trace.SpanID]bool{}
+	byTrace := map[rows.TraceKey]map[trace.SpanID]bool{}
 	for _, e := range entries {
-		if byTrace[e.key] == nil {
-			byTrace[e.key] = map[trace.SpanID]bool{}
+		if byTrace[e.Key] == nil {
+			byTrace[e.Key] = map[trace.SpanID]bool{}
 		}
-		byTrace[e.key][e.span.SpanID] = true
+		byTrace[e.Key][e.Span.SpanID] = true
 	}
 	for key, spans := range byTrace {
 		w.memory.drop(w.memory.trace(key), spans)
@@ -189,7 +190,7 @@ func (w *worker) missing(ctx context.Context, b *batch, rng stream.Range, block 
 	if err != nil || len(stored) == 0 {
 		return block, err
 	}
-	entries = slices.DeleteFunc(slices.Clone(entries), func(e *entry) bool { return stored[storedVersion{e.version, e.hash}] })
+	entries = slices.DeleteFunc(slices.Clone(entries), func(e *entry) bool { return stored[storedVersion{e.Version, e.ContentHash}] })
 	return w.rowsOf(b, entries, schema.Spans)
 }
 
@@ -204,16 +205,16 @@ func (w *worker) storedVersions(ctx context.Context, rng stream.Range, entries [
 	if len(entries) == 0 {
 		return stored, nil
 	}
-	where, keys := noBounds(), make([]traceKey, len(entries))
+	where, keys := noBounds(), make([]rows.TraceKey, len(entries))
 	for i, e := range entries {
-		where.add(e.start, e.start, e.week, e.week)
-		keys[i] = e.key
+		where.add(e.Start, e.Start, e.PartitionWeek, e.PartitionWeek)
+		keys[i] = e.Key
 	}
 	statement := fmt.Sprintf("SELECT version, content_hash FROM %s WHERE project_id IN %s AND trace_type IN ('invocation', 'annotation', 'unknown') AND %s AND stream_partition = %s AND version BETWEEN %d AND %d",
 		w.store.cfg.Deployment.Table(schema.Spans), projectList(keys), where.sql(), w.label, versionOf(rng.First), versionOf(rng.Last+1)-1)
-	err := w.store.query(ctx, "find stored versions", statement, func() { clear(stored) }, func(rows driver.Rows) error {
+	err := w.store.query(ctx, "find stored versions", statement, func() { clear(stored) }, func(result driver.Rows) error {
 		var s storedVersion
-		if err := rows.Scan(&s.version, &s.hash); err != nil {
+		if err := result.Scan(&s.version, &s.hash); err != nil {
 			return err
 		}
 		stored[s] = true
@@ -226,9 +227,9 @@ func (w *worker) storedVersions(ctx context.Context, rng stream.Range, entries [
 func (w *worker) storedFrom(ctx context.Context, first int64) (last int64, err error) {
 	statement := fmt.Sprintf("SELECT count(), max(version) FROM %s WHERE stream_partition = %s AND version >= %d", w.store.cfg.Deployment.Table(schema.Spans), w.label, versionOf(first))
 	last = -1
-	err = w.store.query(ctx, "find stored versions", statement, func() { last = -1 }, func(rows driver.Rows) error {
+	err = w.store.query(ctx, "find stored versions", statement, func() { last = -1 }, func(result driver.Rows) error {
 		var n, version uint64
-		if err := rows.Scan(&n, &version); err != nil {
+		if err := result.Scan(&n, &version); err != nil {
 			return err
 		}
 		if n > 0 {
@@ -243,20 +244,20 @@ func (w *worker) storedFrom(ctx context.Context, first int64) (last int64, err e
 func versionOf(offset int64) uint64 { return uint64(max(offset, 0)) << schema.VersionShift }
 
 func (w *worker) writeKeys(ctx context.Context, b *batch) error {
-	found := b.rows.spans.found
+	found := b.rows.Spans.FoundKeys
 	if len(found) == 0 {
 		return nil
 	}
-	switch err := w.insert(ctx, b, schema.AttributeKeys, keyColumns(found, b.newestAt)); {
+	switch err := w.insert(ctx, b, schema.AttributeKeys, rows.AttributeKeys(found, b.newestAt)); {
 	case domain.KindOf(err).Permanent(): // autocomplete is not worth a batch
 		w.log.LogAttrs(ctx, slog.LevelError, "ClickHouse refused attribute keys, completion does not offer them", slog.Any("error", err))
 		return nil
 	case err != nil:
 		return err
 	}
-	keys := make([]attributeKey, len(found))
+	keys := make([]rows.AttributeKey, len(found))
 	for i := range found {
-		keys[i] = found[i].attributeKey
+		keys[i] = found[i].AttributeKey
 	}
 	w.sink.keys.add(keys)
 	return nil
@@ -289,13 +290,13 @@ func (w *worker) bury(ctx context.Context, b *batch) error {
 }
 
 // rejectOf is the row of a record that died; one that does not tell its time has that of its batch.
-func rejectOf(r *stream.Record, stage, reason string, builtAt time.Time) reject {
-	row := reject{project: r.Project, at: r.ReceivedAt, source: r.Source, stage: stage, reason: reason, raw: r.Value, offset: r.Offset}
-	if row.at.IsZero() {
-		row.at = builtAt
+func rejectOf(r *stream.Record, stage, reason string, builtAt time.Time) rows.RejectedSpan {
+	row := rows.RejectedSpan{Project: r.Project, At: r.ReceivedAt, Source: r.Source, Stage: stage, Reason: reason, Raw: r.Value, Offset: r.Offset}
+	if row.At.IsZero() {
+		row.At = builtAt
 	}
 	if !r.Trace.IsZero() {
-		row.traceID = r.Trace.String()
+		row.TraceID = r.Trace.String()
 	}
 	return row
 }
@@ -327,17 +328,17 @@ func (w *worker) writeRejects(ctx context.Context, b *batch, repeat bool) error 
 	}
 	rest := func(ctx context.Context) (*native.Block, error) {
 		stored, err := w.storedRejects(ctx, b.rng)
-		left := slices.DeleteFunc(slices.Clone(b.rejects), func(r reject) bool {
-			return stored[storedReject{uint64(r.offset), r.stage, r.reason, r.traceID, r.spanID}] //nolint:gosec // an offset is never negative
+		left := slices.DeleteFunc(slices.Clone(b.rejects), func(r rows.RejectedSpan) bool {
+			return stored[storedReject{uint64(r.Offset), r.Stage, r.Reason, r.TraceID, r.SpanID}] //nolint:gosec // an offset is never negative
 		})
-		return rejectColumns(left, w.partition.Number()), err
+		return rows.RejectedSpans(left, w.partition.Number()), err
 	}
 	if !repeat {
 		for i := range b.rejects {
-			w.metrics.rejected.WithLabelValues(b.rejects[i].stage).Inc()
+			w.metrics.rejected.WithLabelValues(b.rejects[i].Stage).Inc()
 		}
 	}
-	block := rejectColumns(b.rejects, w.partition.Number())
+	block := rows.RejectedSpans(b.rejects, w.partition.Number())
 	return w.store.insert(ctx, insertion{table: schema.RejectedSpans, block: block, token: w.token(schema.RejectedSpans, b.rng), doubtful: b.doubtful, rest: rest})
 }
 
@@ -351,9 +352,9 @@ func (w *worker) storedRejects(ctx context.Context, rng stream.Range) (map[store
 	stored := map[storedReject]bool{}
 	statement := fmt.Sprintf("SELECT DISTINCT stream_offset, stage, reason, trace_id, span_id FROM %s WHERE stream_partition = %s AND stream_offset BETWEEN %d AND %d",
 		w.store.cfg.Deployment.Table(schema.RejectedSpans), w.label, rng.First, rng.Last)
-	err := w.store.query(ctx, "find stored rejected_spans", statement, func() { clear(stored) }, func(rows driver.Rows) error {
+	err := w.store.query(ctx, "find stored rejected_spans", statement, func() { clear(stored) }, func(result driver.Rows) error {
 		var s storedReject
-		if err := rows.Scan(&s.offset, &s.stage, &s.reason, &s.traceID, &s.spanID); err != nil {
+		if err := result.Scan(&s.offset, &s.stage, &s.reason, &s.traceID, &s.spanID); err != nil {
 			return err
 		}
 		stored[s] = true
@@ -378,7 +379,7 @@ func (w *worker) progress(next int64) progress {
 
 // writeProgress tells readers that everything before next is visible.
 func (w *worker) writeProgress(ctx context.Context, p progress) error {
-	block := progressColumns(w.sink.topic, w.partition.Number(), p.next, p.settledUntil, p.at)
+	block := rows.Progress(w.sink.topic, w.partition.Number(), p.next, p.settledUntil, p.at)
 	err := w.store.insert(ctx, insertion{table: schema.SinkProgress, block: block})
 	if err == nil {
 		w.progressAt = p.at

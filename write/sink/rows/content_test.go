@@ -1,4 +1,4 @@
-package sink
+package rows
 
 import (
 	"encoding/json"
@@ -18,25 +18,25 @@ import (
 	"colonnade/domain/trace"
 )
 
-// said collects leaves in the words of the domain.
-type said []string
+// walked collects leaves in the words of the domain.
+type walked []string
 
-func (l *said) String(p, v string)         { *l = append(*l, p+"=s:"+v) }
-func (l *said) Number(p string, v float64) { *l = append(*l, fmt.Sprintf("%s=n:%v", p, v)) }
-func (l *said) Bool(p string, v bool)      { *l = append(*l, fmt.Sprintf("%s=b:%v", p, v)) }
-func (l *said) Unindexed(p string)         { *l = append(*l, p+"=long") }
+func (l *walked) String(p, v string)         { *l = append(*l, p+"=s:"+v) }
+func (l *walked) Number(p string, v float64) { *l = append(*l, fmt.Sprintf("%s=n:%v", p, v)) }
+func (l *walked) Bool(p string, v bool)      { *l = append(*l, fmt.Sprintf("%s=b:%v", p, v)) }
+func (l *walked) Unindexed(p string)         { *l = append(*l, p+"=long") }
 
 // replay says a document's leaves the same way.
-func replay(d *document) (out said) {
-	for i := range d.leaves {
-		l := &d.leaves[i]
+func replay(d *Content) (out walked) {
+	for i := range d.attributes {
+		l := &d.attributes[i]
 		path := string(d.pathOf(l))
 		switch l.kind {
-		case kindString:
+		case KindString:
 			out.String(path, l.text)
-		case kindNumber:
+		case KindNumber:
 			out.Number(path, l.number)
-		case kindBool:
+		case KindBool:
 			out.Bool(path, l.number != 0)
 		default:
 			out.Unindexed(path)
@@ -47,20 +47,20 @@ func replay(d *document) (out said) {
 
 // check holds a document to what the domain's own walks say of the tree, and to
 // the same of the tree with documents in it.
-func check(t *testing.T, d *document, tree map[string]any) {
+func check(t *testing.T, d *Content, tree map[string]any) {
 	t.Helper()
-	d.render(&trace.Span{Attributes: tree}, 0)
-	var want said
+	d.Render(&trace.Span{Attributes: tree}, 0)
+	var want walked
 	jsonvaluetest.Flatten(tree, &want)
 	require.Empty(t, cmp.Diff(want, replay(d)))
-	hash, texts := d.hash, d.texts
+	hash, texts := d.Hash, d.payloads
 	for i := range texts {
 		texts[i] = slices.Clone(texts[i])
 	}
-	d.render(&trace.Span{Attributes: unread(tree, 0)}, 0)
+	d.Render(&trace.Span{Attributes: unread(tree, 0)}, 0)
 	require.Empty(t, cmp.Diff(want, replay(d)))
-	require.Equal(t, hash, d.hash)
-	require.Equal(t, texts, d.texts)
+	require.Equal(t, hash, d.Hash)
+	require.Equal(t, texts, d.payloads)
 
 	rest, data := map[string]any{}, map[string]any{}
 	maps.Copy(rest, tree)
@@ -80,10 +80,10 @@ func check(t *testing.T, d *document, tree map[string]any) {
 			rest["ag"] = agLeft
 		}
 	}
-	require.Equal(t, string(jsonvalue.Append(nil, rest)), string(d.texts[textAttributes]))
+	require.Equal(t, string(jsonvalue.Append(nil, rest)), string(d.payloads[payloadAttributes]))
 	for k, v := range data {
 		member, _ := dataMember(k)
-		require.Equal(t, string(jsonvalue.Append(nil, v)), string(d.texts[member]))
+		require.Equal(t, string(jsonvalue.Append(nil, v)), string(d.payloads[member]))
 	}
 }
 
@@ -133,7 +133,7 @@ func TestDocument(t *testing.T) {
 		{"ag that is none", map[string]any{"ag": "x"}},
 		{"data elsewhere", map[string]any{"x": map[string]any{"data": map[string]any{"inputs": "i"}}}},
 	}
-	var d document // one for all: nothing may be left over
+	var d Content // one for all: nothing may be left over
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) { check(t, &d, tt.in) }) //nolint:paralleltest // the document is shared on purpose
 	}
@@ -150,7 +150,7 @@ func FuzzDocument(f *testing.F) {
 		if !ok {
 			return
 		}
-		check(t, &document{}, tree)
+		check(t, &Content{}, tree)
 	})
 }
 
@@ -160,9 +160,9 @@ func FuzzScan(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		var d document
-		d.render(&trace.Span{Attributes: map[string]any{"x": jsonvalue.Raw(text)}}, 0)
-		require.LessOrEqual(t, len(d.leaves), len(text)+1)
+		var d Content
+		d.Render(&trace.Span{Attributes: map[string]any{"x": jsonvalue.Raw(text)}}, 0)
+		require.LessOrEqual(t, len(d.attributes), len(text)+1)
 	})
 }
 
@@ -175,15 +175,15 @@ func TestHash(t *testing.T) {
 		}
 	}
 	hash := func(s *trace.Span, declared trace.Type) uint64 {
-		var d document
-		d.render(s, declared)
-		return d.hash
+		var d Content
+		d.Render(s, declared)
+		return d.Hash
 	}
 	want := hash(base(), 0)
 
 	same := base()
 	same.Type, same.CreatedAt, same.Version, same.SessionID = trace.Annotation, time.Unix(9, 0), 7, ""
-	retype(same, trace.Annotation)
+	SetTraceType(same, trace.Annotation)
 	require.Equal(t, want, hash(same, 0), "what others decide is no content")
 
 	require.NotEqual(t, want, hash(base(), trace.Invocation))
@@ -229,7 +229,7 @@ func TestWeekOf(t *testing.T) {
 		{"before 1970", time.Unix(-1, 0), 0},
 	}
 	for _, tt := range tests {
-		require.Equal(t, tt.want, weekOf(tt.start.UnixNano(), received), tt.name)
+		require.Equal(t, tt.want, PartitionWeek(tt.start.UnixNano(), received), tt.name)
 	}
-	require.Equal(t, uint16(0), weekOf(0, time.Unix(0, 0)), "the first week of all begins in 1969")
+	require.Equal(t, uint16(0), PartitionWeek(0, time.Unix(0, 0)), "the first week of all begins in 1969")
 }
