@@ -59,11 +59,11 @@ export function pairs(grid: Grid, base: string, other: string): { common: Case[]
   return { common, only: all.filter((c) => (c.rows[base] || c.rows[other]) && !(c.rows[base] && c.rows[other])).length, scores };
 }
 
-/** better says whether more is better; null where nobody said. */
+/** better says whether more is better; null if the evaluator does not define it. */
 export function better(grid: Grid, name: string): boolean | null {
   if (name === 'latency_ms' || name === 'cost') return false;
-  const said = grid.schemas?.[name]?.['x-better'];
-  return said === 'lower' ? false : said === 'higher' ? true : (grid.columns[name] ?? []).some((v) => typeof v === 'boolean') ? true : null;
+  const direction = grid.schemas?.[name]?.['x-better'];
+  return direction === 'lower' ? false : direction === 'higher' ? true : (grid.columns[name] ?? []).some((v) => typeof v === 'boolean') ? true : null;
 }
 
 /** verdict says in a word whether the other run is better by a score, when chance alone is unlikely. */

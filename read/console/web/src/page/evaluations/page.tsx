@@ -111,12 +111,12 @@ function show(name: string, value: number | null): string {
 
 function gridColumns(grid: Grid, scores: readonly string[]): Column<GridRow>[] {
   const cell = (name: string) => (r: GridRow) => grid.columns[name]?.[r.i];
-  const said = (name: string) => (r: GridRow) => String(cell(name)(r) ?? '–');
+  const textCell = (name: string) => (r: GridRow) => String(cell(name)(r) ?? '–');
   return [
     { id: 'n', title: '#', width: 52, right: true, cell: (r) => r.i + 1 },
-    { id: 'inputs', title: 'Inputs', width: 220, grow: true, cell: said('preview.inputs') },
-    { id: 'expected', title: 'Expected', width: 160, grow: true, minor: true, cell: said('preview.expected') },
-    { id: 'outputs', title: 'Output', width: 220, grow: true, minor: true, cell: said('preview.outputs') },
+    { id: 'inputs', title: 'Inputs', width: 220, grow: true, cell: textCell('preview.inputs') },
+    { id: 'expected', title: 'Expected', width: 160, grow: true, minor: true, cell: textCell('preview.expected') },
+    { id: 'outputs', title: 'Output', width: 220, grow: true, minor: true, cell: textCell('preview.outputs') },
     ...scores.map((name): Column<GridRow> => {
       const values = (grid.columns[name] ?? []).map(asNumber).filter((v): v is number => v !== null);
       const low = Math.min(...values);
@@ -209,14 +209,14 @@ function Compare() {
           <thead><tr><th>Score</th><th>{nameOf(base)}</th><th>{nameOf(other)}</th><th>Δ</th><th>95 % interval</th><th title="After Holm's correction over the scores shown">p</th><th>▲</th><th>▼</th><th>=</th><th>Verdict</th></tr></thead>
           <tbody>
             {(compared ?? []).map((c, i) => {
-              const said = verdict(c, paired.scores[i]?.higher ?? null);
+              const outcome = verdict(c, paired.scores[i]?.higher ?? null);
               return (
                 <tr key={c.name}>
                   <th>{c.name.replace('_ms', '')}</th><td>{show(c.name, c.base)}</td><td>{show(c.name, c.other)}</td><td>{signed(c.name, c.delta)}</td>
                   <td>{c.low === null ? '–' : `[${signed(c.name, c.low)}, ${signed(c.name, c.high)}]`}</td>
                   <td title={c.note ?? `without correction ${c.p?.toFixed(4)}`}>{c.adjusted === null ? '–' : c.adjusted < 0.001 ? '< 0.001' : c.adjusted.toFixed(3)}{c.adjusted !== null && c.adjusted < 0.05 && ' *'}</td>
                   <td>{showCount(c.up)}</td><td>{showCount(c.down)}</td><td>{showCount(c.same)}</td>
-                  <td className={css[said]}>{c.note ?? (said === 'same' ? 'no difference that chance does not explain' : said)}</td>
+                  <td className={css[outcome]}>{c.note ?? (outcome === 'same' ? 'no difference that chance does not explain' : outcome)}</td>
                 </tr>
               );
             })}
