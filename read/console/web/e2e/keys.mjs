@@ -47,7 +47,7 @@ await page.getByRole('grid').focus();
 await press('Home', 'x', 'j', 'x');
 await page.getByText('2 selected').waitFor();
 console.log(`a list: ${await nodes()} nodes`);
-assert.ok((await nodes()) <= 1000, `the list has ${await nodes()} nodes`);
+assert.ok((await nodes()) <= 900, `the list has ${await nodes()} nodes`);
 
 // A filter that cannot be read says where, and asks nothing.
 await press('/');

@@ -24,6 +24,12 @@ export function Hist({ bars, from, to, step, zone, what, onZoom, height = 44 }: 
   };
   const at = cursor === null ? undefined : bars[cursor];
 
+  // One path for all bars: a page has few nodes, however many intervals it shows.
+  const rect = (b: Bar, n: number) => {
+    if (!n) return '';
+    const h = Math.max(1.5, (n / most) * (height - 2));
+    return `M${share(b.at) * 1000} ${height}v${-h}h${Math.max(1, (Number(step) / span) * 1000 - 1)}v${h}z`;
+  };
   const press = (event: KeyboardEvent) => {
     const move = event.key === 'ArrowRight' ? 1 : event.key === 'ArrowLeft' ? -1 : 0;
     if (move) setCursor((c) => Math.min(bars.length - 1, Math.max(0, (c ?? (move > 0 ? -1 : bars.length)) + move)));
@@ -53,18 +59,9 @@ export function Hist({ bars, from, to, step, zone, what, onZoom, height = 44 }: 
         }}
       >
         <svg width="100%" height={height} viewBox={`0 0 1000 ${height}`} preserveAspectRatio="none" aria-hidden="true">
-          {bars.map((b, i) => {
-            const left = share(b.at) * 1000;
-            const width = Math.max(1, (Number(step) / span) * 1000 - 1);
-            const h = b.count ? Math.max(1.5, (b.count / most) * (height - 2)) : 0;
-            const hb = b.bad ? Math.max(1.5, (b.bad / most) * (height - 2)) : 0;
-            return (
-              <g key={b.at.toString()} data-on={i === cursor || undefined}>
-                <rect className={css['bar']} x={left} y={height - h} width={width} height={h} />
-                {hb > 0 && <rect className={css['bad']} x={left} y={height - h} width={width} height={hb} />}
-              </g>
-            );
-          })}
+          <path className={css['bar']} d={bars.map((b) => rect(b, b.count)).join('')} />
+          <path className={css['bad']} d={bars.map((b) => rect(b, b.bad)).join('')} />
+          {at && <path className={css['on']} d={rect(at, at.count)} />}
           {brush && <rect className={css['brush']} x={Math.min(...brush) * 1000} y={0} width={Math.abs(brush[0] - brush[1]) * 1000} height={height} />}
         </svg>
         {at && (

@@ -50,7 +50,7 @@ export function Table<R>({ label, rows, columns: all, rowKey, current, onCurrent
   const anchor = useRef<number>(0);
   const keys = useMemo(() => rows.map(rowKey), [rows, rowKey]);
   const at = Math.max(0, current === undefined ? 0 : keys.indexOf(current));
-  const virtual = useVirtualizer({ count: rows.length, getScrollElement: () => box.current, estimateSize: () => height, overscan: 5 });
+  const virtual = useVirtualizer({ count: rows.length, getScrollElement: () => box.current, estimateSize: () => height, overscan: 3 });
   useEffect(() => virtual.measure(), [height, virtual]);
 
   const items = virtual.getVirtualItems();
