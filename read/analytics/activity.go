@@ -9,7 +9,8 @@ import (
 	"github.com/google/uuid"
 
 	"colonnade/domain"
-	"colonnade/read/compile"
+	"colonnade/read/analyticssql"
+	"colonnade/read/order"
 )
 
 // Active is a page of ids in the order of their activity.
@@ -34,8 +35,8 @@ const maxTied = 100_000
 // who takes Until along and not Next gets at most maxTied ids of one moment
 // together, for a time does not part them; more are Rejected. Source: contract
 // §3.7, §0 row 4.
-func (r *Reader) Activity(ctx context.Context, project domain.ProjectID, actor compile.Actor, last bool, w domain.Window) (Active, error) {
-	a := compile.Activity{Project: project, Actor: actor, Last: last, Low: math.MinInt64, High: math.MaxInt64, Order: w.Order}
+func (r *Reader) Activity(ctx context.Context, project domain.ProjectID, actor order.Actor, last bool, w domain.Window) (Active, error) {
+	a := analyticssql.Activity{Project: project, Actor: actor, Last: last, Low: math.MinInt64, High: math.MaxInt64, Order: w.Order}
 	if a.Order != domain.Ascending {
 		a.Order = domain.Descending
 	}
@@ -73,7 +74,7 @@ func (r *Reader) Activity(ctx context.Context, project domain.ProjectID, actor c
 
 // bound takes over the window's ends, of which the one that the list begins
 // with is exclusive; begin is the first moment behind that one, if there is one.
-func bound(a *compile.Activity, w domain.Window) (begin int64, bounded bool) {
+func bound(a *analyticssql.Activity, w domain.Window) (begin int64, bounded bool) {
 	ascending := a.Order == domain.Ascending
 	if !w.Oldest.IsZero() {
 		if a.Low = w.Oldest.UnixMicro(); ascending {
@@ -91,8 +92,8 @@ func bound(a *compile.Activity, w domain.Window) (begin int64, bounded bool) {
 }
 
 // behind reads the cursor of such a list.
-func behind(a compile.Activity, next uuid.UUID) (compile.ActivityCursor, error) {
-	c, ok := compile.ParseActivityCursor(next)
+func behind(a analyticssql.Activity, next uuid.UUID) (order.ActivityCursor, error) {
+	c, ok := order.ParseActivityCursor(next)
 	switch {
 	case !ok:
 		return c, domain.E(domain.Rejected, "windowing.next is not a cursor of this list. Send the windowing of the page before.")
@@ -106,7 +107,7 @@ func behind(a compile.Activity, next uuid.UUID) (compile.ActivityCursor, error) 
 }
 
 // activePage is the ids of the places but the last, which is the first behind it.
-func activePage(a compile.Activity, ids []string, places []place) Active {
+func activePage(a analyticssql.Activity, ids []string, places []place) Active {
 	last := places[len(places)-2]
 	until := last.active
 	if places[len(places)-1].active == until { // a bound is exclusive, and there are more of this moment
@@ -114,7 +115,7 @@ func activePage(a compile.Activity, ids []string, places []place) Active {
 			until -= 2
 		}
 	}
-	next := compile.ActivityCursor{Actor: a.Actor, Last: a.Last, Order: a.Order, Active: last.active, Tie: last.tie}
+	next := order.ActivityCursor{Actor: a.Actor, Last: a.Last, Order: a.Order, Active: last.active, SortHash: last.tie}
 	return Active{IDs: ids, Next: next.UUID(), Until: time.UnixMicro(until).UTC()}
 }
 
@@ -136,7 +137,7 @@ func cut(places []place, n int, whole bool) int {
 	return 0
 }
 
-func (r *Reader) activity(ctx context.Context, project domain.ProjectID, a compile.Activity) (ids []string, places []place, err error) {
+func (r *Reader) activity(ctx context.Context, project domain.ProjectID, a analyticssql.Activity) (ids []string, places []place, err error) {
 	ids = []string{}
 	err = r.traces.Run(ctx, project, "activity", a.Page(), func(rows driver.Rows) error {
 		var id string

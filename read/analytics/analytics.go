@@ -21,7 +21,7 @@ import (
 
 	"colonnade/domain"
 	"colonnade/domain/filter"
-	"colonnade/read/compile"
+	"colonnade/read/analyticssql"
 	"colonnade/read/traces"
 )
 
@@ -74,7 +74,7 @@ type Question struct {
 	// Roots takes spans without parent only, each for its whole trace.
 	Roots bool
 	// Axis is the time of a span that counts: zero means its start.
-	Axis compile.Axis
+	Axis analyticssql.Axis
 	// Oldest is inclusive, Newest exclusive, both by the microsecond. A zero
 	// Newest is the next UTC midnight, a zero Oldest thirty days before Newest.
 	Oldest, Newest time.Time
@@ -111,7 +111,7 @@ func (r *Reader) Query(ctx context.Context, project domain.ProjectID, q Question
 	if err != nil {
 		return Answer{}, err
 	}
-	var measures []compile.Measure
+	var measures []analyticssql.Measure
 	first := make([]int, len(q.Specs))
 	for i, s := range q.Specs {
 		first[i] = len(measures)

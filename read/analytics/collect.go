@@ -8,7 +8,9 @@ import (
 	"colonnade/domain"
 	"colonnade/domain/filter"
 	"colonnade/domain/jsonvalue"
-	"colonnade/read/compile"
+	"colonnade/read/analyticssql"
+	"colonnade/read/filtersql"
+	"colonnade/read/sqltext"
 )
 
 // collection gathers what a question measures, bucket by bucket.
@@ -17,9 +19,9 @@ type collection struct {
 	project  domain.ProjectID
 	question Question
 	window   window
-	measures []compile.Measure
+	measures []analyticssql.Measure
 
-	analysis compile.Analysis
+	analysis analyticssql.Analysis
 	buckets  map[int64]*bucket
 	// numbers, open, examined and summed count towards the bounds.
 	numbers, open, examined, summed int
@@ -29,7 +31,7 @@ type collection struct {
 const steps = 512
 
 func (c *collection) collect(ctx context.Context) (map[int64]*bucket, error) {
-	condition, err := compile.Filter(c.question.Where)
+	condition, err := filtersql.Filter(c.question.Where)
 	if err != nil {
 		return nil, err
 	}
@@ -40,13 +42,13 @@ func (c *collection) collect(ctx context.Context) (map[int64]*bucket, error) {
 	if len(condition.Types) == 0 {
 		return c.buckets, nil
 	}
-	c.analysis = compile.Analysis{
-		Project: c.project, Condition: condition, Rate: compile.NewRate(c.question.Rate), Axis: c.question.Axis,
+	c.analysis = analyticssql.Analysis{
+		Project: c.project, Condition: condition, Rate: sqltext.NewRate(c.question.Rate), Axis: c.question.Axis,
 		Low: c.window.low, High: c.window.high, Origin: c.window.low, Width: c.window.width,
 		Roots: c.question.Roots, Measures: c.measures,
 	}
 	if c.analysis.Axis == 0 {
-		c.analysis.Axis = compile.ByStart
+		c.analysis.Axis = analyticssql.ByStart
 	}
 	within, rest, err := c.reader.traces.Within(ctx, c.project, condition, c.analysis.Starts())
 	if err != nil || rest.Empty() {
@@ -82,12 +84,12 @@ func (c *collection) stretch(ctx context.Context) error {
 
 // chunks cuts the window into analyses of about as many rows as one statement
 // may read. What an index finds is one.
-func (c *collection) chunks(ctx context.Context) ([]compile.Analysis, error) {
-	if c.analysis.Condition.Needle() || c.analysis.Within != nil && c.analysis.Within.Few() {
-		return []compile.Analysis{c.analysis}, nil
+func (c *collection) chunks(ctx context.Context) ([]analyticssql.Analysis, error) {
+	if c.analysis.Condition.Selective() || c.analysis.Within != nil && c.analysis.Within.Few() {
+		return []analyticssql.Analysis{c.analysis}, nil
 	}
 	step := max(ceil(c.analysis.High-c.analysis.Low, steps), 1_000_000)
-	var out []compile.Analysis
+	var out []analyticssql.Analysis
 	rows := 0
 	err := c.reader.traces.Run(ctx, c.project, "analytics_volume", c.analysis.Volume(step), func(r driver.Rows) error {
 		var n int64
@@ -107,7 +109,7 @@ func (c *collection) chunks(ctx context.Context) ([]compile.Analysis, error) {
 	return out, err
 }
 
-func (c *collection) chunk(ctx context.Context, a compile.Analysis) error {
+func (c *collection) chunk(ctx context.Context, a analyticssql.Analysis) error {
 	var open []openRow
 	limit := c.reader.cfg.MaxCandidates
 	err := c.reader.traces.Run(ctx, c.project, "analytics_values", a.Values(limit+1), func(r driver.Rows) error {
@@ -167,7 +169,7 @@ func (c *collection) bucket(n int64) *bucket {
 }
 
 // distinct bounds a frequency table.
-func (c *collection) distinct(g *gathered, m compile.Measure) error {
+func (c *collection) distinct(g *gathered, m analyticssql.Measure) error {
 	if limit := c.reader.cfg.MaxDistinct; len(g.strings) > limit {
 		return domain.E(domain.Rejected, "attributes.%s has more than %d different values in one bucket. Use a spec of type string to count them, or narrow the query.", jsonvalue.JoinPath(m.Keys...), limit)
 	}
@@ -180,7 +182,7 @@ func (c *collection) matches(s *span) bool {
 		return false
 	}
 	at := s.Start / 1000
-	if c.question.Axis == compile.ByCreation {
+	if c.question.Axis == analyticssql.ByCreation {
 		at = s.CreatedAt.UnixMicro()
 	}
 	return c.analysis.Low <= at && at < c.analysis.High && filter.Match(c.question.Where, s)

@@ -13,7 +13,8 @@ import (
 	"colonnade/domain/semconv"
 	"colonnade/domain/trace"
 	"colonnade/domain/trace/spanmetrics"
-	"colonnade/read/compile"
+	"colonnade/read/analyticssql"
+	"colonnade/read/statements"
 	"colonnade/read/traces"
 )
 
@@ -30,16 +31,16 @@ type openRow struct {
 	identity
 	bucket int64
 	sure   bool
-	lacks  []compile.Openness
+	lacks  []analyticssql.Decision
 	sent   []float64
 }
 
 // openRow reads the row's text.
 func (c *collection) openRow(bucket int64, raw string) (openRow, error) {
-	o := openRow{bucket: bucket, lacks: make([]compile.Openness, len(c.measures)), sent: make([]float64, len(c.measures))}
+	o := openRow{bucket: bucket, lacks: make([]analyticssql.Decision, len(c.measures)), sent: make([]float64, len(c.measures))}
 	n := len(o.trace) + len(o.span) + 1 + len(c.measures)
 	for _, m := range c.measures {
-		if m.Sums() {
+		if m.Cumulative() {
 			n += 8
 		}
 	}
@@ -50,10 +51,10 @@ func (c *collection) openRow(bucket int64, raw string) (openRow, error) {
 	raw = raw[copy(o.span[:], raw):]
 	o.sure, raw = raw[0] == 1, raw[1:]
 	for i := range c.measures {
-		o.lacks[i], raw = compile.Openness(raw[0]), raw[1:]
+		o.lacks[i], raw = analyticssql.Decision(raw[0]), raw[1:]
 	}
 	for i, m := range c.measures {
-		if m.Sums() {
+		if m.Cumulative() {
 			o.sent[i], raw = math.Float64frombits(binary.LittleEndian.Uint64([]byte(raw[:8]))), raw[8:]
 		}
 	}
@@ -61,9 +62,9 @@ func (c *collection) openRow(bucket int64, raw string) (openRow, error) {
 }
 
 // needs is the most that the row lacks.
-func (o *openRow) needs() compile.Openness {
+func (o *openRow) needs() analyticssql.Decision {
 	if !o.sure {
-		return compile.NeedsDocument
+		return analyticssql.NeedsPayload
 	}
 	return slices.Max(o.lacks)
 }
@@ -82,7 +83,7 @@ func tooOpen(limit int) error {
 func (c *collection) decide(ctx context.Context, open []openRow) error {
 	var documents, sums []openRow
 	for _, o := range open {
-		if o.needs() == compile.NeedsDocument {
+		if o.needs() == analyticssql.NeedsPayload {
 			documents = append(documents, o)
 		} else {
 			sums = append(sums, o)
@@ -129,7 +130,7 @@ func (c *collection) readDocuments(ctx context.Context, rows []openRow) error {
 			b.spans++
 		}
 		for i, m := range c.measures {
-			if r.sure && r.lacks[i] == compile.Decided {
+			if r.sure && r.lacks[i] == analyticssql.Decided {
 				continue
 			}
 			b.measures[i].take(m, s)
@@ -175,7 +176,7 @@ func (c *collection) readSums(ctx context.Context, rows []openRow) error {
 		}
 		b := c.bucket(r.bucket)
 		for i, m := range c.measures {
-			if r.lacks[i] != compile.NeedsSums {
+			if r.lacks[i] != analyticssql.NeedsTotals {
 				continue
 			}
 			before := b.measures[i].values()
@@ -196,7 +197,7 @@ func (c *collection) metricsOf(ctx context.Context, ids []trace.TraceID) (map[id
 	if err != nil || len(bounds) == 0 {
 		return out, err
 	}
-	err = c.reader.traces.Run(ctx, c.project, "analytics_sums", compile.OfTraces(c.project, compile.Metrics, bounds, nil), func(r driver.Rows) error {
+	err = c.reader.traces.Run(ctx, c.project, "analytics_sums", statements.OfTraces(c.project, statements.Metrics, bounds, nil), func(r driver.Rows) error {
 		var s span
 		var start int64
 		var nano uint16
@@ -220,9 +221,9 @@ func (c *collection) metricsOf(ctx context.Context, ids []trace.TraceID) (map[id
 }
 
 // bounds looks up where traces lie, those that are still there.
-func (c *collection) bounds(ctx context.Context, ids []trace.TraceID) (out []compile.Bounds, err error) {
-	err = c.reader.traces.Run(ctx, c.project, "analytics_bounds", compile.TraceBounds(c.project, ids), func(r driver.Rows) error {
-		var b compile.Bounds
+func (c *collection) bounds(ctx context.Context, ids []trace.TraceID) (out []statements.Bounds, err error) {
+	err = c.reader.traces.Run(ctx, c.project, "analytics_bounds", statements.TraceBounds(c.project, ids), func(r driver.Rows) error {
+		var b statements.Bounds
 		err := r.Scan(traces.ScanTraceID(&b.Trace), &b.Min, &b.Max, &b.Records)
 		out = append(out, b)
 		return err

@@ -8,7 +8,7 @@ import (
 	"colonnade/domain/jsonvalue"
 	"colonnade/domain/semconv"
 	"colonnade/domain/trace"
-	"colonnade/read/compile"
+	"colonnade/read/analyticssql"
 )
 
 const (
@@ -117,7 +117,7 @@ type tally struct {
 // column is a spec with what was gathered for it.
 type column struct {
 	Spec
-	of       []compile.Measure
+	of       []analyticssql.Measure
 	gathered []gathered
 }
 
@@ -206,8 +206,8 @@ func (c *column) take(s *trace.Span, limit int) error {
 		g := &c.gathered[i]
 		g.take(c.of[i], s)
 		switch {
-		case c.of[i].Gather == compile.Strings && len(g.strings) > maxCategories:
-			*g, c.of[i].Gather = gathered{count: g.values()}, compile.StringCount
+		case c.of[i].Kind == analyticssql.Strings && len(g.strings) > maxCategories:
+			*g, c.of[i].Kind = gathered{count: g.values()}, analyticssql.StringCount
 		case len(g.strings) > limit:
 			return domain.E(domain.Rejected, "%s has more than %d different values.", c.Path, limit)
 		}
@@ -223,7 +223,7 @@ func (c *column) metric() (Metric, bool) {
 			most = i
 		}
 	}
-	if c.of[most].Gather == compile.StringCount {
+	if c.of[most].Kind == analyticssql.StringCount {
 		counted := c.Spec
 		counted.Type = String
 		return counted.metric(c.gathered[most : most+1])

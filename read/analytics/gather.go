@@ -9,7 +9,7 @@ import (
 
 	"colonnade/domain/jsonvalue"
 	"colonnade/domain/trace"
-	"colonnade/read/compile"
+	"colonnade/read/analyticssql"
 )
 
 // gathered is what a measure took from the spans of a bucket.
@@ -64,7 +64,7 @@ func (g *gathered) put(s string, n uint64) {
 }
 
 // take takes the value at the measure's path if it is of its sort.
-func (g *gathered) take(m compile.Measure, s *trace.Span) {
+func (g *gathered) take(m analyticssql.Measure, s *trace.Span) {
 	value, ok := jsonvalue.Lookup(s.Attributes, m.Keys)
 	if !ok {
 		return
@@ -76,37 +76,37 @@ func (g *gathered) take(m compile.Measure, s *trace.Span) {
 		g.number(m, v)
 	case bool:
 		switch {
-		case m.Gather != compile.Booleans:
+		case m.Kind != analyticssql.Booleans:
 		case v:
 			g.trues++
 		default:
 			g.falses++
 		}
 	case string:
-		if m.Gather == compile.StringCount {
+		if m.Kind == analyticssql.StringCount {
 			g.count++
 		}
-		if m.Gather == compile.Strings {
+		if m.Kind == analyticssql.Strings {
 			g.put(v, 1)
 		}
 	case []any:
 		for _, e := range v {
-			if text, ok := e.(string); ok && m.Gather == compile.Elements {
+			if text, ok := e.(string); ok && m.Kind == analyticssql.Elements {
 				g.put(text, 1)
 			}
 		}
 	case map[string]any:
-		if m.Gather == compile.Objects {
+		if m.Kind == analyticssql.Objects {
 			g.count++
 		}
 	}
 }
 
-func (g *gathered) number(m compile.Measure, v float64) {
-	switch m.Gather {
-	case compile.Numbers:
+func (g *gathered) number(m analyticssql.Measure, v float64) {
+	switch m.Kind {
+	case analyticssql.Numbers:
 		g.numbers = append(g.numbers, v)
-	case compile.Sum:
+	case analyticssql.Sum:
 		g.count++
 		g.sum += v
 	default: // a number is of no other sort
@@ -114,17 +114,17 @@ func (g *gathered) number(m compile.Measure, v float64) {
 }
 
 // columns are where a statement's row puts the measure.
-func (g *gathered) columns(m compile.Measure) []any {
-	switch m.Gather {
-	case compile.Numbers:
+func (g *gathered) columns(m analyticssql.Measure) []any {
+	switch m.Kind {
+	case analyticssql.Numbers:
 		return []any{&g.numbers}
-	case compile.Sum:
+	case analyticssql.Sum:
 		return []any{&g.count, &g.sum}
-	case compile.Booleans:
+	case analyticssql.Booleans:
 		return []any{&g.trues, &g.falses}
-	case compile.Strings:
+	case analyticssql.Strings:
 		return []any{&g.strings}
-	case compile.StringCount, compile.Objects:
+	case analyticssql.StringCount, analyticssql.Objects:
 		return []any{&g.count}
 	default:
 		return []any{new(uint8)}

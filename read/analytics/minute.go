@@ -10,7 +10,8 @@ import (
 
 	"colonnade/domain/filter"
 	"colonnade/migrations/schema"
-	"colonnade/read/compile"
+	"colonnade/read/analyticssql"
+	"colonnade/read/sqltext"
 )
 
 // A question about whole traces that asks for nothing but their cumulative
@@ -34,12 +35,12 @@ type stretch struct{ low, high int64 }
 func (c *collection) columns() ([]string, bool) {
 	q := &c.question
 	aligned := c.window.low%minuteMicros == 0 || c.window.width >= c.window.high-c.window.low
-	if !q.Roots || c.analysis.Axis != compile.ByStart || q.Rate != nil || !aligned || !onlyTypes(q.Where) {
+	if !q.Roots || c.analysis.Axis != analyticssql.ByStart || q.Rate != nil || !aligned || !onlyTypes(q.Where) {
 		return nil, false
 	}
 	out := make([]string, len(c.measures))
 	for i, m := range c.measures {
-		column, ok := compile.MinuteColumn(m)
+		column, ok := analyticssql.RollupColumn(m)
 		if !ok {
 			return nil, false
 		}
@@ -85,7 +86,7 @@ func (c *collection) minutes(ctx context.Context) ([]stretch, error) {
 	for i, s := range unclaimed {
 		without[i] = [2]int64{s.low / minuteMicros * minuteSecs, s.high/minuteMicros*minuteSecs - minuteSecs}
 	}
-	buckets, bad, err := c.served(ctx, compile.Minutes{
+	buckets, bad, err := c.served(ctx, analyticssql.Rollup{
 		Project: c.project, Types: c.analysis.Condition.Types, Low: low, High: high, Origin: c.window.low, Width: c.window.width, Columns: columns,
 	}.Values(without))
 	if err != nil {
@@ -107,14 +108,14 @@ func (c *collection) minutes(ctx context.Context) ([]stretch, error) {
 }
 
 func (c *collection) claim(ctx context.Context) (claim int64, err error) {
-	err = c.reader.traces.Run(ctx, c.project, "analytics_claim", compile.MinuteClaim(), func(r driver.Rows) error { return r.Scan(&claim) })
+	err = c.reader.traces.Run(ctx, c.project, "analytics_claim", analyticssql.RollupWatermark(), func(r driver.Rows) error { return r.Scan(&claim) })
 	return claim, err
 }
 
 // unclaimed are the minutes of which the table may not know all.
 func (c *collection) unclaimed(ctx context.Context, claim, low, high int64) ([]stretch, error) {
 	var out []stretch
-	err := c.reader.traces.Run(ctx, c.project, "analytics_unclaimed", compile.Unclaimed(c.project, claim), func(r driver.Rows) error {
+	err := c.reader.traces.Run(ctx, c.project, "analytics_unclaimed", analyticssql.WrittenSince(c.project, claim), func(r driver.Rows) error {
 		var first, last int64
 		err := r.Scan(&first, &last)
 		if first, last = max(first, low), min(last+minuteSecs, high); first < last {
@@ -142,7 +143,7 @@ func merge(in []stretch) (out []stretch) {
 }
 
 // served reads what minutes hold, and which of them cannot serve.
-func (c *collection) served(ctx context.Context, statement compile.Statement) (buckets map[int64]*bucket, bad []int64, err error) {
+func (c *collection) served(ctx context.Context, statement sqltext.Statement) (buckets map[int64]*bucket, bad []int64, err error) {
 	buckets = map[int64]*bucket{}
 	err = c.reader.traces.Run(ctx, c.project, "analytics_minutes", statement, func(r driver.Rows) error {
 		var n int64

@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"colonnade/domain/semconv"
-	"colonnade/read/compile"
+	"colonnade/read/analyticssql"
 )
 
 // Type says what sort of values a spec takes and what it makes of them.
@@ -72,29 +72,29 @@ func DefaultSpecs() []Spec {
 }
 
 // measures are what to gather for the spec.
-func (s Spec) measures() []compile.Measure {
-	of := func(all ...compile.Gather) []compile.Measure {
-		out := make([]compile.Measure, len(all))
+func (s Spec) measures() []analyticssql.Measure {
+	of := func(all ...analyticssql.Kind) []analyticssql.Measure {
+		out := make([]analyticssql.Measure, len(all))
 		for i, g := range all {
-			out[i] = compile.Measure{Gather: g, Keys: s.Keys}
+			out[i] = analyticssql.Measure{Kind: g, Keys: s.Keys}
 		}
 		return out
 	}
 	switch s.Type {
 	case Continuous, Discrete:
-		return of(compile.Numbers)
+		return of(analyticssql.Numbers)
 	case Binary:
-		return of(compile.Booleans)
+		return of(analyticssql.Booleans)
 	case Single:
-		return of(compile.Strings)
+		return of(analyticssql.Strings)
 	case Multiple:
-		return of(compile.Elements)
+		return of(analyticssql.Elements)
 	case String:
-		return of(compile.StringCount)
+		return of(analyticssql.StringCount)
 	case JSON:
-		return of(compile.Objects)
+		return of(analyticssql.Objects)
 	case Any:
-		return of(compile.Numbers, compile.Booleans, compile.Strings, compile.Elements, compile.Objects)
+		return of(analyticssql.Numbers, analyticssql.Booleans, analyticssql.Strings, analyticssql.Elements, analyticssql.Objects)
 	default:
 		return nil
 	}

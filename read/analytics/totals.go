@@ -7,7 +7,7 @@ import (
 	"colonnade/domain"
 	"colonnade/domain/filter"
 	"colonnade/domain/semconv"
-	"colonnade/read/compile"
+	"colonnade/read/analyticssql"
 )
 
 // Totals are sums over the spans of a bucket. Duration is in milliseconds. A sum
@@ -61,10 +61,10 @@ func (r *Reader) totals(ctx context.Context, project domain.ProjectID, q Questio
 	if q.Roots {
 		kind = semconv.Cumulative
 	}
-	sum := func(keys ...string) compile.Measure {
-		return compile.Measure{Gather: compile.Sum, Keys: append([]string{semconv.Root, semconv.Metrics}, keys...)}
+	sum := func(keys ...string) analyticssql.Measure {
+		return analyticssql.Measure{Kind: analyticssql.Sum, Keys: append([]string{semconv.Root, semconv.Metrics}, keys...)}
 	}
-	c := &collection{reader: r, project: project, question: q, window: w, measures: []compile.Measure{
+	c := &collection{reader: r, project: project, question: q, window: w, measures: []analyticssql.Measure{
 		sum(semconv.Duration, semconv.Cumulative), sum(semconv.Costs, kind, semconv.Total), sum(semconv.Tokens, kind, semconv.Total),
 	}}
 	buckets, err := c.collect(ctx)

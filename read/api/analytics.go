@@ -15,7 +15,8 @@ import (
 	"colonnade/domain/jsonvalue"
 	"colonnade/domain/request"
 	"colonnade/read/analytics"
-	"colonnade/read/compile"
+	"colonnade/read/analyticssql"
+	"colonnade/read/order"
 )
 
 // Analyst answers questions about many spans; read/analytics implements it.
@@ -25,7 +26,7 @@ type Analyst interface {
 	// Totals gives every bucket of the window.
 	Totals(ctx context.Context, project domain.ProjectID, q analytics.Question) ([]analytics.TotalsBucket, error)
 	// Activity gives a page of sessions or users.
-	Activity(ctx context.Context, project domain.ProjectID, actor compile.Actor, last bool, w domain.Window) (analytics.Active, error)
+	Activity(ctx context.Context, project domain.ProjectID, actor order.Actor, last bool, w domain.Window) (analytics.Active, error)
 }
 
 // Analytics holds the routes of statistics, sessions and users.
@@ -145,7 +146,7 @@ func (a *Analytics) query(c *gin.Context) error {
 	}
 	q.Specs = specs
 	if req.BucketBy == byCreatedAt {
-		q.Axis = compile.ByCreation
+		q.Axis = analyticssql.ByCreation
 	}
 	ctx, project, err := a.spans.caller(c)
 	if err != nil {
@@ -334,7 +335,7 @@ func replyTo(a analytics.Answer, q analytics.Question, req *analyticsRequest) an
 	if q.Roots {
 		reply.Query.Formatting.Focus = focusTrace
 	}
-	if q.Axis == compile.ByCreation {
+	if q.Axis == analyticssql.ByCreation {
 		reply.Query.BucketBy = byCreatedAt
 	}
 	switch {

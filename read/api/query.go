@@ -47,12 +47,12 @@ func (f *format) UnmarshalText(b []byte) error {
 	return oneOf(f, string(b), formatAgenta, formatOpenTelemetry)
 }
 
-// order is domain.Order, checked.
-type order domain.Order
+// listOrder is a domain.Order that UnmarshalText has checked.
+type listOrder domain.Order
 
 // UnmarshalText reads the word on the wire.
-func (o *order) UnmarshalText(b []byte) error {
-	return oneOf(o, string(b), order(domain.Ascending), order(domain.Descending))
+func (o *listOrder) UnmarshalText(b []byte) error {
+	return oneOf(o, string(b), listOrder(domain.Ascending), listOrder(domain.Descending))
 }
 
 func oneOf[T ~string](to *T, word string, known ...T) error {
@@ -93,7 +93,7 @@ type windowing struct {
 	Oldest   *time.Time `json:"oldest" request:"bound"`
 	Next     *uuid.UUID `json:"next"`
 	Limit    *int       `json:"limit" minimum:"1"`
-	Order    order      `json:"order"`
+	Order    listOrder  `json:"order"`
 	Interval *int       `json:"interval" minimum:"1"`
 	Rate     *float64   `json:"rate"`
 }

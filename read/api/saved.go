@@ -71,7 +71,7 @@ func (s *Spans) savedQuery(ctx context.Context, project domain.ProjectID, f focu
 func (d savedData) over(w *windowing) (json.RawMessage, error) {
 	stored := d.windowing
 	if stored.Order == "" {
-		stored.Order = order(domain.Descending) // what a reply says where nothing is stored
+		stored.Order = listOrder(domain.Descending) // what a reply says where nothing is stored
 	}
 	if !echoes(w.Newest, stored.Newest, time.Time.Equal) || !echoes(w.Oldest, stored.Oldest, time.Time.Equal) ||
 		!echoes(w.Interval, stored.Interval, equal) || !echoes(w.Rate, stored.Rate, equal) || w.Order != "" && w.Order != stored.Order {

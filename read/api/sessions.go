@@ -7,7 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"colonnade/domain"
-	"colonnade/read/compile"
+	"colonnade/read/order"
 )
 
 // activityRequest is the body of the session and user endpoints; it is required.
@@ -43,12 +43,12 @@ func (a *Analytics) mountActivity(r Router) {
 		r.Handle(old, h)
 	}
 	both("/spans/sessions/query", "/tracing/sessions/query", "Session ids in the order of their activity.", sessionsReply{},
-		a.activity(compile.Session, func(ids []string, w *domain.Window) any { return sessionsReply{len(ids), ids, w} }))
+		a.activity(order.Session, func(ids []string, w *domain.Window) any { return sessionsReply{len(ids), ids, w} }))
 	both("/spans/users/query", "/tracing/users/query", "User ids in the order of their activity.", usersReply{},
-		a.activity(compile.User, func(ids []string, w *domain.Window) any { return usersReply{len(ids), ids, w} }))
+		a.activity(order.User, func(ids []string, w *domain.Window) any { return usersReply{len(ids), ids, w} }))
 }
 
-func (a *Analytics) activity(actor compile.Actor, reply func([]string, *domain.Window) any) func(*gin.Context) error {
+func (a *Analytics) activity(actor order.Actor, reply func([]string, *domain.Window) any) func(*gin.Context) error {
 	return func(c *gin.Context) error {
 		var req activityRequest
 		if err := decodeBody(c, &req, false); err != nil {

@@ -15,7 +15,9 @@ import (
 	"colonnade/domain/trace/payload"
 	"colonnade/domain/trace/spanmetrics"
 	"colonnade/migrations/schema"
-	"colonnade/read/compile"
+	"colonnade/read/order"
+	"colonnade/read/sqltext"
+	"colonnade/read/statements"
 )
 
 // What the spans of a page sum is mostly said where their documents are: spans
@@ -90,10 +92,10 @@ func (r *Reader) beside(ctx context.Context, project domain.ProjectID, rows []ke
 		}
 	}
 	own := recordsOf(rows)
-	var all []compile.Bounds
+	var all []statements.Bounds
 	group, both := errgroup.WithContext(ctx)
 	group.Go(func() error {
-		err := b.read(both, name, compile.Heads(project, own, versions, r.limitsBeside.bytes), texts)
+		err := b.read(both, name, statements.PayloadHeaders(project, own, versions, r.limitsBeside.bytes), texts)
 		if errors.Is(err, errBeside) { // the next page of the project will have as much
 			r.pace.refuse(list, 1, r.now())
 		}
@@ -112,7 +114,7 @@ func (r *Reader) beside(ctx context.Context, project domain.ProjectID, rows []ke
 		}
 	}
 	if others := b.others(own, all); len(others) > 0 {
-		if err := b.read(ctx, "heads", compile.Heads(project, others, nil, r.limitsBeside.bytes), false); err != nil {
+		if err := b.read(ctx, "heads", statements.PayloadHeaders(project, others, nil, r.limitsBeside.bytes), false); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -131,15 +133,15 @@ func (r *Reader) beside(ctx context.Context, project domain.ProjectID, rows []ke
 }
 
 // recordsOf gives the records in which rows came, trace by trace, and where the rows lie.
-func recordsOf(rows []keyRow) []compile.Bounds {
+func recordsOf(rows []keyRow) []statements.Bounds {
 	at := make(map[trace.TraceID]int, len(rows))
-	var out []compile.Bounds
+	var out []statements.Bounds
 	for _, k := range rows {
 		i, there := at[k.trace]
 		if !there {
 			i = len(out)
 			at[k.trace] = i
-			out = append(out, compile.Bounds{Trace: k.trace, Min: k.Start, Max: k.Start})
+			out = append(out, statements.Bounds{Trace: k.trace, Min: k.Start, Max: k.Start})
 		}
 		b := &out[i]
 		b.Min, b.Max = min(b.Min, k.Start), max(b.Max, k.Start)
@@ -152,8 +154,8 @@ func recordsOf(rows []keyRow) []compile.Bounds {
 
 // others gives what of the traces was not read yet; own is what was. Those of
 // which there is too much are partial from here on.
-func (b *beside) others(own, all []compile.Bounds) []compile.Bounds {
-	var out []compile.Bounds
+func (b *beside) others(own, all []statements.Bounds) []statements.Bounds {
+	var out []statements.Bounds
 	left := b.r.limitsBeside.records
 	for _, t := range unread(own, all) {
 		switch n := len(t.Records); {
@@ -170,7 +172,7 @@ func (b *beside) others(own, all []compile.Bounds) []compile.Bounds {
 
 // unread gives what of all is not in own, which was read in one lookup; that left out
 // what starts in other weeks than own.
-func unread(own, all []compile.Bounds) []compile.Bounds {
+func unread(own, all []statements.Bounds) []statements.Bounds {
 	if len(own) == 0 {
 		return all
 	}
@@ -180,8 +182,8 @@ func unread(own, all []compile.Bounds) []compile.Bounds {
 		lo, hi = min(lo, o.Min), max(hi, o.Max)
 		read[o.Trace] = o.Records
 	}
-	weeks := compile.Starts(lo, hi).Weeks()
-	var out []compile.Bounds
+	weeks := order.Starts(lo, hi).Weeks()
+	var out []statements.Bounds
 	for _, t := range all {
 		if weeks.Low.Start <= t.Min && t.Max <= weeks.High.Start {
 			t.Records = slices.DeleteFunc(slices.Clone(t.Records), func(n uint64) bool { return slices.Contains(read[t.Trace], n) })
@@ -193,8 +195,8 @@ func unread(own, all []compile.Bounds) []compile.Bounds {
 	return out
 }
 
-// read takes the rows of compile.Heads; texts tells whether those of the page come with their text.
-func (b *beside) read(ctx context.Context, name string, lookup compile.Statement, texts bool) error {
+// read takes the rows of statements.PayloadHeaders; texts tells whether those of the page come with their text.
+func (b *beside) read(ctx context.Context, name string, lookup sqltext.Statement, texts bool) error {
 	scan := newDocumentScan()
 	err := b.r.query(ctx, name, lookup, func(rows driver.Rows) error {
 		d, err := scan.scan(rows)

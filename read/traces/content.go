@@ -6,7 +6,7 @@ import (
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
-	"colonnade/read/compile"
+	"colonnade/read/statements"
 )
 
 // indexFor is how long an answer about the full-text index holds: it may be
@@ -27,7 +27,7 @@ func (r *Reader) contentIndexed(ctx context.Context) bool {
 		return last.there
 	}
 	var tables uint64
-	err := r.query(ctx, "content_index", compile.ContentIndexed(), func(rows driver.Rows) error { return rows.Scan(&tables) })
+	err := r.query(ctx, "content_index", statements.FullTextIndexes(), func(rows driver.Rows) error { return rows.Scan(&tables) })
 	if err != nil {
 		return false
 	}

@@ -34,7 +34,7 @@ const (
 )
 
 func (r *Reader) decider(w *walk) *decider {
-	return &decider{r: r, w: w, exact: w.cond.Exact && !w.cond.Sums, summed: map[identity]bool{}, size: firstBatch}
+	return &decider{r: r, w: w, exact: w.cond.Exact && !w.cond.ReadsCumulative, summed: map[identity]bool{}, size: firstBatch}
 }
 
 // batch is how many rows to scan for when n are missing: some more, because
@@ -93,7 +93,7 @@ func (d *decider) most() bool { return 2*d.matched >= d.examined }
 // metrics: where the filter asks for them, and with along, if that is not too much.
 // Where most of what is read is shown it is one look at documents in place of two.
 func (d *decider) fetch(ctx context.Context, rows []keyRow, along bool) (spans []trace.Span, summed bool, err error) {
-	if d.w.cond.Sums {
+	if d.w.cond.ReadsCumulative {
 		spans, err = d.r.summed(true, true)(ctx, d.w.project, rows, d.r.cfg.MaxReadBytes)
 		return spans, true, err
 	}

@@ -11,7 +11,9 @@ import (
 	"colonnade/domain"
 	"colonnade/domain/filter"
 	"colonnade/domain/trace"
-	"colonnade/read/compile"
+	"colonnade/read/filtersql"
+	"colonnade/read/order"
+	"colonnade/read/statements"
 )
 
 // LookAge is how long those who wait share a look.
@@ -90,7 +92,7 @@ func (r *Reader) LimitBeside(bytes int64, spans, records int) {
 
 // FirstRows is how many rows a page of traces would look at first.
 func (r *Reader) FirstRows(ctx context.Context, project domain.ProjectID, where filter.Expr, window domain.Window) (int, error) {
-	w, err := r.walk(ctx, project, compile.Traces, where, window)
+	w, err := r.walk(ctx, project, order.Traces, where, window)
 	if err != nil {
 		return 0, err
 	}
@@ -99,7 +101,7 @@ func (r *Reader) FirstRows(ctx context.Context, project domain.ProjectID, where 
 
 // FirstRoots is in how many roots' time a list would look first.
 func (r *Reader) FirstRoots(ctx context.Context, project domain.ProjectID, where filter.Expr, window domain.Window) (float64, error) {
-	w, err := r.walk(ctx, project, compile.Spans, where, window)
+	w, err := r.walk(ctx, project, order.Spans, where, window)
 	if err != nil {
 		return 0, err
 	}
@@ -114,11 +116,11 @@ type KeyRows []keyRow
 // Rows gives the first version of each span that is stored.
 func (r *Reader) Rows(ctx context.Context, t testing.TB, project domain.ProjectID) KeyRows {
 	t.Helper()
-	everything, err := compile.Filter(nil)
+	everything, err := filtersql.Filter(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	rows, err := r.scanned(ctx, "test", compile.Scan{Project: project, Condition: everything, Range: compile.Everything(), Limit: 100})
+	rows, err := r.scanned(ctx, "test", statements.Scan{Project: project, Condition: everything, Range: order.Everything(), Limit: 100})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,7 +135,7 @@ func (r *Reader) Rows(ctx context.Context, t testing.TB, project domain.ProjectI
 
 // Hold gives those of them that a search among all rows would have decided.
 func (r *Reader) Hold(ctx context.Context, project domain.ProjectID, where filter.Expr, rows KeyRows) (KeyRows, error) {
-	w, err := r.walk(ctx, project, compile.Spans, where, domain.Window{})
+	w, err := r.walk(ctx, project, order.Spans, where, domain.Window{})
 	if err != nil {
 		return nil, err
 	}

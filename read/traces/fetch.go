@@ -13,7 +13,8 @@ import (
 	"colonnade/domain"
 	"colonnade/domain/trace"
 	"colonnade/domain/trace/spanmetrics"
-	"colonnade/read/compile"
+	"colonnade/read/sqltext"
+	"colonnade/read/statements"
 )
 
 // attempts is how often rows are looked up whose documents are not there: a write
@@ -100,7 +101,7 @@ func (r *Reader) newer(ctx context.Context, project domain.ProjectID, rows []key
 		for _, k := range chunk {
 			versions[k.identity] = k.version
 		}
-		found, err := r.keys(ctx, "keys_latest", compile.ByKeys(project, compile.Keys, keysOfRows(chunk)))
+		found, err := r.keys(ctx, "keys_latest", statements.ByKeys(project, statements.Keys, keysOfRows(chunk)))
 		if err != nil {
 			return nil, err
 		}
@@ -138,13 +139,13 @@ func (r *Reader) replace(ctx context.Context, project domain.ProjectID, spans []
 func (r *Reader) fetchVersions(ctx context.Context, project domain.ProjectID, rows []keyRow, maxBytes int64, found map[identity]trace.Span) error {
 	var read int64
 	for chunk := range slices.Chunk(rows, fetchChunk) {
-		versions := make([]compile.Version, len(chunk))
+		versions := make([]statements.Version, len(chunk))
 		wanted := make(map[identity]*keyRow, len(chunk))
 		for i := range chunk {
 			k := &chunk[i]
 			versions[i], wanted[k.identity] = versionOf(k), k
 		}
-		err := r.documents(ctx, bound{bytes: maxBytes}, &read, compile.Documents(project, versions), func(s stored) error {
+		err := r.documents(ctx, bound{bytes: maxBytes}, &read, statements.Payloads(project, versions), func(s stored) error {
 			id := identity{s.Span.TraceID, s.Span.SpanID}
 			if k := wanted[id]; k != nil && k.version == s.Span.Version {
 				found[id] = s.of(k.Type)
@@ -161,16 +162,16 @@ func (r *Reader) fetchVersions(ctx context.Context, project domain.ProjectID, ro
 // again looks up what stands now where these rows were, in the latest versions.
 func (r *Reader) again(ctx context.Context, project domain.ProjectID, rows []keyRow) ([]keyRow, error) {
 	wanted := make(map[identity]bool, len(rows))
-	keys := make([]compile.Key, 0, 3*len(rows))
+	keys := make([]statements.Key, 0, 3*len(rows))
 	for _, k := range rows {
 		wanted[k.identity] = true
 		for _, t := range []trace.Type{trace.Invocation, trace.Annotation, trace.Unknown} { // it may have changed, too
-			keys = append(keys, compile.Key{Type: t, Position: k.Position})
+			keys = append(keys, statements.Key{Type: t, Position: k.Position})
 		}
 	}
 	var out []keyRow
 	for chunk := range slices.Chunk(keys, fetchChunk) {
-		found, err := r.keys(ctx, "keys_again", compile.ByKeys(project, compile.Keys, chunk))
+		found, err := r.keys(ctx, "keys_again", statements.ByKeys(project, statements.Keys, chunk))
 		if err != nil {
 			return nil, err
 		}
@@ -179,8 +180,8 @@ func (r *Reader) again(ctx context.Context, project domain.ProjectID, rows []key
 	return latest(slices.DeleteFunc(out, func(k keyRow) bool { return !wanted[k.identity] })), nil
 }
 
-func keysOfRows(rows []keyRow) []compile.Key {
-	keys := make([]compile.Key, len(rows))
+func keysOfRows(rows []keyRow) []statements.Key {
+	keys := make([]statements.Key, len(rows))
 	for i, k := range rows {
 		keys[i] = k.Key
 	}
@@ -203,7 +204,7 @@ var errOverPage = domain.E(domain.Internal, "more than a page holds")
 
 // documents hands each span of a lookup to each. read are the bytes of lookups
 // under the same limit, before and after.
-func (r *Reader) documents(ctx context.Context, limit bound, read *int64, lookup compile.Statement, each func(stored) error) error {
+func (r *Reader) documents(ctx context.Context, limit bound, read *int64, lookup sqltext.Statement, each func(stored) error) error {
 	var from producers
 	scan := newDocumentScan()
 	return r.query(ctx, "documents", lookup, func(rows driver.Rows) error {
@@ -237,7 +238,7 @@ func (r *Reader) whole(ctx context.Context, project domain.ProjectID, ids []trac
 	if len(ids) == 0 {
 		return w.all(), nil
 	}
-	if err := r.documents(ctx, limit, &w.bytes, compile.Whole(project, ids), w.take); err != nil {
+	if err := r.documents(ctx, limit, &w.bytes, statements.PayloadsByTraceID(project, ids), w.take); err != nil {
 		return nil, err
 	}
 	return w.all(), nil
@@ -245,7 +246,7 @@ func (r *Reader) whole(ctx context.Context, project domain.ProjectID, ids []trac
 
 // load gives whole traces that lie within bounds, spans ascending, with their type
 // and their cumulative metrics.
-func (r *Reader) load(ctx context.Context, project domain.ProjectID, bounds []compile.Bounds, limit bound) (map[trace.TraceID][]trace.Span, error) {
+func (r *Reader) load(ctx context.Context, project domain.ProjectID, bounds []statements.Bounds, limit bound) (map[trace.TraceID][]trace.Span, error) {
 	w := r.wholes(project, limit)
 	if err := w.read(ctx, bounds); err != nil {
 		return nil, err
@@ -269,9 +270,9 @@ func (r *Reader) wholes(project domain.ProjectID, limit bound) *wholes {
 }
 
 // read takes what traces have in these records.
-func (w *wholes) read(ctx context.Context, bounds []compile.Bounds) error {
+func (w *wholes) read(ctx context.Context, bounds []statements.Bounds) error {
 	for some := range atOnce(bounds) {
-		if err := w.r.documents(ctx, w.limit, &w.bytes, compile.DocumentsOf(w.project, some), w.take); err != nil {
+		if err := w.r.documents(ctx, w.limit, &w.bytes, statements.TracePayloads(w.project, some), w.take); err != nil {
 			return err
 		}
 	}
@@ -299,7 +300,7 @@ func (w *wholes) take(s stored) error {
 }
 
 // traces are those of them that are among these.
-func (w *wholes) traces(of []compile.Bounds) map[trace.TraceID][]trace.Span {
+func (w *wholes) traces(of []statements.Bounds) map[trace.TraceID][]trace.Span {
 	out := make(map[trace.TraceID][]trace.Span, len(of))
 	for _, b := range of {
 		if spans := w.found[b.Trace]; spans != nil {
@@ -320,9 +321,9 @@ func (w *wholes) all() map[trace.TraceID][]trace.Span {
 
 // atOnce cuts a list of traces into what one lookup names; a trace of more
 // records is in several.
-func atOnce(bounds []compile.Bounds) func(yield func([]compile.Bounds) bool) {
-	return func(yield func([]compile.Bounds) bool) {
-		var some []compile.Bounds
+func atOnce(bounds []statements.Bounds) func(yield func([]statements.Bounds) bool) {
+	return func(yield func([]statements.Bounds) bool) {
+		var some []statements.Bounds
 		records := 0
 		for _, b := range bounds {
 			for chunk := range slices.Chunk(b.Records, recordsAtOnce) {
@@ -364,17 +365,17 @@ func assemble(of map[trace.SpanID]stored) []trace.Span {
 }
 
 // bounds looks up where traces lie, those that exist.
-func (r *Reader) bounds(ctx context.Context, project domain.ProjectID, ids []trace.TraceID) ([]compile.Bounds, error) {
+func (r *Reader) bounds(ctx context.Context, project domain.ProjectID, ids []trace.TraceID) ([]statements.Bounds, error) {
 	if project.IsZero() {
 		return nil, unauthenticated()
 	}
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	var out []compile.Bounds
+	var out []statements.Bounds
 	at := make(map[trace.TraceID]int, len(ids))
-	err := r.query(ctx, "bounds", compile.TraceBounds(project, ids), func(rows driver.Rows) error {
-		var b compile.Bounds
+	err := r.query(ctx, "bounds", statements.TraceBounds(project, ids), func(rows driver.Rows) error {
+		var b statements.Bounds
 		err := rows.Scan(traceOf(&b.Trace), &b.Min, &b.Max, &b.Records)
 		i, there := at[b.Trace]
 		if !there {

@@ -9,7 +9,7 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
-	"colonnade/read/compile"
+	"colonnade/read/statements"
 )
 
 // Statistics count whole minutes, and the last two not yet. Where a load has begun or ended
@@ -92,7 +92,7 @@ func (s *scanner) askGranules(ctx context.Context, before int64) (*granules, err
 	if s.ascending() || s.r.noGranules.Load() {
 		return g, nil
 	}
-	err := s.r.query(ctx, s.name+"_granules", compile.Granules(s.scan.Project, s.scan.Condition.Types, before, mostGranules), func(rows driver.Rows) error {
+	err := s.r.query(ctx, s.name+"_granules", statements.Granules(s.scan.Project, s.scan.Condition.Types, before, mostGranules), func(rows driver.Rows) error {
 		var start int64
 		var n uint64
 		err := rows.Scan(&start, &n)

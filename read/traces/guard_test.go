@@ -22,7 +22,10 @@ import (
 	"colonnade/domain/filter"
 	"colonnade/domain/trace"
 	"colonnade/migrations/schema"
-	"colonnade/read/compile"
+	"colonnade/read/filtersql"
+	"colonnade/read/order"
+	"colonnade/read/sqltext"
+	"colonnade/read/statements"
 	"colonnade/read/traces"
 )
 
@@ -224,15 +227,15 @@ func TestSettingsReachTheStore(t *testing.T) {
 		"merge_tree_min_rows_for_concurrent_read": "163840", "merge_tree_min_bytes_for_concurrent_read": "251658240",
 	}
 	for name, tt := range map[string]struct {
-		in   compile.Statement
+		in   sqltext.Statement
 		want map[string]string
 	}{
-		"nothing":           {compile.Statement{}, nil},
-		"bounds":            {compile.Statement{MaxRows: 5, MaxBytes: 6000}, map[string]string{"max_rows_to_read": "5", "max_bytes_to_read": "6000"}},
-		"one step":          {compile.Statement{OneStep: true}, map[string]string{"enable_multiple_prewhere_read_steps": "false"}},
-		"starts first":      {compile.Statement{StartsFirst: true}, map[string]string{"use_skip_indexes_on_data_read": "false"}},
-		"one thread":        {compile.Statement{OneThread: true}, map[string]string{"max_threads": "1"}},
-		"rows for a thread": {compile.Statement{RowsPerThread: 512}, map[string]string{"merge_tree_min_rows_for_concurrent_read": "512", "merge_tree_min_bytes_for_concurrent_read": "1048576"}},
+		"nothing":           {sqltext.Statement{}, nil},
+		"bounds":            {sqltext.Statement{MaxRows: 5, MaxBytes: 6000}, map[string]string{"max_rows_to_read": "5", "max_bytes_to_read": "6000"}},
+		"one step":          {sqltext.Statement{OneStep: true}, map[string]string{"enable_multiple_prewhere_read_steps": "false"}},
+		"starts first":      {sqltext.Statement{StartsFirst: true}, map[string]string{"use_skip_indexes_on_data_read": "false"}},
+		"one thread":        {sqltext.Statement{OneThread: true}, map[string]string{"max_threads": "1"}},
+		"rows for a thread": {sqltext.Statement{RowsPerThread: 512}, map[string]string{"merge_tree_min_rows_for_concurrent_read": "512", "merge_tree_min_bytes_for_concurrent_read": "1048576"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -277,43 +280,43 @@ func TestIndexesAreUsed(t *testing.T) {
 	all = append(all, span(spans, spans, now.AddDate(0, 0, -21)))
 	s.insert(all...)
 	require.NoError(t, s.conn.Exec(t.Context(), "OPTIMIZE TABLE spans FINAL"))
-	keys := func(e filter.Expr, r compile.Range) compile.Statement {
-		c, err := compile.Filter(e)
+	keys := func(e filter.Expr, r order.Range) sqltext.Statement {
+		c, err := filtersql.Filter(e)
 		require.NoError(t, err)
 		c.Types = c.Types[:1]
-		return compile.Scan{Project: s.project, Condition: c, Range: r, Limit: 51}.Keys()
+		return statements.Scan{Project: s.project, Condition: c, Range: r, Limit: 51}.Keys()
 	}
-	hour := compile.Starts(now.Add(-time.Hour).UnixMicro(), now.UnixMicro())
+	hour := order.Starts(now.Add(-time.Hour).UnixMicro(), now.UnixMicro())
 	id := all[12345].TraceID
-	at := compile.Bounds{Trace: id, Min: all[12340].Start / 1000, Max: all[12349].Start / 1000, Records: []uint64{schema.Record(0, all[12345].Version)}}
+	at := statements.Bounds{Trace: id, Min: all[12340].Start / 1000, Max: all[12349].Start / 1000, Records: []uint64{schema.Record(0, all[12345].Version)}}
 	tests := []struct {
 		name  string
-		s     compile.Statement
+		s     sqltext.Statement
 		index string
 	}{
 		{"a window", keys(nil, hour), "PrimaryKey"},
 		{"a week", keys(nil, hour), "Min-Max"},
-		{"a week's documents", compile.Documents(s.project, []compile.Version{{Version: all[12340].Version, Start: at.Min}}), "Min-Max"},
-		{"a session", keys(where(t, `{"field":"session_id","value":"rare"}`), compile.Everything()), "search_terms_index"},
-		{"an attribute", keys(where(t, `{"field":"attributes","key":"customer","value":"rare"}`), compile.Everything()), "search_terms_index"},
-		{"one of two", keys(where(t, `{"operator":"or","conditions":[{"field":"attributes","key":"customer","value":"rare"},{"field":"session_id","value":"rare"}]}`), compile.Everything()), "search_terms_index"},
-		{"a text of few kinds", keys(where(t, `{"field":"attributes","key":"model","value":"rare"}`), compile.Everything()), "attribute_value_index"},
-		{"one of few kinds", keys(where(t, `{"field":"attributes","key":"model","operator":"in","value":["rare","none"]}`), compile.Everything()), "attribute_value_index"},
-		{"a number", keys(where(t, `{"field":"attributes","key":"score","operator":"lt","value":1}`), compile.Everything()), "attribute_value_index"},
-		{"a boolean or a number", keys(where(t, `{"operator":"or","conditions":[{"field":"attributes","key":"seen","value":true},{"field":"attributes","key":"score","value":0.5}]}`), compile.Everything()), "attribute_value_index"},
-		{"null", keys(where(t, `{"field":"attributes","key":"nothing","value":null}`), compile.Everything()), "attribute_value_index"},
-		{"a name", keys(where(t, `{"field":"span_name","operator":"in","value":["rare","none"]}`), compile.Everything()), "attribute_value_index"},
-		{"an agent", keys(where(t, `{"field":"agent_id","value":"rare"}`), compile.Everything()), "attribute_value_index"},
-		{"an event", keys(where(t, `{"field":"events","operator":"in","value":[{"name":"rare"}]}`), compile.Everything()), "attribute_value_index"},
-		{"a service", keys(where(t, `{"field":"resource","key":"service.name","value":"rare"}`), compile.Everything()), "attribute_value_index"},
-		{"a trace", compile.OfTraces(s.project, compile.Metrics, []compile.Bounds{at}, nil), "PrimaryKey"},
-		{"a trace's documents", compile.DocumentsOf(s.project, []compile.Bounds{at}), "PrimaryKey"},
-		{"a whole trace", compile.Whole(s.project, []trace.TraceID{id}), "PrimaryKey"},
-		{"heads", compile.Heads(s.project, []compile.Bounds{at}, []uint64{all[12345].Version}, 0), "PrimaryKey"},
-		{"documents", compile.Documents(s.project, []compile.Version{{Version: all[12340].Version, Start: at.Min}}), "PrimaryKey"},
-		{"keys", compile.ByKeys(s.project, compile.Keys, []compile.Key{{Type: trace.Invocation, Position: compile.Position{Start: at.Min, Tie: tieOf(&all[12340])}}}), "PrimaryKey"},
-		{"a span id", compile.SpansNamed(s.project, []trace.SpanID{all[12345].SpanID}, 10), "span_id_index"},
-		{"bounds", compile.TraceBounds(s.project, []trace.TraceID{id}), "PrimaryKey"},
+		{"a week's documents", statements.Payloads(s.project, []statements.Version{{Version: all[12340].Version, Start: at.Min}}), "Min-Max"},
+		{"a session", keys(where(t, `{"field":"session_id","value":"rare"}`), order.Everything()), "search_terms_index"},
+		{"an attribute", keys(where(t, `{"field":"attributes","key":"customer","value":"rare"}`), order.Everything()), "search_terms_index"},
+		{"one of two", keys(where(t, `{"operator":"or","conditions":[{"field":"attributes","key":"customer","value":"rare"},{"field":"session_id","value":"rare"}]}`), order.Everything()), "search_terms_index"},
+		{"a text of few kinds", keys(where(t, `{"field":"attributes","key":"model","value":"rare"}`), order.Everything()), "attribute_value_index"},
+		{"one of few kinds", keys(where(t, `{"field":"attributes","key":"model","operator":"in","value":["rare","none"]}`), order.Everything()), "attribute_value_index"},
+		{"a number", keys(where(t, `{"field":"attributes","key":"score","operator":"lt","value":1}`), order.Everything()), "attribute_value_index"},
+		{"a boolean or a number", keys(where(t, `{"operator":"or","conditions":[{"field":"attributes","key":"seen","value":true},{"field":"attributes","key":"score","value":0.5}]}`), order.Everything()), "attribute_value_index"},
+		{"null", keys(where(t, `{"field":"attributes","key":"nothing","value":null}`), order.Everything()), "attribute_value_index"},
+		{"a name", keys(where(t, `{"field":"span_name","operator":"in","value":["rare","none"]}`), order.Everything()), "attribute_value_index"},
+		{"an agent", keys(where(t, `{"field":"agent_id","value":"rare"}`), order.Everything()), "attribute_value_index"},
+		{"an event", keys(where(t, `{"field":"events","operator":"in","value":[{"name":"rare"}]}`), order.Everything()), "attribute_value_index"},
+		{"a service", keys(where(t, `{"field":"resource","key":"service.name","value":"rare"}`), order.Everything()), "attribute_value_index"},
+		{"a trace", statements.OfTraces(s.project, statements.Metrics, []statements.Bounds{at}, nil), "PrimaryKey"},
+		{"a trace's documents", statements.TracePayloads(s.project, []statements.Bounds{at}), "PrimaryKey"},
+		{"a whole trace", statements.PayloadsByTraceID(s.project, []trace.TraceID{id}), "PrimaryKey"},
+		{"heads", statements.PayloadHeaders(s.project, []statements.Bounds{at}, []uint64{all[12345].Version}, 0), "PrimaryKey"},
+		{"documents", statements.Payloads(s.project, []statements.Version{{Version: all[12340].Version, Start: at.Min}}), "PrimaryKey"},
+		{"keys", statements.ByKeys(s.project, statements.Keys, []statements.Key{{Type: trace.Invocation, Position: order.Position{Start: at.Min, SortHash: tieOf(&all[12340])}}}), "PrimaryKey"},
+		{"a span id", statements.SpansNamed(s.project, []trace.SpanID{all[12345].SpanID}, 10), "span_id_index"},
+		{"bounds", statements.TraceBounds(s.project, []trace.TraceID{id}), "PrimaryKey"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -15,7 +15,8 @@ import (
 	"colonnade/domain/filter"
 	"colonnade/domain/trace"
 	"colonnade/migrations/schema"
-	"colonnade/read/compile"
+	"colonnade/read/order"
+	"colonnade/read/statements"
 )
 
 // Traces gives a page of the traces of which some span matches, in the order
@@ -26,7 +27,7 @@ import (
 // its spans further on, the place was on an earlier page. For a span that
 // arrives while a caller walks see places.
 func (r *Reader) Traces(ctx context.Context, project domain.ProjectID, where filter.Expr, window domain.Window) (domain.Page[[]trace.Span], error) {
-	w, err := r.walk(ctx, project, compile.Traces, where, window)
+	w, err := r.walk(ctx, project, order.Traces, where, window)
 	if err != nil || w.empty() {
 		return domain.Page[[]trace.Span]{}, err
 	}
@@ -49,7 +50,7 @@ const maxTries = 8
 // after the moment of the walk, so that the later page would have them again.
 func (l *list) begin(ctx context.Context) (domain.Page[[]trace.Span], error) {
 	var moment int64
-	var seen compile.Seen
+	var seen statements.Snapshot
 	group, both := errgroup.WithContext(ctx)
 	group.Go(func() (err error) {
 		moment, seen, err = l.r.moment(both, 0)
@@ -89,10 +90,10 @@ func (l *list) without(page domain.Page[[]trace.Span]) domain.Page[[]trace.Span]
 
 // postpone gives traces of the page the places that they have by what was seen at the
 // moment of the walk, and tells whether there were any that stand behind its end.
-func (l *list) postpone(ctx context.Context, seen compile.Seen) (moved bool, err error) {
+func (l *list) postpone(ctx context.Context, seen statements.Snapshot) (moved bool, err error) {
 	var late []keyRow
 	for _, k := range l.shown {
-		if !seen.Has(k.partition, k.version) && !l.settledAsOf(k, seen) {
+		if !seen.Visible(k.partition, k.version) && !l.settledAsOf(k, seen) {
 			late = append(late, k)
 		}
 	}
@@ -116,14 +117,14 @@ func (l *list) postpone(ctx context.Context, seen compile.Seen) (moved bool, err
 
 // settledAsOf tells, from a trace of the page alone, that it stands on it by what was
 // seen as well: it came in one piece, or has a span there that counts.
-func (l *list) settledAsOf(k keyRow, seen compile.Seen) bool {
+func (l *list) settledAsOf(k keyRow, seen statements.Snapshot) bool {
 	last := l.shown[len(l.shown)-1].Start
 	first, known := uint64(math.MaxUint64), false
 	var counts []*trace.Span
 	spans := l.found[k.trace]
 	for i := range spans {
 		s := &spans[i]
-		record, old := s.Version>>schema.VersionShift, seen.Has(k.partition, s.Version)
+		record, old := s.Version>>schema.VersionShift, seen.Visible(k.partition, s.Version)
 		if known && !old || !old && record > first || !filter.Match(l.w.where, s) {
 			continue
 		}
@@ -138,7 +139,7 @@ func (l *list) settledAsOf(k keyRow, seen compile.Seen) bool {
 	}
 	return slices.ContainsFunc(counts, func(s *trace.Span) bool {
 		start := time.Unix(0, s.Start).UnixMicro()
-		if !l.w.window.Contains(compile.Position{Start: start}) {
+		if !l.w.window.Contains(order.Position{Start: start}) {
 			return false
 		}
 		if l.w.ascending() {
@@ -149,8 +150,8 @@ func (l *list) settledAsOf(k keyRow, seen compile.Seen) bool {
 }
 
 // behind tells whether a position comes on a later page than what ends with last.
-func (l *list) behind(p, last compile.Position) bool {
-	p.Tie, last.Tie = l.w.focus.RoundTie(p.Tie), l.w.focus.RoundTie(last.Tie)
+func (l *list) behind(p, last order.Position) bool {
+	p.SortHash, last.SortHash = l.w.focus.RoundSortHash(p.SortHash), l.w.focus.RoundSortHash(last.SortHash)
 	if l.w.ascending() {
 		return last.Less(p)
 	}
@@ -175,7 +176,7 @@ type list struct {
 	found map[trace.TraceID][]trace.Span
 
 	// reached is the last row that the scan gave.
-	reached compile.Position
+	reached order.Position
 	scanner *scanner
 	size    int
 	looked  int
@@ -219,7 +220,7 @@ func (l *list) collect(ctx context.Context) error {
 			return err
 		}
 		l.rejoin()
-		l.scanner.scan.Loose = l.scanner.scan.Loose && l.decide.most()
+		l.scanner.scan.SkipRecheck = l.scanner.scan.SkipRecheck && l.decide.most()
 		l.looked += len(rows)
 		l.r.pace.sawTraces(l.scanner.list, l.looked, len(l.places))
 		l.size = min(l.size*growth, maxRows)
@@ -232,7 +233,7 @@ func (l *list) collect(ctx context.Context) error {
 
 // rejoin puts those of the later places among the others that the scan has passed.
 func (l *list) rejoin() {
-	before := func(p, q compile.Position) bool {
+	before := func(p, q order.Position) bool {
 		if l.w.ascending() {
 			return p.Less(q)
 		}
@@ -290,7 +291,7 @@ func (l *list) cut(n int) int {
 // parted tells whether a cursor can stand before the place at m.
 func (l *list) parted(m int) bool {
 	a, b := l.places[m-1], l.places[m]
-	return a.Start != b.Start || l.w.focus.RoundTie(a.Tie) != l.w.focus.RoundTie(b.Tie)
+	return a.Start != b.Start || l.w.focus.RoundSortHash(a.SortHash) != l.w.focus.RoundSortHash(b.SortHash)
 }
 
 // add takes rows in order and finds the places among them.
@@ -306,19 +307,19 @@ func (l *list) add(ctx context.Context, rows []keyRow) error {
 		return err
 	}
 	var passed map[trace.TraceID]bool
-	var firsts map[trace.TraceID]compile.Position
+	var firsts map[trace.TraceID]order.Position
 	if !l.w.first {
 		if passed, err = l.having(ctx, l.w.passed(), rows, l.w.seen); err != nil {
 			return err
 		}
-		late := slices.DeleteFunc(slices.Clone(rows), func(k keyRow) bool { return l.w.seen.Has(k.partition, k.version) })
+		late := slices.DeleteFunc(slices.Clone(rows), func(k keyRow) bool { return l.w.seen.Visible(k.partition, k.version) })
 		if firsts, err = l.firsts(ctx, late, l.w.seen); err != nil {
 			return err
 		}
 	}
 	for _, k := range rows {
 		first, isNew := firsts[k.trace]
-		isNew = isNew && !l.w.seen.Has(k.partition, k.version)
+		isNew = isNew && !l.w.seen.Visible(k.partition, k.version)
 		switch {
 		case l.settled[k.trace]:
 		case passed[k.trace] || isNew && l.w.passed().Contains(first):
@@ -332,9 +333,9 @@ func (l *list) add(ctx context.Context, rows []keyRow) error {
 	return nil
 }
 
-// firsts gives where the traces of rows stand by what was seen; see compile.Scan.Firsts.
-func (l *list) firsts(ctx context.Context, rows []keyRow, seen compile.Seen) (map[trace.TraceID]compile.Position, error) {
-	out := map[trace.TraceID]compile.Position{}
+// firsts gives where the traces of rows stand by what was seen; see statements.Scan.Firsts.
+func (l *list) firsts(ctx context.Context, rows []keyRow, seen statements.Snapshot) (map[trace.TraceID]order.Position, error) {
+	out := map[trace.TraceID]order.Position{}
 	scan, ok, err := l.scanOf(ctx, l.w.window, rows)
 	if err != nil || !ok {
 		return out, err
@@ -352,7 +353,7 @@ func (l *list) firsts(ctx context.Context, rows []keyRow, seen compile.Seen) (ma
 	best := map[trace.TraceID]keyRow{}
 	err = l.matching(ctx, scan, nil, func(k keyRow) {
 		b, there := best[k.trace]
-		old, oldBest := seen.Has(k.partition, k.version), seen.Has(b.partition, b.version)
+		old, oldBest := seen.Visible(k.partition, k.version), seen.Visible(b.partition, b.version)
 		sooner := k.version>>schema.VersionShift < b.version>>schema.VersionShift
 		if !there || old && !oldBest || !old && !oldBest && sooner { // rows come in order: of equals the first stays
 			best[k.trace], out[k.trace] = k, k.Position
@@ -363,7 +364,7 @@ func (l *list) firsts(ctx context.Context, rows []keyRow, seen compile.Seen) (ma
 
 // having gives those of the rows' traces that have a matching span in a range that
 // was seen.
-func (l *list) having(ctx context.Context, in compile.Range, rows []keyRow, seen compile.Seen) (map[trace.TraceID]bool, error) {
+func (l *list) having(ctx context.Context, in order.Range, rows []keyRow, seen statements.Snapshot) (map[trace.TraceID]bool, error) {
 	out := map[trace.TraceID]bool{}
 	scan, ok, err := l.scanOf(ctx, in, rows)
 	if err != nil || !ok {
@@ -371,7 +372,7 @@ func (l *list) having(ctx context.Context, in compile.Range, rows []keyRow, seen
 	}
 	if !l.decide.exact {
 		return out, l.matching(ctx, scan, out, func(k keyRow) {
-			if seen.Has(k.partition, k.version) {
+			if seen.Visible(k.partition, k.version) {
 				out[k.trace] = true
 			}
 		})
@@ -386,7 +387,7 @@ func (l *list) having(ctx context.Context, in compile.Range, rows []keyRow, seen
 
 // scanOf is the scan of a range for the traces of rows alone; not ok where none of them
 // has anything there.
-func (l *list) scanOf(ctx context.Context, in compile.Range, rows []keyRow) (scan compile.Scan, ok bool, err error) {
+func (l *list) scanOf(ctx context.Context, in order.Range, rows []keyRow) (scan statements.Scan, ok bool, err error) {
 	if len(rows) == 0 || in.Empty() {
 		return scan, false, nil
 	}
@@ -399,10 +400,10 @@ func (l *list) scanOf(ctx context.Context, in compile.Range, rows []keyRow) (sca
 		return scan, false, err
 	}
 	scan = l.w.scan()
-	scan.Range = compile.Range{Low: compile.Position{Start: math.MaxInt64}}
+	scan.Range = order.Range{Low: order.Position{Start: math.MaxInt64}}
 	for _, b := range bounds {
 		// Most traces of a page lie beside it, and have nothing on the side that was seen.
-		if of := compile.Starts(b.Min, b.Max).Intersect(in); !of.Empty() {
+		if of := order.Starts(b.Min, b.Max).Intersect(in); !of.Empty() {
 			scan.Only = append(scan.Only, b.Trace)
 			if of.Low.Less(scan.Range.Low) {
 				scan.Range.Low = of.Low
@@ -417,7 +418,7 @@ func (l *list) scanOf(ctx context.Context, in compile.Range, rows []keyRow) (sca
 
 // matching gives the rows of a scan that match a filter that documents decide, in order;
 // those of traces that are enough are left out.
-func (l *list) matching(ctx context.Context, scan compile.Scan, enough map[trace.TraceID]bool, each func(keyRow)) error {
+func (l *list) matching(ctx context.Context, scan statements.Scan, enough map[trace.TraceID]bool, each func(keyRow)) error {
 	scanner := l.r.scanner(scan, scan.Range)
 	scanner.whole = true
 	for {
@@ -432,7 +433,7 @@ func (l *list) matching(ctx context.Context, scan compile.Scan, enough map[trace
 		for _, k := range rows {
 			each(k)
 		}
-		scanner.scan.Loose = scanner.scan.Loose && l.decide.most()
+		scanner.scan.SkipRecheck = scanner.scan.SkipRecheck && l.decide.most()
 		scanner.scan.Except = slices.Concat(l.w.except, keysOf(enough))
 	}
 }
@@ -470,7 +471,7 @@ func (l *list) page(ctx context.Context) (domain.Page[[]trace.Span], error) {
 // than a page holds. The documents of a trace are mostly where that of its place is:
 // they are read while it is asked where there are more.
 func (l *list) load(ctx context.Context, n int) (map[trace.TraceID][]trace.Span, error) {
-	var own, all []compile.Bounds
+	var own, all []statements.Bounds
 	if n <= recordsAtOnce {
 		own = recordsOf(l.places[:n])
 	}
@@ -499,7 +500,7 @@ func (l *list) loadFitting(ctx context.Context, n int) (int, map[trace.TraceID][
 	if n, err = l.fit(ctx, bounds, n); err != nil {
 		return 0, nil, err
 	}
-	bounds = slices.DeleteFunc(bounds, func(b compile.Bounds) bool {
+	bounds = slices.DeleteFunc(bounds, func(b statements.Bounds) bool {
 		return !slices.ContainsFunc(l.places[:n], func(k keyRow) bool { return k.trace == b.Trace })
 	})
 	found, err := l.r.load(ctx, l.w.project, bounds, bound{bytes: l.r.cfg.MaxReadBytes})
@@ -507,13 +508,13 @@ func (l *list) loadFitting(ctx context.Context, n int) (int, map[trace.TraceID][
 }
 
 // fit gives how many of n traces a page holds.
-func (l *list) fit(ctx context.Context, bounds []compile.Bounds, n int) (int, error) {
+func (l *list) fit(ctx context.Context, bounds []statements.Bounds, n int) (int, error) {
 	if len(bounds) == 0 {
 		return n, nil
 	}
 	type size struct{ spans, bytes uint64 }
 	sizes := map[trace.TraceID]size{}
-	err := l.r.query(ctx, "sizes", compile.OfTraces(l.w.project, compile.Sizes, bounds, nil), func(rows driver.Rows) error {
+	err := l.r.query(ctx, "sizes", statements.OfTraces(l.w.project, statements.Sizes, bounds, nil), func(rows driver.Rows) error {
 		var id trace.TraceID
 		var s size
 		err := rows.Scan(traceOf(&id), &s.spans, &s.bytes)
@@ -537,5 +538,5 @@ func (l *list) fit(ctx context.Context, bounds []compile.Bounds, n int) (int, er
 // cursor stands behind the last of the shown.
 func (l *list) cursor(shown []keyRow) uuid.UUID {
 	last := shown[len(shown)-1]
-	return compile.Cursor{Focus: compile.Traces, Order: l.w.order, Start: last.Start, Tie: last.Tie, Walk: l.w.moment}.UUID()
+	return order.Cursor{Focus: order.Traces, Order: l.w.order, Start: last.Start, SortHash: last.SortHash, Snapshot: l.w.moment}.UUID()
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
 	"colonnade/migrations/schema"
-	"colonnade/read/compile"
+	"colonnade/read/statements"
 )
 
 // A list of traces that is walked page by page is that of one moment: who walks it sees
@@ -35,11 +35,11 @@ type moments struct {
 	mu     sync.Mutex // guards what follows
 	newest int64
 	read   time.Time // when newest was
-	seen   map[int64]compile.Seen
+	seen   map[int64]statements.Snapshot
 }
 
 // moment gives what readers saw at a moment, Unix milliseconds, and at one of late for 0.
-func (r *Reader) moment(ctx context.Context, at int64) (int64, compile.Seen, error) {
+func (r *Reader) moment(ctx context.Context, at int64) (int64, statements.Snapshot, error) {
 	m := &r.moments
 	m.mu.Lock()
 	if at == 0 && r.now().Sub(m.read) < momentAge {
@@ -51,9 +51,9 @@ func (r *Reader) moment(ctx context.Context, at int64) (int64, compile.Seen, err
 		return at, seen, nil
 	}
 	asked := r.now()
-	seen = compile.Seen{}
+	seen = statements.Snapshot{}
 	of := at
-	err := r.query(ctx, "history", compile.History(r.cfg.Topic, at, historyLag), func(rows driver.Rows) error {
+	err := r.query(ctx, "history", statements.SinkHistory(r.cfg.Topic, at, historyLag), func(rows driver.Rows) error {
 		var partition uint32
 		var next uint64
 		err := rows.Scan(&partition, &next, &of)
@@ -69,7 +69,7 @@ func (r *Reader) moment(ctx context.Context, at int64) (int64, compile.Seen, err
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if len(m.seen) >= maxMoments || m.seen == nil {
-		m.seen = map[int64]compile.Seen{}
+		m.seen = map[int64]statements.Snapshot{}
 	}
 	m.seen[of] = seen
 	if at == 0 {

@@ -10,7 +10,10 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
 	"colonnade/domain"
-	"colonnade/read/compile"
+	"colonnade/read/filtersql"
+	"colonnade/read/order"
+	"colonnade/read/sqltext"
+	"colonnade/read/statements"
 )
 
 const (
@@ -39,7 +42,7 @@ const (
 // part is where documents may be: a section of the stream, or those of its spans
 // that came together.
 type part struct {
-	section     uint64 // as compile.Within has it
+	section     uint64 // as sqltext.Blocks has it
 	first, last int64  // the starts of its spans, Unix microseconds
 }
 
@@ -53,13 +56,13 @@ type parts struct {
 }
 
 // within is where some of them are.
-func (p *parts) within(of []part) *compile.Within {
-	w := &compile.Within{}
+func (p *parts) within(of []part) *sqltext.Blocks {
+	w := &sqltext.Blocks{}
 	for _, one := range of {
-		w.Sections = append(w.Sections, one.section)
+		w.Numbers = append(w.Numbers, one.section)
 	}
-	slices.Sort(w.Sections)
-	w.Sections = slices.Compact(w.Sections)
+	slices.Sort(w.Numbers)
+	w.Numbers = slices.Compact(w.Numbers)
 	return w
 }
 
@@ -76,11 +79,11 @@ func (p *parts) first(sections int) int {
 
 // parts asks where the documents may be that a condition with phrases looks for,
 // among the spans of a range. Where there are no sets at all they tell nothing.
-func (r *Reader) parts(ctx context.Context, project domain.ProjectID, condition *compile.Condition, of compile.Range) (out parts, err error) {
+func (r *Reader) parts(ctx context.Context, project domain.ProjectID, condition *filtersql.Condition, of order.Range) (out parts, err error) {
 	var sections []uint64
 	var first, last []int64
 	var total uint64
-	statement := compile.Sections{Project: project, Condition: condition, Range: of, Limit: maxParts + 1}.Statement()
+	statement := statements.OffsetBlocks{Project: project, Condition: condition, Range: of, Limit: maxParts + 1}.Statement()
 	err = r.query(ctx, "sections", statement, func(rows driver.Rows) error { return rows.Scan(&sections, &first, &last, &total) })
 	if err != nil || total == 0 || len(sections) > maxParts {
 		return out, err
@@ -89,15 +92,15 @@ func (r *Reader) parts(ctx context.Context, project domain.ProjectID, condition 
 		out.of = append(out.of, part{sections[i], first[i], last[i]})
 	}
 	out.known = true
-	out.rare = uint64(len(out.within(out.of).Sections)) <= total/rare
+	out.rare = uint64(len(out.within(out.of).Numbers)) <= total/rare
 	return out, nil
 }
 
 // Within asks in which sections of the stream the documents may be that a
 // condition looks for, among the spans of a range, and gives what is left of the
 // range. nil where that is not known, or would not be worth a look.
-func (r *Reader) Within(ctx context.Context, project domain.ProjectID, condition *compile.Condition, of compile.Range) (*compile.Within, compile.Range, error) {
-	if !condition.Phrases() {
+func (r *Reader) Within(ctx context.Context, project domain.ProjectID, condition *filtersql.Condition, of order.Range) (*sqltext.Blocks, order.Range, error) {
+	if !condition.HasPhrases() {
 		return nil, of, nil
 	}
 	found, err := r.parts(ctx, project, condition, of)
@@ -108,7 +111,7 @@ func (r *Reader) Within(ctx context.Context, project domain.ProjectID, condition
 	left := none()
 	for i, p := range found.of {
 		if i == 0 {
-			left = compile.Starts(p.first, p.last)
+			left = order.Starts(p.first, p.last)
 		}
 		left.Low.Start, left.High.Start = min(left.Low.Start, p.first), max(left.High.Start, p.last)
 	}
@@ -120,7 +123,7 @@ func (r *Reader) Within(ctx context.Context, project domain.ProjectID, condition
 // What is known to be near is looked for there first.
 func (s *scanner) find(ctx context.Context) (err error) {
 	switch {
-	case s.said != nil || s.scan.ContentIndex || !s.scan.Condition.Phrases():
+	case s.said != nil || s.scan.FullTextIndex || !s.scan.Condition.HasPhrases():
 		return nil
 	case s.whole:
 		if !s.sought && s.stretch(s.rest) > nearby {
@@ -199,18 +202,18 @@ func nextNear(last, growth int, bare bool) int {
 }
 
 // near is the part of the rest that the nearest rows of the sets reach into.
-func (s *scanner) near(ctx context.Context) (compile.Range, error) {
+func (s *scanner) near(ctx context.Context) (order.Range, error) {
 	s.nearest = nextNear(s.nearest, s.r.nearGrowth, s.bare)
 	near := s.rest
-	err := s.r.query(ctx, "near_sections", compile.NearSections(s.scan.Project, s.rest, s.scan.Order, s.nearest), func(rows driver.Rows) error {
+	err := s.r.query(ctx, "near_sections", statements.NearOffsetBlocks(s.scan.Project, s.rest, s.scan.Order, s.nearest), func(rows driver.Rows) error {
 		var edge int64
 		if err := rows.Scan(&edge); err != nil {
 			return err
 		}
 		if s.ascending() {
-			near.High = compile.Position{Start: edge, Tie: math.MaxUint64}
+			near.High = order.Position{Start: edge, SortHash: math.MaxUint64}
 		} else {
-			near.Low = compile.Position{Start: edge}
+			near.Low = order.Position{Start: edge}
 		}
 		return nil
 	})
@@ -221,11 +224,11 @@ func (s *scanner) near(ctx context.Context) (compile.Range, error) {
 // was asked for.
 func (s *scanner) align() bool {
 	left := s.rest.Intersect(s.asked)
-	s.parts.of = slices.DeleteFunc(s.parts.of, func(p part) bool { return left.Intersect(compile.Starts(p.first, p.last)).Empty() })
+	s.parts.of = slices.DeleteFunc(s.parts.of, func(p part) bool { return left.Intersect(order.Starts(p.first, p.last)).Empty() })
 	all, n := len(s.parts.of), 0
 	take := max(s.take, firstSections)
-	if s.parts.rare && s.parts.first(compile.FewSections) == all {
-		take = compile.FewSections
+	if s.parts.rare && s.parts.first(sqltext.FewBlocks) == all {
+		take = sqltext.FewBlocks
 	}
 	if s.most > 0 {
 		take = min(take, s.most)
@@ -237,9 +240,9 @@ func (s *scanner) align() bool {
 		}
 		// It ends before the next part begins; many may begin there, and more are taken then.
 		if edge := s.parts.of[n]; s.ascending() {
-			s.aligned.High = compile.Position{Start: edge.first}.Before()
+			s.aligned.High = order.Position{Start: edge.first}.Before()
 		} else {
-			s.aligned.Low = compile.Position{Start: edge.last, Tie: math.MaxUint64}.After()
+			s.aligned.Low = order.Position{Start: edge.last, SortHash: math.MaxUint64}.After()
 		}
 		if !s.aligned.Empty() {
 			break
@@ -264,16 +267,16 @@ func (s *scanner) sip(of []part) {
 		return
 	}
 	if s.ascending() {
-		s.aligned.High = compile.Position{Start: lo + (hi-lo)/sip}
+		s.aligned.High = order.Position{Start: lo + (hi-lo)/sip}
 	} else {
-		s.aligned.Low = compile.Position{Start: hi - (hi-lo)/sip}
+		s.aligned.Low = order.Position{Start: hi - (hi-lo)/sip}
 	}
 }
 
 // fewer takes fewer sections from now on, for the store does not read as many at once.
 // Where it would not read those that cannot be told apart by time, windows go by time.
 func (s *scanner) fewer() {
-	if most := max(len(s.scan.Within.Sections)/growth, 1); s.most == 0 || most < s.most {
+	if most := max(len(s.scan.Within.Numbers)/growth, 1); s.most == 0 || most < s.most {
 		s.most = most
 		return
 	}

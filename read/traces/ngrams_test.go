@@ -19,7 +19,8 @@ import (
 	"colonnade/domain/ngram"
 	"colonnade/domain/trace"
 	"colonnade/migrations/schema"
-	"colonnade/read/compile"
+	"colonnade/read/filtersql"
+	"colonnade/read/order"
 	"colonnade/read/traces"
 )
 
@@ -149,14 +150,14 @@ func TestNumeralsNarrowASearch(t *testing.T) {
 	r, err := traces.New(traces.DefaultConfig(), s.conn, func() time.Time { return now }, prometheus.NewRegistry())
 	require.NoError(t, err)
 	within := func(search string) int {
-		c, err := compile.Filter(where(t, containing(search)[0]))
+		c, err := filtersql.Filter(where(t, containing(search)[0]))
 		require.NoError(t, err)
-		within, _, err := r.Within(t.Context(), s.project, c, compile.Everything())
+		within, _, err := r.Within(t.Context(), s.project, c, order.Everything())
 		require.NoError(t, err)
 		if within == nil {
 			return anywhere
 		}
-		return len(within.Sections)
+		return len(within.Numbers)
 	}
 	insert(0, 8)
 	require.Equal(t, 1, within(sought))

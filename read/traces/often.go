@@ -6,7 +6,7 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"golang.org/x/sync/errgroup"
 
-	"colonnade/read/compile"
+	"colonnade/read/statements"
 )
 
 // What people look for is often in many spans. Then a page of it is among the first few
@@ -41,11 +41,11 @@ type often struct {
 
 // newOften is for a scan that is about to begin; nil where it has to be searched otherwise.
 func newOften(s *scanner) *often {
-	if s.r.limitsOften.share > 1 || s.said != nil || s.whole || s.scan.ContentIndex || s.scan.Only != nil || !s.scan.Condition.Phrases() {
+	if s.r.limitsOften.share > 1 || s.said != nil || s.whole || s.scan.FullTextIndex || s.scan.Only != nil || !s.scan.Condition.HasPhrases() {
 		return nil
 	}
 	scan := s.scan
-	if scan.Condition = s.scan.Condition.Rows(); scan.Condition == nil {
+	if scan.Condition = s.scan.Condition.WithoutPayloads(); scan.Condition == nil {
 		return nil
 	}
 	rows := s.r.scanner(scan, s.rest)
@@ -151,12 +151,12 @@ func (s *scanner) hold(ctx context.Context, rows []keyRow) ([]keyRow, error) {
 	if len(rows) == 0 {
 		return nil, nil
 	}
-	of, no := make([]compile.Version, len(rows)), map[compile.Version]bool{}
+	of, no := make([]statements.Version, len(rows)), map[statements.Version]bool{}
 	for i := range rows {
 		of[i] = versionOf(&rows[i])
 	}
-	err := s.r.query(ctx, "hold", s.scan.Hold(of), func(rows driver.Rows) error {
-		var v compile.Version
+	err := s.r.query(ctx, "hold", s.scan.Verify(of), func(rows driver.Rows) error {
+		var v statements.Version
 		var holds uint8
 		err := rows.Scan(&v.Start, &v.Partition, &v.Version, &holds)
 		if holds == 0 {
@@ -176,6 +176,6 @@ func (s *scanner) hold(ctx context.Context, rows []keyRow) ([]keyRow, error) {
 	return out, nil
 }
 
-func versionOf(k *keyRow) compile.Version {
-	return compile.Version{Partition: k.partition, Version: k.version, Start: k.Start}
+func versionOf(k *keyRow) statements.Version {
+	return statements.Version{Partition: k.partition, Version: k.version, Start: k.Start}
 }

@@ -19,7 +19,10 @@ import (
 	"colonnade/domain"
 	"colonnade/domain/filter"
 	"colonnade/domain/trace"
-	"colonnade/read/compile"
+	"colonnade/read/filtersql"
+	"colonnade/read/order"
+	"colonnade/read/sqltext"
+	"colonnade/read/statements"
 	"colonnade/read/traces"
 )
 
@@ -324,7 +327,7 @@ func TestPartsAreKnownByWhatTheyHold(t *testing.T) {
 		one.Version = s.version
 		all = append(all, one)
 	}
-	partsOf := func(statement compile.Statement) string {
+	partsOf := func(statement sqltext.Statement) string {
 		lines := explain(t, s.conn, statement.SQL, statement.Args...)
 		at := slices.IndexFunc(lines, func(l string) bool { return strings.TrimSpace(strings.Trim(l, "│ ")) == "Statistics" })
 		require.GreaterOrEqual(t, at, 0, lines)
@@ -338,10 +341,10 @@ func TestPartsAreKnownByWhatTheyHold(t *testing.T) {
 	}
 	for _, one := range all[:8] {
 		micros := one.Start / 1000
-		require.Regexp(t, `^Parts: 1/\d+$`, partsOf(compile.Documents(s.project, []compile.Version{{Version: one.Version, Start: micros}})))
-		condition, err := compile.Filter(nil)
+		require.Regexp(t, `^Parts: 1/\d+$`, partsOf(statements.Payloads(s.project, []statements.Version{{Version: one.Version, Start: micros}})))
+		condition, err := filtersql.Filter(nil)
 		require.NoError(t, err)
-		require.Regexp(t, `^Parts: 1/\d+$`, partsOf(compile.Scan{Project: s.project, Condition: condition, Range: compile.Starts(micros, micros), Limit: 1}.Narrow(0)))
+		require.Regexp(t, `^Parts: 1/\d+$`, partsOf(statements.Scan{Project: s.project, Condition: condition, Range: order.Starts(micros, micros), Limit: 1}.Narrow(0)))
 	}
 }
 
@@ -358,7 +361,7 @@ func TestATraceIsLookedUpWhereItIs(t *testing.T) {
 		all = append(all, low.TraceID)
 	}
 	for _, id := range all {
-		bounds := compile.TraceBounds(s.project, []trace.TraceID{id})
+		bounds := statements.TraceBounds(s.project, []trace.TraceID{id})
 		rows, err := s.conn.Query(t.Context(), bounds.SQL+" SETTINGS max_rows_to_read = 6", bounds.Args...) // of 24
 		require.NoError(t, err)
 		require.True(t, rows.Next())

@@ -20,7 +20,7 @@ import (
 	"colonnade/domain/filter"
 	"colonnade/domain/jsonvalue"
 	"colonnade/domain/trace"
-	"colonnade/read/compile"
+	"colonnade/read/sqltext"
 	"colonnade/read/traces"
 )
 
@@ -270,7 +270,7 @@ func TestRate(t *testing.T) {
 	}
 	s.insert(all...)
 	for _, share := range []float64{0, .25, 1} {
-		rate, want := compile.NewRate(&share), 0
+		rate, want := sqltext.NewRate(&share), 0
 		for i := range all {
 			if rate.Keeps(all[i].TraceID) {
 				want++

@@ -11,7 +11,7 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
 	"colonnade/domain"
-	"colonnade/read/compile"
+	"colonnade/read/sqltext"
 )
 
 // The bounds of a statement's text: lists of ids may be long, and a filter is
@@ -26,7 +26,7 @@ const grace = 2 * time.Second
 
 // query runs a statement and hands each row to each. An error is a domain.Error
 // or that of a caller who left.
-func (r *Reader) query(ctx context.Context, name string, s compile.Statement, each func(driver.Rows) error) error {
+func (r *Reader) query(ctx context.Context, name string, s sqltext.Statement, each func(driver.Rows) error) error {
 	started := r.now()
 	err := r.run(ctx, s, each)
 	err = r.classify(ctx, name, err)
@@ -38,7 +38,7 @@ func (r *Reader) query(ctx context.Context, name string, s compile.Statement, ea
 	return err
 }
 
-func (r *Reader) run(ctx context.Context, s compile.Statement, each func(driver.Rows) error) (err error) {
+func (r *Reader) run(ctx context.Context, s sqltext.Statement, each func(driver.Rows) error) (err error) {
 	// Not a deadline: the driver would make it the statement's own, with five seconds on top.
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -17,7 +17,7 @@ import (
 	"colonnade/domain/trace/payload"
 	"colonnade/domain/trace/tracejson"
 	"colonnade/migrations/schema"
-	"colonnade/read/compile"
+	"colonnade/read/statements"
 )
 
 // identity names a span of a project.
@@ -26,9 +26,9 @@ type identity struct {
 	span  trace.SpanID
 }
 
-// keyRow is a row of compile.Keys.
+// keyRow is a row of statements.Keys.
 type keyRow struct {
-	compile.Key
+	statements.Key
 	identity
 	// partition and version say where in the stream it came from, and so where its
 	// documents are.
@@ -62,7 +62,7 @@ func (b *bytes16) UnmarshalBinary(data []byte) error { copy(b[:], data); return 
 func traceOf(id *trace.TraceID) *bytes16 { return (*bytes16)(id) }
 func spanOf(id *trace.SpanID) *bytes8    { return (*bytes8)(id) }
 
-// keyScan reads the rows of compile.Keys. The driver writes each into the same
+// keyScan reads the rows of statements.Keys. The driver writes each into the same
 // places, so that a row costs no memory but its own.
 type keyScan struct {
 	to        []any
@@ -73,7 +73,7 @@ type keyScan struct {
 
 func newKeyScan() *keyScan {
 	k := new(keyScan)
-	k.to = []any{&k.traceType, &k.row.Start, &k.row.Tie, traceOf(&k.row.trace), spanOf(&k.row.span), &k.row.partition, &k.row.version, &k.created, &k.row.bytes}
+	k.to = []any{&k.traceType, &k.row.Start, &k.row.SortHash, traceOf(&k.row.trace), spanOf(&k.row.span), &k.row.partition, &k.row.version, &k.created, &k.row.bytes}
 	return k
 }
 
@@ -86,7 +86,7 @@ func (k *keyScan) scan(rows driver.Rows) (keyRow, error) {
 // millis rounds Unix microseconds down to milliseconds.
 func millis(micros int64) int64 { return time.UnixMicro(micros).UnixMilli() }
 
-// documentRow is a row of compile.Documents.
+// documentRow is a row of statements.Payloads.
 type documentRow struct {
 	identity
 	version             uint64

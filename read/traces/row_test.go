@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"colonnade/domain/trace"
-	"colonnade/read/compile"
+	"colonnade/read/statements"
 )
 
 func lengths(of ...int) string {
@@ -64,10 +64,10 @@ func FuzzDocumentRow(f *testing.F) {
 // What one lookup names is bounded, and every record of every trace is named once.
 func TestAtOnce(t *testing.T) {
 	t.Parallel()
-	var bounds []compile.Bounds
+	var bounds []statements.Bounds
 	next := uint64(0)
 	for i, n := range []int{1, 0, 1999, 1, 2000, 5000, 3, 2000} {
-		b := compile.Bounds{Trace: trace.TraceID{byte(i)}}
+		b := statements.Bounds{Trace: trace.TraceID{byte(i)}}
 		for range n {
 			b.Records = append(b.Records, next)
 			next++

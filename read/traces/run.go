@@ -7,13 +7,13 @@ import (
 
 	"colonnade/domain"
 	"colonnade/domain/trace"
-	"colonnade/read/compile"
+	"colonnade/read/sqltext"
 )
 
 // Run runs a statement for another reader of spans, under the bounds, metrics
 // and classification of errors that every statement here has. name is what
 // metrics call it.
-func (r *Reader) Run(ctx context.Context, project domain.ProjectID, name string, s compile.Statement, each func(driver.Rows) error) error {
+func (r *Reader) Run(ctx context.Context, project domain.ProjectID, name string, s sqltext.Statement, each func(driver.Rows) error) error {
 	if project.IsZero() {
 		return unauthenticated()
 	}

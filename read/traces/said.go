@@ -9,7 +9,9 @@ import (
 	"colonnade/domain"
 	"colonnade/domain/filter"
 	"colonnade/domain/trace"
-	"colonnade/read/compile"
+	"colonnade/read/filtersql/traits"
+	"colonnade/read/order"
+	"colonnade/read/statements"
 )
 
 // said finds rows by what was said in them: of an invocation, by an evaluator,
@@ -19,7 +21,7 @@ import (
 type said struct {
 	r       *Reader
 	project domain.ProjectID
-	of      *compile.Said
+	of      *traits.Annotations
 	order   domain.Order
 	// keys are the evaluators'; found tells that they were looked for.
 	keys  []string
@@ -33,7 +35,7 @@ type said struct {
 // the documents, which the page needs anyhow. The scan goes on behind them. It
 // gives nothing, and leaves all to the scan, where they do not fit into a page.
 func (s *scanner) together(ctx context.Context, w *walk, limit int, fetch fetcher) ([]keyRow, map[identity]*trace.Span, error) {
-	if s.said == nil || w.cond.Sums || s.done() {
+	if s.said == nil || w.cond.ReadsCumulative || s.done() {
 		return nil, nil, nil
 	}
 	window, places, err := s.said.next(ctx, s.rest, limit)
@@ -41,13 +43,13 @@ func (s *scanner) together(ctx context.Context, w *walk, limit int, fetch fetche
 		s.rest = none()
 		return nil, nil, err
 	}
-	keys := make([]compile.Key, 0, len(places)*len(w.cond.Types))
+	keys := make([]statements.Key, 0, len(places)*len(w.cond.Types))
 	for _, t := range w.cond.Types {
 		for _, p := range places {
-			keys = append(keys, compile.Key{Type: t, Position: p})
+			keys = append(keys, statements.Key{Type: t, Position: p})
 		}
 	}
-	found, err := s.r.keys(ctx, "keys_said", compile.ByKeys(w.project, compile.Keys, keys))
+	found, err := s.r.keys(ctx, "keys_said", statements.ByKeys(w.project, statements.Keys, keys))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -77,16 +79,16 @@ func (r *Reader) overPage(rows []keyRow) bool {
 }
 
 // none is a range in which nothing lies.
-func none() compile.Range { return compile.Range{Low: compile.Position{Start: 1}} }
+func none() order.Range { return order.Range{Low: order.Position{Start: 1}} }
 
 // saidBy gives nil where no such table knows the places of a condition, or
 // where the ids of traces lead there in fewer steps.
-func (r *Reader) saidBy(scan compile.Scan) *said {
+func (r *Reader) saidBy(scan statements.Scan) *said {
 	c := scan.Condition
-	if c.Said == nil || c.TraceIDs != nil {
+	if c.AnnotationLookup == nil || c.TraceIDs != nil {
 		return nil
 	}
-	return &said{r: r, project: scan.Project, of: c.Said, order: scan.Order}
+	return &said{r: r, project: scan.Project, of: c.AnnotationLookup, order: scan.Order}
 }
 
 // maxPlaces bounds the places of one scan.
@@ -95,17 +97,17 @@ const maxPlaces = 2000
 // next gives the places of the next rows of a window, at most some more than
 // limit, and what is left of the window up to the last of them; none where the
 // window has none.
-func (s *said) next(ctx context.Context, window compile.Range, limit int) (compile.Range, []compile.Position, error) {
-	if err := s.evaluators(ctx); err != nil || len(s.keys) == 0 && s.of.Of == nil {
+func (s *said) next(ctx context.Context, window order.Range, limit int) (order.Range, []order.Position, error) {
+	if err := s.evaluators(ctx); err != nil || len(s.keys) == 0 && s.of.LinkedTraces == nil {
 		return window, nil, err
 	}
 	s.size = min(max(s.size*growth, limit), maxPlaces)
-	statement := compile.Places{Project: s.project, Said: s.of, Keys: s.keys, Range: window, Order: s.order, Limit: s.size}.Statement()
-	var places []compile.Position
+	statement := statements.AnnotationPositions{Project: s.project, Lookup: s.of, Keys: s.keys, Range: window, Order: s.order, Limit: s.size}.Statement()
+	var places []order.Position
 	rows := 0
 	err := s.r.query(ctx, "places", statement, func(row driver.Rows) error {
-		var p compile.Position
-		err := row.Scan(&p.Start, &p.Tie)
+		var p order.Position
+		err := row.Scan(&p.Start, &p.SortHash)
 		if rows++; len(places) == 0 || places[len(places)-1] != p {
 			places = append(places, p)
 		}
@@ -128,14 +130,14 @@ func (s *said) evaluators(ctx context.Context) error {
 		return nil
 	}
 	s.found = true
-	if s.of.Of != nil && len(s.of.Evaluators) > 0 {
+	if s.of.LinkedTraces != nil && len(s.of.Evaluators) > 0 {
 		return nil // the annotations of some traces are few, whoever made them
 	}
 	s.keys = append(s.keys, s.of.Slugs...)
 	if len(s.of.Evaluators) == 0 {
 		return nil
 	}
-	return s.r.query(ctx, "evaluator_keys", compile.EvaluatorKeys(s.project, s.of.Evaluators), func(row driver.Rows) error {
+	return s.r.query(ctx, "evaluator_keys", statements.EvaluatorKeys(s.project, s.of.Evaluators), func(row driver.Rows) error {
 		var key string
 		err := row.Scan(&key)
 		s.keys = append(s.keys, key)

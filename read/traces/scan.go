@@ -12,7 +12,10 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
 	"colonnade/domain"
-	"colonnade/read/compile"
+	"colonnade/read/filtersql"
+	"colonnade/read/order"
+	"colonnade/read/sqltext"
+	"colonnade/read/statements"
 )
 
 // The windows of a scan. A list begins at one end of time and is mostly
@@ -45,13 +48,13 @@ type scanner struct {
 	r *Reader
 	// name is that of its statements in metrics, or begins it.
 	name string
-	scan compile.Scan
+	scan statements.Scan
 	list likeness
 	// kind names the lists that ask for other values of the same: what one of them knows is a
 	// guess for another that was not read yet.
 	kind likeness
 	// rest is what was not looked at.
-	rest compile.Range
+	rest order.Range
 	// step is how long the next window is. Before it comes pause, as long as nothing came
 	// before now the last time: the first window of a list from now on has both. beyond is
 	// the step with which those were too much; 0 while they were not.
@@ -109,7 +112,7 @@ type scanner struct {
 	// while it read all; nearest is how many rows of the sets were asked for last, 0 at
 	// first, and bare that none of them has what is looked for.
 	sought, byTime bool
-	asked, aligned compile.Range
+	asked, aligned order.Range
 	parts          *parts
 	take, most     int
 	nearest        int
@@ -122,15 +125,15 @@ type scanner struct {
 	often  *often
 }
 
-func (r *Reader) scanner(scan compile.Scan, rest compile.Range) *scanner {
+func (r *Reader) scanner(scan statements.Scan, rest order.Range) *scanner {
 	said := r.saidBy(scan)
-	scan.Loose = scan.Condition.Loosens
+	scan.SkipRecheck = scan.Condition.Rechecks
 	s := &scanner{
 		r: r, name: "scan", scan: scan, rest: rest, step: firstWindow,
-		whole: said != nil || scan.Condition.Needle(), said: said, until: r.now().Add(r.cfg.QueryTimeout), maxRows: r.pace.maxRows,
+		whole: said != nil || scan.Condition.Selective(), said: said, until: r.now().Add(r.cfg.QueryTimeout), maxRows: r.pace.maxRows,
 	}
-	s.list = likeness{scan.Project, scan.Likeness(), s.open()}
-	s.kind = likeness{project: scan.Project, scan: scan.Condition.Shape}
+	s.list = likeness{scan.Project, scan.Fingerprint(), s.open()}
+	s.kind = likeness{project: scan.Project, scan: scan.Condition.Fingerprint}
 	s.often = newOften(s)
 	return s
 }
@@ -157,15 +160,15 @@ func (s *scanner) next(ctx context.Context, limit int) ([]keyRow, error) {
 		window := s.window()
 		if s.said != nil {
 			var err error
-			if window, s.scan.Places, err = s.said.next(ctx, window, limit); err != nil || len(s.scan.Places) == 0 {
+			if window, s.scan.Positions, err = s.said.next(ctx, window, limit); err != nil || len(s.scan.Positions) == 0 {
 				s.rest = none()
 				return nil, err
 			}
 		}
 		s.scan.Range, s.scan.Limit = window, limit
 		rows, read, err := s.read(ctx)
-		if err == nil && s.scan.Loose && s.scan.Condition.Unmapped && bytesOf(rows) > s.r.cfg.MaxBesideBytes {
-			s.scan.Loose = false // what is that large is looked into where it is
+		if err == nil && s.scan.SkipRecheck && s.scan.Condition.RechecksPayloads && bytesOf(rows) > s.r.cfg.MaxBesideBytes {
+			s.scan.SkipRecheck = false // what is that large is looked into where it is
 			rows, read, err = s.read(ctx)
 		}
 		if err != nil {
@@ -197,12 +200,12 @@ func (s *scanner) next(ctx context.Context, limit int) ([]keyRow, error) {
 func (s *scanner) read(ctx context.Context) (rows []keyRow, read bool, err error) {
 	stretch := s.stretch(s.scan.Range)
 	types := len(s.scan.Condition.Types)
-	shrinks := (s.scan.Condition.Documents || s.scan.Plain() || types > 1) && !s.whole && !s.unbounded
+	shrinks := (s.scan.Condition.SearchesPayloads || s.scan.Plain() || types > 1) && !s.whole && !s.unbounded
 	refused := s.r.pace.refused(s.list, s.r.now())
 	if shrinks || types > 1 && (refused == 0 || stretch < refused) {
 		maxRows := s.maxRows
 		switch {
-		case s.scan.Places != nil:
+		case s.scan.Positions != nil:
 			maxRows = 0 // they bound what is read
 		case s.whole, s.parts != nil:
 			maxRows = s.r.pace.maxNeedleRows
@@ -238,7 +241,7 @@ func (s *scanner) read(ctx context.Context) (rows []keyRow, read bool, err error
 // stretch is how long a window is, what lies in the future and in a pause aside: counted with
 // it, what was refused behind the pause would bound a window by how long that lasted. One that
 // ends within it counts whole.
-func (s *scanner) stretch(window compile.Range) time.Duration {
+func (s *scanner) stretch(window order.Range) time.Duration {
 	end := window.High.Start
 	for _, before := range []int64{s.r.now().UnixMicro(), s.r.now().UnixMicro() - s.pause.Microseconds()} {
 		if before > window.Low.Start {
@@ -297,8 +300,8 @@ func (s *scanner) shrink(refused time.Duration) bool {
 }
 
 // learn remembers how the rows lie.
-func (s *scanner) learn(window compile.Range, rows []keyRow, limit int) {
-	if s.scan.Places != nil || s.whole || s.parts != nil && s.parts.rare {
+func (s *scanner) learn(window order.Range, rows []keyRow, limit int) {
+	if s.scan.Positions != nil || s.whole || s.parts != nil && s.parts.rare {
 		return
 	}
 	if s.guessed && !s.list.open && s.found+len(rows) == 0 {
@@ -352,7 +355,7 @@ func (s *scanner) learnRoots(at int64) {
 // nobody uses a project at night, and what nobody used for a year is still asked for. Where there are
 // none the rest is one window: if statistics are wrong about that, and it is too much, it
 // gets shorter as any other.
-func (s *scanner) leap(ctx context.Context, window compile.Range) error {
+func (s *scanner) leap(ctx context.Context, window order.Range) error {
 	stretch := s.stretch(window)
 	again := s.leapt == 0 || s.tooMuch > 0 && stretch/growth >= s.leapt
 	if s.whole || s.parts != nil || s.measured || s.done() || !again || s.tooMuch == 0 && stretch < firstWindow {
@@ -363,7 +366,7 @@ func (s *scanner) leap(ctx context.Context, window compile.Range) error {
 		from = s.rest.Low.Start
 	}
 	second := int64(0)
-	err := s.r.query(ctx, s.name+"_gap", compile.NextMinute(s.scan.Project, from, s.scan.Order), func(rows driver.Rows) error { return rows.Scan(&second) })
+	err := s.r.query(ctx, s.name+"_gap", statements.NextRollupMinute(s.scan.Project, from, s.scan.Order), func(rows driver.Rows) error { return rows.Scan(&second) })
 	minute := time.Unix(second, 0).UnixMicro()
 	switch {
 	case err != nil:
@@ -415,7 +418,7 @@ func (s *scanner) begin(ctx context.Context, limit int) error {
 }
 
 func (s *scanner) wasCommon(list likeness) bool {
-	return !s.scan.Condition.Documents && s.r.pace.wasCommon(list)
+	return !s.scan.Condition.SearchesPayloads && s.r.pace.wasCommon(list)
 }
 
 // measure sizes the first window of a list by how dense spans are there, and tells whether
@@ -491,13 +494,13 @@ func (s *scanner) first(ctx context.Context) error {
 	if s.whole || !s.ascending() || s.rest.Low.Start > longAgo {
 		return nil
 	}
-	everything, err := compile.Filter(nil)
+	everything, err := filtersql.Filter(nil)
 	if err != nil {
 		return err
 	}
 	everything.Types = s.scan.Condition.Types
 	first := s.scan
-	first.Condition, first.Range, first.Limit, first.Rate, first.Except = everything, s.rest, 1, compile.Rate{}, nil
+	first.Condition, first.Range, first.Limit, first.Rate, first.Except = everything, s.rest, 1, sqltext.Rate{}, nil
 	rows, err := s.r.scanned(ctx, s.name+"_first", first)
 	if err != nil {
 		return err
@@ -514,7 +517,7 @@ func (s *scanner) first(ctx context.Context) error {
 func (s *scanner) open() bool { return !s.ascending() && s.rest.High.Start >= s.r.now().UnixMicro() }
 
 // window is the next stretch of the rest.
-func (s *scanner) window() compile.Range {
+func (s *scanner) window() order.Range {
 	w := s.rest
 	step := s.step.Microseconds()
 	switch {
@@ -527,7 +530,7 @@ func (s *scanner) window() compile.Range {
 			end = max(end, s.far+step)
 		}
 		if end < w.High.Start && end > w.Low.Start {
-			w.High = compile.Position{Start: end}
+			w.High = order.Position{Start: end}
 		}
 	default:
 		// Clocks that run ahead put spans into the future: the first window has them all.
@@ -537,14 +540,14 @@ func (s *scanner) window() compile.Range {
 			begin = min(begin, s.far-step)
 		}
 		if begin > w.Low.Start && begin < end {
-			w.Low = compile.Position{Start: begin}
+			w.Low = order.Position{Start: begin}
 		}
 	}
 	return w
 }
 
 // advance takes what was seen off the rest and sizes the next window.
-func (s *scanner) advance(window compile.Range, rows []keyRow, limit int) {
+func (s *scanner) advance(window order.Range, rows []keyRow, limit int) {
 	if len(rows) >= limit {
 		s.behind(rows)
 		if s.borrowed && s.common {
@@ -566,7 +569,7 @@ func (s *scanner) advance(window compile.Range, rows []keyRow, limit int) {
 	// Neither a pause nor a minute that half is one says anything of what spans have.
 	s.common = s.common && s.measured && (len(rows) == 0 || s.r.uneven(s.scan.Project, s.scan.Condition.Types, window.Low.Start, window.High.Start))
 	// A word that a window has nowhere is rare enough for the index to find it in all the rest.
-	s.whole = s.whole || len(rows) == 0 && s.scan.ContentIndex
+	s.whole = s.whole || len(rows) == 0 && s.scan.FullTextIndex
 	few, times := len(rows) < limit/fastGrowth, growth
 	if few {
 		times = fastGrowth
@@ -591,7 +594,7 @@ func (s *scanner) advance(window compile.Range, rows []keyRow, limit int) {
 // inVain takes that a window had few rows or none. Documents are no rows of a few bytes.
 func (s *scanner) inVain() {
 	long := s.granules != nil && s.granules.bounded || s.tooMuch > 0 && s.fine >= s.tooMuch/growth
-	if long && !s.scan.Condition.Documents {
+	if long && !s.scan.Condition.SearchesPayloads {
 		s.maxRows = min(2*s.maxRows, mostInVain*s.r.pace.maxRows)
 	}
 }
@@ -607,7 +610,7 @@ func (s *scanner) behind(rows []keyRow) {
 }
 
 // skip takes a window off the rest.
-func (s *scanner) skip(window compile.Range) {
+func (s *scanner) skip(window order.Range) {
 	if s.ascending() {
 		s.rest.Low = window.High.After()
 	} else {
@@ -616,7 +619,7 @@ func (s *scanner) skip(window compile.Range) {
 }
 
 // scanned runs a scan. Its rows are in the scan's order, Limit of them at most.
-func (r *Reader) scanned(ctx context.Context, name string, scan compile.Scan) ([]keyRow, error) {
+func (r *Reader) scanned(ctx context.Context, name string, scan statements.Scan) ([]keyRow, error) {
 	rows, err := r.keys(ctx, name, scan.Keys())
 	sortByPlace(rows, scan.Order)
 	return rows[:min(len(rows), scan.Limit)], err
@@ -628,12 +631,12 @@ func sortByPlace(rows []keyRow, order domain.Order) {
 		if order == domain.Ascending {
 			a, b = b, a
 		}
-		return cmp.Or(cmp.Compare(b.Start, a.Start), cmp.Compare(b.Tie, a.Tie))
+		return cmp.Or(cmp.Compare(b.Start, a.Start), cmp.Compare(b.SortHash, a.SortHash))
 	})
 }
 
-// keys runs a statement of compile.Keys columns.
-func (r *Reader) keys(ctx context.Context, name string, s compile.Statement) ([]keyRow, error) {
+// keys runs a statement of statements.Keys columns.
+func (r *Reader) keys(ctx context.Context, name string, s sqltext.Statement) ([]keyRow, error) {
 	scan := newKeyScan()
 	var out []keyRow
 	err := r.query(ctx, name, s, func(rows driver.Rows) error {

@@ -10,13 +10,13 @@ import (
 	"colonnade/domain"
 	"colonnade/domain/filter"
 	"colonnade/domain/trace"
-	"colonnade/read/compile"
+	"colonnade/read/order"
 )
 
 // Spans gives a page of the spans for which the filter holds, in the window's
 // order. See read/api.Reader.
 func (r *Reader) Spans(ctx context.Context, project domain.ProjectID, where filter.Expr, window domain.Window) (domain.Page[trace.Span], error) {
-	w, err := r.walk(ctx, project, compile.Spans, where, window)
+	w, err := r.walk(ctx, project, order.Spans, where, window)
 	if err != nil || w.empty() {
 		return domain.Page[trace.Span]{}, err
 	}
@@ -49,7 +49,7 @@ func (c *collection) lacksSums(rows []keyRow) bool {
 // Records is Spans for views that show no metrics: its spans come without the
 // cumulative ones, for which the whole of each trace would be looked at.
 func (r *Reader) Records(ctx context.Context, project domain.ProjectID, where filter.Expr, window domain.Window) (domain.Page[trace.Span], error) {
-	w, err := r.walk(ctx, project, compile.Spans, where, window)
+	w, err := r.walk(ctx, project, order.Spans, where, window)
 	if err != nil || w.empty() {
 		return domain.Page[trace.Span]{}, err
 	}
@@ -148,7 +148,7 @@ func (r *Reader) collect(ctx context.Context, w *walk, shows bool) (*collection,
 		if err != nil {
 			return nil, err
 		}
-		scanner.scan.Loose = scanner.scan.Loose && decide.most()
+		scanner.scan.SkipRecheck = scanner.scan.SkipRecheck && decide.most()
 		c.versioned = c.versioned || len(rows) < all
 		c.add(rows, spans)
 	}
@@ -198,7 +198,7 @@ func (c *collection) page() ([]keyRow, uuid.UUID) {
 		return c.rows, uuid.Nil
 	}
 	last := c.rows[n-1].Position
-	return c.rows[:n], compile.Cursor{Focus: compile.Spans, Order: c.w.order, Start: last.Start, Tie: last.Tie}.UUID()
+	return c.rows[:n], order.Cursor{Focus: order.Spans, Order: c.w.order, Start: last.Start, SortHash: last.SortHash}.UUID()
 }
 
 // keep takes fetched spans. One that was replaced since its row was found may not match any more.

@@ -14,7 +14,8 @@ import (
 	"colonnade/domain/trace"
 	"colonnade/domain/trace/spanmetrics"
 	"colonnade/migrations/schema"
-	"colonnade/read/compile"
+	"colonnade/read/sqltext"
+	"colonnade/read/statements"
 )
 
 // What the spans of a page sum over all below them (contract §1.6), where that is
@@ -58,7 +59,7 @@ type sums struct {
 	others map[identity]*metricRow
 }
 
-// sumRow is a row of compile.Sums.
+// sumRow is a row of statements.Cumulative.
 type sumRow struct {
 	identity
 	version uint64
@@ -71,7 +72,7 @@ func (s *sumRow) exact() bool {
 	return !slices.ContainsFunc(s.values[:], func(v float64) bool { return math.Abs(v) >= 1<<53 })
 }
 
-// metricRow is a row of compile.Metrics.
+// metricRow is a row of statements.Metrics.
 type metricRow struct {
 	version uint64
 	spanmetrics.Incremental
@@ -132,11 +133,11 @@ func (r *Reader) settledOf(ctx context.Context, project domain.ProjectID, rows [
 	var settled map[trace.TraceID]uint64
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() (err error) {
-		written, err = r.versions(ctx, "written", compile.Written(project, old))
+		written, err = r.versions(ctx, "written", statements.WrittenVersions(project, old))
 		return err
 	})
 	group.Go(func() (err error) {
-		settled, err = r.versions(ctx, "settled", compile.Settled(project, old, before.UnixMicro()))
+		settled, err = r.versions(ctx, "settled", statements.FinalizedVersions(project, old, before.UnixMicro()))
 		return err
 	})
 	if err := group.Wait(); err != nil {
@@ -166,7 +167,7 @@ func (s *sums) unsure(rows []keyRow) (out []keyRow) {
 }
 
 // versions reads the highest version of each trace.
-func (r *Reader) versions(ctx context.Context, name string, s compile.Statement) (map[trace.TraceID]uint64, error) {
+func (r *Reader) versions(ctx context.Context, name string, s sqltext.Statement) (map[trace.TraceID]uint64, error) {
 	out := map[trace.TraceID]uint64{}
 	err := r.query(ctx, name, s, func(rows driver.Rows) error {
 		var id trace.TraceID
@@ -183,7 +184,7 @@ func (r *Reader) addBelow(ctx context.Context, project domain.ProjectID, rows []
 	s.below = map[identity]*sumRow{}
 	of := slices.DeleteFunc(slices.Clone(rows), func(k keyRow) bool { return !s.settled[k.trace] })
 	for chunk := range slices.Chunk(of, fetchChunk) {
-		err := r.query(ctx, "sums", compile.ByKeys(project, compile.Sums, keysOfRows(chunk)), func(rows driver.Rows) error {
+		err := r.query(ctx, "sums", statements.ByKeys(project, statements.Cumulative, keysOfRows(chunk)), func(rows driver.Rows) error {
 			var m sumRow
 			v := &m.values
 			err := rows.Scan(traceOf(&m.trace), spanOf(&m.span), &m.version, &v[0], &v[1], &v[2], &v[3], &v[4], &v[5], &v[6])
@@ -210,9 +211,9 @@ func (r *Reader) metricsOf(ctx context.Context, project domain.ProjectID, traces
 }
 
 // metricsWithin reads the metrics of all spans of the traces that lie there.
-func (r *Reader) metricsWithin(ctx context.Context, project domain.ProjectID, bounds []compile.Bounds) (map[identity]*metricRow, error) {
+func (r *Reader) metricsWithin(ctx context.Context, project domain.ProjectID, bounds []statements.Bounds) (map[identity]*metricRow, error) {
 	out := map[identity]*metricRow{}
-	err := r.query(ctx, "metrics", compile.OfTraces(project, compile.Metrics, bounds, nil), func(rows driver.Rows) error {
+	err := r.query(ctx, "metrics", statements.OfTraces(project, statements.Metrics, bounds, nil), func(rows driver.Rows) error {
 		var m metricRow
 		var id identity
 		var start int64

@@ -14,7 +14,7 @@ import (
 
 	"colonnade/domain"
 	"colonnade/domain/trace"
-	"colonnade/read/compile"
+	"colonnade/read/statements"
 )
 
 // Reader answers questions about the stored spans of a project. It is safe for
@@ -100,7 +100,7 @@ func (r *Reader) spansOf(ctx context.Context, project domain.ProjectID, traces [
 		if err != nil || len(bounds) == 0 {
 			return nil, err
 		}
-		rows, err := r.keys(ctx, "keys_of", compile.OfTraces(project, compile.Keys, bounds, spans))
+		rows, err := r.keys(ctx, "keys_of", statements.OfTraces(project, statements.Keys, bounds, spans))
 		if err != nil {
 			return nil, err
 		}
@@ -128,7 +128,7 @@ func (r *Reader) spansNamed(ctx context.Context, project domain.ProjectID, spans
 	if project.IsZero() {
 		return nil, unauthenticated()
 	}
-	keys, err := r.keys(ctx, "span_keys", compile.SpansNamed(project, spans, maxNamed+1))
+	keys, err := r.keys(ctx, "span_keys", statements.SpansNamed(project, spans, maxNamed+1))
 	if err != nil || len(keys) == 0 {
 		return nil, err
 	}

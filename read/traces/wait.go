@@ -10,7 +10,7 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
 	"colonnade/domain"
-	"colonnade/read/compile"
+	"colonnade/read/statements"
 )
 
 // All who wait share a look at the sink's progress for lookAge, so that a hundred
@@ -114,7 +114,7 @@ func (r *Reader) Progress(ctx context.Context) (map[int32]int64, error) {
 		return last.next, last.err
 	}
 	next := map[int32]int64{}
-	err := r.query(ctx, "progress", compile.Progress(r.cfg.Topic), func(rows driver.Rows) error {
+	err := r.query(ctx, "progress", statements.SinkProgress(r.cfg.Topic), func(rows driver.Rows) error {
 		var partition uint32
 		var offset uint64
 		err := rows.Scan(&partition, &offset)

@@ -10,27 +10,30 @@ import (
 	"colonnade/domain"
 	"colonnade/domain/filter"
 	"colonnade/domain/trace"
-	"colonnade/read/compile"
+	"colonnade/read/filtersql"
+	"colonnade/read/order"
+	"colonnade/read/sqltext"
+	"colonnade/read/statements"
 )
 
 // walk is a list and how far its caller has come.
 type walk struct {
 	project domain.ProjectID
 	where   filter.Expr
-	cond    *compile.Condition
-	focus   compile.Focus
+	cond    *filtersql.Condition
+	focus   order.Focus
 	order   domain.Order
-	rate    compile.Rate
+	rate    sqltext.Rate
 	limit   int
 	// window is all of the list, rest what the caller has not seen.
-	window, rest compile.Range
+	window, rest order.Range
 	// first tells that this is the first page.
 	first bool
 	// moved tells that the bound with which the list begins was the caller's position.
 	moved bool
 	// seen is what the list is of, and moment when that was, in Unix milliseconds; see
-	// compile.Cursor. Before a walk has begun, everything was there, and moment is 0.
-	seen   compile.Seen
+	// order.Cursor. Before a walk has begun, everything was there, and moment is 0.
+	seen   statements.Snapshot
 	moment int64
 	// except is the trace that a caller's own cursor names: it was the last one seen.
 	except []trace.TraceID
@@ -43,12 +46,12 @@ func (w *walk) empty() bool { return len(w.cond.Types) == 0 || w.rest.Empty() }
 
 func (w *walk) ascending() bool { return w.order == domain.Ascending }
 
-func (w *walk) scan() compile.Scan {
-	return compile.Scan{Project: w.project, Condition: w.cond, Rate: w.rate, Order: w.order, Except: w.except, ContentIndex: w.indexed}
+func (w *walk) scan() statements.Scan {
+	return statements.Scan{Project: w.project, Condition: w.cond, Rate: w.rate, Order: w.order, Except: w.except, FullTextIndex: w.indexed}
 }
 
 // passed is the part of the window before the rest.
-func (w *walk) passed() compile.Range {
+func (w *walk) passed() order.Range {
 	s := w.window
 	if w.ascending() {
 		s.High = w.rest.Low.Before()
@@ -60,16 +63,16 @@ func (w *walk) passed() compile.Range {
 
 // walk reads a request. The end that a list begins with is exclusive, the
 // other inclusive, both by the microsecond. Source: contract §3.3.
-func (r *Reader) walk(ctx context.Context, project domain.ProjectID, focus compile.Focus, where filter.Expr, window domain.Window) (*walk, error) {
+func (r *Reader) walk(ctx context.Context, project domain.ProjectID, focus order.Focus, where filter.Expr, window domain.Window) (*walk, error) {
 	if project.IsZero() {
 		return nil, unauthenticated()
 	}
-	cond, err := compile.Filter(where)
+	cond, err := filtersql.Filter(where)
 	if err != nil {
 		return nil, err
 	}
 	w := &walk{
-		project: project, where: where, cond: cond, focus: focus, order: window.Order, rate: compile.NewRate(window.Rate),
+		project: project, where: where, cond: cond, focus: focus, order: window.Order, rate: sqltext.NewRate(window.Rate),
 		limit: max(window.Limit, 1), first: true,
 	}
 	if w.order == "" {
@@ -86,8 +89,8 @@ func (r *Reader) walk(ctx context.Context, project domain.ProjectID, focus compi
 			hi--
 		}
 	}
-	of := compile.Starts(cond.Min, cond.Max)
-	w.window = compile.Starts(lo, hi).Intersect(of)
+	of := order.Starts(cond.Min, cond.Max)
+	w.window = order.Starts(lo, hi).Intersect(of)
 	w.rest = w.window
 	if window.Next != uuid.Nil {
 		if err := r.resume(ctx, w, window); err != nil {
@@ -95,7 +98,7 @@ func (r *Reader) walk(ctx context.Context, project domain.ProjectID, focus compi
 		}
 		w.rest = w.rest.Intersect(of)
 	}
-	if cond.Words {
+	if cond.FullText {
 		w.indexed = r.contentIndexed(ctx)
 	}
 	return w, r.narrow(ctx, w)
@@ -121,7 +124,7 @@ func (r *Reader) narrow(ctx context.Context, w *walk) error {
 	for _, b := range bounds {
 		lo, hi = min(lo, b.Min), max(hi, b.Max)
 	}
-	w.rest = w.rest.Intersect(compile.Starts(lo, hi))
+	w.rest = w.rest.Intersect(order.Starts(lo, hi))
 	return nil
 }
 
@@ -133,7 +136,7 @@ func (r *Reader) resume(ctx context.Context, w *walk, window domain.Window) erro
 	if w.ascending() {
 		start = window.Oldest
 	}
-	c, ours := compile.ParseCursor(window.Next, r.now())
+	c, ours := order.ParseCursor(window.Next, r.now())
 	own, err := r.madeByCaller(ctx, w, window.Next, !start.IsZero(), ours)
 	if err != nil {
 		return err
@@ -143,15 +146,15 @@ func (r *Reader) resume(ctx context.Context, w *walk, window domain.Window) erro
 		return r.resumeBehind(ctx, w, window.Next, start.UnixMicro())
 	case !ours:
 		return domain.E(domain.Rejected, "windowing.next is not a cursor of this service. Copy it from the previous page, or send the last item's id together with its start_time in windowing.%s.", startBound(w.order))
-	case c.Focus != w.focus && c.Focus == compile.Traces:
+	case c.Focus != w.focus && c.Focus == order.Traces:
 		return domain.E(domain.Rejected, "windowing.next is a cursor of a list of traces, and this is a list of spans.")
 	case c.Focus != w.focus:
 		return domain.E(domain.Rejected, "windowing.next is a cursor of a list of spans, and this is a list of traces.")
 	case c.Order != w.order:
 		return domain.E(domain.Rejected, "windowing.next is a cursor of a list in %s order, and this one is %s.", c.Order, w.order)
 	}
-	if w.focus == compile.Traces {
-		if w.moment, w.seen, err = r.moment(ctx, c.Walk); err != nil {
+	if w.focus == order.Traces {
+		if w.moment, w.seen, err = r.moment(ctx, c.Snapshot); err != nil {
 			return err
 		}
 	}
@@ -159,7 +162,7 @@ func (r *Reader) resume(ctx context.Context, w *walk, window domain.Window) erro
 	if !start.IsZero() && w.outside(c.Start, start.UnixMicro()) {
 		w.unbound()
 	}
-	w.behind(compile.Position{Start: c.Start, Tie: c.Tie})
+	w.behind(order.Position{Start: c.Start, SortHash: c.SortHash})
 	return nil
 }
 
@@ -172,11 +175,11 @@ func startBound(o domain.Order) string {
 
 // behind leaves of the rest what comes after a position, and after all that a
 // cursor cannot tell from it.
-func (w *walk) behind(p compile.Position) {
-	r := compile.Everything()
-	p.Tie = w.focus.RoundTie(p.Tie)
+func (w *walk) behind(p order.Position) {
+	r := order.Everything()
+	p.SortHash = w.focus.RoundSortHash(p.SortHash)
 	if w.ascending() {
-		p.Tie |= ^w.focus.RoundTie(math.MaxUint64)
+		p.SortHash |= ^w.focus.RoundSortHash(math.MaxUint64)
 		r.Low = p.After()
 	} else {
 		r.High = p.Before()
@@ -196,7 +199,7 @@ func (w *walk) outside(start, bound int64) bool {
 // position. Were it kept, what had been seen before it would count as not seen.
 func (w *walk) unbound() {
 	w.moved = true
-	all := compile.Everything()
+	all := order.Everything()
 	if w.ascending() {
 		w.window.Low, w.rest.Low = all.Low, all.Low
 	} else {
@@ -211,8 +214,8 @@ func (r *Reader) madeByCaller(ctx context.Context, w *walk, next uuid.UUID, boun
 	if !bounded {
 		return false, nil
 	}
-	if _, err := trace.ParseSpanID(next.String()); w.focus == compile.Spans || !ours {
-		return w.focus == compile.Traces || err == nil, nil
+	if _, err := trace.ParseSpanID(next.String()); w.focus == order.Spans || !ours {
+		return w.focus == order.Traces || err == nil, nil
 	}
 	bounds, err := r.bounds(ctx, w.project, []trace.TraceID{trace.TraceID(next)})
 	return len(bounds) > 0, err
@@ -227,13 +230,13 @@ const milli = 999
 func (r *Reader) resumeBehind(ctx context.Context, w *walk, next uuid.UUID, start int64) error {
 	w.unbound()
 	if w.ascending() {
-		w.rest.Low = compile.Position{Start: start}
+		w.rest.Low = order.Position{Start: start}
 	} else {
-		w.rest.High = compile.Position{Start: start, Tie: math.MaxUint64}
+		w.rest.High = order.Position{Start: start, SortHash: math.MaxUint64}
 	}
 	var rows []keyRow
 	var err error
-	if w.focus == compile.Traces {
+	if w.focus == order.Traces {
 		rows, err = r.placesOf(ctx, w, trace.TraceID(next), start)
 	} else {
 		rows, err = r.spansAt(ctx, w, next, start)
@@ -256,11 +259,11 @@ func (r *Reader) spansAt(ctx context.Context, w *walk, next uuid.UUID, start int
 	if err != nil {
 		return nil, err
 	}
-	cond, err := compile.Filter(filter.SpanID{In: []trace.SpanID{id}})
+	cond, err := filtersql.Filter(filter.SpanID{In: []trace.SpanID{id}})
 	if err != nil {
 		return nil, err
 	}
-	return r.scanned(ctx, "cursor", compile.Scan{Project: w.project, Condition: cond, Range: compile.Starts(start, start+milli), Order: w.order, Limit: maxNamed})
+	return r.scanned(ctx, "cursor", statements.Scan{Project: w.project, Condition: cond, Range: order.Starts(start, start+milli), Order: w.order, Limit: maxNamed})
 }
 
 // placesOf are the rows of a trace that its place may have been, and leaves the trace out
@@ -272,7 +275,7 @@ func (r *Reader) placesOf(ctx context.Context, w *walk, id trace.TraceID, start 
 	if w.where != nil {
 		named = append(named, w.where)
 	}
-	cond, err := compile.Filter(named)
+	cond, err := filtersql.Filter(named)
 	if err != nil {
 		return nil, err
 	}
@@ -280,7 +283,7 @@ func (r *Reader) placesOf(ctx context.Context, w *walk, id trace.TraceID, start 
 	if err != nil || len(bounds) == 0 {
 		return nil, err
 	}
-	rows, err := r.scanned(ctx, "cursor", compile.Scan{Project: w.project, Condition: cond, Range: compile.Starts(bounds[0].Min, bounds[0].Max), Order: w.order, Limit: maxNamed})
+	rows, err := r.scanned(ctx, "cursor", statements.Scan{Project: w.project, Condition: cond, Range: order.Starts(bounds[0].Min, bounds[0].Max), Order: w.order, Limit: maxNamed})
 	if err != nil || len(rows) == 0 {
 		return nil, err
 	}

@@ -24,7 +24,8 @@ import (
 	"colonnade/domain/jsonvalue"
 	"colonnade/domain/trace"
 	"colonnade/read/analytics"
-	"colonnade/read/compile"
+	"colonnade/read/analyticssql"
+	"colonnade/read/sqltext"
 )
 
 // Every answer of the store equals the same computation over the spans in
@@ -96,7 +97,7 @@ func TestAnalyticsOracle(t *testing.T) {
 
 func (g *generator) question(where filter.Expr) analytics.Question {
 	q := analytics.Question{
-		Where: where, Roots: g.IntN(2) == 0, Axis: pick(g, compile.ByStart, compile.ByCreation),
+		Where: where, Roots: g.IntN(2) == 0, Axis: pick(g, analyticssql.ByStart, analyticssql.ByCreation),
 		Newest: g.now.Add(pick(g, 2*time.Hour, time.Duration(0), -time.Minute)), Interval: pick(g, 0, 1, 7, 60, 1440),
 	}
 	q.Oldest = q.Newest.Add(-pick(g, time.Hour, 36*time.Hour, 10*24*time.Hour, 600*24*time.Hour))
@@ -209,10 +210,10 @@ func chosen(corpus []trace.Span, stored map[spanKey]int64, q analytics.Question,
 	for i := range corpus {
 		s := &corpus[i]
 		at := s.Start / 1000
-		if q.Axis == compile.ByCreation {
+		if q.Axis == analyticssql.ByCreation {
 			at = stored[spanKey{s.TraceID, s.SpanID}]
 		}
-		if at < low || at >= high || q.Roots && !s.IsRoot() || !filter.Match(q.Where, s) || !compile.NewRate(q.Rate).Keeps(s.TraceID) {
+		if at < low || at >= high || q.Roots && !s.IsRoot() || !filter.Match(q.Where, s) || !sqltext.NewRate(q.Rate).Keeps(s.TraceID) {
 			continue
 		}
 		width := int64(interval) * 60_000_000

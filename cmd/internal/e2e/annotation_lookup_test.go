@@ -20,7 +20,10 @@ import (
 	"colonnade/domain/filter"
 	record "colonnade/domain/simple"
 	"colonnade/domain/trace"
-	"colonnade/read/compile"
+	"colonnade/read/filtersql"
+	"colonnade/read/filtersql/traits"
+	"colonnade/read/order"
+	"colonnade/read/statements"
 	"colonnade/write/sink"
 	"colonnade/write/stream"
 )
@@ -185,7 +188,7 @@ func TestAnnotationLookup(t *testing.T) {
 		face, q := j.query()
 		where, err := q.Filter(face)
 		require.NoError(t, err)
-		c, err := compile.Filter(where)
+		c, err := filtersql.Filter(where)
 		require.NoError(t, err)
 		table := tableOf(c)
 		byTable[table] += w.checkPages(project, corpus, j, where, fmt.Sprintf("%s %d %+v", table, face, q))
@@ -198,11 +201,11 @@ func TestAnnotationLookup(t *testing.T) {
 	}
 }
 
-func tableOf(c *compile.Condition) string {
+func tableOf(c *filtersql.Condition) string {
 	switch {
-	case c.Said == nil:
+	case c.AnnotationLookup == nil:
 		return "spans"
-	case c.Said.Of != nil:
+	case c.AnnotationLookup.LinkedTraces != nil:
 		return "annotation_index"
 	default:
 		return "evaluation_index"
@@ -313,11 +316,11 @@ func marshal(t testing.TB, data *tracepb.TracesData) []byte {
 // readsRange sees that the places of a table are read within its key's ranges.
 func (w *pipeline) readsRange(project domain.ProjectID, name, key string) {
 	w.t.Helper()
-	said := &compile.Said{Slugs: []string{"quality"}}
+	said := &traits.Annotations{Slugs: []string{"quality"}}
 	if name == "annotation_index" {
-		said = &compile.Said{Of: []trace.TraceID{{1}, {2}}}
+		said = &traits.Annotations{LinkedTraces: []trace.TraceID{{1}, {2}}}
 	}
-	s := compile.Places{Project: project, Said: said, Keys: said.Slugs, Range: compile.Everything(), Limit: 50}.Statement()
+	s := statements.AnnotationPositions{Project: project, Lookup: said, Keys: said.Slugs, Range: order.Everything(), Limit: 50}.Statement()
 	require.Contains(w.t, s.SQL, " FROM "+name+" ")
 	var plan strings.Builder
 	rows, err := w.conn.Query(w.t.Context(), "EXPLAIN indexes = 1 "+s.SQL, s.Args...)

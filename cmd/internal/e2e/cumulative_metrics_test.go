@@ -112,9 +112,9 @@ func TestCumulativeOracle(t *testing.T) {
 	check(true)
 	requireSums(t, later, project, len(corpus))
 	requireSums(t, beside, project, len(corpus))
-	require.NotZero(t, statements(t, besides, "documents"))
-	require.Zero(t, statements(t, besides, "metrics")+statements(t, besides, "sums"))
-	require.Less(t, 2*statements(t, registry, "metrics"), statements(t, registry, "sums"), "of few traces all spans are read: their numbers are too large for sums")
+	require.NotZero(t, statementCount(t, besides, "documents"))
+	require.Zero(t, statementCount(t, besides, "metrics")+statementCount(t, besides, "sums"))
+	require.Less(t, 2*statementCount(t, registry, "metrics"), statementCount(t, registry, "sums"), "of few traces all spans are read: their numbers are too large for sums")
 
 	// Late spans, other parents, replaced values: nothing may be taken from what was settled before.
 	all = all[:0]
@@ -133,7 +133,7 @@ func TestCumulativeOracle(t *testing.T) {
 	check(true)
 	requireSums(t, later, project, len(corpus))
 	requireSums(t, beside, project, len(corpus))
-	require.NotZero(t, statements(t, besides, "heads"), "traces of several records")
+	require.NotZero(t, statementCount(t, besides, "heads"), "traces of several records")
 }
 
 // requireSums walks all pages of spans, some with -short: each sums what it does
@@ -192,8 +192,8 @@ func summed(s *trace.Span) map[string]any {
 	return out
 }
 
-// statements is how many of a name a reader ran.
-func statements(t *testing.T, registry *prometheus.Registry, name string) (n uint64) {
+// statementCount returns how many statements of a name a reader ran.
+func statementCount(t *testing.T, registry *prometheus.Registry, name string) (n uint64) {
 	t.Helper()
 	families, err := registry.Gather()
 	require.NoError(t, err)

@@ -27,7 +27,9 @@ import (
 	"colonnade/domain/jsonvalue"
 	"colonnade/domain/trace"
 	"colonnade/domain/trace/tracejson"
-	"colonnade/read/compile"
+	"colonnade/read/filtersql"
+	"colonnade/read/order"
+	"colonnade/read/statements"
 )
 
 // asked is how many of n questions an oracle puts: all, or a quarter with -short, as
@@ -136,7 +138,7 @@ func ids(spans []trace.Span, e filter.Expr) map[spanKey]bool {
 }
 
 // rowsOf are the rows of a scan.
-func (w *pipeline) rowsOf(t *testing.T, scan compile.Scan, text string) map[spanKey]bool {
+func (w *pipeline) rowsOf(t *testing.T, scan statements.Scan, text string) map[spanKey]bool {
 	t.Helper()
 	got := map[spanKey]bool{}
 	if len(scan.Condition.Types) == 0 {
@@ -164,16 +166,16 @@ func (w *pipeline) rowsOf(t *testing.T, scan compile.Scan, text string) map[span
 // where it says so, all of them and perhaps more where not.
 func (w *pipeline) checkStatement(t *testing.T, project domain.ProjectID, e filter.Expr, want map[spanKey]bool, limit int, text string) map[spanKey]bool {
 	t.Helper()
-	c, err := compile.Filter(e)
+	c, err := filtersql.Filter(e)
 	require.NoError(t, err)
-	scan := compile.Scan{Project: project, Condition: c, Range: compile.Starts(c.Min, c.Max), Limit: limit + 1}
+	scan := statements.Scan{Project: project, Condition: c, Range: order.Starts(c.Min, c.Max), Limit: limit + 1}
 	got := w.rowsOf(t, scan, text)
 	for k := range want {
 		require.True(t, got[k], "the statement misses %v of\n%s", k, text)
 	}
-	if c.Loosens {
+	if c.Rechecks {
 		strict := scan
-		scan.Loose = true
+		scan.SkipRecheck = true
 		loose := w.rowsOf(t, scan, text)
 		missed := maps.Clone(got)
 		maps.DeleteFunc(missed, func(k spanKey, _ bool) bool { return loose[k] })

@@ -17,7 +17,9 @@ import (
 	"colonnade/domain/trace"
 	"colonnade/domain/trace/tracejson"
 	"colonnade/migrations/schema"
-	"colonnade/read/compile"
+	"colonnade/read/filtersql"
+	"colonnade/read/order"
+	"colonnade/read/statements"
 )
 
 // apart makes sets of n-grams as if each span of a project were a section of the
@@ -44,9 +46,9 @@ func (w *pipeline) apart(t *testing.T, project domain.ProjectID) domain.ProjectI
 // for which it holds, and tells in how many others they are not.
 func (w *pipeline) checkSections(t *testing.T, apart domain.ProjectID, e filter.Expr, corpus []trace.Span, text string) (narrowed int) {
 	t.Helper()
-	c, err := compile.Filter(e)
+	c, err := filtersql.Filter(e)
 	require.NoError(t, err)
-	s := compile.Sections{Project: apart, Condition: c, Range: compile.Everything(), Limit: len(corpus) + 1}.Statement()
+	s := statements.OffsetBlocks{Project: apart, Condition: c, Range: order.Everything(), Limit: len(corpus) + 1}.Statement()
 	if !strings.Contains(s.SQL, "bitmap") {
 		return 0 // it asks nothing of the sets, and would find all of them
 	}
@@ -60,7 +62,7 @@ func (w *pipeline) checkSections(t *testing.T, apart domain.ProjectID, e filter.
 	}
 	for i := range corpus {
 		span := &corpus[i]
-		switch in := found[place(span).Tie&(1<<schema.RecordShift-1)]; {
+		switch in := found[place(span).SortHash&(1<<schema.RecordShift-1)]; {
 		case !in && filter.Match(e, span):
 			t.Fatalf("the n-grams of a filter are not in a span for which it holds\n%s\n%s", text, tracejson.AppendSpan(nil, span))
 		case !in:

@@ -27,7 +27,7 @@ import (
 	"colonnade/domain/trace"
 	"colonnade/domain/trace/spanmetrics"
 	"colonnade/migrations/migrationstest"
-	"colonnade/read/compile"
+	"colonnade/read/order"
 	"colonnade/read/traces"
 	"colonnade/write/normalize"
 	"colonnade/write/sink"
@@ -121,14 +121,14 @@ func (w *pipeline) write(project domain.ProjectID, all ...*tracepb.TracesData) [
 }
 
 // place is where a span stands in lists.
-func place(s *trace.Span) compile.Position {
+func place(s *trace.Span) order.Position {
 	b := append(slices.Clone(s.TraceID[:]), s.SpanID[:]...)
-	return compile.Position{Start: time.Unix(0, s.Start).UnixMicro(), Tie: xxhash.Sum64(b)}
+	return order.Position{Start: time.Unix(0, s.Start).UnixMicro(), SortHash: xxhash.Sum64(b)}
 }
 
 func byPlace(a, b trace.Span) int {
 	p, q := place(&a), place(&b)
-	return cmp.Or(cmp.Compare(p.Start, q.Start), cmp.Compare(p.Tie, q.Tie))
+	return cmp.Or(cmp.Compare(p.Start, q.Start), cmp.Compare(p.SortHash, q.SortHash))
 }
 
 // anyValue makes the wire form of an attribute value.

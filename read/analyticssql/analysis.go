@@ -1,0 +1,217 @@
+package analyticssql
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"colonnade/domain"
+	"colonnade/domain/semconv"
+	"colonnade/domain/trace"
+	"colonnade/migrations/schema"
+	"colonnade/read/filtersql"
+	"colonnade/read/order"
+	"colonnade/read/sqltext"
+)
+
+// Axis is the time by which spans fall into buckets.
+type Axis uint8
+
+// The two axes. Only starts are ordered in the store; by creation all rows of a
+// project are looked at.
+const (
+	ByStart Axis = iota + 1
+	ByCreation
+)
+
+func (a Axis) column() string {
+	if a == ByCreation {
+		return "created_at"
+	}
+	return "start_time"
+}
+
+// Analysis asks for values of spans, gathered in buckets of time. It reads each
+// span once, in its latest version, and says apart of which spans the core row
+// cannot decide: whether they match, or what stands at a path.
+type Analysis struct {
+	Project   domain.ProjectID
+	Condition *filtersql.Condition
+	Rate      sqltext.Rate
+	Axis      Axis
+	// Low and High bound the axis, Unix microseconds; High is exclusive.
+	Low, High int64
+	// Origin and Width make the buckets: bucket n begins at Origin + n*Width. Microseconds.
+	Origin, Width int64
+	// Roots takes spans without parent only.
+	Roots    bool
+	Measures []Measure
+	// Within is where spans and their documents are; nil for anywhere.
+	Within *sqltext.Blocks
+}
+
+// Openness says what a row lacks to decide a measure.
+type Decision uint8
+
+// What is lacking. The numbers are those of the statements.
+const (
+	// Decided: nothing.
+	Decided Decision = iota
+	// NeedsSums: what its trace sums.
+	NeedsTotals
+	// NeedsDocument: its documents.
+	NeedsPayload
+)
+
+// Volume asks how many rows lie in each step of the axis, whatever they hold.
+// Its rows are step Int64, counted from Low, and the number UInt64.
+func (a Analysis) Volume(step int64) sqltext.Statement {
+	w := new(sqltext.Writer)
+	w.Put("SELECT intDiv(toUnixTimestamp64Micro("+a.Axis.column()+") - ?, ?) AS step, count() FROM "+schema.Spans+" WHERE ", a.Low, step)
+	a.bounds(w)
+	w.Put(" GROUP BY step ORDER BY step")
+	return w.Statement()
+}
+
+// Values asks for the values of the rows that decide everything, and which rows
+// do not. Its rows are bucket Int64, the number of spans that match for sure
+// UInt64, and an Array(String) of the rows with anything open, at most limit of
+// a bucket: trace_id (16 bytes), span_id (8), 1 where the span matches for sure,
+// the Openness of each measure (1), and of each that sums (see Sums) what a
+// client sent in its place: a Float64 (8, little-endian), NaN where nothing.
+// Then, for each measure, its columns. Both come from one look at the store: a
+// trace may be settled at any moment, and then its row is no longer open.
+func (a Analysis) Values(limit int) sqltext.Statement {
+	w := new(sqltext.Writer)
+	var open, sent strings.Builder
+	for i, m := range a.Measures {
+		name := "m" + strconv.Itoa(i)
+		open.WriteString(", " + name + "_open")
+		if m.Cumulative() {
+			sent.WriteString(", reinterpretAsFixedString(toFloat64(" + name + "_sent))")
+		}
+	}
+	w.Put("SELECT bucket, countIf(sure), groupArrayIf(" + strconv.Itoa(limit) + ")(concat(trace_id, span_id, char(sure" + open.String() + ")" + sent.String() + "), " + a.undecided() + ")")
+	for i, m := range a.Measures {
+		w.Put(", " + m.aggregate("m"+strconv.Itoa(i)))
+	}
+	w.Put(" FROM (")
+	a.rows(w)
+	w.Put(") GROUP BY bucket ORDER BY bucket")
+	return w.Statement()
+}
+
+// open holds, over what rows selects, where anything is open.
+func (a Analysis) undecided() string {
+	var text strings.Builder
+	text.WriteString("NOT sure")
+	for i := range a.Measures {
+		text.WriteString(" OR m" + strconv.Itoa(i) + "_open > 0")
+	}
+	return text.String()
+}
+
+// rows selects bucket, trace_id, span_id, sure, and of each measure m_have,
+// m_value and m_open.
+func (a Analysis) rows(w *sqltext.Writer) {
+	s := &sqltext.Scope{Project: a.Project.String(), Bounds: a.keyBounds, Starts: a.Starts(), Within: a.Within.Payloads()}
+	w.Put("SELECT intDiv(toUnixTimestamp64Micro("+a.Axis.column()+") - ?, ?) AS bucket, trace_id, span_id, toUInt8(", a.Origin, a.Width)
+	a.Condition.Subset().Write(w, s)
+	w.Put(") AS sure")
+	for i, m := range a.Measures {
+		m.columns(a.Roots).write(w, "m"+strconv.Itoa(i), m.Cumulative())
+	}
+	w.Put(" FROM (SELECT * FROM " + schema.Spans + " FINAL WHERE ")
+	a.where(w)
+	w.Put(") AS chosen")
+	if a.usesTotals() {
+		w.Put(" LEFT ANY JOIN (")
+		a.totals(w)
+		w.Put(") AS totals ON trace_id = of_trace")
+	}
+}
+
+// settled tells whether totals of settled traces can be used: those are what a
+// root sums.
+func (a Analysis) usesTotals() bool {
+	if !a.Roots {
+		return false
+	}
+	for _, m := range a.Measures {
+		if m.Cumulative() {
+			return true
+		}
+	}
+	return false
+}
+
+// totals selects of the traces that are settled since their last change, and
+// are one tree, what their roots sum.
+func (a Analysis) totals(w *sqltext.Writer) {
+	of := func() {
+		w.Put(" WHERE project_id = ? AND trace_id IN (SELECT trace_id FROM "+schema.Spans+" WHERE ", a.Project.String())
+		a.where(w)
+		w.Put(") GROUP BY trace_id")
+	}
+	w.Put("SELECT of_trace, 1 AS is_settled")
+	for i, m := range schema.Metrics() {
+		w.Put(", t." + strconv.Itoa(i+2) + " AS total_" + m.Column)
+	}
+	w.Put(" FROM (SELECT trace_id AS of_trace, max(version) AS settled_version, argMax(tuple(one_tree, " + schema.MetricColumns() + "), (version, finalized_at)) AS t FROM " + schema.TraceTotals)
+	of()
+	w.Put(") AS settled INNER ANY JOIN (SELECT trace_id, max(last_version) AS written_version FROM " + schema.TraceIndex)
+	of()
+	w.Put(") AS written ON of_trace = written.trace_id WHERE t.1 = 1 AND settled_version >= written_version")
+}
+
+// bounds are the project, the types and the stretch of the axis.
+func (a Analysis) bounds(w *sqltext.Writer) {
+	a.keyBounds(w)
+	if n := sqltext.TimeRange("created_at", a.Low, a.High-1); a.Axis == ByCreation && n != sqltext.Constant(true) {
+		w.Put(" AND ")
+		n.Write(w, nil)
+	}
+}
+
+// keyBounds are those of them that the key holds: all that span_cumulative has.
+func (a Analysis) keyBounds(w *sqltext.Writer) {
+	w.Put("project_id = ? AND ", a.Project.String())
+	sqltext.Among("trace_type", sqltext.Names(a.Condition.Types)).Write(w, nil)
+	w.AndStarts(a.Starts())
+}
+
+// Starts is where rows that may match start.
+func (a Analysis) Starts() order.Range {
+	r := order.Starts(a.Condition.Min, a.Condition.Max)
+	if a.Axis == ByStart {
+		r = r.Intersect(order.Starts(a.Low, a.High-1))
+	}
+	return r
+}
+
+// where chooses all rows that may match.
+func (a Analysis) where(w *sqltext.Writer) {
+	a.bounds(w)
+	var nodes []sqltext.Node
+	if a.Within != nil {
+		nodes = append(nodes, a.Within.Spans())
+	}
+	for _, n := range a.Condition.Terms() {
+		nodes = append(nodes, n.Node())
+	}
+	if a.Roots {
+		nodes = append(nodes, sqltext.IDs("parent_id", []trace.SpanID{{}}))
+	}
+	n := sqltext.And(append(nodes, a.Rate.Node(), a.Condition.ValueHint(), a.Condition.Superset())...)
+	if n == sqltext.Constant(true) {
+		return
+	}
+	w.Put(" AND ")
+	n.Write(w, &sqltext.Scope{Project: a.Project.String(), Bounds: a.keyBounds, Starts: a.Starts(), Within: a.Within.Payloads()})
+}
+
+// total names the column of totals that holds what a path sums.
+func total(keys []string) string {
+	name := slices.DeleteFunc(slices.Clone(keys[2:]), func(k string) bool { return k == semconv.Cumulative })
+	return "total_" + strings.Join(name, "_")
+}

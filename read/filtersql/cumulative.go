@@ -1,0 +1,81 @@
+package filtersql
+
+import (
+	"strings"
+
+	"colonnade/domain/filter"
+	"colonnade/domain/jsonvalue"
+	"colonnade/domain/semconv"
+	"colonnade/migrations/schema"
+	"colonnade/read/sqltext"
+)
+
+// What a span sums over all below it (contract §1.6) stands in span_cumulative once
+// its trace is settled, under the key of its row in spans: a statement asks
+// there by the same stretch of the key. A span without a row there sums what is
+// its own. Of traces that were written to since they were settled no row knows:
+// for those filter.Match decides.
+
+// summing holds for rows of which span_cumulative has a row whose column holds
+// something to sum, and of which the rest holds. The last settled row counts.
+type hasCumulative struct {
+	column string
+	of     sqltext.Node
+}
+
+func (n hasCumulative) Write(w *sqltext.Writer, s *sqltext.Scope) {
+	w.Put("(trace_type, start_time, sort_hash) IN (SELECT trace_type, start_time, sort_hash FROM " + schema.SpanCumulative + " FINAL WHERE ")
+	s.Bounds(w)
+	w.Put(" AND " + n.column + " != 0")
+	if n.of != sqltext.Constant(true) {
+		w.Put(" AND ")
+		n.of.Write(w, s)
+	}
+	w.Put(")")
+}
+
+// unsettled holds for rows of traces whose sums are not those of their spans:
+// written to since they were settled. Only traces
+// touched since all partitions were settled can be: those are few, and looked
+// up once for a statement. The minute is what clocks of sinks may lie apart.
+type pendingTraces struct{}
+
+func (pendingTraces) Write(w *sqltext.Writer, s *sqltext.Scope) {
+	const from = "(SELECT ifNull(min(until), toDateTime64(0, 6, 'UTC')) - INTERVAL 1 MINUTE FROM (SELECT max(finalized_until) AS until FROM " + schema.SinkProgress + " GROUP BY topic, stream_partition))"
+	w.Put("(trace_id IN (SELECT trace_id FROM (SELECT trace_id, max(last_version) AS written FROM "+schema.TraceIndex+" WHERE project_id = ? AND last_write_at >= "+from+" GROUP BY trace_id) AS touched"+
+		" LEFT ANY JOIN (SELECT trace_id, max(version) AS settled FROM "+schema.TraceTotals+" WHERE project_id = ? AND finalized_at >= "+from+" GROUP BY trace_id) AS done USING (trace_id) WHERE settled < written))", s.Project, s.Project)
+}
+
+// sum compiles a test of a value that readers compute: the sum where there is
+// one, else what a client sent. Source: spanmetrics.Cumulate.
+func (a AttributePath) sum(t filter.Test) (pair, error) {
+	alone := strings.Replace(a.Path, "."+semconv.Cumulative, "."+semconv.Incremental, 1)
+	own, _ := schema.NumberColumn(alone)
+	long := NewAttributePath(jsonvalue.SplitPath(alone)).counted(own)
+	test, err := numberColumn(own, sqltext.Constant(false), t)
+	if err != nil {
+		return pair{}, err
+	}
+	sent, err := a.stored(t)
+	if err != nil {
+		return pair{}, err
+	}
+	// A row of NaN tells that what is the span's own and what is below it cancel out.
+	number, cancelled := sqltext.Expr("NOT isNaN("+own+")"), sqltext.Expr("isNaN("+own+")")
+	none := sqltext.Expr("(isNaN(" + own + ") OR " + own + " = 0)")
+	value := func(below, sent sqltext.Node) sqltext.Node {
+		alone := sqltext.Or(sqltext.And(sqltext.Not(none), test.superset), sqltext.And(none, sent))
+		return sqltext.Or(below, sqltext.And(sqltext.Not(hasCumulative{own, sqltext.Constant(true)}), alone))
+	}
+	in, sure := sqltext.Or(cancelled, test.superset), sqltext.And(number, test.superset)
+	if _, ordered := t.(filter.Number); !ordered && beyond(t) { // sums there are rounded
+		in, sure = sqltext.Constant(true), sqltext.Constant(false)
+	}
+	over := value(hasCumulative{own, in}, sent.superset)
+	under := sqltext.Node(sqltext.Constant(false))
+	if sure != sqltext.Constant(false) {
+		under = hasCumulative{own, sure}
+	}
+	under = value(under, sent.subset)
+	return between(sqltext.Or(pendingTraces{}, long, over), sqltext.And(sqltext.Not(pendingTraces{}), sqltext.Not(long), under)), nil
+}

@@ -1,0 +1,84 @@
+package sqltext
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+func Names[T fmt.Stringer](in []T) []string {
+	out := make([]string, len(in))
+	for i, v := range in {
+		out[i] = v.String()
+	}
+	return out
+}
+
+// questions is n question marks, joined by commas.
+func questions(n int) string {
+	return strings.TrimSuffix(strings.Repeat("?, ", n), ", ")
+}
+
+// among is "expression is one of these": equality where there is one.
+func Among[T any](expression string, values []T) Node {
+	args := make([]any, len(values))
+	for i, v := range values {
+		args[i] = v
+	}
+	switch len(values) {
+	case 0:
+		return Constant(false)
+	case 1:
+		return Expr(expression+" = ?", args...)
+	default:
+		return Expr(expression+" IN ("+questions(len(values))+")", args...)
+	}
+}
+
+// bytes writes ids as a list of string literals. They are escaped here rather
+// than sent as arguments because a list of thousands of unhex(?) is resolved
+// function by function; nothing but our own hex digits gets into the text.
+func IDs[T interface{ ~[8]byte | ~[16]byte }](column string, in []T) Node {
+	var b strings.Builder
+	b.WriteString(column)
+	if len(in) == 1 {
+		b.WriteString(" = ")
+	} else {
+		b.WriteString(" IN (")
+	}
+	for i, id := range in {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		AppendID(&b, id)
+	}
+	if len(in) != 1 {
+		b.WriteString(")")
+	}
+	if len(in) == 0 {
+		return Constant(false)
+	}
+	return Expr(b.String())
+}
+
+func AppendID[T interface{ ~[8]byte | ~[16]byte }](b *strings.Builder, id T) {
+	const digits = "0123456789abcdef"
+	b.WriteByte('\'')
+	for i := range len(id) {
+		c := id[i]
+		b.WriteString(`\x`)
+		b.WriteByte(digits[c>>4])
+		b.WriteByte(digits[c&15])
+	}
+	b.WriteByte('\'')
+}
+
+// fixedID is one id as a literal of its column's type. Beside an element of an
+// array a string stays one: it would not equal an id that ends in zero bytes.
+func FixedID[T interface{ ~[8]byte | ~[16]byte }](id T) string {
+	var b strings.Builder
+	b.WriteString("toFixedString(")
+	AppendID(&b, id)
+	b.WriteString(", " + strconv.Itoa(len(id)) + ")")
+	return b.String()
+}

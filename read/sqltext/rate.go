@@ -1,0 +1,37 @@
+package sqltext
+
+import (
+	"math"
+
+	"github.com/cespare/xxhash/v2"
+
+	"colonnade/domain/trace"
+)
+
+// Rate is a share of all traces, chosen by a hash of their ids: the same
+// traces in every list, page and process.
+type Rate struct {
+	limited bool
+	below   uint64
+}
+
+// NewRate makes the rate of a window; nil keeps all. It takes 0 to 1.
+func NewRate(share *float64) Rate {
+	if share == nil || *share >= 1 {
+		return Rate{}
+	}
+	return Rate{limited: true, below: uint64(math.Ldexp(max(*share, 0), 64))}
+}
+
+// all reports whether every trace is in the share.
+func (r Rate) All() bool { return !r.limited }
+
+// Keeps tells whether a trace is in the share.
+func (r Rate) Keeps(id trace.TraceID) bool { return !r.limited || xxhash.Sum64(id[:]) < r.below }
+
+func (r Rate) Node() Node {
+	if !r.limited {
+		return Constant(true)
+	}
+	return Expr("xxHash64(trace_id) < ?", r.below)
+}
