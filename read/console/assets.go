@@ -59,13 +59,12 @@ func mediaType(name string) string {
 	}
 }
 
-func (a asset) serve(w http.ResponseWriter, r *http.Request) {
+func (a asset) serve(w http.ResponseWriter, r *http.Request) error {
 	body := a.plain
 	h := w.Header()
 	nonce, err := newNonce()
 	if err != nil {
-		refuse(w, http.StatusInternalServerError, "Internal Server Error")
-		return
+		return err
 	}
 	secure(h, nonce)
 	h.Set("Content-Type", a.mediaType)
@@ -80,6 +79,7 @@ func (a asset) serve(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodHead {
 		_, _ = w.Write(body)
 	}
+	return nil
 }
 
 func acceptsGzip(header string) bool {

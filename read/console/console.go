@@ -4,7 +4,8 @@
 // `console` embeds that. A build without the tag answers that it has none.
 //
 // The page holds no data: what it shows it fetches from the same routes as any
-// other client. Signing in is elsewhere (write/registry, read/access).
+// other client. Keys are elsewhere: write/registry/accounts
+// makes them, read/access checks them.
 package console
 
 import (
@@ -12,12 +13,14 @@ import (
 	"io/fs"
 	"net/http"
 	"strings"
+
+	"colonnade/domain"
 )
 
 // root is where the console lives. A proxy may put a prefix before it.
 const root = "/ui"
 
-// Console is the handler of /ui and everything below.
+// Console serves /ui and everything below.
 type Console struct {
 	page   *page
 	assets map[string]asset
@@ -27,7 +30,7 @@ type Console struct {
 func New() (*Console, error) { return FromFiles(dist()) }
 
 // FromFiles returns the console of built files: index.html and assets/. Files
-// of nil are no console: everything is answered with 404 and how to build one.
+// of nil are no console: the error of every request says how to build one.
 func FromFiles(files fs.FS) (*Console, error) {
 	if files == nil {
 		return &Console{}, nil
@@ -46,42 +49,33 @@ func FromFiles(files fs.FS) (*Console, error) {
 // Built reports whether there is a console to serve.
 func (c *Console) Built() bool { return c.page != nil }
 
-// ServeHTTP serves the path of the request from its first /ui on, so that it
-// works below a prefix that a proxy has not taken off. The path is taken as it
-// was sent: to the browser an encoded slash does not end a segment.
-func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if r.Method != http.MethodGet && r.Method != http.MethodHead {
-		w.Header().Set("Allow", "GET, HEAD")
-		refuse(w, http.StatusMethodNotAllowed, "Method Not Allowed")
-		return
-	}
+// Serve replies to a GET or HEAD request for the path from its first /ui on, so
+// that it works below a prefix that a proxy has not taken off. The path is taken
+// as it was sent: to the browser an encoded slash does not end a segment. When it
+// returns an error it has written no body: the caller renders the error, with the
+// headers that Serve has set.
+func (c *Console) Serve(w http.ResponseWriter, r *http.Request) error {
 	if !c.Built() {
-		refuse(w, http.StatusNotFound, "This build has no console. make build makes one.")
-		return
+		return missing(w, "This build has no console. make build makes one.")
 	}
 	below, ok := cutRoot(r.URL.EscapedPath())
 	if !ok {
-		refuse(w, http.StatusNotFound, "Not Found")
-		return
+		return missing(w, "Not Found")
 	}
 	if below == "" {
 		// Relative, because only the browser knows the prefix. http.Redirect would make it absolute.
 		w.Header().Set("Location", strings.TrimPrefix(root, "/")+"/")
 		w.WriteHeader(http.StatusPermanentRedirect)
-		return
+		return nil
 	}
 	if name, ok := strings.CutPrefix(below, "/assets/"); ok {
 		a, ok := c.assets[name]
 		if !ok {
-			refuse(w, http.StatusNotFound, "Not Found")
-			return
+			return missing(w, "Not Found")
 		}
-		a.serve(w, r)
-		return
+		return a.serve(w, r)
 	}
-	if err := c.page.serve(w, r, strings.TrimPrefix(below, "/")); err != nil {
-		refuse(w, http.StatusInternalServerError, "Internal Server Error")
-	}
+	return c.page.serve(w, r, strings.TrimPrefix(below, "/"))
 }
 
 // cutRoot returns what follows the first segment "ui" of a path: "" for the
@@ -100,13 +94,11 @@ func cutRoot(path string) (string, bool) {
 	}
 }
 
-// refuse answers as every other route does, with a detail.
-func refuse(w http.ResponseWriter, status int, detail string) {
-	h := w.Header()
-	h.Set("Content-Type", "application/json")
-	h.Set("Cache-Control", "no-store")
-	w.WriteHeader(status)
-	_, _ = w.Write([]byte(`{"detail":"` + detail + `"}`))
+// missing returns the error of a file that does not exist. Nothing may keep the
+// reply: the next build may have the file.
+func missing(w http.ResponseWriter, detail string) error {
+	w.Header().Set("Cache-Control", "no-store")
+	return domain.E(domain.NotFound, "%s", detail)
 }
 
 var errNoIndex = errors.New("console: dist has no index.html, or one without the marks of nonce and base")

@@ -4,12 +4,12 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"regexp"
-	"strings"
 	"testing"
 	"testing/fstest"
 
 	"github.com/stretchr/testify/require"
 
+	"colonnade/domain"
 	"colonnade/read/console"
 )
 
@@ -28,31 +28,46 @@ func built(t *testing.T) *console.Console {
 	return c
 }
 
-func ask(t *testing.T, c *console.Console, method, path string, headers ...string) *http.Response {
+// answer is what Serve wrote and returned.
+type answer struct {
+	*httptest.ResponseRecorder
+	err error
+}
+
+// ask sends a request that the console must serve.
+func ask(t *testing.T, c *console.Console, method, path string, headers ...string) answer {
+	t.Helper()
+	a := try(t, c, method, path, headers...)
+	require.NoError(t, a.err, path)
+	return a
+}
+
+// try sends a request that the console may refuse.
+func try(t *testing.T, c *console.Console, method, path string, headers ...string) answer {
 	t.Helper()
 	r := httptest.NewRequestWithContext(t.Context(), method, path, http.NoBody)
 	for i := 0; i+1 < len(headers); i += 2 {
 		r.Header.Set(headers[i], headers[i+1])
 	}
-	w := httptest.NewRecorder()
-	c.ServeHTTP(w, r)
-	reply := w.Result()
-	t.Cleanup(func() { _ = reply.Body.Close() })
-	return reply
+	a := answer{ResponseRecorder: httptest.NewRecorder()}
+	a.err = c.Serve(a, r)
+	return a
 }
 
-func text(t *testing.T, reply *http.Response) string {
+// requireMissing checks that a request was refused as one of a missing file, and
+// that no body was written before that.
+func requireMissing(t *testing.T, a answer, detail string) {
 	t.Helper()
-	var b strings.Builder
-	require.NoError(t, reply.Write(&b))
-	_, body, _ := strings.Cut(b.String(), "\r\n\r\n")
-	return body
+	require.Equal(t, domain.NotFound, domain.KindOf(a.err))
+	require.EqualError(t, a.err, detail)
+	require.Equal(t, "no-store", a.Header().Get("Cache-Control"), "a missing file may come with the next build")
+	require.Zero(t, a.Body.Len())
 }
 
 func TestPageHasTheHeaders(t *testing.T) {
 	t.Parallel()
 	reply := ask(t, built(t), http.MethodGet, "/ui/traces")
-	require.Equal(t, http.StatusOK, reply.StatusCode)
+	require.Equal(t, http.StatusOK, reply.Code)
 	for name, want := range map[string]string{
 		"Content-Type":               "text/html; charset=utf-8",
 		"Cache-Control":              "no-store",
@@ -61,9 +76,9 @@ func TestPageHasTheHeaders(t *testing.T) {
 		"Cross-Origin-Opener-Policy": "same-origin",
 		"Permissions-Policy":         "clipboard-write=(self)",
 	} {
-		require.Equal(t, want, reply.Header.Get(name), name)
+		require.Equal(t, want, reply.Header().Get(name), name)
 	}
-	csp := reply.Header.Get("Content-Security-Policy")
+	csp := reply.Header().Get("Content-Security-Policy")
 	for _, want := range []string{
 		"default-src 'none'", "script-src 'self';", "connect-src 'self'", "worker-src 'self'",
 		"base-uri 'self'", "form-action 'none'", "frame-ancestors 'none'",
@@ -81,9 +96,9 @@ func TestEachPageHasItsNonce(t *testing.T) {
 	seen := map[string]bool{}
 	for range 20 {
 		reply := ask(t, c, http.MethodGet, "/ui/")
-		header := inHeader.FindStringSubmatch(reply.Header.Get("Content-Security-Policy"))
+		header := inHeader.FindStringSubmatch(reply.Header().Get("Content-Security-Policy"))
 		require.Len(t, header, 2)
-		meta := inPage.FindStringSubmatch(text(t, reply))
+		meta := inPage.FindStringSubmatch(reply.Body.String())
 		require.Len(t, meta, 3)
 		require.Equal(t, header[1], meta[1])
 		require.Equal(t, header[1], meta[2])
@@ -107,7 +122,7 @@ func TestBaseLeadsToTheRoot(t *testing.T) {
 		"/ui/sessions/a%2Fb":                     "../",
 		"/ui/testsets/ui/assets-of-mine/another": "../../../",
 	} {
-		require.Contains(t, text(t, ask(t, c, http.MethodGet, path)), `<base href="`+want+`">`, path)
+		require.Contains(t, ask(t, c, http.MethodGet, path).Body.String(), `<base href="`+want+`">`, path)
 	}
 }
 
@@ -115,38 +130,35 @@ func TestAssetsAreKeptForAYear(t *testing.T) {
 	t.Parallel()
 	c := built(t)
 	plain := ask(t, c, http.MethodGet, "/ui/assets/main-abc.js")
-	require.Equal(t, http.StatusOK, plain.StatusCode)
-	require.Equal(t, "public, max-age=31536000, immutable", plain.Header.Get("Cache-Control"))
-	require.Equal(t, "text/javascript; charset=utf-8", plain.Header.Get("Content-Type"))
-	require.Equal(t, "Accept-Encoding", plain.Header.Get("Vary"))
-	require.Equal(t, "nosniff", plain.Header.Get("X-Content-Type-Options"))
-	require.Empty(t, plain.Header.Get("Content-Encoding"))
-	require.Equal(t, "export {}", text(t, plain))
+	require.Equal(t, http.StatusOK, plain.Code)
+	require.Equal(t, "public, max-age=31536000, immutable", plain.Header().Get("Cache-Control"))
+	require.Equal(t, "text/javascript; charset=utf-8", plain.Header().Get("Content-Type"))
+	require.Equal(t, "Accept-Encoding", plain.Header().Get("Vary"))
+	require.Equal(t, "nosniff", plain.Header().Get("X-Content-Type-Options"))
+	require.Empty(t, plain.Header().Get("Content-Encoding"))
+	require.Equal(t, "export {}", plain.Body.String())
 
 	zipped := ask(t, c, http.MethodGet, "/api/ui/assets/main-abc.js", "Accept-Encoding", "br, gzip;q=0.8")
-	require.Equal(t, "gzip", zipped.Header.Get("Content-Encoding"))
-	require.Equal(t, "zipped", text(t, zipped))
+	require.Equal(t, "gzip", zipped.Header().Get("Content-Encoding"))
+	require.Equal(t, "zipped", zipped.Body.String())
 
 	refused := ask(t, c, http.MethodGet, "/ui/assets/main-abc.js", "Accept-Encoding", "gzip;q=0, br")
-	require.Equal(t, "export {}", text(t, refused))
+	require.Equal(t, "export {}", refused.Body.String())
 
 	never := ask(t, c, http.MethodGet, "/ui/assets/main-def.css", "Accept-Encoding", "gzip")
-	require.Empty(t, never.Header.Get("Content-Encoding"), "there is no gzip form of this file")
-	require.Equal(t, "text/css; charset=utf-8", never.Header.Get("Content-Type"))
+	require.Empty(t, never.Header().Get("Content-Encoding"), "there is no gzip form of this file")
+	require.Equal(t, "text/css; charset=utf-8", never.Header().Get("Content-Type"))
 
-	require.Equal(t, http.StatusOK, ask(t, c, http.MethodGet, "/ui/assets/worker/json-01.js").StatusCode)
+	require.Equal(t, http.StatusOK, ask(t, c, http.MethodGet, "/ui/assets/worker/json-01.js").Code)
 }
 
 func TestMissingAssetsAreMissing(t *testing.T) {
 	t.Parallel()
 	c := built(t)
 	for _, path := range []string{"/ui/assets/old-123.js", "/ui/assets/", "/ui/assets/../index.html", "/ui/assets/main-abc.js.gz"} {
-		reply := ask(t, c, http.MethodGet, path)
-		require.Equal(t, http.StatusNotFound, reply.StatusCode, path)
-		require.Equal(t, "no-store", reply.Header.Get("Cache-Control"), "a missing file may come with the next build")
-		require.JSONEq(t, `{"detail":"Not Found"}`, text(t, reply))
+		requireMissing(t, try(t, c, http.MethodGet, path), "Not Found")
 	}
-	require.Equal(t, http.StatusNotFound, ask(t, c, http.MethodGet, "/uikit/traces").StatusCode)
+	requireMissing(t, try(t, c, http.MethodGet, "/uikit/traces"), "Not Found")
 }
 
 func TestHead(t *testing.T) {
@@ -154,22 +166,10 @@ func TestHead(t *testing.T) {
 	c := built(t)
 	for _, path := range []string{"/ui/", "/ui/traces", "/ui/assets/main-abc.js"} {
 		head, get := ask(t, c, http.MethodHead, path), ask(t, c, http.MethodGet, path)
-		require.Equal(t, get.StatusCode, head.StatusCode, path)
-		require.Equal(t, get.Header.Get("Content-Length"), head.Header.Get("Content-Length"), path)
-		require.Equal(t, get.Header.Get("Cache-Control"), head.Header.Get("Cache-Control"), path)
-	}
-	r := httptest.NewRequestWithContext(t.Context(), http.MethodHead, "/ui/", http.NoBody)
-	w := httptest.NewRecorder()
-	c.ServeHTTP(w, r)
-	require.Zero(t, w.Body.Len())
-}
-
-func TestOtherMethods(t *testing.T) {
-	t.Parallel()
-	for _, method := range []string{http.MethodPost, http.MethodPut, http.MethodDelete, http.MethodOptions} {
-		reply := ask(t, built(t), method, "/ui/")
-		require.Equal(t, http.StatusMethodNotAllowed, reply.StatusCode, method)
-		require.Equal(t, "GET, HEAD", reply.Header.Get("Allow"))
+		require.Equal(t, get.Code, head.Code, path)
+		require.Equal(t, get.Header().Get("Content-Length"), head.Header().Get("Content-Length"), path)
+		require.Equal(t, get.Header().Get("Cache-Control"), head.Header().Get("Cache-Control"), path)
+		require.Zero(t, head.Body.Len(), path)
 	}
 }
 
@@ -177,8 +177,8 @@ func TestRootWithoutSlash(t *testing.T) {
 	t.Parallel()
 	for _, path := range []string{"/ui", "/tools/ui"} {
 		reply := ask(t, built(t), http.MethodGet, path)
-		require.Equal(t, http.StatusPermanentRedirect, reply.StatusCode)
-		require.Equal(t, "ui/", reply.Header.Get("Location"), "relative: only the browser knows the prefix")
+		require.Equal(t, http.StatusPermanentRedirect, reply.Code)
+		require.Equal(t, "ui/", reply.Header().Get("Location"), "relative: only the browser knows the prefix")
 	}
 }
 
@@ -188,9 +188,7 @@ func TestBuildWithoutConsole(t *testing.T) {
 	require.NoError(t, err)
 	require.False(t, c.Built())
 	for _, path := range []string{"/ui/", "/ui/traces/1", "/ui/assets/main-abc.js"} {
-		reply := ask(t, c, http.MethodGet, path)
-		require.Equal(t, http.StatusNotFound, reply.StatusCode)
-		require.JSONEq(t, `{"detail":"This build has no console. make build makes one."}`, text(t, reply))
+		requireMissing(t, try(t, c, http.MethodGet, path), "This build has no console. make build makes one.")
 	}
 }
 
@@ -207,15 +205,14 @@ func TestTheBuiltConsole(t *testing.T) {
 	t.Parallel()
 	c, err := console.New()
 	require.NoError(t, err)
-	reply := ask(t, c, http.MethodGet, "/ui/")
 	if !c.Built() {
-		require.Equal(t, http.StatusNotFound, reply.StatusCode)
+		requireMissing(t, try(t, c, http.MethodGet, "/ui/"), "This build has no console. make build makes one.")
 		return
 	}
-	page := text(t, reply)
+	page := ask(t, c, http.MethodGet, "/ui/").Body.String()
 	script := regexp.MustCompile(`src="\./(assets/[^"]+\.js)"`).FindStringSubmatch(page)
 	require.Len(t, script, 2, "the page names its script relative to the base")
-	require.Equal(t, http.StatusOK, ask(t, c, http.MethodGet, "/ui/"+script[1]).StatusCode)
+	require.Equal(t, http.StatusOK, ask(t, c, http.MethodGet, "/ui/"+script[1]).Code)
 	require.NotRegexp(t, `(?i)<script(\s[^>]*)?>[^<]`, page, "the policy runs no script that stands in the page")
 	require.NotRegexp(t, `(?i)\sstyle="`, page)
 }
