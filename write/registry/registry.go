@@ -93,14 +93,6 @@ func (d *DB) Query(ctx context.Context, doing string, read func(rows pgx.Rows, e
 	return Classify(read(d.deps.Pool.Query(ctx, sql, args...)), doing)
 }
 
-// Querier reads, within a transaction or outside of one. Each statement sees a
-// snapshot of its own also within a transaction (read committed), so that a command
-// that only reads saves the two round trips of a transaction.
-type Querier interface {
-	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
-	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
-}
-
 // SQLSTATE codes that are more than an internal error.
 const (
 	codeSerialization   = "40001"

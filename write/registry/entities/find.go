@@ -11,13 +11,21 @@ import (
 	"colonnade/domain"
 	"colonnade/domain/entity"
 	"colonnade/migrations/schema"
-	"colonnade/write/registry"
+	"colonnade/write/registry/testcases"
 )
+
+// querier runs statements that read. Within a transaction, too, each statement has a
+// snapshot of its own (read committed), so that a command that only reads runs its
+// statements outside of one and saves two round trips.
+type querier interface {
+	testcases.Querier
+	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+}
 
 // lookup reads revisions of a project, within a transaction or outside of one. It
 // implements entity.Store for commands.
 type lookup struct {
-	db      registry.Querier
+	db      querier
 	project domain.ProjectID
 }
 

@@ -18,8 +18,12 @@ import (
 	"colonnade/domain/entity"
 	"colonnade/domain/testset"
 	"colonnade/migrations/schema"
-	"colonnade/write/registry"
 )
+
+// Querier runs statements that read, within a transaction or outside of one.
+type Querier interface {
+	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+}
 
 const insertTestcases = `
 INSERT INTO testcases (project_id, testset_id, created_at, created_by_id, id, place, data, flags, tags, meta)
@@ -88,7 +92,7 @@ func Check(ctx context.Context, tx pgx.Tx, project domain.ProjectID, artifact uu
 }
 
 // byID returns those of the ids that the project has.
-func byID(ctx context.Context, db registry.Querier, project domain.ProjectID, ids []uuid.UUID) (map[uuid.UUID]*testset.Testcase, error) {
+func byID(ctx context.Context, db Querier, project domain.ProjectID, ids []uuid.UUID) (map[uuid.UUID]*testset.Testcase, error) {
 	rows, err := db.Query(ctx, schema.TestcasesByID, uuid.UUID(project), ids)
 	if err != nil {
 		return nil, fmt.Errorf("registry: reading testcases: %w", err)
@@ -109,7 +113,7 @@ func byID(ctx context.Context, db registry.Querier, project domain.ProjectID, id
 }
 
 // Show puts the testcases into a revision's data.
-func Show(ctx context.Context, db registry.Querier, project domain.ProjectID, v *entity.Revision, view testset.View) error {
+func Show(ctx context.Context, db Querier, project domain.ProjectID, v *entity.Revision, view testset.View) error {
 	var found map[uuid.UUID]*testset.Testcase
 	if view.Needs(v.Data) {
 		var err error
@@ -122,7 +126,7 @@ func Show(ctx context.Context, db registry.Querier, project domain.ProjectID, v 
 }
 
 // OfRevision returns the testcases of a stored revision in their order.
-func OfRevision(ctx context.Context, db registry.Querier, project domain.ProjectID, artifact uuid.UUID, data entity.Document) ([]testset.Testcase, error) {
+func OfRevision(ctx context.Context, db Querier, project domain.ProjectID, artifact uuid.UUID, data entity.Document) ([]testset.Testcase, error) {
 	if testset.Inline(data) {
 		return testset.FromInline(artifact, data)
 	}
@@ -130,7 +134,7 @@ func OfRevision(ctx context.Context, db registry.Querier, project domain.Project
 }
 
 // ByID returns the testcases that the project has, in the order of the ids.
-func ByID(ctx context.Context, db registry.Querier, project domain.ProjectID, ids []uuid.UUID) ([]testset.Testcase, error) {
+func ByID(ctx context.Context, db Querier, project domain.ProjectID, ids []uuid.UUID) ([]testset.Testcase, error) {
 	found, err := byID(ctx, db, project, ids)
 	if err != nil {
 		return nil, err
