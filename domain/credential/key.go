@@ -1,7 +1,7 @@
 // Package credential is what an API key and a short-lived service credential
 // look like: how they are made, read and compared. Here: forms, digests,
 // signatures. Not here: who holds one (read/access) and who makes one
-// (write/registry); nothing in this package knows a store or a clock.
+// (write/registry/accounts); nothing in this package knows a store or a clock.
 package credential
 
 import (

@@ -2,8 +2,8 @@
 // revisions. Applications, workflows, evaluators, environments, saved queries and testsets differ
 // only in the data of their Family. Here are records and their JSON form, slugs, references, the
 // rules of retrieve, deltas and embeds. The meaning of a revision's data is in domain/catalog, the
-// schemas of bodies in entityschema, SQL in write/registry and read/entities, which call this
-// package.
+// schemas of bodies in entityschema, SQL in write/registry/entities and read/entities, which call
+// this package.
 package entity
 
 import (

@@ -4,8 +4,8 @@
 // them, what a delta of rows and columns does, how much a testset may hold;
 // pure.
 //
-// Not here: the lineage that revisions stand in (domain/entity), SQL
-// (write/registry and read/entities, the callers), multipart (write/api).
+// Not here: the versioned entity that revisions belong to (domain/entity), SQL
+// (write/registry/testcases and read/entities, the callers), multipart (write/api).
 package testset
 
 import (

@@ -1,9 +1,9 @@
-// Package access finds out who calls: it turns an Authorization header into a
-// principal with a project and a role, and tells what a role may do. Here:
-// API keys, service tickets, the cache of keys,
-// rate limits by key, and the lists of keys and projects that their owner may
-// see. Not here: making and revoking keys (write/registry) and the refusal of
-// a request (the HTTP engine, the caller of Authenticate and Allows).
+// Package access authenticates callers: it turns an Authorization header into a
+// principal with a project and a role, and reports what a role may do. Here:
+// API keys, service tickets, the cache of keys, rate limits by key, and the
+// lists of keys and projects that their owner may see. Not here: making and
+// revoking keys (write/registry/accounts) and the refusal of a request (the
+// HTTP server, the caller of Authenticate and Allows).
 package access
 
 import (

@@ -4,7 +4,7 @@
 // the project. The rules are in domain/entity and domain/catalog. Evaluations
 // have a room below it (runs), which asks by the same means (room.go).
 //
-// Not here: commands (write/registry), who calls (read/access), bodies
+// Not here: commands (write/registry/entities), who calls (read/access), bodies
 // (read/api, its caller).
 package entities
 

@@ -125,6 +125,8 @@ func (v *Evaluate) updateStatus(ctx context.Context, caller domain.Principal, id
 // pageOfScenarios is how many scenarios are read at once.
 const pageOfScenarios = 1000
 
+// EachScenario calls each for every scenario of a run in the order of their ids, and stops at
+// the first error.
 func (v *Evaluate) EachScenario(ctx context.Context, project domain.ProjectID, run uuid.UUID, each func(*evaluation.Scenario) error) error {
 	for after := uuid.Nil; ; {
 		page, err := v.deps.Runs.Scenarios(ctx, project, run, after, pageOfScenarios)

@@ -308,6 +308,7 @@ func again(s evaluation.Status, overwrite, busy bool) bool {
 	return overwrite || s == evaluation.Cancelled || s == evaluation.Pending
 }
 
+// ResultAt returns the create request of a cell's result, without a status.
 func ResultAt(run uuid.UUID, c evaluation.Cell) evaluation.ResultDraft {
 	return evaluation.ResultDraft{PartDraft: evaluation.PartDraft{RunID: run}, ScenarioID: c.Scenario, StepKey: c.Step, RepeatIdx: c.Repeat}
 }

@@ -144,7 +144,7 @@ func Open(ctx context.Context, cfg config.Loaded, o Options) (*Service, error) {
 		err = migrate(ctx, stores, cfg.Config, p.log)
 	}
 	if err == nil {
-		err = p.build(service) //nolint:contextcheck // handlers take the context of their request
+		err = p.build(service)
 	}
 	if err != nil {
 		return nil, errors.Join(err, service.Close())

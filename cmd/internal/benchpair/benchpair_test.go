@@ -29,10 +29,14 @@ accepted            15012 spans/s over 1.7 s
 visible             11360 spans/s, all after 2.2 s
 receipt to visible  p50 432ms, p99 1.021s, 9 timed
 `, loadReport{spans: 24987, visible: 2200 * time.Millisecond, p50: 432 * time.Millisecond, p99: 1021 * time.Millisecond}},
-		{"no probes", "sent      10 spans in 1 traces, 0.0 MB, 1 requests, 0 retries\naccepted  10 spans/s over 1.0 s\nvisible   5 spans/s, all after 2.0 s\n",
-			loadReport{spans: 10, visible: 2 * time.Second}},
-		{"nothing timed", "sent                10 spans in 1 traces\nvisible             5 spans/s, all after 2.0 s\nreceipt to visible  p50 0s, p99 0s, 0 timed\n",
-			loadReport{spans: 10, visible: 2 * time.Second}},
+		{
+			"no probes", "sent      10 spans in 1 traces, 0.0 MB, 1 requests, 0 retries\naccepted  10 spans/s over 1.0 s\nvisible   5 spans/s, all after 2.0 s\n",
+			loadReport{spans: 10, visible: 2 * time.Second},
+		},
+		{
+			"nothing timed", "sent                10 spans in 1 traces\nvisible             5 spans/s, all after 2.0 s\nreceipt to visible  p50 0s, p99 0s, 0 timed\n",
+			loadReport{spans: 10, visible: 2 * time.Second},
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 // build builds the base in a worktree of its own, which it removes at once,
 // and the candidate in the current one.
 func build(ctx context.Context, o *options, say func(string, ...any)) error {
-	if err := os.MkdirAll(o.dir, 0o750); err != nil {
+	if err := os.MkdirAll(o.dir, 0o750); err != nil { //nolint:gosec // the folder that the caller of this tool names
 		return err
 	}
 	if o.baseBinary == "" {

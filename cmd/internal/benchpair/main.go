@@ -83,8 +83,8 @@ func run(ctx context.Context, args []string, out, progress io.Writer) (err error
 			return err
 		}
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(o.dir)) }()
-	began := time.Now() //nolint:forbidigo // this is main
+	defer func() { err = errors.Join(err, os.RemoveAll(o.dir)) }() //nolint:gosec // the folder that the caller of this tool names
+	began := time.Now()                                            //nolint:forbidigo // this is main
 	say := func(format string, args ...any) {
 		_, _ = fmt.Fprintf(progress, "%6.0fs %s\n", time.Since(began).Seconds(), fmt.Sprintf(format, args...))
 	}

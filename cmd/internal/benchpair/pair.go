@@ -45,7 +45,7 @@ func (p *pair) start(ctx context.Context) error {
 }
 
 func (p *pair) stop() error {
-	var errs []error
+	errs := make([]error, 0, len(p.services))
 	for _, s := range p.services {
 		errs = append(errs, s.stop())
 	}
@@ -154,7 +154,7 @@ func (m *measurement) row(name, unit string, ingest bool) *row {
 }
 
 func (m *measurement) table() table {
-	var t table
+	t := make(table, 0, len(m.order))
 	for _, name := range m.order {
 		t = append(t, m.rows[name])
 	}

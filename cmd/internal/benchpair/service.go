@@ -52,7 +52,7 @@ func startService(ctx context.Context, name, binary, dir string) (*service, erro
 	if s.log, err = os.Create(filepath.Join(dir, name+".log")); err != nil { //nolint:gosec // below our own folder
 		return nil, err
 	}
-	s.cmd = exec.Command(binary, "serve", "--embedded") //nolint:gosec,noctx // the build to measure; stop ends it in order
+	s.cmd = exec.Command(binary, "serve", "--embedded") //nolint:noctx // the build to measure; stop ends it in order
 	s.cmd.Env = append(environment(), "COLONNADE_DATA_DIR="+s.data, "COLONNADE_HTTP_ADDR="+addr, "COLONNADE_GRPC_ADDR="+grpc, "COLONNADE_AUTH_KEY="+adminKey)
 	s.cmd.Stdout, s.cmd.Stderr = s.log, s.log
 	s.cmd.SysProcAttr = attributes()

@@ -59,7 +59,7 @@ func (r *row) figures() figures {
 func spread(a, b float64) float64 { return max(a, b) / min(a, b) }
 
 func medianOf(turns []turn, figure func(turn) float64) float64 {
-	var all []float64
+	all := make([]float64, 0, len(turns))
 	for _, t := range turns {
 		all = append(all, figure(t))
 	}

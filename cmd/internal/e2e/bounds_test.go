@@ -21,7 +21,7 @@ import (
 // OpenAPI document, and a limit has a bound everywhere. Contract §0 row 53.
 func TestBoundsOfBodies(t *testing.T) {
 	t.Parallel()
-	s := newIdleService(t, "COLONNADE_TRACES_API_WAIT_TIMEOUT=10ms")
+	s := newIdleService(t, "COLONNADE_READ_STORE_WAIT_TIMEOUT=10ms", "COLONNADE_COMMANDS_WAIT_TIMEOUT=10ms")
 	var d requestDocument
 	require.NoError(t, json.Unmarshal(s.do(http.MethodGet, "/openapi.json", "").bytes(), &d))
 	tried := 0

@@ -7,7 +7,6 @@
 package listener
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -67,7 +66,7 @@ func Share(files uint64, listeners int) int {
 	if files <= reserve {
 		return minShare
 	}
-	return int(min(max((files-reserve)/uint64(max(listeners, 1)), minShare), maxShare)) //nolint:gosec // at most maxShare
+	return int(min(max((files-reserve)/uint64(max(listeners, 1)), minShare), maxShare))
 }
 
 // PerAddress returns the default of MaxPerAddress for a listener of this size.
@@ -113,7 +112,7 @@ func (l *Limiter) Wrap(inner net.Listener, cfg Config) (net.Listener, error) {
 		return nil, fmt.Errorf("%s: %w", cfg.Name, err)
 	}
 	l.metrics.limit.WithLabelValues(cfg.Name).Set(float64(cfg.Max))
-	return &limited{Listener: inner, cfg: cfg, limiter: l, byAddress: map[netip.Addr]int{}, warned: map[string]time.Time{}}, nil
+	return &limited{Listener: inner, cfg: cfg, limiter: l, log: l.log.With(slog.String("listener", cfg.Name)), byAddress: map[netip.Addr]int{}, warned: map[string]time.Time{}}, nil
 }
 
 type limited struct {
@@ -121,11 +120,12 @@ type limited struct {
 
 	cfg     Config
 	limiter *Limiter
+	log     *slog.Logger
 
 	mu        sync.Mutex
 	open      int
 	byAddress map[netip.Addr]int
-	// warned is when each warning was written last.
+	// warned is when each kind of warning was logged last: a reason, or nearLimit.
 	warned map[string]time.Time
 }
 
@@ -152,6 +152,9 @@ const (
 	reasonAddress  = "address"
 )
 
+// nearLimit is the kind of warning of a listener that is nearly full.
+const nearLimit = "near"
+
 // admit counts a connection, or returns why it is refused.
 func (l *limited) admit(address netip.Addr) string {
 	l.mu.Lock()
@@ -159,10 +162,14 @@ func (l *limited) admit(address netip.Addr) string {
 	counted := !l.exempt(address)
 	switch {
 	case l.open >= l.cfg.Max:
-		l.warn("connections refused: the listener has reached its limit", slog.Int("limit", l.cfg.Max))
+		if l.warns(reasonListener) {
+			l.log.Warn("connections refused: the listener has reached its limit", slog.Int("limit", l.cfg.Max))
+		}
 		return reasonListener
 	case counted && l.byAddress[address] >= l.cfg.MaxPerAddress:
-		l.warn("connections refused: one address has reached its limit", slog.String("remote", address.String()), slog.Int("limit", l.cfg.MaxPerAddress))
+		if l.warns(reasonAddress) {
+			l.log.Warn("connections refused: one address has reached its limit", slog.String("remote", address.String()), slog.Int("limit", l.cfg.MaxPerAddress))
+		}
 		return reasonAddress
 	}
 	l.open++
@@ -170,8 +177,8 @@ func (l *limited) admit(address netip.Addr) string {
 		l.byAddress[address]++
 	}
 	l.limiter.metrics.open.WithLabelValues(l.cfg.Name).Set(float64(l.open))
-	if l.open*10 >= l.cfg.Max*9 {
-		l.warn("the listener is near its limit of connections", slog.Int("open", l.open), slog.Int("limit", l.cfg.Max))
+	if l.open*10 >= l.cfg.Max*9 && l.warns(nearLimit) {
+		l.log.Warn("the listener is near its limit of connections", slog.Int("open", l.open), slog.Int("limit", l.cfg.Max))
 	}
 	return ""
 }
@@ -192,13 +199,14 @@ func (l *limited) release(address netip.Addr) {
 // not fill the disk of the log.
 const warnEvery = time.Minute
 
-func (l *limited) warn(message string, attrs ...slog.Attr) {
+// warns reports whether a warning of a kind is due, and counts it as logged.
+func (l *limited) warns(kind string) bool {
 	now := l.limiter.now()
-	if at, ok := l.warned[message]; ok && now.Sub(at) < warnEvery {
-		return
+	if at, ok := l.warned[kind]; ok && now.Sub(at) < warnEvery {
+		return false
 	}
-	l.warned[message] = now
-	l.limiter.log.LogAttrs(context.Background(), slog.LevelWarn, message, append(attrs, slog.String("listener", l.cfg.Name))...)
+	l.warned[kind] = now
+	return true
 }
 
 // exempt reports whether many clients may share the address.

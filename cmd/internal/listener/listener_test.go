@@ -75,11 +75,11 @@ func TestLimits(t *testing.T) {
 			for err == nil {
 				_, err = l.Accept()
 			}
-			got := ""
+			var got strings.Builder
 			for _, c := range inner.conns {
-				got += map[bool]string{false: "+", true: "-"}[c.closed]
+				got.WriteString(map[bool]string{false: "+", true: "-"}[c.closed])
 			}
-			require.Equal(t, tt.want, got)
+			require.Equal(t, tt.want, got.String())
 		})
 	}
 }

@@ -3,7 +3,7 @@ package load_test
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -73,7 +73,7 @@ func TestReportPrint(t *testing.T) {
 		Delays: []time.Duration{time.Second, 1500 * time.Millisecond},
 		Reads: []load.ReadTimes{
 			{Name: "latest 50 spans", Took: []time.Duration{20 * time.Millisecond}},
-			{Name: "a trace", Failed: 1, Err: fmt.Errorf("refused")},
+			{Name: "a trace", Failed: 1, Err: errors.New("refused")},
 		},
 		Verified: "all",
 	}

@@ -140,7 +140,7 @@ func (r *Runner) Run(ctx context.Context) (*Report, error) {
 	}
 	readers := make([]*Reader, r.plan.Readers)
 	for number := range readers {
-		reader := NewReader(r.client, r.plan.Seed+uint64(number), r.plan.ReadsBack, r.now) //nolint:gosec // an index
+		reader := NewReader(r.client, r.plan.Seed+uint64(number), r.plan.ReadsBack, r.now)
 		readers[number] = reader
 		watchers.Go(func() {
 			for watching.Err() == nil {

@@ -1,8 +1,8 @@
 // Package accounts holds the administration of accounts: creating and deleting
 // users, organizations, workspaces, projects and memberships, API keys, and the
-// secrets of a project. The rules are in write/registry and write/secrets; who a
-// caller is and what a role permits is decided by read/access before a handler
-// runs.
+// secrets of a project. The rules are in write/registry/accounts and
+// write/secrets; who a caller is and what a role permits is decided by
+// read/access before a handler runs.
 package accounts
 
 import (

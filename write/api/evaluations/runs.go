@@ -2,7 +2,7 @@
 // metrics and queues as records (runs.go), simple evaluations and queues, which
 // are named by the revisions they are made of (simple.go, slice.go, queue.go),
 // and the batch that is answered when it is done or as a stream (batch.go).
-// Records are stored by write/registry; write/evaluate executes runs.
+// Records are stored by write/registry/evaluations; write/evaluate executes runs.
 package evaluations
 
 import (

@@ -32,7 +32,7 @@ import (
 const source = "simple"
 
 // Ensurer gives the references of the entity that a record names, and makes it
-// where there is none; write/registry does.
+// where there is none; write/registry/entities does.
 type Ensurer interface {
 	EnsureEvaluator(ctx context.Context, caller domain.Principal, j entities.Judgment) (entity.Entities, error)
 	EnsureApplication(ctx context.Context, caller domain.Principal, j entities.Judgment) (entity.Entities, error)

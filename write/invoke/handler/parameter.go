@@ -9,6 +9,7 @@ import (
 	"colonnade/domain/jsonvalue"
 )
 
+// Number returns a JSON value as a float64, and reports whether it is a number.
 func Number(value any) (float64, bool) {
 	switch v := value.(type) {
 	case int64:
@@ -29,17 +30,20 @@ func Flag(c *Call, name string, otherwise bool) bool {
 	return value == true
 }
 
+// Missing returns the error of a required parameter that the configuration lacks.
 func Missing(name string) error {
 	return Fail(domain.Rejected, MissingParameter, "Missing configuration parameter: '%s'", name)
 }
 
-// maxShown bounds what an error repeats of a value.
+// maxShown is how many bytes of a value an error repeats: enough to recognize it.
 const maxShown = 200
 
+// Invalid returns the error of a parameter whose value is not the expected one.
 func Invalid(name, expected string, got any) error {
 	return Fail(domain.Rejected, InvalidParameter, "Invalid configuration parameter '%s': expected %s, got %s", name, expected, Shown(got))
 }
 
+// Shown returns a value as JSON for an error text, cut after maxShown bytes.
 func Shown(v any) string {
 	text := string(jsonvalue.Append(nil, v))
 	if len(text) > maxShown {

@@ -35,6 +35,8 @@ type Config struct {
 
 const defaultProvider = "openai"
 
+// DefaultConfig returns the settings of an unconfigured service: the well-known providers,
+// and no keys.
 func DefaultConfig() Config {
 	return Config{
 		Providers: []string{

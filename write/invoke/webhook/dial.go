@@ -32,6 +32,8 @@ type Config struct {
 	SigningKey string
 }
 
+// DefaultConfig returns the settings of an unconfigured service, which calls no private
+// address and signs with no key.
 func DefaultConfig() Config {
 	return Config{Timeout: 30 * time.Second, MaxRequestBytes: 8 << 20, MaxReplyBytes: 1 << 20}
 }

@@ -142,7 +142,7 @@ func indexedEpoch(index []byte, number int) (int32, bool) {
 		return 0, false
 	}
 	entry := index[at : at+indexEntrySize]
-	if entry[0] != indexVersion || byte(checksum(entry[2:])) != entry[1] {
+	if entry[0] != indexVersion || byte(checksum(entry[2:])) != entry[1] { //nolint:gosec // its lowest byte is the check
 		return 0, false
 	}
 	return int32(binary.LittleEndian.Uint32(entry[2:])), true //nolint:gosec // the file's own bits
