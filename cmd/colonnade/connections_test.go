@@ -24,11 +24,11 @@ import (
 func TestIdleConnectionsSilenceNothing(t *testing.T) {
 	t.Parallel()
 	s := &service{t: t, out: newOutput(), done: make(chan error, 1)}
-	env := []string{
-		"COLONNADE_HTTP_ADDR=127.0.0.1:0", "COLONNADE_GRPC_ADDR=127.0.0.1:0", "COLONNADE_AUTH_KEY=" + adminKey, "COLONNADE_DATA_DIR=" + t.TempDir(),
-		"COLONNADE_KAFKA_BROKERS=" + strings.Join(embeddedtest.Kafka(t), ","), "COLONNADE_KAFKA_TOPIC=" + embeddedtest.Topic(t),
-		"COLONNADE_CLICKHOUSE_URL=" + migrationstest.Database(t), "COLONNADE_POSTGRES_URL=" + embeddedtest.PostgresDatabase(t),
-	}
+	env := append(embeddedtest.KafkaSettings(t),
+		"COLONNADE_HTTP_ADDR=127.0.0.1:0", "COLONNADE_GRPC_ADDR=127.0.0.1:0", "COLONNADE_AUTH_KEY="+adminKey, "COLONNADE_DATA_DIR="+t.TempDir(),
+		"COLONNADE_KAFKA_TOPIC="+embeddedtest.Topic(t),
+		"COLONNADE_CLICKHOUSE_URL="+migrationstest.Database(t), "COLONNADE_POSTGRES_URL="+embeddedtest.PostgresDatabase(t),
+	)
 	program := command(context.WithoutCancel(t.Context()), t, env, "serve")
 	// Both limits are set: the Go runtime raises the soft one to the hard one.
 	s.cmd = exec.CommandContext(context.WithoutCancel(t.Context()), "/bin/sh", append([]string{"-c", `ulimit -n 700 && exec "$0" "$@"`, program.Path}, program.Args[1:]...)...)

@@ -71,6 +71,12 @@ func start(ctx context.Context, c Config) (*Stack, error) {
 	if err != nil {
 		return nil, fmt.Errorf("embedded: %w", err)
 	}
+	if slices.Contains(c.Only, ClickHouse) {
+		// Before anything starts, so that a missing engine is the only thing that is reported.
+		if _, err := c.enginesDir(); err != nil {
+			return nil, errors.Join(fmt.Errorf("embedded: clickhouse: %w", err), lock.Close())
+		}
+	}
 	c.Progress = oneAtATime(c.Progress)
 	s := &Stack{children: children{c: c, lock: lock, processes: map[string]*supervise.Process{}, done: make(chan struct{})}}
 	steps := map[string]func(context.Context, *Stack) error{Kafka: startKafka, ClickHouse: startClickHouse, Postgres: startPostgres}
