@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"github.com/google/uuid"
@@ -14,6 +13,7 @@ import (
 	"colonnade/domain"
 	"colonnade/domain/trace"
 	"colonnade/migrations/schema"
+	"colonnade/write/sink/clickhouse"
 	"colonnade/write/sink/rows"
 )
 
@@ -47,21 +47,9 @@ func (r *removals) ofAnnotations(g *group, below uint64) {
 	if g.removed || len(ids) == 0 {
 		return
 	}
-	for some := range slices.Chunk(ids, spansAtOnce) {
-		r.annotations = append(r.annotations, fmt.Sprintf("%s AND version < %d AND %s", ofTrace(g.key), below, spanList(some)))
+	for some := range slices.Chunk(ids, clickhouse.SpansAtOnce) {
+		r.annotations = append(r.annotations, fmt.Sprintf("%s AND version < %d AND %s", clickhouse.OfTrace(g.key), below, clickhouse.OfSpans(some)))
 	}
-}
-
-// spansAtOnce bounds the spans that one condition names.
-const spansAtOnce = 5000
-
-// spanList is the condition that a row is of one of these spans, as literals: see ofTraces.
-func spanList(ids []trace.SpanID) string {
-	quoted := make([]string, len(ids))
-	for i, id := range ids {
-		quoted[i] = bytesLiteral(id[:])
-	}
-	return "span_id IN (" + strings.Join(quoted, ",") + ")"
 }
 
 // moveAnnotations gives the rows of traces their type. Mostly there are none.
@@ -82,7 +70,7 @@ func (w *worker) moveAnnotations(ctx context.Context, to trace.Type, which strin
 }
 
 func (w *worker) countRows(ctx context.Context, table, which string) (n uint64, err error) {
-	err = w.store.query(ctx, "count rows of "+table, "SELECT count() FROM "+w.store.cfg.Deployment.Table(table)+" WHERE "+which,
+	err = w.store.Query(ctx, "count rows of "+table, "SELECT count() FROM "+w.store.Table(table)+" WHERE "+which,
 		func() { n = 0 }, func(result driver.Rows) error { return result.Scan(&n) })
 	return n, err
 }
@@ -106,7 +94,7 @@ func (w *worker) cleanUpAnnotations(ctx context.Context, found []total, index ma
 		return nil
 	}
 	var gone removals
-	for which := range anyOf(placed(keys, index)) {
+	for which := range clickhouse.AnyOf(clickhouse.Conditions(keys, boundsIn(index))) {
 		stale, err := w.staleAnnotations(ctx, keys, which)
 		if err != nil {
 			return err
@@ -122,15 +110,15 @@ func (w *worker) cleanUpAnnotations(ctx context.Context, found []total, index ma
 // staleAnnotations gives conditions on the rows of replaced versions, of those of
 // the traces whose spans are there.
 func (w *worker) staleAnnotations(ctx context.Context, keys []rows.TraceKey, which string) (stale []string, err error) {
-	d := w.store.cfg.Deployment
-	of := fmt.Sprintf("project_id IN %s AND (project_id, trace_id) IN %s", projectList(keys), traceList(keys))
+	d := w.sink.cfg.Deployment
+	of := fmt.Sprintf("project_id IN %s AND (project_id, trace_id) IN %s", clickhouse.ProjectList(keys), clickhouse.TraceList(keys))
 	statement := fmt.Sprintf(`SELECT project_id, trace_id, span_id, max(newest) AS latest FROM (
   SELECT project_id, trace_id, span_id, version, toUInt64(0) AS newest FROM %s WHERE %s
   UNION ALL SELECT project_id, trace_id, span_id, version, toUInt64(0) FROM %s WHERE %s
   UNION ALL SELECT project_id, trace_id, span_id, toUInt64(-1), version FROM %s WHERE trace_type IN ('invocation', 'annotation', 'unknown') AND (%s)
 ) GROUP BY project_id, trace_id, span_id HAVING min(version) < latest`,
 		d.Table(schema.AnnotationIndex), of, d.Table(schema.EvaluationIndex), of, d.Table(schema.Spans), which)
-	err = w.store.query(ctx, "find replaced annotations", statement, func() { stale = nil }, func(result driver.Rows) error {
+	err = w.store.Query(ctx, "find replaced annotations", statement, func() { stale = nil }, func(result driver.Rows) error {
 		var project uuid.UUID
 		var rawTrace, rawSpan string
 		var version uint64
@@ -138,7 +126,7 @@ func (w *worker) staleAnnotations(ctx context.Context, keys []rows.TraceKey, whi
 			return err
 		}
 		stale = append(stale, fmt.Sprintf("%s AND span_id = unhex('%s') AND version < %d",
-			ofTrace(rows.TraceKey{Project: domain.ProjectID(project), Trace: traceID(rawTrace)}), hex.EncodeToString([]byte(rawSpan)), version))
+			clickhouse.OfTrace(rows.TraceKey{Project: domain.ProjectID(project), Trace: clickhouse.TraceID(rawTrace)}), hex.EncodeToString([]byte(rawSpan)), version))
 		return nil
 	})
 	return stale, err

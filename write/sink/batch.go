@@ -13,6 +13,7 @@ import (
 	"colonnade/domain/trace"
 	"colonnade/migrations/schema"
 	"colonnade/write/normalize"
+	"colonnade/write/sink/clickhouse"
 	"colonnade/write/sink/rows"
 	"colonnade/write/stream"
 )
@@ -92,7 +93,7 @@ type group struct {
 	// What lookUpRemovals finds of a trace that is removed: whether and where
 	// it is stored, up to which version, and its spans.
 	stored  bool
-	bounds  bounds
+	bounds  clickhouse.Bounds
 	version uint64
 	before  *known
 	// annotated tells that it may have rows in annotations; superseded are the

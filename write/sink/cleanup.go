@@ -56,7 +56,7 @@ func (s *Sink) cleanUp(ctx context.Context) error {
 		// waited for: it rewrites the parts that are concerned.
 		for _, step := range [...]string{"APPLY PATCHES", "APPLY DELETED MASK"} {
 			statement := fmt.Sprintf("ALTER TABLE %s%s %s SETTINGS mutations_sync = 0", d.Local(table), d.OnCluster(), step)
-			if err := s.store.once(ctx, func(ctx context.Context) error { return s.store.conn.Exec(ctx, statement) }); err != nil {
+			if err := s.store.Once(ctx, func(ctx context.Context) error { return s.deps.Store.Exec(ctx, statement) }); err != nil {
 				return fmt.Errorf("sink: clean up %s: %w", table, err)
 			}
 		}
@@ -79,8 +79,8 @@ func (s *Sink) hiddenRows(ctx context.Context, table string) (bool, error) {
 		database = "'" + s.cfg.Deployment.Database + "'"
 	}
 	var n uint64
-	err := s.store.once(ctx, func(ctx context.Context) error {
-		row := s.store.conn.QueryRow(ctx, "SELECT count() FROM system.parts WHERE active AND table = ? AND database = "+database+" AND (has_lightweight_delete OR startsWith(partition_id, 'patch-') AND modification_time >= toDateTime(?))", name, s.cleanedAt.Unix())
+	err := s.store.Once(ctx, func(ctx context.Context) error {
+		row := s.deps.Store.QueryRow(ctx, "SELECT count() FROM system.parts WHERE active AND table = ? AND database = "+database+" AND (has_lightweight_delete OR startsWith(partition_id, 'patch-') AND modification_time >= toDateTime(?))", name, s.cleanedAt.Unix())
 		return row.Scan(&n)
 	})
 	if err != nil {

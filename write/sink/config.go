@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"colonnade/migrations/schema"
+	"colonnade/write/sink/clickhouse"
 )
 
 // Config tunes the sink. The zero value does not work; start from DefaultConfig.
@@ -119,4 +120,9 @@ func (c Config) Validate() error {
 		errs = append(errs, errors.New("sink: max_backoff is below min_backoff"))
 	}
 	return errors.Join(errs...)
+}
+
+// store returns the settings of statements.
+func (c Config) store() clickhouse.Config {
+	return clickhouse.Config{Deployment: c.Deployment, InsertTimeout: c.InsertTimeout, MinBackoff: c.MinBackoff, MaxBackoff: c.MaxBackoff}
 }

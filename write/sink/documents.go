@@ -11,6 +11,7 @@ import (
 
 	"colonnade/domain"
 	"colonnade/migrations/schema"
+	"colonnade/write/sink/clickhouse"
 	"colonnade/write/sink/internal/native"
 	"colonnade/write/sink/rows"
 )
@@ -62,10 +63,10 @@ func (w *worker) removeOutdated(ctx context.Context) error {
 			}
 			keys = append(keys, rows.TraceKey{Project: o.project})
 			fmt.Fprintf(&offsets, "%d", o.version>>schema.VersionShift)
-			literals.WriteString(versionLiteral(o.version, o.span))
+			literals.WriteString(clickhouse.VersionLiteral(o.version, o.span))
 		}
 		which := fmt.Sprintf("project_id IN %s AND stream_partition = %s AND stream_offset IN (%s) AND (version, span_id) IN (%s)",
-			projectList(keys), w.label, offsets.String(), literals.String())
+			clickhouse.ProjectList(keys), w.label, offsets.String(), literals.String())
 		switch err := w.delete(bounded, schema.SpanPayloads, which); {
 		case domain.KindOf(err).Permanent():
 			w.log.LogAttrs(ctx, slog.LevelError, "ClickHouse refused to delete payloads of superseded versions, they stay on disk", slog.Int("rows", len(some)), slog.Any("error", err))

@@ -84,7 +84,7 @@ func (s *Sink) erase(ctx context.Context, projects []domain.ProjectID) error {
 		schema.Spans, schema.AnnotationIndex, schema.EvaluationIndex, schema.SpanPayloads, schema.SpanPayloadNgrams, schema.SpanCumulative, schema.TraceMetrics1m, schema.TraceTotals, schema.TraceIndex, schema.AttributeKeys, schema.RejectedSpans, schema.Tombstones,
 	} {
 		held := false
-		err := s.store.query(ctx, "look for rows of deleted projects", "SELECT 1 FROM "+s.cfg.Deployment.Table(table)+" WHERE "+which+" LIMIT 1",
+		err := s.store.Query(ctx, "look for rows of deleted projects", "SELECT 1 FROM "+s.cfg.Deployment.Table(table)+" WHERE "+which+" LIMIT 1",
 			func() { held = false }, func(driver.Rows) error { held = true; return nil })
 		if err != nil {
 			return err
@@ -92,7 +92,7 @@ func (s *Sink) erase(ctx context.Context, projects []domain.ProjectID) error {
 		if !held {
 			continue
 		}
-		if err := s.store.delete(ctx, table, which); err != nil {
+		if err := s.store.Delete(ctx, table, which); err != nil {
 			return err
 		}
 		s.metrics.erasures.WithLabelValues("done").Inc()

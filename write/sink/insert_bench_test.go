@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	clickhousego "github.com/ClickHouse/clickhouse-go/v2"
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
@@ -17,15 +19,17 @@ import (
 	"colonnade/domain"
 	"colonnade/domain/trace"
 	"colonnade/migrations"
+	"colonnade/migrations/migrationstest"
 	"colonnade/migrations/schema"
 	"colonnade/write/normalize"
+	"colonnade/write/sink/clickhouse"
 	"colonnade/write/sink/rows"
 )
 
 // BenchmarkInsert is what the store pays for a row, merges included, by the
 // processor time of its process.
 func BenchmarkInsert(b *testing.B) {
-	conn := migrated(b)
+	conn := openDatabase(b)
 	for statement := range strings.SplitSeq(os.Getenv("BENCH_DDL"), ";") {
 		if strings.TrimSpace(statement) != "" {
 			require.NoError(b, conn.Exec(b.Context(), statement))
@@ -43,7 +47,7 @@ func BenchmarkInsert(b *testing.B) {
 	}
 	pid := embeddedtest.PID("clickhouse")
 	f := fitter(b)
-	s := newStore(conn, DefaultConfig(), newMetrics(prometheus.NewRegistry()), time.Now)
+	s := clickhouse.New(conn, DefaultConfig().store(), prometheus.NewRegistry(), time.Now)
 	r := rows.NewBuffer(newKeySet(100_000).has)
 	var d rows.Content
 	var id uint64
@@ -82,13 +86,13 @@ func BenchmarkInsert(b *testing.B) {
 			tables[table] += processTime(b, pid) - before
 		}
 		timed("payloads", func() error {
-			return s.insert(b.Context(), insertion{table: schema.SpanPayloads, block: &r.Payloads.Block, token: fmt.Sprint("p", id)})
+			return s.Insert(b.Context(), clickhouse.Insertion{Table: schema.SpanPayloads, Block: &r.Payloads.Block, Token: fmt.Sprint("p", id)})
 		})
 		timed("index", func() error {
-			return s.insert(b.Context(), insertion{table: schema.TraceIndex, block: rows.TraceIndex(indexOf(groups, 0), 0, now), token: fmt.Sprint("i", id)})
+			return s.Insert(b.Context(), clickhouse.Insertion{Table: schema.TraceIndex, Block: rows.TraceIndex(indexOf(groups, 0), 0, now), Token: fmt.Sprint("i", id)})
 		})
 		timed("spans", func() error {
-			return s.insert(b.Context(), insertion{table: schema.Spans, block: &r.Spans.Block, token: fmt.Sprint("s", id)})
+			return s.Insert(b.Context(), clickhouse.Insertion{Table: schema.Spans, Block: &r.Spans.Block, Token: fmt.Sprint("s", id)})
 		})
 	}
 	for table, took := range tables {
@@ -145,4 +149,15 @@ func processTime(t testing.TB, pid int) time.Duration {
 		ticks += n
 	}
 	return time.Duration(ticks) * 10 * time.Millisecond
+}
+
+// openDatabase opens a database of its own that has all tables.
+func openDatabase(t testing.TB) driver.Conn {
+	t.Helper()
+	opts, err := clickhousego.ParseDSN(migrationstest.Database(t))
+	require.NoError(t, err)
+	conn, err := clickhousego.Open(opts)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, conn.Close()) })
+	return conn
 }

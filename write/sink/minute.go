@@ -16,6 +16,7 @@ import (
 	"colonnade/domain/trace"
 	"colonnade/domain/trace/spanmetrics"
 	"colonnade/migrations/schema"
+	"colonnade/write/sink/clickhouse"
 	"colonnade/write/sink/rows"
 )
 
@@ -112,7 +113,7 @@ func (s *Sink) rollMinutes(ctx context.Context) error {
 		return err
 	}
 	s.metrics.minutes.Add(float64(len(due)))
-	return s.store.exec(ctx, "claim minutes", fmt.Sprintf("INSERT INTO %s (rollup, version) VALUES ('%s', %d)", s.cfg.Deployment.Table(schema.RollupWatermark), schema.TraceMetrics1m, next))
+	return s.store.Exec(ctx, "claim minutes", fmt.Sprintf("INSERT INTO %s (rollup, version) VALUES ('%s', %d)", s.cfg.Deployment.Table(schema.RollupWatermark), schema.TraceMetrics1m, next))
 }
 
 // computeAll computes minutes, ascending, as many at once as the store can: of a dense
@@ -124,7 +125,7 @@ func (s *Sink) computeAll(ctx context.Context, minutes []projectMinute, claim in
 		for n < len(minutes) && n < most && minutes[n].minute-minutes[0].minute < minutesApart {
 			n++
 		}
-		err := s.store.within(ctx, s.cfg.InsertTimeout, func(ctx context.Context) error { return s.computeMinutes(ctx, minutes[:n], claim) })
+		err := s.store.Within(ctx, s.cfg.InsertTimeout, func(ctx context.Context) error { return s.computeMinutes(ctx, minutes[:n], claim) })
 		switch {
 		case err == nil:
 			minutes = minutes[n:]
@@ -152,8 +153,8 @@ func (s *Sink) claims(ctx context.Context) (old, next int64, err error) {
 	d := s.cfg.Deployment
 	statement := fmt.Sprintf(`SELECT (SELECT toInt64(max(version)) FROM %s WHERE rollup = '%s'),
   (SELECT toUnixTimestamp64Micro(min(until)) FROM (SELECT max(finalized_until) AS until FROM %s WHERE topic = %s GROUP BY stream_partition))`,
-		d.Table(schema.RollupWatermark), schema.TraceMetrics1m, d.Table(schema.SinkProgress), quote(s.topic))
-	err = s.store.query(ctx, "read the claim of minutes", statement, func() {}, func(result driver.Rows) error {
+		d.Table(schema.RollupWatermark), schema.TraceMetrics1m, d.Table(schema.SinkProgress), clickhouse.Quote(s.topic))
+	err = s.store.Query(ctx, "read the claim of minutes", statement, func() {}, func(result driver.Rows) error {
 		var a, b *int64
 		if err := result.Scan(&a, &b); err != nil {
 			return err
@@ -178,7 +179,7 @@ func (s *Sink) everyMinute(ctx context.Context) (map[projectMinute]bool, error) 
 }
 
 func (s *Sink) minutesOf(ctx context.Context, what, statement string, into map[projectMinute]bool) error {
-	return s.store.query(ctx, what, statement, func() {}, func(result driver.Rows) error {
+	return s.store.Query(ctx, what, statement, func() {}, func(result driver.Rows) error {
 		var project uuid.UUID
 		var minute int64
 		err := result.Scan(&project, &minute)
@@ -196,14 +197,14 @@ func (s *Sink) touchedMinutes(ctx context.Context, from, until int64) (map[proje
 	touched := fmt.Sprintf("last_write_at >= fromUnixTimestamp64Micro(%d, 'UTC') AND last_write_at < fromUnixTimestamp64Micro(%d, 'UTC')", from, until)
 	statement := fmt.Sprintf(`SELECT project_id, trace_id, toUnixTimestamp64Micro(min(min_start)), toUnixTimestamp64Micro(max(max_start)) FROM %[1]s
 WHERE (project_id, trace_id) IN (SELECT project_id, trace_id FROM %[1]s WHERE %[2]s) GROUP BY project_id, trace_id`, d.Table(schema.TraceIndex), touched)
-	err := s.store.query(ctx, "find touched traces", statement, func() { long = nil }, func(result driver.Rows) error {
+	err := s.store.Query(ctx, "find touched traces", statement, func() { long = nil }, func(result driver.Rows) error {
 		var project uuid.UUID
 		var id string
 		var first, last int64
 		if err := result.Scan(&project, &id, &first, &last); err != nil {
 			return err
 		}
-		key := rows.TraceKey{Project: domain.ProjectID(project), Trace: traceID(id)}
+		key := rows.TraceKey{Project: domain.ProjectID(project), Trace: clickhouse.TraceID(id)}
 		if first, last = first/microsOfMinute, last/microsOfMinute; last-first > longTrace {
 			long = append(long, key)
 			return nil
@@ -216,9 +217,9 @@ WHERE (project_id, trace_id) IN (SELECT project_id, trace_id FROM %[1]s WHERE %[
 	if err != nil {
 		return nil, err
 	}
-	for some := range slices.Chunk(long, tracesAtOnce) {
+	for some := range slices.Chunk(long, clickhouse.TracesAtOnce) {
 		err := s.minutesOf(ctx, "find minutes of long traces", fmt.Sprintf("SELECT DISTINCT project_id, intDiv(toUnixTimestamp64Micro(start_time), 60000000) FROM %s WHERE project_id IN %s AND (project_id, trace_id) IN %s",
-			d.Table(schema.Spans), projectList(some), traceList(some)), due)
+			d.Table(schema.Spans), clickhouse.ProjectList(some), clickhouse.TraceList(some)), due)
 		if err != nil {
 			return nil, err
 		}
@@ -246,7 +247,7 @@ func (s *Sink) computeMinutes(ctx context.Context, minutes []projectMinute, clai
 	}
 	quoted := make([]string, spanmetrics.Count)
 	for i, m := range schema.Metrics() {
-		quoted[i] = quote(m.Cumulative)
+		quoted[i] = clickhouse.Quote(m.Cumulative)
 		name := m.Column
 		fmt.Fprintf(&columns, ", %s", name)
 		fmt.Fprintf(&values, ", groupArrayIf(shown_%[1]s, NOT isNaN(shown_%[1]s)) AS %[1]s", name)
@@ -259,7 +260,7 @@ func (s *Sink) computeMinutes(ctx context.Context, minutes []projectMinute, clai
 		threads = " SETTINGS max_threads = 1"
 	}
 	where := fmt.Sprintf("project_id IN %s AND trace_type IN ('invocation', 'annotation') AND start_time >= toDateTime64(%d, 6, 'UTC') AND start_time < toDateTime64(%d, 6, 'UTC')",
-		projectList(projects), minutes[0].minute*secondsOfMinute, (minutes[len(minutes)-1].minute+1)*secondsOfMinute)
+		clickhouse.ProjectList(projects), minutes[0].minute*secondsOfMinute, (minutes[len(minutes)-1].minute+1)*secondsOfMinute)
 	statement := fmt.Sprintf(`INSERT INTO %[1]s (project_id, minute, trace_type, version, needs_rebuild, undecided, roots, duration%[2]s, span_types)
 SELECT project_id, minute, trace_type, %[3]d, false, undecided, roots, duration%[2]s, span_types FROM (
   SELECT at.1 AS project_id, at.2 AS minute, CAST(type, 'Enum8(\'invocation\' = 1, \'annotation\' = 2, \'unknown\' = 3)') AS trace_type
@@ -277,7 +278,7 @@ SELECT project_id, minute, trace_type, %[3]d, false, undecided, roots, duration%
 ) AS made USING (project_id, minute, trace_type)%[12]s`,
 		d.Table(schema.TraceMetrics1m), columns.String(), claim, list.String(), values.String(), strings.Join(quoted, ","), shown.String(),
 		d.Table(schema.Spans), where, summed.String(), d.Table(schema.SpanCumulative), threads)
-	return s.store.exec(ctx, "compute minutes", statement)
+	return s.store.Exec(ctx, "compute minutes", statement)
 }
 
 // staleMinutes tells that minutes do not hold, or will not once their spans go.
@@ -293,7 +294,7 @@ func (s *Sink) staleMinutes(ctx context.Context, minutes map[projectMinute]bool,
 	}
 	for some := range slices.Chunk(values, 10*minutesAtOnce) {
 		statement := fmt.Sprintf("INSERT INTO %s (project_id, minute, trace_type, version, needs_rebuild) VALUES %s", s.cfg.Deployment.Table(schema.TraceMetrics1m), strings.Join(some, ","))
-		if err := s.store.exec(ctx, "mark stale minutes", statement); err != nil {
+		if err := s.store.Exec(ctx, "mark stale minutes", statement); err != nil {
 			return err
 		}
 	}
@@ -303,9 +304,9 @@ func (s *Sink) staleMinutes(ctx context.Context, minutes map[projectMinute]bool,
 // minutesOfRows are the minutes of stored spans.
 func (w *worker) minutesOfRows(ctx context.Context, conditions []string) (map[projectMinute]bool, error) {
 	minutes := map[projectMinute]bool{}
-	for which := range anyOf(conditions) {
+	for which := range clickhouse.AnyOf(conditions) {
 		err := w.sink.minutesOf(ctx, "find minutes of removed spans", "SELECT DISTINCT project_id, intDiv(toUnixTimestamp64Micro(start_time), 60000000) FROM "+
-			w.store.cfg.Deployment.Table(schema.Spans)+" WHERE "+which, minutes)
+			w.store.Table(schema.Spans)+" WHERE "+which, minutes)
 		if err != nil {
 			return nil, err
 		}

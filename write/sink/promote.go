@@ -16,6 +16,7 @@ import (
 	"colonnade/domain/semconv"
 	"colonnade/domain/trace"
 	"colonnade/migrations/schema"
+	"colonnade/write/sink/clickhouse"
 	"colonnade/write/sink/rows"
 )
 
@@ -79,7 +80,7 @@ func (w *worker) promote(ctx context.Context, found []total, index map[rows.Trac
 		return nil
 	}
 	var due []promotion
-	for which := range anyOf(placed(keys, index)) {
+	for which := range clickhouse.AnyOf(clickhouse.Conditions(keys, boundsIn(index))) {
 		byTrace, err := w.identified(ctx, which)
 		if err != nil {
 			return err
@@ -120,9 +121,9 @@ func (w *worker) identified(ctx context.Context, which string) (map[rows.TraceKe
 	}
 	statement := fmt.Sprintf(`SELECT project_id, trace_id, span_id, toUInt8(parent_id = toFixedString('', 8)), toInt8(trace_type), version, toUnixTimestamp64Micro(start_time), start_ns, session_id, user_id, agent_id%s
 FROM %s WHERE trace_type IN ('invocation', 'annotation', 'unknown') AND (%s) AND (parent_id = toFixedString('', 8)%s)`,
-		own.String(), w.store.cfg.Deployment.Table(schema.Spans), which, named.String())
+		own.String(), w.store.Table(schema.Spans), which, named.String())
 	found := map[rows.TraceKey][]identifiedSpan{}
-	err := w.store.query(ctx, "find identifiers", statement, func() { clear(found) }, func(result driver.Rows) error {
+	err := w.store.Query(ctx, "find identifiers", statement, func() { clear(found) }, func(result driver.Rows) error {
 		var project uuid.UUID
 		var rawTrace, rawSpan string
 		var root uint8
@@ -134,7 +135,7 @@ FROM %s WHERE trace_type IN ('invocation', 'annotation', 'unknown') AND (%s) AND
 		}
 		copy(s.id[:], rawSpan)
 		s.root, s.traceType = root != 0, trace.Type(traceType) //nolint:gosec // an enum is small and positive
-		key := rows.TraceKey{Project: domain.ProjectID(project), Trace: traceID(rawTrace)}
+		key := rows.TraceKey{Project: domain.ProjectID(project), Trace: clickhouse.TraceID(rawTrace)}
 		found[key] = append(found[key], s)
 		return nil
 	})
@@ -184,8 +185,8 @@ func promotions(key rows.TraceKey, spans []identifiedSpan) (due []promotion) {
 // those that show other ids.
 func (w *worker) promoteRows(ctx context.Context, due []promotion) error {
 	for len(due) > 0 {
-		n, statement, replaced := promoting(w.store.cfg.Deployment.Table(schema.Spans), due)
-		if err := w.store.exec(ctx, "promote identifiers", statement); err != nil {
+		n, statement, replaced := promoting(w.store.Table(schema.Spans), due)
+		if err := w.store.Exec(ctx, "promote identifiers", statement); err != nil {
 			return err
 		}
 		if err := w.delete(ctx, schema.Spans, replaced); err != nil {
@@ -198,7 +199,7 @@ func (w *worker) promoteRows(ctx context.Context, due []promotion) error {
 
 // promotingBytes bounds what one statement names of ids, which are as long as
 // they were sent.
-const promotingBytes = conditionBytes / 2
+const promotingBytes = clickhouse.ConditionBytes / 2
 
 // promoting writes the statement that makes the first n of these rows anew, and
 // which rows they replace: those that show other ids. A version and a span are
@@ -207,16 +208,16 @@ func promoting(table string, due []promotion) (n int, statement, replaced string
 	columns, tokens := identifierColumns(), identifierTokens()
 	var places, rows, shown []string
 	var wanted [identifiers][]string
-	for size := 0; n < len(due) && n < tracesAtOnce && size < promotingBytes; n++ {
+	for size := 0; n < len(due) && n < clickhouse.TracesAtOnce && size < promotingBytes; n++ {
 		p := &due[n]
 		var ids [identifiers]string
 		for i, id := range p.want {
-			ids[i] = quote(id)
+			ids[i] = clickhouse.Quote(id)
 			wanted[i] = append(wanted[i], ids[i])
 			size += len(id)
 		}
-		row := fmt.Sprintf("%d,%s", p.row.version, bytesLiteral(p.row.id[:]))
-		places = append(places, fmt.Sprintf("('%s','%s',%s,%s,%s)", p.key.Project, p.row.traceType, timeLiteral(p.row.start), bytesLiteral(p.key.Trace[:]), row))
+		row := fmt.Sprintf("%d,%s", p.row.version, clickhouse.BytesLiteral(p.row.id[:]))
+		places = append(places, fmt.Sprintf("('%s','%s',%s,%s,%s)", p.key.Project, p.row.traceType, clickhouse.TimeLiteral(p.row.start), clickhouse.BytesLiteral(p.key.Trace[:]), row))
 		rows = append(rows, "("+row+")")
 		shown = append(shown, "("+row+","+strings.Join(ids[:], ",")+")")
 	}
@@ -227,16 +228,11 @@ func promoting(table string, due []promotion) (n int, statement, replaced string
 		lists[i] = fmt.Sprintf("[%s] AS wanted_%d", strings.Join(wanted[i], ","), i)
 		id := fmt.Sprintf("wanted_%d[at]", i)
 		replace[i] = id + " AS " + columns[i]
-		prefixes[i] = "startsWith(x, " + quote(tokens[i]) + ")"
-		added[i] = fmt.Sprintf("if(%[1]s = '', [], [%[2]s || %[1]s])", id, quote(tokens[i]))
+		prefixes[i] = "startsWith(x, " + clickhouse.Quote(tokens[i]) + ")"
+		added[i] = fmt.Sprintf("if(%[1]s = '', [], [%[2]s || %[1]s])", id, clickhouse.Quote(tokens[i]))
 	}
 	statement = fmt.Sprintf(`INSERT INTO %[1]s WITH %[2]s, indexOf(CAST([%[3]s], 'Array(Tuple(UInt64, FixedString(8)))'), (t.version, t.span_id)) AS at
 SELECT t.* REPLACE (%[4]s, arrayConcat(arrayFilter(x -> NOT (%[5]s), t.search_terms), %[6]s) AS search_terms) FROM (SELECT * FROM %[1]s WHERE %[7]s LIMIT 1 BY version, span_id) AS t`,
 		table, strings.Join(lists[:], ", "), strings.Join(rows, ","), strings.Join(replace[:], ", "), strings.Join(prefixes[:], " OR "), strings.Join(added[:], ", "), replaced)
 	return n, statement, replaced
-}
-
-// quote makes a text a literal.
-func quote(s string) string {
-	return "'" + strings.NewReplacer("\\", "\\\\", "'", "\\'").Replace(s) + "'"
 }

@@ -14,6 +14,7 @@ import (
 	"colonnade/domain"
 	"colonnade/domain/trace"
 	"colonnade/migrations/schema"
+	"colonnade/write/sink/clickhouse"
 	"colonnade/write/sink/rows"
 	"colonnade/write/stream"
 )
@@ -115,16 +116,16 @@ func (w *worker) readPast(ctx context.Context, first int64, groups []*group, ind
 			stored = append(stored, g.key)
 		}
 	}
-	d := w.store.cfg.Deployment
+	d := w.sink.cfg.Deployment
 	statements := []string{fmt.Sprintf("SELECT project_id, trace_id, span_id, toUnixTimestamp64Micro(max(received_at)) FROM %s WHERE project_id IN %s AND (project_id, trace_id) IN %s AND NOT (stream_partition = %s AND stream_offset >= %d) GROUP BY project_id, trace_id, span_id",
-		d.Table(schema.Tombstones), projectList(keys), traceList(keys), w.label, max(first, 0))}
-	for which := range anyOf(placed(stored, index)) {
+		d.Table(schema.Tombstones), clickhouse.ProjectList(keys), clickhouse.TraceList(keys), w.label, max(first, 0))}
+	for which := range clickhouse.AnyOf(clickhouse.Conditions(stored, boundsIn(index))) {
 		statements = append(statements, fmt.Sprintf("SELECT project_id, trace_id, span_id, toUnixTimestamp64Micro(max(greatest(created_at, updated_at))) FROM %s WHERE (%s) AND NOT (stream_partition = %s AND version >= %d) GROUP BY project_id, trace_id, span_id",
-			d.Table(schema.Spans), which, w.label, versionOf(first)))
+			d.Table(schema.Spans), which, w.label, clickhouse.VersionOf(first)))
 	}
 	for _, statement := range statements {
-		err := w.store.within(ctx, w.sink.cfg.FinalizeTimeout, func(ctx context.Context) error {
-			return w.store.query(ctx, "read what came since", statement, func() {}, func(result driver.Rows) error { return scanPast(result, byKey) })
+		err := w.store.Within(ctx, w.sink.cfg.FinalizeTimeout, func(ctx context.Context) error {
+			return w.store.Query(ctx, "read what came since", statement, func() {}, func(result driver.Rows) error { return scanPast(result, byKey) })
 		})
 		if err != nil {
 			return err
@@ -143,7 +144,7 @@ func scanPast(result driver.Rows, byKey map[rows.TraceKey]*past) error {
 	}
 	var id trace.SpanID
 	copy(id[:], rawSpan)
-	p := byKey[rows.TraceKey{Project: domain.ProjectID(project), Trace: traceID(rawTrace)}]
+	p := byKey[rows.TraceKey{Project: domain.ProjectID(project), Trace: clickhouse.TraceID(rawTrace)}]
 	if id.IsZero() {
 		p.noteWhole(at)
 	} else {

@@ -15,17 +15,23 @@ import (
 	"colonnade/domain"
 	"colonnade/domain/trace"
 	"colonnade/migrations/schema"
+	"colonnade/write/sink/clickhouse"
 	"colonnade/write/sink/rows"
 )
 
 // indexed is what trace_index says of a trace.
 type indexed struct {
-	bounds
+	clickhouse.Bounds
 	declared       trace.Type
 	linked         bool
 	judging        bool
 	version, first uint64
 	created        int64 // microseconds
+}
+
+// boundsIn returns the bounds of traces as an index has them.
+func boundsIn(index map[rows.TraceKey]indexed) func(rows.TraceKey) clickhouse.Bounds {
+	return func(key rows.TraceKey) clickhouse.Bounds { return index[key].Bounds }
 }
 
 // settledFlags is what the settler tells trace_index of a trace whose rows of
@@ -50,28 +56,22 @@ func (w *worker) lookUp(ctx context.Context, keys []rows.TraceKey) (map[rows.Tra
 	found := make(map[rows.TraceKey]indexed, len(keys))
 	statement := fmt.Sprintf(`SELECT project_id, trace_id, toUnixTimestamp64Micro(min(min_start)), toUnixTimestamp64Micro(max(max_start)), toUInt16(min(min_partition_week)), toUInt16(max(max_partition_week)), max(declared_type), max(is_annotation), max(has_evaluator), max(last_version), min(first_version), max(finalized_flags), toUnixTimestamp64Micro(min(created_at))
 FROM %s WHERE project_id IN %s AND (project_id, trace_id) IN %s GROUP BY project_id, trace_id`,
-		w.store.cfg.Deployment.Table(schema.TraceIndex), projectList(keys), traceList(keys))
-	err := w.store.query(ctx, "look up traces", statement, func() { clear(found) }, func(result driver.Rows) error {
+		w.store.Table(schema.TraceIndex), clickhouse.ProjectList(keys), clickhouse.TraceList(keys))
+	err := w.store.Query(ctx, "look up traces", statement, func() { clear(found) }, func(result driver.Rows) error {
 		var project uuid.UUID
 		var id string
 		var x indexed
 		var declared, annotation, judging uint8
 		var settled uint64
-		if err := result.Scan(&project, &id, &x.minStart, &x.maxStart, &x.minWeek, &x.maxWeek, &declared, &annotation, &judging, &x.version, &x.first, &settled, &x.created); err != nil {
+		if err := result.Scan(&project, &id, &x.MinStart, &x.MaxStart, &x.MinPartitionWeek, &x.MaxPartitionWeek, &declared, &annotation, &judging, &x.version, &x.first, &settled, &x.created); err != nil {
 			return err
 		}
 		x.declared, x.linked, x.judging = trace.Type(declared), annotation != 0, judging != 0
 		x.takeFlags(settled)
-		found[rows.TraceKey{Project: domain.ProjectID(project), Trace: traceID(id)}] = x
+		found[rows.TraceKey{Project: domain.ProjectID(project), Trace: clickhouse.TraceID(id)}] = x
 		return nil
 	})
 	return found, err
-}
-
-// traceID reads a FixedString(16) as the driver gives it.
-func traceID(raw string) (id trace.TraceID) {
-	copy(id[:], raw)
-	return id
 }
 
 // lookUpRemovals reads what is stored of the traces that the batch edits or
@@ -93,7 +93,7 @@ func (w *worker) lookUpRemovals(ctx context.Context, b *batch) error {
 	var replacing []*group
 	for _, g := range b.groups {
 		if x, ok := index[g.key]; ok && (g.removed || g.removedSpans != nil) {
-			g.bounds, g.version, g.stored, g.annotated = x.bounds, x.version, true, mayAnnotate(x.declared, x.linked, x.judging)
+			g.bounds, g.version, g.stored, g.annotated = x.Bounds, x.version, true, mayAnnotate(x.declared, x.linked, x.judging)
 			if g.before = (&known{key: g.key}); len(g.entries) > 0 {
 				replacing = append(replacing, g)
 			}
@@ -125,10 +125,10 @@ func (w *worker) replacedSpans(ctx context.Context, b *batch, groups []*group, i
 			whole = append(whole, g.key)
 			continue
 		}
-		conditions = append(conditions, ofTrace(g.key)+" AND "+g.bounds.sql()+" AND "+spanList(slices.Collect(maps.Keys(g.removedSpans))))
+		conditions = append(conditions, clickhouse.OfTrace(g.key)+" AND "+g.bounds.SQL()+" AND "+clickhouse.OfSpans(slices.Collect(maps.Keys(g.removedSpans))))
 	}
-	for which := range anyOf(append(conditions, placed(whole, index)...)) {
-		err := w.store.within(ctx, w.sink.cfg.FinalizeTimeout, func(ctx context.Context) error { return w.storedSpans(ctx, which, b.rng.First, byKey) })
+	for which := range clickhouse.AnyOf(append(conditions, clickhouse.Conditions(whole, boundsIn(index))...)) {
+		err := w.store.Within(ctx, w.sink.cfg.FinalizeTimeout, func(ctx context.Context) error { return w.storedSpans(ctx, which, b.rng.First, byKey) })
 		if err != nil {
 			return err
 		}
@@ -151,9 +151,9 @@ func (b *batch) refuseGroup(g *group, stage string, err error) {
 // storedSpans reads when and by whom spans of groups were first written, below an offset.
 func (w *worker) storedSpans(ctx context.Context, which string, first int64, groups map[rows.TraceKey]*group) error {
 	statement := fmt.Sprintf(`SELECT project_id, trace_id, span_id, toUnixTimestamp64Micro(min(created_at)), argMin(created_by_id, created_at) FROM %s WHERE (%s) AND version < %d GROUP BY project_id, trace_id, span_id`,
-		w.store.cfg.Deployment.Table(schema.Spans), which, versionOf(first))
+		w.store.Table(schema.Spans), which, clickhouse.VersionOf(first))
 	found := map[rows.TraceKey][]knownSpan{}
-	err := w.store.query(ctx, "read replaced spans", statement, func() { clear(found) }, func(result driver.Rows) error {
+	err := w.store.Query(ctx, "read replaced spans", statement, func() { clear(found) }, func(result driver.Rows) error {
 		var project uuid.UUID
 		var rawTrace, rawSpan string
 		var s knownSpan
@@ -161,7 +161,7 @@ func (w *worker) storedSpans(ctx context.Context, which string, first int64, gro
 			return err
 		}
 		copy(s.id[:], rawSpan)
-		key := rows.TraceKey{Project: domain.ProjectID(project), Trace: traceID(rawTrace)}
+		key := rows.TraceKey{Project: domain.ProjectID(project), Trace: clickhouse.TraceID(rawTrace)}
 		found[key] = append(found[key], s)
 		return nil
 	})
@@ -185,7 +185,7 @@ func (w *worker) removeStored(ctx context.Context, b *batch) error {
 	if !b.removes() {
 		return nil
 	}
-	below := versionOf(b.rng.First)
+	below := clickhouse.VersionOf(b.rng.First)
 	var gone removals
 	var touched []*group
 	var whole, stale []*group
@@ -231,18 +231,18 @@ func (w *worker) formerRows(ctx context.Context, g *group, below uint64, gone *r
 		return nil
 	}
 	before := fmt.Sprintf("fromUnixTimestamp64Micro(%d, 'UTC')", rows.Micros(g.receivedAt.Add(-w.sink.cfg.MaxClockSkew)))
-	which := ofTrace(g.key) + " AND " + g.bounds.sql()
+	which := clickhouse.OfTrace(g.key) + " AND " + g.bounds.SQL()
 	if g.removedSpans != nil {
-		which += " AND " + spanList(slices.Collect(maps.Keys(g.removedSpans)))
+		which += " AND " + clickhouse.OfSpans(slices.Collect(maps.Keys(g.removedSpans)))
 	}
 	own := make(map[string]bool, len(g.written))
 	for _, e := range g.written {
-		own[versionLiteral(e.Version, e.Span.SpanID)] = true
+		own[clickhouse.VersionLiteral(e.Version, e.Span.SpanID)] = true
 	}
 	statement := fmt.Sprintf("SELECT version, span_id FROM %s WHERE %s AND version >= %d AND greatest(created_at, updated_at) < %s",
-		w.store.cfg.Deployment.Table(schema.Spans), which, below, before)
+		w.store.Table(schema.Spans), which, below, before)
 	var found []string
-	err := w.store.query(ctx, "find former rows", statement, func() { found = nil }, func(result driver.Rows) error {
+	err := w.store.Query(ctx, "find former rows", statement, func() { found = nil }, func(result driver.Rows) error {
 		var version uint64
 		var raw string
 		var id trace.SpanID
@@ -250,7 +250,7 @@ func (w *worker) formerRows(ctx context.Context, g *group, below uint64, gone *r
 			return err
 		}
 		copy(id[:], raw)
-		if row := versionLiteral(version, id); !own[row] {
+		if row := clickhouse.VersionLiteral(version, id); !own[row] {
 			found = append(found, row)
 		}
 		return nil
@@ -264,20 +264,15 @@ func (w *worker) formerRows(ctx context.Context, g *group, below uint64, gone *r
 		named := " AND (version, span_id) IN (" + strings.Join(some, ",") + ")"
 		gone.rows, gone.documents = append(gone.rows, which+named), append(gone.documents, which+named)
 		if g.annotated {
-			gone.annotations = append(gone.annotations, ofTrace(g.key)+named)
+			gone.annotations = append(gone.annotations, clickhouse.OfTrace(g.key)+named)
 		}
 	}
-	gone.rollups = append(gone.rollups, fmt.Sprintf("%s AND version >= %d AND finalized_at < %s", ofTrace(g.key), below, before))
+	gone.rollups = append(gone.rollups, fmt.Sprintf("%s AND version >= %d AND finalized_at < %s", clickhouse.OfTrace(g.key), below, before))
 	if g.removed && len(g.written) == 0 {
-		gone.index = append(gone.index, fmt.Sprintf("%s AND last_version >= %d AND last_write_at < %s", ofTrace(g.key), below, before))
-		gone.rejects = append(gone.rejects, fmt.Sprintf("%s AND stream_offset >= %d AND rejected_at < %s", rejectsOf([]rows.TraceKey{g.key}), below>>schema.VersionShift, before))
+		gone.index = append(gone.index, fmt.Sprintf("%s AND last_version >= %d AND last_write_at < %s", clickhouse.OfTrace(g.key), below, before))
+		gone.rejects = append(gone.rejects, fmt.Sprintf("%s AND stream_offset >= %d AND rejected_at < %s", clickhouse.RejectedSpansOf([]rows.TraceKey{g.key}), below>>schema.VersionShift, before))
 	}
 	return nil
-}
-
-// versionLiteral names a row of a trace.
-func versionLiteral(version uint64, span trace.SpanID) string {
-	return fmt.Sprintf("(%d,unhex('%s'))", version, span)
 }
 
 // settleChanged settles traces of which rows were removed, once the store is there.
@@ -288,7 +283,7 @@ func (w *worker) settleChanged(ctx context.Context, groups []*group, next int64)
 	for i, g := range groups {
 		keys[i] = g.key
 	}
-	err := w.store.within(ctx, w.sink.cfg.FinalizeTimeout/3, func(ctx context.Context) error { return w.settleSafely(ctx, keys, next) })
+	err := w.store.Within(ctx, w.sink.cfg.FinalizeTimeout/3, func(ctx context.Context) error { return w.settleSafely(ctx, keys, next) })
 	if err == nil || ctx.Err() != nil {
 		return err
 	}
@@ -324,10 +319,10 @@ func (w *worker) reopen(ctx context.Context, groups []*group) error {
 			k.restored, k.whole = true, false
 		}
 		reopened = append(reopened, rows.IndexRow{Key: key, Summary: rows.Summary{ // which says what was said, but for the time
-			MinStart: x.minStart, MaxStart: x.maxStart, MinPartitionWeek: x.minWeek, MaxPartitionWeek: x.maxWeek, Created: x.created, LastVersion: x.version, FirstVersion: x.first,
+			MinStart: x.MinStart, MaxStart: x.MaxStart, MinPartitionWeek: x.MinPartitionWeek, MaxPartitionWeek: x.MaxPartitionWeek, Created: x.created, LastVersion: x.version, FirstVersion: x.first,
 		}})
 	}
-	return w.store.insert(ctx, insertion{table: schema.TraceIndex, block: rows.TraceIndex(reopened, w.partition.Number(), now)})
+	return w.store.Insert(ctx, clickhouse.Insertion{Table: schema.TraceIndex, Block: rows.TraceIndex(reopened, w.partition.Number(), now)})
 }
 
 // removals are conditions on the rows that go, by table.
@@ -346,7 +341,7 @@ func (r *removals) traces(groups []*group, below uint64) {
 	keys, index := make([]rows.TraceKey, len(groups)), make(map[rows.TraceKey]indexed, len(groups))
 	var annotated, gone []rows.TraceKey
 	for i, g := range groups {
-		keys[i], index[g.key] = g.key, indexed{bounds: g.bounds}
+		keys[i], index[g.key] = g.key, indexed{Bounds: g.bounds}
 		if g.annotated {
 			annotated = append(annotated, g.key)
 		}
@@ -354,19 +349,19 @@ func (r *removals) traces(groups []*group, below uint64) {
 			gone = append(gone, g.key)
 		}
 	}
-	for _, which := range placed(keys, index) {
+	for _, which := range clickhouse.Conditions(keys, boundsIn(index)) {
 		r.minutes = append(r.minutes, which)
 		r.lowerSpans(which, below)
 	}
-	for some := range slices.Chunk(keys, tracesAtOnce) {
-		r.lowerTotals(ofTraces(some), below)
+	for some := range slices.Chunk(keys, clickhouse.TracesAtOnce) {
+		r.lowerTotals(clickhouse.OfTraces(some), below)
 	}
-	for some := range slices.Chunk(annotated, tracesAtOnce) {
-		r.annotations = append(r.annotations, fmt.Sprintf("%s AND version < %d", ofTraces(some), below))
+	for some := range slices.Chunk(annotated, clickhouse.TracesAtOnce) {
+		r.annotations = append(r.annotations, fmt.Sprintf("%s AND version < %d", clickhouse.OfTraces(some), below))
 	}
-	for some := range slices.Chunk(gone, tracesAtOnce) {
-		r.index = append(r.index, fmt.Sprintf("%s AND last_version < %d", ofTraces(some), below))
-		r.rejects = append(r.rejects, fmt.Sprintf("%s AND stream_offset < %d", rejectsOf(some), below>>schema.VersionShift))
+	for some := range slices.Chunk(gone, clickhouse.TracesAtOnce) {
+		r.index = append(r.index, fmt.Sprintf("%s AND last_version < %d", clickhouse.OfTraces(some), below))
+		r.rejects = append(r.rejects, fmt.Sprintf("%s AND stream_offset < %d", clickhouse.RejectedSpansOf(some), below>>schema.VersionShift))
 	}
 }
 
@@ -382,27 +377,18 @@ func (r *removals) lowerTotals(which string, below uint64) {
 	r.rollups = append(r.rollups, fmt.Sprintf("%s AND version < %d", which, below))
 }
 
-// rejectsOf is the condition that a refused span is of one of these traces, which it names in text.
-func rejectsOf(keys []rows.TraceKey) string {
-	named := make([]string, len(keys))
-	for i, k := range keys {
-		named[i] = fmt.Sprintf("('%s','%s')", k.Project, k.Trace)
-	}
-	return "project_id IN " + projectList(keys) + " AND (project_id, trace_id) IN (" + strings.Join(named, ",") + ")"
-}
-
 // spans adds the lower versions of some of a trace's spans.
 func (r *removals) spans(g *group, below uint64) {
 	ids := make([]trace.SpanID, 0, len(g.removedSpans))
 	for id := range g.removedSpans {
 		ids = append(ids, id)
 	}
-	which := ofTrace(g.key) + " AND " + g.bounds.sql()
+	which := clickhouse.OfTrace(g.key) + " AND " + g.bounds.SQL()
 	r.minutes = append(r.minutes, which)
-	for some := range slices.Chunk(ids, spansAtOnce) {
-		r.lowerSpans(which+" AND "+spanList(some), below)
+	for some := range slices.Chunk(ids, clickhouse.SpansAtOnce) {
+		r.lowerSpans(which+" AND "+clickhouse.OfSpans(some), below)
 	}
-	r.lowerTotals(ofTrace(g.key), below)
+	r.lowerTotals(clickhouse.OfTrace(g.key), below)
 }
 
 // stale adds the rows that spans of groups left behind under their former keys.
@@ -412,11 +398,11 @@ func (r *removals) stale(groups []*group, below uint64) {
 	for i, g := range groups {
 		keys[i] = g.key
 		for _, s := range g.stale {
-			rows = append(rows, fmt.Sprintf("('%s',%s,%s,'%s',%s)", g.key.Project, bytesLiteral(g.key.Trace[:]), bytesLiteral(s.id[:]), s.traceType, timeLiteral(s.start)))
+			rows = append(rows, fmt.Sprintf("('%s',%s,%s,'%s',%s)", g.key.Project, clickhouse.BytesLiteral(g.key.Trace[:]), clickhouse.BytesLiteral(s.id[:]), s.traceType, clickhouse.TimeLiteral(s.start)))
 		}
 	}
-	for some := range slices.Chunk(rows, tracesAtOnce) {
-		which := fmt.Sprintf("project_id IN %s AND (project_id, trace_id, span_id, trace_type, start_time) IN (%s) AND version < %d", projectList(keys), strings.Join(some, ","), below)
+	for some := range slices.Chunk(rows, clickhouse.TracesAtOnce) {
+		which := fmt.Sprintf("project_id IN %s AND (project_id, trace_id, span_id, trace_type, start_time) IN (%s) AND version < %d", clickhouse.ProjectList(keys), strings.Join(some, ","), below)
 		r.rows, r.minutes = append(r.rows, which), append(r.minutes, which)
 	}
 }
@@ -442,13 +428,13 @@ func (w *worker) remove(ctx context.Context, gone *removals) error {
 		{schema.TraceTotals, gone.rollups},
 		{schema.TraceIndex, gone.index},
 	} {
-		for which := range anyOf(of.rows) {
+		for which := range clickhouse.AnyOf(of.rows) {
 			if err := w.delete(ctx, of.table, which); err != nil {
 				return err
 			}
 		}
 	}
-	for which := range anyOf(gone.rejects) {
+	for which := range clickhouse.AnyOf(gone.rejects) {
 		if err := w.removeRejects(ctx, which); err != nil {
 			return err
 		}
@@ -459,7 +445,7 @@ func (w *worker) remove(ctx context.Context, gone *removals) error {
 // removeRejects removes the refused spans of traces; mostly there are none.
 func (w *worker) removeRejects(ctx context.Context, which string) error {
 	var n uint64
-	err := w.store.query(ctx, "count rejected_spans of traces", "SELECT count() FROM "+w.store.cfg.Deployment.Table(schema.RejectedSpans)+" WHERE "+which,
+	err := w.store.Query(ctx, "count rejected_spans of traces", "SELECT count() FROM "+w.store.Table(schema.RejectedSpans)+" WHERE "+which,
 		func() { n = 0 }, func(result driver.Rows) error { return result.Scan(&n) })
 	if err != nil || n == 0 {
 		return err
@@ -469,5 +455,5 @@ func (w *worker) removeRejects(ctx context.Context, which string) error {
 
 // delete marks rows as gone; readers no longer see them when it returns.
 func (w *worker) delete(ctx context.Context, table, which string) error {
-	return w.store.delete(ctx, table, which)
+	return w.store.Delete(ctx, table, which)
 }

@@ -14,6 +14,7 @@ import (
 	"colonnade/domain"
 	"colonnade/domain/trace"
 	"colonnade/migrations/schema"
+	"colonnade/write/sink/clickhouse"
 	"colonnade/write/sink/rows"
 )
 
@@ -51,9 +52,9 @@ func (w *worker) restoreSpans(ctx context.Context, first int64) error {
 	limit := w.sink.recentSpans()
 	statement := fmt.Sprintf(`SELECT project_id, trace_id, span_id, toInt8(trace_type), content_hash, version, toUnixTimestamp64Micro(start_time), toUnixTimestamp64Micro(created_at), created_by_id, toInt8(trace_type_declared), link_count > 0, parent_id = toFixedString('', 8) AND (evaluator_slug != '' OR evaluator_id != toUUID('00000000-0000-0000-0000-000000000000')), toUnixTimestamp64Micro(greatest(created_at, updated_at))
 FROM %s WHERE stream_partition = %s AND version >= %d AND version < %d ORDER BY version DESC LIMIT %d`,
-		w.store.cfg.Deployment.Table(schema.Spans), w.label, versionOf(first-int64(limit)), versionOf(first), limit)
+		w.store.Table(schema.Spans), w.label, clickhouse.VersionOf(first-int64(limit)), clickhouse.VersionOf(first), limit)
 	var found []storedSpan
-	err := w.store.read(ctx, "restore spans", statement, storedSpanBytes, func() { found = found[:0] }, func(row []byte) {
+	err := w.store.ReadRowBinary(ctx, "restore spans", statement, storedSpanBytes, func() { found = found[:0] }, func(row []byte) {
 		found = append(found, readStoredSpan(row))
 	})
 	if err != nil {
@@ -89,28 +90,21 @@ func readStoredSpan(row []byte) (x storedSpan) {
 		return v
 	}
 	number := func() uint64 { return binary.LittleEndian.Uint64(take(8)) }
-	x.key.Project = domain.ProjectID(readUUID(take(16)))
+	x.key.Project = domain.ProjectID(clickhouse.ReadUUID(take(16)))
 	copy(x.key.Trace[:], take(16))
 	copy(x.span.id[:], take(8))
 	x.span.traceType = trace.Type(take(1)[0])
 	x.span.hash, x.span.version = number(), number()
 	x.span.start, x.span.createdAt = int64(number()), int64(number()) //nolint:gosec // the bits are the value
-	x.span.createdBy = readUUID(take(16))
+	x.span.createdBy = clickhouse.ReadUUID(take(16))
 	x.declared, x.linked, x.judging = trace.Type(take(1)[0]), take(1)[0] != 0, take(1)[0] != 0
 	x.receivedAt = time.UnixMicro(int64(number())).UTC() //nolint:gosec // the bits are the value
 	return x
 }
 
-// readUUID reads ClickHouse's two little-endian halves.
-func readUUID(b []byte) (id uuid.UUID) {
-	binary.BigEndian.PutUint64(id[:8], binary.LittleEndian.Uint64(b))
-	binary.BigEndian.PutUint64(id[8:], binary.LittleEndian.Uint64(b[8:]))
-	return id
-}
-
 // restoreOpen finds the traces that were written and not settled.
 func (w *worker) restoreOpen(ctx context.Context) error {
-	d := w.store.cfg.Deployment
+	d := w.sink.cfg.Deployment
 	statement := fmt.Sprintf(`SELECT project_id, trace_id, toUnixTimestamp64Micro(max(last_write_at)) AS touched FROM %s
 WHERE stream_partition = %s AND last_write_at >= (SELECT max(finalized_until) FROM %s WHERE topic = '%s' AND stream_partition = %s) - INTERVAL %d SECOND
 GROUP BY project_id, trace_id ORDER BY touched`,
@@ -120,14 +114,14 @@ GROUP BY project_id, trace_id ORDER BY touched`,
 		touched time.Time
 	}
 	var found []open
-	err := w.store.query(ctx, "restore open traces", statement, func() { found = found[:0] }, func(result driver.Rows) error {
+	err := w.store.Query(ctx, "restore open traces", statement, func() { found = found[:0] }, func(result driver.Rows) error {
 		var project uuid.UUID
 		var raw string
 		var touched int64
 		if err := result.Scan(&project, &raw, &touched); err != nil {
 			return err
 		}
-		found = append(found, open{rows.TraceKey{Project: domain.ProjectID(project), Trace: traceID(raw)}, time.UnixMicro(touched).UTC()})
+		found = append(found, open{rows.TraceKey{Project: domain.ProjectID(project), Trace: clickhouse.TraceID(raw)}, time.UnixMicro(touched).UTC()})
 		return nil
 	})
 	if err != nil {

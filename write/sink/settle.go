@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"colonnade/migrations/schema"
+	"colonnade/write/sink/clickhouse"
 	"colonnade/write/sink/rows"
 )
 
@@ -117,15 +118,15 @@ func (w *worker) settleGroup(ctx context.Context, due []*known) (ok bool, err er
 // mayYetSettle tells whether a group of traces that could not be settled is to be
 // tried again, and makes the next one smaller if they may be too much.
 func (w *worker) mayYetSettle(ctx context.Context, traces int, err error) bool {
-	switch reason := w.store.blame(ctx, err); {
-	case reason == faultStore:
+	switch reason := w.store.Classify(ctx, err); {
+	case reason == clickhouse.FaultUnavailable:
 		return true
 	case traces > 1:
 		for w.settleSize() > max(traces/settleFraction, 1) { // few may be due of those that a group may hold
 			w.settleShrink++
 		}
 		return true
-	case reason == faultTime:
+	case reason == clickhouse.FaultTimeout:
 		w.settleLate++
 		return w.settleLate < settleLate
 	default:
@@ -148,7 +149,7 @@ func (w *worker) unsettled(ctx context.Context, k *known) {
 func (w *worker) settleSafely(ctx context.Context, keys []rows.TraceKey, next int64) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = &defectError{fmt.Sprintf("settling %d traces: %v", len(keys), p)}
+			err = &clickhouse.DefectError{Reason: fmt.Sprintf("settling %d traces: %v", len(keys), p)}
 		}
 	}()
 	return w.settle(ctx, keys, next)
@@ -173,14 +174,14 @@ func (w *worker) settle(ctx context.Context, keys []rows.TraceKey, next int64) e
 			k.whole, k.facts = false, nil // from here on it is no longer the first time
 		}
 	}
-	if err := w.store.insert(ctx, insertion{table: schema.SpanCumulative, block: sumColumns(found, settledVersion(next))}); err != nil {
+	if err := w.store.Insert(ctx, clickhouse.Insertion{Table: schema.SpanCumulative, Block: sumColumns(found, settledVersion(next))}); err != nil {
 		return err
 	}
-	return w.store.insert(ctx, insertion{table: schema.TraceTotals, block: rollupColumns(found, settledVersion(next), w.clock())})
+	return w.store.Insert(ctx, clickhouse.Insertion{Table: schema.TraceTotals, Block: rollupColumns(found, settledVersion(next), w.clock())})
 }
 
 // settledVersion is above all versions of offsets below next, and below all others.
-func settledVersion(next int64) uint64 { return max(versionOf(next), 1) - 1 }
+func settledVersion(next int64) uint64 { return max(clickhouse.VersionOf(next), 1) - 1 }
 
 // repairRemembered repairs traces of which memory has all: what the index says
 // of them is known without asking.
@@ -191,7 +192,7 @@ func (w *worker) repairRemembered(ctx context.Context, found []total, next int64
 	index := make(map[rows.TraceKey]indexed, len(found))
 	for i := range found {
 		k := w.memory.trace(found[i].key)
-		index[k.key] = indexed{bounds: found[i].bounds, declared: k.declared, linked: k.linked, judging: k.judging, created: k.since}
+		index[k.key] = indexed{Bounds: found[i].Bounds, declared: k.declared, linked: k.linked, judging: k.judging, created: k.since}
 	}
 	return w.repair(ctx, found, index, next)
 }

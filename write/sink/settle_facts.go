@@ -14,6 +14,7 @@ import (
 	"colonnade/domain/trace"
 	"colonnade/domain/trace/spanmetrics"
 	"colonnade/migrations/schema"
+	"colonnade/write/sink/clickhouse"
 	"colonnade/write/sink/rows"
 )
 
@@ -60,10 +61,10 @@ func (w *worker) remembered(ctx context.Context, keys []rows.TraceKey) (found []
 func (w *worker) firstVersions(ctx context.Context, keys []rows.TraceKey) (map[rows.TraceKey]uint64, error) {
 	first := make(map[rows.TraceKey]uint64, len(keys))
 	statement := fmt.Sprintf("SELECT project_id, trace_id, first_version FROM %s WHERE project_id IN %s AND (project_id, trace_id) IN %s",
-		w.store.cfg.Deployment.Table(schema.TraceIndex), projectList(keys), traceList(keys))
-	err := w.store.read(ctx, "look up first versions", statement, 16+16+8, func() { clear(first) }, func(row []byte) {
+		w.store.Table(schema.TraceIndex), clickhouse.ProjectList(keys), clickhouse.TraceList(keys))
+	err := w.store.ReadRowBinary(ctx, "look up first versions", statement, 16+16+8, func() { clear(first) }, func(row []byte) {
 		var key rows.TraceKey
-		key.Project = domain.ProjectID(readUUID(row))
+		key.Project = domain.ProjectID(clickhouse.ReadUUID(row))
 		copy(key.Trace[:], row[16:])
 		version := binary.LittleEndian.Uint64(row[32:])
 		if old, ok := first[key]; ok {
@@ -79,7 +80,7 @@ const factBytes = 8 + 8 + 8 + 2 + 8 + 2 + 8 + 8 + 8 + 3 + 8*spanmetrics.Count
 
 // stored reads the spans of traces, each by its latest version, and makes their totals.
 func (w *worker) stored(ctx context.Context, keys []rows.TraceKey, index map[rows.TraceKey]indexed) (found []total, err error) {
-	for which := range anyOf(placed(keys, index)) {
+	for which := range clickhouse.AnyOf(clickhouse.Conditions(keys, boundsIn(index))) {
 		some, err := w.storedWhere(ctx, which)
 		if err != nil {
 			return nil, err
@@ -101,8 +102,8 @@ FROM (
   FROM %s WHERE trace_type IN ('invocation', 'annotation', 'unknown') AND (%s)
   GROUP BY project_id, trace_id, span_id
 ) GROUP BY project_id, trace_id`,
-		w.store.cfg.Deployment.Table(schema.Spans), which)
-	err = w.store.query(ctx, "read spans to settle", statement, func() { found = found[:0] }, func(result driver.Rows) error {
+		w.store.Table(schema.Spans), which)
+	err = w.store.Query(ctx, "read spans to settle", statement, func() { found = found[:0] }, func(result driver.Rows) error {
 		var t total
 		var project uuid.UUID
 		var id, rootName, packed string
@@ -114,7 +115,7 @@ FROM (
 		if err != nil {
 			return err
 		}
-		t.key, t.stale = rows.TraceKey{Project: domain.ProjectID(project), Trace: traceID(id)}, stale != 0
+		t.key, t.stale = rows.TraceKey{Project: domain.ProjectID(project), Trace: clickhouse.TraceID(id)}, stale != 0
 		t.add(spans)
 		t.rootName = rootName
 		found = append(found, t)
@@ -126,7 +127,7 @@ FROM (
 // readFacts reads the spans of a trace from their text.
 func readFacts(packed string) ([]facts, error) {
 	if len(packed) == 0 || len(packed)%factBytes != 0 {
-		return nil, &defectError{fmt.Sprintf("spans to settle in %d bytes", len(packed))}
+		return nil, &clickhouse.DefectError{Reason: fmt.Sprintf("spans to settle in %d bytes", len(packed))}
 	}
 	out := make([]facts, len(packed)/factBytes)
 	for i := range out {

@@ -12,6 +12,7 @@ import (
 	"colonnade/domain"
 	"colonnade/domain/trace"
 	"colonnade/migrations/schema"
+	"colonnade/write/sink/clickhouse"
 	"colonnade/write/sink/rows"
 )
 
@@ -24,13 +25,13 @@ func (w *worker) move(ctx context.Context, traces []*total, index map[rows.Trace
 	}
 	for to, all := range byType {
 		keys := keysOf(all)
-		for which := range anyOf(placed(keys, index)) {
+		for which := range clickhouse.AnyOf(clickhouse.Conditions(keys, boundsIn(index))) {
 			if err := w.moveRows(ctx, schema.Spans, to, which); err != nil {
 				return err
 			}
 		}
-		for some := range slices.Chunk(keys, tracesAtOnce) {
-			if err := w.moveAnnotations(ctx, to, ofTraces(some)); err != nil {
+		for some := range slices.Chunk(keys, clickhouse.TracesAtOnce) {
+			if err := w.moveAnnotations(ctx, to, clickhouse.OfTraces(some)); err != nil {
 				return err
 			}
 		}
@@ -49,9 +50,9 @@ func keysOf(traces []*total) []rows.TraceKey {
 
 // moveRows gives a type to those of some rows that have another.
 func (w *worker) moveRows(ctx context.Context, table string, to trace.Type, which string) error {
-	name := w.store.cfg.Deployment.Table(table)
+	name := w.store.Table(table)
 	statement := fmt.Sprintf("INSERT INTO %[1]s SELECT * REPLACE ('%[2]s' AS trace_type) FROM %[1]s AS t WHERE t.trace_type != '%[2]s' AND (%[3]s)", name, to, which)
-	if err := w.store.exec(ctx, "move "+table+" to their type", statement); err != nil {
+	if err := w.store.Exec(ctx, "move "+table+" to their type", statement); err != nil {
 		return err
 	}
 	return w.delete(ctx, table, fmt.Sprintf("trace_type != '%s' AND (%s)", to, which))
@@ -66,7 +67,7 @@ type storedRow struct {
 // cleanUp removes the rows of traces that a newer version of their span stands
 // for under another key.
 func (w *worker) cleanUp(ctx context.Context, traces []*total, index map[rows.TraceKey]indexed) error {
-	for which := range anyOf(placed(keysOf(traces), index)) {
+	for which := range clickhouse.AnyOf(clickhouse.Conditions(keysOf(traces), boundsIn(index))) {
 		byTrace, err := w.storedRows(ctx, which)
 		if err != nil {
 			return err
@@ -92,9 +93,9 @@ func (w *worker) cleanUp(ctx context.Context, traces []*total, index map[rows.Tr
 
 // storedRows reads where rows of traces stand.
 func (w *worker) storedRows(ctx context.Context, which string) (map[rows.TraceKey][]storedRow, error) {
-	statement := fmt.Sprintf("SELECT project_id, trace_id, span_id, toInt8(trace_type), toUnixTimestamp64Micro(start_time), version FROM %s WHERE %s", w.store.cfg.Deployment.Table(schema.Spans), which)
+	statement := fmt.Sprintf("SELECT project_id, trace_id, span_id, toInt8(trace_type), toUnixTimestamp64Micro(start_time), version FROM %s WHERE %s", w.store.Table(schema.Spans), which)
 	found := map[rows.TraceKey][]storedRow{}
-	err := w.store.query(ctx, "find stale rows", statement, func() { clear(found) }, func(result driver.Rows) error {
+	err := w.store.Query(ctx, "find stale rows", statement, func() { clear(found) }, func(result driver.Rows) error {
 		var project uuid.UUID
 		var rawTrace, rawSpan string
 		var traceType int8
@@ -104,7 +105,7 @@ func (w *worker) storedRows(ctx context.Context, which string) (map[rows.TraceKe
 		}
 		copy(r.id[:], rawSpan)
 		r.traceType = trace.Type(traceType) //nolint:gosec // an enum is small and positive
-		key := rows.TraceKey{Project: domain.ProjectID(project), Trace: traceID(rawTrace)}
+		key := rows.TraceKey{Project: domain.ProjectID(project), Trace: clickhouse.TraceID(rawTrace)}
 		found[key] = append(found[key], r)
 		return nil
 	})
@@ -137,10 +138,10 @@ func (w *worker) mendIndex(ctx context.Context, traces []*total, next int64) err
 		mended[i] = rows.IndexRow{
 			Key: t.key, Declared: t.declared, Linked: t.linked, FinalizedFlags: settledFlags(next, t.declared, t.linked),
 			Summary: rows.Summary{
-				MinStart: t.minStart, MaxStart: t.maxStart, MinPartitionWeek: t.minWeek, MaxPartitionWeek: t.maxWeek,
+				MinStart: t.MinStart, MaxStart: t.MaxStart, MinPartitionWeek: t.MinPartitionWeek, MaxPartitionWeek: t.MaxPartitionWeek,
 				Created: t.created, LastVersion: t.version, FirstVersion: t.version,
 			},
 		}
 	}
-	return w.store.insert(ctx, insertion{table: schema.TraceIndex, block: rows.TraceIndex(mended, w.partition.Number(), w.clock())})
+	return w.store.Insert(ctx, clickhouse.Insertion{Table: schema.TraceIndex, Block: rows.TraceIndex(mended, w.partition.Number(), w.clock())})
 }

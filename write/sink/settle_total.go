@@ -11,6 +11,7 @@ import (
 	"colonnade/domain/trace"
 	"colonnade/domain/trace/spanmetrics"
 	"colonnade/migrations/schema"
+	"colonnade/write/sink/clickhouse"
 	"colonnade/write/sink/internal/native"
 	"colonnade/write/sink/rows"
 )
@@ -46,7 +47,7 @@ func (e *entry) facts(numbers [schema.NumberCount]float64) facts {
 // total is a trace as its spans make it.
 type total struct {
 	key rows.TraceKey
-	bounds
+	clickhouse.Bounds
 	declared, resolved trace.Type
 	linked, stale      bool
 	oneTree            bool
@@ -70,7 +71,7 @@ func (t *total) add(spans []facts) {
 	slices.SortFunc(spans, func(a, b facts) int {
 		return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.startNS, b.startNS), bytes.Compare(a.id[:], b.id[:]))
 	})
-	t.spans, t.bounds, t.created = spans, noBounds(), math.MaxInt64
+	t.spans, t.Bounds, t.created = spans, clickhouse.NoBounds(), math.MaxInt64
 	edges, own := make([]trace.Edge, len(spans)), make([][spanmetrics.Count]float64, len(spans))
 	for i := range t.values {
 		t.values[i] = math.NaN()
@@ -79,7 +80,7 @@ func (t *total) add(spans []facts) {
 	for i := range spans {
 		f := &spans[i]
 		t.declared, t.linked = max(t.declared, f.declared), t.linked || f.linked
-		t.bounds.add(f.start, f.start, f.week, f.week)
+		t.Bounds.Add(f.start, f.start, f.week, f.week)
 		t.maxEnd, t.created, t.version = max(t.maxEnd, f.end), min(t.created, f.created), max(t.version, f.version)
 		if f.parent.IsZero() && !rooted {
 			rooted, t.root, t.rootName = true, f.id, f.name
@@ -173,7 +174,7 @@ func rollupColumns(found []total, version uint64, settledAt time.Time) *native.B
 		project.UUID(t.key.Project)
 		id.Bytes(t.key.Trace[:])
 		traceType.Uint8(uint8(t.resolved))
-		start.Int64(t.minStart)
+		start.Int64(t.MinStart)
 		end.Int64(t.maxEnd)
 		root.Bytes(t.root[:])
 		name.Append(t.rootName)

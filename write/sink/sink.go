@@ -40,7 +40,7 @@
 // or the next, even while the first is still running in the store: what is looked
 // up goes in under the first attempt's token, which is checked and recorded in
 // one step with the rows by a store that lives. One that is killed may keep
-// either without the other, so no look ends but with all rows there (insertion).
+// either without the other, so no look ends but with all rows there (clickhouse.Insertion).
 // A former owner that still lives inserts under the same tokens, and its next
 // Intend is refused: by the broker, or by stream, where the broker was restarted
 // and took it for a new member.
@@ -60,6 +60,7 @@ import (
 
 	"colonnade/domain"
 	"colonnade/write/normalize"
+	"colonnade/write/sink/clickhouse"
 	"colonnade/write/sink/rows"
 	"colonnade/write/stream"
 )
@@ -84,7 +85,7 @@ type Sink struct {
 	cfg     Config
 	deps    Deps
 	log     *slog.Logger
-	store   *store
+	store   *clickhouse.DB
 	metrics *metrics
 	topic   string
 	keys    *keySet
@@ -106,7 +107,7 @@ func New(cfg Config, deps Deps) (*Sink, error) {
 	m := newMetrics(deps.Registerer)
 	s := &Sink{
 		cfg: cfg, deps: deps, log: deps.Log.With(slog.String("component", "sink")),
-		store: newStore(deps.Store, cfg, m, deps.Now), metrics: m, topic: deps.Consumer.Topic(),
+		store: clickhouse.New(deps.Store, cfg.store(), deps.Registerer, deps.Now), metrics: m, topic: deps.Consumer.Topic(),
 		keys: newKeySet(maxAttributeKeys), pace: newPace(cfg), workers: map[int32]*worker{}, spare: make(chan *rows.Buffer, 1),
 	}
 	s.spare <- rows.NewBuffer(s.keys.has)
@@ -183,7 +184,7 @@ func (s *Sink) Ready(context.Context) error {
 		return err
 	}
 	now := s.deps.Now()
-	if since, err := s.metrics.down(); !since.IsZero() && now.Sub(since) > s.cfg.MaxBackoff {
+	if since, err := s.store.Down(); !since.IsZero() && now.Sub(since) > s.cfg.MaxBackoff {
 		return domain.Wrap(domain.Unavailable, err, "The span store has not answered for %s.", now.Sub(since).Round(time.Second))
 	}
 	s.mu.Lock()

@@ -10,6 +10,7 @@ import (
 	"unsafe"
 
 	"colonnade/write/otlp/wire"
+	"colonnade/write/sink/clickhouse"
 	"colonnade/write/sink/rows"
 	"colonnade/write/stream"
 )
@@ -30,7 +31,7 @@ type worker struct {
 	label     string
 	log       *slog.Logger
 	metrics   *metrics
-	store     *store
+	store     *clickhouse.DB
 
 	memory *memory
 	// rows are those of the batch that is being made.

@@ -16,6 +16,7 @@ import (
 	"colonnade/domain"
 	"colonnade/domain/trace"
 	"colonnade/migrations/schema"
+	"colonnade/write/sink/clickhouse"
 	"colonnade/write/sink/internal/native"
 	"colonnade/write/sink/rows"
 	"colonnade/write/stream"
@@ -60,7 +61,7 @@ func (w *worker) write(ctx context.Context, b *batch, repeat bool) error {
 }
 
 func (w *worker) insert(ctx context.Context, b *batch, table string, block *native.Block) error {
-	return w.store.insert(ctx, insertion{table: table, block: block, token: w.token(table, b.rng), doubtful: b.doubtful})
+	return w.store.Insert(ctx, clickhouse.Insertion{Table: table, Block: block, Token: w.token(table, b.rng), PossiblyDuplicate: b.doubtful})
 }
 
 // token names one insert. The same rows go under the same token, whoever
@@ -111,11 +112,11 @@ func (w *worker) findStored(ctx context.Context, b *batch) error {
 }
 
 func (w *worker) halve(ctx context.Context, b *batch, table string, block *native.Block, entries []*entry, rng stream.Range) error {
-	in := insertion{table: table, block: block, token: w.token(table, rng), doubtful: b.doubtful}
+	in := clickhouse.Insertion{Table: table, Block: block, Token: w.token(table, rng), PossiblyDuplicate: b.doubtful}
 	if table == schema.Spans { // a row too many would count twice until it is merged
-		in.rest = func(ctx context.Context) (*native.Block, error) { return w.missing(ctx, b, rng, block, entries) }
+		in.Missing = func(ctx context.Context) (*native.Block, error) { return w.missing(ctx, b, rng, block, entries) }
 	}
-	err := w.store.insert(ctx, in)
+	err := w.store.Insert(ctx, in)
 	if err == nil || !domain.KindOf(err).Permanent() {
 		return err
 	}
@@ -205,14 +206,14 @@ func (w *worker) storedVersions(ctx context.Context, rng stream.Range, entries [
 	if len(entries) == 0 {
 		return stored, nil
 	}
-	where, keys := noBounds(), make([]rows.TraceKey, len(entries))
+	where, keys := clickhouse.NoBounds(), make([]rows.TraceKey, len(entries))
 	for i, e := range entries {
-		where.add(e.Start, e.Start, e.PartitionWeek, e.PartitionWeek)
+		where.Add(e.Start, e.Start, e.PartitionWeek, e.PartitionWeek)
 		keys[i] = e.Key
 	}
 	statement := fmt.Sprintf("SELECT version, content_hash FROM %s WHERE project_id IN %s AND trace_type IN ('invocation', 'annotation', 'unknown') AND %s AND stream_partition = %s AND version BETWEEN %d AND %d",
-		w.store.cfg.Deployment.Table(schema.Spans), projectList(keys), where.sql(), w.label, versionOf(rng.First), versionOf(rng.Last+1)-1)
-	err := w.store.query(ctx, "find stored versions", statement, func() { clear(stored) }, func(result driver.Rows) error {
+		w.store.Table(schema.Spans), clickhouse.ProjectList(keys), where.SQL(), w.label, clickhouse.VersionOf(rng.First), clickhouse.VersionOf(rng.Last+1)-1)
+	err := w.store.Query(ctx, "find stored versions", statement, func() { clear(stored) }, func(result driver.Rows) error {
 		var s storedVersion
 		if err := result.Scan(&s.version, &s.hash); err != nil {
 			return err
@@ -225,9 +226,9 @@ func (w *worker) storedVersions(ctx context.Context, rng stream.Range, entries [
 
 // storedFrom is the last offset from first on of which the table spans has rows, -1 without any.
 func (w *worker) storedFrom(ctx context.Context, first int64) (last int64, err error) {
-	statement := fmt.Sprintf("SELECT count(), max(version) FROM %s WHERE stream_partition = %s AND version >= %d", w.store.cfg.Deployment.Table(schema.Spans), w.label, versionOf(first))
+	statement := fmt.Sprintf("SELECT count(), max(version) FROM %s WHERE stream_partition = %s AND version >= %d", w.store.Table(schema.Spans), w.label, clickhouse.VersionOf(first))
 	last = -1
-	err = w.store.query(ctx, "find stored versions", statement, func() { last = -1 }, func(result driver.Rows) error {
+	err = w.store.Query(ctx, "find stored versions", statement, func() { last = -1 }, func(result driver.Rows) error {
 		var n, version uint64
 		if err := result.Scan(&n, &version); err != nil {
 			return err
@@ -239,9 +240,6 @@ func (w *worker) storedFrom(ctx context.Context, first int64) (last int64, err e
 	})
 	return last, err
 }
-
-// versionOf is the lowest version of an offset.
-func versionOf(offset int64) uint64 { return uint64(max(offset, 0)) << schema.VersionShift }
 
 func (w *worker) writeKeys(ctx context.Context, b *batch) error {
 	found := b.rows.Spans.FoundKeys
@@ -312,7 +310,7 @@ func (w *worker) publishDead(ctx context.Context, r *stream.Record, reason strin
 			return err
 		}
 		large = domain.KindOf(err) == domain.TooLarge
-		w.metrics.retries.WithLabelValues("dead topic").Inc()
+		w.store.CountRetry("dead topic")
 		jittered := pause/2 + rand.N(pause) //nolint:gosec // spread, no secret
 		select {
 		case <-ctx.Done():
@@ -339,7 +337,7 @@ func (w *worker) writeRejects(ctx context.Context, b *batch, repeat bool) error 
 		}
 	}
 	block := rows.RejectedSpans(b.rejects, w.partition.Number())
-	return w.store.insert(ctx, insertion{table: schema.RejectedSpans, block: block, token: w.token(schema.RejectedSpans, b.rng), doubtful: b.doubtful, rest: rest})
+	return w.store.Insert(ctx, clickhouse.Insertion{Table: schema.RejectedSpans, Block: block, Token: w.token(schema.RejectedSpans, b.rng), PossiblyDuplicate: b.doubtful, Missing: rest})
 }
 
 // storedReject tells a reject from others, also of the same offset of another log.
@@ -351,8 +349,8 @@ type storedReject struct {
 func (w *worker) storedRejects(ctx context.Context, rng stream.Range) (map[storedReject]bool, error) {
 	stored := map[storedReject]bool{}
 	statement := fmt.Sprintf("SELECT DISTINCT stream_offset, stage, reason, trace_id, span_id FROM %s WHERE stream_partition = %s AND stream_offset BETWEEN %d AND %d",
-		w.store.cfg.Deployment.Table(schema.RejectedSpans), w.label, rng.First, rng.Last)
-	err := w.store.query(ctx, "find stored rejected_spans", statement, func() { clear(stored) }, func(result driver.Rows) error {
+		w.store.Table(schema.RejectedSpans), w.label, rng.First, rng.Last)
+	err := w.store.Query(ctx, "find stored rejected_spans", statement, func() { clear(stored) }, func(result driver.Rows) error {
 		var s storedReject
 		if err := result.Scan(&s.offset, &s.stage, &s.reason, &s.traceID, &s.spanID); err != nil {
 			return err
@@ -380,7 +378,7 @@ func (w *worker) progress(next int64) progress {
 // writeProgress tells readers that everything before next is visible.
 func (w *worker) writeProgress(ctx context.Context, p progress) error {
 	block := rows.Progress(w.sink.topic, w.partition.Number(), p.next, p.settledUntil, p.at)
-	err := w.store.insert(ctx, insertion{table: schema.SinkProgress, block: block})
+	err := w.store.Insert(ctx, clickhouse.Insertion{Table: schema.SinkProgress, Block: block})
 	if err == nil {
 		w.progressAt = p.at
 		w.visible.Store(p.next)

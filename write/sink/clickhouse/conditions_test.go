@@ -1,4 +1,4 @@
-package sink
+package clickhouse
 
 import (
 	"slices"
@@ -35,7 +35,7 @@ func TestAnyOf(t *testing.T) {
 			}
 			var got []int
 			var all []string
-			for which := range anyOf(conditions) {
+			for which := range AnyOf(conditions) {
 				some := strings.Split(strings.TrimSuffix(strings.TrimPrefix(which, "("), ")"), ") OR (")
 				got, all = append(got, len(some)), append(all, some...)
 			}
@@ -49,30 +49,6 @@ func TestAnyOf(t *testing.T) {
 func TestOfTraces(t *testing.T) {
 	t.Parallel()
 	key := rows.TraceKey{Project: domain.ProjectID{0xab, 15: 1}, Trace: trace.TraceID{'\'', '\\', 0, 15: 0xff}}
-	require.Equal(t, `project_id IN (toUUID('ab000000-0000-0000-0000-000000000001')) AND (project_id, trace_id) IN (('ab000000-0000-0000-0000-000000000001','\x27\x5c\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\xff'))`, ofTraces([]rows.TraceKey{key}))
-	require.Less(t, len(ofTraces(slices.Repeat([]rows.TraceKey{key}, tracesAtOnce))), conditionBytes/3)
-}
-
-// The spans of a large edit are named by conditions that each fit a statement,
-// and none calls a function for each: the store takes fifty thousand nodes.
-func TestManySpansFitStatements(t *testing.T) {
-	t.Parallel()
-	g := &group{stored: true, annotated: true, removedSpans: map[trace.SpanID]bool{}}
-	for n := range 30_000 {
-		g.removedSpans[trace.SpanID{1, byte(n >> 8), byte(n)}] = true
-	}
-	var r removals
-	r.spans(g, 7)
-	r.ofAnnotations(g, 7)
-	for _, conditions := range [][]string{r.rows, r.documents, r.annotations} {
-		named := 0
-		for _, which := range conditions {
-			require.LessOrEqual(t, len(which), conditionBytes)
-			require.LessOrEqual(t, strings.Count(which, "("), 20)
-			named += strings.Count(which, `'\x01`)
-		}
-		require.Equal(t, len(g.removedSpans), named)
-	}
-	require.Len(t, r.minutes, 1)
-	require.Len(t, r.rollups, 1)
+	require.Equal(t, `project_id IN (toUUID('ab000000-0000-0000-0000-000000000001')) AND (project_id, trace_id) IN (('ab000000-0000-0000-0000-000000000001','\x27\x5c\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\xff'))`, OfTraces([]rows.TraceKey{key}))
+	require.Less(t, len(OfTraces(slices.Repeat([]rows.TraceKey{key}, TracesAtOnce))), ConditionBytes/3)
 }

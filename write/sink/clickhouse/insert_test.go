@@ -1,8 +1,9 @@
 //go:build embedded
 
-package sink
+package clickhouse
 
 import (
+	"os"
 	"testing"
 	"time"
 
@@ -11,27 +12,17 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
+	"colonnade/deploy/embedded/embeddedtest"
 	"colonnade/migrations/migrationstest"
 	"colonnade/migrations/schema"
 	"colonnade/write/sink/rows"
 )
 
-// migrated opens a database of its own that has all tables.
-func migrated(t testing.TB) driver.Conn {
-	t.Helper()
-	opts, err := clickhouse.ParseDSN(migrationstest.Database(t))
-	require.NoError(t, err)
-	conn, err := clickhouse.Open(opts)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, conn.Close()) })
-	return conn
-}
-
 // What is inserted is known by its token alone, never by what it holds.
 func TestInsertIsKnownByItsToken(t *testing.T) {
 	t.Parallel()
 	conn := migrated(t)
-	s := newStore(conn, DefaultConfig(), newMetrics(prometheus.NewRegistry()), time.Now)
+	s := New(conn, Config{InsertTimeout: time.Minute, MinBackoff: 100 * time.Millisecond, MaxBackoff: 10 * time.Second}, prometheus.NewRegistry(), time.Now)
 	count := func() (n uint64) {
 		require.NoError(t, conn.QueryRow(t.Context(), "SELECT count() FROM rejected_spans").Scan(&n))
 		return n
@@ -48,11 +39,24 @@ func TestInsertIsKnownByItsToken(t *testing.T) {
 		{"", "one", 4},
 	} {
 		block := rows.RejectedSpans([]rows.RejectedSpan{{Reason: step.reason, At: time.Unix(1, 0)}}, 0)
-		require.NoError(t, s.insert(t.Context(), insertion{table: schema.RejectedSpans, block: block, token: step.token}))
+		require.NoError(t, s.Insert(t.Context(), Insertion{Table: schema.RejectedSpans, Block: block, Token: step.token}))
 		require.Equal(t, step.rows, count(), "%q %s", step.token, step.reason)
 	}
 	for range 2 {
-		require.NoError(t, s.exec(t.Context(), "insert again", "INSERT INTO rejected_spans (reason, rejected_at) SELECT 'one', toDateTime64(1, 6)"))
+		require.NoError(t, s.Exec(t.Context(), "insert again", "INSERT INTO rejected_spans (reason, rejected_at) SELECT 'one', toDateTime64(1, 6)"))
 	}
 	require.Equal(t, uint64(6), count(), "nor is what a statement inserts")
 }
+
+// migrated opens a database of its own that has all tables.
+func migrated(t testing.TB) driver.Conn {
+	t.Helper()
+	opts, err := clickhouse.ParseDSN(migrationstest.Database(t))
+	require.NoError(t, err)
+	conn, err := clickhouse.Open(opts)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, conn.Close()) })
+	return conn
+}
+
+func TestMain(m *testing.M) { os.Exit(embeddedtest.Main(m)) }

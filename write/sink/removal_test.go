@@ -1,0 +1,35 @@
+package sink
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"colonnade/domain/trace"
+	"colonnade/write/sink/clickhouse"
+)
+
+// The spans of a large edit are named by conditions that each fit a statement,
+// and none calls a function for each: the store takes fifty thousand nodes.
+func TestManySpansFitStatements(t *testing.T) {
+	t.Parallel()
+	g := &group{stored: true, annotated: true, removedSpans: map[trace.SpanID]bool{}}
+	for n := range 30_000 {
+		g.removedSpans[trace.SpanID{1, byte(n >> 8), byte(n)}] = true
+	}
+	var r removals
+	r.spans(g, 7)
+	r.ofAnnotations(g, 7)
+	for _, conditions := range [][]string{r.rows, r.documents, r.annotations} {
+		named := 0
+		for _, which := range conditions {
+			require.LessOrEqual(t, len(which), clickhouse.ConditionBytes)
+			require.LessOrEqual(t, strings.Count(which, "("), 20)
+			named += strings.Count(which, `'\x01`)
+		}
+		require.Equal(t, len(g.removedSpans), named)
+	}
+	require.Len(t, r.minutes, 1)
+	require.Len(t, r.rollups, 1)
+}
