@@ -14,6 +14,7 @@ import (
 	"colonnade/domain/trace"
 	"colonnade/migrations/schema"
 	"colonnade/write/sink/clickhouse"
+	"colonnade/write/sink/recent"
 	"colonnade/write/sink/rows"
 )
 
@@ -31,8 +32,8 @@ func mayAnnotate(declared trace.Type, linked, judging bool) bool {
 }
 
 // supersede notes a span whose stored version may have rows under other keys than the new one.
-func (g *group) supersede(k *known, e *entry) {
-	if mayAnnotate(k.declared, k.linked, k.judging) || rows.HasAnnotation(&e.Entry) || rows.HasEvaluator(e.Span) {
+func (g *group) supersede(k *recent.Trace, e *entry) {
+	if mayAnnotate(k.Declared, k.Linked, k.HasEvaluator) || rows.HasAnnotation(&e.Entry) || rows.HasEvaluator(e.Span) {
 		g.superseded = append(g.superseded, e.Span.SpanID)
 	}
 }
@@ -75,10 +76,6 @@ func (w *worker) countRows(ctx context.Context, table, which string) (n uint64, 
 	return n, err
 }
 
-// older tells whether a trace was stored before the memory knew of it, so that
-// versions of its spans may have been replaced unseen.
-func (k *known) older(x indexed) bool { return k.since == 0 || x.created < k.since }
-
 // cleanUpAnnotations removes, of traces that were stored before the memory
 // knew of them, the rows of versions that a later one has replaced.
 func (w *worker) cleanUpAnnotations(ctx context.Context, found []total, index map[rows.TraceKey]indexed) error {
@@ -86,7 +83,7 @@ func (w *worker) cleanUpAnnotations(ctx context.Context, found []total, index ma
 	for i := range found {
 		t := &found[i]
 		x := index[t.key]
-		if k := w.memory.trace(t.key); mayAnnotate(max(t.declared, x.declared), t.linked || x.linked, x.judging) && (k == nil || k.older(x)) {
+		if k := w.memory.Trace(t.key); mayAnnotate(max(t.declared, x.declared), t.linked || x.linked, x.judging) && (k == nil || k.OlderThan(x.created)) {
 			keys = append(keys, t.key)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"colonnade/migrations/schema"
 	"colonnade/write/normalize"
 	"colonnade/write/sink/clickhouse"
+	"colonnade/write/sink/recent"
 	"colonnade/write/sink/rows"
 	"colonnade/write/stream"
 )
@@ -95,7 +96,7 @@ type group struct {
 	stored  bool
 	bounds  clickhouse.Bounds
 	version uint64
-	before  *known
+	before  *recent.Trace
 	// annotated tells that it may have rows in annotations; superseded are the
 	// spans of which this batch replaces a version that may.
 	annotated  bool
@@ -191,7 +192,7 @@ func (w *worker) build(ctx context.Context, records []stream.Record, rng stream.
 		w.decide(b, g)
 	}
 	w.document.Release()
-	w.memory.trim(b.newestAt, w.sink.recentSpans())
+	w.memory.Trim(b.newestAt, w.sink.recentSpans())
 	return b, nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"colonnade/domain/trace"
 	"colonnade/migrations/schema"
 	"colonnade/write/normalize"
+	"colonnade/write/sink/recent"
 	"colonnade/write/sink/rows"
 	"colonnade/write/stream"
 )
@@ -24,16 +25,16 @@ func (w *worker) decide(b *batch, g *group) {
 	}()
 	switch {
 	case g.removed:
-		w.memory.drop(w.memory.trace(g.key), nil)
+		w.memory.Drop(w.memory.Trace(g.key), nil)
 	case g.removedSpans != nil:
-		w.memory.drop(w.memory.trace(g.key), g.removedSpans)
+		w.memory.Drop(w.memory.Trace(g.key), g.removedSpans)
 	}
 	if len(g.entries) == 0 {
 		return
 	}
-	known := w.memory.trace(g.key)
+	known := w.memory.Trace(g.key)
 	g.traceType, g.declared, g.linked = w.resolve(g, known)
-	g.judging = known != nil && known.judging || slices.ContainsFunc(g.entries, func(e *entry) bool { return rows.HasEvaluator(e.Span) })
+	g.judging = known != nil && known.HasEvaluator || slices.ContainsFunc(g.entries, func(e *entry) bool { return rows.HasEvaluator(e.Span) })
 	for _, e := range g.entries {
 		known = w.enter(b, g, known, e)
 	}
@@ -41,7 +42,7 @@ func (w *worker) decide(b *batch, g *group) {
 
 // enter writes a span, if there is need to, and remembers it. A defect of ours must
 // cost one record, not end the process again and again at the same offset.
-func (w *worker) enter(b *batch, g *group, before *known, e *entry) (k *known) {
+func (w *worker) enter(b *batch, g *group, before *recent.Trace, e *entry) (k *recent.Trace) {
 	k = before
 	defer func() {
 		if p := recover(); p != nil {
@@ -49,10 +50,10 @@ func (w *worker) enter(b *batch, g *group, before *known, e *entry) (k *known) {
 		}
 	}()
 	if w.place(b, g, k, e) {
-		k = w.memory.touch(g.key, b.builtAt, g.receivedAt)
-		k.declared, k.linked, k.judging = g.declared, g.linked, g.judging
-		k.noteIdentifiers(e.Span)
-		w.memory.put(k, e.known(), e.facts(w.rows.Spans.LastNumbers))
+		k = w.memory.Touch(g.key, b.builtAt, g.receivedAt)
+		k.Declared, k.Linked, k.HasEvaluator = g.declared, g.linked, g.judging
+		k.NoteIdentifiers(e.Span)
+		w.memory.Put(k, e.known(), e.facts(w.rows.Spans.LastNumbers))
 		g.written = append(g.written, e)
 	}
 	e.release()
@@ -96,7 +97,7 @@ func metaOf(r *stream.Record) normalize.Meta {
 
 // resolve finds the type of a trace from the spans at hand and those known.
 // Source: contract §0 row 7, §1.7.
-func (w *worker) resolve(g *group, k *known) (t, declared trace.Type, linked bool) {
+func (w *worker) resolve(g *group, k *recent.Trace) (t, declared trace.Type, linked bool) {
 	spans := make([]*trace.Span, len(g.entries))
 	for i, e := range g.entries {
 		spans[i] = e.Span
@@ -105,8 +106,8 @@ func (w *worker) resolve(g *group, k *known) (t, declared trace.Type, linked boo
 	}
 	given, _ := normalize.Trace(spans)
 	if k != nil {
-		declared = max(declared, k.declared)
-		linked = linked || k.linked
+		declared = max(declared, k.Declared)
+		linked = linked || k.Linked
 	}
 	if t = trace.TypeOf(declared, linked); t != given {
 		for _, s := range spans {
@@ -117,24 +118,24 @@ func (w *worker) resolve(g *group, k *known) (t, declared trace.Type, linked boo
 }
 
 // place decides whether a span is written and as what, and adds its rows.
-func (w *worker) place(b *batch, g *group, k *known, e *entry) bool {
+func (w *worker) place(b *batch, g *group, k *recent.Trace, e *entry) bool {
 	w.document.Render(e.Span, e.Declared)
 	e.ContentHash = w.document.Hash
-	stored, ok := k.span(e.Span.SpanID)
+	stored, ok := k.Span(e.Span.SpanID)
 	switch {
-	case ok && stored.hash == e.ContentHash:
+	case ok && stored.ContentHash == e.ContentHash:
 		w.metrics.dropped.WithLabelValues("retry").Inc()
 		return false
 	case ok:
 		e.replaces(stored, &b.records[e.record])
-		b.outdated = append(b.outdated, outdated{project: e.Key.Project, span: e.Span.SpanID, version: stored.version, by: e.record})
+		b.outdated = append(b.outdated, outdated{project: e.Key.Project, span: e.Span.SpanID, version: stored.Version, by: e.record})
 		g.supersede(k, e)
-		if stored.start != e.Start || stored.traceType != g.traceType {
-			g.stale = append(g.stale, staleRow{e.Span.SpanID, stored.traceType, stored.start})
+		if stored.Start != e.Start || stored.TraceType != g.traceType {
+			g.stale = append(g.stale, staleRow{e.Span.SpanID, stored.TraceType, stored.Start})
 		}
 		w.metrics.spans.WithLabelValues("replaced").Inc()
 	case e.cleared:
-		if before, was := g.before.span(e.Span.SpanID); was {
+		if before, was := g.before.Span(e.Span.SpanID); was {
 			e.replaces(before, &b.records[e.record])
 		}
 	}
@@ -143,16 +144,16 @@ func (w *worker) place(b *batch, g *group, k *known, e *entry) bool {
 	return true
 }
 
-func (e *entry) known() knownSpan {
-	return knownSpan{
-		id: e.Span.SpanID, traceType: e.Span.Type, hash: e.ContentHash, version: e.Version, start: e.Start,
-		createdAt: rows.Micros(e.CreatedAt), createdBy: e.CreatedBy,
+func (e *entry) known() recent.Span {
+	return recent.Span{
+		ID: e.Span.SpanID, TraceType: e.Span.Type, ContentHash: e.ContentHash, Version: e.Version, Start: e.Start,
+		CreatedAt: rows.Micros(e.CreatedAt), CreatedBy: e.CreatedBy,
 	}
 }
 
 // replaces keeps what a first version leaves to its successors. Source: contract §1.10.
-func (e *entry) replaces(stored *knownSpan, r *stream.Record) {
-	e.CreatedAt, e.CreatedBy = time.UnixMicro(stored.createdAt).UTC(), stored.createdBy
+func (e *entry) replaces(stored *recent.Span, r *stream.Record) {
+	e.CreatedAt, e.CreatedBy = time.UnixMicro(stored.CreatedAt).UTC(), stored.CreatedBy
 	e.UpdatedAt, e.UpdatedBy = r.ReceivedAt, r.User
 }
 

@@ -14,6 +14,7 @@ import (
 	"colonnade/domain"
 	"colonnade/domain/trace"
 	"colonnade/write/normalize"
+	"colonnade/write/sink/recent"
 	"colonnade/write/sink/rows"
 	"colonnade/write/stream"
 )
@@ -26,7 +27,7 @@ func maker(t *testing.T) *worker {
 	cfg := DefaultConfig()
 	keys := newKeySet(maxAttributeKeys)
 	s := &Sink{cfg: cfg, deps: Deps{Fitter: fitter, Now: time.Now}, keys: keys, metrics: newMetrics(prometheus.NewRegistry())}
-	return &worker{sink: s, partition: &stream.Partition{}, metrics: s.metrics, memory: newMemory(cfg.DedupWindow), rows: rows.NewBuffer(keys.has)}
+	return &worker{sink: s, partition: &stream.Partition{}, metrics: s.metrics, memory: recent.New(cfg.DedupWindow), rows: rows.NewBuffer(keys.has)}
 }
 
 // sent is a record of one trace that has spans of these numbers, each with one attribute.
@@ -75,7 +76,7 @@ func TestARecordThatPanicsDiesAlone(t *testing.T) {
 	require.Equal(t, []byte{1, 4}, spans)
 	require.Equal(t, 2, w.rows.Spans.Rows())
 	require.Equal(t, 2, w.rows.Payloads.Rows())
-	require.Equal(t, 2, w.memory.spans)
+	require.Equal(t, 2, w.memory.Size())
 	require.Len(t, b.dead, 2)
 	for n, at := range []int{1, 3} {
 		require.Equal(t, at, b.dead[n].record)

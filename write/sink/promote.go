@@ -17,6 +17,7 @@ import (
 	"colonnade/domain/trace"
 	"colonnade/migrations/schema"
 	"colonnade/write/sink/clickhouse"
+	"colonnade/write/sink/recent"
 	"colonnade/write/sink/rows"
 )
 
@@ -25,18 +26,17 @@ import (
 // spans that come apart the settler does, for the few traces that need it: the
 // attributes of all others are not read.
 
-// identifiers is the number of ids that are promoted: session, user, agent.
-const identifiers = 3
-
 // identifierColumns are their columns of spans, and identifierTokens what their tokens begin with.
-func identifierColumns() [identifiers]string { return [...]string{"session_id", "user_id", "agent_id"} }
+func identifierColumns() [recent.Identifiers]string {
+	return [...]string{"session_id", "user_id", "agent_id"}
+}
 
-func identifierTokens() [identifiers]string {
+func identifierTokens() [recent.Identifiers]string {
 	return [...]string{schema.SessionTerm, schema.UserTerm, schema.AgentTerm}
 }
 
 // identifierPaths are where spans name them.
-func identifierPaths() [identifiers]string {
+func identifierPaths() [recent.Identifiers]string {
 	return [...]string{
 		jsonvalue.JoinPath(semconv.Root, semconv.Session, semconv.ID),
 		jsonvalue.JoinPath(semconv.Root, semconv.User, semconv.ID),
@@ -44,36 +44,12 @@ func identifierPaths() [identifiers]string {
 	}
 }
 
-// noteIdentifiers remembers of a span what may have to be promoted: which ids a
-// root does not name itself, and which another span names; a bit for each.
-func (k *known) noteIdentifiers(s *trace.Span) {
-	ag, _ := s.Attributes[semconv.Root].(map[string]any)
-	parked, _ := ag[semconv.Unsupported].(map[string]any)
-	for i, object := range [identifiers]any{ag[semconv.Session], ag[semconv.User], parked[semconv.Agent]} {
-		members, _ := object.(map[string]any)
-		id, _ := members[semconv.ID].(string)
-		switch bit := uint8(1) << i; {
-		case s.IsRoot() && id == "":
-			k.lacking |= bit
-		case !s.IsRoot() && id != "":
-			k.naming |= bit
-		default: // nothing to promote
-		}
-	}
-}
-
-// mayPromote tells whether a trace may hold ids that its roots lack. Of what
-// was stored before the memory knew of the trace, either half may be there.
-func (k *known) mayPromote(x indexed) bool {
-	return k.lacking&k.naming != 0 || k.restored || k.lacking|k.naming != 0 && k.older(x)
-}
-
 // promote gives roots of settled traces the ids that their descendants name.
 func (w *worker) promote(ctx context.Context, found []total, index map[rows.TraceKey]indexed) error {
 	var keys []rows.TraceKey
 	for i := range found {
-		if k := w.memory.trace(found[i].key); k != nil && k.mayPromote(index[found[i].key]) {
-			keys = append(keys, k.key)
+		if k := w.memory.Trace(found[i].key); k != nil && k.MayPromote(index[found[i].key].created) {
+			keys = append(keys, k.Key)
 		}
 	}
 	if len(keys) == 0 {
@@ -93,7 +69,7 @@ func (w *worker) promote(ctx context.Context, found []total, index map[rows.Trac
 		return err
 	}
 	for _, key := range keys {
-		w.memory.trace(key).restored = false
+		w.memory.Trace(key).Restored = false
 	}
 	return nil
 }
@@ -107,7 +83,7 @@ type identifiedSpan struct {
 	start     int64 // microseconds
 	startNS   uint16
 	// own are the ids that the span itself names, shown those in its columns.
-	own, shown [identifiers]string
+	own, shown [recent.Identifiers]string
 }
 
 // identified reads the roots of traces and the spans that name ids. What is too
@@ -115,7 +91,7 @@ type identifiedSpan struct {
 func (w *worker) identified(ctx context.Context, which string) (map[rows.TraceKey][]identifiedSpan, error) {
 	paths, columns := identifierPaths(), identifierColumns()
 	var own, named strings.Builder
-	for i := range identifiers {
+	for i := range recent.Identifiers {
 		fmt.Fprintf(&own, ", if(has(attributes_unindexed, '%[1]s'), %[2]s, attributes_string['%[1]s'])", paths[i], columns[i])
 		fmt.Fprintf(&named, " OR attributes_string['%s'] != ''", paths[i])
 	}
@@ -146,7 +122,7 @@ FROM %s WHERE trace_type IN ('invocation', 'annotation', 'unknown') AND (%s) AND
 type promotion struct {
 	key  rows.TraceKey
 	row  identifiedSpan
-	want [identifiers]string
+	want [recent.Identifiers]string
 }
 
 // promotions tells what the roots of one trace lack of what they would have
@@ -160,7 +136,7 @@ func promotions(key rows.TraceKey, spans []identifiedSpan) (due []promotion) {
 	slices.SortFunc(spans, func(a, b identifiedSpan) int {
 		return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.startNS, b.startNS), bytes.Compare(a.id[:], b.id[:]))
 	})
-	var named [identifiers]string
+	var named [recent.Identifiers]string
 	for _, s := range spans {
 		for i := range named {
 			if !s.root {
@@ -207,10 +183,10 @@ const promotingBytes = clickhouse.ConditionBytes / 2
 func promoting(table string, due []promotion) (n int, statement, replaced string) {
 	columns, tokens := identifierColumns(), identifierTokens()
 	var places, rows, shown []string
-	var wanted [identifiers][]string
+	var wanted [recent.Identifiers][]string
 	for size := 0; n < len(due) && n < clickhouse.TracesAtOnce && size < promotingBytes; n++ {
 		p := &due[n]
-		var ids [identifiers]string
+		var ids [recent.Identifiers]string
 		for i, id := range p.want {
 			ids[i] = clickhouse.Quote(id)
 			wanted[i] = append(wanted[i], ids[i])
@@ -223,8 +199,8 @@ func promoting(table string, due []promotion) (n int, statement, replaced string
 	}
 	replaced = fmt.Sprintf("(project_id, trace_type, start_time, trace_id, version, span_id) IN (%s) AND (version, span_id, %s) NOT IN (%s)",
 		strings.Join(places, ","), strings.Join(columns[:], ", "), strings.Join(shown, ","))
-	var lists, replace, prefixes, added [identifiers]string
-	for i := range identifiers {
+	var lists, replace, prefixes, added [recent.Identifiers]string
+	for i := range recent.Identifiers {
 		lists[i] = fmt.Sprintf("[%s] AS wanted_%d", strings.Join(wanted[i], ","), i)
 		id := fmt.Sprintf("wanted_%d[at]", i)
 		replace[i] = id + " AS " + columns[i]

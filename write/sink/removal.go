@@ -16,6 +16,7 @@ import (
 	"colonnade/domain/trace"
 	"colonnade/migrations/schema"
 	"colonnade/write/sink/clickhouse"
+	"colonnade/write/sink/recent"
 	"colonnade/write/sink/rows"
 )
 
@@ -94,7 +95,7 @@ func (w *worker) lookUpRemovals(ctx context.Context, b *batch) error {
 	for _, g := range b.groups {
 		if x, ok := index[g.key]; ok && (g.removed || g.removedSpans != nil) {
 			g.bounds, g.version, g.stored, g.annotated = x.Bounds, x.version, true, mayAnnotate(x.declared, x.linked, x.judging)
-			if g.before = (&known{key: g.key}); len(g.entries) > 0 {
+			if g.before = recent.NewTrace(g.key, nil); len(g.entries) > 0 {
 				replacing = append(replacing, g)
 			}
 		}
@@ -152,15 +153,15 @@ func (b *batch) refuseGroup(g *group, stage string, err error) {
 func (w *worker) storedSpans(ctx context.Context, which string, first int64, groups map[rows.TraceKey]*group) error {
 	statement := fmt.Sprintf(`SELECT project_id, trace_id, span_id, toUnixTimestamp64Micro(min(created_at)), argMin(created_by_id, created_at) FROM %s WHERE (%s) AND version < %d GROUP BY project_id, trace_id, span_id`,
 		w.store.Table(schema.Spans), which, clickhouse.VersionOf(first))
-	found := map[rows.TraceKey][]knownSpan{}
+	found := map[rows.TraceKey][]recent.Span{}
 	err := w.store.Query(ctx, "read replaced spans", statement, func() { clear(found) }, func(result driver.Rows) error {
 		var project uuid.UUID
 		var rawTrace, rawSpan string
-		var s knownSpan
-		if err := result.Scan(&project, &rawTrace, &rawSpan, &s.createdAt, &s.createdBy); err != nil {
+		var s recent.Span
+		if err := result.Scan(&project, &rawTrace, &rawSpan, &s.CreatedAt, &s.CreatedBy); err != nil {
 			return err
 		}
-		copy(s.id[:], rawSpan)
+		copy(s.ID[:], rawSpan)
 		key := rows.TraceKey{Project: domain.ProjectID(project), Trace: clickhouse.TraceID(rawTrace)}
 		found[key] = append(found[key], s)
 		return nil
@@ -170,8 +171,7 @@ func (w *worker) storedSpans(ctx context.Context, which string, first int64, gro
 	}
 	for key, list := range found {
 		if g := groups[key]; g != nil {
-			g.before.list = list
-			g.before.reindex() // an edit looks up each of its spans
+			g.before = recent.NewTrace(key, list)
 		}
 	}
 	return nil
@@ -314,9 +314,9 @@ func (w *worker) reopen(ctx context.Context, groups []*group) error {
 		if !ok { // it was deleted
 			continue
 		}
-		before := w.memory.trace(key)
-		if k := w.memory.touch(key, now, time.Time{}); before == nil {
-			k.restored, k.whole = true, false
+		before := w.memory.Trace(key)
+		if k := w.memory.Touch(key, now, time.Time{}); before == nil {
+			k.Restored, k.Whole = true, false
 		}
 		reopened = append(reopened, rows.IndexRow{Key: key, Summary: rows.Summary{ // which says what was said, but for the time
 			MinStart: x.MinStart, MaxStart: x.MaxStart, MinPartitionWeek: x.MinPartitionWeek, MaxPartitionWeek: x.MaxPartitionWeek, Created: x.created, LastVersion: x.version, FirstVersion: x.first,

@@ -8,6 +8,7 @@ import (
 
 	"colonnade/migrations/schema"
 	"colonnade/write/sink/clickhouse"
+	"colonnade/write/sink/recent"
 	"colonnade/write/sink/rows"
 )
 
@@ -39,7 +40,7 @@ func (w *worker) settleDue(ctx context.Context) error {
 	if now.Before(w.settleFrom) {
 		return nil
 	}
-	if w.writingSince.Load() != 0 && !w.outdatedDue(now) && len(w.memory.due(now.Add(-cfg.FinalizeAfter), 1)) == 0 {
+	if w.writingSince.Load() != 0 && !w.outdatedDue(now) && len(w.memory.Due(now.Add(-cfg.FinalizeAfter), 1)) == 0 {
 		return nil // nothing is due that what is being written had to be waited for
 	}
 	if err := w.land(); err != nil {
@@ -53,7 +54,7 @@ func (w *worker) settleDue(ctx context.Context) error {
 	}
 	settled := 0
 	for range settleGroups {
-		due := w.memory.due(now.Add(-cfg.FinalizeAfter), w.settleSize())
+		due := w.memory.Due(now.Add(-cfg.FinalizeAfter), w.settleSize())
 		if len(due) == 0 {
 			break
 		}
@@ -66,10 +67,10 @@ func (w *worker) settleDue(ctx context.Context) error {
 		}
 		settled += len(due)
 	}
-	lag := now.Sub(w.memory.settledUntil(now)) - cfg.FinalizeAfter
+	lag := now.Sub(w.memory.FinalizedUntil(now)) - cfg.FinalizeAfter
 	w.metrics.settleLag.WithLabelValues(w.label).Set(max(lag, 0).Seconds())
-	w.metrics.open.WithLabelValues(w.label).Set(float64(w.memory.open.Len()))
-	if w.memory.open.Len() == 0 && (settled > 0 || now.Sub(w.progressAt) > cfg.RollupEvery) {
+	w.metrics.open.WithLabelValues(w.label).Set(float64(w.memory.Pending()))
+	if w.memory.Pending() == 0 && (settled > 0 || now.Sub(w.progressAt) > cfg.RollupEvery) {
 		// Nothing may follow for long: say that all is settled up to now. Nobody
 		// else can tell an idle partition from one that is stuck.
 		return w.writeProgress(ctx, w.progress(w.partition.Next()))
@@ -83,10 +84,10 @@ func (w *worker) settleSize() int { return max(w.sink.cfg.FinalizeTraces>>w.sett
 // smaller groups, and tells false: a trace that the store cannot compute must
 // not hold up the stream, which goes on before the next attempt. One that fails
 // alone, while the store does other work, is left as it is.
-func (w *worker) settleGroup(ctx context.Context, due []*known) (ok bool, err error) {
+func (w *worker) settleGroup(ctx context.Context, due []*recent.Trace) (ok bool, err error) {
 	keys := make([]rows.TraceKey, len(due))
 	for i, k := range due {
-		keys[i] = k.key
+		keys[i] = k.Key
 	}
 	start := w.sink.deps.Now()
 	bounded, cancel := context.WithTimeout(ctx, w.sink.cfg.FinalizeTimeout)
@@ -109,7 +110,7 @@ func (w *worker) settleGroup(ctx context.Context, due []*known) (ok bool, err er
 		w.unsettled(ctx, due[0])
 	}
 	for _, k := range due {
-		w.memory.settled(k)
+		w.memory.Finalized(k)
 	}
 	w.metrics.settled.Add(float64(len(due)))
 	return true, nil
@@ -135,13 +136,13 @@ func (w *worker) mayYetSettle(ctx context.Context, traces int, err error) bool {
 }
 
 // unsettled keeps statistics from the minutes of a trace that could not be settled.
-func (w *worker) unsettled(ctx context.Context, k *known) {
+func (w *worker) unsettled(ctx context.Context, k *recent.Trace) {
 	minutes := map[projectMinute]bool{}
-	for _, s := range k.list {
-		minutes[projectMinute{k.key.Project, s.start / microsOfMinute}] = true
+	for _, s := range k.Spans {
+		minutes[projectMinute{k.Key.Project, s.Start / microsOfMinute}] = true
 	}
 	if err := w.sink.staleMinutes(ctx, minutes, never); err != nil {
-		w.log.LogAttrs(ctx, slog.LevelError, "marking the rollups of a trace for recomputation failed, statistics may count its superseded totals", slog.String("trace_id", k.key.Trace.String()), slog.Any("error", err))
+		w.log.LogAttrs(ctx, slog.LevelError, "marking the rollups of a trace for recomputation failed, statistics may count its superseded totals", slog.String("trace_id", k.Key.Trace.String()), slog.Any("error", err))
 	}
 }
 
@@ -170,8 +171,8 @@ func (w *worker) settle(ctx context.Context, keys []rows.TraceKey, next int64) e
 	}
 	found = append(found, stored...)
 	for i := range found {
-		if k := w.memory.trace(found[i].key); k != nil {
-			k.whole, k.facts = false, nil // from here on it is no longer the first time
+		if k := w.memory.Trace(found[i].key); k != nil {
+			k.Whole, k.Metrics = false, nil // from here on it is no longer the first time
 		}
 	}
 	if err := w.store.Insert(ctx, clickhouse.Insertion{Table: schema.SpanCumulative, Block: sumColumns(found, settledVersion(next))}); err != nil {
@@ -191,8 +192,8 @@ func (w *worker) repairRemembered(ctx context.Context, found []total, next int64
 	}
 	index := make(map[rows.TraceKey]indexed, len(found))
 	for i := range found {
-		k := w.memory.trace(found[i].key)
-		index[k.key] = indexed{Bounds: found[i].Bounds, declared: k.declared, linked: k.linked, judging: k.judging, created: k.since}
+		k := w.memory.Trace(found[i].key)
+		index[k.Key] = indexed{Bounds: found[i].Bounds, declared: k.Declared, linked: k.Linked, judging: k.HasEvaluator, created: k.FirstCreated}
 	}
 	return w.repair(ctx, found, index, next)
 }
@@ -244,10 +245,10 @@ func (w *worker) repair(ctx context.Context, found []total, index map[rows.Trace
 	}
 	for i := range found {
 		t := &found[i]
-		if k := w.memory.trace(t.key); k != nil {
-			k.declared, k.linked = t.declared, t.linked
-			for i := range k.list {
-				k.list[i].traceType = t.resolved
+		if k := w.memory.Trace(t.key); k != nil {
+			k.Declared, k.Linked = t.declared, t.linked
+			for i := range k.Spans {
+				k.Spans[i].TraceType = t.resolved
 			}
 		}
 	}

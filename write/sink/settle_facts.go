@@ -15,6 +15,7 @@ import (
 	"colonnade/domain/trace/spanmetrics"
 	"colonnade/migrations/schema"
 	"colonnade/write/sink/clickhouse"
+	"colonnade/write/sink/recent"
 	"colonnade/write/sink/rows"
 )
 
@@ -24,7 +25,7 @@ import (
 func (w *worker) remembered(ctx context.Context, keys []rows.TraceKey) (found []total, rest []rows.TraceKey, err error) {
 	candidates := make([]rows.TraceKey, 0, len(keys))
 	for _, key := range keys {
-		if k := w.memory.trace(key); k != nil && k.whole && len(k.facts) > 0 {
+		if k := w.memory.Trace(key); k != nil && k.Whole && len(k.Metrics) > 0 {
 			candidates = append(candidates, key)
 		} else {
 			rest = append(rest, key)
@@ -42,16 +43,16 @@ func (w *worker) remembered(ctx context.Context, keys []rows.TraceKey) (found []
 		return nil, nil, err
 	}
 	for _, key := range candidates {
-		k := w.memory.trace(key)
-		if first[key] != k.first {
+		k := w.memory.Trace(key)
+		if first[key] != k.FirstVersion {
 			rest = append(rest, key)
 			continue
 		}
 		t := total{key: key, first: true}
-		for i := range k.facts {
-			t.types |= 1 << k.facts[i].traceType
+		for i := range k.Metrics {
+			t.types |= 1 << k.Metrics[i].TraceType
 		}
-		t.add(slices.Clone(k.facts))
+		t.add(slices.Clone(k.Metrics))
 		found = append(found, t)
 	}
 	return found, rest, nil
@@ -125,11 +126,11 @@ FROM (
 }
 
 // readFacts reads the spans of a trace from their text.
-func readFacts(packed string) ([]facts, error) {
+func readFacts(packed string) ([]recent.SpanMetrics, error) {
 	if len(packed) == 0 || len(packed)%factBytes != 0 {
 		return nil, &clickhouse.DefectError{Reason: fmt.Sprintf("spans to settle in %d bytes", len(packed))}
 	}
-	out := make([]facts, len(packed)/factBytes)
+	out := make([]recent.SpanMetrics, len(packed)/factBytes)
 	for i := range out {
 		row := []byte(packed[i*factBytes : (i+1)*factBytes])
 		take := func(n int) []byte {
@@ -140,16 +141,16 @@ func readFacts(packed string) ([]facts, error) {
 		number := func() uint64 { return binary.LittleEndian.Uint64(take(8)) }
 		short := func() uint16 { return binary.LittleEndian.Uint16(take(2)) }
 		f := &out[i]
-		copy(f.id[:], take(8))
-		copy(f.parent[:], take(8))
-		f.start, f.startNS = int64(number()), short() //nolint:gosec // the bits are the value
-		f.end, f.week = int64(number()), short()      //nolint:gosec // the bits are the value
-		f.created = int64(number())                   //nolint:gosec // the bits are the value
-		f.tie, f.version = number(), number()
+		copy(f.ID[:], take(8))
+		copy(f.Parent[:], take(8))
+		f.Start, f.StartNS = int64(number()), short()     //nolint:gosec // the bits are the value
+		f.End, f.PartitionWeek = int64(number()), short() //nolint:gosec // the bits are the value
+		f.Created = int64(number())                       //nolint:gosec // the bits are the value
+		f.SortHash, f.Version = number(), number()
 		flags := take(3)
-		f.traceType, f.declared, f.linked = trace.Type(flags[0]), trace.Type(flags[1]), flags[2] != 0
-		for k := range f.own {
-			f.own[k] = math.Float64frombits(number())
+		f.TraceType, f.Declared, f.Linked = trace.Type(flags[0]), trace.Type(flags[1]), flags[2] != 0
+		for k := range f.Own {
+			f.Own[k] = math.Float64frombits(number())
 		}
 	}
 	return out, nil

@@ -13,33 +13,21 @@ import (
 	"colonnade/migrations/schema"
 	"colonnade/write/sink/clickhouse"
 	"colonnade/write/sink/internal/native"
+	"colonnade/write/sink/recent"
 	"colonnade/write/sink/rows"
 )
 
-// facts is what settling needs of a span, in its latest version.
-type facts struct {
-	id, parent          trace.SpanID
-	traceType, declared trace.Type
-	linked              bool
-	startNS, week       uint16
-	start, end, created int64 // microseconds
-	tie, version        uint64
-	// own are the incremental metrics in the order of spanmetrics.Sum, NaN where there is none.
-	own  [spanmetrics.Count]float64
-	name string // of a root
-}
-
 // facts are those of an entry whose numbers stand in its row.
-func (e *entry) facts(numbers [schema.NumberCount]float64) facts {
-	f := facts{
-		id: e.Span.SpanID, parent: e.Span.ParentID, traceType: e.Span.Type, declared: e.Declared,
-		linked:  len(e.Span.Links) > 0,
-		startNS: e.StartNS, week: e.PartitionWeek, start: e.Start, created: rows.Micros(e.CreatedAt), tie: e.SortHash, version: e.Version,
+func (e *entry) facts(numbers [schema.NumberCount]float64) recent.SpanMetrics {
+	f := recent.SpanMetrics{
+		ID: e.Span.SpanID, Parent: e.Span.ParentID, TraceType: e.Span.Type, Declared: e.Declared,
+		Linked:  len(e.Span.Links) > 0,
+		StartNS: e.StartNS, PartitionWeek: e.PartitionWeek, Start: e.Start, Created: rows.Micros(e.CreatedAt), SortHash: e.SortHash, Version: e.Version,
 	}
-	f.end, _ = rows.SplitTime(e.Span.End)
-	copy(f.own[:], numbers[1:]) // the first is the duration
+	f.End, _ = rows.SplitTime(e.Span.End)
+	copy(f.Own[:], numbers[1:]) // the first is the duration
 	if e.Span.IsRoot() {
-		f.name = strings.Clone(e.Span.Name) // not to keep a record's memory until the trace is settled
+		f.Name = strings.Clone(e.Span.Name) // not to keep a record's memory until the trace is settled
 	}
 	return f
 }
@@ -58,7 +46,7 @@ type total struct {
 	version            uint64
 	// values are what all spans sum, NaN where none has any.
 	values [spanmetrics.Count]float64
-	spans  []facts
+	spans  []recent.SpanMetrics
 	sums   [][spanmetrics.Count]float64
 	// first tells that the trace was not settled before: there are no rows of
 	// it in span_cumulative that would have to be replaced.
@@ -66,10 +54,10 @@ type total struct {
 }
 
 // add makes the total of the spans of a trace; there is at least one.
-func (t *total) add(spans []facts) {
+func (t *total) add(spans []recent.SpanMetrics) {
 	// In one order, so that what is read and what is remembered sums alike.
-	slices.SortFunc(spans, func(a, b facts) int {
-		return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.startNS, b.startNS), bytes.Compare(a.id[:], b.id[:]))
+	slices.SortFunc(spans, func(a, b recent.SpanMetrics) int {
+		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.StartNS, b.StartNS), bytes.Compare(a.ID[:], b.ID[:]))
 	})
 	t.spans, t.Bounds, t.created = spans, clickhouse.NoBounds(), math.MaxInt64
 	edges, own := make([]trace.Edge, len(spans)), make([][spanmetrics.Count]float64, len(spans))
@@ -79,14 +67,14 @@ func (t *total) add(spans []facts) {
 	rooted := false
 	for i := range spans {
 		f := &spans[i]
-		t.declared, t.linked = max(t.declared, f.declared), t.linked || f.linked
-		t.Bounds.Add(f.start, f.start, f.week, f.week)
-		t.maxEnd, t.created, t.version = max(t.maxEnd, f.end), min(t.created, f.created), max(t.version, f.version)
-		if f.parent.IsZero() && !rooted {
-			rooted, t.root, t.rootName = true, f.id, f.name
+		t.declared, t.linked = max(t.declared, f.Declared), t.linked || f.Linked
+		t.Bounds.Add(f.Start, f.Start, f.PartitionWeek, f.PartitionWeek)
+		t.maxEnd, t.created, t.version = max(t.maxEnd, f.End), min(t.created, f.Created), max(t.version, f.Version)
+		if f.Parent.IsZero() && !rooted {
+			rooted, t.root, t.rootName = true, f.ID, f.Name
 		}
-		edges[i], own[i] = trace.Edge{ID: f.id, Parent: f.parent, Start: f.start*1000 + int64(f.startNS)}, f.own
-		for k, v := range f.own {
+		edges[i], own[i] = trace.Edge{ID: f.ID, Parent: f.Parent, Start: f.Start*1000 + int64(f.StartNS)}, f.Own
+		for k, v := range f.Own {
 			switch {
 			case math.IsNaN(v):
 			case math.IsNaN(t.values[k]):
@@ -103,7 +91,7 @@ func (t *total) add(spans []facts) {
 // sumsMore tells whether a span sums something that is not its own.
 func (t *total) sumsMore(i int) bool {
 	for k, v := range t.sums[i] {
-		if own := t.spans[i].own[k]; v != own && (v != 0 || !math.IsNaN(own)) {
+		if own := t.spans[i].Own[k]; v != own && (v != 0 || !math.IsNaN(own)) {
 			return true
 		}
 	}
@@ -134,14 +122,14 @@ func sumColumns(found []total, version uint64) *native.Block {
 			}
 			project.UUID(t.key.Project)
 			traceType.Uint8(uint8(t.resolved))
-			start.Int64(f.start)
-			tie.Uint64(f.tie)
-			week.Uint16(f.week)
+			start.Int64(f.Start)
+			tie.Uint64(f.SortHash)
+			week.Uint16(f.PartitionWeek)
 			id.Bytes(t.key.Trace[:])
-			span.Bytes(f.id[:])
+			span.Bytes(f.ID[:])
 			settled.Uint64(version)
 			for k, v := range t.sums[j] {
-				if own := f.own[k]; v == 0 && own != 0 && !math.IsNaN(own) {
+				if own := f.Own[k]; v == 0 && own != 0 && !math.IsNaN(own) {
 					v = math.NaN() // not what a leaf without a row would say
 				}
 				metrics[k].Float64(v)

@@ -19,7 +19,7 @@
 //	step                                crash after it
 //	1 Poll                              nothing happened: the records are read again, in batches cut anew
 //	2 Intend(first-last)                the commit names the range: exactly it is read again first, and the
-//	                                    same rows are made of it (fitting is pure; the memory of earlier
+//	                                    same rows are made of it (fitting is pure; the cache of recent
 //	                                    spans is restored from rows of lower offsets)
 //	3 insert span_payloads_packed,            the rows of spans that step 5 did not reach are inserted again: merges
 //	  span_payload_ngrams                       and readers make one of equal versions. Readers see no span yet

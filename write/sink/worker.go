@@ -11,6 +11,7 @@ import (
 
 	"colonnade/write/otlp/wire"
 	"colonnade/write/sink/clickhouse"
+	"colonnade/write/sink/recent"
 	"colonnade/write/sink/rows"
 	"colonnade/write/stream"
 )
@@ -33,7 +34,7 @@ type worker struct {
 	metrics   *metrics
 	store     *clickhouse.DB
 
-	memory *memory
+	memory *recent.Cache
 	// rows are those of the batch that is being made.
 	rows     *rows.Buffer
 	document rows.Content
@@ -70,7 +71,7 @@ func newWorker(s *Sink, p *stream.Partition) *worker {
 	return &worker{
 		sink: s, partition: p, label: label, metrics: s.metrics, store: s.store,
 		log:    s.log.With(slog.String("partition", label)),
-		memory: newMemory(s.cfg.DedupWindow),
+		memory: recent.New(s.cfg.DedupWindow),
 		rows:   rows.NewBuffer(s.keys.has),
 	}
 }
@@ -152,6 +153,21 @@ func (w *worker) loop(ctx context.Context) (err error) {
 			return err
 		}
 	}
+	return nil
+}
+
+// restore fills the recent spans from the rows of offsets below first.
+func (w *worker) restore(ctx context.Context, first int64) error {
+	if first <= 0 {
+		return nil
+	}
+	start := w.sink.deps.Now()
+	from := recent.Source{DB: w.store, Topic: w.sink.topic, Partition: w.label, MaxSpans: w.sink.recentSpans(), MaxClockSkew: w.sink.cfg.MaxClockSkew}
+	if err := w.memory.Restore(ctx, from, first); err != nil {
+		return err
+	}
+	w.log.LogAttrs(ctx, slog.LevelInfo, "partition assigned, recent spans restored", slog.Int64("first", first), slog.Int("spans", w.memory.Size()),
+		slog.Int("pending_traces", w.memory.Pending()), slog.Duration("took", w.sink.deps.Now().Sub(start)))
 	return nil
 }
 

@@ -180,7 +180,7 @@ func (w *worker) unremember(entries []*entry) {
 		byTrace[e.Key][e.Span.SpanID] = true
 	}
 	for key, spans := range byTrace {
-		w.memory.drop(w.memory.trace(key), spans)
+		w.memory.Drop(w.memory.Trace(key), spans)
 	}
 }
 
@@ -372,7 +372,7 @@ type progress struct {
 // meanwhile is touched later.
 func (w *worker) progress(next int64) progress {
 	now := w.clock()
-	return progress{next: next, settledUntil: w.memory.settledUntil(now), at: now}
+	return progress{next: next, settledUntil: w.memory.FinalizedUntil(now), at: now}
 }
 
 // writeProgress tells readers that everything before next is visible.

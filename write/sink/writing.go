@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"colonnade/write/sink/recent"
 	"colonnade/write/stream"
 )
 
@@ -84,7 +85,7 @@ func (w *worker) make(ctx context.Context, records []stream.Record, rng stream.R
 	}
 	for err == nil && (w.refused || b.spoilt) {
 		// It took for stored what is not, and left out what was sent again.
-		w.refused, w.memory = false, newMemory(w.sink.cfg.DedupWindow)
+		w.refused, w.memory = false, recent.New(w.sink.cfg.DedupWindow)
 		if err := w.restore(ctx, rng.First); err != nil {
 			return nil, err
 		}
@@ -163,8 +164,8 @@ func (w *worker) land() error {
 	lost := this.batch.lost()
 	w.unremember(lost)
 	w.refused = w.refused || len(lost) > 0
-	w.metrics.remembered.WithLabelValues(w.label).Set(float64(w.memory.spans))
-	w.metrics.open.WithLabelValues(w.label).Set(float64(w.memory.open.Len()))
+	w.metrics.remembered.WithLabelValues(w.label).Set(float64(w.memory.Size()))
+	w.metrics.open.WithLabelValues(w.label).Set(float64(w.memory.Pending()))
 	return nil
 }
 

@@ -1,4 +1,4 @@
-package sink
+package recent
 
 import (
 	"encoding/binary"
@@ -20,24 +20,23 @@ func TestLongTracesHaveAnIndex(t *testing.T) {
 		binary.BigEndian.PutUint64(id[:], n)
 		return id
 	}
-	m := newMemory(time.Hour)
-	k := m.touch(rows.TraceKey{}, time.Time{}, time.Time{})
+	m := New(time.Hour)
+	k := m.Touch(rows.TraceKey{}, time.Time{}, time.Time{})
 	for n := range uint64(spans) {
-		m.put(k, knownSpan{id: id(n), version: n}, facts{id: id(n)})
+		m.Put(k, Span{ID: id(n), Version: n}, SpanMetrics{ID: id(n)})
 	}
 	require.Len(t, k.index, spans)
-	m.drop(k, map[trace.SpanID]bool{id(3): true, id(spans - 1): true})
+	m.Drop(k, map[trace.SpanID]bool{id(3): true, id(spans - 1): true})
 	require.Len(t, k.index, spans-2, "also when some went")
 	for n := range uint64(spans) {
-		s, ok := k.span(id(n))
+		s, ok := k.Span(id(n))
 		require.Equal(t, n != 3 && n != spans-1, ok, n)
 		if ok {
-			require.Equal(t, n, s.version)
+			require.Equal(t, n, s.Version)
 		}
 	}
-	before := &known{list: k.list}
-	before.reindex()
+	before := NewTrace(rows.TraceKey{}, k.Spans)
 	require.Len(t, before.index, spans-2, "and what is read of the store")
-	m.drop(k, nil)
+	m.Drop(k, nil)
 	require.Empty(t, k.index)
 }
