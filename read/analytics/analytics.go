@@ -11,7 +11,7 @@
 // or a sum are read one by one, up to a bound; beyond it the answer is an error
 // that says what to narrow, never a part of the answer.
 //
-// SQL is in read/compile; statements run through read/traces.
+// SQL is in read/analyticssql; statements run through read/traces.
 package analytics
 
 import (

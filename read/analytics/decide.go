@@ -26,7 +26,7 @@ type (
 	}
 )
 
-// openRow is a row with something open; see compile.Analysis.Values.
+// openRow is a row with something open; see analyticssql.Analysis.Values.
 type openRow struct {
 	identity
 	bucket int64

@@ -16,8 +16,8 @@ func actorColumn(a order.Actor) string {
 	return "session_id"
 }
 
-// Activity asks for the ids of sessions or users in the order of their first
-// or last span's start, both ends of the range inclusive.
+// Activity asks for the ids of sessions or users in the order of the start of their
+// first or last span, both ends of the range inclusive.
 type Activity struct {
 	Project domain.ProjectID
 	Actor   order.Actor
@@ -26,14 +26,14 @@ type Activity struct {
 	// Low and High bound that time, in Unix microseconds.
 	Low, High int64
 	Order     domain.Order
-	// Behind leaves what comes after a position; nil for all.
+	// Behind is the position after which the page begins; nil for the first page.
 	Behind *order.ActivityCursor
 	Limit  int
 }
 
-// Page is the statement. Its rows are the id String, the time Int64 in Unix
-// microseconds and the tie UInt64; equal times are in the order of the ties, and
-// those in the order of the ids.
+// Page returns the statement. Its rows are the id String, the time Int64 in Unix
+// microseconds and sort_hash UInt64; equal times are in the order of sort_hash, and equal
+// hashes in the order of the ids.
 func (a Activity) Page() sqltext.Statement {
 	w := new(sqltext.Writer)
 	column, chosen, direction, beyond := actorColumn(a.Actor), "min", " DESC", " < "

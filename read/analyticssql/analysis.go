@@ -14,11 +14,11 @@ import (
 	"colonnade/read/sqltext"
 )
 
-// Axis is the time by which spans fall into buckets.
+// Axis is the time that assigns a span to a bucket.
 type Axis uint8
 
-// The two axes. Only starts are ordered in the store; by creation all rows of a
-// project are looked at.
+// The two axes. The key of spans has the start only; by creation ClickHouse reads all
+// rows of a project.
 const (
 	ByStart Axis = iota + 1
 	ByCreation
@@ -31,9 +31,9 @@ func (a Axis) column() string {
 	return "start_time"
 }
 
-// Analysis asks for values of spans, gathered in buckets of time. It reads each
-// span once, in its latest version, and says apart of which spans the core row
-// cannot decide: whether they match, or what stands at a path.
+// Analysis asks for values of spans in buckets of time. It reads each span once, in its
+// latest version. The spans that the row of spans cannot decide, because their payloads
+// or sums are needed, are returned apart.
 type Analysis struct {
 	Project   domain.ProjectID
 	Condition *filtersql.Condition
@@ -46,25 +46,24 @@ type Analysis struct {
 	// Roots takes spans without parent only.
 	Roots    bool
 	Measures []Measure
-	// Within is where spans and their documents are; nil for anywhere.
+	// Within restricts the spans to these offset blocks; nil for anywhere.
 	Within *sqltext.Blocks
 }
 
-// Openness says what a row lacks to decide a measure.
+// Decision is what a row lacks to decide a measure.
 type Decision uint8
 
-// What is lacking. The numbers are those of the statements.
+// What a row lacks. The statements contain these numbers.
 const (
 	// Decided: nothing.
 	Decided Decision = iota
-	// NeedsSums: what its trace sums.
+	// NeedsTotals: the totals of its trace.
 	NeedsTotals
-	// NeedsDocument: its documents.
+	// NeedsPayload: its payloads.
 	NeedsPayload
 )
 
-// Volume asks how many rows lie in each step of the axis, whatever they hold.
-// Its rows are step Int64, counted from Low, and the number UInt64.
+// Volume returns the statement that counts all rows in each step of the axis. Its rows are step Int64, counted from Low, and the number UInt64.
 func (a Analysis) Volume(step int64) sqltext.Statement {
 	w := new(sqltext.Writer)
 	w.Put("SELECT intDiv(toUnixTimestamp64Micro("+a.Axis.column()+") - ?, ?) AS step, count() FROM "+schema.Spans+" WHERE ", a.Low, step)
@@ -73,14 +72,14 @@ func (a Analysis) Volume(step int64) sqltext.Statement {
 	return w.Statement()
 }
 
-// Values asks for the values of the rows that decide everything, and which rows
-// do not. Its rows are bucket Int64, the number of spans that match for sure
-// UInt64, and an Array(String) of the rows with anything open, at most limit of
+// Values returns the statement that asks for the values of the rows that decide
+// everything, and for the rows that do not. Its rows are bucket Int64, the number of spans that match for sure
+// UInt64, and an Array(String) of the undecided rows, at most limit of
 // a bucket: trace_id (16 bytes), span_id (8), 1 where the span matches for sure,
-// the Openness of each measure (1), and of each that sums (see Sums) what a
-// client sent in its place: a Float64 (8, little-endian), NaN where nothing.
-// Then, for each measure, its columns. Both come from one look at the store: a
-// trace may be settled at any moment, and then its row is no longer open.
+// the Decision of each measure (1), and of each cumulative measure the value that a
+// client sent instead: a Float64 (8, little-endian), NaN where nothing.
+// Then, for each measure, its columns. Both come from one statement: a
+// trace may be finalized at any time, and then its row is decided.
 func (a Analysis) Values(limit int) sqltext.Statement {
 	w := new(sqltext.Writer)
 	var open, sent strings.Builder
@@ -101,7 +100,7 @@ func (a Analysis) Values(limit int) sqltext.Statement {
 	return w.Statement()
 }
 
-// open holds, over what rows selects, where anything is open.
+// undecided returns the condition, on the columns of rows, that some measure is not decided.
 func (a Analysis) undecided() string {
 	var text strings.Builder
 	text.WriteString("NOT sure")
@@ -131,8 +130,8 @@ func (a Analysis) rows(w *sqltext.Writer) {
 	}
 }
 
-// settled tells whether totals of settled traces can be used: those are what a
-// root sums.
+// usesTotals reports whether the totals of finalized traces can be used, which are the
+// sums of their roots.
 func (a Analysis) usesTotals() bool {
 	if !a.Roots {
 		return false
@@ -145,8 +144,8 @@ func (a Analysis) usesTotals() bool {
 	return false
 }
 
-// totals selects of the traces that are settled since their last change, and
-// are one tree, what their roots sum.
+// totals selects the sums of the roots of traces that are one tree and were finalized
+// after their last change.
 func (a Analysis) totals(w *sqltext.Writer) {
 	of := func() {
 		w.Put(" WHERE project_id = ? AND trace_id IN (SELECT trace_id FROM "+schema.Spans+" WHERE ", a.Project.String())
@@ -164,7 +163,7 @@ func (a Analysis) totals(w *sqltext.Writer) {
 	w.Put(") AS written ON of_trace = written.trace_id WHERE t.1 = 1 AND settled_version >= written_version")
 }
 
-// bounds are the project, the types and the stretch of the axis.
+// bounds appends the project, the types and the range of the axis.
 func (a Analysis) bounds(w *sqltext.Writer) {
 	a.keyBounds(w)
 	if n := sqltext.TimeRange("created_at", a.Low, a.High-1); a.Axis == ByCreation && n != sqltext.Constant(true) {
@@ -173,14 +172,14 @@ func (a Analysis) bounds(w *sqltext.Writer) {
 	}
 }
 
-// keyBounds are those of them that the key holds: all that span_cumulative has.
+// keyBounds appends the bounds on columns of the key, which span_cumulative has too.
 func (a Analysis) keyBounds(w *sqltext.Writer) {
 	w.Put("project_id = ? AND ", a.Project.String())
 	sqltext.Among("trace_type", sqltext.Names(a.Condition.Types)).Write(w, nil)
 	w.AndStarts(a.Starts())
 }
 
-// Starts is where rows that may match start.
+// Starts returns the range of the starts of rows that may match.
 func (a Analysis) Starts() order.Range {
 	r := order.Starts(a.Condition.Min, a.Condition.Max)
 	if a.Axis == ByStart {
@@ -189,7 +188,7 @@ func (a Analysis) Starts() order.Range {
 	return r
 }
 
-// where chooses all rows that may match.
+// where appends the conditions on all rows that may match.
 func (a Analysis) where(w *sqltext.Writer) {
 	a.bounds(w)
 	var nodes []sqltext.Node
@@ -210,7 +209,7 @@ func (a Analysis) where(w *sqltext.Writer) {
 	n.Write(w, &sqltext.Scope{Project: a.Project.String(), Bounds: a.keyBounds, Starts: a.Starts(), Within: a.Within.Payloads()})
 }
 
-// total names the column of totals that holds what a path sums.
+// total returns the name of the column of totals for a cumulative path.
 func total(keys []string) string {
 	name := slices.DeleteFunc(slices.Clone(keys[2:]), func(k string) bool { return k == semconv.Cumulative })
 	return "total_" + strings.Join(name, "_")

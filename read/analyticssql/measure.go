@@ -10,10 +10,10 @@ import (
 	"colonnade/read/sqltext"
 )
 
-// Gather says what an Analysis takes from a path.
+// Kind is the kind of values that a Measure takes from a path.
 type Kind uint8
 
-// What can be taken. A value of another sort is passed over. Columns:
+// The kinds. A value of another kind does not count. Their columns:
 const (
 	// Numbers: values String, each 8 bytes, little-endian: drivers read a long
 	// array value by value.
@@ -22,14 +22,14 @@ const (
 	Sum
 	// Booleans: trues UInt64, falses UInt64.
 	Booleans
-	// Strings: Map(String, UInt64) from each to how often it stands there.
+	// Strings: Map(String, UInt64) from each string to its number of spans.
 	Strings
 	// StringCount: count UInt64.
 	StringCount
 	// Objects: count UInt64.
 	Objects
-	// Elements, the strings of arrays: none. Rows with an array are all open:
-	// the core row cannot tell it from an object of numbered members.
+	// Elements, the strings of arrays: none. All rows with an array are
+	// undecided: the row of spans does not distinguish it from an object of numbered members.
 	Elements
 )
 
@@ -40,7 +40,7 @@ type Measure struct {
 	Keys []string
 }
 
-// Sums tells whether readers see at the path what is summed over the trace.
+// Cumulative reports whether the value at the path is summed over the trace.
 func (m Measure) Cumulative() bool {
 	return (m.Kind == Numbers || m.Kind == Sum) && filtersql.Cumulative(jsonvalue.JoinPath(m.Keys...))
 }
@@ -64,12 +64,12 @@ func (m Measure) aggregate(name string) string {
 	}
 }
 
-// measured is a measure over the columns of spans: whether there is a value,
-// the value, and whether that is open. A nil value is none.
+// measured is a measure over the columns of spans: whether there is a value, the value,
+// and whether the row decides it. A nil value is none.
 type measured struct {
 	have, value, needsPayload sqltext.Node
-	// unsummed holds where the trace's sums are lacking, sent is what a client
-	// sent, NaN where nothing.
+	// needsTotals holds where the totals of the trace are missing; sent is the value
+	// that a client sent, NaN without one.
 	needsTotals, sent sqltext.Node
 }
 
@@ -127,15 +127,15 @@ func (m Measure) columns(roots bool) measured {
 	}
 }
 
-// inMap is a scalar. Where the path, or an array above it, is long, the map
-// says nothing.
+// inMap returns the columns of a scalar. Where the path, or an array above it, is
+// unindexed, the map does not decide.
 func inMap(a filtersql.AttributePath, name string) measured {
 	have := sqltext.Expr("mapContains("+name+", ?)", a.Path)
 	return measured{have: have, value: sqltext.Expr(name+"[?]", a.Path), needsPayload: sqltext.And(sqltext.Not(have), a.Unindexed())}
 }
 
-// summed is what readers see in a cumulative metric: the sum where it is not
-// zero, else what a client sent. Source: spanmetrics.Cumulate.
+// summedAt returns the columns of a cumulative metric: the sum where it is not zero,
+// else the value that a client sent. Source: spanmetrics.Cumulate.
 func summedAt(a filtersql.AttributePath, roots bool) measured {
 	m := measured{
 		sent:         sqltext.Expr("if(mapContains(attributes_number, ?), attributes_number[?], nan)", a.Path, a.Path),
@@ -154,8 +154,8 @@ func summedAt(a filtersql.AttributePath, roots bool) measured {
 	return m
 }
 
-// object is where an object stands. Members named by numbers may be those of an
-// array; whatever is there decides then.
+// objectAt returns the columns of an object. Members with numbers as names may be those
+// of an array; then the payload decides.
 func objectAt(a filtersql.AttributePath) measured {
 	if strings.HasPrefix(schema.TraceTypePath, a.Prefix()) {
 		return measured{have: sqltext.Constant(true), needsPayload: sqltext.Constant(false)}
@@ -175,8 +175,8 @@ func objectAt(a filtersql.AttributePath) measured {
 	return measured{have: is, needsPayload: sqltext.And(sqltext.Not(is), document)}
 }
 
-// anyBelow holds where a leaf stands below the path, under a key that begins
-// with a digit or under one that does not.
+// anyBelow returns the condition that a value is below the path, under a key that
+// begins with a digit or under a key that does not.
 func anyBelow(a filtersql.AttributePath, digit bool) sqltext.Node {
 	test := "NOT match(substring(k, ?), '^[0-9]')"
 	if digit {

@@ -12,8 +12,8 @@ import (
 	"colonnade/read/sqltext"
 )
 
-// Minutes asks trace_metrics_1m for what the roots of whole minutes measure. The
-// table holds values, so that what is made of them is what is made of the spans.
+// Rollup asks trace_metrics_1m for the metrics of the roots of whole minutes. The table has
+// the values themselves, so that percentiles are those of the spans.
 // Source: migrations/clickhouse/0001_schema.sql.
 type Rollup struct {
 	Project domain.ProjectID
@@ -23,11 +23,11 @@ type Rollup struct {
 	Low, High int64
 	// Origin and Width make the buckets as in Analysis, microseconds.
 	Origin, Width int64
-	// Columns are those of MinuteColumn, without repetition.
+	// Columns are those of RollupColumn, without repetition.
 	Columns []string
 }
 
-// MinuteColumn gives the column of trace_metrics_1m that holds what a measure takes of roots.
+// RollupColumn returns the column of trace_metrics_1m with the values of a measure of roots.
 func RollupColumn(m Measure) (column string, ok bool) {
 	path := jsonvalue.JoinPath(m.Keys...)
 	switch {
@@ -44,14 +44,14 @@ func RollupColumn(m Measure) (column string, ok bool) {
 	}
 }
 
-// MinuteClaim asks up to when the table holds all that was touched. Its row is
-// the claim in Unix microseconds, Int64, 0 for none.
+// RollupWatermark returns the statement that asks up to which write the table is complete.
+// Its row is the watermark in Unix microseconds, Int64, 0 for none.
 func RollupWatermark() sqltext.Statement {
 	return sqltext.Statement{SQL: "SELECT toInt64(max(version)) FROM " + schema.RollupWatermark + " WHERE rollup = '" + schema.TraceMetrics1m + "'"}
 }
 
-// Unclaimed asks for the stretches of time into which traces reach that were
-// touched since a claim. Its rows are the first and the last start, Int64, in Unix seconds.
+// WrittenSince returns the statement that asks for the time ranges of the traces that were
+// written since a watermark. Its rows are the first and the last start, Int64, in Unix seconds.
 func WrittenSince(project domain.ProjectID, claim int64) sqltext.Statement {
 	w := new(sqltext.Writer)
 	w.Put("SELECT DISTINCT intDiv(toUnixTimestamp64Micro(min(min_start)), 60000000) * 60 AS first, intDiv(toUnixTimestamp64Micro(max(max_start)), 60000000) * 60 AS last FROM "+schema.TraceIndex+
@@ -60,10 +60,10 @@ func WrittenSince(project domain.ProjectID, claim int64) sqltext.Statement {
 	return w.Statement()
 }
 
-// Values is the statement. Its rows are bucket Int64, an Array(Int64) of the
-// minutes (Unix seconds) that cannot serve, the number of roots UInt64 without
-// theirs, and of each column what Numbers or Strings have. without are stretches
-// of minutes, ends included, that are left out.
+// Values returns the statement. Its rows are bucket Int64, an Array(Int64) of the
+// minutes (Unix seconds) that the rollup does not decide, the number of roots UInt64
+// without those minutes, and for each column the columns of Numbers or Strings. without
+// are ranges of minutes, ends included, to exclude.
 func (m Rollup) Values(without [][2]int64) sqltext.Statement {
 	w := new(sqltext.Writer)
 	w.Put("SELECT intDiv(toInt64(toUnixTimestamp(minute)) * 1000000 - ?, ?) AS bucket, groupArrayIf(toInt64(toUnixTimestamp(minute)), bad), sumIf(all_roots, NOT bad)", m.Origin, m.Width)

@@ -2,8 +2,8 @@
 // bodies, query strings and windows, asks a Reader, and writes envelopes.
 // Errors are returned, never written: cmd/internal/server renders them.
 //
-// What a filter means is domain/filter; SQL is read/compile; stores are
-// read/traces. Entities have their own handlers in read/entities.
+// What a filter means is domain/filter; SQL is read/filtersql,
+// read/statements and read/analyticssql; read/traces and read/analytics run it. Entities have their own handlers in read/entities.
 package api
 
 import (

@@ -13,7 +13,7 @@ import (
 	"colonnade/read/filtersql/traits"
 )
 
-func TestSaid(t *testing.T) {
+func TestAnnotationLookup(t *testing.T) {
 	t.Parallel()
 	one, two := trace.TraceID{1}, trace.TraceID{2}
 	id, other := uuid.UUID{1}, uuid.UUID{2}

@@ -25,7 +25,7 @@ const (
 	maxMembers = 64 // texts that have to occur in one document
 )
 
-// anyToken decides by the tokens themselves, as hasToken does, whether a row has one of them.
+// hasAnyTerm decides by the tokens themselves, as hasToken does, whether a row has one of them.
 func hasAnyTerm(tokens []string) sqltext.Node {
 	if len(tokens) == 1 {
 		return hasTerm(tokens[0])
@@ -92,7 +92,7 @@ func flat(children filter.Or) (out []filter.Expr) {
 	return out
 }
 
-// plain leaves of parts that are searched in documents, where they are many, what rows
+// withoutPayloadSearches leaves of parts that are searched in documents, where they are many, what rows
 // tell; loose tells that it did, and that the rows may be more.
 func withoutPayloadSearches(children filter.Or) (out filter.Or, loose bool) {
 	out = flat(children)

@@ -13,7 +13,7 @@ import (
 )
 
 // attribute compiles a test of a value in a tree. Only the span's attributes
-// have columns; resource and scope are documents.
+// have columns; resource and scope are payloads.
 func attribute(e filter.Attribute) (pair, error) {
 	if e.Of != filter.Attributes {
 		return resourceOrScope(e), nil
@@ -34,7 +34,7 @@ func (a AttributePath) test(t filter.Test) (pair, error) {
 	return a.stored(t)
 }
 
-// stored compiles a test of what a client sent, or has a column of its own.
+// stored compiles a test of a value that a client sent, or that has a column of its own.
 func (a AttributePath) stored(t filter.Test) (pair, error) {
 	if c, ok := schema.NumberColumn(a.Path); ok {
 		return numberColumn(c, a.counted(c), t)
@@ -63,7 +63,7 @@ func (a AttributePath) stored(t filter.Test) (pair, error) {
 		}
 		return p, err
 	default:
-		return pair{}, fmt.Errorf("compile: unknown test %T", t)
+		return pair{}, fmt.Errorf("filtersql: unknown test %T", t)
 	}
 }
 
@@ -133,7 +133,7 @@ func sameScalar(a, b any) bool {
 	return a == b
 }
 
-// exists: a leaf here, or leaves below.
+// exists compiles the presence of a value here, or of values below.
 func (a AttributePath) exists() pair {
 	if strings.HasPrefix(traceTypePath, a.Prefix()) {
 		return exactly(sqltext.Constant(true)) // every span has ag.type.trace

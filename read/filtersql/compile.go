@@ -54,7 +54,7 @@ func compile(e filter.Expr) (pair, error) {
 	case filter.Content:
 		return content(e), nil
 	default:
-		return pair{}, fmt.Errorf("compile: unknown node %T", e)
+		return pair{}, fmt.Errorf("filtersql: unknown node %T", e)
 	}
 }
 
@@ -74,7 +74,7 @@ func compileAnd(children filter.And) (pair, error) {
 	return out, nil
 }
 
-// compileOr keeps needles, phrases and leaves only if every branch has some: then a row has one of them.
+// compileOr keeps terms, phrases and values only if every branch has some: then a row has one of them.
 func compileOr(children filter.Or) (pair, error) {
 	children, loose := withoutPayloadSearches(children)
 	var together sets

@@ -14,26 +14,27 @@ import (
 
 // Condition is a compiled filter: it chooses rows of spans.
 type Condition struct {
-	// Exact tells that the chosen rows are just the filter's spans. Otherwise
-	// they contain them, and filter.Match has to decide.
+	// Exact is set where the chosen rows are exactly the filter's spans. Otherwise the
+	// rows are a superset, and filter.Match has to decide.
 	Exact bool
-	// Documents tells that it searches the text of span_payloads_packed.
+	// SearchesPayloads is set where it searches the text of span_payloads_packed.
 	SearchesPayloads bool
-	// Loosens tells that Scan.Loose makes a difference, and Unmapped that it does to
-	// whether documents are searched.
+	// Rechecks is set where Scan.SkipRecheck makes a difference, and RechecksPayloads
+	// where it decides whether payloads are searched.
 	Rechecks, RechecksPayloads bool
-	// Words tells that the full-text index can narrow that search.
+	// FullText is set where the full-text index can narrow that search.
 	FullText bool
-	// Sums tells that it looks at what is summed over a whole trace when it is
-	// read (spanmetrics.Cumulate), so that a span alone cannot decide.
+	// ReadsCumulative is set where it tests a value that is summed over a whole trace
+	// when it is read (spanmetrics.Cumulate), so that a span alone cannot decide.
 	ReadsCumulative bool
 	// Types are the trace types that the filter leaves possible, in stored order; empty means that nothing matches.
 	Types []trace.Type
 	// TraceIDs are the only traces that can match; nil means any.
 	TraceIDs []trace.TraceID
-	// Said is what tells where the matches are; nil where nothing does.
+	// AnnotationLookup finds the matches in an index of annotations; nil where it cannot.
 	AnnotationLookup *traits.Annotations
-	// Shape is equal for filters that differ in values only. Rows are of the shape of no filter.
+	// Fingerprint is equal for filters that differ in values only. A Condition of
+	// WithoutPayloads has the fingerprint of no filter.
 	Fingerprint uint64
 	// Min and Max bound the start of matching spans, inclusive, in Unix microseconds.
 	Min, Max int64
@@ -44,16 +45,16 @@ type Condition struct {
 	values           [][]string
 }
 
-// Phrases tells that every match has certain texts in its documents, so that sets
-// of n-grams tell where it may be (Sections), and that to know it is worth a
-// look: nothing else finds the rows.
+// HasPhrases reports whether every match has certain texts in its payloads, so that
+// the sets of n-grams find their offset blocks (statements.OffsetBlocks), and whether
+// that lookup is worth its cost, because nothing else finds the rows.
 func (c *Condition) HasPhrases() bool {
 	return len(c.phrases) > 0 && (c.SearchesPayloads || len(c.terms) == 0)
 }
 
-// Rows is the condition without what it asks of documents, where it asks nothing else
-// of a row than a type: it holds for every row that the condition holds for, and
-// Scan.Hold decides about those. nil for other conditions.
+// WithoutPayloads returns the condition without its tests of payloads, if its only other
+// test is that of the type: it holds for every row that the condition holds for, and
+// Scan.Verify decides about these rows. It returns nil for other conditions.
 func (c *Condition) WithoutPayloads() *Condition {
 	if _, alone := c.superset.(sqltext.PayloadCondition); !alone || c.Exact || len(c.terms) > 0 || c.AnnotationLookup != nil || c.TraceIDs != nil {
 		return nil
@@ -61,48 +62,48 @@ func (c *Condition) WithoutPayloads() *Condition {
 	return &Condition{Types: c.Types, Min: c.Min, Max: c.Max, Fingerprint: traits.Fingerprint(nil), superset: sqltext.Constant(true), subset: sqltext.Constant(false)}
 }
 
-// Over is what contains every match.
+// Superset returns the node that holds for every match, and perhaps for more rows.
 func (c *Condition) Superset() sqltext.Node { return c.superset }
 
-// Under is what every row matches.
+// Subset returns the node whose rows all match; some matches may not be among them.
 func (c *Condition) Subset() sqltext.Node { return c.subset }
 
-// Needles are for the index.
+// Terms returns the sets of index terms to look up.
 func (c *Condition) Terms() []Term { return c.terms }
 
-// Texts are the lists of texts.
+// Phrases returns the lists of texts of which the payloads of every match have one each.
 func (c *Condition) Phrases() [][]string { return c.phrases }
 
-// Needle tells whether the inverted index finds the rows, and they are few by
-// their nature: a scan in windows from the newest would be a detour.
+// Selective reports whether the index of search terms finds the rows, and the rows are
+// few by their nature, so that a scan in windows from the newest would be a detour.
 func (c *Condition) Selective() bool { return len(c.terms) > 0 && c.terms[0].rank < rankHash }
 
-// pair holds a condition from both sides: every span that matches is in over,
-// and every row in under matches. A negation swaps the two.
+// pair bounds a condition from both sides: every span that matches is in superset,
+// and every row in subset matches. A negation swaps the two.
 type pair struct {
 	superset, subset sqltext.Node
 	exact            bool
 	terms            []Term
-	// phrases are lists of texts: the documents of every span that matches have one of
-	// each. Rows in over that do not match may have none.
+	// phrases are lists of texts: the payloads of every span that matches have one of
+	// each. Rows in superset that do not match may have none.
 	phrases [][]string
-	// leaves are lists too: every row in over has one of each among its schema.AttributeValues.
+	// values are lists too: every row in superset has one of each among its schema.AttributeValues.
 	values [][]string
 }
 
-// exactly is a condition that the core row decides.
+// exactly returns the pair of a condition that the row of spans decides.
 func exactly(n sqltext.Node) pair { return pair{superset: n, subset: n, exact: true} }
 
-// between is one that it does not.
+// between returns the pair of a condition that the row of spans does not decide.
 func between(over, under sqltext.Node) pair { return pair{superset: over, subset: under} }
 
-// with is the pair with leaves.
+// with returns the pair with these lists of values.
 func (p pair) with(leaves [][]string) pair {
 	p.values = leaves
 	return p
 }
 
-// amongLeaves tells the index of leaves which granules may have rows of the condition.
+// ValueHint returns the node that asks the index of attribute values which granules may have rows of the condition.
 func (c *Condition) ValueHint() sqltext.Node {
 	out := make([]sqltext.Node, 0, len(c.values))
 	for _, l := range c.values {
@@ -118,8 +119,8 @@ func (c *Condition) ValueHint() sqltext.Node {
 	return sqltext.IndexHint(sqltext.And(out...))
 }
 
-// given are the types that the sink gives: every trace has one of two (contract §0 row 7).
-// A scan of the third would find nothing and cost as much as the others.
+// StoredTypes returns the types that the sink assigns: every trace has one of two. A scan
+// of the third would find nothing and cost as much as the others.
 func StoredTypes() []trace.Type { return []trace.Type{trace.Invocation, trace.Annotation} }
 
 // Filter compiles a tree; nil holds for every span.
@@ -151,7 +152,7 @@ func Filter(e filter.Expr) (*Condition, error) {
 	return c, nil
 }
 
-// narrow takes from the tree what bounds every match: types, ids, times.
+// narrow takes the types, ids and times that bound every match from the tree.
 func (c *Condition) narrow(e filter.Expr) {
 	switch e := e.(type) {
 	case filter.And:
@@ -182,11 +183,11 @@ func (c *Condition) narrow(e filter.Expr) {
 		if e.Field == filter.StartTime {
 			c.Min, c.Max = max(c.Min, e.Min), min(c.Max, e.Max)
 		}
-	default: // an Or, a Not and the other leaves bound nothing by themselves
+	default: // an Or, a Not and the other conditions bound nothing by themselves
 	}
 }
 
-// equals gives the values of which an attribute has to equal one.
+// equals returns the values of which an attribute has to equal one.
 func equals(a filter.Attribute) ([]any, bool) {
 	switch t := a.Test.(type) {
 	case filter.Equal:
@@ -198,7 +199,7 @@ func equals(a filter.Attribute) ([]any, bool) {
 	}
 }
 
-// summed tells whether a leaf looks at a computed value, or at an object that holds one.
+// readsCumulative reports whether a condition tests a cumulative value, or an object that contains one.
 func readsCumulative(e filter.Expr) bool {
 	switch e := e.(type) {
 	case filter.And:
@@ -219,7 +220,7 @@ func isPayloadCondition(n sqltext.Node) bool {
 	return ok
 }
 
-// holds tells whether a node or one within it is of a kind.
+// holds reports whether a node or one within it is of a kind.
 func holds(n sqltext.Node, kind func(sqltext.Node) bool) bool {
 	if kind(n) {
 		return true

@@ -54,8 +54,8 @@ func (a AttributePath) contains(v any) pair {
 	}
 }
 
-// memberContains is one member of an object. Under a number the row cannot
-// tell an object's member from an array's element.
+// memberContains is one member of an object. Below a number the row does
+// not distinguish an object's member from an array's element.
 func (a AttributePath) memberContains(key string, v any) pair {
 	m := a.member(key)
 	var p pair
@@ -74,9 +74,9 @@ func (a AttributePath) memberContains(key string, v any) pair {
 	return p
 }
 
-// element is a superset of where an array here has an element that equals or
-// contains v. Long arrays are left to filter.Match: to search their documents
-// would cost every list of values a second table.
+// element returns a superset of the rows in which an array here has an element that
+// equals or contains v. filter.Match decides about unindexed arrays: a search of their
+// payloads would cost every list of values a second table.
 func (a AttributePath) element(v any) sqltext.Node {
 	long := a.Unindexed()
 	in := func(name string, value any) sqltext.Node {
@@ -101,8 +101,8 @@ func (a AttributePath) element(v any) sqltext.Node {
 	}
 }
 
-// leafOf is the list of leaves of a row in element, or with v here; none where a
-// leaf of such a row is not known by what it is.
+// enumValues returns the list of attribute values of a row in element, or with v here;
+// none where the value of such a row is not in the index.
 func (a AttributePath) enumValues(v any) [][]string {
 	if s, ok := v.(string); ok && len(s) <= jsonvalue.MaxIndexedBytes && schema.EnumPath(a.Path) {
 		return [][]string{append([]string{s, a.Path}, a.arrays...)}
@@ -110,8 +110,8 @@ func (a AttributePath) enumValues(v any) [][]string {
 	return nil
 }
 
-// memberOf is one of several values, or an array that has one. The row cannot
-// tell an array from an object of numbered members, so elements are never sure.
+// memberOf is one of several values, or an array that has one. The row does
+// not distinguish an array from an object of numbered members, so elements never decide.
 func (a AttributePath) memberOf(m filter.Member) pair {
 	if m.All {
 		return a.allMembers(m.Values)

@@ -10,14 +10,13 @@ import (
 	"colonnade/read/sqltext"
 )
 
-// What a span sums over all below it (contract §1.6) stands in span_cumulative once
-// its trace is settled, under the key of its row in spans: a statement asks
-// there by the same stretch of the key. A span without a row there sums what is
-// its own. Of traces that were written to since they were settled no row knows:
-// for those filter.Match decides.
+// The sums of a span over all spans below it are in span_cumulative once its trace is
+// finalized, under the key of its row in spans, so that a statement reads the same range
+// of the key there. The sums of a span without a row there are its own values. About
+// traces that were written to after they were finalized filter.Match decides.
 
-// summing holds for rows of which span_cumulative has a row whose column holds
-// something to sum, and of which the rest holds. The last settled row counts.
+// hasCumulative holds for rows for which span_cumulative has a row with a sum in the
+// column, if the condition holds for that row. The row finalized last counts.
 type hasCumulative struct {
 	column string
 	of     sqltext.Node
@@ -34,10 +33,10 @@ func (n hasCumulative) Write(w *sqltext.Writer, s *sqltext.Scope) {
 	w.Put(")")
 }
 
-// unsettled holds for rows of traces whose sums are not those of their spans:
-// written to since they were settled. Only traces
-// touched since all partitions were settled can be: those are few, and looked
-// up once for a statement. The minute is what clocks of sinks may lie apart.
+// pendingTraces holds for rows of traces that were written to after they were finalized, so
+// that their sums are not those of their spans. Only traces written after all
+// partitions were finalized can be pending: they are few, and one lookup for each
+// statement finds them. The clocks of sinks may differ by one minute.
 type pendingTraces struct{}
 
 func (pendingTraces) Write(w *sqltext.Writer, s *sqltext.Scope) {
@@ -46,8 +45,8 @@ func (pendingTraces) Write(w *sqltext.Writer, s *sqltext.Scope) {
 		" LEFT ANY JOIN (SELECT trace_id, max(version) AS settled FROM "+schema.TraceTotals+" WHERE project_id = ? AND finalized_at >= "+from+" GROUP BY trace_id) AS done USING (trace_id) WHERE settled < written))", s.Project, s.Project)
 }
 
-// sum compiles a test of a value that readers compute: the sum where there is
-// one, else what a client sent. Source: spanmetrics.Cumulate.
+// sum compiles a test of a cumulative value: the sum where there is one, else the value
+// that a client sent. Source: spanmetrics.Cumulate.
 func (a AttributePath) sum(t filter.Test) (pair, error) {
 	alone := strings.Replace(a.Path, "."+semconv.Cumulative, "."+semconv.Incremental, 1)
 	own, _ := schema.NumberColumn(alone)
@@ -60,7 +59,7 @@ func (a AttributePath) sum(t filter.Test) (pair, error) {
 	if err != nil {
 		return pair{}, err
 	}
-	// A row of NaN tells that what is the span's own and what is below it cancel out.
+	// NaN in a row means that the span's own value and those below it cancel out.
 	number, cancelled := sqltext.Expr("NOT isNaN("+own+")"), sqltext.Expr("isNaN("+own+")")
 	none := sqltext.Expr("(isNaN(" + own + ") OR " + own + " = 0)")
 	value := func(below, sent sqltext.Node) sqltext.Node {

@@ -19,7 +19,7 @@ func timeColumn(f filter.Field) (column string, optional bool, err error) {
 	case filter.UpdatedAt:
 		return string(f), true, nil
 	default:
-		return "", false, fmt.Errorf("compile: %q is no time", f)
+		return "", false, fmt.Errorf("filtersql: %q is no time", f)
 	}
 }
 
@@ -37,7 +37,7 @@ func timeField(e filter.Time) (pair, error) {
 	return exactly(n), nil
 }
 
-// momentText tests a time's text in the form of filter.TimeLayout.
+// timeTextField tests a time's text in the form of filter.TimeLayout.
 func timeTextField(e filter.TimeText) (pair, error) {
 	column, optional, err := timeColumn(e.Field)
 	if err != nil {
@@ -57,7 +57,7 @@ func userField(e filter.User) (pair, error) {
 	switch e.Field {
 	case filter.CreatedByID, filter.UpdatedByID:
 	default:
-		return pair{}, fmt.Errorf("compile: %q is no user", e.Field)
+		return pair{}, fmt.Errorf("filtersql: %q is no user", e.Field)
 	}
 	return exactly(sqltext.Among(string(e.Field), uuids(e.In))), nil
 }
@@ -89,7 +89,7 @@ func link(e filter.Link) pair {
 	return p
 }
 
-// linkToken is the rarer token of a link that names a span or a trace.
+// linkTerm is the rarer token of a link that names a span or a trace.
 func linkTerm(e filter.Link) string {
 	if e.SpanID.IsZero() {
 		return schema.LinkTerm + "trace=" + e.TraceID.String()
@@ -127,7 +127,7 @@ func referencePrefix(e filter.Reference) string {
 	return schema.RefTerm + e.Key + "."
 }
 
-// referenceTokens are those that a row has of a reference, all of them; none where any
+// referenceTerms are those that a row has of a reference, all of them; none where any
 // reference will do.
 func referenceTerms(e filter.Reference) (tokens []string) {
 	prefix := referencePrefix(e)

@@ -9,10 +9,10 @@ import (
 	"colonnade/read/filtersql"
 )
 
-// Filters that differ in values only have one shape.
-func TestShape(t *testing.T) {
+// Filters that differ in values only have one fingerprint.
+func TestFilterFingerprint(t *testing.T) {
 	t.Parallel()
-	shape := func(conditions string) uint64 {
+	fingerprint := func(conditions string) uint64 {
 		e, err := filterjson.Parse([]byte(`{"conditions":[` + conditions + `]}`))
 		require.NoError(t, err)
 		c, err := filtersql.Filter(e)
@@ -36,11 +36,11 @@ func TestShape(t *testing.T) {
 		{`{"field":"references","operator":"in","value":[{"slug":"a"}]}`, `{"field":"references","operator":"in","value":[{"slug":"b"}]}`},
 		{`{"field":"references","operator":"in","value":[{"slug":"a","attributes":{"key":"evaluator"}}]}`},
 	} {
-		of := shape(same[0])
+		of := fingerprint(same[0])
 		require.NotContains(t, seen, of, same[0])
 		seen[of] = same[0]
 		for _, other := range same[1:] {
-			require.Equal(t, of, shape(other), other)
+			require.Equal(t, of, fingerprint(other), other)
 		}
 	}
 }

@@ -6,13 +6,13 @@ import (
 	"colonnade/read/sqltext"
 )
 
-// matching holds where a column, or an expression, has what a regular expression says.
+// matching returns the condition that a column or an expression matches a regular expression.
 func matching(column, expression string) sqltext.Node {
 	return sqltext.Expr("match("+column+", ?)", expression)
 }
 
-// before holds where a folded text begins among the documents before those of a name;
-// where the text reaches into these the node may hold or not.
+// foundBefore returns the condition that a folded text begins in the payloads before
+// that of a name. Where the text reaches into the named payload the condition may hold or not.
 func foundBefore(name, text string) sqltext.Node {
 	if searchtext.HasFoldedLetters(text) {
 		return matching("substring(text, 1, "+schema.BytesBefore(name)+")", searchtext.Regexp(text))

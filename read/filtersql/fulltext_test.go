@@ -19,7 +19,7 @@ import (
 // The full-text index is asked for the longest word of a search, and alone
 // where the word is all of it; never where there is no such word, below a
 // minus, or where there is no index.
-func TestContentIndexIsAsked(t *testing.T) {
+func TestFullTextIndexIsAsked(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		search string

@@ -113,8 +113,8 @@ func writeStatement(b *strings.Builder, s sqltext.Statement) {
 	}
 }
 
-// Which sections a filter asks for: none where a match may be without any of its texts.
-func TestGoldenSections(t *testing.T) {
+// TestGoldenOffsetBlocks compares the lookups of offset blocks: none where a match may have none of the texts.
+func TestGoldenOffsetBlocks(t *testing.T) {
 	t.Parallel()
 	compareGolden(t, "testdata/ngrams/sections.txtar", func(t *testing.T, data []byte) string {
 		t.Helper()

@@ -10,8 +10,8 @@ import (
 )
 
 // numberColumn is a path whose value is always a number with a column of its own; NaN
-// is absence. Where long holds it may also be a whole number beyond maxExact, which
-// only the document has.
+// is absence. Where unindexed holds the value may also be a whole number beyond maxExact,
+// which only the payload has.
 func numberColumn(c string, long sqltext.Node, t filter.Test) (pair, error) {
 	switch t := t.(type) {
 	case filter.Exists:
@@ -38,12 +38,12 @@ func numberColumn(c string, long sqltext.Node, t filter.Test) (pair, error) {
 	case filter.Contains, filter.Lexical, filter.Pattern:
 		return exactly(sqltext.Constant(false)), nil
 	default:
-		return pair{}, fmt.Errorf("compile: unknown test %T", t)
+		return pair{}, fmt.Errorf("filtersql: unknown test %T", t)
 	}
 }
 
-// counted holds where the number of a column is one that it cannot hold. Durations are
-// measured, never counted: the row decides.
+// counted returns the condition that a number is one that its column cannot hold.
+// Durations are measured and never exceed it: the row decides.
 func (a AttributePath) counted(c string) sqltext.Node {
 	if c == "duration_ms" {
 		return sqltext.Constant(false)
@@ -51,7 +51,7 @@ func (a AttributePath) counted(c string) sqltext.Node {
 	return a.Unindexed()
 }
 
-// beyond tells whether a test compares with a number that sums are not exact for.
+// beyond reports whether a test compares with a number that sums are not exact for.
 func beyond(t filter.Test) bool {
 	large := func(v any) bool {
 		switch v := v.(type) {

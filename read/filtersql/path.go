@@ -18,14 +18,14 @@ const (
 	maxExact = 1 << 53
 )
 
-// at is a path into the attributes and where the core row keeps what is there.
-// trace.Flatten put it: scalars stand in the maps under their path; what no map
-// holds has its path in the column long, and so has an array of other things
-// than few scalars, of whose elements the row knows nothing.
+// AttributePath is a path into the attributes, and where the row of spans has the value
+// at that path (trace.Flatten): scalars are in the maps under their path. The path of a
+// value that no map has is in attributes_unindexed. So is the path of an array of
+// anything but a few scalars, and the row has none of its elements.
 type AttributePath struct {
 	Keys []string
 	Path string
-	// arrays are the paths above at which such an array would hide this one.
+	// arrays are the paths above this one at which such an array would hide it.
 	arrays []string
 }
 
@@ -43,13 +43,13 @@ func (a AttributePath) member(key string) AttributePath {
 	return NewAttributePath(append(slices.Clone(a.Keys), key))
 }
 
-// isIndex tells a key that may number an element. Source: jsonvalue.Lookup.
+// isIndex reports whether a key may be the index of an element. Source: jsonvalue.Lookup.
 func isIndex(key string) bool {
 	n, err := strconv.Atoi(key)
 	return err == nil && n >= 0 && strconv.Itoa(n) == key
 }
 
-// hidden holds where the path may lead into an array that the row does not hold.
+// hidden returns the condition that the path may lead into an array that the row does not have.
 func (a AttributePath) hidden() sqltext.Node {
 	if len(a.arrays) == 0 {
 		return sqltext.Constant(false)
@@ -57,7 +57,7 @@ func (a AttributePath) hidden() sqltext.Node {
 	return sqltext.Expr("hasAny(attributes_unindexed, ?)", a.arrays)
 }
 
-// long holds where the path itself, or what hides it, is only in the document.
+// Unindexed returns the condition that the path itself, or an array that hides it, is only in the payload.
 func (a AttributePath) Unindexed() sqltext.Node {
 	if len(a.arrays) == 0 {
 		return sqltext.Expr("has(attributes_unindexed, ?)", a.Path)
@@ -65,17 +65,17 @@ func (a AttributePath) Unindexed() sqltext.Node {
 	return sqltext.Expr("hasAny(attributes_unindexed, ?)", append([]string{a.Path}, a.arrays...))
 }
 
-// leaf is the list of leaves of a row with a number or a boolean here, or with
-// something that no map holds.
+// pathValues returns the list of attribute values of a row with a number or a boolean
+// here, or with a value that no map has.
 func (a AttributePath) pathValues() [][]string {
 	return [][]string{append([]string{a.Path}, a.arrays...)}
 }
 
-// below is the prefix of the paths under this one.
+// Prefix returns the prefix of the paths below this one.
 func (a AttributePath) Prefix() string { return a.Path + "." }
 
-// computed tells whether readers see at the path what is summed over the trace
-// when it is read. The core row does not know it. Source: contract §1.6.
+// Cumulative reports whether the value at the path is summed over the trace when it is
+// read. The row of spans does not have it.
 func Cumulative(path string) bool {
 	rest, ok := strings.CutPrefix(path, "ag.metrics.")
 	if !ok {
@@ -91,7 +91,7 @@ func Cumulative(path string) bool {
 	return name == semconv.Prompt || name == semconv.Completion || name == semconv.Total
 }
 
-// texts is the map to read a text here from, or one of an array's elements.
+// StringColumn returns the map that has a string at this path, or an element of an array here.
 func (a AttributePath) StringColumn() string {
 	if schema.EnumPath(a.Path) {
 		return "attributes_enum"
@@ -99,13 +99,13 @@ func (a AttributePath) StringColumn() string {
 	return "attributes_string"
 }
 
-// text is the text here, "" without one, and hasText tells whether there is one:
-// each takes the path.
+// stringValue returns the string here, "" without one, and hasString reports whether there is
+// one: each takes the path as its first argument.
 func (a AttributePath) stringValue() string { return a.StringColumn() + "[?]" }
 
 func (a AttributePath) hasString() string { return "mapContains(" + a.StringColumn() + ", ?)" }
 
-// sums tells whether a computed path lies below this one.
+// ContainsCumulative reports whether a cumulative value lies below this path.
 func ContainsCumulative(path string) bool {
 	for _, p := range []string{"ag.metrics.errors.cumulative", "ag.metrics.tokens.cumulative.total", "ag.metrics.costs.cumulative.total"} {
 		if strings.HasPrefix(p, path+".") {

@@ -10,37 +10,37 @@ import (
 	"colonnade/read/sqltext"
 )
 
-// What the core row does not hold is found as text in the documents of
-// span_payloads_packed. They are canonical JSON (jsonvalue.Append): no white space,
-// one form for each value. So a value's own JSON text occurs in a document that
-// holds the value, and a search for it gives a superset.
+// Values that the row of spans does not have are searched for as text in
+// span_payloads_packed. Payloads are canonical JSON (jsonvalue.Append): no white space,
+// one form for each value. So the JSON text of a value occurs in every payload that
+// contains the value, and a search for the text finds a superset.
 
-// content finds a phrase. Attributes hold ag.exception among much else, so
-// there a hit is none for sure.
+// content compiles the search for a phrase. Attributes contain more than the searched
+// ag.exception, so a hit there does not decide.
 func content(e filter.Content) pair {
 	sure := make([]sqltext.Node, 0, 5)
 	for _, name := range []string{"inputs", "outputs", "parameters", "internals", "events"} {
 		sure = append(sure, folded(schema.PayloadExpression(name), e.Phrase))
 	}
 	under := sqltext.Or(sure...)
-	over := folded("text", e.Phrase) // all of them one after the other: where two meet, too, there may be a hit that is none
+	over := folded("text", e.Phrase) // all payloads one after the other: a hit across two of them is not a match
 	if word := searchtext.LongestWord(e.Phrase); len(word) >= minFullTextWord {
 		over = sqltext.FullText{Word: word, Whole: word == e.Phrase, Of: over}
 	}
 	// Names of agents and keys are in the attributes of all spans: where the first hit
-	// is among them, there is none in what is searched but in an exception.
+	// is in the attributes, the searched payloads have no hit except in an exception.
 	first := sqltext.Or(foundBefore("attributes", e.Phrase), sqltext.Expr(`position(text, '"`+semconv.Exception+`":') > 0`))
 	p := between(sqltext.InPayload(sqltext.Recheck(over, first)), sqltext.InPayload(under))
 	p.phrases = searchtext.FoldedPhrases(e.Phrase)
 	return p
 }
 
-// minHint is the shortest word that the full-text index is asked for: shorter
+// minFullTextWord is the shortest word that the full-text index is asked for: shorter
 // ones are in so many tokens that it reads the documents instead.
 // Source: ClickHouse's setting text_index_like_min_pattern_length.
 const minFullTextWord = 4
 
-// folded holds where a folded text occurs in a column, or in an expression, whatever its case.
+// folded returns the condition that a folded text occurs in a column or an expression, in any case.
 func folded(column, text string) sqltext.Node {
 	if searchtext.HasFoldedLetters(text) {
 		return matching(column, searchtext.Regexp(text))
@@ -48,7 +48,7 @@ func folded(column, text string) sqltext.Node {
 	return sqltext.Expr("position(lower("+column+"), ?) > 0", text)
 }
 
-// inDocument holds where each of these texts occurs in one of the documents' texts of these names.
+// inPayloads returns the condition that each of these texts occurs in one of the payloads of these names.
 func inPayloads(names, texts []string) sqltext.Node {
 	texts = texts[:min(len(texts), maxMembers)]
 	out := make([]sqltext.Node, 0, len(texts))
@@ -65,7 +65,7 @@ func inPayloads(names, texts []string) sqltext.Node {
 	return sqltext.InPayload(sqltext.And(out...))
 }
 
-// refinedBy is refined, or the rows themselves where their documents tell nothing.
+// recheckedBy returns rows rechecked by their payloads, or rows where the payloads decide nothing.
 func recheckedBy(rows, documents sqltext.Node) sqltext.Node {
 	if documents == sqltext.Constant(true) {
 		return rows
@@ -73,8 +73,8 @@ func recheckedBy(rows, documents sqltext.Node) sqltext.Node {
 	return sqltext.Recheck(rows, documents)
 }
 
-// textsOf names the texts of span_payloads_packed in which the value at a path of the
-// attributes stands.
+// textsOf returns the names of the payloads in which the value at a path of the
+// attributes is stored.
 func textsOf(keys []string) []string {
 	data := []string{semconv.Inputs, semconv.Outputs, semconv.Parameters, semconv.Internals}
 	switch {
@@ -89,7 +89,7 @@ func textsOf(keys []string) []string {
 	}
 }
 
-// patternDocument is a superset of where a pattern holds for a string that is in documents only.
+// patternPayload returns a superset of the rows for which a pattern holds, for a string that is in payloads only.
 func patternPayload(names []string, p filter.Pattern) sqltext.Node {
 	t := searchtext.InPattern(p)
 	if t == "" || t == `"` {

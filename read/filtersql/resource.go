@@ -9,15 +9,15 @@ import (
 	"colonnade/read/sqltext"
 )
 
-// foreign compiles a test of the resource or the scope, which are documents;
-// only the service's name has a column.
+// resourceOrScope compiles a test of the resource or the scope, which are payloads;
+// only the name of the service has a column.
 func resourceOrScope(e filter.Attribute) pair {
 	if e.Of == filter.Scope {
 		return between(resourceSuperset("scope", e), sqltext.Constant(false))
 	}
 	if words, ok := equals(e); ok && e.Path == "service.name" {
 		service := sqltext.Among("service", onlyStrings(words))
-		// Anything but a text, and the text "", are in the document only.
+		// Any other value than a string, and the string "", are in the payload only.
 		if len(onlyStrings(words)) == len(words) && !slices.Contains(words, any("")) {
 			if _, member := e.Test.(filter.Member); !member {
 				return between(service, sqltext.Constant(false)).with([][]string{onlyStrings(words)})

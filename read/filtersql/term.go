@@ -7,18 +7,18 @@ import (
 	"colonnade/read/sqltext"
 )
 
-// needle is a set of tokens of which every matching row has one, and how rare
-// such tokens are by their nature: the lower the rank, the fewer rows.
+// Term is a set of index terms of which every matching row has one, and how rare such
+// terms are by their nature: the lower the rank, the fewer rows.
 type Term struct {
 	rank   int
 	tokens []string
-	// instead is the condition that the tokens say as well as it does; where the
-	// needle is sent, it need not be. Nil where a token says less.
+	// equivalent is the condition that the terms decide as well; a statement with the
+	// terms does not need it. Nil where the terms do not decide it.
 	equivalent sqltext.Node
 }
 
-// The ranks. What nearly every span of a project shares (its application, its
-// agent) is no needle: the index would read long posting lists for nothing.
+// The ranks. A term that nearly every span of a project has (its application, its
+// agent) is not looked up: the index would read long posting lists for nothing.
 const (
 	rankLink = iota
 	rankSession
@@ -30,11 +30,11 @@ const (
 
 const (
 	maxTermSets = 2
-	// maxTokens bounds the alternatives of one needle.
+	// maxTerms bounds the alternatives of one Term.
 	maxTerms = 64
 )
 
-// or gives the needle of two branches; empty where the other has none.
+// or returns the Term of two branches; it is empty where the other has none.
 func (n Term) or(other []Term) Term {
 	if len(other) == 0 {
 		return Term{}
@@ -47,8 +47,8 @@ func (n Term) or(other []Term) Term {
 	return out
 }
 
-// choose keeps the rarest: an intersection with a common token costs more than
-// it saves. Source: design §4.
+// choose returns the rarest terms: an intersection with a common term costs more than
+// it saves.
 func choose(needles []Term) []Term {
 	needles = slices.Clone(needles)
 	slices.SortStableFunc(needles, func(a, b Term) int { return a.rank - b.rank })
@@ -58,10 +58,10 @@ func choose(needles []Term) []Term {
 	return needles[:min(len(needles), maxTermSets)]
 }
 
-// Instead is the condition.
+// Equivalent returns the condition that the terms decide as well; nil where there is none.
 func (n Term) Equivalent() sqltext.Node { return n.equivalent }
 
-// node asks the index.
+// Node returns the condition that asks the index of search terms.
 func (n Term) Node() sqltext.Node {
 	alternatives := make([]sqltext.Node, len(n.tokens))
 	for i, t := range n.tokens {
@@ -70,17 +70,17 @@ func (n Term) Node() sqltext.Node {
 	return sqltext.Or(alternatives...)
 }
 
-// hasToken decides by the tokens themselves, in a form that never goes to the
-// index: it may stand below a NOT, and beside a rarer needle.
+// hasTerm returns the condition on the column itself, in a form that never uses the
+// index: it may stand below a NOT, and beside a rarer Term.
 func hasTerm(token string) sqltext.Node { return sqltext.Expr("indexOf(search_terms, ?) > 0", token) }
 
-// hasTokenOf tells that some token begins so.
+// hasTermPrefix returns the condition that some term has this prefix.
 func hasTermPrefix(prefix string) sqltext.Node {
 	return sqltext.Expr("arrayExists(t -> startsWith(t, ?), search_terms)", prefix)
 }
 
-// indexed gives the needle of values of a column that has tokens; none if one
-// of them is too long for a token or there are too many.
+// exactTerms returns the Term for values of a column that has search terms; none if a
+// value is too long for a term or there are too many.
 func exactTerms(rank int, prefix string, values []string) []Term {
 	if len(values) == 0 || len(values) > maxTerms {
 		return nil
@@ -95,7 +95,7 @@ func exactTerms(rank int, prefix string, values []string) []Term {
 	return []Term{{rank: rank, tokens: tokens}}
 }
 
-// without leaves out of a conjunction what the chosen needles say as well.
+// without removes from a conjunction the conditions that the chosen terms decide as well.
 func without(over sqltext.Node, chosen []Term) sqltext.Node {
 	var rest sqltext.Conjunction
 	switch over := over.(type) {

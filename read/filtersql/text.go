@@ -15,7 +15,7 @@ func text(e filter.Text) (pair, error) {
 	switch e.Field {
 	case filter.SpanName, filter.StatusMessage, filter.SessionID, filter.UserID, filter.AgentID:
 	default:
-		return pair{}, fmt.Errorf("compile: %q is no text", e.Field)
+		return pair{}, fmt.Errorf("filtersql: %q is no text", e.Field)
 	}
 	column := string(e.Field)
 	n, err := textTest(column, column+" != ''", e.Test)
@@ -61,7 +61,7 @@ func textTest(expression, present string, t filter.StringTest) (sqltext.Node, er
 	case filter.Pattern:
 		return pattern(expression, present, t), nil
 	default:
-		return nil, fmt.Errorf("compile: unknown test %T", t)
+		return nil, fmt.Errorf("filtersql: unknown test %T", t)
 	}
 }
 

@@ -6,7 +6,7 @@ import (
 	"colonnade/domain"
 )
 
-// Actor is whose activity is asked for.
+// Actor is the kind of id whose activity a list orders.
 type Actor uint8
 
 // The actors. Source: contract §3.7.
@@ -19,14 +19,14 @@ const (
 // starts behind it. Its UUID holds everything, as that of a Cursor does.
 type ActivityCursor struct {
 	Actor Actor
-	// Last tells that the list is ordered by the last span, else by the first.
+	// Last is set where the list is ordered by the last span, else by the first.
 	Last bool
 	// Order is Ascending or Descending; a cursor leads on in its own direction only.
 	Order domain.Order
 	// Active is the time of that span in Unix microseconds.
 	Active int64
-	// Tie orders the ids of one microsecond: a hash of the id. A page never parts
-	// two ids that have it in common.
+	// SortHash orders the ids of one microsecond: a hash of the id. A page never
+	// separates two ids that have it in common.
 	SortHash uint64
 }
 
@@ -37,7 +37,7 @@ const (
 	kindLast     = 1
 )
 
-// UUID is the cursor's form on the wire.
+// UUID returns the cursor as it is on the wire.
 func (c ActivityCursor) UUID() uuid.UUID {
 	kind := uint64(kindActivity)
 	if c.Actor == User {
@@ -52,7 +52,7 @@ func (c ActivityCursor) UUID() uuid.UUID {
 	return pack(c.Active, c.SortHash, kind)
 }
 
-// ParseActivityCursor reads a UUID as a cursor; ok is false for one of another list.
+// ParseActivityCursor parses a UUID as a cursor; ok is false for one of another list.
 func ParseActivityCursor(id uuid.UUID) (c ActivityCursor, ok bool) {
 	active, tie, kind, ok := unpack(id)
 	if !ok || kind&kindActivity == 0 {

@@ -9,7 +9,7 @@ import (
 	"colonnade/domain"
 )
 
-// Focus says what a list consists of.
+// Focus is what a list consists of.
 type Focus uint8
 
 // The two lists: of spans, and of whole traces.
@@ -19,20 +19,20 @@ const (
 )
 
 // Cursor is a position in a list; the next page starts behind it. Its UUID
-// (RFC 9562, version 8) holds everything, so a position outlives the row it
-// was made from. Source: design §5.
+// (RFC 9562, version 8) holds everything, so a position stays valid when its row
+// is deleted.
 type Cursor struct {
 	Focus Focus
 	// Order is Ascending or Descending; a cursor leads on in its own direction only.
 	Order domain.Order
 	// Start is the span's start in Unix microseconds.
 	Start int64
-	// Tie orders spans of one microsecond. A list of traces keeps its upper
-	// tieBits only, and never parts two traces whose positions agree in them.
+	// SortHash orders spans of one microsecond. A cursor of traces keeps the upper
+	// sortHashBits only, and a page never separates two traces that agree in them.
 	SortHash uint64
-	// Walk is the moment that a list of traces is of, in Unix milliseconds: a span
-	// that readers see later does not move a trace that was there, else the trace
-	// would come twice or never. Zero for spans.
+	// Snapshot is the time of the snapshot that a list of traces reads, in Unix
+	// milliseconds: a span that arrives later does not move a trace of the snapshot,
+	// else the trace would come twice or never. Zero for spans.
 	Snapshot int64
 }
 
@@ -42,7 +42,7 @@ const (
 	snapshotBits = 38 // milliseconds, modulo 8.7 years
 	sortHashBits = 64 - snapshotBits
 
-	// epochMicros is 1900-01-01, the first moment that the store can hold; 54 bits reach to 2470.
+	// epochMicros is 1900-01-01, the first time that ClickHouse can hold; 54 bits reach to 2470.
 	epochMicros = -2208988800000000
 
 	cursorUUIDVersion = 8
@@ -55,7 +55,7 @@ const (
 	kindTraces    = 1
 )
 
-// RoundTie keeps of a tie what a cursor of this focus keeps.
+// RoundSortHash returns the bits of a sort hash that a cursor of this focus keeps.
 func (f Focus) RoundSortHash(tie uint64) uint64 {
 	if f == Traces {
 		return tie &^ (1<<snapshotBits - 1)
@@ -63,7 +63,7 @@ func (f Focus) RoundSortHash(tie uint64) uint64 {
 	return tie
 }
 
-// UUID is the cursor's form on the wire.
+// UUID returns the cursor as it is on the wire.
 func (c Cursor) UUID() uuid.UUID {
 	low, kind := c.SortHash, uint64(kindLayout)
 	if c.Focus == Traces {
@@ -76,8 +76,8 @@ func (c Cursor) UUID() uuid.UUID {
 	return pack(c.Start, low, kind)
 }
 
-// ParseCursor reads a UUID as a cursor; ok is false for one that is none of
-// ours. now resolves the wrapped time of the walk.
+// ParseCursor parses a UUID as a cursor; ok is false for a UUID that is not a
+// cursor. now resolves the wrapped time of the snapshot.
 func ParseCursor(id uuid.UUID, now time.Time) (c Cursor, ok bool) {
 	start, tie, kind, ok := unpack(id)
 	if !ok || kind&^(kindAscending|kindTraces) != kindLayout {
@@ -96,7 +96,7 @@ func ParseCursor(id uuid.UUID, now time.Time) (c Cursor, ok bool) {
 
 // pack lays the 122 bits out: a time in Unix microseconds, 64 bits, and the kind.
 func pack(micros int64, low, kind uint64) uuid.UUID {
-	start := uint64(micros-epochMicros) & (1<<startBits - 1) //nolint:gosec // the store holds nothing before 1900
+	start := uint64(micros-epochMicros) & (1<<startBits - 1) //nolint:gosec // ClickHouse holds nothing before 1900
 	// The 122 bits as a 60-bit and a 62-bit half, split around the version and variant.
 	upper := start<<6 | low>>58
 	lower := low<<6>>2&^(1<<4-1) | kind
@@ -115,7 +115,7 @@ func unpack(id uuid.UUID) (micros int64, low, kind uint64, ok bool) {
 	return int64(upper>>6) + epochMicros, upper<<58 | second<<2>>6, second & 0xf, true
 }
 
-// unwrap gives the moment nearest to now whose lowest bits these are.
+// unwrap returns the time nearest to now that has these lowest bits.
 func unwrap(bits uint64, now int64) int64 {
 	const period = 1 << snapshotBits
 	t := now&^(period-1) | int64(bits) //nolint:gosec // 38 bits

@@ -88,8 +88,8 @@ func TestParseCursorRefusesOthers(t *testing.T) {
 	}
 }
 
-// Lists are read by the cursor's own order, so ties below the kept bits must not matter.
-func TestRoundTie(t *testing.T) {
+// Lists are in the order of the cursor, so the bits that a cursor drops must not matter.
+func TestRoundSortHash(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, uint64(1), order.Spans.RoundSortHash(1))
 	require.Equal(t, uint64(0), order.Traces.RoundSortHash(1<<38-1))

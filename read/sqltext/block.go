@@ -6,19 +6,19 @@ import (
 	"colonnade/migrations/schema"
 )
 
-// Within names the sections that hold the documents that a condition looks for.
+// Blocks names the offset blocks of the payloads that a condition searches.
 type Blocks struct {
-	// Sections are as Sections names them.
+	// Numbers are those that statements.OffsetBlocks returns.
 	Numbers []uint64
 }
 
-// FewSections are read at once: what is in so few of them is in few of their spans.
+// FewBlocks is how many offset blocks are read at once: 96 blocks have at most 98304 offsets.
 const FewBlocks = 96
 
-// Few tells that all of it is read at once rather than a window at a time.
+// Few reports whether all blocks are read at once instead of a window at a time.
 func (w *Blocks) Few() bool { return len(w.Numbers) <= FewBlocks }
 
-// documents is the condition on a row of span_payloads_packed.
+// Payloads returns the condition on a row of span_payloads_packed.
 func (w *Blocks) Payloads() Node {
 	if w == nil {
 		return nil
@@ -26,10 +26,10 @@ func (w *Blocks) Payloads() Node {
 	return w.condition("stream_offset", 0)
 }
 
-// spans is the condition on a row of spans.
+// Spans returns the condition on a row of spans.
 func (w *Blocks) Spans() Node { return w.condition("version", schema.VersionShift) }
 
-// node is the condition on rows that have an offset, shifted, in a column.
+// condition returns the condition on rows that have an offset, shifted, in a column.
 func (w *Blocks) condition(column string, shift int) Node {
 	if len(w.Numbers) == 0 {
 		return Constant(false)
@@ -42,6 +42,6 @@ func (w *Blocks) condition(column string, shift int) Node {
 		pairs = strconv.AppendUint(append(pairs, '('), number>>schema.RecordShift, 10)
 		pairs = append(strconv.AppendUint(append(pairs, ','), number&(1<<schema.RecordShift-1), 10), ')')
 	}
-	// The key and the index of versions look through a division, not through a shift.
+	// The key and the index of versions understand a division, but not a shift.
 	return Expr("(stream_partition, intDiv(" + column + ", " + strconv.Itoa(schema.BlockOffsets<<shift) + ")) IN (" + string(pairs) + ")")
 }

@@ -7,7 +7,7 @@ import (
 	"colonnade/read/order"
 )
 
-// timeRange bounds a column, both ends inclusive.
+// TimeRange returns the bounds on a column, both ends inclusive, in Unix microseconds.
 func TimeRange(column string, lo, hi int64) Node {
 	if lo > hi || lo > order.MaxMicros || hi < order.MinMicros {
 		return Constant(false)
@@ -25,20 +25,20 @@ func TimeRange(column string, lo, hi int64) Node {
 	return And(out...)
 }
 
-// momentOf is a time of ours, in Unix microseconds, as a literal of a column in
-// UTC. A function of a number would be planned, evaluated and compared for each
-// part; a page's statement has ten of them.
+// TimeLiteral returns a time in Unix microseconds as a literal of a column in UTC.
+// ClickHouse would plan and evaluate a function of a number for each part, and the
+// statement of a page has ten of them.
 func TimeLiteral(micros int64) string {
 	return "'" + time.UnixMicro(min(max(micros, order.MinMicros), order.MaxMicros)).UTC().Format(timeLayout) + "'"
 }
 
-// types is every type: which one a trace has may change under way.
+// AnyTraceType holds for every type: the type of a trace may change while spans arrive.
 const AnyTraceType = "trace_type IN ('invocation', 'annotation', 'unknown')"
 
-// keyTime is a moment as a literal of its column, which is in UTC.
+// timeLayout is the layout of a literal of a DateTime64(6) in UTC.
 const timeLayout = "2006-01-02 15:04:05.000000"
 
-// and appends the bounds on start_time and week.
+// AndStarts appends the bounds of a range on start_time and partition_week.
 func (w *Writer) AndStarts(r order.Range) {
 	for _, n := range []Node{TimeRange("start_time", r.Low.Start, r.High.Start), PartitionWeeks(r)} {
 		if n != Constant(true) {
@@ -48,7 +48,7 @@ func (w *Writer) AndStarts(r order.Range) {
 	}
 }
 
-// weeks appends the bound on the partition.
+// AndPartitionWeeks appends the bound of a range on partition_week.
 func (w *Writer) AndPartitionWeeks(r order.Range) {
 	if n := PartitionWeeks(r); n != Constant(true) {
 		w.Put(" AND ")
@@ -56,12 +56,12 @@ func (w *Writer) AndPartitionWeeks(r order.Range) {
 	}
 }
 
-// maxWeeks bounds the list of weeks of a range.
+// maxWeeks bounds the list of weeks of a range: beyond 8 weeks two comparisons are shorter.
 const maxWeeks = 8
 
-// week is the bound on the partition column that goes with the starts, for the
-// choice of parts alone: the starts say the rest. It is 1970-01-01 where a client's
-// clock was too far off to be given a partition.
+// PartitionWeeks returns the bound on partition_week of a range, which chooses parts
+// only: the bound on start_time decides about rows. The week is 1970-01-01 where a
+// client's clock was too far off for a partition of its own.
 func PartitionWeeks(r order.Range) Node {
 	const layout = time.DateOnly
 	first, last := time.Unix(0, 0).UTC(), time.Date(2149, 1, 1, 0, 0, 0, 0, time.UTC) // what a Date can hold
@@ -87,7 +87,7 @@ func PartitionWeeks(r order.Range) Node {
 	return IndexHint(Or(And(out...), Expr("partition_week = '1970-01-01'")))
 }
 
-// places bounds start_time and tie.
+// PositionBounds returns the bounds of a range on start_time and sort_hash.
 func PositionBounds(r order.Range) []Node {
 	out := make([]Node, 0, 4)
 	if n := TimeRange("start_time", r.Low.Start, r.High.Start); n != Constant(true) {

@@ -14,12 +14,12 @@ func Names[T fmt.Stringer](in []T) []string {
 	return out
 }
 
-// questions is n question marks, joined by commas.
+// questions returns n question marks, joined by commas.
 func questions(n int) string {
 	return strings.TrimSuffix(strings.Repeat("?, ", n), ", ")
 }
 
-// among is "expression is one of these": equality where there is one.
+// Among returns "expression is one of these": equality for one value.
 func Among[T any](expression string, values []T) Node {
 	args := make([]any, len(values))
 	for i, v := range values {
@@ -35,9 +35,9 @@ func Among[T any](expression string, values []T) Node {
 	}
 }
 
-// bytes writes ids as a list of string literals. They are escaped here rather
-// than sent as arguments because a list of thousands of unhex(?) is resolved
-// function by function; nothing but our own hex digits gets into the text.
+// IDs returns "column is one of these ids" with ids as string literals. They are
+// escaped here instead of sent as arguments, because ClickHouse resolves a list of
+// thousands of unhex(?) function by function. Only hex digits get into the text.
 func IDs[T interface{ ~[8]byte | ~[16]byte }](column string, in []T) Node {
 	var b strings.Builder
 	b.WriteString(column)
@@ -73,8 +73,8 @@ func AppendID[T interface{ ~[8]byte | ~[16]byte }](b *strings.Builder, id T) {
 	b.WriteByte('\'')
 }
 
-// fixedID is one id as a literal of its column's type. Beside an element of an
-// array a string stays one: it would not equal an id that ends in zero bytes.
+// FixedID returns an id as a literal of its column's type. Compared with an element
+// of an array, a plain string would not equal an id that ends in zero bytes.
 func FixedID[T interface{ ~[8]byte | ~[16]byte }](id T) string {
 	var b strings.Builder
 	b.WriteString("toFixedString(")

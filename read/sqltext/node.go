@@ -5,32 +5,32 @@ import (
 	"colonnade/read/order"
 )
 
-// node is a piece of a WHERE clause. Unlike squirrel's parts it knows
-// constants, so that what is always or never true leaves no text behind.
+// Node is a piece of a WHERE clause. Constants fold away, so
+// that a condition that is always or never true leaves no text behind.
 type Node interface {
-	// write appends the node's text; it may stand anywhere that a term may.
+	// Write appends the text of the node, which may stand wherever a term may.
 	Write(w *Writer, s *Scope)
 }
 
-// scope is where lookups into other tables find the bounds of the rows that
-// the statement reads, and its project.
+// Scope holds what lookups into other tables need of the statement: its project
+// and the bounds of its rows.
 type Scope struct {
 	Project string
 	Bounds  func(w *Writer)
-	// starts are the bounds on start_time and week alone.
+	// Starts are the bounds on start_time and partition_week alone.
 	Starts order.Range
-	// content tells that documents have their full-text index.
+	// FullTextIndex is set where the payloads have a full-text index.
 	FullTextIndex bool
-	// within is where the documents are; nil for anywhere.
+	// Within is the condition on the location of the payloads; nil for anywhere.
 	Within Node
-	// loose leaves out what refines.
+	// SkipRecheck leaves out the second condition of each Rechecked.
 	SkipRecheck bool
 }
 
 type (
-	// constant is always or never true.
+	// Constant is always or never true.
 	Constant bool
-	// raw is text of ours with its arguments.
+	// Expression is text of this module with its arguments.
 	Expression struct {
 		Text string
 		Args []any
@@ -38,20 +38,22 @@ type (
 	Conjunction []Node
 	Disjunction []Node
 	Negation    struct{ Of Node }
-	// pruning chooses parts and granules and is not looked at in each row: to read a
-	// column costs as much for one row as for its whole granule.
+	// indexHint chooses parts and granules and is not evaluated for each row: to read
+	// a column costs as much for one row as for its whole granule.
 	indexHint struct{ Of Node }
-	// document holds for rows whose row of documents holds. The pair of tables is
-	// joined by the place in the stream, so an older version's text finds nothing.
+	// PayloadCondition holds for rows whose row of payloads holds. The tables are
+	// joined by the offset in the stream, so that the payloads of an older version do
+	// not count.
 	PayloadCondition struct{ Of Node }
-	// refined holds where both do. What by leaves out are few as a rule, and it costs
-	// the store more than who decides has with them: Scan.Loose takes what of holds for.
-	// Of is on rows with a value that no map holds, and by on their documents, or of
-	// is on all the text of a document and by on what is searched of it.
+	// Rechecked holds where both conditions hold. By leaves out few rows as a rule, and
+	// costs ClickHouse more than the caller's own check of these rows: a scan with
+	// SkipRecheck takes the rows of Of. Either Of is on rows with a value that no map
+	// holds and By on their payloads, or Of is on the whole text of a row of payloads
+	// and By on the part that is searched.
 	Rechecked struct{ Of, By Node }
-	// hinted is a condition on documents, and a word that occurs wherever it
-	// holds: the full-text index finds the word, where there is one. With whole
-	// the word says all that the condition does.
+	// FullText is a condition on payloads, and a word that occurs wherever the
+	// condition holds: the full-text index, where there is one, finds the word. With
+	// Whole the word alone decides the condition.
 	FullText struct {
 		Word  string
 		Whole bool
@@ -67,7 +69,7 @@ func Recheck(of, by Node) Node { return Rechecked{of, by} }
 
 func Expr(text string, args ...any) Node { return Expression{text, args} } //nolint:iface // one of the kinds of a node
 
-// both, either and not are the connectives, constants folded away.
+// And returns the conjunction of the nodes, with constants folded away.
 func And(nodes ...Node) Node {
 	var out Conjunction
 	for _, n := range nodes {
@@ -131,8 +133,8 @@ func Or(nodes ...Node) Node {
 	}
 }
 
-// joinDocuments makes one lookup of several: a row has one row of documents, so
-// "both are in" is "one is in that holds both".
+// joinPayloads makes one lookup of several: a row has one row of payloads, so that
+// "both rows exist" is "one row exists for which both conditions hold".
 func joinPayloads(nodes []Node, join func(a, b Node) Node) (rest []Node, joined Node) { //nolint:iface // nil where there is none
 	count := 0
 	var of Node

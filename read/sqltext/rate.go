@@ -15,7 +15,7 @@ type Rate struct {
 	below   uint64
 }
 
-// NewRate makes the rate of a window; nil keeps all. It takes 0 to 1.
+// NewRate returns the rate of a share between 0 and 1; nil keeps all traces.
 func NewRate(share *float64) Rate {
 	if share == nil || *share >= 1 {
 		return Rate{}
@@ -23,10 +23,10 @@ func NewRate(share *float64) Rate {
 	return Rate{limited: true, below: uint64(math.Ldexp(max(*share, 0), 64))}
 }
 
-// all reports whether every trace is in the share.
+// All reports whether every trace is in the share.
 func (r Rate) All() bool { return !r.limited }
 
-// Keeps tells whether a trace is in the share.
+// Keeps reports whether a trace is in the share.
 func (r Rate) Keeps(id trace.TraceID) bool { return !r.limited || xxhash.Sum64(id[:]) < r.below }
 
 func (r Rate) Node() Node {

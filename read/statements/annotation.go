@@ -12,8 +12,8 @@ import (
 	"colonnade/read/sqltext"
 )
 
-// EvaluatorKeys asks under which keys evaluators have results that are known by
-// their ids, by way of an index. Its rows are evaluator_key.
+// EvaluatorKeys returns the statement that asks for the keys of evaluators that are known by
+// their ids, through an index. Its rows are evaluator_key.
 func EvaluatorKeys(project domain.ProjectID, evaluators []uuid.UUID) sqltext.Statement {
 	w := new(sqltext.Writer)
 	w.Put("SELECT DISTINCT evaluator_key FROM "+schema.EvaluationIndex+" WHERE project_id = ? AND ", project.String())
@@ -21,15 +21,15 @@ func EvaluatorKeys(project domain.ProjectID, evaluators []uuid.UUID) sqltext.Sta
 	return w.Statement()
 }
 
-// Places asks where spans are that a Said tells of: one read of the key's
-// ranges, its rows start Int64 (Unix microseconds) and tie UInt64 in the order
-// of the list. Places of replaced versions and of spans that the rest of the
-// filter refuses are among them, and one place may come several times.
+// AnnotationPositions asks for the positions of the spans of an annotation lookup: one read
+// of ranges of the key, with rows start Int64 (Unix microseconds) and sort_hash UInt64 in
+// the order of the list. Positions of superseded versions and of spans that the rest of
+// the filter excludes are among them, and a position may come several times.
 type AnnotationPositions struct {
 	Project domain.ProjectID
 	Lookup  *traits.Annotations
-	// Keys are the evaluators' (schema.EvaluatorKey), as Said.Slugs and
-	// EvaluatorKeys tell them; empty means any, which takes Said.Of.
+	// Keys are the keys of the evaluators (schema.EvaluatorKey), from Lookup.Slugs and
+	// EvaluatorKeys; empty means any, which needs Lookup.LinkedTraces.
 	Keys []string
 	// Range, Order and Limit are as in Scan.
 	Range order.Range
@@ -37,7 +37,7 @@ type AnnotationPositions struct {
 	Limit int
 }
 
-// Statement is the query.
+// Statement returns the statement.
 func (p AnnotationPositions) Statement() sqltext.Statement {
 	table := schema.EvaluationIndex
 	var nodes []sqltext.Node
@@ -68,12 +68,12 @@ func (p AnnotationPositions) Statement() sqltext.Statement {
 	return w.Statement()
 }
 
-// amongPlaces is "the row is at one of these places".
+// amongPositions returns "the row is at one of these positions".
 func amongPositions(places []order.Position) sqltext.Node {
 	if len(places) == 0 {
 		return sqltext.Constant(false)
 	}
-	// Numbers of ours, written out: thousands of arguments would be read one by one.
+	// The numbers are not a caller's text, and are written out: ClickHouse parses thousands of arguments one by one.
 	text := []byte("(start_time, sort_hash) IN (")
 	for i, p := range places {
 		if i > 0 {

@@ -14,22 +14,23 @@ import (
 // maxNgrams bounds the n-grams of one phrase that a statement names: each is a number in its text.
 const maxNgrams = 256
 
-// Sections asks in which sections the documents may be of which a condition has
-// Phrases: offsets of a partition from a multiple of schema.BlockOffsets on.
+// OffsetBlocks asks for the offset blocks that may have the payloads of a condition with
+// phrases. An offset block is the offsets of a partition from a multiple of
+// schema.BlockOffsets on.
 type OffsetBlocks struct {
 	Project   domain.ProjectID
 	Condition *filtersql.Condition
 	// Range is where the spans start.
 	Range order.Range
-	// Limit is how many parts of them are named; it is positive.
+	// Limit is how many parts of blocks the row names; it is positive.
 	Limit int
 }
 
-// Statement reads the sets of n-grams. Its row is three arrays of as many elements,
-// for each part that was found of a section: its number, UInt64, as schema.Record
-// makes it of an offset divided by schema.BlockOffsets, and the first and the last
-// start of its spans, Int64 in Unix microseconds; and how many sections there are
-// in all, UInt64.
+// Statement returns the read of the sets of n-grams. Its row is three arrays of equal
+// length with an element for each part of a block that was found: the number of the
+// block, UInt64 (schema.Record of an offset divided by schema.BlockOffsets), and the
+// first and the last start of its spans, Int64 in Unix microseconds; then the number of
+// all blocks, UInt64.
 func (s OffsetBlocks) Statement() sqltext.Statement {
 	w := new(sqltext.Writer)
 	number := "bitOr(bitShiftLeft(toUInt64(stream_partition), " + strconv.Itoa(schema.RecordShift) + "), offset_block)"
@@ -43,11 +44,11 @@ func (s OffsetBlocks) Statement() sqltext.Statement {
 	return out
 }
 
-// setsPerThread is how many rows of sets are worth a thread: the two of each are up
-// to 128 KiB.
+// setsPerThread is how many rows of sets are worth a thread: the two sets of a row are
+// up to 128 KiB.
 const setsPerThread = 16
 
-// rows appends where the sets are read, and of which rows.
+// rows appends the table of the sets and the conditions on its rows.
 func (s OffsetBlocks) rows(w *sqltext.Writer, more ...sqltext.Node) {
 	w.Put(" FROM "+schema.SpanPayloadNgrams+" PREWHERE project_id = ?", s.Project.String())
 	times := []sqltext.Node{sqltext.TimeRange("max_start", s.Range.Low.Start, order.MaxMicros), sqltext.TimeRange("min_start", order.MinMicros, s.Range.High.Start)}
@@ -59,8 +60,8 @@ func (s OffsetBlocks) rows(w *sqltext.Writer, more ...sqltext.Node) {
 	}
 }
 
-// has are the conditions on the sets of a row. The store reads the columns of one
-// after the other, for rows that are left: numerals are in the fewest sets.
+// has returns the conditions on the sets of a row. ClickHouse reads the column of each
+// condition for the rows that are left: digit n-grams are in the fewest sets.
 func (s OffsetBlocks) has() []sqltext.Node {
 	phrases := s.Condition.Phrases()
 	digits, ngrams := make([]sqltext.Node, 0, 2*len(phrases)), make([]sqltext.Node, 0, len(phrases))
@@ -80,11 +81,11 @@ func (s OffsetBlocks) has() []sqltext.Node {
 	return append(digits, ngrams...)
 }
 
-// NearSections asks how far the nearest rows of the sets of n-grams reach from the end
-// of a range at which a list in this order begins. Rows that reach beyond that end
-// are not counted: all of them have something there, however short the stretch. Its row
-// is a start within the range, Int64 in Unix microseconds; none where there are not as
-// many rows.
+// NearOffsetBlocks returns the statement that asks how far the nearest rows of the sets of
+// n-grams reach from the end of a range at which a list in this order begins. Rows that
+// reach beyond that end are not counted, because they have spans there however short the
+// range is. Its row is a start within the range, Int64 in Unix microseconds; there is
+// none if there are fewer rows.
 func NearOffsetBlocks(project domain.ProjectID, of order.Range, order domain.Order, rows int) sqltext.Statement {
 	start, direction, within := "max_start", " DESC", sqltext.TimeRange("max_start", of.Low.Start, of.High.Start-1)
 	if order == domain.Ascending {
@@ -97,7 +98,7 @@ func NearOffsetBlocks(project domain.ProjectID, of order.Range, order domain.Ord
 	return w.Statement()
 }
 
-// hasAll is the condition on a row whose set has these numbers; true for none.
+// hasAll returns the condition that a set has these numbers; it is true for none.
 func hasAll(set string, numbers []uint32) sqltext.Node {
 	if len(numbers) == 0 {
 		return sqltext.Constant(true)
@@ -105,7 +106,7 @@ func hasAll(set string, numbers []uint32) sqltext.Node {
 	return sqltext.Expr("bitmapHasAll(" + set + ", bitmapBuild(" + uint32s(numbers[:min(len(numbers), maxNgrams)]) + "))")
 }
 
-// uint32s is an array of numbers of that type, however small they are.
+// uint32s returns an array of numbers of that type, however small they are.
 func uint32s(numbers []uint32) string {
 	out := []byte("CAST([")
 	for i, n := range numbers {

@@ -17,7 +17,7 @@ import (
 	"colonnade/read/statements"
 )
 
-// Documents and their spans are looked for in sections.
+// Payloads and their spans are looked up in offset blocks.
 func TestWithin(t *testing.T) {
 	t.Parallel()
 	e, err := filterjson.Parse([]byte(`{"conditions":[{"field":"content","operator":"contains","value":"xylophone"}]}`))
@@ -57,8 +57,8 @@ func TestWithin(t *testing.T) {
 	}
 }
 
-// How far so many sets reach is asked from the end at which a list begins.
-func TestNearSections(t *testing.T) {
+// The reach of the sets is asked from the end at which a list begins.
+func TestNearOffsetBlocks(t *testing.T) {
 	t.Parallel()
 	project, day := domain.ProjectID(uuid.New()), time.Date(2026, 3, 4, 0, 0, 0, 0, time.UTC).UnixMicro()
 	s := statements.NearOffsetBlocks(project, order.Starts(day, day+5), domain.Descending, 16)

@@ -12,32 +12,31 @@ import (
 	"colonnade/read/sqltext"
 )
 
-// lookup is the statement of a lookup of rows whose place is known.
+// lookup returns the statement of a lookup of rows at known positions.
 func lookup(w *sqltext.Writer) sqltext.Statement {
 	s := w.Statement()
 	s.OneStep, s.StartsFirst = true, true
 	return s
 }
 
-// fewPlaces is up to how many places a lookup reads with one thread.
+// fewPositions is up to how many positions a lookup reads with one thread.
 const fewPositions = 8
 
-// at tells at how many places a lookup reads a few rows each.
+// withThreads returns the statement of a lookup that reads a few rows at each of so many positions.
 func withThreads(s sqltext.Statement, places int) sqltext.Statement {
 	s.OneThread = places <= fewPositions
 	return s
 }
 
-// Key names rows of spans and of span_cumulative: all versions of one span, or, once in
-// 2^64, of two.
+// Key identifies rows of spans and of span_cumulative: all versions of one span, or,
+// once in 2^64, of two.
 type Key struct {
 	Type trace.Type
 	order.Position
 }
 
-// Bounds says where the spans of a trace lie: Min and Max are starts in Unix
-// microseconds, both inclusive; Records are where their documents are, as
-// schema.Record names them.
+// Bounds bounds the spans of a trace: Min and Max are starts in Unix microseconds, both
+// inclusive; Records are the locations of their payloads (schema.Record).
 type Bounds struct {
 	Trace    trace.TraceID
 	Min, Max int64
@@ -47,17 +46,17 @@ type Bounds struct {
 // Columns chooses what a Lookup selects.
 type Columns uint8
 
-// The choices. They are columns as they stand in the table: a function of one is
-// planned with every statement, and the driver gives enums and times as numbers,
-// times in Unix microseconds. In this order:
+// The choices, in the order of the columns. They are columns of the table without
+// functions, which ClickHouse would plan with every statement; the driver returns enums
+// and times as numbers, times in Unix microseconds.
 const (
 	// Metrics: trace_id, span_id, parent_id, version UInt64, start_time, start_ns
 	// UInt16, and the Float64 of errors, three of tokens, three of costs.
 	Metrics Columns = iota + 1
-	// Sums, of settled traces: trace_id, span_id, version UInt64, and what the span
-	// and all below it sum, as in Metrics; NaN is 0.
+	// Sums, of finalized traces: trace_id, span_id, version UInt64, and the sums over
+	// the span and all spans below it, as in Metrics; NaN is 0.
 	Cumulative
-	// Sizes, one row for each trace: trace_id, rows UInt64, bytes UInt64 (of documents).
+	// Sizes, one row for each trace: trace_id, rows UInt64, bytes UInt64 (of payloads).
 	Sizes
 	// Keys: as of Scan.Keys.
 	Keys
@@ -76,7 +75,7 @@ func (c Columns) text() (columns, table, tail string) {
 	}
 }
 
-// ByKeys looks rows up by their keys; there is at least one.
+// ByKeys returns the lookup of rows by their keys; there is at least one.
 func ByKeys(project domain.ProjectID, columns Columns, keys []Key) sqltext.Statement {
 	selected, table, tail := columns.text()
 	return byKeys(project, selected, table, tail, keys)
@@ -95,14 +94,14 @@ func byKeys(project domain.ProjectID, selected, table, tail string, keys []Key) 
 		if i > 0 {
 			w.Put(", ")
 		}
-		// Numbers of ours, written out: thousands of arguments would be read one by one.
+		// The numbers are not a caller's text, and are written out: ClickHouse parses thousands of arguments one by one.
 		w.Put("('" + k.Type.String() + "', " + sqltext.TimeLiteral(k.Start) + ", " + strconv.FormatUint(k.SortHash, 10) + ")")
 	}
 	w.Put(")" + tail)
 	return withThreads(lookup(w), len(keys))
 }
 
-// OfTraces looks up the rows of whole traces; there is at least one. spans
+// OfTraces returns the lookup of the rows of whole traces; there is at least one. spans
 // restricts them to these ids; nil means all.
 func OfTraces(project domain.ProjectID, columns Columns, traces []Bounds, spans []trace.SpanID) sqltext.Statement {
 	selected, table, tail := columns.text()
@@ -133,16 +132,16 @@ func OfTraces(project domain.ProjectID, columns Columns, traces []Bounds, spans 
 	return lookup(w)
 }
 
-// maxStretches bounds the ranges of a lookup. Each costs a search in the primary
+// maxTimeRanges bounds the ranges of a lookup. Each costs a search in the primary
 // key and a comparison for each row that is read, which soon is more than
 // reading what lies between two traces of a page.
 const maxTimeRanges = 6
 
-// smallGap is a gap that is read sooner than another range is planned, in
-// microseconds: a few granules where tens of thousands of spans start in it.
+// smallGap is a gap that ClickHouse reads faster than it plans another range: 2 s in
+// microseconds, a few granules at tens of thousands of spans a second.
 const smallGap = 2_000_000
 
-// stretches joins the bounds that lie nearest to each other, ascending.
+// timeRanges returns the bounds as ranges in ascending order, and joins the nearest ones.
 func timeRanges(traces []Bounds) []order.Range {
 	sorted := slices.SortedFunc(slices.Values(traces), func(a, b Bounds) int { return cmp.Compare(a.Min, b.Min) })
 	var out []order.Range
@@ -156,7 +155,7 @@ func timeRanges(traces []Bounds) []order.Range {
 	if len(out) <= maxTimeRanges {
 		return out
 	}
-	gap := func(i int) int64 { return out[i].Low.Start - out[i-1].High.Start } // before stretch i
+	gap := func(i int) int64 { return out[i].Low.Start - out[i-1].High.Start } // before range i
 	widest := make([]int, 0, len(out)-1)
 	for i := 1; i < len(out); i++ {
 		widest = append(widest, i)
@@ -171,7 +170,7 @@ func timeRanges(traces []Bounds) []order.Range {
 	return joined
 }
 
-// SpansNamed looks up keys by span ids alone, by way of their index; limit bounds the rows.
+// SpansNamed returns the lookup of keys by span ids alone, through their index; limit bounds the rows.
 func SpansNamed(project domain.ProjectID, spans []trace.SpanID, limit int) sqltext.Statement {
 	w := new(sqltext.Writer)
 	w.Put("SELECT "+keyColumns+" FROM "+schema.Spans+" WHERE project_id = ? AND "+sqltext.AnyTraceType+" AND ", project.String())
@@ -180,10 +179,10 @@ func SpansNamed(project domain.ProjectID, spans []trace.SpanID, limit int) sqlte
 	return w.Statement()
 }
 
-// TraceBounds looks up where traces lie. Its rows are trace_id, min_start and
+// TraceBounds returns the lookup of the bounds of traces. Its rows are trace_id, min_start and
 // max_start (DateTime64(6), Unix microseconds), records Array(UInt64): several for
-// a trace whose rows the store has not merged, which cost less to merge here than
-// there.
+// a trace whose rows ClickHouse has not merged; the caller merges them at a lower
+// cost.
 func TraceBounds(project domain.ProjectID, in []trace.TraceID) sqltext.Statement {
 	w := new(sqltext.Writer)
 	w.Put("SELECT trace_id, min_start, max_start, records FROM "+schema.TraceIndex+" PREWHERE project_id = ? AND ", project.String())
@@ -191,7 +190,7 @@ func TraceBounds(project domain.ProjectID, in []trace.TraceID) sqltext.Statement
 	return withThreads(lookup(w), len(in))
 }
 
-// Progress asks how far the sink is. Its rows are stream_partition UInt32 and
+// SinkProgress returns the statement that asks for the progress of the sink. Its rows are stream_partition UInt32 and
 // next_offset UInt64.
 func SinkProgress(topic string) sqltext.Statement {
 	w := new(sqltext.Writer)
@@ -199,15 +198,15 @@ func SinkProgress(topic string) sqltext.Statement {
 	return w.Statement()
 }
 
-// Written looks up up to where traces were written. Its rows are trace_id and
-// last_version UInt64: several for a trace, of which the highest counts.
+// WrittenVersions returns the lookup of the versions up to which traces were written. Its
+// rows are trace_id and last_version UInt64: several for a trace, of which the highest counts.
 func WrittenVersions(project domain.ProjectID, in []trace.TraceID) sqltext.Statement {
 	return versionsOf("last_version", schema.TraceIndex, project, in)
 }
 
-// Settled looks up up to where traces were settled until a moment, Unix
-// microseconds, those that were. Its rows are trace_id and version UInt64, as
-// those of Written: a trace is settled where this is no less.
+// FinalizedVersions returns the lookup of the versions up to which traces were finalized
+// until a time in Unix microseconds. Its rows are trace_id and version UInt64, as those of
+// WrittenVersions: a trace is finalized where this version is not lower.
 func FinalizedVersions(project domain.ProjectID, in []trace.TraceID, until int64) sqltext.Statement {
 	s := versionsOf("version", schema.TraceTotals, project, in)
 	s.SQL += " WHERE finalized_at <= " + sqltext.TimeLiteral(until)

@@ -44,8 +44,8 @@ func TestOfTraces(t *testing.T) {
 	}
 }
 
-// What is settled is asked of the project alone, by traces and by the keys of the rows.
-func TestSums(t *testing.T) {
+// Finalized versions are looked up in the project alone, by traces and by the keys of the rows.
+func TestCumulativeVersions(t *testing.T) {
 	t.Parallel()
 	project := domain.ProjectID(uuid.UUID{1})
 	traces := []trace.TraceID{{'a'}, {'b'}}

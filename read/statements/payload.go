@@ -11,10 +11,10 @@ import (
 	"colonnade/read/sqltext"
 )
 
-// documentsPerThread is how many rows of span_payloads_packed are worth a thread.
+// payloadsPerThread is how many rows of span_payloads_packed are worth a thread.
 const payloadsPerThread = 512
 
-// documentsAt is at for rows of span_payloads_packed.
+// withPayloadThreads returns withThreads for rows of span_payloads_packed.
 func withPayloadThreads(s sqltext.Statement, places int) sqltext.Statement {
 	s = withThreads(s, places)
 	if !s.OneThread {
@@ -23,20 +23,20 @@ func withPayloadThreads(s sqltext.Statement, places int) sqltext.Statement {
 	return s
 }
 
-// Version names a row of span_payloads_packed: what was written of a span at one place
-// of the stream. Start, Unix microseconds, says in which week it lies.
+// Version identifies a row of span_payloads_packed: the payloads of a span that were
+// written from one offset of the stream. Start, Unix microseconds, is in its week.
 type Version struct {
 	Partition uint32
 	Version   uint64
 	Start     int64
 }
 
-// documentColumns are the columns of documents; text is an expression of that column.
+// payloadColumns returns the columns of payloads; text is an expression of that column.
 func payloadColumns(text string) string {
 	return "trace_id, span_id, version, " + text + ", head, lengths"
 }
 
-// Documents looks up the documents of versions; there is at least one. Its rows
+// Payloads returns the lookup of the payloads of versions; there is at least one. Its rows
 // are trace_id, span_id, version UInt64, text, head String, lengths
 // FixedString(36): see migrations/clickhouse/0001_schema.sql. Among them may be
 // others of the same version: of another partition nearby, or from before the
@@ -45,10 +45,11 @@ func Payloads(project domain.ProjectID, of []Version) sqltext.Statement {
 	return payloadsOfVersions(project, payloadColumns("text"), nil, of)
 }
 
-// Hold asks of which of these versions the documents fulfil the scan's condition, which
-// has Rows; there is at least one. Its rows are start_time DateTime64(6), stream_partition
-// UInt32, version UInt64 and whether they do, UInt8; none for a version whose documents
-// are not there, and others as of Documents.
+// Verify returns the statement that asks which of these versions have payloads that
+// fulfil the scan's condition, for a condition with WithoutPayloads; there is at least
+// one version. Its rows are start_time DateTime64(6), stream_partition UInt32, version
+// UInt64 and whether they do, UInt8. A version without payloads has no row, and there
+// may be rows of other versions, as in Payloads.
 func (s Scan) Verify(of []Version) sqltext.Statement {
 	documents, _ := s.Condition.Superset().(sqltext.PayloadCondition)
 	w := new(sqltext.Writer)
@@ -57,7 +58,7 @@ func (s Scan) Verify(of []Version) sqltext.Statement {
 	return payloadsOfVersions(s.Project, "start_time, stream_partition, version, "+held.SQL, held.Args, of)
 }
 
-// ofVersions looks up rows of span_payloads_packed; args are those of what is selected.
+// payloadsOfVersions returns the lookup of rows of span_payloads_packed; args are those of the selected expression.
 func payloadsOfVersions(project domain.ProjectID, selected string, args []any, of []Version) sqltext.Statement {
 	lo, hi := of[0].Start, of[0].Start
 	for _, v := range of {
@@ -77,10 +78,10 @@ func payloadsOfVersions(project domain.ProjectID, selected string, args []any, o
 	return withPayloadThreads(lookup(w), len(of))
 }
 
-// inStream chooses the granules of span_payloads_packed that hold these records; there is at
-// least one. Those of one partition are a list of its offsets, which costs a statement of
-// fifty a tenth less than pairs; a list for each of several is compared in turn with every
-// stretch of the key.
+// atRecords returns the node that chooses the granules of span_payloads_packed with these
+// records; there is at least one. The records of one partition are a list of offsets,
+// which costs a statement of fifty a tenth less than pairs. Of several partitions
+// ClickHouse would compare each list with every range of the key.
 func atRecords(records []uint64) sqltext.Node {
 	slices.Sort(records)
 	records = slices.Compact(records)
@@ -104,19 +105,19 @@ func atRecords(records []uint64) sqltext.Node {
 	return sqltext.IndexHint(sqltext.Expr("(stream_partition, stream_offset) IN (" + w.Statement().SQL + ")"))
 }
 
-// DocumentsOf looks up the documents of whole traces, of all versions that are
-// there; some of them have records. Its rows are those of Documents.
+// TracePayloads returns the lookup of the payloads of whole traces, of all stored versions; some of
+// the traces have records. Its rows are those of Payloads.
 func TracePayloads(project domain.ProjectID, traces []Bounds) sqltext.Statement {
 	return payloadsInRecords(project, "text", traces)
 }
 
-// Whole looks up the documents of whole traces by their ids alone, of all versions
-// that are there; there is at least one. Its rows are those of Documents. The store
-// asks the index of traces by itself: where a trace is all that is asked for, one
-// statement is planned in place of two, which spares a sixth of both.
+// PayloadsByTraceID returns the lookup of the payloads of whole traces by their ids
+// alone, of all stored versions; there is at least one trace. Its rows are those of
+// Payloads. A subquery reads trace_index, so that ClickHouse plans one statement
+// instead of two, which saves a sixth of both.
 //
-// The week, which the index does not have, is not named: what leaves parts out is
-// where in the stream they are.
+// The statement has no bound on the week, which trace_index does not have: the offsets
+// in the stream exclude parts.
 func PayloadsByTraceID(project domain.ProjectID, in []trace.TraceID) sqltext.Statement {
 	of := sqltext.IDs("trace_id", in)
 	w := new(sqltext.Writer)
@@ -131,11 +132,11 @@ func PayloadsByTraceID(project domain.ProjectID, in []trace.TraceID) sqltext.Sta
 	return s
 }
 
-// Heads looks up all that traces have in their records, as DocumentsOf does, and
-// of the spans of these versions their documents as well; of the others text is
-// empty. What starts in other weeks than Min and Max is left out. Where versions
-// is empty the column text is not read at all, else it is for each of the spans:
-// the store refuses to read more than maxBytes; 0 is no bound.
+// PayloadHeaders returns the lookup of the rows of traces, as TracePayloads does, with the
+// payload text for the spans of these versions only; for the others text is empty.
+// Rows in other weeks than those from Min to Max are not found. Without versions the
+// column text is not read, else it is read for each span: ClickHouse refuses to read
+// more than maxBytes; 0 is no bound.
 func PayloadHeaders(project domain.ProjectID, traces []Bounds, versions []uint64, maxBytes int64) sqltext.Statement {
 	text := "''"
 	if len(versions) > 0 {
@@ -150,7 +151,7 @@ func PayloadHeaders(project domain.ProjectID, traces []Bounds, versions []uint64
 	return s
 }
 
-// numbers appends a list of numbers of ours.
+// numbers appends a list of numbers.
 func numbers(w *sqltext.Writer, of []uint64) {
 	for i, n := range of {
 		if i > 0 {

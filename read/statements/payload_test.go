@@ -13,9 +13,9 @@ import (
 	"colonnade/read/statements"
 )
 
-// Documents are looked for by their place in the stream, which chooses granules
-// and is not compared row by row; heads come without text where nobody wants it.
-func TestDocuments(t *testing.T) {
+// Payloads are looked up by their offset in the stream, which chooses granules
+// and is not compared row by row; headers come without text unless a version asks for it.
+func TestPayloads(t *testing.T) {
 	t.Parallel()
 	project := domain.ProjectID(uuid.UUID{1})
 	const (

@@ -11,9 +11,9 @@ import (
 	"colonnade/read/sqltext"
 )
 
-// NextMinute asks for the first minute that has spans, in an order from a start
-// on (Unix microseconds), as far as statistics were made. Its row is the minute
-// in Unix seconds, Int64, 0 for none.
+// NextRollupMinute returns the statement that asks for the first minute with spans, in an
+// order from a start on (Unix microseconds), as far as the rollup reaches. Its row is the
+// minute in Unix seconds, Int64, 0 for none.
 func NextRollupMinute(project domain.ProjectID, from int64, order domain.Order) sqltext.Statement {
 	end, beyond := "max", "<="
 	if order == domain.Ascending {
@@ -25,8 +25,9 @@ func NextRollupMinute(project domain.ProjectID, from int64, order domain.Order) 
 	return w.Statement()
 }
 
-// Roots asks how many roots started in each minute of a stretch, bounded as Minutes is, so
-// that a list knows how dense spans are where it begins. Its rows are the minute, Unix
+// RootsPerMinute returns the statement that asks how many roots started in each minute from
+// low to high (Unix seconds, high exclusive), which is the root rate where a list begins.
+// Its rows are the minute, Unix
 // seconds, Int64, the trace type and the number, UInt64; minutes without spans have none.
 func RootsPerMinute(project domain.ProjectID, low, high int64) sqltext.Statement {
 	w := new(sqltext.Writer)
@@ -36,12 +37,12 @@ func RootsPerMinute(project domain.ProjectID, low, high int64) sqltext.Statement
 	return w.Statement()
 }
 
-// Granules asks where the rows of some types before a start are, newest first: a row for each
-// granule, of its first row's start, Unix microseconds, Int64, and how many rows it has, UInt64;
-// most of them at most, from the week of the start and the one before. The store answers from
-// the primary index, which it has in memory, and so knows of what was stored a moment ago. It
-// does so for tables of its own: on a Distributed one the statement fails. Who may read the
-// key's columns may ask, a read-only user too. Source: ClickHouse, table function mergeTreeIndex.
+// Granules returns the statement that asks for the granules with rows of some types before a
+// start, newest first: a row for each granule, with the start of its first row, Unix
+// microseconds, Int64, and its number of rows, UInt64; at most most of them, from the week of
+// the start and the week before. ClickHouse answers from the primary index in memory, which has
+// the rows of the last insert. On a Distributed table the statement fails. A user who may read
+// the columns of the key may run it. Source: ClickHouse, table function mergeTreeIndex.
 func Granules(project domain.ProjectID, types []trace.Type, before int64, most int) sqltext.Statement {
 	const partition = "20060102" // how a week begins the names of its parts
 	week := order.Monday(before)

@@ -14,8 +14,8 @@ import (
 	"colonnade/read/statements"
 )
 
-// NextMinute asks for what a DateTime can hold, whatever the start.
-func TestNextMinute(t *testing.T) {
+// NextRollupMinute bounds the minute by the range of a DateTime, whatever the start.
+func TestNextRollupMinute(t *testing.T) {
 	t.Parallel()
 	project := domain.ProjectID(uuid.UUID{1})
 	for _, tt := range []struct {
@@ -33,8 +33,8 @@ func TestNextMinute(t *testing.T) {
 	}
 }
 
-// Roots asks for what was last said of each minute.
-func TestRoots(t *testing.T) {
+// RootsPerMinute asks for the latest version of each minute.
+func TestRootsPerMinute(t *testing.T) {
 	t.Parallel()
 	project := domain.ProjectID(uuid.UUID{1})
 	require.Equal(t, sqltext.Statement{
@@ -43,7 +43,7 @@ func TestRoots(t *testing.T) {
 	}, statements.RootsPerMinute(project, 1_773_187_200, 1_773_273_600))
 }
 
-// Granules asks for those of two weeks, also where these are in two years.
+// Granules asks for the granules of two weeks, also across the end of a year.
 func TestGranules(t *testing.T) {
 	t.Parallel()
 	project := domain.ProjectID(uuid.UUID{1})

@@ -15,12 +15,12 @@ import (
 	"colonnade/read/sqltext"
 )
 
-// where is what every statement on spans begins with: the
+// keyBounds appends the bounds with which every statement on spans begins: the
 // project, then the columns of the key from the left, then the partition.
 //
-// Types that are all there are leave no granule out, and are compared with each that the
-// starts do not: a page of any moment is a tenth less without, one of a session, whose
-// starts may be any, a quarter to a half.
+// A bound on all types excludes no granule, and costs a comparison for each: without
+// it a page takes a tenth less, and a page of a session, whose starts are unbounded, a
+// quarter to a half less.
 func keyBounds(w *sqltext.Writer, r order.Range, project domain.ProjectID, types []trace.Type) {
 	w.Put("project_id = ?", project.String())
 	key := sqltext.PositionBounds(r)
@@ -35,7 +35,7 @@ func keyBounds(w *sqltext.Writer, r order.Range, project domain.ProjectID, types
 	}
 }
 
-// Scan asks for rows of spans that a condition chooses.
+// Scan chooses rows of spans by a condition, in the order of a list.
 type Scan struct {
 	Project   domain.ProjectID
 	Condition *filtersql.Condition
@@ -45,32 +45,32 @@ type Scan struct {
 	Order domain.Order
 	// Limit is the number of rows; it is positive.
 	Limit int
-	// Only takes rows of these traces alone; nil means all.
+	// Only restricts the rows to these traces; nil means all.
 	Only []trace.TraceID
-	// Except leaves rows of these traces out.
+	// Except excludes the rows of these traces.
 	Except []trace.TraceID
-	// Places takes rows at these places alone, which lie in Range; nil means all.
+	// Positions restricts the rows to these positions, which lie in Range; nil means all.
 	Positions []order.Position
-	// ContentIndex tells that the documents have their full-text index (ContentIndexed).
+	// FullTextIndex is set where the payloads have a full-text index (FullTextIndexes).
 	FullTextIndex bool
-	// Within is where spans and their documents are, in Range; nil for anywhere.
+	// Within restricts the rows to these offset blocks; nil for anywhere in Range.
 	Within *sqltext.Blocks
-	// Loose takes rows for which the condition holds roughly, where to leave more of
-	// them out costs the store more than who decides; see Condition.Loosens.
+	// SkipRecheck takes rows for which the condition holds roughly, where ClickHouse
+	// excludes more of them at a higher cost than the caller; see Condition.Rechecks.
 	SkipRecheck bool
 }
 
 // keyColumns are what a Scan's statement selects, in this order: see Keys.
 const keyColumns = "trace_type, start_time, sort_hash, trace_id, span_id, stream_partition, version, created_at, payload_bytes"
 
-// Keys is the statement of a scan: an ordered read for each type, one after the
-// other. Who asks puts the rows into one order and takes the first Limit: that
-// the store did so was a fifth of its work for a page. Its rows are trace_type
-// Enum8, start_time DateTime64(6), tie UInt64, trace_id, span_id, stream_partition
+// Keys returns the statement of a scan: an ordered read for each type, one after the
+// other. The caller merges the rows into one order and takes the first Limit: in
+// ClickHouse the merge was a fifth of the work for a page. Its rows are trace_type
+// Enum8, start_time DateTime64(6), sort_hash UInt64, trace_id, span_id, stream_partition
 // UInt32, version UInt64, created_at DateTime64(6), payload_bytes UInt32.
 //
 // It is one statement, whose reads begin in the order of Types: a trace that is
-// moved from a type to a later one is seen in one of them. Documents know no
+// moved from a type to a later one is read in one of them. Payloads have no
 // types: where they decide, they are searched once, for all types together.
 func (s Scan) Keys() sqltext.Statement {
 	if s.Condition.SearchesPayloads {
@@ -90,26 +90,26 @@ func (s Scan) Keys() sqltext.Statement {
 	return out
 }
 
-// startsFirst tells whether the index of starts goes before the reading. The
-// indexes of text want to be looked into while it goes on.
+// startsFirst reports whether ClickHouse applies the index of starts before it reads.
+// The indexes of text are faster while it reads.
 func (s Scan) startsFirst() bool {
 	return (len(s.Condition.Terms()) == 0 || s.Positions != nil) && (!s.FullTextIndex || !s.Condition.SearchesPayloads)
 }
 
-// Plain tells that the scan asks for nothing but a stretch of time, traces that
-// are left out aside.
+// Plain reports whether the scan has no condition but a range of time and the traces
+// to exclude.
 func (s Scan) Plain() bool {
 	return len(s.Condition.Terms()) == 0 && s.Condition.Superset() == sqltext.Constant(true) &&
 		s.Rate.All() && s.Only == nil && s.Positions == nil && s.Within == nil
 }
 
-// Narrow is Keys for a scan that has few rows to look at. They are read at once
-// and put into order, rather than in order for each type: that is planned once,
-// which for so few is most of the work. The store refuses it where it would have
-// to read more than maxRows, before it reads any; 0 is no bound.
+// Narrow returns the statement of Keys for a scan of few rows. ClickHouse reads all
+// types at once and sorts the rows, so that it plans one read instead of one for each
+// type: for few rows the plan is most of the work. ClickHouse refuses the statement
+// before it reads if it would read more than maxRows; 0 is no bound.
 func (s Scan) Narrow(maxRows int) sqltext.Statement {
-	// A condition of its own may read large columns. It is tried on the rows that
-	// the place leaves, in the store's own order.
+	// Other conditions may read large columns. ClickHouse tests them on the rows that
+	// the key leaves, in its own order.
 	plain, filtered := s.Plain(), " WHERE "
 	if plain {
 		filtered = " PREWHERE "
@@ -123,8 +123,8 @@ func (s Scan) Narrow(maxRows int) sqltext.Statement {
 	return out
 }
 
-// Likeness is equal for scans that differ in where and how far they look, and
-// in what of the same they leave out: pages of one list.
+// Fingerprint returns a number that is equal for the pages of one list: scans that
+// differ only in range, order, limit and in the traces to exclude.
 func (s Scan) Fingerprint() uint64 {
 	w := new(sqltext.Writer)
 	for _, t := range s.Condition.Types {
@@ -138,13 +138,13 @@ func (s Scan) Fingerprint() uint64 {
 	return h.Sum64()
 }
 
-// ContentIndexed asks whether the documents have their full-text index, which
-// is the deployment's choice. Its row is a UInt64, the number of tables that have it.
+// FullTextIndexes returns the statement that asks whether the payloads have a full-text
+// index, which is the deployment's choice. Its row is a UInt64, the number of tables that have it.
 func FullTextIndexes() sqltext.Statement {
 	return sqltext.Statement{SQL: "SELECT count() FROM system.data_skipping_indices WHERE database = currentDatabase() AND name = '" + schema.ContentIndex + "'"}
 }
 
-// byPlace is the order of a list, empty meaning descending, and its limit.
+// byPosition returns the order of a list, where empty means descending, and its limit.
 func byPosition(o domain.Order, limit int) string {
 	direction := " DESC"
 	if o == domain.Ascending {
@@ -159,7 +159,7 @@ func (s Scan) where(w *sqltext.Writer, types []trace.Type, more sqltext.Node) {
 	s.condition(w, &sqltext.Scope{Project: s.Project.String(), Bounds: bounds, Starts: s.Range, FullTextIndex: s.FullTextIndex, Within: s.Within.Payloads(), SkipRecheck: s.SkipRecheck}, more)
 }
 
-// condition appends what the rows within the bounds have to hold.
+// condition appends the conditions on the rows within the bounds.
 func (s Scan) condition(w *sqltext.Writer, in *sqltext.Scope, more sqltext.Node) {
 	nodes := make([]sqltext.Node, 0, 8)
 	switch {
@@ -172,7 +172,7 @@ func (s Scan) condition(w *sqltext.Writer, in *sqltext.Scope, more sqltext.Node)
 		switch {
 		case s.Positions == nil:
 			nodes = append(nodes, n.Node())
-		case n.Equivalent() != nil: // the index has nothing to find among known rows
+		case n.Equivalent() != nil: // the index finds nothing among known rows
 			nodes = append(nodes, n.Equivalent())
 		}
 	}

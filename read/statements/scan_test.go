@@ -16,8 +16,8 @@ import (
 	"colonnade/read/statements"
 )
 
-// Likeness tells lists apart by what they ask for, not by where they are.
-func TestLikeness(t *testing.T) {
+// The fingerprint of a scan depends on its conditions, not on its range.
+func TestScanFingerprint(t *testing.T) {
 	t.Parallel()
 	scan := func(text string) statements.Scan {
 		e, err := filterjson.Parse([]byte(text))
@@ -47,7 +47,7 @@ func TestLikeness(t *testing.T) {
 	require.NotContains(t, seen, rated.Fingerprint())
 }
 
-// A narrow scan reads all types at once; nothing that a filter says is left out by it.
+// A narrow scan reads all types at once, and has every condition of the filter.
 func TestNarrow(t *testing.T) {
 	t.Parallel()
 	tests := []struct {

@@ -12,8 +12,8 @@ import (
 	"colonnade/read/sqltext"
 )
 
-// Having is the statement that asks which traces have a row in the scan that readers saw
-// at a moment. Its rows are trace_id.
+// Having returns the statement that asks which traces have a row in the scan that is
+// visible at the snapshot. Its rows are trace_id.
 func (s Scan) Having(then Snapshot) sqltext.Statement {
 	w := new(sqltext.Writer)
 	w.Put("SELECT DISTINCT trace_id FROM " + schema.Spans + " WHERE ")
@@ -21,10 +21,11 @@ func (s Scan) Having(then Snapshot) sqltext.Statement {
 	return w.Statement()
 }
 
-// Firsts is the statement that asks where traces stand in a list of that moment: at the
-// first row that was seen then, in the scan's order, and a trace of which none was, at
-// the first of those that came first. Its rows are trace_id, and start_time and tie of
-// that row as two numbers that grow along the list (see FirstAt).
+// Firsts returns the statement that asks for the positions of traces in a list of that
+// snapshot: the position of a trace is that of its first visible row, in the scan's
+// order. Without a visible row it is the first of the rows that arrived first. Its rows
+// are trace_id, and start_time and sort_hash of that row as two numbers that grow along
+// the list (see FirstAt).
 func (s Scan) Firsts(then Snapshot) sqltext.Statement {
 	place := "(-toUnixTimestamp64Micro(start_time), bitNot(sort_hash))"
 	if s.Order == domain.Ascending {
@@ -39,7 +40,7 @@ func (s Scan) Firsts(then Snapshot) sqltext.Statement {
 	return w.Statement()
 }
 
-// FirstAt is the position that the two numbers of a row of Firsts are.
+// FirstAt returns the position of the two numbers of a row of Firsts.
 func (s Scan) FirstAt(start int64, tie uint64) order.Position {
 	if s.Order == domain.Ascending {
 		return order.Position{Start: start, SortHash: tie}
@@ -47,11 +48,12 @@ func (s Scan) FirstAt(start int64, tie uint64) order.Position {
 	return order.Position{Start: -start, SortHash: ^tie}
 }
 
-// Seen tells what readers saw at a moment: of each partition of the stream the rows of
-// versions below a bound. Of a partition that is not among them they saw all; nil is all.
+// Snapshot is the set of rows that are visible at a time: in each partition of the stream
+// the rows of versions below a bound. All rows of a partition without a bound are
+// visible; nil has all rows.
 type Snapshot map[uint32]uint64
 
-// Has tells whether a row was seen.
+// Visible reports whether a row is visible at the snapshot.
 func (s Snapshot) Visible(partition uint32, version uint64) bool {
 	below, known := s[partition]
 	return !known || version < below
@@ -69,9 +71,10 @@ func (s Snapshot) condition() sqltext.Node {
 	return sqltext.Expr("version < transform(stream_partition, CAST(?, 'Array(UInt32)'), CAST(?, 'Array(UInt64)'), toUInt64(18446744073709551615))", partitions, below)
 }
 
-// History asks how far the sink was at a moment, Unix milliseconds, or lag ago for 0. Its
-// rows are stream_partition, the next offset of then, UInt64, and the moment, Int64. Of a
-// partition of which nothing is known from then it is the first that is known since.
+// SinkHistory returns the statement that asks for the progress of the sink at a time in Unix
+// milliseconds, or lag ago for 0. Its rows are stream_partition, the next offset at that
+// time, UInt64, and the time, Int64. For a partition without progress at that time the
+// offset is the first one since.
 func SinkHistory(topic string, moment int64, lag time.Duration) sqltext.Statement {
 	w := new(sqltext.Writer)
 	w.Put("WITH ")

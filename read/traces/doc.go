@@ -1,5 +1,5 @@
 // Package traces reads spans and traces out of ClickHouse: it runs what
-// read/compile makes, in windows from the end a list begins with, and gives
+// read/statements writes, in windows from the end a list begins with, and gives
 // pages of whole spans. It implements the Reader of read/api.
 //
 // A page is made in two steps, keys first and documents for the page alone.

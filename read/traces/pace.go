@@ -22,7 +22,7 @@ type pace struct {
 // now on are lists of their own: how much comes now says little of last week.
 type likeness struct {
 	project domain.ProjectID
-	scan    uint64 // compile.Scan.Likeness
+	scan    uint64 // statements.Scan.Fingerprint
 	open    bool   // from now on
 }
 

@@ -10,22 +10,22 @@ import (
 	"colonnade/domain/ngram"
 )
 
-// foldedPhrases are the lists for a folded text that occurs in the documents of a row,
-// whatever its case: sets have n-grams of what is stored, folded as lower() does, so
-// nothing is known of letters that it does not know.
+// FoldedPhrases returns the lists for a folded text that occurs in the payloads of a row
+// in any case. The sets hold n-grams of the stored text, folded as lower() does, so that
+// letters that lower() does not fold cannot be looked up.
 func FoldedPhrases(text string) [][]string {
 	return Phrases(strings.FieldsFunc(text, func(r rune) bool { return filter.Variants(r) != nil })...)
 }
 
-// Bounds on what a statement asks of sets of n-grams; what is beyond them is not
-// asked for, and the sections that are found are more.
+// Bounds on what a statement looks up in the sets of n-grams. A phrase beyond them is
+// not looked up, and the statement returns more offset blocks.
 const (
 	maxClauses      = 8
 	maxAlternatives = 64
 )
 
-// phrases are the lists for texts that all occur in the documents of a row: one for
-// each that has an n-gram.
+// Phrases returns the lists for texts that all occur in the payloads of a row: one for
+// each text that has an n-gram.
 func Phrases(texts ...string) (out [][]string) {
 	for _, t := range texts {
 		if len(t) >= ngram.Size {
@@ -35,8 +35,8 @@ func Phrases(texts ...string) (out [][]string) {
 	return out
 }
 
-// anyOf gives the list for rows of which one of several things holds; none
-// where of one of them nothing is known: such a row may be anywhere.
+// AnyOf returns the list for rows for which one of several conditions holds; none
+// where one of the conditions has no list, because its rows may be anywhere.
 func AnyOf(lists [][][]string) [][]string {
 	var union []string
 	for _, l := range lists {
@@ -53,7 +53,7 @@ func AnyOf(lists [][][]string) [][]string {
 	return [][]string{union}
 }
 
-// selective puts the lists first that the fewest documents have: of few texts, and long ones.
+// Selective returns the lists in the order of how few payloads have them: lists of few texts first, then of long texts.
 func Selective(of [][]string) [][]string {
 	shortest := func(texts []string) (n int) {
 		n = math.MaxInt

@@ -7,13 +7,13 @@ import (
 	"colonnade/domain/filter"
 )
 
-// The store's lower() knows the letters of ASCII. A folded text with other letters that
-// have cases (filter.Variants) is searched for by a regular expression that says of each
-// letter what it may be, in the text as it is stored: what the store took for letters
-// of one case would not be what filter.Match does. Texts without such letters, which are
-// most, cost what they do in any case.
+// ClickHouse's lower() folds the letters of ASCII. A folded text with other letters that
+// have cases (filter.Variants) is searched for by a regular expression with all variants
+// of each letter, in the text as it is stored: ClickHouse's own folding of these letters
+// differs from that of filter.Match. Texts without such letters, which are most, do not
+// need the expression.
 
-// cased tells whether a folded text has letters that the store's lower() does not know.
+// HasFoldedLetters reports whether a folded text has letters that ClickHouse's lower() does not fold.
 func HasFoldedLetters(text string) bool {
 	for _, r := range text {
 		if r >= utf8.RuneSelf && filter.Variants(r) != nil {
@@ -23,7 +23,7 @@ func HasFoldedLetters(text string) bool {
 	return false
 }
 
-// expression is a folded text as a regular expression (RE2), without anchors.
+// Regexp returns a folded text as a regular expression (RE2), without anchors.
 func Regexp(text string) string {
 	var b strings.Builder
 	for i := 0; i < len(text); {
@@ -32,7 +32,7 @@ func Regexp(text string) string {
 	return b.String()
 }
 
-// literally appends the first letter of a folded text, and gives its length there.
+// appendLetter appends the first letter of a folded text, and returns its length in bytes.
 func appendLetter(b *strings.Builder, text string) int {
 	r, size := utf8.DecodeRuneInString(text)
 	switch {
@@ -53,7 +53,7 @@ func appendLetter(b *strings.Builder, text string) int {
 	return size
 }
 
-// likeExpression is a folded LIKE pattern (see filter.Like) as a regular expression.
+// likeRegexp returns a folded LIKE pattern (see filter.Like) as a regular expression.
 func likeRegexp(pattern string) string {
 	var b strings.Builder
 	b.WriteString("(?s)^")
@@ -75,7 +75,7 @@ func likeRegexp(pattern string) string {
 	return b.String()
 }
 
-// patternExpression is a folded pattern as a regular expression.
+// PatternRegexp returns a folded pattern as a regular expression.
 func PatternRegexp(p filter.Pattern) string {
 	switch p.Form {
 	case filter.Prefix:

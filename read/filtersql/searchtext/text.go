@@ -7,7 +7,7 @@ import (
 	"colonnade/domain/jsonvalue"
 )
 
-// longestWord is the longest run of ASCII letters and digits, which are what
+// LongestWord is the longest run of ASCII letters and digits, which are what
 // the index's tokens are made of; they need no escape in a LIKE pattern.
 func LongestWord(text string) string {
 	best, start := "", 0
@@ -23,7 +23,7 @@ func LongestWord(text string) string {
 	return best
 }
 
-// memberTexts gives texts that occur in every object that contains this one.
+// InObject returns texts that occur in every object that contains this one.
 // Numbers have two forms (1 and 1.0) and stay out.
 func InObject(object map[string]any) []string {
 	keys := make([]string, 0, len(object))
@@ -60,7 +60,7 @@ func inArray(array []any) []string {
 	return out
 }
 
-// valueTexts gives texts that occur in the JSON of every value that contains this one.
+// InValue returns texts that occur in the JSON of every value that contains this one.
 func InValue(v any) []string {
 	switch v := v.(type) {
 	case map[string]any:
@@ -74,9 +74,8 @@ func InValue(v any) []string {
 	}
 }
 
-// patternText gives the text that a string holds wherever a pattern holds for
-// it, as it stands in the document; fold tells that both are to be folded. ""
-// where the pattern says nothing.
+// InPattern returns the text that every string has for which the pattern holds, as it
+// is written in a payload; "" where there is none. With Fold the text is folded.
 func InPattern(p filter.Pattern) string {
 	escaped := func(s string) string { return string(jsonvalue.AppendEscaped(nil, s)) }
 	switch p.Form {

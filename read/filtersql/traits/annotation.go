@@ -8,17 +8,18 @@ import (
 	"colonnade/domain/trace"
 )
 
-// Said is what a filter asks of all its matches that annotations or
-// evaluation_index is in the order of, so that one of them tells where the matches
-// are. Every span that links to another has a row in annotations for each, and
-// every root that names an evaluator one in evaluation_index, before readers see
-// it: nothing that matches is missing there.
+// Annotations is what a filter asks of all its matches and what annotation_index
+// or evaluation_index is ordered by, so that a lookup there finds the matches. Every
+// span that links to another has a row in annotation_index for each link, and every
+// root that names an evaluator has a row in evaluation_index, before the span is
+// visible: no match is missing there.
 type Annotations struct {
-	// Of are the traces of which every match links to one; nil where the filter
-	// does not say. Then the matches are in annotation_index, else in evaluation_index.
+	// LinkedTraces are the traces of which every match links to one, and the matches
+	// are in annotation_index. Nil where the filter names none: then the matches are
+	// in evaluation_index.
 	LinkedTraces []trace.TraceID
-	// Slugs and Evaluators (ids) name the evaluators of which every match names
-	// one; both empty where the filter does not say.
+	// Slugs and Evaluators (ids) are the evaluators of which every match names one;
+	// both are empty where the filter names none.
 	Slugs      []string
 	Evaluators []uuid.UUID
 	// ApplicationRevisions, TestsetRevisions and Testcases are ids of which every
@@ -26,10 +27,10 @@ type Annotations struct {
 	ApplicationRevisions, TestsetRevisions, Testcases []uuid.UUID
 }
 
-// maxSaid bounds the names and ids of one sort that such a read begins with.
+// maxLookupValues bounds the names and ids of one kind that a lookup begins with.
 const maxLookupValues = 1024
 
-// said reads a filter; nil where no table knows where its matches are.
+// FindAnnotations returns the annotation lookup of a filter; nil where no index finds its matches.
 func FindAnnotations(e filter.Expr) *Annotations {
 	s := Annotations{LinkedTraces: alternatives(e, linkedTrace)}
 	if s.LinkedTraces == nil && alternatives(e, root) == nil {
@@ -54,9 +55,9 @@ func FindAnnotations(e filter.Expr) *Annotations {
 	return &s
 }
 
-// alternatives gives values of which every match of a filter has one, the
-// fewest that it says; nil where it leaves that open, or says too many. of
-// tells what one condition says.
+// alternatives returns values of which every match of a filter has one, the fewest
+// that the filter names; nil where it names none or too many. of returns the values
+// of one condition.
 func alternatives[T any](e filter.Expr, of func(filter.Expr) []T) []T {
 	switch e := e.(type) {
 	case filter.And:
@@ -89,7 +90,7 @@ func linkedTrace(e filter.Expr) []trace.TraceID {
 	return nil
 }
 
-// root says that matches have no parent.
+// root returns a value if the condition asks for spans without parent.
 func root(e filter.Expr) []bool {
 	if p, ok := e.(filter.ParentID); ok && len(p.In) == 1 && p.In[0].IsZero() {
 		return []bool{true}
@@ -105,8 +106,9 @@ func evaluator(e filter.Expr) []domain.Reference {
 	return []domain.Reference{{ID: r.ID, Slug: r.Slug}}
 }
 
-// idOf says that matches name a thing by its id, which is its key then
-// (schema.RevisionKey). A slug says less: who names the id as well has that one.
+// idOf returns a function for the ids that a condition on references of a key names;
+// the id is then the key (schema.RevisionKey). A slug is not enough: a span that
+// names the id as well is stored under the id.
 func idOf(key string) func(filter.Expr) []uuid.UUID {
 	return func(e filter.Expr) []uuid.UUID {
 		if r, ok := e.(filter.Reference); ok && r.Key == key && r.ID != uuid.Nil {

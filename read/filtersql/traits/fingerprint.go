@@ -9,7 +9,8 @@ import (
 	"colonnade/domain/filter"
 )
 
-// shape is equal for filters that differ in values only: one model's calls and another's.
+// Fingerprint returns a number that is equal for filters that differ in values only,
+// such as the calls of two models.
 func Fingerprint(e filter.Expr) uint64 {
 	var text strings.Builder
 	writeFingerprint(&text, e)
