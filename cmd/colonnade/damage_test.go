@@ -34,7 +34,7 @@ func TestDamagedLog(t *testing.T) {
 			data := filepath.Join(t.TempDir(), "data")
 			env := []string{"COLONNADE_DATA_DIR=" + data}
 			s := start(t, env, "serve", "--embedded")
-			key := field(s.out.String(), `API key +(\S+)`)
+			key := keptKey(t, data)
 			sending := send(t, client.New(s.base, key), 1)
 			sending.await(20)
 			before := sending.ended()

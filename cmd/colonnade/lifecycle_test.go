@@ -21,13 +21,15 @@ import (
 	"colonnade/domain/trace"
 )
 
-func TestFirstStartMakesAKeyAndShowsItOnce(t *testing.T) {
+func TestFirstStartKeepsAKeyInItsFile(t *testing.T) {
 	t.Parallel()
 	data := filepath.Join(t.TempDir(), "data")
 	env := []string{"COLONNADE_DATA_DIR=" + data}
 	s := start(t, env, "serve", "--embedded")
-	key := field(s.out.String(), `API key +(\S+)`)
+	key := keptKey(t, data)
 	require.Regexp(t, `^[A-Za-z0-9]{8}\.[0-9a-f]{64}$`, key)
+	require.NotContains(t, s.out.String(), key, "the output is no terminal")
+	require.Contains(t, s.out.String(), "api-key")
 	require.Contains(t, s.out.String(), "curl ")
 	info, err := os.Stat(filepath.Join(data, "api-key"))
 	require.NoError(t, err)
@@ -54,7 +56,7 @@ func TestFirstStartMakesAKeyAndShowsItOnce(t *testing.T) {
 	require.NoError(t, revoked.stop())
 	require.NoError(t, os.Remove(filepath.Join(data, "api-key")))
 	renewed := start(t, env, "serve", "--embedded")
-	another := field(renewed.out.String(), `API key +(\S+)`)
+	another := keptKey(t, data)
 	_, err = client.New(renewed.base, another).Do(t.Context(), http.MethodPost, "/traces/query", "application/json", []byte(`{}`))
 	require.NoError(t, err)
 	_, err = client.New(renewed.base, key).Do(t.Context(), http.MethodPost, "/traces/query", "application/json", []byte(`{}`))
@@ -166,13 +168,14 @@ func requireKept(t *testing.T, c *client.Client, a accepted) {
 
 func TestKillKeepsWhatWasAccepted(t *testing.T) {
 	t.Parallel()
-	env := []string{"COLONNADE_DATA_DIR=" + filepath.Join(t.TempDir(), "data")}
+	data := filepath.Join(t.TempDir(), "data")
+	env := []string{"COLONNADE_DATA_DIR=" + data}
 	key := ""
 	var all []accepted
 	for round := range 3 {
 		s := start(t, env, "serve", "--embedded")
 		if round == 0 {
-			key = field(s.out.String(), `API key +(\S+)`)
+			key = keptKey(t, data)
 		}
 		c := client.New(s.base, key)
 		sending := send(t, c, uint64(round+1))
@@ -194,9 +197,10 @@ func TestKillKeepsWhatWasAccepted(t *testing.T) {
 
 func TestCtrlCDrains(t *testing.T) {
 	t.Parallel()
-	env := []string{"COLONNADE_DATA_DIR=" + filepath.Join(t.TempDir(), "data")}
+	data := filepath.Join(t.TempDir(), "data")
+	env := []string{"COLONNADE_DATA_DIR=" + data}
 	s := start(t, env, "serve", "--embedded")
-	key := field(s.out.String(), `API key +(\S+)`)
+	key := keptKey(t, data)
 	sending := send(t, client.New(s.base, key), 1)
 	sending.await(5)
 	require.NoError(t, s.stop())

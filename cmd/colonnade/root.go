@@ -75,7 +75,8 @@ func serveCommand(env environment, load func() (config.Loaded, error)) *cobra.Co
 
 With --embedded it also brings Kafka, ClickHouse and Postgres, as children of this
 process with their data in one directory. On its first start it makes a project and
-an API key and prints both. Ctrl-C drains: what was accepted is kept.
+an API key, keeps the key in the file api-key of that directory, and prints it if standard
+output is a terminal. Ctrl-C drains: what was accepted is kept.
 
 Without --embedded it uses the stores at COLONNADE_KAFKA_BROKERS,
 COLONNADE_CLICKHOUSE_URL and COLONNADE_POSTGRES_URL. --roles takes some of the roles
@@ -120,7 +121,8 @@ func serve(cmd *cobra.Command, env environment, load func() (config.Loaded, erro
 		return err
 	}
 	return app.Serve(cmd.Context(), cfg, app.Options{
-		Roles: roles, Embedded: inTree, Out: cmd.OutOrStdout(), Log: newLog(cmd.ErrOrStderr(), cfg.Log), Now: env.now, Started: env.started,
+		Roles: roles, Embedded: inTree, Out: cmd.OutOrStdout(), Terminal: isTerminal(cmd.OutOrStdout()),
+		Log: newLog(cmd.ErrOrStderr(), cfg.Log), Now: env.now, Started: env.started,
 	})
 }
 

@@ -133,6 +133,14 @@ func (s *service) await(what string) {
 	}
 }
 
+// keptKey returns the API key that the first start of an embedded service has kept.
+func keptKey(t *testing.T, data string) string {
+	t.Helper()
+	raw, err := os.ReadFile(filepath.Join(data, "api-key"))
+	require.NoError(t, err)
+	return strings.TrimSpace(string(raw))
+}
+
 func field(text, pattern string) string {
 	if found := regexp.MustCompile(pattern).FindStringSubmatch(text); found != nil {
 		return found[1]

@@ -62,8 +62,10 @@ type Options struct {
 	Embedded bool
 	// Out receives the progress of the start and the addresses of the service.
 	Out io.Writer
-	Log *slog.Logger
-	Now func() time.Time
+	// Terminal means that Out is a terminal, where the first API key may be printed.
+	Terminal bool
+	Log      *slog.Logger
+	Now      func() time.Time
 	// Started is when the process began. The time to readiness counts from it.
 	Started time.Time
 	// engines are the embedded stores. It is nil without them.

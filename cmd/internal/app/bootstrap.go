@@ -20,7 +20,7 @@ const firstAccount = "admin@colonnade.local"
 type firstKey struct {
 	key  credential.Key
 	path string
-	// new means that this start created the key, and so prints it. revoked means
+	// new means that this start created the key. revoked means
 	// that a user has revoked it since.
 	new, revoked bool
 }

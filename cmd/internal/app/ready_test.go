@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"colonnade/cmd/internal/config"
 	"colonnade/cmd/internal/server"
 	"colonnade/domain"
+	"colonnade/domain/credential"
 )
 
 // waiting returns a process whose Kafka answers after some refusals.
@@ -74,4 +76,21 @@ func TestNoAnnouncementWhenStoppedWhileWaiting(t *testing.T) {
 		require.NotContains(t, out.String(), "is ready")
 		require.NotContains(t, log.String(), "msg=ready")
 	})
+}
+
+// The first key goes to a terminal only: another output may be a journal that many users read.
+func TestFirstKeyIsPrintedAtATerminalOnly(t *testing.T) {
+	t.Parallel()
+	key, err := credential.NewKey(credential.Random())
+	require.NoError(t, err)
+	for _, terminal := range []bool{true, false} {
+		var out, log bytes.Buffer
+		p, s := waiting(t, &out, &log, 0)
+		p.Terminal = terminal
+		p.announceWhenReady(t.Context(), s, firstKey{key: key, path: "data/api-key", new: true})
+		require.Equal(t, terminal, strings.Contains(out.String(), key.Reveal()))
+		require.NotContains(t, log.String(), key.Reveal())
+		require.Contains(t, out.String(), "data/api-key")
+		require.Contains(t, out.String(), "$(cat 'data/api-key')")
+	}
 }

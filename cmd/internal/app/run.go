@@ -121,7 +121,9 @@ func (p *process) waitsFor(ctx context.Context, missing []string, state server.R
 	p.progress(text.String())
 }
 
-// announce prints the addresses of the service and, on the first start, its API key.
+// announce prints the addresses of the service and the file of its API key. On the first start it
+// prints the key itself if the output is a terminal: other outputs are files and journals that are
+// kept, and that more users can read than the file of the key.
 func (p *process) announce(ctx context.Context, s *Service, key firstKey) {
 	took := p.Now().Sub(p.Started)
 	p.log.InfoContext(ctx, "ready", slog.Float64("seconds", took.Seconds()), slog.String("http", p.cfg.HTTP.Addr), slog.String("grpc", p.cfg.GRPC.Addr))
@@ -138,7 +140,12 @@ func (p *process) announce(ctx context.Context, s *Service, key firstKey) {
 	case key.revoked:
 		text += "  API key    the key in " + key.path + " was revoked: remove the file and start again for a new one\n"
 	case key.new:
-		text += "  API key    " + key.key.Reveal() + "   (shown this once, kept in " + key.path + ")\n\nTry it:\n\n" + curl(base, key.key.Reveal())
+		if p.Terminal {
+			text += "  API key    " + key.key.Reveal() + "   (shown this once, kept in " + key.path + ")\n"
+		} else {
+			text += "  API key    in " + key.path + "\n"
+		}
+		text += "\nTry it:\n\n" + curl(base, key.path)
 	default:
 		text += "  API key    created at the first start, kept in " + key.path + "\n"
 	}
@@ -146,9 +153,9 @@ func (p *process) announce(ctx context.Context, s *Service, key firstKey) {
 }
 
 // curl returns two commands to paste: the first sends a span, the second queries
-// the traces once it is visible.
-func curl(base, key string) string {
-	return fmt.Sprintf(`  curl -sS %[1]s/otlp/v1/traces -H 'Authorization: ApiKey %[2]s' -H 'Content-Type: application/json' -d '{"resourceSpans":[{"scopeSpans":[{"spans":[{"traceId":"'$(openssl rand -hex 16)'","spanId":"'$(openssl rand -hex 8)'","name":"hello","kind":1,"startTimeUnixNano":"'$(date +%%s%%N)'","endTimeUnixNano":"'$(date +%%s%%N)'"}]}]}]}'
-  sleep 1; curl -sS %[1]s/traces/query -H 'Authorization: ApiKey %[2]s' -H 'Content-Type: application/json' -d '{"windowing":{"limit":5}}'
-`, base, key)
+// the traces once it is visible. Both read the key from its file.
+func curl(base, keyPath string) string {
+	return fmt.Sprintf(`  curl -sS %[1]s/otlp/v1/traces -H "Authorization: ApiKey $(cat '%[2]s')" -H 'Content-Type: application/json' -d '{"resourceSpans":[{"scopeSpans":[{"spans":[{"traceId":"'$(openssl rand -hex 16)'","spanId":"'$(openssl rand -hex 8)'","name":"hello","kind":1,"startTimeUnixNano":"'$(date +%%s%%N)'","endTimeUnixNano":"'$(date +%%s%%N)'"}]}]}]}'
+  sleep 1; curl -sS %[1]s/traces/query -H "Authorization: ApiKey $(cat '%[2]s')" -H 'Content-Type: application/json' -d '{"windowing":{"limit":5}}'
+`, base, keyPath)
 }

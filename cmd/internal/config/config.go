@@ -40,7 +40,7 @@ import (
 
 // Config holds every setting. A section is the Config of the package that it configures.
 type Config struct {
-	// DataDir holds the data of the embedded stores and the API key that the first start prints.
+	// DataDir holds the data of the embedded stores and the API key that the first start creates.
 	DataDir string
 	// PublicURL is the address at which clients reach the service, and the base of
 	// every address in a reply. Empty means the HTTP address.
