@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
-	"strings"
 	"syscall"
 	"time"
 
@@ -91,7 +90,9 @@ func (h Config) client() *http.Client {
 				// What the revision's headers and the signature prove is meant for the first host alone,
 				// and under TLS where it was asked for so.
 				for name := range r.Header {
-					if !strings.HasPrefix(name, "Content-") && name != "Accept" && name != "User-Agent" {
+					switch name {
+					case "Content-Type", "Accept", "User-Agent": // ours
+					default:
 						r.Header.Del(name)
 					}
 				}

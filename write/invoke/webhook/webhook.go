@@ -8,10 +8,13 @@ import (
 	"encoding/hex"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
+
+	"golang.org/x/net/http/httpguts"
 
 	"colonnade/domain"
 	"colonnade/domain/entity"
@@ -180,7 +183,7 @@ func (i *Client) hookPost(ctx context.Context, c *handler.Call, span *handler.Sp
 		if err != nil {
 			return nil, err
 		}
-		if reserved(name) || strings.ContainsAny(name+text, "\r\n") {
+		if reserved(name) || !httpguts.ValidHeaderFieldName(name) || !httpguts.ValidHeaderFieldValue(text) {
 			return nil, handler.Fail(domain.Rejected, handler.InvalidParameter, "Invalid parameter: the header %q cannot be set", name)
 		}
 		r.Header.Set(name, text)
@@ -253,11 +256,23 @@ func hookError(ctx context.Context, err error) error {
 		return handler.Fail(domain.Rejected, handler.HookClient, "The hook's url leads to an address that hooks may not reach.")
 	case errors.Is(err, errRedirects):
 		return handler.Fail(domain.Internal, handler.HookClient, "The hook redirects too often.")
+	case unknownHost(err):
+		return handler.Fail(domain.FailedDependency, handler.HookClient, "The hook's host is unknown.")
 	case errors.Is(context.Cause(ctx), errHookTimeout):
 		return handler.Fail(domain.Internal, handler.HookClient, "The hook took too long and was given up.")
 	default:
 		return domain.Wrap(domain.Internal, handler.NewProblem(handler.HookClient, err), "The hook does not answer: %s", handler.Reason(err))
 	}
+}
+
+// unknownHost reports whether the host's name has no address, or its port is none. Both are
+// mistakes in the URL of the revision; a resolver that does not answer is none of its mistakes.
+func unknownHost(err error) bool {
+	if failed, ok := errors.AsType[*net.DNSError](err); ok {
+		return failed.IsNotFound
+	}
+	_, ok := errors.AsType[*net.AddrError](err)
+	return ok
 }
 
 // hookRefusal is a status of the hook's: those that refuse us are a 424.

@@ -122,7 +122,8 @@ func TestHookReachesOnlyPublicAddresses(t *testing.T) {
 func TestHookKeepsHeadersFromOtherHosts(t *testing.T) {
 	t.Parallel()
 	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		text, _ := json.Marshal(map[string]any{"key": r.Header.Get("X-Key"), "signature": r.Header.Get("X-Colonnade-Signature"), "parent": r.Header.Get("Traceparent")})
+		text, _ := json.Marshal(map[string]any{"key": r.Header.Get("X-Key"), "signature": r.Header.Get("X-Colonnade-Signature"), "parent": r.Header.Get("Traceparent"),
+			"content key": r.Header.Get("Content-Key"), "type": r.Header.Get("Content-Type")})
 		_, _ = w.Write(text)
 	}))
 	defer other.Close()
@@ -133,10 +134,10 @@ func TestHookKeepsHeadersFromOtherHosts(t *testing.T) {
 	cfg := DefaultConfig()
 	cfg.AllowPrivate, cfg.SigningKey = true, "key"
 	c := near(t, first.URL)
-	c.Revision.Headers = map[string]any{"X-Key": "secret"}
+	c.Revision.Headers = map[string]any{"X-Key": "secret", "Content-Key": "secret"}
 	outputs, err := hooked(cfg, nil).hook(t.Context(), c)
 	require.NoError(t, err)
-	require.Equal(t, map[string]any{"key": "", "signature": "", "parent": ""}, outputs)
+	require.Equal(t, map[string]any{"key": "", "signature": "", "parent": "", "content key": "", "type": "application/json"}, outputs)
 }
 
 // What is meant for the first host is not sent to another one, nor in the clear
@@ -167,7 +168,33 @@ func TestHookErrorsTellNoAddressOfOurs(t *testing.T) {
 	cause := &url.Error{Op: "Post", URL: "https://nowhere.example/x", Err: &net.OpError{Op: "dial", Net: "tcp", Err: &net.DNSError{
 		Err: "no such host", Name: "nowhere.example", Server: "10.96.0.10:53", IsNotFound: true,
 	}}}
-	require.Equal(t, "The hook does not answer: no such host", handler.Message(hookError(t.Context(), cause)))
+	err := hookError(t.Context(), cause)
+	require.Equal(t, "The hook's host is unknown.", handler.Message(err))
+	require.Equal(t, domain.FailedDependency, domain.KindOf(err))
+	cause.Err = &net.OpError{Op: "dial", Net: "tcp", Err: &net.DNSError{Err: "server misbehaving", Name: "nowhere.example", Server: "10.96.0.10:53", IsTemporary: true}}
+	err = hookError(t.Context(), cause)
+	require.Equal(t, "The hook does not answer: server misbehaving", handler.Message(err))
+	require.Equal(t, domain.Internal, domain.KindOf(err), "a resolver that fails is no mistake of the caller")
+}
+
+// A mistake in the revision is the caller's to mend: no error of the service.
+func TestHookRefusesWhatCannotBeSent(t *testing.T) {
+	t.Parallel()
+	cfg := DefaultConfig()
+	cfg.AllowPrivate = true
+	i := hooked(cfg, nil)
+	for _, address := range []string{"http://a..b/", "http://" + strings.Repeat("a", 64) + ".example/", "http://127.0.0.1:99999/"} {
+		_, err := i.hook(t.Context(), near(t, address))
+		require.Equal(t, domain.FailedDependency, domain.KindOf(err), "%s: %v", address, err)
+		require.Equal(t, handler.HookClient, handler.ProblemOf(err), address)
+	}
+	for _, header := range []map[string]any{{"X Y": "a"}, {"": "a"}, {"X:": "a"}, {"Größe": "a"}, {"X": "a\x00b"}, {"X": "a\nb"}} {
+		c := near(t, "http://127.0.0.1:1/")
+		c.Revision.Headers = header
+		_, err := i.hook(t.Context(), c)
+		require.Equal(t, domain.Rejected, domain.KindOf(err), "%v: %v", header, err)
+		require.Equal(t, handler.InvalidParameter, handler.ProblemOf(err), header)
+	}
 }
 
 func TestHookIsBounded(t *testing.T) {
