@@ -182,7 +182,7 @@ func TestProjectsWhileTheirOrganizationGoes(t *testing.T) {
 	for _, table := range []string{"users", "organizations", "workspaces", "projects", "memberships"} {
 		require.Zero(t, count(t, pool, table), table)
 	}
-	require.Equal(t, made, count(t, pool, "erasures"), "the account's own, and those made in time")
+	require.Equal(t, made, count(t, pool, "project_deletions"), "the account's own, and those made in time")
 	require.Zero(t, deadlocks(t, pool), "both lock in one order")
 }
 
