@@ -1,4 +1,4 @@
-// package filtersql compiles a filter tree to a Condition on the rows of spans. It
+// Package filtersql compiles a filter tree to a Condition on the rows of spans. It
 // writes conditions only: read/statements and read/analyticssql put them into
 // statements, and read/traces asks it what a filter needs. It is pure.
 //

@@ -29,6 +29,7 @@ type AttributePath struct {
 	arrays []string
 }
 
+// NewAttributePath returns the path of these keys, at least one.
 func NewAttributePath(keys []string) AttributePath {
 	a := AttributePath{Keys: keys, Path: jsonvalue.JoinPath(keys...)}
 	for i := 1; i < len(keys); i++ {

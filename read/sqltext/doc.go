@@ -1,4 +1,4 @@
-// package sqltext builds the text and the arguments of ClickHouse statements: a
+// Package sqltext builds the text and the arguments of ClickHouse statements: a
 // Writer, the nodes of a WHERE clause, and the conditions that every table of
 // spans shares (time ranges, partitions, ids, offset blocks). It is pure: no
 // driver, no filter tree, no complete statement. filtersql, statements and

@@ -6,6 +6,7 @@ import (
 	"strings"
 )
 
+// Names returns the text of each value, for an argument that ClickHouse compares with an Enum.
 func Names[T fmt.Stringer](in []T) []string {
 	out := make([]string, len(in))
 	for i, v := range in {
@@ -61,6 +62,7 @@ func IDs[T interface{ ~[8]byte | ~[16]byte }](column string, in []T) Node {
 	return Expr(b.String())
 }
 
+// AppendID writes an id as a string literal of escaped bytes.
 func AppendID[T interface{ ~[8]byte | ~[16]byte }](b *strings.Builder, id T) {
 	const digits = "0123456789abcdef"
 	b.WriteByte('\'')

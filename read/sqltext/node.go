@@ -35,9 +35,12 @@ type (
 		Text string
 		Args []any
 	}
+	// Conjunction holds where every node holds.
 	Conjunction []Node
+	// Disjunction holds where at least one node holds.
 	Disjunction []Node
-	Negation    struct{ Of Node }
+	// Negation holds where Of does not hold.
+	Negation struct{ Of Node }
 	// indexHint chooses parts and granules and is not evaluated for each row: to read
 	// a column costs as much for one row as for its whole granule.
 	indexHint struct{ Of Node }
@@ -61,12 +64,16 @@ type (
 	}
 )
 
+// IndexHint returns a node by which ClickHouse leaves out parts and granules; no row is compared.
 func IndexHint(n Node) Node { return indexHint{n} }
 
+// InPayload returns the node that holds for a row whose payloads match n.
 func InPayload(n Node) Node { return PayloadCondition{n} }
 
+// Recheck returns the node that holds where of and by hold; a scan with SkipRecheck leaves out by.
 func Recheck(of, by Node) Node { return Rechecked{of, by} }
 
+// Expr returns text as a node; each ? in it takes the next of args.
 func Expr(text string, args ...any) Node { return Expression{text, args} } //nolint:iface // one of the kinds of a node
 
 // And returns the conjunction of the nodes, with constants folded away.
@@ -105,6 +112,7 @@ func single(a Conjunction) Node {
 	return a
 }
 
+// Or returns the disjunction of the nodes, with constants folded away.
 func Or(nodes ...Node) Node {
 	var out Disjunction
 	for _, n := range nodes {
@@ -160,6 +168,7 @@ func joinPayloads(nodes []Node, join func(a, b Node) Node) (rest []Node, joined 
 	return rest, PayloadCondition{of}
 }
 
+// Not returns the negation of a node.
 func Not(n Node) Node {
 	switch n := n.(type) {
 	case Constant:

@@ -29,6 +29,7 @@ func (r Rate) All() bool { return !r.limited }
 // Keeps reports whether a trace is in the share.
 func (r Rate) Keeps(id trace.TraceID) bool { return !r.limited || xxhash.Sum64(id[:]) < r.below }
 
+// Node returns the condition that keeps the traces of the share.
 func (r Rate) Node() Node {
 	if !r.limited {
 		return Constant(true)

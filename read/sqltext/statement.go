@@ -40,4 +40,5 @@ func (w *Writer) Put(text string, args ...any) {
 	w.args = append(w.args, args...)
 }
 
+// Statement returns what was put so far.
 func (w *Writer) Statement() Statement { return Statement{SQL: w.text.String(), Args: w.args} }

@@ -28,7 +28,7 @@ func TestEveryFilterRuns(t *testing.T) {
 	t.Parallel()
 	s := newStore(t)
 	s.insert(span(1, 1, now.Add(-time.Minute)))
-	files, err := filepath.Glob("../compile/testdata/*.txtar")
+	files, err := filepath.Glob("../filtersql/testdata/*.txtar")
 	require.NoError(t, err)
 	require.NotEmpty(t, files)
 	for _, file := range files {

@@ -255,11 +255,14 @@ func TestAnnotationsExactlyOnce(t *testing.T) {
 			require.NoError(t, h.conn.Exec(t.Context(), "TRUNCATE TABLE sink_progress"))
 			h.start()
 			h.wait(token)
-			count := "count()"
-			if forget {
-				count = "uniqExact(trace_id, span_id, version, link_trace_id)"
-			}
-			for _, table := range []string{"annotation_index", "evaluation_index"} {
+			for table, row := range map[string]string{
+				"annotation_index": "trace_id, span_id, version, link_trace_id",
+				"evaluation_index": "trace_id, span_id, version, evaluator_key",
+			} {
+				count := "count()"
+				if forget {
+					count = "uniqExact(" + row + ")"
+				}
 				require.Equal(t, uint64(2), one[uint64](h, "SELECT "+count+" FROM "+table))
 			}
 		})

@@ -233,7 +233,7 @@ WHERE (project_id, trace_id) IN (SELECT project_id, trace_id FROM %[1]s WHERE %[
 // trace may have been sent to several projects, in each with other spans: only the
 // whole key of a root names its sums. A few are left to one thread, so that there is
 // another processor for those who read meanwhile.
-// Source: spanmetrics.Cumulate; read/compile says the same of single spans.
+// Source: spanmetrics.Cumulate; read/sqltext and read/filtersql do the same of single spans.
 func (s *Sink) computeMinutes(ctx context.Context, minutes []projectMinute, claim int64) error {
 	d := s.cfg.Deployment
 	var list, columns, values, shown, summed strings.Builder

@@ -68,7 +68,7 @@ func (t *total) add(spans []recent.SpanMetrics) {
 	for i := range spans {
 		f := &spans[i]
 		t.declared, t.linked = max(t.declared, f.Declared), t.linked || f.Linked
-		t.Bounds.Add(f.Start, f.Start, f.PartitionWeek, f.PartitionWeek)
+		t.Add(f.Start, f.Start, f.PartitionWeek, f.PartitionWeek)
 		t.maxEnd, t.created, t.version = max(t.maxEnd, f.End), min(t.created, f.Created), max(t.version, f.Version)
 		if f.Parent.IsZero() && !rooted {
 			rooted, t.root, t.rootName = true, f.ID, f.Name

@@ -122,8 +122,10 @@ func TestHookReachesOnlyPublicAddresses(t *testing.T) {
 func TestHookKeepsHeadersFromOtherHosts(t *testing.T) {
 	t.Parallel()
 	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		text, _ := json.Marshal(map[string]any{"key": r.Header.Get("X-Key"), "signature": r.Header.Get("X-Colonnade-Signature"), "parent": r.Header.Get("Traceparent"),
-			"content key": r.Header.Get("Content-Key"), "type": r.Header.Get("Content-Type")})
+		text, _ := json.Marshal(map[string]any{
+			"key": r.Header.Get("X-Key"), "signature": r.Header.Get("X-Colonnade-Signature"), "parent": r.Header.Get("Traceparent"),
+			"content key": r.Header.Get("Content-Key"), "type": r.Header.Get("Content-Type"),
+		})
 		_, _ = w.Write(text)
 	}))
 	defer other.Close()

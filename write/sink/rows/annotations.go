@@ -44,6 +44,7 @@ type AnnotationRows struct {
 	Results *resultColumns
 }
 
+// NewAnnotationRows returns empty rows of both tables.
 func NewAnnotationRows() *AnnotationRows {
 	return &AnnotationRows{newAnnotationColumns(), newResultColumns()}
 }

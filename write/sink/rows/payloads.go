@@ -35,8 +35,8 @@ func newPayloadColumns() *PayloadColumns {
 	c.start = c.Fixed("start_time", TypeTime, 8)
 	c.trace = c.Fixed("trace_id", TypeTraceID, 16)
 	c.span = c.Fixed("span_id", TypeSpanID, 8)
-	c.text = c.Columns.Text("text")
-	c.head = c.Columns.Text("head")
+	c.text = c.Text("text")
+	c.head = c.Text("head")
 	c.lengths = c.Fixed("lengths", "FixedString(36)", 4*schema.PayloadCount)
 	return c
 }
