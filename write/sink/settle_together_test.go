@@ -151,7 +151,7 @@ func TestAFailedGroupIsSettledInParts(t *testing.T) {
 			break
 		}
 		require.NoError(t, err)
-		if strings.Contains(line.Message, "could not be settled") {
+		if strings.Contains(line.Message, "finalization of traces failed") {
 			attempts = append(attempts, line)
 		}
 	}
@@ -161,7 +161,7 @@ func TestAFailedGroupIsSettledInParts(t *testing.T) {
 	require.Greater(t, attempts[1].Time.Sub(attempts[0].Time), 10*time.Second, "batches come in between")
 }
 
-// failedGroup is what the sink says of a group that could not be settled.
+// failedGroup is the log line of a group whose finalization failed.
 type failedGroup struct {
 	Time    time.Time `json:"time"`
 	Message string    `json:"msg"`

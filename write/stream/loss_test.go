@@ -262,7 +262,7 @@ func TestARepeatedErrorIsLoggedNowAndThen(t *testing.T) {
 	enough := make(chan struct{})
 	c.ControlKey(int16(kmsg.Fetch), func(req kmsg.Request) (kmsg.Response, error, bool) {
 		c.KeepControl()
-		if answered.Add(1) == 40 {
+		if answered.Add(1) == 5 {
 			close(enough)
 		}
 		fetch, _ := req.(*kmsg.FetchRequest)

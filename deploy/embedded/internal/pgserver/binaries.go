@@ -114,7 +114,7 @@ func makeUsable(native, dir string, who identity) (string, error) {
 	if isFile(filepath.Join(copied, "complete")) {
 		return copied, nil
 	}
-	if err := errors.Join(os.RemoveAll(copied), os.RemoveAll(filepath.Join(dir, "engine"))); err != nil { // where earlier versions had it
+	if err := os.RemoveAll(copied); err != nil { // of a copy that was cut off
 		return "", fmt.Errorf("pgserver: %w", err)
 	}
 	if err := copyTree(native, copied); err != nil {

@@ -44,7 +44,7 @@ func TestMakeUsableByCopy(t *testing.T) {
 	for range 2 {
 		got, err := makeUsable(native, dir, other)
 		require.NoError(t, err)
-		require.Equal(t, filepath.Join(dir, "engine"), got)
+		require.Equal(t, dir+".engine", got)
 		text, err := os.ReadFile(filepath.Join(got, "lib", "libx.so.1"))
 		require.NoError(t, err)
 		require.Equal(t, "x", string(text))
