@@ -22,11 +22,14 @@ type Permission string
 // The permissions. Public requires nothing, Authenticated any valid credential, Admin the
 // administration key.
 const (
-	Public            Permission = "public"
-	Authenticated     Permission = "authenticated"
-	Admin             Permission = "admin"
-	ViewSpans         Permission = "view_spans"
-	EditSpans         Permission = "edit_spans"
+	Public        Permission = "public"
+	Authenticated Permission = "authenticated"
+	Admin         Permission = "admin"
+	ViewSpans     Permission = "view_spans"
+	// EditSpans covers adding spans and changing what the caller has added.
+	EditSpans Permission = "edit_spans"
+	// EditTraces covers replacing, editing and deleting the traces of others.
+	EditTraces        Permission = "edit_traces"
 	ViewApplications  Permission = "view_applications"
 	EditApplications  Permission = "edit_applications"
 	ViewWorkflows     Permission = "view_workflows"

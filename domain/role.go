@@ -40,7 +40,7 @@ func needs(p Permission) (least int, ok bool) {
 		return rank(RoleViewer), true
 	case EditSpans, RunEvaluations, AnnotateEvaluations:
 		return rank(RoleAnnotator), true
-	case EditApplications, EditWorkflows, EditEvaluators, EditEnvironments, DeployEnvironment, EditQueries, EditTestsets, EditEvaluations, RunService:
+	case EditTraces, EditApplications, EditWorkflows, EditEvaluators, EditEnvironments, DeployEnvironment, EditQueries, EditTestsets, EditEvaluations, RunService:
 		return rank(RoleEditor), true
 	case ViewKeys, EditKeys, ViewSecrets:
 		return rank(RoleDeveloper), true

@@ -19,6 +19,8 @@ func TestAllows(t *testing.T) {
 		{"viewer reads spans", domain.RoleViewer, domain.ViewSpans, true},
 		{"viewer writes nothing", domain.RoleViewer, domain.EditSpans, false},
 		{"annotator annotates", domain.RoleAnnotator, domain.EditSpans, true},
+		{"annotator deletes no traces of others", domain.RoleAnnotator, domain.EditTraces, false},
+		{"editor deletes traces of others", domain.RoleEditor, domain.EditTraces, true},
 		{"annotator commits nothing", domain.RoleAnnotator, domain.EditApplications, false},
 		{"viewer looks at evaluations", domain.RoleViewer, domain.ViewEvaluations, true},
 		{"viewer adds nothing to evaluations", domain.RoleViewer, domain.AnnotateEvaluations, false},

@@ -133,7 +133,7 @@ func (o outlined) position() domain.Position {
 }
 
 // Outline is a stored trace as far as its tree tells: its spans in their
-// latest versions hold their ids, parents and starts.
+// latest versions hold their ids, parents, starts and authors.
 type Outline struct {
 	Spans []trace.Span
 	keys  map[trace.SpanID]outlined
@@ -155,18 +155,19 @@ func (s *Stored) Outline(ctx context.Context, project domain.ProjectID, id trace
 	if err != nil || !found {
 		return o, err
 	}
-	err = s.query(ctx, `SELECT span_id, parent_id, toInt8(trace_type), toUnixTimestamp64Micro(start_time), start_ns, sort_hash, stream_partition, version FROM `+schema.Spans+
+	err = s.query(ctx, `SELECT span_id, parent_id, toInt8(trace_type), toUnixTimestamp64Micro(start_time), start_ns, sort_hash, stream_partition, version, created_by_id FROM `+schema.Spans+
 		` WHERE project_id = ? AND trace_type IN ('invocation', 'annotation', 'unknown') AND `+where+` AND trace_id = unhex('`+id.String()+`')
 ORDER BY version DESC LIMIT 1 BY span_id`, []any{project.String()}, func(rows driver.Rows) error {
 		var k outlined
 		var span, parent string
 		var traceType int8
 		var nanos uint16
-		if err := rows.Scan(&span, &parent, &traceType, &k.start, &nanos, &k.tie, &k.partition, &k.version); err != nil {
+		x := trace.Span{TraceID: id}
+		if err := rows.Scan(&span, &parent, &traceType, &k.start, &nanos, &k.tie, &k.partition, &k.version, &x.CreatedBy); err != nil {
 			return err
 		}
 		k.traceType = trace.Type(traceType) //nolint:gosec // an enum is small and positive
-		x := trace.Span{TraceID: id, Start: k.start*1000 + int64(nanos)}
+		x.Start = k.start*1000 + int64(nanos)
 		copy(x.SpanID[:], span)
 		copy(x.ParentID[:], parent)
 		o.Spans = append(o.Spans, x)

@@ -5,6 +5,7 @@ package e2e_test
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"testing"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"colonnade/domain"
+	"colonnade/write/registry/accounts"
 )
 
 const (
@@ -35,6 +37,7 @@ func TestSimpleTraces(t *testing.T) {
 	t.Run("invocations", s.invocations)
 	t.Run("refusals", s.simpleRefusals)
 	t.Run("traces of others and of instrumented programs", s.simpleForeign)
+	t.Run("records of other authors", s.simpleAuthors)
 	t.Run("preview", s.simplePreview)
 }
 
@@ -153,6 +156,55 @@ func (s *service) simpleHaste(t *testing.T) {
 		require.JSONEq(t, fmt.Sprintf(`{"n":%d}`, i), text(t, r.at("trace", "meta")))
 	}
 	require.JSONEq(t, `{"outputs":4}`, text(t, s.ok(http.StatusOK, "GET", "/simple/traces/"+id, "").at("trace", "data")))
+}
+
+// An annotator edits and deletes what the annotator has added, and nothing of others.
+func (s *service) simpleAuthors(t *testing.T) {
+	t.Parallel()
+	s = s.with(t)
+	s.keys = maps.Clone(s.keys)
+	ours := s.accounts["ours"].Project.ID
+	guest, err := s.Accounts.CreateAccount(t.Context(), accounts.AccountRequest{Email: uuid.NewString() + "@guest.example"})
+	require.NoError(t, err)
+	joined := s.as("admin", "POST", "/admin/simple/accounts/projects/memberships/",
+		`{"membership":{"project_ref":{"id":"`+ours.String()+`"},"user_ref":{"id":"`+guest.User.ID.String()+`"},"role":"annotator"}}`)
+	require.Equal(t, http.StatusOK, joined.Code, joined.Text)
+	key, err := s.Accounts.CreateKey(t.Context(), accounts.KeyRequest{Project: ours, User: guest.User.ID})
+	require.NoError(t, err)
+	s.keys["guest"] = key.Reveal()
+
+	const one, edit = `{"trace":{"data":{"outputs":1},"references":{},"links":{}}}`, `{"trace":{"tags":{"a":"b"}}}`
+	theirs, span := created(t, s.ok(http.StatusAccepted, "POST", "/simple/traces/", one), "trace")
+	r := s.as("guest", "POST", "/simple/traces/", one)
+	require.Equal(t, http.StatusAccepted, r.Code, r.Text)
+	own, _ := created(t, r, "trace")
+
+	whole := `{"trace":{"spans":[{"trace_id":"` + theirs + `","span_id":"` + span + `","span_name":"replaced"}]}}`
+	// A span of the guest's own in the trace of another does not make that trace the guest's.
+	const added = "00000000000000ab"
+	r = s.as("guest", "POST", "/tracing/spans/ingest", `{"spans":[{"trace_id":"`+theirs+`","span_id":"`+added+`","parent_id":"`+span+`","span_name":"added"}]}`)
+	require.Equal(t, http.StatusAccepted, r.Code, r.Text)
+	for _, tt := range []struct{ method, path, body string }{
+		{"PATCH", "/simple/traces/" + theirs, edit},
+		{"DELETE", "/simple/traces/" + theirs, ""},
+		{"DELETE", "/annotations/" + theirs, ""},
+		{"DELETE", "/annotations/" + theirs + "?span_id=" + added, ""},
+		{"DELETE", "/invocations/" + theirs, ""},
+		{"DELETE", "/traces/" + theirs, ""},
+		{"DELETE", "/tracing/traces/" + theirs, ""},
+		{"PUT", "/traces/" + theirs, whole},
+		{"PUT", "/tracing/traces/" + theirs, whole},
+	} {
+		r := s.as("guest", tt.method, tt.path, tt.body)
+		require.Equal(t, http.StatusForbidden, r.Code, "%s %s: %s", tt.method, tt.path, r.Text)
+	}
+	kept := s.ok(http.StatusOK, "GET", "/simple/traces/"+theirs, "")
+	require.InDelta(t, 1, kept.at("trace", "data", "outputs"), 0)
+	require.Nil(t, kept.at("trace", "tags"))
+
+	require.Equal(t, "b", s.as("guest", "PATCH", "/simple/traces/"+own, edit).at("trace", "tags", "a"))
+	require.InDelta(t, 1, s.as("guest", "DELETE", "/simple/traces/"+own, "").at("count"), 0)
+	require.InDelta(t, 1, s.ok(http.StatusOK, "PATCH", "/simple/traces/"+theirs, edit).at("count"), 0, "an owner edits the traces of others")
 }
 
 // Source: contract §4.2.

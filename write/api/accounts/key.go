@@ -23,7 +23,7 @@ func MountKeys(r api.Router, commands *accounts.Registry) {
 	}, k.create)
 	r.Handle(domain.Operation{
 		Method: http.MethodDelete, Path: "/keys/:key_prefix", Permission: domain.EditKeys, Tag: "keys",
-		Summary: "Revoke an API key of this project.", Response: keyRevoked{},
+		Summary: "Revoke an API key of this project, of at most the caller's role.", Response: keyRevoked{},
 	}, k.revoke)
 }
 
@@ -80,7 +80,7 @@ func (k keys) create(c *gin.Context) error {
 
 func (k keys) revoke(c *gin.Context) error {
 	caller := domain.PrincipalFrom(c.Request.Context())
-	if err := k.registry.RevokeKey(c.Request.Context(), caller.Project, c.Param("key_prefix")); err != nil {
+	if err := k.registry.RevokeKey(c.Request.Context(), caller, c.Param("key_prefix")); err != nil {
 		return err
 	}
 	c.JSON(http.StatusOK, keyRevoked{Message: "API key deleted successfully"})

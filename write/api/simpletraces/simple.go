@@ -176,6 +176,9 @@ func (s simples) edit(c *gin.Context) error {
 		c.JSON(http.StatusOK, gin.H{"count": 0})
 		return nil
 	}
+	if err := s.mayChange(c, outline, id); err != nil {
+		return err
+	}
 	ctx := c.Request.Context()
 	span, err := s.deps.Stored.Span(ctx, domain.PrincipalFrom(ctx).Project, outline, id)
 	if err != nil {
@@ -232,6 +235,9 @@ func (s simples) remove(c *gin.Context) error {
 		c.JSON(http.StatusOK, gin.H{"count": 0})
 		return nil
 	}
+	if err := s.mayChange(c, outline, trace.SpanID{}); err != nil {
+		return err
+	}
 	traceID := outline.Spans[0].TraceID
 	receipt, err := s.deps.Ingest.Delete(c.Request.Context(), turn, source)
 	if err != nil {
@@ -240,6 +246,23 @@ func (s simples) remove(c *gin.Context) error {
 	api.SetToken(c, receipt)
 	dst := append(make([]byte, 0, 160), `{"count":1,"`+s.face.LinkMember()+`":`...)
 	c.Data(http.StatusOK, "application/json", append(simple.AppendLink(dst, traceID, id), '}'))
+	return nil
+}
+
+// mayChange returns an error unless the caller has added the span, or has the permission to
+// change the spans of others. The zero id stands for all spans of the trace, which a deletion
+// removes: one span of one's own does not make the trace one's own.
+func (s simples) mayChange(c *gin.Context, outline *ingest.Outline, id trace.SpanID) error {
+	caller := api.Caller(c)
+	if domain.Allows(caller.Role, domain.EditTraces) {
+		return nil
+	}
+	for i := range outline.Spans {
+		x := &outline.Spans[i]
+		if (id.IsZero() || x.SpanID == id) && (caller.User == uuid.Nil || x.CreatedBy != caller.User) {
+			return domain.E(domain.Forbidden, "Only the author of this %s, or a role from editor on, may change or delete it.", s.face.Member())
+		}
+	}
 	return nil
 }
 

@@ -68,6 +68,7 @@ func Mount(r api.Router, cfg Config, deps Deps) error {
 	op.Request, op.Response = traceRequest{}, traceReply{}
 	r.Handle(op, t.create)
 	op.Method, op.Path, op.Summary = http.MethodPut, "/traces/:trace_id", "Replace all spans of a trace."
+	op.Permission = domain.EditTraces
 	r.Handle(op, t.replace)
 	op.Method, op.Request = http.MethodDelete, nil
 	op.Summary = "Delete a trace, at once for readers."
@@ -86,6 +87,7 @@ func Mount(r api.Router, cfg Config, deps Deps) error {
 	op.Path, op.Summary = "/tracing/traces/", "Take one trace in. Use /traces/."
 	r.Handle(op, t.createTracing)
 	op.Method, op.Path, op.Summary = http.MethodPut, "/tracing/traces/:trace_id", "Replace all spans of a trace. Use /traces/{trace_id}."
+	op.Permission = domain.EditTraces
 	r.Handle(op, t.replaceTracing)
 	op.Method, op.Request = http.MethodDelete, nil
 	op.Summary = "Delete a trace. Use /traces/{trace_id}."

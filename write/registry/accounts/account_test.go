@@ -127,7 +127,7 @@ func TestBootstrapOnce(t *testing.T) {
 	require.Equal(t, second, found.Key)
 	require.Equal(t, 2, count(t, pool, "api_keys"), "another key given later works too")
 
-	require.NoError(t, r.RevokeKey(t.Context(), found.Project.ID, second.Prefix))
+	require.NoError(t, r.RevokeKey(t.Context(), domain.Principal{Project: found.Project.ID, Role: domain.RoleOwner}, second.Prefix))
 	revoked, isNew, err := r.Bootstrap(t.Context(), q)
 	require.NoError(t, err, "a service whose key was revoked starts")
 	require.False(t, isNew)
@@ -215,9 +215,29 @@ func TestKeys(t *testing.T) {
 	_, err = r.CreateKey(t.Context(), accounts.KeyRequest{Project: a.Project.ID, User: a.User.ID, Role: "king"})
 	require.Equal(t, domain.Rejected, domain.KindOf(err))
 
-	require.Equal(t, domain.NotFound, domain.KindOf(r.RevokeKey(t.Context(), b.Project.ID, key.Prefix)), "another project's key")
-	require.NoError(t, r.RevokeKey(t.Context(), a.Project.ID, key.Prefix))
-	require.Equal(t, domain.NotFound, domain.KindOf(r.RevokeKey(t.Context(), a.Project.ID, key.Prefix)), "revoked already")
+	stranger := domain.Principal{Project: b.Project.ID, Role: domain.RoleOwner}
+	require.Equal(t, domain.NotFound, domain.KindOf(r.RevokeKey(t.Context(), stranger, key.Prefix)), "another project's key")
+	developer := domain.Principal{Project: a.Project.ID, User: a.User.ID, Role: domain.RoleDeveloper}
+	require.NoError(t, r.RevokeKey(t.Context(), developer, key.Prefix))
+	require.Equal(t, domain.NotFound, domain.KindOf(r.RevokeKey(t.Context(), developer, key.Prefix)), "revoked already")
+
+	// No caller revokes a key that has more permissions than the caller.
+	for _, tt := range []struct {
+		role string
+		want bool
+	}{
+		{"", false}, {domain.RoleOwner, false}, {domain.RoleAdmin, false}, {domain.RoleDeveloper, true}, {domain.RoleEditor, true},
+	} {
+		key, err := r.CreateKey(t.Context(), accounts.KeyRequest{Project: a.Project.ID, User: a.User.ID, Role: tt.role})
+		require.NoError(t, err)
+		err = r.RevokeKey(t.Context(), developer, key.Prefix)
+		if tt.want {
+			require.NoError(t, err, tt.role)
+			continue
+		}
+		require.Equal(t, domain.Forbidden, domain.KindOf(err), tt.role)
+		require.NoError(t, r.RevokeKey(t.Context(), domain.Principal{Project: a.Project.ID, Role: domain.RoleOwner}, key.Prefix))
+	}
 }
 
 func TestTwentyAccountsAtOnce(t *testing.T) {

@@ -87,19 +87,30 @@ FROM memberships m WHERE m.project_id = $3 AND m.user_id = $4`,
 	}
 }
 
-// RevokeKey ends a key of the project; its callers are refused within a
-// second. Unknown and already revoked keys are NotFound.
-func (r *Registry) RevokeKey(ctx context.Context, project domain.ProjectID, prefix string) error {
+const selectKeyRole = `
+SELECT coalesce(m.role, ''), coalesce(k.role, m.role, '')
+FROM api_keys k LEFT JOIN memberships m ON m.project_id = k.project_id AND m.user_id = k.user_id
+WHERE k.project_id = $1 AND k.prefix = $2 AND k.revoked_at IS NULL
+FOR UPDATE OF k`
+
+// RevokeKey revokes a key of the caller's project; the key is refused within a second. Unknown
+// and already revoked keys are NotFound. A key with more permissions than the caller is
+// Forbidden, whoever owns it: a key that was made narrow does not lock out a wider one.
+func (r *Registry) RevokeKey(ctx context.Context, caller domain.Principal, prefix string) error {
 	return r.db.Transact(ctx, "revoking a key", func(tx pgx.Tx) error {
-		tag, err := tx.Exec(ctx, `UPDATE api_keys SET revoked_at = $3 WHERE project_id = $1 AND prefix = $2 AND revoked_at IS NULL`,
-			uuid.UUID(project), prefix, r.db.Now())
+		var member, role string
+		err := tx.QueryRow(ctx, selectKeyRole, uuid.UUID(caller.Project), prefix).Scan(&member, &role)
+		if errors.Is(err, pgx.ErrNoRows) {
+			return domain.E(domain.NotFound, "Key not found.")
+		}
 		if err != nil {
 			return err
 		}
-		if tag.RowsAffected() == 0 {
-			return domain.E(domain.NotFound, "Key not found.")
+		if role = domain.LesserRole(member, role); domain.LesserRole(caller.Role, role) != role {
+			return domain.E(domain.Forbidden, "The key has the role %s. A key with the role %s can revoke only keys with this role or a lesser one.", role, caller.Role)
 		}
-		return nil
+		_, err = tx.Exec(ctx, `UPDATE api_keys SET revoked_at = $2 WHERE prefix = $1`, prefix, r.db.Now())
+		return err
 	})
 }
 

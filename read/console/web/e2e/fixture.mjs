@@ -120,7 +120,7 @@ function analytics(body) {
   return { count: buckets.length, buckets };
 }
 
-const ALL = ['view_spans', 'edit_spans', 'edit_queries', 'view_project', 'edit_project', 'edit_secrets', 'edit_api_keys', 'view_evaluations', 'edit_evaluations'];
+const ALL = ['view_spans', 'edit_spans', 'edit_traces', 'edit_queries', 'view_project', 'edit_project', 'edit_secrets', 'edit_api_keys', 'view_evaluations', 'edit_evaluations'];
 
 const session = {
   user: { id: '0190', username: 'ada', email: 'ada@example.com' }, version: '0.9.0', features: { tail: true, console: true }, expires_at: '2026-12-06T00:00:00Z',

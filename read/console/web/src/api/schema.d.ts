@@ -2661,7 +2661,7 @@ export interface paths {
         put?: never;
         post?: never;
         /**
-         * Revoke an API key of this project.
+         * Revoke an API key of this project, of at most the caller's role.
          * @description Needs the permission edit_api_keys.
          */
         delete: operations["delete_keys_key_prefix"];
@@ -5443,13 +5443,13 @@ export interface paths {
         get: operations["get_traces_trace_id"];
         /**
          * Replace all spans of a trace.
-         * @description Needs the permission edit_spans.
+         * @description Needs the permission edit_traces.
          */
         put: operations["put_traces_trace_id"];
         post?: never;
         /**
          * Delete a trace, at once for readers.
-         * @description Needs the permission edit_spans.
+         * @description Needs the permission edit_traces.
          */
         delete: operations["delete_traces_trace_id"];
         options?: never;
@@ -5620,14 +5620,14 @@ export interface paths {
         /**
          * Replace all spans of a trace. Use /traces/{trace_id}.
          * @deprecated
-         * @description Needs the permission edit_spans.
+         * @description Needs the permission edit_traces.
          */
         put: operations["put_tracing_traces_trace_id"];
         post?: never;
         /**
          * Delete a trace. Use /traces/{trace_id}.
          * @deprecated
-         * @description Needs the permission edit_spans.
+         * @description Needs the permission edit_traces.
          */
         delete: operations["delete_tracing_traces_trace_id"];
         options?: never;

@@ -133,7 +133,7 @@ function Loaded({ outline, at, inPanel }: { outline: Outline; at: string | undef
             <Menu small icon={MoreHorizontal} label="With this trace" items={[
               { id: 'id', text: 'Copy the trace id', icon: Copy, run: () => void copy(outline.trace_id, 'Trace id') },
               { id: 'json', text: 'Download as JSON', icon: Download, run: () => void download().catch((e: unknown) => toast(String(e), { bad: true })) },
-              ...(may('edit_spans') ? ['-' as const, { id: 'delete', text: 'Delete', icon: Trash2, bad: true, run: () => setDeleting(true) }] : []),
+              ...(may('edit_traces') ? ['-' as const, { id: 'delete', text: 'Delete', icon: Trash2, bad: true, run: () => setDeleting(true) }] : []),
             ]} />
           </span>
         </div>

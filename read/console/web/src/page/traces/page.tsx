@@ -116,7 +116,7 @@ export default function Traces() {
               <span className={css['chosen']}>
                 {showCount(selected.size)} selected
                 {selected.size === 2 && <Button small icon={GitCompareArrows} onPress={() => go(address(`/traces/${ids[0]}`, `diff=${ids[1]}`))}>Compare</Button>}
-                {focus === 'traces' && may('edit_spans') && <Button small icon={Trash2} onPress={() => setAsking('delete')}>Delete</Button>}
+                {focus === 'traces' && may('edit_traces') && <Button small icon={Trash2} onPress={() => setAsking('delete')}>Delete</Button>}
                 <Button small look="quiet" onPress={() => setSelected(new Set())}>Clear</Button>
               </span>
             )}
