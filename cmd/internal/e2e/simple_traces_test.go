@@ -26,7 +26,8 @@ const (
 // its own writes is the service's matter.
 func TestSimpleTraces(t *testing.T) {
 	t.Parallel()
-	s := newService(t)
+	s := newService(t, "COLONNADE_AUTH_KEY=the-administration-key")
+	s.keys["admin"] = "the-administration-key"
 	t.Run("create, fetch, edit and delete", s.simpleLife)
 	t.Run("an edit leaves, clears and replaces", s.simpleEdits)
 	t.Run("an edit may follow at once", s.simpleHaste)
