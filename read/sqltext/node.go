@@ -41,9 +41,9 @@ type (
 	Disjunction []Node
 	// Negation holds where Of does not hold.
 	Negation struct{ Of Node }
-	// indexHint chooses parts and granules and is not evaluated for each row: to read
+	// Hint chooses parts and granules and is not evaluated for each row: to read
 	// a column costs as much for one row as for its whole granule.
-	indexHint struct{ Of Node }
+	Hint struct{ Of Node }
 	// PayloadCondition holds for rows whose row of payloads holds. The tables are
 	// joined by the offset in the stream, so that the payloads of an older version do
 	// not count.
@@ -65,13 +65,13 @@ type (
 )
 
 // IndexHint returns a node by which ClickHouse leaves out parts and granules; no row is compared.
-func IndexHint(n Node) Node { return indexHint{n} }
+func IndexHint(n Node) Hint { return Hint{n} }
 
 // InPayload returns the node that holds for a row whose payloads match n.
-func InPayload(n Node) Node { return PayloadCondition{n} }
+func InPayload(n Node) PayloadCondition { return PayloadCondition{n} }
 
 // Recheck returns the node that holds where of and by hold; a scan with SkipRecheck leaves out by.
-func Recheck(of, by Node) Node { return Rechecked{of, by} }
+func Recheck(of, by Node) Rechecked { return Rechecked{of, by} }
 
 // Expr returns text as a node; each ? in it takes the next of args.
 func Expr(text string, args ...any) Node { return Expression{text, args} } //nolint:iface // one of the kinds of a node
@@ -211,7 +211,7 @@ func (n Negation) Write(w *Writer, s *Scope) {
 	w.Put(")")
 }
 
-func (p indexHint) Write(w *Writer, s *Scope) {
+func (p Hint) Write(w *Writer, s *Scope) {
 	w.Put("indexHint(")
 	p.Of.Write(w, s)
 	w.Put(")")

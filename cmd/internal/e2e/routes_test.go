@@ -46,8 +46,9 @@ func TestEveryRouteAuthenticates(t *testing.T) {
 	readsOnly(t)
 	// No sink runs, so no read can see the writes that it waits for.
 	s := open(t, "COLONNADE_READ_STORE_WAIT_TIMEOUT=10ms", "COLONNADE_COMMANDS_WAIT_TIMEOUT=10ms")
-	account, err := s.Accounts.CreateAccount(t.Context(), accounts.AccountRequest{Email: "walk@example.com"})
+	created, err := s.Accounts.CreateAccounts(t.Context(), accounts.AccountBatch{Accounts: map[string]accounts.AccountRequest{"owner": {Email: "walk@example.com"}}})
 	require.NoError(t, err)
+	account := created["owner"]
 	keys := map[string]string{}
 	for _, role := range []string{domain.RoleOwner, domain.RoleAdmin, domain.RoleDeveloper, domain.RoleEditor, domain.RoleAnnotator, domain.RoleViewer} {
 		key, err := s.Accounts.CreateKey(t.Context(), accounts.KeyRequest{Project: account.Project.ID, User: account.User.ID, Role: role})

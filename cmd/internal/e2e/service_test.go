@@ -56,8 +56,9 @@ func newIdleService(t testing.TB, settings ...string) *service {
 	t.Helper()
 	s := &service{Service: open(t, settings...), t: t, accounts: map[string]accounts.Account{}, keys: map[string]string{}}
 	for _, name := range []string{"ours", "theirs"} {
-		account, err := s.Accounts.CreateAccount(t.Context(), accounts.AccountRequest{Email: name + "@example.com"})
+		created, err := s.Accounts.CreateAccounts(t.Context(), accounts.AccountBatch{Accounts: map[string]accounts.AccountRequest{"owner": {Email: name + "@example.com"}}})
 		require.NoError(t, err)
+		account := created["owner"]
 		s.accounts[name] = account
 		for _, role := range []string{domain.RoleOwner, domain.RoleAnnotator, domain.RoleViewer} {
 			key, err := s.Accounts.CreateKey(t.Context(), accounts.KeyRequest{Project: account.Project.ID, User: account.User.ID, Role: role})

@@ -165,8 +165,9 @@ func (s *service) simpleAuthors(t *testing.T) {
 	s = s.with(t)
 	s.keys = maps.Clone(s.keys)
 	ours := s.accounts["ours"].Project.ID
-	guest, err := s.Accounts.CreateAccount(t.Context(), accounts.AccountRequest{Email: uuid.NewString() + "@guest.example"})
+	made, err := s.Accounts.CreateAccounts(t.Context(), accounts.AccountBatch{Accounts: map[string]accounts.AccountRequest{"owner": {Email: uuid.NewString() + "@guest.example"}}})
 	require.NoError(t, err)
+	guest := made["owner"]
 	joined := s.as("admin", "POST", "/admin/simple/accounts/projects/memberships/",
 		`{"membership":{"project_ref":{"id":"`+ours.String()+`"},"user_ref":{"id":"`+guest.User.ID.String()+`"},"role":"annotator"}}`)
 	require.Equal(t, http.StatusOK, joined.Code, joined.Text)

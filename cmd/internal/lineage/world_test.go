@@ -138,8 +138,9 @@ type client struct {
 // owner makes an account and calls as its owner.
 func (w *world) owner(tb testing.TB, email string, seed bool) client {
 	tb.Helper()
-	a, err := w.accounts.CreateAccount(tb.Context(), accounts.AccountRequest{Email: email, CreateKey: true, SeedDefaults: seed})
+	created, err := w.accounts.CreateAccounts(tb.Context(), accounts.AccountBatch{Accounts: map[string]accounts.AccountRequest{"owner": {Email: email, CreateKey: true, SeedDefaults: seed}}})
 	require.NoError(tb, err)
+	a := created["owner"]
 	return client{t: tb, w: w, header: "ApiKey " + a.Key.Reveal(), account: a}
 }
 

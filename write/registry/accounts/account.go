@@ -129,12 +129,6 @@ func (q *AccountRequest) complete() error {
 	return nil
 }
 
-// CreateAccount makes one account. The same e-mail again is a Conflict.
-func (r *Registry) CreateAccount(ctx context.Context, q AccountRequest) (Account, error) {
-	made, err := r.CreateAccounts(ctx, AccountBatch{Accounts: map[string]AccountRequest{"account": q}})
-	return made["account"], err
-}
-
 // AccountBatch asks for several accounts, each under a name of the caller's.
 type AccountBatch struct {
 	Accounts map[string]AccountRequest

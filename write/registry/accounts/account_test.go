@@ -3,6 +3,7 @@
 package accounts_test
 
 import (
+	"context"
 	"crypto/rand"
 	"fmt"
 	"sync"
@@ -25,11 +26,17 @@ func count(t *testing.T, pool *pgxpool.Pool, table string) int {
 	return n
 }
 
+// createAccount creates a batch of one account.
+func createAccount(ctx context.Context, r *accounts.Registry, q accounts.AccountRequest) (accounts.Account, error) {
+	made, err := r.CreateAccounts(ctx, accounts.AccountBatch{Accounts: map[string]accounts.AccountRequest{"account": q}})
+	return made["account"], err
+}
+
 func TestCreateAccount(t *testing.T) {
 	t.Parallel()
 	pool := openPool(t)
 	r := newRegistry(t, pool)
-	made, err := r.CreateAccount(t.Context(), accounts.AccountRequest{Email: "ann@example.com", CreateKey: true})
+	made, err := createAccount(t.Context(), r, accounts.AccountRequest{Email: "ann@example.com", CreateKey: true})
 	require.NoError(t, err)
 	require.Equal(t, "ann", made.User.Username)
 	require.NotEmpty(t, made.Key.Prefix)
@@ -40,7 +47,7 @@ func TestCreateAccount(t *testing.T) {
 	require.NoError(t, pool.QueryRow(t.Context(), `SELECT digest FROM api_keys WHERE prefix = $1`, made.Key.Prefix).Scan(&digest))
 	require.True(t, made.Key.Matches(digest))
 
-	_, err = r.CreateAccount(t.Context(), accounts.AccountRequest{Email: "ANN@example.com"})
+	_, err = createAccount(t.Context(), r, accounts.AccountRequest{Email: "ANN@example.com"})
 	require.Equal(t, domain.Conflict, domain.KindOf(err))
 }
 
@@ -68,7 +75,7 @@ func TestRemoveDeletesEverythingOfAPersonAlone(t *testing.T) {
 	for _, table := range []string{"users", "organizations", "workspaces", "projects", "memberships", "api_keys"} {
 		require.Equal(t, 1, count(t, pool, table), table)
 	}
-	_, err = r.CreateAccount(t.Context(), accounts.AccountRequest{Email: "a@b.c"})
+	_, err = createAccount(t.Context(), r, accounts.AccountRequest{Email: "a@b.c"})
 	require.NoError(t, err, "the address is free again")
 }
 
@@ -77,9 +84,9 @@ func TestAPersonIsNamedByAllThatIsSaid(t *testing.T) {
 	t.Parallel()
 	pool := openPool(t)
 	r := newRegistry(t, pool)
-	a, err := r.CreateAccount(t.Context(), accounts.AccountRequest{Email: "a@b.c"})
+	a, err := createAccount(t.Context(), r, accounts.AccountRequest{Email: "a@b.c"})
 	require.NoError(t, err)
-	b, err := r.CreateAccount(t.Context(), accounts.AccountRequest{Email: "b@b.c"})
+	b, err := createAccount(t.Context(), r, accounts.AccountRequest{Email: "b@b.c"})
 	require.NoError(t, err)
 	two := domain.Reference{ID: a.User.ID, Slug: b.User.Email}
 	_, err = r.Remove(t.Context(), accounts.Removal{Users: []domain.Reference{two}})
@@ -154,7 +161,7 @@ func TestProjectsWhileTheirOrganizationGoes(t *testing.T) {
 	t.Parallel()
 	pool := openPool(t)
 	r := newRegistry(t, pool)
-	a, err := r.CreateAccount(t.Context(), accounts.AccountRequest{Email: "a@b.c"})
+	a, err := createAccount(t.Context(), r, accounts.AccountRequest{Email: "a@b.c"})
 	require.NoError(t, err)
 	organization := accounts.Ref{Reference: domain.Reference{ID: a.Organization.ID}}
 	workspace := accounts.Ref{Reference: domain.Reference{ID: a.Workspace.ID}}
@@ -203,9 +210,9 @@ func TestKeys(t *testing.T) {
 	t.Parallel()
 	pool := openPool(t)
 	r := newRegistry(t, pool)
-	a, err := r.CreateAccount(t.Context(), accounts.AccountRequest{Email: "a@b.c"})
+	a, err := createAccount(t.Context(), r, accounts.AccountRequest{Email: "a@b.c"})
 	require.NoError(t, err)
-	b, err := r.CreateAccount(t.Context(), accounts.AccountRequest{Email: "b@b.c"})
+	b, err := createAccount(t.Context(), r, accounts.AccountRequest{Email: "b@b.c"})
 	require.NoError(t, err)
 	key, err := r.CreateKey(t.Context(), accounts.KeyRequest{Project: a.Project.ID, User: a.User.ID, Name: "ci", Role: domain.RoleViewer})
 	require.NoError(t, err)
@@ -248,7 +255,7 @@ func TestTwentyAccountsAtOnce(t *testing.T) {
 	errs := make([]error, 20)
 	for i := range errs {
 		wait.Go(func() {
-			_, errs[i] = r.CreateAccount(t.Context(), accounts.AccountRequest{Email: fmt.Sprintf("u%d@b.c", i%10), CreateKey: true})
+			_, errs[i] = createAccount(t.Context(), r, accounts.AccountRequest{Email: fmt.Sprintf("u%d@b.c", i%10), CreateKey: true})
 		})
 	}
 	wait.Wait()

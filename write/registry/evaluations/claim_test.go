@@ -41,8 +41,9 @@ func TestARunIsTakenOrNot(t *testing.T) {
 
 	_, err = migrations.Postgres(t.Context(), pool)
 	require.NoError(t, err)
-	account, err := accounts.New(db, e).CreateAccount(t.Context(), accounts.AccountRequest{Email: "a@b.c"})
+	created, err := accounts.New(db, e).CreateAccounts(t.Context(), accounts.AccountBatch{Accounts: map[string]accounts.AccountRequest{"owner": {Email: "a@b.c"}}})
 	require.NoError(t, err)
+	account := created["owner"]
 	waiting := uuid.New()
 	for _, statement := range []string{
 		`INSERT INTO evaluation_runs (project_id, id, flags, status, refs, created_at, created_by_id)
