@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -76,10 +77,11 @@ func TestWhoEndedARequest(t *testing.T) {
 func TestReadinessAnswersWhileAProbeHangs(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		asked, hangs := 0, make(chan struct{})
+		var asked atomic.Int64
+		hangs := make(chan struct{})
 		s := newServer(t, func(_ *server.Config, d *server.Deps) {
 			d.Checks = []server.Check{{Name: "clickhouse", Probe: func(context.Context) error {
-				asked++
+				asked.Add(1)
 				<-hangs
 				return nil
 			}}}
@@ -91,7 +93,7 @@ func TestReadinessAnswersWhileAProbeHangs(t *testing.T) {
 			require.Contains(t, w.Body.String(), "no answer within 2s")
 			require.Equal(t, 2*time.Second, time.Since(start))
 		}
-		require.Equal(t, 1, asked)
+		require.EqualValues(t, 1, asked.Load())
 		close(hangs)
 		synctest.Wait()
 		require.Equal(t, 200, s.do("GET", "/readyz", "", nil).Code)
