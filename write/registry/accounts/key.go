@@ -109,7 +109,7 @@ func (r *Registry) RevokeKey(ctx context.Context, caller domain.Principal, prefi
 		if role = domain.LesserRole(member, role); domain.LesserRole(caller.Role, role) != role {
 			return domain.E(domain.Forbidden, "The key has the role %s. A key with the role %s can revoke only keys with this role or a lesser one.", role, caller.Role)
 		}
-		_, err = tx.Exec(ctx, `UPDATE api_keys SET revoked_at = $2 WHERE prefix = $1`, prefix, r.db.Now())
+		_, err = tx.Exec(ctx, `UPDATE api_keys SET revoked_at = $3 WHERE project_id = $1 AND prefix = $2`, uuid.UUID(caller.Project), prefix, r.db.Now())
 		return err
 	})
 }
