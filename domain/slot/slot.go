@@ -58,6 +58,8 @@ type Pool struct {
 	what string
 	now  func() time.Time
 	kept int
+	// observe receives how long each caller waited for its slot.
+	observe func(time.Duration)
 
 	mu      sync.Mutex // guards the rest
 	free    int
@@ -76,7 +78,7 @@ type waiter struct {
 // New creates a pool. what names the work in the error of a full pool, in the
 // plural: "queries".
 func New(cfg Config, what string, now func() time.Time) *Pool {
-	return &Pool{cfg: cfg, what: what, now: now, kept: kept(cfg.Count), free: cfg.Count, held: map[domain.ProjectID]int{}}
+	return &Pool{cfg: cfg, what: what, now: now, kept: kept(cfg.Count), observe: func(time.Duration) {}, free: cfg.Count, held: map[domain.ProjectID]int{}}
 }
 
 // kept returns how many of the slots are kept for projects that hold none and
@@ -131,9 +133,7 @@ func (p *Pool) Acquire(ctx context.Context, project domain.ProjectID, class Clas
 }
 
 func (p *Pool) acquired(w *waiter, started time.Time) (release func()) {
-	p.mu.Lock()
-	p.stats.Waited.add(p.now().Sub(started))
-	p.mu.Unlock()
+	p.observe(p.now().Sub(started))
 	return sync.OnceFunc(func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()

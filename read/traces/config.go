@@ -2,7 +2,10 @@ package traces
 
 import (
 	"errors"
+	"fmt"
 	"time"
+
+	"colonnade/domain/slot"
 )
 
 // Config bounds the work of a query. Use DefaultConfig and change what differs.
@@ -15,6 +18,9 @@ type Config struct {
 	QueryMemoryBytes int64
 	// QueryThreads bounds ClickHouse's threads for one statement; 0 leaves it to ClickHouse.
 	QueryThreads int
+	// Slots bounds the statements that run at once. Keep it below the connections
+	// that ClickHouse accepts from one process.
+	Slots slot.Config
 	// WaitTimeout bounds how long a read waits for the writes of its token.
 	WaitTimeout time.Duration
 	// MaxPageBytes bounds the payloads of a page, which ends early because of it. A
@@ -39,6 +45,7 @@ func DefaultConfig() Config {
 		Topic:            "colonnade.spans.v1",
 		QueryTimeout:     15 * time.Second,
 		QueryMemoryBytes: 1 << 30,
+		Slots:            slot.Config{Count: 8, WaitTimeout: 5 * time.Second},
 		WaitTimeout:      2 * time.Second,
 		MaxPageBytes:     64 << 20,
 		MaxPageSpans:     50_000,
@@ -67,6 +74,9 @@ func (c Config) Validate() error {
 	positive("max_read_bytes", c.MaxReadBytes)
 	positive("max_beside_bytes", c.MaxBesideBytes)
 	positive("max_examined", int64(c.MaxExamined))
+	if err := c.Slots.Validate(); err != nil {
+		errs = append(errs, fmt.Errorf("traces: slots: %w", err))
+	}
 	if c.MaxReadBytes < c.MaxPageBytes {
 		errs = append(errs, errors.New("traces: max_read_bytes must not be below max_page_bytes"))
 	}

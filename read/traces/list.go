@@ -13,6 +13,7 @@ import (
 
 	"colonnade/domain"
 	"colonnade/domain/filter"
+	"colonnade/domain/slot"
 	"colonnade/domain/trace"
 	"colonnade/migrations/schema"
 	"colonnade/read/order"
@@ -27,10 +28,11 @@ import (
 // its spans further on, the place was on an earlier page. For a span that
 // arrives while a caller walks see places.
 func (r *Reader) Traces(ctx context.Context, project domain.ProjectID, where filter.Expr, window domain.Window) (domain.Page[[]trace.Span], error) {
-	w, err := r.walk(ctx, project, order.Traces, where, window)
+	w, err := r.walk(admit(ctx, project, slot.Short), project, order.Traces, where, window)
 	if err != nil || w.empty() {
 		return domain.Page[[]trace.Span]{}, err
 	}
+	ctx = admit(ctx, project, w.class())
 	l := &list{r: r, w: w, decide: r.decider(w), settled: map[trace.TraceID]bool{}, later: map[trace.TraceID]keyRow{}}
 	if w.moment == 0 {
 		return l.begin(ctx)

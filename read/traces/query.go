@@ -27,8 +27,13 @@ const grace = 2 * time.Second
 // query runs a statement and hands each row to each. An error is a domain.Error
 // or that of a caller who left.
 func (r *Reader) query(ctx context.Context, name string, s sqltext.Statement, each func(driver.Rows) error) error {
+	release, err := r.acquire(ctx)
+	if err != nil {
+		return fmt.Errorf("traces: %s: %w", name, err)
+	}
+	defer release()
 	started := r.now()
-	err := r.run(ctx, s, each)
+	err = r.run(ctx, s, each)
 	err = r.classify(ctx, name, err)
 	failed := err
 	if errors.Is(err, errOverPage) || errors.Is(err, errBeside) {
@@ -38,11 +43,15 @@ func (r *Reader) query(ctx context.Context, name string, s sqltext.Statement, ea
 	return err
 }
 
+// errHangs is the cause of a statement's context that ClickHouse let time out
+// without an answer.
+var errHangs = errors.New("traces: ClickHouse did not end the statement within its time limit")
+
 func (r *Reader) run(ctx context.Context, s sqltext.Statement, each func(driver.Rows) error) (err error) {
 	// Not a deadline: the driver would make it the statement's own, with five seconds on top.
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	defer time.AfterFunc(r.cfg.QueryTimeout+grace, cancel).Stop()
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	defer time.AfterFunc(r.cfg.QueryTimeout+grace, func() { end(errHangs) }).Stop()
 	text := s.SQL + r.limits
 	if s.MaxRows > 0 {
 		text += ", max_rows_to_read = " + strconv.Itoa(s.MaxRows)
@@ -62,6 +71,11 @@ func (r *Reader) run(ctx context.Context, s sqltext.Statement, each func(driver.
 	if s.RowsPerThread > 0 {
 		text += ", merge_tree_min_rows_for_concurrent_read = " + strconv.Itoa(s.RowsPerThread) + ", merge_tree_min_bytes_for_concurrent_read = 1048576"
 	}
+	defer func() {
+		if err != nil && errors.Is(context.Cause(ctx), errHangs) {
+			err = fmt.Errorf("%w: %w", errHangs, err)
+		}
+	}()
 	rows, err := r.conn.Query(clickhouse.Context(ctx, clickhouse.WithSettings(r.settings)), text, s.Args...)
 	if err != nil {
 		return err
@@ -73,7 +87,7 @@ func (r *Reader) run(ctx context.Context, s sqltext.Statement, each func(driver.
 		}
 		// Ended early. Close reads the answer to its end unless the statement is over, and
 		// what it says then is that we ended it.
-		cancel()
+		end(nil)
 		_ = rows.Close()
 	}()
 	for rows.Next() {

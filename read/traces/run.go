@@ -6,6 +6,7 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
 	"colonnade/domain"
+	"colonnade/domain/slot"
 	"colonnade/domain/trace"
 	"colonnade/read/sqltext"
 )
@@ -17,7 +18,7 @@ func (r *Reader) Run(ctx context.Context, project domain.ProjectID, name string,
 	if project.IsZero() {
 		return unauthenticated()
 	}
-	return r.query(ctx, name, s, each)
+	return r.query(admit(ctx, project, slot.Long), name, s, each)
 }
 
 // ScanTraceID takes a trace_id column.

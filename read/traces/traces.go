@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"colonnade/domain"
+	"colonnade/domain/slot"
 	"colonnade/domain/trace"
 	"colonnade/read/statements"
 )
@@ -24,6 +25,7 @@ type Reader struct {
 	conn     driver.Conn
 	now      func() time.Time
 	metrics  *metrics
+	slots    *slot.Pool
 	settings clickhouse.Settings
 	limits   string
 	content  atomic.Pointer[indexed]
@@ -51,12 +53,13 @@ func New(cfg Config, conn driver.Conn, now func() time.Time, registerer promethe
 	if err != nil {
 		return nil, fmt.Errorf("traces: registering metrics: %w", err)
 	}
-	return &Reader{cfg: cfg, conn: conn, now: now, metrics: m, settings: settings(cfg), limits: limits(cfg), pace: newPace(), density: newDensity(), limitsBeside: defaultBesideLimits(), limitsOften: defaultOftenLimits(), nearGrowth: nearGrowth, looking: make(chan struct{}, 1)}, nil
+	return &Reader{cfg: cfg, conn: conn, now: now, metrics: m, slots: slot.New(cfg.Slots, "statements", now), settings: settings(cfg), limits: limits(cfg), pace: newPace(), density: newDensity(), limitsBeside: defaultBesideLimits(), limitsOften: defaultOftenLimits(), nearGrowth: nearGrowth, looking: make(chan struct{}, 1)}, nil
 }
 
 // TracesByID gives those of the traces that exist, in the order of ids, each
 // with all its spans ascending by start. An id that stands twice counts once.
 func (r *Reader) TracesByID(ctx context.Context, project domain.ProjectID, ids []trace.TraceID) ([][]trace.Span, error) {
+	ctx = admit(ctx, project, slot.Short)
 	found, err := r.whole(ctx, project, ids, bound{bytes: r.cfg.MaxReadBytes})
 	if err != nil {
 		return nil, err
@@ -74,6 +77,7 @@ func (r *Reader) TracesByID(ctx context.Context, project domain.ProjectID, ids [
 // SpansByID gives the spans of these traces that have these ids, ascending by
 // start. An empty list restricts nothing; not both are empty.
 func (r *Reader) SpansByID(ctx context.Context, project domain.ProjectID, traces []trace.TraceID, spans []trace.SpanID) ([]trace.Span, error) {
+	ctx = admit(ctx, project, slot.Short)
 	if len(spans) == 0 {
 		found, err := r.TracesByID(ctx, project, traces)
 		all := slices.Concat(found...)

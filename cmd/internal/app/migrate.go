@@ -47,7 +47,7 @@ func (p *process) migrated(s Stores) func(context.Context) error {
 		if all.Load() {
 			return nil
 		}
-		waiting, err := migrations.Waiting(ctx, s.ClickHouse, s.Postgres, p.cfg.Deployment())
+		waiting, err := migrations.Waiting(ctx, s.probes.clickHouse, s.probes.postgres, p.cfg.Deployment())
 		if errors.Is(err, migrations.ErrOtherBuild) {
 			return err
 		}

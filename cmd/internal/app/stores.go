@@ -147,7 +147,23 @@ type Stores struct {
 	Postgres   *pgxpool.Pool
 	// inserts is the client of the sink's inserts. It may be ClickHouse.
 	inserts driver.Conn
+	// queries is the client of the read side, so that reads hold no connection that
+	// the sink and the commands need.
+	queries driver.Conn
+	// probes are the clients of /readyz, which answers while all other connections are
+	// in use.
+	probes probes
 }
+
+// probes holds a connection to each store that nothing but /readyz uses.
+type probes struct {
+	clickHouse driver.Conn
+	postgres   *pgxpool.Pool
+}
+
+// otherStatements is how many connections the read side has beside one for each slot:
+// statements that belong to no project need no slot.
+const otherStatements = 4
 
 // openStores creates the clients. They connect at their first use.
 func (p *process) openStores(ctx context.Context) (s Stores, err error) {
@@ -163,10 +179,41 @@ func (p *process) openStores(ctx context.Context) (s Stores, err error) {
 			return s, errors.Join(err, s.close())
 		}
 	}
+	queries := p.cfg.ClickHouse
+	queries.MaxOpenConns = p.cfg.Read.Store.Slots.Count + otherStatements
+	if s.queries, err = openClickHouse(queries); err != nil {
+		return s, errors.Join(err, s.close())
+	}
 	if s.Postgres, err = openPostgres(ctx, p.cfg.Postgres); err != nil {
 		return s, errors.Join(err, s.close())
 	}
+	if s.probes, err = p.openProbes(ctx); err != nil {
+		return s, errors.Join(err, s.close())
+	}
 	return s, nil
+}
+
+// openProbes creates the clients of /readyz. The checks of a store and of its
+// migrations run at once and need a connection each.
+func (p *process) openProbes(ctx context.Context) (o probes, err error) {
+	const conns = 2
+	clickHouse, postgres := p.cfg.ClickHouse, p.cfg.Postgres
+	clickHouse.MaxOpenConns, postgres.MaxConns = conns, conns
+	if o.clickHouse, err = openClickHouse(clickHouse); err != nil {
+		return o, err
+	}
+	o.postgres, err = openPostgres(ctx, postgres)
+	return o, err
+}
+
+func (o probes) close() (err error) {
+	if o.clickHouse != nil {
+		err = o.clickHouse.Close()
+	}
+	if o.postgres != nil {
+		o.postgres.Close()
+	}
+	return err
 }
 
 func (p *process) requireAddresses() error {
@@ -195,8 +242,11 @@ func (s Stores) close() error {
 	if s.inserts != nil && s.inserts != s.ClickHouse {
 		err = errors.Join(err, s.inserts.Close())
 	}
+	if s.queries != nil {
+		err = errors.Join(err, s.queries.Close())
+	}
 	if s.Postgres != nil {
 		s.Postgres.Close()
 	}
-	return err
+	return errors.Join(err, s.probes.close())
 }

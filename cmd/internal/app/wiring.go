@@ -70,8 +70,8 @@ type wiring struct {
 // On an error the caller closes the service.
 func (p *process) build(service *Service) error {
 	w := &wiring{process: p, Service: service}
-	w.check("clickhouse", w.Stores.ClickHouse.Ping)
-	w.check("postgres", w.Stores.Postgres.Ping)
+	w.check("clickhouse", w.Stores.probes.clickHouse.Ping)
+	w.check("postgres", w.Stores.probes.postgres.Ping)
 	if !w.migrates() {
 		w.check("migrations", w.migrated(w.Stores))
 	}
@@ -177,7 +177,10 @@ func (w *wiring) buildQueries() (err error) {
 	if w.normalizer, err = normalize.New(prometheus.NewRegistry()); err != nil {
 		return err
 	}
-	if w.traces, err = traces.New(w.cfg.Read.Store, w.Stores.ClickHouse, w.Now, w.reg); err != nil {
+	if w.traces, err = traces.New(w.cfg.Read.Store, w.Stores.queries, w.Now, w.reg); err != nil {
+		return err
+	}
+	if err = w.watchSlots("read", w.traces.Slots()); err != nil {
 		return err
 	}
 	if w.Sink != nil && !w.cfg.ClickHouse.Replicated { // another replica may lag behind the sink's inserts
