@@ -6,7 +6,6 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"golang.org/x/sync/errgroup"
 
@@ -15,6 +14,7 @@ import (
 	"colonnade/domain/trace/payload"
 	"colonnade/domain/trace/spanmetrics"
 	"colonnade/migrations/schema"
+	"colonnade/read/clickhouse"
 	"colonnade/read/order"
 	"colonnade/read/sqltext"
 	"colonnade/read/statements"
@@ -43,7 +43,7 @@ func defaultBesideLimits() besideLimits {
 }
 
 // errBeside tells that more lies beside a page than is worth reading.
-var errBeside = domain.E(domain.Internal, "more beside a page than is read with it")
+var errBeside = domain.Wrap(domain.Internal, clickhouse.ErrStopped, "more beside a page than is read with it")
 
 // beside is a page being read with what lies beside it.
 type beside struct {
@@ -198,7 +198,7 @@ func unread(own, all []statements.Bounds) []statements.Bounds {
 // read takes the rows of statements.PayloadHeaders; texts tells whether those of the page come with their text.
 func (b *beside) read(ctx context.Context, name string, lookup sqltext.Statement, texts bool) error {
 	scan := newDocumentScan()
-	err := b.r.query(ctx, name, lookup, func(rows driver.Rows) error {
+	err := b.r.db.Query(ctx, name, lookup, func(rows driver.Rows) error {
 		d, err := scan.scan(rows)
 		if err != nil {
 			return err
@@ -208,7 +208,7 @@ func (b *beside) read(ctx context.Context, name string, lookup sqltext.Statement
 		}
 		return b.take(&d, texts)
 	})
-	if exception, ok := errors.AsType[*clickhouse.Exception](err); ok && exception.Code == codeTooManyBytes {
+	if clickhouse.HasCode(err, clickhouse.CodeTooManyBytes) {
 		return errBeside
 	}
 	return err

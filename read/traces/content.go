@@ -27,7 +27,7 @@ func (r *Reader) contentIndexed(ctx context.Context) bool {
 		return last.there
 	}
 	var tables uint64
-	err := r.query(ctx, "content_index", statements.FullTextIndexes(), func(rows driver.Rows) error { return rows.Scan(&tables) })
+	err := r.db.Query(ctx, "content_index", statements.FullTextIndexes(), func(rows driver.Rows) error { return rows.Scan(&tables) })
 	if err != nil {
 		return false
 	}

@@ -195,7 +195,7 @@ func (r *Reader) day(ctx context.Context, project domain.ProjectID, number int64
 		return &day{}, nil
 	}
 	d := &day{asked: r.now()}
-	err := r.query(ctx, "density", statements.RootsPerMinute(project, first, first+minutesOfDay*60), func(rows driver.Rows) error {
+	err := r.db.Query(ctx, "density", statements.RootsPerMinute(project, first, first+minutesOfDay*60), func(rows driver.Rows) error {
 		var second int64
 		var of uint8
 		var roots uint64

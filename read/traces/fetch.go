@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"golang.org/x/sync/errgroup"
@@ -13,6 +14,7 @@ import (
 	"colonnade/domain"
 	"colonnade/domain/trace"
 	"colonnade/domain/trace/spanmetrics"
+	"colonnade/read/clickhouse"
 	"colonnade/read/sqltext"
 	"colonnade/read/statements"
 )
@@ -43,7 +45,7 @@ func (r *Reader) fetch(ctx context.Context, project domain.ProjectID, rows []key
 	missing := rows
 	for n := 0; len(missing) > 0; n++ {
 		if n == attempts {
-			return nil, &domain.Error{Kind: domain.Unavailable, Message: "A span's documents are being replaced. Try again shortly.", RetryAfter: grace}
+			return nil, &domain.Error{Kind: domain.Unavailable, Message: "A span's documents are being replaced. Try again shortly.", RetryAfter: time.Second}
 		}
 		if n > 0 { // a write came in between
 			var err error
@@ -200,14 +202,14 @@ type bound struct {
 }
 
 // errOverPage tells that the items of a page do not fit into one.
-var errOverPage = domain.E(domain.Internal, "more than a page holds")
+var errOverPage = domain.Wrap(domain.Internal, clickhouse.ErrStopped, "more than a page holds")
 
 // documents hands each span of a lookup to each. read are the bytes of lookups
 // under the same limit, before and after.
 func (r *Reader) documents(ctx context.Context, limit bound, read *int64, lookup sqltext.Statement, each func(stored) error) error {
 	var from producers
 	scan := newDocumentScan()
-	return r.query(ctx, "documents", lookup, func(rows driver.Rows) error {
+	return r.db.Query(ctx, "documents", lookup, func(rows driver.Rows) error {
 		d, err := scan.scan(rows)
 		if err != nil {
 			return err
@@ -374,7 +376,7 @@ func (r *Reader) bounds(ctx context.Context, project domain.ProjectID, ids []tra
 	}
 	var out []statements.Bounds
 	at := make(map[trace.TraceID]int, len(ids))
-	err := r.query(ctx, "bounds", statements.TraceBounds(project, ids), func(rows driver.Rows) error {
+	err := r.db.Query(ctx, "bounds", statements.TraceBounds(project, ids), func(rows driver.Rows) error {
 		var b statements.Bounds
 		err := rows.Scan(traceOf(&b.Trace), &b.Min, &b.Max, &b.Records)
 		i, there := at[b.Trace]

@@ -2,13 +2,11 @@ package traces
 
 import (
 	"context"
-	"errors"
-	"slices"
 	"time"
 
-	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
+	"colonnade/read/clickhouse"
 	"colonnade/read/statements"
 )
 
@@ -92,14 +90,14 @@ func (s *scanner) askGranules(ctx context.Context, before int64) (*granules, err
 	if s.ascending() || s.r.noGranules.Load() {
 		return g, nil
 	}
-	err := s.r.query(ctx, s.name+"_granules", statements.Granules(s.scan.Project, s.scan.Condition.Types, before, mostGranules), func(rows driver.Rows) error {
+	err := s.r.db.Query(ctx, s.name+"_granules", statements.Granules(s.scan.Project, s.scan.Condition.Types, before, mostGranules), func(rows driver.Rows) error {
 		var start int64
 		var n uint64
 		err := rows.Scan(&start, &n)
 		g.list = append(g.list, granule{start, float64(n)})
 		return err
 	})
-	if exception, is := errors.AsType[*clickhouse.Exception](err); is && slices.Contains([]int32{codeBadArguments, codeAccessDenied}, exception.Code) {
+	if clickhouse.HasCode(err, clickhouse.CodeBadArguments, clickhouse.CodeAccessDenied) {
 		s.r.noGranules.Store(true)
 		return &granules{}, nil
 	}

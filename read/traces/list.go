@@ -16,6 +16,7 @@ import (
 	"colonnade/domain/slot"
 	"colonnade/domain/trace"
 	"colonnade/migrations/schema"
+	"colonnade/read/clickhouse"
 	"colonnade/read/order"
 	"colonnade/read/statements"
 )
@@ -28,11 +29,11 @@ import (
 // its spans further on, the place was on an earlier page. For a span that
 // arrives while a caller walks see places.
 func (r *Reader) Traces(ctx context.Context, project domain.ProjectID, where filter.Expr, window domain.Window) (domain.Page[[]trace.Span], error) {
-	w, err := r.walk(admit(ctx, project, slot.Short), project, order.Traces, where, window)
+	w, err := r.walk(clickhouse.Admit(ctx, project, slot.Short), project, order.Traces, where, window)
 	if err != nil || w.empty() {
 		return domain.Page[[]trace.Span]{}, err
 	}
-	ctx = admit(ctx, project, w.class())
+	ctx = clickhouse.Admit(ctx, project, w.class())
 	l := &list{r: r, w: w, decide: r.decider(w), settled: map[trace.TraceID]bool{}, later: map[trace.TraceID]keyRow{}}
 	if w.moment == 0 {
 		return l.begin(ctx)
@@ -343,7 +344,7 @@ func (l *list) firsts(ctx context.Context, rows []keyRow, seen statements.Snapsh
 		return out, err
 	}
 	if l.decide.exact {
-		return out, l.r.query(ctx, "firsts", scan.Firsts(seen), func(rows driver.Rows) error {
+		return out, l.r.db.Query(ctx, "firsts", scan.Firsts(seen), func(rows driver.Rows) error {
 			var id trace.TraceID
 			var start int64
 			var tie uint64
@@ -379,7 +380,7 @@ func (l *list) having(ctx context.Context, in order.Range, rows []keyRow, seen s
 			}
 		})
 	}
-	return out, l.r.query(ctx, "having", scan.Having(seen), func(rows driver.Rows) error {
+	return out, l.r.db.Query(ctx, "having", scan.Having(seen), func(rows driver.Rows) error {
 		var id trace.TraceID
 		err := rows.Scan(traceOf(&id))
 		out[id] = true
@@ -516,7 +517,7 @@ func (l *list) fit(ctx context.Context, bounds []statements.Bounds, n int) (int,
 	}
 	type size struct{ spans, bytes uint64 }
 	sizes := map[trace.TraceID]size{}
-	err := l.r.query(ctx, "sizes", statements.OfTraces(l.w.project, statements.Sizes, bounds, nil), func(rows driver.Rows) error {
+	err := l.r.db.Query(ctx, "sizes", statements.OfTraces(l.w.project, statements.Sizes, bounds, nil), func(rows driver.Rows) error {
 		var id trace.TraceID
 		var s size
 		err := rows.Scan(traceOf(&id), &s.spans, &s.bytes)

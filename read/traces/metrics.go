@@ -1,29 +1,16 @@
 package traces
 
 import (
-	"time"
-
 	"github.com/prometheus/client_golang/prometheus"
-
-	"colonnade/domain"
 )
 
 type metrics struct {
-	seconds  *prometheus.HistogramVec
-	refused  *prometheus.CounterVec
 	examined prometheus.Counter
 	pending  prometheus.Counter
 }
 
 func newMetrics(r prometheus.Registerer) (*metrics, error) {
 	m := &metrics{
-		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "colonnade_read_query_seconds", Help: "Time of one ClickHouse statement until its last row, by statement.",
-			Buckets: prometheus.ExponentialBuckets(0.001, 2, 15),
-		}, []string{"statement"}),
-		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "colonnade_read_query_errors_total", Help: "ClickHouse statements that failed, by statement and kind of error.",
-		}, []string{"statement", "kind"}),
 		examined: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "colonnade_read_examined_spans_total", Help: "Spans whose payloads were read to decide a filter.",
 		}),
@@ -31,17 +18,10 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 			Name: "colonnade_read_incomplete_waits_total", Help: "Reads answered before all writes of their token were visible.",
 		}),
 	}
-	for _, c := range []prometheus.Collector{m.seconds, m.refused, m.examined, m.pending} {
+	for _, c := range []prometheus.Collector{m.examined, m.pending} {
 		if err := r.Register(c); err != nil {
 			return nil, err
 		}
 	}
 	return m, nil
-}
-
-func (m *metrics) observe(statement string, took time.Duration, err error) {
-	m.seconds.WithLabelValues(statement).Observe(took.Seconds())
-	if err != nil {
-		m.refused.WithLabelValues(statement, domain.KindOf(err).String()).Inc()
-	}
 }

@@ -53,7 +53,7 @@ func (r *Reader) moment(ctx context.Context, at int64) (int64, statements.Snapsh
 	asked := r.now()
 	seen = statements.Snapshot{}
 	of := at
-	err := r.query(ctx, "history", statements.SinkHistory(r.cfg.Topic, at, historyLag), func(rows driver.Rows) error {
+	err := r.db.Query(ctx, "history", statements.SinkHistory(r.cfg.Topic, at, historyLag), func(rows driver.Rows) error {
 		var partition uint32
 		var next uint64
 		err := rows.Scan(&partition, &next, &of)

@@ -84,7 +84,7 @@ func (r *Reader) parts(ctx context.Context, project domain.ProjectID, condition 
 	var first, last []int64
 	var total uint64
 	statement := statements.OffsetBlocks{Project: project, Condition: condition, Range: of, Limit: maxParts + 1}.Statement()
-	err = r.query(ctx, "sections", statement, func(rows driver.Rows) error { return rows.Scan(&sections, &first, &last, &total) })
+	err = r.db.Query(ctx, "sections", statement, func(rows driver.Rows) error { return rows.Scan(&sections, &first, &last, &total) })
 	if err != nil || total == 0 || len(sections) > maxParts {
 		return out, err
 	}
@@ -205,7 +205,7 @@ func nextNear(last, growth int, bare bool) int {
 func (s *scanner) near(ctx context.Context) (order.Range, error) {
 	s.nearest = nextNear(s.nearest, s.r.nearGrowth, s.bare)
 	near := s.rest
-	err := s.r.query(ctx, "near_sections", statements.NearOffsetBlocks(s.scan.Project, s.rest, s.scan.Order, s.nearest), func(rows driver.Rows) error {
+	err := s.r.db.Query(ctx, "near_sections", statements.NearOffsetBlocks(s.scan.Project, s.rest, s.scan.Order, s.nearest), func(rows driver.Rows) error {
 		var edge int64
 		if err := rows.Scan(&edge); err != nil {
 			return err

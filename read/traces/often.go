@@ -70,7 +70,7 @@ func (s *scanner) amongAll(ctx context.Context, limit int) (found []keyRow, err 
 	// Who decides by documents asks for an eighth more than is missing.
 	for looked := 0; len(found) < limit-limit/9 && !s.done(); {
 		if s.r.now().After(s.until) {
-			return nil, s.r.tooLong(nil)
+			return nil, s.r.db.TooLong(nil)
 		}
 		rows, err := s.often.next(ctx, s, limit-len(found), share)
 		if err != nil {
@@ -155,7 +155,7 @@ func (s *scanner) hold(ctx context.Context, rows []keyRow) ([]keyRow, error) {
 	for i := range rows {
 		of[i] = versionOf(&rows[i])
 	}
-	err := s.r.query(ctx, "hold", s.scan.Verify(of), func(rows driver.Rows) error {
+	err := s.r.db.Query(ctx, "hold", s.scan.Verify(of), func(rows driver.Rows) error {
 		var v statements.Version
 		var holds uint8
 		err := rows.Scan(&v.Start, &v.Partition, &v.Version, &holds)

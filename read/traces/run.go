@@ -8,6 +8,7 @@ import (
 	"colonnade/domain"
 	"colonnade/domain/slot"
 	"colonnade/domain/trace"
+	"colonnade/read/clickhouse"
 	"colonnade/read/sqltext"
 )
 
@@ -18,7 +19,7 @@ func (r *Reader) Run(ctx context.Context, project domain.ProjectID, name string,
 	if project.IsZero() {
 		return unauthenticated()
 	}
-	return r.query(admit(ctx, project, slot.Long), name, s, each)
+	return r.db.Query(clickhouse.Admit(ctx, project, slot.Long), name, s, each)
 }
 
 // ScanTraceID takes a trace_id column.
@@ -26,3 +27,10 @@ func ScanTraceID(id *trace.TraceID) any { return traceOf(id) }
 
 // ScanSpanID takes a span_id column.
 func ScanSpanID(id *trace.SpanID) any { return spanOf(id) }
+
+// unauthenticated returns the error of a read without a project: no statement runs
+// without one.
+func unauthenticated() error { return domain.E(domain.Unauthenticated, "Unauthorized") }
+
+// Slots returns the pool from which the statements of all reads take their slots.
+func (r *Reader) Slots() *slot.Pool { return r.db.Slots() }

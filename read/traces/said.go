@@ -105,7 +105,7 @@ func (s *said) next(ctx context.Context, window order.Range, limit int) (order.R
 	statement := statements.AnnotationPositions{Project: s.project, Lookup: s.of, Keys: s.keys, Range: window, Order: s.order, Limit: s.size}.Statement()
 	var places []order.Position
 	rows := 0
-	err := s.r.query(ctx, "places", statement, func(row driver.Rows) error {
+	err := s.r.db.Query(ctx, "places", statement, func(row driver.Rows) error {
 		var p order.Position
 		err := row.Scan(&p.Start, &p.SortHash)
 		if rows++; len(places) == 0 || places[len(places)-1] != p {
@@ -137,7 +137,7 @@ func (s *said) evaluators(ctx context.Context) error {
 	if len(s.of.Evaluators) == 0 {
 		return nil
 	}
-	return s.r.query(ctx, "evaluator_keys", statements.EvaluatorKeys(s.project, s.of.Evaluators), func(row driver.Rows) error {
+	return s.r.db.Query(ctx, "evaluator_keys", statements.EvaluatorKeys(s.project, s.of.Evaluators), func(row driver.Rows) error {
 		var key string
 		err := row.Scan(&key)
 		s.keys = append(s.keys, key)

@@ -3,15 +3,14 @@ package traces
 import (
 	"cmp"
 	"context"
-	"errors"
 	"math"
 	"slices"
 	"time"
 
-	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
 	"colonnade/domain"
+	"colonnade/read/clickhouse"
 	"colonnade/read/filtersql"
 	"colonnade/read/order"
 	"colonnade/read/sqltext"
@@ -152,7 +151,7 @@ func (s *scanner) next(ctx context.Context, limit int) ([]keyRow, error) {
 	}
 	for !s.done() {
 		if s.r.now().After(s.until) {
-			return nil, s.r.tooLong(nil)
+			return nil, s.r.db.TooLong(nil)
 		}
 		if err := s.find(ctx); err != nil || s.done() {
 			return nil, err
@@ -211,7 +210,7 @@ func (s *scanner) read(ctx context.Context) (rows []keyRow, read bool, err error
 			maxRows = s.r.pace.maxNeedleRows
 		}
 		rows, err := s.r.keys(ctx, s.name+"_narrow", s.scan.Narrow(maxRows))
-		if exception, ok := errors.AsType[*clickhouse.Exception](err); !ok || exception.Code != codeTooManyRows || maxRows == 0 {
+		if !clickhouse.HasCode(err, clickhouse.CodeTooManyRows) || maxRows == 0 {
 			sortByPlace(rows, s.scan.Order)
 			return rows, true, err
 		}
@@ -366,7 +365,7 @@ func (s *scanner) leap(ctx context.Context, window order.Range) error {
 		from = s.rest.Low.Start
 	}
 	second := int64(0)
-	err := s.r.query(ctx, s.name+"_gap", statements.NextRollupMinute(s.scan.Project, from, s.scan.Order), func(rows driver.Rows) error { return rows.Scan(&second) })
+	err := s.r.db.Query(ctx, s.name+"_gap", statements.NextRollupMinute(s.scan.Project, from, s.scan.Order), func(rows driver.Rows) error { return rows.Scan(&second) })
 	minute := time.Unix(second, 0).UnixMicro()
 	switch {
 	case err != nil:
@@ -639,7 +638,7 @@ func sortByPlace(rows []keyRow, order domain.Order) {
 func (r *Reader) keys(ctx context.Context, name string, s sqltext.Statement) ([]keyRow, error) {
 	scan := newKeyScan()
 	var out []keyRow
-	err := r.query(ctx, name, s, func(rows driver.Rows) error {
+	err := r.db.Query(ctx, name, s, func(rows driver.Rows) error {
 		k, err := scan.scan(rows)
 		out = append(out, k)
 		return err

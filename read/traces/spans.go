@@ -11,17 +11,18 @@ import (
 	"colonnade/domain/filter"
 	"colonnade/domain/slot"
 	"colonnade/domain/trace"
+	"colonnade/read/clickhouse"
 	"colonnade/read/order"
 )
 
 // Spans gives a page of the spans for which the filter holds, in the window's
 // order. See read/api.Reader.
 func (r *Reader) Spans(ctx context.Context, project domain.ProjectID, where filter.Expr, window domain.Window) (domain.Page[trace.Span], error) {
-	w, err := r.walk(admit(ctx, project, slot.Short), project, order.Spans, where, window)
+	w, err := r.walk(clickhouse.Admit(ctx, project, slot.Short), project, order.Spans, where, window)
 	if err != nil || w.empty() {
 		return domain.Page[trace.Span]{}, err
 	}
-	ctx = admit(ctx, project, w.class())
+	ctx = clickhouse.Admit(ctx, project, w.class())
 	c, err := r.collect(ctx, w, true)
 	if err != nil {
 		return domain.Page[trace.Span]{}, err
@@ -51,11 +52,11 @@ func (c *collection) lacksSums(rows []keyRow) bool {
 // Records is Spans for views that show no metrics: its spans come without the
 // cumulative ones, for which the whole of each trace would be looked at.
 func (r *Reader) Records(ctx context.Context, project domain.ProjectID, where filter.Expr, window domain.Window) (domain.Page[trace.Span], error) {
-	w, err := r.walk(admit(ctx, project, slot.Short), project, order.Spans, where, window)
+	w, err := r.walk(clickhouse.Admit(ctx, project, slot.Short), project, order.Spans, where, window)
 	if err != nil || w.empty() {
 		return domain.Page[trace.Span]{}, err
 	}
-	ctx = admit(ctx, project, w.class())
+	ctx = clickhouse.Admit(ctx, project, w.class())
 	c, err := r.collect(ctx, w, false)
 	if err != nil {
 		return domain.Page[trace.Span]{}, err

@@ -169,7 +169,7 @@ func (s *sums) unsure(rows []keyRow) (out []keyRow) {
 // versions reads the highest version of each trace.
 func (r *Reader) versions(ctx context.Context, name string, s sqltext.Statement) (map[trace.TraceID]uint64, error) {
 	out := map[trace.TraceID]uint64{}
-	err := r.query(ctx, name, s, func(rows driver.Rows) error {
+	err := r.db.Query(ctx, name, s, func(rows driver.Rows) error {
 		var id trace.TraceID
 		var version uint64
 		err := rows.Scan(traceOf(&id), &version)
@@ -184,7 +184,7 @@ func (r *Reader) addBelow(ctx context.Context, project domain.ProjectID, rows []
 	s.below = map[identity]*sumRow{}
 	of := slices.DeleteFunc(slices.Clone(rows), func(k keyRow) bool { return !s.settled[k.trace] })
 	for chunk := range slices.Chunk(of, fetchChunk) {
-		err := r.query(ctx, "sums", statements.ByKeys(project, statements.Cumulative, keysOfRows(chunk)), func(rows driver.Rows) error {
+		err := r.db.Query(ctx, "sums", statements.ByKeys(project, statements.Cumulative, keysOfRows(chunk)), func(rows driver.Rows) error {
 			var m sumRow
 			v := &m.values
 			err := rows.Scan(traceOf(&m.trace), spanOf(&m.span), &m.version, &v[0], &v[1], &v[2], &v[3], &v[4], &v[5], &v[6])
@@ -213,7 +213,7 @@ func (r *Reader) metricsOf(ctx context.Context, project domain.ProjectID, traces
 // metricsWithin reads the metrics of all spans of the traces that lie there.
 func (r *Reader) metricsWithin(ctx context.Context, project domain.ProjectID, bounds []statements.Bounds) (map[identity]*metricRow, error) {
 	out := map[identity]*metricRow{}
-	err := r.query(ctx, "metrics", statements.OfTraces(project, statements.Metrics, bounds, nil), func(rows driver.Rows) error {
+	err := r.db.Query(ctx, "metrics", statements.OfTraces(project, statements.Metrics, bounds, nil), func(rows driver.Rows) error {
 		var m metricRow
 		var id identity
 		var start int64

@@ -8,30 +8,27 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"colonnade/domain"
 	"colonnade/domain/slot"
 	"colonnade/domain/trace"
+	"colonnade/read/clickhouse"
 	"colonnade/read/statements"
 )
 
 // Reader answers questions about the stored spans of a project. It is safe for
 // concurrent use.
 type Reader struct {
-	cfg      Config
-	conn     driver.Conn
-	now      func() time.Time
-	metrics  *metrics
-	slots    *slot.Pool
-	settings clickhouse.Settings
-	limits   string
-	content  atomic.Pointer[indexed]
-	moments  moments
-	pace     *pace
-	density  *density
+	cfg     Config
+	db      *clickhouse.Client
+	now     func() time.Time
+	metrics *metrics
+	content atomic.Pointer[indexed]
+	moments moments
+	pace    *pace
+	density *density
 	// noGranules tells that this store does not tell where its granules are.
 	noGranules atomic.Bool
 
@@ -49,17 +46,23 @@ func New(cfg Config, conn driver.Conn, now func() time.Time, registerer promethe
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
+	db, err := clickhouse.New(clickhouse.Config{
+		Timeout: cfg.QueryTimeout, MemoryBytes: cfg.QueryMemoryBytes, Threads: cfg.QueryThreads, Slots: cfg.Slots,
+	}, conn, now, registerer)
+	if err != nil {
+		return nil, err
+	}
 	m, err := newMetrics(registerer)
 	if err != nil {
 		return nil, fmt.Errorf("traces: registering metrics: %w", err)
 	}
-	return &Reader{cfg: cfg, conn: conn, now: now, metrics: m, slots: slot.New(cfg.Slots, "statements", now), settings: settings(cfg), limits: limits(cfg), pace: newPace(), density: newDensity(), limitsBeside: defaultBesideLimits(), limitsOften: defaultOftenLimits(), nearGrowth: nearGrowth, looking: make(chan struct{}, 1)}, nil
+	return &Reader{cfg: cfg, db: db, now: now, metrics: m, pace: newPace(), density: newDensity(), limitsBeside: defaultBesideLimits(), limitsOften: defaultOftenLimits(), nearGrowth: nearGrowth, looking: make(chan struct{}, 1)}, nil
 }
 
 // TracesByID gives those of the traces that exist, in the order of ids, each
 // with all its spans ascending by start. An id that stands twice counts once.
 func (r *Reader) TracesByID(ctx context.Context, project domain.ProjectID, ids []trace.TraceID) ([][]trace.Span, error) {
-	ctx = admit(ctx, project, slot.Short)
+	ctx = clickhouse.Admit(ctx, project, slot.Short)
 	found, err := r.whole(ctx, project, ids, bound{bytes: r.cfg.MaxReadBytes})
 	if err != nil {
 		return nil, err
@@ -77,7 +80,7 @@ func (r *Reader) TracesByID(ctx context.Context, project domain.ProjectID, ids [
 // SpansByID gives the spans of these traces that have these ids, ascending by
 // start. An empty list restricts nothing; not both are empty.
 func (r *Reader) SpansByID(ctx context.Context, project domain.ProjectID, traces []trace.TraceID, spans []trace.SpanID) ([]trace.Span, error) {
-	ctx = admit(ctx, project, slot.Short)
+	ctx = clickhouse.Admit(ctx, project, slot.Short)
 	if len(spans) == 0 {
 		found, err := r.TracesByID(ctx, project, traces)
 		all := slices.Concat(found...)

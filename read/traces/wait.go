@@ -114,7 +114,7 @@ func (r *Reader) Progress(ctx context.Context) (map[int32]int64, error) {
 		return last.next, last.err
 	}
 	next := map[int32]int64{}
-	err := r.query(ctx, "progress", statements.SinkProgress(r.cfg.Topic), func(rows driver.Rows) error {
+	err := r.db.Query(ctx, "progress", statements.SinkProgress(r.cfg.Topic), func(rows driver.Rows) error {
 		var partition uint32
 		var offset uint64
 		err := rows.Scan(&partition, &offset)

@@ -9,6 +9,7 @@ import (
 
 	"colonnade/domain"
 	"colonnade/domain/filter"
+	"colonnade/domain/slot"
 	"colonnade/domain/trace"
 	"colonnade/read/filtersql"
 	"colonnade/read/order"
@@ -43,6 +44,19 @@ type walk struct {
 
 // empty tells that nothing can match.
 func (w *walk) empty() bool { return len(w.cond.Types) == 0 || w.rest.Empty() }
+
+// maxShortLimit is the largest page that counts as a short read. It is the default
+// page of a dashboard.
+const maxShortLimit = 50
+
+// class returns the class of the list's statements. A list that searches payloads
+// may read all of a project and is not short.
+func (w *walk) class() slot.Class {
+	if w.limit > maxShortLimit || w.cond.SearchesPayloads {
+		return slot.Long
+	}
+	return slot.Short
+}
 
 func (w *walk) ascending() bool { return w.order == domain.Ascending }
 

@@ -1,18 +1,60 @@
-package traces
+// Package clickhouse runs the statements of the read side: each takes a slot, runs
+// under the bounds of time, memory and rows that every statement has, is measured,
+// and fails with an error that says what its caller can do. read/traces and, through
+// it, read/analytics run theirs here; other packages write the text of statements.
+package clickhouse
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"colonnade/domain"
+	"colonnade/domain/slot"
 	"colonnade/read/sqltext"
 )
+
+// Config bounds a statement.
+type Config struct {
+	// Timeout bounds the time of one statement.
+	Timeout time.Duration
+	// MemoryBytes bounds ClickHouse's memory for one statement.
+	MemoryBytes int64
+	// Threads bounds ClickHouse's threads for one statement; 0 leaves it to ClickHouse.
+	Threads int
+	// Slots bounds the statements that run at once.
+	Slots slot.Config
+}
+
+// Client runs statements. It is safe for concurrent use.
+type Client struct {
+	cfg      Config
+	conn     driver.Conn
+	now      func() time.Time
+	slots    *slot.Pool
+	metrics  *metrics
+	settings clickhouse.Settings
+	limits   string
+}
+
+// New creates a client on a connection, which it does not close.
+func New(cfg Config, conn driver.Conn, now func() time.Time, registerer prometheus.Registerer) (*Client, error) {
+	m, err := newMetrics(registerer)
+	if err != nil {
+		return nil, fmt.Errorf("clickhouse: registering metrics: %w", err)
+	}
+	return &Client{
+		cfg: cfg, conn: conn, now: now, slots: slot.New(cfg.Slots, "statements", now), metrics: m,
+		settings: settings(cfg), limits: limits(cfg),
+	}, nil
+}
 
 // The bounds of a statement's text: lists of ids may be long, and a filter is
 // bounded before it gets here.
@@ -21,38 +63,44 @@ const (
 	maxASTNodes   = 1_000_000
 )
 
-// grace is how much longer than the store we wait: its own refusal says more than our deadline.
+// grace is how much longer than ClickHouse's own limit a statement may take: its
+// refusal says more than our deadline.
 const grace = 2 * time.Second
 
-// query runs a statement and hands each row to each. An error is a domain.Error
-// or that of a caller who left.
-func (r *Reader) query(ctx context.Context, name string, s sqltext.Statement, each func(driver.Rows) error) error {
-	release, err := r.acquire(ctx)
+// ErrStopped is in the chain of an error with which a callback ends a statement
+// because it knows enough. Such a statement has not failed.
+var ErrStopped = errors.New("clickhouse: the caller needs no more rows")
+
+// Query takes a slot, runs a statement and calls each with every row. name is the
+// label of the metrics. An error is a domain.Error, the error of each, or that of ctx
+// when the client has left.
+func (c *Client) Query(ctx context.Context, name string, s sqltext.Statement, each func(driver.Rows) error) error {
+	release, err := c.acquire(ctx)
 	if err != nil {
-		return fmt.Errorf("traces: %s: %w", name, err)
+		return fmt.Errorf("clickhouse: %s: %w", name, err)
 	}
 	defer release()
-	started := r.now()
-	err = r.run(ctx, s, each)
-	err = r.classify(ctx, name, err)
+	started := c.now()
+	err = c.run(ctx, s, each)
+	err = c.classify(ctx, name, err)
 	failed := err
-	if errors.Is(err, errOverPage) || errors.Is(err, errBeside) {
-		failed = nil // it was ended here, to go another way: nobody is told of an error
+	if errors.Is(err, ErrStopped) {
+		failed = nil
 	}
-	r.metrics.observe(name, r.now().Sub(started), failed)
+	c.metrics.observe(name, c.now().Sub(started), failed)
 	return err
 }
 
 // errHangs is the cause of a statement's context that ClickHouse let time out
 // without an answer.
-var errHangs = errors.New("traces: ClickHouse did not end the statement within its time limit")
+var errHangs = errors.New("clickhouse: the server did not end the statement within its time limit")
 
-func (r *Reader) run(ctx context.Context, s sqltext.Statement, each func(driver.Rows) error) (err error) {
+func (c *Client) run(ctx context.Context, s sqltext.Statement, each func(driver.Rows) error) (err error) {
 	// Not a deadline: the driver would make it the statement's own, with five seconds on top.
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
-	defer time.AfterFunc(r.cfg.QueryTimeout+grace, func() { end(errHangs) }).Stop()
-	text := s.SQL + r.limits
+	defer time.AfterFunc(c.cfg.Timeout+grace, func() { end(errHangs) }).Stop()
+	text := s.SQL + c.limits
 	if s.MaxRows > 0 {
 		text += ", max_rows_to_read = " + strconv.Itoa(s.MaxRows)
 	}
@@ -76,7 +124,7 @@ func (r *Reader) run(ctx context.Context, s sqltext.Statement, each func(driver.
 			err = fmt.Errorf("%w: %w", errHangs, err)
 		}
 	}()
-	rows, err := r.conn.Query(clickhouse.Context(ctx, clickhouse.WithSettings(r.settings)), text, s.Args...)
+	rows, err := c.conn.Query(clickhouse.Context(ctx, clickhouse.WithSettings(c.settings)), text, s.Args...)
 	if err != nil {
 		return err
 	}
@@ -98,8 +146,8 @@ func (r *Reader) run(ctx context.Context, s sqltext.Statement, each func(driver.
 	return rows.Err()
 }
 
-// settings go with every statement.
-func settings(c Config) clickhouse.Settings {
+// settings returns the settings of every statement.
+func settings(cfg Config) clickhouse.Settings {
 	s := clickhouse.Settings{
 		"max_query_size":   maxQueryBytes,
 		"max_ast_elements": maxASTNodes,
@@ -112,17 +160,17 @@ func settings(c Config) clickhouse.Settings {
 		// documents from disk took 42 ms and 36 of processor time, and takes 29 and 26.
 		"local_filesystem_read_method": "pread",
 	}
-	if c.QueryThreads > 0 {
-		s["max_threads"] = c.QueryThreads
+	if cfg.Threads > 0 {
+		s["max_threads"] = cfg.Threads
 	}
 	return s
 }
 
-// limits end every statement. They are part of the text because the driver
-// puts a caller's deadline over a setting of this name.
-func limits(c Config) string {
-	return " SETTINGS max_execution_time = " + strconv.FormatFloat(c.QueryTimeout.Seconds(), 'f', 3, 64) +
-		", max_memory_usage = " + strconv.FormatInt(c.QueryMemoryBytes, 10) +
+// limits returns the end of every statement's text. They are part of the text because
+// the driver replaces a setting of this name by the context's deadline.
+func limits(cfg Config) string {
+	return " SETTINGS max_execution_time = " + strconv.FormatFloat(cfg.Timeout.Seconds(), 'f', 3, 64) +
+		", max_memory_usage = " + strconv.FormatInt(cfg.MemoryBytes, 10) +
 		// Scans read in the order they sort by; the filter this adds to them doubles their cost.
 		", use_top_k_dynamic_filtering = 0" +
 		// The index of starts was asked for the page's first rows as well, after it was asked for
@@ -131,18 +179,15 @@ func limits(c Config) string {
 		", use_skip_indexes_for_top_k = 0"
 }
 
-// tooLong is the answer where the time for a query is over.
-func (r *Reader) tooLong(err error) error {
-	return domain.Wrap(domain.Rejected, err, "The query takes longer than %s. Narrow it: bound it by windowing.oldest and windowing.newest, or add a condition on a session, user, reference, link or attribute value.", r.cfg.QueryTimeout)
+// TooLong returns the error of a query whose time is over.
+func (c *Client) TooLong(err error) error {
+	return domain.Wrap(domain.Rejected, err, "The query takes longer than %s. Narrow it: bound it by windowing.oldest and windowing.newest, or add a condition on a session, user, reference, link or attribute value.", c.cfg.Timeout)
 }
 
-// unauthenticated is the answer where no project is known: no statement runs without one.
-func unauthenticated() error { return domain.E(domain.Unauthenticated, "Unauthorized") }
-
-// Codes of ClickHouse's refusals. Source: src/Common/ErrorCodes.cpp.
+// Codes of ClickHouse's exceptions, exported where a caller goes another way after one. Source: src/Common/ErrorCodes.cpp.
 const (
-	codeBadArguments    = 36
-	codeTooManyRows     = 158
+	CodeBadArguments    = 36
+	CodeTooManyRows     = 158
 	codeTimeout         = 159
 	codeTooSlow         = 160
 	codeTooDeep         = 167
@@ -154,19 +199,19 @@ const (
 	codeMemory          = 241
 	codeAllFailed       = 279
 	codeTooDeepRecurse  = 306
-	codeTooManyBytes    = 307
+	CodeTooManyBytes    = 307
 	codeTooManyRowsSize = 396
 	codeCancelled       = 394
-	codeAccessDenied    = 497
+	CodeAccessDenied    = 497
 	codeShuttingDown    = 745
 )
 
-// classify gives an error of the store its meaning for the caller.
-func (r *Reader) classify(ctx context.Context, name string, err error) error {
+// classify turns an error of ClickHouse into one that tells the client what to do.
+func (c *Client) classify(ctx context.Context, name string, err error) error {
 	if err == nil {
 		return nil
 	}
-	err = fmt.Errorf("traces: %s: %w", name, err)
+	err = fmt.Errorf("clickhouse: %s: %w", name, err)
 	if cause := ctx.Err(); errors.Is(cause, context.Canceled) {
 		return err
 	}
@@ -180,10 +225,10 @@ func (r *Reader) classify(ctx context.Context, name string, err error) error {
 	}
 	switch exception.Code {
 	case codeTimeout, codeTooSlow:
-		return r.tooLong(err)
+		return c.TooLong(err)
 	case codeMemory, codeSetTooLarge:
 		return domain.Wrap(domain.Rejected, err, "The query needs more memory than one may have. Narrow it: a smaller windowing.limit, a shorter time range, or fewer conditions on text.")
-	case codeTooManyRows, codeTooManyBytes, codeTooManyRowsSize:
+	case CodeTooManyRows, CodeTooManyBytes, codeTooManyRowsSize:
 		return domain.Wrap(domain.Rejected, err, "The query would read too much. Narrow it: bound it by windowing.oldest and windowing.newest.")
 	case codeTooDeep, codeTooBigAST, codeTooDeepRecurse:
 		return domain.Wrap(domain.Rejected, err, "The filter is too large. Use fewer conditions or shorter lists.")
@@ -192,4 +237,10 @@ func (r *Reader) classify(ctx context.Context, name string, err error) error {
 	default:
 		return err
 	}
+}
+
+// HasCode reports whether ClickHouse answered with an exception of one of these codes.
+func HasCode(err error, codes ...int32) bool {
+	exception, ok := errors.AsType[*clickhouse.Exception](err)
+	return ok && slices.Contains(codes, exception.Code)
 }
