@@ -66,6 +66,14 @@ type Reader interface {
 	// TracesByID gives those of the traces that exist, in the order of ids, each as Traces does.
 	TracesByID(ctx context.Context, project domain.ProjectID, ids []trace.TraceID) ([][]trace.Span, error)
 
+	// TraceByID returns a trace as Traces does, or a stream if it is too large to be in
+	// memory at once. Both are nil if it does not exist.
+	TraceByID(ctx context.Context, project domain.ProjectID, id trace.TraceID) ([]trace.Span, *trace.Stream, error)
+
+	// Lease returns a context whose reads count the memory of their answers, and the
+	// function that gives it back once the reply is written.
+	Lease(ctx context.Context) (held context.Context, release func())
+
 	// SpansByID gives the spans of these traces that have these ids, ascending
 	// by start_time. An empty list restricts nothing; not both are empty.
 	SpansByID(ctx context.Context, project domain.ProjectID, traces []trace.TraceID, spans []trace.SpanID) ([]trace.Span, error)

@@ -2,8 +2,10 @@ package api
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -30,6 +32,9 @@ const (
 const (
 	// flushBytes is when a reply is sent on: a page of large spans never stands in memory twice.
 	flushBytes = 256 << 10
+	// writeBytes is what a client takes within stallTimeout, or it is disconnected.
+	writeBytes   = 32 << 10
+	stallTimeout = 30 * time.Second
 	// keepBytes is the largest buffer that the pool keeps.
 	keepBytes = 1 << 20
 )
@@ -67,8 +72,62 @@ func (w *writer) flush() {
 		w.c.Header("Content-Type", "application/json")
 		w.c.Status(http.StatusOK)
 	}
-	_, w.err = w.c.Writer.Write(w.buf)
+	for part := range slices.Chunk(w.buf, writeBytes) {
+		w.deadline()
+		if _, w.err = w.c.Writer.Write(part); w.err != nil {
+			break
+		}
+	}
 	w.buf = w.buf[:0]
+}
+
+// deadline gives the client stallTimeout to take the next bytes. What it reads slowly
+// holds memory of the service.
+func (w *writer) deadline() {
+	err := http.NewResponseController(w.c.Writer).SetWriteDeadline(w.routes.now().Add(stallTimeout))
+	if err != nil && !errors.Is(err, http.ErrNotSupported) { // a test has no connection
+		w.err = err
+	}
+}
+
+// stream writes a trace whose spans are read while they are written. An error after
+// the first bytes breaks the connection, so that the client does not take a part of
+// the trace for all of it.
+func (w *writer) stream(t *trace.Stream, e envelope) error {
+	switch e {
+	case envelopeTrace:
+		w.open(1, "trace")
+		w.buf = tracejson.AppendOpenTrace(w.buf, t.ID)
+	case envelopeLegacy:
+		w.open(1, "traces")
+		w.buf = append(w.buf, `{"`+t.ID.String()+`":{"spans":`...)
+	default:
+		w.open(1, "traces")
+		w.buf = tracejson.AppendOpenTrace(append(w.buf, '['), t.ID)
+	}
+	err := tracejson.Walk(t.Skeleton, func(text []byte) { w.buf = append(w.buf, text...) }, func(int32) error {
+		span, err := t.Next()
+		if err != nil {
+			return err
+		}
+		w.buf = tracejson.AppendOpenSpan(w.buf, unwrapped(span))
+		if len(w.buf) >= flushBytes {
+			w.flush()
+		}
+		return w.err
+	})
+	if err != nil {
+		return fmt.Errorf("api: streaming trace %s: %w", t.ID, err)
+	}
+	switch e {
+	case envelopeTrace:
+		w.buf = append(w.buf, '}')
+	case envelopeLegacy:
+		w.buf = append(w.buf, "}}"...)
+	default:
+		w.buf = append(w.buf, "}]"...)
+	}
+	return nil
 }
 
 func (w *writer) open(count int, key string) {

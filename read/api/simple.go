@@ -18,6 +18,7 @@ import (
 // MountSimple mounts the routes that look at simple traces, annotations and
 // invocations; commands on them are the write side's. Source: contract §4.
 func (s *Spans) MountSimple(r Router) {
+	r = leasing{r, s.reader}
 	for _, f := range []simple.Face{simple.Trace, simple.Annotation, simple.Invocation} {
 		view := simples{Spans: s, face: f}
 		op := domain.Operation{Permission: domain.ViewSpans, Preview: true, Tag: f.Members()}

@@ -5,6 +5,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/gin-gonic/gin"
 	"github.com/stretchr/testify/require"
@@ -30,7 +31,7 @@ func openSimple(t testing.TB) (*door, *memory) {
 		{TraceID: trace.TraceID{4}, SpanID: trace.SpanID{4}, Type: trace.Annotation, Attributes: map[string]any{}},
 		{TraceID: trace.TraceID{2}, SpanID: trace.SpanID{5}, ParentID: trace.SpanID{2}, Type: trace.Annotation, Start: 9, Attributes: map[string]any{"ag": map[string]any{"data": map[string]any{"outputs": "child"}}}},
 	}}
-	s, err := api.NewSpans(api.DefaultSpansConfig(), m, nil)
+	s, err := api.NewSpans(api.DefaultSpansConfig(), m, nil, time.Now)
 	require.NoError(t, err)
 	gin.SetMode(gin.TestMode)
 	d := &door{Engine: gin.New()}

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/gin-gonic/gin"
 
@@ -51,21 +52,23 @@ type Spans struct {
 	cfg     SpansConfig
 	reader  Reader
 	saved   SavedQuery
+	now     func() time.Time
 	buffers sync.Pool
 }
 
 // NewSpans makes the routes. Without saved (nil), requests that refer to a saved query are refused.
-func NewSpans(cfg SpansConfig, reader Reader, saved SavedQuery) (*Spans, error) {
+func NewSpans(cfg SpansConfig, reader Reader, saved SavedQuery, now func() time.Time) (*Spans, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	s := &Spans{cfg: cfg, reader: reader, saved: saved}
+	s := &Spans{cfg: cfg, reader: reader, saved: saved, now: now}
 	s.buffers.New = func() any { return new([]byte) }
 	return s, nil
 }
 
 // Mount mounts the routes of contract §3.1, the deprecated ones among them (§0 rows 8 and 24).
 func (s *Spans) Mount(r Router) {
+	r = leasing{r, s.reader}
 	view := domain.Operation{Permission: domain.ViewSpans, Preview: true}
 	ids := []domain.Parameter{
 		{Name: "trace_id", Type: "array", Doc: "Trace ids, the parameter repeated for each."},
@@ -87,9 +90,10 @@ func (s *Spans) Mount(r Router) {
 	op.Summary, op.Query, op.Response = "Fetch traces by their ids.", ids, tracesReply{}
 	r.Handle(op, s.listTraces)
 
-	op.Path, op.Query = "/traces/:trace_id", nil
+	op.Path, op.Query, op.Timeout = "/traces/:trace_id", nil, streamTimeout
 	op.Summary, op.Response = "Fetch a trace by its id.", traceReply{}
 	r.Handle(op, s.oneTrace(envelopeTrace))
+	op.Timeout = 0
 
 	op.Path, op.Tag = "/spans/", "spans"
 	op.Summary, op.Response = "Fetch spans by trace ids, span ids, or both.", spansReply{}
@@ -120,7 +124,7 @@ func (s *Spans) mountDeprecated(r Router, op domain.Operation) {
 
 	op.Method, op.Path, op.Lazy = http.MethodGet, "/tracing/traces/:trace_id", false
 	op.Summary = "Fetch a trace by its id. Use /traces/{trace_id}."
-	op.Request, op.Query = nil, nil
+	op.Request, op.Query, op.Timeout = nil, nil, streamTimeout
 	r.Handle(op, s.oneTrace(envelopeLegacy))
 }
 
@@ -148,6 +152,27 @@ func (s *Spans) caller(c *gin.Context) (context.Context, domain.ProjectID, error
 // TokenPendingHeader names, in a reply to a read that carried a token, the
 // positions that were not visible yet when the read was answered.
 const TokenPendingHeader = domain.TokenHeader + "-Pending"
+
+// streamTimeout bounds the reply to a request for one trace, however large. A client
+// that does not read is disconnected after stallTimeout.
+const streamTimeout = 30 * time.Minute
+
+// leasing is a router whose handlers count the memory of what they read until their
+// reply is written.
+type leasing struct {
+	Router
+	reader Reader
+}
+
+// Handle mounts an operation.
+func (l leasing) Handle(op domain.Operation, h func(*gin.Context) error) {
+	l.Router.Handle(op, func(c *gin.Context) error {
+		ctx, release := l.reader.Lease(c.Request.Context())
+		defer release()
+		c.Request = c.Request.WithContext(ctx)
+		return h(c)
+	})
+}
 
 // query serves the canonical query endpoints.
 func (s *Spans) query(f focus) func(*gin.Context) error {
@@ -196,6 +221,9 @@ func (s *Spans) answer(c *gin.Context, q plan, e envelope) error {
 		return err
 	}
 	ids, byID := q.where.(filter.TraceID)
+	if byID && len(ids.In) == 1 && q.focus == focusTrace && q.format != formatOpenTelemetry && !q.nothing {
+		return s.writeTrace(ctx, c, project, ids.In[0], e)
+	}
 	var spans domain.Page[trace.Span]
 	var traces domain.Page[[]trace.Span]
 	switch {
@@ -238,6 +266,9 @@ func (s *Spans) listTraces(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
+	if len(ids) == 1 {
+		return s.writeTrace(ctx, c, project, ids[0], envelopeList)
+	}
 	traces, err := s.reader.TracesByID(ctx, project, ids)
 	if err != nil {
 		return err
@@ -258,15 +289,30 @@ func (s *Spans) oneTrace(e envelope) func(*gin.Context) error {
 		if err != nil {
 			return err
 		}
-		traces, err := s.reader.TracesByID(ctx, project, []trace.TraceID{id})
-		if err != nil {
-			return err
-		}
-		w := s.reply(c)
-		defer w.release()
-		w.traces(traces, e)
-		return w.end(domain.Window{})
+		return s.writeTrace(ctx, c, project, id, e)
 	}
+}
+
+// writeTrace writes a trace, which is streamed if it is large.
+func (s *Spans) writeTrace(ctx context.Context, c *gin.Context, project domain.ProjectID, id trace.TraceID, e envelope) error {
+	spans, stream, err := s.reader.TraceByID(ctx, project, id)
+	if err != nil {
+		return err
+	}
+	w := s.reply(c)
+	defer w.release()
+	switch {
+	case stream != nil:
+		err = w.stream(stream, e)
+	case spans != nil:
+		w.traces([][]trace.Span{spans}, e)
+	default:
+		w.traces(nil, e)
+	}
+	if err != nil {
+		return err
+	}
+	return w.end(domain.Window{})
 }
 
 func (s *Spans) listSpans(c *gin.Context) error {

@@ -30,6 +30,10 @@ type memory struct {
 	visible int64
 	asked   domain.Window
 	moved   bool
+	// stream is what TraceByID returns if it is set.
+	stream *trace.Stream
+	// leases is how many leases are not released.
+	leases int
 }
 
 func (m *memory) Wait(_ context.Context, token domain.Token) (pending domain.Token, err error) {
@@ -103,6 +107,21 @@ func (m *memory) TracesByID(_ context.Context, project domain.ProjectID, ids []t
 	return m.byID(project, ids), nil
 }
 
+func (m *memory) TraceByID(_ context.Context, project domain.ProjectID, id trace.TraceID) ([]trace.Span, *trace.Stream, error) {
+	if m.stream != nil {
+		return nil, m.stream, nil
+	}
+	if found := m.byID(project, []trace.TraceID{id}); len(found) > 0 {
+		return found[0], nil, nil
+	}
+	return nil, nil, nil
+}
+
+func (m *memory) Lease(ctx context.Context) (held context.Context, release func()) {
+	m.leases++
+	return ctx, func() { m.leases-- }
+}
+
 func (m *memory) SpansByID(_ context.Context, project domain.ProjectID, traces []trace.TraceID, spans []trace.SpanID) (found []trace.Span, err error) {
 	for _, s := range m.of(project) {
 		if (len(traces) == 0 || slices.Contains(traces, s.TraceID)) && (len(spans) == 0 || slices.Contains(spans, s.SpanID)) {
@@ -135,7 +154,7 @@ func open(t *testing.T, saved api.SavedQuery) (*door, *memory) {
 		{TraceID: a, SpanID: trace.SpanID{3}, ParentID: trace.SpanID{1}, Type: trace.Invocation, Name: "llm", Start: 3, Attributes: map[string]any{}},
 		{TraceID: b, SpanID: trace.SpanID{4}, Type: trace.Annotation, Name: "judge", Start: 4, Attributes: map[string]any{}},
 	}}
-	s, err := api.NewSpans(api.DefaultSpansConfig(), m, saved)
+	s, err := api.NewSpans(api.DefaultSpansConfig(), m, saved, time.Now)
 	require.NoError(t, err)
 	gin.SetMode(gin.TestMode)
 	d := &door{Engine: gin.New()}
@@ -308,7 +327,7 @@ func TestWhereAQueryStringIsWrong(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			d, m := open(t, nil)
-			s, err := api.NewSpans(api.DefaultSpansConfig(), m, nil)
+			s, err := api.NewSpans(api.DefaultSpansConfig(), m, nil, time.Now)
 			require.NoError(t, err)
 			api.NewAnalytics(s, nil).Mount(d) // there is nobody to ask: all of it is refused before
 			d.do(t, http.MethodPost, tt.target, tt.body)
@@ -509,7 +528,7 @@ func BenchmarkSpansReply(b *testing.B) {
 	for i := range 50 {
 		m.spans = append(m.spans, trace.Span{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{byte(i + 1)}, Name: "span", Attributes: attributes})
 	}
-	s, err := api.NewSpans(api.DefaultSpansConfig(), m, nil)
+	s, err := api.NewSpans(api.DefaultSpansConfig(), m, nil, time.Now)
 	require.NoError(b, err)
 	gin.SetMode(gin.ReleaseMode)
 	d := &door{Engine: gin.New()}

@@ -60,6 +60,9 @@ const (
 	Sizes
 	// Keys: as of Scan.Keys.
 	Keys
+	// Skeleton: Keys, then parent_id, start_ns UInt16, span_name, and the metrics of
+	// Metrics.
+	Skeleton
 )
 
 func (c Columns) text() (columns, table, tail string) {
@@ -70,6 +73,8 @@ func (c Columns) text() (columns, table, tail string) {
 		return "trace_id, span_id, version, " + schema.MetricColumns(), schema.SpanCumulative, ""
 	case Sizes:
 		return "trace_id, count(), sum(payload_bytes)", schema.Spans, " GROUP BY trace_id"
+	case Skeleton:
+		return keyColumns + ", parent_id, start_ns, span_name, " + schema.MetricColumns(), schema.Spans, ""
 	default:
 		return keyColumns, schema.Spans, ""
 	}

@@ -197,7 +197,7 @@ func unread(own, all []statements.Bounds) []statements.Bounds {
 
 // read takes the rows of statements.PayloadHeaders; texts tells whether those of the page come with their text.
 func (b *beside) read(ctx context.Context, name string, lookup sqltext.Statement, texts bool) error {
-	scan := newDocumentScan()
+	scan, lease := newDocumentScan(), leaseOf(ctx)
 	err := b.r.db.Query(ctx, name, lookup, func(rows driver.Rows) error {
 		d, err := scan.scan(rows)
 		if err != nil {
@@ -205,6 +205,11 @@ func (b *beside) read(ctx context.Context, name string, lookup sqltext.Statement
 		}
 		if b.met++; b.met > b.r.limitsBeside.spans {
 			return errBeside
+		}
+		if texts && b.rows[d.identity] != nil {
+			if err := lease.charge(spanBytes + payloadFactor*d.bytes()); err != nil {
+				return err
+			}
 		}
 		return b.take(&d, texts)
 	})

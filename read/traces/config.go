@@ -31,6 +31,10 @@ type Config struct {
 	// MaxReadBytes bounds the payloads of an answer that cannot be split, for example
 	// one trace.
 	MaxReadBytes int64
+	// MemoryBytes bounds the memory of all answers that are being read or written at
+	// once. A request that would go beyond it is answered with 503 and Retry-After. One
+	// project holds at most three quarters of it.
+	MemoryBytes int64
 	// MaxBesideBytes is the size of the payloads of a page up to which the other spans
 	// of its records are read in the same statement. It is no setting: tests change it.
 	MaxBesideBytes int64
@@ -50,10 +54,14 @@ func DefaultConfig() Config {
 		MaxPageBytes:     64 << 20,
 		MaxPageSpans:     50_000,
 		MaxReadBytes:     512 << 20,
+		MemoryBytes:      384 << 20,
 		MaxBesideBytes:   4 << 20,
 		MaxExamined:      20_000,
 	}
 }
+
+// minMemoryBytes is enough for a trace that is read at once, see wholeTraceBytes.
+const minMemoryBytes = 64 << 20
 
 // Validate returns an error that names every field that cannot work.
 func (c Config) Validate() error {
@@ -72,6 +80,9 @@ func (c Config) Validate() error {
 	positive("max_page_bytes", c.MaxPageBytes)
 	positive("max_page_spans", int64(c.MaxPageSpans))
 	positive("max_read_bytes", c.MaxReadBytes)
+	if c.MemoryBytes < minMemoryBytes {
+		errs = append(errs, errors.New("traces: memory_bytes must be at least 64 MiB"))
+	}
 	positive("max_beside_bytes", c.MaxBesideBytes)
 	positive("max_examined", int64(c.MaxExamined))
 	if err := c.Slots.Validate(); err != nil {

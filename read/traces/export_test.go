@@ -146,3 +146,6 @@ func (r *Reader) Hold(ctx context.Context, project domain.ProjectID, where filte
 func (r *Reader) Fetch(ctx context.Context, project domain.ProjectID, rows KeyRows) ([]trace.Span, error) {
 	return r.fetch(ctx, project, rows, 1<<30)
 }
+
+// MemoryInUse returns the bytes that the answers being read or written hold.
+func (r *Reader) MemoryInUse() int64 { return r.memory.inUse() }

@@ -209,6 +209,7 @@ var errOverPage = domain.Wrap(domain.Internal, clickhouse.ErrStopped, "more than
 func (r *Reader) documents(ctx context.Context, limit bound, read *int64, lookup sqltext.Statement, each func(stored) error) error {
 	var from producers
 	scan := newDocumentScan()
+	lease := leaseOf(ctx)
 	return r.db.Query(ctx, "documents", lookup, func(rows driver.Rows) error {
 		d, err := scan.scan(rows)
 		if err != nil {
@@ -219,6 +220,9 @@ func (r *Reader) documents(ctx context.Context, limit bound, read *int64, lookup
 				return errOverPage
 			}
 			return tooLarge(limit.bytes)
+		}
+		if err := lease.charge(spanBytes + payloadFactor*d.bytes()); err != nil {
+			return err
 		}
 		s, err := d.parse(&from)
 		if err != nil {

@@ -9,7 +9,7 @@ type metrics struct {
 	pending  prometheus.Counter
 }
 
-func newMetrics(r prometheus.Registerer) (*metrics, error) {
+func newMetrics(r prometheus.Registerer, budget *memory) (*metrics, error) {
 	m := &metrics{
 		examined: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "colonnade_read_examined_spans_total", Help: "Spans whose payloads were read to decide a filter.",
@@ -18,7 +18,10 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 			Name: "colonnade_read_incomplete_waits_total", Help: "Reads answered before all writes of their token were visible.",
 		}),
 	}
-	for _, c := range []prometheus.Collector{m.examined, m.pending} {
+	inUse := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "colonnade_read_memory_bytes", Help: "Memory of the answers that are being read or written, of read.store.memory_bytes.",
+	}, func() float64 { return float64(budget.inUse()) })
+	for _, c := range []prometheus.Collector{inUse, m.examined, m.pending} {
 		if err := r.Register(c); err != nil {
 			return nil, err
 		}

@@ -79,8 +79,13 @@ func newKeyScan() *keyScan {
 
 func (k *keyScan) scan(rows driver.Rows) (keyRow, error) {
 	err := rows.Scan(k.to...)
+	return k.done(), err
+}
+
+// done returns the row that was scanned into to.
+func (k *keyScan) done() keyRow {
 	k.row.Type, k.row.created = trace.Type(k.traceType), millis(k.created) //nolint:gosec // an enum's number
-	return k.row, err
+	return k.row
 }
 
 // millis rounds Unix microseconds down to milliseconds.

@@ -26,6 +26,7 @@ type Reader struct {
 	now     func() time.Time
 	metrics *metrics
 	content atomic.Pointer[indexed]
+	memory  *memory
 	moments moments
 	pace    *pace
 	density *density
@@ -52,11 +53,12 @@ func New(cfg Config, conn driver.Conn, now func() time.Time, registerer promethe
 	if err != nil {
 		return nil, err
 	}
-	m, err := newMetrics(registerer)
+	budget := newMemory(cfg.MemoryBytes)
+	m, err := newMetrics(registerer, budget)
 	if err != nil {
 		return nil, fmt.Errorf("traces: registering metrics: %w", err)
 	}
-	return &Reader{cfg: cfg, db: db, now: now, metrics: m, pace: newPace(), density: newDensity(), limitsBeside: defaultBesideLimits(), limitsOften: defaultOftenLimits(), nearGrowth: nearGrowth, looking: make(chan struct{}, 1)}, nil
+	return &Reader{cfg: cfg, db: db, memory: budget, now: now, metrics: m, pace: newPace(), density: newDensity(), limitsBeside: defaultBesideLimits(), limitsOften: defaultOftenLimits(), nearGrowth: nearGrowth, looking: make(chan struct{}, 1)}, nil
 }
 
 // TracesByID gives those of the traces that exist, in the order of ids, each

@@ -195,7 +195,7 @@ func (w *wiring) buildQueries() (err error) {
 	saved := func(ctx context.Context, project domain.ProjectID, query, variant, revision domain.Reference) (json.RawMessage, bool, error) {
 		return w.entities.SavedQuery(ctx, project, query, variant, revision)
 	}
-	w.spans, err = readapi.NewSpans(w.cfg.Read.Limits, w.traces, saved)
+	w.spans, err = readapi.NewSpans(w.cfg.Read.Limits, w.traces, saved, w.Now)
 	return err
 }
 

@@ -40,7 +40,7 @@ func (w *pipeline) served(t *testing.T, project domain.ProjectID, cfg analytics.
 		},
 	})
 	require.NoError(t, err)
-	spans, err := api.NewSpans(api.DefaultSpansConfig(), w.reader, nil)
+	spans, err := api.NewSpans(api.DefaultSpansConfig(), w.reader, nil, time.Now)
 	require.NoError(t, err)
 	analyst, err := analytics.New(cfg, w.reader, time.Now)
 	require.NoError(t, err)

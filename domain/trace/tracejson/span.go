@@ -13,11 +13,11 @@ import (
 // AppendSpan appends the JSON form of a span: times as RFC 3339 in UTC with every
 // nanosecond, no absent members. It appends no children; see AppendTree.
 func AppendSpan(dst []byte, s *trace.Span) []byte {
-	return append(appendOpenSpan(dst, s), '}')
+	return append(AppendOpenSpan(dst, s), '}')
 }
 
-// appendOpenSpan leaves the object open, so that its children can follow as "spans".
-func appendOpenSpan(dst []byte, s *trace.Span) []byte {
+// AppendOpenSpan appends a span as AppendSpan does and leaves the object open, so that its children can follow as "spans".
+func AppendOpenSpan(dst []byte, s *trace.Span) []byte {
 	dst = append(dst, `{"trace_id":"`...)
 	dst = hex.AppendEncode(dst, s.TraceID[:])
 	dst = append(dst, `","span_id":"`...)

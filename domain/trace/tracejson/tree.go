@@ -1,18 +1,13 @@
 package tracejson
 
 import (
-	"encoding/hex"
-
 	"colonnade/domain/jsonvalue"
 	"colonnade/domain/trace"
 )
 
 // AppendTrace appends a trace as an object of its id and the tree of its spans: {"trace_id", "spans"}.
 func AppendTrace(dst []byte, id trace.TraceID, roots []*trace.Node) []byte {
-	dst = append(dst, `{"trace_id":"`...)
-	dst = hex.AppendEncode(dst, id[:])
-	dst = append(dst, `","spans":`...)
-	return append(AppendTree(dst, roots), '}')
+	return append(AppendTree(AppendOpenTrace(dst, id), roots), '}')
 }
 
 // AppendTree appends siblings as an object with their names as keys, in the order of
@@ -50,7 +45,7 @@ func AppendTree(dst []byte, siblings []*trace.Node) []byte {
 }
 
 func appendNode(dst []byte, n *trace.Node) []byte {
-	dst = appendOpenSpan(dst, n.Span)
+	dst = AppendOpenSpan(dst, n.Span)
 	if len(n.Children) > 0 {
 		dst = append(dst, `,"spans":`...)
 		dst = AppendTree(dst, n.Children)

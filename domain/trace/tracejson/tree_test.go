@@ -46,3 +46,27 @@ func TestAppendTrace(t *testing.T) {
 	require.Equal(t, "0400000000000000", c.SpanID)
 	require.Nil(t, c.Spans)
 }
+
+// Walk writes what AppendTree writes, whatever the shape of the tree.
+func TestWalk(t *testing.T) {
+	t.Parallel()
+	for _, words := range []string{
+		"", "a:1:0:1", "a:1:0:1 b:2:1:2 b:3:1:3 c:4:1:4 a:5:0:5", "a:1:2:1 b:2:1:2", "b:3:9:3 a:1:0:4 a:2:0:2", "a:1:0:1 a:2:1:2 a:3:2:3 b:4:2:1 a:5:2:9",
+	} {
+		spans := spansOf(t, words)
+		edges, names := make([]trace.Edge, len(spans)), make([]string, len(spans))
+		for i := range spans {
+			edges[i], names[i] = trace.EdgeOf(&spans[i]), spans[i].Name
+		}
+		k := trace.NewSkeleton(edges, names)
+		var got []byte
+		var order []int32
+		require.NoError(t, tracejson.Walk(k, func(text []byte) { got = append(got, text...) }, func(i int32) error {
+			got, order = tracejson.AppendOpenSpan(got, &spans[i]), append(order, i)
+			return nil
+		}))
+		require.Equal(t, string(tracejson.AppendTree(nil, trace.BuildTree(spans))), string(got))
+		require.ElementsMatch(t, tracejson.Order(k), order)
+		require.Len(t, order, len(spans))
+	}
+}
