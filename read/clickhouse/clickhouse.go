@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
@@ -42,6 +43,7 @@ type Client struct {
 	metrics  *metrics
 	settings clickhouse.Settings
 	limits   string
+	fullText atomic.Pointer[fullText]
 }
 
 // New creates a client on a connection, which it does not close.

@@ -15,6 +15,7 @@ import (
 	"colonnade/domain/trace/spanmetrics"
 	"colonnade/migrations/schema"
 	"colonnade/read/clickhouse"
+	"colonnade/read/memory"
 	"colonnade/read/order"
 	"colonnade/read/sqltext"
 	"colonnade/read/statements"
@@ -197,7 +198,7 @@ func unread(own, all []statements.Bounds) []statements.Bounds {
 
 // read takes the rows of statements.PayloadHeaders; texts tells whether those of the page come with their text.
 func (b *beside) read(ctx context.Context, name string, lookup sqltext.Statement, texts bool) error {
-	scan, lease := newDocumentScan(), leaseOf(ctx)
+	scan, lease := newDocumentScan(), memory.LeaseOf(ctx)
 	err := b.r.db.Query(ctx, name, lookup, func(rows driver.Rows) error {
 		d, err := scan.scan(rows)
 		if err != nil {
@@ -207,7 +208,7 @@ func (b *beside) read(ctx context.Context, name string, lookup sqltext.Statement
 			return errBeside
 		}
 		if texts && b.rows[d.identity] != nil {
-			if err := lease.charge(spanBytes + payloadFactor*d.bytes()); err != nil {
+			if err := lease.Charge(memory.SpanBytes + memory.PayloadFactor*d.bytes()); err != nil {
 				return err
 			}
 		}

@@ -16,9 +16,6 @@ import (
 	"colonnade/read/statements"
 )
 
-// LookAge is how long those who wait share a look.
-const LookAge = lookAge
-
 // RefuseNarrow lets the store refuse every stretch that is to be read at once.
 func (r *Reader) RefuseNarrow() { r.LimitNarrow(1) }
 
@@ -148,4 +145,4 @@ func (r *Reader) Fetch(ctx context.Context, project domain.ProjectID, rows KeyRo
 }
 
 // MemoryInUse returns the bytes that the answers being read or written hold.
-func (r *Reader) MemoryInUse() int64 { return r.memory.inUse() }
+func (r *Reader) MemoryInUse() int64 { return r.memory.InUse() }

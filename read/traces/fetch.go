@@ -15,6 +15,7 @@ import (
 	"colonnade/domain/trace"
 	"colonnade/domain/trace/spanmetrics"
 	"colonnade/read/clickhouse"
+	"colonnade/read/memory"
 	"colonnade/read/sqltext"
 	"colonnade/read/statements"
 )
@@ -39,7 +40,7 @@ type fetcher func(ctx context.Context, project domain.ProjectID, rows []keyRow, 
 // its latest version at its place, one that went away is left out.
 func (r *Reader) fetch(ctx context.Context, project domain.ProjectID, rows []keyRow, maxBytes int64) ([]trace.Span, error) {
 	if bytesOf(rows) > maxBytes {
-		return nil, tooLarge(maxBytes)
+		return nil, memory.TooLarge(maxBytes)
 	}
 	found := make(map[identity]trace.Span, len(rows))
 	missing := rows
@@ -190,10 +191,6 @@ func keysOfRows(rows []keyRow) []statements.Key {
 	return keys
 }
 
-func tooLarge(maxBytes int64) error {
-	return domain.E(domain.Rejected, "The answer would hold more than %d MiB. Ask for fewer traces or spans, or page through the spans with a filter on trace_id.", maxBytes>>20)
-}
-
 // bound is what a lookup may bring into memory. With spans set it is that of a
 // page, which can be made smaller: to go over it is errOverPage and no refusal.
 type bound struct {
@@ -209,7 +206,7 @@ var errOverPage = domain.Wrap(domain.Internal, clickhouse.ErrStopped, "more than
 func (r *Reader) documents(ctx context.Context, limit bound, read *int64, lookup sqltext.Statement, each func(stored) error) error {
 	var from producers
 	scan := newDocumentScan()
-	lease := leaseOf(ctx)
+	lease := memory.LeaseOf(ctx)
 	return r.db.Query(ctx, "documents", lookup, func(rows driver.Rows) error {
 		d, err := scan.scan(rows)
 		if err != nil {
@@ -219,9 +216,9 @@ func (r *Reader) documents(ctx context.Context, limit bound, read *int64, lookup
 			if limit.spans > 0 {
 				return errOverPage
 			}
-			return tooLarge(limit.bytes)
+			return memory.TooLarge(limit.bytes)
 		}
-		if err := lease.charge(spanBytes + payloadFactor*d.bytes()); err != nil {
+		if err := lease.Charge(memory.SpanBytes + memory.PayloadFactor*d.bytes()); err != nil {
 			return err
 		}
 		s, err := d.parse(&from)

@@ -56,7 +56,7 @@ func (l *list) begin(ctx context.Context) (domain.Page[[]trace.Span], error) {
 	var seen statements.Snapshot
 	group, both := errgroup.WithContext(ctx)
 	group.Go(func() (err error) {
-		moment, seen, err = l.r.moment(both, 0)
+		moment, seen, err = l.r.Snapshot(both, 0)
 		return err
 	})
 	group.Go(func() error { return l.collect(both) })

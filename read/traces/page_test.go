@@ -20,6 +20,7 @@ import (
 	"colonnade/domain/filter"
 	"colonnade/domain/jsonvalue"
 	"colonnade/domain/trace"
+	"colonnade/read/progress"
 	"colonnade/read/sqltext"
 	"colonnade/read/traces"
 )
@@ -489,7 +490,7 @@ func TestWhoWaitsSharesLooks(t *testing.T) {
 	for range callers {
 		require.NoError(t, <-done)
 	}
-	require.LessOrEqual(t, looks(), uint64(time.Since(began)/traces.LookAge)+1)
+	require.LessOrEqual(t, looks(), uint64(time.Since(began)/progress.MaxAge)+1)
 }
 
 // A sink of this process spares the store all looks, as long as it keeps up. One
@@ -499,7 +500,7 @@ func TestWhoWaitsHearsTheSink(t *testing.T) {
 	s := newStore(t)
 	reader, looks := s.waiting(time.Minute)
 	var asked atomic.Int64
-	reader.Hear(func() map[int32]int64 {
+	reader.UseLocal(func() map[int32]int64 {
 		if asked.Add(1) == 1 {
 			return map[int32]int64{1: 7}
 		}
@@ -521,7 +522,7 @@ func TestWhoWaitsHearsTheSink(t *testing.T) {
 	require.EqualValues(t, 2, looks(), "partition 1 moves without this sink")
 
 	hasty, _ := s.waiting(time.Nanosecond)
-	hasty.Hear(func() map[int32]int64 { return map[int32]int64{1: 8} })
+	hasty.UseLocal(func() map[int32]int64 { return map[int32]int64{1: 8} })
 	pending, err := hasty.Wait(t.Context(), domain.Token{{Partition: 1, Offset: 9}})
 	require.NoError(t, err)
 	require.Empty(t, pending, "the store is asked within the time, however short it is")

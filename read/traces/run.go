@@ -34,3 +34,8 @@ func unauthenticated() error { return domain.E(domain.Unauthenticated, "Unauthor
 
 // Slots returns the pool from which the statements of all reads take their slots.
 func (r *Reader) Slots() *slot.Pool { return r.db.Slots() }
+
+// Lease opens a lease of the memory of answers. See memory.Budget.
+func (r *Reader) Lease(ctx context.Context) (held context.Context, release func()) {
+	return r.memory.Open(ctx)
+}

@@ -13,6 +13,7 @@ import (
 	"colonnade/domain/trace/spanmetrics"
 	"colonnade/domain/trace/tracejson"
 	"colonnade/read/clickhouse"
+	"colonnade/read/memory"
 	"colonnade/read/statements"
 )
 
@@ -36,12 +37,12 @@ const skeletonBytes = 400
 // large. Both are nil if it does not exist.
 func (r *Reader) TraceByID(ctx context.Context, project domain.ProjectID, id trace.TraceID) ([]trace.Span, *trace.Stream, error) {
 	ctx = clickhouse.Admit(ctx, project, slot.Short)
-	before := leaseOf(ctx).mark()
+	before := memory.LeaseOf(ctx).Mark()
 	found, err := r.whole(ctx, project, []trace.TraceID{id}, bound{bytes: wholeTraceBytes, spans: wholeTraceSpans})
 	if !errors.Is(err, errOverPage) {
 		return found[id], nil, err
 	}
-	leaseOf(ctx).rewind(before)
+	memory.LeaseOf(ctx).Rewind(before)
 	s, err := r.stream(ctx, project, id)
 	return nil, s, err
 }
@@ -60,7 +61,7 @@ func (r *Reader) stream(ctx context.Context, project domain.ProjectID, id trace.
 	if err != nil {
 		return nil, err
 	}
-	if err := leaseOf(ctx).charge(int64(min(spans, math.MaxInt32)) * skeletonBytes); err != nil {
+	if err := memory.LeaseOf(ctx).Charge(int64(min(spans, math.MaxInt32)) * skeletonBytes); err != nil {
 		return nil, err
 	}
 	k, err := r.skeleton(ctx, project, bounds)
@@ -75,15 +76,15 @@ func (r *Reader) stream(ctx context.Context, project domain.ProjectID, id trace.
 	}
 	tree := trace.NewSkeleton(edges, names)
 	sums, _ := spanmetrics.Sum(edges, metrics)
-	s := &spanStream{r: r, ctx: ctx, project: project, lease: leaseOf(ctx)}
+	s := &spanStream{r: r, ctx: ctx, project: project, lease: memory.LeaseOf(ctx)}
 	for _, i := range tracejson.Order(tree) {
 		row := k.rows[i].keyRow
 		row.Type = k.traceType
 		s.rest, s.sums = append(s.rest, row), append(s.sums, sums[i])
 	}
-	s.base = s.lease.mark()
+	s.base = s.lease.Mark()
 	// A failure from here on breaks the connection, so the memory of the largest chunk is taken as well.
-	if err := s.lease.ahead(s.largestChunk()); err != nil {
+	if err := s.lease.Reserve(s.largestChunk()); err != nil {
 		return nil, err
 	}
 	return &trace.Stream{ID: id, Skeleton: tree, Next: s.next}, nil
@@ -146,7 +147,7 @@ type spanStream struct {
 	r       *Reader
 	ctx     context.Context //nolint:containedctx // a stream lives as long as its request
 	project domain.ProjectID
-	lease   *lease
+	lease   *memory.Lease
 	base    int64 // what the lease counts without a chunk
 
 	rest  []keyRow // what is not read yet, in the order of the tree
@@ -176,7 +177,7 @@ func (s *spanStream) read() error {
 	s.sums = s.sums[len(s.chunk):]
 	n, bytes := chunkOf(s.rest)
 	s.chunk, s.at = nil, 0
-	s.lease.rewind(s.base)
+	s.lease.Rewind(s.base)
 	found, err := s.r.fetch(s.ctx, s.project, s.rest[:n], max(bytes, s.r.cfg.MaxReadBytes))
 	if err != nil {
 		return err
@@ -201,7 +202,7 @@ func chunkOf(rows []keyRow) (n int, bytes int64) {
 func (s *spanStream) largestChunk() (largest int64) {
 	for rest := s.rest; len(rest) > 0; {
 		n, bytes := chunkOf(rest)
-		largest = max(largest, int64(n)*spanBytes+bytes*payloadFactor)
+		largest = max(largest, int64(n)*memory.SpanBytes+bytes*memory.PayloadFactor)
 		rest = rest[n:]
 	}
 	return largest

@@ -15,19 +15,22 @@ import (
 	"colonnade/domain/slot"
 	"colonnade/domain/trace"
 	"colonnade/read/clickhouse"
+	"colonnade/read/memory"
+	"colonnade/read/progress"
 	"colonnade/read/statements"
 )
 
 // Reader answers questions about the stored spans of a project. It is safe for
 // concurrent use.
 type Reader struct {
+	// The tracker answers what is visible.
+	*progress.Tracker
+
 	cfg     Config
 	db      *clickhouse.Client
 	now     func() time.Time
 	metrics *metrics
-	content atomic.Pointer[indexed]
-	memory  *memory
-	moments moments
+	memory  *memory.Budget
 	pace    *pace
 	density *density
 	// noGranules tells that this store does not tell where its granules are.
@@ -36,10 +39,6 @@ type Reader struct {
 	limitsBeside besideLimits
 	limitsOften  oftenLimits
 	nearGrowth   int // the constant, but for tests that have few sections
-
-	heard   func() map[int32]int64 // the progress of a sink in this process; nil where there is none
-	looking chan struct{}          // holds one: who has it there may look at the sink's progress, and has look
-	look    look
 }
 
 // New makes a reader on a connection, which it does not close.
@@ -53,12 +52,16 @@ func New(cfg Config, conn driver.Conn, now func() time.Time, registerer promethe
 	if err != nil {
 		return nil, err
 	}
-	budget := newMemory(cfg.MemoryBytes)
+	tracker, err := progress.New(db, cfg.Topic, cfg.WaitTimeout, now, registerer)
+	if err != nil {
+		return nil, err
+	}
+	budget := memory.NewBudget(cfg.MemoryBytes)
 	m, err := newMetrics(registerer, budget)
 	if err != nil {
 		return nil, fmt.Errorf("traces: registering metrics: %w", err)
 	}
-	return &Reader{cfg: cfg, db: db, memory: budget, now: now, metrics: m, pace: newPace(), density: newDensity(), limitsBeside: defaultBesideLimits(), limitsOften: defaultOftenLimits(), nearGrowth: nearGrowth, looking: make(chan struct{}, 1)}, nil
+	return &Reader{Tracker: tracker, cfg: cfg, db: db, memory: budget, now: now, metrics: m, pace: newPace(), density: newDensity(), limitsBeside: defaultBesideLimits(), limitsOften: defaultOftenLimits(), nearGrowth: nearGrowth}, nil
 }
 
 // TracesByID gives those of the traces that exist, in the order of ids, each

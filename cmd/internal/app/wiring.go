@@ -16,6 +16,7 @@ import (
 	"colonnade/read/access"
 	"colonnade/read/analytics"
 	readapi "colonnade/read/api"
+	"colonnade/read/api/livetail"
 	readentities "colonnade/read/entities"
 	readruns "colonnade/read/entities/runs"
 	"colonnade/read/tail"
@@ -184,7 +185,7 @@ func (w *wiring) buildQueries() (err error) {
 		return err
 	}
 	if w.Sink != nil && !w.cfg.ClickHouse.Replicated { // another replica may lag behind the sink's inserts
-		w.traces.Hear(w.Sink.Visible)
+		w.traces.UseLocal(w.Sink.Visible)
 	}
 	if w.analytics, err = analytics.New(w.cfg.Analytics, w.traces, w.Now); err != nil {
 		return err
@@ -368,7 +369,7 @@ func (w *wiring) buildTail() (err error) {
 	if err != nil {
 		return err
 	}
-	readapi.MountTail(w.Server, readapi.TailDeps{Hub: w.Tail, Now: w.Now, Allowed: func(ctx context.Context) error {
+	livetail.Mount(w.Server, livetail.Deps{Hub: w.Tail, Now: w.Now, Allowed: func(ctx context.Context) error {
 		before := domain.PrincipalFrom(ctx)
 		now, err := w.access.Authenticate(ctx, before.Credential)
 		if err == nil && (now.Project != before.Project || !access.Allows(now.Role, domain.ViewSpans)) {

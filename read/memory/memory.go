@@ -1,4 +1,7 @@
-package traces
+// Package memory bounds the memory of answers: all reads of a process take bytes from
+// one budget, in a lease for each request, until the reply is written. read/traces
+// Charges what it reads; read/api opens and releases the leases.
+package memory
 
 import (
 	"context"
@@ -8,9 +11,9 @@ import (
 	"colonnade/domain"
 )
 
-// memory is the budget of bytes that all answers of this process may hold at once.
+// Budget is the bound of bytes that all answers of this process may hold at once.
 // One project holds at most three quarters of it.
-type memory struct {
+type Budget struct {
 	limit int64
 
 	mu   sync.Mutex // guards what follows
@@ -18,15 +21,16 @@ type memory struct {
 	held map[domain.ProjectID]int64
 }
 
-func newMemory(limit int64) *memory {
-	return &memory{limit: limit, held: map[domain.ProjectID]int64{}}
+// NewBudget creates a budget of bytes.
+func NewBudget(limit int64) *Budget {
+	return &Budget{limit: limit, held: map[domain.ProjectID]int64{}}
 }
 
 // share is how much of the budget one project may hold.
-func (m *memory) share() int64 { return m.limit - m.limit/4 }
+func (m *Budget) share() int64 { return m.limit - m.limit/4 }
 
 // take adds to what a project holds.
-func (m *memory) take(project domain.ProjectID, bytes int64) error {
+func (m *Budget) take(project domain.ProjectID, bytes int64) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.used+bytes > m.limit || m.held[project]+bytes > m.share() {
@@ -38,7 +42,7 @@ func (m *memory) take(project domain.ProjectID, bytes int64) error {
 	return nil
 }
 
-func (m *memory) give(project domain.ProjectID, bytes int64) {
+func (m *Budget) give(project domain.ProjectID, bytes int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.used -= bytes
@@ -47,8 +51,8 @@ func (m *memory) give(project domain.ProjectID, bytes int64) {
 	}
 }
 
-// inUse returns the bytes that all answers hold.
-func (m *memory) inUse() int64 {
+// InUse returns the bytes that all answers hold.
+func (m *Budget) InUse() int64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.used
@@ -58,14 +62,14 @@ func (m *memory) inUse() int64 {
 // its payloads their parsed form takes. Measured with spans of 300 B to 30 KB: the
 // estimate is above what they take.
 const (
-	spanBytes     = 2 << 10
-	payloadFactor = 3
+	SpanBytes     = 2 << 10
+	PayloadFactor = 3
 )
 
-// lease is the part of the budget that one request holds until its reply is written.
+// Lease is the part of the budget that one request holds until its reply is written.
 // A request may read with several statements at once.
-type lease struct {
-	from *memory
+type Lease struct {
+	from *Budget
 
 	mu          sync.Mutex // guards what follows
 	project     domain.ProjectID
@@ -74,10 +78,10 @@ type lease struct {
 
 type leaseKey struct{}
 
-// Lease returns a context whose reads count the memory of their answers, and the
+// Open returns a context whose reads count the memory of their answers, and the
 // function that gives it back once the reply is written.
-func (r *Reader) Lease(ctx context.Context) (held context.Context, release func()) {
-	l := &lease{from: r.memory, project: domain.PrincipalFrom(ctx).Project}
+func (m *Budget) Open(ctx context.Context) (held context.Context, release func()) {
+	l := &Lease{from: m, project: domain.PrincipalFrom(ctx).Project}
 	return context.WithValue(ctx, leaseKey{}, l), func() {
 		l.mu.Lock()
 		defer l.mu.Unlock()
@@ -86,10 +90,10 @@ func (r *Reader) Lease(ctx context.Context) (held context.Context, release func(
 	}
 }
 
-// leaseOf returns the lease of a context, nil if it has none: its reads are not
+// LeaseOf returns the lease of a context, nil if it has none: its reads are not
 // counted.
-func leaseOf(ctx context.Context) *lease {
-	l, _ := ctx.Value(leaseKey{}).(*lease)
+func LeaseOf(ctx context.Context) *Lease {
+	l, _ := ctx.Value(leaseKey{}).(*Lease)
 	return l
 }
 
@@ -97,9 +101,9 @@ func leaseOf(ctx context.Context) *lease {
 // contended.
 const quantum = 1 << 20
 
-// charge counts bytes. It fails with Unavailable when the budget is used up, and with
+// Charge counts bytes. It fails with Unavailable when the budget is used up, and with
 // Rejected when the request alone would need more than its share.
-func (l *lease) charge(bytes int64) error {
+func (l *Lease) Charge(bytes int64) error {
 	if l == nil {
 		return nil
 	}
@@ -112,8 +116,8 @@ func (l *lease) charge(bytes int64) error {
 	return nil
 }
 
-// ahead takes bytes that later charges use.
-func (l *lease) ahead(bytes int64) error {
+// Reserve takes bytes that later charges use.
+func (l *Lease) Reserve(bytes int64) error {
 	if l == nil {
 		return nil
 	}
@@ -122,12 +126,12 @@ func (l *lease) ahead(bytes int64) error {
 	return l.grow(l.used + bytes)
 }
 
-func (l *lease) grow(to int64) error {
+func (l *Lease) grow(to int64) error {
 	if to <= l.taken {
 		return nil
 	}
 	if to > l.from.share() {
-		return tooLarge(l.from.share() / payloadFactor)
+		return TooLarge(l.from.share() / PayloadFactor)
 	}
 	more := min((to-l.taken+quantum-1)/quantum*quantum, l.from.share()-l.taken)
 	if err := l.from.take(l.project, more); err != nil {
@@ -137,8 +141,8 @@ func (l *lease) grow(to int64) error {
 	return nil
 }
 
-// mark returns the bytes that are counted, for rewind.
-func (l *lease) mark() int64 {
+// Mark returns the bytes that are counted, for Rewind.
+func (l *Lease) Mark() int64 {
 	if l == nil {
 		return 0
 	}
@@ -147,12 +151,18 @@ func (l *lease) mark() int64 {
 	return l.used
 }
 
-// rewind forgets what was counted since mark, which is no longer in use.
-func (l *lease) rewind(mark int64) {
+// Rewind forgets what was counted since Mark, which is no longer in use.
+func (l *Lease) Rewind(mark int64) {
 	if l == nil {
 		return
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.used = mark
+}
+
+// TooLarge returns the error of an answer that holds more than maxBytes and cannot be
+// split.
+func TooLarge(maxBytes int64) error {
+	return domain.E(domain.Rejected, "The answer would hold more than %d MiB. Ask for fewer traces or spans, or page through the spans with a filter on trace_id.", maxBytes>>20)
 }

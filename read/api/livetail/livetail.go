@@ -1,4 +1,6 @@
-package api
+// Package livetail is the endpoint of live tails: it sends spans as server-sent events
+// while they become visible. Package read/tail finds them.
+package livetail
 
 import (
 	"bytes"
@@ -16,18 +18,23 @@ import (
 	"colonnade/read/tail"
 )
 
-// TailDeps are what live tail needs.
-type TailDeps struct {
+// Deps are what the endpoint needs.
+type Deps struct {
 	Hub *tail.Hub
-	// Allowed tells whether the caller of a context still may read spans: a
-	// tail outlives the check at its beginning. An error other than a refusal
-	// means that nobody could tell.
+	// Allowed returns an error if the caller of a context may no longer read spans: a
+	// tail stays open long after the check at its beginning. Any other error than a refusal means
+	// that the check could not be made.
 	Allowed func(ctx context.Context) error
 	Now     func() time.Time
 }
 
-// MountTail mounts the live tail.
-func MountTail(r Router, deps TailDeps) {
+// Router mounts an operation with its handler; the engine implements it.
+type Router interface {
+	Handle(op domain.Operation, h func(*gin.Context) error)
+}
+
+// Mount mounts the endpoint.
+func Mount(r Router, deps Deps) {
 	r.Handle(domain.Operation{
 		Method: http.MethodGet, Path: "/spans/tail", Permission: domain.ViewSpans, Tag: "spans", Stream: true,
 		Summary: "Follow spans as they become visible: events ready, span (a span as queries return it), dropped ({count}: spans that the client read too slowly to get) and end ({reason}).",
@@ -37,9 +44,9 @@ func MountTail(r Router, deps TailDeps) {
 	}, deps.follow)
 }
 
-// follow answers with server-sent events until the caller leaves, or may no
-// longer read, or the service stops.
-func (d TailDeps) follow(c *gin.Context) error {
+// follow answers with server-sent events until the client leaves, the caller loses the
+// permission to read, or the service stops.
+func (d Deps) follow(c *gin.Context) error {
 	ctx := c.Request.Context()
 	where, err := filterjson.Parse(json.RawMessage(c.Query("filtering")), "query", "filtering")
 	if err != nil {
@@ -58,7 +65,7 @@ func (d TailDeps) follow(c *gin.Context) error {
 		batch, err := take(ctx, t, cfg.Heartbeat)
 		switch {
 		case ctx.Err() != nil:
-			return nil // the caller left
+			return nil // the client left
 		case err != nil:
 			out.comment("heartbeat")
 		}
@@ -72,11 +79,11 @@ func (d TailDeps) follow(c *gin.Context) error {
 			return nil
 		}
 	}
-	return nil // nobody reads
+	return nil // the client reads nothing
 }
 
-func take(ctx context.Context, t *tail.Tail, most time.Duration) (tail.Batch, error) {
-	ctx, cancel := context.WithTimeout(ctx, most)
+func take(ctx context.Context, t *tail.Tail, timeout time.Duration) (tail.Batch, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	return t.Take(ctx)
 }
@@ -101,7 +108,7 @@ func newEvents(c *gin.Context, now func() time.Time, stall time.Duration) *event
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Accel-Buffering", "no") // a proxy in between passes events on as they come
 	e := &events{c: c, control: http.NewResponseController(c.Writer), now: now, stall: stall}
-	_ = e.control.SetReadDeadline(time.Time{}) // else it ends the request's context; not every writer has one
+	_ = e.control.SetReadDeadline(time.Time{}) // otherwise it ends the request's context; not every writer has one
 	return e
 }
 
@@ -125,8 +132,8 @@ func (e *events) batch(b tail.Batch) {
 	}
 }
 
-// flush puts on the wire what was written; false means that the reader took
-// nothing for too long, or is gone.
+// flush sends what was written. It returns false if the client took nothing for the
+// stall timeout, or is gone.
 func (e *events) flush() bool {
 	err := e.control.SetWriteDeadline(e.now().Add(e.stall))
 	if err != nil && !errors.Is(err, http.ErrNotSupported) {
