@@ -37,7 +37,8 @@ type Config struct {
 	// writes: scenarios times steps times repeats.
 	MaxScenarios int
 	MaxResults   int
-	// MaxRuns is how many runs this process executes at a time.
+	// MaxRuns is how many runs this process executes at a time: of one project at most
+	// three quarters, all but one where there are fewer than four.
 	MaxRuns int
 	// Lease is how long a run stays with a process that does not extend its lease:
 	// after a crash another process continues the run that much later.

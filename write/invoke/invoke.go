@@ -16,8 +16,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"colonnade/domain"
 	"colonnade/domain/catalog"
+	"colonnade/domain/slot"
 	"colonnade/write/ingest"
 	"colonnade/write/invoke/handler"
 	"colonnade/write/invoke/model"
@@ -32,9 +32,8 @@ type Config struct {
 	Timeout time.Duration
 	// PublishTimeout bounds how long a reply waits for its trace to be durable.
 	PublishTimeout time.Duration
-	// MaxPerProject is how many invocations of one project may run at a time. A
-	// further one is answered with 429.
-	MaxPerProject int
+	// Slots bounds the invocations that run at once.
+	Slots slot.Config
 	// ServicesURL is where these handlers are reached, as the registry shows it.
 	ServicesURL string
 	Models      model.Config
@@ -46,7 +45,7 @@ type Config struct {
 // DefaultConfig returns bounds for interactive applications.
 func DefaultConfig() Config {
 	return Config{
-		Timeout: 5 * time.Minute, PublishTimeout: 10 * time.Second, MaxPerProject: 256,
+		Timeout: 5 * time.Minute, PublishTimeout: 10 * time.Second, Slots: slot.Config{Count: 256, WaitTimeout: 5 * time.Second},
 		Models: model.DefaultConfig(), Webhook: webhook.DefaultConfig(), Sandbox: sandbox.DefaultConfig(),
 	}
 }
@@ -57,8 +56,8 @@ func (c Config) Validate() error {
 	if c.Timeout <= 0 || c.PublishTimeout <= 0 {
 		errs = append(errs, errors.New("timeout, publish_timeout: must be positive"))
 	}
-	if c.MaxPerProject < 1 {
-		errs = append(errs, errors.New("max_per_project: must be at least 1"))
+	if err := c.Slots.Validate(); err != nil {
+		errs = append(errs, fmt.Errorf("slots: %w", err))
 	}
 	if err := c.Models.Validate(); err != nil {
 		errs = append(errs, fmt.Errorf("models: %w", err))
@@ -97,7 +96,7 @@ type Invoke struct {
 	cfg     Config
 	deps    Deps
 	table   map[string]handler.Handler
-	limits  *limits
+	slots   *slot.Pool
 	metrics *metrics
 	models  *model.Client
 	hooks   *webhook.Client
@@ -115,7 +114,7 @@ func New(cfg Config, deps Deps) (*Invoke, error) {
 		return nil, err
 	}
 	deps.Log = deps.Log.With(slog.String("component", "invoke"))
-	i := &Invoke{cfg: cfg, deps: deps, metrics: m, limits: &limits{most: cfg.MaxPerProject, under: map[domain.ProjectID]int{}}}
+	i := &Invoke{cfg: cfg, deps: deps, metrics: m, slots: slot.New(cfg.Slots, "invocations", deps.Now)}
 	if i.sandbox, err = sandbox.New(cfg.Sandbox, sandbox.Deps{Now: deps.Now, Registerer: deps.Registerer}); err != nil {
 		return nil, err
 	}
@@ -129,6 +128,10 @@ func New(cfg Config, deps Deps) (*Invoke, error) {
 	i.table = i.handlers()
 	return i, nil
 }
+
+// Slots returns the pools from which invocations and the children of the sandbox take
+// their slots.
+func (i *Invoke) Slots() (invocations, sandbox *slot.Pool) { return i.slots, i.sandbox.Slots() }
 
 // Close ends what runs in the sandbox and drops idle connections.
 func (i *Invoke) Close() error {

@@ -11,7 +11,6 @@ type metrics struct {
 	invocations *prometheus.CounterVec
 	seconds     *prometheus.HistogramVec
 	publish     prometheus.Histogram
-	refused     prometheus.Counter
 	lost        prometheus.Counter
 }
 
@@ -27,14 +26,11 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 		publish: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "colonnade_invoke_publish_seconds", Help: "Time until Kafka acknowledged the trace of an invocation.", Buckets: slow,
 		}),
-		refused: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "colonnade_invoke_rejected_invocations_total", Help: "Invocations answered with 429 because their project had too many in progress.",
-		}),
 		lost: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "colonnade_invoke_lost_traces_total", Help: "Traces of invocations that could not be published.",
 		}),
 	}
-	all := []prometheus.Collector{m.invocations, m.seconds, m.publish, m.refused, m.lost}
+	all := []prometheus.Collector{m.invocations, m.seconds, m.publish, m.lost}
 	errs := make([]error, len(all))
 	for n, c := range all {
 		errs[n] = reg.Register(c)

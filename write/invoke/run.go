@@ -13,6 +13,7 @@ import (
 	"colonnade/domain"
 	"colonnade/domain/catalog"
 	"colonnade/domain/entity"
+	"colonnade/domain/slot"
 	"colonnade/domain/trace"
 	"colonnade/write/invoke/handler"
 )
@@ -77,16 +78,14 @@ type Reply struct {
 }
 
 // Run invokes a revision and records the trace. The caller is in ctx. Errors
-// are those of the handler; TooMany, where a project has as much under way as
-// it may, leaves no trace.
+// are those of the handler. A TooMany of the slots leaves no trace.
 func (i *Invoke) Run(ctx context.Context, req Request) (Reply, error) {
 	caller := domain.PrincipalFrom(ctx)
 	if caller.Project.IsZero() {
 		return Reply{}, domain.E(domain.Unauthenticated, "Unauthorized")
 	}
-	release, err := i.limits.enter(caller.Project)
+	release, err := i.slots.Acquire(ctx, caller.Project, slot.Long)
 	if err != nil {
-		i.metrics.refused.Inc()
 		return Reply{}, err
 	}
 	defer release()

@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -285,6 +286,10 @@ func (w *wiring) buildInvocations() error {
 		return err
 	}
 	w.closers = append(w.closers, w.invoke)
+	invocations, sandbox := w.invoke.Slots()
+	if err := errors.Join(w.watchSlots("invoke", invocations), w.watchSlots("sandbox", sandbox)); err != nil {
+		return err
+	}
 	invokeapi.Mount(w.router, invokeapi.Deps{Invoke: w.invoke, Timeout: w.replyTimeout(w.cfg.Invoke.Timeout), Status: server.StatusOf})
 	return nil
 }
@@ -317,9 +322,12 @@ func (w *wiring) buildEvaluations() (err error) {
 		return err
 	}
 	w.Runner, err = runner.New(w.cfg.Evaluate, runner.Deps{
-		Evaluate: manager, Invoke: w.invoke, Entities: w.registry, Runs: w.Runs, Stored: w.stored, Log: w.log, Registerer: w.reg,
+		Evaluate: manager, Invoke: w.invoke, Entities: w.registry, Runs: w.Runs, Stored: w.stored, Log: w.log, Now: w.Now, Registerer: w.reg,
 	})
 	if err != nil {
+		return err
+	}
+	if err := w.watchSlots("evaluate", w.Runner.Slots()); err != nil {
 		return err
 	}
 	evaluationsapi.MountBatch(w.router, evaluationsapi.BatchDeps{

@@ -235,7 +235,7 @@ func TestInvokeContinuesTraceAndSession(t *testing.T) {
 func TestInvokeStopsAndBounds(t *testing.T) {
 	t.Parallel()
 	p := newProvider(t)
-	s := newService(t, append(p.settings(), "COLONNADE_INVOKE_MAX_PER_PROJECT=1")...)
+	s := newService(t, append(p.settings(), "COLONNADE_INVOKE_SLOTS_COUNT=1", "COLONNADE_INVOKE_SLOTS_WAIT_TIMEOUT=50ms")...)
 	server := httptest.NewServer(s.Server.Handler())
 	defer server.Close()
 	ctx, leave := context.WithCancel(t.Context())

@@ -16,6 +16,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
+
+	"colonnade/write/registry/evaluations"
 )
 
 // testset makes a testset of rows and gives its revision's id.
@@ -352,7 +354,7 @@ func TestSimpleEvaluationSurvivesItsProcess(t *testing.T) {
 
 	// The next one dies without a word.
 	s.until("the run can be taken", func() bool { // at the latest when the lease is over, where the release came too late
-		claimed, err := s.Runs.Claim(t.Context(), uuid.New(), time.Millisecond)
+		claimed, err := s.Runs.Claim(t.Context(), uuid.New(), time.Millisecond, evaluations.Busy{})
 		require.NoError(t, err)
 		return claimed != nil && claimed.ID.String() == id
 	})

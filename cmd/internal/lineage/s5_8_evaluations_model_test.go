@@ -268,7 +268,7 @@ func TestRunnersTakeTurns(t *testing.T) {
 	var together sync.WaitGroup
 	for range 10 {
 		together.Go(func() {
-			claimed, err := all.Claim(ctx, uuid.New(), time.Hour)
+			claimed, err := all.Claim(ctx, uuid.New(), time.Hour, evaluations.Busy{})
 			if err != nil {
 				t.Error(err)
 			}
@@ -291,10 +291,10 @@ func TestRunnersTakeTurns(t *testing.T) {
 	require.NoError(t, err)
 	first, second := uuid.New(), uuid.New()
 	c.patch("/evaluations/runs/"+mine, object{"run": object{"id": mine, "status": "queued"}})
-	claimed, err := all.Claim(ctx, first, -time.Hour)
+	claimed, err := all.Claim(ctx, first, -time.Hour, evaluations.Busy{})
 	require.NoError(t, err)
 	require.Equal(t, run, claimed.ID)
-	again, err := all.Claim(ctx, second, time.Hour)
+	again, err := all.Claim(ctx, second, time.Hour, evaluations.Busy{})
 	require.NoError(t, err)
 	require.Equal(t, run, again.ID)
 	renewed, err := all.Renew(ctx, c.account.Project.ID, run, first, time.Hour)
@@ -313,7 +313,7 @@ func TestRunnersTakeTurns(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, done)
 	require.Equal(t, "queued", at(t, c.get("/evaluations/runs/"+mine), "run", "status"))
-	claimed, err = all.Claim(ctx, second, time.Hour)
+	claimed, err = all.Claim(ctx, second, time.Hour, evaluations.Busy{})
 	require.NoError(t, err)
 	require.Equal(t, run, claimed.ID)
 	c.patch("/evaluations/runs/"+mine, object{"run": object{"id": mine, "status": "cancelled"}})
@@ -326,7 +326,7 @@ func TestRunnersTakeTurns(t *testing.T) {
 	require.Equal(t, "cancelled", at(t, c.get("/evaluations/runs/"+mine), "run", "status"))
 
 	c.patch("/evaluations/runs/"+mine, object{"run": object{"id": mine, "status": "queued"}})
-	claimed, err = all.Claim(ctx, second, time.Hour)
+	claimed, err = all.Claim(ctx, second, time.Hour, evaluations.Busy{})
 	require.NoError(t, err)
 	require.Equal(t, run, claimed.ID)
 	done, err = all.Release(ctx, c.account.Project.ID, run, second, evaluation.Errors)

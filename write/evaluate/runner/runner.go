@@ -22,6 +22,7 @@ import (
 	"colonnade/domain"
 	"colonnade/domain/entity"
 	"colonnade/domain/evaluation"
+	"colonnade/domain/slot"
 	"colonnade/write/evaluate"
 	"colonnade/write/ingest"
 	"colonnade/write/invoke"
@@ -41,6 +42,7 @@ type Deps struct {
 	// Stored reads traces that are evaluated.
 	Stored     *ingest.Stored
 	Log        *slog.Logger
+	Now        func() time.Time
 	Registerer prometheus.Registerer
 }
 
@@ -50,6 +52,7 @@ type Runner struct {
 	deps     Deps
 	evaluate *evaluate.Evaluate
 	metrics  *metrics
+	slots    *slot.Pool
 }
 
 // New returns a runner, which executes nothing before RunBatch or Run.
@@ -62,7 +65,8 @@ func New(cfg evaluate.Config, deps Deps) (*Runner, error) {
 		return nil, err
 	}
 	deps.Log = deps.Log.With(slog.String("component", "evaluate"))
-	return &Runner{cfg: cfg, deps: deps, evaluate: deps.Evaluate, metrics: m}, nil
+	slots := slot.New(slot.Config{Count: cfg.MaxRuns, WaitTimeout: cfg.PollInterval}, "evaluation runs", deps.Now)
+	return &Runner{cfg: cfg, deps: deps, evaluate: deps.Evaluate, metrics: m, slots: slots}, nil
 }
 
 // Run takes runs that wait, of every project, and carries them out until ctx
@@ -70,29 +74,19 @@ func New(cfg evaluate.Config, deps Deps) (*Runner, error) {
 func (r *Runner) Run(ctx context.Context) error {
 	var all sync.WaitGroup
 	defer all.Wait()
-	places := make(chan struct{}, r.cfg.MaxRuns) // one token for each run under way
+	freed := make(chan struct{}, 1) // a slot was given back since the last look
 	tick := time.NewTicker(r.cfg.PollInterval)
 	defer tick.Stop()
 	for {
-		select {
-		case places <- struct{}{}:
-		case <-ctx.Done():
-			return nil
-		}
-		runner := uuid.New()
-		claimed, err := r.deps.Runs.Claim(ctx, runner, r.cfg.Lease)
-		if claimed != nil {
-			all.Go(func() {
-				defer func() { <-places }()
-				r.carry(ctx, claimed, runner)
-			})
+		started, err := r.startOne(ctx, &all, freed)
+		if started {
 			continue
 		}
 		if err != nil && ctx.Err() == nil {
 			r.deps.Log.WarnContext(ctx, "query for evaluation runs failed, none is started until it succeeds", slog.Any("error", err))
 		}
-		<-places
 		select {
+		case <-freed:
 		case <-r.evaluate.Woken():
 		case <-tick.C:
 		case <-ctx.Done():
@@ -100,6 +94,38 @@ func (r *Runner) Run(ctx context.Context) error {
 		}
 	}
 }
+
+// startOne takes a run and executes it in the background, if a slot is free and a run
+// waits that may have it.
+func (r *Runner) startOne(ctx context.Context, all *sync.WaitGroup, freed chan<- struct{}) (started bool, err error) {
+	held, more := r.slots.Held()
+	if r.slots.Stats().InUse == r.cfg.MaxRuns || ctx.Err() != nil {
+		return false, nil
+	}
+	runner := uuid.New()
+	claimed, err := r.deps.Runs.Claim(ctx, runner, r.cfg.Lease, evaluations.Busy{Runs: held, OthersOnly: !more})
+	if claimed == nil {
+		return false, err
+	}
+	release, ok := r.slots.TryAcquire(claimed.Project)
+	if !ok { // impossible: only this goroutine takes slots
+		return false, errors.New("runner: no slot for the run that was taken")
+	}
+	all.Go(func() {
+		defer func() {
+			release()
+			select {
+			case freed <- struct{}{}:
+			default: // the last one was not seen yet
+			}
+		}()
+		r.carry(ctx, claimed, runner)
+	})
+	return true, nil
+}
+
+// Slots returns the pool from which runs take their slots.
+func (r *Runner) Slots() *slot.Pool { return r.slots }
 
 // errLost is the cause of a context whose run another process has taken.
 var errLost = errors.New("runner: another process has taken the run")

@@ -10,7 +10,7 @@ import (
 
 // Config bounds what code may use. All bounds are per run.
 type Config struct {
-	// Timeout is the time that a run may take, waiting for a place aside.
+	// Timeout is the time that a run may take, and the longest that it waits for a slot before.
 	Timeout time.Duration
 	// CPU is the processor time of a run; the kernel counts it in whole seconds.
 	CPU time.Duration
@@ -20,7 +20,8 @@ type Config struct {
 	MaxInputBytes int
 	// MaxOutputBytes bounds a result, and each rendered text.
 	MaxOutputBytes int
-	// Concurrency is the number of runs at a time; more wait.
+	// Concurrency is the number of runs at a time. One project runs at most three quarters
+	// of them, all but one where there are fewer than four.
 	Concurrency int
 	// Python is the interpreter's command line; empty means that Python is
 	// refused. It runs with an empty environment and the limits above, but an

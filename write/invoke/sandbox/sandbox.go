@@ -22,6 +22,7 @@ import (
 
 	"colonnade/domain"
 	"colonnade/domain/jsonvalue"
+	"colonnade/domain/slot"
 	"colonnade/write/invoke/template"
 )
 
@@ -40,7 +41,7 @@ type Sandbox struct {
 	exe     string
 	now     func() time.Time
 	metrics *metrics
-	slot    chan struct{} // one token per run at a time
+	slots   *slot.Pool
 
 	mu     sync.Mutex
 	spare  *child // started ahead, so that a run does not wait for a process to start
@@ -63,7 +64,7 @@ func New(cfg Config, deps Deps) (*Sandbox, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Sandbox{cfg: cfg, exe: exe, now: deps.Now, metrics: m, slot: make(chan struct{}, cfg.Concurrency)}
+	s := &Sandbox{cfg: cfg, exe: exe, now: deps.Now, metrics: m, slots: slot.New(slot.Config{Count: cfg.Concurrency, WaitTimeout: cfg.Timeout}, "runs of code", deps.Now)}
 	s.life, s.kill = context.WithCancel(context.Background())
 	return s, nil
 }
@@ -111,7 +112,7 @@ type Result struct {
 
 // Run runs code to its end. What the code does wrong, and a limit that it
 // passes, is domain.Rejected with a sentence for its author; a sandbox without
-// a free place is domain.TooMany.
+// a free slot is domain.TooMany.
 func (s *Sandbox) Run(ctx context.Context, code Code) (Result, error) {
 	job := job{Source: code.Source, Calls: code.Calls}
 	switch code.Runtime {
@@ -176,14 +177,15 @@ func (s *Sandbox) do(ctx context.Context, j job) (answer, error) {
 		return answer{}, domain.E(domain.TooLarge, "the code and its input are longer than %d bytes", s.cfg.MaxInputBytes)
 	}
 	asked := s.now()
-	if err := s.enter(ctx); err != nil {
-		return answer{}, err
+	release, err := s.slots.Acquire(ctx, domain.PrincipalFrom(ctx).Project, slot.Long)
+	if err != nil {
+		return answer{}, fmt.Errorf("sandbox: waiting for a slot: %w", err)
 	}
 	began := s.now()
 	s.metrics.waited.Observe(began.Sub(asked).Seconds())
 	s.metrics.under.Inc()
 	a, err := s.perform(ctx, j.Kind, input)
-	<-s.slot
+	release()
 	s.metrics.under.Dec()
 	s.metrics.seconds.WithLabelValues(j.Kind).Observe(s.now().Sub(began).Seconds())
 	outcome := "ok"
@@ -214,22 +216,8 @@ func (s *Sandbox) perform(ctx context.Context, kind string, input []byte) (answe
 	return a, nil
 }
 
-// enter waits for a place.
-func (s *Sandbox) enter(ctx context.Context) error {
-	wait := time.NewTimer(s.cfg.Timeout)
-	defer wait.Stop()
-	select {
-	case s.slot <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return fmt.Errorf("sandbox: waiting for a place: %w", context.Cause(ctx))
-	case <-wait.C:
-		return &domain.Error{
-			Kind: domain.TooMany, RetryAfter: time.Second,
-			Message: fmt.Sprintf("%d runs of code are under way, which is as many as this deployment allows", s.cfg.Concurrency),
-		}
-	}
-}
+// Slots returns the pool from which runs take their slots.
+func (s *Sandbox) Slots() *slot.Pool { return s.slots }
 
 // take gives a child for one job, and starts the next one ahead.
 func (s *Sandbox) take(kind string) (*child, error) {

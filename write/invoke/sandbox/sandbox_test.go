@@ -392,6 +392,32 @@ func TestNoFreePlace(t *testing.T) {
 	require.Error(t, <-ended)
 }
 
+// Endless code of one project does not keep the code of another one waiting.
+func TestOneProjectDoesNotHoldAllChildren(t *testing.T) {
+	t.Parallel()
+	s := open(t, func(c *sandbox.Config) { c.Concurrency = 2 })
+	as := func(project byte) context.Context {
+		return domain.WithPrincipal(t.Context(), domain.Principal{Project: domain.ProjectID{project}})
+	}
+	hostile, cancel := context.WithCancel(as(1))
+	const callers = 16
+	ended := make(chan error, callers)
+	for range callers {
+		go func() {
+			_, err := s.Run(hostile, code("javascript", "for (;;) {}"))
+			ended <- err
+		}()
+	}
+	require.Eventually(t, func() bool { return s.Slots().Stats().Waiting == callers-1 }, time.Minute, time.Millisecond)
+	_, err := s.Run(as(2), code("javascript", "function main() {}"))
+	require.NoError(t, err)
+	require.Empty(t, ended, "the endless code still runs and waits")
+	cancel()
+	for range callers {
+		require.ErrorIs(t, <-ended, context.Canceled)
+	}
+}
+
 func TestTooLargeInput(t *testing.T) {
 	t.Parallel()
 	s := open(t, func(c *sandbox.Config) { c.MaxInputBytes = 1 << 10 })

@@ -27,20 +27,34 @@ UPDATE evaluation_runs e SET runner = $1, leased_until = $2, status = 'running'
 FROM (
 	SELECT project_id, id FROM evaluation_runs
 	WHERE status IN ('queued', 'running') AND (status = 'queued' OR leased_until IS NOT NULL) AND (leased_until IS NULL OR leased_until < $3) AND flags @> '{"is_active": true}' AND NOT flags @> '{"is_closed": true}'
-	ORDER BY leased_until NULLS FIRST, id LIMIT 1 FOR UPDATE SKIP LOCKED
+		AND (NOT $6 OR NOT project_id = ANY($4))
+	ORDER BY coalesce((SELECT n FROM unnest($4::uuid[], $5::int[]) AS held(project, n) WHERE project = project_id), 0), leased_until NULLS FIRST, id LIMIT 1 FOR UPDATE SKIP LOCKED
 ) w
 WHERE e.project_id = w.project_id AND e.id = w.id RETURNING ` + schema.RunColumns + `, e.project_id`
 
-// Claim takes the run that waits longest of those that are active and queued,
-// or running under a lease that is over, of any project; nil when none waits.
-// It is running then, and nobody else takes it before the lease is over.
-func (r *Runs) Claim(ctx context.Context, runner uuid.UUID, lease time.Duration) (*Claimed, error) {
+// Busy says which projects have runs in progress at a runner.
+type Busy struct {
+	// Runs is the number of runs by project.
+	Runs map[domain.ProjectID]int
+	// OthersOnly excludes these projects: the free slots are kept for others.
+	OthersOnly bool
+}
+
+// Claim takes a run that is active and queued, or running under a lease that has
+// ended: of the project with the fewest runs at this runner the one that waits longest.
+// It returns nil if none waits. The run is running then, and no other runner takes it
+// before the lease ends.
+func (r *Runs) Claim(ctx context.Context, runner uuid.UUID, lease time.Duration, busy Busy) (*Claimed, error) {
+	projects, runs := []uuid.UUID{}, []int32{}
+	for project, n := range busy.Runs {
+		projects, runs = append(projects, uuid.UUID(project)), append(runs, int32(n)) //nolint:gosec // a runner executes few runs
+	}
 	var claimed *Claimed
 	err := r.db.Transact(ctx, "taking an evaluation run", func(tx pgx.Tx) error {
 		now := r.db.Now()
 		var c Claimed
 		var project uuid.UUID
-		err := tx.QueryRow(ctx, claimRun, runner, now.Add(lease), now).Scan(append(c.Targets(), &project)...)
+		err := tx.QueryRow(ctx, claimRun, runner, now.Add(lease), now, projects, runs, busy.OthersOnly).Scan(append(c.Targets(), &project)...)
 		if errors.Is(err, pgx.ErrNoRows) {
 			claimed = nil
 			return nil
