@@ -182,18 +182,18 @@ func elsewhere(op domain.Operation) string {
 	}
 	for _, f := range entity.Families() {
 		if op.Tag == f.Plural {
-			return "lineage.TestProjectsAreIsolated"
+			return "entities.TestProjectsAreIsolated"
 		}
 	}
 	switch op.Tag {
 	case "keys", "projects", "profile", "access", "organizations", "workspaces", "folders", "testcases":
-		return "lineage.TestProjectsAreIsolated"
+		return "entities.TestProjectsAreIsolated"
 	}
 	if op.Path == "/spans/tail" {
 		return "TestLiveTail"
 	}
 	if strings.HasPrefix(op.Path, "/evaluations/") {
-		return "lineage.TestProjectsAreIsolated"
+		return "entities.TestProjectsAreIsolated"
 	}
 	return ""
 }

@@ -1,6 +1,6 @@
 //go:build embedded
 
-package lineage_test
+package entities_test
 
 import (
 	"bytes"
@@ -20,34 +20,34 @@ import (
 	"colonnade/domain/entity/entityschema"
 )
 
-// promise is the API's document, to which every reply of every test here is held.
-type promise struct {
+// openAPI is the OpenAPI document; every reply in these tests is compared with it.
+type openAPI struct {
 	mu       sync.Mutex // guards all below
 	compiler *jsonschema.Compiler
 	schemas  map[string]*jsonschema.Schema
-	paths    []promised
+	paths    []openAPIPath
 }
 
-// promised is one path of the document, cut at its slashes.
-type promised struct {
+// openAPIPath is one path of the document, split at its slashes.
+type openAPIPath struct {
 	path  string
 	parts []string
-	// replies are the codes that have a body, by method.
+	// replies holds the schemas of replies by method and status code.
 	replies map[string][]string
 }
 
-func newPromise(tb testing.TB, w *world) *promise {
+func newPromise(tb testing.TB, w *service) *openAPI {
 	tb.Helper()
 	text, err := w.server.OpenAPI()
 	require.NoError(tb, err)
 	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
 	require.NoError(tb, err)
 	closeObjects(at(tb, document, "paths"), at(tb, document, "components", "schemas"))
-	p := &promise{compiler: jsonschema.NewCompiler(), schemas: map[string]*jsonschema.Schema{}}
+	p := &openAPI{compiler: jsonschema.NewCompiler(), schemas: map[string]*jsonschema.Schema{}}
 	p.compiler.AssertFormat()
 	require.NoError(tb, p.compiler.AddResource("document.json", document))
 	for path, item := range objectAt(tb, document, "paths") {
-		d := promised{path: path, parts: split(path), replies: map[string][]string{}}
+		d := openAPIPath{path: path, parts: split(path), replies: map[string][]string{}}
 		for method, op := range objectAt(tb, item) {
 			for code, reply := range objectAt(tb, op, "responses") {
 				if objectAt(tb, reply)["content"] != nil {
@@ -60,7 +60,7 @@ func newPromise(tb testing.TB, w *world) *promise {
 	return p
 }
 
-// closeObjects lets no described object have members that are not described.
+// closeObjects forbids members that a described object does not list.
 func closeObjects(values ...any) {
 	for _, v := range values {
 		switch v := v.(type) {
@@ -79,8 +79,8 @@ func closeObjects(values ...any) {
 
 func split(path string) []string { return strings.Split(strings.Trim(path, "/"), "/") }
 
-// of is the schema of a reply; nil for a path that is not there.
-func (p *promise) of(tb testing.TB, method, target string, status int) *jsonschema.Schema {
+// of returns the schema of a reply, nil for a path that the document does not have.
+func (p *openAPI) of(tb testing.TB, method, target string, status int) *jsonschema.Schema {
 	tb.Helper()
 	path, err := url.Parse(target)
 	require.NoError(tb, err)
@@ -89,7 +89,7 @@ func (p *promise) of(tb testing.TB, method, target string, status int) *jsonsche
 		parts = parts[1:]
 	}
 	method = strings.ToLower(method)
-	var best *promised
+	var best *openAPIPath
 	for i := range p.paths {
 		d := &p.paths[i]
 		if matches(d.parts, parts) && d.replies[method] != nil && (best == nil || strings.Count(d.path, "{") < strings.Count(best.path, "{")) {
@@ -117,8 +117,8 @@ func matches(pattern, parts []string) bool {
 	return slices.EqualFunc(pattern, parts, func(want, got string) bool { return strings.HasPrefix(want, "{") || want == got })
 }
 
-// hold compares a reply with what the document says of it.
-func (p *promise) hold(tb testing.TB, method, target string, status int, reply []byte) {
+// hold compares a reply with its schema in the document.
+func (p *openAPI) hold(tb testing.TB, method, target string, status int, reply []byte) {
 	tb.Helper()
 	schema := p.of(tb, method, target, status)
 	if schema == nil || len(reply) == 0 {
@@ -129,11 +129,11 @@ func (p *promise) hold(tb testing.TB, method, target string, status int, reply [
 	require.NoError(tb, schema.Validate(value), "%s %s -> %d %s", method, target, status, reply)
 }
 
-// Whatever the document lets a client send, the service reads: no member that
-// is described is refused as unknown, and one that is not described is.
+// The service accepts each member that the document describes, and refuses each
+// member that it does not describe.
 func TestRequestsAreAsDescribed(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newService(t)
 	c := w.owner(t, "a@b.c", false)
 	tried := 0
 	for _, op := range w.server.Operations() {
@@ -156,7 +156,7 @@ func TestRequestsAreAsDescribed(t *testing.T) {
 	require.Greater(t, tried, 1000)
 }
 
-// types are the kinds of mistakes that a reply names.
+// types returns the types of the errors that a reply lists.
 func types(reply object) []string {
 	list, _ := reply["detail"].([]any)
 	var out []string
@@ -167,7 +167,7 @@ func types(reply object) []string {
 	return out
 }
 
-// samples are objects of one described member each, null at the innermost.
+// samples returns objects of one described member each, null at the innermost.
 func samples(schema any, depth int) []any {
 	var out []any
 	if shape, ok := schema.(entityschema.Schema); ok {
@@ -189,10 +189,10 @@ func samples(schema any, depth int) []any {
 	return out
 }
 
-// The document tells what the reply of a retrieve holds, down to the handler's address.
+// The document describes the reply of a retrieve down to the handler's address.
 func TestDocumentOfRetrieve(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newService(t)
 	served, err := w.server.OpenAPI()
 	require.NoError(t, err)
 	var document object

@@ -1,9 +1,9 @@
 //go:build embedded
 
-// Package lineage tests what needs both wings: a command's effect as a
-// question shows it, over HTTP, through the engine with its authentication and
-// permissions, on a Postgres of its own.
-package lineage_test
+// Package entities_test holds the tests of entities and evaluations that need both
+// sides of the service: a command is sent over HTTP and a query shows its effect, with
+// authentication and permissions, on a Postgres database for each test.
+package entities_test
 
 import (
 	"bytes"
@@ -46,11 +46,11 @@ func TestMain(m *testing.M) { os.Exit(embeddedtest.Main(m)) }
 
 const adminKey = "the-administration-key"
 
-// services is where data.url of a revision leads in these tests.
+// services is the base address of data.url in these tests.
 const services = "http://127.0.0.1:8080/services"
 
-// world is a service on a database of its own.
-type world struct {
+// service is the service on a database of its own.
+type service struct {
 	pool     *pgxpool.Pool
 	db       *registry.DB
 	write    *entities.Registry
@@ -60,10 +60,10 @@ type world struct {
 	server   *server.Server
 	handler  http.Handler
 	logs     *buffer
-	promise  *promise
+	openAPI  *openAPI
 }
 
-// buffer is a log that many goroutines write to.
+// buffer collects the log lines of several goroutines.
 type buffer struct {
 	mu   sync.Mutex // guards text
 	text bytes.Buffer
@@ -81,7 +81,7 @@ func (b *buffer) String() string {
 	return b.text.String()
 }
 
-func newWorld(tb testing.TB, change ...func(*access.Config)) *world {
+func newService(tb testing.TB, change ...func(*access.Config)) *service {
 	tb.Helper()
 	pool, err := pgxpool.New(tb.Context(), embeddedtest.PostgresDatabase(tb))
 	require.NoError(tb, err)
@@ -89,7 +89,7 @@ func newWorld(tb testing.TB, change ...func(*access.Config)) *world {
 	_, err = migrations.Postgres(tb.Context(), pool)
 	require.NoError(tb, err)
 
-	w := &world{pool: pool, logs: &buffer{}}
+	w := &service{pool: pool, logs: &buffer{}}
 	w.db, err = registry.New(registry.DefaultConfig(), registry.Deps{Pool: pool, Now: time.Now, Random: rand.Reader})
 	require.NoError(tb, err)
 	w.write, err = entities.New(w.db, services)
@@ -123,20 +123,20 @@ func newWorld(tb testing.TB, change ...func(*access.Config)) *world {
 	readapi.MountTestsetFiles(questions, w.read)
 	readapi.MountLegacy(questions, w.read)
 	w.handler = w.server.Handler()
-	w.promise = newPromise(tb, w)
+	w.openAPI = newPromise(tb, w)
 	return w
 }
 
-// client calls with one credential.
+// client sends requests with one credential.
 type client struct {
 	t       testing.TB
-	w       *world
+	w       *service
 	header  string
 	account accounts.Account
 }
 
-// owner makes an account and calls as its owner.
-func (w *world) owner(tb testing.TB, email string, seed bool) client {
+// owner creates an account and returns a client of its owner.
+func (w *service) owner(tb testing.TB, email string, seed bool) client {
 	tb.Helper()
 	created, err := w.accounts.CreateAccounts(tb.Context(), accounts.AccountBatch{Accounts: map[string]accounts.AccountRequest{"owner": {Email: email, CreateKey: true, SeedDefaults: seed}}})
 	require.NoError(tb, err)
@@ -144,7 +144,7 @@ func (w *world) owner(tb testing.TB, email string, seed bool) client {
 	return client{t: tb, w: w, header: "ApiKey " + a.Key.Reveal(), account: a}
 }
 
-// as gives the same project with a key of a lesser role.
+// as returns a client of the same project with a key of a lower role.
 func (c client) as(role string) client {
 	c.t.Helper()
 	key, err := c.w.accounts.CreateKey(c.t.Context(), accounts.KeyRequest{Project: c.account.Project.ID, User: c.account.User.ID, Role: role})
@@ -160,7 +160,7 @@ func (c client) principal() domain.Principal {
 // object is a decoded JSON object.
 type object = map[string]any
 
-// do sends a request; a body is an object, a string that goes as it is, or nil.
+// do sends a request; the body is an object, a string that is sent unchanged, or nil.
 func (c client) do(method, path string, body any) (int, object, http.Header) {
 	c.t.Helper()
 	var text io.Reader
@@ -179,7 +179,7 @@ func (c client) do(method, path string, body any) (int, object, http.Header) {
 	}
 	recorder := httptest.NewRecorder()
 	c.w.handler.ServeHTTP(recorder, request)
-	c.w.promise.hold(c.t, method, path, recorder.Code, recorder.Body.Bytes())
+	c.w.openAPI.hold(c.t, method, path, recorder.Code, recorder.Body.Bytes())
 	var reply any
 	if recorder.Body.Len() > 0 {
 		require.NoError(c.t, json.Unmarshal(recorder.Body.Bytes(), &reply), recorder.Body.String())
@@ -191,7 +191,7 @@ func (c client) do(method, path string, body any) (int, object, http.Header) {
 	return recorder.Code, o, recorder.Header()
 }
 
-// post expects 200.
+// post sends a request and requires a 200.
 func (c client) post(path string, body any) object {
 	c.t.Helper()
 	return c.expect(http.StatusOK, http.MethodPost, path, body)
@@ -207,7 +207,7 @@ func (c client) put(path string, body any) object {
 	return c.expect(http.StatusOK, http.MethodPut, path, body)
 }
 
-// fails expects a status and gives the detail.
+// fails requires a status and returns the detail.
 func (c client) fails(status int, method, path string, body any) any {
 	c.t.Helper()
 	return c.expect(status, method, path, body)["detail"]
@@ -220,7 +220,7 @@ func (c client) expect(status int, method, path string, body any) object {
 	return reply
 }
 
-// at walks into a reply: keys and indices.
+// at returns the value of a reply at a path of keys and indices.
 func at(tb testing.TB, value any, path ...any) any {
 	tb.Helper()
 	for _, step := range path {
@@ -262,7 +262,7 @@ func listAt(tb testing.TB, value any, path ...any) []any {
 	return l
 }
 
-// app makes a simple application with a prompt and gives its record.
+// app creates a simple application with a prompt and returns its record.
 func (c client) app(slug string) object {
 	c.t.Helper()
 	return objectAt(c.t, c.post("/simple/applications/", object{"application": object{
@@ -271,7 +271,7 @@ func (c client) app(slug string) object {
 	}}), "application")
 }
 
-// commit commits to a variant of an application and gives the revision.
+// commit commits to a variant of an application and returns the revision.
 func (c client) commit(variant any, parameters object) object {
 	c.t.Helper()
 	return objectAt(c.t, c.post("/applications/revisions/commit", object{"application_revision_commit": object{

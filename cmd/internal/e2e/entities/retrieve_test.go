@@ -1,6 +1,6 @@
 //go:build embedded
 
-package lineage_test
+package entities_test
 
 import (
 	"fmt"
@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// stage is an application with two variants, deployed.
+// stage creates an application with two variants and deploys it.
 type stage struct {
 	client
 	app, other     object
@@ -24,7 +24,7 @@ type stage struct {
 
 func newStage(t *testing.T) stage {
 	t.Helper()
-	s := stage{client: newWorld(t).owner(t, "a@b.c", true)}
+	s := stage{client: newService(t).owner(t, "a@b.c", true)}
 	s.app = s.client.app("my-app")
 	s.other = s.client.app("other-app")
 	log := s.post("/applications/revisions/log", object{"application": object{"application_id": s.app["id"]}})
@@ -32,7 +32,7 @@ func newStage(t *testing.T) stage {
 	s.main[2] = s.commit(s.app["variant_id"], object{"n": 2})
 	side := at(t, s.post("/applications/variants/", object{"application_variant": object{"application_id": s.app["id"], "slug": "side"}}), "application_variant")
 	s.side = s.commit(at(t, side, "id"), object{"n": 3})
-	// production holds version 1, under the derived key; and version 2 of nothing else.
+	// production holds version 1 under the derived key, and no other reference.
 	s.post("/applications/revisions/deploy", object{
 		"application_variant_ref": object{"id": s.app["variant_id"]}, "application_revision_ref": object{"version": "1"}, "environment_ref": object{"slug": "production"},
 	})
@@ -52,7 +52,7 @@ func ref(members ...any) object {
 	return o
 }
 
-// Every row of the decision table, contract §5.3.
+// Every row of the decision table of retrieve.
 func TestRetrieveDecisionTable(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
@@ -262,7 +262,7 @@ func TestEnvironmentCommits(t *testing.T) {
 	const path = "/environments/revisions/commit"
 	canary := at(t, s.envLatest, "data", "references", "canary")
 
-	// A delta: one in, one out; references are completed from the lineage.
+	// A delta adds one reference and removes one; references are completed with variant and artifact.
 	one := at(t, s.post(path, commit(object{"delta": object{
 		"set": object{"third": object{"application_revision": object{"id": s.main[0]["id"]}}}, "remove": []any{"my-app.revision"},
 	}})), "environment_revision")
@@ -273,7 +273,7 @@ func TestEnvironmentCommits(t *testing.T) {
 	}, at(t, one, "data", "references", "third"))
 	require.Len(t, at(t, one, "data", "references"), 2)
 
-	// Data replaces all.
+	// Data replaces all references.
 	two := at(t, s.post(path, commit(object{"data": object{"references": object{
 		"canary": canary, "floating": object{"application_variant": object{"slug": "side"}},
 	}}})), "environment_revision")
@@ -281,11 +281,11 @@ func TestEnvironmentCommits(t *testing.T) {
 	require.Len(t, at(t, two, "data", "references"), 2)
 	require.Equal(t, s.side["id"], at(t, s.post("/applications/revisions/retrieve", object{"environment_ref": ref("slug", "production"), "key": "floating"}), "application_revision", "id"))
 
-	// Every earlier revision still says what it said.
+	// Earlier revisions are unchanged.
 	require.Equal(t, one, at(t, s.get("/environments/revisions/"+text(t, one, "id")), "environment_revision"))
 	require.Equal(t, s.envLatest, at(t, s.get("/environments/revisions/"+text(t, s.envLatest, "id")), "environment_revision"))
 
-	// An archived revision is rolled back: the next one builds on the one before.
+	// After the last revision is archived, the next one builds on the one before.
 	s.post("/environments/revisions/"+text(t, two, "id")+"/archive", nil)
 	three := at(t, s.post(path, commit(object{"delta": object{"set": object{"fourth": canary}}})), "environment_revision")
 	require.ElementsMatch(t, []string{"canary", "third", "fourth"}, keysOf(at(t, three, "data", "references")))

@@ -1,6 +1,6 @@
 //go:build embedded
 
-package lineage_test
+package entities_test
 
 import (
 	"context"
@@ -19,8 +19,8 @@ import (
 	"colonnade/write/registry/evaluations"
 )
 
-// counted stands for the analytics of traces, which are no part of these
-// tests: how many traces a step left, and whether outputs were asked for.
+// counted returns metrics in place of trace analytics, which these tests do not run: the
+// number of traces of a step, and whether outputs were requested.
 func counted() evaluations.Spans {
 	return evaluations.Spans{Measure: func(_ context.Context, _ domain.ProjectID, lots []evaluations.StepTraces) ([]map[string]any, error) {
 		out := make([]map[string]any, len(lots))
@@ -31,7 +31,7 @@ func counted() evaluations.Spans {
 	}}
 }
 
-// steps are those of a run over a testset with one application and two judges.
+// steps returns the steps of a run over a testset with one application and two evaluators.
 func steps() []any {
 	return []any{
 		object{"key": "testset-1", "type": "input", "origin": "custom", "references": object{"testset_revision": object{"slug": "capitals"}}},
@@ -41,7 +41,7 @@ func steps() []any {
 	}
 }
 
-// makeRun makes a run with these steps and gives its record.
+// makeRun creates a run with these steps and returns its record.
 func (c client) makeRun(name string, more object) object {
 	c.t.Helper()
 	run := object{"name": name, "data": object{"steps": steps(), "mappings": []any{
@@ -61,7 +61,7 @@ func (c client) remove(path string, body any) object {
 	return c.expect(http.StatusOK, http.MethodDelete, path, body)
 }
 
-// scenarios adds some to a run and gives their ids.
+// scenarios adds n scenarios to a run and returns their ids.
 func (c client) scenarios(run any, n int) []any {
 	c.t.Helper()
 	drafts := make([]any, n)
@@ -78,7 +78,7 @@ func (c client) scenarios(run any, n int) []any {
 
 func TestEvaluationRuns(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newService(t)
 	c := w.owner(t, "a@b.c", false)
 	made := listAt(t, c.post("/evaluations/runs/", object{"runs": []any{
 		object{"name": "First", "description": "of two", "tags": object{"of": "tests"}, "meta": object{"n": 1, "deep": object{"x": []any{1, 2}}}, "flags": object{"is_live": true, "is_active": nil, "has_human": false}, "data": object{"steps": steps(), "repeats": nil}, "status": "running"},
@@ -99,7 +99,7 @@ func TestEvaluationRuns(t *testing.T) {
 	id := text(t, first, "id")
 	require.Equal(t, object{"count": 1.0, "run": first}, c.get("/evaluations/runs/"+id), "what is read is what was answered")
 
-	// Edits change what is given; those that do not exist are left out.
+	// Edits change the given members; runs that do not exist are left out.
 	edited := objectAt(t, c.patch("/evaluations/runs/"+id, object{"run": object{"id": id, "name": "Renamed", "flags": object{"is_active": true}, "status": "success"}}), "run")
 	require.Equal(t, "Renamed", edited["name"])
 	require.Equal(t, "of two", edited["description"])
@@ -118,7 +118,7 @@ func TestEvaluationRuns(t *testing.T) {
 	require.Equal(t, object{"count": 0.0}, c.patch("/evaluations/runs/"+c.account.User.ID.String(), object{"run": object{"id": c.account.User.ID}}))
 	require.Contains(t, c.fails(http.StatusBadRequest, http.MethodPatch, "/evaluations/runs/"+id, object{"run": object{"id": second["id"]}}), "does not match")
 
-	// Deleting takes the ids of what is there.
+	// Deleting returns the ids of the runs that existed.
 	gone := c.remove("/evaluations/runs/", object{"run_ids": []any{id, uuid.NewString()}})
 	require.Equal(t, object{"count": 1.0, "run_ids": []any{id}}, gone)
 	require.Equal(t, object{"count": 1.0, "run_id": second["id"]}, c.remove("/evaluations/runs/"+text(t, second, "id"), nil))
@@ -128,7 +128,7 @@ func TestEvaluationRuns(t *testing.T) {
 
 func TestEvaluationBodiesAreStrict(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newService(t)
 	c := w.owner(t, "a@b.c", false)
 	run := text(t, c.makeRun("one", nil), "id")
 	with := func(change func(step object)) object {
@@ -177,10 +177,10 @@ func TestEvaluationBodiesAreStrict(t *testing.T) {
 	}
 }
 
-// What no store could hold, and what is too much at once, is refused as the caller's mistake.
+// A value that Postgres cannot store, and a body with too many items, are client errors.
 func TestEvaluationsThatCannotBeStored(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newService(t)
 	c := w.owner(t, "a@b.c", false)
 	run := text(t, c.makeRun("one", nil), "id")
 	deep := strings.Repeat(`{"a":`, 200) + "1" + strings.Repeat("}", 200)
@@ -214,10 +214,10 @@ func TestEvaluationsThatCannotBeStored(t *testing.T) {
 	require.InDelta(t, 1, c.post("/evaluations/runs/query", object{})["count"], 0, "nothing is half written")
 }
 
-// A closed run refuses changes of itself and of all its parts, until it is opened again.
+// A closed run refuses changes of itself and of its parts until it is reopened.
 func TestClosedEvaluationRuns(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newService(t)
 	c := w.owner(t, "a@b.c", false)
 	run := text(t, c.makeRun("one", nil), "id")
 	scenario := c.scenarios(run, 1)[0]
@@ -271,10 +271,10 @@ func TestClosedEvaluationRuns(t *testing.T) {
 	require.Equal(t, object{"count": 0.0}, c.get("/evaluations/queues/"+queue))
 }
 
-// A cancelled run has to be started again before it ends otherwise.
+// A cancelled run must be started again before it can end with another status.
 func TestCancelledEvaluationRuns(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newService(t)
 	c := w.owner(t, "a@b.c", false)
 	run := text(t, c.makeRun("one", object{"status": "cancelled"}), "id")
 	edit := func(status string) object { return object{"run": object{"id": run, "status": status}} }
@@ -287,14 +287,14 @@ func TestCancelledEvaluationRuns(t *testing.T) {
 
 func TestScenariosAndResults(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newService(t)
 	c := w.owner(t, "a@b.c", false)
 	run, other := text(t, c.makeRun("one", object{"data": object{"steps": steps(), "repeats": 2}}), "id"), text(t, c.makeRun("two", nil), "id")
 	ids := c.scenarios(run, 3)
 	theirs := c.scenarios(other, 1)
 	const traceA, traceB, span = "0af7651916cd43dd8448eb211c80319c", "0af7651916cd43dd8448eb211c80319d", "b7ad6b7169203331"
 
-	// Results: one for each place, whose trace the scenario links to.
+	// One result for each step and repeat, whose trace the scenario links to.
 	testcase, hash := uuid.NewString(), uuid.NewString()
 	set := listAt(t, c.post("/evaluations/results/", object{"results": []any{
 		object{"run_id": run, "scenario_id": ids[0], "step_key": "testset-1", "testcase_id": testcase, "status": "success"},
@@ -322,7 +322,7 @@ func TestScenariosAndResults(t *testing.T) {
 	back["updated_at"] = patched["updated_at"]
 	require.Equal(t, patched, back, "what was read can be sent back")
 
-	// What does not belong together is refused, and nothing of the request is done.
+	// Items of different runs are refused, and no item of the request is stored.
 	for _, bad := range []object{
 		{"run_id": run, "scenario_id": theirs[0], "step_key": "application-1"},
 		{"run_id": run, "scenario_id": uuid.NewString(), "step_key": "application-1"},
@@ -333,7 +333,7 @@ func TestScenariosAndResults(t *testing.T) {
 	}
 	c.fails(http.StatusBadRequest, http.MethodPost, "/evaluations/scenarios/", object{"scenarios": []any{object{"run_id": uuid.NewString()}}})
 
-	// Questions.
+	// Queries.
 	for _, tt := range []struct {
 		name   string
 		filter object
@@ -365,7 +365,7 @@ func TestScenariosAndResults(t *testing.T) {
 	require.NotContains(t, rest, "windowing")
 	require.InDelta(t, 1, c.post("/evaluations/scenarios/query", object{"scenario": object{"tags": object{"n": 2}}})["count"], 0)
 
-	// A scenario takes its results along.
+	// Deleting a scenario deletes its results.
 	require.Equal(t, object{"count": 1.0, "scenario_ids": []any{ids[0]}}, c.remove("/evaluations/scenarios/", object{"scenario_ids": []any{ids[0]}}))
 	require.Equal(t, object{"count": 0.0}, c.get("/evaluations/results/"+id))
 	require.Equal(t, object{"count": 1.0, "result_id": at(t, set, 2, "id")}, c.remove("/evaluations/results/"+text(t, set, 2, "id"), nil))
@@ -373,7 +373,7 @@ func TestScenariosAndResults(t *testing.T) {
 
 func TestEvaluationMetrics(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newService(t)
 	c := w.owner(t, "a@b.c", false)
 	run := text(t, c.makeRun("one", nil), "id")
 	ids := c.scenarios(run, 2)
@@ -421,7 +421,7 @@ func TestEvaluationMetrics(t *testing.T) {
 	}
 	require.InDelta(t, 4, c.post("/evaluations/metrics/query", object{"metric": object{"run_ids": []any{run}}})["count"], 0)
 
-	// By hand.
+	// Set by the client.
 	mine := listAt(t, c.post("/evaluations/metrics/", object{"metrics": []any{object{"run_id": run, "scenario_id": ids[0], "data": object{"judge-human": object{"x": 0.1}}}}}), "metrics")
 	require.Equal(t, object{"judge-human": object{"x": 0.1}}, at(t, mine, 0, "data"))
 	edited := c.patch("/evaluations/metrics/", object{"metrics": []any{object{"id": at(t, mine, 0, "id"), "status": "failure"}}})
@@ -431,10 +431,10 @@ func TestEvaluationMetrics(t *testing.T) {
 	require.InDelta(t, 1, c.remove("/evaluations/metrics/", object{"metrics_ids": []any{at(t, mine, 0, "id"), uuid.NewString()}})["count"], 0)
 }
 
-// Metrics are of the traces that results name now: of what is gone there are none.
+// Metrics cover the traces that results refer to now; a deleted result has none.
 func TestMetricsOfWhatIsGone(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newService(t)
 	c := w.owner(t, "a@b.c", false)
 	run := text(t, c.makeRun("one", nil), "id")
 	ids := c.scenarios(run, 2)
@@ -466,10 +466,10 @@ func TestMetricsOfWhatIsGone(t *testing.T) {
 	require.InDelta(t, 0, count(object{"run_id": run}), 0)
 }
 
-// Of an evaluator's revision, the schema of its outputs says what is measured.
+// The output schema of an evaluator's revision decides which outputs become metrics.
 func TestMetricsFollowTheSchemaOfTheEvaluator(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newService(t)
 	c := w.owner(t, "a@b.c", false)
 	outputs := object{"type": "object", "properties": object{"score": object{"type": "number"}}}
 	judge := objectAt(t, c.post("/simple/evaluators/", object{"evaluator": object{"slug": "judge", "data": object{"uri": "svc:custom:feedback:v0", "schemas": object{"outputs": outputs}}}}), "evaluator")
@@ -482,7 +482,7 @@ func TestMetricsFollowTheSchemaOfTheEvaluator(t *testing.T) {
 
 func TestEvaluationRunQueries(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newService(t)
 	c := w.owner(t, "a@b.c", false)
 	one := c.makeRun("Capitals of Europe", object{"tags": object{"team": "x"}, "meta": object{"a": object{"b": 1}}, "status": "running", "flags": object{"is_live": true}})
 	two := objectAt(t, c.post("/evaluations/runs/", object{"runs": []any{object{"name": "Numbers", "description": "of primes", "meta": object{"c": 2}, "data": object{"steps": []any{
@@ -523,7 +523,7 @@ func TestEvaluationRunQueries(t *testing.T) {
 
 func TestEvaluationQueues(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newService(t)
 	c := w.owner(t, "a@b.c", false)
 	run := text(t, c.makeRun("one", nil), "id")
 	ids := c.scenarios(run, 6)
@@ -569,10 +569,10 @@ func TestEvaluationQueues(t *testing.T) {
 	require.Equal(t, object{"count": 1.0, "queue_id": queue}, c.remove("/evaluations/queues/"+queue, nil))
 }
 
-// Who may look, add and change, by role.
+// Permissions to read, add and change evaluations, by role.
 func TestEvaluationPermissions(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newService(t)
 	owner := w.owner(t, "a@b.c", false)
 	run := text(t, owner.makeRun("one", nil), "id")
 	scenario := owner.scenarios(run, 1)[0]
@@ -611,10 +611,10 @@ func TestEvaluationPermissions(t *testing.T) {
 	}
 }
 
-// An account that goes takes its evaluations along.
+// Deleting an account deletes its evaluations.
 func TestEvaluationsGoWithTheirProject(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newService(t)
 	e := newEstate(t, w, "gone@b.c")
 	before := fingerprint(t, e)
 	for _, part := range []string{"run", "scenario", "result", "metrics", "queue"} {
@@ -625,10 +625,10 @@ func TestEvaluationsGoWithTheirProject(t *testing.T) {
 	require.Empty(t, fingerprint(t, e))
 }
 
-// Many who set the same results at once leave one of each.
+// Concurrent requests that set the same results leave one of each.
 func TestResultsAreSetOnce(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newService(t)
 	c := w.owner(t, "a@b.c", false)
 	run := text(t, c.makeRun("one", nil), "id")
 	ids := c.scenarios(run, 5)
@@ -657,10 +657,10 @@ func TestResultsAreSetOnce(t *testing.T) {
 	require.InDelta(t, 5, c.post("/evaluations/results/query", object{"result": object{"run_id": run}})["count"], 0)
 }
 
-// When closing has been answered, nothing more comes in.
+// After the reply to a close, no result is added.
 func TestClosingWaitsForWhoIsInside(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newService(t)
 	c := w.owner(t, "a@b.c", false)
 	run := text(t, c.makeRun("one", nil), "id")
 	first := make(chan struct{}, 8)
@@ -690,10 +690,10 @@ func TestClosingWaitsForWhoIsInside(t *testing.T) {
 	require.Equal(t, after, c.post("/evaluations/scenarios/query", query)["count"])
 }
 
-// The bodies that the public Python client sends, nulls and all, on the paths that it calls.
+// The service accepts the bodies of the public Python client, with their nulls, on its paths.
 func TestEvaluationsAsThePythonClientSendsThem(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newService(t)
 	c := w.owner(t, "a@b.c", false)
 	run := text(t, c.post("/preview/evaluations/runs/", object{"runs": []any{object{
 		"name": "sdk", "description": nil, "flags": object{"is_closed": false, "is_live": false, "is_active": true}, "tags": nil, "meta": object{}, "status": "running",

@@ -1,6 +1,6 @@
 //go:build embedded
 
-package lineage_test
+package entities_test
 
 import (
 	"fmt"
@@ -18,7 +18,7 @@ import (
 	"colonnade/domain/testset"
 )
 
-// rows are testcases as a commit says them, each of the column n.
+// rows returns testcases as a commit has them, each with the column n.
 func rows(n ...int) []any {
 	out := make([]any, len(n))
 	for i, v := range n {
@@ -27,7 +27,7 @@ func rows(n ...int) []any {
 	return out
 }
 
-// testset makes one of these rows and gives its simple record.
+// testset creates a testset of these rows and returns its simple record.
 func (c client) testset(slug string, testcases []any) object {
 	c.t.Helper()
 	return objectAt(c.t, c.post("/simple/testsets/", object{"testset": object{"slug": slug, "name": slug, "data": object{"testcases": testcases}}}), "testset")
@@ -41,7 +41,7 @@ func (c client) commitTestset(variant any, more object) object {
 	return objectAt(c.t, c.post("/testsets/revisions/commit", object{"testset_revision_commit": revision}), "testset_revision")
 }
 
-// dataRows are the data of a revision's testcases, in order.
+// dataRows returns the data of a revision's testcases in order.
 func dataRows(tb testing.TB, revision any) []any {
 	tb.Helper()
 	var out []any
@@ -51,10 +51,10 @@ func dataRows(tb testing.TB, revision any) []any {
 	return out
 }
 
-// A testset's revision holds ids; testcases are rows that its revisions share.
+// A revision of a testset holds ids; its revisions share the rows of testcases.
 func TestTestcasesOfATestset(t *testing.T) {
 	t.Parallel()
-	c := newWorld(t).owner(t, "a@b.c", false)
+	c := newService(t).owner(t, "a@b.c", false)
 	made := c.testset("golden", []any{
 		object{"data": object{"country": "France", "capital": "Paris", "population": 68.1}, "tags": object{"continent": "europe"}},
 		object{"data": object{"country": "Peru"}, "meta": object{"by": "hand"}, "flags": object{"hard": true}},
@@ -70,7 +70,7 @@ func TestTestcasesOfATestset(t *testing.T) {
 	require.Equal(t, []any{ids[0], id}, []any{first["id"], first["testset_id"]})
 	require.Equal(t, object{"hard": true}, at(t, made, "data", "testcases", 1, "flags"))
 
-	// One testcase, and what is not there.
+	// One testcase by id, and an id that does not exist.
 	alone := objectAt(t, c.get("/testcases/"+text(t, first, "id")), "testcase")
 	require.Equal(t, id, alone["set_id"])
 	delete(alone, "set_id")
@@ -78,7 +78,7 @@ func TestTestcasesOfATestset(t *testing.T) {
 	require.EqualValues(t, 0, c.get("/testcases/" + uuid.NewString())["count"])
 	c.fails(http.StatusUnprocessableEntity, http.MethodGet, "/testcases/nonsense", nil)
 
-	// The next revision has a new row and shares the others; ids do as well as rows.
+	// The next revision has a new row and shares the others; ids may stand for rows.
 	next := c.commitTestset(variant, object{"data": object{"testcases": append([]any{object{"data": object{"country": "Chad"}}}, object{"data": first["data"], "tags": first["tags"]})}})
 	require.Equal(t, ids[0], at(t, next, "data", "testcase_ids", 1))
 	back := c.commitTestset(variant, object{"data": object{"testcase_ids": ids}})
@@ -87,21 +87,21 @@ func TestTestcasesOfATestset(t *testing.T) {
 	require.Empty(t, cmp.Diff(back["data"], echoed["data"]), "what was read can be sent back")
 	require.EqualValues(t, 3, c.post("/testcases/query", object{"testset_id": id})["count"], "two of the first, one of the second")
 
-	// Another testset has testcases of its own, also equal ones.
+	// Another testset has testcases of its own, even where they are equal.
 	other := c.testset("silver", []any{object{"data": object{"country": "Peru"}}})
 	detail := c.fails(http.StatusUnprocessableEntity, http.MethodPost, "/testsets/revisions/commit", object{"testset_revision": object{
 		"testset_variant_id": variant, "data": object{"testcase_ids": []any{ids[0], at(t, other, "data", "testcase_ids", 0)}},
 	}})
 	require.Equal(t, []any{"body", "testset_revision", "data", "testcase_ids", 1.0}, at(t, detail, 0, "loc"))
 
-	// Empty is a state of its own.
+	// An empty revision differs from one without data.
 	empty := c.commitTestset(variant, object{"data": object{"testcases": []any{}}})
 	require.Equal(t, object{"testcase_ids": []any{}, "testcases": []any{}}, empty["data"])
 }
 
 func TestViewsOfATestset(t *testing.T) {
 	t.Parallel()
-	c := newWorld(t).owner(t, "a@b.c", false)
+	c := newService(t).owner(t, "a@b.c", false)
 	made := c.testset("golden", rows(1, 2, 3, 4))
 	ids := listAt(t, made, "data", "testcase_ids")
 	revision := "/testsets/revisions/" + text(t, made, "revision_id")
@@ -140,7 +140,7 @@ func TestViewsOfATestset(t *testing.T) {
 	require.Len(t, listAt(t, c.post("/simple/testsets/query", object{}), "testsets", 0, "data", "testcases"), 1)
 }
 
-// pageIDs walks a list and gives the ids of all its pages.
+// pageIDs reads all pages of a query and returns their ids.
 func (c client) pageIDs(body object) []any {
 	c.t.Helper()
 	window, _ := body["windowing"].(object)
@@ -169,7 +169,7 @@ func (c client) pageIDs(body object) []any {
 
 func TestListsOfTestcases(t *testing.T) {
 	t.Parallel()
-	c := newWorld(t).owner(t, "a@b.c", false)
+	c := newService(t).owner(t, "a@b.c", false)
 	made := c.testset("golden", []any{
 		object{"data": object{"n": 1}, "tags": object{"k": "a", "l": 1}},
 		object{"data": object{"n": 2}, "tags": object{"k": "b"}},
@@ -244,7 +244,7 @@ func TestListsOfTestcases(t *testing.T) {
 
 func TestDeltaOfATestset(t *testing.T) {
 	t.Parallel()
-	c := newWorld(t).owner(t, "a@b.c", false)
+	c := newService(t).owner(t, "a@b.c", false)
 	made := c.testset("golden", []any{
 		object{"data": object{"q": "one", "a": 1}, "tags": object{"kept": true}}, object{"data": object{"q": "two", "a": 2}}, object{"data": object{"q": "three"}},
 	})
@@ -259,13 +259,13 @@ func TestDeltaOfATestset(t *testing.T) {
 	require.Equal(t, []any{object{"question": "one", "note": ""}, object{"question": "drei"}, object{"n": 4.0}}, dataRows(t, changed))
 	require.Equal(t, object{"kept": true}, at(t, changed, "data", "testcases", 0, "tags"))
 
-	// The form of every other family works on the data as it is read.
+	// The delta of the other entity kinds works on the data as it is read.
 	set := c.commitTestset(variant, delta(object{"operations": []any{object{"op": "set", "path": "/testcases/0/data/question", "value": "eins"}, object{"op": "remove", "path": "testcases.2"}}}))
 	require.Equal(t, []any{object{"question": "eins", "note": ""}, object{"question": "drei"}}, dataRows(t, set))
 	ids := c.commitTestset(variant, delta(object{"set": object{"testcase_ids": id[:2]}}))
 	require.Equal(t, []any{object{"q": "one", "a": 1.0}, object{"q": "two", "a": 2.0}}, dataRows(t, ids))
 
-	// The revision that the delta was made for names the variant, too; a newer one is a conflict.
+	// A delta's base revision names the variant too; a newer revision is a conflict.
 	named := objectAt(t, c.post("/testsets/revisions/commit", object{"testset_revision": object{
 		"testset_id": made["id"], "testset_revision_id": ids["id"], "delta": object{"rows": object{"remove": id[:1]}},
 	}}), "testset_revision")
@@ -313,7 +313,7 @@ func TestDeltaOfATestset(t *testing.T) {
 	require.Equal(t, before, testcaseCount(t, c.w), "nothing half written")
 }
 
-func testcaseCount(t *testing.T, w *world) (n int) {
+func testcaseCount(t *testing.T, w *service) (n int) {
 	t.Helper()
 	require.NoError(t, w.pool.QueryRow(t.Context(), `SELECT (SELECT count(*) FROM testcases) + (SELECT count(*) FROM revisions)`).Scan(&n))
 	return n
@@ -321,7 +321,7 @@ func testcaseCount(t *testing.T, w *world) (n int) {
 
 func TestBadTestcasesAreRefusedAndLeaveNothing(t *testing.T) {
 	t.Parallel()
-	c := newWorld(t).owner(t, "a@b.c", false)
+	c := newService(t).owner(t, "a@b.c", false)
 	made := c.testset("golden", rows(1))
 	long := make([]any, testset.MaxTestcases+1)
 	for i := range long {
@@ -362,11 +362,10 @@ func TestBadTestcasesAreRefusedAndLeaveNothing(t *testing.T) {
 	require.Equal(t, []any{object{"testcase_dedup_id": "x"}}, dataRows(t, named))
 }
 
-// A revision that was committed when testcases were part of it reads as it
-// did, and the next one builds on it.
+// A revision that contains its testcases is read unchanged, and the next one builds on it.
 func TestInlineTestcasesOfBefore(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newService(t)
 	c := w.owner(t, "a@b.c", false)
 	made := c.testset("golden", rows(1))
 	own := uuid.NewString()
@@ -397,10 +396,10 @@ func TestInlineTestcasesOfBefore(t *testing.T) {
 	require.Equal(t, object{"testcase_ids": []any{own}}, at(t, c.get(revision), "testset_revision", "data"), "ids of before that name nothing")
 }
 
-// What runs over testcases finds them by the references of retrieve.
+// An evaluation finds its testcases by the references of retrieve.
 func TestTestcasesForARun(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newService(t)
 	c, other := w.owner(t, "a@b.c", false), w.owner(t, "b@b.c", false)
 	made := c.testset("golden", rows(2, 1, 2))
 	revision := uuid.MustParse(text(t, made, "revision_id"))

@@ -1,6 +1,6 @@
 //go:build embedded
 
-package lineage_test
+package entities_test
 
 import (
 	"bytes"
@@ -21,7 +21,7 @@ import (
 	"colonnade/domain/testset"
 )
 
-// upload sends a form with a file; no file when text is nil.
+// upload sends a form with a file, and without one when text is nil.
 func (c client) upload(path, name string, text []byte, fields map[string]string) (int, object) {
 	c.t.Helper()
 	var body bytes.Buffer
@@ -46,13 +46,13 @@ func (c client) send(path, contentType string, body []byte) (int, object) {
 	request.Header.Set("Content-Type", contentType)
 	recorder := httptest.NewRecorder()
 	c.w.handler.ServeHTTP(recorder, request)
-	c.w.promise.hold(c.t, http.MethodPost, path, recorder.Code, recorder.Body.Bytes())
+	c.w.openAPI.hold(c.t, http.MethodPost, path, recorder.Code, recorder.Body.Bytes())
 	var reply object
 	require.NoError(c.t, json.Unmarshal(recorder.Body.Bytes(), &reply), recorder.Body.String())
 	return recorder.Code, reply
 }
 
-// uploaded expects 200.
+// uploaded sends a form and requires a 200.
 func (c client) uploaded(path, name, text string, fields map[string]string) object {
 	c.t.Helper()
 	status, reply := c.upload(path, name, []byte(text), fields)
@@ -69,10 +69,10 @@ func (c client) download(path string) *httptest.ResponseRecorder {
 	return recorder
 }
 
-// Up, down and up again: the same testcases each time, in both formats.
+// A testset that is uploaded, downloaded and uploaded again has the same testcases, in both formats.
 func TestFilesOfATestset(t *testing.T) {
 	t.Parallel()
-	c := newWorld(t).owner(t, "a@b.c", false)
+	c := newService(t).owner(t, "a@b.c", false)
 	made := objectAt(t, c.uploaded("/simple/testsets/upload", "capitals.csv", "country,capital\nFrance,Paris\n\"Côte d'Ivoire\",\"Yamoussoukro, \"\"since 1983\"\"\"\n", map[string]string{
 		"testset_slug": "capitals", "testset_tags": `{"k":"v"}`, "testset_description": "Of countries",
 	}), "testset")
@@ -97,7 +97,7 @@ func TestFilesOfATestset(t *testing.T) {
 		require.Equal(t, first.Body.String(), c.download(simple+"/download?file_type="+format).Body.String())
 	}
 
-	// What CSV has no cells for survives it: numbers, nulls, objects, what is not there, and labels.
+	// CSV keeps numbers, nulls, objects, absent members and labels, for which it has no types.
 	rich := c.testset("rich", []any{
 		object{"data": object{"n": 1.5, "o": object{"deep": []any{1, nil}}, "s": "1.5", "line": "a\r\nb"}, "tags": object{"k": "v"}},
 		object{"data": object{"n": nil, "s": "", "testcase_dedup_id": "x"}, "meta": object{"m": true}, "flags": object{"hard": false}},
@@ -108,14 +108,14 @@ func TestFilesOfATestset(t *testing.T) {
 	back := objectAt(t, c.uploaded("/simple/testsets/"+text(t, rich, "id")+"/upload", "x.csv", csv, nil), "testset")
 	require.Empty(t, cmp.Diff(rich["data"], back["data"]))
 
-	// An empty one, and one of a placeholder.
+	// An empty revision, and one that is a placeholder.
 	empty := objectAt(t, c.uploaded("/simple/testsets/upload", "x.json", "[]", nil), "testset")
 	require.Len(t, text(t, empty, "slug"), 12)
 	require.Equal(t, "[]\n", c.download("/simple/testsets/"+text(t, empty, "id")+"/download?file_type=json&file_name=../x").Body.String())
 	header := c.download("/simple/testsets/" + text(t, empty, "id") + "/download").Body.String()
 	require.Equal(t, object{"testcase_ids": []any{}, "testcases": []any{}}, at(t, c.uploaded("/simple/testsets/upload", "x.csv", header, nil), "testset", "data"))
 
-	// A formula stays what it is, unless a person asks for a file to look at.
+	// A cell that begins a formula is unchanged unless the request asks for a file for spreadsheets.
 	formulas := objectAt(t, c.uploaded("/simple/testsets/upload", "x.csv", "a\n=1+1\n", nil), "testset")
 	require.Contains(t, c.download("/simple/testsets/"+text(t, formulas, "id")+"/download").Body.String(), "\n=1+1,")
 	require.Contains(t, c.download("/simple/testsets/"+text(t, formulas, "id")+"/download?escape_formulas=true").Body.String(), "\n'=1+1,")
@@ -123,7 +123,7 @@ func TestFilesOfATestset(t *testing.T) {
 
 func TestBadUploadsAreRefusedAndLeaveNothing(t *testing.T) {
 	t.Parallel()
-	c := newWorld(t).owner(t, "a@b.c", false)
+	c := newService(t).owner(t, "a@b.c", false)
 	made := c.testset("golden", rows(1))
 	const create = "/simple/testsets/upload"
 	replace, commit := "/simple/testsets/"+text(t, made, "id")+"/upload", "/testsets/revisions/"+text(t, made, "revision_id")+"/upload"
@@ -189,10 +189,10 @@ func TestBadUploadsAreRefusedAndLeaveNothing(t *testing.T) {
 	require.Equal(t, http.StatusForbidden, status)
 }
 
-// Files of another project are neither read nor written.
+// A project neither reads nor writes files of another project.
 func TestFilesOfProjectsAreApart(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newService(t)
 	victim, attacker := newEstate(t, w, "victim@b.c"), newEstate(t, w, "attacker@b.c")
 	before := fingerprint(t, victim)
 	for _, path := range []string{"/simple/testsets/" + victim.ids["testset"], "/testsets/revisions/" + victim.ids["testset_revision"]} {

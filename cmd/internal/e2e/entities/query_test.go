@@ -1,6 +1,6 @@
 //go:build embedded
 
-package lineage_test
+package entities_test
 
 import (
 	"fmt"
@@ -15,10 +15,10 @@ import (
 	"colonnade/domain/entity"
 )
 
-// shelf is five applications, each with a second variant.
+// shelf creates five applications, each with a second variant.
 func newShelf(t *testing.T) (client, []object) {
 	t.Helper()
-	c := newWorld(t).owner(t, "a@b.c", false)
+	c := newService(t).owner(t, "a@b.c", false)
 	apps := make([]object, 0, 5)
 	for i := range 5 {
 		app := objectAt(t, c.post("/simple/applications/", object{"application": object{
@@ -88,7 +88,7 @@ func slugs(t *testing.T, list any) []string {
 	return found
 }
 
-// Pages follow each other without a gap or a double, and the last one says so.
+// Pages have no gap and no duplicate, and the last one has no cursor.
 func TestQueryPages(t *testing.T) {
 	t.Parallel()
 	c, apps := newShelf(t)
@@ -168,11 +168,11 @@ func TestQueryChildren(t *testing.T) {
 	}
 }
 
-// What Postgres cannot hold nobody can look for, wherever it stands; nor for more
-// than a statement takes.
+// A query for a value that Postgres cannot store, in any member, is a client error, and so
+// is a query with more values than a statement takes.
 func TestListsOfWhatCannotBeStored(t *testing.T) {
 	t.Parallel()
-	c := newWorld(t).owner(t, "a@b.c", false)
+	c := newService(t).owner(t, "a@b.c", false)
 	for _, query := range []string{"name=a%00b", "name=%ff", "slugs=%ff,b", "application_slug=%00", "tags=" + url.QueryEscape(`{"a":1e200000}`), "tags=" + url.QueryEscape(`{"a":"\u0000"}`)} {
 		c.fails(http.StatusBadRequest, http.MethodPost, "/applications/variants/query?"+query, "")
 	}
@@ -185,20 +185,20 @@ func TestListsOfWhatCannotBeStored(t *testing.T) {
 	require.Contains(t, c.fails(http.StatusBadRequest, http.MethodPost, "/testcases/query", object{"testset_refs": many}), "too many")
 }
 
-// A question is small; only one that brings a revision along may be as large as that.
+// A query's body is small; only a query that contains a revision may be as large as one.
 func TestQuestionsAreSmall(t *testing.T) {
 	t.Parallel()
-	c := newWorld(t).owner(t, "a@b.c", false)
+	c := newService(t).owner(t, "a@b.c", false)
 	large := strings.Repeat("x", 5<<20)
 	require.Contains(t, c.fails(http.StatusRequestEntityTooLarge, http.MethodPost, "/applications/query", object{"application": object{"name": large}}), "4194304 bytes")
 	c.post("/applications/revisions/resolve", object{"application_revision": object{"data": object{"parameters": object{"text": large}}}})
 }
 
-// An empty body and an unknown member are refused by every list of every
-// family; {} is fine. Source: interface.md §7.
+// Every query of every entity kind refuses an empty body and an unknown member, and
+// accepts {}. Source: interface.md §7.
 func TestEveryListIsStrict(t *testing.T) {
 	t.Parallel()
-	c := newWorld(t).owner(t, "a@b.c", false)
+	c := newService(t).owner(t, "a@b.c", false)
 	for _, f := range entity.Families() {
 		for _, path := range []string{"/" + f.Plural + "/query", "/" + f.Plural + "/variants/query", "/" + f.Plural + "/revisions/query", "/simple/" + f.Plural + "/query"} {
 			detail := c.fails(http.StatusUnprocessableEntity, "POST", path, "")
@@ -228,7 +228,7 @@ func TestEveryListIsStrict(t *testing.T) {
 	c.post("/preview/environments/query", object{})
 }
 
-// Times are kept to the microsecond and come back as they are compared.
+// Times have microseconds and are returned with the precision of comparisons.
 func TestTimesComeBackAsTheyWere(t *testing.T) {
 	t.Parallel()
 	c, apps := newShelf(t)

@@ -1,6 +1,6 @@
 //go:build embedded
 
-package lineage_test
+package entities_test
 
 import (
 	"fmt"
@@ -14,7 +14,7 @@ import (
 	"colonnade/domain/entity"
 )
 
-// dataOf is valid data of a family, different for each n.
+// dataOf returns valid data of an entity kind, different for each n.
 func dataOf(f entity.Family, n int) object {
 	switch f.Kind {
 	case entity.Environment:
@@ -28,10 +28,10 @@ func dataOf(f entity.Family, n int) object {
 	}
 }
 
-// The whole life of a lineage is the same in every family.
+// All entity kinds follow the same life cycle.
 func TestEveryFamilyHasTheSameLife(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newService(t)
 	for _, f := range entity.Families() {
 		t.Run(f.Name, func(t *testing.T) {
 			t.Parallel()
@@ -55,7 +55,7 @@ func lifeOf(t *testing.T, c client, f entity.Family) {
 	require.Equal(t, "Better", at(t, edited, "description"))
 	require.NotEmpty(t, at(t, edited, "updated_at"))
 
-	// Variant, its name from its slug.
+	// A variant is named after its slug.
 	variant := objectAt(t, c.post(base+"/variants/", object{variantName: object{name + "_id": id, "slug": "main"}}), variantName)
 	vid := text(t, variant, "id")
 	require.Equal(t, "main", variant["name"])
@@ -69,7 +69,7 @@ func lifeOf(t *testing.T, c client, f entity.Family) {
 	replaced := at(t, c.put(base+"/variants/"+vid, object{variantName: object{"id": vid, "name": "Main"}}), variantName)
 	require.Equal(t, "Main", at(t, replaced, "name"))
 
-	// Revisions: the first alone, then commits, versions without gaps.
+	// Revisions: the first one, then commits; versions have no gaps.
 	first := at(t, c.post(base+"/revisions/", object{revisionName: object{variantName + "_id": vid}}), revisionName)
 	require.Equal(t, "0", at(t, first, "version"))
 	require.Equal(t, "Initial revision", at(t, first, "message"))
@@ -116,7 +116,7 @@ func archiveLife(t *testing.T, c client, f entity.Family, id, vid, rid string) {
 	base, name, variantName, revisionName := "/"+f.Plural, f.Name, f.Name+"_variant", f.Name+"_revision"
 	before := at(t, c.get(base+"/revisions/"+rid), revisionName)
 
-	// A revision: no longer the latest, still there by its id.
+	// An archived revision is no longer the latest, and is still found by its id.
 	archived := at(t, c.post(base+"/revisions/"+rid+"/archive", nil), revisionName)
 	require.NotEmpty(t, at(t, archived, "deleted_at"))
 	require.Equal(t, "2", at(t, c.post(base+"/revisions/retrieve", object{variantName + "_ref": object{"id": vid}}), revisionName, "version"))
@@ -124,7 +124,7 @@ func archiveLife(t *testing.T, c client, f entity.Family, id, vid, rid string) {
 	require.Equal(t, rid, at(t, c.post(base+"/revisions/retrieve", object{variantName + "_ref": object{"id": vid}, revisionName + "_ref": object{"version": "3"}}), revisionName, "id"))
 	require.EqualValues(t, 0, c.put(base+"/revisions/"+rid, object{revisionName: object{"id": rid, "name": "x"}})["count"])
 
-	// A variant with its revisions, and back: what had been archived before stays so.
+	// A variant is archived and restored with its revisions; a revision archived before stays archived.
 	c.post(base+"/variants/"+vid+"/archive", nil)
 	require.EqualValues(t, 0, c.post(base+"/revisions/query", object{variantName + "_refs": []any{object{"id": vid}}})["count"])
 	require.EqualValues(t, 4, c.post(base+"/revisions/query", object{variantName + "_refs": []any{object{"id": vid}}, "include_archived": true})["count"])
@@ -140,7 +140,7 @@ func archiveLife(t *testing.T, c client, f entity.Family, id, vid, rid string) {
 	require.NotContains(t, restored, "deleted_at")
 	require.Equal(t, at(t, before, "slug"), at(t, restored, "slug"))
 
-	// The artifact: hidden from queries, its revisions resolvable, its slug taken.
+	// An archived artifact is hidden from queries; its revisions resolve and its slug stays taken.
 	c.post(base+"/"+id+"/archive", nil)
 	require.EqualValues(t, 0, c.post(base+"/query", object{})["count"])
 	require.EqualValues(t, 1, c.post(base+"/query", object{"include_archived": true})["count"])
@@ -154,11 +154,11 @@ func archiveLife(t *testing.T, c client, f entity.Family, id, vid, rid string) {
 	require.EqualValues(t, 1, c.post(base+"/query", object{})["count"])
 }
 
-// Applications and evaluators share the table of workflows: a slug is taken
-// for all of them, and each family sees its own.
+// Applications and evaluators share the workflows table: a slug is unique among both,
+// and each kind lists its own.
 func TestFamiliesOfWorkflows(t *testing.T) {
 	t.Parallel()
-	c := newWorld(t).owner(t, "a@b.c", false)
+	c := newService(t).owner(t, "a@b.c", false)
 	app := c.app("shared")
 	id := text(t, app, "id")
 	c.fails(http.StatusConflict, http.MethodPost, "/evaluators/", object{"evaluator": object{"slug": "shared"}})
@@ -183,7 +183,7 @@ func TestFamiliesOfWorkflows(t *testing.T) {
 
 func TestBadInputIsRefusedAndLeavesNothing(t *testing.T) {
 	t.Parallel()
-	c := newWorld(t).owner(t, "a@b.c", false)
+	c := newService(t).owner(t, "a@b.c", false)
 	app := c.app("my-app")
 	id, vid, rid := text(t, app, "id"), text(t, app, "variant_id"), text(t, app, "revision_id")
 	other := c.app("other")
@@ -256,8 +256,8 @@ func TestBadInputIsRefusedAndLeavesNothing(t *testing.T) {
 	require.Equal(t, before, census(t, c.w), "nothing half written")
 }
 
-// census counts the rows of the lineage tables, and the numbers given to revisions.
-func census(t *testing.T, w *world) [5]int {
+// census counts the rows of the versioned entities' tables and their assigned versions.
+func census(t *testing.T, w *service) [5]int {
 	t.Helper()
 	var n [5]int
 	require.NoError(t, w.pool.QueryRow(t.Context(), `SELECT (SELECT count(*) FROM artifacts), (SELECT count(*) FROM variants),

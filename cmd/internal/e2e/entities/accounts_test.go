@@ -1,6 +1,6 @@
 //go:build embedded
 
-package lineage_test
+package entities_test
 
 import (
 	"maps"
@@ -13,7 +13,7 @@ import (
 
 const accountsPath = "/admin/simple/accounts/"
 
-// one creates a single thing below /admin/simple/accounts/ and gives it.
+// one creates a single resource below /admin/simple/accounts/ and returns it.
 func (c client) one(path, member string, body object, kind, name string) object {
 	c.t.Helper()
 	return objectAt(c.t, c.post(accountsPath+path, object{member: body}), "accounts", 0, kind, name)
@@ -27,11 +27,11 @@ func (c client) eventuallyEnds() {
 	})
 }
 
-// Contract §5.8: people and places made one by one, until a key works in the
-// project; and deleted one by one, until it does not.
+// Users, organizations, workspaces and projects are created one by one until a key
+// works in the project, and deleted one by one until the key no longer does.
 func TestAccountsOneByOne(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newService(t)
 	admin := w.admin(t)
 	id := func(o object) object { return object{"id": o["id"]} }
 	boss := admin.one("users/", "user", object{"email": "Boss@b.c"}, "users", "user")
@@ -101,10 +101,10 @@ func TestAccountsOneByOne(t *testing.T) {
 	require.Equal(t, 0, w.count(t, `SELECT count(*) FROM projects`))
 }
 
-// The same in one body, whose members refer to each other by their names.
+// One body creates all of them; its members refer to each other by name.
 func TestAccountsInOneBody(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newService(t)
 	admin := w.admin(t)
 	ref := func(name string) object { return object{"ref": name} }
 	body := func() object {
@@ -135,7 +135,7 @@ func TestAccountsInOneBody(t *testing.T) {
 	conflict := admin.fails(http.StatusConflict, http.MethodPost, "/admin/accounts/", body())
 	require.Equal(t, "ann@b.c", at(t, conflict, "conflict", "email"))
 
-	// One person is the owner of what names none; a key may be kept back.
+	// The only user of a body owns each resource without an owner; a key may be withheld.
 	quiet := objectAt(t, admin.post("/admin/accounts/", object{
 		"users": object{"x": object{"email": "x@b.c"}}, "organizations": object{"o": object{"name": "X"}},
 		"api_keys": object{"k": object{"project_ref": object{"id": current["project_id"]}, "user_ref": object{"slug": "bob@b.c"}}},
@@ -145,12 +145,12 @@ func TestAccountsInOneBody(t *testing.T) {
 	require.NotContains(t, at(t, quiet, "api_keys", "k"), "value")
 
 	target := object{"user_emails": []any{"Ann@b.c", "nobody@b.c"}, "user_ids": []any{uuid.NewString()}}
-	told := admin.remove("/admin/accounts/", object{"target": target})
-	require.Equal(t, true, told["dry_run"])
+	plan := admin.remove("/admin/accounts/", object{"target": target})
+	require.Equal(t, true, plan["dry_run"])
 	bob.get("/projects/current")
 	require.Equal(t, 1, w.count(t, `SELECT count(*) FROM projects`))
 	gone := admin.remove("/admin/accounts/", object{"target": target, "dry_run": false})
-	require.Equal(t, told["deleted"], gone["deleted"])
+	require.Equal(t, plan["deleted"], gone["deleted"])
 	for kind, name := range map[string]string{"users": "ann", "organizations": "o", "workspaces": "w", "projects": "p"} {
 		require.Equal(t, []any{object{"id": at(t, account, kind, name, "id")}}, at(t, gone, "deleted", kind), kind)
 	}
@@ -161,7 +161,7 @@ func TestAccountsInOneBody(t *testing.T) {
 
 func TestAccountsRefused(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newService(t)
 	admin, a, b := w.admin(t), w.owner(t, "a@b.c", false), w.owner(t, "b@b.c", false)
 	ref := func(id uuid.UUID) object { return object{"id": id.String()} }
 	organization, workspace, project := ref(a.account.Organization.ID), ref(a.account.Workspace.ID), ref(uuid.UUID(a.account.Project.ID))
@@ -237,7 +237,7 @@ func TestAccountsRefused(t *testing.T) {
 	a.get("/projects/current")
 }
 
-func (w *world) count(tb testing.TB, sql string) (n int) {
+func (w *service) count(tb testing.TB, sql string) (n int) {
 	tb.Helper()
 	require.NoError(tb, w.pool.QueryRow(tb.Context(), sql).Scan(&n))
 	return n

@@ -1,6 +1,6 @@
 //go:build embedded
 
-package lineage_test
+package entities_test
 
 import (
 	"fmt"
@@ -13,17 +13,17 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// folder makes a folder and gives its record.
+// folder creates a folder and returns its record.
 func (c client) folder(slug string, parent any) object {
 	c.t.Helper()
 	return objectAt(c.t, c.post("/folders/", object{"folder": object{"slug": slug, "parent_id": parent}}), "folder")
 }
 
-// The tree of folders, contract §5.8: made, moved with all below it, listed by
-// any of its ways, deleted without what lay in it.
+// Folders are created, moved with their subfolders, listed by each filter, and deleted
+// without the applications in them.
 func TestFolders(t *testing.T) {
 	t.Parallel()
-	c := newWorld(t).owner(t, "a@b.c", false)
+	c := newService(t).owner(t, "a@b.c", false)
 	a := c.folder("a", nil)
 	b := c.folder("b", a["id"])
 	d := c.folder("d", b["id"])
@@ -62,7 +62,7 @@ func TestFolders(t *testing.T) {
 		require.Equal(t, tt.want, got, tt.name)
 	}
 
-	// A move takes all below along; null is the root.
+	// A move includes the subfolders; null is the root.
 	moved := at(t, c.put("/folders/"+text(t, b, "id"), object{"folder": object{"id": b["id"], "name": "Bee", "parent_id": other["id"]}}), "folder")
 	require.Equal(t, "a-b/b", at(t, moved, "path"))
 	require.Equal(t, "Bee", at(t, moved, "name"))
@@ -81,7 +81,7 @@ func TestFolders(t *testing.T) {
 
 func TestFoldersRefuse(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newService(t)
 	c := w.owner(t, "a@b.c", false)
 	a := c.folder("a", nil)
 	b := c.folder("b", a["id"])
@@ -110,7 +110,7 @@ func TestFoldersRefuse(t *testing.T) {
 	require.EqualValues(t, 2, c.post("/folders/query", object{})["count"])
 	require.EqualValues(t, 0, c.post("/applications/query", object{})["count"])
 
-	// Not deeper than the bound, neither made there nor moved there.
+	// A folder is neither created nor moved below the maximum depth.
 	parent := a["id"]
 	for n := range 31 {
 		parent = c.folder(fmt.Sprint("n", n), parent)["id"]
@@ -121,10 +121,10 @@ func TestFoldersRefuse(t *testing.T) {
 	require.Equal(t, "a", at(t, c.get("/folders/"+text(t, a, "id")), "folder", "path"), "nothing half moved")
 }
 
-// Twenty moves at once leave a tree: every path is that of its parent and its own slug.
+// After twenty concurrent moves every path is its parent's path and its own slug.
 func TestConcurrentMovesOfFolders(t *testing.T) {
 	t.Parallel()
-	c := newWorld(t).owner(t, "a@b.c", false)
+	c := newService(t).owner(t, "a@b.c", false)
 	var ids []any
 	for n := range 5 {
 		ids = append(ids, c.folder(fmt.Sprint("f", n), nil)["id"])
@@ -156,13 +156,13 @@ func TestConcurrentMovesOfFolders(t *testing.T) {
 	}
 }
 
-// What is put into a folder while it is deleted lies nowhere, as all that lay in it.
+// An application put into a folder that is being deleted ends up without a folder, like the others in it.
 func TestAnApplicationDoesNotLieInAFolderThatIsGone(t *testing.T) {
 	t.Parallel()
-	c := newWorld(t).owner(t, "a@b.c", false)
+	c := newService(t).owner(t, "a@b.c", false)
 	f := c.folder("f", nil)
 	c.app("first")
-	// Another's slug holds the new application up where it has looked for its folder.
+	// The insert waits for the slug of another transaction after it has read its folder.
 	tx, err := c.w.pool.Begin(t.Context())
 	require.NoError(t, err)
 	_, err = tx.Exec(t.Context(), `INSERT INTO artifacts (project_id, id, kind, slug, created_at, created_by_id)

@@ -1,6 +1,6 @@
 //go:build embedded
 
-package lineage_test
+package entities_test
 
 import (
 	"fmt"
@@ -20,10 +20,10 @@ import (
 	"colonnade/write/registry/entities"
 )
 
-// model is the lineage machine in memory: what every sequence of commands must come to.
+// model holds versioned entities in memory: the expected result of each sequence of commands.
 type model struct {
 	variants []*modelVariant
-	// environments hold, for each version, what it refers to: nil for a placeholder.
+	// environments holds the references of each version, nil for a placeholder.
 	environments []*modelVariant
 }
 
@@ -56,7 +56,7 @@ func (v *modelVariant) archive(on bool) {
 	}
 	v.archived = on
 	for _, r := range v.revisions {
-		// What was archived before the variant stays so after it.
+		// A revision archived before its variant stays archived when the variant is restored.
 		r.with = on && !r.archived
 	}
 }
@@ -70,7 +70,7 @@ func (v *modelVariant) deploy(id uuid.UUID, key string, revision uuid.UUID) {
 	v.revisions = append(v.revisions, &modelRevision{id: id, held: held})
 }
 
-// defaultOf is the oldest live variant of an artifact.
+// defaultOf returns the oldest variant of an artifact that is not archived.
 func (m *model) defaultOf(artifact uuid.UUID) *modelVariant {
 	for _, v := range m.variants {
 		if v.artifact == artifact && !v.archived {
@@ -80,7 +80,7 @@ func (m *model) defaultOf(artifact uuid.UUID) *modelVariant {
 	return nil
 }
 
-// walk is one random sequence: the model and the service take the same steps.
+// walk applies one random sequence of commands to the model and the service.
 type walk struct {
 	t      *testing.T
 	c      client
@@ -180,7 +180,7 @@ func (w *walk) deploy() {
 	require.Len(w.t, env.revisions, len(log))
 }
 
-// check compares all that can be asked.
+// check compares the replies of all queries with the model.
 func (w *walk) check() {
 	for _, v := range w.model.variants {
 		w.same(entity.Retrieval{Refs: entity.Refs{Variant: domain.Reference{ID: v.id}}}, v.latest())
@@ -228,14 +228,14 @@ func (w *walk) same(q entity.Retrieval, want *modelRevision) {
 
 func TestRandomSequencesAgreeWithTheModel(t *testing.T) {
 	t.Parallel()
-	world := newWorld(t)
+	service := newService(t)
 	for seed := range uint64(8) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			t.Parallel()
-			c := world.owner(t, fmt.Sprint(seed, "@b.c"), false)
+			c := service.owner(t, fmt.Sprint(seed, "@b.c"), false)
 			w := &walk{t: t, c: c, rng: rand.New(rand.NewPCG(seed, 1)), caller: c.principal()}
 			for _, slug := range []string{"staging", "production"} {
-				made, err := world.write.CreateSimple(t.Context(), w.caller, entity.Environments(), entities.SimpleDraft{ArtifactDraft: entities.ArtifactDraft{RecordFields: registry.RecordFields{Slug: slug}}})
+				made, err := service.write.CreateSimple(t.Context(), w.caller, entity.Environments(), entities.SimpleDraft{ArtifactDraft: entities.ArtifactDraft{RecordFields: registry.RecordFields{Slug: slug}}})
 				require.NoError(t, err)
 				w.model.environments = append(w.model.environments, &modelVariant{id: made.Revision.VariantID, revisions: []*modelRevision{{id: made.Revision.ID}}})
 			}

@@ -1,6 +1,6 @@
 //go:build embedded
 
-package lineage_test
+package entities_test
 
 import (
 	"net/http"
@@ -10,10 +10,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The prompt of an application under the names that clients of before use.
+// The prompt of an application is accepted under the names of older clients.
 func TestLegacyFetchOfAConfiguration(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newService(t)
 	c := w.owner(t, "a@b.c", true)
 	app := c.app("my-app")
 	first := object{"prompt": object{"n": 1.0}}

@@ -1,6 +1,6 @@
 //go:build embedded
 
-package lineage_test
+package entities_test
 
 import (
 	"encoding/json"
@@ -16,14 +16,14 @@ import (
 	"colonnade/domain/entity"
 )
 
-// estate is one thing of every family, and the ids of all that belongs to it.
+// estate is one entity of every kind with the ids of its variants and revisions.
 type estate struct {
 	client
 	ids map[string]string // by family and level: application, application_variant, ...
 }
 
-// newEstate fills a project with things whose slugs are the same in every project.
-func newEstate(t *testing.T, w *world, email string) estate {
+// newEstate fills a project with entities whose slugs are the same in every project.
+func newEstate(t *testing.T, w *service, email string) estate {
 	t.Helper()
 	e := estate{client: w.owner(t, email, false), ids: map[string]string{}}
 	for _, f := range entity.Families() {
@@ -45,7 +45,7 @@ func newEstate(t *testing.T, w *world, email string) estate {
 	return e
 }
 
-// secrets are all words that only this project may ever see.
+// secrets returns the words that no other project may see.
 func (e estate) secrets(t *testing.T) []string {
 	t.Helper()
 	words := []string{e.account.Project.ID.String(), e.account.Organization.ID.String(), e.account.Workspace.ID.String(), e.account.User.Email, e.account.Key.Prefix}
@@ -64,7 +64,7 @@ UNION ALL SELECT id::text FROM evaluation_metrics WHERE project_id = $1 UNION AL
 	return words
 }
 
-// attacks are bodies for a route, each naming the other project's things.
+// attacks returns bodies for a route that name entities of the other project.
 func attacks(op domain.Operation, ids map[string]string) []any {
 	var f entity.Family
 	for _, known := range entity.Families() {
@@ -145,11 +145,11 @@ func attacksOnEvaluations(ids map[string]string) []any {
 	return all
 }
 
-// Two projects with equal slugs: whatever one sends with the other's ids, on
-// every route, it sees nothing of the other's and changes nothing of it.
+// Of two projects with equal slugs, neither reads nor changes entities of the other,
+// on any route, with the other's ids.
 func TestProjectsAreIsolated(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newService(t)
 	victim, attacker := newEstate(t, w, "victim@b.c"), newEstate(t, w, "attacker@b.c")
 	secrets := victim.secrets(t)
 	before := fingerprint(t, victim)
@@ -177,7 +177,7 @@ func TestProjectsAreIsolated(t *testing.T) {
 	require.Equal(t, before, fingerprint(t, victim), "nothing of the other project changed")
 }
 
-// paths fills a route's parameters with the other project's ids.
+// paths returns a route's paths with the other project's ids as parameters.
 func paths(path string, victim estate) []string {
 	if !strings.Contains(path, ":") {
 		return []string{path}
@@ -204,15 +204,14 @@ func paths(path string, victim estate) []string {
 	return []string{strings.Join(parts, "/")}
 }
 
-// echoes tells whether a body holds a revision without embeds: resolve gives
-// it back as it came.
+// echoes reports whether a body holds a revision without embeds, which resolve returns
+// unchanged.
 func echoes(body any) bool {
 	text := fmt.Sprint(body)
 	return strings.Contains(text, "_revision:") && !strings.Contains(text, "@ag.embed")
 }
 
-// sentBack is a reply without the echo of what was sent: errors repeat the
-// caller's own input.
+// sentBack returns a reply without the caller's own input, which errors repeat.
 func sentBack(reply object) string {
 	if _, failed := reply["detail"]; failed {
 		return ""
@@ -232,7 +231,7 @@ func requireNothingOf(t *testing.T, secrets []string, reply, request string) {
 	}
 }
 
-// fingerprint is the whole of a project as the store has it.
+// fingerprint returns all rows of a project in Postgres.
 func fingerprint(t *testing.T, e estate) string {
 	t.Helper()
 	var all strings.Builder
@@ -248,10 +247,10 @@ func fingerprint(t *testing.T, e estate) string {
 	return all.String()
 }
 
-// The same id may stand in two projects; each sees its own.
+// Two projects may have an entity with the same id; each reads its own.
 func TestTheSameIDInTwoProjects(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newService(t)
 	a, b := w.owner(t, "a@b.c", false), w.owner(t, "b@b.c", false)
 	made := a.post("/applications/", object{"application": object{"slug": "x", "name": "a"}})
 	id := text(t, made, "application", "id")

@@ -1,6 +1,6 @@
 //go:build embedded
 
-package lineage_test
+package entities_test
 
 import (
 	"context"
@@ -26,7 +26,7 @@ import (
 	"colonnade/write/registry/evaluations"
 )
 
-// runModel is an evaluation in memory: what every sequence of commands must come to.
+// runModel is an evaluation in memory: the expected result of each sequence of commands.
 type runModel struct {
 	status    evaluation.Status
 	closed    bool
@@ -36,14 +36,14 @@ type runModel struct {
 
 type scenarioModel struct {
 	id uuid.UUID
-	// results are statuses by step and repeat.
+	// results holds statuses by step and repeat.
 	results map[string]evaluation.Status
 }
 
-// machine walks commands and the model in step.
+// machine applies random commands to the service and to the model.
 type machine struct {
 	t      *testing.T
-	w      *world
+	w      *service
 	caller domain.Principal
 	runs   *evaluations.Runs
 	read   *readruns.Reader
@@ -53,7 +53,7 @@ type machine struct {
 	models map[uuid.UUID]*runModel
 }
 
-// refused tells whether a command must be refused by the run's state, and checks that it was.
+// refused reports whether the run's state forbids a command, and checks that it was refused.
 func (m *machine) refused(run *runModel, err error, what string) bool {
 	m.t.Helper()
 	switch {
@@ -198,7 +198,7 @@ func (m *machine) remove(ctx context.Context, id uuid.UUID, run *runModel) {
 	run.scenarios = slices.Delete(run.scenarios, i, i+1)
 }
 
-// compare reads everything back and holds it to the model.
+// compare reads the run with its parts and compares them with the model.
 func (m *machine) compare(ctx context.Context) {
 	got := map[uuid.UUID]*runModel{}
 	page, err := m.read.Runs(ctx, m.caller.Project, readruns.RunQuery{})
@@ -232,7 +232,7 @@ func TestRandomCommandsOnRunsAgreeWithTheModel(t *testing.T) {
 	for seed := range uint64(4) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t)
+			w := newService(t)
 			c := w.owner(t, "a@b.c", false)
 			m := &machine{
 				t: t, w: w, caller: c.principal(), runs: evaluations.New(w.db, w.write, counted()), read: readruns.New(w.read), random: rand.New(rand.NewPCG(seed, 1)),
@@ -249,10 +249,10 @@ func TestRandomCommandsOnRunsAgreeWithTheModel(t *testing.T) {
 	}
 }
 
-// A run is one runner's at a time, and another one's when the first has gone.
+// One runner at a time has a run, and another one takes it when the first has gone.
 func TestRunnersTakeTurns(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newService(t)
 	c, other := w.owner(t, "a@b.c", false), w.owner(t, "b@b.c", false)
 	all := evaluations.New(w.db, w.write, counted())
 	ctx := t.Context()
@@ -263,7 +263,7 @@ func TestRunnersTakeTurns(t *testing.T) {
 	c.makeRun("a client's own", object{"status": "running", "flags": object{"is_active": true}})
 	c.makeRun("closed", object{"status": "queued", "flags": object{"is_active": true, "is_closed": true}})
 
-	// Many ask at once: each run is taken once.
+	// Each run is claimed once, however many runners claim at the same time.
 	taken := make(chan *evaluations.Claimed, 20)
 	var together sync.WaitGroup
 	for range 10 {
@@ -286,7 +286,7 @@ func TestRunnersTakeTurns(t *testing.T) {
 	}
 	require.Equal(t, map[string]domain.ProjectID{mine: c.account.Project.ID, theirs: other.account.Project.ID}, got)
 
-	// A lease that is over is another one's, and the first one is told.
+	// Another runner claims a run whose lease is over, and the first one gets an error.
 	run, err := uuid.Parse(mine)
 	require.NoError(t, err)
 	first, second := uuid.New(), uuid.New()
@@ -308,7 +308,7 @@ func TestRunnersTakeTurns(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, renewed, "an edit that changes no status takes it from nobody")
 
-	// Who stops in order gives it back; who was told to stop does not end it.
+	// A runner that shuts down releases the run; a runner whose run was stopped does not finish it.
 	done, err = all.Release(ctx, c.account.Project.ID, run, second, "")
 	require.NoError(t, err)
 	require.True(t, done)
@@ -337,7 +337,7 @@ func TestRunnersTakeTurns(t *testing.T) {
 	require.Equal(t, false, at(t, ended, "flags", "is_active"))
 }
 
-// spy keeps the statements that a pool sends.
+// spy records the statements that a pool sends.
 type spy struct {
 	mu   sync.Mutex // guards sent
 	sent []pgx.TraceQueryStartData
@@ -360,11 +360,11 @@ func (s *spy) take() []pgx.TraceQueryStartData {
 	return sent
 }
 
-// The hot reads of evaluations go by their indexes: the statements are those
-// that the reader sends, over a store with many runs.
+// The frequent queries of evaluations use their indexes. The statements are those that
+// the reader sends, on a database with many runs.
 func TestEvaluationReadsUseIndexes(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newService(t)
 	c := w.owner(t, "a@b.c", false)
 	project := c.account.Project.ID
 	fillEvaluations(t, w, project)
@@ -451,8 +451,8 @@ func TestEvaluationReadsUseIndexes(t *testing.T) {
 	})
 }
 
-// fillEvaluations makes two thousand runs of five scenarios and ten results each.
-func fillEvaluations(t *testing.T, w *world, project domain.ProjectID) {
+// fillEvaluations creates two thousand runs of five scenarios and ten results each.
+func fillEvaluations(t *testing.T, w *service, project domain.ProjectID) {
 	t.Helper()
 	const id = `('0190f3a0-%s-7000-8000-' || lpad(to_hex(%s), 12, '0'))::uuid`
 	run, scenario := fmt.Sprintf(id, "0001", "i"), fmt.Sprintf(id, "0002", "(i * 20 + n)")

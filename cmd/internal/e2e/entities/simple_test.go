@@ -1,6 +1,6 @@
 //go:build embedded
 
-package lineage_test
+package entities_test
 
 import (
 	"testing"
@@ -10,7 +10,7 @@ import (
 
 func TestSimpleApplication(t *testing.T) {
 	t.Parallel()
-	c := newWorld(t).owner(t, "a@b.c", true)
+	c := newService(t).owner(t, "a@b.c", true)
 	app := c.app("my-app")
 	require.Equal(t, services+"/completion/v0", at(t, app, "data", "url"))
 	require.Equal(t, "svc:builtin:completion:v0", at(t, app, "data", "uri"))
@@ -49,10 +49,10 @@ func TestSimpleApplication(t *testing.T) {
 	require.EqualValues(t, 1, c.post("/simple/applications/query", object{})["count"])
 }
 
-// What was made without data has nothing to commit when it is only renamed.
+// Renaming an entity that was created without data commits no revision.
 func TestASimpleApplicationWithoutDataIsRenamed(t *testing.T) {
 	t.Parallel()
-	c := newWorld(t).owner(t, "a@b.c", false)
+	c := newService(t).owner(t, "a@b.c", false)
 	bare := objectAt(t, c.post("/simple/applications/", object{"application": object{"slug": "bare"}}), "application")
 	path := "/simple/applications/" + text(t, bare, "id")
 	renamed := objectAt(t, c.put(path, object{"application": object{"id": bare["id"], "name": "New"}}), "application")
@@ -64,7 +64,7 @@ func TestASimpleApplicationWithoutDataIsRenamed(t *testing.T) {
 
 func TestSeededProject(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newService(t)
 	c := w.owner(t, "a@b.c", true)
 	list := c.post("/simple/environments/query", object{"windowing": object{"order": "ascending"}})
 	require.EqualValues(t, 3, list["count"])

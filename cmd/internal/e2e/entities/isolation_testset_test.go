@@ -1,10 +1,10 @@
 //go:build embedded
 
-package lineage_test
+package entities_test
 
 import "colonnade/domain/entity"
 
-// testsetAttacks name another project's testcases in commits.
+// testsetAttacks returns commits that name another project's testcases.
 func testsetAttacks(f entity.Family, ids map[string]string) []any {
 	if f.Kind != entity.Testset {
 		return nil

@@ -1,6 +1,6 @@
 //go:build embedded
 
-package lineage_test
+package entities_test
 
 import (
 	"encoding/json"
@@ -22,15 +22,15 @@ import (
 	"colonnade/write/registry/entities"
 )
 
-// populate fills the project with applications of two variants and as many
-// revisions each, all deployed to production, by plain SQL: the commands would take minutes.
+// populate inserts applications of two variants with revisions each, all deployed to
+// production, by plain SQL, because commands would take minutes.
 func populate(tb testing.TB, c client, applications, revisions int) {
 	tb.Helper()
 	project := c.account.Project.ID.String()
 	production := objectAt(tb, c.post("/environments/revisions/retrieve", object{"environment_ref": ref("slug", "production")}), "environment_revision")
 	data, err := json.Marshal(object{"uri": "svc:builtin:completion:v0", "parameters": object{"prompt": object{"messages": []any{object{"role": "system", "content": strings.Repeat("You are an expert. ", 60)}}}}})
 	require.NoError(tb, err)
-	// Ids ascend with i, as those of the commands do with time.
+	// Ids ascend with i, as ids of commands ascend with time.
 	const id = `('0190f3a0-%s-7000-8000-' || lpad(to_hex(%s), 12, '0'))::uuid`
 	artifact, variant := fmt.Sprintf(id, "0001", "i"), fmt.Sprintf(id, "0002", "i")
 	for _, sql := range []string{
@@ -56,8 +56,8 @@ func populate(tb testing.TB, c client, applications, revisions int) {
 	}
 }
 
-// plan gives the text of a statement's plan.
-func plan(t *testing.T, w *world, sql string, args ...any) string {
+// plan returns the text of a statement's plan.
+func plan(t *testing.T, w *service, sql string, args ...any) string {
 	t.Helper()
 	tx, err := w.pool.Begin(t.Context())
 	require.NoError(t, err)
@@ -74,10 +74,10 @@ func plan(t *testing.T, w *world, sql string, args ...any) string {
 	return strings.Join(lines, "\n")
 }
 
-// The hot reads go by their indexes, not over tables.
+// The frequent queries use indexes and scan no table.
 func TestHotReadsUseIndexes(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newService(t)
 	c := w.owner(t, "a@b.c", true)
 	populate(t, c, 2000, 8)
 	project := uuid.UUID(c.account.Project.ID)
@@ -133,7 +133,7 @@ func TestHotReadsUseIndexes(t *testing.T) {
 	}
 }
 
-// quantiles runs a call for a benchmark and reports its median and its 99th percentile.
+// quantiles runs a call in a benchmark and reports its median and 99th percentile.
 func quantiles(b *testing.B, call func(i int)) {
 	b.Helper()
 	var took []time.Duration
@@ -151,7 +151,7 @@ func quantiles(b *testing.B, call func(i int)) {
 
 // At 10 000 applications of 50 revisions, all of them deployed.
 func BenchmarkRegistry(b *testing.B) {
-	w := newWorld(b)
+	w := newService(b)
 	c := w.owner(b, "a@b.c", true)
 	populate(b, c, 10_000, 50)
 	caller := c.principal()

@@ -1,6 +1,6 @@
 //go:build embedded
 
-package lineage_test
+package entities_test
 
 import (
 	"errors"
@@ -18,7 +18,7 @@ import (
 
 func nowUTC() time.Time { return time.Now().UTC() }
 
-// zeroes is a source without randomness, for commands that need none.
+// zeroes is a source of zero bytes, for commands whose ids do not matter.
 type zeroes struct{}
 
 func (zeroes) Read(p []byte) (int, error) { return len(p), nil }
@@ -41,7 +41,7 @@ func judgment(slug string, outputs object) entities.Judgment {
 
 func TestEvaluatorIsMadeFromItsFirstResult(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newService(t)
 	c := w.owner(t, "a@b.c", false)
 	made, err := w.write.EnsureEvaluator(t.Context(), c.principal(), judgment("taste", object{"score": 1.0, "comment": "fine"}))
 	require.NoError(t, err)
@@ -85,7 +85,7 @@ func TestEvaluatorIsMadeFromItsFirstResult(t *testing.T) {
 
 func TestEvaluatorIsMadeOnce(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newService(t)
 	c := w.owner(t, "a@b.c", false)
 	const n = 20
 	made := make([]entity.Entities, n)
@@ -106,7 +106,7 @@ func TestEvaluatorIsMadeOnce(t *testing.T) {
 
 func TestApplicationIsMadeFromItsFirstInvocation(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newService(t)
 	c := w.owner(t, "a@b.c", false)
 	made, err := w.write.EnsureApplication(t.Context(), c.principal(), judgment("bot", object{"a": 1.0}))
 	require.NoError(t, err)

@@ -1,6 +1,6 @@
 //go:build embedded
 
-package lineage_test
+package entities_test
 
 import (
 	"fmt"
@@ -21,7 +21,7 @@ import (
 
 func TestCommitDelta(t *testing.T) {
 	t.Parallel()
-	c := newWorld(t).owner(t, "a@b.c", false)
+	c := newService(t).owner(t, "a@b.c", false)
 	app := c.app("my-app")
 	commit := func(family string, more object) object {
 		revision := object{family + "_variant_id": app["variant_id"]}
@@ -40,7 +40,7 @@ func TestCommitDelta(t *testing.T) {
 	require.NotEmpty(t, at(t, stale, "next_step"))
 	require.Equal(t, false, at(t, stale, "retryable"))
 
-	// What a delta makes can be sent back, so it is no deeper than a body; a path that leads through a whole body ended the process.
+	// The result of a delta can be sent as a body, so it is at most as deep as one. Without this bound a path as long as a body ends the process.
 	for _, deep := range []object{{"parameters" + strings.Repeat(".a", 120): 1}, {"parameters" + strings.Repeat(".a", 90): nested(20)}} {
 		c.fails(http.StatusUnprocessableEntity, "POST", path, commit("application", object{"delta": object{"set": deep}}))
 	}
@@ -53,7 +53,7 @@ func TestCommitDelta(t *testing.T) {
 	require.EqualValues(t, 0, c.post(path, object{"application_revision": object{"application_variant_id": app["id"], "data": object{}}})["count"])
 }
 
-// nested is an object within as many others.
+// nested returns an object inside n others.
 func nested(depth int) object {
 	o := object{}
 	for range depth {
@@ -64,7 +64,7 @@ func nested(depth int) object {
 
 func TestRevisionDataIsEchoedExactly(t *testing.T) {
 	t.Parallel()
-	c := newWorld(t).owner(t, "a@b.c", false)
+	c := newService(t).owner(t, "a@b.c", false)
 	status, reply, _ := c.do("POST", "/simple/applications/", `{"application":{"slug":"x","meta":{"big":9007199254740993},"data":{"uri":"user:custom:mine:v1","parameters":{"html":"<b>&","n":0.1,"u":"☃","deep":{"a":[{}]}}}}}`)
 	require.Equal(t, 200, status)
 	require.Equal(t, object{"html": "<b>&", "n": 0.1, "u": "☃", "deep": object{"a": []any{object{}}}}, at(t, reply, "application", "data", "parameters"))
@@ -75,10 +75,10 @@ func TestRevisionDataIsEchoedExactly(t *testing.T) {
 	require.Contains(t, meta, "9007199254740993")
 }
 
-// Twenty commits at once to one variant: none is lost, numbers have no gaps.
+// Twenty concurrent commits to one variant lose no commit, and versions have no gaps.
 func TestConcurrentCommits(t *testing.T) {
 	t.Parallel()
-	c := newWorld(t).owner(t, "a@b.c", false)
+	c := newService(t).owner(t, "a@b.c", false)
 	app := c.app("my-app")
 	const n = 20
 	codes := make([]int, n)
@@ -106,10 +106,10 @@ func TestConcurrentCommits(t *testing.T) {
 	}
 }
 
-// Of twenty commits with the same base, one wins and the others are told.
+// Of twenty commits with the same base, one succeeds and the others are conflicts.
 func TestConcurrentCommitsOnOneBase(t *testing.T) {
 	t.Parallel()
-	c := newWorld(t).owner(t, "a@b.c", false)
+	c := newService(t).owner(t, "a@b.c", false)
 	app := c.app("my-app")
 	const n = 20
 	codes := make([]int, n)
@@ -133,10 +133,10 @@ func TestConcurrentCommitsOnOneBase(t *testing.T) {
 	require.Equal(t, 1, won)
 }
 
-// Twenty deployments at once to one environment: none is lost, numbers have no gaps.
+// Twenty concurrent deployments to one environment lose none, and versions have no gaps.
 func TestConcurrentDeploys(t *testing.T) {
 	t.Parallel()
-	c := newWorld(t).owner(t, "a@b.c", true)
+	c := newService(t).owner(t, "a@b.c", true)
 	const n = 20
 	for i := range n {
 		c.app(fmt.Sprint("app-", i))
@@ -164,10 +164,10 @@ func TestConcurrentDeploys(t *testing.T) {
 	}
 }
 
-// A command that waits too long for another gives up with 503 and leaves nothing.
+// A command that waits too long for a lock is a 503 and changes nothing.
 func TestLockTimeout(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newService(t)
 	c := w.owner(t, "a@b.c", false)
 	app := c.app("my-app")
 	cfg := registry.DefaultConfig()
@@ -189,7 +189,7 @@ func TestLockTimeout(t *testing.T) {
 
 func TestResolveOverHTTP(t *testing.T) {
 	t.Parallel()
-	c := newWorld(t).owner(t, "a@b.c", true)
+	c := newService(t).owner(t, "a@b.c", true)
 	leaf := c.app("leaf")
 	c.post("/applications/revisions/deploy", object{"application_ref": ref("slug", "leaf"), "environment_ref": ref("slug", "production")})
 	embed := func(references, selector object) object {
@@ -222,7 +222,7 @@ func TestResolveOverHTTP(t *testing.T) {
 
 func TestCatalogOverHTTP(t *testing.T) {
 	t.Parallel()
-	c := newWorld(t).owner(t, "a@b.c", false)
+	c := newService(t).owner(t, "a@b.c", false)
 	templates := c.get("/applications/catalog/templates/")
 	require.EqualValues(t, 8, templates["count"])
 	require.EqualValues(t, 24, c.get("/evaluators/catalog/templates")["count"])
@@ -235,7 +235,7 @@ func TestCatalogOverHTTP(t *testing.T) {
 	require.EqualValues(t, 1, c.get("/evaluators/catalog/templates/feedback/presets")["count"])
 	require.Equal(t, "quality-rating", at(t, c.get("/evaluators/catalog/templates/feedback/presets/quality-rating"), "preset", "key"))
 
-	// What the catalog offers can be committed as it is.
+	// Each template of the catalog can be committed unchanged.
 	for _, t2 := range listAt(t, templates, "templates") {
 		key := text(t, t2, "key")
 		made := c.post("/simple/applications/", object{"application": object{"slug": "from-" + key, "data": at(t, t2, "data")}})
@@ -245,7 +245,7 @@ func TestCatalogOverHTTP(t *testing.T) {
 
 func TestSavedQueries(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newService(t)
 	c := w.owner(t, "a@b.c", false)
 	c.post("/simple/queries/", object{"query": object{"slug": "errors", "data": object{
 		"formatting": object{"focus": "span"},

@@ -1,6 +1,6 @@
 //go:build embedded
 
-package lineage_test
+package entities_test
 
 import (
 	"context"
@@ -21,10 +21,10 @@ import (
 	"colonnade/write/registry/entities"
 )
 
-// The reads of testcases go by their indexes, however many another testset has.
+// Queries of testcases use indexes, however many testcases another testset has.
 func TestReadsOfTestcasesUseIndexes(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newService(t)
 	c := w.owner(t, "a@b.c", false)
 	made, other := c.testset("golden", rows(1)), c.testset("silver", rows(1))
 	project := uuid.UUID(c.account.Project.ID)
@@ -56,11 +56,11 @@ func TestReadsOfTestcasesUseIndexes(t *testing.T) {
 	}
 }
 
-// Commits to two variants at once that bring the same rows, each in an order of
-// its own, wait for each other but never in a circle, and none loses a row.
+// Concurrent commits to two variants with the same rows in different orders do not
+// deadlock, and lose no row.
 func TestCommitsOfTheSameRowsAtOnce(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newService(t)
 	c := w.owner(t, "a@b.c", false)
 	made := c.testset("golden", rows(0))
 	fork := objectAt(t, c.post("/testsets/variants/fork", object{"testset_variant": object{"slug": "other"}, "testset_variant_ref": object{"id": made["variant_id"]}}), "testset_variant")
@@ -87,8 +87,8 @@ func TestCommitsOfTheSameRowsAtOnce(t *testing.T) {
 	}
 }
 
-// commitRows commits the rows n to n+size-1, forwards or backwards.
-func commitRows(ctx context.Context, w *world, c client, variant any, n, size int) error {
+// commitRows commits the rows n to n+size-1 in ascending or descending order.
+func commitRows(ctx context.Context, w *service, c client, variant any, n, size int) error {
 	id, err := uuid.Parse(fmt.Sprint(variant))
 	if err != nil {
 		return err
@@ -105,10 +105,10 @@ func commitRows(ctx context.Context, w *world, c client, variant any, n, size in
 	return err
 }
 
-// As many rows as a testset may have go in and come out.
+// A testset of the maximum number of rows is stored and read.
 func TestTheLongestTestset(t *testing.T) {
 	t.Parallel()
-	c := newWorld(t).owner(t, "a@b.c", false)
+	c := newService(t).owner(t, "a@b.c", false)
 	var csv strings.Builder
 	csv.WriteString("n\n")
 	for i := range testset.MaxTestcases {
@@ -124,11 +124,11 @@ func TestTheLongestTestset(t *testing.T) {
 	require.Equal(t, made["data"], again["data"])
 }
 
-// A reply ends before its testcases are more than one may have; the first
-// revision of a page is always whole.
+// A page ends before its testcases exceed their maximum; the first revision of a page
+// is always complete.
 func TestRepliesWithTestcasesAreBounded(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newService(t)
 	c := w.owner(t, "a@b.c", false)
 	wide := func(n int) []any { return []any{object{"data": object{"n": n, "text": strings.Repeat("x", 1000)}}} }
 	made := c.testset("golden", wide(1))
@@ -179,11 +179,11 @@ func TestRepliesWithTestcasesAreBounded(t *testing.T) {
 	require.Contains(t, page.Items[0].Data, "testcases")
 }
 
-// A page ends before it is larger than one may be, and the next one goes on
-// there; a log ends. One record is always whole.
+// A page ends before it exceeds the maximum size, and the next page continues there. One
+// record is always complete.
 func TestPagesAreBoundedInBytes(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newService(t)
 	c := w.owner(t, "a@b.c", false)
 	wide := object{"text": strings.Repeat("x", 1000)}
 	for _, slug := range []string{"one", "two", "three"} {

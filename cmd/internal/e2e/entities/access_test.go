@@ -1,6 +1,6 @@
 //go:build embedded
 
-package lineage_test
+package entities_test
 
 import (
 	"net/http"
@@ -15,15 +15,15 @@ import (
 	"colonnade/read/access"
 )
 
-func (w *world) admin(tb testing.TB) client {
+func (w *service) admin(tb testing.TB) client {
 	tb.Helper()
 	return client{t: tb, w: w, header: "Access " + adminKey}
 }
 
-// The call of contract §10, in both nestings of the user.
+// An account is created in one call, in both nestings of the user.
 func TestAdministration(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newService(t)
 	admin := w.admin(t)
 	options := object{"create_api_keys": true, "return_api_keys": true, "seed_defaults": false}
 	made := admin.post("/admin/simple/accounts/", object{"accounts": object{
@@ -56,11 +56,11 @@ func TestAdministration(t *testing.T) {
 	admin.post("/admin/simple/accounts/", object{"accounts": object{"x": object{"user": object{"email": "one@b.c"}, "options": object{"return_api_keys": false}}}})
 }
 
-// A second person in a project: with the role that they were given, for as
-// long as they are members, and never in place of the organization's owner.
+// A second member of a project has the role that was granted, until the membership
+// ends, and never takes the place of the organization's owner.
 func TestMembers(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newService(t)
 	admin := w.admin(t)
 	owner, guest, other := w.owner(t, "owner@b.c", true), w.owner(t, "guest@b.c", false), w.owner(t, "other@b.c", false)
 	project := object{"id": owner.account.Project.ID.String()}
@@ -124,7 +124,7 @@ func TestMembers(t *testing.T) {
 
 func TestAdministrationIsClosedToOthers(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newService(t)
 	body := object{"accounts": object{"x": object{"user": object{"email": "x@b.c"}}}}
 	owner := w.owner(t, "a@b.c", false)
 	for _, header := range []string{"", "Access wrong", "Access", "ApiKey " + adminKey, owner.header} {
@@ -141,16 +141,16 @@ func TestAdministrationIsClosedToOthers(t *testing.T) {
 	w.admin(t).fails(http.StatusBadRequest, http.MethodPost, "/admin/simple/accounts/", object{"accounts": object{"x": object{"user": object{"email": "nonsense"}}}})
 }
 
-// eventually waits for what comes within a second where the machine is not
-// busy: a revoked key's end.
-func (w *world) eventually(tb testing.TB, holds func() bool) {
+// eventually waits until a condition holds. A revoked key ends within a second on an
+// idle host.
+func (w *service) eventually(tb testing.TB, holds func() bool) {
 	tb.Helper()
 	require.Eventually(tb, holds, time.Minute, 20*time.Millisecond)
 }
 
 func TestKeysOverHTTP(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newService(t)
 	c := w.owner(t, "a@b.c", false)
 	raw := text(t, c.expect(http.StatusOK, http.MethodPost, "/keys", nil), "")
 	narrow := text(t, c.expect(http.StatusOK, http.MethodPost, "/keys/", object{"name": "ci", "role": "viewer", "expires_at": time.Now().Add(time.Hour)}), "")
@@ -189,10 +189,10 @@ func TestKeysOverHTTP(t *testing.T) {
 	require.Equal(t, "developer", client{t: t, w: w, header: escalated}.get("/projects/current")["user_role"], "a key never makes one that holds more")
 }
 
-// Who has a key or a ticket for some time makes no key that outlives it.
+// A key or ticket that expires creates no key that expires later.
 func TestAKeyLivesNoLongerThanWhatMadeIt(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, func(c *access.Config) { c.TicketSecret = []byte("0123456789abcdef") })
+	w := newService(t, func(c *access.Config) { c.TicketSecret = []byte("0123456789abcdef") })
 	c := w.owner(t, "a@b.c", false)
 	end := time.Now().Add(time.Hour).UTC().Truncate(time.Microsecond)
 	brief := c
@@ -222,7 +222,7 @@ func TestAKeyLivesNoLongerThanWhatMadeIt(t *testing.T) {
 
 func TestWhoAmI(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newService(t)
 	c := w.owner(t, "a@b.c", false)
 	current := c.get("/api/projects/current")
 	require.Equal(t, c.account.Project.ID.String(), current["project_id"])
@@ -254,7 +254,7 @@ func TestWhoAmI(t *testing.T) {
 
 func TestRateLimitOverHTTP(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, func(c *access.Config) { c.RatePerMinute, c.Burst = 1, 2 })
+	w := newService(t, func(c *access.Config) { c.RatePerMinute, c.Burst = 1, 2 })
 	c := w.owner(t, "a@b.c", false)
 	_, _, headers := c.do(http.MethodGet, "/profile", nil)
 	require.Equal(t, "2", headers.Get("X-RateLimit-Limit"))
@@ -269,11 +269,11 @@ func TestRateLimitOverHTTP(t *testing.T) {
 	w.owner(t, "b@b.c", false).get("/profile")
 }
 
-// Every route has a permission, and a caller without it is refused before
-// anything is read: the table of routes is walked with the least role.
+// Every route has a permission, and a caller without it is refused before a body is
+// read: the test calls every route with the lowest role.
 func TestEveryRouteIsGuarded(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newService(t)
 	owner := w.owner(t, "a@b.c", false)
 	viewer := owner.as(domain.RoleViewer)
 	nobody := client{t: t, w: w}
@@ -299,7 +299,7 @@ func TestEveryRouteIsGuarded(t *testing.T) {
 	}
 }
 
-// fill puts a value in place of every parameter of a path.
+// fill replaces every parameter of a path with a value.
 func fill(path, value string) string {
 	parts := strings.Split(path, "/")
 	for i, p := range parts {
@@ -310,10 +310,10 @@ func fill(path, value string) string {
 	return strings.Join(parts, "/")
 }
 
-// No secret reaches a log line, whatever is logged.
+// No log line contains a secret, at any level.
 func TestNoSecretInLogs(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newService(t)
 	c := w.owner(t, "a@b.c", true)
 	made := text(t, c.expect(http.StatusOK, http.MethodPost, "/keys", nil), "")
 	c.app("my-app")

@@ -1,6 +1,6 @@
 //go:build embedded
 
-package lineage_test
+package entities_test
 
 import (
 	"net/http"
@@ -10,11 +10,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Everything at once on one application: commands that lock from above and
-// from below neither deadlock nor lose anything.
-func TestAStormOnOneApplication(t *testing.T) {
+// Concurrent commands on one application neither deadlock nor lose a change, whether
+// they lock from the artifact downwards or from the revision upwards.
+func TestConcurrentCommandsOnOneApplication(t *testing.T) {
 	t.Parallel()
-	c := newWorld(t).owner(t, "a@b.c", true)
+	c := newService(t).owner(t, "a@b.c", true)
 	app := c.app("my-app")
 	id, vid := text(t, app, "id"), app["variant_id"]
 	data := object{"uri": "svc:builtin:chat:v0"}
@@ -46,11 +46,11 @@ func TestAStormOnOneApplication(t *testing.T) {
 	require.EqualValues(t, 1+rounds, c.post("/applications/variants/query", object{"application_id": id})["count"])
 }
 
-// Connections that the store cuts are its fault, not the caller's nor ours:
-// 503 or an answer, never 500 and never an empty list.
+// A connection that Postgres closes is a 503 or is retried: never a 500, never an
+// empty list.
 func TestStoreThatCutsConnections(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newService(t)
 	c := w.owner(t, "a@b.c", true)
 	for range 20 {
 		_, err := w.pool.Exec(t.Context(), `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()`)
