@@ -1,80 +1,81 @@
-// Package api is the query side of the wire for spans and traces: it reads
-// bodies, query strings and windows, asks a Reader, and writes envelopes.
-// Errors are returned, never written: cmd/internal/server renders them.
-//
-// What a filter means is domain/filter; SQL is read/filtersql,
-// read/statements and read/analyticssql; read/traces and read/analytics run it. Entities have their own handlers in read/entities.
+// Package api holds what the packages of HTTP endpoints below it share: the
+// Router they mount operations on, the bound of request bodies, windows as
+// requests carry them, and the decoding of bodies and ids. Endpoints themselves
+// are in the packages spans, entities and evaluations; each mounts its
+// operations on the router of cmd/internal/server, which authenticates the
+// caller, checks permissions and renders the errors that handlers return.
 package api
 
 import (
-	"context"
+	"fmt"
+	"io"
 
 	"github.com/gin-gonic/gin"
+	"github.com/google/uuid"
 
 	"colonnade/domain"
-	"colonnade/domain/filter"
-	"colonnade/domain/trace"
+	"colonnade/domain/entity"
+	"colonnade/domain/request"
 )
 
-// Router mounts an operation with its handler; the engine implements it.
+// Router mounts handlers; cmd/internal/server implements it.
 type Router interface {
 	Handle(op domain.Operation, h func(*gin.Context) error)
 }
 
-// maxQuestionBytes bounds the body of a question: what it becomes in memory is
-// many times its size, and whoever may look may ask.
-const maxQuestionBytes = 4 << 20
+// maxBodyBytes bounds the body of a read: decoded, it takes many times its
+// size in memory, and every caller who may read can send one.
+const maxBodyBytes = 4 << 20
 
-// Bounded mounts questions on a router: their bodies are as small as questions are,
-// but where an operation names a limit of its own.
+// Bounded returns a router that bounds the bodies of operations which name no limit of their own.
 func Bounded(r Router) BoundedRouter { return BoundedRouter{r} }
 
-// BoundedRouter is what Bounded makes.
+// BoundedRouter is the router that Bounded returns.
 type BoundedRouter struct{ Router }
 
-// Handle mounts.
+// Handle mounts an operation.
 func (b BoundedRouter) Handle(op domain.Operation, h func(*gin.Context) error) {
 	if op.Limit == 0 {
-		op.Limit = maxQuestionBytes
+		op.Limit = maxBodyBytes
 	}
 	b.Router.Handle(op, h)
 }
 
-// Reader gives the stored spans of a project; read/traces implements it.
-// Spans come as readers see them: with the cumulative metrics of their whole
-// trace (spanmetrics.Cumulate), each once, in its latest version. A query that fails
-// is an error, never an empty page.
-type Reader interface {
-	// Wait returns when every position of the token is visible, or when its
-	// bound has passed; pending are the positions that are not visible yet.
-	Wait(ctx context.Context, token domain.Token) (pending domain.Token, err error)
+// Project returns the project of the caller's credential.
+func Project(c *gin.Context) domain.ProjectID {
+	return domain.PrincipalFrom(c.Request.Context()).Project
+}
 
-	// Spans gives a page of the spans for which the filter holds (nil holds
-	// everywhere), in the window's order of (start_time, id). The window's
-	// Limit is set. Its Next is a cursor of ours, or the id of the last span as
-	// a client makes it (contract §0 row 22).
-	Spans(ctx context.Context, project domain.ProjectID, where filter.Expr, window domain.Window) (domain.Page[trace.Span], error)
+// PathID parses a parameter of the path as a UUID.
+func PathID(c *gin.Context, name string) (uuid.UUID, error) {
+	id, err := uuid.Parse(c.Param(name))
+	if err != nil {
+		return uuid.Nil, &domain.Error{Kind: domain.Invalid, Message: name + " is no UUID", Fields: []domain.Field{{
+			Type: "uuid_parsing", Loc: []any{"path", name}, Msg: "Input should be a valid UUID", Input: c.Param(name),
+		}}}
+	}
+	return id, nil
+}
 
-	// Records is Spans without the cumulative metrics.
-	Records(ctx context.Context, project domain.ProjectID, where filter.Expr, window domain.Window) (domain.Page[trace.Span], error)
+// DecodeBody decodes a body strictly. An empty one is refused unless it is optional.
+func DecodeBody(c *gin.Context, v any, optional bool) error {
+	data, err := io.ReadAll(c.Request.Body)
+	if err != nil {
+		return fmt.Errorf("api: reading the body: %w", err)
+	}
+	if optional && len(data) == 0 {
+		return nil
+	}
+	return request.Decode(data, v)
+}
 
-	// Traces gives a page of the traces of which some span matches, in the
-	// window's order of that span's start_time; each is all spans of the trace,
-	// ascending by start_time, and never empty.
-	Traces(ctx context.Context, project domain.ProjectID, where filter.Expr, window domain.Window) (domain.Page[[]trace.Span], error)
-
-	// TracesByID gives those of the traces that exist, in the order of ids, each as Traces does.
-	TracesByID(ctx context.Context, project domain.ProjectID, ids []trace.TraceID) ([][]trace.Span, error)
-
-	// TraceByID returns a trace as Traces does, or a stream if it is too large to be in
-	// memory at once. Both are nil if it does not exist.
-	TraceByID(ctx context.Context, project domain.ProjectID, id trace.TraceID) ([]trace.Span, *trace.Stream, error)
-
-	// Lease returns a context whose reads count the memory of their answers, and the
-	// function that gives it back once the reply is written.
-	Lease(ctx context.Context) (held context.Context, release func())
-
-	// SpansByID gives the spans of these traces that have these ids, ascending
-	// by start_time. An empty list restricts nothing; not both are empty.
-	SpansByID(ctx context.Context, project domain.ProjectID, traces []trace.TraceID, spans []trace.SpanID) ([]trace.Span, error)
+// WithoutNulls returns a document without the members that a client's model spells out as unset.
+func WithoutNulls(m map[string]any) entity.Document {
+	d := entity.Document{}
+	for k, v := range m {
+		if v != nil {
+			d[k] = v
+		}
+	}
+	return d
 }

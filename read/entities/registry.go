@@ -5,7 +5,7 @@
 // have a room below it (runs), which asks by the same means (room.go).
 //
 // Not here: commands (write/registry/entities), who calls (read/access), bodies
-// (read/api, its caller).
+// (read/api/entities, its caller).
 package entities
 
 import (

@@ -60,7 +60,7 @@ const (
 	Stopping End = "stopping"
 	// Interrupted: the stream broke off, and spans may have passed unseen.
 	Interrupted End = "interrupted"
-	// Forbidden: the caller may no longer read; see read/api.
+	// Forbidden: the caller may no longer read; see read/api/spans.
 	Forbidden End = "forbidden"
 )
 

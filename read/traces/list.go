@@ -22,7 +22,7 @@ import (
 )
 
 // Traces gives a page of the traces of which some span matches, in the order
-// of their places. See read/api.Reader.
+// of their places. See read/api/spans.Reader.
 //
 // A trace's place is the first of its matching spans in the list's order: the
 // latest when descending. So a trace comes once: where a walk meets another of

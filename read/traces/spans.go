@@ -16,7 +16,7 @@ import (
 )
 
 // Spans gives a page of the spans for which the filter holds, in the window's
-// order. See read/api.Reader.
+// order. See read/api/spans.Reader.
 func (r *Reader) Spans(ctx context.Context, project domain.ProjectID, where filter.Expr, window domain.Window) (domain.Page[trace.Span], error) {
 	w, err := r.walk(clickhouse.Admit(ctx, project, slot.Short), project, order.Spans, where, window)
 	if err != nil || w.empty() {

@@ -17,7 +17,10 @@ import (
 	"colonnade/read/access"
 	"colonnade/read/analytics"
 	readapi "colonnade/read/api"
+	entitiesread "colonnade/read/api/entities"
+	evaluationsread "colonnade/read/api/evaluations"
 	"colonnade/read/api/livetail"
+	spansread "colonnade/read/api/spans"
 	readentities "colonnade/read/entities"
 	readruns "colonnade/read/entities/runs"
 	"colonnade/read/tail"
@@ -56,7 +59,7 @@ type wiring struct {
 	normalizer *normalize.Fitter
 	traces     *traces.Reader
 	analytics  *analytics.Reader
-	spans      *readapi.Spans
+	spans      *spansread.Routes
 	entities   *readentities.Registry
 
 	router   writeapi.MeteredRouter
@@ -197,7 +200,7 @@ func (w *wiring) buildQueries() (err error) {
 	saved := func(ctx context.Context, project domain.ProjectID, query, variant, revision domain.Reference) (json.RawMessage, bool, error) {
 		return w.entities.SavedQuery(ctx, project, query, variant, revision)
 	}
-	w.spans, err = readapi.NewSpans(w.cfg.Read.Limits, w.traces, saved, w.Now)
+	w.spans, err = spansread.New(w.cfg.Read.Limits, w.traces, saved, w.Now)
 	return err
 }
 
@@ -349,15 +352,15 @@ func (w *wiring) mountQueries() error {
 	router := readapi.Bounded(w.Server)
 	w.spans.Mount(router)
 	w.spans.MountSimple(router)
-	readapi.NewAnalytics(w.spans, w.analytics).Mount(router)
-	readapi.MountAccess(router, w.access)
-	readapi.MountRegistry(router, w.entities)
-	readapi.MountFolders(router, w.entities)
-	readapi.MountRuns(router, readruns.New(w.entities))
-	readapi.MountSimpleEvaluations(router, readruns.New(w.entities))
-	readapi.MountTestcases(router, w.entities)
-	readapi.MountTestsetFiles(router, w.entities)
-	readapi.MountLegacy(router, w.entities)
+	spansread.NewAnalytics(w.spans, w.analytics).Mount(router)
+	entitiesread.MountAccess(router, w.access)
+	entitiesread.MountRegistry(router, w.entities)
+	entitiesread.MountFolders(router, w.entities)
+	evaluationsread.MountRuns(router, readruns.New(w.entities))
+	evaluationsread.MountSimpleEvaluations(router, readruns.New(w.entities))
+	entitiesread.MountTestcases(router, w.entities)
+	entitiesread.MountTestsetFiles(router, w.entities)
+	entitiesread.MountLegacy(router, w.entities)
 	return nil
 }
 

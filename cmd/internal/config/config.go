@@ -23,7 +23,7 @@ import (
 	"colonnade/migrations/schema"
 	"colonnade/read/access"
 	"colonnade/read/analytics"
-	"colonnade/read/api"
+	"colonnade/read/api/spans"
 	"colonnade/read/entities"
 	"colonnade/read/tail"
 	"colonnade/read/traces"
@@ -82,7 +82,7 @@ type Config struct {
 // Read bounds the queries of spans and traces.
 type Read struct {
 	// Limits bounds what one request may ask for.
-	Limits api.SpansConfig
+	Limits spans.Config
 	// Store bounds the statements that answer it.
 	Store traces.Config
 }
@@ -235,7 +235,7 @@ func Default() Config {
 		TracesAPI:  spansapi.DefaultConfig(),
 		Commands:   ingest.DefaultStoredConfig(),
 		Sink:       sink.DefaultConfig(),
-		Read:       Read{Limits: api.DefaultSpansConfig(), Store: traces.DefaultConfig()},
+		Read:       Read{Limits: spans.DefaultConfig(), Store: traces.DefaultConfig()},
 		Analytics:  analytics.DefaultConfig(),
 		Tail:       tail.DefaultConfig(),
 		Access:     access.DefaultConfig(),

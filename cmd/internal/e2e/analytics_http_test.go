@@ -26,7 +26,7 @@ import (
 	"colonnade/domain"
 	"colonnade/domain/trace"
 	"colonnade/read/analytics"
-	"colonnade/read/api"
+	"colonnade/read/api/spans"
 	"colonnade/write/stream"
 )
 
@@ -40,11 +40,11 @@ func (w *pipeline) served(t *testing.T, project domain.ProjectID, cfg analytics.
 		},
 	})
 	require.NoError(t, err)
-	spans, err := api.NewSpans(api.DefaultSpansConfig(), w.reader, nil, time.Now)
+	routes, err := spans.New(spans.DefaultConfig(), w.reader, nil, time.Now)
 	require.NoError(t, err)
 	analyst, err := analytics.New(cfg, w.reader, time.Now)
 	require.NoError(t, err)
-	api.NewAnalytics(spans, analyst).Mount(engine)
+	spans.NewAnalytics(routes, analyst).Mount(engine)
 	return engine.Handler()
 }
 

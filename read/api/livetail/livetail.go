@@ -15,6 +15,7 @@ import (
 
 	"colonnade/domain"
 	"colonnade/domain/filter/filterjson"
+	"colonnade/read/api"
 	"colonnade/read/tail"
 )
 
@@ -28,13 +29,8 @@ type Deps struct {
 	Now     func() time.Time
 }
 
-// Router mounts an operation with its handler; the engine implements it.
-type Router interface {
-	Handle(op domain.Operation, h func(*gin.Context) error)
-}
-
 // Mount mounts the endpoint.
-func Mount(r Router, deps Deps) {
+func Mount(r api.Router, deps Deps) {
 	r.Handle(domain.Operation{
 		Method: http.MethodGet, Path: "/spans/tail", Permission: domain.ViewSpans, Tag: "spans", Stream: true,
 		Summary: "Follow spans as they become visible: events ready, span (a span as queries return it), dropped ({count}: spans that the client read too slowly to get) and end ({reason}).",

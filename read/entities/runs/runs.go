@@ -4,7 +4,7 @@
 //
 // It asks as read/entities does and by its means. Not here: commands
 // (write/registry/evaluations), rules (domain/evaluation), what traces hold
-// (read/traces), bodies (read/api, its caller).
+// (read/traces), bodies (read/api/evaluations, its caller).
 package runs
 
 import (

@@ -2,7 +2,7 @@
 // workflows, evaluators, environments, queries and testsets: their artifacts,
 // variants and revisions), on the folders that hold applications, and on testcases
 // from an uploaded file. A handler decodes the request and calls
-// write/registry/entities, which holds the rules; entities are read in read/api.
+// write/registry/entities, which holds the rules; entities are read in read/api/entities.
 package entities
 
 import (

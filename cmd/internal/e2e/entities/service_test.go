@@ -30,6 +30,8 @@ import (
 	"colonnade/migrations"
 	"colonnade/read/access"
 	readapi "colonnade/read/api"
+	entitiesread "colonnade/read/api/entities"
+	evaluationsread "colonnade/read/api/evaluations"
 	readregistry "colonnade/read/entities"
 	readruns "colonnade/read/entities/runs"
 	accountsapi "colonnade/write/api/accounts"
@@ -114,14 +116,14 @@ func newService(tb testing.TB, change ...func(*access.Config)) *service {
 	entitiesapi.Mount(w.server, w.write)
 	entitiesapi.MountFolders(w.server, folders.New(w.db))
 	entitiesapi.MountTestsetFiles(w.server, w.write)
-	readapi.MountAccess(questions, w.access)
-	readapi.MountRegistry(questions, w.read)
-	readapi.MountFolders(questions, w.read)
+	entitiesread.MountAccess(questions, w.access)
+	entitiesread.MountRegistry(questions, w.read)
+	entitiesread.MountFolders(questions, w.read)
 	evaluationsapi.MountRuns(w.server, evaluations.New(w.db, w.write, counted()))
-	readapi.MountRuns(questions, readruns.New(w.read))
-	readapi.MountTestcases(questions, w.read)
-	readapi.MountTestsetFiles(questions, w.read)
-	readapi.MountLegacy(questions, w.read)
+	evaluationsread.MountRuns(questions, readruns.New(w.read))
+	entitiesread.MountTestcases(questions, w.read)
+	entitiesread.MountTestsetFiles(questions, w.read)
+	entitiesread.MountLegacy(questions, w.read)
 	w.handler = w.server.Handler()
 	w.openAPI = newPromise(tb, w)
 	return w

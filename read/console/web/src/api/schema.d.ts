@@ -32,7 +32,7 @@ export interface paths {
         put?: never;
         /** Create people, organizations, workspaces, projects, memberships and keys, all or none; each may refer to the others by their names here. */
         post: operations["post_admin_accounts"];
-        /** Delete people and places with all that they own; unless dry_run is false, only tell what would go. */
+        /** Delete people and places with all that they own; unless dry_run is false, the reply only says what would go. */
         delete: operations["delete_admin_accounts"];
         options?: never;
         head?: never;
@@ -67,7 +67,7 @@ export interface paths {
         put?: never;
         /** Create people, each with an organization, a workspace, a project and a key. */
         post: operations["post_admin_simple_accounts"];
-        /** Delete people with everything that they own. Their keys end within a second; their traces, also those on their way, are removed soon after. */
+        /** Delete people with everything that they own. Their keys end within a second; their traces, also those on their way, are removed soon after. With dry_run nothing changes, and the reply is 200 with what would go. */
         delete: operations["delete_admin_simple_accounts"];
         options?: never;
         head?: never;
@@ -4800,7 +4800,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Follow spans as they become visible: events ready, span (a span as queries return it), missed ({count}, spans that a slow reader did not get) and end ({reason}).
+         * Follow spans as they become visible: events ready, span (a span as queries return it), dropped ({count}: spans that the client read too slowly to get) and end ({reason}).
          * @description Needs the permission view_spans.
          */
         get: operations["get_spans_tail"];
@@ -6330,16 +6330,26 @@ export interface components {
             user?: components["schemas"]["AccountUser"];
             username?: string;
         };
+        AccountsRemovalRequest: {
+            accounts: {
+                [key: string]: components["schemas"]["AccountRequest"];
+            };
+            confirm?: string;
+            dry_run?: boolean;
+            options?: components["schemas"]["BatchOptions"];
+            reason?: string;
+        };
         AccountsReply: {
             accounts: {
                 [key: string]: components["schemas"]["AccountReply"];
             };
+            dry_run?: boolean;
         };
         AccountsRequest: {
             accounts: {
                 [key: string]: components["schemas"]["AccountRequest"];
             };
-            options?: components["schemas"]["AccountOptions"];
+            options?: components["schemas"]["BatchOptions"];
         };
         ActivityRequest: {
             realtime?: boolean;
@@ -6393,63 +6403,6 @@ export interface components {
             annotations: components["schemas"]["Record"][];
             count: number;
             windowing?: components["schemas"]["Window"];
-        };
-        ApiLink: {
-            attributes?: {
-                [key: string]: unknown;
-            };
-            span_id: string;
-            trace_id: string;
-        };
-        ApiSpan: {
-            agent_id?: string;
-            attributes: {
-                [key: string]: unknown;
-            };
-            /** Format: date-time */
-            created_at: string;
-            /** Format: uuid */
-            created_by_id?: string;
-            /** Format: date-time */
-            end_time: string;
-            events?: components["schemas"]["Event"][];
-            hashes?: components["schemas"]["Part"][];
-            links?: components["schemas"]["ApiLink"][];
-            parent_id?: string;
-            references?: components["schemas"]["Part"][];
-            resource?: {
-                [key: string]: unknown;
-            };
-            scope?: components["schemas"]["ScopeOutput"];
-            session_id?: string;
-            span_id: string;
-            span_kind: string;
-            span_name: string;
-            span_type: string;
-            spans?: {
-                [key: string]: unknown;
-            };
-            /** Format: date-time */
-            start_time: string;
-            status_code: string;
-            status_message?: string;
-            trace_id: string;
-            trace_type: string;
-            /** Format: date-time */
-            updated_at?: string;
-            /** Format: uuid */
-            updated_by_id?: string;
-            user_id?: string;
-        };
-        ApiTrace: {
-            spans: {
-                [key: string]: components["schemas"]["ApiSpan"];
-            };
-            trace_id?: string;
-        };
-        ApiTraceReply: {
-            count: number;
-            trace?: components["schemas"]["ApiTrace"];
         };
         Application: {
             /** Format: date-time */
@@ -6897,6 +6850,12 @@ export interface components {
             filtering?: unknown;
             formatting: components["schemas"]["AskedFormatting"];
             windowing: components["schemas"]["Window"];
+        };
+        BatchOptions: {
+            create_api_keys?: boolean;
+            dry_run?: boolean;
+            return_api_keys?: boolean;
+            seed_defaults?: boolean;
         };
         Bin: {
             bin: number;
@@ -8100,12 +8059,13 @@ export interface components {
         };
         GraphReply: {
             accounts: components["schemas"]["GraphAccount"][];
+            dry_run?: boolean;
         };
         GraphRequest: {
             api_keys?: {
                 [key: string]: components["schemas"]["KeyDraft"];
             };
-            options?: components["schemas"]["AccountOptions"];
+            options?: components["schemas"]["BatchOptions"];
             organization_memberships?: {
                 [key: string]: components["schemas"]["OrganizationMemberDraft"];
             };
@@ -8154,6 +8114,11 @@ export interface components {
             count: number;
             invocation?: components["schemas"]["Record"];
         };
+        InvocationStatus: {
+            code: number;
+            message: string;
+            type?: string;
+        };
         InvocationsQuery: {
             invocation?: components["schemas"]["SimpleQueryInput"];
             invocation_links?: unknown;
@@ -8188,7 +8153,7 @@ export interface components {
             outputs: unknown;
             session_id: string;
             span_id: string;
-            status: components["schemas"]["InvokeStatus"];
+            status: components["schemas"]["InvocationStatus"];
             trace_id: string;
             version: string;
         };
@@ -8217,11 +8182,6 @@ export interface components {
                 [key: string]: unknown;
             };
             version?: string;
-        };
-        InvokeStatus: {
-            code: number;
-            message: string;
-            type?: string;
         };
         Key: {
             /** Format: date-time */
@@ -8289,9 +8249,9 @@ export interface components {
         };
         LegacyReply: {
             count: number;
-            spans?: components["schemas"]["ApiSpan"][];
+            spans?: components["schemas"]["SpansSpan"][];
             traces?: {
-                [key: string]: components["schemas"]["ApiTrace"];
+                [key: string]: components["schemas"]["SpansTrace"];
             };
             windowing?: components["schemas"]["Window"];
         };
@@ -8373,11 +8333,11 @@ export interface components {
         };
         MemberKeyRequest: {
             api_key: components["schemas"]["KeyDraft"];
-            options?: components["schemas"]["AccountOptions"];
+            options?: components["schemas"]["BatchOptions"];
         };
         MemberRequest: {
             membership: components["schemas"]["MemberDraft"];
-            options?: components["schemas"]["AccountOptions"];
+            options?: components["schemas"]["BatchOptions"];
         };
         MembershipJSON: {
             /** Format: date-time */
@@ -8584,10 +8544,10 @@ export interface components {
         };
         OrganizationMemberRequest: {
             membership: components["schemas"]["OrganizationMemberDraft"];
-            options?: components["schemas"]["AccountOptions"];
+            options?: components["schemas"]["BatchOptions"];
         };
         OrganizationRequest: {
-            options?: components["schemas"]["AccountOptions"];
+            options?: components["schemas"]["BatchOptions"];
             organization: components["schemas"]["OrganizationDraft"];
             owner?: components["schemas"]["UserPart"];
         };
@@ -8595,7 +8555,7 @@ export interface components {
             evaluator?: string;
             score?: number;
             span_id?: string;
-            status: components["schemas"]["InvokeStatus"];
+            status: components["schemas"]["InvocationStatus"];
             success?: boolean;
             trace_id?: string;
         };
@@ -8707,7 +8667,7 @@ export interface components {
             workspace_id: string;
         };
         ProjectRequest: {
-            options?: components["schemas"]["AccountOptions"];
+            options?: components["schemas"]["BatchOptions"];
             project: components["schemas"]["ProjectDraft"];
         };
         Query: {
@@ -9338,6 +9298,7 @@ export interface components {
             checks: {
                 [key: string]: components["schemas"]["CheckResult"];
             };
+            problems?: string[];
             status: string;
         };
         Record: {
@@ -10662,6 +10623,8 @@ export interface components {
             trace_id?: string;
             trace_type?: string;
             user_id?: string;
+        } & {
+            [key: string]: unknown;
         };
         SpanOutput: {
             agent_id?: string;
@@ -10702,12 +10665,69 @@ export interface components {
         };
         SpanReply: {
             count: number;
-            span?: components["schemas"]["ApiSpan"];
+            span?: components["schemas"]["SpansSpan"];
+        };
+        SpansLink: {
+            attributes?: {
+                [key: string]: unknown;
+            };
+            span_id: string;
+            trace_id: string;
         };
         SpansReply: {
             count: number;
-            spans: components["schemas"]["ApiSpan"][];
+            spans: components["schemas"]["SpansSpan"][];
             windowing?: components["schemas"]["Window"];
+        };
+        SpansSpan: {
+            agent_id?: string;
+            attributes: {
+                [key: string]: unknown;
+            };
+            /** Format: date-time */
+            created_at: string;
+            /** Format: uuid */
+            created_by_id?: string;
+            /** Format: date-time */
+            end_time: string;
+            events?: components["schemas"]["Event"][];
+            hashes?: components["schemas"]["Part"][];
+            links?: components["schemas"]["SpansLink"][];
+            parent_id?: string;
+            references?: components["schemas"]["Part"][];
+            resource?: {
+                [key: string]: unknown;
+            };
+            scope?: components["schemas"]["ScopeOutput"];
+            session_id?: string;
+            span_id: string;
+            span_kind: string;
+            span_name: string;
+            span_type: string;
+            spans?: {
+                [key: string]: unknown;
+            };
+            /** Format: date-time */
+            start_time: string;
+            status_code: string;
+            status_message?: string;
+            trace_id: string;
+            trace_type: string;
+            /** Format: date-time */
+            updated_at?: string;
+            /** Format: uuid */
+            updated_by_id?: string;
+            user_id?: string;
+        };
+        SpansTrace: {
+            spans: {
+                [key: string]: components["schemas"]["SpansSpan"];
+            };
+            trace_id?: string;
+        };
+        SpansTraceReply: {
+            count: number;
+            trace?: components["schemas"]["SpansTrace"];
         };
         Step: {
             inputs?: components["schemas"]["StepInput"][];
@@ -11349,7 +11369,7 @@ export interface components {
         };
         TracesReply: {
             count: number;
-            traces: components["schemas"]["ApiTrace"][];
+            traces: components["schemas"]["SpansTrace"][];
             windowing?: components["schemas"]["Window"];
         };
         TracesReplyOutput: {
@@ -11393,7 +11413,7 @@ export interface components {
             username?: string;
         };
         UserRequest: {
-            options?: components["schemas"]["AccountOptions"];
+            options?: components["schemas"]["BatchOptions"];
             user: components["schemas"]["UserPart"];
         };
         UsersReply: {
@@ -11880,10 +11900,10 @@ export interface components {
         };
         WorkspaceMemberRequest: {
             membership: components["schemas"]["WorkspaceMemberDraft"];
-            options?: components["schemas"]["AccountOptions"];
+            options?: components["schemas"]["BatchOptions"];
         };
         WorkspaceRequest: {
-            options?: components["schemas"]["AccountOptions"];
+            options?: components["schemas"]["BatchOptions"];
             workspace: components["schemas"]["WorkspaceDraft"];
         };
     };
@@ -12084,7 +12104,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["AccountsRequest"];
+                "application/json": components["schemas"]["AccountsRemovalRequest"];
             };
         };
         responses: {
@@ -21968,7 +21988,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ApiTraceReply"];
+                    "application/json": components["schemas"]["SpansTraceReply"];
                 };
             };
             401: components["responses"]["Unauthenticated"];

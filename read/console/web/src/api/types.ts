@@ -3,7 +3,7 @@
 
 import type { components } from './schema';
 
-export type Span = components['schemas']['ApiSpan'];
+export type Span = components['schemas']['SpansSpan'];
 
 export interface Project {
   project_id: string;

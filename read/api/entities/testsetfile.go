@@ -1,4 +1,4 @@
-package api
+package entities
 
 import (
 	"net/http"
@@ -9,11 +9,12 @@ import (
 	"colonnade/domain"
 	"colonnade/domain/entity"
 	"colonnade/domain/testset"
+	"colonnade/read/api"
 	"colonnade/read/entities"
 )
 
 // MountTestsetFiles mounts the downloads of testcases. Source: contract §5.8.
-func MountTestsetFiles(r Router, reader *entities.Registry) {
+func MountTestsetFiles(r api.Router, reader *entities.Registry) {
 	f := testsetFiles{lineageRoutes{family: entity.Testsets(), registry: reader, router: r}}
 	op := domain.Operation{
 		Method: http.MethodPost, Produces: []string{mediaOf(testset.CSV), mediaOf(testset.JSON)},
@@ -41,7 +42,7 @@ func mediaOf(format testset.Format) string {
 
 func (f testsetFiles) download(level entity.Level, parameter, prefix string) func(*gin.Context) error {
 	return func(c *gin.Context) error {
-		id, err := f.pathID(c, parameter)
+		id, err := api.PathID(c, parameter)
 		if err != nil {
 			return err
 		}
@@ -53,7 +54,7 @@ func (f testsetFiles) download(level entity.Level, parameter, prefix string) fun
 		if err != nil {
 			return invalidQuery("bool_parsing", "Input should be true or false", "escape_formulas", c.Query("escape_formulas"))
 		}
-		found, testcases, err := f.registry.Rows(c.Request.Context(), f.project(c), level, id)
+		found, testcases, err := f.registry.Rows(c.Request.Context(), api.Project(c), level, id)
 		if err != nil {
 			return err
 		}

@@ -1,4 +1,4 @@
-package api
+package spans
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 	"colonnade/domain/filter/filterjson"
 	"colonnade/domain/request"
 	"colonnade/domain/trace"
+	"colonnade/read/api"
 )
 
 // savedData is what a query revision holds.
@@ -21,13 +22,13 @@ type savedData struct {
 		Format format `json:"format"`
 	}
 	filtering json.RawMessage
-	windowing windowing
+	windowing api.Windowing
 	// traces are those that the query names instead of finding them.
 	traces []trace.TraceID
 }
 
 // savedQuery finds the query that a request refers to. Source: contract §3.1.
-func (s *Spans) savedQuery(ctx context.Context, project domain.ProjectID, f focus, req *queryRequest) (saved savedData, found bool, err error) {
+func (s *Routes) savedQuery(ctx context.Context, project domain.ProjectID, f focus, req *queryRequest) (saved savedData, found bool, err error) {
 	if s.saved == nil {
 		return saved, false, domain.E(domain.Rejected, "Saved queries are not served here.")
 	}
@@ -68,10 +69,10 @@ func (s *Spans) savedQuery(ctx context.Context, project domain.ProjectID, f focu
 // over completes the request's window and gives the stored filter. The request
 // chooses limit and next; any other member has to be what is stored, as it is
 // in a reply's windowing that comes back. Source: contract §3.1.
-func (d savedData) over(w *windowing) (json.RawMessage, error) {
+func (d savedData) over(w *api.Windowing) (json.RawMessage, error) {
 	stored := d.windowing
 	if stored.Order == "" {
-		stored.Order = listOrder(domain.Descending) // what a reply says where nothing is stored
+		stored.Order = api.ListOrder(domain.Descending) // what a reply says where nothing is stored
 	}
 	if !echoes(w.Newest, stored.Newest, time.Time.Equal) || !echoes(w.Oldest, stored.Oldest, time.Time.Equal) ||
 		!echoes(w.Interval, stored.Interval, equal) || !echoes(w.Rate, stored.Rate, equal) || w.Order != "" && w.Order != stored.Order {
@@ -95,7 +96,7 @@ func equal[T comparable](a, b T) bool { return a == b }
 // SavedTraces gives the ids of the traces that a saved query of a project
 // finds now, or that it names: as many as its window says, and most at
 // most. Who evaluates them asks. A query that is not there is Rejected.
-func (s *Spans) SavedTraces(ctx context.Context, project domain.ProjectID, revision uuid.UUID, most int) ([]trace.TraceID, error) {
+func (s *Routes) SavedTraces(ctx context.Context, project domain.ProjectID, revision uuid.UUID, most int) ([]trace.TraceID, error) {
 	saved, found, err := s.savedQuery(ctx, project, focusTrace, &queryRequest{QueryRevisionRef: &domain.Reference{ID: revision}})
 	if err != nil {
 		return nil, err

@@ -1,4 +1,4 @@
-package api_test
+package spans_test
 
 import (
 	"context"
@@ -19,7 +19,7 @@ import (
 	"colonnade/domain"
 	"colonnade/domain/trace"
 	"colonnade/domain/trace/tracejson"
-	"colonnade/read/api"
+	"colonnade/read/api/spans"
 )
 
 // streamOf returns the stream of some spans. It fails with err before the span of
@@ -81,7 +81,7 @@ func TestStreamThatFails(t *testing.T) {
 func TestStalledClient(t *testing.T) {
 	t.Parallel()
 	m := &memory{}
-	s, err := api.NewSpans(api.DefaultSpansConfig(), m, nil, func() time.Time { return time.Now().Add(200*time.Millisecond - 30*time.Second) })
+	s, err := spans.New(spans.DefaultConfig(), m, nil, func() time.Time { return time.Now().Add(200*time.Millisecond - 30*time.Second) })
 	require.NoError(t, err)
 	endless := trace.Span{TraceID: trace.TraceID{0xa}, Name: "llm", Attributes: map[string]any{"text": strings.Repeat("x", 1<<20)}}
 	stream := streamOf(slices.Repeat([]trace.Span{endless}, 4096), 4096, nil) // 4 GiB

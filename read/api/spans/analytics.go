@@ -1,4 +1,4 @@
-package api
+package spans
 
 import (
 	"context"
@@ -16,6 +16,7 @@ import (
 	"colonnade/domain/request"
 	"colonnade/read/analytics"
 	"colonnade/read/analyticssql"
+	"colonnade/read/api"
 	"colonnade/read/order"
 )
 
@@ -31,17 +32,17 @@ type Analyst interface {
 
 // Analytics holds the routes of statistics, sessions and users.
 type Analytics struct {
-	spans   *Spans
+	spans   *Routes
 	analyst Analyst
 }
 
 // NewAnalytics makes the routes. They read filters, windows and tokens as those of spans do.
-func NewAnalytics(spans *Spans, analyst Analyst) *Analytics {
+func NewAnalytics(spans *Routes, analyst Analyst) *Analytics {
 	return &Analytics{spans: spans, analyst: analyst}
 }
 
 // Mount mounts the routes of contract §3.6 and §3.7, the deprecated ones among them.
-func (a *Analytics) Mount(r Router) {
+func (a *Analytics) Mount(r api.Router) {
 	op := domain.Operation{Method: http.MethodPost, Permission: domain.ViewSpans, Preview: true, Tag: "spans", Lazy: true}
 	op.Path, op.Query = "/spans/analytics/query", analyticsParameters()
 	op.Summary = "Statistics of attribute values in buckets of time. Takes root spans (focus span: all), by start_time (bucket_by: created_at)."
@@ -81,7 +82,7 @@ func (t *metricType) UnmarshalText(b []byte) error {
 	for i, w := range words {
 		known[i] = metricType(w)
 	}
-	return oneOf(t, string(b), known...)
+	return api.OneOf(t, string(b), known...)
 }
 
 // bucketBy is the time by which spans fall into buckets.
@@ -94,7 +95,7 @@ const (
 
 // UnmarshalText reads the word on the wire.
 func (b *bucketBy) UnmarshalText(text []byte) error {
-	return oneOf(b, string(text), byStartTime, byCreatedAt)
+	return api.OneOf(b, string(text), byStartTime, byCreatedAt)
 }
 
 // analyticsRequest is the body of the analytics endpoints. The window bounds
@@ -133,7 +134,7 @@ func (a *Analytics) query(c *gin.Context) error {
 	if err := a.fromQuery(c, &req); err != nil {
 		return err
 	}
-	if err := decodeBody(c, &req, true); err != nil {
+	if err := api.DecodeBody(c, &req, true); err != nil {
 		return err
 	}
 	specs, err := specsOf(req.Specs, "body")
@@ -238,7 +239,7 @@ func (a *Analytics) totals(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := decodeBody(c, &req, true); err != nil {
+	if err := api.DecodeBody(c, &req, true); err != nil {
 		return err
 	}
 	q, nothing, err := a.question(c, &req)

@@ -1,4 +1,4 @@
-package api_test
+package spans_test
 
 import (
 	"bytes"
@@ -20,7 +20,7 @@ import (
 	"colonnade/domain"
 	"colonnade/domain/filter"
 	"colonnade/domain/trace"
-	"colonnade/read/api"
+	"colonnade/read/api/spans"
 )
 
 // memory is a Reader over spans in memory: what the filter's reference meaning
@@ -145,7 +145,7 @@ func (d *door) Handle(op domain.Operation, h func(*gin.Context) error) {
 	d.Engine.Handle(op.Method, strings.TrimSuffix(op.Path, "/"), func(c *gin.Context) { d.err = h(c) })
 }
 
-func open(t *testing.T, saved api.SavedQuery) (*door, *memory) {
+func open(t *testing.T, saved spans.SavedQuery) (*door, *memory) {
 	t.Helper()
 	a, b := trace.TraceID{0xa}, trace.TraceID{0xb}
 	m := &memory{visible: 10, spans: []trace.Span{
@@ -154,7 +154,7 @@ func open(t *testing.T, saved api.SavedQuery) (*door, *memory) {
 		{TraceID: a, SpanID: trace.SpanID{3}, ParentID: trace.SpanID{1}, Type: trace.Invocation, Name: "llm", Start: 3, Attributes: map[string]any{}},
 		{TraceID: b, SpanID: trace.SpanID{4}, Type: trace.Annotation, Name: "judge", Start: 4, Attributes: map[string]any{}},
 	}}
-	s, err := api.NewSpans(api.DefaultSpansConfig(), m, saved, time.Now)
+	s, err := spans.New(spans.DefaultConfig(), m, saved, time.Now)
 	require.NoError(t, err)
 	gin.SetMode(gin.TestMode)
 	d := &door{Engine: gin.New()}
@@ -327,9 +327,9 @@ func TestWhereAQueryStringIsWrong(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			d, m := open(t, nil)
-			s, err := api.NewSpans(api.DefaultSpansConfig(), m, nil, time.Now)
+			s, err := spans.New(spans.DefaultConfig(), m, nil, time.Now)
 			require.NoError(t, err)
-			api.NewAnalytics(s, nil).Mount(d) // there is nobody to ask: all of it is refused before
+			spans.NewAnalytics(s, nil).Mount(d) // there is nobody to ask: all of it is refused before
 			d.do(t, http.MethodPost, tt.target, tt.body)
 			if tt.want == nil {
 				require.NoError(t, d.err)
@@ -462,7 +462,7 @@ func TestTokensAreWaitedFor(t *testing.T) {
 		w := httptest.NewRecorder()
 		d.ServeHTTP(w, req)
 		require.NoError(t, d.err)
-		require.Equal(t, pending, w.Header().Get(api.TokenPendingHeader))
+		require.Equal(t, pending, w.Header().Get(spans.TokenPendingHeader))
 	}
 	req := httptest.NewRequestWithContext(ctx, http.MethodPost, "/spans/query", strings.NewReader(`{}`))
 	req.Header.Set(domain.TokenHeader, "soon")
@@ -528,7 +528,7 @@ func BenchmarkSpansReply(b *testing.B) {
 	for i := range 50 {
 		m.spans = append(m.spans, trace.Span{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{byte(i + 1)}, Name: "span", Attributes: attributes})
 	}
-	s, err := api.NewSpans(api.DefaultSpansConfig(), m, nil, time.Now)
+	s, err := spans.New(spans.DefaultConfig(), m, nil, time.Now)
 	require.NoError(b, err)
 	gin.SetMode(gin.ReleaseMode)
 	d := &door{Engine: gin.New()}

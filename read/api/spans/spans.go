@@ -1,4 +1,10 @@
-package api
+// Package spans holds the endpoints that read spans and traces: queries and
+// reads by id, simple traces and annotations, statistics, sessions and users.
+// It decodes requests, asks a Reader or an Analyst, and writes replies.
+//
+// The meaning of a filter is in domain/filter; SQL is in read/filtersql,
+// read/statements and read/analyticssql; read/traces and read/analytics run it.
+package spans
 
 import (
 	"cmp"
@@ -16,10 +22,11 @@ import (
 	"colonnade/domain"
 	"colonnade/domain/filter"
 	"colonnade/domain/trace"
+	"colonnade/read/api"
 )
 
-// SpansConfig bounds what one request may ask for.
-type SpansConfig struct {
+// Config bounds what one request may ask for.
+type Config struct {
 	// DefaultLimit is the page size of a window without a limit.
 	DefaultLimit int
 	// MaxLimit is the largest page; a larger limit is refused with a sentence
@@ -29,13 +36,13 @@ type SpansConfig struct {
 	MaxIDs int
 }
 
-// DefaultSpansConfig suits a dashboard. The interface leaves both limits open (interface.md §8).
-func DefaultSpansConfig() SpansConfig {
-	return SpansConfig{DefaultLimit: 50, MaxLimit: 1000, MaxIDs: 1000}
+// DefaultConfig suits a dashboard. The interface leaves both limits open (interface.md §8).
+func DefaultConfig() Config {
+	return Config{DefaultLimit: 50, MaxLimit: 1000, MaxIDs: 1000}
 }
 
 // Validate tells what is wrong with the configuration.
-func (c SpansConfig) Validate() error {
+func (c Config) Validate() error {
 	if c.DefaultLimit < 1 || c.MaxLimit < c.DefaultLimit || c.MaxIDs < 1 {
 		return errors.New("api: limits of span queries must be 1 <= default <= max, and ids at least 1")
 	}
@@ -47,27 +54,27 @@ func (c SpansConfig) Validate() error {
 // Source: contract §3.1.
 type SavedQuery func(ctx context.Context, project domain.ProjectID, query, variant, revision domain.Reference) (data json.RawMessage, found bool, err error)
 
-// Spans holds the routes that look at spans and traces.
-type Spans struct {
-	cfg     SpansConfig
+// Routes holds the routes that look at spans and traces.
+type Routes struct {
+	cfg     Config
 	reader  Reader
 	saved   SavedQuery
 	now     func() time.Time
 	buffers sync.Pool
 }
 
-// NewSpans makes the routes. Without saved (nil), requests that refer to a saved query are refused.
-func NewSpans(cfg SpansConfig, reader Reader, saved SavedQuery, now func() time.Time) (*Spans, error) {
+// New makes the routes. Without saved (nil), requests that refer to a saved query are refused.
+func New(cfg Config, reader Reader, saved SavedQuery, now func() time.Time) (*Routes, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	s := &Spans{cfg: cfg, reader: reader, saved: saved, now: now}
+	s := &Routes{cfg: cfg, reader: reader, saved: saved, now: now}
 	s.buffers.New = func() any { return new([]byte) }
 	return s, nil
 }
 
 // Mount mounts the routes of contract §3.1, the deprecated ones among them (§0 rows 8 and 24).
-func (s *Spans) Mount(r Router) {
+func (s *Routes) Mount(r api.Router) {
 	r = leasing{r, s.reader}
 	view := domain.Operation{Permission: domain.ViewSpans, Preview: true}
 	ids := []domain.Parameter{
@@ -110,7 +117,7 @@ func (s *Spans) Mount(r Router) {
 	s.mountDeprecated(r, view)
 }
 
-func (s *Spans) mountDeprecated(r Router, op domain.Operation) {
+func (s *Routes) mountDeprecated(r api.Router, op domain.Operation) {
 	op.Deprecated, op.Tag = true, "tracing"
 	op.Method, op.Path, op.Lazy = http.MethodPost, "/tracing/spans/query", true
 	op.Summary = "Query spans or traces, as focus says. Use /spans/query or /traces/query."
@@ -131,7 +138,7 @@ func (s *Spans) mountDeprecated(r Router, op domain.Operation) {
 // caller is the project of a request that may read, after its write is
 // visible: a token in the request is waited for, and what is still not
 // visible then is named in the reply, never left out in silence.
-func (s *Spans) caller(c *gin.Context) (context.Context, domain.ProjectID, error) {
+func (s *Routes) caller(c *gin.Context) (context.Context, domain.ProjectID, error) {
 	ctx := c.Request.Context()
 	token, err := domain.ParseToken(c.GetHeader(domain.TokenHeader))
 	if err != nil {
@@ -160,7 +167,7 @@ const streamTimeout = 30 * time.Minute
 // leasing is a router whose handlers count the memory of what they read until their
 // reply is written.
 type leasing struct {
-	Router
+	api.Router
 	reader Reader
 }
 
@@ -175,10 +182,10 @@ func (l leasing) Handle(op domain.Operation, h func(*gin.Context) error) {
 }
 
 // query serves the canonical query endpoints.
-func (s *Spans) query(f focus) func(*gin.Context) error {
+func (s *Routes) query(f focus) func(*gin.Context) error {
 	return func(c *gin.Context) error {
 		var req queryRequest
-		if err := decodeBody(c, &req, false); err != nil {
+		if err := api.DecodeBody(c, &req, false); err != nil {
 			return err
 		}
 		if req.Focus != "" && req.Focus != f {
@@ -193,13 +200,13 @@ func (s *Spans) query(f focus) func(*gin.Context) error {
 }
 
 // legacyQuery serves the deprecated query endpoints, whose parameters may also stand in the query string.
-func (s *Spans) legacyQuery(f focus, choose bool) func(*gin.Context) error {
+func (s *Routes) legacyQuery(f focus, choose bool) func(*gin.Context) error {
 	return func(c *gin.Context) error {
 		req, err := s.requestFromQuery(c)
 		if err != nil {
 			return err
 		}
-		if err := decodeBody(c, &req, true); err != nil {
+		if err := api.DecodeBody(c, &req, true); err != nil {
 			return err
 		}
 		if req.Focus != "" && req.Focus != f && !choose {
@@ -215,7 +222,7 @@ func (s *Spans) legacyQuery(f focus, choose bool) func(*gin.Context) error {
 
 // answer runs a plan and writes its envelope. A filter that is one condition
 // on trace_id is a fetch by id, whatever the window says (contract §3.2).
-func (s *Spans) answer(c *gin.Context, q plan, e envelope) error {
+func (s *Routes) answer(c *gin.Context, q plan, e envelope) error {
 	ctx, project, err := s.caller(c)
 	if err != nil {
 		return err
@@ -254,7 +261,7 @@ func (s *Spans) answer(c *gin.Context, q plan, e envelope) error {
 	return w.end(traces.Following(q.window))
 }
 
-func (s *Spans) listTraces(c *gin.Context) error {
+func (s *Routes) listTraces(c *gin.Context) error {
 	ids, err := queryIDs(c, "trace_id", s.cfg.MaxIDs, trace.ParseTraceID)
 	if err != nil {
 		return err
@@ -279,7 +286,7 @@ func (s *Spans) listTraces(c *gin.Context) error {
 	return w.end(domain.Window{})
 }
 
-func (s *Spans) oneTrace(e envelope) func(*gin.Context) error {
+func (s *Routes) oneTrace(e envelope) func(*gin.Context) error {
 	return func(c *gin.Context) error {
 		id, err := trace.ParseTraceID(c.Param("trace_id"))
 		if err != nil {
@@ -294,7 +301,7 @@ func (s *Spans) oneTrace(e envelope) func(*gin.Context) error {
 }
 
 // writeTrace writes a trace, which is streamed if it is large.
-func (s *Spans) writeTrace(ctx context.Context, c *gin.Context, project domain.ProjectID, id trace.TraceID, e envelope) error {
+func (s *Routes) writeTrace(ctx context.Context, c *gin.Context, project domain.ProjectID, id trace.TraceID, e envelope) error {
 	spans, stream, err := s.reader.TraceByID(ctx, project, id)
 	if err != nil {
 		return err
@@ -315,7 +322,7 @@ func (s *Spans) writeTrace(ctx context.Context, c *gin.Context, project domain.P
 	return w.end(domain.Window{})
 }
 
-func (s *Spans) listSpans(c *gin.Context) error {
+func (s *Routes) listSpans(c *gin.Context) error {
 	traceIDs, err := queryIDs(c, "trace_id", s.cfg.MaxIDs, trace.ParseTraceID)
 	if err != nil {
 		return err
@@ -341,7 +348,7 @@ func (s *Spans) listSpans(c *gin.Context) error {
 	return w.end(domain.Window{})
 }
 
-func (s *Spans) oneSpan(c *gin.Context) error {
+func (s *Routes) oneSpan(c *gin.Context) error {
 	traceID, err := trace.ParseTraceID(c.Param("trace_id"))
 	if err != nil {
 		return err

@@ -1,4 +1,4 @@
-package api
+package spans
 
 import (
 	"encoding/json"
@@ -13,14 +13,15 @@ import (
 	"colonnade/domain/semconv"
 	"colonnade/domain/simple"
 	"colonnade/domain/trace"
+	"colonnade/read/api"
 )
 
 // MountSimple mounts the routes that look at simple traces, annotations and
 // invocations; commands on them are the write side's. Source: contract §4.
-func (s *Spans) MountSimple(r Router) {
+func (s *Routes) MountSimple(r api.Router) {
 	r = leasing{r, s.reader}
 	for _, f := range []simple.Face{simple.Trace, simple.Annotation, simple.Invocation} {
-		view := simples{Spans: s, face: f}
+		view := simples{Routes: s, face: f}
 		op := domain.Operation{Permission: domain.ViewSpans, Preview: true, Tag: f.Members()}
 		op.Method, op.Path, op.Summary = http.MethodGet, f.Path()+":trace_id", "Fetch a simple "+f.Member()+" by its trace id."
 		one, list, _ := simple.Views(f)
@@ -38,7 +39,7 @@ func (s *Spans) MountSimple(r Router) {
 
 // simples is one face.
 type simples struct {
-	*Spans
+	*Routes
 	face simple.Face
 }
 
@@ -149,17 +150,17 @@ type (
 	tracesQuery struct {
 		Trace     simpleQuery     `json:"trace"`
 		Links     json.RawMessage `json:"links"`
-		Windowing windowing       `json:"windowing"`
+		Windowing api.Windowing   `json:"windowing"`
 	}
 	annotationsQuery struct {
 		Annotation simpleQuery     `json:"annotation"`
 		Links      json.RawMessage `json:"annotation_links"`
-		Windowing  windowing       `json:"windowing"`
+		Windowing  api.Windowing   `json:"windowing"`
 	}
 	invocationsQuery struct {
 		Invocation simpleQuery     `json:"invocation"`
 		Links      json.RawMessage `json:"invocation_links"`
-		Windowing  windowing       `json:"windowing"`
+		Windowing  api.Windowing   `json:"windowing"`
 	}
 )
 
@@ -175,22 +176,22 @@ func queryView(f simple.Face) any {
 }
 
 // read reads a query's body.
-func (s simples) read(c *gin.Context) (q simple.Query, w windowing, err error) {
+func (s simples) read(c *gin.Context) (q simple.Query, w api.Windowing, err error) {
 	var asked simpleQuery
 	var own json.RawMessage
 	ownMember := s.face.LinkMember() + "s"
 	switch s.face {
 	case simple.Annotation:
 		var b annotationsQuery
-		err = decodeBody(c, &b, false)
+		err = api.DecodeBody(c, &b, false)
 		asked, own, w = b.Annotation, b.Links, b.Windowing
 	case simple.Invocation:
 		var b invocationsQuery
-		err = decodeBody(c, &b, false)
+		err = api.DecodeBody(c, &b, false)
 		asked, own, w = b.Invocation, b.Links, b.Windowing
 	default:
 		var b tracesQuery
-		err = decodeBody(c, &b, false)
+		err = api.DecodeBody(c, &b, false)
 		asked, own, w = b.Trace, b.Links, b.Windowing
 	}
 	if err != nil {

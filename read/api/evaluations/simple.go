@@ -1,4 +1,4 @@
-package api
+package evaluations
 
 import (
 	"encoding/json"
@@ -11,13 +11,14 @@ import (
 	"colonnade/domain"
 	"colonnade/domain/entity/entityschema"
 	"colonnade/domain/evaluation"
+	"colonnade/read/api"
 	"colonnade/read/entities/runs"
 )
 
 // MountSimpleEvaluations mounts the questions about evaluations and queues as
 // the ids that they are made of show them. Source: contract §5.8.
-func MountSimpleEvaluations(r Router, reader *runs.Reader) {
-	e := runRoutes{lineageRoutes{router: r}, reader}
+func MountSimpleEvaluations(r api.Router, reader *runs.Reader) {
+	e := runRoutes{router: r, runs: reader}
 	simple := func(method, path, summary string, request any, response entityschema.Schema, h func(*gin.Context) error) {
 		e.mount(domain.Operation{Method: method, Path: "/simple/" + path, Summary: summary, Request: request, Response: response}, h)
 	}
@@ -33,7 +34,7 @@ func MountSimpleEvaluations(r Router, reader *runs.Reader) {
 type (
 	simpleEvaluationsQuery struct {
 		Evaluation runFilter       `json:"evaluation"`
-		Windowing  *windowing      `json:"windowing"`
+		Windowing  *api.Windowing  `json:"windowing"`
 		Jit        json.RawMessage `json:"jit"`
 	}
 	simpleQueueFilter struct {
@@ -43,16 +44,16 @@ type (
 	}
 	simpleQueuesQuery struct {
 		Queue     simpleQueueFilter `json:"queue"`
-		Windowing *windowing        `json:"windowing"`
+		Windowing *api.Windowing    `json:"windowing"`
 	}
 )
 
 func (e runRoutes) simpleEvaluation(c *gin.Context) error {
-	id, err := e.pathID(c, "evaluation_id")
+	id, err := api.PathID(c, "evaluation_id")
 	if err != nil {
 		return err
 	}
-	found, err := e.runs.Run(c.Request.Context(), e.project(c), id)
+	found, err := e.runs.Run(c.Request.Context(), api.Project(c), id)
 	if err != nil || found == nil {
 		return replyOneOf[evaluation.Run](c, "", nil, err)
 	}
@@ -62,14 +63,14 @@ func (e runRoutes) simpleEvaluation(c *gin.Context) error {
 
 func (e runRoutes) simpleEvaluations(c *gin.Context) error {
 	var b simpleEvaluationsQuery
-	if err := decodeBody(c, &b, false); err != nil {
+	if err := api.DecodeBody(c, &b, false); err != nil {
 		return err
 	}
 	q, err := runsQuery{Run: b.Evaluation, Windowing: b.Windowing}.query()
 	if err != nil {
 		return err
 	}
-	found, err := e.runs.Runs(c.Request.Context(), e.project(c), q)
+	found, err := e.runs.Runs(c.Request.Context(), api.Project(c), q)
 	shown := domain.Page[*evaluation.SimpleEvaluation]{Next: found.Next}
 	for _, run := range found.Items {
 		one := run.Simple()
@@ -79,16 +80,16 @@ func (e runRoutes) simpleEvaluations(c *gin.Context) error {
 }
 
 func (e runRoutes) simpleQueue(c *gin.Context) error {
-	id, err := e.pathID(c, "queue_id")
+	id, err := api.PathID(c, "queue_id")
 	if err != nil {
 		return err
 	}
 	ctx := c.Request.Context()
-	queue, err := e.runs.Queue(ctx, e.project(c), id)
+	queue, err := e.runs.Queue(ctx, api.Project(c), id)
 	if err != nil || queue == nil {
 		return replyOneOf[evaluation.Queue](c, "", nil, err)
 	}
-	run, err := e.runs.Run(ctx, e.project(c), queue.RunID)
+	run, err := e.runs.Run(ctx, api.Project(c), queue.RunID)
 	if err != nil || run == nil {
 		return replyOneOf[evaluation.Queue](c, "", nil, err)
 	}
@@ -98,7 +99,7 @@ func (e runRoutes) simpleQueue(c *gin.Context) error {
 
 func (e runRoutes) simpleQueues(c *gin.Context) error {
 	var b simpleQueuesQuery
-	if err := decodeBody(c, &b, false); err != nil {
+	if err := api.DecodeBody(c, &b, false); err != nil {
 		return err
 	}
 	f := b.Queue
@@ -112,7 +113,7 @@ func (e runRoutes) simpleQueues(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	ctx, project := c.Request.Context(), e.project(c)
+	ctx, project := c.Request.Context(), api.Project(c)
 	if f.Kind != nil {
 		if q.RunIDs, err = e.ofKind(c, *f.Kind, q.RunIDs); err != nil {
 			return err
@@ -131,7 +132,7 @@ func (e runRoutes) ofKind(c *gin.Context, kind evaluation.QueueKind, among []uui
 	ids := []uuid.UUID{}
 	q := runs.RunQuery{Common: runs.Common{IDs: among, Window: domain.Window{Order: domain.Ascending}}, Flags: evaluation.Flags{evaluation.IsQueue: true, kind.Flag(): true}}
 	for {
-		page, err := e.runs.Runs(c.Request.Context(), e.project(c), q)
+		page, err := e.runs.Runs(c.Request.Context(), api.Project(c), q)
 		if err != nil {
 			return nil, err
 		}
@@ -157,7 +158,7 @@ func (e runRoutes) shown(c *gin.Context, queues []*evaluation.Queue) ([]*evaluat
 	out := make([]*evaluation.SimpleQueue, len(queues))
 	q := runs.RunQuery{Common: runs.Common{IDs: ids}}
 	for {
-		page, err := e.runs.Runs(c.Request.Context(), e.project(c), q)
+		page, err := e.runs.Runs(c.Request.Context(), api.Project(c), q)
 		if err != nil {
 			return nil, err
 		}

@@ -1,4 +1,4 @@
-package api
+package entities
 
 import (
 	"encoding/json"
@@ -14,6 +14,7 @@ import (
 	"colonnade/domain/entity"
 	"colonnade/domain/entity/entityschema"
 	"colonnade/domain/request"
+	"colonnade/read/api"
 	"colonnade/read/entities"
 )
 
@@ -36,7 +37,7 @@ func (l lineageRoutes) artifacts(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	found, err := l.registry.Artifacts(c.Request.Context(), l.project(c), l.family, q)
+	found, err := l.registry.Artifacts(c.Request.Context(), api.Project(c), l.family, q)
 	return replyLineages(c, l.family.Plural, q.Window, found, l.family.ArtifactJSON, err)
 }
 
@@ -45,7 +46,7 @@ func (l lineageRoutes) variants(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	found, err := l.registry.Variants(c.Request.Context(), l.project(c), l.family, q)
+	found, err := l.registry.Variants(c.Request.Context(), api.Project(c), l.family, q)
 	return replyLineages(c, l.family.Members(entity.LevelVariant), q.Window, found, l.family.VariantJSON, err)
 }
 
@@ -54,7 +55,7 @@ func (l lineageRoutes) revisions(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	found, err := l.registry.Revisions(c.Request.Context(), l.project(c), l.family, q)
+	found, err := l.registry.Revisions(c.Request.Context(), api.Project(c), l.family, q)
 	return replyLineages(c, l.family.Members(entity.LevelRevision), q.Window, found, l.family.RevisionJSON, err)
 }
 
@@ -63,7 +64,7 @@ func (l lineageRoutes) simples(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	found, err := l.registry.Simples(c.Request.Context(), l.project(c), l.family, q)
+	found, err := l.registry.Simples(c.Request.Context(), api.Project(c), l.family, q)
 	return replyLineages(c, l.family.Plural, q.Window, found, func(s *entities.Simple) map[string]any {
 		return l.family.SimpleJSON(&s.Artifact, s.Revision)
 	}, err)
@@ -117,7 +118,7 @@ func (l lineageRoutes) readQuery(c *gin.Context, level entity.Level) (entities.Q
 
 func (l lineageRoutes) readFilter(body *request.Object, level entity.Level, q *entities.Query) {
 	o := body.Object(l.family.Member(level))
-	q.Flags, q.Tags, q.Meta = withoutNulls(o.Map("flags")), o.Map("tags"), o.Map("meta")
+	q.Flags, q.Tags, q.Meta = api.WithoutNulls(o.Map("flags")), o.Map("tags"), o.Map("meta")
 	q.Name, q.Description = o.String("name"), o.String("description")
 	q.Slugs = textsOf(o, "slug", "slugs")
 	switch level {
@@ -141,17 +142,6 @@ func (l lineageRoutes) readFilter(body *request.Object, level entity.Level, q *e
 	default:
 	}
 	o.FailUnknown()
-}
-
-// withoutNulls drops what a client's model spells out as unset.
-func withoutNulls(m map[string]any) entity.Document {
-	d := entity.Document{}
-	for k, v := range m {
-		if v != nil {
-			d[k] = v
-		}
-	}
-	return d
 }
 
 // textsOf joins a member and its plural; nil when neither is there.

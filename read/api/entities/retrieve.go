@@ -1,4 +1,4 @@
-package api
+package entities
 
 import (
 	"maps"
@@ -10,6 +10,7 @@ import (
 	"colonnade/domain/entity"
 	"colonnade/domain/entity/entityschema"
 	"colonnade/domain/request"
+	"colonnade/read/api"
 	"colonnade/read/entities"
 )
 
@@ -47,13 +48,13 @@ func (l lineageRoutes) retrieve(c *gin.Context) error {
 		return err
 	}
 	ctx := c.Request.Context()
-	found, err := l.findRetrieved(ctx, l.project(c), q, view)
+	found, err := l.findRetrieved(ctx, api.Project(c), q, view)
 	if err != nil || found.Revision == nil {
 		return l.one(c, "", nil, err)
 	}
 	reply := gin.H{"count": 1}
 	if resolve && found.Revision.Data != nil {
-		data, info, err := l.registry.Resolve(ctx, l.project(c), found.Revision.Data, limits)
+		data, info, err := l.registry.Resolve(ctx, api.Project(c), found.Revision.Data, limits)
 		if err != nil {
 			return err
 		}
@@ -118,13 +119,13 @@ func (l lineageRoutes) resolve(c *gin.Context) error {
 	}
 	ctx := c.Request.Context()
 	if record == nil {
-		found, err := l.registry.Retrieve(ctx, l.project(c), q)
+		found, err := l.registry.Retrieve(ctx, api.Project(c), q)
 		if err != nil || found.Revision == nil {
 			return l.one(c, "", nil, err)
 		}
 		data, record = found.Revision.Data, l.family.RevisionJSON(found.Revision)
 	}
-	resolved, info, err := l.registry.Resolve(ctx, l.project(c), data, limits)
+	resolved, info, err := l.registry.Resolve(ctx, api.Project(c), data, limits)
 	if err != nil {
 		return err
 	}
@@ -178,6 +179,6 @@ func (l lineageRoutes) log(c *gin.Context) error {
 	if q.Artifact == q.Variant && q.Variant == q.Revision {
 		return domain.E(domain.Rejected, "Provide %s_id, %s_variant_id or %s_revision_id.", l.family.Name, l.family.Name, l.family.Name)
 	}
-	found, err := l.registry.Log(c.Request.Context(), l.project(c), l.family, q)
+	found, err := l.registry.Log(c.Request.Context(), api.Project(c), l.family, q)
 	return replyLineages(c, members, domain.Window{}, domain.Page[*entity.Revision]{Items: found}, l.family.RevisionJSON, err)
 }

@@ -1,9 +1,8 @@
-package api
+package spans
 
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"math"
 	"net/url"
 	"slices"
@@ -12,13 +11,13 @@ import (
 	"time"
 
 	"github.com/gin-gonic/gin"
-	"github.com/google/uuid"
 
 	"colonnade/domain"
 	"colonnade/domain/filter"
 	"colonnade/domain/filter/filterjson"
 	"colonnade/domain/request"
 	"colonnade/domain/trace"
+	"colonnade/read/api"
 )
 
 // focus is what a query lists.
@@ -31,7 +30,7 @@ const (
 
 // UnmarshalText reads the word on the wire.
 func (f *focus) UnmarshalText(b []byte) error {
-	return oneOf(f, string(b), focusTrace, focusSpan)
+	return api.OneOf(f, string(b), focusTrace, focusSpan)
 }
 
 // format is how a list of traces comes: as trees, or (opentelemetry) as one flat list of their spans.
@@ -44,27 +43,7 @@ const (
 
 // UnmarshalText reads the word on the wire.
 func (f *format) UnmarshalText(b []byte) error {
-	return oneOf(f, string(b), formatAgenta, formatOpenTelemetry)
-}
-
-// listOrder is a domain.Order that UnmarshalText has checked.
-type listOrder domain.Order
-
-// UnmarshalText reads the word on the wire.
-func (o *listOrder) UnmarshalText(b []byte) error {
-	return oneOf(o, string(b), listOrder(domain.Ascending), listOrder(domain.Descending))
-}
-
-func oneOf[T ~string](to *T, word string, known ...T) error {
-	if !slices.Contains(known, T(word)) {
-		words := make([]string, len(known))
-		for i, k := range known {
-			words[i] = "'" + string(k) + "'"
-		}
-		return request.Invalid("enum", "Input should be "+strings.Join(words, " or "), word)
-	}
-	*to = T(word)
-	return nil
+	return api.OneOf(f, string(b), formatAgenta, formatOpenTelemetry)
 }
 
 // queryRequest is the body of the query endpoints: {filtering, windowing}, or
@@ -72,7 +51,7 @@ func oneOf[T ~string](to *T, word string, known ...T) error {
 // saved query (§3.1).
 type queryRequest struct {
 	Filtering        json.RawMessage   `json:"filtering"`
-	Windowing        *windowing        `json:"windowing"`
+	Windowing        *api.Windowing    `json:"windowing"`
 	QueryRef         *domain.Reference `json:"query_ref"`
 	QueryVariantRef  *domain.Reference `json:"query_variant_ref"`
 	QueryRevisionRef *domain.Reference `json:"query_revision_ref"`
@@ -87,17 +66,6 @@ type queryRequest struct {
 	Rate     *float64        `json:"rate"`
 }
 
-// windowing is a window as requests carry it. Source: interface.md §2.11, contract §3.3.
-type windowing struct {
-	Newest   *time.Time `json:"newest" request:"bound"`
-	Oldest   *time.Time `json:"oldest" request:"bound"`
-	Next     *uuid.UUID `json:"next"`
-	Limit    *int       `json:"limit" minimum:"1"`
-	Order    listOrder  `json:"order"`
-	Interval *int       `json:"interval" minimum:"1"`
-	Rate     *float64   `json:"rate"`
-}
-
 // plan is a request understood.
 type plan struct {
 	focus  focus
@@ -108,20 +76,8 @@ type plan struct {
 	nothing bool
 }
 
-// decodeBody reads a body strictly. An empty one is refused, unless it is optional.
-func decodeBody(c *gin.Context, v any, optional bool) error {
-	data, err := io.ReadAll(c.Request.Body)
-	if err != nil {
-		return fmt.Errorf("api: reading the body: %w", err)
-	}
-	if optional && len(data) == 0 {
-		return nil
-	}
-	return request.Decode(data, v)
-}
-
 // plan checks a request and turns it into what the reader is asked.
-func (s *Spans) plan(c *gin.Context, f focus, req *queryRequest) (plan, error) {
+func (s *Routes) plan(c *gin.Context, f focus, req *queryRequest) (plan, error) {
 	p := plan{focus: f, format: req.Format}
 	filtering, loc := req.Filtering, "filtering"
 	if given(req.Filter) {
@@ -138,7 +94,7 @@ func (s *Spans) plan(c *gin.Context, f focus, req *queryRequest) (plan, error) {
 		w, at = flat, []any{"body"}
 	}
 	if w == nil {
-		w = &windowing{}
+		w = &api.Windowing{}
 	}
 	if req.QueryRef != nil || req.QueryVariantRef != nil || req.QueryRevisionRef != nil {
 		if given(filtering) {
@@ -173,15 +129,15 @@ func unquote(raw json.RawMessage) json.RawMessage {
 	return raw
 }
 
-func (r *queryRequest) flatWindow() *windowing {
+func (r *queryRequest) flatWindow() *api.Windowing {
 	if r.Oldest == nil && r.Newest == nil && r.Limit == nil && r.Interval == nil && r.Rate == nil {
 		return nil
 	}
-	return &windowing{Newest: r.Newest, Oldest: r.Oldest, Limit: r.Limit, Interval: r.Interval, Rate: r.Rate}
+	return &api.Windowing{Newest: r.Newest, Oldest: r.Oldest, Limit: r.Limit, Interval: r.Interval, Rate: r.Rate}
 }
 
 // window checks a window and fills in what it leaves open.
-func (s *Spans) window(w *windowing, at []any) (domain.Window, error) {
+func (s *Routes) window(w *api.Windowing, at []any) (domain.Window, error) {
 	out := domain.Window{Limit: s.cfg.DefaultLimit, Order: domain.Descending, Rate: w.Rate}
 	wrong := func(kind, msg string, input any, name string) error {
 		return request.Invalid(kind, msg, input, slices.Concat(at, []any{name})...)
@@ -257,7 +213,7 @@ func legacyParameters() []domain.Parameter {
 // requestFromQuery reads the flat keys of a query string (contract §3.1), and checks
 // them: what is refused later is said of the body. Other parameters, such as
 // project_id, are not ours.
-func (s *Spans) requestFromQuery(c *gin.Context) (queryRequest, error) {
+func (s *Routes) requestFromQuery(c *gin.Context) (queryRequest, error) {
 	var req queryRequest
 	q := c.Request.URL.Query()
 	if text := q.Get("filter"); text != "" {

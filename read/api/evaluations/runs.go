@@ -1,4 +1,7 @@
-package api
+// Package evaluations holds the endpoints that read evaluation runs, their
+// scenarios, results, metrics and queues, whole or in the simple form. The reads
+// themselves are in read/entities/runs.
+package evaluations
 
 import (
 	"fmt"
@@ -12,13 +15,14 @@ import (
 	"colonnade/domain/entity/entityschema"
 	"colonnade/domain/evaluation"
 	"colonnade/domain/request"
+	"colonnade/read/api"
 	"colonnade/read/entities/runs"
 )
 
 // MountRuns mounts the questions about evaluation runs, their scenarios,
 // results, metrics and queues. Source: contract §5.8.
-func MountRuns(r Router, reader *runs.Reader) {
-	e := runRoutes{lineageRoutes{router: r}, reader}
+func MountRuns(r api.Router, reader *runs.Reader) {
+	e := runRoutes{router: r, runs: reader}
 	e.get("run", "One evaluation run.", evaluation.Run{}, e.run)
 	e.get("scenario", "One scenario, with the traces that its results name.", evaluation.Scenario{}, e.scenario)
 	e.get("result", "One result.", evaluation.Result{}, e.result)
@@ -31,10 +35,10 @@ func MountRuns(r Router, reader *runs.Reader) {
 	e.list("/queues/:queue_id/scenarios/query", "List the scenarios of a queue: a person's, or all.", queueScenariosQuery{}, "scenarios", evaluation.Scenario{}, e.queueScenarios)
 }
 
-// runRoutes answer as those of lineages do.
+// runRoutes are the routes of runs and what belongs to them.
 type runRoutes struct {
-	lineageRoutes
-	runs *runs.Reader
+	router api.Router
+	runs   *runs.Reader
 }
 
 func (e runRoutes) mount(op domain.Operation, h func(*gin.Context) error) {
@@ -99,38 +103,38 @@ func replyPage[T any](c *gin.Context, members string, window domain.Window, foun
 }
 
 func (e runRoutes) run(c *gin.Context) error {
-	id, err := e.pathID(c, "run_id")
+	id, err := api.PathID(c, "run_id")
 	if err != nil {
 		return err
 	}
-	found, err := e.runs.Run(c.Request.Context(), e.project(c), id)
+	found, err := e.runs.Run(c.Request.Context(), api.Project(c), id)
 	return replyOneOf(c, "run", found, err)
 }
 
 func (e runRoutes) scenario(c *gin.Context) error {
-	id, err := e.pathID(c, "scenario_id")
+	id, err := api.PathID(c, "scenario_id")
 	if err != nil {
 		return err
 	}
-	found, err := e.runs.Scenario(c.Request.Context(), e.project(c), id)
+	found, err := e.runs.Scenario(c.Request.Context(), api.Project(c), id)
 	return replyOneOf(c, "scenario", found, err)
 }
 
 func (e runRoutes) result(c *gin.Context) error {
-	id, err := e.pathID(c, "result_id")
+	id, err := api.PathID(c, "result_id")
 	if err != nil {
 		return err
 	}
-	found, err := e.runs.Result(c.Request.Context(), e.project(c), id)
+	found, err := e.runs.Result(c.Request.Context(), api.Project(c), id)
 	return replyOneOf(c, "result", found, err)
 }
 
 func (e runRoutes) queue(c *gin.Context) error {
-	id, err := e.pathID(c, "queue_id")
+	id, err := api.PathID(c, "queue_id")
 	if err != nil {
 		return err
 	}
-	found, err := e.runs.Queue(c.Request.Context(), e.project(c), id)
+	found, err := e.runs.Queue(c.Request.Context(), api.Project(c), id)
 	return replyOneOf(c, "queue", found, err)
 }
 
@@ -143,7 +147,7 @@ func (e runRoutes) runList(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	found, err := e.runs.Runs(c.Request.Context(), e.project(c), q)
+	found, err := e.runs.Runs(c.Request.Context(), api.Project(c), q)
 	return replyPage(c, "runs", q.Window, found, err)
 }
 
@@ -156,7 +160,7 @@ func (e runRoutes) scenarioList(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	found, err := e.runs.Scenarios(c.Request.Context(), e.project(c), q)
+	found, err := e.runs.Scenarios(c.Request.Context(), api.Project(c), q)
 	return replyPage(c, "scenarios", q.Window, found, err)
 }
 
@@ -169,7 +173,7 @@ func (e runRoutes) resultList(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	found, err := e.runs.Results(c.Request.Context(), e.project(c), q)
+	found, err := e.runs.Results(c.Request.Context(), api.Project(c), q)
 	return replyPage(c, "results", q.Window, found, err)
 }
 
@@ -182,7 +186,7 @@ func (e runRoutes) metricsList(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	found, err := e.runs.Metrics(c.Request.Context(), e.project(c), q)
+	found, err := e.runs.Metrics(c.Request.Context(), api.Project(c), q)
 	return replyPage(c, "metrics", q.Window, found, err)
 }
 
@@ -195,12 +199,12 @@ func (e runRoutes) queueList(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	found, err := e.runs.Queues(c.Request.Context(), e.project(c), q)
+	found, err := e.runs.Queues(c.Request.Context(), api.Project(c), q)
 	return replyPage(c, "queues", q.Window, found, err)
 }
 
 func (e runRoutes) queueScenarios(c *gin.Context) error {
-	id, err := e.pathID(c, "queue_id")
+	id, err := api.PathID(c, "queue_id")
 	if err != nil {
 		return err
 	}
@@ -215,6 +219,6 @@ func (e runRoutes) queueScenarios(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	found, err := e.runs.QueueScenarios(c.Request.Context(), e.project(c), id, joined(b.Queue.UserID, b.Queue.UserIDs), q)
+	found, err := e.runs.QueueScenarios(c.Request.Context(), api.Project(c), id, joined(b.Queue.UserID, b.Queue.UserIDs), q)
 	return replyPage(c, "scenarios", q.Window, found, err)
 }

@@ -1,4 +1,4 @@
-package api
+package spans
 
 import (
 	"encoding/json"
@@ -42,14 +42,14 @@ const (
 // writer builds a reply in a pooled buffer and sends it on as it grows. The
 // status goes out with the first bytes: nothing may fail after the reader answered.
 type writer struct {
-	routes *Spans
+	routes *Routes
 	c      *gin.Context
 	buf    []byte
 	pooled *[]byte
 	err    error
 }
 
-func (s *Spans) reply(c *gin.Context) *writer {
+func (s *Routes) reply(c *gin.Context) *writer {
 	pooled, ok := s.buffers.Get().(*[]byte)
 	if !ok {
 		pooled = new([]byte)

@@ -1,4 +1,8 @@
-package api
+// Package entities holds the endpoints that read entities: applications,
+// workflows, evaluators, environments, queries, testsets and their testcases,
+// folders, the catalog, and the accounts' keys, secrets and projects. The reads
+// themselves are in read/entities and read/access.
+package entities
 
 import (
 	"bytes"
@@ -7,19 +11,19 @@ import (
 	"net/http"
 
 	"github.com/gin-gonic/gin"
-	"github.com/google/uuid"
 
 	"colonnade/domain"
 	"colonnade/domain/entity"
 	"colonnade/domain/entity/entityschema"
 	"colonnade/domain/request"
+	"colonnade/read/api"
 	"colonnade/read/entities"
 )
 
 // MountRegistry mounts the questions about every family: applications,
 // workflows, evaluators, environments, queries, testsets, and the catalog.
 // Source: contract §5.
-func MountRegistry(r Router, reader *entities.Registry) {
+func MountRegistry(r api.Router, reader *entities.Registry) {
 	for _, f := range entity.Families() {
 		l := lineageRoutes{family: f, registry: reader, router: r}
 		l.mountRecords()
@@ -35,17 +39,12 @@ func MountRegistry(r Router, reader *entities.Registry) {
 type lineageRoutes struct {
 	family   entity.Family
 	registry *entities.Registry
-	router   Router
+	router   api.Router
 }
 
 func (l lineageRoutes) mount(op domain.Operation, h func(*gin.Context) error) {
 	op.Permission, op.Tag, op.Preview = l.family.View, l.family.Plural, true
 	l.router.Handle(op, h)
-}
-
-// project is the one that the caller's key fixes.
-func (l lineageRoutes) project(c *gin.Context) domain.ProjectID {
-	return domain.PrincipalFrom(c.Request.Context()).Project
 }
 
 func (l lineageRoutes) mountRecords() {
@@ -61,11 +60,11 @@ func (l lineageRoutes) mountRecords() {
 }
 
 func (l lineageRoutes) artifact(c *gin.Context) error {
-	id, err := l.pathID(c, l.family.Name+"_id")
+	id, err := api.PathID(c, l.family.Name+"_id")
 	if err != nil {
 		return err
 	}
-	found, err := l.registry.Artifact(c.Request.Context(), l.project(c), l.family, id)
+	found, err := l.registry.Artifact(c.Request.Context(), api.Project(c), l.family, id)
 	if err != nil || found == nil {
 		return l.one(c, "", nil, err)
 	}
@@ -73,11 +72,11 @@ func (l lineageRoutes) artifact(c *gin.Context) error {
 }
 
 func (l lineageRoutes) variant(c *gin.Context) error {
-	id, err := l.pathID(c, l.family.Name+"_variant_id")
+	id, err := api.PathID(c, l.family.Name+"_variant_id")
 	if err != nil {
 		return err
 	}
-	found, err := l.registry.Variant(c.Request.Context(), l.project(c), l.family, id)
+	found, err := l.registry.Variant(c.Request.Context(), api.Project(c), l.family, id)
 	if err != nil || found == nil {
 		return l.one(c, "", nil, err)
 	}
@@ -85,7 +84,7 @@ func (l lineageRoutes) variant(c *gin.Context) error {
 }
 
 func (l lineageRoutes) revision(c *gin.Context) error {
-	id, err := l.pathID(c, l.family.Name+"_revision_id")
+	id, err := api.PathID(c, l.family.Name+"_revision_id")
 	if err != nil {
 		return err
 	}
@@ -97,25 +96,15 @@ func (l lineageRoutes) revision(c *gin.Context) error {
 }
 
 func (l lineageRoutes) simple(c *gin.Context) error {
-	id, err := l.pathID(c, l.family.Name+"_id")
+	id, err := api.PathID(c, l.family.Name+"_id")
 	if err != nil {
 		return err
 	}
-	found, err := l.registry.Simple(c.Request.Context(), l.project(c), l.family, id)
+	found, err := l.registry.Simple(c.Request.Context(), api.Project(c), l.family, id)
 	if err != nil || found == nil {
 		return l.one(c, "", nil, err)
 	}
 	return l.one(c, l.family.Name, l.family.SimpleJSON(&found.Artifact, found.Revision), nil)
-}
-
-func (l lineageRoutes) pathID(c *gin.Context, name string) (uuid.UUID, error) {
-	id, err := uuid.Parse(c.Param(name))
-	if err != nil {
-		return uuid.Nil, &domain.Error{Kind: domain.Invalid, Message: name + " is no UUID", Fields: []domain.Field{{
-			Type: "uuid_parsing", Loc: []any{"path", name}, Msg: "Input should be a valid UUID", Input: c.Param(name),
-		}}}
-	}
-	return id, nil
 }
 
 // one answers 200 with one record, or with none. Source: contract §5.1.

@@ -1,4 +1,4 @@
-package api
+package spans
 
 import (
 	"net/http"
@@ -7,14 +7,15 @@ import (
 	"github.com/google/uuid"
 
 	"colonnade/domain"
+	"colonnade/read/api"
 	"colonnade/read/order"
 )
 
 // activityRequest is the body of the session and user endpoints; it is required.
 type activityRequest struct {
 	// Realtime orders by the last activity, an order that shifts; else it is the first.
-	Realtime  bool       `json:"realtime"`
-	Windowing *windowing `json:"windowing"`
+	Realtime  bool           `json:"realtime"`
+	Windowing *api.Windowing `json:"windowing"`
 }
 
 // The replies. Windowing asks for the next page: it carries the time that this
@@ -33,7 +34,7 @@ type (
 	}
 )
 
-func (a *Analytics) mountActivity(r Router) {
+func (a *Analytics) mountActivity(r api.Router) {
 	op := domain.Operation{Method: http.MethodPost, Permission: domain.ViewSpans, Preview: true, Tag: "spans", Request: activityRequest{}}
 	both := func(path, oldPath, summary string, response any, h func(*gin.Context) error) {
 		op.Path, op.Summary, op.Response = path, summary, response
@@ -51,12 +52,12 @@ func (a *Analytics) mountActivity(r Router) {
 func (a *Analytics) activity(actor order.Actor, reply func([]string, *domain.Window) any) func(*gin.Context) error {
 	return func(c *gin.Context) error {
 		var req activityRequest
-		if err := decodeBody(c, &req, false); err != nil {
+		if err := api.DecodeBody(c, &req, false); err != nil {
 			return err
 		}
 		w := req.Windowing
 		if w == nil {
-			w = &windowing{}
+			w = &api.Windowing{}
 		}
 		if w.Interval != nil || w.Rate != nil {
 			return domain.E(domain.Rejected, "This list takes oldest, newest, next, limit and order of windowing. Its pages are asked for with the windowing of the page before.")

@@ -1,4 +1,4 @@
-package api
+package entities
 
 import (
 	"context"
@@ -11,11 +11,12 @@ import (
 	"colonnade/domain"
 	"colonnade/domain/request"
 	"colonnade/read/access"
+	"colonnade/read/api"
 )
 
 // MountAccess mounts what a caller may ask about itself: its keys, its
 // project, its person, its permissions. Source: contract §7.
-func MountAccess(r Router, a *access.Access) {
+func MountAccess(r api.Router, a *access.Access) {
 	h := accessRoutes{access: a}
 	r.Handle(domain.Operation{
 		Method: http.MethodGet, Path: "/keys/", Permission: domain.ViewKeys, Tag: "keys",

@@ -1,4 +1,4 @@
-package api
+package entities
 
 import (
 	"net/http"
@@ -9,12 +9,13 @@ import (
 	"colonnade/domain"
 	"colonnade/domain/entity"
 	"colonnade/domain/entity/entityschema"
+	"colonnade/read/api"
 	"colonnade/read/entities"
 )
 
 // MountFolders mounts the questions about the tree that people keep
 // applications in. Source: contract §5.8.
-func MountFolders(r Router, reader *entities.Registry) {
+func MountFolders(r api.Router, reader *entities.Registry) {
 	f := folderRoutes{lineageRoutes{family: entity.Folders(), registry: reader}}
 	op := domain.Operation{Permission: domain.ViewApplications, Tag: "folders", Preview: true}
 	op.Method, op.Path, op.Summary = http.MethodGet, "/folders/:folder_id", "One folder."
@@ -29,11 +30,11 @@ func MountFolders(r Router, reader *entities.Registry) {
 type folderRoutes struct{ lineageRoutes }
 
 func (f folderRoutes) folder(c *gin.Context) error {
-	id, err := f.pathID(c, "folder_id")
+	id, err := api.PathID(c, "folder_id")
 	if err != nil {
 		return err
 	}
-	found, err := f.registry.Folder(c.Request.Context(), f.project(c), id)
+	found, err := f.registry.Folder(c.Request.Context(), api.Project(c), id)
 	if err != nil || found == nil {
 		return f.one(c, "", nil, err)
 	}
@@ -47,7 +48,7 @@ func (f folderRoutes) folders(c *gin.Context) error {
 	}
 	o := body.Object("folder")
 	q := entities.FolderQuery{
-		Flags: withoutNulls(o.Map("flags")), Tags: o.Map("tags"), Meta: o.Map("meta"), Name: o.String("name"), Description: o.String("description"),
+		Flags: api.WithoutNulls(o.Map("flags")), Tags: o.Map("tags"), Meta: o.Map("meta"), Name: o.String("name"), Description: o.String("description"),
 		Slugs: textsOf(o, "slug", "slugs"), Path: o.String("path"), Prefix: o.String("prefix"), OfParent: o.Present("parent_id"),
 		Refs: f.readReferences(body, entity.LevelArtifact),
 	}
@@ -63,6 +64,6 @@ func (f folderRoutes) folders(c *gin.Context) error {
 	if err := body.Err(); err != nil {
 		return err
 	}
-	found, err := f.registry.Folders(c.Request.Context(), f.project(c), q)
+	found, err := f.registry.Folders(c.Request.Context(), api.Project(c), q)
 	return replyLineages(c, "folders", q.Window, found, (*entity.Folder).JSON, err)
 }

@@ -1,4 +1,4 @@
-package api
+package entities
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 	"colonnade/domain/entity/entityschema"
 	"colonnade/domain/request"
 	"colonnade/domain/testset"
+	"colonnade/read/api"
 	"colonnade/read/entities"
 )
 
@@ -38,7 +39,7 @@ func (l lineageRoutes) viewParameters() []domain.Parameter {
 func (l lineageRoutes) findRevision(c *gin.Context, id uuid.UUID) (*entity.Revision, error) {
 	ctx := c.Request.Context()
 	if l.family.Kind != entity.Testset {
-		return l.registry.Revision(ctx, l.project(c), l.family, id)
+		return l.registry.Revision(ctx, api.Project(c), l.family, id)
 	}
 	members := map[string]any{}
 	for _, p := range l.viewParameters() {
@@ -52,7 +53,7 @@ func (l lineageRoutes) findRevision(c *gin.Context, id uuid.UUID) (*entity.Revis
 		}
 		members[p.Name] = on
 	}
-	return l.registry.TestsetRevision(ctx, l.project(c), id, testset.ReadView(request.ObjectOf(members, "query")))
+	return l.registry.TestsetRevision(ctx, api.Project(c), id, testset.ReadView(request.ObjectOf(members, "query")))
 }
 
 func (l lineageRoutes) findRetrieved(ctx context.Context, project domain.ProjectID, q entity.Retrieval, view testset.View) (entity.Retrieved, error) {
@@ -63,7 +64,7 @@ func (l lineageRoutes) findRetrieved(ctx context.Context, project domain.Project
 }
 
 // MountTestcases mounts the questions about the rows of testsets. Source: contract §5.8.
-func MountTestcases(r Router, reader *entities.Registry) {
+func MountTestcases(r api.Router, reader *entities.Registry) {
 	t := testcaseRoutes{lineageRoutes{family: entity.Family{Name: "testcase", Plural: "testcases", Kind: entity.Testset, View: domain.ViewTestsets}, registry: reader, router: r}}
 	list := entityschema.List("testcases", entityschema.Testcase(), domain.Window{})
 	t.mount(domain.Operation{
@@ -100,11 +101,11 @@ func testcaseParameters() []domain.Parameter {
 }
 
 func (t testcaseRoutes) one(c *gin.Context) error {
-	id, err := t.pathID(c, "testcase_id")
+	id, err := api.PathID(c, "testcase_id")
 	if err != nil {
 		return err
 	}
-	found, err := t.registry.Testcase(c.Request.Context(), t.project(c), id)
+	found, err := t.registry.Testcase(c.Request.Context(), api.Project(c), id)
 	if err != nil || found == nil {
 		return t.lineageRoutes.one(c, "", nil, err)
 	}
@@ -132,13 +133,13 @@ func (t testcaseRoutes) answer(c *gin.Context, body *request.Object) error {
 	if err != nil {
 		return err
 	}
-	found, err := t.registry.Testcases(c.Request.Context(), t.project(c), q)
+	found, err := t.registry.Testcases(c.Request.Context(), api.Project(c), q)
 	return replyLineages(c, "testcases", q.Window, found, (*testset.Testcase).JSON, err)
 }
 
 func (t testcaseRoutes) readQuery(body *request.Object) (entities.TestcaseQuery, error) {
 	o := body.Object("testcase")
-	q := entities.TestcaseQuery{Flags: withoutNulls(o.Map("flags")), Tags: o.Map("tags"), Meta: o.Map("meta"), IDs: body.UUIDs("testcase_ids")}
+	q := entities.TestcaseQuery{Flags: api.WithoutNulls(o.Map("flags")), Tags: o.Map("tags"), Meta: o.Map("meta"), IDs: body.UUIDs("testcase_ids")}
 	o.FailUnknown()
 	if refs := t.readReferences(body, entity.LevelArtifact); refs != nil {
 		for _, ref := range refs { // a testcase has an id and nothing else to be named by

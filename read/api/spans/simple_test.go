@@ -1,4 +1,4 @@
-package api_test
+package spans_test
 
 import (
 	"net/http"
@@ -13,7 +13,7 @@ import (
 	"colonnade/domain"
 	"colonnade/domain/simple"
 	"colonnade/domain/trace"
-	"colonnade/read/api"
+	"colonnade/read/api/spans"
 )
 
 // openSimple is a door on three records and a span that is none.
@@ -31,7 +31,7 @@ func openSimple(t testing.TB) (*door, *memory) {
 		{TraceID: trace.TraceID{4}, SpanID: trace.SpanID{4}, Type: trace.Annotation, Attributes: map[string]any{}},
 		{TraceID: trace.TraceID{2}, SpanID: trace.SpanID{5}, ParentID: trace.SpanID{2}, Type: trace.Annotation, Start: 9, Attributes: map[string]any{"ag": map[string]any{"data": map[string]any{"outputs": "child"}}}},
 	}}
-	s, err := api.NewSpans(api.DefaultSpansConfig(), m, nil, time.Now)
+	s, err := spans.New(spans.DefaultConfig(), m, nil, time.Now)
 	require.NoError(t, err)
 	gin.SetMode(gin.TestMode)
 	d := &door{Engine: gin.New()}
@@ -122,7 +122,7 @@ func TestSimpleReadsWait(t *testing.T) {
 		w := httptest.NewRecorder()
 		d.ServeHTTP(w, r)
 		require.NoError(t, d.err)
-		require.Equal(t, "1:10", w.Header().Get(api.TokenPendingHeader))
+		require.Equal(t, "1:10", w.Header().Get(spans.TokenPendingHeader))
 	}
 }
 

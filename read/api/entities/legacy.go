@@ -1,4 +1,4 @@
-package api
+package entities
 
 import (
 	"context"
@@ -14,12 +14,13 @@ import (
 	"colonnade/domain/entity"
 	"colonnade/domain/entity/entityschema"
 	"colonnade/domain/request"
+	"colonnade/read/api"
 	"colonnade/read/entities"
 )
 
 // MountLegacy mounts the fetch of a prompt's configuration as clients of before
 // ask for it; it is retrieve under other names. Source: contract §5.8.
-func MountLegacy(r Router, reader *entities.Registry) {
+func MountLegacy(r api.Router, reader *entities.Registry) {
 	l := legacy{lineageRoutes{family: entity.Applications(), registry: reader, router: r}}
 	l.mount(domain.Operation{
 		Method: http.MethodPost, Path: "/variants/configs/fetch", Deprecated: true, Request: entityschema.LegacyFetch(), Response: entityschema.LegacyConfig(),
@@ -71,7 +72,7 @@ func (l legacy) fetch(c *gin.Context) error {
 		return err
 	}
 	application.Version = "" // an application has none
-	ctx, project := c.Request.Context(), l.project(c)
+	ctx, project := c.Request.Context(), api.Project(c)
 	var found entity.Retrieved
 	if variant.IsZero() {
 		found, err = l.deployed(ctx, project, environment, application)

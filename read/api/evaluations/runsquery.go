@@ -1,4 +1,4 @@
-package api
+package evaluations
 
 import (
 	"encoding/json"
@@ -12,6 +12,7 @@ import (
 	"colonnade/domain/evaluation"
 	"colonnade/domain/request"
 	"colonnade/domain/trace"
+	"colonnade/read/api"
 	"colonnade/read/entities/runs"
 )
 
@@ -27,8 +28,8 @@ type commonFilter struct {
 	Meta oneOrMany `json:"meta"`
 }
 
-func (f commonFilter) common(w *windowing) (runs.Common, error) {
-	window, err := w.page()
+func (f commonFilter) common(w *api.Windowing) (runs.Common, error) {
+	window, err := w.Page()
 	return runs.Common{IDs: joined(f.ID, f.IDs), Statuses: joined(f.Status, f.Statuses), Tags: f.Tags, Metas: f.Meta, Window: window}, err
 }
 
@@ -38,34 +39,6 @@ func joined[T any](one *T, many []T) []T {
 		return append(many, *one)
 	}
 	return many
-}
-
-// page is the window of a list of entities. Source: contract §3.4.
-func (w *windowing) page() (domain.Window, error) {
-	var out domain.Window
-	if w == nil {
-		return out, nil
-	}
-	if w.Newest != nil {
-		out.Newest = *w.Newest
-	}
-	if w.Oldest != nil {
-		out.Oldest = *w.Oldest
-	}
-	if w.Next != nil {
-		out.Next = *w.Next
-	}
-	if w.Limit != nil {
-		if *w.Limit < 1 {
-			return out, request.Invalid("greater_than_equal", "Input should be greater than or equal to 1", *w.Limit, "body", "windowing", "limit")
-		}
-		out.Limit = *w.Limit
-	}
-	if w.Interval != nil && *w.Interval < 1 {
-		return out, request.Invalid("greater_than_equal", "Input should be greater than or equal to 1", *w.Interval, "body", "windowing", "interval")
-	}
-	out.Order = domain.Order(w.Order)
-	return out, nil
 }
 
 // oneOrMany are documents of which one must fit.
@@ -120,10 +93,10 @@ type partFilter struct {
 	Timestamps listOrFlag[time.Time] `json:"timestamps"`
 }
 
-func (f partFilter) query(w *windowing) (runs.PartQuery, error) {
+func (f partFilter) query(w *api.Windowing) (runs.PartQuery, error) {
 	common, err := f.common(w)
 	q := runs.PartQuery{
-		Common: common, Flags: withoutNulls(f.Flags), RunIDs: joined(f.RunID, f.RunIDs),
+		Common: common, Flags: api.WithoutNulls(f.Flags), RunIDs: joined(f.RunID, f.RunIDs),
 		Intervals: joined(f.Interval, f.Intervals), Timestamps: joined(f.Timestamp, f.Timestamps.list),
 	}
 	return q, err
@@ -139,12 +112,12 @@ type (
 	}
 	runsQuery struct {
 		Run       runFilter       `json:"run"`
-		Windowing *windowing      `json:"windowing"`
+		Windowing *api.Windowing  `json:"windowing"`
 		Jit       json.RawMessage `json:"jit"`
 	}
 	scenariosQuery struct {
-		Scenario  partFilter `json:"scenario"`
-		Windowing *windowing `json:"windowing"`
+		Scenario  partFilter     `json:"scenario"`
+		Windowing *api.Windowing `json:"windowing"`
 	}
 	resultFilter struct {
 		partFilter
@@ -160,8 +133,8 @@ type (
 		TestcaseIDs []uuid.UUID     `json:"testcase_ids"`
 	}
 	resultsQuery struct {
-		Result    resultFilter `json:"result"`
-		Windowing *windowing   `json:"windowing"`
+		Result    resultFilter   `json:"result"`
+		Windowing *api.Windowing `json:"windowing"`
 	}
 	metricsFilter struct {
 		partFilter
@@ -172,7 +145,7 @@ type (
 	metricsQuery struct {
 		Metrics   *metricsFilter `json:"metrics"`
 		Metric    *metricsFilter `json:"metric"`
-		Windowing *windowing     `json:"windowing"`
+		Windowing *api.Windowing `json:"windowing"`
 	}
 	queueFilter struct {
 		commonFilter
@@ -187,8 +160,8 @@ type (
 		IncludeArchived bool `json:"include_archived"`
 	}
 	queuesQuery struct {
-		Queue     queueFilter `json:"queue"`
-		Windowing *windowing  `json:"windowing"`
+		Queue     queueFilter    `json:"queue"`
+		Windowing *api.Windowing `json:"windowing"`
 	}
 	queueScenariosQuery struct {
 		Queue struct {
@@ -196,8 +169,8 @@ type (
 			UserID  *uuid.UUID  `json:"user_id"`
 			UserIDs []uuid.UUID `json:"user_ids"`
 		} `json:"queue"`
-		Scenario  partFilter `json:"scenario"`
-		Windowing *windowing `json:"windowing"`
+		Scenario  partFilter     `json:"scenario"`
+		Windowing *api.Windowing `json:"windowing"`
 	}
 )
 
