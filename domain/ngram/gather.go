@@ -6,43 +6,43 @@ import (
 )
 
 const (
-	// longPiece is from how many bytes on it is cheaper to find that a piece came
-	// before than to take its n-grams again.
+	// longPiece is the length in bytes from which it is cheaper to recognize a repeated
+	// piece of text than to compute its n-grams again.
 	longPiece = 64
-	// latelyBits bounds the pieces that are remembered: those of one trace repeat
-	// one another, and they come together.
-	latelyBits = 10
+	// recentBits bounds the number of pieces that are kept. Repeated pieces belong to one
+	// trace, whose texts arrive together.
+	recentBits = 10
 	quote      = '"'
 )
 
-var seed = maphash.MakeSeed() //nolint:gochecknoglobals // it says where a piece is looked for, nothing else
+var seed = maphash.MakeSeed() //nolint:gochecknoglobals // it chooses the slot of a piece and changes no result
 
-// Gatherer makes the sets of texts that repeat one another: each call of a
-// conversation contains all messages before it. What stands between two
-// quotation marks and came lately is passed over. The zero value is empty.
+// Gatherer computes the sets of texts that repeat one another: each call of a
+// conversation contains all messages before it. A piece between two quotation marks that
+// occurred recently is skipped. The zero value is empty.
 type Gatherer struct {
-	set, numerals Set
-	lately        [1 << latelyBits][]byte
+	set, digitNgrams Set
+	recent           [1 << recentBits][]byte
 }
 
-// Set is the n-grams of all texts since Reset. It is the gatherer's own.
+// Set returns the n-grams of all texts since Reset. The gatherer keeps and changes the set.
 func (g *Gatherer) Set() *Set { return &g.set }
 
-// Numerals are the numerals of all texts since Reset. They are the gatherer's own.
-func (g *Gatherer) Numerals() *Set { return &g.numerals }
+// DigitNgrams returns the digit n-grams of all texts since Reset. The gatherer keeps and changes the set.
+func (g *Gatherer) DigitNgrams() *Set { return &g.digitNgrams }
 
-// Reset empties it.
+// Reset removes all texts.
 func (g *Gatherer) Reset() {
-	g.set, g.numerals, g.lately = Set{}, Set{}, [1 << latelyBits][]byte{}
+	g.set, g.digitNgrams, g.recent = Set{}, Set{}, [1 << recentBits][]byte{}
 }
 
-// Add takes the n-grams and the numerals of a text, as the Set does. The text must not change until Reset.
+// Add adds the n-grams and digit n-grams of a text. The text must not change until Reset.
 func (g *Gatherer) Add(text []byte) {
-	const reach = max(Size, numeralSize) - 1
-	from := 0 // the n-grams that begin before are taken
+	const reach = max(Size, digitNgramSize) - 1
+	from := 0 // n-grams that begin before it are in the sets
 	for at := 0; len(text)-at >= longPiece; {
 		if i := bytes.LastIndexByte(text[at:at+longPiece], quote); i >= 0 {
-			at += i + 1 // pieces that end up to there are short
+			at += i + 1 // pieces that end before it are short
 			continue
 		}
 		end := len(text)
@@ -50,7 +50,7 @@ func (g *Gatherer) Add(text []byte) {
 			end = at + longPiece + i
 		}
 		if g.again(text[at:end]) {
-			// What begins before the piece or reaches beyond it is not in the sets for its sake.
+			// N-grams that begin before the piece or end after it may be new.
 			g.add(text[from : at+reach])
 			from = end - reach
 		}
@@ -61,15 +61,15 @@ func (g *Gatherer) Add(text []byte) {
 
 func (g *Gatherer) add(text []byte) {
 	g.set.Add(text)
-	g.numerals.AddNumerals(text)
+	g.digitNgrams.AddDigitNgrams(text)
 }
 
-// again reports whether a piece came lately, and remembers it.
+// again reports whether a piece occurred recently, and keeps it.
 func (g *Gatherer) again(piece []byte) bool {
-	place := &g.lately[maphash.Bytes(seed, piece)>>(64-latelyBits)]
-	if bytes.Equal(*place, piece) {
+	slot := &g.recent[maphash.Bytes(seed, piece)>>(64-recentBits)]
+	if bytes.Equal(*slot, piece) {
 		return true
 	}
-	*place = piece
+	*slot = piece
 	return false
 }

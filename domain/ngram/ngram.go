@@ -1,15 +1,14 @@
-// Package ngram names stretches of text by the n-grams in them: what a text
-// holds, each of its parts holds, so a set of n-grams tells where a phrase
-// cannot be. An n-gram is a number below 1<<Bits, which others may share: a set
-// may have a phrase's n-grams without its text, never the other way round.
+// Package ngram computes sets of n-grams of texts. Each part of a text has only n-grams
+// of the text, so that a set shows which texts cannot contain a phrase. An n-gram is a
+// number below 1<<Bits, a hash: several n-grams may share it, so that a set may have all
+// numbers of a phrase whose text it does not have, but never the reverse.
 //
-// Numerals are n-grams, too, in a set of their own: the digits of numbers and what
-// stands before them. A log has as many numbers as it has orders, so each five
-// digits are soon somewhere in any section of it, and so is each digit after the
-// ends of a few words; a number needs more of its digits.
+// Digit n-grams are kept in a set of their own: four to six digits of a number with the
+// bytes before them. Any five digits soon occur somewhere in an offset block, so that
+// ordinary n-grams do not narrow a search for a number.
 //
-// The sink writes the sets and the readers ask for them; both are stored, so a
-// change of anything here is a migration.
+// The sink stores the sets and the read side queries them: a change of the numbers
+// needs a migration.
 package ngram
 
 import (
@@ -18,22 +17,22 @@ import (
 )
 
 const (
-	// Size is the length of an n-gram in bytes. Identifiers are what is looked for
-	// most, and a thousand of them hold all there is of four hexadecimal digits.
+	// Size is the length of an n-gram in bytes. Most searches are for identifiers, and a
+	// thousand identifiers contain every sequence of four hexadecimal digits.
 	Size = 5
-	// Bits is the width of an n-gram's number. A set is 128 KiB at most.
+	// Bits is the width of an n-gram's number. A set has at most 128 KiB.
 	Bits = 20
 )
 
 const (
 	mask       = 1<<(8*Size) - 1
-	multiplier = 0x9E3779B97F4A7C15 // 2^64 divided by the golden ratio: neighbours land far from each other
-	atOnce     = 8 - Size + 1       // n-grams in the eight bytes that are read at a time
+	multiplier = 0x9E3779B97F4A7C15 // 2^64 divided by the golden ratio: neighbouring n-grams get distant numbers
+	atOnce     = 8 - Size + 1       // n-grams in the eight bytes of one read
 )
 
 func number(x uint64) uint32 { return uint32((x & mask) * multiplier >> (64 - Bits)) }
 
-// lower folds the ASCII letters among eight bytes, as ClickHouse's lower does.
+// lower returns eight bytes with their ASCII letters in lower case, as ClickHouse's lower does.
 func lower(x uint64) uint64 {
 	const every = 0x0101010101010101
 	low := x & (0x7F * every)
@@ -42,8 +41,8 @@ func lower(x uint64) uint64 {
 	return x | letters>>2
 }
 
-// Of gives the n-grams of a phrase, folded, each once and ascending. nil for
-// one that is shorter than Size: it may be anywhere.
+// Of returns the n-grams of a phrase in lower case, each once, in ascending order. It
+// returns nil for a phrase shorter than Size, which any text may contain.
 func Of(phrase string) []uint32 {
 	if len(phrase) < Size {
 		return nil
@@ -58,25 +57,26 @@ func Of(phrase string) []uint32 {
 	return slices.Compact(out)
 }
 
-// NumeralsOf gives the numerals of a phrase, folded, each once and ascending: of
-// eight bytes that end in four to six digits, and two of six digits, which may stand
-// alone. nil for one that has neither: it may be anywhere.
-func NumeralsOf(phrase string) []uint32 {
+// DigitNgramsOf returns the digit n-grams of a phrase in lower case, each once, in
+// ascending order: one for eight bytes that end in four to six digits, and two for six
+// digits, whatever precedes them. It returns nil for a phrase without such digits, which
+// any text may contain.
+func DigitNgramsOf(phrase string) []uint32 {
 	var out []uint32
-	numerals([]byte(phrase), func(n uint32) { out = append(out, n) })
+	digitNgrams([]byte(phrase), func(n uint32) { out = append(out, n) })
 	slices.Sort(out)
 	return slices.Compact(out)
 }
 
 const (
-	numeralSize = 8 // bytes that end in fewDigits to manyDigits
-	fewDigits   = 4
-	manyDigits  = 6
+	digitNgramSize = 8 // bytes that end in fewDigits to manyDigits
+	fewDigits      = 4
+	manyDigits     = 6
 )
 
-// numerals gives those of a text, again where they occur again.
-func numerals(text []byte, put func(uint32)) {
-	digits := 0 // that end before at
+// digitNgrams calls put for each occurrence of a digit n-gram in text.
+func digitNgrams(text []byte, put func(uint32)) {
+	digits := 0 // consecutive digits before at
 	for at := 0; at < len(text); {
 		if len(text)-at >= 8 && !anyDigit(binary.LittleEndian.Uint64(text[at:])) {
 			at, digits = at+8, 0
@@ -88,8 +88,8 @@ func numerals(text []byte, put func(uint32)) {
 				continue
 			}
 			digits++
-			if digits >= fewDigits && digits <= manyDigits && at+1 >= numeralSize {
-				put(mixed(lower(binary.LittleEndian.Uint64(text[at+1-numeralSize:])), 0))
+			if digits >= fewDigits && digits <= manyDigits && at+1 >= digitNgramSize {
+				put(mixed(lower(binary.LittleEndian.Uint64(text[at+1-digitNgramSize:])), 0))
 			}
 			if digits >= manyDigits {
 				var window [8]byte
@@ -109,18 +109,18 @@ func anyDigit(x uint64) bool {
 	return ^((x&(0x7F*every)+(0x80-10)*every)|x)&(0x80*every) != 0
 }
 
-// mixed is one of the numbers of eight bytes, of which the last say most:
-// multiplied once, they would reach few bits.
+// mixed returns one of the numbers of eight bytes. One multiplication is not enough,
+// because the last bytes differ most and would change few bits.
 func mixed(x uint64, which int) uint32 {
 	x *= multiplier
 	return uint32((x ^ x>>32) * multiplier >> (64 - Bits*(which+1)) & (1<<Bits - 1))
 }
 
-// Set is the n-grams of some texts: bit n%64 of word n/64 stands for the number n.
+// Set holds the n-grams of texts: bit n%64 of word n/64 stands for the number n.
 // The zero value is empty.
 type Set [1 << Bits / 64]uint64
 
-// Add takes the n-grams of a text, folded. None reaches from one text into the next.
+// Add adds the n-grams of a text in lower case. No n-gram spans two texts.
 func (s *Set) Add(text []byte) {
 	for ; len(text) >= 8; text = text[atOnce:] {
 		x := lower(binary.LittleEndian.Uint64(text))
@@ -136,7 +136,7 @@ func (s *Set) Add(text []byte) {
 	}
 }
 
-// AddNumerals takes the numerals of a text, folded.
-func (s *Set) AddNumerals(text []byte) { numerals(text, func(n uint32) { s.put(n) }) }
+// AddDigitNgrams adds the digit n-grams of a text in lower case.
+func (s *Set) AddDigitNgrams(text []byte) { digitNgrams(text, func(n uint32) { s.put(n) }) }
 
 func (s *Set) put(n uint32) { s[n>>6%uint32(len(s))] |= 1 << (n & 63) }

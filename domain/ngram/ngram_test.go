@@ -19,8 +19,8 @@ func TestNumbersAreStored(t *testing.T) {
 	t.Parallel()
 	assert.Equal(t, []uint32{0xf6d08}, ngram.Of("hello"))
 	assert.Equal(t, ngram.Of("xylophone"), ngram.Of("XyloPHONE"))
-	assert.Equal(t, []uint32{0x42a45, 0xdd5bd}, ngram.NumeralsOf("482113"))
-	assert.Equal(t, []uint32{0x86782}, ngram.NumeralsOf("der 4821"))
+	assert.Equal(t, []uint32{0x42a45, 0xdd5bd}, ngram.DigitNgramsOf("482113"))
+	assert.Equal(t, []uint32{0x86782}, ngram.DigitNgramsOf("der 4821"))
 }
 
 func TestOf(t *testing.T) {
@@ -36,7 +36,7 @@ func TestOf(t *testing.T) {
 	assert.NotEqual(t, ngram.Of("ÄÄÄ"), ngram.Of("äää"), "and no letter beyond ASCII")
 }
 
-func TestNumeralsOf(t *testing.T) {
+func TestDigitNgramsOf(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		phrase string
@@ -63,19 +63,19 @@ func TestNumeralsOf(t *testing.T) {
 	} {
 		var want []uint32
 		for _, of := range tt.of {
-			n, count := ngram.NumeralsOf(of), 2
+			n, count := ngram.DigitNgramsOf(of), 2
 			if len(of) == 8 { // six digits in it count by themselves
 				count = 1
-				n = slices.DeleteFunc(n, func(n uint32) bool { return slices.Contains(ngram.NumeralsOf(of[1:]), n) })
+				n = slices.DeleteFunc(n, func(n uint32) bool { return slices.Contains(ngram.DigitNgramsOf(of[1:]), n) })
 			}
 			require.Len(t, n, count, of)
 			want = append(want, n...)
 		}
 		slices.Sort(want)
-		assert.Equal(t, want, ngram.NumeralsOf(tt.phrase), tt.phrase)
+		assert.Equal(t, want, ngram.DigitNgramsOf(tt.phrase), tt.phrase)
 	}
-	assert.Equal(t, ngram.NumeralsOf("ORDER 4821"), ngram.NumeralsOf("order 4821"))
-	assert.Len(t, ngram.NumeralsOf(strings.Repeat("1", 100)), 2, "each once")
+	assert.Equal(t, ngram.DigitNgramsOf("ORDER 4821"), ngram.DigitNgramsOf("order 4821"))
+	assert.Len(t, ngram.DigitNgramsOf(strings.Repeat("1", 100)), 2, "each once")
 }
 
 // numbers are those of a set, ascending; nil for none.
@@ -106,21 +106,21 @@ func TestSet(t *testing.T) {
 		assert.Equal(t, ngram.Of(text), numbers(&s))
 	}
 	s = ngram.Set{}
-	s.AddNumerals([]byte("order 4"))
-	s.AddNumerals([]byte("821"))
-	assert.Empty(t, numbers(&s), "nor do numerals")
+	s.AddDigitNgrams([]byte("order 4"))
+	s.AddDigitNgrams([]byte("821"))
+	assert.Empty(t, numbers(&s), "nor do digitNgrams")
 	for size := range 40 {
 		for from := range size {
 			text := "0123 the 456789 quick-12345 Brown 20261123T150945 fox 0x1234567 "[from:size]
 			s = ngram.Set{}
-			s.AddNumerals([]byte(text))
-			assert.Equal(t, plainNumerals(text), numbers(&s))
+			s.AddDigitNgrams([]byte(text))
+			assert.Equal(t, plainDigitNgrams(text), numbers(&s))
 		}
 	}
 }
 
-// plainNumerals are those of a text byte by byte, each once and ascending.
-func plainNumerals(text string) (out []uint32) {
+// plainDigitNgrams are those of a text byte by byte, each once and ascending.
+func plainDigitNgrams(text string) (out []uint32) {
 	mixed := func(of string, which int) uint32 {
 		var window [8]byte
 		for i := range len(of) {
@@ -147,15 +147,15 @@ func plainNumerals(text string) (out []uint32) {
 	return slices.Compact(out)
 }
 
-// Numerals are taken eight bytes at a time, and runs of digits lie across them.
-func FuzzNumerals(f *testing.F) {
+// Digit n-grams are computed from eight bytes at a time, and runs of digits span them.
+func FuzzDigitNgrams(f *testing.F) {
 	f.Add("Order 48213, 1234567 and INV-2026-001932 of 1763910585123456789")
 	f.Add("123")
 	f.Add("1234567")
 	f.Add("a\xb0\xb91\xb234/5678:9012 ABCD1234 00000")
 	f.Fuzz(func(t *testing.T, text string) {
 		for from := range min(len(text), 9) {
-			require.Equal(t, plainNumerals(text[from:]), ngram.NumeralsOf(text[from:]), "%q", text[from:])
+			require.Equal(t, plainDigitNgrams(text[from:]), ngram.DigitNgramsOf(text[from:]), "%q", text[from:])
 		}
 	})
 }
@@ -182,12 +182,12 @@ func FuzzSet(f *testing.F) {
 		}, part)
 		if !strings.Contains(upper, "\uFFFD") {
 			require.Equal(t, ngram.Of(part), ngram.Of(upper))
-			require.Equal(t, ngram.NumeralsOf(part), ngram.NumeralsOf(upper))
+			require.Equal(t, ngram.DigitNgramsOf(part), ngram.DigitNgramsOf(upper))
 		}
 		var of ngram.Set
-		of.AddNumerals([]byte(text))
+		of.AddDigitNgrams([]byte(text))
 		figures := numbers(&of)
-		for _, n := range ngram.NumeralsOf(part) {
+		for _, n := range ngram.DigitNgramsOf(part) {
 			_, has := slices.BinarySearch(figures, n)
 			require.True(t, has)
 		}
@@ -228,15 +228,15 @@ func TestGatherer(t *testing.T) {
 			}
 			g.Add([]byte(text.String()))
 			want.Add([]byte(text.String()))
-			figures.AddNumerals([]byte(text.String()))
+			figures.AddDigitNgrams([]byte(text.String()))
 		}
-		require.True(t, want == *g.Set(), "round %d", round)         //nolint:testifylint // 128 KiB are not to be printed
-		require.True(t, figures == *g.Numerals(), "round %d", round) //nolint:testifylint // as above
+		require.True(t, want == *g.Set(), "round %d", round)            //nolint:testifylint // 128 KiB are not to be printed
+		require.True(t, figures == *g.DigitNgrams(), "round %d", round) //nolint:testifylint // as above
 	}
-	require.NotEmpty(t, numbers(g.Numerals()))
+	require.NotEmpty(t, numbers(g.DigitNgrams()))
 	g.Reset()
 	assert.Empty(t, numbers(g.Set()))
-	assert.Empty(t, numbers(g.Numerals()))
+	assert.Empty(t, numbers(g.DigitNgrams()))
 }
 
 // Thousands of pieces of one length share the places they are remembered at.
@@ -290,10 +290,10 @@ func FuzzGatherer(f *testing.F) {
 			text := strings.Repeat(between+`"`+piece, n) + between
 			g.Add([]byte(text))
 			want.Add([]byte(text))
-			figures.AddNumerals([]byte(text))
+			figures.AddDigitNgrams([]byte(text))
 		}
-		require.True(t, want == *g.Set())         //nolint:testifylint // as above
-		require.True(t, figures == *g.Numerals()) //nolint:testifylint // as above
+		require.True(t, want == *g.Set())            //nolint:testifylint // as above
+		require.True(t, figures == *g.DigitNgrams()) //nolint:testifylint // as above
 	})
 }
 
@@ -321,7 +321,7 @@ func BenchmarkSet(b *testing.B) {
 		texts[i] = []byte(t.String())
 		total += t.Len()
 	}
-	for name, add := range map[string]func(*ngram.Set, []byte){"n-grams": (*ngram.Set).Add, "numerals": (*ngram.Set).AddNumerals} {
+	for name, add := range map[string]func(*ngram.Set, []byte){"n-grams": (*ngram.Set).Add, "digit n-grams": (*ngram.Set).AddDigitNgrams} {
 		b.Run(name, func(b *testing.B) {
 			var s ngram.Set
 			b.SetBytes(int64(total))

@@ -68,7 +68,7 @@ func (s OffsetBlocks) has() []sqltext.Node {
 	for _, texts := range phrases {
 		alternatives := make([]sqltext.Node, len(texts))
 		for i, text := range texts {
-			of, digit := hasAll("ngrams", ngram.Of(text)), hasAll("digit_ngrams", ngram.NumeralsOf(text))
+			of, digit := hasAll("ngrams", ngram.Of(text)), hasAll("digit_ngrams", ngram.DigitNgramsOf(text))
 			if len(texts) == 1 {
 				digits = append(digits, digit)
 			} else {

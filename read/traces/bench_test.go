@@ -149,7 +149,7 @@ func fill(b *testing.B, conn driver.Conn, total int) {
 func fillNgrams(b *testing.B, conn driver.Conn, total int) {
 	b.Helper()
 	for section := range uint64(total/10/schema.BlockOffsets + 1) {
-		var set, numerals ngram.Set
+		var set, digitNgrams ngram.Set
 		var low, high time.Time
 		from := section * schema.BlockOffsets
 		rows, err := conn.Query(b.Context(), "SELECT start_time, text FROM span_payloads_packed WHERE project_id = ? AND stream_partition = 0 AND stream_offset BETWEEN ? AND ?",
@@ -166,11 +166,11 @@ func fillNgrams(b *testing.B, conn driver.Conn, total int) {
 				high = at
 			}
 			set.Add([]byte(text))
-			numerals.AddNumerals([]byte(text))
+			digitNgrams.AddDigitNgrams([]byte(text))
 		}
 		require.NoError(b, rows.Err())
 		require.NoError(b, rows.Close())
-		insertSets(b, conn, benchProject, section, low.UnixNano(), high.UnixNano(), &set, &numerals)
+		insertSets(b, conn, benchProject, section, low.UnixNano(), high.UnixNano(), &set, &digitNgrams)
 	}
 }
 

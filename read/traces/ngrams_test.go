@@ -125,8 +125,8 @@ func TestNgramsNarrowASearch(t *testing.T) {
 	require.Contains(t, plan, "intDiv(stream_offset, 1024)) in 2-element set", "the key finds a section")
 }
 
-// A number is where its numerals are, though all that is five bytes of it may be anywhere.
-func TestNumeralsNarrowASearch(t *testing.T) {
+// Digit n-grams narrow a search for a number whose n-grams of five bytes occur everywhere.
+func TestDigitNgramsNarrowASearch(t *testing.T) {
 	t.Parallel()
 	s := newStore(t)
 	s.covered = true
@@ -163,7 +163,7 @@ func TestNumeralsNarrowASearch(t *testing.T) {
 	require.Equal(t, 1, within(sought))
 	require.Equal(t, 1, within("4821173"))
 	require.Equal(t, 1, within(`"R ORDER-4821"`), "folded")
-	require.Equal(t, anywhere, within("21173"), "five digits are no numeral")
+	require.Equal(t, anywhere, within("21173"), "five digits alone are no digit n-gram")
 	require.Zero(t, within("4821174"))
 }
 

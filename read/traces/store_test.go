@@ -206,26 +206,26 @@ func (s *store) nextSection() {
 func (s *store) insertNgrams(project domain.ProjectID, spans []trace.Span) {
 	s.t.Helper()
 	for rest := spans; len(rest) > 0; {
-		var set, numerals ngram.Set
+		var set, digitNgrams ngram.Set
 		section, n := rest[0].Version>>schema.VersionShift/schema.BlockOffsets, 0
 		low, high := rest[0].Start, rest[0].Start
 		for ; n < len(rest) && rest[n].Version>>schema.VersionShift/schema.BlockOffsets == section; n++ {
 			text, _, _ := documents(&rest[n])
 			set.Add([]byte(text))
-			numerals.AddNumerals([]byte(text))
+			digitNgrams.AddDigitNgrams([]byte(text))
 			low, high = min(low, rest[n].Start), max(high, rest[n].Start)
 		}
-		insertSets(s.t, s.conn, project, section, low, high, &set, &numerals)
+		insertSets(s.t, s.conn, project, section, low, high, &set, &digitNgrams)
 		rest = rest[n:]
 	}
 }
 
-// insertSets writes the n-grams and the numerals of a section, in several rows where
+// insertSets writes the n-grams and the digit n-grams of a section, in several rows where
 // they are many. Starts are Unix nanoseconds.
-func insertSets(t testing.TB, conn driver.Conn, project domain.ProjectID, section uint64, low, high int64, ngrams, numerals *ngram.Set) {
+func insertSets(t testing.TB, conn driver.Conn, project domain.ProjectID, section uint64, low, high int64, ngrams, digitNgrams *ngram.Set) {
 	t.Helper()
 	var lists [2][]uint32
-	for k, set := range [...]*ngram.Set{ngrams, numerals} {
+	for k, set := range [...]*ngram.Set{ngrams, digitNgrams} {
 		for i, word := range set {
 			for ; word != 0; word &= word - 1 {
 				lists[k] = append(lists[k], uint32(i*64+bits.TrailingZeros64(word)))

@@ -17,7 +17,7 @@ import (
 	"colonnade/write/stream"
 )
 
-// ngrams are the n-grams, or the numerals, that the rows of a section have together.
+// ngrams are the n-grams, or the digit n-grams, that the rows of a section have together.
 func (h *house) ngrams(column string, project domain.ProjectID, section uint64) []uint32 {
 	h.t.Helper()
 	return one[[]uint32](h, "SELECT arraySort(bitmapToArray(groupBitmapOrState("+column+"))) FROM span_payload_ngrams WHERE project_id = ? AND stream_partition = 0 AND offset_block = ?", project.String(), section)
@@ -28,7 +28,7 @@ func (h *house) expected(column string, project domain.ProjectID, section uint64
 	h.t.Helper()
 	out := []uint32{}
 	var set ngram.Set
-	add := map[string]func([]byte){"ngrams": set.Add, "digit_ngrams": set.AddNumerals}[column]
+	add := map[string]func([]byte){"ngrams": set.Add, "digit_ngrams": set.AddDigitNgrams}[column]
 	for _, text := range h.strings("SELECT text FROM span_payloads_packed WHERE project_id = ? AND intDiv(stream_offset, 1024) = ?", project.String(), section) {
 		add([]byte(text))
 	}

@@ -75,7 +75,7 @@ func (c *ngramColumns) Of(payloads *PayloadColumns, partition int32) *native.Blo
 		c.minStart.Int64(low)
 		c.maxStart.Int64(high)
 		c.ngrams.Append(c.gatherer.Set()[:])
-		c.digitNgrams.Append(c.gatherer.Numerals()[:])
+		c.digitNgrams.Append(c.gatherer.DigitNgrams()[:])
 		c.gatherer.Reset()
 		rest = rest[n:]
 	}
