@@ -500,3 +500,17 @@ TTL toDateTime(received_at) + INTERVAL 180 DAY
 SETTINGS ttl_only_drop_parts = 1, {{settings}}
 COMMENT 'edits and deletes, for records that come back from the dead-letter topic';
 {{distributed "tombstones" "cityHash64(trace_id)"}}
+
+-- Which views for analysts the database of a project has, so that those of another build
+-- are replaced (write/registry/views). An empty version means that they were dropped.
+CREATE TABLE IF NOT EXISTS {{table "project_views"}}{{on_cluster}}
+(
+    project_id UUID COMMENT 'project whose views these are',
+    version    String COMMENT 'checksum of the views, empty if they were dropped',
+    made_at    DateTime64(6, 'UTC') COMMENT 'when they were made'
+)
+ENGINE = {{engine "ReplacingMergeTree" "made_at"}}
+ORDER BY project_id
+SETTINGS {{settings}}
+COMMENT 'views for analysts by project';
+{{distributed "project_views" "cityHash64(project_id)"}}

@@ -531,3 +531,18 @@ SETTINGS ttl_only_drop_parts = 1, auto_statistics_types = '', enable_block_numbe
 COMMENT 'edits and deletes, for records that come back from the dead-letter topic';
 CREATE TABLE IF NOT EXISTS `colonnade`.`tombstones` ON CLUSTER `main` AS `colonnade`.`tombstones_local`
 ENGINE = Distributed('main', 'colonnade', 'tombstones_local', cityHash64(trace_id));
+
+-- Which views for analysts the database of a project has, so that those of another build
+-- are replaced (write/registry/views). An empty version means that they were dropped.
+CREATE TABLE IF NOT EXISTS `colonnade`.`project_views_local` ON CLUSTER `main`
+(
+    project_id UUID COMMENT 'project whose views these are',
+    version    String COMMENT 'checksum of the views, empty if they were dropped',
+    made_at    DateTime64(6, 'UTC') COMMENT 'when they were made'
+)
+ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{shard}/{database}/{table}', '{replica}', made_at)
+ORDER BY project_id
+SETTINGS auto_statistics_types = '', enable_block_number_column = 1, enable_block_offset_column = 1, concurrent_part_removal_threshold = 10000, replicated_deduplication_window = 500, replicated_deduplication_window_seconds = 604800
+COMMENT 'views for analysts by project';
+CREATE TABLE IF NOT EXISTS `colonnade`.`project_views` ON CLUSTER `main` AS `colonnade`.`project_views_local`
+ENGINE = Distributed('main', 'colonnade', 'project_views_local', cityHash64(project_id));

@@ -516,3 +516,17 @@ TTL toDateTime(received_at) + INTERVAL 180 DAY
 SETTINGS ttl_only_drop_parts = 1, auto_statistics_types = '', enable_block_number_column = 1, enable_block_offset_column = 1, concurrent_part_removal_threshold = 10000, replicated_deduplication_window = 10000, replicated_deduplication_window_seconds = 604800
 COMMENT 'edits and deletes, for records that come back from the dead-letter topic';
 
+
+-- Which views for analysts the database of a project has, so that those of another build
+-- are replaced (write/registry/views). An empty version means that they were dropped.
+CREATE TABLE IF NOT EXISTS `colonnade`.`project_views`
+(
+    project_id UUID COMMENT 'project whose views these are',
+    version    String COMMENT 'checksum of the views, empty if they were dropped',
+    made_at    DateTime64(6, 'UTC') COMMENT 'when they were made'
+)
+ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{shard}/{database}/{table}', '{replica}', made_at)
+ORDER BY project_id
+SETTINGS auto_statistics_types = '', enable_block_number_column = 1, enable_block_offset_column = 1, concurrent_part_removal_threshold = 10000, replicated_deduplication_window = 10000, replicated_deduplication_window_seconds = 604800
+COMMENT 'views for analysts by project';
+

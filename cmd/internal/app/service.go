@@ -12,6 +12,7 @@ import (
 	"colonnade/write/otlp"
 	"colonnade/write/registry/accounts"
 	"colonnade/write/registry/evaluations"
+	"colonnade/write/registry/views"
 	"colonnade/write/sink"
 	"colonnade/write/stream"
 )
@@ -21,7 +22,7 @@ import (
 type Service struct {
 	Stores Stores
 	Server *server.Server
-	// GRPC, Accounts, Runs and Runner belong to the write role, Sink to the
+	// GRPC, Accounts, Runs, Runner and Views belong to the write role, Sink to the
 	// sink role, Tail to the read role, Producer to the write and the sink role.
 	GRPC     *otlp.GRPC
 	Producer *stream.Producer
@@ -30,6 +31,7 @@ type Service struct {
 	Accounts *accounts.Registry
 	Runs     *evaluations.Runs
 	Runner   *runner.Runner
+	Views    *views.Maker
 
 	limiter *listener.Limiter
 	closers []io.Closer

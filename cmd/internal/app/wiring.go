@@ -43,6 +43,7 @@ import (
 	"colonnade/write/registry/entities"
 	"colonnade/write/registry/evaluations"
 	"colonnade/write/registry/folders"
+	"colonnade/write/registry/views"
 	"colonnade/write/secrets"
 	"colonnade/write/sink"
 	"colonnade/write/stream"
@@ -99,6 +100,7 @@ func (p *process) build(service *Service) error {
 		{write, w.buildRuns},
 		{write, w.buildInvocations},
 		{write, w.buildEvaluations},
+		{write, w.buildViews},
 
 		{read, w.mountQueries},
 		{read, w.buildTail},
@@ -337,6 +339,12 @@ func (w *wiring) buildEvaluations() (err error) {
 		Runner: w.Runner, Timeout: w.replyTimeout(w.cfg.Evaluate.Timeout), Status: server.StatusOf,
 	})
 	evaluationsapi.MountSimple(w.router, evaluationsapi.SimpleDeps{Evaluate: manager, Runs: w.Runs})
+	return nil
+}
+
+// buildViews keeps the databases of analysts' views.
+func (w *wiring) buildViews() error {
+	w.Views = views.New(views.Deps{Postgres: w.Stores.Postgres, ClickHouse: w.Stores.ClickHouse, Deployment: w.cfg.Deployment(), Log: w.log})
 	return nil
 }
 
