@@ -71,10 +71,13 @@ type Principal struct {
 	// KeyPrefix identifies the API key in logs and rate limits, without its secret. Empty for
 	// other credentials.
 	KeyPrefix string
+	// Browser is the id of the browser session that the request came with; zero for a caller
+	// that sent a credential of its own.
+	Browser uuid.UUID
 	// Expires is the end of the credential; zero means never.
 	Expires time.Time
 	// Credential is the Authorization header as sent, for calls on behalf of the caller. It is
-	// never logged.
+	// never logged, and empty for a browser session.
 	Credential string
 }
 

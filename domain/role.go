@@ -71,3 +71,19 @@ func LesserRole(a, b string) string {
 	}
 	return a
 }
+
+// Permissions returns what a role may do, in a fixed order. An unknown role may do nothing.
+func Permissions(role string) []Permission {
+	held := []Permission{}
+	for _, p := range []Permission{
+		ViewSpans, EditSpans, EditTraces, ViewApplications, EditApplications, ViewWorkflows, EditWorkflows,
+		ViewEvaluators, EditEvaluators, ViewEnvironments, EditEnvironments, DeployEnvironment, GuardEnvironments,
+		ViewQueries, EditQueries, ViewTestsets, EditTestsets, ViewEvaluations, RunEvaluations, EditEvaluations,
+		AnnotateEvaluations, RunService, ViewKeys, EditKeys, ViewProject, EditProject, ViewSecrets, EditSecrets,
+	} {
+		if Allows(role, p) {
+			held = append(held, p)
+		}
+	}
+	return held
+}

@@ -52,3 +52,12 @@ func TestLesserRole(t *testing.T) {
 	require.Equal(t, domain.RoleEditor, domain.LesserRole(domain.RoleEditor, domain.RoleOwner))
 	require.Empty(t, domain.LesserRole(domain.RoleOwner, ""))
 }
+
+// Every permission that a role may have is listed for the owner.
+func TestPermissionsAreListed(t *testing.T) {
+	t.Parallel()
+	require.Len(t, domain.Permissions(domain.RoleOwner), 28)
+	require.Contains(t, domain.Permissions(domain.RoleEditor), domain.EditTraces)
+	require.NotContains(t, domain.Permissions(domain.RoleAnnotator), domain.EditTraces)
+	require.Empty(t, domain.Permissions("nobody"))
+}

@@ -54,6 +54,7 @@ written 1048576 or 512KiB, 64MiB, 3GiB; a duration 500ms, 10s or 5m.`,
 		roleCommand(env, load, "sink", app.Roles{Sink: true}, "Carry spans from Kafka to ClickHouse", "the sink: as many as there are partitions can share the work"),
 		roleCommand(env, load, "read", app.Roles{Read: true}, "Answer queries", "every route that only looks"),
 		migrateCommand(env, load),
+		openCommand(env, load),
 		keyCommand(env, load),
 		configCommand(load),
 		tailCommand(env, load),
@@ -121,7 +122,7 @@ func serve(cmd *cobra.Command, env environment, load func() (config.Loaded, erro
 		return err
 	}
 	return app.Serve(cmd.Context(), cfg, app.Options{
-		Roles: roles, Embedded: inTree, Out: cmd.OutOrStdout(), Terminal: isTerminal(cmd.OutOrStdout()),
+		Roles: roles, Embedded: inTree, Out: cmd.OutOrStdout(), Terminal: isTerminal(cmd.OutOrStdout()), Version: version(),
 		Log: newLog(cmd.ErrOrStderr(), cfg.Log), Now: env.now, Started: env.started,
 	})
 }

@@ -88,6 +88,50 @@ CREATE TABLE api_keys
 CREATE INDEX api_keys_project ON api_keys (project_id, created_at);
 CREATE INDEX api_keys_member ON api_keys (project_id, user_id);
 
+-- The installation has one id, by which the cookies of two services on one machine
+-- differ: cookies ignore ports.
+CREATE TABLE installation
+(
+    id         uuid        NOT NULL,
+    created_at timestamptz NOT NULL
+);
+INSERT INTO installation VALUES (gen_random_uuid(), now());
+
+-- A browser that is signed in acts as the keys that were given to it, one for each
+-- project; it ends with its last key. digest is the SHA-256 of the cookie's token.
+CREATE TABLE browser_sessions
+(
+    id         uuid PRIMARY KEY,
+    digest     bytea       NOT NULL UNIQUE CHECK (octet_length(digest) = 32),
+    user_id    uuid        NOT NULL REFERENCES users ON DELETE CASCADE,
+    agent      text        NOT NULL,
+    address    text        NOT NULL,
+    created_at timestamptz NOT NULL,
+    seen_at    timestamptz NOT NULL,
+    expires_at timestamptz NOT NULL
+);
+CREATE INDEX browser_sessions_user ON browser_sessions (user_id, created_at);
+CREATE INDEX browser_sessions_expires ON browser_sessions (expires_at);
+
+CREATE TABLE browser_session_keys
+(
+    session_id uuid        NOT NULL REFERENCES browser_sessions ON DELETE CASCADE,
+    project_id uuid        NOT NULL REFERENCES projects ON DELETE CASCADE,
+    key_prefix text        NOT NULL REFERENCES api_keys ON DELETE CASCADE,
+    added_at   timestamptz NOT NULL,
+    PRIMARY KEY (session_id, project_id)
+);
+
+-- A link opens the console signed in as its key, once. digest is the SHA-256 of the
+-- link's token.
+CREATE TABLE console_links
+(
+    digest     bytea PRIMARY KEY CHECK (octet_length(digest) = 32),
+    key_prefix text        NOT NULL REFERENCES api_keys ON DELETE CASCADE,
+    expires_at timestamptz NOT NULL
+);
+CREATE INDEX console_links_expires ON console_links (expires_at);
+
 -- What a project lends to its invocations: keys of model providers, the key
 -- that signs requests to hooks, values of their headers. encrypted is AES-256-GCM
 -- under a key that is not in this store, bound to the project and the name.

@@ -1,8 +1,8 @@
 // Package access authenticates callers: it turns an Authorization header into a
 // principal with a project and a role, and reports what a role may do. Here:
-// API keys, service tickets, the cache of keys, rate limits by key, and the
-// lists of keys and projects that their owner may see. Not here: making and
-// revoking keys (write/registry/accounts) and the refusal of a request (the
+// API keys, service tickets, browser sessions, the cache of keys, rate limits by
+// key, and the lists of keys and projects that their owner may see. Not here: making
+// and revoking keys, and signing in (write/registry/accounts) and the refusal of a request (the
 // HTTP server, the caller of Authenticate and Allows).
 package access
 
@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -28,6 +29,8 @@ import (
 type Deps struct {
 	Pool *pgxpool.Pool
 	Now  func() time.Time
+	// Seen records that a browser session is in use; nil records nothing.
+	Seen func(ctx context.Context, browser uuid.UUID) error
 }
 
 // Access answers who and whether. It is safe for concurrent use.
@@ -38,6 +41,9 @@ type Access struct {
 	known   *lru.Cache[string, cached]
 	flights singleflight.Group
 	limiter *limiter
+	// browsers has the browser sessions that were looked up, by the digest of their token.
+	browsers    *lru.Cache[string, cachedBrowser]
+	plainCookie atomic.Pointer[string]
 }
 
 // New makes an inert room; it touches the store at the first question.
@@ -49,7 +55,11 @@ func New(cfg Config, deps Deps) (*Access, error) {
 	if err != nil {
 		return nil, fmt.Errorf("access: %w", err)
 	}
-	return &Access{cfg: cfg, deps: deps, known: known, limiter: newLimiter(cfg.RatePerMinute, cfg.Burst)}, nil
+	browsers, err := lru.New[string, cachedBrowser](cfg.MaxCachedKeys)
+	if err != nil {
+		return nil, fmt.Errorf("access: %w", err)
+	}
+	return &Access{cfg: cfg, deps: deps, known: known, browsers: browsers, limiter: newLimiter(cfg.RatePerMinute, cfg.Burst)}, nil
 }
 
 // Allows tells whether a role holds a permission.

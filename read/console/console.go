@@ -10,6 +10,7 @@ package console
 
 import (
 	"errors"
+	"io"
 	"io/fs"
 	"net/http"
 	"strings"
@@ -56,7 +57,7 @@ func (c *Console) Built() bool { return c.page != nil }
 // headers that Serve has set.
 func (c *Console) Serve(w http.ResponseWriter, r *http.Request) error {
 	if !c.Built() {
-		return missing(w, "This build has no console. make build makes one.")
+		return unbuilt(w, r)
 	}
 	below, ok := cutRoot(r.URL.EscapedPath())
 	if !ok {
@@ -77,6 +78,33 @@ func (c *Console) Serve(w http.ResponseWriter, r *http.Request) error {
 	}
 	return c.page.serve(w, r, strings.TrimPrefix(below, "/"))
 }
+
+const noConsole = "This build has no console. make build makes one."
+
+// unbuilt answers a browser with a page, any other client with the error.
+func unbuilt(w http.ResponseWriter, r *http.Request) error {
+	if !strings.Contains(r.Header.Get("Accept"), "text/html") {
+		return missing(w, noConsole)
+	}
+	h := w.Header()
+	h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Cache-Control", "no-store")
+	h.Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(http.StatusNotFound)
+	if r.Method != http.MethodHead {
+		_, _ = io.WriteString(w, unbuiltPage)
+	}
+	return nil
+}
+
+const unbuiltPage = `<!doctype html>
+<html lang="en"><meta charset="utf-8"><meta name="color-scheme" content="light dark"><title>Colonnade</title>
+<h1>The console is not part of this build</h1>
+<p>The service works: everything is answered by its API, which <a href="../docs">/docs</a> lists.</p>
+<p>This binary was built without the tag <code>console</code>. <code>make build</code> builds one with the console; it needs Node 20 and npm.</p>
+</html>
+`
 
 // cutRoot returns what follows the first segment "ui" of a path: "" for the
 // console's own address without its slash.

@@ -62,10 +62,13 @@ type Options struct {
 	Embedded bool
 	// Out receives the progress of the start and the addresses of the service.
 	Out io.Writer
-	// Terminal means that Out is a terminal, where the first API key may be printed.
+	// Terminal means that Out is a terminal, where the first API key and a link that signs in
+	// may be printed.
 	Terminal bool
-	Log      *slog.Logger
-	Now      func() time.Time
+	// Version is what the binary was built from.
+	Version string
+	Log     *slog.Logger
+	Now     func() time.Time
 	// Started is when the process began. The time to readiness counts from it.
 	Started time.Time
 	// engines are the embedded stores. It is nil without them.

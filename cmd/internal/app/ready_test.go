@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
+	"testing/fstest"
 	"testing/synctest"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 	"colonnade/cmd/internal/server"
 	"colonnade/domain"
 	"colonnade/domain/credential"
+	"colonnade/read/console"
 )
 
 // waiting returns a process whose Kafka answers after some refusals.
@@ -93,4 +95,26 @@ func TestFirstKeyIsPrintedAtATerminalOnly(t *testing.T) {
 		require.Contains(t, out.String(), "data/api-key")
 		require.Contains(t, out.String(), "$(cat 'data/api-key')")
 	}
+}
+
+// The console comes first. Its link signs in, so a journal gets neither link nor key, and
+// learns what makes one and where the key is.
+func TestConsoleIsAnnounced(t *testing.T) {
+	t.Parallel()
+	key, err := credential.NewKey(credential.Random())
+	require.NoError(t, err)
+	built, err := console.FromFiles(fstest.MapFS{"index.html": {Data: []byte("__NONCE__ __BASE__")}, "assets/a.js": {}})
+	require.NoError(t, err)
+	var out, log bytes.Buffer
+	p, s := waiting(t, &out, &log, 0)
+	s.console = built
+	p.announceWhenReady(t.Context(), s, firstKey{key: key, path: "data/api-key", new: true})
+	require.Regexp(t, `(?s)is ready after.*\n\n  Console    colonnade open\n.*API key    in data/api-key`, out.String())
+	require.NotContains(t, out.String(), "#open=")
+
+	out.Reset()
+	s.console, err = console.FromFiles(nil)
+	require.NoError(t, err)
+	p.announceWhenReady(t.Context(), s, firstKey{key: key, path: "data/api-key"})
+	require.Contains(t, out.String(), "Console    not part of this build")
 }

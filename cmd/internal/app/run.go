@@ -131,7 +131,7 @@ func (p *process) announce(ctx context.Context, s *Service, key firstKey) {
 	took := p.Now().Sub(p.Started)
 	p.log.InfoContext(ctx, "ready", slog.Float64("seconds", took.Seconds()), slog.String("http", p.cfg.HTTP.Addr), slog.String("grpc", p.cfg.GRPC.Addr))
 	base := p.cfg.BaseURL()
-	text := fmt.Sprintf("\nColonnade is ready after %.1f s.\n\n  API        %s\n", took.Seconds(), base)
+	text := fmt.Sprintf("\nColonnade is ready after %.1f s.\n\n%s  API        %s\n", took.Seconds(), p.consoleLine(ctx, s, key), base)
 	if p.Roles.Write {
 		text += "  OTLP/HTTP  " + base + "/otlp/v1/traces\n"
 	}

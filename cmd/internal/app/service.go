@@ -7,6 +7,7 @@ import (
 
 	"colonnade/cmd/internal/listener"
 	"colonnade/cmd/internal/server"
+	"colonnade/read/console"
 	"colonnade/read/tail"
 	"colonnade/write/evaluate/runner"
 	"colonnade/write/otlp"
@@ -33,6 +34,7 @@ type Service struct {
 	Runner   *runner.Runner
 	Views    *views.Maker
 
+	console *console.Console
 	limiter *listener.Limiter
 	closers []io.Closer
 }

@@ -9,10 +9,39 @@ import (
 	"colonnade/domain/jsonvalue"
 	"colonnade/domain/trace"
 	"colonnade/domain/trace/spanmetrics"
+	"colonnade/read/access"
+	"colonnade/read/api/livetail"
 	"colonnade/read/tail"
 	"colonnade/write/normalize"
 	"colonnade/write/stream"
 )
+
+// buildTail follows the topic for live tails. It is the one part of the read side
+// that reads from Kafka; the package comment of read/tail says why.
+func (w *wiring) buildTail() (err error) {
+	w.Tail, err = tail.New(w.cfg.Tail, tail.Deps{
+		Open: func(ctx context.Context) (tail.Source, error) {
+			if len(w.cfg.Kafka.Brokers) == 0 {
+				return nil, domain.E(domain.Unavailable, "There is no topic to follow: kafka.brokers is not set.")
+			}
+			f, err := stream.Follow(ctx, w.cfg.Kafka, w.Now, w.log)
+			return followed{f, w.normalizer}, err
+		},
+		Progress: w.traces.Progress, Log: w.log, Registerer: w.reg,
+	})
+	if err != nil {
+		return err
+	}
+	livetail.Mount(w.Server, livetail.Deps{Hub: w.Tail, Now: w.Now, Allowed: func(ctx context.Context) error {
+		before := domain.PrincipalFrom(ctx)
+		now, err := w.access.Renew(ctx, before)
+		if err == nil && (now.Project != before.Project || !access.Allows(now.Role, domain.ViewSpans)) {
+			return domain.E(domain.Forbidden, "The caller may no longer view spans.")
+		}
+		return err
+	}})
+	return nil
+}
 
 // followed decodes the spans of the records that a follower polls.
 type followed struct {

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"colonnade/cmd/internal/listener"
@@ -19,11 +20,10 @@ import (
 	readapi "colonnade/read/api"
 	entitiesread "colonnade/read/api/entities"
 	evaluationsread "colonnade/read/api/evaluations"
-	"colonnade/read/api/livetail"
 	spansread "colonnade/read/api/spans"
+	"colonnade/read/console"
 	readentities "colonnade/read/entities"
 	readruns "colonnade/read/entities/runs"
-	"colonnade/read/tail"
 	"colonnade/read/traces"
 	writeapi "colonnade/write/api"
 	accountsapi "colonnade/write/api/accounts"
@@ -127,7 +127,12 @@ func (w *wiring) buildAccess() error {
 	}
 	cfg := w.cfg.Access
 	cfg.TicketSecret = secret
-	w.access, err = access.New(cfg, access.Deps{Pool: w.Stores.Postgres, Now: w.Now})
+	w.access, err = access.New(cfg, access.Deps{Pool: w.Stores.Postgres, Now: w.Now, Seen: func(ctx context.Context, browser uuid.UUID) error {
+		if w.Accounts == nil {
+			return nil // a process of the write role records it
+		}
+		return w.Accounts.SeeBrowser(ctx, browser)
+	}})
 	return err
 }
 
@@ -168,10 +173,17 @@ func (w *wiring) buildServer() (err error) {
 	if w.limiter, err = listener.New(w.Now, w.log.With(slog.String("component", "listener")), w.reg); err != nil {
 		return err
 	}
-	w.Server, err = server.New(w.cfg.HTTP, server.Deps{
+	deps := server.Deps{
 		Log: w.log, Registry: w.reg, Authenticate: w.access.Authenticate, RateHeaders: w.access.RateHeaders, Allows: access.Allows,
-		AuthKey: w.cfg.AuthKey, Checks: w.checks, Problems: w.problems, Now: w.Now,
-	})
+		AuthKey: w.cfg.AuthKey, Checks: w.checks, Problems: w.problems, PublicURL: w.cfg.PublicURL, Now: w.Now,
+	}
+	if w.cfg.Console.Enabled {
+		if w.console, err = console.New(); err != nil {
+			return err
+		}
+		deps.Console, deps.Browser = w.console.Serve, w.browser
+	}
+	w.Server, err = server.New(w.cfg.HTTP, deps)
 	return err
 }
 
@@ -240,6 +252,9 @@ func (w *wiring) buildReceivers() (err error) {
 func (w *wiring) mountCommands() error {
 	accountsapi.Mount(w.router, accountsapi.Deps{Registry: w.Accounts})
 	accountsapi.MountKeys(w.router, w.Accounts)
+	if err := w.mountBrowsers(); err != nil {
+		return err
+	}
 	entitiesapi.Mount(w.router, w.registry)
 	entitiesapi.MountFolders(w.router, folders.New(w.commands))
 	entitiesapi.MountTestsetFiles(w.router, w.registry)
@@ -362,6 +377,9 @@ func (w *wiring) mountQueries() error {
 	w.spans.MountSimple(router)
 	spansread.NewAnalytics(w.spans, w.analytics).Mount(router)
 	entitiesread.MountAccess(router, w.access)
+	if w.cfg.Console.Enabled {
+		w.mountSession(router)
+	}
 	entitiesread.MountRegistry(router, w.entities)
 	entitiesread.MountFolders(router, w.entities)
 	evaluationsread.MountRuns(router, readruns.New(w.entities))
@@ -369,32 +387,5 @@ func (w *wiring) mountQueries() error {
 	entitiesread.MountTestcases(router, w.entities)
 	entitiesread.MountTestsetFiles(router, w.entities)
 	entitiesread.MountLegacy(router, w.entities)
-	return nil
-}
-
-// buildTail follows the topic for live tails. It is the one part of the read side
-// that reads from Kafka; the package comment of read/tail says why.
-func (w *wiring) buildTail() (err error) {
-	w.Tail, err = tail.New(w.cfg.Tail, tail.Deps{
-		Open: func(ctx context.Context) (tail.Source, error) {
-			if len(w.cfg.Kafka.Brokers) == 0 {
-				return nil, domain.E(domain.Unavailable, "There is no topic to follow: kafka.brokers is not set.")
-			}
-			f, err := stream.Follow(ctx, w.cfg.Kafka, w.Now, w.log)
-			return followed{f, w.normalizer}, err
-		},
-		Progress: w.traces.Progress, Log: w.log, Registerer: w.reg,
-	})
-	if err != nil {
-		return err
-	}
-	livetail.Mount(w.Server, livetail.Deps{Hub: w.Tail, Now: w.Now, Allowed: func(ctx context.Context) error {
-		before := domain.PrincipalFrom(ctx)
-		now, err := w.access.Authenticate(ctx, before.Credential)
-		if err == nil && (now.Project != before.Project || !access.Allows(now.Role, domain.ViewSpans)) {
-			return domain.E(domain.Forbidden, "The caller may no longer view spans.")
-		}
-		return err
-	}})
 	return nil
 }

@@ -59,6 +59,7 @@ type Config struct {
 
 	Log        Log
 	HTTP       server.Config
+	Console    Console
 	GRPC       GRPC
 	Kafka      stream.Config
 	ClickHouse ClickHouse
@@ -91,6 +92,30 @@ type Read struct {
 type Entities struct {
 	Read  entities.Config
 	Write registry.Config
+}
+
+// Console configures the web console below /ui/.
+type Console struct {
+	// Enabled serves the console and its sessions.
+	Enabled bool
+	// SessionTTL is how long a browser stays signed in; over plain HTTP at most 12 hours.
+	SessionTTL time.Duration
+	// LinkTTL is how long a one-time link of `colonnade open` works.
+	LinkTTL time.Duration
+	// InsecureCookies allows to sign in over plain HTTP at an address that is not loopback.
+	InsecureCookies bool
+}
+
+// Validate returns an error that names every field that cannot work.
+func (c Console) Validate() error {
+	var errs []error
+	if c.SessionTTL < time.Minute {
+		errs = append(errs, errors.New("session_ttl: must be at least 1m"))
+	}
+	if c.LinkTTL <= 0 || c.LinkTTL > 24*time.Hour {
+		errs = append(errs, errors.New("link_ttl: must be positive and at most 24h"))
+	}
+	return errors.Join(errs...)
 }
 
 // Log sets the level and the format of the log.
@@ -226,6 +251,7 @@ func Default() Config {
 
 		Log:        Log{Level: slog.LevelInfo, Format: "text"},
 		HTTP:       server.DefaultConfig(),
+		Console:    Console{Enabled: true, SessionTTL: 7 * 24 * time.Hour, LinkTTL: 10 * time.Minute},
 		GRPC:       GRPC{Addr: "127.0.0.1:4317"},
 		ClickHouse: ClickHouse{MaxOpenConns: 32, DialTimeout: 5 * time.Second},
 		Postgres:   Postgres{MaxConns: 16},
@@ -311,6 +337,7 @@ func (c Config) Validate() error {
 	errs = append(errs, c.ClickHouse.Validate())
 	section("kafka", c.validateKafka())
 	section("http", c.HTTP.Validate())
+	section("console", c.Console.Validate())
 	if c.GRPC.MaxConnections < 0 || c.GRPC.MaxConnectionsPerAddress < 0 {
 		errs = append(errs, errors.New("grpc.max_connections: must not be negative"))
 	}

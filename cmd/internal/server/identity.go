@@ -31,7 +31,7 @@ func (s *Server) identify(r *http.Request, reply http.Header, permission domain.
 	if project := r.URL.Query().Get("project_id"); project == "null" || project == uuid.Nil.String() {
 		return nil, domain.E(domain.Unauthenticated, "Unauthorized")
 	}
-	principal, err := s.deps.Authenticate(ctx, r.Header.Get("Authorization"))
+	principal, err := s.authenticate(r)
 	if s.deps.RateHeaders != nil && principal.KeyPrefix != "" {
 		maps.Copy(reply, s.deps.RateHeaders(principal.KeyPrefix))
 	}

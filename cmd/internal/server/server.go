@@ -16,6 +16,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"slices"
 	"strings"
@@ -40,6 +41,14 @@ type Deps struct {
 	}
 	// Authenticate turns an Authorization header into the caller; its error is an Unauthenticated.
 	Authenticate func(ctx context.Context, authorization string) (domain.Principal, error)
+	// Browser returns the caller of the browser session that a request's cookie names, for a
+	// project or its default; false without the cookie. Nil means that there are no sessions.
+	Browser func(r *http.Request, project string) (p domain.Principal, found bool, err error)
+	// Console serves the web console below /ui; nil means that there is none.
+	Console func(w http.ResponseWriter, r *http.Request) error
+	// PublicURL is the origin of the service where a proxy changes the Host header; empty
+	// compares with that header.
+	PublicURL string
 	// RateHeaders are the headers that tell a key's limit and what is left of
 	// it; nil means that there are none. Source: contract §8.
 	RateHeaders func(keyPrefix string) http.Header
@@ -63,6 +72,7 @@ type Server struct {
 	metrics    *metrics
 	engine     *gin.Engine
 	operations []domain.Operation
+	origins    *http.CrossOriginProtection
 	document   document
 	recent     recent
 	// probes are the checks being asked, by name.
@@ -75,7 +85,7 @@ type Server struct {
 }
 
 // New makes an engine that answers the routes of the process itself: /health,
-// /healthz, /readyz, /metrics, /openapi.json and /docs.
+// /healthz, /readyz, /metrics, /openapi.json, /docs and /ui.
 func New(cfg Config, deps Deps) (*Server, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("server: %w", err)
@@ -87,8 +97,17 @@ func New(cfg Config, deps Deps) (*Server, error) {
 	gin.SetMode(gin.ReleaseMode)
 	s := &Server{
 		cfg: cfg, deps: deps, log: deps.Log.With(slog.String("component", "server")), metrics: m,
-		engine: gin.New(), static: map[string][]string{},
+		engine: gin.New(), static: map[string][]string{}, origins: http.NewCrossOriginProtection(),
 		recent: recent{now: deps.Now, written: map[caller]written{}},
+	}
+	if deps.PublicURL != "" {
+		u, err := url.Parse(deps.PublicURL)
+		if err == nil {
+			err = s.origins.AddTrustedOrigin(u.Scheme + "://" + u.Host)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("server: public_url: %w", err)
+		}
 	}
 	s.engine.RedirectTrailingSlash = false
 	s.engine.HandleMethodNotAllowed = true
@@ -100,6 +119,7 @@ func New(cfg Config, deps Deps) (*Server, error) {
 	s.mountProfiles()
 	s.mountOpenAPI()
 	s.mountDocs()
+	s.mountConsole()
 	return s, nil
 }
 
@@ -142,6 +162,9 @@ func (s *Server) serve(c *gin.Context, op domain.Operation, schema func() (opena
 	c.Set(operationKey, op)
 	if op.Deprecated {
 		c.Header("Deprecation", "true")
+	}
+	if err := s.checkOrigin(c.Request); err != nil {
+		return err
 	}
 	ctx, err := s.identify(c.Request, c.Writer.Header(), op.Permission)
 	if err != nil {
@@ -243,6 +266,13 @@ func normalise(r *http.Request) {
 	}
 	if path == "" {
 		path = "/"
+	}
+	if isConsole(path) {
+		if _, raw, ok := strings.Cut(r.URL.RawPath, consoleRoot+"/"); ok {
+			r.URL.RawPath = consoleRoot + "/" + raw
+		}
+		r.URL.Path = path
+		return
 	}
 	r.URL.Path, r.URL.RawPath = withoutSlash(path), ""
 }

@@ -4,6 +4,23 @@
  */
 
 export interface paths {
+    "/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Send a browser to the web console. */
+        get: operations["get_"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/access/permissions/check": {
         parameters: {
             query?: never;
@@ -961,6 +978,93 @@ export interface paths {
          */
         post: operations["post_applications_application_id_unarchive"];
         delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/auth/links": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Make a link that opens the console signed in as the calling key, once. */
+        post: operations["post_auth_links"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/auth/session": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Who calls, and to which projects the caller is signed in. */
+        get: operations["get_auth_session"];
+        put?: never;
+        /** Sign a browser in with an API key or a one-time link: sets a cookie that stands for it. */
+        post: operations["post_auth_session"];
+        /** Sign this browser out. */
+        delete: operations["delete_auth_session"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/auth/session/projects/{project_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** Take one project out of this browser's session. */
+        delete: operations["delete_auth_session_projects_project_id"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/auth/sessions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List the browsers in which the caller's user is signed in. */
+        get: operations["get_auth_sessions"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/auth/sessions/{session_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** End a browser session of the caller's user. */
+        delete: operations["delete_auth_sessions_session_id"];
         options?: never;
         head?: never;
         patch?: never;
@@ -5656,6 +5760,40 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/ui": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The web console. */
+        get: operations["get_ui"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/ui/{file}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The pages and files of the web console. */
+        get: operations["get_ui_file"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/traces": {
         parameters: {
             query?: never;
@@ -6387,7 +6525,7 @@ export interface components {
             annotation: components["schemas"]["SimpleEdition"];
         };
         AnnotationLinkReply: {
-            annotation_link?: components["schemas"]["LinkOutput"];
+            annotation_link?: components["schemas"]["SimpleLink"];
             count: number;
         };
         AnnotationReply: {
@@ -6862,6 +7000,23 @@ export interface components {
             count: number;
             density: number;
             interval: number[];
+        };
+        BrowserSession: {
+            address: string;
+            agent: string;
+            /** Format: date-time */
+            created_at: string;
+            current: boolean;
+            /** Format: date-time */
+            expires_at: string;
+            /** Format: uuid */
+            id: string;
+            /** Format: date-time */
+            seen_at: string;
+        };
+        BrowserSessions: {
+            count: number;
+            sessions: components["schemas"]["BrowserSession"][];
         };
         CheckResult: {
             duration_ms: number;
@@ -8108,7 +8263,7 @@ export interface components {
         };
         InvocationLinkReply: {
             count: number;
-            invocation_link?: components["schemas"]["LinkOutput"];
+            invocation_link?: components["schemas"]["SimpleLink"];
         };
         InvocationReply: {
             count: number;
@@ -8268,12 +8423,13 @@ export interface components {
             trace_id: string;
         };
         LinkOutput: {
-            span_id: string;
-            trace_id: string;
+            /** Format: date-time */
+            expires_at: string;
+            url: string;
         };
         LinkReply: {
             count: number;
-            link?: components["schemas"]["LinkOutput"];
+            link?: components["schemas"]["SimpleLink"];
         };
         LinksReply: {
             count: number;
@@ -9312,7 +9468,7 @@ export interface components {
             };
             kind: string;
             links: {
-                [key: string]: components["schemas"]["LinkOutput"];
+                [key: string]: components["schemas"]["SimpleLink"];
             };
             meta?: {
                 [key: string]: unknown;
@@ -9772,10 +9928,48 @@ export interface components {
                 value: string;
             };
         };
+        Session: {
+            /** Format: date-time */
+            expires_at?: string;
+            features: {
+                [key: string]: boolean;
+            };
+            projects: components["schemas"]["SignedInProject"][];
+            user: components["schemas"]["SessionUser"];
+            version: string;
+        };
+        SessionUser: {
+            email: string;
+            id: string;
+            username: string;
+        };
         SessionsReply: {
             count: number;
             session_ids: string[];
             windowing?: components["schemas"]["Window"];
+        };
+        SignIn: {
+            key?: string;
+            link?: string;
+            look?: boolean;
+        };
+        SignedIn: {
+            /** Format: date-time */
+            expires_at?: string;
+            project: string;
+            /** Format: uuid */
+            project_id: string;
+            user: string;
+        };
+        SignedInProject: {
+            default: boolean;
+            organization_name: string;
+            permissions: string[];
+            /** Format: uuid */
+            project_id: string;
+            project_name: string;
+            role: string;
+            workspace_name: string;
         };
         SimpleApplication: {
             /** Format: date-time */
@@ -10181,6 +10375,10 @@ export interface components {
             readonly version?: unknown;
             readonly workflow_slug?: unknown;
             readonly workflow_variant_slug?: unknown;
+        };
+        SimpleLink: {
+            span_id: string;
+            trace_id: string;
         };
         SimpleQuery: {
             /** Format: date-time */
@@ -11952,6 +12150,25 @@ export interface components {
 }
 export type $defs = Record<string, never>;
 export interface operations {
+    get_: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Found */
+            302: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            default: components["responses"]["Failed"];
+        };
+    };
     get_access_permissions_check: {
         parameters: {
             query?: {
@@ -13660,6 +13877,162 @@ export interface operations {
             };
             401: components["responses"]["Unauthenticated"];
             403: components["responses"]["Forbidden"];
+            default: components["responses"]["Failed"];
+        };
+    };
+    post_auth_links: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LinkOutput"];
+                };
+            };
+            401: components["responses"]["Unauthenticated"];
+            default: components["responses"]["Failed"];
+        };
+    };
+    get_auth_session: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Session"];
+                };
+            };
+            401: components["responses"]["Unauthenticated"];
+            default: components["responses"]["Failed"];
+        };
+    };
+    post_auth_session: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SignIn"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SignedIn"];
+                };
+            };
+            422: components["responses"]["Invalid"];
+            default: components["responses"]["Failed"];
+        };
+    };
+    delete_auth_session: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            401: components["responses"]["Unauthenticated"];
+            default: components["responses"]["Failed"];
+        };
+    };
+    delete_auth_session_projects_project_id: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                project_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            401: components["responses"]["Unauthenticated"];
+            default: components["responses"]["Failed"];
+        };
+    };
+    get_auth_sessions: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BrowserSessions"];
+                };
+            };
+            401: components["responses"]["Unauthenticated"];
+            default: components["responses"]["Failed"];
+        };
+    };
+    delete_auth_sessions_session_id: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                session_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            401: components["responses"]["Unauthenticated"];
             default: components["responses"]["Failed"];
         };
     };
@@ -22424,6 +22797,50 @@ export interface operations {
             401: components["responses"]["Unauthenticated"];
             403: components["responses"]["Forbidden"];
             422: components["responses"]["Invalid"];
+            default: components["responses"]["Failed"];
+        };
+    };
+    get_ui: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/html": unknown;
+                };
+            };
+            default: components["responses"]["Failed"];
+        };
+    };
+    get_ui_file: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                file: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/html": unknown;
+                };
+            };
             default: components["responses"]["Failed"];
         };
     };
