@@ -16,12 +16,11 @@ import (
 	"colonnade/write/ingest"
 )
 
-// maxZstdWindow bounds what a zstd frame may make us keep besides its output.
+// maxZstdWindow bounds the memory in bytes that a zstd frame needs besides its output.
 const maxZstdWindow = 8 << 20
 
-// body reads a request body into memory that is accounted for before it is
-// taken, so that neither a large body nor a small one that grows (a zip bomb)
-// costs more than the bounds.
+// body reads a request body. It reserves memory from the budget before it allocates, so
+// that neither a large body nor a decompression bomb exceeds the bounds.
 type body struct {
 	budget *ingest.Budget
 	cfg    Config
@@ -29,7 +28,7 @@ type body struct {
 	taken  int64
 }
 
-// account takes n more bytes from the budget until release.
+// account reserves n more bytes of the budget until release.
 func (b *body) account(n int) error {
 	if err := b.budget.Acquire(int64(n)); err != nil {
 		return err
@@ -40,10 +39,9 @@ func (b *body) account(n int) error {
 
 func (b *body) release() { b.budget.Release(b.taken) }
 
-// read reads and decompresses. What the body is compressed with is seen from
-// its first bytes, because proxies and clients get Content-Encoding wrong in
-// both directions; the header decides only when they say nothing. Errors are
-// Rejected, TooLarge and Unavailable.
+// read reads and decompresses the body. The first bytes decide the compression, because
+// proxies both drop and wrongly keep Content-Encoding; the header decides only where no
+// known format begins with these bytes. Errors are Rejected, TooLarge and Unavailable.
 func (b *body) read(r io.Reader, length int64, encoding string) error {
 	limited := &wireReader{r: r, left: b.cfg.MaxWireBytes}
 	buffered := bufio.NewReader(limited)
@@ -53,14 +51,14 @@ func (b *body) read(r io.Reader, length int64, encoding string) error {
 	}
 	size := int64(64 << 10)
 	if reader == io.Reader(buffered) && length > 0 {
-		size = min(length+1, b.cfg.MaxWireBytes+1) // plain: one allocation
+		size = min(length+1, b.cfg.MaxWireBytes+1) // not compressed: one allocation
 	}
 	err = b.fill(reader, int(size))
 	if closer, ok := reader.(io.Closer); ok {
 		err = errors.Join(err, closer.Close())
 	}
 	if err == nil {
-		// zlib ends by itself; what follows would otherwise be dropped silently.
+		// The zlib reader stops at the end of its stream: bytes after it would be ignored silently.
 		if _, more := buffered.Peek(1); more == nil {
 			err = errTrailing
 		}
@@ -78,7 +76,7 @@ var (
 	errEncoding     = errors.New("otlp: unknown content encoding")
 )
 
-// fill reads to the end, doubling the memory as it goes.
+// fill reads to the end and doubles the buffer when it is full.
 func (b *body) fill(r io.Reader, size int) error {
 	if err := b.account(size); err != nil {
 		return err
@@ -111,7 +109,7 @@ func (b *body) fill(r io.Reader, size int) error {
 	}
 }
 
-// failed says what was wrong with the body.
+// failed returns the error for a body that could not be read.
 func (b *body) failed(wire *wireReader, err error) error {
 	const mib = 1 << 20
 	if _, ok := errors.AsType[*domain.Error](err); ok {
@@ -120,7 +118,7 @@ func (b *body) failed(wire *wireReader, err error) error {
 	_, cut := errors.AsType[*http.MaxBytesError](err)
 	switch {
 	case wire.over || cut || errors.Is(err, errWire):
-		// The cause is left out: for the engine's own bound it has words of its own.
+		// The cause is left out: the HTTP server's bound has an error text of its own.
 		return domain.E(domain.TooLarge, "OTLP batch size exceeds %dMB limit.", b.cfg.MaxWireBytes/mib)
 	case errors.Is(err, errDecompressed), errors.Is(err, zstd.ErrDecoderSizeExceeded), errors.Is(err, zstd.ErrWindowSizeExceeded):
 		return domain.Wrap(domain.TooLarge, err, "OTLP batch size exceeds %dMB limit once decompressed.", b.cfg.MaxBodyBytes/mib)
@@ -131,7 +129,7 @@ func (b *body) failed(wire *wireReader, err error) error {
 	}
 }
 
-// decompressor picks the reader by the body's first bytes.
+// decompressor returns the reader that the body's first bytes ask for.
 func decompressor(r *bufio.Reader, encoding string) (io.Reader, error) {
 	head, err := r.Peek(4)
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -139,7 +137,7 @@ func decompressor(r *bufio.Reader, encoding string) (io.Reader, error) {
 	}
 	switch {
 	case bytes.HasPrefix(head, []byte{0x1f, 0x8b}):
-		return gzip.NewReader(r) // reads members one after the other to the end
+		return gzip.NewReader(r) // reads all members
 	case bytes.Equal(head, []byte{0x28, 0xb5, 0x2f, 0xfd}):
 		d, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxZstdWindow))
 		if err != nil {
@@ -151,21 +149,21 @@ func decompressor(r *bufio.Reader, encoding string) (io.Reader, error) {
 	}
 	switch encoding {
 	case "", "identity", "gzip", "x-gzip", "zlib", "deflate", "zstd":
-		// Named but not there: a proxy has decompressed it and kept the header.
+		// A proxy has decompressed the body and kept the header.
 		return r, nil
 	default:
 		return nil, errEncoding
 	}
 }
 
-// wireReader ends with errWire where more than left bytes come.
+// wireReader fails with errWire after left bytes.
 type wireReader struct {
 	r    io.Reader
 	left int64
 	over bool
 }
 
-// Read reads at most one byte beyond the bound, to know that there is one.
+// Read reads at most one byte beyond the bound, to find that the body is longer.
 func (w *wireReader) Read(p []byte) (int, error) {
 	if w.left < 0 {
 		w.over = true

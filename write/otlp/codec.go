@@ -13,13 +13,13 @@ import (
 	"google.golang.org/grpc/mem"
 )
 
-// rawMessage is a message kept as it came, so that one scan serves all doors.
+// rawMessage is an encoded message, so that one scanner serves HTTP and gRPC.
 type rawMessage struct{ data string }
 
-// codec keeps raw messages raw and leaves all others to gRPC's own codec.
+// codec passes raw messages through and leaves all others to gRPC's own codec.
 type codec struct{}
 
-// Name is that of the codec it stands in for.
+// Name returns the name of the codec that this one replaces.
 func (codec) Name() string { return proto.Name }
 
 // Marshal encodes a reply.
@@ -27,7 +27,7 @@ func (codec) Marshal(v any) (mem.BufferSlice, error) {
 	return encoding.GetCodecV2(proto.Name).Marshal(v)
 }
 
-// Unmarshal copies the bytes of a raw message once: gRPC takes its buffers back.
+// Unmarshal copies the bytes of a raw message, because gRPC reuses its buffers.
 func (codec) Unmarshal(data mem.BufferSlice, v any) error {
 	raw, ok := v.(*rawMessage)
 	if !ok {
@@ -48,30 +48,30 @@ func init() {
 	encoding.RegisterCompressor(zlibCompressor{})
 }
 
-// zlibCompressor lets clients compress with what gRPC calls deflate and is zlib.
+// zlibCompressor supports gRPC's deflate, which is zlib.
 type zlibCompressor struct{}
 
-// Name is what grpc-encoding calls it.
+// Name returns the value of grpc-encoding.
 func (zlibCompressor) Name() string { return "deflate" }
 
-// Compress is used when a reply goes to a client that sent it.
+// Compress compresses a reply to a client that sent deflate.
 func (zlibCompressor) Compress(w io.Writer) (io.WriteCloser, error) { return zlib.NewWriter(w), nil }
 
-// Decompress reads with bounded memory; gRPC stops at the message bound.
+// Decompress returns a reader with bounded memory; gRPC stops at the message bound.
 func (zlibCompressor) Decompress(r io.Reader) (io.Reader, error) { return zlib.NewReader(r) }
 
-// zstdCompressor lets clients compress with zstd, as the OpenTelemetry collector does.
+// zstdCompressor supports zstd, which the OpenTelemetry collector offers.
 type zstdCompressor struct{}
 
-// Name is what grpc-encoding calls it.
+// Name returns the value of grpc-encoding.
 func (zstdCompressor) Name() string { return "zstd" }
 
-// Compress is used when a reply goes to a client that sent zstd.
+// Compress compresses a reply to a client that sent zstd.
 func (zstdCompressor) Compress(w io.Writer) (io.WriteCloser, error) {
 	return zstd.NewWriter(w, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest))
 }
 
-// Decompress reads with bounded memory; gRPC stops at the message bound.
+// Decompress returns a reader with bounded memory; gRPC stops at the message bound.
 func (zstdCompressor) Decompress(r io.Reader) (io.Reader, error) {
 	d, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxZstdWindow))
 	if err != nil {
@@ -80,7 +80,7 @@ func (zstdCompressor) Decompress(r io.Reader) (io.Reader, error) {
 	return &zstdReader{d}, nil
 }
 
-// zstdReader lets go of the decoder at the end: gRPC does not close readers.
+// zstdReader closes its decoder at the end of the stream, because gRPC does not close readers.
 type zstdReader struct{ decoder *zstd.Decoder }
 
 // Read closes the decoder at the end or on an error.

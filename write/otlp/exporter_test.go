@@ -28,7 +28,7 @@ import (
 	"colonnade/write/stream"
 )
 
-// TestOfficialExporters sends spans with OpenTelemetry's own SDK through both doors.
+// TestOfficialExporters sends spans with OpenTelemetry's own SDK through both receivers.
 func TestOfficialExporters(t *testing.T) {
 	t.Parallel()
 	h := open(t)
@@ -75,7 +75,7 @@ func (f failing) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan)
 	return err
 }
 
-func dial(t *testing.T, h *house) *grpc.ClientConn {
+func dial(t *testing.T, h *fixture) *grpc.ClientConn {
 	t.Helper()
 	conn, err := grpc.NewClient(h.grpcAddr, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	require.NoError(t, err)

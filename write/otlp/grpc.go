@@ -25,11 +25,11 @@ import (
 	"colonnade/write/ingest"
 )
 
-// Authenticate finds out who calls, from the value of the authorization header.
+// Authenticate returns the caller for the value of the authorization header.
 type Authenticate func(ctx context.Context, authorization string) (domain.Principal, error)
 
-// GRPC is the gRPC door: TraceService.Export and the health service on a
-// listener of their own.
+// GRPC is the gRPC receiver: TraceService.Export and the health service on a listener of
+// their own.
 type GRPC struct {
 	cfg          Config
 	ingest       *ingest.Ingest
@@ -37,11 +37,11 @@ type GRPC struct {
 	now          func() time.Time
 	log          *slog.Logger
 	metrics      metrics
-	// calls has room for MaxCalls messages: what may be in memory before the budget knows its size.
+	// calls has room for MaxCalls messages, which take memory before their size is known to the budget.
 	calls chan struct{}
 }
 
-// NewGRPC makes the gRPC door.
+// NewGRPC returns the gRPC receiver.
 func NewGRPC(cfg Config, ing *ingest.Ingest, authenticate Authenticate, now func() time.Time, log *slog.Logger, reg prometheus.Registerer) (*GRPC, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -60,7 +60,7 @@ func (g *GRPC) Run(ctx context.Context, listener net.Listener) error {
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 10 * time.Second, PermitWithoutStream: true}),
 		grpc.KeepaliveParams(keepalive.ServerParameters{
 			MaxConnectionIdle: g.cfg.MaxConnectionIdle, MaxConnectionAge: g.cfg.MaxConnectionAge, MaxConnectionAgeGrace: time.Minute,
-			// A client that vanished without a word is noticed within 80 s.
+			// Pings detect a client that vanished within 80 s.
 			Time: time.Minute, Timeout: 20 * time.Second,
 		}),
 		grpc.ConnectionTimeout(10 * time.Second),
@@ -99,9 +99,8 @@ func (g *GRPC) Run(ctx context.Context, listener net.Listener) error {
 	return nil
 }
 
-// service describes TraceService with a handler that sees the call before its
-// message is read: who may not call costs no memory. On the wire it is the same
-// unary method.
+// service describes TraceService with a handler that runs before the message is read, so
+// that a caller without permission costs no memory. On the wire it is the same unary method.
 func (g *GRPC) service() *grpc.ServiceDesc {
 	return &grpc.ServiceDesc{
 		ServiceName: collectorpb.TraceService_ServiceDesc.ServiceName,
@@ -156,8 +155,8 @@ func (g *GRPC) export(stream grpc.ServerStream) error {
 	return stream.SendMsg(response(receipt))
 }
 
-// receive reads the message, or gives up: a client that says nothing must not
-// keep one of the few places. gRPC ends the reading when the handler returns.
+// receive reads the message within ReadTimeout: a client that sends nothing must not occupy
+// one of the MaxCalls places. gRPC stops reading when the handler returns.
 func (g *GRPC) receive(stream grpc.ServerStream) (*rawMessage, error) {
 	m := new(rawMessage)
 	done := make(chan error, 1)
@@ -189,13 +188,13 @@ func (g *GRPC) identify(ctx context.Context) (context.Context, error) {
 	return domain.WithPrincipal(ctx, principal), nil
 }
 
-// toStatus gives the code by which an exporter decides whether to send again.
+// toStatus returns the code by which an exporter decides whether to retry.
 // Source: OTLP specification, "OTLP/gRPC response" and "throttling".
 func toStatus(err error) error {
 	e, ok := errors.AsType[*domain.Error](err)
 	if !ok {
 		if _, ok := status.FromError(err); ok {
-			return err // of gRPC itself: a message over its bound, a client that left
+			return err // gRPC's own: a message above its bound, a client that left
 		}
 		return status.Error(codes.Internal, "An unexpected error occurred. Please try again later or contact support.")
 	}

@@ -108,7 +108,7 @@ type reply struct {
 	body   []byte
 }
 
-func (h *house) post(t testing.TB, body io.Reader, headers ...string) reply {
+func (h *fixture) post(t testing.TB, body io.Reader, headers ...string) reply {
 	t.Helper()
 	req, err := http.NewRequestWithContext(context.Background(), http.MethodPost, h.http.URL+"/otlp/v1/traces", body)
 	require.NoError(t, err)

@@ -1,11 +1,10 @@
-// Package otlp is the door for OpenTelemetry exporters: OTLP over HTTP in
-// protobuf and JSON, and OTLP over gRPC, plain or compressed. It bounds a body
-// before its memory is spent, brings every encoding to the one that the scan
-// reads, and answers as OTLP clients expect.
+// Package otlp is the receiver for OpenTelemetry exporters: OTLP over HTTP in protobuf and
+// JSON, and OTLP over gRPC, compressed or not. It bounds a body before it allocates memory,
+// converts JSON to protobuf, and answers as OTLP clients expect.
 //
-// Not here: what a span is (write/otlp/wire), what becomes of it (write/ingest), the
-// status of a failed HTTP request (the engine). Callers: cmd/internal/app.
-// Source: contract §0 rows 1, 14, 28 and §1.1; the OTLP specification 1.9.
+// Package wire decodes spans, write/ingest publishes them, and cmd/internal/server chooses
+// the status of a failed HTTP request.
+// Source: the OTLP specification 1.9; deploy/docs/api.md.
 package otlp
 
 import (
@@ -31,35 +30,35 @@ import (
 	"colonnade/write/otlp/wire"
 )
 
-// source is what records of this door name as their source.
+// source is the source that records of this receiver name.
 const source = "otlp"
 
-// Config bounds requests and sets what differs between installations.
+// Config holds the limits of requests and the settings of the receivers.
 type Config struct {
-	// MaxWireBytes bounds a body as it comes, MaxBodyBytes the same body decompressed.
+	// MaxWireBytes bounds a body as it is sent, MaxBodyBytes the same body decompressed.
 	MaxWireBytes, MaxBodyBytes int64
-	// SuccessStatus answers a request that was taken in: 202, or 200 for strict OTLP clients.
+	// SuccessStatus is the status of an accepted request: 202, or 200 for strict OTLP clients.
 	SuccessStatus int
-	// GRPCAddr is where the gRPC listener stands; empty means none.
+	// GRPCAddr is the address of the gRPC listener; empty means no listener.
 	GRPCAddr string
 	// MaxMessageBytes bounds a gRPC message, compressed and decompressed.
 	MaxMessageBytes int
-	// MaxCalls bounds the gRPC messages that are read at a time, ReadTimeout how long one may take to come.
+	// MaxCalls bounds the gRPC messages that are read at a time, ReadTimeout the time to receive one.
 	MaxCalls    int
 	ReadTimeout time.Duration
-	// RetryAfter is what a gRPC client is told when MaxCalls are under way.
+	// RetryAfter is the delay that a gRPC client is asked for while MaxCalls messages are being read.
 	RetryAfter time.Duration
-	// DrainTimeout bounds how long a stopping gRPC server lets calls finish.
+	// DrainTimeout bounds the time in which calls finish after the gRPC server begins to stop.
 	DrainTimeout time.Duration
-	// MaxConnectionIdle closes a gRPC connection that has no call for so long,
-	// MaxConnectionAge any: a client that holds connections and sends nothing does
-	// not keep them, and a client behind a load balancer finds new servers.
+	// MaxConnectionIdle is the time without a call after which a gRPC connection is closed,
+	// MaxConnectionAge the age at which any is: idle clients do not keep connections, and
+	// clients behind a load balancer find new servers.
 	MaxConnectionIdle, MaxConnectionAge time.Duration
 	// TLS is for the gRPC listener; nil means plain text.
 	TLS *tls.Config
 }
 
-// DefaultConfig is the contract's.
+// DefaultConfig returns the documented defaults.
 func DefaultConfig() Config {
 	return Config{
 		MaxWireBytes: 10 << 20, MaxBodyBytes: 64 << 20, SuccessStatus: statusAccepted,
@@ -74,7 +73,7 @@ const (
 	statusAccepted = 202
 )
 
-// Validate tells every field that cannot work.
+// Validate returns an error that names every invalid field.
 func (c Config) Validate() error {
 	var errs []error
 	if c.MaxWireBytes <= 0 || c.MaxBodyBytes <= 0 || c.MaxMessageBytes <= 0 || c.MaxCalls <= 0 || c.ReadTimeout <= 0 {
@@ -92,13 +91,13 @@ func (c Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Router takes routes; the engine implements it.
+// Router registers routes; cmd/internal/server implements it.
 type Router interface {
 	Handle(op domain.Operation, h func(*gin.Context) error)
 }
 
-// Door is the HTTP door.
-type Door struct {
+// Receiver is the HTTP receiver.
+type Receiver struct {
 	cfg     Config
 	ingest  *ingest.Ingest
 	now     func() time.Time
@@ -106,17 +105,17 @@ type Door struct {
 	metrics metrics
 }
 
-// New makes the HTTP door.
-func New(cfg Config, ing *ingest.Ingest, now func() time.Time, log *slog.Logger, reg prometheus.Registerer) (*Door, error) {
+// New returns the HTTP receiver.
+func New(cfg Config, ing *ingest.Ingest, now func() time.Time, log *slog.Logger, reg prometheus.Registerer) (*Receiver, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	return &Door{cfg: cfg, ingest: ing, now: now, log: log.With(slog.String("component", "otlp")), metrics: newMetrics(reg, "http")}, nil
+	return &Receiver{cfg: cfg, ingest: ing, now: now, log: log.With(slog.String("component", "otlp")), metrics: newMetrics(reg, "http")}, nil
 }
 
-// Mount declares the routes. /otlp/v1/traces is the contract's path; /v1/traces
-// is what an exporter makes of a bare address.
-func (d *Door) Mount(r Router) {
+// Mount registers the routes. /otlp/v1/traces is the documented path; an exporter that is
+// configured with a bare address sends to /v1/traces.
+func (d *Receiver) Mount(r Router) {
 	for _, path := range []string{"/otlp/v1/traces", "/v1/traces"} {
 		r.Handle(domain.Operation{
 			Method: "POST", Path: path, Permission: domain.EditSpans, Tag: "otlp",
@@ -136,8 +135,9 @@ func ready(c *gin.Context) error {
 	return nil
 }
 
-// export is one request: read within bounds, bring JSON to protobuf, take in, answer.
-func (d *Door) export(c *gin.Context) error {
+// export handles one request: it reads the body within bounds, converts JSON to protobuf,
+// publishes the spans and answers.
+func (d *Receiver) export(c *gin.Context) error {
 	start := d.now()
 	encoding := "protobuf"
 	err := func() error {
@@ -166,8 +166,8 @@ func (d *Door) export(c *gin.Context) error {
 	return err
 }
 
-// fromJSON brings an OTLP/JSON body to protobuf, which is smaller; both are in memory for a while.
-func (d *Door) fromJSON(b *body, text string) (string, *wire.Refusals, error) {
+// fromJSON converts an OTLP/JSON body to protobuf, which is smaller; both are in memory during the conversion.
+func (d *Receiver) fromJSON(b *body, text string) (string, *wire.Refusals, error) {
 	if err := b.account(len(text)); err != nil {
 		return "", nil, err
 	}
@@ -178,7 +178,7 @@ func (d *Door) fromJSON(b *body, text string) (string, *wire.Refusals, error) {
 	return unsafe.String(unsafe.SliceData(data), len(data)), refused, nil //nolint:gosec // data is never written again
 }
 
-// unreadable says of a body that could not be scanned what it was meant to be.
+// unreadable returns the error for a body that could not be scanned; it names the expected format.
 func unreadable(err error, receipt ingest.Receipt) error {
 	if e, ok := errors.AsType[*domain.Error](err); ok && e.Kind == domain.Rejected && receipt.Rejected.Count == 0 {
 		return domain.Wrap(domain.Rejected, err, "Failed to parse OTLP stream. %s", e.Message)
@@ -186,8 +186,8 @@ func unreadable(err error, receipt ingest.Receipt) error {
 	return err
 }
 
-// isJSON tells whether a body is OTLP/JSON: by its type, or by its first
-// character, with which no OTLP message can begin.
+// isJSON reports whether a body is OTLP/JSON: by its type, or by its first character, with
+// which no protobuf message of OTLP begins.
 func isJSON(contentType, body string) bool {
 	return contentType == contentJSON || strings.HasPrefix(body, "{")
 }
@@ -197,15 +197,15 @@ const (
 	contentProtobuf = "application/x-protobuf"
 )
 
-// reply answers JSON, which every exporter either reads or ignores, or protobuf
-// to a client that asks for it. Source: contract §0 row 1.
-func (d *Door) reply(c *gin.Context, receipt ingest.Receipt) {
+// reply answers in JSON, which every exporter reads or ignores, or in protobuf where the
+// client asks for it. Source: deploy/docs/api.md.
+func (d *Receiver) reply(c *gin.Context, receipt ingest.Receipt) {
 	if token := receipt.Token.String(); token != "" {
 		c.Header(domain.TokenHeader, token)
 	}
 	if wantsProtobuf(c.Request.Header.Values("Accept")) {
 		data, err := proto.Marshal(response(receipt))
-		if err != nil { // only text that is not UTF-8 could do that
+		if err != nil { // only text that is not UTF-8 fails
 			data = nil
 		}
 		c.Data(d.cfg.SuccessStatus, contentProtobuf, data)
@@ -214,8 +214,8 @@ func (d *Door) reply(c *gin.Context, receipt ingest.Receipt) {
 	c.Data(d.cfg.SuccessStatus, contentJSON, appendReceipt(nil, receipt))
 }
 
-// wantsProtobuf tells whether a client asks for protobuf more than for JSON, by
-// the most specific range that names each. Source: RFC 9110 §12.5.1.
+// wantsProtobuf reports whether a client prefers protobuf to JSON, by the most specific
+// media range that matches each. Source: RFC 9110 §12.5.1.
 func wantsProtobuf(accept []string) bool {
 	protobuf, json := preference{}, preference{}
 	for _, line := range accept {
@@ -230,20 +230,20 @@ func wantsProtobuf(accept []string) bool {
 					continue
 				}
 			}
-			protobuf.hear(name, contentProtobuf, quality)
-			json.hear(name, contentJSON, quality)
+			protobuf.consider(name, contentProtobuf, quality)
+			json.consider(name, contentJSON, quality)
 		}
 	}
 	return protobuf.quality > json.quality
 }
 
-// preference is how much a client wants a type, and how specific it said so.
+// preference is the quality of the most specific media range that matches a type.
 type preference struct {
 	quality  float64
 	specific int
 }
 
-func (p *preference) hear(name, own string, quality float64) {
+func (p *preference) consider(name, own string, quality float64) {
 	specific := 0
 	switch name {
 	case own:
@@ -258,7 +258,7 @@ func (p *preference) hear(name, own string, quality float64) {
 	}
 }
 
-// response is the receipt as OTLP says it.
+// response returns the receipt as an ExportTraceServiceResponse.
 func response(receipt ingest.Receipt) *collectorpb.ExportTraceServiceResponse {
 	r := new(collectorpb.ExportTraceServiceResponse)
 	if n := receipt.Rejected.Count; n > 0 {

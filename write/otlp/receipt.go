@@ -8,7 +8,7 @@ import (
 	"colonnade/write/ingest"
 )
 
-// exportReply describes the body of a reply. Source: contract §0 row 1.
+// exportReply describes the body of a reply. Source: deploy/docs/api.md.
 type exportReply struct {
 	Count          int             `json:"count"`
 	Links          []ingest.Link   `json:"links"`
@@ -20,8 +20,8 @@ type partialSuccess struct {
 	ErrorMessage  string `json:"errorMessage"`
 }
 
-// appendReceipt appends an exportReply. It is written by hand because it names
-// every span of every request.
+// appendReceipt appends an exportReply without reflection, because the body names every span
+// of every request.
 func appendReceipt(dst []byte, r ingest.Receipt) []byte {
 	const linkBytes = len(`{"trace_id":"","span_id":""},`) + 32 + 16
 	if dst == nil {

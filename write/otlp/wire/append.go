@@ -12,15 +12,14 @@ import (
 	"colonnade/domain/trace"
 )
 
-// AppendBody appends canonical spans as a TracesData message, so that spans
-// which came as JSON take the same road as those of an exporter. Attribute trees
-// become nested values, keys in order: equal spans give equal bytes. What a
-// client does not state but the store derives (references, hashes, promoted ids,
-// creation) is not part of it. A value that is not canonical is an Internal error.
+// AppendBody appends canonical spans as a TracesData message, so that spans sent as JSON
+// are stored like those of an exporter. Attribute trees become nested values with ordered
+// keys: equal spans give equal bytes. Derived columns (references, hashes, promoted ids,
+// creation time) are not written. A value that is not canonical is an Internal error.
 func AppendBody(dst []byte, spans []trace.Span) ([]byte, error) {
 	var e encoder
 	for i := 0; i < len(spans); {
-		// Spans in a row that share resource and scope share the wrappers.
+		// Consecutive spans with the same resource and scope share their ResourceSpans and ScopeSpans.
 		n := i + 1
 		for n < len(spans) && sameOrigin(&spans[i], &spans[n]) {
 			n++
@@ -35,13 +34,13 @@ func sameOrigin(a, b *trace.Span) bool {
 	return reflect.DeepEqual(a.Resource, b.Resource) && reflect.DeepEqual(a.Scope, b.Scope)
 }
 
-// encoder appends messages; the first value that cannot be said stays in err.
+// encoder appends messages; err holds the error of the first value that cannot be encoded.
 type encoder struct{ err error }
 
-// AppendMessage appends a length-delimited field whose content the function
-// appends. The length is known only afterwards: room is left for it, and the
-// content moves up to it. Large content stays where it is behind a length that is
-// padded (which protobuf allows), so that deep nesting does not move it again and again.
+// AppendMessage appends a length-delimited field whose content the function appends. The
+// length is known afterwards: space is reserved for it, and short content is moved next to
+// it. Large content is not moved, and its length is padded, which protobuf allows:
+// otherwise deep nesting moves it once for each level.
 func AppendMessage(dst []byte, field uint64, content func([]byte) ([]byte, error)) ([]byte, error) {
 	const room, large = 5, 64 << 10
 	dst = binary.AppendUvarint(dst, field<<3|lengthWire)
@@ -63,7 +62,7 @@ func AppendMessage(dst []byte, field uint64, content func([]byte) ([]byte, error
 	return dst[:len(dst)-room+size], nil
 }
 
-// message is AppendMessage for content that cannot fail by itself.
+// message is AppendMessage for content that cannot fail.
 func (e *encoder) message(dst []byte, field uint64, body func([]byte) []byte) []byte {
 	dst, err := AppendMessage(dst, field, func(dst []byte) ([]byte, error) { return body(dst), nil })
 	if err != nil {

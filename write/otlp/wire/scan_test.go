@@ -349,7 +349,7 @@ func TestEmptyAndBadWrappersAreNotKept(t *testing.T) { // alone: it measures wha
 	}
 }
 
-// TestASpanOfTooManyParts is refused by name at the door, and by who decodes it.
+// A span of too many parts is refused by the scanner and by the decoder.
 func TestASpanOfTooManyParts(t *testing.T) {
 	t.Parallel()
 	values := func(n int, value string) string { return strings.Repeat(value, n) }

@@ -6,14 +6,13 @@ import (
 	"colonnade/domain"
 )
 
-// MaxSpanWeight bounds the parts of one span: its attributes, the values in
-// them, its events and links, each by about how many times 32 bytes it takes once
-// it is decoded, placed and written. A part of two bytes may become hundreds, and
-// whoever reads the span back must have them all at a time: it is refused at the
-// door, and where it is in the log already, by who decodes it.
+// MaxSpanWeight bounds the parts of one span: its attributes with their values, its events
+// and links, each in units of about 32 bytes of memory after decoding. Two bytes on the wire
+// may become hundreds in memory, and a reader of the span needs all of them at once. The
+// receiver refuses such a span, and the sink refuses one that is in Kafka already.
 const MaxSpanWeight = 8 << 20
 
-// lightBytes is the size up to which no span weighs too much.
+// lightBytes is the encoded size in bytes up to which no span exceeds MaxSpanWeight.
 const lightBytes = 256 << 10
 
 // The weights of the parts.
@@ -27,7 +26,7 @@ const (
 	linkWeight      = 14
 )
 
-// tooHeavy tells whether a Span message has more parts than one span may.
+// tooHeavy reports whether a Span message exceeds MaxSpanWeight.
 func tooHeavy(data string) bool {
 	if len(data) <= lightBytes {
 		return false
@@ -41,10 +40,10 @@ func errHeavy() error {
 	return domain.E(domain.Rejected, "The span holds too many attributes, values, events or links.")
 }
 
-// scale weighs a message, until nothing is left.
+// scale subtracts the weight of a message's parts from what remains of MaxSpanWeight.
 type scale struct{ left int }
 
-// each takes weight for each field of a message with one of the tags and goes on in it.
+// each subtracts weight for each field with one of the tags, and visits its content.
 func (w *scale) each(data string, tag uint64, weight int, into func(string)) {
 	m := message{data: data}
 	for w.left >= 0 && m.next() {
@@ -72,7 +71,7 @@ func (w *scale) span(data string) {
 	}
 }
 
-// object weighs the attributes of an event or link.
+// object subtracts the weight of the attributes of an event or link.
 func (w *scale) object(data string, tag uint64) {
 	first := true
 	w.each(data, tag, entryWeight, func(text string) {
@@ -89,7 +88,7 @@ func (w *scale) attribute(data string, dotted bool, depth int) {
 	for w.left >= 0 && m.next() {
 		switch m.tag {
 		case 1<<3 | lengthWire:
-			if dotted { // its parts become objects, down to a depth
+			if dotted { // its parts become nested objects
 				const deepest = 31
 				w.left -= segmentWeight * min(strings.Count(m.text, "."), deepest)
 			}

@@ -31,8 +31,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// house is the write side up to the log: both doors over a broker that speaks Kafka.
-type house struct {
+// fixture is the write side up to Kafka: both receivers over a broker that speaks the protocol.
+type fixture struct {
 	http     *httptest.Server
 	grpcAddr string
 	ingest   *ingest.Ingest
@@ -72,7 +72,7 @@ func authenticate(_ context.Context, authorization string) (domain.Principal, er
 }
 
 // requireNothingInFlight looks at what the requests that have ended hold of the memory.
-func (h *house) requireNothingInFlight(t *testing.T) {
+func (h *fixture) requireNothingInFlight(t *testing.T) {
 	t.Helper()
 	require.NoError(t, testutil.GatherAndCompare(h.reg, strings.NewReader(`
 # HELP colonnade_ingest_in_flight_bytes Memory reserved for requests in progress.
@@ -81,11 +81,11 @@ colonnade_ingest_in_flight_bytes 0
 `), "colonnade_ingest_in_flight_bytes"))
 }
 
-func open(t *testing.T, edit ...func(*otlp.Config, *ingest.Config, *stream.Config)) *house {
+func open(t *testing.T, edit ...func(*otlp.Config, *ingest.Config, *stream.Config)) *fixture {
 	t.Helper()
 	log := slog.New(slog.DiscardHandler)
 	reg := prometheus.NewRegistry()
-	h := &house{stream: stream.DefaultConfig(), cfg: otlp.DefaultConfig(), reg: reg}
+	h := &fixture{stream: stream.DefaultConfig(), cfg: otlp.DefaultConfig(), reg: reg}
 	name := fmt.Sprintf("otlp-%d-%d", os.Getpid(), topics.Add(1))
 	h.stream.Topic, h.stream.Group, h.stream.Partitions = name, name, 2
 	h.stream.SessionTimeout = 6 * time.Second
@@ -103,11 +103,11 @@ func open(t *testing.T, edit ...func(*otlp.Config, *ingest.Config, *stream.Confi
 	h.ingest, err = ingest.New(icfg, p, time.Now, log, reg)
 	require.NoError(t, err)
 
-	door, err := otlp.New(h.cfg, h.ingest, time.Now, log, reg)
+	receiver, err := otlp.New(h.cfg, h.ingest, time.Now, log, reg)
 	require.NoError(t, err)
 	gin.SetMode(gin.TestMode)
 	engine := gin.New()
-	door.Mount(router{engine, h})
+	receiver.Mount(router{engine, h})
 	h.http = httptest.NewServer(engine)
 	t.Cleanup(h.http.Close)
 
@@ -128,10 +128,10 @@ func open(t *testing.T, edit ...func(*otlp.Config, *ingest.Config, *stream.Confi
 	return h
 }
 
-// router is as much of the engine as the door needs: who calls, and an error's status.
+// router is the part of the HTTP server that the receiver needs: the caller, and the status of an error.
 type router struct {
-	engine *gin.Engine
-	house  *house
+	engine  *gin.Engine
+	fixture *fixture
 }
 
 func (r router) Handle(op domain.Operation, h func(*gin.Context) error) {
@@ -151,7 +151,7 @@ func (r router) Handle(op domain.Operation, h func(*gin.Context) error) {
 		if !ok {
 			e = &domain.Error{Err: err}
 		}
-		r.house.lastError.Store(e)
+		r.fixture.lastError.Store(e)
 		status := map[domain.Kind]int{domain.Rejected: 400, domain.Unauthenticated: 401, domain.TooLarge: 413, domain.Unavailable: 503}[e.Kind]
 		if status == 0 {
 			status = http.StatusInternalServerError
@@ -164,7 +164,7 @@ func (r router) Handle(op domain.Operation, h func(*gin.Context) error) {
 }
 
 // records reads n records off the log.
-func (h *house) records(t *testing.T, n int) []stream.Record {
+func (h *fixture) records(t *testing.T, n int) []stream.Record {
 	t.Helper()
 	c, err := stream.NewConsumer(h.stream, time.Now, slog.New(slog.DiscardHandler), prometheus.NewRegistry())
 	require.NoError(t, err)
