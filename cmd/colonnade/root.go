@@ -136,14 +136,15 @@ func newLog(w io.Writer, c config.Log) *slog.Logger {
 }
 
 func migrateCommand(env environment, load func() (config.Loaded, error)) *cobra.Command {
-	var script bool
+	var script, reader bool
 	cmd := &cobra.Command{
 		Use:   "migrate",
 		Short: "Apply the migrations of ClickHouse and Postgres",
 		Long: `Applies what is not applied yet, in both stores; a second run applies nothing.
 "serve" does so by itself; separate roles do not.`,
 		Example: `  colonnade migrate --config /etc/colonnade.yaml
-  colonnade migrate --script      print ClickHouse's DDL instead`,
+  colonnade migrate --script          print ClickHouse's DDL instead
+  colonnade migrate --reader-script   print the statements that create ClickHouse's user for reads`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg, err := load()
@@ -153,10 +154,15 @@ func migrateCommand(env environment, load func() (config.Loaded, error)) *cobra.
 			if script {
 				return app.Script(cmd.OutOrStdout(), cfg)
 			}
+			if reader {
+				return app.ReaderScript(cmd.OutOrStdout(), cfg)
+			}
 			return app.Migrate(cmd.Context(), cfg, app.Options{Out: cmd.OutOrStdout(), Log: newLog(cmd.ErrOrStderr(), cfg.Log), Now: env.now})
 		},
 	}
 	cmd.Flags().BoolVar(&script, "script", false, "print ClickHouse's DDL and apply nothing")
+	cmd.Flags().BoolVar(&reader, "reader-script", false, "print the statements that create ClickHouse's user for reads and apply nothing")
+	cmd.MarkFlagsMutuallyExclusive("script", "reader-script")
 	return cmd
 }
 

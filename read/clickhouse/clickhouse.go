@@ -98,9 +98,12 @@ func (c *Client) Query(ctx context.Context, name string, s sqltext.Statement, ea
 var errHangs = errors.New("clickhouse: the server did not end the statement within its time limit")
 
 func (c *Client) run(ctx context.Context, s sqltext.Statement, each func(driver.Rows) error) (err error) {
-	// Not a deadline: the driver would make it the statement's own, with five seconds on top.
-	ctx, end := context.WithCancelCause(ctx)
+	// A context with a deadline would not do: the driver makes the deadline the statement's
+	// own limit, five seconds later, which a read-only user may not raise.
+	client := ctx
+	ctx, end := context.WithCancelCause(context.WithoutCancel(client))
 	defer end(nil)
+	defer context.AfterFunc(client, func() { end(context.Cause(client)) })()
 	defer time.AfterFunc(c.cfg.Timeout+grace, func() { end(errHangs) }).Stop()
 	text := s.SQL + c.limits
 	if s.MaxRows > 0 {

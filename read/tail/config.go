@@ -7,7 +7,8 @@ import (
 
 // Config bounds the memory and the number of open tails.
 type Config struct {
-	// MaxOpen bounds the tails of this process, MaxOpenPerProject those of one project.
+	// MaxOpen bounds the tails of this process, MaxOpenPerProject those of one project. A
+	// quarter of MaxOpen is kept for projects without a tail.
 	MaxOpen, MaxOpenPerProject int
 	// ClientBufferSpans and ClientBufferBytes bound the spans that wait for one client.
 	// A span that does not fit is dropped and counted.

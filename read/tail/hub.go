@@ -100,7 +100,11 @@ func (h *Hub) add(project domain.ProjectID, where filter.Expr) (*Tail, error) {
 	if h.ended {
 		return nil, away()
 	}
-	if h.open >= h.cfg.MaxOpen || len(h.tails[project]) >= h.cfg.MaxOpenPerProject {
+	free := h.cfg.MaxOpen - h.open
+	if len(h.tails[project]) > 0 {
+		free -= h.cfg.MaxOpen / 4 // kept for projects without a tail
+	}
+	if free <= 0 || len(h.tails[project]) >= h.cfg.MaxOpenPerProject {
 		h.metrics.refused.Inc()
 		return nil, &domain.Error{Kind: domain.TooMany, Message: "Too many live tails are open. Close one, or try again later.", RetryAfter: h.cfg.Heartbeat}
 	}

@@ -296,6 +296,32 @@ func TestTailsAreFew(t *testing.T) {
 	})
 }
 
+// Eight projects that open all tails they may leave some to a ninth one.
+func TestSomeTailsAreKeptForOtherProjects(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h, _, stop := start(t, newLog(), nil)
+		defer stop()
+		cfg := tail.DefaultConfig()
+		opened := 0
+		for range cfg.MaxOpenPerProject {
+			for project := range byte(8) {
+				if _, err := h.Open(t.Context(), domain.ProjectID{project + 1}, nil); err == nil {
+					opened++
+				} else {
+					require.Equal(t, domain.TooMany, domain.KindOf(err))
+				}
+			}
+		}
+		require.Equal(t, cfg.MaxOpen-cfg.MaxOpen/4, opened)
+		for project := range byte(cfg.MaxOpen / 4) {
+			open(t, h, project+100, `{}`)
+		}
+		_, err := h.Open(t.Context(), domain.ProjectID{200}, nil)
+		require.Equal(t, domain.TooMany, domain.KindOf(err))
+	})
+}
+
 // TestATailWaitsForTheHubToBegin: a process listens before all in it has begun.
 func TestATailWaitsForTheHubToBegin(t *testing.T) {
 	t.Parallel()

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -103,6 +104,19 @@ func Migrate(ctx context.Context, cfg config.Loaded, o Options) error {
 	}
 	p.progress("Both stores are up to date.")
 	return s.close()
+}
+
+// ReaderScript writes the statements that create the user of the read side.
+func ReaderScript(w io.Writer, cfg config.Loaded) error {
+	options, err := clickHouseOptions(cfg.ClickHouse)
+	if err != nil {
+		return fmt.Errorf("app: %w", err)
+	}
+	deployment := cfg.Deployment()
+	deployment.Database = cmp.Or(options.Auth.Database, "default")
+	limits := migrations.ReaderLimits{Timeout: cfg.Read.Store.QueryTimeout, MemoryBytes: cfg.Read.Store.QueryMemoryBytes}
+	_, err = io.WriteString(w, migrations.ReaderScript(deployment, limits))
+	return err
 }
 
 // Script writes the DDL of ClickHouse for those who apply it by other means.

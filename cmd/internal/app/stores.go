@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -158,7 +159,9 @@ type Stores struct {
 // probes holds a connection to each store that nothing but /readyz uses.
 type probes struct {
 	clickHouse driver.Conn
-	postgres   *pgxpool.Pool
+	// reads is a client of the read side's user; nil if it is the same user.
+	reads    driver.Conn
+	postgres *pgxpool.Pool
 }
 
 // otherStatements is how many connections the read side has beside one for each slot:
@@ -179,7 +182,7 @@ func (p *process) openStores(ctx context.Context) (s Stores, err error) {
 			return s, errors.Join(err, s.close())
 		}
 	}
-	queries := p.cfg.ClickHouse
+	queries := forReads(p.cfg.ClickHouse)
 	queries.MaxOpenConns = p.cfg.Read.Store.Slots.Count + otherStatements
 	if s.queries, err = openClickHouse(queries); err != nil {
 		return s, errors.Join(err, s.close())
@@ -193,6 +196,12 @@ func (p *process) openStores(ctx context.Context) (s Stores, err error) {
 	return s, nil
 }
 
+// forReads returns the configuration of the read side's client.
+func forReads(c config.ClickHouse) config.ClickHouse {
+	c.URL = cmp.Or(c.ReadURL, c.URL)
+	return c
+}
+
 // openProbes creates the clients of /readyz. The checks of a store and of its
 // migrations run at once and need a connection each.
 func (p *process) openProbes(ctx context.Context) (o probes, err error) {
@@ -202,6 +211,11 @@ func (p *process) openProbes(ctx context.Context) (o probes, err error) {
 	if o.clickHouse, err = openClickHouse(clickHouse); err != nil {
 		return o, err
 	}
+	if clickHouse.ReadURL != "" {
+		if o.reads, err = openClickHouse(forReads(clickHouse)); err != nil {
+			return o, err
+		}
+	}
 	o.postgres, err = openPostgres(ctx, postgres)
 	return o, err
 }
@@ -209,6 +223,9 @@ func (p *process) openProbes(ctx context.Context) (o probes, err error) {
 func (o probes) close() (err error) {
 	if o.clickHouse != nil {
 		err = o.clickHouse.Close()
+	}
+	if o.reads != nil {
+		err = errors.Join(err, o.reads.Close())
 	}
 	if o.postgres != nil {
 		o.postgres.Close()

@@ -77,6 +77,9 @@ type wiring struct {
 func (p *process) build(service *Service) error {
 	w := &wiring{process: p, Service: service}
 	w.check("clickhouse", w.Stores.probes.clickHouse.Ping)
+	if reads := w.Stores.probes.reads; reads != nil {
+		w.check("clickhouse_reads", reads.Ping)
+	}
 	w.check("postgres", w.Stores.probes.postgres.Ping)
 	if !w.migrates() {
 		w.check("migrations", w.migrated(w.Stores))

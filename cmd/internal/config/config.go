@@ -143,6 +143,10 @@ type ClickHouse struct {
 	// URL is clickhouse://, clickhouses:// (native protocol), http:// or
 	// https://, with user, password and database. Several hosts are joined by commas.
 	URL string
+	// ReadURL is the address for the statements of queries, with a user of its own that
+	// may only select: colonnade migrate --reader-script prints the statements that
+	// create it. Empty means URL.
+	ReadURL string
 	// Cluster is the name of the cluster on which tables are created. Empty means one server.
 	Cluster string
 	// Replicated selects the Replicated table engines, whose paths use the servers'
