@@ -9,11 +9,11 @@ import (
 
 	"github.com/google/uuid"
 
-	"colonnade/domain"
 	"colonnade/domain/trace"
 	"colonnade/migrations/schema"
 	"colonnade/write/normalize"
 	"colonnade/write/sink/clickhouse"
+	"colonnade/write/sink/plan"
 	"colonnade/write/sink/recent"
 	"colonnade/write/sink/rows"
 	"colonnade/write/stream"
@@ -106,7 +106,7 @@ type group struct {
 	traceType, declared trace.Type
 	linked, judging     bool
 	written             []*entry
-	stale               []staleRow
+	stale               []plan.RowKey
 }
 
 // origin is when and by whom a span was first written.
@@ -124,19 +124,10 @@ type entry struct {
 	cleared bool
 }
 
-// staleRow is a stored row whose key differs from that of the version that replaces it.
-type staleRow struct {
-	id        trace.SpanID
-	traceType trace.Type
-	start     int64
-}
-
-// outdated names the documents of a version that another took the place of.
+// outdated names the payloads of a version that another one replaced.
 type outdated struct {
-	project domain.ProjectID
-	span    trace.SpanID
-	version uint64
-	// by is the record, within the batch, in which the other came.
+	plan.Version
+	// by is the record, within the batch, of the other version.
 	by int
 }
 

@@ -3,11 +3,13 @@ package sink
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"colonnade/domain/trace"
 	"colonnade/migrations/schema"
 	"colonnade/write/normalize"
+	"colonnade/write/sink/plan"
 	"colonnade/write/sink/recent"
 	"colonnade/write/sink/rows"
 	"colonnade/write/stream"
@@ -128,10 +130,10 @@ func (w *worker) place(b *batch, g *group, k *recent.Trace, e *entry) bool {
 		return false
 	case ok:
 		e.replaces(stored, &b.records[e.record])
-		b.outdated = append(b.outdated, outdated{project: e.Key.Project, span: e.Span.SpanID, version: stored.Version, by: e.record})
+		b.outdated = append(b.outdated, outdated{plan.Version{Project: e.Key.Project, Span: e.Span.SpanID, Version: stored.Version}, e.record})
 		g.supersede(k, e)
 		if stored.Start != e.Start || stored.TraceType != g.traceType {
-			g.stale = append(g.stale, staleRow{e.Span.SpanID, stored.TraceType, stored.Start})
+			g.stale = append(g.stale, plan.RowKey{Span: e.Span.SpanID, TraceType: stored.TraceType, Start: stored.Start})
 		}
 		w.metrics.spans.WithLabelValues("replaced").Inc()
 	case e.cleared:
@@ -142,6 +144,28 @@ func (w *worker) place(b *batch, g *group, k *recent.Trace, e *entry) bool {
 	b.entries = append(b.entries, e)
 	w.rows.Append(&e.Entry, w.partition.Number(), &w.document)
 	return true
+}
+
+// facts are those of an entry whose numbers stand in its row.
+func (e *entry) facts(numbers [schema.NumberCount]float64) recent.SpanMetrics {
+	f := recent.SpanMetrics{
+		ID: e.Span.SpanID, Parent: e.Span.ParentID, TraceType: e.Span.Type, Declared: e.Declared,
+		Linked:  len(e.Span.Links) > 0,
+		StartNS: e.StartNS, PartitionWeek: e.PartitionWeek, Start: e.Start, Created: rows.Micros(e.CreatedAt), SortHash: e.SortHash, Version: e.Version,
+	}
+	f.End, _ = rows.SplitTime(e.Span.End)
+	copy(f.Own[:], numbers[1:]) // the first is the duration
+	if e.Span.IsRoot() {
+		f.Name = strings.Clone(e.Span.Name) // not to keep a record's memory until the trace is settled
+	}
+	return f
+}
+
+// supersede notes a span whose stored version may have rows under other keys than the new one.
+func (g *group) supersede(k *recent.Trace, e *entry) {
+	if rows.MayHaveAnnotations(k.Declared, k.Linked, k.HasEvaluator) || rows.HasAnnotation(&e.Entry) || rows.HasEvaluator(e.Span) {
+		g.superseded = append(g.superseded, e.Span.SpanID)
+	}
 }
 
 func (e *entry) known() recent.Span {

@@ -61,13 +61,13 @@ func (w *worker) removeOutdated(ctx context.Context) error {
 				offsets.WriteByte(',')
 				literals.WriteByte(',')
 			}
-			keys = append(keys, rows.TraceKey{Project: o.project})
-			fmt.Fprintf(&offsets, "%d", o.version>>schema.VersionShift)
-			literals.WriteString(clickhouse.VersionLiteral(o.version, o.span))
+			keys = append(keys, rows.TraceKey{Project: o.Project})
+			fmt.Fprintf(&offsets, "%d", o.Version.Version>>schema.VersionShift)
+			literals.WriteString(clickhouse.VersionLiteral(o.Version.Version, o.Span))
 		}
 		which := fmt.Sprintf("project_id IN %s AND stream_partition = %s AND stream_offset IN (%s) AND (version, span_id) IN (%s)",
 			clickhouse.ProjectList(keys), w.label, offsets.String(), literals.String())
-		switch err := w.delete(bounded, schema.SpanPayloads, which); {
+		switch err := w.store.Delete(bounded, schema.SpanPayloads, which); {
 		case domain.KindOf(err).Permanent():
 			w.log.LogAttrs(ctx, slog.LevelError, "ClickHouse refused to delete payloads of superseded versions, they stay on disk", slog.Int("rows", len(some)), slog.Any("error", err))
 		case ctx.Err() != nil:
@@ -95,7 +95,7 @@ func (w *worker) removeDocuments(ctx context.Context, entries []*entry) error {
 		seen[e.Key] = true
 		which := fmt.Sprintf("project_id = toUUID('%s') AND stream_partition = %s AND stream_offset = %d AND trace_id = unhex('%s')",
 			e.Key.Project, w.label, e.Version>>schema.VersionShift, e.Key.Trace)
-		if err := w.delete(ctx, schema.SpanPayloads, which); err != nil {
+		if err := w.store.Delete(ctx, schema.SpanPayloads, which); err != nil {
 			return err
 		}
 	}

@@ -16,11 +16,10 @@ type metrics struct {
 	lag                               *prometheus.GaugeVec
 	open                              *prometheus.GaugeVec
 	remembered                        *prometheus.GaugeVec
-	settled, moved, stale             prometheus.Counter
+	finalized, stale                  prometheus.Counter
 	minutes                           prometheus.Counter
-	settledFrom                       *prometheus.CounterVec
-	settleSeconds                     prometheus.Histogram
-	settleLag                         *prometheus.GaugeVec
+	finalizeSeconds                   prometheus.Histogram
+	finalizeLag                       *prometheus.GaugeVec
 	removed, cleanUps, erasures       *prometheus.CounterVec
 }
 
@@ -42,29 +41,27 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		}
 	}
 	return &metrics{
-		records:       counters("records_total", "Records consumed, by operation.", "operation"),
-		spans:         counters("spans_total", "Spans inserted, by outcome: written, replaced (a newer version of a stored span).", "outcome"),
-		dropped:       counters("dropped_spans_total", "Spans not inserted because they are stored already or a later one of the batch supersedes them, by reason.", "reason"),
-		rejected:      counters("rejected_spans_total", "Rows written to rejected_spans, by stage.", "stage"),
-		dead:          counter("dead_letter_records_total", "Records sent to the dead-letter topic."),
-		bisections:    counter("bisections_total", "Batches halved because ClickHouse refused them."),
-		batches:       counters("batches_total", "Batches committed, by kind: new, replay.", "kind"),
-		batchBytes:    f.NewHistogram(prometheus.HistogramOpts{Name: "colonnade_sink_batch_bytes", Help: "Bytes of the record values of a batch.", Buckets: prometheus.ExponentialBuckets(1<<10, 4, 8)}),
-		buildSeconds:  f.NewHistogram(seconds("build", "Time to build the rows of a batch.")),
-		batchSeconds:  f.NewHistogram(seconds("batch", "Time from the first row of a batch to its commit.")),
-		visible:       f.NewHistogram(seconds("visibility", "Time from the receipt of a record to the visibility of its spans.")),
-		lag:           gauges("lag_records", "Records not yet durable, by partition."),
-		open:          gauges("pending_traces", "Traces written and not yet finalized, by partition."),
-		remembered:    gauges("recent_spans", "Recent spans in memory that recognise client retries, by partition."),
-		settled:       counter("finalized_traces_total", "Traces finalized."),
-		minutes:       counter("rollup_buckets_total", "One-minute rollup buckets computed."),
-		settledFrom:   counters("finalize_source_traces_total", "Traces finalized, by the source of their spans: memory, clickhouse.", "source"),
-		moved:         counter("moved_traces_total", "Traces whose spans were moved because their type changed."),
-		stale:         counter("superseded_traces_total", "Traces whose superseded rows were deleted."),
-		settleSeconds: f.NewHistogram(seconds("finalize", "Time to finalize a group of traces.")),
-		settleLag:     gauges("finalize_lag_seconds", "Age of the oldest trace that is due for finalization, by partition."),
-		removed:       counters("removed_traces_total", "Traces deleted or replaced on request, by operation.", "operation"),
-		cleanUps:      counters("cleanups_total", "Tables whose deleted rows were removed from disk, by outcome.", "outcome"),
-		erasures:      counters("purges_total", "Tables purged of the rows of deleted projects, by outcome.", "outcome"),
+		records:         counters("records_total", "Records consumed, by operation.", "operation"),
+		spans:           counters("spans_total", "Spans inserted, by outcome: written, replaced (a newer version of a stored span).", "outcome"),
+		dropped:         counters("dropped_spans_total", "Spans not inserted because they are stored already or a later one of the batch supersedes them, by reason.", "reason"),
+		rejected:        counters("rejected_spans_total", "Rows written to rejected_spans, by stage.", "stage"),
+		dead:            counter("dead_letter_records_total", "Records sent to the dead-letter topic."),
+		bisections:      counter("bisections_total", "Batches halved because ClickHouse refused them."),
+		batches:         counters("batches_total", "Batches committed, by kind: new, replay.", "kind"),
+		batchBytes:      f.NewHistogram(prometheus.HistogramOpts{Name: "colonnade_sink_batch_bytes", Help: "Bytes of the record values of a batch.", Buckets: prometheus.ExponentialBuckets(1<<10, 4, 8)}),
+		buildSeconds:    f.NewHistogram(seconds("build", "Time to build the rows of a batch.")),
+		batchSeconds:    f.NewHistogram(seconds("batch", "Time from the first row of a batch to its commit.")),
+		visible:         f.NewHistogram(seconds("visibility", "Time from the receipt of a record to the visibility of its spans.")),
+		lag:             gauges("lag_records", "Records not yet durable, by partition."),
+		open:            gauges("pending_traces", "Traces written and not yet finalized, by partition."),
+		remembered:      gauges("recent_spans", "Recent spans in memory that recognise client retries, by partition."),
+		finalized:       counter("finalized_traces_total", "Traces finalized."),
+		minutes:         counter("rollup_buckets_total", "One-minute rollup buckets computed."),
+		stale:           counter("superseded_traces_total", "Traces whose superseded rows were deleted."),
+		finalizeSeconds: f.NewHistogram(seconds("finalize", "Time to finalize a group of traces.")),
+		finalizeLag:     gauges("finalize_lag_seconds", "Age of the oldest trace that is due for finalization, by partition."),
+		removed:         counters("removed_traces_total", "Traces deleted or replaced on request, by operation.", "operation"),
+		cleanUps:        counters("cleanups_total", "Tables whose deleted rows were removed from disk, by outcome.", "outcome"),
+		erasures:        counters("purges_total", "Tables purged of the rows of deleted projects, by outcome.", "outcome"),
 	}
 }

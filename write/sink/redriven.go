@@ -85,7 +85,7 @@ func (w *worker) lookUpPast(ctx context.Context, b *batch, groups []*group) erro
 	for i, g := range groups {
 		keys[i] = g.key
 	}
-	index, err := w.lookUp(ctx, keys)
+	index, err := w.store.LookUpTraces(ctx, keys)
 	if err != nil {
 		return err
 	}
@@ -105,7 +105,7 @@ func (w *worker) lookUpPast(ctx context.Context, b *batch, groups []*group) erro
 }
 
 // readPast reads that from rows of offsets below first, as a replay would.
-func (w *worker) readPast(ctx context.Context, first int64, groups []*group, index map[rows.TraceKey]indexed) error {
+func (w *worker) readPast(ctx context.Context, first int64, groups []*group, index map[rows.TraceKey]clickhouse.IndexedTrace) error {
 	byKey := make(map[rows.TraceKey]*past, len(groups))
 	keys := make([]rows.TraceKey, len(groups))
 	var stored []rows.TraceKey
@@ -119,7 +119,7 @@ func (w *worker) readPast(ctx context.Context, first int64, groups []*group, ind
 	d := w.sink.cfg.Deployment
 	statements := []string{fmt.Sprintf("SELECT project_id, trace_id, span_id, toUnixTimestamp64Micro(max(received_at)) FROM %s WHERE project_id IN %s AND (project_id, trace_id) IN %s AND NOT (stream_partition = %s AND stream_offset >= %d) GROUP BY project_id, trace_id, span_id",
 		d.Table(schema.Tombstones), clickhouse.ProjectList(keys), clickhouse.TraceList(keys), w.label, max(first, 0))}
-	for which := range clickhouse.AnyOf(clickhouse.Conditions(stored, boundsIn(index))) {
+	for which := range clickhouse.AnyOf(clickhouse.Conditions(stored, clickhouse.BoundsIn(index))) {
 		statements = append(statements, fmt.Sprintf("SELECT project_id, trace_id, span_id, toUnixTimestamp64Micro(max(greatest(created_at, updated_at))) FROM %s WHERE (%s) AND NOT (stream_partition = %s AND version >= %d) GROUP BY project_id, trace_id, span_id",
 			d.Table(schema.Spans), which, w.label, clickhouse.VersionOf(first)))
 	}

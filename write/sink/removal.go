@@ -16,64 +16,10 @@ import (
 	"colonnade/domain/trace"
 	"colonnade/migrations/schema"
 	"colonnade/write/sink/clickhouse"
+	"colonnade/write/sink/plan"
 	"colonnade/write/sink/recent"
 	"colonnade/write/sink/rows"
 )
-
-// indexed is what trace_index says of a trace.
-type indexed struct {
-	clickhouse.Bounds
-	declared       trace.Type
-	linked         bool
-	judging        bool
-	version, first uint64
-	created        int64 // microseconds
-}
-
-// boundsIn returns the bounds of traces as an index has them.
-func boundsIn(index map[rows.TraceKey]indexed) func(rows.TraceKey) clickhouse.Bounds {
-	return func(key rows.TraceKey) clickhouse.Bounds { return index[key].Bounds }
-}
-
-// settledFlags is what the settler tells trace_index of a trace whose rows of
-// offsets below next it has seen. Source: migrations/clickhouse/0001_schema.sql.
-func settledFlags(next int64, declared trace.Type, linked bool) uint64 {
-	flags := uint64(next)<<4 | 8 | uint64(declared)<<1 //nolint:gosec // neither is negative
-	if linked {
-		flags |= 1
-	}
-	return flags
-}
-
-// takeFlags takes what was settled, unless something was written since.
-func (x *indexed) takeFlags(settled uint64) {
-	if settled&8 != 0 && settled>>4 > x.version>>schema.VersionShift {
-		x.declared, x.linked = trace.Type(settled>>1&3), settled&1 != 0
-	}
-}
-
-// lookUp reads trace_index for traces; those it does not hold are missing from the answer.
-func (w *worker) lookUp(ctx context.Context, keys []rows.TraceKey) (map[rows.TraceKey]indexed, error) {
-	found := make(map[rows.TraceKey]indexed, len(keys))
-	statement := fmt.Sprintf(`SELECT project_id, trace_id, toUnixTimestamp64Micro(min(min_start)), toUnixTimestamp64Micro(max(max_start)), toUInt16(min(min_partition_week)), toUInt16(max(max_partition_week)), max(declared_type), max(is_annotation), max(has_evaluator), max(last_version), min(first_version), max(finalized_flags), toUnixTimestamp64Micro(min(created_at))
-FROM %s WHERE project_id IN %s AND (project_id, trace_id) IN %s GROUP BY project_id, trace_id`,
-		w.store.Table(schema.TraceIndex), clickhouse.ProjectList(keys), clickhouse.TraceList(keys))
-	err := w.store.Query(ctx, "look up traces", statement, func() { clear(found) }, func(result driver.Rows) error {
-		var project uuid.UUID
-		var id string
-		var x indexed
-		var declared, annotation, judging uint8
-		var settled uint64
-		if err := result.Scan(&project, &id, &x.MinStart, &x.MaxStart, &x.MinPartitionWeek, &x.MaxPartitionWeek, &declared, &annotation, &judging, &x.version, &x.first, &settled, &x.created); err != nil {
-			return err
-		}
-		x.declared, x.linked, x.judging = trace.Type(declared), annotation != 0, judging != 0
-		x.takeFlags(settled)
-		found[rows.TraceKey{Project: domain.ProjectID(project), Trace: clickhouse.TraceID(id)}] = x
-		return nil
-	})
-	return found, err
-}
 
 // lookUpRemovals reads what is stored of the traces that the batch edits or
 // deletes: their bounds, and the creation of the spans that an edit replaces.
@@ -87,14 +33,14 @@ func (w *worker) lookUpRemovals(ctx context.Context, b *batch) error {
 	if len(keys) == 0 {
 		return nil
 	}
-	index, err := w.lookUp(ctx, keys)
+	index, err := w.store.LookUpTraces(ctx, keys)
 	if err != nil {
 		return err
 	}
 	var replacing []*group
 	for _, g := range b.groups {
 		if x, ok := index[g.key]; ok && (g.removed || g.removedSpans != nil) {
-			g.bounds, g.version, g.stored, g.annotated = x.Bounds, x.version, true, mayAnnotate(x.declared, x.linked, x.judging)
+			g.bounds, g.version, g.stored, g.annotated = x.Bounds, x.LastVersion, true, rows.MayHaveAnnotations(x.Declared, x.Linked, x.HasEvaluator)
 			if g.before = recent.NewTrace(g.key, nil); len(g.entries) > 0 {
 				replacing = append(replacing, g)
 			}
@@ -116,7 +62,7 @@ func (w *worker) lookUpRemovals(ctx context.Context, b *batch) error {
 }
 
 // replacedSpans reads the spans that edits replace: of one of some spans only those.
-func (w *worker) replacedSpans(ctx context.Context, b *batch, groups []*group, index map[rows.TraceKey]indexed) error {
+func (w *worker) replacedSpans(ctx context.Context, b *batch, groups []*group, index map[rows.TraceKey]clickhouse.IndexedTrace) error {
 	byKey := make(map[rows.TraceKey]*group, len(groups))
 	var whole []rows.TraceKey
 	var conditions []string
@@ -128,7 +74,7 @@ func (w *worker) replacedSpans(ctx context.Context, b *batch, groups []*group, i
 		}
 		conditions = append(conditions, clickhouse.OfTrace(g.key)+" AND "+g.bounds.SQL()+" AND "+clickhouse.OfSpans(slices.Collect(maps.Keys(g.removedSpans))))
 	}
-	for which := range clickhouse.AnyOf(append(conditions, clickhouse.Conditions(whole, boundsIn(index))...)) {
+	for which := range clickhouse.AnyOf(append(conditions, clickhouse.Conditions(whole, clickhouse.BoundsIn(index))...)) {
 		err := w.store.Within(ctx, w.sink.cfg.FinalizeTimeout, func(ctx context.Context) error { return w.storedSpans(ctx, which, b.rng.First, byKey) })
 		if err != nil {
 			return err
@@ -188,12 +134,12 @@ func (w *worker) removeStored(ctx context.Context, b *batch) error {
 	below := clickhouse.VersionOf(b.rng.First)
 	var gone removals
 	var touched []*group
-	var whole, stale []*group
+	var whole []*group
+	var superseded []plan.SupersededRows
 	for _, g := range b.groups {
 		gone.ofAnnotations(g, below)
 		if len(g.stale) > 0 && !g.removed {
-			stale = append(stale, g)
-			w.metrics.stale.Inc()
+			superseded = append(superseded, plan.SupersededRows{Key: g.key, Rows: g.stale})
 		}
 		if !g.removed && g.removedSpans == nil {
 			continue
@@ -209,17 +155,17 @@ func (w *worker) removeStored(ctx context.Context, b *batch) error {
 			whole = append(whole, g)
 		}
 	}
-	gone.stale(stale, below)
+	gone.AddSuperseded(superseded, below)
 	gone.traces(whole, below)
 	for _, g := range touched {
 		if err := w.formerRows(ctx, g, below, &gone); err != nil {
 			return err
 		}
 	}
-	if err := w.remove(ctx, &gone); err != nil || len(touched) == 0 {
+	if err := w.remove(ctx, &gone.Removal); err != nil || len(touched) == 0 {
 		return err
 	}
-	return w.settleChanged(ctx, touched, b.rng.Last+1)
+	return w.finalizeChanged(ctx, touched, b.rng.Last+1)
 }
 
 // formerRows adds rows that are older than what removes them and have no lower
@@ -262,28 +208,28 @@ func (w *worker) formerRows(ctx context.Context, g *group, below uint64, gone *r
 		slog.String("trace_id", g.key.Trace.String()), slog.Int("rows", len(found)))
 	for some := range slices.Chunk(found, outdatedAtOnce) {
 		named := " AND (version, span_id) IN (" + strings.Join(some, ",") + ")"
-		gone.rows, gone.documents = append(gone.rows, which+named), append(gone.documents, which+named)
+		gone.Spans, gone.Payloads = append(gone.Spans, which+named), append(gone.Payloads, which+named)
 		if g.annotated {
-			gone.annotations = append(gone.annotations, clickhouse.OfTrace(g.key)+named)
+			gone.Annotations = append(gone.Annotations, clickhouse.OfTrace(g.key)+named)
 		}
 	}
-	gone.rollups = append(gone.rollups, fmt.Sprintf("%s AND version >= %d AND finalized_at < %s", clickhouse.OfTrace(g.key), below, before))
+	gone.Totals = append(gone.Totals, fmt.Sprintf("%s AND version >= %d AND finalized_at < %s", clickhouse.OfTrace(g.key), below, before))
 	if g.removed && len(g.written) == 0 {
-		gone.index = append(gone.index, fmt.Sprintf("%s AND last_version >= %d AND last_write_at < %s", clickhouse.OfTrace(g.key), below, before))
-		gone.rejects = append(gone.rejects, fmt.Sprintf("%s AND stream_offset >= %d AND rejected_at < %s", clickhouse.RejectedSpansOf([]rows.TraceKey{g.key}), below>>schema.VersionShift, before))
+		gone.Index = append(gone.Index, fmt.Sprintf("%s AND last_version >= %d AND last_write_at < %s", clickhouse.OfTrace(g.key), below, before))
+		gone.Rejected = append(gone.Rejected, fmt.Sprintf("%s AND stream_offset >= %d AND rejected_at < %s", clickhouse.RejectedSpansOf([]rows.TraceKey{g.key}), below>>schema.VersionShift, before))
 	}
 	return nil
 }
 
-// settleChanged settles traces of which rows were removed, once the store is there.
+// finalizeChanged settles traces of which rows were removed, once the store is there.
 // An edit must not hold up the stream: if they are too much, or take long, they
 // are left to settleGroup.
-func (w *worker) settleChanged(ctx context.Context, groups []*group, next int64) error {
+func (w *worker) finalizeChanged(ctx context.Context, groups []*group, next int64) error {
 	keys := make([]rows.TraceKey, len(groups))
 	for i, g := range groups {
 		keys[i] = g.key
 	}
-	err := w.store.Within(ctx, w.sink.cfg.FinalizeTimeout/3, func(ctx context.Context) error { return w.settleSafely(ctx, keys, next) })
+	err := w.store.Within(ctx, w.sink.cfg.FinalizeTimeout/3, func(ctx context.Context) error { return w.finalizeSafely(ctx, keys, next) })
 	if err == nil || ctx.Err() != nil {
 		return err
 	}
@@ -303,7 +249,7 @@ func (w *worker) reopen(ctx context.Context, groups []*group) error {
 	if len(keys) == 0 {
 		return nil
 	}
-	index, err := w.lookUp(ctx, keys)
+	index, err := w.store.LookUpTraces(ctx, keys)
 	if err != nil {
 		return err
 	}
@@ -319,29 +265,21 @@ func (w *worker) reopen(ctx context.Context, groups []*group) error {
 			k.Restored, k.Whole = true, false
 		}
 		reopened = append(reopened, rows.IndexRow{Key: key, Summary: rows.Summary{ // which says what was said, but for the time
-			MinStart: x.MinStart, MaxStart: x.MaxStart, MinPartitionWeek: x.MinPartitionWeek, MaxPartitionWeek: x.MaxPartitionWeek, Created: x.created, LastVersion: x.version, FirstVersion: x.first,
+			MinStart: x.MinStart, MaxStart: x.MaxStart, MinPartitionWeek: x.MinPartitionWeek, MaxPartitionWeek: x.MaxPartitionWeek, Created: x.CreatedAt, LastVersion: x.LastVersion, FirstVersion: x.FirstVersion,
 		}})
 	}
 	return w.store.Insert(ctx, clickhouse.Insertion{Table: schema.TraceIndex, Block: rows.TraceIndex(reopened, w.partition.Number(), now)})
 }
 
 // removals are conditions on the rows that go, by table.
-type removals struct {
-	rows, rollups, index, rejects, annotations []string
-	// documents are those of rows but what a version left behind under another
-	// key: see documents.go.
-	documents []string
-	// minutes are conditions on the spans whose minutes change: of a trace that
-	// loses some, all, since what its root sums changes with them.
-	minutes []string
-}
+type removals struct{ plan.Removal }
 
 // traces adds the lower versions of traces in every table that holds a part of them.
 func (r *removals) traces(groups []*group, below uint64) {
-	keys, index := make([]rows.TraceKey, len(groups)), make(map[rows.TraceKey]indexed, len(groups))
+	keys, index := make([]rows.TraceKey, len(groups)), make(map[rows.TraceKey]clickhouse.IndexedTrace, len(groups))
 	var annotated, gone []rows.TraceKey
 	for i, g := range groups {
-		keys[i], index[g.key] = g.key, indexed{Bounds: g.bounds}
+		keys[i], index[g.key] = g.key, clickhouse.IndexedTrace{Bounds: g.bounds}
 		if g.annotated {
 			annotated = append(annotated, g.key)
 		}
@@ -349,32 +287,32 @@ func (r *removals) traces(groups []*group, below uint64) {
 			gone = append(gone, g.key)
 		}
 	}
-	for _, which := range clickhouse.Conditions(keys, boundsIn(index)) {
-		r.minutes = append(r.minutes, which)
+	for _, which := range clickhouse.Conditions(keys, clickhouse.BoundsIn(index)) {
+		r.Buckets = append(r.Buckets, which)
 		r.lowerSpans(which, below)
 	}
 	for some := range slices.Chunk(keys, clickhouse.TracesAtOnce) {
 		r.lowerTotals(clickhouse.OfTraces(some), below)
 	}
 	for some := range slices.Chunk(annotated, clickhouse.TracesAtOnce) {
-		r.annotations = append(r.annotations, fmt.Sprintf("%s AND version < %d", clickhouse.OfTraces(some), below))
+		r.Annotations = append(r.Annotations, fmt.Sprintf("%s AND version < %d", clickhouse.OfTraces(some), below))
 	}
 	for some := range slices.Chunk(gone, clickhouse.TracesAtOnce) {
-		r.index = append(r.index, fmt.Sprintf("%s AND last_version < %d", clickhouse.OfTraces(some), below))
-		r.rejects = append(r.rejects, fmt.Sprintf("%s AND stream_offset < %d", clickhouse.RejectedSpansOf(some), below>>schema.VersionShift))
+		r.Index = append(r.Index, fmt.Sprintf("%s AND last_version < %d", clickhouse.OfTraces(some), below))
+		r.Rejected = append(r.Rejected, fmt.Sprintf("%s AND stream_offset < %d", clickhouse.RejectedSpansOf(some), below>>schema.VersionShift))
 	}
 }
 
 // lowerSpans adds the lower versions of spans.
 func (r *removals) lowerSpans(which string, below uint64) {
 	which += fmt.Sprintf(" AND version < %d", below)
-	r.rows, r.documents = append(r.rows, which), append(r.documents, which)
+	r.Spans, r.Payloads = append(r.Spans, which), append(r.Payloads, which)
 }
 
 // lowerTotals adds those of the totals of traces: of what is left they may have a
 // lower version, which would not replace these.
 func (r *removals) lowerTotals(which string, below uint64) {
-	r.rollups = append(r.rollups, fmt.Sprintf("%s AND version < %d", which, below))
+	r.Totals = append(r.Totals, fmt.Sprintf("%s AND version < %d", which, below))
 }
 
 // spans adds the lower versions of some of a trace's spans.
@@ -384,76 +322,24 @@ func (r *removals) spans(g *group, below uint64) {
 		ids = append(ids, id)
 	}
 	which := clickhouse.OfTrace(g.key) + " AND " + g.bounds.SQL()
-	r.minutes = append(r.minutes, which)
+	r.Buckets = append(r.Buckets, which)
 	for some := range slices.Chunk(ids, clickhouse.SpansAtOnce) {
 		r.lowerSpans(which+" AND "+clickhouse.OfSpans(some), below)
 	}
 	r.lowerTotals(clickhouse.OfTrace(g.key), below)
 }
 
-// stale adds the rows that spans of groups left behind under their former keys.
-func (r *removals) stale(groups []*group, below uint64) {
-	keys := make([]rows.TraceKey, len(groups))
-	var rows []string
-	for i, g := range groups {
-		keys[i] = g.key
-		for _, s := range g.stale {
-			rows = append(rows, fmt.Sprintf("('%s',%s,%s,'%s',%s)", g.key.Project, clickhouse.BytesLiteral(g.key.Trace[:]), clickhouse.BytesLiteral(s.id[:]), s.traceType, clickhouse.TimeLiteral(s.start)))
-		}
+// ofAnnotations adds the rows that the replacements of a group leave behind, of
+// lower versions. Those of whole traces are added with the traces.
+func (r *removals) ofAnnotations(g *group, below uint64) {
+	ids := slices.Clone(g.superseded)
+	if g.stored && g.annotated {
+		ids = slices.AppendSeq(ids, maps.Keys(g.removedSpans))
 	}
-	for some := range slices.Chunk(rows, clickhouse.TracesAtOnce) {
-		which := fmt.Sprintf("project_id IN %s AND (project_id, trace_id, span_id, trace_type, start_time) IN (%s) AND version < %d", clickhouse.ProjectList(keys), strings.Join(some, ","), below)
-		r.rows, r.minutes = append(r.rows, which), append(r.minutes, which)
+	if g.removed || len(ids) == 0 {
+		return
 	}
-}
-
-// remove removes the rows, first those that make a trace visible.
-func (w *worker) remove(ctx context.Context, gone *removals) error {
-	minutes, err := w.minutesOfRows(ctx, gone.minutes)
-	if err != nil {
-		return err
+	for some := range slices.Chunk(ids, clickhouse.SpansAtOnce) {
+		r.Annotations = append(r.Annotations, fmt.Sprintf("%s AND version < %d AND %s", clickhouse.OfTrace(g.key), below, clickhouse.OfSpans(some)))
 	}
-	if err := w.sink.staleMinutes(ctx, minutes, rows.Micros(w.clock())); err != nil {
-		return err
-	}
-	for _, of := range []struct {
-		table string
-		rows  []string
-	}{
-		{schema.Spans, gone.rows},
-		{schema.AnnotationIndex, gone.annotations},
-		{schema.EvaluationIndex, gone.annotations},
-		{schema.SpanPayloads, gone.documents},
-		{schema.SpanCumulative, gone.rows},
-		{schema.TraceTotals, gone.rollups},
-		{schema.TraceIndex, gone.index},
-	} {
-		for which := range clickhouse.AnyOf(of.rows) {
-			if err := w.delete(ctx, of.table, which); err != nil {
-				return err
-			}
-		}
-	}
-	for which := range clickhouse.AnyOf(gone.rejects) {
-		if err := w.removeRejects(ctx, which); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// removeRejects removes the refused spans of traces; mostly there are none.
-func (w *worker) removeRejects(ctx context.Context, which string) error {
-	var n uint64
-	err := w.store.Query(ctx, "count rejected_spans of traces", "SELECT count() FROM "+w.store.Table(schema.RejectedSpans)+" WHERE "+which,
-		func() { n = 0 }, func(result driver.Rows) error { return result.Scan(&n) })
-	if err != nil || n == 0 {
-		return err
-	}
-	return w.delete(ctx, schema.RejectedSpans, which)
-}
-
-// delete marks rows as gone; readers no longer see them when it returns.
-func (w *worker) delete(ctx context.Context, table, which string) error {
-	return w.store.Delete(ctx, table, which)
 }

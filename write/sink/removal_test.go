@@ -21,7 +21,7 @@ func TestManySpansFitStatements(t *testing.T) {
 	var r removals
 	r.spans(g, 7)
 	r.ofAnnotations(g, 7)
-	for _, conditions := range [][]string{r.rows, r.documents, r.annotations} {
+	for _, conditions := range [][]string{r.Spans, r.Payloads, r.Annotations} {
 		named := 0
 		for _, which := range conditions {
 			require.LessOrEqual(t, len(which), clickhouse.ConditionBytes)
@@ -30,6 +30,6 @@ func TestManySpansFitStatements(t *testing.T) {
 		}
 		require.Equal(t, len(g.removedSpans), named)
 	}
-	require.Len(t, r.minutes, 1)
-	require.Len(t, r.rollups, 1)
+	require.Len(t, r.Buckets, 1)
+	require.Len(t, r.Totals, 1)
 }

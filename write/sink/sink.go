@@ -61,6 +61,7 @@ import (
 	"colonnade/domain"
 	"colonnade/write/normalize"
 	"colonnade/write/sink/clickhouse"
+	"colonnade/write/sink/finalize"
 	"colonnade/write/sink/rows"
 	"colonnade/write/stream"
 )
@@ -87,9 +88,11 @@ type Sink struct {
 	log     *slog.Logger
 	store   *clickhouse.DB
 	metrics *metrics
-	topic   string
-	keys    *keySet
-	pace    *pace
+	// finalized has the metrics of write/sink/finalize.
+	finalized *finalize.Metrics
+	topic     string
+	keys      *keySet
+	pace      *pace
 	// spare has the rows that a worker may fill while its own are being written.
 	spare    chan *rows.Buffer
 	mu       sync.Mutex
@@ -107,7 +110,7 @@ func New(cfg Config, deps Deps) (*Sink, error) {
 	m := newMetrics(deps.Registerer)
 	s := &Sink{
 		cfg: cfg, deps: deps, log: deps.Log.With(slog.String("component", "sink")),
-		store: clickhouse.New(deps.Store, cfg.store(), deps.Registerer, deps.Now), metrics: m, topic: deps.Consumer.Topic(),
+		store: clickhouse.New(deps.Store, cfg.store(), deps.Registerer, deps.Now), metrics: m, finalized: finalize.NewMetrics(deps.Registerer), topic: deps.Consumer.Topic(),
 		keys: newKeySet(maxAttributeKeys), pace: newPace(cfg), workers: map[int32]*worker{}, spare: make(chan *rows.Buffer, 1),
 	}
 	s.spare <- rows.NewBuffer(s.keys.has)

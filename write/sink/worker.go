@@ -49,10 +49,10 @@ type worker struct {
 	// not before outdatedFrom.
 	outdated     []outdated
 	outdatedFrom time.Time
-	// settleFrom is when settling is due again, settleShrink how often its groups were
-	// halved, settleLate how often the trace that is due ran out of time alone.
-	settleFrom               time.Time
-	settleShrink, settleLate int
+	// finalizeFrom is when traces are finalized again, finalizeShrink how often the groups
+	// were halved, finalizeTimeouts how often the trace that is due ran out of time alone.
+	finalizeFrom                     time.Time
+	finalizeShrink, finalizeTimeouts int
 	// storedUntil is the last offset of which rows were stored when the partition
 	// was taken over. The owner before may have stored a range that the group's
 	// log does not name, if its broker died: up to here rows are looked for first.
@@ -149,7 +149,7 @@ func (w *worker) loop(ctx context.Context) (err error) {
 				return err
 			}
 		}
-		if err := w.settleDue(ctx); err != nil {
+		if err := w.finalizeDue(ctx); err != nil {
 			return err
 		}
 	}
@@ -222,7 +222,7 @@ func (w *worker) busySince() time.Time {
 }
 
 func (w *worker) forgetMetrics() {
-	for _, g := range []interface{ DeleteLabelValues(...string) bool }{w.metrics.open, w.metrics.remembered, w.metrics.settleLag} {
+	for _, g := range []interface{ DeleteLabelValues(...string) bool }{w.metrics.open, w.metrics.remembered, w.metrics.finalizeLag} {
 		g.DeleteLabelValues(w.label)
 	}
 }

@@ -306,3 +306,9 @@ func (c *annotationColumns) attributes(d *Content) {
 		}
 	}
 }
+
+// MayHaveAnnotations reports whether a trace may have rows in annotation_index or
+// evaluation_index: it declares an annotation, has links or names an evaluator.
+func MayHaveAnnotations(declared trace.Type, linked, hasEvaluator bool) bool {
+	return linked || hasEvaluator || declared == trace.Annotation
+}

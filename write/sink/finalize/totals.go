@@ -1,11 +1,10 @@
-package sink
+package finalize
 
 import (
 	"bytes"
 	"cmp"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"colonnade/domain/trace"
@@ -17,45 +16,31 @@ import (
 	"colonnade/write/sink/rows"
 )
 
-// facts are those of an entry whose numbers stand in its row.
-func (e *entry) facts(numbers [schema.NumberCount]float64) recent.SpanMetrics {
-	f := recent.SpanMetrics{
-		ID: e.Span.SpanID, Parent: e.Span.ParentID, TraceType: e.Span.Type, Declared: e.Declared,
-		Linked:  len(e.Span.Links) > 0,
-		StartNS: e.StartNS, PartitionWeek: e.PartitionWeek, Start: e.Start, Created: rows.Micros(e.CreatedAt), SortHash: e.SortHash, Version: e.Version,
-	}
-	f.End, _ = rows.SplitTime(e.Span.End)
-	copy(f.Own[:], numbers[1:]) // the first is the duration
-	if e.Span.IsRoot() {
-		f.Name = strings.Clone(e.Span.Name) // not to keep a record's memory until the trace is settled
-	}
-	return f
-}
-
-// total is a trace as its spans make it.
+// total is what the spans of a trace sum.
 type total struct {
 	key rows.TraceKey
 	clickhouse.Bounds
 	declared, resolved trace.Type
 	linked, stale      bool
 	oneTree            bool
-	types              uint8 // a bit for each type that a row has
+	types              uint8 // a bit for each trace type that a row has
 	maxEnd, created    int64
 	root               trace.SpanID
 	rootName           string
 	version            uint64
-	// values are what all spans sum, NaN where none has any.
+	// values are the sums over all spans, NaN for a metric that no span has.
 	values [spanmetrics.Count]float64
 	spans  []recent.SpanMetrics
 	sums   [][spanmetrics.Count]float64
-	// first tells that the trace was not settled before: there are no rows of
-	// it in span_cumulative that would have to be replaced.
+	// first reports that the trace was not finalized before, so that no rows of it in
+	// span_cumulative need to be replaced.
 	first bool
 }
 
-// add makes the total of the spans of a trace; there is at least one.
+// add computes the total of the spans of a trace; there is at least one span.
 func (t *total) add(spans []recent.SpanMetrics) {
-	// In one order, so that what is read and what is remembered sums alike.
+	// One order, because floating-point sums depend on it: spans of the cache and of
+	// ClickHouse must sum alike.
 	slices.SortFunc(spans, func(a, b recent.SpanMetrics) int {
 		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.StartNS, b.StartNS), bytes.Compare(a.ID[:], b.ID[:]))
 	})
@@ -88,7 +73,7 @@ func (t *total) add(spans []recent.SpanMetrics) {
 	t.sums, t.oneTree = spanmetrics.Sum(edges, own)
 }
 
-// sumsMore tells whether a span sums something that is not its own.
+// sumsMore reports whether the sum of a span differs from its own value.
 func (t *total) sumsMore(i int) bool {
 	for k, v := range t.sums[i] {
 		if own := t.spans[i].Own[k]; v != own && (v != 0 || !math.IsNaN(own)) {
@@ -98,8 +83,8 @@ func (t *total) sumsMore(i int) bool {
 	return false
 }
 
-// sumColumns are the rows of the table span_cumulative.
-func sumColumns(found []total, version uint64) *native.Block {
+// cumulativeRows returns the rows of the table span_cumulative.
+func cumulativeRows(found []total, version uint64) *native.Block {
 	c := &rows.Columns{}
 	project := c.Fixed("project_id", rows.TypeUUID, 16)
 	traceType := c.Fixed("trace_type", rows.TypeEnum, 1)
@@ -108,7 +93,7 @@ func sumColumns(found []total, version uint64) *native.Block {
 	week := c.Fixed("partition_week", "Date", 2)
 	id := c.Fixed("trace_id", rows.TypeTraceID, 16)
 	span := c.Fixed("span_id", rows.TypeSpanID, 8)
-	settled := c.Fixed("version", "UInt64", 8)
+	versions := c.Fixed("version", "UInt64", 8)
 	var metrics [spanmetrics.Count]*native.Fixed
 	for k, m := range schema.Metrics() {
 		metrics[k] = c.Fixed(m.Column, "Float64", 8)
@@ -127,10 +112,10 @@ func sumColumns(found []total, version uint64) *native.Block {
 			week.Uint16(f.PartitionWeek)
 			id.Bytes(t.key.Trace[:])
 			span.Bytes(f.ID[:])
-			settled.Uint64(version)
+			versions.Uint64(version)
 			for k, v := range t.sums[j] {
 				if own := f.Own[k]; v == 0 && own != 0 && !math.IsNaN(own) {
-					v = math.NaN() // not what a leaf without a row would say
+					v = math.NaN() // readers would take 0 for the own value of a span without a row
 				}
 				metrics[k].Float64(v)
 			}
@@ -139,8 +124,8 @@ func sumColumns(found []total, version uint64) *native.Block {
 	return &c.Block
 }
 
-// rollupColumns are the rows of the table trace_totals.
-func rollupColumns(found []total, version uint64, settledAt time.Time) *native.Block {
+// totalsRows returns the rows of the table trace_totals.
+func totalsRows(found []total, version uint64, finalizedAt time.Time) *native.Block {
 	c := &rows.Columns{}
 	project := c.Fixed("project_id", rows.TypeUUID, 16)
 	id := c.Fixed("trace_id", rows.TypeTraceID, 16)
@@ -155,7 +140,7 @@ func rollupColumns(found []total, version uint64, settledAt time.Time) *native.B
 		metrics[k] = c.Fixed(m.Column, "Float64", 8)
 	}
 	oneTree := c.Fixed("one_tree", "UInt8", 1)
-	settled := c.Fixed("version", "UInt64", 8)
+	versions := c.Fixed("version", "UInt64", 8)
 	at := c.Fixed("finalized_at", rows.TypeTime, 8)
 	for i := range found {
 		t := &found[i]
@@ -171,8 +156,8 @@ func rollupColumns(found []total, version uint64, settledAt time.Time) *native.B
 			metrics[k].Float64(value)
 		}
 		oneTree.Bool(t.oneTree)
-		settled.Uint64(version)
-		at.Int64(rows.Micros(settledAt))
+		versions.Uint64(version)
+		at.Int64(rows.Micros(finalizedAt))
 	}
 	return &c.Block
 }

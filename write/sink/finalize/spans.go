@@ -1,4 +1,4 @@
-package sink
+package finalize
 
 import (
 	"context"
@@ -22,28 +22,28 @@ import (
 // remembered makes the totals of the traces of which memory has all that was
 // ever written, and gives the others. Memory alone cannot tell: a trace may have
 // been stored and forgotten. The lowest version that was written of it can.
-func (w *worker) remembered(ctx context.Context, keys []rows.TraceKey) (found []total, rest []rows.TraceKey, err error) {
+func (s Source) cached(ctx context.Context, keys []rows.TraceKey) (found []total, rest []rows.TraceKey, err error) {
 	candidates := make([]rows.TraceKey, 0, len(keys))
 	for _, key := range keys {
-		if k := w.memory.Trace(key); k != nil && k.Whole && len(k.Metrics) > 0 {
+		if k := s.Cache.Trace(key); k != nil && k.Whole && len(k.Metrics) > 0 {
 			candidates = append(candidates, key)
 		} else {
 			rest = append(rest, key)
 		}
 	}
 	defer func() {
-		w.metrics.settledFrom.WithLabelValues("memory").Add(float64(len(found)))
-		w.metrics.settledFrom.WithLabelValues("clickhouse").Add(float64(len(rest)))
+		s.Metrics.source.WithLabelValues("memory").Add(float64(len(found)))
+		s.Metrics.source.WithLabelValues("clickhouse").Add(float64(len(rest)))
 	}()
 	if len(candidates) == 0 {
 		return nil, rest, nil
 	}
-	first, err := w.firstVersions(ctx, candidates)
+	first, err := s.firstVersions(ctx, candidates)
 	if err != nil {
 		return nil, nil, err
 	}
 	for _, key := range candidates {
-		k := w.memory.Trace(key)
+		k := s.Cache.Trace(key)
 		if first[key] != k.FirstVersion {
 			rest = append(rest, key)
 			continue
@@ -58,12 +58,12 @@ func (w *worker) remembered(ctx context.Context, keys []rows.TraceKey) (found []
 	return found, rest, nil
 }
 
-// firstVersions reads the lowest version that was ever written of traces.
-func (w *worker) firstVersions(ctx context.Context, keys []rows.TraceKey) (map[rows.TraceKey]uint64, error) {
+// firstVersions reads the lowest version that was ever written of each trace.
+func (s Source) firstVersions(ctx context.Context, keys []rows.TraceKey) (map[rows.TraceKey]uint64, error) {
 	first := make(map[rows.TraceKey]uint64, len(keys))
 	statement := fmt.Sprintf("SELECT project_id, trace_id, first_version FROM %s WHERE project_id IN %s AND (project_id, trace_id) IN %s",
-		w.store.Table(schema.TraceIndex), clickhouse.ProjectList(keys), clickhouse.TraceList(keys))
-	err := w.store.ReadRowBinary(ctx, "look up first versions", statement, 16+16+8, func() { clear(first) }, func(row []byte) {
+		s.DB.Table(schema.TraceIndex), clickhouse.ProjectList(keys), clickhouse.TraceList(keys))
+	err := s.DB.ReadRowBinary(ctx, "look up first versions", statement, 16+16+8, func() { clear(first) }, func(row []byte) {
 		var key rows.TraceKey
 		key.Project = domain.ProjectID(clickhouse.ReadUUID(row))
 		copy(key.Trace[:], row[16:])
@@ -76,13 +76,13 @@ func (w *worker) firstVersions(ctx context.Context, keys []rows.TraceKey) (map[r
 	return first, err
 }
 
-// factBytes is the length of a span in the text of the statement below.
-const factBytes = 8 + 8 + 8 + 2 + 8 + 2 + 8 + 8 + 8 + 3 + 8*spanmetrics.Count
+// spanBytes is the length in bytes of a span in the answer of the statement below.
+const spanBytes = 8 + 8 + 8 + 2 + 8 + 2 + 8 + 8 + 8 + 3 + 8*spanmetrics.Count
 
-// stored reads the spans of traces, each by its latest version, and makes their totals.
-func (w *worker) stored(ctx context.Context, keys []rows.TraceKey, index map[rows.TraceKey]indexed) (found []total, err error) {
-	for which := range clickhouse.AnyOf(clickhouse.Conditions(keys, boundsIn(index))) {
-		some, err := w.storedWhere(ctx, which)
+// stored reads the latest versions of the spans of traces and returns their totals.
+func (s Source) stored(ctx context.Context, keys []rows.TraceKey, index map[rows.TraceKey]clickhouse.IndexedTrace) (found []total, err error) {
+	for which := range clickhouse.AnyOf(clickhouse.Conditions(keys, clickhouse.BoundsIn(index))) {
+		some, err := s.storedWhere(ctx, which)
 		if err != nil {
 			return nil, err
 		}
@@ -91,7 +91,7 @@ func (w *worker) stored(ctx context.Context, keys []rows.TraceKey, index map[row
 	return found, nil
 }
 
-func (w *worker) storedWhere(ctx context.Context, which string) (found []total, err error) {
+func (s Source) storedWhere(ctx context.Context, which string) (found []total, err error) {
 	statement := fmt.Sprintf(`SELECT project_id, trace_id, max(keys) > 1, groupBitOr(types), argMinIf(s.name, (s.start, s.start_ns, span_id), s.parent = toFixedString('', 8)),
   arrayStringConcat(groupArray(concat(span_id, s.parent, reinterpretAsFixedString(toUnixTimestamp64Micro(s.start)), reinterpretAsFixedString(s.start_ns), reinterpretAsFixedString(toUnixTimestamp64Micro(s.end)), reinterpretAsFixedString(toUInt16(s.partition_week)),
     reinterpretAsFixedString(toUnixTimestamp64Micro(s.created)), reinterpretAsFixedString(s.sort_hash), reinterpretAsFixedString(v), char(s.type, s.declared, s.links > 0),
@@ -103,8 +103,8 @@ FROM (
   FROM %s WHERE trace_type IN ('invocation', 'annotation', 'unknown') AND (%s)
   GROUP BY project_id, trace_id, span_id
 ) GROUP BY project_id, trace_id`,
-		w.store.Table(schema.Spans), which)
-	err = w.store.Query(ctx, "read spans to settle", statement, func() { found = found[:0] }, func(result driver.Rows) error {
+		s.DB.Table(schema.Spans), which)
+	err = s.DB.Query(ctx, "read spans to finalize", statement, func() { found = found[:0] }, func(result driver.Rows) error {
 		var t total
 		var project uuid.UUID
 		var id, rootName, packed string
@@ -112,7 +112,7 @@ FROM (
 		if err := result.Scan(&project, &id, &stale, &t.types, &rootName, &packed); err != nil {
 			return err
 		}
-		spans, err := readFacts(packed)
+		spans, err := readSpans(packed)
 		if err != nil {
 			return err
 		}
@@ -125,14 +125,14 @@ FROM (
 	return found, err
 }
 
-// readFacts reads the spans of a trace from their text.
-func readFacts(packed string) ([]recent.SpanMetrics, error) {
-	if len(packed) == 0 || len(packed)%factBytes != 0 {
-		return nil, &clickhouse.DefectError{Reason: fmt.Sprintf("spans to settle in %d bytes", len(packed))}
+// readSpans parses the spans of a trace from the answer of storedWhere.
+func readSpans(packed string) ([]recent.SpanMetrics, error) {
+	if len(packed) == 0 || len(packed)%spanBytes != 0 {
+		return nil, &clickhouse.DefectError{Reason: fmt.Sprintf("spans to finalize in %d bytes", len(packed))}
 	}
-	out := make([]recent.SpanMetrics, len(packed)/factBytes)
+	out := make([]recent.SpanMetrics, len(packed)/spanBytes)
 	for i := range out {
-		row := []byte(packed[i*factBytes : (i+1)*factBytes])
+		row := []byte(packed[i*spanBytes : (i+1)*spanBytes])
 		take := func(n int) []byte {
 			v := row[:n]
 			row = row[n:]

@@ -1,4 +1,4 @@
-package sink
+package finalize
 
 import (
 	"bytes"
@@ -17,16 +17,18 @@ import (
 	"colonnade/domain/trace"
 	"colonnade/migrations/schema"
 	"colonnade/write/sink/clickhouse"
+	"colonnade/write/sink/plan"
 	"colonnade/write/sink/recent"
 	"colonnade/write/sink/rows"
 )
 
-// A root that names no session, user or agent has that of the first span of its
-// trace that does (contract §1.4). Within a batch write/normalize sees to it; of
-// spans that come apart the settler does, for the few traces that need it: the
-// attributes of all others are not read.
+// A root without a session, user or agent has the one of the first span of its trace that
+// names one (deploy/docs/api.md). Within a batch write/normalize copies it. If the spans
+// come in several batches the finalization does, for the few traces that need it: it does
+// not read the attributes of the others.
 
-// identifierColumns are their columns of spans, and identifierTokens what their tokens begin with.
+// identifierColumns returns the columns of spans that hold the identifiers, and
+// identifierTokens the prefixes of their search terms.
 func identifierColumns() [recent.Identifiers]string {
 	return [...]string{"session_id", "user_id", "agent_id"}
 }
@@ -35,7 +37,7 @@ func identifierTokens() [recent.Identifiers]string {
 	return [...]string{schema.SessionTerm, schema.UserTerm, schema.AgentTerm}
 }
 
-// identifierPaths are where spans name them.
+// identifierPaths returns the attributes that name the identifiers.
 func identifierPaths() [recent.Identifiers]string {
 	return [...]string{
 		jsonvalue.JoinPath(semconv.Root, semconv.Session, semconv.ID),
@@ -44,37 +46,26 @@ func identifierPaths() [recent.Identifiers]string {
 	}
 }
 
-// promote gives roots of settled traces the ids that their descendants name.
-func (w *worker) promote(ctx context.Context, found []total, index map[rows.TraceKey]indexed) error {
-	var keys []rows.TraceKey
-	for i := range found {
-		if k := w.memory.Trace(found[i].key); k != nil && k.MayPromote(index[found[i].key].created) {
-			keys = append(keys, k.Key)
-		}
-	}
-	if len(keys) == 0 {
-		return nil
-	}
+// identify gives the roots of traces the identifiers that their descendants name.
+func (t *Traces) identify(ctx context.Context) ([]plan.Step, error) {
+	t.unnamed = t.where(func(x *total) bool {
+		k := t.from.Cache.Trace(x.key)
+		return k != nil && k.MayPromote(t.index[x.key].CreatedAt)
+	})
 	var due []promotion
-	for which := range clickhouse.AnyOf(clickhouse.Conditions(keys, boundsIn(index))) {
-		byTrace, err := w.identified(ctx, which)
+	for which := range clickhouse.AnyOf(t.conditions(t.unnamed)) {
+		byTrace, err := t.identified(ctx, which)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		for key, spans := range byTrace {
 			due = append(due, promotions(key, spans)...)
 		}
 	}
-	if err := w.promoteRows(ctx, due); err != nil {
-		return err
-	}
-	for _, key := range keys {
-		w.memory.Trace(key).Restored = false
-	}
-	return nil
+	return t.promote(due), nil
 }
 
-// identifiedSpan is a stored row of a root, or of a span that names an id.
+// identifiedSpan is a stored row of a root, or of a span that names an identifier.
 type identifiedSpan struct {
 	id        trace.SpanID
 	root      bool
@@ -82,13 +73,13 @@ type identifiedSpan struct {
 	version   uint64
 	start     int64 // microseconds
 	startNS   uint16
-	// own are the ids that the span itself names, shown those in its columns.
+	// own are the identifiers that the span itself names, shown those in its columns.
 	own, shown [recent.Identifiers]string
 }
 
-// identified reads the roots of traces and the spans that name ids. What is too
-// long for the map is only in a root's column, and stands.
-func (w *worker) identified(ctx context.Context, which string) (map[rows.TraceKey][]identifiedSpan, error) {
+// identified reads the roots of traces and the spans that name identifiers. An identifier
+// that is too long for attributes_string is only in the column of a root, and stays.
+func (t *Traces) identified(ctx context.Context, which string) (map[rows.TraceKey][]identifiedSpan, error) {
 	paths, columns := identifierPaths(), identifierColumns()
 	var own, named strings.Builder
 	for i := range recent.Identifiers {
@@ -97,9 +88,9 @@ func (w *worker) identified(ctx context.Context, which string) (map[rows.TraceKe
 	}
 	statement := fmt.Sprintf(`SELECT project_id, trace_id, span_id, toUInt8(parent_id = toFixedString('', 8)), toInt8(trace_type), version, toUnixTimestamp64Micro(start_time), start_ns, session_id, user_id, agent_id%s
 FROM %s WHERE trace_type IN ('invocation', 'annotation', 'unknown') AND (%s) AND (parent_id = toFixedString('', 8)%s)`,
-		own.String(), w.store.Table(schema.Spans), which, named.String())
+		own.String(), t.from.DB.Table(schema.Spans), which, named.String())
 	found := map[rows.TraceKey][]identifiedSpan{}
-	err := w.store.Query(ctx, "find identifiers", statement, func() { clear(found) }, func(result driver.Rows) error {
+	err := t.from.DB.Query(ctx, "find identifiers", statement, func() { clear(found) }, func(result driver.Rows) error {
 		var project uuid.UUID
 		var rawTrace, rawSpan string
 		var root uint8
@@ -118,15 +109,15 @@ FROM %s WHERE trace_type IN ('invocation', 'annotation', 'unknown') AND (%s) AND
 	return found, err
 }
 
-// promotion is a row of a root, and the ids that it should show.
+// promotion is a row of a root, and the identifiers that its columns should have.
 type promotion struct {
 	key  rows.TraceKey
 	row  identifiedSpan
 	want [recent.Identifiers]string
 }
 
-// promotions tells what the roots of one trace lack of what they would have
-// had if all spans had come at once.
+// promotions returns the roots of one trace whose identifiers differ from what they would
+// be if all spans had come in one batch.
 func promotions(key rows.TraceKey, spans []identifiedSpan) (due []promotion) {
 	latest := map[trace.SpanID]uint64{}
 	for _, s := range spans {
@@ -156,30 +147,25 @@ func promotions(key rows.TraceKey, spans []identifiedSpan) (due []promotion) {
 	return due
 }
 
-// promoteRows writes rows of roots anew with their ids and removes the others.
-// A crash in between leaves both, of equal versions; the next settling removes
-// those that show other ids.
-func (w *worker) promoteRows(ctx context.Context, due []promotion) error {
+// promote returns the steps that insert rows of roots again with their identifiers and
+// delete the others. A crash between the two leaves both, of equal versions; the next
+// finalization deletes those that have other identifiers.
+func (t *Traces) promote(due []promotion) (steps []plan.Step) {
 	for len(due) > 0 {
-		n, statement, replaced := promoting(w.store.Table(schema.Spans), due)
-		if err := w.store.Exec(ctx, "promote identifiers", statement); err != nil {
-			return err
-		}
-		if err := w.delete(ctx, schema.Spans, replaced); err != nil {
-			return err
-		}
+		n, statement, replaced := promoting(t.from.DB.Table(schema.Spans), due)
+		steps = append(steps, plan.Statement{What: "promote identifiers", SQL: statement}, plan.Delete{Table: schema.Spans, Where: replaced})
 		due = due[n:]
 	}
-	return nil
+	return steps
 }
 
-// promotingBytes bounds what one statement names of ids, which are as long as
-// they were sent.
+// promotingBytes bounds the identifiers that one statement names: clients choose their
+// length.
 const promotingBytes = clickhouse.ConditionBytes / 2
 
-// promoting writes the statement that makes the first n of these rows anew, and
-// which rows they replace: those that show other ids. A version and a span are
-// one row in a partition of the stream.
+// promoting returns the statement that inserts the first n of these rows again, and the
+// condition on the rows that it replaces: those with other identifiers. A version and a
+// span name one row of a partition.
 func promoting(table string, due []promotion) (n int, statement, replaced string) {
 	columns, tokens := identifierColumns(), identifierTokens()
 	var places, rows, shown []string
