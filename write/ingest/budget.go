@@ -9,9 +9,8 @@ import (
 	"colonnade/domain"
 )
 
-// Budget bounds the memory of requests that are under way. It never waits: a
-// caller that cannot be served now is told when to come back, which costs
-// nothing, while a queue would cost the memory that there is none of.
+// Budget bounds the memory of concurrent requests. It never waits: a caller that exceeds the
+// budget gets Unavailable with a delay, because a queue would cost the memory that is short.
 type Budget struct {
 	most       int64
 	retryAfter time.Duration
@@ -19,7 +18,7 @@ type Budget struct {
 	gauge      prometheus.Gauge
 }
 
-// Acquire takes n bytes, or fails with Unavailable.
+// Acquire reserves n bytes, or returns Unavailable.
 func (b *Budget) Acquire(n int64) error {
 	if b.used.Add(n) > b.most {
 		b.used.Add(-n)
@@ -31,7 +30,7 @@ func (b *Budget) Acquire(n int64) error {
 	return nil
 }
 
-// Release gives n bytes back.
+// Release returns n bytes to the budget.
 func (b *Budget) Release(n int64) {
 	b.used.Add(-n)
 	b.gauge.Sub(float64(n))

@@ -10,15 +10,15 @@ import (
 	"colonnade/write/stream"
 )
 
-// request says what is to be done with spans.
+// request holds spans and how they are stored: appended, replaced or deleted.
 type request struct {
 	op stream.Operation
-	// some tells that an edit replaces the spans it holds and no others.
+	// some marks an edit that replaces only the spans that it holds.
 	some bool
 }
 
-// JSON takes the spans of a body of JSON in; refused are those that its door
-// found bad. Errors are those of OTLP.
+// JSON publishes the spans of a JSON body; refused holds the spans that the endpoint refused.
+// It returns the errors of OTLP.
 func (i *Ingest) JSON(ctx context.Context, source string, spans []trace.Span, refused *wire.Refusals) (Receipt, error) {
 	return i.canonical(ctx, source, request{op: stream.Upsert}, spans, refused)
 }

@@ -8,8 +8,8 @@ import (
 	"colonnade/write/stream"
 )
 
-// Delete removes the trace of the turn. It says nothing about whether it exists;
-// the receipt's token tells when it is gone.
+// Delete removes the trace of the turn, whether it exists or not. The deletion is visible
+// when the receipt's token is.
 func (i *Ingest) Delete(ctx context.Context, turn *Turn, source string) (Receipt, error) {
 	caller, err := i.caller(ctx)
 	if err != nil {
@@ -20,19 +20,18 @@ func (i *Ingest) Delete(ctx context.Context, turn *Turn, source string) (Receipt
 	return Receipt{Token: token}, err
 }
 
-// Replace gives spans of the turn's trace a new state and leaves the others as
-// they are. One bad span refuses the call.
+// Replace stores a new version of the given spans of the turn's trace and leaves the others
+// unchanged. One invalid span refuses the call.
 func (i *Ingest) Replace(ctx context.Context, turn *Turn, source string, spans []trace.Span) (Receipt, error) {
 	return i.change(ctx, turn, source, request{op: stream.Edit, some: true}, spans)
 }
 
-// Edit gives the turn's trace a new state: the spans are all that is left of it.
-// One bad span refuses the call.
+// Edit replaces the turn's trace by the given spans. One invalid span refuses the call.
 //
-// An edit that does not fit one record comes as several, of which each replaces
-// the spans that it holds; the others are removed when all of them are
-// acknowledged. On an error some spans may have their new state already, but
-// none is missing, and the same call does the rest.
+// An edit that does not fit one record is split into several records, of which each replaces
+// its spans; the other spans of the trace are removed after Kafka has acknowledged all
+// records. After an error some spans may be new already, but none is missing, and the same
+// call completes the edit.
 func (i *Ingest) Edit(ctx context.Context, turn *Turn, source string, spans []trace.Span) (Receipt, error) {
 	receipt, err := i.change(ctx, turn, source, request{op: stream.Edit}, spans)
 	if err != nil || !receipt.parted {
@@ -52,7 +51,7 @@ func (i *Ingest) Edit(ctx context.Context, turn *Turn, source string, spans []tr
 	return receipt, nil
 }
 
-// change publishes what becomes of spans of the turn's trace.
+// change publishes new versions of spans of the turn's trace.
 func (i *Ingest) change(ctx context.Context, turn *Turn, source string, what request, spans []trace.Span) (Receipt, error) {
 	if err := turn.holds(spans); err != nil {
 		return Receipt{}, err
@@ -62,8 +61,8 @@ func (i *Ingest) change(ctx context.Context, turn *Turn, source string, what req
 	return receipt, err
 }
 
-// others are the spans of the turn's trace that an edit leaves out, as far as
-// they name themselves. What came to the stream after the edit is not its matter.
+// others returns the spans of the turn's trace that an edit leaves out. Spans that reach
+// Kafka after the edit are not part of it.
 func (t *Turn) others(ctx context.Context, edit Receipt) ([]trace.Span, error) {
 	stored, err := t.Outline(ctx, nil)
 	if err != nil {
@@ -82,7 +81,7 @@ func (t *Turn) others(ctx context.Context, edit Receipt) ([]trace.Span, error) {
 	return others, nil
 }
 
-// after tells whether a position comes after all those of a token in its partition.
+// after reports whether a position is after all positions of a token in its partition.
 func after(p domain.Position, token domain.Token) bool {
 	for _, q := range token {
 		if q.Partition == p.Partition {

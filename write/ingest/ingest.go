@@ -1,14 +1,13 @@
-// Package ingest is the use case of taking spans in: it says whose they are and
-// when they came, groups them by trace, publishes one record for each trace and
-// answers with a receipt. It ends at the broker's acknowledgement; nothing of a
-// span is interpreted here.
+// Package ingest publishes spans: it adds the project and the time of receipt, groups spans
+// by trace, publishes one record for each trace and returns a receipt after Kafka has
+// acknowledged the records. It does not interpret spans.
 //
-// Edits and deletes take the same road. Some of them must look before they
-// write: Stored does, with statements of its own, since the wings share no code.
+// Edits and deletes are records as well. Some of them read the stored trace first: Stored
+// does so with statements of its own, because the write side imports no package of the read
+// side.
 //
-// Not here: protocols (write/otlp, write/api), the bytes of records (write/otlp/wire),
-// the log (write/stream). Callers: every door through which spans come, edits
-// and deletes included. Source: design §3, contract §0 row 1.
+// write/otlp and write/api handle protocols, write/otlp/wire encodes records, write/stream
+// produces them. Source: deploy/docs/api.md, receipts.
 package ingest
 
 import (
@@ -28,34 +27,34 @@ import (
 	"colonnade/write/stream"
 )
 
-// Config bounds what taking in may cost.
+// Config bounds the memory and the records of requests.
 type Config struct {
-	// MaxInFlightBytes bounds the bodies and records in memory at a time, over all doors.
+	// MaxInFlightBytes bounds the bodies and records in memory at a time, over all endpoints.
 	MaxInFlightBytes int64
-	// RecordBytes is about how large a record of several spans gets.
+	// RecordBytes is the approximate size of a record of several spans.
 	RecordBytes int
-	// EditRecordBytes is the same for edits. It is larger: an edit in one record
-	// takes effect at once, and wholly or not at all.
+	// EditRecordBytes is the same for edits. It is larger because an edit in one record is
+	// atomic.
 	EditRecordBytes int
-	// MaxRecordsBytes bounds the records of one request, together. They repeat
-	// what spans share: a large resource goes into the record of each trace.
+	// MaxRecordsBytes bounds the total size of the records of one request. Each record repeats
+	// the resource of its spans.
 	MaxRecordsBytes int
-	// MaxRowsBytes bounds what the spans of one request come to in the store, each
-	// with its resource and scope.
+	// MaxRowsBytes bounds the total size of the rows of one request in ClickHouse; each row has
+	// its resource and scope.
 	MaxRowsBytes int
-	// MaxRejections is how many refused spans of one request are recorded one by
-	// one; the others are only counted.
+	// MaxRejections is the number of refused spans of one request that are recorded one by one;
+	// the others are counted.
 	MaxRejections int
-	// RetryAfter is what a caller is told when too much is in flight.
+	// RetryAfter is the delay that a caller is asked for when the budget is exceeded.
 	RetryAfter time.Duration
 }
 
-// DefaultConfig takes four bodies of the greatest size at a time.
+// DefaultConfig returns limits for four concurrent bodies of the maximum size.
 func DefaultConfig() Config {
 	return Config{MaxInFlightBytes: 512 << 20, RecordBytes: 1 << 20, EditRecordBytes: 8 << 20, MaxRecordsBytes: 128 << 20, MaxRowsBytes: 1 << 30, MaxRejections: 1000, RetryAfter: time.Second}
 }
 
-// Validate tells what cannot work.
+// Validate returns an error that names every invalid field.
 func (c Config) Validate() error {
 	if c.MaxInFlightBytes <= 0 || c.RecordBytes <= 0 || c.EditRecordBytes <= 0 || c.MaxRecordsBytes <= 0 || c.MaxRowsBytes <= 0 || c.MaxRejections <= 0 {
 		return errors.New("ingest: max in-flight bytes, record bytes, max records bytes, max rows bytes and max rejections must be positive")
@@ -63,7 +62,7 @@ func (c Config) Validate() error {
 	return nil
 }
 
-// Ingest takes spans in. It is safe for concurrent use.
+// Ingest publishes spans. It is safe for concurrent use.
 type Ingest struct {
 	cfg      Config
 	producer *stream.Producer
@@ -74,7 +73,7 @@ type Ingest struct {
 	batches  sync.Pool
 }
 
-// New makes the use case over a producer.
+// New returns an Ingest that publishes through a producer.
 func New(cfg Config, producer *stream.Producer, now func() time.Time, log *slog.Logger, reg prometheus.Registerer) (*Ingest, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -87,21 +86,21 @@ func New(cfg Config, producer *stream.Producer, now func() time.Time, log *slog.
 	}, nil
 }
 
-// Budget is what the doors draw on while they read bodies.
+// Budget returns the budget from which endpoints reserve memory while they read bodies.
 func (i *Ingest) Budget() *Budget { return i.budget }
 
-// Receipt tells a caller what became of a request. Source: interface.md §2.8.
+// Receipt is the result of a request. Source: interface.md §2.8.
 type Receipt struct {
-	// Count is how many spans the broker holds; Links name them, in the order of the request.
+	// Count is the number of spans that Kafka acknowledged; Links name them in the order of the request.
 	Count int
 	Links []Link
-	// Token is where they stand in the log.
+	// Token holds their positions in Kafka.
 	Token domain.Token
-	// ReceivedAt is the moment that the store will name for them; zero where nothing was published.
+	// ReceivedAt is their created_at in ClickHouse; zero where nothing was published.
 	ReceivedAt time.Time
-	// Rejected are the spans that were refused, without their bytes.
+	// Rejected lists the refused spans without their bytes.
 	Rejected wire.Refusals
-	// parted tells that an edit of a trace came to several records: see Edit.
+	// parted marks an edit of several records: see Edit.
 	parted bool
 }
 
@@ -111,13 +110,13 @@ type Link struct {
 	SpanID  trace.SpanID  `json:"span_id"`
 }
 
-// OTLP takes the spans of an ExportTraceServiceRequest or TracesData message in.
-// refused are spans that the door found bad before; nil for none. body must not change until
-// it returns.
+// OTLP publishes the spans of an ExportTraceServiceRequest or TracesData message. refused
+// holds the spans that the receiver refused, nil for none. body must not change until it
+// returns.
 //
-// The error is Rejected for a body that cannot be read and when every span was
-// refused (the receipt then says why), TooLarge, or Unavailable: then nothing is
-// accepted and the caller should send the whole request again.
+// The error is Rejected for a body that cannot be read, and where every span was refused
+// (the receipt has the reasons); TooLarge; or Unavailable, where no span is accepted and the
+// caller should send the whole request again.
 func (i *Ingest) OTLP(ctx context.Context, source, body string, refused *wire.Refusals) (Receipt, error) {
 	return i.take(ctx, source, request{op: stream.Upsert}, body, refused)
 }
@@ -143,7 +142,7 @@ func (i *Ingest) take(ctx context.Context, source string, what request, body str
 	if err != nil {
 		return Receipt{}, err
 	}
-	// The records are about as large as the body they are made from.
+	// The records are about as large as their body.
 	if err := i.budget.Acquire(int64(len(body))); err != nil {
 		return Receipt{}, err
 	}
@@ -189,9 +188,9 @@ func (i *Ingest) take(ctx context.Context, source string, what request, body str
 	return receipt, nil
 }
 
-// split cuts the request's spans into records and tells what they come to. A
-// body of megabytes, most of them one resource, may hold a hundred thousand
-// traces: what that makes is refused before it is made.
+// split assigns the request's spans to records and returns their total size. A body whose
+// megabytes are one resource may hold a hundred thousand traces: such a request is refused
+// before its records are allocated.
 func (i *Ingest) split(ctx context.Context, what request, batch *wire.Batch) (parts []wire.Part, size int, err error) {
 	about := i.cfg.RecordBytes
 	if what.op == stream.Edit {
@@ -209,7 +208,7 @@ func (i *Ingest) split(ctx context.Context, what request, batch *wire.Batch) (pa
 	return parts, size, nil
 }
 
-// records makes one record for each trace, or several where a trace is large.
+// records returns one record for each trace, or several for a large trace.
 func (i *Ingest) records(p domain.Principal, source string, what request, batch *wire.Batch, parts []wire.Part, size int) []stream.Record {
 	arena := make([]byte, size) // one allocation for all values of the request
 	like := i.record(p, source, what.op, trace.TraceID{})
@@ -234,7 +233,7 @@ func (i *Ingest) receipt(batch *wire.Batch, refused *wire.Refusals) Receipt {
 	}
 	for _, list := range []*wire.Refusals{refused, &batch.Refused} {
 		for _, f := range list.First {
-			f.Raw = "" // a receipt must not keep the body alive
+			f.Raw = "" // a receipt must not keep the body in memory
 			r.Rejected.Add(f)
 		}
 	}
@@ -242,8 +241,8 @@ func (i *Ingest) receipt(batch *wire.Batch, refused *wire.Refusals) Receipt {
 	return r
 }
 
-// rejections adds a record for each refused span, up to a bound, and one that
-// counts the others.
+// rejections adds a record for each refused span up to MaxRejections, and one that counts
+// the others.
 func (i *Ingest) rejections(records []stream.Record, p domain.Principal, source string, batch *wire.Batch, refused *wire.Refusals) []stream.Record {
 	kept := 0
 	add := func(stage string, list []wire.Refusal) {

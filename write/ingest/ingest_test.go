@@ -34,15 +34,15 @@ var topics atomic.Int64
 
 var received = time.Date(2026, 3, 4, 5, 6, 7, 890, time.UTC)
 
-type house struct {
+type fixture struct {
 	*ingest.Ingest
 	cfg stream.Config
 	reg *prometheus.Registry
 }
 
-func open(t *testing.T, edit ...func(*ingest.Config)) house {
+func open(t *testing.T, edit ...func(*ingest.Config)) fixture {
 	t.Helper()
-	h := house{cfg: stream.DefaultConfig(), reg: prometheus.NewRegistry()}
+	h := fixture{cfg: stream.DefaultConfig(), reg: prometheus.NewRegistry()}
 	if addrs := os.Getenv("COLONNADE_TEST_KAFKA_BROKERS"); addrs != "" {
 		h.cfg.Brokers = strings.Split(addrs, ",")
 	} else {
@@ -67,7 +67,7 @@ func open(t *testing.T, edit ...func(*ingest.Config)) house {
 }
 
 // requireNothingInFlight looks at what the requests that have ended hold of the memory.
-func (h house) requireNothingInFlight(t *testing.T) {
+func (h fixture) requireNothingInFlight(t *testing.T) {
 	t.Helper()
 	require.NoError(t, testutil.GatherAndCompare(h.reg, strings.NewReader(`
 # HELP colonnade_ingest_in_flight_bytes Memory reserved for requests in progress.
@@ -82,7 +82,7 @@ func caller(t *testing.T) context.Context {
 }
 
 // records reads n records off the one partition.
-func (h house) records(t *testing.T, n int) []stream.Record {
+func (h fixture) records(t *testing.T, n int) []stream.Record {
 	t.Helper()
 	c, err := stream.NewConsumer(h.cfg, time.Now, slog.New(slog.DiscardHandler), prometheus.NewRegistry())
 	require.NoError(t, err)
@@ -160,7 +160,7 @@ func spanNames(t *testing.T, r stream.Record) string {
 }
 
 // turn is leave to edit trace n. Most edits do not look at what is stored.
-func (h house) turn(t *testing.T, n byte, conn driver.Conn) *ingest.Turn {
+func (h fixture) turn(t *testing.T, n byte, conn driver.Conn) *ingest.Turn {
 	t.Helper()
 	stored, err := ingest.NewStored(ingest.DefaultStoredConfig(), conn)
 	require.NoError(t, err)

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Message says in words which spans were refused and why: the first few by
-// name, the others by number. Empty where none was.
+// Message returns a sentence with the refused spans and their reasons: the first few by id,
+// the others by number. It is empty where no span was refused.
 func (r Receipt) Message() string {
 	const named = 10
 	if r.Rejected.Count == 0 {

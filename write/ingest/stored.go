@@ -21,23 +21,23 @@ import (
 	"colonnade/migrations/schema"
 )
 
-// StoredConfig bounds what a command may look at before it writes.
+// StoredConfig bounds the reads of a command before it writes.
 type StoredConfig struct {
 	// Topic is the stream that tokens refer to.
 	Topic string
-	// WaitTimeout is how long a command waits for the caller's earlier write, and
-	// how long before that for other edits of its trace.
+	// WaitTimeout bounds the wait for other edits of the trace, and then the wait until the
+	// caller's earlier write is visible.
 	WaitTimeout time.Duration
 	// QueryTimeout bounds one statement.
 	QueryTimeout time.Duration
 }
 
-// DefaultStoredConfig suits callers whose own timeout is ten seconds. Source: contract §7.
+// DefaultStoredConfig returns limits for callers whose own timeout is ten seconds.
 func DefaultStoredConfig() StoredConfig {
 	return StoredConfig{Topic: "colonnade.spans.v1", WaitTimeout: 5 * time.Second, QueryTimeout: 5 * time.Second}
 }
 
-// Validate tells what cannot work.
+// Validate returns an error that names every invalid field.
 func (c StoredConfig) Validate() error {
 	if c.Topic == "" || c.WaitTimeout <= 0 || c.QueryTimeout < time.Second {
 		return errors.New("ingest: a topic, a positive wait timeout and a query timeout of a second at least are needed")
@@ -45,16 +45,16 @@ func (c StoredConfig) Validate() error {
 	return nil
 }
 
-// Stored is how a command looks before it writes: an edit that changes a part
-// of a trace, a delete that says what it deleted. It sees the store as the sink
-// left it, so Await comes first where the caller has written before.
+// Stored reads a trace for a command that depends on it: an edit of a part of a trace, a
+// delete that returns what it deleted. It reads rows that the sink has written, so that a
+// caller with earlier writes calls Await first.
 type Stored struct {
 	cfg   StoredConfig
 	conn  driver.Conn
 	turns turns
 }
 
-// NewStored looks through a connection, which it does not close.
+// NewStored returns a Stored that queries conn and does not close it.
 func NewStored(cfg StoredConfig, conn driver.Conn) (*Stored, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -62,15 +62,14 @@ func NewStored(cfg StoredConfig, conn driver.Conn) (*Stored, error) {
 	return &Stored{cfg: cfg, conn: conn, turns: turns{lines: map[tracePlace]*line{}}}, nil
 }
 
-// The pauses between two looks at the sink's progress.
+// The poll interval of the sink's progress.
 const (
 	firstPause = 10 * time.Millisecond
 	lastPause  = 100 * time.Millisecond
 )
 
-// Await returns when every position of the token is visible. When that takes
-// too long it is Unavailable: a command that looked now would undo the write
-// that it did not see.
+// Await returns when every position of the token is visible. It returns Unavailable after
+// WaitTimeout, because a command that does not see an earlier write would undo it.
 func (s *Stored) Await(ctx context.Context, token domain.Token) error {
 	if len(token) == 0 {
 		return nil
@@ -118,7 +117,7 @@ func (s *Stored) visible(ctx context.Context, token domain.Token) (bool, error) 
 	return !pending, err
 }
 
-// outlined is a span as far as its key tells.
+// outlined is a span of a trace skeleton: its key and parent.
 type outlined struct {
 	traceType trace.Type
 	start     int64 // microseconds
@@ -127,20 +126,19 @@ type outlined struct {
 	version   uint64
 }
 
-// position is where the span's record stands in the stream.
+// position is the position of the span's record in Kafka.
 func (o outlined) position() domain.Position {
 	return domain.Position{Partition: int32(o.partition), Offset: int64(o.version >> schema.VersionShift)} //nolint:gosec // both come from the stream
 }
 
-// Outline is a stored trace as far as its tree tells: its spans in their
-// latest versions hold their ids, parents, starts and authors.
+// Outline is the skeleton of a stored trace: ids, parents, start times and authors of the
+// latest versions of its spans.
 type Outline struct {
 	Spans []trace.Span
 	keys  map[trace.SpanID]outlined
 }
 
-// Root is the span that stands for the trace: the first root of its tree, or
-// nil of a trace that is not there.
+// Root returns the first root of the tree, nil for a trace that does not exist.
 func (o *Outline) Root() *trace.Span {
 	if roots := trace.BuildTree(o.Spans); len(roots) > 0 {
 		return roots[0].Span
@@ -148,7 +146,7 @@ func (o *Outline) Root() *trace.Span {
 	return nil
 }
 
-// Outline looks a trace up; one that is not there has no spans.
+// Outline reads the skeleton of a trace. A trace that does not exist has no spans.
 func (s *Stored) Outline(ctx context.Context, project domain.ProjectID, id trace.TraceID) (*Outline, error) {
 	o := &Outline{keys: map[trace.SpanID]outlined{}}
 	where, found, err := s.bounds(ctx, project, id)
@@ -177,7 +175,7 @@ ORDER BY version DESC LIMIT 1 BY span_id`, []any{project.String()}, func(rows dr
 	return o, err
 }
 
-// bounds reads where a trace lies: the key's columns that a statement names besides its id.
+// bounds reads the columns of the key that locate a trace besides its id.
 func (s *Stored) bounds(ctx context.Context, project domain.ProjectID, id trace.TraceID) (where string, found bool, err error) {
 	err = s.query(ctx, `SELECT toUnixTimestamp64Micro(min(min_start)), toUnixTimestamp64Micro(max(max_start)), toUInt16(min(min_partition_week)), toUInt16(max(max_partition_week)) FROM `+
 		schema.TraceIndex+` WHERE project_id = ? AND trace_id = unhex('`+id.String()+`') GROUP BY trace_id`, []any{project.String()}, func(rows driver.Rows) error {
@@ -192,8 +190,8 @@ func (s *Stored) bounds(ctx context.Context, project domain.ProjectID, id trace.
 	return where, found, err
 }
 
-// Span reads one span of an outline whole, so that it can be written again:
-// what the fitting derives anew (references, hashes, promoted ids) is not set.
+// Span reads one span of an outline with its payloads, so that it can be written again.
+// Columns that normalizing derives (references, hashes, promoted ids) are not set.
 func (s *Stored) Span(ctx context.Context, project domain.ProjectID, o *Outline, id trace.SpanID) (trace.Span, error) {
 	k, ok := o.keys[id]
 	if !ok {
@@ -296,7 +294,7 @@ func member(object map[string]any, key string) map[string]any {
 	return m
 }
 
-// query runs a statement; its error says that the store does not answer.
+// query runs a statement. Its error is Unavailable.
 func (s *Stored) query(parent context.Context, statement string, args []any, each func(driver.Rows) error) (err error) {
 	ctx, cancel := context.WithTimeout(parent, s.cfg.QueryTimeout)
 	defer cancel()

@@ -11,39 +11,39 @@ import (
 	"colonnade/domain/trace"
 )
 
-// Edits of one trace take turns: one that looks before it writes must see what
-// the one before it wrote, and none may write in between. The stream orders what
-// is written, a turn what is looked at. Turns are of this process: see deploy/docs/api.md, edits and deletes.
+// Edits of one trace hold a lock in turns: an edit that reads before it writes must see the
+// edit before it, and no other may write in between. Kafka orders the writes, the lock the
+// reads. The lock is of this process: see deploy/docs/api.md, edits and deletes.
 
-// maxIdleTurns is of how many traces, at which nobody is, the last edit is remembered one by one.
+// maxIdleTurns is the number of traces without a waiting edit whose last edit is kept.
 const maxIdleTurns = 10_000
 
-// tracePlace names a trace of a project.
+// tracePlace identifies a trace of a project.
 type tracePlace struct {
 	project domain.ProjectID
 	trace   trace.TraceID
 }
 
-// turns are the traces that are being edited, or were lately.
+// turns holds the locks of traces that are being edited or were edited recently.
 type turns struct {
 	mu    sync.Mutex
 	lines map[tracePlace]*line
-	// idle is how many lines nobody is in.
+	// idle is the number of locks that no edit holds or waits for.
 	idle int
-	// past is where the edits stand of all lines that were forgotten.
+	// past holds the positions of the edits of all dropped locks.
 	past domain.Token
 }
 
-// line is who edits a trace and who waits to.
+// line is the lock of one trace with its queue.
 type line struct {
-	head   chan struct{} // holds whose turn it is
+	head   chan struct{} // holds the lock
 	people int
-	// wrote is where the edits of the trace stand that may not be visible yet.
-	// Only whose turn it is touches it.
+	// wrote holds the positions of edits that may not be visible yet. Only the holder of the
+	// lock uses it.
 	wrote domain.Token
 }
 
-// enter gives the line of a trace.
+// enter returns the lock of a trace and counts the caller in its queue.
 func (t *turns) enter(at tracePlace) *line {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -59,7 +59,7 @@ func (t *turns) enter(at tracePlace) *line {
 	return l
 }
 
-// leave takes one out of a line. The last one leaves word of what was written.
+// leave removes a caller from a lock's queue.
 func (t *turns) leave(at tracePlace, l *line) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -75,8 +75,8 @@ func (t *turns) leave(at tracePlace, l *line) {
 	}
 }
 
-// forget lets go of the lines that nobody is in. Who edits one of their traces
-// waits for the latest of all of them: mostly it is visible long since.
+// forget drops the locks without callers. A later edit of one of their traces waits until the
+// latest position of all of them is visible, which it usually is.
 func (t *turns) forget() {
 	for at, l := range t.lines {
 		if l.people > 0 {
@@ -90,15 +90,15 @@ func (t *turns) forget() {
 	t.idle = 0
 }
 
-// Turn is leave to edit one trace, which nobody else of this process has. End gives it back.
+// Turn is the exclusive lock of one trace within this process. End releases it.
 type Turn struct {
 	stored *Stored
 	at     tracePlace
 	line   *line
 }
 
-// Turn waits until no other edit of the trace is under way. When that takes too
-// long it is Unavailable.
+// Turn waits until no other edit holds the trace's lock. It returns Unavailable after
+// WaitTimeout.
 func (s *Stored) Turn(ctx context.Context, project domain.ProjectID, id trace.TraceID) (*Turn, error) {
 	t := &Turn{stored: s, at: tracePlace{project, id}}
 	t.line = s.turns.enter(t.at)
@@ -118,14 +118,14 @@ func (s *Stored) Turn(ctx context.Context, project domain.ProjectID, id trace.Tr
 	}
 }
 
-// End lets the next one have its turn.
+// End releases the lock.
 func (t *Turn) End() {
 	<-t.line.head
 	t.stored.turns.leave(t.at, t.line)
 }
 
-// Outline looks the trace up once what was written before is visible: all edits
-// that had their turn, and the caller's own writes, which the token names.
+// Outline reads the trace's skeleton when earlier writes are visible: all earlier edits of
+// this process, and the caller's own writes, which the token names.
 func (t *Turn) Outline(ctx context.Context, token domain.Token) (*Outline, error) {
 	token = slices.Clone(token)
 	for _, p := range t.line.wrote {
@@ -138,16 +138,15 @@ func (t *Turn) Outline(ctx context.Context, token domain.Token) (*Outline, error
 	return t.stored.Outline(ctx, t.at.project, t.at.trace)
 }
 
-// note remembers where an edit stands. One that was not acknowledged needs none:
-// who does not see it does not undo what anybody was promised, and the stream
-// keeps it before what is written after it.
+// note keeps the position of an edit. An edit that Kafka did not acknowledge has none: its
+// caller got no receipt, and Kafka orders it before later writes.
 func (t *Turn) note(token domain.Token) {
 	for _, p := range token {
 		t.line.wrote = t.line.wrote.Add(p)
 	}
 }
 
-// holds tells whether spans are all of the trace that the turn is for.
+// holds reports whether all spans belong to the turn's trace.
 func (t *Turn) holds(spans []trace.Span) error {
 	for i := range spans {
 		if spans[i].TraceID != t.at.trace {
