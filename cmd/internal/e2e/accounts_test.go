@@ -27,8 +27,8 @@ func TestDeletedAccounts(t *testing.T) {
 	const body = `{"accounts":{"one":{"user":{"user":{"email":"one@example.com"}},"options":{"create_api_keys":true,"return_api_keys":true,"seed_defaults":false}}}}`
 	made := s.as("admin", "POST", "/admin/simple/accounts/", body)
 	require.Equal(t, http.StatusOK, made.Code, made.Text)
-	s.keys["doomed"], _ = made.at("accounts", "one", "api_keys", "key").(string)
-	require.NotEmpty(t, s.keys["doomed"], made.Text)
+	s.keys["removed"], _ = made.at("accounts", "one", "api_keys", "key").(string)
+	require.NotEmpty(t, s.keys["removed"], made.Text)
 	again := s.as("admin", "POST", "/admin/simple/accounts/", body)
 	require.Equal(t, http.StatusConflict, again.Code, again.Text)
 	s.keys["wrong"] = "x"
@@ -36,7 +36,7 @@ func TestDeletedAccounts(t *testing.T) {
 
 	id := newTraceID()
 	annotation := `{"annotation":{"data":{"outputs":{"score":1}},"references":{"evaluator":{"slug":"judge"}},"links":{"invocation":` + invocation + `}}}`
-	for _, who := range []string{"doomed", "ours owner"} {
+	for _, who := range []string{"removed", "ours owner"} {
 		r := s.as(who, "POST", "/traces/", `{"trace":{"trace_id":"`+id+`","spans":`+family(id)+`}}`)
 		require.Equal(t, http.StatusAccepted, r.Code, r.Text)
 		r = s.as(who, "POST", "/annotations/", annotation)
@@ -44,8 +44,8 @@ func TestDeletedAccounts(t *testing.T) {
 		r = s.as(who, "GET", "/traces/"+id, "")
 		require.InDelta(t, 1, r.at("count"), 0)
 	}
-	require.Equal(t, http.StatusOK, s.as("doomed", "PUT", "/secrets/openai", `{"secret":{"value":"x"}}`).Code)
-	project := s.projectOf(t, "doomed")
+	require.Equal(t, http.StatusOK, s.as("removed", "PUT", "/secrets/openai", `{"secret":{"value":"x"}}`).Code)
+	project := s.projectOf(t, "removed")
 	require.NotZero(t, s.rowsOf(t, project))
 
 	deleted := s.as("admin", "DELETE", "/admin/simple/accounts/", body)
@@ -60,7 +60,7 @@ func TestDeletedAccounts(t *testing.T) {
 	_, err := s.Producer.Publish(t.Context(), []stream.Record{late})
 	require.NoError(t, err)
 
-	eventually(t, "the key ends", func() bool { return s.as("doomed", "GET", "/projects/current", "").Code == http.StatusUnauthorized })
+	eventually(t, "the key ends", func() bool { return s.as("removed", "GET", "/projects/current", "").Code == http.StatusUnauthorized })
 	mark := s.ok(http.StatusAccepted, "POST", "/traces/", `{"trace":{"trace_id":"`+newTraceID()+`","spans":{"a":{"span_id":"1000000000000001"}}}}`)
 	require.NotEmpty(t, mark.Header.Get(domain.TokenHeader))
 	eventually(t, "its rows are gone", func() bool { return s.rowsOf(t, project) == 0 })
@@ -128,25 +128,25 @@ func TestDeletedProject(t *testing.T) {
 	s.keys["admin"] = "the-administration-key"
 	made := s.as("admin", "POST", "/admin/accounts/", `{"options":{"seed_defaults":false},
 "users":{"u":{"email":"u@example.com"}},"organizations":{"o":{"name":"O"}},"workspaces":{"w":{"name":"W","organization_ref":{"ref":"o"}}},
-"projects":{"doomed":{"name":"D","organization_ref":{"ref":"o"},"workspace_ref":{"ref":"w"}},"kept":{"name":"K","organization_ref":{"ref":"o"},"workspace_ref":{"ref":"w"}}},
-"api_keys":{"doomed":{"project_ref":{"ref":"doomed"},"user_ref":{"ref":"u"}},"kept":{"project_ref":{"ref":"kept"},"user_ref":{"ref":"u"}}}}`)
+"projects":{"removed":{"name":"D","organization_ref":{"ref":"o"},"workspace_ref":{"ref":"w"}},"kept":{"name":"K","organization_ref":{"ref":"o"},"workspace_ref":{"ref":"w"}}},
+"api_keys":{"removed":{"project_ref":{"ref":"removed"},"user_ref":{"ref":"u"}},"kept":{"project_ref":{"ref":"kept"},"user_ref":{"ref":"u"}}}}`)
 	require.Equal(t, http.StatusOK, made.Code, made.Text)
 	accounts, _ := made.at("accounts").([]any)
 	require.Len(t, accounts, 1)
 	account, _ := accounts[0].(map[string]any)
 	id := newTraceID()
-	for _, who := range []string{"doomed", "kept"} {
+	for _, who := range []string{"removed", "kept"} {
 		s.keys[who], _ = reply{Body: account}.at("api_keys", who, "value").(string)
 		r := s.as(who, "POST", "/traces/", `{"trace":{"trace_id":"`+id+`","spans":`+family(id)+`}}`)
 		require.Equal(t, http.StatusAccepted, r.Code, r.Text)
 		r = s.as(who, "GET", "/traces/"+id, "")
 		require.InDelta(t, 1, r.at("count"), 0)
 	}
-	project, kept := s.projectOf(t, "doomed"), s.projectOf(t, "kept")
+	project, kept := s.projectOf(t, "removed"), s.projectOf(t, "kept")
 	require.NotZero(t, s.rowsOf(t, project))
 	r := s.as("admin", "DELETE", "/admin/simple/accounts/projects/"+project.String(), "")
 	require.Equal(t, http.StatusOK, r.Code, r.Text)
-	eventually(t, "the key ends", func() bool { return s.as("doomed", "GET", "/projects/current", "").Code == http.StatusUnauthorized })
+	eventually(t, "the key ends", func() bool { return s.as("removed", "GET", "/projects/current", "").Code == http.StatusUnauthorized })
 	eventually(t, "its rows are gone", func() bool { return s.rowsOf(t, project) == 0 })
 	require.NotZero(t, s.rowsOf(t, kept))
 	r = s.as("kept", "GET", "/traces/"+id, "")

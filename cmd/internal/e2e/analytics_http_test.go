@@ -261,7 +261,7 @@ func TestAnalyticsOverHTTP(t *testing.T) {
 }
 
 // Numbers that no sum holds break no answer: what they come to is left out, in
-// traces that are settled and in those that are not.
+// traces that are finalized and in those that are not.
 func TestAnalyticsOfAbsurdNumbers(t *testing.T) {
 	t.Parallel()
 	readsOnly(t)
@@ -309,7 +309,7 @@ func TestAnalyticsOfAbsurdNumbers(t *testing.T) {
 		jsonReply(t, h, "/spans/analytics/query", "")
 	}
 	check(t)
-	w.settled(t, project)
+	w.finalized(t, project)
 	check(t)
 }
 

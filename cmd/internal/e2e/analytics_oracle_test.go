@@ -30,7 +30,7 @@ import (
 
 // Every answer of the store equals the same computation over the spans in
 // memory: for every type of metric, both focuses, both axes, filters that rows
-// decide and filters that documents decide, before traces are settled and after.
+// decide and filters that documents decide, before traces are finalized and after.
 func TestAnalyticsOracle(t *testing.T) {
 	t.Parallel()
 	readsOnly(t)
@@ -81,18 +81,18 @@ func TestAnalyticsOracle(t *testing.T) {
 		}
 	}
 	check(t, analytics.Question{Roots: true, Specs: analytics.DefaultSpecs()}, "the default")
-	t.Run("unsettled", func(t *testing.T) { run(t, asked(20)) })
+	t.Run("pending", func(t *testing.T) { run(t, asked(20)) })
 	// Some traces come again, with other spans and values: only the latest counts.
 	w.write(project, g.trace(1), g.trace(2), g.trace(3))
-	w.settled(t, project)
+	w.finalized(t, project)
 	corpus, stored = w.everySpan(t, project), w.creation(t, project)
 	g.corpus = corpus
-	var trees, settled uint64
-	require.NoError(t, w.conn.QueryRow(t.Context(), "SELECT countIf(one_tree = 1), count() FROM trace_totals FINAL WHERE project_id = ?", project.String()).Scan(&trees, &settled))
+	var trees, finalized uint64
+	require.NoError(t, w.conn.QueryRow(t.Context(), "SELECT countIf(one_tree = 1), count() FROM trace_totals FINAL WHERE project_id = ?", project.String()).Scan(&trees, &finalized))
 	require.Greater(t, trees, uint64(50), "single trees, whose totals are used")
-	require.Greater(t, settled-trees, uint64(50), "others, whose spans are summed")
-	check(t, analytics.Question{Roots: true, Specs: analytics.DefaultSpecs()}, "the default, settled")
-	t.Run("settled", func(t *testing.T) { run(t, asked(20)) })
+	require.Greater(t, finalized-trees, uint64(50), "others, whose spans are summed")
+	check(t, analytics.Question{Roots: true, Specs: analytics.DefaultSpecs()}, "the default, finalized")
+	t.Run("finalized", func(t *testing.T) { run(t, asked(20)) })
 }
 
 func (g *generator) question(where filter.Expr) analytics.Question {
@@ -152,17 +152,17 @@ func (w *pipeline) creation(t *testing.T, project domain.ProjectID) map[spanKey]
 	return out
 }
 
-// settled waits until every trace has totals of its latest version, which are
+// finalized waits until every trace has totals of its latest version, which are
 // the last that settling writes. Which traces there are is asked of their spans:
 // nothing that is derived of them could hide one.
-func (w *pipeline) settled(t *testing.T, project domain.ProjectID) {
+func (w *pipeline) finalized(t *testing.T, project domain.ProjectID) {
 	t.Helper()
 	require.Eventually(t, func() bool {
 		var open uint64
 		err := w.conn.QueryRow(t.Context(), `SELECT count() FROM (SELECT trace_id, max(version) AS v FROM spans WHERE project_id = ? GROUP BY trace_id) AS i
 			LEFT JOIN (SELECT trace_id, max(version) AS r FROM trace_totals WHERE project_id = ? GROUP BY trace_id) AS s USING trace_id WHERE r < v`, project.String(), project.String()).Scan(&open)
 		return err == nil && open == 0
-	}, 3*time.Minute, 50*time.Millisecond, "every trace is settled")
+	}, 3*time.Minute, 50*time.Millisecond, "every trace is finalized")
 }
 
 // everySpan is what readers see, all of it.

@@ -302,7 +302,7 @@ func (w *pipeline) change(t *testing.T, project domain.ProjectID, j *judges, all
 	pending, err := w.reader.Wait(w.t.Context(), token)
 	require.NoError(w.t, err)
 	require.Empty(w.t, pending)
-	w.settled(t, project)
+	w.finalized(t, project)
 	return len(records)
 }
 
@@ -316,11 +316,11 @@ func marshal(t testing.TB, data *tracepb.TracesData) []byte {
 // readsRange sees that the places of a table are read within its key's ranges.
 func (w *pipeline) readsRange(project domain.ProjectID, name, key string) {
 	w.t.Helper()
-	said := &traits.Annotations{Slugs: []string{"quality"}}
+	lookup := &traits.Annotations{Slugs: []string{"quality"}}
 	if name == "annotation_index" {
-		said = &traits.Annotations{LinkedTraces: []trace.TraceID{{1}, {2}}}
+		lookup = &traits.Annotations{LinkedTraces: []trace.TraceID{{1}, {2}}}
 	}
-	s := statements.AnnotationPositions{Project: project, Lookup: said, Keys: said.Slugs, Range: order.Everything(), Limit: 50}.Statement()
+	s := statements.AnnotationPositions{Project: project, Lookup: lookup, Keys: lookup.Slugs, Range: order.Everything(), Limit: 50}.Statement()
 	require.Contains(w.t, s.SQL, " FROM "+name+" ")
 	var plan strings.Builder
 	rows, err := w.conn.Query(w.t.Context(), "EXPLAIN indexes = 1 "+s.SQL, s.Args...)

@@ -42,9 +42,9 @@ func (s *service) judgedBy(id, revision string) string {
 func (s *service) say(run, step string) {
 	s.t.Helper()
 	for _, r := range s.listed("results", "/simple/evaluations/"+run+"/probe", `{"step_keys":["`+step+`"]}`) {
-		said := s.ok(http.StatusAccepted, http.MethodPost, "/simple/traces/", `{"trace":{"origin":"human","kind":"eval","data":{"outputs":{"approved":true}},"references":{"evaluator":{"slug":"people"}},"links":{}}}`)
+		annotation := s.ok(http.StatusAccepted, http.MethodPost, "/simple/traces/", `{"trace":{"origin":"human","kind":"eval","data":{"outputs":{"approved":true}},"references":{"evaluator":{"slug":"people"}},"links":{}}}`)
 		s.ok(http.StatusOK, http.MethodPost, "/simple/evaluations/"+run+"/populate", fmt.Sprintf(`{"results":[{"run_id":%q,"scenario_id":%q,"step_key":%q,"repeat_idx":%v,"status":"success","trace_id":%q}]}`,
-			run, r["scenario_id"], step, r["repeat_idx"], said.at("trace", "trace_id")))
+			run, r["scenario_id"], step, r["repeat_idx"], annotation.at("trace", "trace_id")))
 	}
 }
 
@@ -195,7 +195,7 @@ func TestSimpleEvaluationPlaces(t *testing.T) {
 		require.Equal(t, r["trace_id"], after[place]["trace_id"])
 	}
 
-	// Repeats fan out at the judge; a slice is computed again where it is said.
+	// Repeats fan out at the evaluator; a slice is computed again where the request asks for it.
 	set := s.ok(http.StatusOK, http.MethodPost, path+"repeats/set", `{"repeats":2}`)
 	require.InDelta(t, 2, set.at("run", "data", "repeats"), 0)
 	s.ok(http.StatusAccepted, http.MethodPost, path+"process", `{}`)
@@ -313,12 +313,12 @@ func TestSimpleEvaluationRefuses(t *testing.T) {
 	starting.Wait()
 	s.ends(id, "errors")
 	require.Len(t, s.listed("scenarios", "/evaluations/scenarios/query", `{"scenario":{"run_id":"`+id+`"}}`), 1)
-	said, taken := map[any]bool{}, 0
+	annotation, taken := map[any]bool{}, 0
 	for _, r := range s.resultsOf(stays) {
-		said[r["trace_id"]] = r["trace_id"] != nil
+		annotation[r["trace_id"]] = r["trace_id"] != nil
 	}
 	for _, r := range s.resultsOf(id) {
-		if r["status"] == "success" && said[r["trace_id"]] {
+		if r["status"] == "success" && annotation[r["trace_id"]] {
 			taken++
 		}
 	}

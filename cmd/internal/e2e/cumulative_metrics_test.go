@@ -53,7 +53,7 @@ func (g *generator) metered(n uint64) *tracepb.TracesData {
 }
 
 // A filter on a cumulative value sees what readers see, for every operator and
-// both focuses, whatever of the traces is settled; and where it is, the
+// both focuses, whatever of the traces is finalized; and where it is, the
 // statement alone decides, however many spans do not match.
 func TestCumulativeOracle(t *testing.T) {
 	t.Parallel()
@@ -74,9 +74,9 @@ func TestCumulativeOracle(t *testing.T) {
 	reader, err := traces.New(strict, w.conn, time.Now, prometheus.NewRegistry())
 	require.NoError(t, err)
 
-	check := func(settled bool) {
+	check := func(finalized bool) {
 		for i, f := range g.cumulativeFilters() {
-			if !settled && i%3 > 0 || settled && i%3 == 1 {
+			if !finalized && i%3 > 0 || finalized && i%3 == 1 {
 				continue
 			}
 			text, err := json.Marshal(f)
@@ -85,7 +85,7 @@ func TestCumulativeOracle(t *testing.T) {
 			require.NoError(t, err, string(text))
 			want := ids(corpus, e)
 			got := w.checkStatement(t, project, e, want, 4*len(corpus), string(text))
-			if !settled {
+			if !finalized {
 				continue
 			}
 			require.LessOrEqual(t, len(got), len(want)+few, "sums decide but for those that cancel out: %s", text)
@@ -99,7 +99,7 @@ func TestCumulativeOracle(t *testing.T) {
 		}
 	}
 	// A reader an hour later that reads nothing beside its pages asks for the sums
-	// of what is settled. Another reads them beside its pages, and nothing else.
+	// of what is finalized. Another reads them beside its pages, and nothing else.
 	registry, besides := prometheus.NewRegistry(), prometheus.NewRegistry()
 	apart := traces.DefaultConfig()
 	apart.MaxBesideBytes = 1
@@ -108,7 +108,7 @@ func TestCumulativeOracle(t *testing.T) {
 	later, err := traces.New(apart, w.conn, func() time.Time { return time.Now().Add(time.Hour) }, registry)
 	require.NoError(t, err)
 	check(false)
-	w.settled(t, project)
+	w.finalized(t, project)
 	check(true)
 	requireSums(t, later, project, len(corpus))
 	requireSums(t, beside, project, len(corpus))
@@ -116,7 +116,7 @@ func TestCumulativeOracle(t *testing.T) {
 	require.Zero(t, statementCount(t, besides, "metrics")+statementCount(t, besides, "sums"))
 	require.Less(t, 2*statementCount(t, registry, "metrics"), statementCount(t, registry, "sums"), "of few traces all spans are read: their numbers are too large for sums")
 
-	// Late spans, other parents, replaced values: nothing may be taken from what was settled before.
+	// Late spans, other parents, replaced values: nothing may be taken from what was finalized before.
 	all = all[:0]
 	for n := range uint64(40) {
 		all = append(all, g.metered(n))
@@ -127,7 +127,7 @@ func TestCumulativeOracle(t *testing.T) {
 	corpus = w.everySpan(t, project)
 	slices.SortFunc(corpus, byPlace)
 	check(false)
-	w.settled(t, project)
+	w.finalized(t, project)
 	corpus = w.everySpan(t, project)
 	slices.SortFunc(corpus, byPlace)
 	check(true)

@@ -179,7 +179,7 @@ func (w *pipeline) checkStatement(t *testing.T, project domain.ProjectID, e filt
 		loose := w.rowsOf(t, scan, text)
 		missed := maps.Clone(got)
 		maps.DeleteFunc(missed, func(k spanKey, _ bool) bool { return loose[k] })
-		if len(missed) > 0 { // a trace may have been settled in between: then neither finds it
+		if len(missed) > 0 { // a trace may have been finalized in between: then neither finds it
 			again := w.rowsOf(t, strict, text)
 			maps.DeleteFunc(missed, func(k spanKey, _ bool) bool { return !again[k] })
 		}

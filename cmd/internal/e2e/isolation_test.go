@@ -207,10 +207,10 @@ func TestTracesOfProjectsAreApart(t *testing.T) {
 	s := newService(t, "COLONNADE_SINK_FINALIZE_AFTER=500ms", "COLONNADE_SINK_FINALIZE_EVERY=100ms", "COLONNADE_SECRETS_ENCRYPTION_KEY="+strings.Repeat("k", 32))
 	shared := newTraceID()
 	s.fill(t, "ours owner", "ours", shared, newTraceID())
-	s.settled(t, "ours")
+	s.finalized(t, "ours")
 	before := s.figures("ours owner")
 	ids := s.fill(t, "theirs owner", secret, shared, newTraceID())
-	s.settled(t, "theirs")
+	s.finalized(t, "theirs")
 	require.Equal(t, before, s.figures("ours owner"), "what the other one wrote counts nowhere")
 	theirs := s.everythingOf(t, "theirs owner", ids)
 
@@ -313,11 +313,11 @@ func (s *service) fill(t *testing.T, who, word, shared, only string) names {
 	return n
 }
 
-// settled waits until the totals of a project's four traces are there: they change what reads show.
-func (s *service) settled(t *testing.T, account string) {
+// finalized waits until the totals of a project's four traces are there: they change what reads show.
+func (s *service) finalized(t *testing.T, account string) {
 	t.Helper()
 	project := s.accounts[account].Project.ID
-	eventually(t, account+" is settled", func() bool {
+	eventually(t, account+" is finalized", func() bool {
 		var n uint64
 		require.NoError(t, s.Stores.ClickHouse.QueryRow(t.Context(), "SELECT uniqExact(trace_id) FROM trace_totals WHERE project_id = ?", project.String()).Scan(&n))
 		return n == 4

@@ -296,9 +296,9 @@ func TestSecretsOfProjects(t *testing.T) {
 	listed := s.ok(http.StatusOK, http.MethodGet, "/secrets/", "")
 	require.InDelta(t, 1.0, listed.at("count"), 0)
 	require.NotContains(t, listed.Text+stored.Text, "sk-project")
-	var sealed []byte
-	require.NoError(t, s.Stores.Postgres.QueryRow(t.Context(), `SELECT encrypted FROM secrets`).Scan(&sealed))
-	require.NotContains(t, string(sealed), "sk-project")
+	var encrypted []byte
+	require.NoError(t, s.Stores.Postgres.QueryRow(t.Context(), `SELECT encrypted FROM secrets`).Scan(&encrypted))
+	require.NotContains(t, string(encrypted), "sk-project")
 	require.Zero(t, s.as("theirs owner", http.MethodGet, "/secrets/", "").at("count"))
 	require.Equal(t, http.StatusForbidden, s.as("ours annotator", http.MethodPut, "/secrets/openai", `{"secret":{"value":"x"}}`).Code)
 	bad := s.do(http.MethodPut, "/secrets/openai", `{"secret":{"value":"sk-project","oops":"sk-project"}}`)

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What many commands bring at once is bounded, whichever door they come by: one
+// What many commands bring at once is bounded at every endpoint: one
 // that there is no room for may come again, and what is done with gives its room back.
 func TestCommandsShareTheMemoryOfRequests(t *testing.T) {
 	t.Parallel()

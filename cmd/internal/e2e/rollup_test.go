@@ -101,7 +101,7 @@ func TestRollupOracle(t *testing.T) {
 func (w *pipeline) inMinutes(t *testing.T, projects ...domain.ProjectID) {
 	t.Helper()
 	for _, project := range projects {
-		w.settled(t, project)
+		w.finalized(t, project)
 	}
 	at := time.Now().UnixMicro()
 	require.Eventually(t, func() bool {

@@ -469,8 +469,8 @@ func TestSimpleEvaluationStartedAgainWithNothingToDo(t *testing.T) {
 	require.Equal(t, "pending", status("start"))
 	require.Equal(t, "cancelled", status("stop"))
 	step := s.judgedBy(id, people)
-	said := s.listed("results", "/simple/evaluations/"+id+"/probe", `{"step_keys":["`+step+`"]}`)
-	s.ok(http.StatusOK, http.MethodPost, "/simple/evaluations/"+id+"/populate", fmt.Sprintf(`{"results":[{"run_id":%q,"scenario_id":%q,"step_key":%q,"status":"success"}]}`, id, said[0]["scenario_id"], step))
+	results := s.listed("results", "/simple/evaluations/"+id+"/probe", `{"step_keys":["`+step+`"]}`)
+	s.ok(http.StatusOK, http.MethodPost, "/simple/evaluations/"+id+"/populate", fmt.Sprintf(`{"results":[{"run_id":%q,"scenario_id":%q,"step_key":%q,"status":"success"}]}`, id, results[0]["scenario_id"], step))
 	require.Equal(t, "success", status("start"))
 }
 
@@ -547,14 +547,14 @@ func TestSimpleEvaluationStartedWhileSomebodySpeaks(t *testing.T) {
 	id := s.evaluation(`{"data":{"testset_steps":["` + s.testset("rows", `{"n":0}`) + `"],"evaluator_steps":{"` + people + `":"human"}}}`)
 	require.Equal(t, "pending", s.ok(http.StatusOK, http.MethodGet, "/simple/evaluations/"+id, "").at("evaluation", "data", "status"))
 	step := s.judgedBy(id, people)
-	said := s.listed("results", "/simple/evaluations/"+id+"/probe", `{"step_keys":["`+step+`"]}`)
-	cell := fmt.Sprintf(`{"results":[{"run_id":%q,"scenario_id":%q,"step_key":%q,"status":"success"}]}`, id, said[0]["scenario_id"], step)
+	results := s.listed("results", "/simple/evaluations/"+id+"/probe", `{"step_keys":["`+step+`"]}`)
+	cell := fmt.Sprintf(`{"results":[{"run_id":%q,"scenario_id":%q,"step_key":%q,"status":"success"}]}`, id, results[0]["scenario_id"], step)
 	run, err := uuid.Parse(id)
 	require.NoError(t, err)
 	spoke := make(chan reply, 1)
 	require.NoError(t, s.Runs.Exclusive(t.Context(), s.accounts["ours"].Project.ID, run, func() error {
 		go func() { spoke <- s.do(http.MethodPost, "/simple/evaluations/"+id+"/populate", cell) }()
-		s.until("it is said", func() bool { return slices.Equal([]string{"success"}, s.of(id, step)) })
+		s.until("the result is stored", func() bool { return slices.Equal([]string{"success"}, s.of(id, step)) })
 		s.until("and waits for its turn, or does not", func() bool {
 			var n int
 			err := s.Stores.Postgres.QueryRow(t.Context(), `SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`).Scan(&n)

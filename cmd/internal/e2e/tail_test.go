@@ -146,11 +146,11 @@ func TestLiveTail(t *testing.T) {
 	client := &http.Client{Transport: &http.Transport{}}
 	defer client.CloseIdleConnections()
 	account := s.accounts["ours"]
-	doomed, err := s.Accounts.CreateKey(t.Context(), accounts.KeyRequest{Project: account.Project.ID, User: account.User.ID, Role: domain.RoleViewer})
+	removed, err := s.Accounts.CreateKey(t.Context(), accounts.KeyRequest{Project: account.Project.ID, User: account.User.ID, Role: domain.RoleViewer})
 	require.NoError(t, err)
 
 	all := follow(t, client, base, s.keys["ours viewer"], "")
-	some := follow(t, client, base, doomed.Reveal(), `{"conditions":[{"field":"attributes","key":"ag.metrics.tokens.cumulative.prompt","operator":"gt","value":3},{"field":"span_name","operator":"startswith","value":"root"}]}`)
+	some := follow(t, client, base, removed.Reveal(), `{"conditions":[{"field":"attributes","key":"ag.metrics.tokens.cumulative.prompt","operator":"gt","value":3},{"field":"span_name","operator":"startswith","value":"root"}]}`)
 	theirs := follow(t, client, base, s.keys["theirs owner"], `{}`)
 
 	first, second, foreign := newTraceID(), newTraceID(), newTraceID()
@@ -189,7 +189,7 @@ func TestLiveTail(t *testing.T) {
 	_, status, _ = tryFollow(t, client, base, "wrong.key", "")
 	require.Equal(t, http.StatusUnauthorized, status)
 
-	prefix, _, _ := strings.Cut(doomed.Reveal(), ".")
+	prefix, _, _ := strings.Cut(removed.Reveal(), ".")
 	require.Equal(t, http.StatusOK, s.as("ours owner", http.MethodDelete, "/keys/"+prefix, "").Code)
 	name, data := some.next()
 	require.Equal(t, "end", name)

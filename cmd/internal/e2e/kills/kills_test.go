@@ -132,7 +132,7 @@ func (c faultsChild) stream() stream.Config {
 	return cfg
 }
 
-// faults is a house whose parts are killed while spans flow through it.
+// faults is a service whose parts are killed while spans arrive.
 type faults struct {
 	*testing.T
 	ctx      context.Context //nolint:containedctx // of the test
@@ -511,11 +511,11 @@ func (f *faults) check() {
 	var rejects, traces uint64
 	require.NoError(f, f.conn.QueryRow(f.Context(), "SELECT count() FROM rejected_spans").Scan(&rejects))
 	require.Zero(f, rejects)
-	// Every trace is settled in the end, also those whose sink died in between.
+	// Every trace is finalized in the end, also those whose sink died in between.
 	require.Eventually(f, func() bool {
 		_ = f.conn.QueryRow(f.Context(), "SELECT countIf(spans = ? AND tokens_total = ?) FROM trace_totals FINAL", faultPerRecord, faultPerRecord).Scan(&traces)
 		return traces == spans/faultPerRecord
-	}, 3*time.Minute, 500*time.Millisecond, "settled")
+	}, 3*time.Minute, 500*time.Millisecond, "finalized")
 }
 
 // twice describes rows that are there more than once: of one offset (an insert
