@@ -62,6 +62,10 @@ func (d *decoder) object(to reflect.Value, loc []any) error {
 	err := d.r.Members(func(name string) error {
 		at := below(loc, name)
 		m, ok := known[name]
+		if !ok && d.ignoreUnknown {
+			_, err := d.r.Value()
+			return err
+		}
 		if !ok {
 			return d.failNext("extra_forbidden", "Extra inputs are not permitted", at)
 		}

@@ -21,6 +21,8 @@ import (
 type decoder struct {
 	fieldErrors
 	r *Reader
+	// ignoreUnknown skips members that a struct does not have.
+	ignoreUnknown bool
 }
 
 func (d *decoder) fail(kind, msg string, raw []byte, loc []any) {

@@ -228,3 +228,15 @@ func FuzzDecode(f *testing.F) {
 		require.Len(t, got.Refs, len(std.Refs))
 	})
 }
+
+func TestDecodeKnown(t *testing.T) {
+	t.Parallel()
+	var v struct {
+		A struct {
+			B int `json:"b"`
+		} `json:"a"`
+	}
+	require.NoError(t, request.DecodeKnown([]byte(`{"x":[{}],"a":{"c":{"b":2},"b":1}}`), &v))
+	require.Equal(t, 1, v.A.B)
+	require.Equal(t, domain.Invalid, domain.KindOf(request.DecodeKnown([]byte(`{"a":{"b":"one"}}`), &v)))
+}

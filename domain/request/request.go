@@ -46,14 +46,20 @@ func Decode(data []byte, v any) error { return DecodeAt(data, v, "body") }
 
 // DecodeAt is Decode for JSON that is not the body, for example a parameter of the
 // query string: locations begin with loc.
-func DecodeAt(data []byte, v any, loc ...any) error {
+func DecodeAt(data []byte, v any, loc ...any) error { return decode(data, v, false, loc) }
+
+// DecodeKnown is Decode for bodies to which clients add members of their own: it ignores
+// members that it does not know, at any depth. Other errors are those of Decode.
+func DecodeKnown(data []byte, v any) error { return decode(data, v, true, []any{"body"}) }
+
+func decode(data []byte, v any, ignoreUnknown bool, loc []any) error {
 	if len(bytes.TrimSpace(data)) == 0 {
 		return Invalid("missing", "Field required", nil, loc...)
 	}
 	if err := check(data, loc); err != nil {
 		return err
 	}
-	d := decoder{r: NewReader(data, loc...)}
+	d := decoder{r: NewReader(data, loc...), ignoreUnknown: ignoreUnknown}
 	if err := d.value(reflect.ValueOf(v).Elem(), loc); err != nil {
 		return err
 	}

@@ -109,7 +109,7 @@ func (i *Invoke) adopt(c *handler.Call, data map[string]any) error {
 		c.URI = u
 	}
 	all := handler.Object(handler.Canonical(data))
-	c.Revision = handler.Revision{Headers: handler.Object(all["headers"]), Schemas: handler.Object(all["schemas"])}
+	c.Revision = handler.Revision{URI: text, Headers: handler.Object(all["headers"]), Schemas: handler.Object(all["schemas"])}
 	c.Revision.URL, _ = all["url"].(string)
 	c.Revision.Runtime, _ = all["runtime"].(string)
 	c.Revision.Script, _ = all["script"].(string)

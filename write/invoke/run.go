@@ -249,6 +249,9 @@ func (i *Invoke) Inspect(ctx context.Context, req Request) (entity.Document, ent
 		call.URI = i.catalog.Handler(call.URI)
 	}
 	data := entity.Document{"uri": call.URI.String()}
+	if call.Revision.URI != "" {
+		data["uri"] = call.Revision.URI
+	}
 	if len(call.Parameters) > 0 {
 		data["parameters"] = call.Parameters
 	}
@@ -264,5 +267,5 @@ func (i *Invoke) Inspect(ctx context.Context, req Request) (entity.Document, ent
 	if r.Schemas != nil {
 		data["schemas"] = r.Schemas
 	}
-	return i.catalog.Complete(data, i.cfg.ServicesURL), call.References, nil
+	return catalog.WithURL(i.catalog.Complete(data, i.cfg.ServicesURL), i.cfg.ServicesURL), call.References, nil
 }

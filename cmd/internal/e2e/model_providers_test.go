@@ -226,9 +226,9 @@ func TestInvokeContinuesTraceAndSession(t *testing.T) {
 	require.Equal(t, id, at(root, "links").([]any)[0].(map[string]any)["trace_id"])
 
 	seen := s.ok(http.StatusOK, http.MethodPost, "/services/completion/v0/inspect", `{"data":{"parameters":{"prompt":{}}}}`)
-	require.Equal(t, "svc:builtin:completion:v0", seen.at("revision", "uri"))
-	require.NotEmpty(t, seen.at("revision", "schemas", "outputs"))
-	require.Equal(t, map[string]any{"prompt": map[string]any{}}, seen.at("revision", "parameters"))
+	require.Equal(t, "svc:builtin:completion:v0", seen.at("revision", "data", "uri"))
+	require.NotEmpty(t, seen.at("revision", "data", "schemas", "outputs"))
+	require.Equal(t, map[string]any{"prompt": map[string]any{}}, seen.at("revision", "data", "parameters"))
 }
 
 // A client that disconnects cancels the call of the model, and the trace records it. A project with too many calls gets 429.

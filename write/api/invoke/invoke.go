@@ -66,8 +66,10 @@ type invocations struct{ deps Deps }
 
 // invokeRequest is the body of contract §6.
 type invokeRequest struct {
-	Version    string                      `json:"version"`
-	Data       *invokeData                 `json:"data"`
+	Version string      `json:"version"`
+	Data    *invokeData `json:"data"`
+	// Revision stands for data.revision; the latter wins.
+	Revision   map[string]any              `json:"revision"`
 	References map[string]domain.Reference `json:"references"`
 	Links      json.RawMessage             `json:"links"`
 	Selector   *struct {
@@ -106,7 +108,7 @@ func (i invocations) read(c *gin.Context) (invoke.Request, error) {
 		return req, err
 	}
 	var b invokeRequest
-	if err := request.Decode(data, &b); err != nil {
+	if err := request.DecodeKnown(data, &b); err != nil {
 		return req, err
 	}
 	if key := c.Param("key"); key != "" {
@@ -140,9 +142,19 @@ func (i invocations) read(c *gin.Context) (invoke.Request, error) {
 	if id, parent, ok := handler.ParseTraceparent(c.GetHeader("traceparent")); ok {
 		req.TraceID, req.ParentID = id, parent
 	}
+	if req.Data.Revision, err = revisionData(b.Revision, "body", "revision"); err != nil {
+		return req, err
+	}
 	if d := b.Data; d != nil {
+		given, err := revisionData(d.Revision, "body", "data", "revision")
+		if err != nil {
+			return req, err
+		}
+		if given == nil {
+			given = req.Data.Revision
+		}
 		req.Data = invoke.Data{
-			Inputs: d.Inputs, Parameters: d.Parameters, Revision: d.Revision, Testcase: d.Testcase, Trace: d.Trace, Outputs: d.Outputs,
+			Inputs: d.Inputs, Parameters: d.Parameters, Revision: given, Testcase: d.Testcase, Trace: d.Trace, Outputs: d.Outputs,
 		}
 		if len(d.Messages) > 0 && d.Inputs["messages"] == nil {
 			req.Data.Inputs = maps.Clone(d.Inputs)
@@ -153,6 +165,23 @@ func (i invocations) read(c *gin.Context) (invoke.Request, error) {
 		}
 	}
 	return req, nil
+}
+
+// revisionData returns the data of a revision that a request brings: the object itself, or its
+// member data, as a record of a revision has it; nil if it brings none. Source: contract §0 row 51.
+func revisionData(revision map[string]any, loc ...any) (map[string]any, error) {
+	value, ok := revision["data"]
+	if !ok {
+		return revision, nil
+	}
+	if value == nil {
+		return nil, nil //nolint:nilnil // a record without data brings nothing to run
+	}
+	data, ok := value.(map[string]any)
+	if !ok {
+		return nil, request.Invalid("dict_type", "Input should be a valid dictionary", value, append(loc, "data")...)
+	}
+	return data, nil
 }
 
 func invokeLinks(raw json.RawMessage, at *api.Location) (map[string]trace.Link, error) {
@@ -214,16 +243,20 @@ func (i invocations) inspect(c *gin.Context) error {
 	}
 	c.Header("x-ag-version", handler.Version)
 	c.PureJSON(http.StatusOK, inspectReply{
-		Version: handler.Version, Revision: data, Configuration: map[string]any{"parameters": data["parameters"]}, References: references,
+		Version: handler.Version, Revision: inspectedRevision{Data: data}, References: references,
 	})
 	return nil
 }
 
-// inspectReply tells what would be run.
+// inspectedRevision is a record of a revision, of which the data alone is shown.
+type inspectedRevision struct {
+	Data map[string]any `json:"data"`
+}
+
+// inspectReply describes what would be run. Source: contract §0 row 51.
 type inspectReply struct {
-	Version       string         `json:"version"`
-	Revision      map[string]any `json:"revision"`
-	Configuration map[string]any `json:"configuration"`
+	Version  string            `json:"version"`
+	Revision inspectedRevision `json:"revision"`
 	// References lead to the revision; absent where the request brought all itself.
 	References map[string]domain.Reference `json:"references,omitempty"`
 }

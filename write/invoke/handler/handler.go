@@ -73,6 +73,8 @@ type Call struct {
 
 // Revision is the part of a revision's data that says how to run it.
 type Revision struct {
+	// URI is the handler's, as it was written; empty where the address alone names it.
+	URI string
 	// URL is where a hook answers.
 	URL string
 	// Headers are sent to it: names to values, or to references of secrets.
