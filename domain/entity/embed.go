@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"colonnade/domain"
+	"colonnade/domain/jsonvalue"
 )
 
 // Members of an embed. Source: contract §5.3.
@@ -233,25 +234,61 @@ func (r *resolving) embed(ctx context.Context, e Embed, stack []string) (any, er
 	if slices.Contains(stack, here) {
 		return nil, broken(errCircular, "Embeds refer to each other in a circle: %s.", strings.Join(append(slices.Clone(stack), here), " -> "))
 	}
-	part, err := extract(map[string]any(found.Data), e.Path)
+	document, err := plainData(found.Data)
 	if err != nil {
 		return nil, err
 	}
-	return r.value(ctx, part, append(slices.Clip(stack), here))
+	return r.extract(ctx, document, e.Path, append(slices.Clip(stack), here))
 }
 
-func extract(value any, path string) (any, error) {
+// plainData returns the data of a revision as JSON values; that of an environment holds references.
+func plainData(d Document) (any, error) {
+	if _, ok := d["references"].(map[string]Entities); !ok {
+		return map[string]any(d), nil
+	}
+	text, err := json.Marshal(d)
+	if err != nil {
+		return nil, fmt.Errorf("entity: writing an environment's references: %w", err)
+	}
+	return jsonvalue.Parse(text)
+}
+
+// extract returns the value at a path with its embeds resolved. A path may lead through an embed
+// that is nested in the document; the others of the document are not resolved.
+func (r *resolving) extract(ctx context.Context, value any, path string, stack []string) (any, error) {
 	if path == "" {
+		return r.value(ctx, value, stack)
+	}
+	resolved := false
+	for names := strings.Split(path, "."); len(names) > 0; {
+		if nested, ok := value.(map[string]any); ok && !resolved && nested[embedKey] != nil {
+			var err error
+			if value, err = r.object(ctx, nested, nested[embedKey], stack); err != nil {
+				return nil, err
+			}
+			resolved = true
+		}
+		next, taken := step(value, names)
+		if taken == 0 {
+			return nil, broken(errPath, "The path %q of an embed leads nowhere at %q.", path, names[0])
+		}
+		value, names = next, names[taken:]
+	}
+	if resolved {
 		return value, nil
 	}
-	for name := range strings.SplitSeq(path, ".") {
-		next, ok := child(value, name)
-		if !ok {
-			return nil, broken(errPath, "The path %q of an embed leads nowhere at %q.", path, name)
+	return r.value(ctx, value, stack)
+}
+
+// step follows the first name of a path, or as few as make a name with dots, such as the key of
+// an environment; taken is 0 if there is none.
+func step(value any, names []string) (next any, taken int) {
+	for taken = 1; taken <= len(names); taken++ {
+		if next, ok := child(value, strings.Join(names[:taken], ".")); ok {
+			return next, taken
 		}
-		value = next
 	}
-	return value, nil
+	return nil, 0
 }
 
 func child(value any, name string) (any, bool) {

@@ -34,6 +34,9 @@ func (s shelf) lookup(tb testing.TB) entity.Lookup {
 			if text, ok := s[ref.Slug]; ok {
 				return &entity.Revision{Record: entity.Record{ID: ids[ref.Slug]}, Data: document(tb, text)}, nil
 			}
+			if q.Refs.Artifact.Slug == "held" {
+				return &entity.Revision{Data: entity.Document{"references": map[string]entity.Entities{"api.main": {"workflow_revision": {Slug: "api-v1"}}}}}, nil
+			}
 			if ref.Slug == "down" {
 				return nil, errors.New("the store is down")
 			}
@@ -65,6 +68,11 @@ func TestResolve(t *testing.T) {
 		{"in a string", `{"x":"say ` + token("leaf", "parameters.text") + ` twice ` + token("leaf", "parameters.text") + `"}`, `{"x":"say hello twice hello"}`},
 		{"an object in a string", `{"x":"` + token("leaf", "parameters.list") + `"}`, `{"x":"[1,{\"k\":\"v\"}]"}`},
 		{"within an embed", `{"x":` + embed("mid", "parameters") + `}`, `{"x":{"inner":{"text":"hello","list":[1,{"k":"v"}]},"say":"<hello>"}}`},
+		{"a path through a nested embed", `{"x":` + embed("mid", "parameters.inner.list.1.k") + `}`, `{"x":"v"}`},
+		{"a path into an environment", `{"x":{"@ag.embed":{"@ag.references":{"environment":{"slug":"held"}},"@ag.selector":{"path":"references.api.main.workflow_revision.slug"}}}}`, `{"x":"api-v1"}`},
+		{"a shorthand", `{"x":"say @{{workflow_variant.slug=leaf, path=parameters.text}}!"}`, `{"x":"say hello!"}`},
+		{"a shorthand beside a token", `{"x":"@{{workflow_variant.slug:leaf,path:parameters.text}} ` + token("leaf", "parameters.text") + ` @{{workflow.slug=leaf,path=parameters.text}}"}`, `{"x":"hello hello hello"}`},
+		{"a variable behind an at sign", `{"x":"mail @{{user}} or @{{a=b}} or @{{open"}`, `{"x":"mail @{{user}} or @{{a=b}} or @{{open"}`},
 		{"another part of itself", `{"x":` + embed("self", "parameters.a") + `}`, `{"x":"mine"}`},
 		{"a bracket that never closes", `{"x":"@ag.embed[oops"}`, `{"x":"@ag.embed[oops"}`},
 		{"one that never closes before one that does", `{"x":"@ag.embed[ ` + token("leaf", "parameters.text") + `"}`, `{"x":"@ag.embed[ hello"}`},
@@ -109,6 +117,7 @@ func TestResolveFails(t *testing.T) {
 		{"no references", `{"@ag.embed":{}}`, "InvalidEmbedError"},
 		{"no object", `{"@ag.embed":7}`, "InvalidEmbedError"},
 		{"a token without references", `"@ag.embed[x]"`, "InvalidEmbedError"},
+		{"a selector that cannot be read", `"@ag.embed[@ag.references[workflow.slug=leaf], @ag.selector[parameters]]"`, "InvalidEmbedError"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -186,6 +195,8 @@ func TestTokenForms(t *testing.T) {
 		"@ag.embed[@ag.references[workflow_revision.id=" + id.String() + "]]":                                     {References: entity.Entities{"workflow_revision": {ID: id}}},
 		"@ag.embed[@ag.references[workflow_revision:" + id.String() + "]]":                                        {References: entity.Entities{"workflow_revision": {ID: id}}},
 		"@ag.embed[@ag.references[workflow_variant.slug=a, workflow_revision.version=2], @ag.selector[path:x.y]]": {References: entity.Entities{"workflow_variant": {Slug: "a"}, "workflow_revision": {Version: "2"}}, Path: "x.y"},
+		"@ag.embed[@ag.references[workflow_revision.slug=x-v1], @ag.selector[path=x.y, key=k]]":                   {References: entity.Entities{"workflow_revision": {Slug: "x-v1"}}, Key: "k", Path: "x.y"},
+		"@{{environment.slug=production, key=k, path=x.y}}":                                                       {References: entity.Entities{"environment": {Slug: "production"}}, Key: "k", Path: "x.y"},
 		"@ag.embed[@ag.references[environment.slug=production],@ag.selector[key:app.revision,path:parameters]]":   {References: entity.Entities{"environment": {Slug: "production"}}, Key: "app.revision", Path: "parameters"},
 	} {
 		var got entity.Embed
@@ -215,4 +226,33 @@ func FuzzResolve(f *testing.F) {
 			require.Equal(t, domain.Rejected, domain.KindOf(err))
 		}
 	})
+}
+
+// A slug and a version of a revision are read in three ways, in turn.
+func TestLookupByReadings(t *testing.T) {
+	t.Parallel()
+	var tried []entity.Refs
+	look := entity.LookupBy(func(_ context.Context, q entity.Retrieval) (entity.Retrieved, error) {
+		tried = append(tried, q.Refs)
+		if len(tried) == 1 {
+			return entity.Retrieved{}, domain.E(domain.Rejected, "another version")
+		}
+		if q.Refs.Artifact.Slug == "greeter" {
+			return entity.Retrieved{Revision: &entity.Revision{Version: 1}}, nil
+		}
+		return entity.Retrieved{}, nil
+	})
+	found, err := look(t.Context(), entity.Embed{References: entity.Entities{"workflow_revision": {Slug: "greeter", Version: "1"}}})
+	require.NoError(t, err)
+	require.Equal(t, 1, found.Version)
+	require.Equal(t, []entity.Refs{
+		{Revision: domain.Reference{Slug: "greeter", Version: "1"}},
+		{Revision: domain.Reference{Slug: "greeter-1", Version: "1"}},
+		{Artifact: domain.Reference{Slug: "greeter", Version: "1"}},
+	}, tried)
+
+	tried = nil
+	_, err = look(t.Context(), entity.Embed{References: entity.Entities{"workflow_revision": {Slug: "greeter"}}})
+	require.Equal(t, domain.Rejected, domain.KindOf(err))
+	require.Len(t, tried, 1, "without a version there is one reading")
 }

@@ -65,14 +65,9 @@ func (r *Registry) Resolve(ctx context.Context, project domain.ProjectID, data e
 	}
 	return entity.Resolution{
 		MaxDepth: limits.MaxDepth, MaxEmbeds: limits.MaxEmbeds, Policy: limits.Policy,
-		Lookup: func(ctx context.Context, e entity.Embed) (*entity.Revision, error) {
-			q, err := e.Retrieval()
-			if err != nil {
-				return nil, err
-			}
-			found, err := r.Retrieve(ctx, project, q)
-			return found.Revision, err
-		},
+		Lookup: entity.LookupBy(func(ctx context.Context, q entity.Retrieval) (entity.Retrieved, error) {
+			return r.Retrieve(ctx, project, q)
+		}),
 	}.Resolve(ctx, data)
 }
 

@@ -24,13 +24,8 @@ func (r *Registry) Retrieve(ctx context.Context, caller domain.Principal, q enti
 func (r *Registry) Resolve(ctx context.Context, caller domain.Principal, data entity.Document) (entity.Document, entity.ResolutionInfo, error) {
 	return entity.Resolution{
 		MaxDepth: entity.MaxEmbedDepth, MaxEmbeds: entity.MaxEmbeds,
-		Lookup: func(ctx context.Context, e entity.Embed) (*entity.Revision, error) {
-			q, err := e.Retrieval()
-			if err != nil {
-				return nil, err
-			}
-			found, err := r.Retrieve(ctx, caller, q)
-			return found.Revision, err
-		},
+		Lookup: entity.LookupBy(func(ctx context.Context, q entity.Retrieval) (entity.Retrieved, error) {
+			return r.Retrieve(ctx, caller, q)
+		}),
 	}.Resolve(ctx, data)
 }
