@@ -35,7 +35,7 @@ func TestAllows(t *testing.T) {
 		{"owner is no administrator of the service", domain.RoleOwner, domain.Admin, false},
 		{"a permission that is in no table", domain.RoleOwner, "fly", false},
 		{"an unknown role", "king", domain.ViewSpans, false},
-		{"an unknown role at a public door", "king", domain.Public, true},
+		{"an unknown role at a public route", "king", domain.Public, true},
 		{"no role", "", domain.Authenticated, false},
 	}
 	for _, tt := range tests {

@@ -10,9 +10,9 @@ import (
 	"colonnade/migrations/schema"
 )
 
-// Waiting gives the files of both stores that are still to be applied. A
-// ClickHouse that has the tables and no record was made by a Script: nothing of
-// it waits, as far as can be told.
+// Waiting returns the names of the files of both databases that are not applied. A
+// ClickHouse with tables and without a record of migrations was created by a Script, and
+// counts as complete.
 func Waiting(ctx context.Context, conn driver.Conn, pool *pgxpool.Pool, d Deployment) (names []string, err error) {
 	inClickHouse, err := waitingInClickHouse(ctx, conn, d)
 	if err != nil {

@@ -159,7 +159,7 @@ func TestHTTPBrokenInsert(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, pipe.CloseWithError(io.ErrUnexpectedEOF))
 	require.Error(t, <-ended)
-	// The caller is told before the engine has put the insert down.
+	// The caller gets the reply before the engine has stored the insert.
 	count := func(statement string) (n uint64) {
 		require.NoError(t, conn.QueryRow(t.Context(), statement).Scan(&n))
 		return n

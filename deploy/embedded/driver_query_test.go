@@ -470,7 +470,7 @@ func TestDriverSession(t *testing.T) {
 	require.NoError(t, conn.QueryRow(with(clickhouse.Settings{"max_block_size": 444}), "SELECT a, toString(getSetting('max_block_size')) FROM tmp").Scan(&a, &size))
 	require.Equal(t, "444", size)
 	require.NoError(t, conn.QueryRow(with(clickhouse.Settings{}), "SELECT a, toString(getSetting('max_block_size')) FROM tmp").Scan(&a, &size))
-	require.Equal(t, "333", size, "what the session set outlives what a statement set")
+	require.Equal(t, "333", size, "a setting of the session remains after that of a statement")
 	require.Error(t, conn.Exec(t.Context(), "SELECT * FROM tmp"), "another session has no such table")
 
 	exception, is := errors.AsType[*clickhouse.Exception](conn.Exec(clickhouse.Context(t.Context(), clickhouse.WithSettings(clickhouse.Settings{"session_id": uuid.NewString(), "session_check": 1})), "SELECT 1"))

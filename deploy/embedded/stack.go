@@ -89,7 +89,7 @@ func start(ctx context.Context, c Config) (*Stack, error) {
 	if err := group.Wait(); err != nil {
 		stopCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 		defer cancel()
-		_ = s.Close(stopCtx) // the first failure is what is told
+		_ = s.Close(stopCtx) // the first failure is returned
 		return nil, fmt.Errorf("embedded: %w", err)
 	}
 	for name, p := range s.processes {

@@ -312,9 +312,9 @@ func TestAPortIsToldInTheDirectory(t *testing.T) {
 		fixed, err := strconv.Atoi(port)
 		require.NoError(t, err)
 		s := start(t, embedded.Config{Dir: dir, Only: []string{embedded.Kafka}, Ports: embedded.Ports{Kafka: fixed}})
-		told, err := os.ReadFile(filepath.Join(dir, embedded.Kafka+".port"))
+		written, err := os.ReadFile(filepath.Join(dir, embedded.Kafka+".port"))
 		require.NoError(t, err)
-		require.Equal(t, port, string(told))
+		require.Equal(t, port, string(written))
 		require.NoError(t, s.Close(t.Context()))
 	}
 }

@@ -94,10 +94,10 @@ func (r *Run) Open(scenarios []uuid.UUID, results []Result, within Slice) []Cell
 	return open
 }
 
-// Settled is the status of a whole out of those of its parts: running while one
-// is under way, pending while one is somebody's to say, errors where one went
-// wrong. A whole without parts is a success: nothing was left undone.
-func Settled(parts []Status) Status {
+// StatusOf returns the status of a run or scenario from those of its parts: running while
+// one runs, pending while one waits for a human, errors where one failed. Without parts it
+// is success.
+func StatusOf(parts []Status) Status {
 	has := func(some ...Status) bool {
 		return slices.ContainsFunc(parts, func(s Status) bool { return slices.Contains(some, s) })
 	}

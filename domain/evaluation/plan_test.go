@@ -82,7 +82,7 @@ func TestWhatAJudgeIsAbout(t *testing.T) {
 	require.Equal(t, 2, run.Lane(run.Data.Steps[1], 2), "each judges its own")
 }
 
-func TestSettled(t *testing.T) {
+func TestStatusOf(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name  string
@@ -100,7 +100,7 @@ func TestSettled(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			require.Equal(t, tt.want, evaluation.Settled(tt.parts))
+			require.Equal(t, tt.want, evaluation.StatusOf(tt.parts))
 		})
 	}
 }

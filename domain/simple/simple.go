@@ -1,11 +1,10 @@
-// Package simple is the flat view of a trace that records one event: a person's
-// feedback, an evaluator's result, an invocation that was noted by hand. Here:
-// the record, how it lies in its one span and is read back, its JSON, and the
-// filter that finds it. Both wings speak of such traces through this package:
-// what a write answers is what a read shows.
+// Package simple defines simple traces: flat records of one event, such as the feedback of
+// a user, the result of an evaluator, or an invocation recorded by a client. It holds the
+// record, its conversion to and from one span, its JSON, and the filter that finds it. Both
+// sides use this package, so that the reply to a write and a later read are equal.
 //
-// Not here: bodies and routes (write/api, read/api), entities that a record
-// refers to (domain/entity). Source: interface.md §2.9, contract §4.
+// Request bodies and routes are in write/api and read/api, the entities that a record
+// refers to in domain/entity. Source: interface.md §2.9.
 package simple
 
 import (

@@ -36,7 +36,7 @@ func written(tb testing.TB, format testset.Format, testcases []testset.Testcase)
 	return b.String()
 }
 
-// requireSame compares what is said and the ids that follow from it.
+// requireSame compares testcases and the ids that follow from them.
 func requireSame(tb testing.TB, want, got []testset.Testcase, text string) {
 	tb.Helper()
 	require.Len(tb, got, len(want), text)
@@ -192,7 +192,7 @@ func TestLabelsInFiles(t *testing.T) {
 	}
 }
 
-// What is wrong with a file is told with its line.
+// An error in a file names its line.
 func TestBadFilesNameTheLine(t *testing.T) {
 	t.Parallel()
 	wide := strings.Repeat("c,", testset.MaxColumns+10) + "c"

@@ -1,4 +1,4 @@
-// Package postgres says what errors of Postgres mean, the same in both wings.
+// Package postgres classifies the errors of Postgres for both sides.
 // Beside it are the files of its schema, which the package above embeds.
 package postgres
 
@@ -12,10 +12,9 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// Unreachable tells whether an error of Postgres means that the store did not
-// answer: it is down, starting, stopping or out of connections. Such an error
-// is nobody's fault and passes; the caller of a room is told to try again. A
-// caller that left, and what the store said about a statement, are not.
+// Unreachable reports whether an error means that Postgres did not answer: it is down,
+// starting, stopping or out of connections. Such an error is temporary, and the client may
+// retry. A cancelled context and the error of a statement are not of this kind.
 func Unreachable(err error) bool {
 	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return false

@@ -6,10 +6,10 @@ import (
 	"github.com/google/uuid"
 )
 
-// Columns and joins of the lineage tables in Postgres. Both wings select these
+// Columns and joins of the tables of versioned entities in Postgres. Both sides select these
 // columns in this order and scan them into the addresses that
 // entity.Artifact.Targets, entity.Variant.Targets and entity.Revision.Targets
-// give, entity.Folder.Targets, and testset.Testcase.Targets. The aliases are a,
+// return, entity.Folder.Targets, and testset.Testcase.Targets. The aliases are a,
 // v, r, f and t.
 const (
 	ArtifactColumns = `a.id, a.kind, a.slug, a.name, a.description, a.flags, a.tags, a.meta,

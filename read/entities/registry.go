@@ -113,7 +113,7 @@ func failed(err error, format string, args ...any) error {
 	}
 }
 
-// store looks into one project; it is the read wing's entity.Store.
+// store implements entity.Store of the read side for one project.
 type store struct {
 	pool             *pgxpool.Pool
 	project          domain.ProjectID

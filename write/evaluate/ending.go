@@ -90,7 +90,7 @@ func (v *Evaluate) updateStatus(ctx context.Context, caller domain.Principal, id
 	err = v.EachScenario(ctx, caller.Project, id, func(s *evaluation.Scenario) error {
 		status := s.Status
 		if parts, ok := of[s.ID]; ok {
-			sum := evaluation.Settled(parts)
+			sum := evaluation.StatusOf(parts)
 			if done := sum == evaluation.Success || sum == evaluation.Errors; !status.Ended() || status == evaluation.Cancelled && done {
 				status = sum
 			}
@@ -111,7 +111,7 @@ func (v *Evaluate) updateStatus(ctx context.Context, caller domain.Principal, id
 		}
 	}
 	draft := evaluation.RunDraft{Flags: evaluation.Flags{evaluation.IsActive: false}}
-	draft.ID, draft.Status = id, evaluation.Settled(all)
+	draft.ID, draft.Status = id, evaluation.StatusOf(all)
 	if !run.Status.Becomes(draft.Status) { // one that was stopped and is started again goes on first
 		again := evaluation.RunDraft{}
 		again.ID, again.Status = id, evaluation.Running

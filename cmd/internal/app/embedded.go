@@ -94,7 +94,7 @@ func UseEmbeddedBroker(cfg *config.Loaded) bool {
 	return ok
 }
 
-// listen takes a port before anything slow begins, so that a taken one is told at once.
+// listen opens a port before slow steps begin, so that a port in use fails at once.
 func listen(ctx context.Context, what, setting, addr string) (net.Listener, error) {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
 	if err == nil {

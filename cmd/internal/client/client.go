@@ -78,7 +78,7 @@ type StatusError struct {
 	RetryAfter time.Duration
 }
 
-// Error shows the status and what the service said.
+// Error returns the status and the error text of the service.
 func (e *StatusError) Error() string {
 	return fmt.Sprintf("the service answered %d: %s", e.Status, e.Body)
 }

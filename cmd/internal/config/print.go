@@ -88,7 +88,7 @@ func mask(name, text string) (shown string, hidden bool) {
 	u, err := url.Parse(text)
 	switch {
 	case strings.Contains(text, "password="), err != nil && strings.Contains(text, "@"):
-		return masked, true // what of it is the password cannot be told
+		return masked, true // the part that is the password is unknown
 	case err == nil && u.User != nil:
 		redacted := u.Redacted()
 		hidden, text = redacted != text, redacted

@@ -1,5 +1,5 @@
-// Package load makes traffic that looks like life, sends it as fast as it is
-// told to, and checks afterwards that all of it can be read back.
+// Package load generates realistic traces, sends them at a given rate,
+// and checks afterwards that all of them can be read.
 //
 // A Generator is deterministic: the same seed and index give the same trace.
 // It encodes a few hundred runs once and afterwards only copies them and
@@ -29,7 +29,7 @@ type Shape struct {
 	AnnotationShare float64
 	// Runs is the number of different agent runs; their texts repeat after that.
 	Runs int
-	// Tag marks every span under ag.tags.load, so that one run is told from another.
+	// Tag marks every span under ag.tags.load, so that runs can be distinguished.
 	Tag string
 }
 
@@ -181,7 +181,7 @@ func putDecimal(dst []byte, n uint64) {
 	}
 }
 
-// spanSum is a span's part of a checksum: who it is, when it was, what it said.
+// spanSum returns a span's part of a checksum: of its ids, times and content.
 func spanSum(t trace.TraceID, id, parent trace.SpanID, start, end, digest uint64) uint64 {
 	var b [56]byte
 	copy(b[:], t[:])

@@ -130,7 +130,7 @@ func NewRunner(plan Plan, c *client.Client, out io.Writer, live bool, now func()
 // was measured until then, whatever the error.
 func (r *Runner) Run(ctx context.Context) (*Report, error) {
 	r.began = r.now()
-	after, give := outlive(ctx, maxAfter)
+	after, give := drainContext(ctx, maxAfter)
 	defer give()
 	watching, stopWatching := context.WithCancel(after)
 	var watchers, bar sync.WaitGroup
@@ -155,7 +155,7 @@ func (r *Runner) Run(ctx context.Context) (*Report, error) {
 	}
 	stopWatching()
 	bar.Wait()
-	if err == nil && report.Requests > 0 { // none: it was told to end before anything was sent
+	if err == nil && report.Requests > 0 { // none: the run was cancelled before its first request
 		err = r.awaitVisible(after)
 		report.Visible = r.now().Sub(r.began)
 	}
@@ -176,11 +176,11 @@ func (r *Runner) Run(ctx context.Context) (*Report, error) {
 	return report, err
 }
 
-// maxAfter is how long a run goes on that was told to end.
+// maxAfter is the time for which a cancelled run waits for open requests.
 const maxAfter = 10 * time.Second
 
-// outlive is a context that ends a while after ctx does.
-func outlive(ctx context.Context, by time.Duration) (context.Context, context.CancelFunc) {
+// drainContext returns a context that ends by after ctx does.
+func drainContext(ctx context.Context, by time.Duration) (context.Context, context.CancelFunc) {
 	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() { time.AfterFunc(by, cancel) })
 	return longer, func() { stop(); cancel() }

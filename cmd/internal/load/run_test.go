@@ -99,7 +99,7 @@ func TestTheFirstSignalEndsARunThatRetries(t *testing.T) {
 			report, err := r.Run(ctx)
 			require.Less(t, time.Since(began), 9*time.Second)
 			require.ErrorContains(t, err, "ended with a request that was not taken")
-			require.EqualValues(t, 1, report.Requests, "what was measured is told")
+			require.EqualValues(t, 1, report.Requests, "the report has what was measured")
 		})
 	}
 }

@@ -297,7 +297,7 @@ func (s *Server) Run(ctx context.Context, listener net.Listener) error {
 		WriteTimeout:      slowReader,
 		IdleTimeout:       2 * time.Minute,
 		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
-		// Requests outlive ctx: a stop drains them instead of cutting them off.
+		// Requests continue after ctx ends: a stop drains them instead of cancelling them.
 		BaseContext: func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
 	}
 	failed := make(chan error, 1)

@@ -17,7 +17,7 @@ import (
 	"colonnade/domain"
 )
 
-// A client that waits is never told that it left: only its connection's
+// A client that waits never gets a 499: only its connection's
 // context says so. Contract §0 row 61.
 func TestWhoEndedARequest(t *testing.T) {
 	t.Parallel()

@@ -66,7 +66,7 @@ var process struct {
 	stores map[string]*store
 }
 
-// store is one engine: started once, and its failure told to every test that asks.
+// store is one engine. It is started once, and every test that needs it gets the error of a failed start.
 type store struct {
 	once  sync.Once
 	stack *embedded.Stack

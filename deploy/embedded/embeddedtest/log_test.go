@@ -13,7 +13,7 @@ import (
 	"colonnade/deploy/embedded/embeddedtest"
 )
 
-// ended is a test that ends when it is told to.
+// ended is a test whose end the caller decides.
 type ended struct {
 	testing.TB
 	failed bool

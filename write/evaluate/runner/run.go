@@ -160,7 +160,7 @@ func (w *runExecutor) scenario(ctx context.Context, rows []evaluation.Result) er
 	for status := range maps.Values(s.status) {
 		parts = append(parts, status)
 	}
-	return s.mark(ctx, evaluation.Settled(parts))
+	return s.mark(ctx, evaluation.StatusOf(parts))
 }
 
 // status is that of the run, out of its scenarios.
@@ -172,7 +172,7 @@ func (w *runExecutor) status(ctx context.Context) (evaluation.Status, error) {
 	})
 	// A running one is not ours: it has nothing that evaluate.Waits.
 	all = slices.DeleteFunc(all, evaluate.Waits)
-	return evaluation.Settled(all), err
+	return evaluation.StatusOf(all), err
 }
 
 // measure evaluate.Waits until the traces of the run are visible and computes metrics of

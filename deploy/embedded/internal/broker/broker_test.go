@@ -145,7 +145,7 @@ func TestFullLogRefuses(t *testing.T) {
 	require.NoError(t, try(1), "there is room for a small one still")
 	require.Equal(t, [3]int64{0, 0, 0}, starts(t, admin))
 
-	require.Empty(t, k.refusing(), "told once in a minute")
+	require.Empty(t, k.refusing(), "logged once in a minute")
 	waiting := make(chan error, 1)
 	go func() {
 		waiting <- client.ProduceSync(t.Context(), &kgo.Record{Topic: "t", Value: make([]byte, 3000)}).FirstErr()

@@ -51,7 +51,7 @@ type keeper struct {
 	refused string
 	// noRoom is why the disk refused since the last look; empty for nothing.
 	noRoom string
-	told   time.Time
+	logged time.Time
 }
 
 // sizes are in bytes, by topic and partition; a topic whose name is not known yet is under its id.
@@ -175,8 +175,8 @@ func (k *keeper) look(ctx context.Context) error {
 func (k *keeper) refusing() (what string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if now := k.now(); (k.refused != "" || k.noRoom != "") && now.Sub(k.told) >= time.Minute {
-		what, k.told = k.noRoom, now
+	if now := k.now(); (k.refused != "" || k.noRoom != "") && now.Sub(k.logged) >= time.Minute {
+		what, k.logged = k.noRoom, now
 		if what == "" {
 			what = fmt.Sprintf("%s is full and takes no more: it holds %d MiB that a consumer group has still to read, the sink or one of your own", k.refused, k.limit>>20)
 		}

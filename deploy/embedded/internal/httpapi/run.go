@@ -174,7 +174,7 @@ func fill(r io.Reader, buffer []byte) (int, error) {
 }
 
 // hello answers the driver's first query itself. The engine writes Native
-// blocks of revision 0, so that is the revision the driver must be told; but
+// blocks of revision 0, so that is the revision that the driver needs; but
 // it reads this very answer at the revision that it asked for.
 func (d *Server) hello(req *request, a *answer) error {
 	block := proto.NewBlock()

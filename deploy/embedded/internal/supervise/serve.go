@@ -29,7 +29,7 @@ func Serve[C any](serve func(ctx context.Context, config C, ready func(Ready)) e
 	in := bufio.NewReader(os.Stdin)
 	line, err := in.ReadBytes('\n')
 	if err != nil {
-		return 1 // the parent died before it said anything
+		return 1 // the parent died before it sent its configuration
 	}
 	var config C
 	if err := json.Unmarshal(line, &config); err != nil {
@@ -37,7 +37,7 @@ func Serve[C any](serve func(ctx context.Context, config C, ready func(Ready)) e
 		return 1
 	}
 	go func() {
-		_, _ = io.Copy(io.Discard, in) // nothing else is said; the end is the message
+		_, _ = io.Copy(io.Discard, in) // the parent sends nothing else; the end of the pipe is the message
 		cancel()
 	}()
 

@@ -109,7 +109,7 @@ func Start(ctx context.Context, spec Spec) (*Process, error) {
 	}
 	p := &Process{spec: spec, exe: exe, stop: make(chan struct{}), done: make(chan struct{})}
 	first := make(chan error, 1)
-	go p.keep(first) //nolint:gosec,contextcheck // the child outlives the context of its start
+	go p.keep(first) //nolint:gosec,contextcheck // the child runs longer than the context of its start
 	select {
 	case err := <-first:
 		if err != nil {
@@ -221,14 +221,14 @@ func (p *Process) once(up func()) error {
 	if err = errors.Join(err, in.Close(), answer.Close()); err != nil {
 		return errors.Join(fmt.Errorf("supervise: starting %s: %w", p.spec.Name, err), life.Close())
 	}
-	said := p.converse(life, out, config, up)
+	failed := p.converse(life, out, config, up)
 	ended := cmd.Wait()
 	p.mu.Lock()
 	p.life, p.cmd, p.ready = nil, nil, Ready{}
 	p.mu.Unlock()
 	_ = life.Close() // already closed by Stop when it gave the order
-	if said != nil {
-		return fmt.Errorf("%w%s", said, logged())
+	if failed != nil {
+		return fmt.Errorf("%w%s", failed, logged())
 	}
 	if ended == nil {
 		ended = errors.New("it ended by itself")
@@ -249,7 +249,7 @@ func (p *Process) converse(life io.Writer, out io.Reader, config []byte, up func
 	}
 	var ready Ready
 	if err := json.Unmarshal(line, &ready); err != nil {
-		return fmt.Errorf("supervise: %s said %q: %w", p.spec.Name, line, err)
+		return fmt.Errorf("supervise: %s answered %q: %w", p.spec.Name, line, err)
 	}
 	if ready.Error != "" {
 		return errors.New(ready.Error)
@@ -262,7 +262,7 @@ func (p *Process) converse(life io.Writer, out io.Reader, config []byte, up func
 		p.spec.Log.LogAttrs(context.Background(), slog.LevelError, "engine found a problem with its data", slog.String("engine", p.spec.Name), slog.String("problem", problem))
 	}
 	up()
-	_, _ = io.Copy(io.Discard, reader) // ends with the child; nothing else is said
+	_, _ = io.Copy(io.Discard, reader) // ends with the child; the child sends nothing else
 	return nil
 }
 

@@ -39,7 +39,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// steady answers with its word and ends when it is told to.
+// steady answers as a healthy child and ends when its input ends.
 func steady(ctx context.Context, c config, ready func(supervise.Ready)) error {
 	ready(supervise.Ready{Version: c.Word})
 	<-ctx.Done()
@@ -96,7 +96,7 @@ func TestGivenUp(t *testing.T) {
 		t.Fatal("it is still being restarted")
 	}
 	require.ErrorContains(t, p.Err(), "child-crashes died 8 times in a row")
-	require.ErrorContains(t, p.Err(), "crashed", "the log's end is told")
+	require.ErrorContains(t, p.Err(), "crashed", "the error has the end of the log")
 	require.NoError(t, p.Stop(t.Context()))
 }
 
