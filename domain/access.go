@@ -53,6 +53,7 @@ const (
 	ViewKeys            Permission = "view_api_keys"
 	EditKeys            Permission = "edit_api_keys"
 	ViewProject         Permission = "view_project"
+	ViewQueryPlan       Permission = "view_query_plan"
 	EditProject         Permission = "edit_project"
 	ViewSecrets         Permission = "view_secrets"
 	EditSecrets         Permission = "edit_secrets"

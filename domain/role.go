@@ -42,7 +42,7 @@ func needs(p Permission) (least int, ok bool) {
 		return rank(RoleAnnotator), true
 	case EditTraces, EditApplications, EditWorkflows, EditEvaluators, EditEnvironments, DeployEnvironment, EditQueries, EditTestsets, EditEvaluations, RunService:
 		return rank(RoleEditor), true
-	case ViewKeys, EditKeys, ViewSecrets:
+	case ViewKeys, EditKeys, ViewSecrets, ViewQueryPlan:
 		return rank(RoleDeveloper), true
 	case GuardEnvironments, EditProject, EditSecrets:
 		return rank(RoleAdmin), true
@@ -79,7 +79,7 @@ func Permissions(role string) []Permission {
 		ViewSpans, EditSpans, EditTraces, ViewApplications, EditApplications, ViewWorkflows, EditWorkflows,
 		ViewEvaluators, EditEvaluators, ViewEnvironments, EditEnvironments, DeployEnvironment, GuardEnvironments,
 		ViewQueries, EditQueries, ViewTestsets, EditTestsets, ViewEvaluations, RunEvaluations, EditEvaluations,
-		AnnotateEvaluations, RunService, ViewKeys, EditKeys, ViewProject, EditProject, ViewSecrets, EditSecrets,
+		AnnotateEvaluations, RunService, ViewKeys, EditKeys, ViewProject, ViewQueryPlan, EditProject, ViewSecrets, EditSecrets,
 	} {
 		if Allows(role, p) {
 			held = append(held, p)

@@ -56,7 +56,7 @@ func TestLesserRole(t *testing.T) {
 // Every permission that a role may have is listed for the owner.
 func TestPermissionsAreListed(t *testing.T) {
 	t.Parallel()
-	require.Len(t, domain.Permissions(domain.RoleOwner), 28)
+	require.Len(t, domain.Permissions(domain.RoleOwner), 29)
 	require.Contains(t, domain.Permissions(domain.RoleEditor), domain.EditTraces)
 	require.NotContains(t, domain.Permissions(domain.RoleAnnotator), domain.EditTraces)
 	require.Empty(t, domain.Permissions("nobody"))

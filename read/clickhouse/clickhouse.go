@@ -83,7 +83,11 @@ func (c *Client) Query(ctx context.Context, name string, s sqltext.Statement, ea
 	}
 	defer release()
 	started := c.now()
-	err = c.run(ctx, s, each)
+	if plan, ok := ctx.Value(planKey{}).(*Plan); ok {
+		err = c.explained(ctx, plan, name, s, each)
+	} else {
+		err = c.run(ctx, s, each)
+	}
 	err = c.classify(ctx, name, err)
 	failed := err
 	if errors.Is(err, ErrStopped) {

@@ -17,6 +17,7 @@ import (
 	"colonnade/domain"
 	"colonnade/domain/trace"
 	"colonnade/domain/trace/tracejson"
+	"colonnade/read/clickhouse"
 	"colonnade/read/traces"
 )
 
@@ -121,4 +122,32 @@ func TestMemoryOfManyLargeTraces(t *testing.T) { //nolint:paralleltest // it mea
 	require.Positive(t, refused.Load())
 	require.Less(t, peak, before+4*uint64(cfg.MemoryBytes))
 	require.Zero(t, s.reader.MemoryInUse())
+}
+
+// The plan of a list names its statements with what each read and returned.
+func TestPlanOfAList(t *testing.T) {
+	t.Parallel()
+	s := newStore(t)
+	var all []trace.Span
+	for n := range uint64(300) {
+		all = append(all, span(n, 1, now.Add(-time.Duration(n)*time.Second)))
+	}
+	s.insert(all...)
+	ctx, plan := clickhouse.Explain(t.Context(), now)
+	page, err := s.reader.Spans(ctx, s.project, nil, domain.Window{Limit: 20})
+	require.NoError(t, err)
+	require.Len(t, page.Items, 20)
+	steps := plan.Steps()
+	require.NotEmpty(t, steps)
+	var rows int
+	var read uint64
+	for _, step := range steps {
+		require.NotEmpty(t, step.Step)
+		require.Contains(t, step.Statement, "SELECT")
+		require.NotContains(t, step.Statement, s.project.String(), "values are not shown")
+		rows, read = rows+step.Rows, read+step.RowsRead
+	}
+	require.GreaterOrEqual(t, rows, 20)
+	require.GreaterOrEqual(t, read, uint64(20))
+	t.Logf("%+v", steps)
 }

@@ -18,6 +18,7 @@ import (
 	"colonnade/domain/semconv"
 	"colonnade/domain/trace"
 	"colonnade/domain/trace/tracejson"
+	"colonnade/read/clickhouse"
 )
 
 // envelope is the shape of a reply that holds traces. Source: contract §0 row 10, §3.1.
@@ -88,46 +89,6 @@ func (w *writer) deadline() {
 	if err != nil && !errors.Is(err, http.ErrNotSupported) { // a test has no connection
 		w.err = err
 	}
-}
-
-// stream writes a trace whose spans are read while they are written. An error after
-// the first bytes breaks the connection, so that the client does not take a part of
-// the trace for all of it.
-func (w *writer) stream(t *trace.Stream, e envelope) error {
-	switch e {
-	case envelopeTrace:
-		w.open(1, "trace")
-		w.buf = tracejson.AppendOpenTrace(w.buf, t.ID)
-	case envelopeLegacy:
-		w.open(1, "traces")
-		w.buf = append(w.buf, `{"`+t.ID.String()+`":{"spans":`...)
-	default:
-		w.open(1, "traces")
-		w.buf = tracejson.AppendOpenTrace(append(w.buf, '['), t.ID)
-	}
-	err := tracejson.Walk(t.Skeleton, func(text []byte) { w.buf = append(w.buf, text...) }, func(int32) error {
-		span, err := t.Next()
-		if err != nil {
-			return err
-		}
-		w.buf = tracejson.AppendOpenSpan(w.buf, unwrapped(span))
-		if len(w.buf) >= flushBytes {
-			w.flush()
-		}
-		return w.err
-	})
-	if err != nil {
-		return fmt.Errorf("api: streaming trace %s: %w", t.ID, err)
-	}
-	switch e {
-	case envelopeTrace:
-		w.buf = append(w.buf, '}')
-	case envelopeLegacy:
-		w.buf = append(w.buf, "}}"...)
-	default:
-		w.buf = append(w.buf, "}]"...)
-	}
-	return nil
 }
 
 func (w *writer) open(count int, key string) {
@@ -239,6 +200,9 @@ func (w *writer) end(window domain.Window) error {
 		w.buf = append(w.buf, `,"windowing":`...)
 		w.buf = append(w.buf, text...)
 	}
+	if err := w.plan(); err != nil {
+		return err
+	}
 	w.buf = append(w.buf, '}')
 	w.flush()
 	if w.err != nil {
@@ -316,18 +280,20 @@ type (
 		Span  *spanView `json:"span,omitempty"`
 	}
 	spansReply struct {
-		Count     int            `json:"count"`
-		Spans     []spanView     `json:"spans"`
-		Windowing *domain.Window `json:"windowing,omitempty"`
+		Count     int               `json:"count"`
+		Spans     []spanView        `json:"spans"`
+		Plan      []clickhouse.Step `json:"plan,omitempty"`
+		Windowing *domain.Window    `json:"windowing,omitempty"`
 	}
 	traceReply struct {
 		Count int        `json:"count"`
 		Trace *traceView `json:"trace,omitempty"`
 	}
 	tracesReply struct {
-		Count     int            `json:"count"`
-		Traces    []traceView    `json:"traces"`
-		Windowing *domain.Window `json:"windowing,omitempty"`
+		Count     int               `json:"count"`
+		Traces    []traceView       `json:"traces"`
+		Plan      []clickhouse.Step `json:"plan,omitempty"`
+		Windowing *domain.Window    `json:"windowing,omitempty"`
 	}
 	legacyReply struct {
 		Count     int                  `json:"count"`

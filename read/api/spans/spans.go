@@ -82,6 +82,7 @@ func (s *Routes) Mount(r api.Router) {
 		{Name: "trace_ids", Type: "string", Doc: "Trace ids, joined by commas."},
 	}
 	op := view
+	op.Query = []domain.Parameter{{Name: "explain", Type: "boolean", Doc: "true adds plan: the statements of the query with their rows, bytes and milliseconds. Needs the permission view_query_plan."}}
 	op.Method, op.Path, op.Tag = http.MethodPost, "/traces/query", "traces"
 	op.Summary = "Query traces: those of which some span matches the filter, each with all its spans as a tree."
 	op.Request, op.Response = queryRequest{}, tracesReply{}
@@ -160,27 +161,6 @@ func (s *Routes) caller(c *gin.Context) (context.Context, domain.ProjectID, erro
 // positions that were not visible yet when the read was answered.
 const TokenPendingHeader = domain.TokenHeader + "-Pending"
 
-// streamTimeout bounds the reply to a request for one trace, however large. A client
-// that does not read is disconnected after stallTimeout.
-const streamTimeout = 30 * time.Minute
-
-// leasing is a router whose handlers count the memory of what they read until their
-// reply is written.
-type leasing struct {
-	api.Router
-	reader Reader
-}
-
-// Handle mounts an operation.
-func (l leasing) Handle(op domain.Operation, h func(*gin.Context) error) {
-	l.Router.Handle(op, func(c *gin.Context) error {
-		ctx, release := l.reader.Lease(c.Request.Context())
-		defer release()
-		c.Request = c.Request.WithContext(ctx)
-		return h(c)
-	})
-}
-
 // query serves the canonical query endpoints.
 func (s *Routes) query(f focus) func(*gin.Context) error {
 	return func(c *gin.Context) error {
@@ -193,6 +173,9 @@ func (s *Routes) query(f focus) func(*gin.Context) error {
 		}
 		q, err := s.plan(c, f, &req)
 		if err != nil {
+			return err
+		}
+		if err := s.explain(c); err != nil {
 			return err
 		}
 		return s.answer(c, q, envelopeList)
@@ -298,28 +281,6 @@ func (s *Routes) oneTrace(e envelope) func(*gin.Context) error {
 		}
 		return s.writeTrace(ctx, c, project, id, e)
 	}
-}
-
-// writeTrace writes a trace, which is streamed if it is large.
-func (s *Routes) writeTrace(ctx context.Context, c *gin.Context, project domain.ProjectID, id trace.TraceID, e envelope) error {
-	spans, stream, err := s.reader.TraceByID(ctx, project, id)
-	if err != nil {
-		return err
-	}
-	w := s.reply(c)
-	defer w.release()
-	switch {
-	case stream != nil:
-		err = w.stream(stream, e)
-	case spans != nil:
-		w.traces([][]trace.Span{spans}, e)
-	default:
-		w.traces(nil, e)
-	}
-	if err != nil {
-		return err
-	}
-	return w.end(domain.Window{})
 }
 
 func (s *Routes) listSpans(c *gin.Context) error {

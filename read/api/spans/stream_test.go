@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -113,3 +114,32 @@ func TestStalledClient(t *testing.T) {
 type routerFunc func(domain.Operation, func(*gin.Context) error)
 
 func (f routerFunc) Handle(op domain.Operation, h func(*gin.Context) error) { f(op, h) }
+
+// A plan is part of the reply for those who may see it.
+func TestExplain(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		role, explain, want string
+		kind                domain.Kind
+	}{
+		{domain.RoleDeveloper, "true", `"plan":[]`, 0},
+		{domain.RoleDeveloper, "false", "", 0},
+		{domain.RoleViewer, "false", "", 0},
+		{domain.RoleViewer, "true", "", domain.Forbidden},
+		{domain.RoleDeveloper, "yes please", "", domain.Rejected},
+	} {
+		for _, path := range []string{"/spans/query", "/traces/query"} {
+			d, _ := open(t, nil)
+			ctx := domain.WithPrincipal(t.Context(), domain.Principal{Project: testProject, Role: tt.role})
+			w := httptest.NewRecorder()
+			d.ServeHTTP(w, httptest.NewRequestWithContext(ctx, http.MethodPost, path+"?explain="+url.QueryEscape(tt.explain), strings.NewReader("{}")))
+			if tt.kind != 0 {
+				require.Equal(t, tt.kind, domain.KindOf(d.err))
+				continue
+			}
+			require.NoError(t, d.err)
+			require.Equal(t, tt.want != "", strings.Contains(w.Body.String(), `"plan"`), w.Body.String())
+			require.Contains(t, w.Body.String(), tt.want)
+		}
+	}
+}
