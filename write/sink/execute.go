@@ -41,11 +41,11 @@ func (w *worker) execute(ctx context.Context, steps []plan.Step) error {
 
 // remove hides rows, first those that make a trace visible.
 func (w *worker) remove(ctx context.Context, gone *plan.Removal) error {
-	minutes, err := w.minutesOfRows(ctx, gone.Buckets)
+	buckets, err := w.sink.rollup.BucketsOf(ctx, gone.Buckets)
 	if err != nil {
 		return err
 	}
-	if err := w.sink.staleMinutes(ctx, minutes, rows.Micros(w.clock())); err != nil {
+	if err := w.sink.rollup.MarkStale(ctx, buckets, rows.Micros(w.clock())); err != nil {
 		return err
 	}
 	for _, of := range []struct {

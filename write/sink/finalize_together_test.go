@@ -105,7 +105,7 @@ func TestTracesAreRepairedTogether(t *testing.T) {
 			}
 			require.Equal(t, uint64(traces/2), one[uint64](h, "SELECT count() FROM spans WHERE span_name = 'edited'"))
 			require.Equal(t, uint64(traces/2+1), one[uint64](h, "SELECT uniqExact(project_id, trace_id) FROM trace_index"))
-			for _, what := range []string{"read replaced spans", "find minutes of removed spans", "delete from spans", "delete from annotation_index"} {
+			for _, what := range []string{"read replaced spans", "find rollup buckets of removed spans", "delete from spans", "delete from annotation_index"} {
 				require.LessOrEqual(t, r.statements(t, what), traces/20, what)
 			}
 		})

@@ -8,6 +8,7 @@ import (
 	"colonnade/write/sink/clickhouse"
 	"colonnade/write/sink/finalize"
 	"colonnade/write/sink/recent"
+	"colonnade/write/sink/rollup"
 	"colonnade/write/sink/rows"
 )
 
@@ -124,11 +125,11 @@ func (w *worker) mayRetry(ctx context.Context, traces int, err error) bool {
 
 // unsettled keeps statistics from the minutes of a trace that could not be settled.
 func (w *worker) markFailed(ctx context.Context, k *recent.Trace) {
-	minutes := map[projectMinute]bool{}
+	buckets := map[rollup.Bucket]bool{}
 	for _, s := range k.Spans {
-		minutes[projectMinute{k.Key.Project, s.Start / microsOfMinute}] = true
+		buckets[rollup.BucketOf(k.Key.Project, s.Start)] = true
 	}
-	if err := w.sink.staleMinutes(ctx, minutes, never); err != nil {
+	if err := w.sink.rollup.MarkStale(ctx, buckets, rollup.NeverServed); err != nil {
 		w.log.LogAttrs(ctx, slog.LevelError, "marking the rollups of a trace for recomputation failed, statistics may count its superseded totals", slog.String("trace_id", k.Key.Trace.String()), slog.Any("error", err))
 	}
 }

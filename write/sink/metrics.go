@@ -17,7 +17,6 @@ type metrics struct {
 	open                              *prometheus.GaugeVec
 	remembered                        *prometheus.GaugeVec
 	finalized, stale                  prometheus.Counter
-	minutes                           prometheus.Counter
 	finalizeSeconds                   prometheus.Histogram
 	finalizeLag                       *prometheus.GaugeVec
 	removed, cleanUps, erasures       *prometheus.CounterVec
@@ -56,7 +55,6 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		open:            gauges("pending_traces", "Traces written and not yet finalized, by partition."),
 		remembered:      gauges("recent_spans", "Recent spans in memory that recognise client retries, by partition."),
 		finalized:       counter("finalized_traces_total", "Traces finalized."),
-		minutes:         counter("rollup_buckets_total", "One-minute rollup buckets computed."),
 		stale:           counter("superseded_traces_total", "Traces whose superseded rows were deleted."),
 		finalizeSeconds: f.NewHistogram(seconds("finalize", "Time to finalize a group of traces.")),
 		finalizeLag:     gauges("finalize_lag_seconds", "Age of the oldest trace that is due for finalization, by partition."),

@@ -62,6 +62,7 @@ import (
 	"colonnade/write/normalize"
 	"colonnade/write/sink/clickhouse"
 	"colonnade/write/sink/finalize"
+	"colonnade/write/sink/rollup"
 	"colonnade/write/sink/rows"
 	"colonnade/write/stream"
 )
@@ -90,6 +91,7 @@ type Sink struct {
 	metrics *metrics
 	// finalized has the metrics of write/sink/finalize.
 	finalized *finalize.Metrics
+	rollup    *rollup.Rollup
 	topic     string
 	keys      *keySet
 	pace      *pace
@@ -113,6 +115,9 @@ func New(cfg Config, deps Deps) (*Sink, error) {
 		store: clickhouse.New(deps.Store, cfg.store(), deps.Registerer, deps.Now), metrics: m, finalized: finalize.NewMetrics(deps.Registerer), topic: deps.Consumer.Topic(),
 		keys: newKeySet(maxAttributeKeys), pace: newPace(cfg), workers: map[int32]*worker{}, spare: make(chan *rows.Buffer, 1),
 	}
+	s.rollup = rollup.New(rollup.Config{Every: cfg.RollupEvery, InsertTimeout: cfg.InsertTimeout, MaxClockSkew: cfg.MaxClockSkew}, rollup.Deps{
+		DB: s.store, Topic: s.topic, Computes: s.ownsFirst, Now: deps.Now, Log: s.log, Registerer: deps.Registerer,
+	})
 	s.spare <- rows.NewBuffer(s.keys.has)
 	return s, nil
 }
@@ -126,7 +131,7 @@ func (s *Sink) Run(ctx context.Context) error {
 	var wait sync.WaitGroup
 	wait.Go(func() { s.watchLag(ctx) })
 	wait.Go(func() { s.watchDeletes(ctx) })
-	wait.Go(func() { s.watchMinutes(ctx) })
+	wait.Go(func() { s.rollup.Run(ctx) })
 	wait.Go(func() { s.watchErasures(ctx) })
 	defer wait.Wait()
 	defer cancel()

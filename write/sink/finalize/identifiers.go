@@ -23,7 +23,7 @@ import (
 )
 
 // A root without a session, user or agent has the one of the first span of its trace that
-// names one (deploy/docs/api.md). Within a batch write/normalize copies it. If the spans
+// names one. Within a batch write/normalize copies it. If the spans
 // come in several batches the finalization does, for the few traces that need it: it does
 // not read the attributes of the others.
 

@@ -1,4 +1,4 @@
-package sink
+package rollup
 
 import (
 	"testing"
@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// Minutes take a twentieth of the store's time at most, and are never far behind.
-func TestRestOfMinutes(t *testing.T) {
+// The rollup takes at most a twentieth of the time, and is never far behind.
+func TestPauseAfter(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ every, took, want time.Duration }{
 		{time.Minute, 0, time.Minute},
@@ -18,6 +18,6 @@ func TestRestOfMinutes(t *testing.T) {
 		{10 * time.Minute, time.Hour, 10 * time.Minute},
 		{50 * time.Millisecond, 10 * time.Millisecond, 200 * time.Millisecond},
 	} {
-		assert.Equal(t, tt.want, restOfMinutes(tt.every, tt.took), "%v every %v", tt.took, tt.every)
+		assert.Equal(t, tt.want, pauseAfter(tt.every, tt.took), "%v every %v", tt.took, tt.every)
 	}
 }
