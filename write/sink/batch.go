@@ -12,9 +12,8 @@ import (
 	"colonnade/domain/trace"
 	"colonnade/migrations/schema"
 	"colonnade/write/normalize"
-	"colonnade/write/sink/clickhouse"
+	"colonnade/write/sink/deletion"
 	"colonnade/write/sink/plan"
-	"colonnade/write/sink/recent"
 	"colonnade/write/sink/rows"
 	"colonnade/write/stream"
 )
@@ -70,43 +69,23 @@ func (b *batch) lost() []*entry {
 
 // group is what a batch holds of one trace.
 type group struct {
-	key rows.TraceKey
+	// Trace is what is removed of it.
+	deletion.Trace
 	// records of the batch are the trace's, ascending.
 	records []int
 	entries []*entry
 	bySpan  map[trace.SpanID]*entry
-	// removed tells that everything stored of the trace is to go, removedSpans
-	// that these spans are. Only rows of lower offsets: the batch's own were
-	// taken out while it was made.
-	removed      bool
-	removedSpans map[trace.SpanID]bool
 	// forgotten tells that a delete was among the removals: what comes after it
 	// is new. origins are the creations of spans that an edit took out of the
 	// batch before they were written.
-	forgotten  bool
-	origins    map[trace.SpanID]origin
-	operation  stream.Operation
-	receivedAt time.Time
-	// tombstones are what is to be said of what goes; past is what was done to the
-	// trace, nil unless a record of it comes from the dead topic.
-	tombstones []tombstone
-	past       *past
-	// What lookUpRemovals finds of a trace that is removed: whether and where
-	// it is stored, up to which version, and its spans.
-	stored  bool
-	bounds  clickhouse.Bounds
-	version uint64
-	before  *recent.Trace
-	// annotated tells that it may have rows in annotations; superseded are the
-	// spans of which this batch replaces a version that may.
-	annotated  bool
-	superseded []trace.SpanID
+	forgotten bool
+	origins   map[trace.SpanID]origin
+	operation stream.Operation
 	// What decide finds: the type of the trace, the entries that are written,
 	// and the stored rows they leave behind under other keys.
 	traceType, declared trace.Type
 	linked, judging     bool
 	written             []*entry
-	stale               []plan.RowKey
 }
 
 // origin is when and by whom a span was first written.
@@ -210,7 +189,7 @@ func (w *worker) assign(b *batch, i int) {
 	key := rows.TraceKey{Project: r.Project, Trace: r.Trace}
 	g := b.byKey[key]
 	if g == nil {
-		g = &group{key: key, bySpan: map[trace.SpanID]*entry{}}
+		g = &group{Trace: deletion.Trace{Key: key}, bySpan: map[trace.SpanID]*entry{}}
 		b.byKey[key] = g
 		b.groups = append(b.groups, g)
 	}
@@ -233,7 +212,7 @@ func (b *batch) doom(record int, stage string, err error) {
 // collect reads a trace's records.
 func (w *worker) collect(b *batch, g *group) {
 	for _, i := range g.records {
-		g.receivedAt = b.records[i].ReceivedAt
+		g.ReceivedAt = b.records[i].ReceivedAt
 		w.spans(b, g, i)
 	}
 }
@@ -246,8 +225,8 @@ func (w *worker) spans(b *batch, g *group, i int) {
 			b.doom(i, "fit", fmt.Errorf("sink: a record of trace %s cannot be read: %v", r.Trace, p))
 		}
 	}()
-	if r.Redriven && r.Operation != stream.Upsert && g.past.newest > rows.Micros(r.ReceivedAt) {
-		b.overtake(i, "The trace was sent, edited or deleted since this %s was received.", r.Operation)
+	if r.Redriven && r.Operation != stream.Upsert && g.Past.Changed(rows.Micros(r.ReceivedAt)) {
+		b.supersede(i, "The trace was sent, edited or deleted since this %s was received.", r.Operation)
 		return
 	}
 	if r.Operation == stream.Delete && len(r.Value) == 0 {
@@ -281,16 +260,16 @@ func (w *worker) spans(b *batch, g *group, i int) {
 	overtaken := 0
 	for k := range spans {
 		id := spans[k].SpanID
-		if r.Redriven && g.past.overtakes(id, rows.Micros(r.ReceivedAt)) {
+		if r.Redriven && g.Past.Supersedes(id, rows.Micros(r.ReceivedAt)) {
 			overtaken++
 			continue
 		}
 		w.add(b, g, i, k, &spans[k])
-		g.past.note(id, rows.Micros(r.ReceivedAt))
+		g.Past.Note(id, rows.Micros(r.ReceivedAt))
 	}
 	if overtaken > 0 {
 		w.metrics.dropped.WithLabelValues("overtaken").Add(float64(overtaken))
-		b.overtake(i, "%d of %d spans were sent, edited or deleted since they were received.", overtaken, len(spans))
+		b.supersede(i, "%d of %d spans were sent, edited or deleted since they were received.", overtaken, len(spans))
 	}
 }
 
@@ -307,13 +286,13 @@ func (w *worker) add(b *batch, g *group, i, index int, s *trace.Span) {
 	r := &b.records[i]
 	e := &entry{
 		Entry: rows.Entry{
-			Key: g.key, Span: s, Declared: s.Type,
+			Key: g.Key, Span: s, Declared: s.Type,
 			Version:  uint64(r.Offset)<<schema.VersionShift | uint64(index), //nolint:gosec // neither is negative
 			SortHash: rows.SortHash(s), PartitionWeek: rows.PartitionWeek(s.Start, r.ReceivedAt),
 			CreatedAt: r.ReceivedAt, CreatedBy: r.User,
 		},
 		record: i, receivedAt: r.ReceivedAt,
-		cleared: !g.forgotten && (g.removed || g.removedSpans[s.SpanID]),
+		cleared: !g.forgotten && (g.Whole || g.Spans[s.SpanID]),
 	}
 	if o, ok := g.origins[s.SpanID]; ok {
 		e.CreatedAt, e.CreatedBy, e.UpdatedAt, e.UpdatedBy = o.at, o.by, r.ReceivedAt, r.User
@@ -335,7 +314,7 @@ func (w *worker) add(b *batch, g *group, i, index int, s *trace.Span) {
 func (g *group) remove(r *stream.Record, only map[trace.SpanID]bool) (dropped int) {
 	g.operation = r.Operation
 	if r.Operation == stream.Delete || only == nil { // a new version says itself when it came
-		g.entomb(r, only)
+		g.AddTombstones(r.ReceivedAt, r.Offset, only)
 	}
 	kept := g.entries[:0]
 	for _, e := range g.entries {
@@ -356,13 +335,13 @@ func (g *group) remove(r *stream.Record, only map[trace.SpanID]bool) (dropped in
 	}
 	switch {
 	case only == nil:
-		g.removed, g.removedSpans = true, nil
-	case !g.removed:
-		if g.removedSpans == nil {
-			g.removedSpans = map[trace.SpanID]bool{}
+		g.Whole, g.Spans = true, nil
+	case !g.Whole:
+		if g.Spans == nil {
+			g.Spans = map[trace.SpanID]bool{}
 		}
 		for id := range only {
-			g.removedSpans[id] = true
+			g.Spans[id] = true
 		}
 	}
 	return dropped

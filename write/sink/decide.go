@@ -21,20 +21,20 @@ func (w *worker) decide(b *batch, g *group) {
 	defer func() {
 		if p := recover(); p != nil { // which of them is at fault, nobody can tell
 			for _, i := range g.records {
-				b.doom(i, "row", fmt.Errorf("sink: spans of trace %s cannot be made rows: %v", g.key.Trace, p))
+				b.doom(i, "row", fmt.Errorf("sink: spans of trace %s cannot be made rows: %v", g.Key.Trace, p))
 			}
 		}
 	}()
 	switch {
-	case g.removed:
-		w.memory.Drop(w.memory.Trace(g.key), nil)
-	case g.removedSpans != nil:
-		w.memory.Drop(w.memory.Trace(g.key), g.removedSpans)
+	case g.Whole:
+		w.memory.Drop(w.memory.Trace(g.Key), nil)
+	case g.Spans != nil:
+		w.memory.Drop(w.memory.Trace(g.Key), g.Spans)
 	}
 	if len(g.entries) == 0 {
 		return
 	}
-	known := w.memory.Trace(g.key)
+	known := w.memory.Trace(g.Key)
 	g.traceType, g.declared, g.linked = w.resolve(g, known)
 	g.judging = known != nil && known.HasEvaluator || slices.ContainsFunc(g.entries, func(e *entry) bool { return rows.HasEvaluator(e.Span) })
 	for _, e := range g.entries {
@@ -52,7 +52,7 @@ func (w *worker) enter(b *batch, g *group, before *recent.Trace, e *entry) (k *r
 		}
 	}()
 	if w.place(b, g, k, e) {
-		k = w.memory.Touch(g.key, b.builtAt, g.receivedAt)
+		k = w.memory.Touch(g.Key, b.builtAt, g.ReceivedAt)
 		k.Declared, k.Linked, k.HasEvaluator = g.declared, g.linked, g.judging
 		k.NoteIdentifiers(e.Span)
 		w.memory.Put(k, e.known(), e.facts(w.rows.Spans.LastNumbers))
@@ -133,11 +133,11 @@ func (w *worker) place(b *batch, g *group, k *recent.Trace, e *entry) bool {
 		b.outdated = append(b.outdated, outdated{plan.Version{Project: e.Key.Project, Span: e.Span.SpanID, Version: stored.Version}, e.record})
 		g.supersede(k, e)
 		if stored.Start != e.Start || stored.TraceType != g.traceType {
-			g.stale = append(g.stale, plan.RowKey{Span: e.Span.SpanID, TraceType: stored.TraceType, Start: stored.Start})
+			g.LeftBehind = append(g.LeftBehind, plan.RowKey{Span: e.Span.SpanID, TraceType: stored.TraceType, Start: stored.Start})
 		}
 		w.metrics.spans.WithLabelValues("replaced").Inc()
 	case e.cleared:
-		if before, was := g.before.Span(e.Span.SpanID); was {
+		if before, was := g.Before.Span(e.Span.SpanID); was {
 			e.replaces(before, &b.records[e.record])
 		}
 	}
@@ -164,7 +164,7 @@ func (e *entry) facts(numbers [schema.NumberCount]float64) recent.SpanMetrics {
 // supersede notes a span whose stored version may have rows under other keys than the new one.
 func (g *group) supersede(k *recent.Trace, e *entry) {
 	if rows.MayHaveAnnotations(k.Declared, k.Linked, k.HasEvaluator) || rows.HasAnnotation(&e.Entry) || rows.HasEvaluator(e.Span) {
-		g.superseded = append(g.superseded, e.Span.SpanID)
+		g.Replaced = append(g.Replaced, e.Span.SpanID)
 	}
 }
 
@@ -186,7 +186,7 @@ func indexOf(groups []*group, partition int32) []rows.IndexRow {
 	var out []rows.IndexRow
 	for _, g := range groups {
 		if len(g.written) > 0 {
-			out = append(out, rows.IndexRow{Key: g.key, Declared: g.declared, Linked: g.linked, HasEvaluator: g.judging, Summary: summarize(g, partition)})
+			out = append(out, rows.IndexRow{Key: g.Key, Declared: g.declared, Linked: g.linked, HasEvaluator: g.judging, Summary: summarize(g, partition)})
 		}
 	}
 	return out

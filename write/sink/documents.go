@@ -3,16 +3,15 @@ package sink
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"slices"
-	"strings"
 	"time"
 
 	"colonnade/domain"
 	"colonnade/migrations/schema"
-	"colonnade/write/sink/clickhouse"
+	"colonnade/write/sink/deletion"
 	"colonnade/write/sink/internal/native"
+	"colonnade/write/sink/plan"
 	"colonnade/write/sink/rows"
 )
 
@@ -34,12 +33,8 @@ func (w *worker) noteOutdated(b *batch) {
 	b.outdated = nil
 }
 
-const (
-	// outdatedAtOnce bounds the rows that one statement names.
-	outdatedAtOnce = 2000
-	// maxOutdated bounds those that are remembered while the store does not remove any.
-	maxOutdated = 100_000
-)
+// maxOutdated bounds those that are remembered while the store does not remove any.
+const maxOutdated = 100_000
 
 // outdatedDue tells whether documents are to be removed now.
 func (w *worker) outdatedDue(now time.Time) bool {
@@ -53,21 +48,12 @@ func (w *worker) removeOutdated(ctx context.Context) error {
 	bounded, cancel := context.WithTimeout(ctx, w.sink.cfg.FinalizeTimeout)
 	defer cancel()
 	for len(w.outdated) > 0 {
-		some := w.outdated[:min(len(w.outdated), outdatedAtOnce)]
-		keys := make([]rows.TraceKey, 0, len(some))
-		var offsets, literals strings.Builder
-		for i, o := range some {
-			if i > 0 {
-				offsets.WriteByte(',')
-				literals.WriteByte(',')
-			}
-			keys = append(keys, rows.TraceKey{Project: o.Project})
-			fmt.Fprintf(&offsets, "%d", o.Version.Version>>schema.VersionShift)
-			literals.WriteString(clickhouse.VersionLiteral(o.Version.Version, o.Span))
+		some := w.outdated[:min(len(w.outdated), deletion.RowsAtOnce)]
+		versions := make([]plan.Version, len(some))
+		for i := range some {
+			versions[i] = some[i].Version
 		}
-		which := fmt.Sprintf("project_id IN %s AND stream_partition = %s AND stream_offset IN (%s) AND (version, span_id) IN (%s)",
-			clickhouse.ProjectList(keys), w.label, offsets.String(), literals.String())
-		switch err := w.store.Delete(bounded, schema.SpanPayloads, which); {
+		switch err := w.execute(bounded, []plan.Step{deletion.PayloadsOf(w.label, versions)}); {
 		case domain.KindOf(err).Permanent():
 			w.log.LogAttrs(ctx, slog.LevelError, "ClickHouse refused to delete payloads of superseded versions, they stay on disk", slog.Int("rows", len(some)), slog.Any("error", err))
 		case ctx.Err() != nil:
@@ -93,9 +79,7 @@ func (w *worker) removeDocuments(ctx context.Context, entries []*entry) error {
 			continue
 		}
 		seen[e.Key] = true
-		which := fmt.Sprintf("project_id = toUUID('%s') AND stream_partition = %s AND stream_offset = %d AND trace_id = unhex('%s')",
-			e.Key.Project, w.label, e.Version>>schema.VersionShift, e.Key.Trace)
-		if err := w.store.Delete(ctx, schema.SpanPayloads, which); err != nil {
+		if err := w.execute(ctx, []plan.Step{deletion.PayloadsAt(w.label, e.Key, e.Version>>schema.VersionShift)}); err != nil {
 			return err
 		}
 	}

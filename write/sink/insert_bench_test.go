@@ -23,6 +23,7 @@ import (
 	"colonnade/migrations/schema"
 	"colonnade/write/normalize"
 	"colonnade/write/sink/clickhouse"
+	"colonnade/write/sink/deletion"
 	"colonnade/write/sink/rows"
 )
 
@@ -68,9 +69,9 @@ func BenchmarkInsert(b *testing.B) {
 				all[i] = &spans[i]
 			}
 			normalize.Trace(all)
-			g := &group{key: rows.TraceKey{Project: domain.ProjectID{byte(id % 3)}, Trace: spans[0].TraceID}}
+			g := &group{Trace: deletion.Trace{Key: rows.TraceKey{Project: domain.ProjectID{byte(id % 3)}, Trace: spans[0].TraceID}}}
 			for _, sp := range all {
-				e := &entry{Entry: rows.Entry{Key: g.key, Span: sp, Version: id<<20 | uint64(len(g.written)), SortHash: rows.SortHash(sp), PartitionWeek: rows.PartitionWeek(sp.Start, now), CreatedAt: now}}
+				e := &entry{Entry: rows.Entry{Key: g.Key, Span: sp, Version: id<<20 | uint64(len(g.written)), SortHash: rows.SortHash(sp), PartitionWeek: rows.PartitionWeek(sp.Start, now), CreatedAt: now}}
 				e.Start, e.StartNS = rows.SplitTime(sp.Start)
 				d.Render(sp, 0)
 				e.ContentHash = d.Hash

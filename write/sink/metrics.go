@@ -19,7 +19,7 @@ type metrics struct {
 	finalized, stale                  prometheus.Counter
 	finalizeSeconds                   prometheus.Histogram
 	finalizeLag                       *prometheus.GaugeVec
-	removed, cleanUps, erasures       *prometheus.CounterVec
+	removed                           *prometheus.CounterVec
 }
 
 func newMetrics(reg prometheus.Registerer) *metrics {
@@ -59,7 +59,5 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		finalizeSeconds: f.NewHistogram(seconds("finalize", "Time to finalize a group of traces.")),
 		finalizeLag:     gauges("finalize_lag_seconds", "Age of the oldest trace that is due for finalization, by partition."),
 		removed:         counters("removed_traces_total", "Traces deleted or replaced on request, by operation.", "operation"),
-		cleanUps:        counters("cleanups_total", "Tables whose deleted rows were removed from disk, by outcome.", "outcome"),
-		erasures:        counters("purges_total", "Tables purged of the rows of deleted projects, by outcome.", "outcome"),
 	}
 }

@@ -61,6 +61,7 @@ import (
 	"colonnade/domain"
 	"colonnade/write/normalize"
 	"colonnade/write/sink/clickhouse"
+	"colonnade/write/sink/deletion"
 	"colonnade/write/sink/finalize"
 	"colonnade/write/sink/rollup"
 	"colonnade/write/sink/rows"
@@ -92,6 +93,7 @@ type Sink struct {
 	// finalized has the metrics of write/sink/finalize.
 	finalized *finalize.Metrics
 	rollup    *rollup.Rollup
+	janitor   *deletion.Janitor
 	topic     string
 	keys      *keySet
 	pace      *pace
@@ -100,8 +102,6 @@ type Sink struct {
 	mu       sync.Mutex
 	workers  map[int32]*worker
 	totalLag int64
-	// cleanedAt is when deleted rows were last removed; watchDeletes' own.
-	cleanedAt time.Time
 }
 
 // New makes a sink; nothing runs before Run.
@@ -118,6 +118,9 @@ func New(cfg Config, deps Deps) (*Sink, error) {
 	s.rollup = rollup.New(rollup.Config{Every: cfg.RollupEvery, InsertTimeout: cfg.InsertTimeout, MaxClockSkew: cfg.MaxClockSkew}, rollup.Deps{
 		DB: s.store, Topic: s.topic, Computes: s.ownsFirst, Now: deps.Now, Log: s.log, Registerer: deps.Registerer,
 	})
+	s.janitor = deletion.NewJanitor(deletion.JanitorConfig{Deployment: cfg.Deployment, CleanUpEvery: cfg.CleanUpEvery, PurgeEvery: cfg.PurgeEvery}, deletion.JanitorDeps{
+		Conn: deps.Store, DB: s.store, Deleted: deps.Erased, Works: s.ownsFirst, Now: deps.Now, Log: s.log, Registerer: deps.Registerer,
+	})
 	s.spare <- rows.NewBuffer(s.keys.has)
 	return s, nil
 }
@@ -130,9 +133,9 @@ func (s *Sink) Run(ctx context.Context) error {
 	defer cancel()
 	var wait sync.WaitGroup
 	wait.Go(func() { s.watchLag(ctx) })
-	wait.Go(func() { s.watchDeletes(ctx) })
+	wait.Go(func() { s.janitor.CleanUp(ctx) })
 	wait.Go(func() { s.rollup.Run(ctx) })
-	wait.Go(func() { s.watchErasures(ctx) })
+	wait.Go(func() { s.janitor.Purge(ctx) })
 	defer wait.Wait()
 	defer cancel()
 	for {
@@ -168,6 +171,15 @@ func (s *Sink) recentSpans() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return max(s.cfg.RecentSpans/max(len(s.workers), 1), 1)
+}
+
+// ownsFirst reports whether this process has partition 0, so that it does what one process
+// is enough for.
+func (s *Sink) ownsFirst() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, mine := s.workers[0]
+	return mine
 }
 
 // Visible tells, for each partition that this sink works on, the offset before

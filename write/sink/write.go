@@ -17,6 +17,7 @@ import (
 	"colonnade/domain/trace"
 	"colonnade/migrations/schema"
 	"colonnade/write/sink/clickhouse"
+	"colonnade/write/sink/deletion"
 	"colonnade/write/sink/internal/native"
 	"colonnade/write/sink/rows"
 	"colonnade/write/stream"
@@ -42,7 +43,7 @@ func (w *worker) write(ctx context.Context, b *batch, repeat bool) error {
 	if err := w.writeTable(ctx, b, schema.Spans, &b.rows.Spans.Block, b.entries); err != nil {
 		return err
 	}
-	if err := w.writeTombstones(ctx, b); err != nil {
+	if err := w.insert(ctx, b, schema.Tombstones, deletion.TombstoneRows(tracesOf(b.groups), w.partition.Number())); err != nil {
 		return err
 	}
 	if err := w.removeStored(ctx, b); err != nil {

@@ -98,7 +98,7 @@ func (w *worker) make(ctx context.Context, records []stream.Record, rng stream.R
 // of traces: nothing may be made meanwhile.
 func (b *batch) removes() bool {
 	return slices.ContainsFunc(b.groups, func(g *group) bool {
-		return g.removed || g.removedSpans != nil || len(g.stale) > 0 || len(g.superseded) > 0
+		return g.Removes() || len(g.LeftBehind) > 0 || len(g.Replaced) > 0
 	})
 }
 

@@ -1,4 +1,4 @@
-package sink
+package deletion
 
 import (
 	"strings"
@@ -14,13 +14,13 @@ import (
 // and none calls a function for each: the store takes fifty thousand nodes.
 func TestManySpansFitStatements(t *testing.T) {
 	t.Parallel()
-	g := &group{stored: true, annotated: true, removedSpans: map[trace.SpanID]bool{}}
+	tr := &Trace{Stored: true, Annotated: true, Spans: map[trace.SpanID]bool{}}
 	for n := range 30_000 {
-		g.removedSpans[trace.SpanID{1, byte(n >> 8), byte(n)}] = true
+		tr.Spans[trace.SpanID{1, byte(n >> 8), byte(n)}] = true
 	}
 	var r removals
-	r.spans(g, 7)
-	r.ofAnnotations(g, 7)
+	r.spans(tr, 7)
+	r.ofAnnotations(tr, 7)
 	for _, conditions := range [][]string{r.Spans, r.Payloads, r.Annotations} {
 		named := 0
 		for _, which := range conditions {
@@ -28,7 +28,7 @@ func TestManySpansFitStatements(t *testing.T) {
 			require.LessOrEqual(t, strings.Count(which, "("), 20)
 			named += strings.Count(which, `'\x01`)
 		}
-		require.Equal(t, len(g.removedSpans), named)
+		require.Equal(t, len(tr.Spans), named)
 	}
 	require.Len(t, r.Buckets, 1)
 	require.Len(t, r.Totals, 1)
