@@ -1,60 +1,150 @@
 package cost
 
 import (
+	"maps"
 	"math"
+	"slices"
 
 	"colonnade/domain/semconv"
 	"colonnade/domain/trace"
 )
 
-// charge writes what the span's tokens cost. Where the model or its tokens are
-// unknown, what the client sent stands. Source: contract §1.6, §0 row 18.
-func (p *Prices) charge(s *trace.Span, ag, metrics map[string]any) {
-	if !charged(s.SpanType) {
-		return
-	}
+// Sender is what a sender is known for or reports beside the attributes of the
+// schema. The zero value is that of a client that writes ag attributes itself.
+type Sender struct {
+	// Reported are the kinds of the cost it reports, in US dollars; nil means none.
+	Reported map[string]float64
+	// DisjointUsage reports that its prompts are counted without cached tokens.
+	DisjointUsage bool
+	// Failure is what it says of a failure that the status of the span does not show; empty means nothing.
+	Failure string
+}
+
+// charge writes what the span cost: what the sender reports, else what its
+// tokens cost by the table. Where neither is known, what the client wrote itself
+// stands. Source: contract §1.6, §0 rows 18, 35 and 36.
+func (p *Prices) charge(s *trace.Span, ag, metrics map[string]any, sender Sender) {
 	tokens := member(member(metrics, semconv.Tokens), semconv.Incremental)
-	if len(tokens) == 0 {
+	u := usageOf(tokens)
+	if len(sender.Reported) > 0 {
+		if costs, ok := reported(sender.Reported, u); ok {
+			write(metrics, costs)
+			note(ag, map[string]any{"source": "reported"})
+			return
+		}
+		kept := make(map[string]any, len(sender.Reported))
+		for k, v := range sender.Reported {
+			kept[k] = v
+		}
+		note(ag, map[string]any{"reported": kept})
+	}
+	if !charged(s.SpanType) || !u.known {
 		return
 	}
 	provider, model := modelOf(ag)
 	if model == "" {
 		return
 	}
-	price, ok := p.Of(provider, model)
+	price, entry, ok := p.Of(provider, model)
 	if !ok {
+		p.miss(model)
 		return
 	}
-	usage, ok := usageOf(tokens)
-	if !ok {
-		return
+	costs, fallback := price.cost(u)
+	write(metrics, costs)
+	noted := map[string]any{"source": "table", "version": p.date, "entry": entry}
+	if fallback != nil {
+		noted["fallback"] = fallback
 	}
-	prompt, completion := price.cost(usage)
-	costs, ok := metrics[semconv.Costs].(map[string]any)
-	if !ok {
-		return
-	}
-	own, ok := costs[semconv.Incremental].(map[string]any)
-	if !ok {
-		own = make(map[string]any, 3)
-		costs[semconv.Incremental] = own
-	}
-	own[semconv.Prompt], own[semconv.Completion], own[semconv.Total] = prompt, completion, prompt+completion
+	note(ag, noted)
 }
 
-// charged tells which spans have a cost of their own: calls to a model.
-// Agents and generic llm spans hold such calls as children, and charging both
-// would count twice.
+// costs are the two sides of a cost and their total.
+type costs struct{ prompt, completion, total float64 }
+
+// reported reads the cost that a sender reports. One that is zero although
+// tokens were used, negative or not a number does not count. What belongs to
+// neither side is added to the prompt's.
+func reported(kinds map[string]float64, u usage) (c costs, ok bool) {
+	other, hasTotal := 0., false
+	for _, k := range slices.Sorted(maps.Keys(kinds)) {
+		v := kinds[k]
+		if v < 0 || math.IsNaN(v) || math.IsInf(v, 0) {
+			return costs{}, false
+		}
+		switch k {
+		case semconv.Prompt:
+			c.prompt = v
+		case semconv.Completion:
+			c.completion = v
+		case semconv.Total:
+			c.total, hasTotal = v, true
+		default:
+			other += v
+		}
+	}
+	if !hasTotal {
+		c.total = c.prompt + c.completion + other
+	}
+	if c.total == 0 && u.prompt+u.completion > 0 {
+		return costs{}, false
+	}
+	if rest := c.total - c.completion; rest >= 0 {
+		c.prompt = rest
+	} else { // the sides say more than the total
+		c.prompt, c.completion = c.total, 0
+	}
+	if kinds[semconv.Prompt] > 0 && math.Abs(c.prompt-kinds[semconv.Prompt]) <= 1e-12 {
+		c.prompt = kinds[semconv.Prompt] // as it was reported, to the last digit
+	}
+	return c, true
+}
+
+func write(metrics map[string]any, c costs) {
+	object, ok := metrics[semconv.Costs].(map[string]any)
+	if !ok {
+		return
+	}
+	own, ok := object[semconv.Incremental].(map[string]any)
+	if !ok {
+		own = make(map[string]any, 3)
+		object[semconv.Incremental] = own
+	}
+	own[semconv.Prompt], own[semconv.Completion], own[semconv.Total] = c.prompt, c.completion, c.total
+}
+
+// note writes where a cost comes from to ag.meta.cost.
+func note(ag map[string]any, noted map[string]any) {
+	meta, ok := ag[semconv.Meta].(map[string]any)
+	if !ok {
+		if ag[semconv.Meta] != nil {
+			return
+		}
+		meta = make(map[string]any, 1)
+		ag[semconv.Meta] = meta
+	}
+	object, ok := meta["cost"].(map[string]any)
+	if !ok {
+		if meta["cost"] == nil {
+			meta["cost"] = noted
+		}
+		return
+	}
+	maps.Copy(object, noted)
+}
+
+// charged reports whether a span has a cost of its own: the calls to a model.
+// Source: contract §0 row 35.
 func charged(t trace.SpanType) bool {
 	switch t {
-	case trace.Embedding, trace.QueryType, trace.Completion, trace.Chat, trace.Rerank:
+	case trace.Embedding, trace.QueryType, trace.Completion, trace.Chat, trace.Rerank, trace.LLM:
 		return true
 	default:
 		return false
 	}
 }
 
-// modelOf gives the model that answered, else the one configured, else the one
+// modelOf returns the model that answered, else the one configured, else the one
 // asked for; and the provider, as far as it is known.
 func modelOf(ag map[string]any) (provider, model string) {
 	meta := member(ag, semconv.Meta)
@@ -71,49 +161,49 @@ func modelOf(ag map[string]any) (provider, model string) {
 	return provider, model
 }
 
-// usage counts the tokens of one call. cached and created are part of prompt
-// where the instrumentation follows OpenTelemetry.
-type usage struct{ prompt, completion, cached, created float64 }
-
-func usageOf(tokens map[string]any) (u usage, ok bool) {
-	prompt, hasPrompt := count(tokens[semconv.Prompt])
-	completion, hasCompletion := count(tokens[semconv.Completion])
-	u = usage{prompt: prompt, completion: completion}
-	var hasRead bool
-	if u.cached, hasRead = count(tokens[semconv.CacheRead]); !hasRead {
-		u.cached, _ = count(tokens[semconv.Cached])
+// cost prices each token once, at the rate of its kind; fallback names the kinds
+// without a rate of their own. Source: contract §0 rows 18 and 38.
+func (p Price) cost(u usage) (c costs, fallback []any) {
+	rates := p.in(u.prompt)
+	prompt, completion := rate(rates.Prompt, 0), rate(rates.Completion, 0)
+	charge := func(kind string, tokens float64, own *float64, whole float64) float64 {
+		if tokens > 0 && own == nil {
+			fallback = append(fallback, kind)
+		}
+		return tokens * rate(own, whole)
 	}
-	u.created, _ = count(tokens[semconv.CacheCreation])
-	return u, hasPrompt || hasCompletion
+	long := min(u.created1h, u.created)
+	written := rates.CacheCreation
+	oneHour := rates.CacheCreation1h
+	if oneHour == nil && written != nil {
+		oneHour = written
+	}
+	plain := max(u.prompt-u.read-u.created-u.audioIn, 0)
+	c.prompt = plain*prompt +
+		charge(semconv.CacheRead, u.read, rates.CacheRead, prompt) +
+		charge(semconv.CacheCreation, u.created-long, written, prompt) +
+		charge("cache_creation_1h", long, oneHour, prompt) +
+		charge("audio_input", u.audioIn, rates.AudioInput, prompt)
+	spoken := min(u.audioOut, u.completion)
+	thought := min(u.reasoning, u.completion-spoken)
+	c.completion = (u.completion-spoken-thought)*completion + charge("audio_output", spoken, rates.AudioOutput, completion)
+	if rates.Reasoning != nil {
+		c.completion += thought * *rates.Reasoning
+	} else {
+		c.completion = (u.completion-spoken)*completion + spoken*rate(rates.AudioOutput, completion)
+		if thought > 0 {
+			fallback = append(fallback, "reasoning")
+		}
+	}
+	c.total = c.prompt + c.completion
+	return c, fallback
 }
 
-// count reads a number of tokens; what is none, or negative, counts as absent.
-func count(v any) (float64, bool) {
-	var f float64
-	switch v := v.(type) {
-	case int64:
-		f = float64(v)
-	case float64:
-		f = v
-	default:
-		return 0, false
+func rate(own *float64, whole float64) float64 {
+	if own == nil {
+		return whole
 	}
-	if f < 0 || math.IsNaN(f) {
-		return 0, false
-	}
-	return f, true
-}
-
-// cost prices each token once: those read from a cache and those written to
-// one at their own rates, the rest of the prompt at the prompt's.
-// Instrumentations that count the prompt without them (it is then smaller than
-// they are) get them on top.
-func (p Price) cost(u usage) (prompt, completion float64) {
-	plain := u.prompt - u.cached - u.created
-	if plain < 0 {
-		plain = u.prompt
-	}
-	return plain*p.Prompt + u.cached*p.CacheRead + u.created*p.CacheCreation, u.completion * p.Completion
+	return *own
 }
 
 func member(object map[string]any, key string) map[string]any {

@@ -245,7 +245,7 @@ func TestWorkedExamples(t *testing.T) {
 				"ag": object{
 					"type":    object{"span": "chat"},
 					"data":    object{"inputs": object{"prompt": []any{object{"role": "user"}}}, "outputs": object{"completion": []any{object{"role": "assistant"}}}},
-					"metrics": metricsOf(object{"incremental": object{"prompt": int64(1), "completion": int64(2)}}),
+					"metrics": metricsOf(object{"incremental": object{"prompt": int64(1), "completion": int64(2), "total": int64(3)}}),
 					"meta":    object{"response": object{"model": "m-1"}, "input": object{"mime_type": "application/json"}},
 				},
 			},
@@ -269,13 +269,13 @@ func TestWorkedExamples(t *testing.T) {
 					"telemetry": object{"metadata": object{"sessionId": "s1", "userId": "u1"}},
 				},
 				"ag": object{
-					"type":    object{"span": "task"},
+					"type":    object{"span": "chain"},
 					"data":    object{"inputs": object{"prompt": "hi"}, "outputs": "hello"},
-					"metrics": metricsOf(object{"incremental": object{"prompt": int64(1), "completion": int64(2)}}),
+					"metrics": metricsOf(object{"incremental": object{"prompt": int64(1), "completion": int64(2), "total": int64(3)}}),
 					"session": object{"id": "s1"}, "user": object{"id": "u1"},
 				},
 			},
-			typ: trace.Task,
+			typ: trace.Chain,
 		},
 		{
 			name: "6: documents that are text",

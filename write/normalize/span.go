@@ -201,6 +201,7 @@ func errCrowded() error {
 // make of it; what finds no place is parked. size is that of the span's message.
 func (w *fitting) attributes(size int) error {
 	w.tree.reset(size)
+	w.overlay.Reset()
 	fitted := false
 	for i := range w.raw.Attributes {
 		a := &w.raw.Attributes[i]
@@ -279,7 +280,11 @@ func canonical(rest string, path *[5]string) bool {
 }
 
 func (w *fitting) translate() {
-	w.overlay.Translate(&w.raw, w.f.metrics.fail)
+	scope := ""
+	if w.library != nil {
+		scope = w.library.Name
+	}
+	w.overlay.Translate(&w.raw, scope, w.f.metrics.fail)
 	for source, entries := range w.overlay.Strongest() {
 		var last trace.SpanType
 		for _, e := range entries {
@@ -311,7 +316,10 @@ func (w *fitting) conform() {
 	w.fitMembers(ag)
 	s.Hashes = w.hasher.hashes(s.References, s.Links)
 	metrics, _ := ag[semconv.Metrics].(map[string]any)
-	cost.Incremental(s, ag, metrics, w.f.prices)
+	cost.Incremental(s, ag, metrics, w.f.prices, cost.Sender{
+		Reported: w.overlay.Reported().Kinds, DisjointUsage: w.overlay.DisjointUsage(), Failure: w.overlay.Failed(),
+	})
+	w.describeFailure(ag)
 	w.promote(ag)
 	if len(w.unsupported) > 0 {
 		ag[semconv.Unsupported] = w.unsupported

@@ -1,14 +1,16 @@
 // Package semconv translates foreign conventions of naming span attributes into
-// flat ag attributes: OpenLLMetry, OpenInference, the OpenTelemetry gen_ai
-// conventions as Logfire and others write them, and the Vercel AI SDK. Each is
-// one file with one pure function over a span as sent; none sees what another
-// made of it. Spans of the service's own SDK need no translation. What becomes
-// of the translated attributes beside those the client sent is write/normalize's, the
-// only caller.
+// flat ag attributes. Each convention is one file with one function over a span
+// as sent, which only translates names; what the names mean together (which type
+// a span has, which value becomes its input, the shape of messages) is decided
+// once for all of them in rules.go. Spans of the service's own SDK need no
+// translation. write/normalize, the only caller, joins the result with what the
+// client sent under ag itself.
 package semconv
 
 import (
+	"cmp"
 	"iter"
+	"slices"
 	"strings"
 
 	"colonnade/write/otlp/wire"
@@ -18,12 +20,16 @@ import (
 const NodeType = "ag.type.node"
 
 // The conventions, weakest first: a later one overrides what an earlier one
-// made of the same span. Source: contract §1.3.
+// made of the same span. Source: contract §1.3, §0 row 41.
 const (
-	openLLMetry = iota
+	vendors = iota
+	openLLMetry
 	openInference
 	genAI
 	vercel
+	langSmith
+	mlflow
+	langfuse
 	conventions
 )
 
@@ -31,23 +37,30 @@ const (
 // ready; it is reused from span to span.
 type Overlay struct {
 	entries []wire.Attribute
-	// starts[c] is where the entries of convention c begin.
-	starts [conventions + 1]int
+	// starts[c] is where the entries of convention c begin; the last group is that of the rules.
+	starts [conventions + 2]int
+	// sorted are the attributes of the span by key: their order on the wire decides nothing.
+	sorted []wire.Attribute
+	facts  facts
 }
 
 // Reset forgets the span.
 func (o *Overlay) Reset() {
 	clear(o.entries)
 	o.entries = o.entries[:0]
-	o.starts = [conventions + 1]int{}
+	clear(o.sorted)
+	o.sorted = o.sorted[:0]
+	o.starts = [conventions + 2]int{}
+	o.facts = facts{}
 }
 
 // Translate replaces the overlay by what the conventions make of a span. Each
-// is isolated: one that fails leaves nothing behind, its name goes to failed,
-// and the others go on.
-func (o *Overlay) Translate(span *wire.Span, failed func(convention string)) {
+// is isolated: one that fails leaves no attributes behind, its name goes to
+// failed, and the others go on. scope is the name of the instrumentation.
+func (o *Overlay) Translate(span *wire.Span, scope string, failed func(convention string)) {
 	o.Reset()
 	var present [conventions]bool
+	found := false
 	for i := range span.Attributes {
 		mark(span.Attributes[i].Key, &present)
 	}
@@ -55,17 +68,30 @@ func (o *Overlay) Translate(span *wire.Span, failed func(convention string)) {
 		present[genAI] = present[genAI] || strings.HasPrefix(span.Events[i].Name, "gen_ai.")
 	}
 	for c := range conventions {
+		found = found || present[c]
+	}
+	if !found {
+		return
+	}
+	o.sorted = append(o.sorted, span.Attributes...)
+	slices.SortStableFunc(o.sorted, func(a, b wire.Attribute) int { return cmp.Compare(a.Key, b.Key) })
+	o.facts.scope = scope
+	for c := range conventions {
 		o.starts[c] = len(o.entries)
-		if present[c] && !o.isolated(span, translation(c)) {
+		if present[c] && !o.isolated(func() { translate(c, o, span.Events) }) {
 			failed(name(c))
 		}
 	}
 	o.starts[conventions] = len(o.entries)
+	if !o.isolated(o.decide) {
+		failed("rules")
+	}
+	o.starts[conventions+1] = len(o.entries)
 }
 
-// isolated runs one translation. Where it fails, what it made is forgotten: a
+// isolated runs one translation. Where it fails, what it put is forgotten: a
 // defect in one convention must not cost the span, nor what the others found.
-func (o *Overlay) isolated(span *wire.Span, translate func(*wire.Span, *Overlay)) (ok bool) {
+func (o *Overlay) isolated(run func()) (ok bool) {
 	start := len(o.entries)
 	defer func() {
 		if p := recover(); p != nil {
@@ -73,29 +99,36 @@ func (o *Overlay) isolated(span *wire.Span, translate func(*wire.Span, *Overlay)
 			o.entries, ok = o.entries[:start], false
 		}
 	}()
-	translate(span, o)
+	run()
 	return true
 }
 
-func translation(convention int) func(*wire.Span, *Overlay) {
+func translate(convention int, o *Overlay, events []wire.Event) {
 	switch convention {
+	case vendors:
+		translateVendors(o)
 	case openLLMetry:
-		return translateOpenLLMetry
+		translateOpenLLMetry(o)
 	case openInference:
-		return translateOpenInference
+		translateOpenInference(o)
 	case genAI:
-		return translateGenAI
-	default:
-		return translateVercel
+		translateGenAI(o, events)
+	case vercel:
+		translateVercel(o)
+	case langSmith:
+		translateLangSmith(o)
+	case mlflow:
+		translateMLflow(o)
+	case langfuse:
+		translateLangfuse(o)
 	}
 }
 
-// Strongest goes through the conventions that found something, the one that
-// overrides the others first, each with a number of its own and its attributes
-// in the order of the span's.
+// Strongest goes through the groups of attributes that were found, the one that
+// overrides the others first, each with a number of its own.
 func (o *Overlay) Strongest() iter.Seq2[uint8, []wire.Attribute] {
 	return func(yield func(uint8, []wire.Attribute) bool) {
-		for c := conventions - 1; c >= 0; c-- {
+		for c := conventions; c >= 0; c-- {
 			entries := o.entries[o.starts[c]:o.starts[c+1]]
 			if len(entries) > 0 && !yield(uint8(c+1), entries) {
 				return
@@ -104,24 +137,46 @@ func (o *Overlay) Strongest() iter.Seq2[uint8, []wire.Attribute] {
 	}
 }
 
+// put puts a value under an ag attribute, with the type that the attribute has.
 func (o *Overlay) put(key string, value any) {
-	o.entries = append(o.entries, wire.Attribute{Key: key, Value: value})
+	if value == nil {
+		return
+	}
+	o.entries = append(o.entries, wire.Attribute{Key: key, Value: converted(key, value)})
+}
+
+// putBelow puts a value whose key has a prefix under the target with the rest
+// of the key; it reports whether it has.
+func (o *Overlay) putBelow(target, key, prefix string, value any) bool {
+	rest, ok := strings.CutPrefix(key, prefix)
+	if ok && rest != "" {
+		o.put(target+rest, value)
+	}
+	return ok
 }
 
 func name(convention int) string {
 	switch convention {
+	case vendors:
+		return "vendors"
 	case openLLMetry:
 		return "openllmetry"
 	case openInference:
 		return "openinference"
 	case genAI:
 		return "gen_ai"
-	default:
+	case vercel:
 		return "vercel"
+	case langSmith:
+		return "langsmith"
+	case mlflow:
+		return "mlflow"
+	default:
+		return "langfuse"
 	}
 }
 
-// mark tells by its key which conventions an attribute may belong to, so that
+// mark finds by its key the conventions that an attribute may belong to, so that
 // a span costs nothing for those it does not use.
 func mark(key string, present *[conventions]bool) {
 	if strings.HasPrefix(key, "ag.") {
@@ -135,13 +190,23 @@ func mark(key string, present *[conventions]bool) {
 		present[genAI] = true
 		present[openLLMetry] = present[openLLMetry] || !strings.HasPrefix(key, "gen_ai.request.") && !strings.HasPrefix(key, "gen_ai.usage.")
 	case "llm":
-		present[openLLMetry], present[openInference] = true, true
-	case "traceloop", "db", "pinecone":
+		present[openLLMetry], present[openInference], present[vendors] = true, true, true
+	case "traceloop", "pinecone":
 		present[openLLMetry] = true
+	case "db":
+		present[openLLMetry], present[vendors] = true, true
 	case "openinference", "input", "output", "embedding", "reranker", "retrieval", "message", "document", "exception",
 		"image", "audio", "session", "user", "tag", "metadata", "tool", "tool_call":
 		present[openInference] = true
-	case "pydantic_ai", "tool_arguments", "tool_response", "agent_name", "model_name", "final_result", "events", "all_messages_events":
+	case "pydantic_ai", "tool_arguments", "tool_response", "agent_name", "model_name", "final_result", "events", "all_messages_events", "logfire":
 		present[genAI] = true
+	case "gcp", "haystack", "spring", "operation", "claude_code":
+		present[vendors] = true
+	case "langsmith":
+		present[langSmith] = true
+	case "mlflow":
+		present[mlflow] = true
+	case "langfuse":
+		present[langfuse] = true
 	}
 }

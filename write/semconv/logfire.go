@@ -10,234 +10,162 @@ import (
 // schema gen-ai-dev/1.42.0-dev (semantic-conventions-genai) with the older names
 // that are still written, and the attributes that Logfire and PydanticAI add.
 // Source: contract §1.3 C.
-func translateGenAI(span *wire.Span, to *Overlay) {
-	g := genAISpan{to: to}
-	for i := range span.Attributes {
-		key, value := span.Attributes[i].Key, span.Attributes[i].Value
+func translateGenAI(o *Overlay, events []wire.Event) {
+	g := genAISpan{Overlay: o}
+	for i := range o.sorted {
+		key, value := o.sorted[i].Key, o.sorted[i].Value
 		if rest, ok := strings.CutPrefix(key, "gen_ai."); ok {
 			g.attribute(rest, value)
 		} else {
 			g.plain(key, value)
 		}
 	}
-	for i := range span.Events {
-		g.event(&span.Events[i])
+	for i := range events {
+		g.event(&events[i])
 	}
-	g.total()
-	g.data()
+	o.facts.input.converse(g.inputs)
+	o.facts.output.converse(g.outputs)
+	if g.final == nil {
+		return
+	}
+	o.kindOr("agent")
+	cut := 0
+	for i, m := range o.facts.history {
+		if object, ok := m.(map[string]any); ok && object["role"] == "user" {
+			cut = i + 1
+		}
+	}
+	if len(o.facts.output.messages) == 0 && len(o.facts.history) == cut {
+		o.facts.output.member("completion", parsed(g.final))
+	}
 }
 
-// genAISpan gathers what must be seen together before it can be placed.
+// genAISpan gathers the messages of events beside those of attributes.
 type genAISpan struct {
-	to                        *Overlay
-	prompt, completion        any
-	hasTotal                  bool
-	inputs, outputs           []any // messages, normalised
-	history                   []any // the whole conversation of an agent, normalised
-	tool, arguments, response any
-	agent                     bool
-	final                     any
+	*Overlay
+	inputs, outputs []any
+	final           any
 }
 
 // attribute reads a key less "gen_ai.".
 func (g *genAISpan) attribute(key string, value any) {
+	f := &g.facts
 	if rest, ok := strings.CutPrefix(key, "usage."); ok {
-		g.usage(rest, value)
+		if rest == "cost" || rest == "total_cost" {
+			g.costs("total", value)
+		} else if rest, ok := strings.CutPrefix(rest, "cost."); ok {
+			g.costs(costKind(rest), value)
+		} else if kind := tokenKind(rest); kind != "" {
+			g.count(kind, value)
+		}
+		return
+	}
+	if rest, ok := strings.CutPrefix(key, "cost."); ok {
+		if kind := costKind(rest); kind != rest {
+			g.costs(kind, value)
+		}
 		return
 	}
 	switch key {
-	case "request.type":
-		g.to.put(NodeType, value)
-	case "operation.name":
-		operation, _ := value.(string)
-		g.agent = g.agent || operation == "invoke_agent"
-		g.to.put(NodeType, genAINode(operation))
+	case "request.type", "operation.name":
+		g.kind(value, rankOperation)
 	case "conversation.id":
-		g.to.put("ag.session.id", value)
+		g.identify("ag.session.id", value)
+	case "user", "request.user", "user.id":
+		g.identify("ag.user.id", value)
+	case "request.model":
+		g.askedModel(value)
+	case "response.model":
+		g.answerModel(value)
 	case "input.messages":
-		g.inputs = messagesOf(value)
+		g.inputs, _ = canonicalMessages(value)
 	case "output.messages":
-		g.outputs = messagesOf(value)
+		g.outputs, _ = canonicalMessages(value)
+	case "prompt":
+		g.openPrompt(value)
+	case "completion":
+		f.output.read(value)
+	case "system_instructions":
+		f.system = value
+		g.put("ag.meta.system_instructions", value)
 	case "tool.name":
-		g.tool = value
-		g.to.put("ag.meta.tool.name", value)
+		f.tool.name = value
+		g.put("ag.meta.tool.name", value)
 	case "tool.call.arguments":
-		g.arguments = value
-		g.to.put("ag.meta.tool.call.arguments", value)
-	case "tool.call.result":
-		if g.response == nil {
-			g.response = value
+		if f.tool.arguments == nil {
+			f.tool.arguments = value
 		}
-		g.to.put("ag.meta.tool.call.result", value)
+		g.put("ag.meta.tool.call.arguments", value)
+	case "tool.call.result":
+		if f.tool.result == nil {
+			f.tool.result = value
+		}
+		g.put("ag.meta.tool.call.result", value)
 	case "tool.definitions":
 		if tools := listOf(value); tools != nil {
-			g.to.put("ag.data.inputs.tools", tools)
+			f.input.member("tools", tools)
 		} else {
-			g.to.put("ag.meta.tool.definitions", value)
+			g.put("ag.meta.tool.definitions", value)
 		}
 	case "retrieval.documents", "memory.records":
-		g.to.put("ag.data.outputs."+key, parsed(value))
+		f.output.member(key, parsed(value))
 	case "retrieval.query.text", "memory.query.text":
-		g.to.put("ag.data.inputs.query", value)
+		f.input.member("query", value)
 	case "agent.id":
-		g.to.put("ag.agent.id", value)
-	case "request.stream":
-		g.to.put("ag.meta.request.streaming", value)
+		g.put("ag.agent.id", value)
+	case "request.stream", "is_streaming", "request.is_stream":
+		g.put("ag.meta.request.streaming", value)
 	default:
 		if genAIMeta(key) {
-			g.to.put("ag.meta."+key, value)
+			g.put("ag.meta."+key, value)
 		}
 	}
 }
 
-// genAIMeta tells whether a key has the same name below ag.meta.
-func genAIMeta(key string) bool {
-	switch key {
-	case "system", "provider.name", "output.type", "tool.call.id", "tool.description", "tool.type", "system_instructions",
-		"agent.name", "agent.description", "agent.version", "workflow.name", "data_source.id", "prompt.name", "prompt.version",
-		"embeddings.dimension.count", "memory.store.id", "memory.record.id", "memory.record.count":
-		return true
-	default:
-		return strings.HasPrefix(key, "request.") || strings.HasPrefix(key, "response.") || strings.HasPrefix(key, "evaluation.")
-	}
-}
-
-func (g *genAISpan) usage(key string, value any) {
-	var name string
-	switch key {
-	case "input_tokens", "prompt_tokens":
-		g.prompt, name = value, "prompt"
-	case "output_tokens", "completion_tokens":
-		g.completion, name = value, "completion"
-	case "total_tokens":
-		g.hasTotal, name = value != nil && value != int64(0), "total"
-	case "cache_read.input_tokens", "cache_read_input_tokens", "details.cache_read_tokens":
-		name = "cache_read"
-	case "cache_creation.input_tokens", "cache_creation_input_tokens", "details.cache_write_tokens":
-		name = "cache_creation"
-	case "reasoning.output_tokens", "reasoning_tokens", "details.reasoning_tokens":
-		name = "reasoning"
-	case "details.cached_tokens":
-		name = "cached"
-	case "audio.input_tokens", "audio.output_tokens", "image.input_tokens", "text.input_tokens", "text.output_tokens", "video.input_tokens":
-		name = strings.Replace(strings.TrimSuffix(key, "_tokens"), ".", "_", 1)
-	default:
-		return
-	}
-	g.to.put("ag.metrics.unit.tokens."+name, value)
-}
-
-// total adds the parts up where the instrumentation did not.
-func (g *genAISpan) total() {
-	if g.hasTotal {
-		return
-	}
-	switch p := g.prompt.(type) {
-	case int64:
-		switch c := g.completion.(type) {
-		case int64:
-			if p != 0 && c != 0 {
-				g.to.put("ag.metrics.unit.tokens.total", p+c)
-			}
-		case float64:
-			if p != 0 && c != 0 {
-				g.to.put("ag.metrics.unit.tokens.total", float64(p)+c)
-			}
-		}
-	case float64:
-		switch c := g.completion.(type) {
-		case int64:
-			if p != 0 && c != 0 {
-				g.to.put("ag.metrics.unit.tokens.total", p+float64(c))
-			}
-		case float64:
-			if p != 0 && c != 0 {
-				g.to.put("ag.metrics.unit.tokens.total", p+c)
-			}
-		}
-	}
-}
+// openPrompt reads the whole prompt: messages, a body with them, or text.
+func (g *genAISpan) openPrompt(value any) { g.facts.input.read(value) }
 
 // plain reads the keys of Logfire and PydanticAI that have no prefix in common.
 func (g *genAISpan) plain(key string, value any) {
+	f := &g.facts
 	switch key {
 	case "tool_arguments":
-		g.arguments = value
-		g.to.put("ag.meta.tool_arguments", value)
+		f.tool.arguments = value
+		g.put("ag.meta.tool_arguments", value)
 	case "tool_response":
-		g.response = value
-		g.to.put("ag.meta.tool_response", value)
+		f.tool.result = value
+		g.put("ag.meta.tool_response", value)
 	case "final_result":
-		g.agent, g.final = true, value
-		g.to.put("ag.meta.final_result", value)
+		g.final = value
+		g.put("ag.meta.final_result", value)
 	case "agent_name", "model_name":
-		g.to.put("ag.meta."+key, value)
+		g.put("ag.meta."+key, value)
 	case "pydantic_ai.all_messages":
-		g.history = messagesOf(value)
+		if messages, ok := canonicalMessages(value); ok {
+			f.history = messages
+		} else if f.input.whole == nil {
+			f.input.member("messages", parsed(value))
+		}
 	case "events", "all_messages_events":
 		g.listedEvents(listOf(value))
 	}
 }
 
-// data places the messages: those of the call itself; else a tool's arguments
-// and result; else an agent's conversation, divided at its last user message,
-// or its result.
-func (g *genAISpan) data() {
-	if g.inputs != nil || g.outputs != nil {
-		g.put(g.inputs, g.outputs)
-		return
-	}
-	if g.tool != nil {
-		g.to.put("ag.data.inputs.name", g.tool)
-		if g.arguments != nil {
-			g.to.put("ag.data.inputs.arguments", parsed(g.arguments))
-		}
-		if g.response != nil {
-			g.to.put("ag.data.outputs", parsed(g.response))
-		}
-		return
-	}
-	if !g.agent {
-		return
-	}
-	cut := 0
-	for i, m := range g.history {
-		if object, ok := m.(map[string]any); ok && object["role"] == "user" {
-			cut = i + 1
-		}
-	}
-	g.put(g.history[:cut], g.history[cut:])
-	if len(g.history) == cut && g.final != nil {
-		g.to.put("ag.data.outputs", parsed(g.final))
+// kindOr notes a type where nothing has said another.
+func (o *Overlay) kindOr(word string) {
+	if o.facts.kind == 0 {
+		o.facts.kind = kindOf(word)
 	}
 }
 
-func (g *genAISpan) put(inputs, outputs []any) {
-	if len(inputs) > 0 {
-		g.to.put("ag.data.inputs.prompt", inputs)
-	}
-	if len(outputs) > 0 {
-		g.to.put("ag.data.outputs.completion", outputs)
-	}
-}
-
-func genAINode(operation string) string {
-	switch operation {
-	case "chat":
-		return "chat"
-	case "create_agent", "invoke_agent":
-		return "agent"
-	case "embeddings":
-		return "embedding"
-	case "execute_tool":
-		return "tool"
-	case "generate_content", "text_completion":
-		return "completion"
-	case "invoke_workflow":
-		return "workflow"
-	case "retrieval":
-		return "query"
+// genAIMeta reports whether a key has the same name below ag.meta.
+func genAIMeta(key string) bool {
+	switch key {
+	case "system", "provider.name", "output.type", "tool.call.id", "tool.description", "tool.type",
+		"agent.name", "agent.description", "agent.version", "workflow.name", "data_source.id", "prompt.name", "prompt.version",
+		"embeddings.dimension.count", "memory.store.id", "memory.record.id", "memory.record.count":
+		return true
 	default:
-		return "task"
+		return strings.HasPrefix(key, "request.") || strings.HasPrefix(key, "response.") || strings.HasPrefix(key, "evaluation.")
 	}
 }

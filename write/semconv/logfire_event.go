@@ -18,7 +18,7 @@ func (g *genAISpan) listedEvents(events []any) {
 			continue
 		}
 		if name == "gen_ai.choice" {
-			outputs = appendShown(outputs, choiceOf(event), "")
+			outputs = appendShown(outputs, choiceOf(event), "assistant")
 		} else {
 			inputs = appendShown(inputs, event, role(name))
 		}
@@ -34,14 +34,19 @@ func (g *genAISpan) event(e *wire.Event) {
 	}
 	switch e.Name {
 	case "gen_ai.client.inference.operation.details":
-		g.keep(messagesOf(e.Attributes["gen_ai.input.messages"]), messagesOf(e.Attributes["gen_ai.output.messages"]))
+		inputs, _ := canonicalMessages(e.Attributes["gen_ai.input.messages"])
+		outputs, _ := canonicalMessages(e.Attributes["gen_ai.output.messages"])
+		g.keep(inputs, outputs)
 	case "gen_ai.content.prompt":
-		g.keep(listOf(e.Attributes["gen_ai.prompt"]), nil)
+		g.facts.input.read(e.Attributes["gen_ai.prompt"])
 	case "gen_ai.content.completion":
-		g.keep(nil, listOf(e.Attributes["gen_ai.completion"]))
+		g.facts.output.read(e.Attributes["gen_ai.completion"])
 	case "gen_ai.choice":
-		g.outputs = appendShown(g.outputs, choiceOf(e.Attributes), "assistant")
+		g.choice(e.Attributes)
 	case "gen_ai.system.message", "gen_ai.user.message", "gen_ai.assistant.message", "gen_ai.tool.message":
+		if e.Name == "gen_ai.tool.message" && g.facts.tool.arguments == nil {
+			g.facts.tool.arguments = compoundJSON(e.Attributes["content"])
+		}
 		g.inputs = appendShown(g.inputs, e.Attributes, role(e.Name))
 	}
 }
@@ -56,11 +61,43 @@ func (g *genAISpan) keep(inputs, outputs []any) {
 	}
 }
 
-// choiceOf gives the message of a choice, which is a member of it or itself.
+// choice reads an event that has an answer: its message is an object, blocks, or plain text.
+func (g *genAISpan) choice(event map[string]any) {
+	if g.facts.tool.result == nil {
+		g.facts.tool.result = answerText(event["message"])
+	}
+	g.outputs = appendShown(g.outputs, choiceOf(event), "assistant")
+	if result := event["tool.result"]; result != nil {
+		if blocks := blocksOf(parsed(result)); blocks != nil {
+			var b messageBuilder
+			g.outputs = b.parts(g.outputs, blocks)
+		}
+	}
+}
+
+// answerText returns the text of blocks, and anything else as it is.
+func answerText(value any) any {
+	blocks := blocksOf(compoundJSON(value))
+	if blocks == nil {
+		return value
+	}
+	var b messageBuilder
+	if b.parts(nil, blocks); b.mixed == nil && len(b.texts) > 0 {
+		return strings.Join(b.texts, " ")
+	}
+	return value
+}
+
+// choiceOf returns the message of a choice, which is a member of it or itself.
 func choiceOf(event map[string]any) map[string]any {
-	message, ok := parsed(event["message"]).(map[string]any)
-	if !ok {
+	sent := event["message"]
+	message, ok := parsed(sent).(map[string]any)
+	switch {
+	case ok && partKind(message) == "":
+	case sent == nil:
 		return event
+	default: // blocks or text
+		message = map[string]any{"content": sent, "role": event["role"], "tool_calls": event["tool_calls"]}
 	}
 	if reason := event["finish_reason"]; reason != nil && message["finish_reason"] == nil {
 		message = maps.Clone(message) // it may be the client's own
@@ -73,24 +110,22 @@ func choiceOf(event map[string]any) map[string]any {
 // implies where it states none.
 func appendShown(list []any, event map[string]any, implied string) []any {
 	m := make(map[string]any, 4)
-	for _, k := range []string{"role", "content", "name", "id", "finish_reason"} {
+	for _, k := range []string{"role", "content", "name", "id", "finish_reason", "tool_calls"} {
 		if v := event[k]; v != nil {
 			m[k] = v
 		}
 	}
-	if calls := event["tool_calls"]; calls != nil {
-		m["tool_calls"] = parsed(calls)
-	}
 	if len(m) == 0 {
 		return list
 	}
-	if m["role"] == nil && implied != "" {
-		m["role"] = implied
+	role, _ := m["role"].(string)
+	if role == "" {
+		role = implied
 	}
-	return append(list, m)
+	return appendMessageAs(list, m, role)
 }
 
-// role is what the name of an event such as gen_ai.user.message implies.
+// role returns what the name of an event such as gen_ai.user.message implies.
 func role(name string) string {
 	who, ok := strings.CutSuffix(strings.TrimPrefix(name, "gen_ai."), ".message")
 	if !ok {

@@ -27,7 +27,7 @@ func TestGenAI(t *testing.T) {
 		exact("gen_ai.usage.cache_creation.input_tokens", "ag.metrics.unit.tokens.cache_creation", int64(3)),
 		exact("gen_ai.usage.reasoning.output_tokens", "ag.metrics.unit.tokens.reasoning", int64(3)),
 		exact("gen_ai.usage.audio.input_tokens", "ag.metrics.unit.tokens.audio_input", int64(3)),
-		exact("gen_ai.usage.details.cached_tokens", "ag.metrics.unit.tokens.cached", int64(3)),
+		exact("gen_ai.usage.details.cached_tokens", "ag.metrics.unit.tokens.cache_read", int64(3)),
 		exact("gen_ai.retrieval.query.text", "ag.data.inputs.query", "q"),
 		exact("tool_arguments", "ag.meta.tool_arguments", "a"),
 		exact("tool_response", "ag.meta.tool_response", "r"),
@@ -39,19 +39,23 @@ func TestGenAI(t *testing.T) {
 		{name: "tool definitions", in: pairs("gen_ai.tool.definitions", `[{"name":"f"}]`), want: pairs("ag.data.inputs.tools", []any{object{"name": "f"}})},
 		{name: "retrieved documents", in: pairs("gen_ai.retrieval.documents", `[{"id":"d"}]`), want: pairs("ag.data.outputs.retrieval.documents", []any{object{"id": "d"}})},
 		{
-			name: "a total is added up", in: pairs("gen_ai.usage.input_tokens", int64(3), "gen_ai.usage.output_tokens", 4.0),
-			want: pairs("ag.metrics.unit.tokens.prompt", int64(3), "ag.metrics.unit.tokens.completion", 4.0, "ag.metrics.unit.tokens.total", 7.0),
+			name: "counts", in: pairs("gen_ai.usage.input_tokens", int64(3), "gen_ai.usage.output_tokens", 4.0),
+			want: pairs("ag.metrics.unit.tokens.prompt", int64(3), "ag.metrics.unit.tokens.completion", 4.0),
 		},
 		{
 			name: "not of a part", in: pairs("gen_ai.usage.input_tokens", int64(3), "gen_ai.usage.output_tokens", int64(0)),
 			want: pairs("ag.metrics.unit.tokens.prompt", int64(3), "ag.metrics.unit.tokens.completion", int64(0)),
 		},
+		exact("gen_ai.request.stop_sequences", "ag.meta.request.stop_sequences", []any{"x"}),
+		{name: "reasons as JSON text", in: pairs("gen_ai.response.finish_reasons", `["stop"]`), want: pairs("ag.meta.response.finish_reasons", []any{"stop"})},
+		{name: "numbers as text", in: pairs("gen_ai.request.temperature", "0.2", "gen_ai.request.max_tokens", "100", "gen_ai.request.streaming", "False"), want: pairs("ag.meta.request.temperature", 0.2, "ag.meta.request.max_tokens", int64(100), "ag.meta.request.streaming", false)},
+		{name: "none is no model", in: pairs("gen_ai.response.model", "none")},
 		{name: "other keys stay where they are", in: pairs("gen_ai.token.type", "input")},
 	}
-	for _, key := range []string{"model", "max_tokens", "temperature", "presence_penalty", "stop_sequences", "top_p", "top_k", "base_url", "endpoint", "headers", "streaming", "frequency_penalty", "seed", "choice.count"} {
+	for _, key := range []string{"model", "max_tokens", "temperature", "presence_penalty", "top_p", "top_k", "base_url", "endpoint", "headers", "streaming", "frequency_penalty", "seed", "choice.count"} {
 		check(t, []mapping{same("request." + key)})
 	}
-	for _, key := range []string{"model", "finish_reasons", "id", "time_to_first_chunk"} {
+	for _, key := range []string{"model", "id", "time_to_first_chunk"} {
 		check(t, []mapping{same("response." + key)})
 	}
 	for operation, node := range map[string]string{
@@ -102,9 +106,9 @@ func TestGenAIMessages(t *testing.T) {
 			}),
 			want: pairs("ag.data.inputs.prompt", []any{
 				object{
-					"role": "assistant", "name": "n", "content": "a\nb", "thinking": "hm\nso",
+					"role": "assistant", "name": "n", "content": "a b", "thinking": "hm so",
 					"tool_calls": []any{
-						object{"id": "c1", "type": "function", "function": object{"name": "f", "arguments": `{"x":1}`}},
+						object{"id": "c1", "type": "function", "function": object{"name": "f", "arguments": object{"x": int64(1)}}},
 						object{"type": "function", "function": object{"name": "g", "arguments": "{}"}},
 					},
 				},
@@ -137,7 +141,7 @@ func TestGenAIMessages(t *testing.T) {
 		},
 		{
 			name: "an agent's result", in: pairs("final_result", `{"a":1}`),
-			want: pairs("ag.meta.final_result", `{"a":1}`, "ag.data.outputs", object{"a": int64(1)}),
+			want: pairs("ag.type.node", "agent", "ag.meta.final_result", `{"a":1}`, "ag.data.outputs.completion", object{"a": int64(1)}),
 		},
 		{
 			name: "listed events",

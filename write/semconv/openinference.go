@@ -3,106 +3,155 @@ package semconv
 import (
 	"strings"
 
-	"colonnade/write/otlp/wire"
+	"colonnade/domain/trace"
 )
 
 // translateOpenInference reads what Arize's OpenInference instrumentations
 // write (openinference-semantic-conventions 0.1.46). Source: contract §1.3 B.
-func translateOpenInference(span *wire.Span, to *Overlay) {
-	node, prompts, completions := openInferenceKind(span)
-	if node != "" {
-		to.put(NodeType, node)
-	}
-	// Messages say the same as the raw bodies, and better.
-	chat := node == "chat" || node == "completion"
-	for i := range span.Attributes {
-		key, value := span.Attributes[i].Key, span.Attributes[i].Value
+func translateOpenInference(o *Overlay) {
+	var lists flatLists
+	in, out := &o.facts.input, &o.facts.output
+	for i := range o.sorted {
+		key, value := o.sorted[i].Key, o.sorted[i].Value
 		switch key {
+		case "openinference.span.kind":
+			o.kind(value, rankConvention)
 		case "input.value":
-			if !chat || !prompts {
-				to.put("ag.data.inputs", value)
-			}
+			in.whole = compoundJSON(value)
 		case "output.value":
-			if !chat || !completions {
-				to.put("ag.data.outputs", value)
-			}
+			out.whole = compoundJSON(value)
 		case "llm.invocation_parameters":
-			to.put("ag.meta.request", objectOr(value))
+			o.put("ag.meta.request", objectOr(value))
+		case "llm.model_name", "llm.response.model_name":
+			o.answerModel(value)
+		case "embedding.model_name", "llm.request.model_name":
+			o.askedModel(value)
+		case "llm.finish_reason":
+			o.put("ag.meta.response.finish_reasons", value)
+		case "llm.function_call":
+			out.member("function_call", parsed(value))
+		case "embedding.text":
+			in.member("embedding.text", value)
+		case "embedding.vector":
+			out.member("embedding.vector", value)
+		case "tool_call.function.arguments":
+			in.member("tool_call.function.arguments", value)
+		case "tool.name":
+			o.facts.tool.name = value
+			o.put("ag.meta.tool.name", value)
+		case "session.id":
+			o.identify("ag.session.id", value)
+		case "user.id":
+			o.identify("ag.user.id", value)
+		case "tag.tags":
+			o.tag(value)
+			o.put("ag.meta.tags", value)
 		default:
 			if target := openInferenceExact(key); target != "" {
-				to.put(target, value)
-			} else if strings.HasPrefix(key, "llm.") {
-				to.openInferenceLLM(key, value)
+				o.put(target, value)
 			} else {
-				to.openInferenceList(key, value)
+				o.openInferenceBelow(key, value, &lists)
 			}
 		}
 	}
-}
-
-// openInferenceKind looks at what decides the meaning of other attributes: the
-// kind, and whether there are messages on either side.
-func openInferenceKind(span *wire.Span) (node string, prompts, completions bool) {
-	for i := range span.Attributes {
-		switch key := span.Attributes[i].Key; {
-		case key == "openinference.span.kind":
-			kind, _ := span.Attributes[i].Value.(string)
-			node = openInferenceNode(strings.ToUpper(kind))
-		case strings.HasPrefix(key, "llm.input_messages."):
-			prompts = true
-		case strings.HasPrefix(key, "llm.output_messages."):
-			completions = true
+	in.converse(numbered(innerCalls(unwrapped(lists.list("in"), "message"))))
+	out.converse(numbered(innerCalls(unwrapped(lists.list("out"), "message"))))
+	for name, target := range map[string]string{"embeddings": "embeddings", "reranked": "reranker.input_documents", "contents": "message_contents"} {
+		if l := lists.list(name); l != nil {
+			in.member(target, l)
 		}
 	}
-	return node, prompts, completions
-}
-
-func openInferenceNode(kind string) string {
-	switch kind {
-	case "CHAIN":
-		return "chain"
-	case "RETRIEVER":
-		return "query"
-	case "RERANKER":
-		return "rerank"
-	case "LLM":
-		return "chat"
-	case "EMBEDDING":
-		return "embedding"
-	case "AGENT":
-		return "agent"
-	case "TOOL":
-		return "tool"
-	case "GUARDRAIL", "EVALUATOR", "PROMPT", "DECISION":
-		return "task"
-	default:
-		return ""
+	if l := documents(lists.list("ranked")); l != nil {
+		out.member("reranker.output_documents", l)
+	}
+	if l := documents(lists.list("documents")); l != nil {
+		out.member("retrieval.documents", l)
+	}
+	if tools := lists.list("tools"); tools != nil {
+		in.member("tools", definitions(tools))
+	}
+	if o.facts.kind == trace.Tool && o.facts.tool.arguments == nil {
+		o.facts.tool.name = nil // its input is known as a whole
 	}
 }
 
-// openInferenceExact gives where a key goes as it is.
+// openInferenceBelow reads the keys that have a prefix in common.
+func (o *Overlay) openInferenceBelow(key string, value any, lists *flatLists) {
+	if rest, ok := strings.CutPrefix(key, "llm.token_count."); ok {
+		if kind := tokenKind(rest); kind != "" {
+			o.count(kind, value)
+		} else {
+			o.count(rest, value)
+		}
+		return
+	}
+	if rest, ok := strings.CutPrefix(key, "llm.cost."); ok {
+		if !strings.Contains(rest, ".") && !strings.HasSuffix(rest, "_details") {
+			o.costs(costKind(rest), value)
+		}
+		return
+	}
+	_ = lists.below("in", key, "llm.input_messages.", value) ||
+		lists.below("out", key, "llm.output_messages.", value) ||
+		lists.below("tools", key, "llm.tools.", value) ||
+		lists.below("embeddings", key, "embedding.embeddings.", value) ||
+		lists.below("reranked", key, "reranker.input_documents.", value) ||
+		lists.below("ranked", key, "reranker.output_documents.", value) ||
+		lists.below("documents", key, "retrieval.documents.", value) ||
+		lists.below("contents", key, "message.contents.", value)
+}
+
+// innerCalls takes the name of the type out of the calls of messages.
+func innerCalls(messages []any) []any {
+	for _, e := range messages {
+		m, _ := e.(map[string]any)
+		if list, ok := m["tool_calls"].([]any); ok {
+			m["tool_calls"] = unwrapped(list, "tool_call")
+		}
+	}
+	return messages
+}
+
+// documents parses the metadata of documents, which comes as JSON text.
+func documents(list []any) []any {
+	for _, e := range list {
+		object, _ := e.(map[string]any)
+		if d, ok := object["document"].(map[string]any); ok && d["metadata"] != nil {
+			d["metadata"] = compoundJSON(d["metadata"])
+		}
+	}
+	return list
+}
+
+// definitions returns the definitions of tools, which come as JSON text.
+func definitions(tools []any) []any {
+	for i, e := range tools {
+		object, _ := e.(map[string]any)
+		inner, ok := object["tool"].(map[string]any)
+		if !ok {
+			continue
+		}
+		switch definition := parsed(inner["json_schema"]).(type) {
+		case map[string]any, []any:
+			tools[i] = definition
+		}
+	}
+	return tools
+}
+
+// openInferenceExact returns where a key goes as it is.
 func openInferenceExact(key string) string {
 	switch key {
 	case "input.mime_type":
 		return "ag.meta.input.mime_type"
 	case "output.mime_type":
 		return "ag.meta.output.mime_type"
-	case "llm.model_name", "llm.response.model_name":
-		return "ag.meta.response.model"
-	case "embedding.model_name", "llm.request.model_name":
-		return "ag.meta.request.model"
 	case "llm.provider":
 		return "ag.meta.provider"
 	case "llm.system":
 		return "ag.meta.system"
-	case "llm.function_call":
-		return "ag.data.outputs.function_call"
 	case "llm.prompt_template.template", "llm.prompt_template.variables", "llm.prompt_template.version":
 		return "ag.meta." + key[len("llm."):]
-	case "embedding.text":
-		return "ag.data.inputs.embedding.text"
-	case "embedding.vector":
-		return "ag.data.outputs.embedding.vector"
 	case "reranker.model_name", "reranker.query", "reranker.top_k":
 		return "ag.meta." + key
 	case "document.content", "document.id", "document.metadata", "document.score":
@@ -113,93 +162,15 @@ func openInferenceExact(key string) string {
 		return "ag.data.multimedia." + key
 	case "audio.mime_type":
 		return "ag.meta.multimedia.audio.mime_type"
-	case "session.id":
-		return "ag.session.id"
-	case "user.id":
-		return "ag.user.id"
 	case "tag.tags":
 		return "ag.meta.tags"
 	case "metadata":
 		return "ag.meta.metadata"
 	case "tool.name", "tool.description", "tool.json_schema", "tool.id", "tool.parameters":
 		return "ag.meta." + key
-	case "tool_call.function.arguments":
-		return "ag.data.inputs.tool_call.function.arguments"
 	case "tool_call.function.name", "tool_call.id":
 		return "ag.meta." + key
 	default:
 		return ""
 	}
-}
-
-// openInferenceLLM reads the lists below llm.
-func (o *Overlay) openInferenceLLM(key string, value any) {
-	if rest, ok := strings.CutPrefix(key, "llm.input_messages."); ok {
-		o.put("ag.data.inputs.prompt."+messagePath(rest), value)
-	} else if rest, ok := strings.CutPrefix(key, "llm.output_messages."); ok {
-		o.put("ag.data.outputs.completion."+messagePath(rest), value)
-	} else if rest, ok := strings.CutPrefix(key, "llm.token_count."); ok {
-		o.put("ag.metrics.unit.tokens."+tokenName(rest), value)
-	} else if rest, ok := strings.CutPrefix(key, "llm.tools."); ok {
-		o.openInferenceTool(rest, value)
-	}
-}
-
-// messagePath drops the segments by which OpenInference names the type of a
-// list's elements: "0.message.tool_calls.1.tool_call.id" is "0.tool_calls.1.id".
-func messagePath(rest string) string {
-	position, field, ok := strings.Cut(rest, ".message.")
-	if !ok || strings.Contains(position, ".") {
-		return rest
-	}
-	calls, ok := strings.CutPrefix(field, "tool_calls.")
-	if !ok {
-		return position + "." + field
-	}
-	call, member, ok := strings.Cut(calls, ".tool_call.")
-	if !ok || strings.Contains(call, ".") {
-		return position + "." + field
-	}
-	return position + ".tool_calls." + call + "." + member
-}
-
-// tokenName names the details of token counts as the other conventions do; the
-// schema has no deeper level for them.
-func tokenName(rest string) string {
-	switch rest {
-	case "prompt_details.cache_read", "prompt_details.cache_input":
-		return "cache_read"
-	case "prompt_details.cache_write":
-		return "cache_creation"
-	case "completion_details.reasoning":
-		return "reasoning"
-	case "prompt_details.audio":
-		return "audio_input"
-	case "completion_details.audio":
-		return "audio_output"
-	default:
-		return rest
-	}
-}
-
-// openInferenceTool reads "N.tool.json_schema", a tool definition as JSON text.
-func (o *Overlay) openInferenceTool(rest string, value any) {
-	position, ok := strings.CutSuffix(rest, ".tool.json_schema")
-	if ok && !strings.Contains(position, ".") {
-		switch definition := parsed(value).(type) {
-		case map[string]any, []any:
-			o.put("ag.data.inputs.tools."+position, definition)
-			return
-		}
-	}
-	o.put("ag.data.inputs.tools."+rest, value)
-}
-
-// openInferenceList reads the lists of embeddings and documents.
-func (o *Overlay) openInferenceList(key string, value any) {
-	_ = o.putBelow("ag.data.inputs.embeddings.", key, "embedding.embeddings.", value) ||
-		o.putBelow("ag.data.inputs.reranker.input_documents.", key, "reranker.input_documents.", value) ||
-		o.putBelow("ag.data.outputs.reranker.output_documents.", key, "reranker.output_documents.", value) ||
-		o.putBelow("ag.data.outputs.retrieval.documents.", key, "retrieval.documents.", value) ||
-		o.putBelow("ag.data.inputs.message_contents.", key, "message.contents.", value)
 }

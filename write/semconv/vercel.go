@@ -2,85 +2,124 @@ package semconv
 
 import (
 	"strings"
-
-	"colonnade/write/otlp/wire"
 )
 
 // translateVercel reads what the Vercel AI SDK writes below "ai." (versions 3
-// to 6). Source: contract §1.3 D.
-func translateVercel(span *wire.Span, to *Overlay) {
+// to 7). Source: contract §1.3 D.
+func translateVercel(o *Overlay) {
 	var out vercelOutput
-	for i := range span.Attributes {
-		key, ok := strings.CutPrefix(span.Attributes[i].Key, "ai.")
+	f := &o.facts
+	for i := range o.sorted {
+		key, ok := strings.CutPrefix(o.sorted[i].Key, "ai.")
 		if !ok {
 			continue
 		}
-		value := span.Attributes[i].Value
+		value := o.sorted[i].Value
 		if target := vercelExact(key); target != "" {
-			to.put(target, value)
+			o.put(target, value)
 			continue
 		}
 		switch key {
 		case "operationId":
 			operation, _ := value.(string)
-			to.put(NodeType, vercelNode(operation))
+			o.kind(vercelKind(operation), rankConvention)
+			out.call = strings.Contains(operation, ".do")
+		case "model.id":
+			o.askedModel(value)
+		case "response.model":
+			o.answerModel(value)
+		case "model.provider":
+			provider, _ := value.(string)
+			provider, _, _ = strings.Cut(provider, ".")
+			o.put("ag.meta.provider.name", provider)
+			o.put("ag.meta.system", value)
 		case "prompt":
-			to.put("ag.data.inputs", parsed(value))
+			f.input.whole = parsed(value)
 		case "prompt.messages":
-			to.put("ag.data.inputs.prompt", parsed(value))
+			if messages, ok := canonicalMessages(value); ok {
+				f.input.converse(messages)
+			} else {
+				f.input.member("prompt", parsed(value))
+			}
 		case "prompt.tools":
-			to.put("ag.data.inputs.tools", parsedEach(value))
-		case "toolCall.args":
-			to.put("ag.data.inputs.args", parsed(value))
-		case "toolCall.result", "response.object":
-			to.put("ag.data.outputs", parsed(value))
+			f.input.member("tools", parsedEach(value))
+		case "toolCall.name":
+			f.tool.name = value
+		case "toolCall.args", "toolCall.input":
+			f.tool.arguments, f.argumentsKey = value, "args"
+		case "toolCall.result", "toolCall.output":
+			f.tool.result = value
+		case "response.object":
+			f.output.whole = parsed(value)
 		case "value", "values":
-			to.put("ag.data.inputs."+key, parsedEach(value))
+			f.input.member(key, parsedEach(value))
 		case "embedding", "embeddings":
-			to.put("ag.data.outputs."+key, parsedEach(value))
+			f.output.member(key, parsedEach(value))
 		case "response.finishReason":
-			to.put("ag.meta.response.finish_reasons", []any{value})
+			out.reason = value
+			o.put("ag.meta.response.finish_reasons", []any{value})
 		case "response.text":
 			out.text = value
 		case "response.toolCalls":
 			out.calls = parsed(value)
 		case "response.reasoning":
 			out.reasoning = value
+		case "telemetry.metadata.userId", "settings.context.userId":
+			o.identify("ag.user.id", value)
+		case "telemetry.metadata.sessionId", "settings.context.sessionId":
+			o.identify("ag.session.id", value)
+		case "telemetry.metadata.tags":
+			o.tag(value)
+			o.put("ag.meta.metadata.tags", value)
+		case "usage.tokens":
+			o.count("prompt", value)
+		default:
+			if rest, ok := strings.CutPrefix(key, "usage."); ok {
+				if kind := tokenKind(rest); kind != "" {
+					o.count(kind, value)
+				}
+				continue
+			}
+			_ = o.putBelow("ag.meta.metadata.", key, "telemetry.metadata.", value) || o.putBelow("ag.meta.metadata.", key, "settings.context.", value)
 		}
 	}
-	out.put(to)
+	out.place(f)
 }
 
-// vercelOutput is what a model answered. Text alone is the output; with tool
-// calls or reasoning beside it, it is a member of the output like them.
-type vercelOutput struct{ text, calls, reasoning any }
+// vercelOutput is what a model answered.
+type vercelOutput struct {
+	text, calls, reasoning, reason any
+	call                           bool
+}
 
-func (v vercelOutput) put(to *Overlay) {
-	if v.calls == nil && v.reasoning == nil {
-		if v.text != nil {
-			to.put("ag.data.outputs", v.text)
+// place makes a message of the answer on the span of the call itself, and where
+// there are calls of tools or reasoning beside the text; text alone is the output
+// of the spans around it.
+func (v vercelOutput) place(f *facts) {
+	calls, _ := v.calls.([]any)
+	if v.text == nil && len(calls) == 0 && v.reasoning == nil {
+		return
+	}
+	if !v.call && len(calls) == 0 && v.reasoning == nil {
+		if f.output.whole == nil {
+			f.output.whole = v.text
 		}
 		return
 	}
-	if v.text != nil && v.text != "" {
-		to.put("ag.data.outputs.text", v.text)
+	m := map[string]any{"role": "assistant", "content": v.text, "thinking": v.reasoning, "finish_reason": v.reason}
+	if v.text == "" {
+		delete(m, "content")
 	}
-	if v.calls != nil {
-		to.put("ag.data.outputs.toolCalls", v.calls)
+	if len(calls) > 0 {
+		m["tool_calls"] = calls
 	}
-	if v.reasoning != nil {
-		to.put("ag.data.outputs.reasoning", v.reasoning)
-	}
+	f.output.converse(appendMessageAs(nil, m, "assistant"))
 }
 
-// vercelExact gives where a key, less "ai.", goes as it is.
+// vercelExact returns where a key, less "ai.", goes as it is.
 func vercelExact(key string) string {
 	switch key {
-	case "model.id":
-		return "ag.meta.request.model"
-	case "model.provider":
-		return "ag.meta.system"
-	case "response.model", "response.id", "response.timestamp":
+	case "response.id", "response.timestamp":
 		return "ag.meta." + key
 	case "settings.temperature", "settings.seed":
 		return "ag.meta.request." + key[len("settings."):]
@@ -98,43 +137,38 @@ func vercelExact(key string) string {
 		return "ag.meta.request.stop_sequences"
 	case "settings.maxRetries":
 		return "ag.meta.request.max_retries"
-	case "usage.promptTokens", "usage.inputTokens", "usage.tokens":
-		return "ag.metrics.unit.tokens.prompt"
-	case "usage.completionTokens", "usage.outputTokens":
-		return "ag.metrics.unit.tokens.completion"
-	case "usage.totalTokens":
-		return "ag.metrics.unit.tokens.total"
-	case "usage.reasoningTokens", "usage.outputTokenDetails.reasoningTokens":
-		return "ag.metrics.unit.tokens.reasoning"
-	case "usage.cachedInputTokens":
-		return "ag.metrics.unit.tokens.cached"
-	case "usage.inputTokenDetails.cacheReadTokens":
-		return "ag.metrics.unit.tokens.cache_read"
-	case "usage.inputTokenDetails.cacheWriteTokens":
-		return "ag.metrics.unit.tokens.cache_creation"
-	case "toolCall.name":
-		return "ag.data.inputs.name"
 	case "toolCall.id":
 		return "ag.meta.tool.call.id"
-	case "telemetry.metadata.userId":
-		return "ag.user.id"
-	case "telemetry.metadata.sessionId":
-		return "ag.session.id"
+	case "telemetry.functionId":
+		return "ag.meta.function_id"
 	default:
 		return ""
 	}
 }
 
-// vercelNode gives the span type of an operation such as "ai.generateText.doGenerate".
-func vercelNode(operation string) string {
-	name, _, _ := strings.Cut(strings.TrimPrefix(operation, "ai."), ".")
+// vercelKind returns the kind of span of an operation such as
+// "ai.generateText.doGenerate": those that call the model are calls, the spans
+// around them chains. Source: contract §0 row 35.
+func vercelKind(operation string) string {
+	name, step, _ := strings.Cut(strings.TrimPrefix(operation, "ai."), ".")
+	called := strings.HasPrefix(step, "do")
 	switch name {
 	case "toolCall":
 		return "tool"
 	case "embed", "embedMany":
+		if !called {
+			return "chain"
+		}
 		return "embedding"
 	case "rerank":
 		return "rerank"
+	case "generateText", "streamText", "generateObject", "streamObject":
+		if called {
+			return "chat"
+		}
+		return "chain"
+	case "":
+		return ""
 	default:
 		return "task"
 	}

@@ -16,7 +16,10 @@ import (
 	"os"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
+
+	"colonnade/write/cost"
 )
 
 const list = "litellm/model_prices_and_context_window_backup.json"
@@ -61,52 +64,86 @@ func run(wheel, date, out string) error {
 	return os.WriteFile(out, render(name[1], date, prices), 0o644) //nolint:gosec // a file of the repository, readable by all
 }
 
-// entry is what the list says of one model.
-type entry struct {
-	Mode          string   `json:"mode"`
-	Prompt        *float64 `json:"input_cost_per_token"`
-	Completion    *float64 `json:"output_cost_per_token"`
-	CacheRead     *float64 `json:"cache_read_input_token_cost"`
-	CacheCreation *float64 `json:"cache_creation_input_token_cost"`
+// entry is what the list says of one model, by the names that it uses.
+type entry map[string]json.RawMessage
+
+// rates reads the rates that the list has under these names with a suffix.
+func (e entry) rates(suffix string) cost.Rates {
+	read := func(name string) *float64 {
+		var f *float64
+		if json.Unmarshal(e[name+suffix], &f) != nil || f == nil || *f < 0 {
+			return nil
+		}
+		return f
+	}
+	return cost.Rates{
+		Prompt: read("input_cost_per_token"), Completion: read("output_cost_per_token"),
+		CacheRead: read("cache_read_input_token_cost"), CacheCreation: read("cache_creation_input_token_cost"), CacheCreation1h: read("cache_creation_input_token_cost_above_1hr"),
+		Reasoning: read("output_cost_per_reasoning_token"), AudioInput: read("input_cost_per_audio_token"), AudioOutput: read("output_cost_per_audio_token"),
+	}
 }
 
-// trim keeps the models with a price, each as [prompt, completion, cache read,
-// cache write]; what the list leaves out costs as much as the prompt. An entry
-// under a provider's prefix is dropped where the name without it costs the
-// same: the lookup goes on without prefixes.
-func trim(text []byte) (map[string][4]float64, error) {
-	var raw map[string]json.RawMessage
+// price reads the whole price of one model.
+func (e entry) price() cost.Price {
+	p := cost.Price{Rates: e.rates("")}
+	suffixes := map[float64]string{}
+	for name := range e {
+		_, suffix, ok := strings.Cut(name, "_above_")
+		thousands, is := strings.CutSuffix(suffix, "k_tokens")
+		n, err := strconv.ParseFloat(thousands, 64)
+		if ok && is && err == nil {
+			suffixes[n*1000] = "_above_" + suffix
+		}
+	}
+	for _, above := range slices.Sorted(maps.Keys(suffixes)) {
+		if rates := e.rates(suffixes[above]); rates != (cost.Rates{}) {
+			p.Tiers = append(p.Tiers, cost.Tier{Above: above, Rates: rates})
+		}
+	}
+	if batch := e.rates("_batches"); batch != (cost.Rates{}) {
+		p.Batch = &batch
+	}
+	return p
+}
+
+// trim keeps the models with a price. An entry under a provider's prefix is
+// dropped where the name without it costs the same: the lookup goes on without
+// prefixes.
+func trim(text []byte) (map[string]json.RawMessage, error) {
+	var raw map[string]entry
 	if err := json.Unmarshal(text, &raw); err != nil {
 		return nil, fmt.Errorf("refresh: parse the list: %w", err)
 	}
-	all := make(map[string][4]float64, len(raw))
-	for name, text := range raw {
-		var e entry
-		if json.Unmarshal(text, &e) != nil { // the list begins with a sample that explains itself in words
-			continue
-		}
-		switch e.Mode {
+	all := make(map[string]json.RawMessage, len(raw))
+	for name, e := range raw {
+		var mode string
+		_ = json.Unmarshal(e["mode"], &mode) // one that is no text is none of these
+		switch mode {
 		case "chat", "responses", "completion", "embedding", "rerank":
 		default:
 			continue
 		}
-		prompt, completion := or(e.Prompt, 0), or(e.Completion, 0)
-		if prompt <= 0 && completion <= 0 {
+		p := e.price()
+		if or(p.Prompt, 0) <= 0 && or(p.Completion, 0) <= 0 {
 			continue // free and unknown look the same there: a client's own cost is better
 		}
-		all[strings.ToLower(name)] = [4]float64{prompt, completion, or(e.CacheRead, prompt), or(e.CacheCreation, prompt)}
+		text, err := json.Marshal(p)
+		if err != nil {
+			return nil, fmt.Errorf("refresh: write the price of %s: %w", name, err)
+		}
+		all[strings.ToLower(name)] = text
 	}
-	kept := make(map[string][4]float64, len(all))
+	kept := make(map[string]json.RawMessage, len(all))
 	for name, price := range all {
-		if bare, ok := without(all, name); !ok || bare != price {
+		if bare, ok := without(all, name); !ok || !bytes.Equal(bare, price) {
 			kept[name] = price
 		}
 	}
 	return kept, nil
 }
 
-// without gives the price that a lookup finds when it drops prefixes.
-func without(all map[string][4]float64, name string) (price [4]float64, ok bool) {
+// without returns the price that a lookup finds when it drops prefixes.
+func without(all map[string]json.RawMessage, name string) (price json.RawMessage, ok bool) {
 	for {
 		_, rest, found := strings.Cut(name, "/")
 		if !found {
@@ -127,15 +164,14 @@ func or(f *float64, other float64) float64 {
 }
 
 // render writes one model a line, sorted, so that a refresh reads as a list of price changes.
-func render(version, date string, prices map[string][4]float64) []byte {
+func render(version, date string, prices map[string]json.RawMessage) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "{\n  \"source\": \"PyPI litellm %s (MIT), %s\",\n  \"date\": %q,\n", version, list, date)
-	b.WriteString("  \"unit\": \"US dollars per token: prompt, completion, cached read, cached write\",\n  \"models\": {\n")
+	b.WriteString("  \"unit\": \"US dollars per token\",\n  \"models\": {\n")
 	names := slices.Sorted(maps.Keys(prices))
 	for i, name := range names {
 		key, _ := json.Marshal(name) // strings and finite numbers always marshal
-		price, _ := json.Marshal(prices[name])
-		fmt.Fprintf(&b, "    %s: %s", key, price)
+		fmt.Fprintf(&b, "    %s: %s", key, prices[name])
 		if i < len(names)-1 {
 			b.WriteByte(',')
 		}
