@@ -8,7 +8,7 @@ import (
 	"colonnade/domain/jsonvalue"
 	"colonnade/domain/semconv"
 	"colonnade/domain/trace"
-	conventions "colonnade/write/semconv"
+	"colonnade/write/semconv/convert"
 )
 
 // fitMembers conforms the members of ag in place. Source: contract §1.4, §1.5.
@@ -270,9 +270,9 @@ func (w *fitting) object(key, text string) (object any, ok bool) {
 	case compound(text) != '{': // sparing the parser what cannot be an object
 		return nil, false
 	case key != semconv.Parameters:
-		object, ok = w.canonicalizer.Canonicalize(text, conventions.MaxJSONDepth)
+		object, ok = w.canonicalizer.Canonicalize(text, convert.MaxJSONDepth)
 	default:
-		object, ok = conventions.ParseJSON(text)
+		object, ok = convert.ParseJSON(text)
 	}
 	return object, ok
 }

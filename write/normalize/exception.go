@@ -10,7 +10,7 @@ import (
 // describeFailure fills ag.exception of a span that failed: from its last
 // exception event, else from error.type and what its status says. What is there
 // already stands. Source: contract §0 row 39.
-func (w *fitting) describeFailure(ag map[string]any) {
+func describeFailure(w *fitting, ag map[string]any) {
 	s := w.span
 	if ag[semconv.Exception] != nil {
 		return

@@ -12,6 +12,7 @@ import (
 	"colonnade/write/cost"
 	"colonnade/write/otlp/wire"
 	conventions "colonnade/write/semconv"
+	"colonnade/write/semconv/convert"
 )
 
 // fitting is the work on one span, its memory reused for the next.
@@ -279,27 +280,6 @@ func canonical(rest string, path *[5]string) bool {
 	return true
 }
 
-func (w *fitting) translate() {
-	scope := ""
-	if w.library != nil {
-		scope = w.library.Name
-	}
-	w.overlay.Translate(&w.raw, scope, w.f.metrics.fail)
-	for source, entries := range w.overlay.Strongest() {
-		var last trace.SpanType
-		for _, e := range entries {
-			if e.Key != conventions.NodeType {
-				w.put(e.Key, e.Value, source)
-			} else if t := spanType(e.Value); t != 0 {
-				last = t
-			}
-		}
-		if w.translated == 0 {
-			w.translated = last
-		}
-	}
-}
-
 // conform applies the schema to ag and derives the rest of the span from it.
 func (w *fitting) conform() {
 	s := w.span
@@ -319,7 +299,7 @@ func (w *fitting) conform() {
 	cost.Incremental(s, ag, metrics, w.f.prices, cost.Sender{
 		Reported: w.overlay.Reported().Kinds, DisjointUsage: w.overlay.DisjointUsage(), Failure: w.overlay.Failed(),
 	})
-	w.describeFailure(ag)
+	describeFailure(w, ag)
 	w.promote(ag)
 	if len(w.unsupported) > 0 {
 		ag[semconv.Unsupported] = w.unsupported
@@ -411,12 +391,12 @@ func (w *fitting) unwrap(key, s string) any {
 			return s
 		}
 		if (key == inputsKey || key == outputsKey || key == internalsKey) && compound(text) != 0 {
-			if d, ok := w.canonicalizer.Canonicalize(text, conventions.MaxJSONDepth); ok {
+			if d, ok := w.canonicalizer.Canonicalize(text, convert.MaxJSONDepth); ok {
 				return d
 			}
 			return s
 		}
-		value, ok := conventions.ParseJSON(text)
+		value, ok := convert.ParseJSON(text)
 		if !ok {
 			return s
 		}

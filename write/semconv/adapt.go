@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"colonnade/write/otlp/wire"
+	"colonnade/write/semconv/convert"
 )
 
 // NodeType is the translated attribute that names the span type.
@@ -142,7 +143,7 @@ func (o *Overlay) put(key string, value any) {
 	if value == nil {
 		return
 	}
-	o.entries = append(o.entries, wire.Attribute{Key: key, Value: converted(key, value)})
+	o.entries = append(o.entries, wire.Attribute{Key: key, Value: convert.For(key, value)})
 }
 
 // putBelow puts a value whose key has a prefix under the target with the rest

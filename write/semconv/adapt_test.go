@@ -13,6 +13,7 @@ import (
 	"colonnade/domain/jsonvalue"
 	"colonnade/write/otlp/wire"
 	"colonnade/write/semconv"
+	"colonnade/write/semconv/convert"
 )
 
 type object = map[string]any
@@ -162,7 +163,7 @@ func TestParseJSON(t *testing.T) {
 	deepest := strings.Repeat("[", wire.MaxValueDepth) + strings.Repeat("]", wire.MaxValueDepth)
 	deep := "[" + deepest + "]"
 	for text, ok := range map[string]bool{`{"a":[1,2.5,null]}`: true, `"x"`: true, ``: false, `{`: false, deepest: true, deep: false, `[[],[],[]]`: true, `"\ud800"`: false, `12345678901234567890`: false} {
-		_, got := semconv.ParseJSON(text)
+		_, got := convert.ParseJSON(text)
 		require.Equal(t, ok, got, text)
 	}
 }
@@ -181,7 +182,7 @@ func FuzzTranslate(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, key1, value1, key2, value2 string) {
 		in := pairs(key1, value1, key2, value2)
-		if v, ok := semconv.ParseJSON(value1); ok {
+		if v, ok := convert.ParseJSON(value1); ok {
 			in = append(in, pairs(key1, v)...)
 		}
 		event := wire.Event{Name: key2, Attributes: map[string]any{key1: value1}}

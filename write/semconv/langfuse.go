@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"colonnade/write/semconv/convert"
 )
 
 // translateLangfuse reads what the Langfuse SDKs (versions 3 to 5) write.
@@ -36,14 +38,14 @@ func translateLangfuse(o *Overlay) {
 		case "observation.model.name", "observation.model":
 			o.askedModel(value)
 		case "observation.model.parameters":
-			parameters, _ := parsed(value).(map[string]any)
+			parameters, _ := convert.Parsed(value).(map[string]any)
 			for _, k := range slices.Sorted(maps.Keys(parameters)) {
 				o.put("ag.meta.request."+k, parameters[k])
 			}
 		case "observation.usage_details":
 			o.langfuseUsage(value)
 		case "observation.cost_details":
-			details, _ := parsed(value).(map[string]any)
+			details, _ := convert.Parsed(value).(map[string]any)
 			for _, k := range slices.Sorted(maps.Keys(details)) {
 				o.costs(costKind(k), details[k])
 			}
@@ -61,7 +63,7 @@ func translateLangfuse(o *Overlay) {
 			o.put("ag.meta.trace.name", value)
 		case "trace.tags", "tags":
 			o.tag(value)
-			o.put("ag.meta.tags", compoundJSON(value))
+			o.put("ag.meta.tags", convert.Compound(value))
 		case "environment", "release", "version":
 			o.put("ag.meta."+key, value)
 		case "session.id":
@@ -69,10 +71,10 @@ func translateLangfuse(o *Overlay) {
 		case "user.id":
 			o.identify("ag.user.id", value)
 		case "observation.metadata", "trace.metadata":
-			o.put("ag.meta.metadata", compoundJSON(value))
+			o.put("ag.meta.metadata", convert.Compound(value))
 		default:
-			_ = o.putBelow("ag.meta.metadata.", key, "observation.metadata.", compoundJSON(value)) ||
-				o.putBelow("ag.meta.metadata.", key, "trace.metadata.", compoundJSON(value))
+			_ = o.putBelow("ag.meta.metadata.", key, "observation.metadata.", convert.Compound(value)) ||
+				o.putBelow("ag.meta.metadata.", key, "trace.metadata.", convert.Compound(value))
 		}
 	}
 	if level == "ERROR" && f.failure == "" {
@@ -81,7 +83,7 @@ func translateLangfuse(o *Overlay) {
 }
 
 func (o *Overlay) langfuseUsage(value any) {
-	object, ok := parsed(value).(map[string]any)
+	object, ok := convert.Parsed(value).(map[string]any)
 	if !ok {
 		return
 	}

@@ -1,6 +1,10 @@
 package semconv
 
-import "strings"
+import (
+	"strings"
+
+	"colonnade/write/semconv/convert"
+)
 
 // translateLangSmith reads what LangSmith's OpenTelemetry mode adds to the
 // gen_ai conventions. Its kind of a span wins over their operation names, which
@@ -22,7 +26,7 @@ func translateLangSmith(o *Overlay) {
 			o.identify("ag.user.id", value)
 			o.put("ag.meta."+key, value)
 		case "span.tags":
-			tags, ok := compoundJSON(value).(string)
+			tags, ok := convert.Compound(value).(string)
 			if !ok {
 				o.tag(value)
 				continue

@@ -4,6 +4,8 @@ import (
 	"strings"
 
 	"colonnade/write/otlp/wire"
+	"colonnade/write/semconv/convert"
+	"colonnade/write/semconv/message"
 )
 
 // translateGenAI reads the OpenTelemetry conventions for generative AI, as of
@@ -36,7 +38,7 @@ func translateGenAI(o *Overlay, events []wire.Event) {
 		}
 	}
 	if len(o.facts.output.messages) == 0 && len(o.facts.history) == cut {
-		o.facts.output.member("completion", parsed(g.final))
+		o.facts.output.member("completion", convert.Parsed(g.final))
 	}
 }
 
@@ -78,9 +80,9 @@ func (g *genAISpan) attribute(key string, value any) {
 	case "response.model":
 		g.answerModel(value)
 	case "input.messages":
-		g.inputs, _ = canonicalMessages(value)
+		g.inputs, _ = message.Canonical(value)
 	case "output.messages":
-		g.outputs, _ = canonicalMessages(value)
+		g.outputs, _ = message.Canonical(value)
 	case "prompt":
 		g.openPrompt(value)
 	case "completion":
@@ -102,13 +104,13 @@ func (g *genAISpan) attribute(key string, value any) {
 		}
 		g.put("ag.meta.tool.call.result", value)
 	case "tool.definitions":
-		if tools := listOf(value); tools != nil {
+		if tools := convert.ListOf(value); tools != nil {
 			f.input.member("tools", tools)
 		} else {
 			g.put("ag.meta.tool.definitions", value)
 		}
 	case "retrieval.documents", "memory.records":
-		f.output.member(key, parsed(value))
+		f.output.member(key, convert.Parsed(value))
 	case "retrieval.query.text", "memory.query.text":
 		f.input.member("query", value)
 	case "agent.id":
@@ -141,17 +143,17 @@ func (g *genAISpan) plain(key string, value any) {
 	case "agent_name", "model_name":
 		g.put("ag.meta."+key, value)
 	case "pydantic_ai.all_messages":
-		if messages, ok := canonicalMessages(value); ok {
+		if messages, ok := message.Canonical(value); ok {
 			f.history = messages
 		} else if f.input.whole == nil {
-			f.input.member("messages", parsed(value))
+			f.input.member("messages", convert.Parsed(value))
 		}
 	case "events", "all_messages_events":
-		g.listedEvents(listOf(value))
+		g.listedEvents(convert.ListOf(value))
 	}
 }
 
-// kindOr notes a type where nothing has said another.
+// kindOr notes a type where nothing else is known.
 func (o *Overlay) kindOr(word string) {
 	if o.facts.kind == 0 {
 		o.facts.kind = kindOf(word)

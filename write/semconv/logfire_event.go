@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"colonnade/write/otlp/wire"
+	"colonnade/write/semconv/convert"
+	"colonnade/write/semconv/message"
 )
 
 // listedEvents reads a list of events that Logfire keeps in an attribute: a
@@ -34,8 +36,8 @@ func (g *genAISpan) event(e *wire.Event) {
 	}
 	switch e.Name {
 	case "gen_ai.client.inference.operation.details":
-		inputs, _ := canonicalMessages(e.Attributes["gen_ai.input.messages"])
-		outputs, _ := canonicalMessages(e.Attributes["gen_ai.output.messages"])
+		inputs, _ := message.Canonical(e.Attributes["gen_ai.input.messages"])
+		outputs, _ := message.Canonical(e.Attributes["gen_ai.output.messages"])
 		g.keep(inputs, outputs)
 	case "gen_ai.content.prompt":
 		g.facts.input.read(e.Attributes["gen_ai.prompt"])
@@ -45,7 +47,7 @@ func (g *genAISpan) event(e *wire.Event) {
 		g.choice(e.Attributes)
 	case "gen_ai.system.message", "gen_ai.user.message", "gen_ai.assistant.message", "gen_ai.tool.message":
 		if e.Name == "gen_ai.tool.message" && g.facts.tool.arguments == nil {
-			g.facts.tool.arguments = compoundJSON(e.Attributes["content"])
+			g.facts.tool.arguments = convert.Compound(e.Attributes["content"])
 		}
 		g.inputs = appendShown(g.inputs, e.Attributes, role(e.Name))
 	}
@@ -68,22 +70,22 @@ func (g *genAISpan) choice(event map[string]any) {
 	}
 	g.outputs = appendShown(g.outputs, choiceOf(event), "assistant")
 	if result := event["tool.result"]; result != nil {
-		if blocks := blocksOf(parsed(result)); blocks != nil {
-			var b messageBuilder
-			g.outputs = b.parts(g.outputs, blocks)
+		if blocks := message.Blocks(convert.Parsed(result)); blocks != nil {
+			var b message.Builder
+			g.outputs = b.Parts(g.outputs, blocks)
 		}
 	}
 }
 
 // answerText returns the text of blocks, and anything else as it is.
 func answerText(value any) any {
-	blocks := blocksOf(compoundJSON(value))
+	blocks := message.Blocks(convert.Compound(value))
 	if blocks == nil {
 		return value
 	}
-	var b messageBuilder
-	if b.parts(nil, blocks); b.mixed == nil && len(b.texts) > 0 {
-		return strings.Join(b.texts, " ")
+	var b message.Builder
+	if b.Parts(nil, blocks); b.Mixed == nil && len(b.Texts) > 0 {
+		return strings.Join(b.Texts, " ")
 	}
 	return value
 }
@@ -91,19 +93,19 @@ func answerText(value any) any {
 // choiceOf returns the message of a choice, which is a member of it or itself.
 func choiceOf(event map[string]any) map[string]any {
 	sent := event["message"]
-	message, ok := parsed(sent).(map[string]any)
+	answer, ok := convert.Parsed(sent).(map[string]any)
 	switch {
-	case ok && partKind(message) == "":
+	case ok && message.Kind(answer) == "":
 	case sent == nil:
 		return event
 	default: // blocks or text
-		message = map[string]any{"content": sent, "role": event["role"], "tool_calls": event["tool_calls"]}
+		answer = map[string]any{"content": sent, "role": event["role"], "tool_calls": event["tool_calls"]}
 	}
-	if reason := event["finish_reason"]; reason != nil && message["finish_reason"] == nil {
-		message = maps.Clone(message) // it may be the client's own
-		message["finish_reason"] = reason
+	if reason := event["finish_reason"]; reason != nil && answer["finish_reason"] == nil {
+		answer = maps.Clone(answer) // it may be the client's own
+		answer["finish_reason"] = reason
 	}
-	return message
+	return answer
 }
 
 // appendShown appends what an event shows of a message, with the role its name
@@ -122,7 +124,7 @@ func appendShown(list []any, event map[string]any, implied string) []any {
 	if role == "" {
 		role = implied
 	}
-	return appendMessageAs(list, m, role)
+	return message.AppendAs(list, m, role)
 }
 
 // role returns what the name of an event such as gen_ai.user.message implies.

@@ -1,6 +1,10 @@
 package semconv
 
-import "strings"
+import (
+	"strings"
+
+	"colonnade/write/semconv/convert"
+)
 
 // translateMLflow reads what MLflow writes by default; its values are JSON
 // texts. Source: contract §0 row 41.
@@ -11,7 +15,7 @@ func translateMLflow(o *Overlay) {
 		if !ok {
 			continue
 		}
-		value := parsed(o.sorted[i].Value)
+		value := convert.Parsed(o.sorted[i].Value)
 		switch key {
 		case "spanType":
 			o.kind(value, rankConvention)

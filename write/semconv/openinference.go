@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"colonnade/domain/trace"
+	"colonnade/write/semconv/convert"
 )
 
 // translateOpenInference reads what Arize's OpenInference instrumentations
@@ -17,11 +18,11 @@ func translateOpenInference(o *Overlay) {
 		case "openinference.span.kind":
 			o.kind(value, rankConvention)
 		case "input.value":
-			in.whole = compoundJSON(value)
+			in.whole = convert.Compound(value)
 		case "output.value":
-			out.whole = compoundJSON(value)
+			out.whole = convert.Compound(value)
 		case "llm.invocation_parameters":
-			o.put("ag.meta.request", objectOr(value))
+			o.put("ag.meta.request", convert.ObjectOr(value))
 		case "llm.model_name", "llm.response.model_name":
 			o.answerModel(value)
 		case "embedding.model_name", "llm.request.model_name":
@@ -29,7 +30,7 @@ func translateOpenInference(o *Overlay) {
 		case "llm.finish_reason":
 			o.put("ag.meta.response.finish_reasons", value)
 		case "llm.function_call":
-			out.member("function_call", parsed(value))
+			out.member("function_call", convert.Parsed(value))
 		case "embedding.text":
 			in.member("embedding.text", value)
 		case "embedding.vector":
@@ -117,7 +118,7 @@ func documents(list []any) []any {
 	for _, e := range list {
 		object, _ := e.(map[string]any)
 		if d, ok := object["document"].(map[string]any); ok && d["metadata"] != nil {
-			d["metadata"] = compoundJSON(d["metadata"])
+			d["metadata"] = convert.Compound(d["metadata"])
 		}
 	}
 	return list
@@ -131,7 +132,7 @@ func definitions(tools []any) []any {
 		if !ok {
 			continue
 		}
-		switch definition := parsed(inner["json_schema"]).(type) {
+		switch definition := convert.Parsed(inner["json_schema"]).(type) {
 		case map[string]any, []any:
 			tools[i] = definition
 		}

@@ -2,6 +2,9 @@ package semconv
 
 import (
 	"strings"
+
+	"colonnade/write/semconv/convert"
+	"colonnade/write/semconv/message"
 )
 
 // translateOpenLLMetry reads what Traceloop's OpenLLMetry writes. Models,
@@ -64,7 +67,7 @@ func (l *flatLists) below(list, key, prefix string, value any) bool {
 func numbered(list []any) (messages []any) {
 	for _, e := range list {
 		if object, ok := e.(map[string]any); ok {
-			messages = appendMessage(messages, object)
+			messages = message.Append(messages, object)
 		}
 	}
 	return messages
@@ -91,7 +94,7 @@ func openLLMetryExact(key string) string {
 // memberOf returns one member of a JSON document, or the document itself where
 // it has no such member.
 func memberOf(value any, member string) any {
-	document := parsed(value)
+	document := convert.Parsed(value)
 	if object, ok := document.(map[string]any); ok {
 		if inner, there := object[member]; there {
 			return inner

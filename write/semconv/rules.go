@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"colonnade/domain/trace"
+	"colonnade/write/semconv/convert"
+	"colonnade/write/semconv/message"
 )
 
 // facts are what must be seen together before it can be placed.
@@ -59,7 +61,7 @@ func (s *side) member(name string, value any) {
 // converse sets the messages of the side. An empty answer never replaces one
 // with content or calls.
 func (s *side) converse(messages []any) {
-	if len(messages) > 0 && (len(s.messages) == 0 || answers(messages) || !answers(s.messages)) {
+	if len(messages) > 0 && (len(s.messages) == 0 || message.Answers(messages) || !message.Answers(s.messages)) {
 		s.messages = messages
 	}
 }
@@ -69,11 +71,11 @@ func (s *side) read(value any) {
 	if value == nil {
 		return
 	}
-	if messages, ok := canonicalMessages(value); ok {
+	if messages, ok := message.Canonical(value); ok {
 		s.converse(messages)
 		return
 	}
-	s.whole = compoundJSON(value)
+	s.whole = convert.Compound(value)
 }
 
 // Reported is the cost that a sender reports for a span, in US dollars.
@@ -157,112 +159,9 @@ func kindOf(word string) trace.SpanType {
 	}
 }
 
-// count notes a number of tokens. Of two spellings of one convention the larger
-// stands; a stronger convention wins.
-func (o *Overlay) count(kind string, value any) {
-	if value == nil {
-		return
-	}
-	value = number(value)
-	f := &o.facts
-	if f.tokens == nil {
-		f.tokens = make(map[string]any, 4)
-	}
-	if n, ok := numeric(value); ok {
-		f.hasUsage = f.hasUsage || n > 0
-		if old, is := numeric(f.tokens[kind]); is && old > n {
-			return
-		}
-	} else if f.tokens[kind] != nil {
-		return
-	}
-	f.tokens[kind] = value
-}
-
-// usage notes the counts of an object of usage, whatever API it comes from.
-// plain is the kind of tokens for a name that the API uses; see tokenKind.
-func (o *Overlay) usage(value any) {
-	object, _ := parsed(value).(map[string]any)
-	for _, k := range slices.Sorted(maps.Keys(object)) {
-		if below, ok := object[k].(map[string]any); ok {
-			for _, inner := range slices.Sorted(maps.Keys(below)) {
-				if kind := tokenKind(k + "." + inner); kind != "" {
-					o.count(kind, below[inner])
-				}
-			}
-			continue
-		}
-		if kind := tokenKind(k); kind != "" {
-			o.count(kind, object[k])
-		}
-	}
-}
-
-// tokenKind returns the kind of tokens that a name stands for; empty where it is none.
-func tokenKind(name string) string {
-	switch strings.ReplaceAll(name, ".", "_") {
-	case "input", "input_tokens", "prompt", "prompt_tokens", "promptTokens", "inputTokens", "promptTokenCount", "prompt_token_count", "input_token_count":
-		return "prompt"
-	case "output", "output_tokens", "completion", "completion_tokens", "completionTokens", "outputTokens", "candidatesTokenCount", "candidates_token_count", "output_token_count":
-		return "completion"
-	case "total", "total_tokens", "totalTokens", "totalTokenCount", "total_token_count":
-		return "total"
-	case "cache_read_input_tokens", "cache_read_tokens", "cached_tokens", "cached_input_tokens", "cachedInputTokens", "input_cached_tokens", "cache_read", "cacheReadInputTokens",
-		"prompt_tokens_details_cached_tokens", "input_tokens_details_cached_tokens", "input_token_details_cache_read", "input_tokens_cached", "cachedContentTokenCount",
-		"cached_content_token_count", "details_cache_read_tokens", "details_cached_tokens", "details_cache_read_input_tokens", "prompt_details_cache_read", "prompt_details_cache_input", "inputTokenDetails_cacheReadTokens",
-		"input_cache_read", "input_cached", "prompt_cache_hit_tokens", "input_tokens_cache_read", "cache_read_input_token_count", "input_token_details_cached", "cached_input", "cache_tokens", "prompt_tokens_cached":
-		return "cache_read"
-	case "cache_creation_input_tokens", "cache_write_input_tokens", "cache_creation_tokens", "cache_write_tokens", "cache_write", "cache_creation", "cacheWriteInputTokens", "cacheCreationInputTokens",
-		"input_token_details_cache_creation", "details_cache_write_tokens", "details_cache_creation_input_tokens", "prompt_details_cache_write", "inputTokenDetails_cacheWriteTokens", "input_cache_creation",
-		"prompt_tokens_details_cache_creation_tokens", "prompt_tokens_details_cache_write_tokens", "input_tokens_details_cache_write_tokens", "input_tokens_cache_write", "input_cache_write", "input_tokens_details_cache_creation":
-		return "cache_creation"
-	case "cache_creation_ephemeral_1h_input_tokens", "cache_creation_1h_input_tokens", "input_token_details_ephemeral_1h_input_tokens", "details_cache_write_1h_tokens":
-		return "cache_creation_1h"
-	case "reasoning", "reasoning_tokens", "reasoning_output_tokens", "reasoningTokens", "completion_tokens_details_reasoning_tokens", "output_tokens_details_reasoning_tokens", "output_token_details_reasoning",
-		"details_reasoning_tokens", "completion_details_reasoning", "outputTokenDetails_reasoningTokens", "thoughtsTokenCount", "thoughts_token_count", "output_reasoning_tokens", "output_reasoning", "thinking_tokens",
-		"completion_tokens_reasoning", "output_tokens_reasoning", "experimental_reasoning_tokens", "thoughts_tokens", "details_thoughts_tokens":
-		return "reasoning"
-	case "audio_input_tokens", "input_audio_tokens", "prompt_tokens_details_audio_tokens", "input_tokens_details_audio_tokens", "input_token_details_audio", "prompt_details_audio", "details_input_audio_tokens", "input_audio", "audio_input":
-		return "audio_input"
-	case "audio_output_tokens", "output_audio_tokens", "completion_tokens_details_audio_tokens", "output_tokens_details_audio_tokens", "output_token_details_audio", "completion_details_audio", "details_output_audio_tokens", "output_audio", "audio_output":
-		return "audio_output"
-	case "image_input_tokens", "text_input_tokens", "text_output_tokens", "video_input_tokens":
-		return strings.TrimSuffix(strings.ReplaceAll(name, ".", "_"), "_tokens")
-	default:
-		return ""
-	}
-}
-
-// costs notes a part of the cost that the sender reports.
-func (o *Overlay) costs(kind string, value any) {
-	n, ok := numeric(number(value))
-	if !ok {
-		return
-	}
-	r := &o.facts.reported
-	if r.Kinds == nil {
-		r.Kinds = make(map[string]float64, 3)
-	}
-	r.Kinds[kind], r.Found = n, true
-}
-
-// costKind returns the side of a cost that a name stands for, and the name where it is neither.
-func costKind(name string) string {
-	switch name {
-	case "input", "prompt", "input_cost", "prompt_cost":
-		return "prompt"
-	case "output", "completion", "output_cost", "completion_cost":
-		return "completion"
-	case "total", "total_cost", "cost":
-		return "total"
-	default:
-		return name
-	}
-}
-
 // tag notes labels: each of a list of words, or a single one.
 func (o *Overlay) tag(value any) {
-	labels, ok := compoundJSON(value).([]any)
+	labels, ok := convert.Compound(value).([]any)
 	if !ok {
 		labels = []any{value}
 	}
@@ -280,7 +179,7 @@ func (o *Overlay) tag(value any) {
 
 // identify puts the id of a session or user; a text that is empty is none.
 func (o *Overlay) identify(key string, value any) {
-	if id, ok := text(value).(string); ok && id == "" {
+	if id, ok := convert.Text(value).(string); ok && id == "" {
 		return
 	}
 	o.put(key, value)
@@ -339,7 +238,7 @@ func (o *Overlay) decide() {
 		o.openBodies()
 	}
 	if f.system != nil && kind != trace.Tool && (call || len(f.input.messages) > 0) {
-		f.input.messages = withSystem(f.input.messages, f.system)
+		f.input.messages = message.WithSystem(f.input.messages, f.system)
 	}
 	o.putInputs(call)
 	o.putOutputs(call)
@@ -376,10 +275,10 @@ func (f *facts) placeTool() {
 		if key == "" {
 			key = "arguments"
 		}
-		f.input.member(key, parsed(f.tool.arguments))
+		f.input.member(key, convert.Parsed(f.tool.arguments))
 	}
 	if f.tool.result != nil {
-		f.output = side{whole: parsed(f.tool.result)}
+		f.output = side{whole: convert.Parsed(f.tool.result)}
 	}
 }
 
@@ -399,115 +298,6 @@ func (f *facts) divideHistory() {
 	if len(f.output.messages) == 0 {
 		f.output.messages = f.history[cut:]
 	}
-}
-
-// openBodies finds the messages of a model call in the whole bodies of its
-// request and its response.
-func (o *Overlay) openBodies() {
-	f := &o.facts
-	if object, ok := f.input.whole.(map[string]any); ok {
-		for _, k := range []string{"messages", "contents", "input", "prompt"} {
-			messages, ok := canonicalMessages(object[k])
-			if !ok {
-				continue
-			}
-			f.input.whole = nil
-			f.input.converse(messages)
-			for _, other := range slices.Sorted(maps.Keys(object)) {
-				o.openRequest(other, k, object[other])
-			}
-			break
-		}
-	}
-	if messages := responseMessages(f.output.whole); messages != nil {
-		f.output.whole = nil
-		f.output.converse(messages)
-	}
-}
-
-// openRequest places one member of the body of a request beside its messages.
-func (o *Overlay) openRequest(name, messagesKey string, value any) {
-	f := &o.facts
-	switch name {
-	case messagesKey:
-	case "tools", "functions":
-		f.input.member("tools", value)
-	case "system", "instructions", "system_instruction":
-		f.system = value
-	case "config":
-		if config, ok := value.(map[string]any); ok {
-			if f.system == nil {
-				f.system = config["system_instruction"]
-			}
-			if config["tools"] != nil {
-				f.input.member("tools", config["tools"])
-			}
-		}
-	case "model":
-		if f.request == "" {
-			o.askedModel(value)
-		}
-	default:
-		switch value.(type) {
-		case string, bool, int64, float64:
-			o.put("ag.meta.request."+name, value)
-		}
-	}
-}
-
-// responseMessages returns the messages of the body of a response; nil where it has none.
-func responseMessages(body any) []any {
-	object, _ := body.(map[string]any)
-	for _, k := range []string{"choices", "messages", "output", "message", "replies", "generations", "candidates", "content"} {
-		value := object[k]
-		switch k {
-		case "generations":
-			value = generations(value)
-		case "content":
-			if _, ok := value.(map[string]any); !ok {
-				continue
-			}
-		case "candidates":
-			value = contents(value)
-		}
-		if messages, ok := canonicalMessages(value); ok {
-			return messages
-		}
-	}
-	return nil
-}
-
-// generations returns the messages of LangChain's generations, which are lists of lists.
-func generations(value any) any {
-	list, _ := value.([]any)
-	for len(list) > 0 {
-		inner, nested := list[0].([]any)
-		if !nested {
-			break
-		}
-		list = inner
-	}
-	var out []any
-	for _, e := range list {
-		g, _ := e.(map[string]any)
-		if message, ok := g["message"].(map[string]any); ok {
-			out = append(out, message)
-		} else if s, ok := g["text"].(string); ok {
-			out = append(out, map[string]any{"role": "assistant", "content": s})
-		}
-	}
-	return out
-}
-
-// contents returns the contents of Gemini's candidates.
-func contents(value any) any {
-	list, _ := value.([]any)
-	var out []any
-	for _, e := range list {
-		candidate, _ := e.(map[string]any)
-		out = append(out, candidate["content"])
-	}
-	return out
 }
 
 // putInputs puts the inputs: always an object. What is none stands in it as input.

@@ -2,6 +2,9 @@ package semconv
 
 import (
 	"strings"
+
+	"colonnade/write/semconv/convert"
+	"colonnade/write/semconv/message"
 )
 
 // translateVendors reads the few attributes of their own that frameworks add to
@@ -15,10 +18,10 @@ func translateVendors(o *Overlay) {
 		key, value := o.sorted[i].Key, o.sorted[i].Value
 		switch key {
 		case "gcp.vertex.agent.llm_request":
-			f.input.whole = parsed(value)
+			f.input.whole = convert.Parsed(value)
 			o.kind("chat", rankOperation)
 		case "gcp.vertex.agent.llm_response":
-			f.output.whole = parsed(value)
+			f.output.whole = convert.Parsed(value)
 		case "gcp.vertex.agent.session_id":
 			o.identify("ag.session.id", value)
 		case "gcp.vertex.agent.tool_call_args":
@@ -32,9 +35,9 @@ func translateVendors(o *Overlay) {
 		case "haystack.component.name":
 			o.put("ag.meta.haystack.component.name", value)
 		case "haystack.component.input", "haystack.pipeline.input_data":
-			f.input.whole = parsed(value)
+			f.input.whole = convert.Parsed(value)
 		case "haystack.component.output", "haystack.pipeline.output_data":
-			f.output.whole = parsed(value)
+			f.output.whole = convert.Parsed(value)
 			o.haystackUsage(f.output.whole)
 		case "spring.ai.kind":
 			o.kind(value, rankConvention)
@@ -79,7 +82,7 @@ func (o *Overlay) haystackUsage(output any) {
 	meta, _ := object["meta"].(map[string]any)
 	if replies, ok := object["replies"].([]any); ok && len(replies) > 0 {
 		reply, _ := replies[0].(map[string]any)
-		if m, ok := first(reply, "meta", "_meta").(map[string]any); ok {
+		if m, ok := message.First(reply, "meta", "_meta").(map[string]any); ok {
 			meta = m
 		}
 	}

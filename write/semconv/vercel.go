@@ -2,6 +2,9 @@ package semconv
 
 import (
 	"strings"
+
+	"colonnade/write/semconv/convert"
+	"colonnade/write/semconv/message"
 )
 
 // translateVercel reads what the Vercel AI SDK writes below "ai." (versions 3
@@ -34,15 +37,15 @@ func translateVercel(o *Overlay) {
 			o.put("ag.meta.provider.name", provider)
 			o.put("ag.meta.system", value)
 		case "prompt":
-			f.input.whole = parsed(value)
+			f.input.whole = convert.Parsed(value)
 		case "prompt.messages":
-			if messages, ok := canonicalMessages(value); ok {
+			if messages, ok := message.Canonical(value); ok {
 				f.input.converse(messages)
 			} else {
-				f.input.member("prompt", parsed(value))
+				f.input.member("prompt", convert.Parsed(value))
 			}
 		case "prompt.tools":
-			f.input.member("tools", parsedEach(value))
+			f.input.member("tools", convert.ParsedEach(value))
 		case "toolCall.name":
 			f.tool.name = value
 		case "toolCall.args", "toolCall.input":
@@ -50,18 +53,18 @@ func translateVercel(o *Overlay) {
 		case "toolCall.result", "toolCall.output":
 			f.tool.result = value
 		case "response.object":
-			f.output.whole = parsed(value)
+			f.output.whole = convert.Parsed(value)
 		case "value", "values":
-			f.input.member(key, parsedEach(value))
+			f.input.member(key, convert.ParsedEach(value))
 		case "embedding", "embeddings":
-			f.output.member(key, parsedEach(value))
+			f.output.member(key, convert.ParsedEach(value))
 		case "response.finishReason":
 			out.reason = value
 			o.put("ag.meta.response.finish_reasons", []any{value})
 		case "response.text":
 			out.text = value
 		case "response.toolCalls":
-			out.calls = parsed(value)
+			out.calls = convert.Parsed(value)
 		case "response.reasoning":
 			out.reasoning = value
 		case "telemetry.metadata.userId", "settings.context.userId":
@@ -113,7 +116,7 @@ func (v vercelOutput) place(f *facts) {
 	if len(calls) > 0 {
 		m["tool_calls"] = calls
 	}
-	f.output.converse(appendMessageAs(nil, m, "assistant"))
+	f.output.converse(message.AppendAs(nil, m, "assistant"))
 }
 
 // vercelExact returns where a key, less "ai.", goes as it is.

@@ -1,4 +1,4 @@
-package semconv
+package convert
 
 import (
 	"math"
@@ -6,16 +6,16 @@ import (
 	"strings"
 )
 
-// converted gives a value the type that its attribute has in the schema, where
+// For gives a value the type that its attribute has in the schema, where
 // it converts without loss: a number or boolean that came as text, the JSON text
 // of a list or object, a number where an id is text. Anything else stays, and is
 // parked where the schema refuses it. Source: contract §0 row 33.
-func converted(target string, value any) any {
+func For(target string, value any) any {
 	switch rest, _ := strings.CutPrefix(target, "ag."); {
 	case strings.HasPrefix(rest, "metrics."):
-		return number(value)
+		return Number(value)
 	case rest == "session.id" || rest == "user.id":
-		return text(value)
+		return Text(value)
 	case strings.HasPrefix(rest, "meta."):
 		return convertedMeta(rest[len("meta."):], value)
 	default:
@@ -27,20 +27,20 @@ func convertedMeta(key string, value any) any {
 	switch key {
 	case "request.temperature", "request.top_p", "request.top_k", "request.max_tokens", "request.presence_penalty", "request.frequency_penalty",
 		"request.seed", "request.max_retries", "request.choice.count", "reranker.top_k", "embeddings.dimension.count", "request.n", "response.time_to_first_chunk":
-		return number(value)
+		return Number(value)
 	case "request.streaming":
-		return boolean(value)
+		return Boolean(value)
 	case "response.finish_reasons", "request.stop_sequences":
-		return list(value)
+		return List(value)
 	case "metadata", "system_instructions", "prompt_template.variables", "tool.json_schema", "request.headers":
-		return compoundJSON(value)
+		return Compound(value)
 	default:
 		return value
 	}
 }
 
-// number returns the number that a text is in full.
-func number(value any) any {
+// Number returns the number that a text is in full.
+func Number(value any) any {
 	s, ok := value.(string)
 	if !ok {
 		return value
@@ -62,7 +62,7 @@ func number(value any) any {
 	return f
 }
 
-func boolean(value any) any {
+func Boolean(value any) any {
 	s, ok := value.(string)
 	if !ok {
 		return value
@@ -77,33 +77,33 @@ func boolean(value any) any {
 	}
 }
 
-// text returns an id as text. Only whole numbers convert without loss.
-func text(value any) any {
+// Text returns an id as text. Only whole numbers convert without loss.
+func Text(value any) any {
 	if n, ok := value.(int64); ok {
 		return strconv.FormatInt(n, 10)
 	}
 	return value
 }
 
-// list returns the list that JSON text has, or the list of the one text.
-func list(value any) any {
+// List returns the list that JSON text has, or the list of the one text.
+func List(value any) any {
 	s, ok := value.(string)
 	if !ok {
 		return value
 	}
-	if l, ok := parsed(s).([]any); ok {
+	if l, ok := Parsed(s).([]any); ok {
 		return l
 	}
 	return []any{s}
 }
 
-// compoundJSON returns the object or list that JSON text has, and anything else as it is.
-func compoundJSON(value any) any {
+// Compound returns the object or list that JSON text has, and anything else as it is.
+func Compound(value any) any {
 	s, ok := value.(string)
 	if !ok || !looksCompound(s) {
 		return value
 	}
-	return parsed(s)
+	return Parsed(s)
 }
 
 // looksCompound reports whether a text begins as a JSON object or list does.

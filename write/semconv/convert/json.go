@@ -1,4 +1,7 @@
-package semconv
+// Package convert gives the values of foreign attributes the types that the ag
+// schema has for them: numbers, lists and objects that came as text. It knows
+// the attributes of ag, not those of conventions; write/semconv calls it.
+package convert
 
 import (
 	"strings"
@@ -47,8 +50,8 @@ func deeper(value any, than int) bool {
 	return false
 }
 
-// parsed gives what JSON text says, and anything else as it is.
-func parsed(value any) any {
+// Parsed returns the value of JSON text, and anything else as it is.
+func Parsed(value any) any {
 	text, ok := value.(string)
 	if !ok {
 		return value
@@ -59,29 +62,29 @@ func parsed(value any) any {
 	return value
 }
 
-// parsedEach does so for JSON text or each element of a list of JSON texts.
-func parsedEach(value any) any {
+// ParsedEach parses JSON text or each element of a list of JSON texts.
+func ParsedEach(value any) any {
 	list, ok := value.([]any)
 	if !ok {
-		return parsed(value)
+		return Parsed(value)
 	}
 	out := make([]any, len(list))
 	for i, e := range list {
-		out[i] = parsed(e)
+		out[i] = Parsed(e)
 	}
 	return out
 }
 
-// objectOr gives the object that JSON text says, and anything else as it is.
-func objectOr(value any) any {
-	if object, ok := parsed(value).(map[string]any); ok {
+// ObjectOr returns the object that JSON text has, and anything else as it is.
+func ObjectOr(value any) any {
+	if object, ok := Parsed(value).(map[string]any); ok {
 		return object
 	}
 	return value
 }
 
-// listOf gives the list that JSON text says or the value already is.
-func listOf(value any) []any {
-	list, _ := parsed(value).([]any)
+// ListOf returns the list that JSON text has or the value already is.
+func ListOf(value any) []any {
+	list, _ := Parsed(value).([]any)
 	return list
 }
