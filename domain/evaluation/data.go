@@ -86,7 +86,7 @@ type Concurrency struct {
 
 // Data is what a run does.
 type Data struct {
-	Steps []Step `json:"steps,omitempty"`
+	Steps []Step `json:"steps,omitzero"`
 	// Repeats is how often each step is done for a scenario; 1 when not given.
 	Repeats     int          `json:"repeats"`
 	Concurrency *Concurrency `json:"concurrency,omitempty"`

@@ -114,7 +114,7 @@ func ClosedConflict(run uuid.UUID, part string, id uuid.UUID) error {
 // an interval without its start.
 func (d MetricsDraft) CheckShape() error {
 	if d.ScenarioID != nil && d.Timestamp != nil || d.Interval != nil && d.Timestamp == nil && d.ScenarioID == nil {
-		return domain.E(domain.Rejected, "Metrics are of a run as a whole, of one scenario_id, or of one timestamp with its interval.")
+		return domain.E(domain.Invalid, "Metrics are of a run as a whole, of one scenario_id, or of one timestamp with its interval.")
 	}
 	return nil
 }

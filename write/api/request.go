@@ -1,6 +1,7 @@
 package api
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"slices"
@@ -11,6 +12,9 @@ import (
 	"colonnade/domain"
 	"colonnade/domain/request"
 )
+
+// IgnoredHeader names the members of a body that had no effect. Source: contract §0 row 53.
+const IgnoredHeader = "Colonnade-Ignored"
 
 // ReadObject reads the request's JSON body, which must be an object. The caller
 // reads its members one by one.
@@ -34,6 +38,24 @@ func Decode(c *gin.Context, into any) error {
 		return err
 	}
 	return request.Decode(data, into)
+}
+
+// NoMembers refuses a body with members, for commands that take none: the body is absent, blank
+// or an empty object.
+func NoMembers(c *gin.Context) error {
+	data, err := io.ReadAll(c.Request.Body)
+	if err != nil {
+		return fmt.Errorf("api: reading the body: %w", err)
+	}
+	if len(bytes.TrimSpace(data)) == 0 {
+		return nil
+	}
+	body, err := request.ParseObject(data)
+	if err != nil {
+		return err
+	}
+	body.FailUnknown()
+	return body.Err()
 }
 
 // PathID parses the UUID of a path parameter.

@@ -23,8 +23,8 @@ type (
 	}
 	metricsEditionBody struct {
 		partBody
-		placedBody
-		ScenarioID json.RawMessage `json:"scenario_id"`
+		upsertBody
+		ScenarioID *uuid.UUID      `json:"scenario_id"`
 		Data       entity.Document `json:"data"`
 	}
 	metricsEdition struct {
@@ -43,8 +43,9 @@ func (b metricsCreation) drafts() ([]evaluation.MetricsDraft, error) {
 }
 
 func (b metricsEdition) drafts() ([]evaluation.MetricsDraft, error) {
-	return ofEach(b.Metrics, func(_ int, m metricsEditionBody) (evaluation.MetricsDraft, error) {
-		return evaluation.MetricsDraft{PartDraft: m.part(m.ID), Data: m.Data}, nil
+	return ofEach(b.Metrics, func(i int, m metricsEditionBody) (evaluation.MetricsDraft, error) {
+		part, err := m.upserted(m.upsertBody, "body", "metrics", i)
+		return evaluation.MetricsDraft{PartDraft: part, ScenarioID: m.ScenarioID, Data: m.Data}, err
 	})
 }
 
@@ -77,7 +78,7 @@ func (b metricsRefresh) refresh() (evaluation.Refresh, error) {
 		q.Timestamps = append(q.Timestamps, t.UTC().Truncate(time.Microsecond))
 	}
 	switch {
-	case len(q.RunIDs) == 0:
+	case len(q.RunIDs) == 0 && len(q.ScenarioIDs)+len(q.Timestamps) > 0:
 		return q, request.Invalid("missing", "Field required", nil, "body", "metrics", "run_id")
 	case len(q.ScenarioIDs) > 0 && len(q.Timestamps) > 0:
 		return q, request.Invalid("value_error", "Metrics are of scenarios or of timestamps, not of both", nil, "body", "metrics", "timestamps")

@@ -40,13 +40,19 @@ func MountRuns(r api.Router, commands *evaluations.Runs) {
 
 	results := parts("result", domain.AnnotateEvaluations, evaluation.Result{})
 	results.mount(http.MethodPost, "/", "Set results; there is one of a step for each scenario and repeat.", resultsCreation{}, many(commands.SetResults, "results", resultsCreation.drafts))
-	results.mount(http.MethodPatch, "/", "Edit results: given members change.", resultsEdition{}, many(commands.EditResults, "results", resultsEdition.drafts))
+	for _, method := range []string{http.MethodPatch, http.MethodPut} {
+		results.mount(method, "/", "Edit results: given members change. One without an id is set as by POST.", resultsEdition{},
+			many(commands.PutResults, "results", resultsEdition.drafts))
+	}
 	results.editing("Edit a result: given members change.", resultEdition{}, editOne(commands.EditResults, "result", resultEdition.draft))
 	deletes(results, resultIDs{}, commands.DeleteResults, func(b resultIDs) []uuid.UUID { return b.IDs })
 
 	metrics := resource{r, "metrics", "metrics", domain.AnnotateEvaluations, evaluation.Metrics{}}
 	metrics.mount(http.MethodPost, "/", "Set metrics of runs, of scenarios or of stretches of time.", metricsCreation{}, many(commands.SetMetrics, "metrics", metricsCreation.drafts))
-	metrics.mount(http.MethodPatch, "/", "Edit metrics: given members change.", metricsEdition{}, many(commands.EditMetrics, "metrics", metricsEdition.drafts))
+	for _, method := range []string{http.MethodPatch, http.MethodPut} {
+		metrics.mount(method, "/", "Edit metrics: given members change. Those without an id are set as by POST.", metricsEdition{},
+			many(commands.PutMetrics, "metrics", metricsEdition.drafts))
+	}
 	deletes(metrics, metricsIDs{}, commands.DeleteMetrics, func(b metricsIDs) []uuid.UUID { return b.IDs })
 	metrics.operation(domain.Operation{
 		Method: http.MethodPost, Path: "/evaluations/metrics/refresh", Summary: "Compute metrics again from the traces that results name.",
@@ -75,7 +81,8 @@ func (e runRoutes) mountRuns(r api.Router) {
 	ids := func(b runIDs) ([]uuid.UUID, error) { return b.IDs, nil }
 	of.mount(http.MethodPost, "/close", "Close evaluation runs to changes.", runIDs{}, many(closing, "runs", ids))
 	of.mount(http.MethodPost, "/open", "Open evaluation runs to changes again.", runIDs{}, many(e.runs.OpenRuns, "runs", ids))
-	of.operation(domain.Operation{Method: http.MethodPost, Path: "/evaluations/runs/:run_id/close", Summary: "Close an evaluation run to changes.", Response: of.single()}, e.close)
+	of.operation(domain.Operation{Method: http.MethodPost, Path: "/evaluations/runs/:run_id/close", Summary: "Close an evaluation run to changes.", Response: of.single(),
+		Query: []domain.Parameter{{Name: "status", Type: "string", Doc: "The last status, such as success; the one that the run has stays without it."}}}, e.close)
 	of.operation(domain.Operation{Method: http.MethodPost, Path: "/evaluations/runs/:run_id/close/:status", Summary: "Close an evaluation run to changes, with a last status.", Response: of.single()}, e.close)
 	of.operation(domain.Operation{Method: http.MethodPost, Path: "/evaluations/runs/:run_id/open", Summary: "Open an evaluation run to changes again.", Response: of.single()}, e.open)
 }
@@ -85,19 +92,39 @@ func (e runRoutes) close(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	var status evaluation.Status
-	if given := c.Param("status"); given != "" {
-		if err := status.UnmarshalText([]byte(given)); err != nil {
-			return request.Invalid("enum", err.Error(), given, "path", "status")
-		}
+	if err := api.NoMembers(c); err != nil {
+		return err
+	}
+	status, err := lastStatus(c)
+	if err != nil {
+		return err
 	}
 	closed, err := e.runs.CloseRuns(c.Request.Context(), api.Caller(c), []uuid.UUID{id}, status)
 	return replyOne(c, "run", closed, err)
 }
 
+// lastStatus reads the status of a close: that of the path, else that of the query string, as
+// the reference's SDK sends it; empty where none is given.
+func lastStatus(c *gin.Context) (status evaluation.Status, err error) {
+	given, where := c.Param("status"), "path"
+	if given == "" {
+		given, where = c.Query("status"), "query"
+	}
+	if given == "" {
+		return "", nil
+	}
+	if err := status.UnmarshalText([]byte(given)); err != nil {
+		return "", request.Invalid("enum", err.Error(), given, where, "status")
+	}
+	return status, nil
+}
+
 func (e runRoutes) open(c *gin.Context) error {
 	id, err := api.PathID(c, "run_id")
 	if err != nil {
+		return err
+	}
+	if err := api.NoMembers(c); err != nil {
 		return err
 	}
 	opened, err := e.runs.OpenRuns(c.Request.Context(), api.Caller(c), []uuid.UUID{id})
@@ -113,6 +140,9 @@ func (e runRoutes) refresh(c *gin.Context) error {
 	q, err := b.refresh()
 	if err != nil {
 		return err
+	}
+	if len(q.RunIDs) == 0 {
+		return replyMany[evaluation.Metrics](c, "metrics", nil, nil)
 	}
 	token, err := domain.ParseToken(c.GetHeader(domain.TokenHeader))
 	if err != nil {

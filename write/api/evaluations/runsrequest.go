@@ -122,6 +122,26 @@ type placedBody struct {
 	Timestamp json.RawMessage `json:"timestamp"`
 }
 
+// upsertBody places a part that a PUT or PATCH of many names: by its id, or by its run and what
+// else makes it one, as when it is made. Source: contract §5.8.
+type upsertBody struct {
+	ID        uuid.UUID  `json:"id"`
+	RunID     uuid.UUID  `json:"run_id"`
+	Interval  *int32     `json:"interval"`
+	Timestamp *time.Time `json:"timestamp"`
+}
+
+// upserted returns the draft of a part; its location stays as it is if an id names the part.
+func (b partBody) upserted(w upsertBody, loc ...any) (evaluation.PartDraft, error) {
+	if w.ID != uuid.Nil {
+		return b.part(w.ID), nil
+	}
+	if w.RunID == uuid.Nil {
+		return evaluation.PartDraft{}, request.Invalid("missing", "Field required", nil, append(loc, "run_id")...)
+	}
+	return b.at(whenBody{RunID: w.RunID, Interval: w.Interval, Timestamp: w.Timestamp}, loc...)
+}
+
 // whole is a number that the store's column holds.
 func whole(n *int32) *int {
 	if n == nil {
@@ -231,8 +251,16 @@ type (
 	resultEdition struct {
 		Result resultEditionBody `json:"result" request:"required"`
 	}
+	resultUpsertBody struct {
+		partBody
+		upsertBody
+		foundBody
+		ScenarioID uuid.UUID `json:"scenario_id"`
+		StepKey    string    `json:"step_key"`
+		RepeatIdx  *int      `json:"repeat_idx"`
+	}
 	resultsEdition struct {
-		Results []resultEditionBody `json:"results" request:"required"`
+		Results []resultUpsertBody `json:"results" request:"required"`
 	}
 	resultIDs struct {
 		IDs []uuid.UUID `json:"result_ids" request:"required"`
@@ -242,21 +270,27 @@ type (
 func (b resultsCreation) drafts() ([]evaluation.ResultDraft, error) {
 	return ofEach(b.Results, func(i int, r resultCreationBody) (evaluation.ResultDraft, error) {
 		part, err := r.at(r.whenBody, "body", "results", i)
-		d := evaluation.ResultDraft{PartDraft: part, ScenarioID: r.ScenarioID, StepKey: r.StepKey}
-		r.into(&d)
-		switch {
-		case err != nil:
-			return d, err
-		case r.StepKey == "":
-			return d, request.Invalid("string_too_short", "String should have at least 1 character", r.StepKey, "body", "results", i, "step_key")
-		case r.RepeatIdx == nil:
-		case *r.RepeatIdx < 0 || *r.RepeatIdx >= evaluation.MaxRepeats:
-			return d, request.Invalid("value_error", "A repeat is 0 to 999", *r.RepeatIdx, "body", "results", i, "repeat_idx")
-		default:
-			d.RepeatIdx = *r.RepeatIdx
+		if err != nil {
+			return evaluation.ResultDraft{}, err
 		}
-		return d, nil
+		return r.placed(part, r.ScenarioID, r.StepKey, r.RepeatIdx, "body", "results", i)
 	})
+}
+
+// placed returns the draft of a result at its scenario, step and repeat.
+func (b foundBody) placed(part evaluation.PartDraft, scenario uuid.UUID, step string, repeat *int, loc ...any) (evaluation.ResultDraft, error) {
+	d := evaluation.ResultDraft{PartDraft: part, ScenarioID: scenario, StepKey: step}
+	b.into(&d)
+	switch {
+	case step == "":
+		return d, request.Invalid("string_too_short", "String should have at least 1 character", step, append(loc, "step_key")...)
+	case repeat == nil:
+	case *repeat < 0 || *repeat >= evaluation.MaxRepeats:
+		return d, request.Invalid("value_error", "A repeat is 0 to 999", *repeat, append(loc, "repeat_idx")...)
+	default:
+		d.RepeatIdx = *repeat
+	}
+	return d, nil
 }
 
 func (b resultEditionBody) edition() (evaluation.ResultDraft, error) {
@@ -266,7 +300,21 @@ func (b resultEditionBody) edition() (evaluation.ResultDraft, error) {
 }
 
 func (b resultsEdition) drafts() ([]evaluation.ResultDraft, error) {
-	return ofEach(b.Results, func(_ int, r resultEditionBody) (evaluation.ResultDraft, error) { return r.edition() })
+	return ofEach(b.Results, func(i int, r resultUpsertBody) (evaluation.ResultDraft, error) {
+		part, err := r.upserted(r.upsertBody, "body", "results", i)
+		switch {
+		case err != nil:
+			return evaluation.ResultDraft{}, err
+		case r.ID != uuid.Nil:
+			d := evaluation.ResultDraft{PartDraft: part}
+			r.into(&d)
+			return d, nil
+		case r.ScenarioID == uuid.Nil:
+			return evaluation.ResultDraft{}, request.Invalid("missing", "Field required", nil, "body", "results", i, "scenario_id")
+		default:
+			return r.placed(part, r.ScenarioID, r.StepKey, r.RepeatIdx, "body", "results", i)
+		}
+	})
 }
 
 func (b resultEdition) draft() (evaluation.ResultDraft, error) { return b.Result.edition() }

@@ -211,6 +211,9 @@ func (e simpleEvaluations) plain(command func(context.Context, domain.Principal,
 		if err != nil {
 			return err
 		}
+		if err := api.NoMembers(c); err != nil {
+			return err
+		}
 		run, err := command(c.Request.Context(), api.Caller(c), id)
 		return replyRun(c, run, err)
 	}

@@ -24,39 +24,43 @@ RETURNING ` + schema.MetricsColumns
 // stretches of their time; setting them again replaces them.
 func (r *Runs) SetMetrics(ctx context.Context, caller domain.Principal, drafts []evaluation.MetricsDraft) (set []evaluation.Metrics, err error) {
 	err = r.transact(ctx, caller, "setting metrics", len(drafts), func(c command) error {
-		if _, err := c.open(ctx, distinct(idsOf(drafts, func(d evaluation.MetricsDraft) uuid.UUID { return d.RunID }))); err != nil {
-			return err
-		}
-		var scenarios []uuid.UUID
-		for _, d := range drafts {
-			if err := d.CheckShape(); err != nil {
-				return err
-			}
-			if d.ScenarioID != nil {
-				scenarios = append(scenarios, *d.ScenarioID)
-			}
-		}
-		run, err := c.runsOf(ctx, distinct(scenarios))
-		if err != nil {
-			return err
-		}
-		rows := make([][]any, len(drafts))
-		for i, d := range drafts {
-			if d.ScenarioID != nil && run[*d.ScenarioID] != d.RunID {
-				return domain.E(domain.Rejected, "The evaluation run %s has no scenario %s.", d.RunID, *d.ScenarioID)
-			}
-			record, status, err := c.record(d.RecordDraft)
-			if err != nil {
-				return err
-			}
-			rows[i] = []any{
-				c.project(), d.RunID, d.ScenarioID, d.Interval, d.Timestamp, record.ID, d.Flags, d.Tags, d.Meta, status, d.Data, record.CreatedAt, record.CreatedByID,
-			}
-		}
-		set, err = update[evaluation.Metrics](ctx, c, upsertMetrics, ordered(drafts, byCoverage), func(i int) []any { return rows[i] })
+		set, err = c.setMetrics(ctx, drafts)
 		return err
 	})
 	return set, err
+}
+
+func (c command) setMetrics(ctx context.Context, drafts []evaluation.MetricsDraft) ([]evaluation.Metrics, error) {
+	if _, err := c.open(ctx, distinct(idsOf(drafts, func(d evaluation.MetricsDraft) uuid.UUID { return d.RunID }))); err != nil {
+		return nil, err
+	}
+	var scenarios []uuid.UUID
+	for _, d := range drafts {
+		if err := d.CheckShape(); err != nil {
+			return nil, err
+		}
+		if d.ScenarioID != nil {
+			scenarios = append(scenarios, *d.ScenarioID)
+		}
+	}
+	run, err := c.runsOf(ctx, distinct(scenarios))
+	if err != nil {
+		return nil, err
+	}
+	rows := make([][]any, len(drafts))
+	for i, d := range drafts {
+		if d.ScenarioID != nil && run[*d.ScenarioID] != d.RunID {
+			return nil, domain.E(domain.Rejected, "The evaluation run %s has no scenario %s.", d.RunID, *d.ScenarioID)
+		}
+		record, status, err := c.record(d.RecordDraft)
+		if err != nil {
+			return nil, err
+		}
+		rows[i] = []any{
+			c.project(), d.RunID, d.ScenarioID, d.Interval, d.Timestamp, record.ID, d.Flags, d.Tags, d.Meta, status, d.Data, record.CreatedAt, record.CreatedByID,
+		}
+	}
+	return update[evaluation.Metrics](ctx, c, upsertMetrics, ordered(drafts, byCoverage), func(i int) []any { return rows[i] })
 }
 
 // byCoverage orders metrics by what they are of.
@@ -83,18 +87,37 @@ WHERE e.project_id = $1 AND e.id = $2 RETURNING ` + schema.MetricsColumns
 
 // EditMetrics changes what the drafts give, in open runs; those that do not exist are left out.
 func (r *Runs) EditMetrics(ctx context.Context, caller domain.Principal, drafts []evaluation.MetricsDraft) (edited []evaluation.Metrics, err error) {
-	ids := idsOf(drafts, func(d evaluation.MetricsDraft) uuid.UUID { return d.ID })
 	err = r.transact(ctx, caller, "editing metrics", len(drafts), func(c command) error {
-		if err := c.partsOpen(ctx, "evaluation_metrics", "metrics_id", ids); err != nil {
-			return err
-		}
-		edited, err = update[evaluation.Metrics](ctx, c, updateMetrics, ordered(drafts, byID), func(i int) []any {
-			d := &drafts[i]
-			return []any{c.project(), d.ID, d.Flags, d.Tags, d.Meta, given(d.Status), d.Data, c.now, c.caller.User}
-		})
+		edited, err = c.editMetrics(ctx, drafts)
 		return err
 	})
 	return edited, err
+}
+
+func (c command) editMetrics(ctx context.Context, drafts []evaluation.MetricsDraft) ([]evaluation.Metrics, error) {
+	ids := idsOf(drafts, func(d evaluation.MetricsDraft) uuid.UUID { return d.ID })
+	if err := c.partsOpen(ctx, "evaluation_metrics", "metrics_id", ids); err != nil {
+		return nil, err
+	}
+	return update[evaluation.Metrics](ctx, c, updateMetrics, ordered(drafts, byID), func(i int) []any {
+		d := &drafts[i]
+		return []any{c.project(), d.ID, d.Flags, d.Tags, d.Meta, given(d.Status), d.Data, c.now, c.caller.User}
+	})
+}
+
+// PutMetrics edits the metrics that drafts name by their ids and sets the others, as PutResults does.
+func (r *Runs) PutMetrics(ctx context.Context, caller domain.Principal, drafts []evaluation.MetricsDraft) (put []evaluation.Metrics, err error) {
+	edits, sets := byName(drafts)
+	err = r.transact(ctx, caller, "putting metrics", len(drafts), func(c command) error {
+		edited, err := c.editMetrics(ctx, edits)
+		if err != nil {
+			return err
+		}
+		set, err := c.setMetrics(ctx, sets)
+		put = append(edited, set...)
+		return err
+	})
+	return put, err
 }
 
 // DeleteMetrics removes metrics of open runs and gives the ids of those that were there.

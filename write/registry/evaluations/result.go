@@ -112,21 +112,53 @@ WHERE e.project_id = $1 AND e.id = $2 RETURNING ` + schema.ResultColumns
 // EditResults changes what the drafts give, in open runs; those that do not
 // exist are left out. Another trace takes the place of the span as well.
 func (r *Runs) EditResults(ctx context.Context, caller domain.Principal, drafts []evaluation.ResultDraft) (edited []evaluation.Result, err error) {
-	ids := idsOf(drafts, func(d evaluation.ResultDraft) uuid.UUID { return d.ID })
 	err = r.transact(ctx, caller, "editing results", len(drafts), func(c command) error {
-		if err := c.partsOpen(ctx, "evaluation_results", "result_id", ids); err != nil {
-			return err
-		}
-		edited, err = update[evaluation.Result](ctx, c, updateResult, ordered(drafts, byID), func(i int) []any {
-			d := &drafts[i]
-			return []any{
-				c.project(), d.ID, d.Flags, d.Tags, d.Meta, given(d.Status), d.HashID, text(d.TraceID), text(d.SpanID),
-				d.TestcaseID, d.Error, c.now, c.caller.User,
-			}
-		})
+		edited, err = c.editResults(ctx, drafts)
 		return err
 	})
 	return edited, err
+}
+
+func (c command) editResults(ctx context.Context, drafts []evaluation.ResultDraft) ([]evaluation.Result, error) {
+	ids := idsOf(drafts, func(d evaluation.ResultDraft) uuid.UUID { return d.ID })
+	if err := c.partsOpen(ctx, "evaluation_results", "result_id", ids); err != nil {
+		return nil, err
+	}
+	return update[evaluation.Result](ctx, c, updateResult, ordered(drafts, byID), func(i int) []any {
+		d := &drafts[i]
+		return []any{
+			c.project(), d.ID, d.Flags, d.Tags, d.Meta, given(d.Status), d.HashID, text(d.TraceID), text(d.SpanID),
+			d.TestcaseID, d.Error, c.now, c.caller.User,
+		}
+	})
+}
+
+// PutResults edits the results that drafts name by their ids and sets the others, in one
+// transaction; the edited ones come first in its answer.
+func (r *Runs) PutResults(ctx context.Context, caller domain.Principal, drafts []evaluation.ResultDraft) (put []evaluation.Result, err error) {
+	edits, sets := byName(drafts)
+	err = r.transact(ctx, caller, "putting results", len(drafts), func(c command) error {
+		edited, err := c.editResults(ctx, edits)
+		if err != nil {
+			return err
+		}
+		set, err := c.setResults(ctx, sets)
+		put = append(edited, set...)
+		return err
+	})
+	return put, err
+}
+
+// byName divides drafts into those that an id names and the others.
+func byName[D interface{ Named() uuid.UUID }](drafts []D) (named, others []D) {
+	for _, d := range drafts {
+		if d.Named() != uuid.Nil {
+			named = append(named, d)
+		} else {
+			others = append(others, d)
+		}
+	}
+	return named, others
 }
 
 // DeleteResults removes results of open runs and gives the ids of those that were there.

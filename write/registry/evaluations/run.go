@@ -54,6 +54,57 @@ func (r *Runs) EditRuns(ctx context.Context, caller domain.Principal, drafts []e
 	})
 }
 
+// Steps that an edit drops take their results with them, and a scenario goes with the result of
+// its last input. A run without steps accepts results of any step, so that dropping all of
+// them drops all results.
+const (
+	dropResults = `DELETE FROM evaluation_results WHERE project_id = $1 AND run_id = $2 AND step_key = ANY($3) RETURNING scenario_id`
+	dropInputs  = `DELETE FROM evaluation_scenarios s WHERE s.project_id = $1 AND s.run_id = $2 AND s.id = ANY($3)
+AND NOT EXISTS (SELECT FROM evaluation_results e WHERE e.project_id = $1 AND e.run_id = $2 AND e.scenario_id = s.id AND e.step_key = ANY($4))`
+)
+
+// dropSteps removes what belongs to steps that a run had and has no more.
+func (c command) dropSteps(ctx context.Context, run uuid.UUID, before, after *evaluation.Data) error {
+	if before == nil || after == nil {
+		return nil
+	}
+	var dropped, droppedInputs, inputs []string
+	for _, s := range before.Steps {
+		if after.Step(s.Key) != nil {
+			continue
+		}
+		dropped = append(dropped, s.Key)
+		if s.Type == evaluation.Input {
+			droppedInputs = append(droppedInputs, s.Key)
+		}
+	}
+	for _, s := range after.Steps {
+		if s.Type == evaluation.Input {
+			inputs = append(inputs, s.Key)
+		}
+	}
+	if len(dropped) == 0 {
+		return nil
+	}
+	without, err := c.dropResults(ctx, run, droppedInputs)
+	if err != nil {
+		return err
+	}
+	if _, err := c.dropResults(ctx, run, dropped); err != nil || len(without) == 0 {
+		return err
+	}
+	_, err = c.tx.Exec(ctx, dropInputs, c.project(), run, without, inputs)
+	return err
+}
+
+func (c command) dropResults(ctx context.Context, run uuid.UUID, steps []string) ([]uuid.UUID, error) {
+	rows, err := c.tx.Query(ctx, dropResults, c.project(), run, steps)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, pgx.RowTo[uuid.UUID])
+}
+
 func edit(run *evaluation.Run, d evaluation.RunDraft) error {
 	if d.Status != "" {
 		if !run.Status.Becomes(d.Status) {
@@ -114,6 +165,7 @@ func (r *Runs) changeRuns(ctx context.Context, caller domain.Principal, doing st
 		changed = inOrder(changed, ids, func(r *evaluation.Run) uuid.UUID { return r.ID })
 		for i := range changed {
 			run := &changed[i]
+			before := run.Data
 			for at, id := range ids {
 				if id != run.ID {
 					continue
@@ -121,6 +173,9 @@ func (r *Runs) changeRuns(ctx context.Context, caller domain.Principal, doing st
 				if err := change(run, at); err != nil {
 					return err
 				}
+			}
+			if err := c.dropSteps(ctx, run.ID, before, run.Data); err != nil {
+				return err
 			}
 			run.UpdatedAt, run.UpdatedByID = &c.now, &c.caller.User
 		}
