@@ -153,10 +153,44 @@ func (c *csvWriter) write(text string) {
 	}
 }
 
+// Delimiter is the character between the cells of a CSV file.
+type Delimiter string
+
+// Delimiters returns those that a file may have; the first is the usual one.
+func Delimiters() []Delimiter { return []Delimiter{",", ";", "\t", "|"} }
+
+// FindDelimiter returns the delimiter that is most frequent in the header of a file, outside of
+// quotes; the comma where none is more frequent. Source: contract §0 row 58.
+func FindDelimiter(text []byte) Delimiter {
+	counts, quoted := map[Delimiter]int{}, false
+	for _, c := range strings.TrimLeft(string(text[:min(len(text), maxHeaderBytes)]), "\ufeff\r\n") {
+		if c == '"' {
+			quoted = !quoted
+		}
+		if quoted {
+			continue
+		}
+		if c == '\n' || c == '\r' {
+			break
+		}
+		counts[Delimiter(c)]++
+	}
+	best := Delimiters()[0]
+	for _, d := range Delimiters()[1:] {
+		if counts[d] > counts[best] {
+			best = d
+		}
+	}
+	return best
+}
+
+// maxHeaderBytes bounds how far a file is searched for its delimiter.
+const maxHeaderBytes = 1 << 20
+
 // readCSV reads a header and its rows. Cells are strings but where __types__
 // says something else.
-func readCSV(text string) ([]Testcase, error) {
-	in := &csvReader{rest: text, line: 1}
+func readCSV(text string, delimiter Delimiter) ([]Testcase, error) {
+	in := &csvReader{rest: text, line: 1, delimiter: string(delimiter)}
 	header, line, err := in.record()
 	if errors.Is(err, io.EOF) {
 		return nil, atLine("csv_invalid", 1, "a header with the names of the columns is missing")
@@ -266,7 +300,7 @@ func readTypes(value any) (types, error) {
 // csvReader cuts a text into records. It keeps line ends within quotes as they
 // are, which encoding/csv does not, and counts lines.
 type csvReader struct {
-	rest string
+	rest, delimiter string
 	// line is the one that rest begins in.
 	line int
 }
@@ -289,7 +323,7 @@ func (c *csvReader) record() (cells []string, line int, err error) {
 			return nil, line, checkColumns(len(cells))
 		}
 		switch {
-		case strings.HasPrefix(c.rest, ","):
+		case strings.HasPrefix(c.rest, c.delimiter):
 			c.rest = c.rest[1:]
 		case c.rest == "" || c.endOfLine():
 			return cells, line, nil
@@ -313,7 +347,7 @@ func (c *csvReader) endOfLine() bool {
 
 func (c *csvReader) cell() (string, error) {
 	if !strings.HasPrefix(c.rest, `"`) {
-		end := strings.IndexAny(c.rest, ",\r\n")
+		end := strings.IndexAny(c.rest, c.delimiter+"\r\n")
 		if end < 0 {
 			end = len(c.rest)
 		}

@@ -96,7 +96,7 @@ func TestWhatIsTooMuchIsNotMade(t *testing.T) {
 	for i := range header {
 		header[i] = "c" + strconv.Itoa(i)
 	}
-	_, err := testset.Read(testset.CSV, []byte(strings.Join(header, ",")+"\n"+strings.Repeat(strings.Repeat(",", testset.MaxColumns-1)+"\n", testset.MaxTestcases)))
+	_, err := testset.Read(testset.CSV, "", []byte(strings.Join(header, ",")+"\n"+strings.Repeat(strings.Repeat(",", testset.MaxColumns-1)+"\n", testset.MaxTestcases)))
 	require.Equal(t, domain.TooLarge, domain.KindOf(err), "%v", err)
 	var none testset.Data
 	none, err = readDelta(t, `{"columns":{"add":["`+long+`"]},"rows":{"remove":["`+rows[0].ID.String()+`"]}}`).Apply(rows[:1])

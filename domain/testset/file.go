@@ -70,7 +70,9 @@ func dataColumn(name string) string {
 // Read reads a file. What is wrong with it is Invalid and names the line; more
 // than a testset may hold is TooLarge. Ids in it mean nothing: they follow from
 // the rows.
-func Read(format Format, text []byte) ([]Testcase, error) {
+//
+// The delimiter is that of a CSV file; empty means the one that FindDelimiter returns.
+func Read(format Format, delimiter Delimiter, text []byte) ([]Testcase, error) {
 	if len(text) > MaxFileBytes {
 		return nil, tooLarge("A file of testcases has at most %d MiB.", MaxFileBytes>>20)
 	}
@@ -80,7 +82,10 @@ func Read(format Format, text []byte) ([]Testcase, error) {
 	if format == JSON {
 		return readJSON(text)
 	}
-	return readCSV(string(bytes.TrimPrefix(text, []byte("\ufeff")))) // spreadsheets begin with it
+	if delimiter == "" {
+		delimiter = FindDelimiter(text)
+	}
+	return readCSV(string(bytes.TrimPrefix(text, []byte("\ufeff"))), delimiter) // spreadsheets begin with it
 }
 
 // firstBad is where a text stops being one; negative when it does not.

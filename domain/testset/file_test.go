@@ -129,7 +129,7 @@ func TestFilesReadBackAsTheyWere(t *testing.T) {
 		named(t, testcases)
 		for _, format := range []testset.Format{testset.CSV, testset.JSON} {
 			text := written(t, format, testcases)
-			got, err := testset.Read(format, []byte(text))
+			got, err := testset.Read(format, "", []byte(text))
 			require.NoError(t, err, "seed %d: %s", seed, text)
 			requireSame(t, testcases, named(t, got), fmt.Sprint("seed ", seed, ": ", text))
 			require.Equal(t, text, written(t, format, got), "seed %d", seed)
@@ -168,7 +168,7 @@ func TestReadCSV(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			got, err := testset.Read(testset.CSV, []byte(tt.text))
+			got, err := testset.Read(testset.CSV, "", []byte(tt.text))
 			require.NoError(t, err)
 			var data []entity.Document
 			for _, e := range got {
@@ -186,7 +186,7 @@ func TestLabelsInFiles(t *testing.T) {
 		testset.CSV:  "a,__tags__,__flags__,__meta__\n1,\"{\"\"k\"\":\"\"v\"\"}\",\"{\"\"hard\"\":true}\",\n",
 		testset.JSON: `[{"a":"1","__tags__":{"k":"v"},"__flags__":{"hard":true},"__meta__":null}]`,
 	} {
-		got, err := testset.Read(format, []byte(text))
+		got, err := testset.Read(format, "", []byte(text))
 		require.NoError(t, err)
 		require.Empty(t, cmp.Diff([]testset.Testcase{want}, got))
 	}
@@ -245,7 +245,7 @@ func TestBadFilesNameTheLine(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			_, err := testset.Read(tt.format, []byte(tt.text))
+			_, err := testset.Read(tt.format, "", []byte(tt.text))
 			failed, ok := errors.AsType[*domain.Error](err)
 			require.True(t, ok, "%v", err)
 			if tt.line == 0 {
@@ -292,7 +292,7 @@ func FuzzFile(f *testing.F) {
 		if isJSON {
 			format = testset.JSON
 		}
-		testcases, err := testset.Read(format, []byte(text))
+		testcases, err := testset.Read(format, "", []byte(text))
 		if err != nil {
 			_, known := errors.AsType[*domain.Error](err)
 			require.True(t, known, "%v", err)
@@ -303,7 +303,7 @@ func FuzzFile(f *testing.F) {
 		}
 		for _, other := range []testset.Format{testset.CSV, testset.JSON} {
 			again := written(t, other, testcases)
-			got, err := testset.Read(other, []byte(again))
+			got, err := testset.Read(other, "", []byte(again))
 			require.NoError(t, err, again)
 			requireSame(t, testcases, named(t, got), again)
 		}
@@ -322,9 +322,38 @@ func BenchmarkFile(b *testing.B) {
 			b.ReportAllocs()
 			b.SetBytes(int64(len(text)))
 			for b.Loop() {
-				_, err := testset.Read(format, text)
+				_, err := testset.Read(format, "", text)
 				require.NoError(b, err)
 			}
+		})
+	}
+}
+
+// The delimiter is found from the header, whatever the cells hold.
+func TestReadDelimiters(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name, in  string
+		delimiter testset.Delimiter
+		want      []string
+	}{
+		{"comma", "q,a\nWhat; is?,4\n", "", []string{"What; is?", "4"}},
+		{"semicolon", "question;answer\nWhat is 2+2?;4,0\n", "", []string{"What is 2+2?", "4,0"}},
+		{"tab", "q\ta\n1;2\t3\n", "", []string{"1;2", "3"}},
+		{"bar behind a mark", "\ufeffq|a\n\"1|1\"|2\n", "", []string{"1|1", "2"}},
+		{"a quoted header", "\"q;;;;\",a\n1,2\n", "", []string{"1", "2"}},
+		{"given", "q,x;a\n1;2\n", ";", []string{"1", "2"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			rows, err := testset.Read(testset.CSV, tt.delimiter, []byte(tt.in))
+			require.NoError(t, err)
+			require.Len(t, rows, 1)
+			var got []string
+			for _, v := range rows[0].Data {
+				got = append(got, v.(string))
+			}
+			require.ElementsMatch(t, tt.want, got)
 		})
 	}
 }

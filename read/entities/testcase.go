@@ -2,6 +2,7 @@ package entities
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"slices"
 
@@ -42,9 +43,9 @@ func (r *Registry) Testcase(ctx context.Context, project domain.ProjectID, id uu
 	return t, nil
 }
 
-// Testcases gives a page of testcases: in the order of the revision or the ids
-// that are asked for, by creation otherwise. Each is listed once, and a page
-// ends before it is larger than a reply may be.
+// Testcases returns a page of testcases: in the order of the revision or the ids
+// that are asked for, each as often as it occurs there; by creation and each once otherwise.
+// A page ends before it is larger than a reply may be.
 func (r *Registry) Testcases(ctx context.Context, project domain.ProjectID, q TestcaseQuery) (domain.Page[*testset.Testcase], error) {
 	none := domain.Page[*testset.Testcase]{}
 	if !q.Revision.IsZero() {
@@ -63,16 +64,19 @@ func (r *Registry) Testcases(ctx context.Context, project domain.ProjectID, q Te
 		}
 	}
 	b := dollar().Select(schema.TestcaseColumns).From("testcases t")
-	if q.IDs != nil {
-		listed := q.listed()
-		if len(listed) == 0 {
-			return none, nil
-		}
-		b = b.Join("unnest(?::uuid[]) WITH ORDINALITY AS w(id, place) ON w.id = t.id", listed).OrderBy("w.place")
-	} else {
-		b = q.byCreation(b, project)
+	if q.IDs == nil {
+		return r.testcasePage(ctx, q.where(q.byCreation(b, project), project), q.Window.Limit)
 	}
-	return r.testcasePage(ctx, q.where(b, project), q.Window.Limit)
+	listed := q.listed()
+	if len(listed) == 0 {
+		return none, nil
+	}
+	b = b.Join("unnest(?::uuid[]) WITH ORDINALITY AS w(id, place) ON w.id = t.id", listed).OrderBy("w.place")
+	page, err := r.testcasePage(ctx, q.where(b, project), q.Window.Limit)
+	if err == nil && page.Next != uuid.Nil {
+		page.Next = q.nextListed(listed, page.Items)
+	}
+	return page, err
 }
 
 // intersection are the ids of a list that are in another as well, in the list's order.
@@ -90,26 +94,42 @@ func intersection(list, other []uuid.UUID) []uuid.UUID {
 	return both
 }
 
-// listed are the ids that are asked for, each once, from the cursor on.
+// listed returns the ids that are asked for from the cursor on. A testset may have the same row
+// more than once; it is then listed as often.
 func (q TestcaseQuery) listed() []uuid.UUID {
-	seen := make(map[uuid.UUID]bool, len(q.IDs))
-	ids := make([]uuid.UUID, 0, len(q.IDs))
-	for _, id := range q.IDs {
-		if !seen[id] {
-			ids, seen[id] = append(ids, id), true
-		}
-	}
+	ids := slices.Clone(q.IDs)
 	if q.Window.Order == domain.Descending {
 		slices.Reverse(ids)
 	}
-	if q.Window.Next == uuid.Nil {
+	next := q.Window.Next
+	if next == uuid.Nil {
 		return ids
 	}
-	i := slices.Index(ids, q.Window.Next)
+	if next.Version() == positionVersion {
+		return ids[min(int(binary.BigEndian.Uint32(next[12:])), len(ids)):]
+	}
+	i := slices.Index(ids, next)
 	if i < 0 {
 		return nil
 	}
 	return ids[i+1:]
+}
+
+// positionVersion is the version of a UUID that is a position in a list of ids; ids of testcases
+// have other versions.
+const positionVersion = 8
+
+// nextListed returns the cursor behind the items of a page of listed ids: a position, because an
+// id may occur again.
+func (q TestcaseQuery) nextListed(listed []uuid.UUID, items []*testset.Testcase) uuid.UUID {
+	at := len(q.IDs) - len(listed)
+	for _, item := range items {
+		at += slices.Index(listed, item.ID) + 1
+		listed = listed[slices.Index(listed, item.ID)+1:]
+	}
+	next := uuid.UUID{6: positionVersion << 4, 8: 0x80}
+	binary.BigEndian.PutUint32(next[12:], uint32(at)) //nolint:gosec // a testset has at most 10 000 rows
+	return next
 }
 
 // byCreation orders by the moment a testcase came in and its place then; the

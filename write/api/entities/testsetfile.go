@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/gin-gonic/gin"
@@ -26,6 +27,8 @@ const (
 	// maxUploadBytes bounds a request with a file: the file, the other fields, and what multipart adds.
 	maxUploadBytes = testset.MaxFileBytes + 1<<20
 	maxFieldBytes  = 64 << 10
+	// delimiterHeader names the delimiter of the file that was read, as a JSON string. Source: contract §0 row 58.
+	delimiterHeader = "Colonnade-CSV-Delimiter"
 )
 
 // MountTestsetFiles mounts the commands that take testcases from a file. Source: contract §5.8.
@@ -60,6 +63,8 @@ func (f uploadForm) JSONSchema() map[string]any {
 			"Columns named __tags__, __meta__ and __flags__ hold JSON objects beside the data; __id__ is ignored, ids follow from the rows."},
 		"file_type": map[string]any{"type": "string", "enum": []string{string(testset.CSV), string(testset.JSON)}, "description": "Follows from the name of the file when it is absent; csv otherwise."},
 	}
+	properties["delimiter"] = map[string]any{"type": "string", "enum": testset.Delimiters(), "description": "Of a CSV file; found from its header when it is absent. The header " +
+		delimiterHeader + " of the reply says which one it was."}
 	for _, name := range f {
 		schema := map[string]any{"type": "string"}
 		switch name {
@@ -133,7 +138,17 @@ func (f uploadForm) readUpload(c *gin.Context) (upload, error) {
 			format = testset.JSON
 		}
 	}
-	testcases, err := testset.Read(format, file)
+	delimiter := testset.Delimiter("")
+	if format == testset.CSV {
+		if delimiter = testset.Delimiter(o.String("delimiter")); delimiter == "" {
+			delimiter = testset.FindDelimiter(file)
+		}
+		if !slices.Contains(testset.Delimiters(), delimiter) {
+			return upload{}, badPart("enum", "Input should be a comma, a semicolon, a tab or a vertical bar", "delimiter")
+		}
+		c.Header(delimiterHeader, strconv.Quote(string(delimiter)))
+	}
+	testcases, err := testset.Read(format, delimiter, file)
 	return upload{testcases, o}, err
 }
 
@@ -163,7 +178,7 @@ func (f uploadForm) fields(texts map[string]any) (*request.Object, error) {
 		return nil, err
 	}
 	for name := range texts {
-		if name != "file_type" && !slices.Contains(f, name) {
+		if name != "file_type" && name != "delimiter" && !slices.Contains(f, name) {
 			o.Fail("extra_forbidden", "Extra inputs are not permitted", texts[name], name)
 		}
 	}

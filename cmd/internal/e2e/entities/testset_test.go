@@ -289,7 +289,6 @@ func TestDeltaOfATestset(t *testing.T) {
 		{"an unknown row to replace", object{"rows": object{"replace": []any{object{"id": uuid.New(), "data": object{}}}}}, []any{"delta", "rows", "replace", 0.0, "id"}},
 		{"a row to replace without an id", object{"rows": object{"replace": []any{object{"data": object{}}}}}, []any{"delta", "rows", "replace", 0.0, "id"}},
 		{"a row that is removed and replaced", object{"rows": object{"remove": []any{id[1]}, "replace": []any{object{"id": id[1], "data": object{}}}}}, []any{"delta", "rows", "replace", 0.0, "id"}},
-		{"a row without data", object{"rows": object{"add": []any{object{}}}}, []any{"delta", "rows", "add", 0.0, "data"}},
 		{"an id that is none", object{"rows": object{"remove": []any{"x"}}}, []any{"delta", "rows", "remove", 0.0}},
 		{"an unknown column to remove", object{"columns": object{"remove": []any{"zz"}}}, []any{"delta", "columns", "remove", 0.0}},
 		{"an unknown column to rename", object{"columns": object{"replace": []any{[]any{"zz", "y"}}}}, []any{"delta", "columns", "replace", 0.0}},
@@ -336,7 +335,6 @@ func TestBadTestcasesAreRefusedAndLeaveNothing(t *testing.T) {
 		testcases any
 		status    int
 	}{
-		{"a row without data", []any{object{"id": uuid.New()}}, 422},
 		{"a row that is no object", []any{1}, 422},
 		{"data that is a list", []any{object{"data": []any{}}}, 422},
 		{"an unknown member", []any{object{"data": object{}, "colour": 1}}, 422},
