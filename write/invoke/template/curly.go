@@ -22,6 +22,10 @@ func renderCurly(w *writer, source string, vars map[string]any) error {
 		}
 		last = at[1]
 		expr := strings.TrimSpace(source[at[2]:at[3]])
+		if expr == "" {
+			missing[expr] = true // no variable has this name; a path without parts is the whole document
+			continue
+		}
 		value, err := paths.Resolve(expr)
 		if domain.KindOf(err) == domain.TooLarge {
 			return err

@@ -41,14 +41,35 @@ func renderMustache(w *writer, source string, vars map[string]any) (err error) {
 	}()
 	// Without a provider of our own the library would read partials from files,
 	// which delimiters of the template's choice could name past the check above.
+	shown, _ := displayed(vars).(shownObject)
+	source = indexElements(source, vars, shown)
 	parsed, err := mustache.ParseStringPartialsRaw(source, noPartials{}, true)
 	if err != nil {
 		return domain.Wrap(domain.Rejected, err, "Mustache template error: %s", err)
 	}
-	if err := parsed.FRender(w, displayed(vars)); err != nil {
+	if err := parsed.FRender(w, shown); err != nil {
 		return domain.Wrap(domain.Rejected, err, "Mustache template error: %s", err)
 	}
 	return nil
+}
+
+// elementTag is a variable whose dotted name has an index of a list.
+var elementTag = regexp.MustCompile(`\{\{(?:\{|&)?\s*([^\s{}#^/!>=&$.]+(?:\.[^\s{}.]+)*?\.[0-9]+(?:\.[^\s{}.]+)*)\s*\}?\}\}`)
+
+// indexElements replaces names that lead through an element of a list, which the engine cannot
+// follow, by names of their values. A name that leads nowhere from the top stays as it is.
+func indexElements(source string, vars map[string]any, shown shownObject) string {
+	return elementTag.ReplaceAllStringFunc(source, func(tag string) string {
+		name := elementTag.FindStringSubmatch(tag)[1]
+		value, err := resolveDotted(name, vars)
+		if err != nil {
+			return tag
+		}
+		// No variable of a caller has this name, because a dotted name is never looked up whole.
+		alias := "\x00" + strings.ReplaceAll(name, ".", "\x00")
+		shown[alias] = displayed(value)
+		return "{{{" + alias + "}}}"
+	})
 }
 
 // noPartials knows no other template.
