@@ -16,7 +16,7 @@ import (
 func expectedOf(c *handler.Call) (key string, value any, err error) {
 	named, ok := c.Parameters["correct_answer_key"]
 	if !ok {
-		return "", nil, handler.Missing("correct_answer_key")
+		named = "correct_answer"
 	}
 	key, ok = named.(string)
 	if !ok || key == "" {

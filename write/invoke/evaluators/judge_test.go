@@ -87,7 +87,8 @@ func TestSimpleEvaluators(t *testing.T) {
 		{"same object", "auto_exact_match", key, `{"correct_answer":{"a":1,"b":[2]}}`, `{"b":[2],"a":1.0}`, yes, ""},
 		{"text is no object", "auto_exact_match", key, `{"correct_answer":"{}"}`, `{}`, no, ""},
 		{"no outputs", "auto_exact_match", key, `{"correct_answer":"x"}`, ``, no, ""},
-		{"missing key", "auto_exact_match", `{}`, `{}`, `"x"`, "", "'correct_answer_key'"},
+		{"the usual key", "auto_exact_match", `{}`, `{"correct_answer":"x"}`, `"x"`, yes, ""},
+		{"key that is no text", "auto_exact_match", `{"correct_answer_key":7}`, `{}`, `"x"`, "", "'correct_answer_key'"},
 		{"missing answer", "auto_exact_match", key, `{"a":1}`, `"x"`, "", "Missing input: 'correct_answer'"},
 		{"missing inputs", "auto_exact_match", key, ``, `"x"`, "", "Invalid inputs"},
 
@@ -273,7 +274,10 @@ func TestMatch(t *testing.T) {
 		},
 		judgment{"no matchers", "match", `{}`, in, out, "", "'matchers'"},
 		judgment{"matchers that are none", "match", `{"matchers":[1]}`, in, out, "", "a list of objects"},
-		judgment{"unknown match", "match", `{"matchers":[{"target":"outputs.city","match":"like"}]}`, in, out, "", "one of valid"},
+		judgment{"unknown match", "match", `{"matchers":[{"key":"m","target":"outputs.city","match":"like"}]}`, in, out,
+			`{"m":{"success":false,"score":0.0,"error":"There is no match 'like': it is one of valid, exact, starts_with, ends_with, contains, regex, similarity, diff."},"score":0.0,"success":false}`, ""},
+		judgment{"no target", "match", `{"matchers":[{"key":"m","match":"valid"}]}`, in, out,
+			`{"m":{"success":false,"score":0.0,"error":"The matcher has no target."},"score":0.0,"success":false}`, ""},
 		judgment{"unknown similarity", "match", `{"matchers":[{"target":"outputs.city","match":"similarity","similarity":"x"}]}`, in, out, "", "'similarity'"},
 		judgment{"unknown combination", "match", `{"matchers":[{"target":"outputs.city"}],"score":"median"}`, in, out, "", "'score'"},
 	)

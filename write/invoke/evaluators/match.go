@@ -124,6 +124,10 @@ func (m *matching) one(spec map[string]any, at string) (matched, error) {
 		return result, nil
 	}
 	target, _ := spec["target"].(string)
+	if target == "" {
+		result.problem = "The matcher has no target."
+		return result, nil
+	}
 	actual, err := m.paths.Resolve(target)
 	if domain.KindOf(err) == domain.TooLarge {
 		return matched{}, handler.WithProblem(err, handler.InvalidParameter)
@@ -215,7 +219,7 @@ func (m *matching) compare(spec map[string]any, actual any) (score float64, prob
 		score, err = difference(want, got, diffRules{schemaOnly: mode == "schema", bothKeys: mode == "strict", foldKeys: !sensitive})
 		return score, "", err
 	default:
-		return 0, "", handler.Invalid("match", "one of valid, exact, starts_with, ends_with, contains, regex, similarity, diff", kind)
+		return 0, "There is no match '" + kind + "': it is one of valid, exact, starts_with, ends_with, contains, regex, similarity, diff.", nil
 	}
 }
 
