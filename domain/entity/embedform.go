@@ -269,7 +269,7 @@ func LookupBy(retrieve func(context.Context, Retrieval) (Retrieved, error)) Look
 			return nil, err
 		}
 		found, err := retrieve(ctx, q)
-		for _, other := range q.readings() {
+		for _, other := range q.Readings() {
 			kind := domain.KindOf(err)
 			if err == nil && found.Revision != nil || err != nil && kind != domain.NotFound && kind != domain.Rejected {
 				break
@@ -280,8 +280,9 @@ func LookupBy(retrieve func(context.Context, Retrieval) (Retrieved, error)) Look
 	}
 }
 
-// readings returns the other meanings of a slug and version of a revision.
-func (q Retrieval) readings() []Retrieval {
+// Readings returns the other meanings of references that name a revision by slug and version
+// alone; see LookupBy.
+func (q Retrieval) Readings() []Retrieval {
 	ref := q.Refs.Revision
 	if ref.ID != uuid.Nil || ref.Slug == "" || ref.Version == "" || q.Refs != (Refs{Revision: ref}) {
 		return nil

@@ -40,6 +40,10 @@ type Target struct {
 	Version string
 }
 
+// ByID reports whether the target is one revision by its id. Such a revision is found whatever
+// the role of its workflow is; a role restricts lists and look-ups by slug.
+func (t Target) ByID() bool { return t.Level == LevelRevision && t.Ref.ID != uuid.Nil }
+
 // Number returns the version as a number; ok is false if it is not one.
 func (t Target) Number() (version int, ok bool) {
 	n, err := strconv.ParseInt(t.Version, 10, 32)
@@ -273,4 +277,15 @@ func FindEnvironment(ctx context.Context, s Store, refs Refs) (Revision, error) 
 		return Revision{}, domain.E(domain.NotFound, "Environment revision not found.")
 	}
 	return found, f.Check(refs, &found)
+}
+
+// Given returns the references of a family under the names of their levels, as they were given.
+func (f Family) Given(refs Refs) Entities {
+	given := Entities{}
+	for _, l := range [...]Level{LevelArtifact, LevelVariant, LevelRevision} {
+		if ref := refs.At(l); !ref.IsZero() {
+			given[f.Member(l)] = *ref
+		}
+	}
+	return given
 }

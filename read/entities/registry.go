@@ -143,7 +143,7 @@ func (s store) Find(ctx context.Context, f entity.Family, t entity.Target) (enti
 	if err != nil {
 		return entity.Revision{}, false, failed(err, "finding %s revision", f.Name)
 	}
-	return found, f.Owns(found.ArtifactFlags), nil
+	return found, f.Owns(found.ArtifactFlags) || t.ByID(), nil
 }
 
 // Deployed gives an environment revision's entry under a key.

@@ -8,6 +8,7 @@ package entities
 import (
 	"context"
 	"net/http"
+	"strings"
 
 	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
@@ -15,6 +16,7 @@ import (
 	"colonnade/domain"
 	"colonnade/domain/entity"
 	"colonnade/domain/entity/entityschema"
+	"colonnade/domain/request"
 	"colonnade/write/api"
 	"colonnade/write/registry/entities"
 )
@@ -92,7 +94,14 @@ func (l endpoints) editArtifact(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
+	workflow := l.family.Name == string(entity.Workflow)
+	if workflow && d.Name != nil && strings.TrimSpace(*d.Name) == "" {
+		return request.Invalid("string_too_short", "String should have at least 1 character", *d.Name, "body", l.family.Name, "name")
+	}
 	edited, err := l.registry.EditArtifact(c.Request.Context(), api.Caller(c), l.family, id, d)
+	if workflow && err == nil && edited == nil {
+		return domain.E(domain.NotFound, "Workflow not found.")
+	}
 	return l.replyArtifact(c, edited, err)
 }
 
@@ -112,6 +121,7 @@ func (l endpoints) readArtifact(c *gin.Context, id uuid.UUID) (entities.Artifact
 		record.Ignore("id")
 	}
 	d := entities.ArtifactDraft{RecordFields: readDraft(record, f)}
+	d.Flags = readRoles(record, f, d.Flags)
 	if folder := record.UUID("folder_id"); folder != uuid.Nil {
 		d.FolderID = &folder
 	}

@@ -62,3 +62,22 @@ func checkID(record *request.Object, path uuid.UUID) error {
 	}
 	return nil
 }
+
+// readRoles adds the roles that a workflow's record names beside its flags, as clients of the
+// reference send them. Source: contract §0 row 62.
+func readRoles(record *request.Object, f entity.Family, flags entity.Document) entity.Document {
+	if f.Kind != entity.Workflow {
+		return flags
+	}
+	for _, role := range []string{entity.FlagApplication, entity.FlagEvaluator, entity.FlagSnippet} {
+		given := record.Bool(role)
+		if given == nil {
+			continue
+		}
+		if flags == nil {
+			flags = entity.Document{}
+		}
+		flags[role] = *given
+	}
+	return flags
+}

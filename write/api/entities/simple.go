@@ -53,6 +53,7 @@ func (l endpoints) readSimple(c *gin.Context, id uuid.UUID) (entities.SimpleDraf
 		record.Ignore("id")
 	}
 	d := entities.SimpleDraft{ArtifactDraft: entities.ArtifactDraft{RecordFields: readDraft(record, f)}, Message: record.StringPtr("message")}
+	d.Flags = readRoles(record, f, d.Flags)
 	if folder := record.UUID("folder_id"); folder != uuid.Nil {
 		d.FolderID = &folder
 	}
@@ -103,6 +104,9 @@ func (l endpoints) editSimple(c *gin.Context) error {
 		return err
 	}
 	edited, err := l.registry.EditSimple(c.Request.Context(), api.Caller(c), l.family, id, d)
+	if err == nil && edited != nil && d.Slug != "" && d.Slug != edited.Artifact.Slug {
+		c.Header(api.IgnoredHeader, l.family.Name+".slug")
+	}
 	return l.replySimple(c, edited, err)
 }
 

@@ -6,9 +6,9 @@ import (
 	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
 
-	"colonnade/domain"
 	"colonnade/domain/entity"
 	"colonnade/domain/entity/entityschema"
+	"colonnade/domain/request"
 	"colonnade/write/api"
 	"colonnade/write/registry/entities"
 )
@@ -105,7 +105,7 @@ func (l endpoints) fork(c *gin.Context) error {
 		return err
 	}
 	if q.Variant.IsZero() && q.Revision.IsZero() {
-		return domain.E(domain.Rejected, "Provide %s_ref or %s_ref to fork.", variant, revision)
+		return request.Invalid("missing", "Provide "+variant+"_ref or "+revision+"_ref to fork.", nil, "body", variant+"_ref")
 	}
 	made, err := l.registry.Fork(c.Request.Context(), api.Caller(c), l.family, q)
 	return l.replyVariant(c, &made, err)

@@ -122,8 +122,8 @@ func (s finder) replaceReferences(ctx context.Context, revision *entity.Revision
 }
 
 // resolve completes the references under a key upwards: a revision's variant
-// and artifact, a variant's artifact, ids and slugs. What does not exist is
-// NotFound, what contradicts itself is Rejected.
+// and artifact, a variant's artifact, ids and slugs. What does not exist stays
+// as it was given, what contradicts itself is Rejected.
 func (s finder) resolve(ctx context.Context, key string, given entity.Entities) (entity.Entities, error) {
 	resolved := entity.Entities{}
 	for _, f := range entity.Families() {
@@ -134,6 +134,9 @@ func (s finder) resolve(ctx context.Context, key string, given entity.Entities) 
 			continue
 		}
 		up, err := s.resolveRefs(ctx, f, refs)
+		if domain.KindOf(err) == domain.NotFound && err != nil {
+			up, err = f.Given(refs), nil
+		}
 		if err != nil {
 			return nil, fmt.Errorf("registry: the references under %s: %w", key, err)
 		}
@@ -153,7 +156,7 @@ func (s finder) resolveRefs(ctx context.Context, f entity.Family, refs entity.Re
 			return nil, err
 		}
 		if !ok {
-			return nil, domain.E(domain.NotFound, "There is no such %s revision.", f.Name)
+			return s.resolveReadings(ctx, f, refs)
 		}
 		return entitiesOf(f, &found), f.Check(refs, &found)
 	}
@@ -169,6 +172,20 @@ func (s finder) resolveRefs(ctx context.Context, f entity.Family, refs entity.Re
 		up[f.Member(entity.LevelVariant)] = domain.Reference{ID: v.ID, Slug: v.Slug}
 	}
 	return up, matchArtifact(f, refs, v)
+}
+
+// resolveReadings resolves the other meanings of a slug and version of a revision.
+func (s finder) resolveReadings(ctx context.Context, f entity.Family, refs entity.Refs) (entity.Entities, error) {
+	for _, q := range (entity.Retrieval{Family: f, Refs: refs}).Readings() {
+		target, err := f.Plan(q.Refs)
+		if err != nil {
+			return nil, err
+		}
+		if found, ok, err := s.Find(ctx, f, target); err != nil || ok {
+			return entitiesOf(f, &found), err
+		}
+	}
+	return nil, domain.E(domain.NotFound, "There is no such %s revision.", f.Name)
 }
 
 // matchArtifact refuses an artifact reference that contradicts the variant.

@@ -48,7 +48,8 @@ func (s lookup) Find(ctx context.Context, f entity.Family, t entity.Target) (ent
 		version = &n
 	}
 	sql, args := schema.FindRevision(int(t.Level), t.Ref.ID, t.Ref.Slug, version)
-	return s.revision(ctx, f, sql, append([]any{uuid.UUID(s.project), f.Kind}, args...)...)
+	found, owned, err := s.revision(ctx, f, sql, append([]any{uuid.UUID(s.project), f.Kind}, args...)...)
+	return found, owned || t.ByID() && found.ID != uuid.Nil, err
 }
 
 func (s lookup) revision(ctx context.Context, f entity.Family, sql string, args ...any) (entity.Revision, bool, error) {

@@ -67,9 +67,6 @@ func readKeys(o *request.Object, member string) map[string]entity.Entities {
 			}
 		}
 		entry.FailUnknown()
-		if len(entities) == 0 {
-			keys.Fail("missing", "A key needs at least one reference", nil, key)
-		}
 		held[key] = entities
 	}
 	return held

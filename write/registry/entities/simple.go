@@ -90,6 +90,7 @@ func (r *Registry) EditSimple(ctx context.Context, caller domain.Principal, f en
 	var edited *Simple
 	err := r.db.Transact(ctx, "editing simple "+f.Name, func(tx pgx.Tx) error {
 		s := within(tx, caller.Project)
+		d.Slug = "" // it stays, whatever a simple record brings
 		a, err := r.editArtifact(ctx, tx, caller, f, id, d.ArtifactDraft)
 		if err != nil || a == nil {
 			return err

@@ -166,7 +166,7 @@ func TestEvaluationBodiesAreStrict(t *testing.T) {
 		{"a result of no step", "POST", "/results/", object{"results": []any{object{"run_id": run, "scenario_id": run}}}, []any{"body", "results", 0.0, "step_key"}},
 		{"a repeat before the first", "POST", "/results/", object{"results": []any{object{"run_id": run, "scenario_id": run, "step_key": "x", "repeat_idx": -1}}}, []any{"body", "results", 0.0, "repeat_idx"}},
 		{"no trace id", "POST", "/results/", object{"results": []any{object{"run_id": run, "scenario_id": run, "step_key": "x", "trace_id": "zz"}}}, []any{"body", "results", 0.0, "trace_id"}},
-		{"a refresh of nothing", "POST", "/metrics/refresh", object{"metrics": object{}}, []any{"body", "metrics", "run_id"}},
+		{"a refresh of a scenario alone", "POST", "/metrics/refresh", object{"metrics": object{"scenario_id": run}}, []any{"body", "metrics", "run_id"}},
 		{"a list that is none", "POST", "/metrics/query", object{"metrics": object{"scenario_ids": []any{"x"}}}, []any{"body", "metrics", "scenario_ids", 0.0}},
 		{"a batch of nothing", "POST", "/queues/", object{"queues": []any{object{"run_id": run, "data": object{"batch_size": 0}}}}, []any{"body", "queues", 0.0, "data", "batch_size"}},
 	} {

@@ -232,7 +232,7 @@ func TestBadInputIsRefusedAndLeavesNothing(t *testing.T) {
 		{"an empty delta", post, "/applications/revisions/commit", commit(object{"delta": object{}}), 422},
 		{"a delta that removes what is not there", post, "/applications/revisions/commit", commit(object{"delta": object{"remove": []any{"script"}}}), 400},
 		{"a delta that makes bad data", post, "/applications/revisions/commit", commit(object{"delta": object{"set": object{"url": "ftp://x"}}}), 422},
-		{"fork of nothing", post, "/applications/variants/fork", object{"application_variant": object{"slug": "f"}}, 400},
+		{"fork of nothing", post, "/applications/variants/fork", object{"application_variant": object{"slug": "f"}}, 422},
 		{"fork of an unknown variant", post, "/applications/variants/fork", object{"application_variant": object{"slug": "f"}, "application_variant_ref": object{"id": uuid.New()}}, 400},
 		{"fork up to another variant's revision", post, "/applications/variants/fork", object{"application_variant": object{"slug": "f"}, "application_variant_ref": object{"id": vid}, "application_revision_ref": object{"id": other["revision_id"]}}, 400},
 		{"log of nothing", post, "/applications/revisions/log", object{"application_revisions": object{}}, 400},

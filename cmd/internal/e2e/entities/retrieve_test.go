@@ -303,8 +303,6 @@ func TestEnvironmentCommits(t *testing.T) {
 		{"both", object{"data": object{}, "delta": object{"remove": []any{"canary"}}}, 400, "Provide either data or delta for a commit, not both."},
 		{"an unknown member", object{"data": object{"references": object{}, "uri": "x"}}, 422, nil},
 		{"an unknown entity", object{"data": object{"references": object{"k": object{"thing": ref("slug", "x")}}}}, 422, nil},
-		{"a key without references", object{"data": object{"references": object{"k": object{}}}}, 422, nil},
-		{"a reference to nothing", object{"data": object{"references": object{"k": object{"application_revision": ref("id", uuid.New())}}}}, 404, nil},
 		{"a contradicting reference", object{"data": object{"references": object{"k": object{"application": ref("slug", "other-app"), "application_revision": ref("id", s.side["id"])}}}}, 400, nil},
 		{"removing what is not there", object{"delta": object{"remove": []any{"nope"}}}, 400, nil},
 		{"an empty delta", object{"delta": object{}}, 422, nil},
