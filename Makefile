@@ -24,7 +24,7 @@ MEANINGS := ^Test(LongLists|WalksAreOfOneMoment|Letters|LargeNumbers|EveryFilter
 
 export CGO_ENABLED ?= 0
 
-.PHONY: help run demo load engines console build test test-unit test-race test-kafka test-services imports vocabulary sizes lint fmt fuzz \
+.PHONY: help run demo load engines console build test test-console test-unit test-race test-kafka test-services imports vocabulary sizes lint fmt fuzz \
 	bench bench-compare bench-pair golden generate prices migrate up down vuln cover clean
 
 help: ## List the targets
@@ -53,13 +53,22 @@ $(CONSOLE)/node_modules/.fetched: $(CONSOLE)/package.json $(CONSOLE)/package-loc
 	@cd $(CONSOLE) && npm ci --no-progress
 	@touch $@
 
-build: engines ## Build bin/colonnade with the embedded engines' bindings
+# The pages alone, where a source of theirs is newer than what was built.
+$(CONSOLE)/.built: $(CONSOLE)/node_modules/.fetched $(shell find $(CONSOLE)/src $(CONSOLE)/index.html $(CONSOLE)/vite.config.ts -type f 2>/dev/null)
+	@cd $(CONSOLE) && npm run -s build
+	@touch $@
+
+build: engines $(CONSOLE)/.built ## Build bin/colonnade with the embedded engines' bindings and the web console
 	@command -v $(GO) >/dev/null || { echo "make: go is missing: install Go 1.26 from https://go.dev/dl" >&2; exit 1; }
 	@mkdir -p bin
-	$(GO) build -tags embedded -trimpath -o bin/colonnade ./cmd/colonnade
+	$(GO) build -tags embedded,console -trimpath -o bin/colonnade ./cmd/colonnade
 
 test: engines ## Run every test: unit, integration and end to end, on the embedded engines
 	$(GO) test -tags embedded -timeout 30m -parallel $(PARALLEL) ./...
+
+test-console: engines $(CONSOLE)/.built ## Drive the console in a real Chromium: every screen, both themes; pictures in bin/console-shots
+	@deploy/tools/fetch-chromium
+	TEST_CONSOLE=required $(GO) test -tags embedded,console -count 1 -timeout 8m -run '^TestConsoleInBrowser$$' ./cmd/internal/e2e
 
 test-unit: ## Run the tests that need no engine
 	$(GO) test ./...
@@ -128,8 +137,9 @@ bench-pair: engines ## Measure BASE and this tree in turns on the embedded engin
 golden: ## Rewrite the golden files; read the difference like code
 	$(GO) test -count 1 $$(grep -rl --include='*_test.go' --exclude-dir=node_modules 'flag.Bool("golden"' . | xargs -n1 dirname | sort -u) -golden
 
-generate: ## Run the generators
+generate: $(CONSOLE)/node_modules/.fetched ## Run the generators
 	$(GO) generate ./...
+	@cd $(CONSOLE) && npm run -s api
 
 prices: ## Refresh the price table of models from the list that the newest litellm ships (needs pip)
 	@dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; \

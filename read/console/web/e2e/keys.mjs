@@ -1,10 +1,10 @@
 // Walks through the console by keyboard alone, and looks at what it weighs: reload
 // gives the same, back restores, large traces stay small in the page.
 import assert from 'node:assert/strict';
-import { chromium } from 'playwright-core';
+import { launch } from './browser.mjs';
 import { serve } from './fixture.mjs';
 
-const browser = await chromium.launch({ executablePath: process.env.COLONNADE_TEST_CHROMIUM ?? '/usr/bin/chromium', args: process.getuid?.() === 0 ? ['--no-sandbox'] : [] });
+const browser = await launch();
 const { server, url } = await serve();
 const page = await (await browser.newContext({ viewport: { width: 1440, height: 900 } })).newPage();
 const errors = [];

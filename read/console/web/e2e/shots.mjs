@@ -1,7 +1,7 @@
 // Takes a picture of every screen in both themes and two widths into bin/console-shots,
 // and fails where the console or the policy of the page complains.
 import { mkdirSync, writeFileSync } from 'node:fs';
-import { chromium } from 'playwright-core';
+import { launch } from './browser.mjs';
 import { serve } from './fixture.mjs';
 
 const out = new URL('../../../../bin/console-shots/', import.meta.url).pathname;
@@ -28,7 +28,7 @@ const all = [
   ['range', '/ui/traces', async (page) => { await page.waitForSelector('[role=grid]'); await page.keyboard.press('t'); await page.waitForSelector('[role=dialog]'); }],
 ];
 
-const browser = await chromium.launch({ executablePath: process.env.COLONNADE_TEST_CHROMIUM ?? '/usr/bin/chromium', args: process.getuid?.() === 0 ? ['--no-sandbox'] : [] });
+const browser = await launch();
 let failed = 0;
 for (const [name, path, act, fail] of all) {
   if (only && !name.startsWith(only)) continue;

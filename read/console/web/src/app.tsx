@@ -20,6 +20,8 @@ const Settings = lazy(() => import('./page/settings/page'));
 
 export function App() {
   const { session } = useSession();
+  // A link stays in the way until it is taken, although its token left the address.
+  const [link, setLink] = useState(() => linkToken() !== undefined);
   const [failed, setFailed] = useState<ApiError>();
   const load = () => {
     setFailed(undefined);
@@ -28,7 +30,7 @@ export function App() {
   useEffect(load, []);
   if (failed) return <main><h1 className="sr">Colonnade</h1><Failure error={failed} retry={load} /></main>;
   if (session === undefined) return null;
-  if (session === null || linkToken()) return <SignIn />;
+  if (session === null || link) return <SignIn signedIn={session !== null} done={() => setLink(false)} />;
   return (
     <QueryClientProvider client={queries}>
       <Router base={CONSOLE}>

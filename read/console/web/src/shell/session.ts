@@ -87,6 +87,11 @@ export async function signIn(proof: { key: string } | { link: string }): Promise
   signals.postMessage('in');
 }
 
+/** lookAtLink asks whom a link signs in, and leaves it as it is. */
+export async function lookAtLink(link: string): Promise<{ user: string; project: string }> {
+  return client.call('POST', '/auth/session', { body: { link, look: true } });
+}
+
 export async function signOut(): Promise<void> {
   await client.call('DELETE', '/auth/session');
   leave();

@@ -3,11 +3,11 @@ import { ApiError } from '../../api/errors';
 import { Button } from '../../kit/button/button';
 import { Mark, useTitle } from '../../shell/shell';
 import { SERVICE } from '../../shell/place';
-import { signIn } from '../../shell/session';
+import { lookAtLink, signIn } from '../../shell/session';
 import css from './page.module.css';
 
 /** SignIn takes an API key once; afterwards a cookie stands for it, and the browser keeps no key. */
-export function SignIn() {
+export function SignIn({ signedIn, done }: { signedIn: boolean; done: () => void }) {
   useTitle('Sign in');
   const [key, setKey] = useState('');
   const [error, setError] = useState('');
@@ -18,23 +18,48 @@ export function SignIn() {
     if (!key.trim()) return;
     setBusy(true);
     setError('');
-    signIn({ key: key.trim() }).catch((e: unknown) => {
+    signIn({ key: key.trim() }).then(done, (e: unknown) => {
       setError(words(e));
       setBusy(false);
     });
   };
+  const [asked, setAsked] = useState<{ link: string; user: string; project: string }>();
+  const open = (link: string) => {
+    setBusy(true);
+    signIn({ link }).then(done, (e: unknown) => {
+      setError(words(e, true));
+      setBusy(false);
+    });
+  };
+  // The address is read once: what changes later is no new link.
+  // oxlint-disable-next-line react-hooks/exhaustive-deps, react/exhaustive-effect-dependencies
   useEffect(() => {
     const link = linkToken();
     if (!link) return;
     // The token is used once and must not stay in the history.
     history.replaceState(null, '', location.pathname);
-    setBusy(true);
-    signIn({ link }).catch((e: unknown) => {
-      setError(e instanceof ApiError && e.status === 401 ? 'This link was used already, or is too old. Make another one with colonnade open.' : words(e));
-      setBusy(false);
-    });
+    if (!signedIn) {
+      open(link);
+      return;
+    }
+    // A link never joins silently: somebody else may have sent it.
+    lookAtLink(link).then((found) => setAsked({ link, ...found }), (e: unknown) => setError(words(e, true)));
   }, []);
 
+  if (signedIn && asked) {
+    return (
+      <main className={css['page']}>
+        <div className={css['card']}>
+          <div className={css['brand']}><Mark /><span>Colonnade</span></div>
+          <h1>Take this link?</h1>
+          <p>It signs this browser in as <b>{asked.user}</b>, to the project <b>{asked.project}</b> of the service at <code>{SERVICE}</code>.</p>
+          {error && <p className={css['wrong']} role="alert">{error}</p>}
+          <Button look="accent" isDisabled={busy} onPress={() => open(asked.link)}>Take it</Button>
+          <Button onPress={done}>Stay as I am</Button>
+        </div>
+      </main>
+    );
+  }
   return (
     <main className={css['page']}>
       <div className={css['card']}>
@@ -64,8 +89,9 @@ export function linkToken(): string | undefined {
   return /^#open=([\w.~-]+)$/.exec(location.hash)?.[1];
 }
 
-function words(e: unknown): string {
+function words(e: unknown, link = false): string {
   if (!(e instanceof ApiError)) return 'Something went wrong in the page itself.';
+  if (e.status === 401 && link) return 'This link was used already, or is too old. Make another one with colonnade open.';
   if (e.status === 401) return 'The service does not know this key. It may have been revoked, or belong to another installation.';
   if (e.status === 429) return 'Too many attempts. Wait a minute and try again.';
   return e.message;
