@@ -32,7 +32,7 @@ export function SignIn({ signedIn, done }: { signedIn: boolean; done: () => void
     });
   };
   // The address is read once: what changes later is no new link.
-  // oxlint-disable-next-line react-hooks/exhaustive-deps, react/exhaustive-effect-dependencies
+  // oxlint-disable-next-line react/exhaustive-effect-dependencies
   useEffect(() => {
     const link = linkToken();
     if (!link) return;
@@ -44,6 +44,7 @@ export function SignIn({ signedIn, done }: { signedIn: boolean; done: () => void
     }
     // A link never joins silently: somebody else may have sent it.
     lookAtLink(link).then((found) => setAsked({ link, ...found }), (e: unknown) => setError(words(e, true)));
+    // oxlint-disable-next-line react-hooks/exhaustive-deps
   }, []);
 
   if (signedIn && asked) {
