@@ -25,7 +25,7 @@ import (
 	"colonnade/domain/credential"
 )
 
-// Deps are what the room needs from outside.
+// Deps are the components that Access calls.
 type Deps struct {
 	Pool *pgxpool.Pool
 	Now  func() time.Time
@@ -33,20 +33,20 @@ type Deps struct {
 	Seen func(ctx context.Context, browser uuid.UUID) error
 }
 
-// Access answers who and whether. It is safe for concurrent use.
+// Access authenticates callers. It is safe for concurrent use.
 type Access struct {
 	cfg  Config
 	deps Deps
-	// known has the keys that were looked up at most Config.CacheTTL ago, among older ones.
+	// known caches the holders of keys. An entry counts for Config.CacheTTL.
 	known   *lru.Cache[string, cached]
 	flights singleflight.Group
 	limiter *limiter
-	// browsers has the browser sessions that were looked up, by the digest of their token.
+	// browsers caches browser sessions by the digest of their token.
 	browsers    *lru.Cache[string, cachedBrowser]
 	plainCookie atomic.Pointer[string]
 }
 
-// New makes an inert room; it touches the store at the first question.
+// New creates an Access. It connects to Postgres at the first request.
 func New(cfg Config, deps Deps) (*Access, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("access: %w", err)
@@ -62,19 +62,18 @@ func New(cfg Config, deps Deps) (*Access, error) {
 	return &Access{cfg: cfg, deps: deps, known: known, browsers: browsers, limiter: newLimiter(cfg.RatePerMinute, cfg.Burst)}, nil
 }
 
-// Allows tells whether a role holds a permission.
+// Allows reports whether a role has a permission.
 func Allows(role string, p domain.Permission) bool { return domain.Allows(role, p) }
 
-// unauthenticated is the one refusal: it does not tell a missing key from a
-// wrong one. Source: contract §7.
+// unauthenticated returns the only refusal of a credential: it is the same for a missing
+// key and for a wrong one. Source: contract §7.
 func unauthenticated() *domain.Error {
 	return &domain.Error{Kind: domain.Unauthenticated, Message: "Unauthorized", Detail: map[string]any{"message": "Unauthorized"}}
 }
 
-// Authenticate reads "ApiKey <key>", a bare key, or "Secret <ticket>". Errors
-// are Unauthenticated, TooMany when the key is over its rate (the principal
-// then has the key's prefix and nothing else), and Unavailable when the store
-// does not answer. Source: contract §7.
+// Authenticate returns the principal of "ApiKey <key>", a bare key, or "Secret <ticket>".
+// Errors are Unauthenticated, TooMany if the key exceeds its rate (the principal then has
+// the key's prefix and nothing else), and Unavailable if Postgres does not answer. Source: contract §7.
 func (a *Access) Authenticate(ctx context.Context, authorization string) (domain.Principal, error) {
 	scheme, value, ok := strings.Cut(strings.TrimSpace(authorization), " ")
 	switch {
@@ -130,7 +129,7 @@ func (a *Access) authenticateTicket(ctx context.Context, authorization, signed s
 
 func (a *Access) admit(held holder, authorization string) (domain.Principal, error) {
 	if wait := a.limiter.take(held.principal.KeyPrefix, a.deps.Now()); wait > 0 {
-		// The prefix alone, for RateHeaders: who has no project reaches no store.
+		// The prefix alone, for RateHeaders: a principal without a project can read nothing.
 		return domain.Principal{KeyPrefix: held.principal.KeyPrefix}, tooMany(wait)
 	}
 	p := held.principal
@@ -138,7 +137,7 @@ func (a *Access) admit(held holder, authorization string) (domain.Principal, err
 	return p, nil
 }
 
-// IssuesTickets tells whether there is a secret to sign tickets with.
+// IssuesTickets reports whether a secret for signing tickets is configured.
 func (a *Access) IssuesTickets() bool { return len(a.cfg.TicketSecret) > 0 }
 
 // Ticket signs a short-lived credential for the caller, which acts with the
@@ -215,8 +214,8 @@ func (a *Access) read(ctx context.Context, prefix string) (holder, error) {
 	return held, nil
 }
 
-// RateHeaders are the headers of a reply to this key: its limit and what is
-// left of it. Empty while rate limits are off. Source: contract §8.
+// RateHeaders returns the headers of a reply to this key: its limit and how many
+// requests are left. Empty while rate limits are off. Source: contract §8.
 func (a *Access) RateHeaders(keyPrefix string) http.Header {
 	return a.limiter.headers(keyPrefix, a.deps.Now())
 }

@@ -12,11 +12,11 @@ import (
 	"colonnade/domain"
 )
 
-// Key is an API key as a list shows it: never its secret, nor the digest.
+// Key is an API key in a list, without its secret and the digest of the secret.
 type Key struct {
 	Prefix string `json:"prefix" db:"prefix"`
 	Name   string `json:"name,omitempty" db:"name"`
-	// Role bounds what the key may do; nil means all that its owner may.
+	// Role limits the permissions of the key; nil means all permissions of its owner.
 	Role      *string    `json:"role,omitempty" db:"role"`
 	UserID    uuid.UUID  `json:"user_id" db:"user_id"`
 	CreatedAt time.Time  `json:"created_at" db:"created_at"`
@@ -24,7 +24,7 @@ type Key struct {
 	RevokedAt *time.Time `json:"revoked_at,omitempty" db:"revoked_at"`
 }
 
-// Keys lists the keys of a project, newest first; revoked ones when asked for.
+// Keys returns the keys of a project, newest first, and the revoked ones on request.
 func (a *Access) Keys(ctx context.Context, project domain.ProjectID, revoked bool) ([]Key, error) {
 	rows, err := a.deps.Pool.Query(ctx, `
 SELECT prefix, name, role, user_id, created_at, expires_at, revoked_at
@@ -42,7 +42,7 @@ LIMIT 1000`, uuid.UUID(project), revoked)
 	return keys, nil
 }
 
-// Project is a project as its member sees it. Source: contract §7.
+// Project is a project in the representation for its members. Source: contract §7.
 type Project struct {
 	OrganizationID   uuid.UUID `json:"organization_id" db:"organization_id"`
 	OrganizationName string    `json:"organization_name" db:"organization_name"`
@@ -55,7 +55,7 @@ type Project struct {
 	IsDemo           bool      `json:"is_demo" db:"is_demo"`
 }
 
-// Current is the project of the caller's key, the only one that a key sees.
+// Current returns the project of the caller's key, the only one that a key can see.
 func (a *Access) Current(ctx context.Context, caller domain.Principal) (Project, error) {
 	p, err := one[Project](ctx, a, "Project not found", `
 SELECT o.id AS organization_id, o.name AS organization_name, w.id AS workspace_id, w.name AS workspace_name,
@@ -80,7 +80,7 @@ type Organization struct {
 	CreatedAt time.Time `json:"created_at" db:"created_at"`
 }
 
-// Organization is that of the caller's project, the only one that a key sees.
+// Organization returns the organization of the caller's project, the only one that a key can see.
 func (a *Access) Organization(ctx context.Context, caller domain.Principal) (Organization, error) {
 	return one[Organization](ctx, a, "Organization not found", `
 SELECT o.id, o.name, o.owner_id, o.created_at
@@ -98,7 +98,7 @@ type Workspace struct {
 	CreatedAt      time.Time `json:"created_at" db:"created_at"`
 }
 
-// Workspace is that of the caller's project, the only one that a key sees.
+// Workspace returns the workspace of the caller's project, the only one that a key can see.
 func (a *Access) Workspace(ctx context.Context, caller domain.Principal) (Workspace, error) {
 	return one[Workspace](ctx, a, "Workspace not found", `
 SELECT w.id, w.name, w.organization_id, w.created_at
@@ -108,24 +108,24 @@ JOIN memberships m ON m.project_id = p.id AND m.user_id = $2
 WHERE p.id = $1`, uuid.UUID(caller.Project), caller.User)
 }
 
-// one reads the row that must be there, or says that it is not.
+// one reads the only row of a query. It returns NotFound without a row.
 func one[T any](ctx context.Context, a *Access, missing, sql string, args ...any) (T, error) {
 	var zero T
 	rows, err := a.deps.Pool.Query(ctx, sql, args...)
 	if err != nil {
-		return zero, fmt.Errorf("access: reading what a key sees: %w", err)
+		return zero, fmt.Errorf("access: query of the caller's account: %w", err)
 	}
 	found, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[T])
 	if errors.Is(err, pgx.ErrNoRows) {
 		return zero, domain.E(domain.NotFound, "%s", missing)
 	}
 	if err != nil {
-		return zero, fmt.Errorf("access: reading what a key sees: %w", err)
+		return zero, fmt.Errorf("access: query of the caller's account: %w", err)
 	}
 	return found, nil
 }
 
-// Profile is the person behind the caller's key.
+// Profile is the account of the caller's key.
 type Profile struct {
 	ID        uuid.UUID `json:"id" db:"id"`
 	UID       uuid.UUID `json:"uid" db:"uid"`
@@ -134,7 +134,7 @@ type Profile struct {
 	CreatedAt time.Time `json:"created_at" db:"created_at"`
 }
 
-// Profile reads the owner of the caller's key.
+// Profile returns the account that owns the caller's key.
 func (a *Access) Profile(ctx context.Context, caller domain.Principal) (Profile, error) {
 	return one[Profile](ctx, a, "Profile not found", `
 SELECT u.id, u.id AS uid, u.username, u.email, u.created_at

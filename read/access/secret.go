@@ -11,8 +11,8 @@ import (
 	"colonnade/domain"
 )
 
-// Secret is one that a project has stored, without its value: nothing on this
-// side can open it.
+// Secret is a stored secret of a project without its value, which the read side cannot
+// decrypt.
 type Secret struct {
 	Name        string    `json:"name" db:"name"`
 	Description string    `json:"description,omitempty" db:"description"`
@@ -21,7 +21,7 @@ type Secret struct {
 	UpdatedAt *time.Time `json:"updated_at,omitempty" db:"updated_at"`
 }
 
-// Secrets lists those of a project by name.
+// Secrets returns the secrets of a project, ascending by name.
 func (a *Access) Secrets(ctx context.Context, project domain.ProjectID) ([]Secret, error) {
 	rows, err := a.deps.Pool.Query(ctx, `
 SELECT name, description, created_at, updated_at

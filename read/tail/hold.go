@@ -1,7 +1,7 @@
 package tail
 
-// holding is what was read of the stream and is not yet visible. A partition
-// that holds too much is read no further until the sink has caught up.
+// holding holds the records that were read from the topic and are not yet visible. A
+// partition with too many bytes is paused until the sink has caught up.
 type holding struct {
 	source     Source
 	limit      int // bytes of a partition
@@ -9,14 +9,14 @@ type holding struct {
 	partitions map[int32]*waiting
 }
 
-// waiting is one partition's part, ascending by offset.
+// waiting holds the records of one partition, ascending by offset.
 type waiting struct {
 	records []Record
 	bytes   int
 	paused  bool
 }
 
-// recordBytes is what a record without spans counts.
+// recordBytes is the size at which a record counts beside its spans.
 const recordBytes = 256
 
 func (r *Record) size() int { return r.Bytes + recordBytes }
@@ -36,7 +36,7 @@ func (h *holding) add(r Record) {
 	}
 }
 
-// take gives the records of a partition below an offset.
+// take removes and returns the records of a partition below an offset.
 func (h *holding) take(number int32, next int64) []Record {
 	w := h.partitions[number]
 	if w == nil {

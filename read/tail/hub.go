@@ -16,42 +16,42 @@ import (
 )
 
 const (
-	// pollFor is how long one look at the stream waits when nothing is held,
-	// lookEvery how long between two looks at the sink's progress.
+	// pollFor is how long one poll of the topic waits if no record is held, lookEvery how
+	// long the hub waits between two queries of the sink's progress.
 	pollFor   = time.Second
 	lookEvery = 50 * time.Millisecond
-	// pause is between two attempts to ask a store that does not answer.
+	// pause is the time between two attempts while ClickHouse does not answer.
 	pause = time.Second
 )
 
-// Deps are what a hub works with; all are required.
+// Deps are the components that a hub calls; all are required.
 type Deps struct {
-	// Open opens the stream at its end.
+	// Open opens the topic at its end.
 	Open func(ctx context.Context) (Source, error)
-	// Progress tells, for each partition of the stream, the offset before which everything is visible.
+	// Progress returns, for each partition of the topic, the offset before which every record is visible.
 	Progress   func(ctx context.Context) (map[int32]int64, error)
 	Log        *slog.Logger
 	Registerer prometheus.Registerer
 }
 
-// Hub hands the spans of the stream to the tails that want them. It is an
-// actor; its other methods are safe for concurrent use.
+// Hub passes spans to the tails whose filters they match. It is an actor; its other
+// methods are safe for concurrent use.
 type Hub struct {
 	cfg     Config
 	deps    Deps
 	log     *slog.Logger
 	metrics *metrics
-	// wake has room for one signal: there is a tail and nobody follows.
+	// wake holds one signal: a tail is open and Run does not follow the topic yet.
 	wake chan struct{}
 
 	mu sync.Mutex // guards the rest
-	// ended tells that Run has: before it has begun a tail waits for it.
+	// ended is set once Run has ended. A tail that is opened before Run begins waits for it.
 	ended, following bool
 	open             int
 	tails            map[domain.ProjectID]map[*Tail]struct{}
 }
 
-// New makes a hub; it opens nothing before Run, and nothing without a tail.
+// New creates a hub. It opens the topic in Run, when the first tail is opened.
 func New(cfg Config, deps Deps) (*Hub, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -62,11 +62,11 @@ func New(cfg Config, deps Deps) (*Hub, error) {
 	}, nil
 }
 
-// Config is what the hub was made with.
+// Config returns the configuration of the hub.
 func (h *Hub) Config() Config { return h.cfg }
 
-// Open gives a tail of a project's spans that the filter chooses (nil: all).
-// When it returns, every span that is accepted from then on will be seen or counted.
+// Open opens a tail of the spans of a project that match a filter; nil matches all.
+// After it returns, the tail receives or counts every span that is accepted.
 func (h *Hub) Open(ctx context.Context, project domain.ProjectID, where filter.Expr) (*Tail, error) {
 	if project.IsZero() {
 		return nil, domain.E(domain.Unauthenticated, "Unauthorized")
@@ -121,7 +121,7 @@ func (h *Hub) add(project domain.ProjectID, where filter.Expr) (*Tail, error) {
 	}
 	select {
 	case h.wake <- struct{}{}:
-	default: // it was told
+	default: // a signal is pending
 	}
 	return t, nil
 }
@@ -140,7 +140,7 @@ func (h *Hub) remove(t *Tail) {
 	h.metrics.open.Dec()
 }
 
-// Run follows the stream whenever a tail is open, until ctx ends; then it ends all tails.
+// Run follows the topic while a tail is open, until ctx ends; then it ends all tails.
 func (h *Hub) Run(ctx context.Context) error {
 	defer func() {
 		h.mu.Lock()
@@ -162,7 +162,7 @@ func (h *Hub) Run(ctx context.Context) error {
 	}
 }
 
-// interrupt ends the tails that were open while the stream broke off.
+// interrupt ends the tails that were open when reading from Kafka failed.
 func (h *Hub) interrupt() {
 	h.mu.Lock()
 	h.following = false
@@ -173,7 +173,7 @@ func (h *Hub) interrupt() {
 func (h *Hub) finish(why End) {
 	for _, t := range h.all() {
 		t.finish(why)
-		t.Close() // it takes no place from those that follow
+		t.Close() // a tail that has ended does not count as open
 	}
 }
 
@@ -186,7 +186,7 @@ func (h *Hub) all() (out []*Tail) {
 	return out
 }
 
-// follow reads the stream until no tail is open.
+// follow reads the topic until no tail is open.
 func (h *Hub) follow(ctx context.Context) error {
 	opening, cancel := context.WithTimeout(ctx, h.cfg.StartTimeout)
 	defer cancel()
@@ -222,7 +222,7 @@ func (h *Hub) poll(ctx context.Context, source Source, wait time.Duration) ([]Re
 	return source.Poll(ctx, h.wanted)
 }
 
-// begin tells the tails that they see everything from now on.
+// begin marks the tails as ready: they receive every span from now on.
 func (h *Hub) begin() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -234,7 +234,7 @@ func (h *Hub) begin() {
 	}
 }
 
-// idle tells whether nobody is left to follow for; then following is over.
+// idle reports whether no tail is open; then the hub no longer follows the topic.
 func (h *Hub) idle() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -248,7 +248,7 @@ func (h *Hub) wanted(project domain.ProjectID) bool {
 	return len(h.tails[project]) > 0
 }
 
-// release shows what the sink has stored.
+// release shows the held records that the sink has stored.
 func (h *Hub) release(ctx context.Context, held *holding) {
 	if held.bytes == 0 {
 		return
@@ -258,7 +258,7 @@ func (h *Hub) release(ctx context.Context, held *holding) {
 		return
 	}
 	if err != nil {
-		// A store that is away is waited for: what is held is bounded, and the stream keeps the rest.
+		// The hub waits until ClickHouse answers: the held records are bounded, and Kafka keeps the others.
 		h.log.LogAttrs(ctx, slog.LevelWarn, "query of the sink's progress failed, tails wait", slog.Any("error", err))
 		select {
 		case <-time.After(pause):
@@ -273,7 +273,7 @@ func (h *Hub) release(ctx context.Context, held *holding) {
 	}
 }
 
-// show hands the spans of a record to the tails that want them.
+// show passes the spans of a record to the tails whose filters they match.
 func (h *Hub) show(ctx context.Context, r Record) {
 	h.mu.Lock()
 	tails := slices.Collect(maps.Keys(h.tails[r.Project]))
@@ -282,7 +282,7 @@ func (h *Hub) show(ctx context.Context, r Record) {
 		return
 	}
 	spans, err := r.Spans()
-	if err != nil { // it is in the dead topic and in rejects; no span of it is stored
+	if err != nil { // the record is in the dead-letter topic and in rejected_spans; none of its spans is stored
 		h.log.LogAttrs(ctx, slog.LevelDebug, "decoding of a record failed, tails skip it", slog.Any("error", err))
 		return
 	}

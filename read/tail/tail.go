@@ -1,22 +1,19 @@
-// Package tail shows spans as they come: who opens a tail gets every span of a
-// project that a filter chooses, from that moment on, as soon as queries find it.
+// Package tail follows spans: a tail receives every span of a project that matches a
+// filter, from the time it is opened, as soon as queries find the span.
 //
-// What is fanned out is the stream itself, read from its end by a follower
-// without a group, and held back until the sink's progress has passed it: a
-// span that a tail shows is stored and visible, and one that the stream lost or
-// the sink never stored is not shown. The sink and the reads may be different
-// processes, and a span belongs to whichever sink owns its partition; the
-// stream and the sink's progress are what all of them share, so that one
-// mechanism serves the single process and the separate roles. It costs a second
-// reading of the stream while, and only while, a tail is open; only records of
-// projects that have one are made spans again.
+// A hub reads the topic from its end, without a consumer group, and holds each record
+// back until the sink's progress has passed it: a span that a tail shows is stored and
+// visible. The sink and the reads may be different processes; the topic and the sink's
+// progress are what all of them share, so that one mechanism serves the single process
+// and the separate roles. The topic is read a second time only while a tail is open, and
+// only records of projects with a tail are decoded.
 //
-// A span is shown as its record alone makes it: its trace's type and its
-// cumulative metrics are those of the spans that came in the same request. What
-// is sent again is shown again; what is deleted is not shown.
+// A span is shown as its record alone describes it: the type of the trace and the
+// cumulative metrics are those of the spans of the same request. A span that a client
+// sends again is shown again; a span that is deleted is not shown.
 //
-// A reader that does not keep up misses spans and is told how many; nobody
-// waits for it. This package imports no stream: cmd gives it a Source.
+// A client that reads too slowly misses spans and receives their number. The hub waits
+// for no client. This package does not import the Kafka client: cmd passes a Source.
 package tail
 
 import (
@@ -34,16 +31,16 @@ type Record struct {
 	At      domain.Position
 	// Bytes is its size in memory.
 	Bytes int
-	// Spans makes its spans as readers see them. It costs, and is called for
-	// followed projects only.
+	// Spans decodes its spans as queries return them. It is expensive and is called only
+	// for projects with a tail.
 	Spans func() ([]trace.Span, error)
 }
 
-// Source reads the stream from the moment it was opened.
+// Source reads the topic from the time at which it was opened.
 type Source interface {
-	// Poll gives the next records of the projects that are wanted, none when ctx
-	// ends first. They hold on to no memory but their own: they may be kept for
-	// long. After an error it is of no more use.
+	// Poll returns the next records of the wanted projects, none if ctx ends first. The
+	// records keep no other memory alive, so that the hub may hold them for long. After an
+	// error the source cannot be used.
 	Poll(ctx context.Context, wanted func(domain.ProjectID) bool) ([]Record, error)
 	// Pause stops reading partitions until Resume.
 	Pause(partitions ...int32)
@@ -51,37 +48,37 @@ type Source interface {
 	Close()
 }
 
-// End says why a tail is over.
+// End is why a tail ended.
 type End string
 
-// The ends that the reader of a tail is told.
+// The reasons that a client receives.
 const (
 	// Stopping: the service stops. Another process, or this one, will answer a new request.
 	Stopping End = "stopping"
-	// Interrupted: the stream broke off, and spans may have passed unseen.
+	// Interrupted: reading from Kafka failed, and spans may have been missed.
 	Interrupted End = "interrupted"
 	// Forbidden: the caller may no longer read; see read/api/spans.
 	Forbidden End = "forbidden"
 )
 
-// Batch is what waited for a reader.
+// Batch holds the spans that waited for a client.
 type Batch struct {
 	// Spans are JSON documents in the order of their partitions.
 	Spans [][]byte
 	// Dropped counts the spans after these that did not fit into the buffer.
 	Dropped uint64
-	// End is set, alone, when nothing will follow.
+	// End is set, without spans, if nothing follows.
 	End End
 }
 
-// Tail is one reader's view. Take is for one goroutine.
+// Tail is the queue of one client. Only one goroutine calls Take.
 type Tail struct {
 	hub     *Hub
 	project domain.ProjectID
 	where   filter.Expr
-	// ready is closed when every later span will be seen, over when nothing more will.
+	// ready is closed once the tail receives every later span, over once it receives none.
 	ready, over chan struct{}
-	// arrived has room for one signal: there is something to take.
+	// arrived holds one signal: the queue is not empty.
 	arrived chan struct{}
 
 	mu      sync.Mutex // guards the rest
@@ -91,9 +88,9 @@ type Tail struct {
 	end     End
 }
 
-// offer puts a span into the buffer, or counts it as dropped. Once one is
-// dropped all are until the reader has taken what is there, so that what it gets
-// is in order: spans, then how many it did not get.
+// offer appends a span to the queue, or counts it as dropped. After a dropped span all
+// further ones are dropped until the client takes the queue, so that the client receives
+// spans in order, then the number of missing ones.
 func (t *Tail) offer(text []byte) (took bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -121,11 +118,11 @@ func (t *Tail) finish(why End) {
 func (t *Tail) signal() {
 	select {
 	case t.arrived <- struct{}{}:
-	default: // it knows
+	default: // a signal is pending
 	}
 }
 
-// Take waits for something to show. Its error is the context's.
+// Take waits for spans, a count of dropped ones, or the end. Its error is that of ctx.
 func (t *Tail) Take(ctx context.Context) (Batch, error) {
 	for {
 		if b, ok := t.take(); ok {
@@ -151,5 +148,5 @@ func (t *Tail) take() (Batch, bool) {
 	return Batch{End: t.end}, t.end != ""
 }
 
-// Close ends the tail; what it still holds is forgotten.
+// Close ends the tail and discards its queue.
 func (t *Tail) Close() { t.hub.remove(t) }
