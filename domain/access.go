@@ -57,6 +57,8 @@ const (
 	EditProject         Permission = "edit_project"
 	ViewSecrets         Permission = "view_secrets"
 	EditSecrets         Permission = "edit_secrets"
+	// QuerySQL covers statements of SQL over the views of the project.
+	QuerySQL Permission = "query_sql"
 )
 
 // Principal is the caller of a request, as its credential states. The project of a key is the only

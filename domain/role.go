@@ -42,7 +42,7 @@ func needs(p Permission) (least int, ok bool) {
 		return rank(RoleAnnotator), true
 	case EditTraces, EditApplications, EditWorkflows, EditEvaluators, EditEnvironments, DeployEnvironment, EditQueries, EditTestsets, EditEvaluations, RunService:
 		return rank(RoleEditor), true
-	case ViewKeys, EditKeys, ViewSecrets, ViewQueryPlan:
+	case ViewKeys, EditKeys, ViewSecrets, QuerySQL, ViewQueryPlan:
 		return rank(RoleDeveloper), true
 	case GuardEnvironments, EditProject, EditSecrets:
 		return rank(RoleAdmin), true

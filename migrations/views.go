@@ -24,18 +24,6 @@ func ViewsVersion() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// ViewNames returns the names of a project's views, in their order.
-func ViewNames() []string {
-	var out []string
-	for line := range strings.Lines(projectViews) {
-		if rest, ok := strings.CutPrefix(line, `CREATE OR REPLACE VIEW {{view "`); ok {
-			name, _, _ := strings.Cut(rest, `"`)
-			out = append(out, name)
-		}
-	}
-	return out
-}
-
 // CreateViews creates the database of a project's views and the views, or replaces views
 // of another build. The views of the deployment's tables are recorded in project_views when
 // all of them exist, so that a run that stopped in the middle is repeated.

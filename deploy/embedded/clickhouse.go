@@ -80,6 +80,7 @@ func startClickHouse(ctx context.Context, s *Stack) error {
 		return err
 	}
 	s.ClickHouse = (&url.URL{Scheme: "http", User: url.UserPassword("default", token), Host: addr.String(), Path: "/" + httpapi.Database}).String()
+	s.ClickHouseMemoryBytes = memory
 	s.c.Progress("ClickHouse answers on " + addr.String())
 	return nil
 }

@@ -33,6 +33,8 @@ type Stack struct {
 	KafkaSASL  SASL
 	ClickHouse string // http://default:<token>@127.0.0.1:<port>/colonnade
 	Postgres   string // postgres://colonnade:<password>@127.0.0.1:<port>/colonnade
+	// ClickHouseMemoryBytes is the cap of the engine's memory.
+	ClickHouseMemoryBytes int64
 
 	children
 }

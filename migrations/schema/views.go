@@ -13,3 +13,11 @@ const ProjectViews = "project_views"
 func ViewsDatabase(project domain.ProjectID) string {
 	return "p_" + hex.EncodeToString(project[:])
 }
+
+// ViewNames returns the names of a project's views for analysts, in the order in which they
+// are made (migrations/views).
+func ViewNames() []string {
+	return []string{
+		"spans", "traces", "span_payloads", "messages", "tool_calls", "annotations", "sessions", "users", "metrics_1m", "fields", "rejected_spans",
+	}
+}

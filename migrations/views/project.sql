@@ -71,7 +71,7 @@ SELECT lower(hex(s.trace_id)) AS trace_id, lower(hex(s.span_id)) AS span_id,
     {{id "application_variant_id"}} AS variant_id, {{id "application_revision_id"}} AS revision_id, environment_slug AS environment,
     evaluator_slug AS evaluator, {{id "evaluator_id"}} AS evaluator_id, {{id "evaluator_revision_id"}} AS evaluator_revision_id,
     {{id "testset_revision_id"}} AS testset_revision_id, {{id "testcase_id"}} AS testcase_id, session_id, user_id, agent_id,
-    arrayMap((link_trace, link_span) -> (lower(hex(link_trace)), lower(hex(link_span))), link_trace_ids, link_span_ids) AS links, event_names AS events,
+    arrayMap((link_trace, link_span) -> (lower(hex(link_trace)), lower(hex(link_span))), link_trace_ids, link_span_ids)::Array(Tuple(trace_id String, span_id String)) AS links, event_names AS events,
     attributes_string, attributes_number, attributes_bool, created_at, partition_week
 FROM {{base "spans"}} AS s FINAL
 WHERE project_id = {{project}}

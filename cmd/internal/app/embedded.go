@@ -46,6 +46,17 @@ func (p *process) startEmbedded(ctx context.Context) (*embedded.Stack, error) {
 	}
 	p.cfg.Kafka.Brokers, p.cfg.ClickHouse.URL, p.cfg.Postgres.URL = stack.Kafka, stack.ClickHouse, stack.Postgres
 	p.cfg.Kafka.SASL = stream.SASL(stack.KafkaSASL)
+	p.cfg.SQL.ClickHouseURL = stack.ClickHouse
+	for setting, set := range map[string]func(){
+		"sql.max_concurrent":             func() { p.cfg.SQL.MaxConcurrent = 2 },
+		"sql.max_concurrent_per_project": func() { p.cfg.SQL.MaxConcurrentPerProject = 1 },
+		// All SQL together takes at most half of the engine's memory, so that inserts never fail for it.
+		"sql.max_memory_bytes": func() { p.cfg.SQL.MaxMemoryBytes = stack.ClickHouseMemoryBytes / 4 },
+	} {
+		if p.cfg.Sources[setting] == "" {
+			set()
+		}
+	}
 	if p.cfg.Sources["kafka.partitions"] == "" {
 		p.cfg.Kafka.Partitions = embeddedPartitions
 	}

@@ -43,7 +43,6 @@ import (
 	"colonnade/write/registry/entities"
 	"colonnade/write/registry/evaluations"
 	"colonnade/write/registry/folders"
-	"colonnade/write/registry/views"
 	"colonnade/write/secrets"
 	"colonnade/write/sink"
 	"colonnade/write/stream"
@@ -107,6 +106,7 @@ func (p *process) build(service *Service) error {
 
 		{read, w.mountQueries},
 		{read, w.buildTail},
+		{read, w.buildSQL},
 	} {
 		if !step.needed {
 			continue
@@ -357,12 +357,6 @@ func (w *wiring) buildEvaluations() (err error) {
 		Runner: w.Runner, Timeout: w.replyTimeout(w.cfg.Evaluate.Timeout), Status: server.StatusOf,
 	})
 	evaluationsapi.MountSimple(w.router, evaluationsapi.SimpleDeps{Evaluate: manager, Runs: w.Runs})
-	return nil
-}
-
-// buildViews keeps the databases of analysts' views.
-func (w *wiring) buildViews() error {
-	w.Views = views.New(views.Deps{Postgres: w.Stores.Postgres, ClickHouse: w.Stores.ClickHouse, Deployment: w.cfg.Deployment(), Log: w.log})
 	return nil
 }
 

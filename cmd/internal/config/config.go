@@ -25,6 +25,7 @@ import (
 	"colonnade/read/analytics"
 	"colonnade/read/api/spans"
 	"colonnade/read/entities"
+	analystsql "colonnade/read/sql"
 	"colonnade/read/tail"
 	"colonnade/read/traces"
 	spansapi "colonnade/write/api/spans"
@@ -72,6 +73,7 @@ type Config struct {
 	Read       Read
 	Analytics  analytics.Config
 	Tail       tail.Config
+	SQL        analystsql.Config
 	Access     access.Config
 	Entities   Entities
 	Invoke     invoke.Config
@@ -268,6 +270,7 @@ func Default() Config {
 		Read:       Read{Limits: spans.DefaultConfig(), Store: traces.DefaultConfig()},
 		Analytics:  analytics.DefaultConfig(),
 		Tail:       tail.DefaultConfig(),
+		SQL:        analystsql.DefaultConfig(),
 		Access:     access.DefaultConfig(),
 		Entities:   Entities{Read: entities.DefaultConfig(), Write: registry.DefaultConfig()},
 		Invoke:     invoke.DefaultConfig(),
@@ -354,6 +357,7 @@ func (c Config) Validate() error {
 	section("read.store", c.Read.Store.Validate())
 	section("analytics", c.Analytics.Validate())
 	section("tail", c.Tail.Validate())
+	section("sql", c.SQL.Validate())
 	section("access", c.Access.Validate())
 	section("entities.read", c.Entities.Read.Validate())
 	section("entities.write", c.Entities.Write.Validate())

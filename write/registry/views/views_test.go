@@ -76,7 +76,7 @@ func TestViewsFollowProjects(t *testing.T) {
 	require.NoError(t, maker.Sync(t.Context()), "a second pass finds nothing to do")
 
 	database := schema.ViewsDatabase(mine)
-	want := migrations.ViewNames()
+	want := schema.ViewNames()
 	require.Len(t, want, 11)
 	got := column(t, conn, "SELECT name FROM system.tables WHERE database = ?", database)
 	require.ElementsMatch(t, want, got)

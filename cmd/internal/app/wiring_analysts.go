@@ -1,0 +1,18 @@
+package app
+
+import (
+	analystsql "colonnade/read/sql"
+	"colonnade/write/registry/views"
+)
+
+// buildViews keeps the databases of analysts' views.
+func (w *wiring) buildViews() error {
+	w.Views = views.New(views.Deps{Postgres: w.Stores.Postgres, ClickHouse: w.Stores.ClickHouse, Deployment: w.cfg.Deployment(), Log: w.log})
+	return nil
+}
+
+// buildSQL runs statements of analysts.
+func (w *wiring) buildSQL() error {
+	analystsql.New(w.cfg.SQL, analystsql.Deps{Now: w.Now, Log: w.log}).Mount(w.Server)
+	return nil
+}
