@@ -124,7 +124,7 @@ func TestRandomWork(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(20) {
 		synctest.Test(t, func(t *testing.T) {
-			random := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // a test that can be repeated
+			random := rand.New(rand.NewPCG(seed, 1))
 			count := 1 + random.IntN(12)
 			p := pool(count)
 			for range 60 {

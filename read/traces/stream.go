@@ -145,7 +145,7 @@ func (r *Reader) skeleton(ctx context.Context, project domain.ProjectID, bounds 
 // spanStream reads the payloads of a trace chunk by chunk.
 type spanStream struct {
 	r       *Reader
-	ctx     context.Context //nolint:containedctx // a stream lives as long as its request
+	ctx     context.Context // that of the request, which the stream lives no longer than
 	project domain.ProjectID
 	lease   *memory.Lease
 	base    int64 // what the lease counts without a chunk
