@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
 )
 
 // maxMissing bounds the names of models without a price that are kept.
@@ -57,9 +59,13 @@ func (p *Prices) Missing() []Missing {
 	return out
 }
 
-// MissingSpans returns the number of spans of such models.
-func (p *Prices) MissingSpans() int64 {
-	p.missing.mu.Lock()
-	defer p.missing.mu.Unlock()
-	return p.missing.count
+// Collector returns the metric of the spans of such models.
+func (p *Prices) Collector() prometheus.Collector {
+	return prometheus.NewCounterFunc(prometheus.CounterOpts{
+		Name: "colonnade_normalize_spans_without_price_total", Help: "Calls of models that the price table does not have.",
+	}, func() float64 {
+		p.missing.mu.Lock()
+		defer p.missing.mu.Unlock()
+		return float64(p.missing.count)
+	})
 }

@@ -1,6 +1,7 @@
 package normalize
 
 import (
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -50,7 +51,7 @@ func New(registerer prometheus.Registerer) (*Fitter, error) {
 		return nil, fmt.Errorf("fit: load prices: %w", err)
 	}
 	f := &Fitter{prices: prices, metrics: newMetrics()}
-	if err := f.metrics.register(registerer); err != nil {
+	if err := errors.Join(f.metrics.register(registerer), registerer.Register(prices.Collector())); err != nil {
 		return nil, fmt.Errorf("fit: register metrics: %w", err)
 	}
 	f.scratch.New = func() any { return new(fitting) }
