@@ -63,6 +63,11 @@ const (
 	// Skeleton: Keys, then parent_id, start_ns UInt16, span_name, and the metrics of
 	// Metrics.
 	Skeleton
+	// Outline, for a trace without its payloads: trace_id, span_id, parent_id, version
+	// UInt64, start_time, start_ns UInt16, end_time, end_ns UInt16, created_at, trace_type,
+	// span_type, span_kind, status_code Int8, span_name, model, service, link_count UInt16,
+	// event_names Array(String), payload_bytes UInt32, and the metrics of Metrics.
+	Outline
 )
 
 func (c Columns) text() (columns, table, tail string) {
@@ -73,6 +78,8 @@ func (c Columns) text() (columns, table, tail string) {
 		return "trace_id, span_id, version, " + schema.MetricColumns(), schema.SpanCumulative, ""
 	case Sizes:
 		return "trace_id, count(), sum(payload_bytes)", schema.Spans, " GROUP BY trace_id"
+	case Outline:
+		return "trace_id, span_id, parent_id, version, start_time, start_ns, end_time, end_ns, created_at, trace_type, span_type, span_kind, status_code, span_name, model, service, link_count, event_names, payload_bytes, " + schema.MetricColumns(), schema.Spans, ""
 	case Skeleton:
 		return keyColumns + ", parent_id, start_ns, span_name, " + schema.MetricColumns(), schema.Spans, ""
 	default:

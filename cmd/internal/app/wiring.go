@@ -17,13 +17,9 @@ import (
 	"colonnade/domain/credential"
 	"colonnade/read/access"
 	"colonnade/read/analytics"
-	readapi "colonnade/read/api"
-	entitiesread "colonnade/read/api/entities"
-	evaluationsread "colonnade/read/api/evaluations"
 	spansread "colonnade/read/api/spans"
 	"colonnade/read/console"
 	readentities "colonnade/read/entities"
-	readruns "colonnade/read/entities/runs"
 	"colonnade/read/traces"
 	writeapi "colonnade/write/api"
 	accountsapi "colonnade/write/api/accounts"
@@ -365,24 +361,4 @@ func (w *wiring) buildEvaluations() (err error) {
 func (w *wiring) replyTimeout(work time.Duration) time.Duration {
 	const reply = 10 * time.Second
 	return work + w.cfg.Invoke.PublishTimeout + reply
-}
-
-// mountQueries mounts the endpoints that read.
-func (w *wiring) mountQueries() error {
-	router := readapi.Bounded(w.Server)
-	w.spans.Mount(router)
-	w.spans.MountSimple(router)
-	spansread.NewAnalytics(w.spans, w.analytics).Mount(router)
-	entitiesread.MountAccess(router, w.access)
-	if w.cfg.Console.Enabled {
-		w.mountSession(router)
-	}
-	entitiesread.MountRegistry(router, w.entities)
-	entitiesread.MountFolders(router, w.entities)
-	evaluationsread.MountRuns(router, readruns.New(w.entities))
-	evaluationsread.MountSimpleEvaluations(router, readruns.New(w.entities))
-	entitiesread.MountTestcases(router, w.entities)
-	entitiesread.MountTestsetFiles(router, w.entities)
-	entitiesread.MountLegacy(router, w.entities)
-	return nil
 }

@@ -26,7 +26,9 @@ import (
 	"colonnade/domain"
 	"colonnade/domain/trace"
 	"colonnade/read/analytics"
+	browseread "colonnade/read/api/browse"
 	"colonnade/read/api/spans"
+	"colonnade/read/browse"
 	"colonnade/write/stream"
 )
 
@@ -44,7 +46,9 @@ func (w *pipeline) served(t *testing.T, project domain.ProjectID, cfg analytics.
 	require.NoError(t, err)
 	analyst, err := analytics.New(cfg, w.reader, time.Now)
 	require.NoError(t, err)
+	routes.Mount(engine)
 	spans.NewAnalytics(routes, analyst).Mount(engine)
+	browseread.Mount(engine, browseread.Deps{Reader: browse.New(w.reader, time.Now), Caller: routes.Caller})
 	return engine.Handler()
 }
 

@@ -149,7 +149,7 @@ func (a *Analytics) query(c *gin.Context) error {
 	if req.BucketBy == byCreatedAt {
 		q.Axis = analyticssql.ByCreation
 	}
-	ctx, project, err := a.spans.caller(c)
+	ctx, project, err := a.spans.Caller(c)
 	if err != nil {
 		return err
 	}
@@ -246,7 +246,7 @@ func (a *Analytics) totals(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	ctx, project, err := a.spans.caller(c)
+	ctx, project, err := a.spans.Caller(c)
 	if err != nil {
 		return err
 	}

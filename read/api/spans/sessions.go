@@ -66,7 +66,7 @@ func (a *Analytics) activity(actor order.Actor, reply func([]string, *domain.Win
 		if err != nil {
 			return err
 		}
-		ctx, project, err := a.spans.caller(c)
+		ctx, project, err := a.spans.Caller(c)
 		if err != nil {
 			return err
 		}

@@ -55,7 +55,7 @@ func (s simples) fetch(c *gin.Context) error {
 			return err
 		}
 	}
-	ctx, project, err := s.caller(c)
+	ctx, project, err := s.Caller(c)
 	if err != nil {
 		return err
 	}
@@ -109,7 +109,7 @@ func (s simples) list(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	ctx, project, err := s.caller(c)
+	ctx, project, err := s.Caller(c)
 	if err != nil {
 		return err
 	}

@@ -136,10 +136,10 @@ func (s *Routes) mountDeprecated(r api.Router, op domain.Operation) {
 	r.Handle(op, s.oneTrace(envelopeLegacy))
 }
 
-// caller is the project of a request that may read, after its write is
+// Caller returns the project of a request that may read, after its write is
 // visible: a token in the request is waited for, and what is still not
 // visible then is named in the reply, never left out in silence.
-func (s *Routes) caller(c *gin.Context) (context.Context, domain.ProjectID, error) {
+func (s *Routes) Caller(c *gin.Context) (context.Context, domain.ProjectID, error) {
 	ctx := c.Request.Context()
 	token, err := domain.ParseToken(c.GetHeader(domain.TokenHeader))
 	if err != nil {
@@ -206,7 +206,7 @@ func (s *Routes) legacyQuery(f focus, choose bool) func(*gin.Context) error {
 // answer runs a plan and writes its envelope. A filter that is one condition
 // on trace_id is a fetch by id, whatever the window says (contract §3.2).
 func (s *Routes) answer(c *gin.Context, q plan, e envelope) error {
-	ctx, project, err := s.caller(c)
+	ctx, project, err := s.Caller(c)
 	if err != nil {
 		return err
 	}
@@ -252,7 +252,7 @@ func (s *Routes) listTraces(c *gin.Context) error {
 	if len(ids) == 0 {
 		return domain.E(domain.Rejected, "At least one trace_id query parameter is required.")
 	}
-	ctx, project, err := s.caller(c)
+	ctx, project, err := s.Caller(c)
 	if err != nil {
 		return err
 	}
@@ -275,7 +275,7 @@ func (s *Routes) oneTrace(e envelope) func(*gin.Context) error {
 		if err != nil {
 			return err
 		}
-		ctx, project, err := s.caller(c)
+		ctx, project, err := s.Caller(c)
 		if err != nil {
 			return err
 		}
@@ -295,7 +295,7 @@ func (s *Routes) listSpans(c *gin.Context) error {
 	if len(traceIDs)+len(spanIDs) == 0 {
 		return domain.E(domain.Rejected, "At least one trace_id or span_id query parameter is required.")
 	}
-	ctx, project, err := s.caller(c)
+	ctx, project, err := s.Caller(c)
 	if err != nil {
 		return err
 	}
@@ -318,7 +318,7 @@ func (s *Routes) oneSpan(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	ctx, project, err := s.caller(c)
+	ctx, project, err := s.Caller(c)
 	if err != nil {
 		return err
 	}

@@ -1524,7 +1524,11 @@ export interface paths {
             cookie?: never;
         };
         get?: never;
-        put?: never;
+        /**
+         * Edit metrics: given members change. Those without an id are set as by POST.
+         * @description Needs the permission annotate_evaluations.
+         */
+        put: operations["put_evaluations_metrics"];
         /**
          * Set metrics of runs, of scenarios or of stretches of time.
          * @description Needs the permission annotate_evaluations.
@@ -1538,7 +1542,7 @@ export interface paths {
         options?: never;
         head?: never;
         /**
-         * Edit metrics: given members change.
+         * Edit metrics: given members change. Those without an id are set as by POST.
          * @description Needs the permission annotate_evaluations.
          */
         patch: operations["patch_evaluations_metrics"];
@@ -1688,7 +1692,11 @@ export interface paths {
             cookie?: never;
         };
         get?: never;
-        put?: never;
+        /**
+         * Edit results: given members change. One without an id is set as by POST.
+         * @description Needs the permission annotate_evaluations.
+         */
+        put: operations["put_evaluations_results"];
         /**
          * Set results; there is one of a step for each scenario and repeat.
          * @description Needs the permission annotate_evaluations.
@@ -1702,7 +1710,7 @@ export interface paths {
         options?: never;
         head?: never;
         /**
-         * Edit results: given members change.
+         * Edit results: given members change. One without an id is set as by POST.
          * @description Needs the permission annotate_evaluations.
          */
         patch: operations["patch_evaluations_results"];
@@ -3355,6 +3363,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/rejected-spans": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Rejected spans, the latest first.
+         * @description Needs the permission view_spans.
+         */
+        get: operations["get_rejected_spans"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/rejected-spans/summary": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Rejected spans counted by stage and reason.
+         * @description Needs the permission view_spans.
+         */
+        get: operations["get_rejected_spans_summary"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/secrets/": {
         parameters: {
             query?: never;
@@ -4856,6 +4904,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/spans/fields": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Attributes that occur, by the prefix of their paths.
+         * @description Needs the permission view_spans.
+         */
+        get: operations["get_spans_fields"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/spans/query": {
         parameters: {
             query?: never;
@@ -4936,6 +5004,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/spans/values": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * The most frequent values of a field or an attribute, among the spans of the last 24 hours or of a window.
+         * @description Needs the permission view_spans.
+         */
+        post: operations["post_spans_values"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/spans/{trace_id}/{span_id}": {
         parameters: {
             query?: never;
@@ -4948,6 +5036,66 @@ export interface paths {
          * @description Needs the permission view_spans.
          */
         get: operations["get_spans_trace_id_span_id"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/sql/queries/{query_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Cancel a statement of the project.
+         * @description Needs the permission query_sql.
+         */
+        delete: operations["delete_sql_queries_query_id"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/sql/query": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Run a SELECT over the views of the project.
+         * @description Needs the permission query_sql.
+         */
+        post: operations["post_sql_query"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/sql/schema": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The views of the project with the types and comments of their columns.
+         * @description Needs the permission query_sql.
+         */
+        get: operations["get_sql_schema"];
         put?: never;
         post?: never;
         delete?: never;
@@ -5556,6 +5704,26 @@ export interface paths {
          * @description Needs the permission edit_traces.
          */
         delete: operations["delete_traces_trace_id"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/traces/{trace_id}/outline": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * A trace as columns without payloads, in the order of start and span id. Answers 304 to the ETag in If-None-Match.
+         * @description Needs the permission view_spans.
+         */
+        get: operations["get_traces_trace_id_outline"];
+        put?: never;
+        post?: never;
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -7023,6 +7191,50 @@ export interface components {
             error?: string;
             status: string;
         };
+        ClickhouseStep: {
+            began_ms: number;
+            bytes_read?: number;
+            ended?: string;
+            ms: number;
+            rows: number;
+            rows_read: number;
+            statement: string;
+            step: string;
+        };
+        Column: {
+            name: string;
+            type: string;
+        };
+        Columns: {
+            annotations: number[];
+            bytes: number[];
+            cost: number[];
+            duration_ns: number[];
+            errors: number[];
+            events: number[];
+            kind: number[];
+            links: number[];
+            model: number[];
+            name: number[];
+            orphan: number[];
+            parent: number[];
+            service: number[];
+            span_id: string[];
+            start_ns: number[];
+            status: number[];
+            tokens_completion: number[];
+            tokens_prompt: number[];
+            total_cost: number[];
+            type: number[];
+        };
+        ColumnsOutput: {
+            columns: components["schemas"]["Column"][];
+            cut: boolean;
+            data: unknown[][];
+            query_id: string;
+            rows: number;
+            statistics: components["schemas"]["Statistics"];
+        };
         Concurrency: {
             batch_size?: number;
             max_retries?: number;
@@ -7056,6 +7268,12 @@ export interface components {
             path?: unknown | null;
             target?: unknown | null;
             value?: unknown;
+        };
+        Dictionaries: {
+            model: string[];
+            name: string[];
+            service: string[];
+            type: string[];
         };
         DomainReference: {
             /** Format: uuid */
@@ -8058,6 +8276,17 @@ export interface components {
             links: components["schemas"]["Link"][];
             partialSuccess?: components["schemas"]["PartialSuccess"];
         };
+        Field: {
+            path: string;
+            sample: string;
+            /** Format: date-time */
+            seen_at: string;
+            type: string;
+        };
+        FieldsReply: {
+            count: number;
+            fields: components["schemas"]["Field"][];
+        };
         Folder: {
             /** Format: date-time */
             created_at: string;
@@ -8244,16 +8473,16 @@ export interface components {
             };
         };
         InspectReply: {
-            configuration: {
-                [key: string]: unknown;
-            };
             references?: {
                 [key: string]: components["schemas"]["ReferenceOutput"];
             };
-            revision: {
+            revision: components["schemas"]["InspectedRevision"];
+            version: string;
+        };
+        InspectedRevision: {
+            data: {
                 [key: string]: unknown;
             };
-            version: string;
         };
         InvocationCreation: {
             invocation: components["schemas"]["SimpleCreation"];
@@ -8324,6 +8553,9 @@ export interface components {
             };
             references?: {
                 [key: string]: components["schemas"]["DomainReference"];
+            };
+            revision?: {
+                [key: string]: unknown;
             };
             secrets?: {
                 [key: string]: string;
@@ -8616,14 +8848,17 @@ export interface components {
             deleted_by_id?: unknown;
             flags?: unknown;
             /** Format: uuid */
-            id: string;
-            interval?: unknown;
+            id?: string;
+            interval?: number;
             meta?: unknown;
-            run_id?: unknown;
-            scenario_id?: unknown;
+            /** Format: uuid */
+            run_id?: string;
+            /** Format: uuid */
+            scenario_id?: string;
             status?: string;
             tags?: unknown;
-            timestamp?: unknown;
+            /** Format: date-time */
+            timestamp?: string;
             updated_at?: unknown;
             updated_by_id?: unknown;
             version?: unknown;
@@ -8714,6 +8949,20 @@ export interface components {
             status: components["schemas"]["InvocationStatus"];
             success?: boolean;
             trace_id?: string;
+        };
+        Outline: {
+            columns: components["schemas"]["Columns"];
+            complete: boolean;
+            dictionaries: components["schemas"]["Dictionaries"];
+            /** Format: date-time */
+            end: string;
+            next?: number;
+            running: boolean;
+            /** Format: date-time */
+            start: string;
+            totals: components["schemas"]["TotalsOutput"];
+            trace_id: string;
+            trace_type: string;
         };
         Part: {
             attributes?: {
@@ -9457,6 +9706,10 @@ export interface components {
             problems?: string[];
             status: string;
         };
+        ReasonsReply: {
+            count: number;
+            reasons: components["schemas"]["RejectedReason"][];
+        };
         Record: {
             channel: string;
             /** Format: date-time */
@@ -9505,6 +9758,29 @@ export interface components {
             slug?: string;
             version?: string;
         };
+        RejectedReason: {
+            count: number;
+            /** Format: date-time */
+            last: string;
+            reason: string;
+            stage: string;
+        };
+        RejectedReply: {
+            count: number;
+            next?: string;
+            rejected_spans: components["schemas"]["RejectedSpan"][];
+        };
+        RejectedSpan: {
+            name?: string;
+            raw?: string;
+            reason: string;
+            /** Format: date-time */
+            rejected_at: string;
+            source: string;
+            span_id?: string;
+            stage: string;
+            trace_id?: string;
+        };
         RemovalRequest: {
             confirm?: string;
             dry_run?: boolean;
@@ -9537,6 +9813,15 @@ export interface components {
         };
         RepeatsBody: {
             repeats: number;
+        };
+        Request: {
+            format?: string;
+            parameters?: {
+                [key: string]: string;
+            };
+            query?: string;
+            /** Format: uuid */
+            query_id?: string;
         };
         ResolutionInfo: {
             depth_reached: number;
@@ -9673,11 +9958,42 @@ export interface components {
         ResultIDs: {
             result_ids: string[];
         };
+        ResultUpsertBody: {
+            created_at?: unknown;
+            created_by_id?: unknown;
+            deleted_at?: unknown;
+            deleted_by_id?: unknown;
+            error?: unknown;
+            flags?: unknown;
+            /** Format: uuid */
+            hash_id?: string;
+            /** Format: uuid */
+            id?: string;
+            interval?: number;
+            meta?: unknown;
+            repeat_idx?: number;
+            /** Format: uuid */
+            run_id?: string;
+            /** Format: uuid */
+            scenario_id?: string;
+            span_id?: string;
+            status?: string;
+            step_key?: string;
+            tags?: unknown;
+            /** Format: uuid */
+            testcase_id?: string;
+            /** Format: date-time */
+            timestamp?: string;
+            trace_id?: string;
+            updated_at?: unknown;
+            updated_by_id?: unknown;
+            version?: unknown;
+        };
         ResultsCreation: {
             results: components["schemas"]["ResultCreationBody"][];
         };
         ResultsEdition: {
-            results: components["schemas"]["ResultEditionBody"][];
+            results: components["schemas"]["ResultUpsertBody"][];
         };
         ResultsQuery: {
             result?: components["schemas"]["ResultFilter"];
@@ -9888,6 +10204,19 @@ export interface components {
         ScenariosQuery: {
             scenario?: components["schemas"]["PartFilter"];
             windowing?: components["schemas"]["Windowing"];
+        };
+        Schema: {
+            columns: components["schemas"]["SchemaColumn"][];
+            comment: string;
+            name: string;
+        };
+        SchemaColumn: {
+            comment: string;
+            name: string;
+            type: string;
+        };
+        SchemaReply: {
+            views: components["schemas"]["Schema"][];
         };
         Scope: {
             attributes?: {
@@ -10874,6 +11203,7 @@ export interface components {
         };
         SpansReply: {
             count: number;
+            plan?: components["schemas"]["ClickhouseStep"][];
             spans: components["schemas"]["SpansSpan"][];
             windowing?: components["schemas"]["Window"];
         };
@@ -10926,6 +11256,11 @@ export interface components {
         SpansTraceReply: {
             count: number;
             trace?: components["schemas"]["SpansTrace"];
+        };
+        Statistics: {
+            bytes_read: number;
+            ms: number;
+            rows_read: number;
         };
         Step: {
             inputs?: components["schemas"]["StepInput"][];
@@ -11519,6 +11854,14 @@ export interface components {
             timestamp: string;
             total: components["schemas"]["Totals"];
         };
+        TotalsOutput: {
+            cost?: number;
+            errors?: number;
+            spans: number;
+            tokens_completion?: number;
+            tokens_prompt?: number;
+            tokens_total?: number;
+        };
         TotalsReply: {
             buckets: components["schemas"]["TotalsBucket"][];
             count: number;
@@ -11567,6 +11910,7 @@ export interface components {
         };
         TracesReply: {
             count: number;
+            plan?: components["schemas"]["ClickhouseStep"][];
             traces: components["schemas"]["SpansTrace"][];
             windowing?: components["schemas"]["Window"];
         };
@@ -11618,6 +11962,20 @@ export interface components {
             count: number;
             user_ids: string[];
             windowing?: components["schemas"]["Window"];
+        };
+        Value: {
+            count: number;
+            value: string;
+        };
+        ValuesReply: {
+            count: number;
+            values: components["schemas"]["Value"][];
+        };
+        ValuesRequest: {
+            field?: string;
+            key?: string;
+            prefix?: string;
+            windowing?: components["schemas"]["Windowing"];
         };
         Window: {
             interval?: number;
@@ -14853,6 +15211,38 @@ export interface operations {
             default: components["responses"]["Failed"];
         };
     };
+    put_evaluations_metrics: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["MetricsEdition"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        count: number;
+                        metrics: components["schemas"]["Metrics"][];
+                        windowing?: components["schemas"]["Window"];
+                    };
+                };
+            };
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            422: components["responses"]["Invalid"];
+            default: components["responses"]["Failed"];
+        };
+    };
     post_evaluations_metrics: {
         parameters: {
             query?: never;
@@ -15255,6 +15645,38 @@ export interface operations {
                     "application/json": {
                         count: number;
                         scenarios: components["schemas"]["Scenario"][];
+                        windowing?: components["schemas"]["Window"];
+                    };
+                };
+            };
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            422: components["responses"]["Invalid"];
+            default: components["responses"]["Failed"];
+        };
+    };
+    put_evaluations_results: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ResultsEdition"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        count: number;
+                        results: components["schemas"]["Result"][];
                         windowing?: components["schemas"]["Window"];
                     };
                 };
@@ -15767,7 +16189,10 @@ export interface operations {
     };
     post_evaluations_runs_run_id_close: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description The last status, such as success; the one that the run has stays without it. */
+                status?: string;
+            };
             header?: never;
             path: {
                 run_id: string;
@@ -18477,6 +18902,76 @@ export interface operations {
             default: components["responses"]["Failed"];
         };
     };
+    get_rejected_spans: {
+        parameters: {
+            query?: {
+                /** @description Lower bound on the time of the refusal, inclusive. */
+                oldest?: string;
+                /** @description Upper bound on the time of the refusal, exclusive. */
+                newest?: string;
+                /** @description The step that refused the spans. */
+                stage?: string;
+                /** @description The reason, in full. */
+                reason?: string;
+                /** @description The largest number of rows, 50 by default. */
+                limit?: number;
+                /** @description The cursor of the page before. */
+                next?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RejectedReply"];
+                };
+            };
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            default: components["responses"]["Failed"];
+        };
+    };
+    get_rejected_spans_summary: {
+        parameters: {
+            query?: {
+                /** @description Lower bound on the time of the refusal, inclusive. */
+                oldest?: string;
+                /** @description Upper bound on the time of the refusal, exclusive. */
+                newest?: string;
+                /** @description The step that refused the spans. */
+                stage?: string;
+                /** @description The reason, in full. */
+                reason?: string;
+                /** @description The largest number of rows, 50 by default. */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ReasonsReply"];
+                };
+            };
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            default: components["responses"]["Failed"];
+        };
+    };
     get_secrets: {
         parameters: {
             query?: never;
@@ -20443,6 +20938,11 @@ export interface operations {
         requestBody: {
             content: {
                 "multipart/form-data": {
+                    /**
+                     * @description Of a CSV file; found from its header when it is absent. The header Colonnade-CSV-Delimiter of the reply says which one it was.
+                     * @enum {string}
+                     */
+                    delimiter?: "," | ";" | "\t" | "|";
                     /** @description At most 20 MiB, 10000 testcases, 1000 columns. CSV: a header, then a row for each testcase, cells as they are; JSON: a list of objects. Columns named __tags__, __meta__ and __flags__ hold JSON objects beside the data; __id__ is ignored, ids follow from the rows. */
                     file: string;
                     /**
@@ -20644,6 +21144,11 @@ export interface operations {
         requestBody: {
             content: {
                 "multipart/form-data": {
+                    /**
+                     * @description Of a CSV file; found from its header when it is absent. The header Colonnade-CSV-Delimiter of the reply says which one it was.
+                     * @enum {string}
+                     */
+                    delimiter?: "," | ";" | "\t" | "|";
                     /** @description At most 20 MiB, 10000 testcases, 1000 columns. CSV: a header, then a row for each testcase, cells as they are; JSON: a list of objects. Columns named __tags__, __meta__ and __flags__ hold JSON objects beside the data; __id__ is ignored, ids follow from the rows. */
                     file: string;
                     /**
@@ -21085,9 +21590,40 @@ export interface operations {
             default: components["responses"]["Failed"];
         };
     };
+    get_spans_fields: {
+        parameters: {
+            query?: {
+                /** @description The beginning of the dotted path, without attributes. */
+                prefix?: string;
+                /** @description The largest number of attributes, 100 by default. */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FieldsReply"];
+                };
+            };
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            default: components["responses"]["Failed"];
+        };
+    };
     post_spans_query: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description true adds plan: the statements of the query with their rows, bytes and milliseconds. Needs the permission view_query_plan. */
+                explain?: boolean;
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -21195,6 +21731,34 @@ export interface operations {
             default: components["responses"]["Failed"];
         };
     };
+    post_spans_values: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ValuesRequest"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ValuesReply"];
+                };
+            };
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            422: components["responses"]["Invalid"];
+            default: components["responses"]["Failed"];
+        };
+    };
     get_spans_trace_id_span_id: {
         parameters: {
             query?: never;
@@ -21214,6 +21778,84 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["SpanReply"];
+                };
+            };
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            default: components["responses"]["Failed"];
+        };
+    };
+    delete_sql_queries_query_id: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                query_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            default: components["responses"]["Failed"];
+        };
+    };
+    post_sql_query: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Request"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/vnd.apache.arrow.stream": unknown;
+                    "application/vnd.apache.parquet": unknown;
+                    "application/x-ndjson": unknown;
+                    "text/csv": unknown;
+                    "text/tab-separated-values": unknown;
+                };
+            };
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            422: components["responses"]["Invalid"];
+            default: components["responses"]["Failed"];
+        };
+    };
+    get_sql_schema: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SchemaReply"];
                 };
             };
             401: components["responses"]["Unauthenticated"];
@@ -21853,6 +22495,11 @@ export interface operations {
         requestBody: {
             content: {
                 "multipart/form-data": {
+                    /**
+                     * @description Of a CSV file; found from its header when it is absent. The header Colonnade-CSV-Delimiter of the reply says which one it was.
+                     * @enum {string}
+                     */
+                    delimiter?: "," | ";" | "\t" | "|";
                     /** @description At most 20 MiB, 10000 testcases, 1000 columns. CSV: a header, then a row for each testcase, cells as they are; JSON: a list of objects. Columns named __tags__, __meta__ and __flags__ hold JSON objects beside the data; __id__ is ignored, ids follow from the rows. */
                     file: string;
                     /**
@@ -22318,7 +22965,10 @@ export interface operations {
     };
     post_traces_query: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description true adds plan: the statements of the query with their rows, bytes and milliseconds. Needs the permission view_query_plan. */
+                explain?: boolean;
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -22417,6 +23067,36 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["TraceReply"];
+                };
+            };
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            default: components["responses"]["Failed"];
+        };
+    };
+    get_traces_trace_id_outline: {
+        parameters: {
+            query?: {
+                /** @description The largest number of spans, 50000 by default. */
+                limit?: number;
+                /** @description The position to go on from, as next of the reply before. */
+                next?: number;
+            };
+            header?: never;
+            path: {
+                trace_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Outline"];
                 };
             };
             401: components["responses"]["Unauthenticated"];

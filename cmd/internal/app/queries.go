@@ -1,0 +1,32 @@
+package app
+
+import (
+	readapi "colonnade/read/api"
+	browseread "colonnade/read/api/browse"
+	entitiesread "colonnade/read/api/entities"
+	evaluationsread "colonnade/read/api/evaluations"
+	spansread "colonnade/read/api/spans"
+	"colonnade/read/browse"
+	readruns "colonnade/read/entities/runs"
+)
+
+// mountQueries mounts the endpoints that read.
+func (w *wiring) mountQueries() error {
+	router := readapi.Bounded(w.Server)
+	w.spans.Mount(router)
+	w.spans.MountSimple(router)
+	spansread.NewAnalytics(w.spans, w.analytics).Mount(router)
+	browseread.Mount(router, browseread.Deps{Reader: browse.New(w.traces, w.Now), Caller: w.spans.Caller})
+	entitiesread.MountAccess(router, w.access)
+	if w.cfg.Console.Enabled {
+		w.mountSession(router)
+	}
+	entitiesread.MountRegistry(router, w.entities)
+	entitiesread.MountFolders(router, w.entities)
+	evaluationsread.MountRuns(router, readruns.New(w.entities))
+	evaluationsread.MountSimpleEvaluations(router, readruns.New(w.entities))
+	entitiesread.MountTestcases(router, w.entities)
+	entitiesread.MountTestsetFiles(router, w.entities)
+	entitiesread.MountLegacy(router, w.entities)
+	return nil
+}
