@@ -15,6 +15,7 @@ for (const [theme, width] of [['light', 1440], ['dark', 390]]) {
     const page = await context.newPage();
     await page.goto(url + path);
     await page.waitForLoadState('networkidle');
+    await page.locator('h1').first().waitFor({ state: 'attached' });
     await page.evaluate(axe);
     const { violations } = await page.evaluate(() => globalThis.axe.run(document));
     for (const v of violations) {
