@@ -60,7 +60,7 @@ type schemaReply struct {
 // Mount mounts the endpoints of SQL.
 func (r *Runner) Mount(router api.Router) {
 	timeout := r.cfg.Timeout + 30*time.Second // a file takes time to send
-	var types []string
+	types := make([]string, 0, len(files()))
 	for _, f := range files() {
 		types = append(types, f.mediaType)
 	}

@@ -31,7 +31,7 @@ func (r *Runner) schema(c *gin.Context) error {
 	rows := json.NewDecoder(body)
 	for {
 		var row [5]string
-		if err := rows.Decode(&row); err == io.EOF { //nolint:errorlint // the decoder returns it as it is
+		if err := rows.Decode(&row); err == io.EOF {
 			break
 		} else if err != nil {
 			return domain.Wrap(domain.Unavailable, err, "ClickHouse did not reply.")

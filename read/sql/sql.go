@@ -10,6 +10,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -168,10 +169,8 @@ func viewExists(s guard.Statement) error {
 	if s.Tables {
 		return nil
 	}
-	for _, name := range schema.ViewNames() {
-		if name == s.Describe {
-			return nil
-		}
+	if slices.Contains(schema.ViewNames(), s.Describe) {
+		return nil
 	}
 	return domain.E(domain.Forbidden, "The table %s is not one of this project: GET /sql/schema lists its views.", s.Describe)
 }
@@ -213,7 +212,7 @@ func (r *Runner) explain(ctx context.Context, q Query, head, text string) ([]str
 }
 
 func refused(err error) error {
-	if refusal, ok := errors.AsType[*guard.Refusal](err); ok {
+	if refusal, ok := errors.AsType[*guard.RefusedError](err); ok {
 		return domain.E(domain.Forbidden, "%s", refusal.What)
 	}
 	return err

@@ -31,7 +31,7 @@ func Listed(name string) bool {
 	return ok
 }
 
-// CheckFunction returns a Refusal unless a function is listed as allowed, or an aggregate
+// CheckFunction returns a RefusedError unless a function is listed as allowed, or an aggregate
 // function that is with combinators. Names are compared without case.
 func CheckFunction(name string) error {
 	lower := strings.ToLower(name)
@@ -68,7 +68,7 @@ func TableFunctions() []string {
 	return []string{"numbers", "zeros", "generateseries", "generate_series", "values", "sqlstandardvalues"}
 }
 
-// CheckTableFunction returns a Refusal unless a table function is one of TableFunctions.
+// CheckTableFunction returns a RefusedError unless a table function is one of TableFunctions.
 func CheckTableFunction(name string) error {
 	for _, allowed := range TableFunctions() {
 		if strings.EqualFold(name, allowed) {

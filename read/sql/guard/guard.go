@@ -11,13 +11,13 @@ import (
 	"strings"
 )
 
-// Refusal is a statement that may not run. Its text names what is refused.
-type Refusal struct{ What string }
+// RefusedError is a statement that may not run. Its text names what is refused.
+type RefusedError struct{ What string }
 
 // Error returns what is refused.
-func (r *Refusal) Error() string { return r.What }
+func (r *RefusedError) Error() string { return r.What }
 
-func refuse(format string, args ...any) error { return &Refusal{fmt.Sprintf(format, args...)} }
+func refuse(format string, args ...any) error { return &RefusedError{fmt.Sprintf(format, args...)} }
 
 // maxDepth bounds the lines of a tree that are inside each other.
 const maxDepth = 2000

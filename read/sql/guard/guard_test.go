@@ -1,7 +1,6 @@
 package guard_test
 
 import (
-	"errors"
 	"strings"
 	"testing"
 
@@ -50,8 +49,8 @@ func TestParseRefuses(t *testing.T) {
 		"SHOW CREATE TABLE spans", "DESCRIBE system.tables", "DESCRIBE (SELECT 1)", "KILL QUERY WHERE 1", "SYSTEM RELOAD CONFIG",
 	} {
 		_, err := guard.Parse(in)
-		var refusal *guard.Refusal
-		require.True(t, errors.As(err, &refusal), in)
+		var refusal *guard.RefusedError
+		require.ErrorAs(t, err, &refusal, in)
 	}
 }
 
@@ -100,7 +99,7 @@ func FuzzParse(f *testing.F) {
 
 func FuzzCheckSyntax(f *testing.F) {
 	f.Add("SelectWithUnionQuery (children 1)\n Literal 1")
-	f.Fuzz(func(t *testing.T, in string) {
+	f.Fuzz(func(_ *testing.T, in string) {
 		_ = guard.CheckSyntax(strings.Split(in, "\n"), "p_1") // it returns
 	})
 }

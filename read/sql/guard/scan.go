@@ -106,7 +106,7 @@ func skipParameter(sql string, i int) (int, error) {
 	name, kind, ok := strings.Cut(sql[i+1:i+end], ":")
 	name = strings.TrimSpace(name)
 	plain := func(s, more string) bool {
-		return s != "" && !strings.ContainsFunc(s, func(r rune) bool { return r > 0x7f || !wordByte(byte(r)) && !strings.ContainsRune(more, r) })
+		return s != "" && !strings.ContainsFunc(s, func(r rune) bool { return r > 0x7f || !wordByte(byte(r&0x7f)) && !strings.ContainsRune(more, r) })
 	}
 	if !ok || !plain(name, "") || !plain(kind, " (),'/") {
 		return 0, refuse("What stands in braces is no parameter: they are written {name:Type}.")
