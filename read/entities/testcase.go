@@ -105,7 +105,7 @@ func (q TestcaseQuery) listed() []uuid.UUID {
 	if next == uuid.Nil {
 		return ids
 	}
-	if next.Version() == positionVersion {
+	if [12]byte(next[:12]) == positionPrefix() {
 		return ids[min(int(binary.BigEndian.Uint32(next[12:])), len(ids)):]
 	}
 	i := slices.Index(ids, next)
@@ -115,19 +115,29 @@ func (q TestcaseQuery) listed() []uuid.UUID {
 	return ids[i+1:]
 }
 
-// positionVersion is the version of a UUID that is a position in a list of ids; ids of testcases
-// have other versions.
-const positionVersion = 8
+// positionPrefix returns the first bytes of a UUID that is a position in a list of ids. An id of
+// a testcase, which is a hash, does not begin with them.
+func positionPrefix() [12]byte { return [12]byte{6: 0x80, 8: 0x80} }
 
-// nextListed returns the cursor behind the items of a page of listed ids: a position, because an
-// id may occur again.
+// nextListed returns the cursor behind the items of a page of listed ids: the last id, or its
+// position where the list has the id more than once.
 func (q TestcaseQuery) nextListed(listed []uuid.UUID, items []*testset.Testcase) uuid.UUID {
+	last, occurs := items[len(items)-1].ID, 0
+	for _, id := range q.IDs {
+		if id == last {
+			occurs++
+		}
+	}
+	if occurs == 1 {
+		return last
+	}
 	at := len(q.IDs) - len(listed)
 	for _, item := range items {
-		at += slices.Index(listed, item.ID) + 1
-		listed = listed[slices.Index(listed, item.ID)+1:]
+		i := slices.Index(listed, item.ID) + 1
+		at, listed = at+i, listed[i:]
 	}
-	next := uuid.UUID{6: positionVersion << 4, 8: 0x80}
+	prefix := positionPrefix()
+	next := uuid.UUID(append(prefix[:], 0, 0, 0, 0))
 	binary.BigEndian.PutUint32(next[12:], uint32(at)) //nolint:gosec // a testset has at most 10 000 rows
 	return next
 }

@@ -154,7 +154,9 @@ func (c client) pageIDs(body object) []any {
 		if !more {
 			return ids
 		}
-		require.Equal(c.t, ids[len(ids)-1], next["next"])
+		if last := ids[len(ids)-1]; next["next"] != last {
+			require.Regexp(c.t, "^0{8}-0000-8000-8000-", next["next"], "a position, because the list has %v again", last)
+		}
 		turned := object{"next": next["next"]}
 		for k, v := range window {
 			if k != "next" {
@@ -194,13 +196,13 @@ func TestListsOfTestcases(t *testing.T) {
 		{"a testset by its slug, oldest first", object{"testset_slug": "golden", "windowing": window("ascending", 2)}, oldest},
 		{"testsets by references", object{"testset_refs": []any{object{"slug": "golden"}, object{"slug": "silver"}}, "windowing": window("descending", 4)}, append([]any{seven}, newest...)},
 		{"no testsets", object{"testset_refs": []any{}}, nil},
-		{"a revision in its order, each once", object{"testset_revision_ref": object{"id": made["revision_id"]}, "windowing": window("", 1)}, id[:3]},
-		{"a revision backwards", object{"testset_revision_id": made["revision_id"], "windowing": window("descending", 2)}, []any{id[2], id[1], id[0]}},
+		{"a revision in its order, a row as often as it has it", object{"testset_revision_ref": object{"id": made["revision_id"]}, "windowing": window("", 1)}, id},
+		{"a revision backwards", object{"testset_revision_id": made["revision_id"], "windowing": window("descending", 2)}, []any{id[3], id[2], id[1], id[0]}},
 		{"the latest of a testset", object{"testset_ref": object{"slug": "golden"}}, new1},
 		{"the latest of a variant", object{"testset_variant_id": made["variant_id"]}, new1},
-		{"an older version", object{"testset_ref": object{"slug": "golden"}, "testset_revision_ref": object{"version": "1"}}, id[:3]},
+		{"an older version", object{"testset_ref": object{"slug": "golden"}, "testset_revision_ref": object{"version": "1"}}, id},
 		{"an unknown revision", object{"testset_revision_id": uuid.New()}, nil},
-		{"ids in their order", object{"testcase_ids": []any{seven, id[1], uuid.New(), id[0], seven}}, []any{seven, id[1], id[0]}},
+		{"ids in their order", object{"testcase_ids": []any{seven, id[1], uuid.New(), id[0], seven}}, []any{seven, id[1], id[0], seven}},
 		{"ids as references", object{"testcase_refs": []any{object{"id": id[1]}, object{"slug": "no"}}}, []any{id[1]}},
 		{"ids of a testset", object{"testcase_ids": []any{seven, id[1]}, "testset_id": made["id"]}, []any{id[1]}},
 		{"ids of a revision", object{"testcase_ids": []any{seven, id[1], new1[0]}, "testset_revision_id": second["id"]}, []any{new1[0]}},
