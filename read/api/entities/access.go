@@ -163,6 +163,18 @@ type permissionCheck struct {
 	Credentials string `json:"credentials"`
 }
 
+// permission reads a permission; those on secrets have two spellings. Source: contract §0 row 59.
+func permission(action string) domain.Permission {
+	switch p := domain.Permission(strings.ToLower(action)); p {
+	case "view_secret":
+		return domain.ViewSecrets
+	case "edit_secret":
+		return domain.EditSecrets
+	default:
+		return p
+	}
+}
+
 func (h accessRoutes) check(c *gin.Context) error {
 	var missing []domain.Field
 	for _, name := range []string{"action", "resource_type"} {
@@ -177,7 +189,7 @@ func (h accessRoutes) check(c *gin.Context) error {
 		return request.Invalid("enum", "Input should be 'service' or 'local_secrets'", of, "query", "resource_type")
 	}
 	caller := domain.PrincipalFrom(c.Request.Context())
-	if !access.Allows(caller.Role, domain.Permission(strings.ToLower(c.Query("action")))) {
+	if !access.Allows(caller.Role, permission(c.Query("action"))) {
 		return domain.E(domain.Forbidden, "Forbidden")
 	}
 	credentials := caller.Credential

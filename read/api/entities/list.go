@@ -98,17 +98,18 @@ func (l lineageRoutes) readQuery(c *gin.Context, level entity.Level) (entities.Q
 		return entities.Query{}, err
 	}
 	q := entities.Query{Archived: body.True("include_archived")}
-	l.readFilter(body, level, &q)
+	record := body.Object(l.family.Member(level))
 	q.Artifacts = l.readReferences(body, entity.LevelArtifact)
 	if level >= entity.LevelVariant {
 		q.Variants = l.readReferences(body, entity.LevelVariant)
-		q.OfArtifacts = l.readParents(body, entity.LevelArtifact)
+		q.OfArtifacts = l.readScope(body, record, entity.LevelArtifact)
 	}
 	if level == entity.LevelRevision {
 		q.Revisions = l.readReferences(body, entity.LevelRevision)
-		q.OfVariants = l.readParents(body, entity.LevelVariant)
+		q.OfVariants = l.readScope(body, record, entity.LevelVariant)
 		q.View = l.readView(body)
 	}
+	l.readFilter(record, level, &q)
 	if w := body.Object("windowing"); w != nil {
 		q.Window = readLineageWindow(w)
 	}
@@ -116,8 +117,21 @@ func (l lineageRoutes) readQuery(c *gin.Context, level entity.Level) (entities.Q
 	return q, body.Err()
 }
 
-func (l lineageRoutes) readFilter(body *request.Object, level entity.Level, q *entities.Query) {
-	o := body.Object(l.family.Member(level))
+// readScope reads the parents of one level, at the top of the body or in the record that
+// filters, as clients of the reference send them.
+func (l lineageRoutes) readScope(body, record *request.Object, parent entity.Level) []domain.Reference {
+	scope := l.readParents(body, parent)
+	inRecord := l.readParents(record, parent)
+	if scope != nil && inRecord != nil {
+		record.Fail("value_error", "The scope is given twice, here and at the top of the body", nil, l.family.Member(parent)+"_id")
+	}
+	if scope == nil {
+		return inRecord
+	}
+	return scope
+}
+
+func (l lineageRoutes) readFilter(o *request.Object, level entity.Level, q *entities.Query) {
 	q.Flags, q.Tags, q.Meta = api.WithoutNulls(o.Map("flags")), o.Map("tags"), o.Map("meta")
 	q.Name, q.Description = o.String("name"), o.String("description")
 	q.Slugs = textsOf(o, "slug", "slugs")

@@ -35,6 +35,20 @@ func TestReferenceEntities(t *testing.T) {
 	c.post("/workflows/"+id+"/archive", nil)
 	c.fails(http.StatusNotFound, http.MethodPut, "/workflows/"+id, object{"workflow": object{"id": id, "name": "x"}})
 
+	// A revision's scope may stand in the record that filters.
+	other := objectAt(t, c.post("/simple/workflows/", object{"workflow": object{"slug": "beside", "data": object{}}}), "workflow")
+	for _, scope := range []object{{"workflow_variant_id": plain["variant_id"]}, {"workflow_id": plain["id"]}} {
+		found := listAt(t, c.post("/workflows/revisions/query", object{"workflow_revision": scope}), "workflow_revisions")
+		require.Len(t, found, 2)
+		require.Equal(t, plain["revision_id"], at(t, found, 0, "id"))
+		require.NotEqual(t, other["revision_id"], at(t, found, 1, "id"))
+	}
+	c.fails(http.StatusUnprocessableEntity, http.MethodPost, "/workflows/revisions/query",
+		object{"workflow_id": plain["id"], "workflow_revision": object{"workflow_id": plain["id"]}})
+	for _, action := range []string{"view_secret", "view_secrets", "EDIT_SECRET"} {
+		require.Equal(t, "allow", c.get("/access/permissions/check?action=" + action + "&resource_type=local_secrets")["effect"])
+	}
+
 	// The slug of a simple record stays, and the reply says so.
 	app := c.app("my-app")
 	status, reply, header := c.do(http.MethodPut, "/simple/applications/"+text(t, app, "id"), object{"application": object{"id": app["id"], "slug": "other", "name": "New"}})
