@@ -99,14 +99,14 @@ sizes: ## Check the sizes of packages, files, structs and method sets; the test 
 	$(GO) test -count 1 -run '^TestSizes' ./cmd/colonnade
 
 # As it should be: tests of faults alone ask for an engine's process, and fmt alone calls what
-# hides a key's secret.
+# hides the secret of a key or token.
 lint: ## Vet, lint, and look for what nothing calls but tests
 	$(GO) mod tidy -diff
 	$(GO) vet ./...
 	$(GO) vet -tags embedded ./...
 	$(GO) vet -tags apachekafka ./deploy/kafka-test
 	$(TOOL) golangci-lint run ./...
-	@all=$$($(TOOL) deadcode -tags embedded ./cmd/...); dead=$$(grep -vE '\.PID$$|: Key\.(Go)?String$$' <<< "$$all" || true); \
+	@all=$$($(TOOL) deadcode -tags embedded ./cmd/...); dead=$$(grep -vE '\.PID$$|: (Key|Token)\.(Go)?String$$' <<< "$$all" || true); \
 	[ -z "$$dead" ] || { printf '%s\nNothing calls these but tests.\n' "$$dead" >&2; exit 1; }
 
 fmt: ## Format in place

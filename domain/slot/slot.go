@@ -12,6 +12,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -162,11 +163,7 @@ func (p *Pool) TryAcquire(project domain.ProjectID) (release func(), ok bool) {
 func (p *Pool) Held() (held map[domain.ProjectID]int, more bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	held = make(map[domain.ProjectID]int, len(p.held))
-	for project, n := range p.held {
-		held[project] = n
-	}
-	return held, p.free > p.kept
+	return maps.Clone(p.held), p.free > p.kept
 }
 
 // full is the answer to a caller whose wait timed out.

@@ -168,7 +168,7 @@ func (r *Reader) resume(ctx context.Context, w *walk, window domain.Window) erro
 		return domain.E(domain.Rejected, "windowing.next is a cursor of a list in %s order, and this one is %s.", c.Order, w.order)
 	}
 	if w.focus == order.Traces {
-		if w.moment, w.seen, err = r.Tracker.Snapshot(ctx, c.Snapshot); err != nil {
+		if w.moment, w.seen, err = r.Snapshot(ctx, c.Snapshot); err != nil {
 			return err
 		}
 	}

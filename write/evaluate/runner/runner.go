@@ -99,7 +99,7 @@ func (r *Runner) Run(ctx context.Context) error {
 // waits that may have it.
 func (r *Runner) startOne(ctx context.Context, all *sync.WaitGroup, freed chan<- struct{}) (started bool, err error) {
 	held, more := r.slots.Held()
-	if r.slots.Stats().InUse == r.cfg.MaxRuns || ctx.Err() != nil {
+	if stopped := ctx.Err() != nil; stopped || r.slots.Stats().InUse == r.cfg.MaxRuns {
 		return false, nil
 	}
 	runner := uuid.New()

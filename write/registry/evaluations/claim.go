@@ -45,7 +45,7 @@ type Busy struct {
 // It returns nil if none waits. The run is running then, and no other runner takes it
 // before the lease ends.
 func (r *Runs) Claim(ctx context.Context, runner uuid.UUID, lease time.Duration, busy Busy) (*Claimed, error) {
-	projects, runs := []uuid.UUID{}, []int32{}
+	projects, runs := make([]uuid.UUID, 0, len(busy.Runs)), make([]int32, 0, len(busy.Runs))
 	for project, n := range busy.Runs {
 		projects, runs = append(projects, uuid.UUID(project)), append(runs, int32(n)) //nolint:gosec // a runner executes few runs
 	}

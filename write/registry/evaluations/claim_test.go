@@ -103,7 +103,7 @@ func TestTheProjectWithTheFewestRunsIsNext(t *testing.T) {
 			return ""
 		}
 		busy.Runs[claimed.Project]++
-		if claimed.Project == domain.ProjectID(created["light"].Project.ID) {
+		if claimed.Project == created["light"].Project.ID {
 			return "light"
 		}
 		return "heavy"
@@ -113,7 +113,7 @@ func TestTheProjectWithTheFewestRunsIsNext(t *testing.T) {
 	require.Equal(t, "heavy", claim())
 	busy.OthersOnly = true
 	require.Empty(t, claim(), "both have runs")
-	delete(busy.Runs, domain.ProjectID(created["light"].Project.ID))
+	delete(busy.Runs, created["light"].Project.ID)
 	require.Empty(t, claim(), "light has none that waits")
 	queue("light", 101)
 	require.Equal(t, "light", claim())
