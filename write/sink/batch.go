@@ -18,9 +18,8 @@ import (
 	"colonnade/write/stream"
 )
 
-// batch is a range of records and what is to be done for it. Making it changes
-// nothing outside the worker's memory, and the same records with the same
-// memory make the same batch.
+// batch is a range of records and what is to be stored for it. Building it changes nothing
+// but the worker's cache, and the same records with the same cache make the same batch.
 type batch struct {
 	rng     stream.Range
 	records []stream.Record
@@ -35,21 +34,22 @@ type batch struct {
 	outdated []outdated
 	builtAt  time.Time
 	newestAt time.Time
-	// rows are those of the span tables, progress what readers are told once it is stored.
+	// rows are those of the span tables, progress is what sink_progress has once the batch
+	// is stored.
 	rows     *rows.Buffer
 	progress progress
-	// doubtful tells that another may have stored rows of it, or may be about to.
+	// doubtful reports that an earlier attempt may have stored rows of it, or may still do so.
 	doubtful bool
 	// stored are the spans of a doubtful batch that are stored, and all their rows.
 	stored map[*entry]bool
-	// doomed are the records, by their place, of which making rows panicked, in this
-	// batch or in an earlier making of it. spoilt tells that it was in this one: there
-	// are halves of rows, and the memory has spans that will not be stored.
+	// doomed are the records, by their index, for which building rows panicked, in this
+	// attempt or in an earlier one. spoilt reports that one panicked in this attempt: there
+	// are incomplete rows, and the cache has spans that will not be stored.
 	doomed map[int]deadRecord
 	spoilt bool
 }
 
-// deadRecords are the records, by their place in the batch, that cannot be processed.
+// deadRecords returns the indexes of the records that cannot be processed.
 func (b *batch) deadRecords() map[int]bool {
 	dead := map[int]bool{}
 	for _, d := range b.dead {
@@ -58,7 +58,7 @@ func (b *batch) deadRecords() map[int]bool {
 	return dead
 }
 
-// lost are the spans that are not stored because their record died.
+// lost returns the spans that are not stored because their record was dead-lettered.
 func (b *batch) lost() []*entry {
 	dead := b.deadRecords()
 	if len(dead) == 0 {
@@ -71,13 +71,13 @@ func (b *batch) lost() []*entry {
 type group struct {
 	// Trace is what is removed of it.
 	deletion.Trace
-	// records of the batch are the trace's, ascending.
+	// records are the indexes of the records of the trace, ascending.
 	records []int
 	entries []*entry
 	bySpan  map[trace.SpanID]*entry
-	// forgotten tells that a delete was among the removals: what comes after it
-	// is new. origins are the creations of spans that an edit took out of the
-	// batch before they were written.
+	// forgotten reports that a delete was among the removals: what comes after it is new.
+	// origins are the creations of spans that an edit took out of the batch before they
+	// were written.
 	forgotten bool
 	origins   map[trace.SpanID]origin
 	operation stream.Operation
@@ -117,18 +117,17 @@ type deadRecord struct {
 	reason string
 }
 
-// maxSpansOfRecord is what the lower bits of a version can count.
+// maxSpansOfRecord is the number of spans that the lower bits of a version can count.
 const maxSpansOfRecord = 1 << schema.VersionShift
 
-// build makes a batch of records: the last version of each span, what edits and
-// deletes leave of them, and their rows.
+// build builds a batch of records: the last version of each span, what edits and deletes
+// leave of the spans, and their rows.
 //
-// It goes through the records trace by trace, from bytes to rows: what one is
-// fitted to is at hand then, and gone before the next. Traces that are edited or
-// deleted, or have a record from the dead topic, come last, for it takes a look at
-// the store to know what is left.
+// It goes through the records trace by trace, from bytes to rows, so that the decoded spans
+// of one trace are released before the next. Traces that are edited or deleted, or have a
+// redriven record, come last, because ClickHouse is queried for what is left of them.
 //
-// It leaves out the records that are doomed. A batch that it spoilt is to be made again.
+// It leaves out the doomed records. The caller builds a batch again that is spoilt.
 func (w *worker) build(ctx context.Context, records []stream.Record, rng stream.Range, doomed map[int]deadRecord) (*batch, error) {
 	b := &batch{rng: rng, records: records, byKey: map[rows.TraceKey]*group{}, builtAt: w.clock(), doomed: doomed}
 	w.rows.Reset()
@@ -166,7 +165,7 @@ func (w *worker) build(ctx context.Context, records []stream.Record, rng stream.
 	return b, nil
 }
 
-// assign gives a record to its trace.
+// assign adds a record to the group of its trace.
 func (w *worker) assign(b *batch, i int) {
 	r := &b.records[i]
 	b.bytes += len(r.Value)
@@ -200,7 +199,7 @@ func (b *batch) die(record int, stage string, err error) {
 	b.dead = append(b.dead, deadRecord{record, stage, err.Error()})
 }
 
-// doom notes a record of which rows cannot be made.
+// doom notes a record whose rows cannot be built.
 func (b *batch) doom(record int, stage string, err error) {
 	if b.doomed == nil {
 		b.doomed = map[int]deadRecord{}
@@ -209,7 +208,7 @@ func (b *batch) doom(record int, stage string, err error) {
 	b.spoilt = true
 }
 
-// collect reads a trace's records.
+// collect decodes the records of a trace.
 func (w *worker) collect(b *batch, g *group) {
 	for _, i := range g.records {
 		g.ReceivedAt = b.records[i].ReceivedAt
@@ -217,7 +216,7 @@ func (w *worker) collect(b *batch, g *group) {
 	}
 }
 
-// spans reads one record of a trace.
+// spans decodes one record of a trace and applies it to the group.
 func (w *worker) spans(b *batch, g *group, i int) {
 	r := &b.records[i]
 	defer func() {
@@ -281,7 +280,7 @@ func idsOf(spans []trace.Span) map[trace.SpanID]bool {
 	return ids
 }
 
-// add puts a span into its group in place of an earlier version.
+// add puts a span into its group; it replaces an earlier version of the batch.
 func (w *worker) add(b *batch, g *group, i, index int, s *trace.Span) {
 	r := &b.records[i]
 	e := &entry{
@@ -302,18 +301,18 @@ func (w *worker) add(b *batch, g *group, i, index int, s *trace.Span) {
 		w.metrics.dropped.WithLabelValues("superseded").Inc()
 		e.CreatedAt, e.CreatedBy = earlier.CreatedAt, earlier.CreatedBy
 		e.UpdatedAt, e.UpdatedBy = r.ReceivedAt, r.User
-		*earlier = *e // it keeps its place
+		*earlier = *e // at the position of the earlier version
 		return
 	}
 	g.entries = append(g.entries, e)
 	g.bySpan[s.SpanID] = e
 }
 
-// remove takes a trace, or some of its spans, out of the batch so far and
-// marks what is stored of it.
+// remove takes a trace, or some of its spans, out of the batch so far, and marks what is
+// stored of them for removal.
 func (g *group) remove(r *stream.Record, only map[trace.SpanID]bool) (dropped int) {
 	g.operation = r.Operation
-	if r.Operation == stream.Delete || only == nil { // a new version says itself when it came
+	if r.Operation == stream.Delete || only == nil { // the row of a new version has its own receipt
 		g.AddTombstones(r.ReceivedAt, r.Offset, only)
 	}
 	kept := g.entries[:0]
@@ -347,8 +346,8 @@ func (g *group) remove(r *stream.Record, only map[trace.SpanID]bool) (dropped in
 	return dropped
 }
 
-// forget lets go of the creations of deleted spans. Who deletes some spans and
-// edits others in one batch loses the others' creation at worst.
+// forget drops the creations of deleted spans. If one batch deletes some spans of a trace
+// and edits others, the others may lose their creation.
 func (g *group) forget(only map[trace.SpanID]bool) {
 	g.forgotten = true
 	if only == nil {
@@ -359,26 +358,26 @@ func (g *group) forget(only map[trace.SpanID]bool) {
 	}
 }
 
-// drop counts what remove took out.
+// drop counts the spans that remove took out.
 func (w *worker) drop(dropped int) {
 	w.metrics.dropped.WithLabelValues("removed").Add(float64(dropped))
 }
 
-// reject reads the report of a span refused at the door.
+// reject parses the record of a span that a receiver refused.
 func (b *batch) reject(i int) {
 	r := &b.records[i]
-	var told stream.Rejection
-	if err := json.Unmarshal(r.Value, &told); err != nil {
+	var rejection stream.Rejection
+	if err := json.Unmarshal(r.Value, &rejection); err != nil {
 		b.die(i, "reject", err)
 		return
 	}
 	b.rejects = append(b.rejects, rows.RejectedSpan{
-		Project: r.Project, At: r.ReceivedAt, Source: r.Source, Stage: told.Stage, Reason: told.Reason,
-		TraceID: told.TraceID, SpanID: told.SpanID, SpanName: told.SpanName, Raw: told.Raw, Offset: r.Offset,
+		Project: r.Project, At: r.ReceivedAt, Source: r.Source, Stage: rejection.Stage, Reason: rejection.Reason,
+		TraceID: rejection.TraceID, SpanID: rejection.SpanID, SpanName: rejection.SpanName, Raw: rejection.Raw, Offset: r.Offset,
 	})
 }
 
-// refuse notes a span that could not be fitted.
+// refuse notes a span that could not be normalized.
 func (b *batch) refuse(i int, f normalize.Refusal) {
 	r := &b.records[i]
 	row := rows.RejectedSpan{Project: r.Project, At: r.ReceivedAt, Source: r.Source, Stage: "fit", Reason: f.Reason, SpanName: f.Name, Raw: r.Value, Offset: r.Offset}

@@ -15,11 +15,11 @@ import (
 	"colonnade/write/stream"
 )
 
-// decide gives a group its type and each span its place among the stored
-// versions, makes the rows, and brings the memory up to date.
+// decide finds the type of a group and the stored version of each span, builds the rows,
+// and updates the cache.
 func (w *worker) decide(b *batch, g *group) {
 	defer func() {
-		if p := recover(); p != nil { // which of them is at fault, nobody can tell
+		if p := recover(); p != nil { // the panic does not show which record is at fault
 			for _, i := range g.records {
 				b.doom(i, "row", fmt.Errorf("sink: spans of trace %s cannot be made rows: %v", g.Key.Trace, p))
 			}
@@ -42,8 +42,9 @@ func (w *worker) decide(b *batch, g *group) {
 	}
 }
 
-// enter writes a span, if there is need to, and remembers it. A defect of ours must
-// cost one record, not end the process again and again at the same offset.
+// enter adds the rows of a span unless it is a client retry, and puts it into the cache. A
+// panic must cost one record instead of ending the process again and again at the same
+// offset.
 func (w *worker) enter(b *batch, g *group, before *recent.Trace, e *entry) (k *recent.Trace) {
 	k = before
 	defer func() {
@@ -62,15 +63,15 @@ func (w *worker) enter(b *batch, g *group, before *recent.Trace, e *entry) (k *r
 	return k
 }
 
-// release lets go of what is in the rows now. The trees of a batch are many
-// times its records, and the collector would go through them again and again
-// while the batch is being written. revive brings them back.
+// release drops the references to what the rows have now. The attributes of a batch are
+// many times as large as its records, and the garbage collector would scan them again and
+// again while the batch is in flight. revive decodes them again.
 func (e *entry) release() {
 	s := e.Span
 	s.Attributes, s.Events, s.Resource, s.Scope = nil, nil, nil, nil
 }
 
-// revive fits the records of entries again, for rows that have to be made anew.
+// revive decodes the records of entries again, for rows that have to be built again.
 func (w *worker) revive(b *batch, entries []*entry) error {
 	var spans []trace.Span
 	at := -1
@@ -78,7 +79,7 @@ func (w *worker) revive(b *batch, entries []*entry) error {
 		if e.Span.Attributes != nil {
 			continue
 		}
-		if e.record != at { // entries of one record mostly stand together
+		if e.record != at { // entries of one record are usually adjacent
 			r := &b.records[e.record]
 			var err error
 			if spans, _, err = w.sink.deps.Fitter.Spans(metaOf(r), r.Value); err != nil {
@@ -97,8 +98,7 @@ func metaOf(r *stream.Record) normalize.Meta {
 	return normalize.Meta{Source: r.Source, ReceivedAt: r.ReceivedAt, User: r.User}
 }
 
-// resolve finds the type of a trace from the spans at hand and those known.
-// Source: contract §0 row 7, §1.7.
+// resolve returns the type of a trace from the spans of the batch and the recent ones.
 func (w *worker) resolve(g *group, k *recent.Trace) (t, declared trace.Type, linked bool) {
 	spans := make([]*trace.Span, len(g.entries))
 	for i, e := range g.entries {
@@ -119,7 +119,8 @@ func (w *worker) resolve(g *group, k *recent.Trace) (t, declared trace.Type, lin
 	return t, declared, linked
 }
 
-// place decides whether a span is written and as what, and adds its rows.
+// place reports whether a span is written, and adds its rows: it finds the version that the
+// span replaces.
 func (w *worker) place(b *batch, g *group, k *recent.Trace, e *entry) bool {
 	w.document.Render(e.Span, e.Declared)
 	e.ContentHash = w.document.Hash
@@ -146,7 +147,7 @@ func (w *worker) place(b *batch, g *group, k *recent.Trace, e *entry) bool {
 	return true
 }
 
-// facts are those of an entry whose numbers stand in its row.
+// facts returns the metrics of an entry, whose numbers are those of its row.
 func (e *entry) facts(numbers [schema.NumberCount]float64) recent.SpanMetrics {
 	f := recent.SpanMetrics{
 		ID: e.Span.SpanID, Parent: e.Span.ParentID, TraceType: e.Span.Type, Declared: e.Declared,
@@ -156,7 +157,7 @@ func (e *entry) facts(numbers [schema.NumberCount]float64) recent.SpanMetrics {
 	f.End, _ = rows.SplitTime(e.Span.End)
 	copy(f.Own[:], numbers[1:]) // the first is the duration
 	if e.Span.IsRoot() {
-		f.Name = strings.Clone(e.Span.Name) // not to keep a record's memory until the trace is settled
+		f.Name = strings.Clone(e.Span.Name) // a clone, because the name would keep the record in memory until the trace is finalized
 	}
 	return f
 }
@@ -175,13 +176,13 @@ func (e *entry) known() recent.Span {
 	}
 }
 
-// replaces keeps what a first version leaves to its successors. Source: contract §1.10.
+// replaces keeps the creation of the first version of a span.
 func (e *entry) replaces(stored *recent.Span, r *stream.Record) {
 	e.CreatedAt, e.CreatedBy = time.UnixMicro(stored.CreatedAt).UTC(), stored.CreatedBy
 	e.UpdatedAt, e.UpdatedBy = r.ReceivedAt, r.User
 }
 
-// indexOf makes one row for each trace of a batch.
+// indexOf returns one row of trace_index for each trace of a batch.
 func indexOf(groups []*group, partition int32) []rows.IndexRow {
 	var out []rows.IndexRow
 	for _, g := range groups {

@@ -15,14 +15,14 @@ import (
 	"colonnade/write/sink/rows"
 )
 
-// A row of span_payloads_packed never takes the place of another: its key is the place
-// in the stream. Readers choose a span's latest version, and what is left of the
-// others is removed here, when there is time. Those that nobody remembers (they
-// were replaced long after they came, or a process ended before it got here)
-// stay until their trace is deleted.
+// A row of span_payloads_packed never replaces another, because its key has the partition and
+// the offset. Readers choose the latest version of a span, and the worker deletes the
+// payloads of the others when it has time. Payloads that are in no worker's memory (they were
+// replaced long after they came, or the process ended before) stay until their trace is
+// deleted.
 
-// noteOutdated takes from a batch that is stored what it left behind. A record
-// that was refused replaced nothing.
+// noteOutdated takes over the payloads that a stored batch left behind. A refused record
+// replaced nothing.
 func (w *worker) noteOutdated(b *batch) {
 	dead := b.deadRecords()
 	for _, o := range b.outdated {
@@ -33,17 +33,17 @@ func (w *worker) noteOutdated(b *batch) {
 	b.outdated = nil
 }
 
-// maxOutdated bounds those that are remembered while the store does not remove any.
+// maxOutdated bounds the versions in memory while ClickHouse does not delete any.
 const maxOutdated = 100_000
 
-// outdatedDue tells whether documents are to be removed now.
+// outdatedDue reports whether payloads are to be deleted now.
 func (w *worker) outdatedDue(now time.Time) bool {
 	return len(w.outdated) > 0 && !now.Before(w.outdatedFrom)
 }
 
-// removeOutdated removes the documents of versions that were replaced. They are
-// not worth the stream: where the store refuses for good, they stay, and where it
-// does not answer in time they wait.
+// removeOutdated deletes the payloads of replaced versions. The partition does not wait for
+// it: if ClickHouse refuses for good, they stay, and if it does not answer in time, they are
+// tried again later.
 func (w *worker) removeOutdated(ctx context.Context) error {
 	bounded, cancel := context.WithTimeout(ctx, w.sink.cfg.FinalizeTimeout)
 	defer cancel()
@@ -70,8 +70,8 @@ func (w *worker) removeOutdated(ctx context.Context) error {
 	return nil
 }
 
-// removeDocuments removes those of one record that another table refused: it
-// goes to the dead topic, and nothing of it is shown.
+// removeDocuments deletes the payloads of one record that another table refused: the record
+// is dead-lettered, and nothing of it is shown.
 func (w *worker) removeDocuments(ctx context.Context, entries []*entry) error {
 	seen := map[rows.TraceKey]bool{}
 	for _, e := range entries {
@@ -86,8 +86,8 @@ func (w *worker) removeDocuments(ctx context.Context, entries []*entry) error {
 	return nil
 }
 
-// writeDocuments inserts the documents of a batch and says what occurs in them,
-// the one while the other is under way: a reader needs both, and neither the other.
+// writeDocuments inserts the payloads of a batch and their n-grams at the same time: readers
+// need both, and neither needs the other.
 func (w *worker) writeDocuments(ctx context.Context, b *batch) error {
 	ngrams := make(chan error, 1)
 	go func() { ngrams <- w.writeNgrams(ctx, b) }()
@@ -96,9 +96,9 @@ func (w *worker) writeDocuments(ctx context.Context, b *batch) error {
 }
 
 // writeNgrams inserts the n-grams of the payloads of a batch, also of those that are
-// stored already. A span without its n-grams would not be found, and no row holds
-// anything that a client chose: a refusal is a table that is not as this build knows
-// it, and to wait is visible.
+// stored already. A span without its n-grams would not be found, and no client chooses what
+// these rows have: a refusal means that the table is not that of this build, and readiness
+// shows that the sink waits.
 func (w *worker) writeNgrams(ctx context.Context, b *batch) error {
 	err := w.insert(ctx, b, schema.SpanPayloadNgrams, b.rows.Ngrams.Of(b.rows.Payloads, w.partition.Number()))
 	if domain.KindOf(err).Permanent() {
@@ -107,9 +107,9 @@ func (w *worker) writeNgrams(ctx context.Context, b *batch) error {
 	return err
 }
 
-// writeAnnotations inserts a batch's rows of both tables. They come before the
-// spans, so that a repetition that finds a span knows them stored; a row that
-// is stored twice all the same is replaced by its equal.
+// writeAnnotations inserts the rows of both annotation tables. They come before the spans, so
+// that they are stored if a repetition finds the span; a row that is stored twice replaces
+// its equal.
 func (w *worker) writeAnnotations(ctx context.Context, b *batch) error {
 	annotations := b.rows.Annotations
 	if annotations.Links.Rows() == 0 && annotations.Results.Rows() == 0 {
@@ -127,7 +127,8 @@ func (w *worker) writeAnnotations(ctx context.Context, b *batch) error {
 	return w.writeTable(ctx, b, schema.EvaluationIndex, &annotations.Results.Block, annotated)
 }
 
-// annotationsOf makes a table's rows of some entries anew; nil for a table of spans.
+// annotationsOf builds the rows of an annotation table again for some entries; nil for another
+// table.
 func (w *worker) annotationsOf(entries []*entry, table string) *native.Block {
 	if table != schema.AnnotationIndex && table != schema.EvaluationIndex {
 		return nil

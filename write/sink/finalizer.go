@@ -13,15 +13,15 @@ import (
 )
 
 const (
-	// settleLate is how often a trace that is settled alone may run out of time.
+	// maxFinalizeTimeouts is how often a trace that is finalized alone may run out of time.
 	maxFinalizeTimeouts = 3
 	// finalizeFraction is how much smaller the groups are that follow a failed one.
 	finalizeFraction = 4
-	// maxFinalizeGroups is how many groups are settled between two batches.
+	// maxFinalizeGroups is how many groups are finalized between two batches.
 	maxFinalizeGroups = 4
 )
 
-// finalizeDue settles traces that have been quiet long enough.
+// finalizeDue finalizes the traces that received no span for FinalizeAfter.
 func (w *worker) finalizeDue(ctx context.Context) error {
 	cfg := &w.sink.cfg
 	now := w.clock()
@@ -29,7 +29,7 @@ func (w *worker) finalizeDue(ctx context.Context) error {
 		return nil
 	}
 	if w.writingSince.Load() != 0 && !w.outdatedDue(now) && len(w.memory.Due(now.Add(-cfg.FinalizeAfter), 1)) == 0 {
-		return nil // nothing is due that what is being written had to be waited for
+		return nil // nothing is due for which the worker had to wait for the batch in flight
 	}
 	if err := w.land(); err != nil {
 		return err
@@ -59,19 +59,20 @@ func (w *worker) finalizeDue(ctx context.Context) error {
 	w.metrics.finalizeLag.WithLabelValues(w.label).Set(max(lag, 0).Seconds())
 	w.metrics.open.WithLabelValues(w.label).Set(float64(w.memory.Pending()))
 	if w.memory.Pending() == 0 && (finalized > 0 || now.Sub(w.progressAt) > cfg.RollupEvery) {
-		// Nothing may follow for long: say that all is settled up to now. Nobody
-		// else can tell an idle partition from one that is stuck.
+		// No record may follow for long: record that everything is finalized up to now,
+		// because the rollup cannot tell an idle partition from one that is stuck.
 		return w.writeProgress(ctx, w.progress(w.partition.Next()))
 	}
 	return nil
 }
 
+// finalizeSize returns the number of traces of the next group.
 func (w *worker) finalizeSize() int { return max(w.sink.cfg.FinalizeTraces>>w.finalizeShrink, 1) }
 
-// finalizeGroup settles traces or, when that fails, leaves them open for later in
-// smaller groups, and tells false: a trace that the store cannot compute must
-// not hold up the stream, which goes on before the next attempt. One that fails
-// alone, while the store does other work, is left as it is.
+// finalizeGroup finalizes traces. If that fails, it leaves them pending, to be tried later
+// in smaller groups, and returns false: a trace that ClickHouse cannot compute must not
+// hold up the partition, which goes on before the next attempt. A trace that fails alone,
+// while ClickHouse does other work, is left as it is.
 func (w *worker) finalizeGroup(ctx context.Context, due []*recent.Trace) (ok bool, err error) {
 	keys := make([]rows.TraceKey, len(due))
 	for i, k := range due {
@@ -104,14 +105,14 @@ func (w *worker) finalizeGroup(ctx context.Context, due []*recent.Trace) (ok boo
 	return true, nil
 }
 
-// mayRetry tells whether a group of traces that could not be settled is to be
-// tried again, and makes the next one smaller if they may be too much.
+// mayRetry reports whether a group of traces that could not be finalized is to be tried
+// again, and makes the next group smaller if this one may have been too large.
 func (w *worker) mayRetry(ctx context.Context, traces int, err error) bool {
 	switch reason := w.store.Classify(ctx, err); {
 	case reason == clickhouse.FaultUnavailable:
 		return true
 	case traces > 1:
-		for w.finalizeSize() > max(traces/finalizeFraction, 1) { // few may be due of those that a group may hold
+		for w.finalizeSize() > max(traces/finalizeFraction, 1) { // fewer traces may be due than a group may have
 			w.finalizeShrink++
 		}
 		return true
@@ -123,7 +124,8 @@ func (w *worker) mayRetry(ctx context.Context, traces int, err error) bool {
 	}
 }
 
-// unsettled keeps statistics from the minutes of a trace that could not be settled.
+// markFailed makes statistics fall back to spans in the buckets of a trace that could not
+// be finalized.
 func (w *worker) markFailed(ctx context.Context, k *recent.Trace) {
 	buckets := map[rollup.Bucket]bool{}
 	for _, s := range k.Spans {

@@ -12,8 +12,8 @@ import (
 // has: 100 000 names take about 10 MB. A name beyond it is inserted again.
 const maxAttributeKeys = 100_000
 
-// keySet remembers the attribute keys that are recorded already, the latest
-// used ones, so that they cost no insert.
+// keySet is a cache of the attribute keys that attribute_keys has, so that they are not
+// inserted again. It drops the least recently used.
 type keySet struct {
 	mu    sync.Mutex
 	limit int
@@ -25,7 +25,7 @@ func newKeySet(limit int) *keySet {
 	return &keySet{limit: limit, known: map[rows.AttributeKey]*list.Element{}, order: list.New()}
 }
 
-// has tells whether a key is known.
+// has reports whether the set has a key.
 func (k *keySet) has(key rows.AttributeKey) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -36,7 +36,7 @@ func (k *keySet) has(key rows.AttributeKey) bool {
 	return ok
 }
 
-// add remembers keys that are durable.
+// add adds keys that are stored.
 func (k *keySet) add(keys []rows.AttributeKey) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

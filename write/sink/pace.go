@@ -5,19 +5,19 @@ import (
 	"time"
 )
 
-// pace chooses how long a partition gathers. A quiet house shows a span at
-// once; a busy one makes few large parts: the partitions that are busy share
-// a number of batches a second.
+// pace chooses how long a partition waits for records. A sink with little traffic shows a
+// span at once; a busy one makes few large parts: the busy partitions share
+// BatchesPerSecond.
 type pace struct {
 	min, max time.Duration
 	rate     float64
 
 	mu sync.Mutex
-	// last is when each partition last had a batch worth sharing for.
+	// last is when each partition last had a batch of busyBytes.
 	last map[int32]time.Time
 }
 
-// busyBytes is a batch that counts as load, busyFor how long it does.
+// busyBytes is the size from which a batch makes its partition busy, for busyFor.
 const (
 	busyBytes = 256 << 10
 	busyFor   = 3 * time.Second
@@ -27,7 +27,7 @@ func newPace(cfg Config) *pace {
 	return &pace{min: cfg.MinLinger, max: cfg.MaxLinger, rate: cfg.BatchesPerSecond, last: map[int32]time.Time{}}
 }
 
-// linger is how long a partition is to gather now.
+// linger returns how long a partition waits for records now.
 func (p *pace) linger(partition int32, now time.Time) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()

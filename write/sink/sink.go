@@ -1,15 +1,17 @@
-// Package sink carries spans from the stream to ClickHouse, each exactly once.
-// One worker for each assigned partition reads batches, fits their spans,
-// makes rows, inserts them under deterministic tokens, and moves the offset
-// only when the store has acknowledged everything. It also settles traces that went quiet:
-// totals, one type for all spans, nothing stale; and keeps trace_metrics_1m in step.
+// Package sink carries spans from Kafka to ClickHouse, each exactly once. One worker for
+// each assigned partition polls batches, normalizes their spans, builds rows, inserts them
+// under deterministic tokens, and commits the offset only when ClickHouse has acknowledged
+// everything. The worker also decides when traces are finalized (write/sink/finalize) and
+// executes what that and write/sink/deletion find to change.
 //
-// What the store has acknowledged outlives its process. Whether it outlives a loss
-// of power is for the settings and replicas of ClickHouse to say (deploy/docs/operating.md, Back-up):
-// nothing here asks for fsync, and an offset that has moved does not come back.
+// What ClickHouse has acknowledged survives the end of its process. Whether it survives a
+// loss of power depends on the settings and replicas of ClickHouse (deploy/docs/operating.md,
+// Back-up): the sink does not ask for fsync, and a committed offset does not come back.
 //
-// Not here: what a span means (write/normalize), how the log is read (write/stream),
-// the tables (migrations). cmd is the only caller.
+// Not here: what a span means (write/normalize), how the topic is read (write/stream), the
+// rows of a span (write/sink/rows), the cache of recent spans (write/sink/recent), inserts
+// and retries (write/sink/clickhouse), one-minute metrics (write/sink/rollup), the tables
+// (migrations). cmd is the only caller.
 //
 // # Exactly once
 //
@@ -17,33 +19,35 @@
 // crash after each step leaves to the next owner of the partition:
 //
 //	step                                crash after it
-//	1 Poll                              nothing happened: the records are read again, in batches cut anew
-//	2 Intend(first-last)                the commit names the range: exactly it is read again first, and the
-//	                                    same rows are made of it (fitting is pure; the cache of recent
-//	                                    spans is restored from rows of lower offsets)
-//	3 insert span_payloads_packed,            the rows of spans that step 5 did not reach are inserted again: merges
-//	  span_payload_ngrams                       and readers make one of equal versions. Readers see no span yet
-//	4 insert trace_index, annotations,  as 3; the index's aggregates bear repetition. Who asks for a trace
-//	  evaluation_index                      by its id sees the spans; lists do not
+//	1 Poll                              nothing happened: the records are read again, in other batches
+//	2 Intend(first-last)                the commit metadata names the intended range: exactly it is read
+//	                                    again first, and the same rows are built of it (normalization is
+//	                                    pure; the cache of recent spans is restored from rows of lower
+//	                                    offsets)
+//	3 insert span_payloads_packed,      the rows of spans that step 5 did not reach are inserted again: merges
+//	  span_payload_ngrams               and readers make one of equal versions. Readers see no span yet
+//	4 insert trace_index,               as 3; a repetition does not change the aggregates of the index. A
+//	  annotation_index,                 query for a trace by its id sees the spans; lists do not
+//	  evaluation_index
 //	5 insert spans                      the rows are looked up by their versions, and only those that are
 //	                                    missing go in. The spans are visible
 //	6 insert tombstones, remove what    the same rows of lower versions are removed again: no effect;
 //	  edits, deletes and changed keys   tombstones as 3
 //	  left behind
-//	7 insert attribute_keys, rejects    keys as 3; rejects are looked up as spans are
-//	8 dead topic                        published again: at least once, and redriven as often: what was
+//	7 insert attribute_keys             as 3
+//	8 dead-letter topic                 published again: at least once, and redriven as often: what was
 //	                                    stored or removed since it was received stays so (redriven.go)
-//	9 insert sink_progress              replaced by an equal row
-//	10 Commit(last+1)                   done
+//	9 insert rejected_spans             the rows are looked up, and only those that are missing go in
+//	10 insert sink_progress             replaced by an equal row
+//	11 Commit(last+1)                   done
 //
-// An insert whose answer was lost is tried again as after a crash, by this owner
-// or the next, even while the first is still running in the store: what is looked
-// up goes in under the first attempt's token, which is checked and recorded in
-// one step with the rows by a store that lives. One that is killed may keep
-// either without the other, so no look ends but with all rows there (clickhouse.Insertion).
-// A former owner that still lives inserts under the same tokens, and its next
-// Intend is refused: by the broker, or by stream, where the broker was restarted
-// and took it for a new member.
+// An insert whose answer was lost is tried again as after a crash, by this owner or the
+// next, even while the first attempt still runs in ClickHouse: the missing rows are
+// inserted under the token of the first attempt, which ClickHouse checks and records in
+// one step with the rows. A ClickHouse that is killed may keep either without the other,
+// so a check ends only when all rows are stored (clickhouse.Insertion). A former owner
+// that still runs inserts under the same tokens, and its next Intend is refused: by the
+// broker, or by write/stream if the broker was restarted and took it for a new member.
 package sink
 
 import (
@@ -70,13 +74,14 @@ import (
 
 // Deps are what the sink works with; all but Erased are required.
 type Deps struct {
-	// Store speaks HTTP (clickhouse.HTTP): blocks are sent as they are.
+	// Store is a connection over HTTP (clickhouse.HTTP), which sends blocks as they are.
 	Store driver.Conn
-	// Consumer is not shared; Dead takes the records that cannot be processed.
+	// Consumer is not shared; Dead publishes the records that cannot be processed.
 	Consumer *stream.Consumer
 	Dead     *stream.Producer
 	Fitter   *normalize.Fitter
-	// Erased tells which projects were deleted at or after a moment; nil means that none ever is.
+	// Erased returns the projects that were deleted at or after a time; nil means that none
+	// ever is.
 	Erased     func(ctx context.Context, since time.Time) ([]domain.ProjectID, error)
 	Now        func() time.Time
 	Log        *slog.Logger
@@ -97,14 +102,14 @@ type Sink struct {
 	topic     string
 	keys      *keySet
 	pace      *pace
-	// spare has the rows that a worker may fill while its own are being written.
+	// spare has the buffer that a worker may fill while its own is in flight.
 	spare    chan *rows.Buffer
 	mu       sync.Mutex
 	workers  map[int32]*worker
 	totalLag int64
 }
 
-// New makes a sink; nothing runs before Run.
+// New creates a sink; nothing runs before Run.
 func New(cfg Config, deps Deps) (*Sink, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -125,9 +130,9 @@ func New(cfg Config, deps Deps) (*Sink, error) {
 	return s, nil
 }
 
-// Run consumes until ctx ends, then finishes the batches under way and returns
-// nil. An error means that it cannot go on; it never means that a store is
-// away, which is waited for.
+// Run consumes until ctx ends, then commits the batches in flight and returns nil. An error
+// means that the sink cannot go on; it never means that ClickHouse is unavailable, for
+// which the sink waits.
 func (s *Sink) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -146,7 +151,7 @@ func (s *Sink) Run(ctx context.Context) error {
 		if !errors.Is(err, errFenced) {
 			return fmt.Errorf("sink: consume: %w", err)
 		}
-		// The group went on without us, as after a long pause of the process: join again.
+		// The group removed this member, for example after a long pause of the process: join again.
 		s.log.LogAttrs(ctx, slog.LevelWarn, "consumer group removed this member, it joins again", slog.Any("error", err))
 	}
 }
@@ -166,7 +171,7 @@ func (s *Sink) work(ctx context.Context, p *stream.Partition) error {
 	return w.run(ctx)
 }
 
-// recentSpans is a partition's share of what is remembered.
+// recentSpans returns the share of a partition in Config.RecentSpans.
 func (s *Sink) recentSpans() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -182,9 +187,8 @@ func (s *Sink) ownsFirst() bool {
 	return mine
 }
 
-// Visible tells, for each partition that this sink works on, the offset before
-// which everything is visible: what sink_progress says, without asking the
-// store. Safe for concurrent use.
+// Visible returns, for each partition of this sink, the offset before which everything is
+// visible: what sink_progress has, without a query. Safe for concurrent use.
 func (s *Sink) Visible() map[int32]int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -197,15 +201,15 @@ func (s *Sink) Visible() map[int32]int64 {
 	return out
 }
 
-// Ready tells whether the sink keeps up: the store answers, the group takes its
-// commits, and neither the oldest record in work nor the lag is beyond its bound.
+// Ready returns an error unless the sink keeps up: ClickHouse answers, the group accepts its
+// commits, and neither the age of the oldest batch nor the lag exceeds its bound.
 func (s *Sink) Ready(context.Context) error {
 	if err := s.deps.Consumer.Ready(); err != nil {
 		return err
 	}
 	now := s.deps.Now()
 	if since, err := s.store.Down(); !since.IsZero() && now.Sub(since) > s.cfg.MaxBackoff {
-		return domain.Wrap(domain.Unavailable, err, "The span store has not answered for %s.", now.Sub(since).Round(time.Second))
+		return domain.Wrap(domain.Unavailable, err, "ClickHouse has not answered for %s.", now.Sub(since).Round(time.Second))
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -220,7 +224,7 @@ func (s *Sink) Ready(context.Context) error {
 	return nil
 }
 
-// lagEvery is how often the broker is asked for the lag.
+// lagEvery is the interval between two requests for the lag.
 const lagEvery = 5 * time.Second
 
 func (s *Sink) watchLag(ctx context.Context) {
@@ -234,7 +238,7 @@ func (s *Sink) watchLag(ctx context.Context) {
 		}
 		lag, err := s.deps.Consumer.Lag(ctx)
 		if err != nil {
-			continue // the broker's absence shows in the stream's own metrics and readiness
+			continue // the metrics and the readiness of write/stream show that the broker is unavailable
 		}
 		var total int64
 		for number, n := range lag {

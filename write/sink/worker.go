@@ -16,16 +16,15 @@ import (
 	"colonnade/write/stream"
 )
 
-// errFenced is a commit that the broker refused for good: this member is no longer the partition's owner.
+// errFenced reports a commit that the broker refused because this member no longer owns the partition.
 var errFenced = errors.New("sink: the partition belongs to another")
 
-// fencedPatience is how long a fenced worker waits to be told so by the group.
+// fencedPatience is how long a fenced worker waits for the group to revoke its partition.
 const fencedPatience = 30 * time.Second
 
-// worker is the owner of one partition for the time of one assignment. What it
-// stores for the partition it stores one after the other: batches, removals and
-// settling never overlap, so none sees another half done. Only the rows of the
-// next batch may be made while one is written (writing.go).
+// worker owns one partition for the time of one assignment. It stores batches, removals and
+// finalizations one after the other, so that none reads what another has half done. It
+// builds only the rows of the next batch while one is in flight (writing.go).
 type worker struct {
 	sink      *Sink
 	partition *stream.Partition
@@ -35,33 +34,33 @@ type worker struct {
 	store     *clickhouse.DB
 
 	memory *recent.Cache
-	// rows are those of the batch that is being made.
+	// rows are those of the batch that is being built.
 	rows     *rows.Buffer
 	document rows.Content
-	// writing is the batch that is being written, nil for none.
+	// writing is the batch in flight, nil for none.
 	writing *writing
-	// refused tells that land took spans from the memory whose records died.
+	// refused reports that land dropped spans from the cache whose records were dead-lettered.
 	refused bool
-	// lastClock keeps last_write_at ascending when the machine's clock jumps back, lastNow
-	// is what that said.
+	// lastClock keeps last_write_at ascending when the machine's clock jumps back; lastNow is
+	// the last reading of that clock.
 	lastClock, lastNow time.Time
-	// outdated are the documents that are to be removed when traces are settled, but
-	// not before outdatedFrom.
+	// outdated are the payloads of replaced versions, which are deleted when traces are
+	// finalized, but not before outdatedFrom.
 	outdated     []outdated
 	outdatedFrom time.Time
 	// finalizeFrom is when traces are finalized again, finalizeShrink how often the groups
 	// were halved, finalizeTimeouts how often the trace that is due ran out of time alone.
 	finalizeFrom                     time.Time
 	finalizeShrink, finalizeTimeouts int
-	// storedUntil is the last offset of which rows were stored when the partition
-	// was taken over. The owner before may have stored a range that the group's
-	// log does not name, if its broker died: up to here rows are looked for first.
+	// storedUntil is the last offset of which rows were stored when the partition was
+	// assigned. If the broker failed, the former owner may have stored a range that no
+	// commit names: up to this offset stored rows are looked up before the insert.
 	storedUntil int64
-	// progressAt is when the progress was last written, visible what it said.
+	// progressAt is when sink_progress was last written, visible the offset in it.
 	progressAt time.Time
 	visible    atomic.Int64
-	// makingSince and writingSince are when the records of which rows are made, and
-	// those that are being written, were taken, Unix nanoseconds; 0 for none.
+	// makingSince and writingSince are when the records of the batch that is being built, and
+	// of the one in flight, were polled, in Unix nanoseconds; 0 for none.
 	makingSince, writingSince atomic.Int64
 }
 
@@ -76,27 +75,27 @@ func newWorker(s *Sink, p *stream.Partition) *worker {
 	}
 }
 
-// spanBytes is about what the rows of a span take in memory, however short it is.
+// spanBytes is about the memory that the rows of the shortest span take.
 const spanBytes = 512
 
-// weigh is what a record counts for in a batch. A batch that is bounded by bytes
-// alone holds 200 000 spans where they are short, and takes a gigabyte.
+// weigh returns the bytes that a record counts for in a batch. A batch that is bounded by
+// its bytes alone holds 200 000 short spans, which take a gigabyte.
 func weigh(value []byte) int {
-	n, _ := wire.Count(unsafe.String(unsafe.SliceData(value), len(value))) //nolint:gosec // nobody writes to a record; one that is not OTLP counts by its bytes
-	return max(len(value), max(n, 1)*spanBytes)                            // a delete names none
+	n, _ := wire.Count(unsafe.String(unsafe.SliceData(value), len(value))) //nolint:gosec // no code writes to a record; one that is not OTLP counts by its bytes
+	return max(len(value), max(n, 1)*spanBytes)                            // a delete of a whole trace names no span
 }
 
-// run works until ctx ends; a batch under way is finished within DrainTimeout.
+// run works until ctx ends; it commits a batch in flight within DrainTimeout.
 func (w *worker) run(ctx context.Context) error {
 	err := w.loop(ctx)
 	switch {
-	case ctx.Err() != nil: // the partition is given up, whatever failed on the way
+	case ctx.Err() != nil: // the partition is revoked, whatever failed
 		if err != nil && !errors.Is(err, context.Canceled) {
 			w.log.LogAttrs(ctx, slog.LevelWarn, "partition was revoked before a batch was committed, its next owner repeats the batch", slog.Any("error", err))
 		}
 		return nil
 	case errors.Is(err, errFenced):
-		select { // the group is about to say so itself
+		select { // the group is about to revoke the partition
 		case <-ctx.Done():
 			return nil
 		case <-time.After(fencedPatience):
@@ -125,7 +124,7 @@ func (w *worker) loop(ctx context.Context) (err error) {
 		return err
 	}
 	w.warnOfAnotherLog(ctx)
-	// From here on what this partition says is settled counts for all (minute.go).
+	// From here on the rollup counts on the finalization of this partition.
 	if err := w.writeProgress(ctx, w.progress(first)); err != nil {
 		return err
 	}
@@ -171,8 +170,8 @@ func (w *worker) restore(ctx context.Context, first int64) error {
 	return nil
 }
 
-// warnOfAnotherLog tells where the store has spans of later offsets than there
-// are: versions of spans are compared by their offsets.
+// warnOfAnotherLog logs an error if ClickHouse has spans of offsets that the topic does not
+// have, because versions of spans are compared by their offsets.
 func (w *worker) warnOfAnotherLog(ctx context.Context) {
 	lag, err := w.sink.deps.Consumer.Lag(ctx)
 	behind, known := lag[w.partition.Number()]
@@ -182,22 +181,22 @@ func (w *worker) warnOfAnotherLog(ctx context.Context) {
 	}
 }
 
-// poll waits for a batch, but no longer than settling may wait.
+// poll waits for a batch, but not longer than finalization may wait.
 func (w *worker) poll(ctx context.Context) ([]stream.Record, error) {
 	pollCtx, cancel := context.WithTimeout(ctx, w.sink.cfg.FinalizeEvery)
 	defer cancel()
 	cfg := &w.sink.cfg
 	records, err := w.partition.Poll(pollCtx, cfg.BatchBytes, w.sink.pace.linger(w.partition.Number(), w.sink.deps.Now()))
 	if err != nil && ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
-		return nil, nil // time to settle
+		return nil, nil // traces may be due for finalization
 	}
 	return records, err
 }
 
-// clock is the time now, never before an earlier answer: what is touched must not
-// lie before what was said to be settled. It is without the monotonic reading, by
-// which a clock that was set back is not seen. While the machine's is behind, this
-// one goes on at half its pace, or nothing would be due until the two meet.
+// clock returns the time, never before an earlier answer: a write must not be before the
+// time until which traces are finalized. It has no monotonic reading, which would hide
+// that the clock was set back. While the machine's clock is behind, this one goes on at
+// half its speed, because otherwise nothing would be due until the two meet.
 func (w *worker) clock() time.Time {
 	now := w.sink.deps.Now()
 	passed := max(now.Sub(w.lastNow), 0)
@@ -209,7 +208,8 @@ func (w *worker) clock() time.Time {
 	return w.lastClock
 }
 
-// busySince is when the oldest record in work was taken, the zero time for none.
+// busySince returns when the oldest batch was polled that is not committed, the zero time
+// for none.
 func (w *worker) busySince() time.Time {
 	oldest := w.writingSince.Load()
 	if at := w.makingSince.Load(); oldest == 0 || at != 0 && at < oldest {

@@ -23,8 +23,8 @@ import (
 	"colonnade/write/stream"
 )
 
-// write makes a batch durable, in the order of the table in sink.go. Every step
-// bears repetition; none is begun before the one above is durable.
+// write makes a batch durable, in the order of the table in sink.go. Every step may be
+// repeated; none begins before the one above it is durable.
 func (w *worker) write(ctx context.Context, b *batch, repeat bool) error {
 	if b.doubtful {
 		if err := w.findStored(ctx, b); err != nil {
@@ -65,16 +65,16 @@ func (w *worker) insert(ctx context.Context, b *batch, table string, block *nati
 	return w.store.Insert(ctx, clickhouse.Insertion{Table: table, Block: block, Token: w.token(table, b.rng), PossiblyDuplicate: b.doubtful})
 }
 
-// token names one insert. The same rows go under the same token, whoever
-// inserts them; those of a topic that was made again under the same name go
-// under others. Source: design §3.4.
+// token returns the token of an insert. Equal rows have the same token, whichever owner
+// inserts them; the rows of a topic that was created again under the same name have
+// others.
 func (w *worker) token(table string, rng stream.Range) string {
 	return table + ":" + w.sink.topic + "@" + w.partition.Log() + ":" + w.label + ":" + strconv.FormatInt(rng.First, 10) + "-" + strconv.FormatInt(rng.Last, 10)
 }
 
-// writeTable inserts rows of spans. If the store refuses them for good, they
-// are halved by records until the ones at fault are alone, and those die. The
-// halves are the same in a repetition, so their tokens are, too.
+// writeTable inserts rows of spans. If ClickHouse refuses them for good, it halves them by
+// records until the refused ones are alone, and those are dead-lettered. A repetition makes
+// the same halves with the same tokens.
 func (w *worker) writeTable(ctx context.Context, b *batch, table string, block *native.Block, entries []*entry) error {
 	if alive := w.alive(b, entries); len(alive) < len(entries) {
 		entries = alive
@@ -86,8 +86,8 @@ func (w *worker) writeTable(ctx context.Context, b *batch, table string, block *
 	return w.halve(ctx, b, table, block, entries, b.rng)
 }
 
-// alive leaves out the spans of records that an earlier table refused, and
-// those that are stored.
+// alive returns the spans without those of records that an earlier table refused, and
+// without those that are stored.
 func (w *worker) alive(b *batch, entries []*entry) []*entry {
 	dead := b.deadRecords()
 	if len(dead) == 0 && len(b.stored) == 0 {
@@ -96,8 +96,8 @@ func (w *worker) alive(b *batch, entries []*entry) []*entry {
 	return slices.DeleteFunc(slices.Clone(entries), func(e *entry) bool { return dead[e.record] || b.stored[e] })
 }
 
-// findStored notes the spans that the table spans has: before it had them, the
-// other tables had what belongs to them.
+// findStored notes the spans that the table spans has: the other tables had their rows
+// before.
 func (w *worker) findStored(ctx context.Context, b *batch) error {
 	stored, err := w.storedVersions(ctx, b.rng, b.entries)
 	if err != nil {
@@ -152,7 +152,7 @@ func (w *worker) halve(ctx context.Context, b *batch, table string, block *nativ
 	return nil
 }
 
-// rowsOf makes a table's rows of some entries anew.
+// rowsOf builds the rows of some entries for a table again.
 func (w *worker) rowsOf(b *batch, entries []*entry, table string) (*native.Block, error) {
 	if err := w.revive(b, entries); err != nil {
 		return nil, err
@@ -171,7 +171,8 @@ func (w *worker) rowsOf(b *batch, entries []*entry, table string) (*native.Block
 	return &again.Payloads.Block, nil
 }
 
-// unremember forgets spans that will not be stored, so that a later attempt is no retry.
+// unremember drops spans from the cache that will not be stored, because otherwise the next
+// attempt of their client would be taken for a retry.
 func (w *worker) unremember(entries []*entry) {
 	byTrace := map[rows.TraceKey]map[trace.SpanID]bool{}
 	for _, e := range entries {
@@ -185,8 +186,8 @@ func (w *worker) unremember(entries []*entry) {
 	}
 }
 
-// missing leaves out the light rows of a range that are stored: those of the
-// same place in the stream with the same content.
+// missing returns the rows of a range that the table spans does not have: a stored row has
+// the same version and the same content.
 func (w *worker) missing(ctx context.Context, b *batch, rng stream.Range, block *native.Block, entries []*entry) (*native.Block, error) {
 	stored, err := w.storedVersions(ctx, rng, entries)
 	if err != nil || len(stored) == 0 {
@@ -196,12 +197,12 @@ func (w *worker) missing(ctx context.Context, b *batch, rng stream.Range, block 
 	return w.rowsOf(b, entries, schema.Spans)
 }
 
-// storedVersion is a place in the stream with the hash of its content. A topic
-// that was made again has the places of the one before, with other content.
+// storedVersion is a version with the hash of its content. A topic that was created again
+// has the same versions with other content.
 type storedVersion struct{ version, hash uint64 }
 
-// storedVersions are those of a range that the table spans holds where entries
-// would be: what has the hash of one has its start, too.
+// storedVersions reads the versions of a range that the table spans has within the bounds of
+// the entries: a row with the hash of an entry has its start, too.
 func (w *worker) storedVersions(ctx context.Context, rng stream.Range, entries []*entry) (map[storedVersion]bool, error) {
 	stored := map[storedVersion]bool{}
 	if len(entries) == 0 {
@@ -225,7 +226,8 @@ func (w *worker) storedVersions(ctx context.Context, rng stream.Range, entries [
 	return stored, err
 }
 
-// storedFrom is the last offset from first on of which the table spans has rows, -1 without any.
+// storedFrom returns the last offset from first on of which the table spans has rows, -1 for
+// none.
 func (w *worker) storedFrom(ctx context.Context, first int64) (last int64, err error) {
 	statement := fmt.Sprintf("SELECT count(), max(version) FROM %s WHERE stream_partition = %s AND version >= %d", w.store.Table(schema.Spans), w.label, clickhouse.VersionOf(first))
 	last = -1
@@ -248,7 +250,7 @@ func (w *worker) writeKeys(ctx context.Context, b *batch) error {
 		return nil
 	}
 	switch err := w.insert(ctx, b, schema.AttributeKeys, rows.AttributeKeys(found, b.newestAt)); {
-	case domain.KindOf(err).Permanent(): // autocomplete is not worth a batch
+	case domain.KindOf(err).Permanent(): // a batch must not wait for the completion of names
 		w.log.LogAttrs(ctx, slog.LevelError, "ClickHouse refused attribute keys, completion does not offer them", slog.Any("error", err))
 		return nil
 	case err != nil:
@@ -262,8 +264,8 @@ func (w *worker) writeKeys(ctx context.Context, b *batch) error {
 	return nil
 }
 
-// bury sends the records that cannot be processed to the dead topic, and
-// reports each in rejects.
+// bury sends the records that cannot be processed to the dead-letter topic, and adds each to
+// the rejected spans.
 func (w *worker) bury(ctx context.Context, b *batch) error {
 	slices.SortFunc(b.dead, func(x, y deadRecord) int { return cmp.Compare(x.record, y.record) })
 	b.dead = slices.CompactFunc(b.dead, func(x, y deadRecord) bool { return x.record == y.record })
@@ -271,13 +273,13 @@ func (w *worker) bury(ctx context.Context, b *batch) error {
 		r, reason := &b.records[d.record], d.reason
 		switch err := w.publishDead(ctx, r, d.stage+": "+d.reason); {
 		case domain.KindOf(err) == domain.TooLarge:
-			// The partition must go on, and a part of it in the dead topic would be redriven as if it were whole.
-			reason = fmt.Sprintf("%s; the dead topic does not take a record this large: of its %d bytes (xxhash64 %016x) only the beginning is kept here, and all of them in the log at this offset until it is removed there",
+			// The partition must go on, and a part of the record in the dead-letter topic would be redriven as if it were whole.
+			reason = fmt.Sprintf("%s; the record exceeds the limit of the dead-letter topic: of its %d bytes (xxhash64 %016x) only the beginning is kept here, and all of them in the topic at this offset until its retention ends",
 				d.reason, len(r.Value), xxhash.Sum64(r.Value))
 			w.log.LogAttrs(ctx, slog.LevelError, "record exceeds the limit of the dead-letter topic, only rejected_spans names it",
 				slog.Int64("offset", r.Offset), slog.String("stage", d.stage), slog.String("reason", d.reason), slog.Int("bytes", len(r.Value)), slog.Any("error", err))
 		case err != nil:
-			return fmt.Errorf("sink: send offset %d to the dead topic: %w", r.Offset, err)
+			return fmt.Errorf("sink: send offset %d to the dead-letter topic: %w", r.Offset, err)
 		default:
 			w.metrics.dead.Inc()
 			w.log.LogAttrs(ctx, slog.LevelError, "record cannot be stored, it was sent to the dead-letter topic",
@@ -288,7 +290,8 @@ func (w *worker) bury(ctx context.Context, b *batch) error {
 	return nil
 }
 
-// rejectOf is the row of a record that died; one that does not tell its time has that of its batch.
+// rejectOf returns the row of a dead-lettered record; one without a receipt has the time of
+// its batch.
 func rejectOf(r *stream.Record, stage, reason string, builtAt time.Time) rows.RejectedSpan {
 	row := rows.RejectedSpan{Project: r.Project, At: r.ReceivedAt, Source: r.Source, Stage: stage, Reason: reason, Raw: r.Value, Offset: r.Offset}
 	if row.At.IsZero() {
@@ -300,9 +303,9 @@ func rejectOf(r *stream.Record, stage, reason string, builtAt time.Time) rows.Re
 	return row
 }
 
-// publishDead tries until the broker has the record or ctx ends, at intervals as
-// those of the store. An error of kind TooLarge means that it never takes it; it is
-// given at the second attempt, before which the producer asks for the topic's limit.
+// publishDead publishes until the broker has the record or ctx ends, at the intervals of
+// inserts. An error of kind TooLarge means that the broker never accepts the record; it is
+// returned at the second attempt, before which the producer reads the limit of the topic.
 func (w *worker) publishDead(ctx context.Context, r *stream.Record, reason string) error {
 	large := false
 	for pause := w.sink.cfg.MinBackoff; ; pause = min(2*pause, w.sink.cfg.MaxBackoff) {
@@ -315,7 +318,7 @@ func (w *worker) publishDead(ctx context.Context, r *stream.Record, reason strin
 		jittered := pause/2 + rand.N(pause) //nolint:gosec // spread, no secret
 		select {
 		case <-ctx.Done():
-			return domain.Wrap(domain.Unavailable, err, "The dead topic was given up.")
+			return domain.Wrap(domain.Unavailable, err, "The dead-letter topic did not accept a record in time.")
 		case <-time.After(jittered):
 		}
 	}
@@ -341,7 +344,8 @@ func (w *worker) writeRejects(ctx context.Context, b *batch, repeat bool) error 
 	return w.store.Insert(ctx, clickhouse.Insertion{Table: schema.RejectedSpans, Block: block, Token: w.token(schema.RejectedSpans, b.rng), PossiblyDuplicate: b.doubtful, Missing: rest})
 }
 
-// storedReject tells a reject from others, also of the same offset of another log.
+// storedReject identifies a rejected span, also among those of another topic with the same
+// offset.
 type storedReject struct {
 	offset                         uint64
 	stage, reason, traceID, spanID string
@@ -362,23 +366,23 @@ func (w *worker) storedRejects(ctx context.Context, rng stream.Range) (map[store
 	return stored, err
 }
 
-// progress is what readers are told of a partition: all below next is visible,
-// and what was touched before settledUntil is settled.
+// progress is a row of sink_progress: everything below next is visible, and the traces that
+// were last written to before finalizedUntil are finalized.
 type progress struct {
-	next             int64
-	settledUntil, at time.Time
+	next               int64
+	finalizedUntil, at time.Time
 }
 
-// progress is what will hold once all below next is stored. What is made
-// meanwhile is touched later.
+// progress returns what holds once everything below next is stored. Batches that are built
+// meanwhile have a later last_write_at.
 func (w *worker) progress(next int64) progress {
 	now := w.clock()
-	return progress{next: next, settledUntil: w.memory.FinalizedUntil(now), at: now}
+	return progress{next: next, finalizedUntil: w.memory.FinalizedUntil(now), at: now}
 }
 
-// writeProgress tells readers that everything before next is visible.
+// writeProgress inserts a row of sink_progress.
 func (w *worker) writeProgress(ctx context.Context, p progress) error {
-	block := rows.Progress(w.sink.topic, w.partition.Number(), p.next, p.settledUntil, p.at)
+	block := rows.Progress(w.sink.topic, w.partition.Number(), p.next, p.finalizedUntil, p.at)
 	err := w.store.Insert(ctx, clickhouse.Insertion{Table: schema.SinkProgress, Block: block})
 	if err == nil {
 		w.progressAt = p.at

@@ -10,25 +10,24 @@ import (
 	"colonnade/write/stream"
 )
 
-// Making rows keeps this process busy, storing them the store. A partition that
-// did one after the other would leave one of both idle: so a worker makes the
-// rows of its next batch while one is being written. Nothing else of it runs
-// beside the writing, which touches neither the memory nor what is being made;
-// and the next is not begun to be written before the offset stands behind this
-// one. Of a process one partition at a time may do so: a second batch takes memory,
-// and where many partitions are at work the processors are busy without it.
+// Building rows keeps this process busy, storing them keeps ClickHouse busy. So a worker
+// builds the rows of its next batch while one is in flight, and neither is idle. Nothing
+// else of the worker runs meanwhile: the batch in flight touches neither the cache nor the
+// batch that is being built, and the next batch is not inserted before the offset of this
+// one is committed. One partition of a process at a time may do so, because a second batch
+// takes memory, and with many partitions the processors are busy without it.
 
-// writing is a batch on its way into the store.
+// writing is a batch in flight.
 type writing struct {
 	batch *batch
-	// repeat tells that the range is intended already, by this owner or the one before.
+	// repeat reports that the range is intended already, by this owner or the former one.
 	repeat bool
 	start  time.Time
 	done   chan error // one answer
 }
 
-// process makes rows of a range of records and, when the batch before them is
-// durable, begins to write them.
+// process builds the batch of a range of records and begins to insert it when the batch
+// before it is committed.
 func (w *worker) process(ctx context.Context, records []stream.Record, rng stream.Range, repeat bool) error {
 	start := w.sink.deps.Now()
 	w.makingSince.Store(start.UnixNano())
@@ -58,8 +57,8 @@ func (w *worker) process(ctx context.Context, records []stream.Record, rng strea
 	return nil
 }
 
-// makeRoom finds rows for the next batch: those of the process that are free, or
-// the worker's own, once they are written.
+// makeRoom acquires a buffer for the next batch: the free one of the process, or the
+// worker's own once its batch is committed.
 func (w *worker) makeRoom() error {
 	if w.writing == nil {
 		return nil
@@ -72,9 +71,9 @@ func (w *worker) makeRoom() error {
 	}
 }
 
-// make builds a batch and waits for the one before. It builds it again without the
-// records that panicked, so that nothing of them is in the rows and in the memory, and
-// where the one before turns out to lack spans that this one relied on.
+// make builds a batch and waits for the one before. It builds the batch again without the
+// records that panicked, so that neither the rows nor the cache have anything of them, and
+// if the batch before turns out to lack spans that this one took for stored.
 func (w *worker) make(ctx context.Context, records []stream.Record, rng stream.Range) (*batch, error) {
 	w.refused = false
 	start := w.sink.deps.Now()
@@ -84,7 +83,7 @@ func (w *worker) make(ctx context.Context, records []stream.Record, rng stream.R
 		err = landed
 	}
 	for err == nil && (w.refused || b.spoilt) {
-		// It took for stored what is not, and left out what was sent again.
+		// The batch took spans for stored that are not, and left out what was sent again.
 		w.refused, w.memory = false, recent.New(w.sink.cfg.DedupWindow)
 		if err := w.restore(ctx, rng.First); err != nil {
 			return nil, err
@@ -94,18 +93,18 @@ func (w *worker) make(ctx context.Context, records []stream.Record, rng stream.R
 	return b, err
 }
 
-// removes tells that a batch takes away what is stored, and settles what is left
-// of traces: nothing may be made meanwhile.
+// removes reports whether a batch removes stored rows and finalizes what is left of their
+// traces: no other batch may be built meanwhile.
 func (b *batch) removes() bool {
 	return slices.ContainsFunc(b.groups, func(g *group) bool {
 		return g.Removes() || len(g.LeftBehind) > 0 || len(g.Replaced) > 0
 	})
 }
 
-// finish makes a batch durable and moves the offset past it.
+// finish makes a batch durable and commits the offset behind it.
 func (w *worker) finish(ctx context.Context, this *writing) error {
 	b := this.batch
-	if !this.repeat { // a repeated range is named already
+	if !this.repeat { // the commit metadata names a repeated range already
 		if err := w.partition.Intend(ctx, b.rng); err != nil {
 			return w.commitFailed(ctx, err)
 		}
@@ -120,7 +119,7 @@ func (w *worker) finish(ctx context.Context, this *writing) error {
 	return nil
 }
 
-// commitFailed tells a lost partition from a broker that does not answer in time.
+// commitFailed returns errFenced unless ctx ended: the broker refused the commit.
 func (w *worker) commitFailed(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return err
@@ -145,8 +144,8 @@ func (w *worker) count(this *writing) {
 	w.sink.pace.took(w.partition.Number(), b.bytes, now)
 }
 
-// land waits for the batch that is being written, and does what only the worker
-// may. Afterwards nothing is being written.
+// land waits for the batch in flight, and updates what only the worker may. Afterwards no
+// batch is in flight.
 func (w *worker) land() error {
 	this := w.writing
 	if this == nil {
@@ -155,7 +154,7 @@ func (w *worker) land() error {
 	err := <-this.done
 	w.writing = nil
 	if this.batch.rows != w.rows {
-		w.sink.spare <- this.batch.rows // has room: w.rows were taken from there
+		w.sink.spare <- this.batch.rows // does not block: w.rows were taken from there
 	}
 	if err != nil {
 		return err

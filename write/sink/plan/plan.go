@@ -18,7 +18,7 @@ import (
 )
 
 // Step is one change: an Insert, a Statement, a Delete, a Removal or Superseded.
-type Step interface{ step() }
+type Step interface{ step() } //nolint:iface // a closed set: finalize and deletion return steps, the worker executes them
 
 // Insert adds a block of rows without a token: a repetition replaces them by equal rows.
 type Insert struct {
