@@ -26,7 +26,9 @@ const (
 	Authenticated Permission = "authenticated"
 	Admin         Permission = "admin"
 	ViewSpans     Permission = "view_spans"
-	// EditSpans covers adding spans and changing what the caller has added.
+	// AddSpans covers sending spans, and nothing that is stored already.
+	AddSpans Permission = "add_spans"
+	// EditSpans covers adding annotations and changing what the caller has added.
 	EditSpans Permission = "edit_spans"
 	// EditTraces covers replacing, editing and deleting the traces of others.
 	EditTraces        Permission = "edit_traces"
@@ -71,6 +73,8 @@ type Principal struct {
 	User uuid.UUID
 	// Role is the member's role in the project: owner, admin, editor, developer, annotator or viewer.
 	Role string
+	// Purpose narrows the role; zero does not.
+	Purpose Purpose
 	// KeyPrefix identifies the API key in logs and rate limits, without its secret. Empty for
 	// other credentials.
 	KeyPrefix string

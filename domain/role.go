@@ -38,7 +38,7 @@ func needs(p Permission) (least int, ok bool) {
 	case Public, Authenticated, ViewSpans, ViewApplications, ViewWorkflows, ViewEvaluators, ViewEnvironments,
 		ViewQueries, ViewTestsets, ViewEvaluations, ViewProject:
 		return rank(RoleViewer), true
-	case EditSpans, RunEvaluations, AnnotateEvaluations:
+	case AddSpans, EditSpans, RunEvaluations, AnnotateEvaluations:
 		return rank(RoleAnnotator), true
 	case EditTraces, EditApplications, EditWorkflows, EditEvaluators, EditEnvironments, DeployEnvironment, EditQueries, EditTestsets, EditEvaluations, RunService:
 		return rank(RoleEditor), true
@@ -72,17 +72,17 @@ func LesserRole(a, b string) string {
 	return a
 }
 
-// Permissions returns what a role may do, in a fixed order. An unknown role may do nothing.
-func Permissions(role string) []Permission {
+// Permissions returns what the caller may do, in a fixed order. An unknown role may do nothing.
+func (p Principal) Permissions() []Permission {
 	held := []Permission{}
-	for _, p := range []Permission{
-		ViewSpans, EditSpans, EditTraces, ViewApplications, EditApplications, ViewWorkflows, EditWorkflows,
+	for _, permission := range []Permission{
+		ViewSpans, QuerySQL, AddSpans, EditSpans, EditTraces, ViewApplications, EditApplications, ViewWorkflows, EditWorkflows,
 		ViewEvaluators, EditEvaluators, ViewEnvironments, EditEnvironments, DeployEnvironment, GuardEnvironments,
 		ViewQueries, EditQueries, ViewTestsets, EditTestsets, ViewEvaluations, RunEvaluations, EditEvaluations,
 		AnnotateEvaluations, RunService, ViewKeys, EditKeys, ViewProject, ViewQueryPlan, EditProject, ViewSecrets, EditSecrets,
 	} {
-		if Allows(role, p) {
-			held = append(held, p)
+		if p.Allows(permission) {
+			held = append(held, permission)
 		}
 	}
 	return held

@@ -56,8 +56,9 @@ func TestLesserRole(t *testing.T) {
 // Every permission that a role may have is listed for the owner.
 func TestPermissionsAreListed(t *testing.T) {
 	t.Parallel()
-	require.Len(t, domain.Permissions(domain.RoleOwner), 29)
-	require.Contains(t, domain.Permissions(domain.RoleEditor), domain.EditTraces)
-	require.NotContains(t, domain.Permissions(domain.RoleAnnotator), domain.EditTraces)
-	require.Empty(t, domain.Permissions("nobody"))
+	require.Len(t, domain.Principal{Role: domain.RoleOwner}.Permissions(), 31)
+	require.Equal(t, []domain.Permission{domain.AddSpans}, domain.Principal{Role: domain.RoleOwner, Purpose: domain.PurposeIngest}.Permissions())
+	require.Contains(t, domain.Principal{Role: domain.RoleEditor}.Permissions(), domain.EditTraces)
+	require.NotContains(t, domain.Principal{Role: domain.RoleAnnotator}.Permissions(), domain.EditTraces)
+	require.Empty(t, domain.Principal{Role: "nobody"}.Permissions())
 }

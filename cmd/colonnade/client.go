@@ -174,20 +174,22 @@ func isTerminal(w io.Writer) bool {
 func keyCommand(env environment, load func() (config.Loaded, error)) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "key",
-		Short: "Make, list and revoke API keys",
+		Short: "Make, list, rotate and revoke API keys",
 		Long: `Works on the keys of the project of the calling key. With --email, "key create" makes a
 new account with a project of its own; that needs COLONNADE_AUTH_KEY.`,
 		Example: `  colonnade key list
   colonnade key create --name ci --role editor
+  colonnade key create --name page --purpose ingest
   colonnade key create --email ada@example.com
+  colonnade key rotate AbCdEfGh --overlap 48h
   colonnade key revoke AbCdEfGh`,
 	}
-	cmd.AddCommand(keyCreate(env, load), keyList(env, load), keyRevoke(env, load))
+	cmd.AddCommand(keyCreate(env, load), keyList(env, load), keyRotate(env, load), keyRevoke(env, load))
 	return cmd
 }
 
 func keyCreate(env environment, load func() (config.Loaded, error)) *cobra.Command {
-	var name, role, email string
+	var name, role, purpose, email string
 	cmd := &cobra.Command{
 		Use: "create", Short: "Make a key and show it, once", Args: cobra.NoArgs,
 		Example: "  colonnade key create --name ci --role editor",
@@ -195,14 +197,15 @@ func keyCreate(env environment, load func() (config.Loaded, error)) *cobra.Comma
 	to := targetFlags(cmd)
 	cmd.Flags().StringVar(&name, "name", "", "what the key is for")
 	cmd.Flags().StringVar(&role, "role", "", "owner, admin, developer, editor, annotator or viewer (default: that of the calling key)")
+	cmd.Flags().StringVar(&purpose, "purpose", "", "full, ingest, read or sql: what the key is for, whatever its role (default: full)")
 	cmd.Flags().StringVar(&email, "email", "", "make an account with its own project for this person")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		cfg, err := load()
 		if err != nil {
 			return err
 		}
-		if email != "" && (name != "" || role != "" || to.key != "") {
-			return errors.New("the key of a new account is its owner's: give --email without --role and --name, and make keys of less with that one (--key)")
+		if email != "" && (name != "" || role != "" || purpose != "" || to.key != "") {
+			return errors.New("the key of a new account is its owner's: give --email without --role, --purpose and --name, and make keys of less with that one (--key)")
 		}
 		if email != "" {
 			return createAccount(cmd, env, cfg, to, email)
@@ -211,11 +214,10 @@ func keyCreate(env environment, load func() (config.Loaded, error)) *cobra.Comma
 			return err
 		}
 		members := map[string]string{}
-		if name != "" {
-			members["name"] = name
-		}
-		if role != "" {
-			members["role"] = role
+		for member, value := range map[string]string{"name": name, "role": role, "purpose": purpose} {
+			if value != "" {
+				members[member] = value
+			}
 		}
 		body, err := json.Marshal(members)
 		if err != nil {
@@ -276,27 +278,33 @@ func keyList(env environment, load func() (config.Loaded, error)) *cobra.Command
 			return err
 		}
 		var keys []struct {
-			Prefix    string     `json:"prefix"`
-			Name      string     `json:"name"`
-			Role      string     `json:"role"`
-			CreatedAt time.Time  `json:"created_at"`
-			ExpiresAt *time.Time `json:"expires_at"`
+			Prefix     string     `json:"prefix"`
+			Name       string     `json:"name"`
+			Role       string     `json:"role"`
+			Purpose    string     `json:"purpose"`
+			CreatedAt  time.Time  `json:"created_at"`
+			ExpiresAt  *time.Time `json:"expires_at"`
+			LastUsedAt *time.Time `json:"last_used_at"`
 		}
 		if err := json.Unmarshal(reply.Body, &keys); err != nil {
 			return fmt.Errorf("reading the keys: %w", err)
 		}
 		w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 3, ' ', 0)
-		_, _ = fmt.Fprintln(w, "PREFIX\tNAME\tROLE\tCREATED\tEXPIRES")
+		_, _ = fmt.Fprintln(w, "PREFIX\tNAME\tROLE\tPURPOSE\tCREATED\tLAST USED\tEXPIRES")
 		for _, k := range keys {
-			expires := "never"
-			if k.ExpiresAt != nil {
-				expires = k.ExpiresAt.Format(time.DateTime)
-			}
-			_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", k.Prefix, k.Name, k.Role, k.CreatedAt.Format(time.DateTime), expires)
+			_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", k.Prefix, k.Name, k.Role, k.Purpose,
+				k.CreatedAt.Format(time.DateTime), timeOrNever(k.LastUsedAt), timeOrNever(k.ExpiresAt))
 		}
 		return w.Flush()
 	}
 	return cmd
+}
+
+func timeOrNever(t *time.Time) string {
+	if t == nil {
+		return "never"
+	}
+	return t.Format(time.DateTime)
 }
 
 func keyRevoke(env environment, load func() (config.Loaded, error)) *cobra.Command {

@@ -70,7 +70,8 @@ CREATE TABLE memberships
 CREATE INDEX memberships_user ON memberships (user_id);
 
 -- digest is the SHA-256 of the secret; the secret itself is nowhere.
--- role bounds what the key may do; null means all that its owner may.
+-- role bounds what the key may do; null means all that its owner may. purpose
+-- narrows it further. last_used_at is written about once a minute.
 -- A revoked key keeps its row, so that a log line's prefix still has a name.
 CREATE TABLE api_keys
 (
@@ -80,9 +81,11 @@ CREATE TABLE api_keys
     user_id    uuid        NOT NULL,
     name       text        NOT NULL,
     role       text CHECK (role IN ('owner', 'admin', 'developer', 'editor', 'annotator', 'viewer')),
+    purpose    text        NOT NULL DEFAULT 'full' CHECK (purpose IN ('full', 'ingest', 'read', 'sql')),
     created_at timestamptz NOT NULL,
     expires_at timestamptz,
     revoked_at timestamptz,
+    last_used_at timestamptz,
     FOREIGN KEY (project_id, user_id) REFERENCES memberships ON DELETE CASCADE
 );
 CREATE INDEX api_keys_project ON api_keys (project_id, created_at);

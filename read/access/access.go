@@ -31,6 +31,8 @@ type Deps struct {
 	Now  func() time.Time
 	// Seen records that a browser session is in use; nil records nothing.
 	Seen func(ctx context.Context, browser uuid.UUID) error
+	// Used stores when keys were last used, by their prefixes; nil stores nothing.
+	Used func(ctx context.Context, used map[string]time.Time) error
 }
 
 // Access authenticates callers. It is safe for concurrent use.
@@ -44,6 +46,7 @@ type Access struct {
 	// browsers caches browser sessions by the digest of their token.
 	browsers    *lru.Cache[string, cachedBrowser]
 	plainCookie atomic.Pointer[string]
+	used        uses
 }
 
 // New creates an Access. It connects to Postgres at the first request.
@@ -133,6 +136,7 @@ func (a *Access) admit(held holder, authorization string) (domain.Principal, err
 		return domain.Principal{KeyPrefix: held.principal.KeyPrefix}, tooMany(wait)
 	}
 	p := held.principal
+	a.used.note(p.KeyPrefix, a.deps.Now())
 	p.Credential = authorization
 	return p, nil
 }
@@ -189,7 +193,7 @@ func (a *Access) lookup(ctx context.Context, prefix string) (holder, error) {
 }
 
 const selectHolder = `
-SELECT k.digest, k.project_id, p.organization_id, p.workspace_id, k.user_id, m.role, coalesce(k.role, m.role), k.expires_at
+SELECT k.digest, k.project_id, p.organization_id, p.workspace_id, k.user_id, m.role, coalesce(k.role, m.role), k.purpose, k.expires_at
 FROM api_keys k
 JOIN memberships m ON m.project_id = k.project_id AND m.user_id = k.user_id
 JOIN projects p ON p.id = k.project_id
@@ -200,7 +204,7 @@ func (a *Access) read(ctx context.Context, prefix string) (holder, error) {
 	p := &held.principal
 	var member, key string
 	err := a.deps.Pool.QueryRow(ctx, selectHolder, prefix).
-		Scan(&held.digest, (*uuid.UUID)(&p.Project), &p.Organization, &p.Workspace, &p.User, &member, &key, &held.expires)
+		Scan(&held.digest, (*uuid.UUID)(&p.Project), &p.Organization, &p.Workspace, &p.User, &member, &key, &p.Purpose, &held.expires)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return holder{}, nil
 	}

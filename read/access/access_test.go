@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"log/slog"
 	"os"
 	"strings"
 	"sync"
@@ -304,4 +305,28 @@ func BenchmarkAuthenticate(b *testing.B) {
 	for b.Loop() {
 		_, _ = a.Authenticate(ctx, header)
 	}
+}
+
+func TestPurposeAndLastUse(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	key, idle := w.key(t, nil, nil), w.key(t, nil, nil)
+	w.exec(t, `UPDATE api_keys SET purpose = 'ingest' WHERE prefix = $1`, key.Prefix)
+	var stored map[string]time.Time
+	a, err := access.New(access.DefaultConfig(), access.Deps{Pool: w.pool, Now: w.clock.now, Used: func(_ context.Context, used map[string]time.Time) error {
+		stored = used
+		return nil
+	}})
+	require.NoError(t, err)
+	p, err := a.Authenticate(t.Context(), key.Reveal())
+	require.NoError(t, err)
+	require.Equal(t, domain.PurposeIngest, p.Purpose)
+	require.False(t, p.Allows(domain.ViewSpans))
+	_, err = a.Authenticate(t.Context(), idle.Prefix+"."+strings.Repeat("0", 64))
+	require.Error(t, err)
+
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.NoError(t, a.Run(ended, slog.New(slog.DiscardHandler)))
+	require.Equal(t, map[string]time.Time{key.Prefix: w.clock.now()}, stored, "a wrong secret is no use")
 }

@@ -230,7 +230,7 @@ func (a *Access) SignedIn(ctx context.Context, caller domain.Principal) ([]Signe
 		}
 		projects = append(projects, SignedInProject{
 			ProjectID: current.ProjectID, ProjectName: current.ProjectName, WorkspaceName: current.WorkspaceName,
-			OrganizationName: current.OrganizationName, Role: p.Role, Permissions: domain.Permissions(p.Role), Default: i == 0,
+			OrganizationName: current.OrganizationName, Role: p.Role, Permissions: p.Permissions(), Default: i == 0,
 		})
 	}
 	return slices.Clip(projects), nil

@@ -17,17 +17,21 @@ type Key struct {
 	Prefix string `json:"prefix" db:"prefix"`
 	Name   string `json:"name,omitempty" db:"name"`
 	// Role limits the permissions of the key; nil means all permissions of its owner.
-	Role      *string    `json:"role,omitempty" db:"role"`
+	Role *string `json:"role,omitempty" db:"role"`
+	// Purpose narrows the role: full, ingest, read or sql.
+	Purpose   string     `json:"purpose" db:"purpose"`
 	UserID    uuid.UUID  `json:"user_id" db:"user_id"`
 	CreatedAt time.Time  `json:"created_at" db:"created_at"`
 	ExpiresAt *time.Time `json:"expires_at,omitempty" db:"expires_at"`
 	RevokedAt *time.Time `json:"revoked_at,omitempty" db:"revoked_at"`
+	// LastUsedAt is about a minute behind; nil for a key that was not used yet.
+	LastUsedAt *time.Time `json:"last_used_at,omitempty" db:"last_used_at"`
 }
 
 // Keys returns the keys of a project, newest first, and the revoked ones on request.
 func (a *Access) Keys(ctx context.Context, project domain.ProjectID, revoked bool) ([]Key, error) {
 	rows, err := a.deps.Pool.Query(ctx, `
-SELECT prefix, name, role, user_id, created_at, expires_at, revoked_at
+SELECT prefix, name, role, purpose, user_id, created_at, expires_at, revoked_at, last_used_at
 FROM api_keys
 WHERE project_id = $1 AND ($2 OR revoked_at IS NULL)
 ORDER BY created_at DESC, prefix

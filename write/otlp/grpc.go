@@ -182,8 +182,8 @@ func (g *GRPC) identify(ctx context.Context) (context.Context, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !domain.Allows(principal.Role, domain.EditSpans) {
-		return nil, domain.E(domain.Forbidden, "You do not have access to perform this action. Please contact your organization admin.")
+	if err := principal.Check(domain.AddSpans); err != nil {
+		return nil, err
 	}
 	return domain.WithPrincipal(ctx, principal), nil
 }

@@ -118,7 +118,7 @@ func New(cfg Config, ing *ingest.Ingest, now func() time.Time, log *slog.Logger,
 func (d *Receiver) Mount(r Router) {
 	for _, path := range []string{"/otlp/v1/traces", "/v1/traces"} {
 		r.Handle(domain.Operation{
-			Method: "POST", Path: path, Permission: domain.EditSpans, Tag: "otlp",
+			Method: "POST", Path: path, Permission: domain.AddSpans, Tag: "otlp",
 			Summary:  "Take spans in, as OTLP protobuf or OTLP/JSON, plain or compressed with gzip, zlib or zstd.",
 			Consumes: []string{contentProtobuf, contentJSON},
 			Response: exportReply{}, Status: d.cfg.SuccessStatus, Limit: d.cfg.MaxWireBytes,

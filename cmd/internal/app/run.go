@@ -55,6 +55,7 @@ func (p *process) run(ctx context.Context, s *Service, l listeners, engines *emb
 	if s.Sink != nil {
 		group.Go(func() error { return s.Sink.Run(untilPublished) })
 	}
+	group.Go(func() error { return s.Access.Run(untilPublished, p.log) })
 	if engines != nil {
 		group.Go(func() error { return watchEngines(ctx, engines) })
 	}

@@ -7,6 +7,7 @@ import (
 
 	"colonnade/cmd/internal/listener"
 	"colonnade/cmd/internal/server"
+	"colonnade/read/access"
 	"colonnade/read/console"
 	"colonnade/read/tail"
 	"colonnade/write/evaluate/runner"
@@ -23,6 +24,7 @@ import (
 type Service struct {
 	Stores Stores
 	Server *server.Server
+	Access *access.Access
 	// GRPC, Accounts, Runs, Runner and Views belong to the write role, Sink to the
 	// sink role, Tail to the read role, Producer to the write and the sink role.
 	GRPC     *otlp.GRPC

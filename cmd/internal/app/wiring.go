@@ -126,12 +126,13 @@ func (w *wiring) buildAccess() error {
 	}
 	cfg := w.cfg.Access
 	cfg.TicketSecret = secret
-	w.access, err = access.New(cfg, access.Deps{Pool: w.Stores.Postgres, Now: w.Now, Seen: func(ctx context.Context, browser uuid.UUID) error {
+	w.access, err = access.New(cfg, access.Deps{Pool: w.Stores.Postgres, Now: w.Now, Used: accounts.Used(w.Stores.Postgres), Seen: func(ctx context.Context, browser uuid.UUID) error {
 		if w.Accounts == nil {
 			return nil // a process of the write role records it
 		}
 		return w.Accounts.SeeBrowser(ctx, browser)
 	}})
+	w.Access = w.access
 	return err
 }
 

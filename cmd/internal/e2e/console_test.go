@@ -89,6 +89,16 @@ func TestBrowserSession(t *testing.T) {
 }
 
 // A session has several projects of one user; each request names one.
+func TestAKeyForIngestDoesNotSignIn(t *testing.T) {
+	t.Parallel()
+	s := newIdleService(t)
+	made := s.as("ours owner", http.MethodPost, "/keys/", `{"purpose":"ingest"}`)
+	require.Equal(t, http.StatusOK, made.Code, made.Text)
+	refused := (&page{service: s}).ask(http.MethodPost, "/auth/session", `{"key":`+made.Text+`}`)
+	require.Equal(t, http.StatusForbidden, refused.Code, refused.Text)
+	require.Contains(t, refused.Text, "for ingest only")
+}
+
 func TestBrowserSessionOfTwoProjects(t *testing.T) {
 	t.Parallel()
 	s := newIdleService(t)

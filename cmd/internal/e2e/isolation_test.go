@@ -259,7 +259,7 @@ func TestTracesOfProjectsAreApart(t *testing.T) {
 // changes tells whether a route does more than look.
 func changes(op domain.Operation) bool {
 	switch op.Permission {
-	case domain.EditSpans, domain.EditTraces, domain.EditSecrets, domain.RunService, domain.RunEvaluations, domain.EditEvaluations, domain.AnnotateEvaluations:
+	case domain.AddSpans, domain.EditSpans, domain.EditTraces, domain.EditSecrets, domain.RunService, domain.RunEvaluations, domain.EditEvaluations, domain.AnnotateEvaluations:
 		return true
 	default:
 		return false

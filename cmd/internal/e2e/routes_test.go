@@ -55,6 +55,12 @@ func TestEveryRouteAuthenticates(t *testing.T) {
 		require.NoError(t, err)
 		keys[role] = key.Reveal()
 	}
+	purposes := map[domain.Purpose]string{}
+	for _, purpose := range []domain.Purpose{domain.PurposeIngest, domain.PurposeRead, domain.PurposeSQL} {
+		key, err := s.Accounts.CreateKey(t.Context(), accounts.KeyRequest{Project: account.Project.ID, User: account.User.ID, Purpose: purpose})
+		require.NoError(t, err)
+		purposes[purpose] = key.Reveal()
+	}
 	call := func(op domain.Operation, authorization string) int {
 		path := strings.NewReplacer(":trace_id", strings.Repeat("1", 32), ":span_id", strings.Repeat("1", 16)).Replace(op.Path)
 		for strings.Contains(path, ":") {
@@ -82,6 +88,12 @@ func TestEveryRouteAuthenticates(t *testing.T) {
 		default:
 		}
 		require.Equal(t, http.StatusUnauthorized, call(op, ""), name)
+		for purpose, key := range purposes {
+			got := call(op, "ApiKey "+key)
+			if op.Permission != domain.Authenticated {
+				require.Equal(t, !purpose.Allows(op.Permission), got == http.StatusForbidden, "%s with a key of an owner for %s: %d", name, purpose, got)
+			}
+		}
 		for role, key := range keys {
 			got := call(op, "ApiKey "+key)
 			require.NotEqual(t, http.StatusInternalServerError, got, "%s as %s", name, role)

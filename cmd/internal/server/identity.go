@@ -13,8 +13,6 @@ import (
 	"colonnade/domain"
 )
 
-const forbidden = "You do not have access to perform this action. Please contact your organization admin."
-
 // identify finds out who calls and whether they may, and puts them into the
 // context. Source: contract §7, §10.
 func (s *Server) identify(r *http.Request, reply http.Header, permission domain.Permission) (context.Context, error) {
@@ -39,7 +37,10 @@ func (s *Server) identify(r *http.Request, reply http.Header, permission domain.
 		return nil, err
 	}
 	if permission != domain.Authenticated && !s.deps.Allows(principal.Role, permission) {
-		return nil, domain.E(domain.Forbidden, forbidden)
+		return nil, domain.E(domain.Forbidden, domain.NoAccess)
+	}
+	if !principal.Purpose.Allows(permission) {
+		return nil, principal.Check(permission)
 	}
 	return domain.WithPrincipal(ctx, principal), nil
 }

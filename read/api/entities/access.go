@@ -51,7 +51,7 @@ func MountAccess(r api.Router, a *access.Access) {
 		Summary: "The workspace of the key's project.", Response: access.Workspace{},
 	}, single(a.Workspace, func(w access.Workspace) uuid.UUID { return w.ID }, "workspace_id", "Workspace not found"))
 	r.Handle(domain.Operation{
-		Method: http.MethodGet, Path: "/profile/", Permission: domain.Authenticated, Tag: "profile",
+		Method: http.MethodGet, Path: "/profile/", Permission: domain.ViewProject, Tag: "profile",
 		Summary: "The person behind the key.", Response: access.Profile{},
 	}, h.profile)
 	r.Handle(domain.Operation{
@@ -189,7 +189,7 @@ func (h accessRoutes) check(c *gin.Context) error {
 		return request.Invalid("enum", "Input should be 'service' or 'local_secrets'", of, "query", "resource_type")
 	}
 	caller := domain.PrincipalFrom(c.Request.Context())
-	if !access.Allows(caller.Role, permission(c.Query("action"))) {
+	if !caller.Allows(permission(c.Query("action"))) {
 		return domain.E(domain.Forbidden, "Forbidden")
 	}
 	credentials := caller.Credential

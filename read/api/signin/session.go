@@ -25,7 +25,7 @@ type Config struct {
 func Mount(r api.Router, a *access.Access, cfg Config) {
 	h := sessionRoutes{access: a, cfg: cfg}
 	r.Handle(domain.Operation{
-		Method: http.MethodGet, Path: "/auth/session", Permission: domain.Authenticated, Tag: "console",
+		Method: http.MethodGet, Path: "/auth/session", Permission: domain.ViewProject, Tag: "console",
 		Summary: "Who calls, and to which projects the caller is signed in.", Response: session{},
 	}, h.session)
 	r.Handle(domain.Operation{

@@ -123,6 +123,9 @@ func (b *browsers) open(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
+	if holder.Purpose == domain.PurposeIngest {
+		return domain.E(domain.Forbidden, "This API key is for ingest only: it cannot sign in to the console. Sign in with a key for reading or a full one.")
+	}
 	user, project, err := b.deps.Names(ctx, holder)
 	if err != nil {
 		return err

@@ -257,7 +257,7 @@ func memberOf(place accounts.Place) func(o *request.Object) accounts.MemberDraft
 }
 
 func keyOf(o *request.Object) accounts.KeyDraft {
-	d := accounts.KeyDraft{Project: placeOf(o, "project_ref"), User: personOf(o, "user_ref"), Name: o.String("name")}
+	d := accounts.KeyDraft{Project: placeOf(o, "project_ref"), User: personOf(o, "user_ref"), Name: o.String("name"), Purpose: domain.Purpose(o.Enum("purpose", domain.Purposes()...))}
 	if expires := o.Time("expires_at"); !expires.IsZero() {
 		d.ExpiresAt = &expires
 	}

@@ -58,6 +58,7 @@ type (
 		ProjectRef entityRef `json:"project_ref" request:"required"`
 		UserRef    personRef `json:"user_ref" request:"required"`
 		Name       string    `json:"name"`
+		Purpose    string    `json:"purpose"`
 		ExpiresAt  time.Time `json:"expires_at"`
 	}
 	graphRequest struct {

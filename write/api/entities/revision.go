@@ -168,8 +168,8 @@ func (l endpoints) archiveRevision(archived bool) func(*gin.Context) error {
 func (l endpoints) deploy(c *gin.Context) error {
 	who := api.Caller(c)
 	for _, p := range []domain.Permission{l.family.Edit, domain.EditEnvironments} {
-		if !domain.Allows(who.Role, p) {
-			return domain.E(domain.Forbidden, "You do not have access to perform this action. Please contact your organization admin.")
+		if err := who.Check(p); err != nil {
+			return err
 		}
 	}
 	body, err := api.ReadObject(c)

@@ -60,7 +60,7 @@ func Mount(r api.Router, cfg Config, deps Deps) error {
 		return err
 	}
 	t := traces{cfg: cfg, deps: deps}
-	edit := domain.Operation{Permission: domain.EditSpans, Status: http.StatusAccepted, Preview: true, Remember: true, Limit: cfg.MaxBodyBytes}
+	edit := domain.Operation{Permission: domain.AddSpans, Status: http.StatusAccepted, Preview: true, Remember: true, Limit: cfg.MaxBodyBytes}
 
 	op := edit
 	op.Tag = "traces"

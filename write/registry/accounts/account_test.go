@@ -247,6 +247,50 @@ func TestKeys(t *testing.T) {
 	}
 }
 
+func TestRotateKey(t *testing.T) {
+	t.Parallel()
+	pool := openPool(t)
+	r := newRegistry(t, pool)
+	a, err := createAccount(t.Context(), r, accounts.AccountRequest{Email: "a@b.c"})
+	require.NoError(t, err)
+	old, err := r.CreateKey(t.Context(), accounts.KeyRequest{Project: a.Project.ID, User: a.User.ID, Name: "page", Role: domain.RoleEditor, Purpose: domain.PurposeIngest})
+	require.NoError(t, err)
+	owner := domain.Principal{Project: a.Project.ID, User: a.User.ID, Role: domain.RoleOwner}
+
+	before := time.Now()
+	made, ends, err := r.RotateKey(t.Context(), owner, old.Prefix, time.Hour)
+	require.NoError(t, err)
+	require.WithinRange(t, ends, before.Add(time.Hour).Add(-time.Second), time.Now().Add(time.Hour).Add(time.Second))
+	var name, role, purpose string
+	var expires *time.Time
+	row := `SELECT name, role, purpose, expires_at FROM api_keys WHERE prefix = $1 AND digest = $2`
+	require.NoError(t, pool.QueryRow(t.Context(), row, made.Prefix, made.Digest()).Scan(&name, &role, &purpose, &expires))
+	require.Equal(t, []string{"page", "editor", "ingest"}, []string{name, role, purpose}, "the new key may do what the old one may")
+	require.Nil(t, expires)
+	require.NoError(t, pool.QueryRow(t.Context(), row, old.Prefix, old.Digest()).Scan(&name, &role, &purpose, &expires))
+	require.NotNil(t, expires, "the old key ends")
+
+	_, _, err = r.RotateKey(t.Context(), owner, made.Prefix, accounts.MaxOverlap+1)
+	require.Equal(t, domain.Rejected, domain.KindOf(err))
+	_, _, err = r.RotateKey(t.Context(), domain.Principal{Project: a.Project.ID, User: a.User.ID, Role: domain.RoleViewer}, made.Prefix, 0)
+	require.Equal(t, domain.Forbidden, domain.KindOf(err), "a key with more permissions than the caller")
+	_, _, err = r.RotateKey(t.Context(), domain.Principal{Project: a.Project.ID, User: uuid.New(), Role: domain.RoleOwner}, made.Prefix, 0)
+	require.Equal(t, domain.Forbidden, domain.KindOf(err), "a key that acts for another member")
+	_, _, err = r.RotateKey(t.Context(), domain.Principal{Project: domain.ProjectID(uuid.New()), User: a.User.ID, Role: domain.RoleOwner}, made.Prefix, 0)
+	require.Equal(t, domain.NotFound, domain.KindOf(err), "a key of another project")
+	_, _, err = r.RotateKey(t.Context(), owner, made.Prefix, 0)
+	require.NoError(t, err)
+	_, _, err = r.RotateKey(t.Context(), owner, made.Prefix, 0)
+	require.Equal(t, domain.Conflict, domain.KindOf(err), "a key that has ended")
+
+	used := time.Now().Truncate(time.Microsecond)
+	require.NoError(t, accounts.Used(pool)(t.Context(), map[string]time.Time{made.Prefix: used, "absentXX": used}))
+	require.NoError(t, accounts.Used(pool)(t.Context(), map[string]time.Time{made.Prefix: used.Add(-time.Hour)}))
+	var at time.Time
+	require.NoError(t, pool.QueryRow(t.Context(), `SELECT last_used_at FROM api_keys WHERE prefix = $1`, made.Prefix).Scan(&at))
+	require.True(t, used.Equal(at), "a later use of another process stays")
+}
+
 func TestTwentyAccountsAtOnce(t *testing.T) {
 	t.Parallel()
 	pool := openPool(t)

@@ -179,7 +179,7 @@ func (b *builder) member(ctx context.Context, place Place, d MemberDraft) (Membe
 }
 
 func (b *builder) key(ctx context.Context, _ string, d KeyDraft) (KeyMade, error) {
-	m := KeyMade{Key: d.Key, KeyRequest: KeyRequest{Name: d.Name, ExpiresAt: d.ExpiresAt}}
+	m := KeyMade{Key: d.Key, KeyRequest: KeyRequest{Name: d.Name, Purpose: d.Purpose, ExpiresAt: d.ExpiresAt}}
 	project, err := b.id("project", d.Project)
 	if err != nil {
 		return m, err

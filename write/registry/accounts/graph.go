@@ -64,6 +64,7 @@ type ProjectDraft struct {
 type KeyDraft struct {
 	Project, User Ref
 	Name          string
+	Purpose       domain.Purpose
 	ExpiresAt     *time.Time
 	// Key is used instead of a new one; the zero Key means a new one.
 	Key credential.Key

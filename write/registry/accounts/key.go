@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -23,6 +24,8 @@ type KeyRequest struct {
 	Name string
 	// Role bounds what the key may do; empty means all that its owner may.
 	Role string
+	// Purpose narrows the role; empty means domain.PurposeFull.
+	Purpose domain.Purpose
 	// ExpiresAt ends the key; nil means never. One that has passed is Rejected.
 	ExpiresAt *time.Time
 }
@@ -44,6 +47,9 @@ func (q KeyRequest) Validate() error {
 	}
 	if q.Role != "" && !domain.ValidRole(q.Role) {
 		errs = append(errs, fmt.Errorf("role: %q is none of owner, admin, developer, editor, annotator, viewer", q.Role))
+	}
+	if q.Purpose != "" && !q.Purpose.Valid() {
+		errs = append(errs, fmt.Errorf("purpose: %q is none of %s", q.Purpose, strings.Join(domain.Purposes(), ", ")))
 	}
 	return errors.Join(errs...)
 }
@@ -71,10 +77,10 @@ func (r *Registry) insertKey(ctx context.Context, tx pgx.Tx, q KeyRequest, key c
 		return domain.E(domain.Rejected, "expires_at is %s, which is past: a key has to end after now, or give none for one that never ends.", q.ExpiresAt.UTC().Format(time.RFC3339))
 	}
 	tag, err := tx.Exec(ctx, `
-INSERT INTO api_keys (prefix, digest, project_id, user_id, name, role, created_at, expires_at)
-SELECT $1, $2, m.project_id, m.user_id, $5, nullif($6, ''), $7, $8
+INSERT INTO api_keys (prefix, digest, project_id, user_id, name, role, purpose, created_at, expires_at)
+SELECT $1, $2, m.project_id, m.user_id, $5, nullif($6, ''), coalesce(nullif($9, ''), 'full'), $7, $8
 FROM memberships m WHERE m.project_id = $3 AND m.user_id = $4`,
-		key.Prefix, key.Digest(), uuid.UUID(q.Project), q.User, q.Name, q.Role, now, q.ExpiresAt)
+		key.Prefix, key.Digest(), uuid.UUID(q.Project), q.User, q.Name, q.Role, now, q.ExpiresAt, string(q.Purpose))
 	switch {
 	case registry.Violates(err, "api_keys_pkey"):
 		return domain.E(domain.Conflict, "A key with the prefix %s already exists.", key.Prefix)
@@ -98,20 +104,28 @@ FOR UPDATE OF k`
 // Forbidden, whoever owns it: a key that was made narrow does not lock out a wider one.
 func (r *Registry) RevokeKey(ctx context.Context, caller domain.Principal, prefix string) error {
 	return r.db.Transact(ctx, "revoking a key", func(tx pgx.Tx) error {
-		var member, role string
-		err := tx.QueryRow(ctx, selectKeyRole, uuid.UUID(caller.Project), prefix).Scan(&member, &role)
-		if errors.Is(err, pgx.ErrNoRows) {
-			return domain.E(domain.NotFound, "Key not found.")
-		}
-		if err != nil {
+		if err := lockKey(ctx, tx, caller, prefix); err != nil {
 			return err
 		}
-		if role = domain.LesserRole(member, role); domain.LesserRole(caller.Role, role) != role {
-			return domain.E(domain.Forbidden, "The key has the role %s. A key with the role %s can revoke only keys with this role or a lesser one.", role, caller.Role)
-		}
-		_, err = tx.Exec(ctx, `UPDATE api_keys SET revoked_at = $3 WHERE project_id = $1 AND prefix = $2`, uuid.UUID(caller.Project), prefix, r.db.Now())
+		_, err := tx.Exec(ctx, `UPDATE api_keys SET revoked_at = $3 WHERE project_id = $1 AND prefix = $2`, uuid.UUID(caller.Project), prefix, r.db.Now())
 		return err
 	})
+}
+
+// lockKey locks a key that the caller may revoke and replace.
+func lockKey(ctx context.Context, tx pgx.Tx, caller domain.Principal, prefix string) error {
+	var member, role string
+	err := tx.QueryRow(ctx, selectKeyRole, uuid.UUID(caller.Project), prefix).Scan(&member, &role)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return domain.E(domain.NotFound, "Key not found.")
+	}
+	if err != nil {
+		return err
+	}
+	if role = domain.LesserRole(member, role); domain.LesserRole(caller.Role, role) != role {
+		return domain.E(domain.Forbidden, "The key has the role %s. A key with the role %s can revoke only keys with this role or a lesser one.", role, caller.Role)
+	}
+	return nil
 }
 
 // RevokeAnyKey is RevokeKey for the administration: whichever project it is of.
