@@ -276,7 +276,7 @@ func TestMistakesAtTheStartAreOneSentence(t *testing.T) {
 		{"an unknown role", nil, []string{"serve", "--roles", "write,drink"}, `unknown role "drink"`},
 		{"a bad setting", []string{"COLONNADE_OTLP_SUCCESS_STATUS=204"}, []string{"serve"}, "200 or 202"},
 		{"no key", []string{data}, []string{"demo"}, "there is no API key"},
-		{"a role of a new account", []string{"COLONNADE_AUTH_KEY=k"}, []string{"key", "create", "--email", "a@example.com", "--role", "viewer"}, "the key of a new account is its owner's: give --email without --role and --name"},
+		{"a role of a new account", []string{"COLONNADE_AUTH_KEY=k"}, []string{"key", "create", "--email", "a@example.com", "--role", "viewer"}, "the key of a new account is its owner's: give --email without --role, --purpose and --name"},
 		{"a word that is no key's", []string{"COLONNADE_API_KEY=k"}, []string{"key", "revoke", "../keys?x"}, "is no prefix of a key: it has 8 letters and digits"},
 	}
 	for _, tt := range tests {
