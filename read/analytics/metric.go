@@ -31,6 +31,16 @@ type Metric struct {
 	// are the values in the same order.
 	Freq []Frequency `json:"freq,omitempty"`
 	Uniq []any       `json:"uniq,omitempty"`
+
+	// The members that only a request with stats has: see Only.
+	CountPositive *uint64  `json:"count_positive,omitempty"`
+	P50           *float64 `json:"p50,omitempty"`
+	P90           *float64 `json:"p90,omitempty"`
+	P95           *float64 `json:"p95,omitempty"`
+	P99           *float64 `json:"p99,omitempty"`
+
+	// positive is the number of values above 0.
+	positive uint64
 }
 
 // Bin is one of a histogram's. Its interval excludes its end, but for the last one's.
@@ -109,6 +119,7 @@ func between() [][3]string {
 // numeric fills in what is made of numbers; there is at least one. It sorts them.
 func (s Spec) numeric(m *Metric, values []float64) {
 	slices.Sort(values)
+	m.positive = countPositive(values)
 	lo, hi, sum := values[0], values[len(values)-1], total(values)
 	m.Sum, m.Mean = Finite(sum), Finite(mean(values, sum))
 	m.Min, m.Max, m.Range = &lo, &hi, Finite(hi-lo)

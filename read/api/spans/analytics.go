@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -105,6 +106,18 @@ type analyticsRequest struct {
 	queryRequest
 	Specs    []metricSpec `json:"specs"`
 	BucketBy bucketBy     `json:"bucket_by"`
+	// Stats names the numbers of each metric that the reply has; without it, all.
+	Stats []string `json:"stats"`
+}
+
+// checkStats returns an error for a name that Stats does not have.
+func checkStats(stats []string) error {
+	for i, stat := range stats {
+		if !slices.Contains(analytics.Stats(), stat) {
+			return request.Invalid("value_error", "Input should be one of "+strings.Join(analytics.Stats(), ", "), stat, "body", "stats", i)
+		}
+	}
+	return nil
 }
 
 // question reads a request of either endpoint.
@@ -139,6 +152,9 @@ func (a *Analytics) query(c *gin.Context) error {
 	}
 	specs, err := specsOf(req.Specs, "body")
 	if err != nil {
+		return err
+	}
+	if err := checkStats(req.Stats); err != nil {
 		return err
 	}
 	q, nothing, err := a.question(c, &req.queryRequest)
@@ -317,6 +333,11 @@ func totalsOf(t analytics.Totals) totals {
 func replyTo(a analytics.Answer, q analytics.Question, req *analyticsRequest) analyticsReply {
 	reply := analyticsReply{Count: len(a.Buckets), Buckets: []metricsBucket{}, Specs: []metricSpec{}}
 	for _, b := range a.Buckets {
+		if req.Stats != nil {
+			for path, metric := range b.Metrics {
+				b.Metrics[path] = metric.Only(req.Stats)
+			}
+		}
 		reply.Buckets = append(reply.Buckets, metricsBucket{b.Timestamp, b.Interval, b.Metrics})
 	}
 	for _, s := range q.Specs {

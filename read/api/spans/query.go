@@ -72,6 +72,9 @@ type plan struct {
 	format format
 	where  filter.Expr
 	window domain.Window
+	// selected is nil for a query that returns whole spans; preview is the length of previews.
+	selected *selection
+	preview  int
 	// nothing tells that a saved query was not found: the list is empty (contract §3.1).
 	nothing bool
 }

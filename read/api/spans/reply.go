@@ -281,7 +281,8 @@ type (
 	}
 	spansReply struct {
 		Count     int               `json:"count"`
-		Spans     []spanView        `json:"spans"`
+		Spans     []spanView        `json:"spans,omitempty"`
+		Columns   map[string][]any  `json:"columns,omitempty"`
 		Plan      []clickhouse.Step `json:"plan,omitempty"`
 		Windowing *domain.Window    `json:"windowing,omitempty"`
 	}
@@ -291,7 +292,8 @@ type (
 	}
 	tracesReply struct {
 		Count     int               `json:"count"`
-		Traces    []traceView       `json:"traces"`
+		Traces    []traceView       `json:"traces,omitempty"`
+		Columns   map[string][]any  `json:"columns,omitempty"`
 		Plan      []clickhouse.Step `json:"plan,omitempty"`
 		Windowing *domain.Window    `json:"windowing,omitempty"`
 	}

@@ -85,12 +85,12 @@ func (s *Routes) Mount(r api.Router) {
 	op.Query = []domain.Parameter{{Name: "explain", Type: "boolean", Doc: "true adds plan: the statements of the query with their rows, bytes and milliseconds. Needs the permission view_query_plan."}}
 	op.Method, op.Path, op.Tag = http.MethodPost, "/traces/query", "traces"
 	op.Summary = "Query traces: those of which some span matches the filter, each with all its spans as a tree."
-	op.Request, op.Response = queryRequest{}, tracesReply{}
+	op.Request, op.Response = columnsRequest{}, tracesReply{}
 	r.Handle(op, s.query(focusTrace))
 
 	op.Method, op.Path, op.Tag = http.MethodPost, "/spans/query", "spans"
 	op.Summary = "Query spans that match the filter."
-	op.Request, op.Response = queryRequest{}, spansReply{}
+	op.Request, op.Response = columnsRequest{}, spansReply{}
 	r.Handle(op, s.query(focusSpan))
 
 	op = view
@@ -164,15 +164,18 @@ const TokenPendingHeader = domain.TokenHeader + "-Pending"
 // query serves the canonical query endpoints.
 func (s *Routes) query(f focus) func(*gin.Context) error {
 	return func(c *gin.Context) error {
-		var req queryRequest
+		var req columnsRequest
 		if err := api.DecodeBody(c, &req, false); err != nil {
 			return err
 		}
 		if req.Focus != "" && req.Focus != f {
 			return domain.E(domain.Rejected, "This endpoint queries with focus %s.", f)
 		}
-		q, err := s.plan(c, f, &req)
+		q, err := s.plan(c, f, &req.queryRequest)
 		if err != nil {
+			return err
+		}
+		if err := req.decide(&q); err != nil {
 			return err
 		}
 		if err := s.explain(c); err != nil {
@@ -211,7 +214,7 @@ func (s *Routes) answer(c *gin.Context, q plan, e envelope) error {
 		return err
 	}
 	ids, byID := q.where.(filter.TraceID)
-	if byID && len(ids.In) == 1 && q.focus == focusTrace && q.format != formatOpenTelemetry && !q.nothing {
+	if byID && len(ids.In) == 1 && q.focus == focusTrace && q.format != formatOpenTelemetry && q.selected == nil && !q.nothing {
 		return s.writeTrace(ctx, c, project, ids.In[0], e)
 	}
 	var spans domain.Page[trace.Span]
@@ -233,6 +236,13 @@ func (s *Routes) answer(c *gin.Context, q plan, e envelope) error {
 	w := s.reply(c)
 	defer w.release()
 	switch {
+	case q.selected != nil:
+		if err := w.columns(&q, rowsOf(&q, spans.Items, traces.Items)); err != nil {
+			return err
+		}
+		if q.focus == focusSpan {
+			return w.end(spans.Following(q.window))
+		}
 	case q.focus == focusSpan:
 		w.spans(spans.Items)
 		return w.end(spans.Following(q.window))

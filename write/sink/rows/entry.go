@@ -19,7 +19,6 @@ import (
 	"github.com/google/uuid"
 
 	"colonnade/domain"
-	"colonnade/domain/jsonvalue"
 	"colonnade/domain/semconv"
 	"colonnade/domain/trace"
 )
@@ -67,52 +66,6 @@ func SplitTime(nano int64) (micros int64, rest uint16) {
 	return nano / 1000, uint16(nano % 1000)
 }
 
-// model returns the model's name from the attributes that the conventions of
-// contract §1.3 use, or an empty string.
-func model(s *trace.Span) string {
-	return first(s.Attributes,
-		[]string{semconv.Root, semconv.Meta, "response", "model"},
-		[]string{semconv.Root, semconv.Meta, "request", "model"},
-		[]string{semconv.Root, semconv.Data, semconv.Parameters, "model"},
-		[]string{semconv.Root, semconv.Data, semconv.Parameters, "prompt", "llm_config", "model"},
-		[]string{"gen_ai", "response", "model"},
-		[]string{"gen_ai", "request", "model"},
-	)
-}
-
-// provider returns the provider's name, as model returns the model's.
-func provider(s *trace.Span) string {
-	return first(s.Attributes,
-		[]string{semconv.Root, semconv.Meta, "provider", "name"},
-		[]string{semconv.Root, semconv.Meta, "provider"},
-		[]string{semconv.Root, semconv.Meta, "system"},
-		[]string{"gen_ai", "provider", "name"},
-		[]string{"gen_ai", "system"},
-	)
-}
-
-// service returns the resource's service name, or an empty string.
-func service(s *trace.Span) string {
-	if s.Resource == nil {
-		return ""
-	}
-	if name, ok := s.Resource["service.name"].(string); ok {
-		return name
-	}
-	return first(s.Resource, []string{"service", "name"})
-}
-
-// first returns the first non-empty string that one of the paths leads to.
-func first(tree map[string]any, paths ...[]string) string {
-	for _, path := range paths {
-		if value, ok := jsonvalue.Lookup(tree, path); ok {
-			if text, ok := value.(string); ok && text != "" {
-				return text
-			}
-		}
-	}
-	return ""
-}
 
 // TraceKey names a trace in ClickHouse.
 type TraceKey struct {

@@ -171,9 +171,9 @@ func (c *spanColumns) append(e *Entry, partition int32, d *Content) {
 	c.session.Append(s.SessionID)
 	c.user.Append(s.UserID)
 	c.agent.Append(s.AgentID)
-	c.service.Append(service(s))
-	c.model.Append(model(s))
-	c.provider.Append(provider(s))
+	c.service.Append(s.Service())
+	c.model.Append(s.Model())
+	c.provider.Append(s.Provider())
 	c.links(s.Links)
 	for i := range s.Events {
 		c.eventElems.Append(s.Events[i].Name)

@@ -133,7 +133,6 @@ const annotations = [
   { trace_id: hex(32), origin: 'auto', kind: 'adhoc', channel: 'api', created_at: '2026-11-29T00:12:00Z', data: { outputs: { score: 4.5, label: 'helpful' } }, references: { evaluator: { slug: 'judge' } }, links: { invocation: { trace_id: traces[0].trace_id, span_id: 'f3cc000000000000' } } },
 ];
 
-const totals = (ids) => ids.map((id, i) => ({ id, first: new Date(NOW - 86_400_000 * (i % 6 + 1)).toISOString(), last: new Date(NOW - i * 700_000).toISOString(), traces: 3 + ((i * 7) % 40), errors: i % 5 === 0 ? 1 : 0, tokens: 2000 + i * 731, cost: 0.004 + i * 0.0013, p95: 1200 + ((i * 311) % 4000), models: [MODELS[i % 4]] }));
 
 const runs = ['r1', 'r2', 'r3'].map((id, i) => ({ id, name: `capitals v3 × support-bot v${6 + i}`, created_at: new Date(NOW - i * 7_200_000).toISOString(), status: i === 2 ? 'running' : 'finished', flags: {}, data: { repeats: 1 }, description: 'nightly' }));
 
@@ -167,8 +166,8 @@ export const routes = {
   'POST /annotations/query': () => ({ count: annotations.length, annotations }),
   'POST /annotations/': (body) => { annotations.push({ ...body.annotation, trace_id: hex(32), created_at: new Date(NOW).toISOString() }); return { count: 1, annotation: body.annotation }; },
   'GET /spans/fields': () => ({ fields: [{ path: 'ag.data.inputs.country', type: 'string' }] }),
-  'POST /spans/sessions/query': () => ({ count: 40, totals: totals(Array.from({ length: 40 }, (_, i) => `session-${(i * 7919 + 1000).toString(36)}`)) }),
-  'POST /spans/users/query': () => ({ count: 12, totals: totals(['ada', 'grace', 'linus', 'barbara', 'ken', 'edsger', 'margaret', 'alan', 'donald', 'frances', 'john', 'radia']) }),
+  'POST /spans/sessions/query': () => ({ count: 40, session_ids: Array.from({ length: 40 }, (_, i) => `session-${(i * 7919 + 1000).toString(36)}`) }),
+  'POST /spans/users/query': () => ({ count: 12, user_ids: ['ada', 'grace', 'linus', 'barbara', 'ken', 'edsger', 'margaret', 'alan', 'donald', 'frances', 'john', 'radia'] }),
   'GET /rejected-spans/summary': () => ({ count: 37, reasons: [{ stage: 'receive', reason: 'trace id of zeros', count: 21 }, { stage: 'sink', reason: 'attribute beyond 1 MiB', count: 16 }] }),
   'GET /rejected-spans': () => ({ count: 2, rejected_spans: [{ rejected_at: '2026-11-29T01:00:00Z', stage: 'receive', reason: 'trace id of zeros', source: 'otlp', name: 'chat' }] }),
 };

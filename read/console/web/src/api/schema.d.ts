@@ -1007,7 +1007,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Who calls, and to which projects the caller is signed in. */
+        /**
+         * Who calls, and to which projects the caller is signed in.
+         * @description Needs the permission view_project.
+         */
         get: operations["get_auth_session"];
         put?: never;
         /** Sign a browser in with an API key or a one-time link: sets a cookie that stands for it. */
@@ -2782,6 +2785,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/keys/{key_prefix}/rotate": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Make a key with the name, role and purpose of another one, which ends after overlap_seconds (default 86400). The reply shows the new key, once.
+         * @description Needs the permission edit_api_keys.
+         */
+        post: operations["post_keys_key_prefix_rotate"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/metrics": {
         parameters: {
             query?: never;
@@ -2868,7 +2891,7 @@ export interface paths {
         put?: never;
         /**
          * Take spans in, as OTLP protobuf or OTLP/JSON, plain or compressed with gzip, zlib or zstd.
-         * @description Needs the permission edit_spans.
+         * @description Needs the permission add_spans.
          */
         post: operations["post_otlp_v1_traces"];
         delete?: never;
@@ -2884,7 +2907,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The person behind the key. */
+        /**
+         * The person behind the key.
+         * @description Needs the permission view_project.
+         */
         get: operations["get_profile"];
         put?: never;
         post?: never;
@@ -5631,7 +5657,7 @@ export interface paths {
         put?: never;
         /**
          * Take one trace in.
-         * @description Needs the permission edit_spans.
+         * @description Needs the permission add_spans.
          */
         post: operations["post_traces"];
         delete?: never;
@@ -5652,7 +5678,7 @@ export interface paths {
         /**
          * Take traces in. Use /otlp/v1/traces.
          * @deprecated
-         * @description Needs the permission edit_spans.
+         * @description Needs the permission add_spans.
          */
         post: operations["post_traces_ingest"];
         delete?: never;
@@ -5804,7 +5830,7 @@ export interface paths {
         /**
          * Take spans in, flat or as traces. Use /otlp/v1/traces.
          * @deprecated
-         * @description Needs the permission edit_spans.
+         * @description Needs the permission add_spans.
          */
         post: operations["post_tracing_spans_ingest"];
         delete?: never;
@@ -5846,7 +5872,7 @@ export interface paths {
         /**
          * Take one trace in. Use /traces/.
          * @deprecated
-         * @description Needs the permission edit_spans.
+         * @description Needs the permission add_spans.
          */
         post: operations["post_tracing_traces"];
         delete?: never;
@@ -5973,7 +5999,7 @@ export interface paths {
         put?: never;
         /**
          * Take spans in, as OTLP protobuf or OTLP/JSON, plain or compressed with gzip, zlib or zstd.
-         * @description Needs the permission edit_spans.
+         * @description Needs the permission add_spans.
          */
         post: operations["post_v1_traces"];
         delete?: never;
@@ -6684,6 +6710,7 @@ export interface components {
             query_variant_ref?: components["schemas"]["DomainReference"];
             rate?: number;
             specs?: components["schemas"]["MetricSpec"][];
+            stats?: string[];
             windowing?: components["schemas"]["Windowing"];
         };
         AnnotationCreation: {
@@ -7234,6 +7261,25 @@ export interface components {
             query_id: string;
             rows: number;
             statistics: components["schemas"]["Statistics"];
+        };
+        ColumnsRequest: {
+            filter?: unknown;
+            filtering?: unknown;
+            focus?: string;
+            format?: string;
+            interval?: number;
+            limit?: number;
+            /** Format: date-time */
+            newest?: string;
+            /** Format: date-time */
+            oldest?: string;
+            preview?: number;
+            query_ref?: components["schemas"]["DomainReference"];
+            query_revision_ref?: components["schemas"]["DomainReference"];
+            query_variant_ref?: components["schemas"]["DomainReference"];
+            rate?: number;
+            select?: string[];
+            windowing?: components["schemas"]["Windowing"];
         };
         Concurrency: {
             batch_size?: number;
@@ -8575,8 +8621,11 @@ export interface components {
             created_at: string;
             /** Format: date-time */
             expires_at?: string;
+            /** Format: date-time */
+            last_used_at?: string;
             name?: string;
             prefix: string;
+            purpose: string;
             /** Format: date-time */
             revoked_at?: string;
             role?: string;
@@ -8588,16 +8637,27 @@ export interface components {
             expires_at?: string;
             name?: string;
             project_ref: components["schemas"]["EntityRef"];
+            purpose?: string;
             user_ref: components["schemas"]["PersonRef"];
         };
         KeyRequest: {
             /** Format: date-time */
             expires_at?: string;
             name?: string;
+            purpose?: string;
             role?: string;
         };
         KeyRevoked: {
             message: string;
+        };
+        KeyRotated: {
+            key: string;
+            previous: string;
+            /** Format: date-time */
+            previous_ends_at: string;
+        };
+        KeyRotation: {
+            overlap_seconds?: number;
         };
         LegacyConfig: {
             application_lifecycle?: components["schemas"]["LegacyLifecycle"] | null;
@@ -8744,6 +8804,7 @@ export interface components {
         };
         Metric: {
             count: number;
+            count_positive?: number;
             freq?: components["schemas"]["Frequency"][];
             hist?: components["schemas"]["Bin"][];
             iqrs?: {
@@ -8752,6 +8813,10 @@ export interface components {
             max?: number;
             mean?: number;
             min?: number;
+            p50?: number;
+            p90?: number;
+            p95?: number;
+            p99?: number;
             pcts?: {
                 [key: string]: number;
             };
@@ -11202,9 +11267,12 @@ export interface components {
             trace_id: string;
         };
         SpansReply: {
+            columns?: {
+                [key: string]: unknown[];
+            };
             count: number;
             plan?: components["schemas"]["ClickhouseStep"][];
-            spans: components["schemas"]["SpansSpan"][];
+            spans?: components["schemas"]["SpansSpan"][];
             windowing?: components["schemas"]["Window"];
         };
         SpansSpan: {
@@ -11909,9 +11977,12 @@ export interface components {
             windowing?: components["schemas"]["Windowing"];
         };
         TracesReply: {
+            columns?: {
+                [key: string]: unknown[];
+            };
             count: number;
             plan?: components["schemas"]["ClickhouseStep"][];
-            traces: components["schemas"]["SpansTrace"][];
+            traces?: components["schemas"]["SpansTrace"][];
             windowing?: components["schemas"]["Window"];
         };
         TracesReplyOutput: {
@@ -14279,6 +14350,7 @@ export interface operations {
                 };
             };
             401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
             default: components["responses"]["Failed"];
         };
     };
@@ -17890,6 +17962,36 @@ export interface operations {
             default: components["responses"]["Failed"];
         };
     };
+    post_keys_key_prefix_rotate: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                key_prefix: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["KeyRotation"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["KeyRotated"];
+                };
+            };
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            422: components["responses"]["Invalid"];
+            default: components["responses"]["Failed"];
+        };
+    };
     get_metrics: {
         parameters: {
             query?: never;
@@ -18047,6 +18149,7 @@ export interface operations {
                 };
             };
             401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
             default: components["responses"]["Failed"];
         };
     };
@@ -21630,7 +21733,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["QueryRequest"];
+                "application/json": components["schemas"]["ColumnsRequest"];
             };
         };
         responses: {
@@ -22975,7 +23078,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["QueryRequest"];
+                "application/json": components["schemas"]["ColumnsRequest"];
             };
         };
         responses: {

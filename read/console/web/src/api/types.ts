@@ -74,6 +74,4 @@ export interface Annotation {
   links?: Record<string, { trace_id: string; span_id?: string }>;
 }
 
-export interface Totals { id: string; first?: string; last?: string; traces?: number; errors?: number; tokens?: number | null; cost?: number | null; p95?: number | null; models?: string[] }
-
 export interface RejectedSummary { count: number; reasons: { stage: string; reason: string; count: number; last?: string }[] }

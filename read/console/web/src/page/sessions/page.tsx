@@ -1,28 +1,24 @@
 import { useMemo, useState } from 'react';
-import type { Columns, Totals, Windowing } from '../../api/types';
+import type { Columns, Windowing } from '../../api/types';
 import { Link } from '../../kit/link/link';
-import { QueryBar } from '../../kit/query/bar';
 import { Empty, Failure, Skeleton } from '../../kit/state/state';
 import { Table, type Column } from '../../kit/table/table';
-import { Ago, Cost, Duration, SpanType, Status, Time, Tokens } from '../../kit/value/value';
+import { SpanType, Status, Time } from '../../kit/value/value';
 import { useClock } from '../../shell/clock';
 import { useKeys } from '../../shell/keys';
 import { address, go } from '../../shell/place';
 import { useApi } from '../../shell/session';
 import { useTitle } from '../../shell/shell';
 import { showCost, showCount, showDuration, showTokens } from '../../url/number';
-import { condition, group, parse, toFilter } from '../../url/query';
-import { sort, text } from '../../url/state';
+import { condition, group, toFilter } from '../../url/query';
 import { parseIso } from '../../url/time';
-import { useUrlState } from '../../url/use';
 import { rowsOf } from '../traces/data';
 import css from './page.module.css';
 
 type Of = 'session' | 'user';
 
-const schema = { q: text(), sort: sort({ by: 'last', descending: true }) };
-
-interface Reply { count: number; session_ids?: string[]; user_ids?: string[]; totals?: Totals[]; windowing?: Windowing }
+interface Row { id: string }
+interface Reply { count: number; session_ids?: string[]; user_ids?: string[]; windowing?: Windowing }
 
 /** Sessions lists conversations, or people, and shows one of them. */
 export default function Sessions({ of, id }: { of: Of; id?: string | undefined }) {
@@ -30,36 +26,24 @@ export default function Sessions({ of, id }: { of: Of; id?: string | undefined }
   return id === undefined ? <List of={of} /> : <One of={of} id={decodeURIComponent(location.pathname.split('/').at(-1)!)} />;
 }
 
-const columnsOf = (of: Of): Column<Totals>[] => [
+const columnsOf = (of: Of): Column<Row>[] => [
   { id: 'id', title: of === 'session' ? 'Session' : 'User', width: 220, grow: true, cell: (r) => <Link to={`/${of}s/${encodeURIComponent(r.id)}`}>{r.id}</Link> },
-  { id: 'last', title: 'Last', width: 130, sort: 'server', cell: (r) => <Ago at={r.last} /> },
-  { id: 'first', title: 'First', width: 196, minor: true, cell: (r) => (r.first ? <Time at={r.first} /> : '–') },
-  { id: 'traces', title: 'Traces', width: 80, right: true, cell: (r) => showCount(r.traces) },
-  { id: 'errors', title: 'Errors', width: 80, right: true, cell: (r) => (r.errors ? <span className={css['bad']}>▲ {showCount(r.errors)}</span> : showCount(r.errors)) },
-  { id: 'tokens', title: 'Tokens', width: 90, right: true, minor: true, cell: (r) => <Tokens value={r.tokens} /> },
-  { id: 'cost', title: 'Cost', width: 100, right: true, sort: 'server', cell: (r) => <Cost value={r.cost} /> },
-  { id: 'p95', title: 'p95', width: 90, right: true, minor: true, cell: (r) => <Duration ms={r.p95} /> },
-  { id: 'models', title: 'Models', width: 180, minor: true, cell: (r) => r.models?.join(', ') ?? '–' },
 ];
 
 function List({ of }: { of: Of }) {
   const title = of === 'session' ? 'Sessions' : 'Users';
   useTitle(title);
   const clock = useClock();
-  const [state, set] = useUrlState(schema);
   const [current, setCurrent] = useState<string>();
-  const parsed = useMemo(() => parse(state.q), [state.q]);
-  const byCost = state.sort.by === 'cost';
   const found = useApi<Reply>('POST', `/spans/${of}s/query`, { body: {
-    realtime: true, totals: true, ...(parsed.ok && parsed.query && { filtering: toFilter(parsed.query) }), windowing: { oldest: clock.oldest, newest: clock.newest, limit: 200, order: state.sort.descending ? 'descending' : 'ascending' }, ...(byCost && { order_by: 'cost' }),
-  } }, { enabled: parsed.ok });
-  const rows = useMemo<Totals[]>(() => found.data?.totals ?? (found.data?.session_ids ?? found.data?.user_ids ?? []).map((one) => ({ id: one })), [found.data]);
+    realtime: true, windowing: { oldest: clock.oldest, newest: clock.newest, limit: 200, order: 'descending' },
+  } });
+  const rows = useMemo<Row[]>(() => (found.data?.session_ids ?? found.data?.user_ids ?? []).map((one) => ({ id: one })), [found.data]);
   const columns = useMemo(() => columnsOf(of), [of]);
   return (
     <div className={css['page']}>
       <div className={css['top']}>
         <h1>{title}</h1>
-        <QueryBar value={state.q} onChange={(q) => set({ q })} />
       </div>
       <div className={css['list']}>
         {found.error ? <Failure error={found.error} retry={() => void found.refetch()} />
@@ -67,7 +51,6 @@ function List({ of }: { of: Of }) {
             : rows.length === 0 ? <Empty title={`No ${of}s in this range.`}>{of === 'session' ? 'A trace belongs to a session where its spans carry session.id.' : 'A trace belongs to a user where its spans carry user.id.'}</Empty>
               : <Table label={title} rows={rows} columns={columns} rowKey={(r) => r.id} current={current} onCurrent={setCurrent} dimmed={found.isPlaceholderData}
                 onOpen={(r, { newTab }) => (newTab ? window.open(address(`/${of}s/${encodeURIComponent(r.id)}`), '_blank', 'noopener') : go(address(`/${of}s/${encodeURIComponent(r.id)}`)))}
-                sort={state.sort} onSort={(by) => set({ sort: { by, descending: state.sort.by === by ? !state.sort.descending : true } })}
                 footer={`${showCount(rows.length)} ${of}s by their last activity in this range`} />}
       </div>
     </div>
@@ -80,8 +63,8 @@ function One({ of, id }: { of: Of; id: string }) {
   useTitle(id, of === 'session' ? 'Sessions' : 'Users');
   const clock = useClock();
   const [turn, setTurn] = useState(0);
-  const filtering = toFilter(group('and', [condition('root', 'is', true), condition(of === 'session' ? 'session_id' : 'user_id', 'is', id)]));
-  const found = useApi<Columns>('POST', '/spans/query', { body: { filtering, windowing: { oldest: clock.oldest, newest: clock.newest, limit: 200, order: of === 'session' ? 'ascending' : 'descending' }, select: SELECT, preview: 4000 } }, { keep: false });
+  const filtering = toFilter(group('and', [condition(of === 'session' ? 'session_id' : 'user_id', 'is', id)]));
+  const found = useApi<Columns>('POST', '/traces/query', { body: { filtering, windowing: { oldest: clock.oldest, newest: clock.newest, limit: 200, order: of === 'session' ? 'ascending' : 'descending' }, select: SELECT, preview: 4000 } }, { keep: false });
   const rows = useMemo(() => (found.data ? rowsOf(found.data) : []), [found.data]);
   const move = (by: number) => {
     const next = Math.min(rows.length - 1, Math.max(0, turn + by));
