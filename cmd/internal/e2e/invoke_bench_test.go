@@ -78,7 +78,8 @@ func TestManyStreamsInLittleMemory(t *testing.T) {
 		p.chunk(w, "m", `{}`, "stop")
 	}))
 	defer model.Close()
-	s := newService(t, "OPENAI_BASE_URL="+model.URL, "OPENAI_API_KEY=sk")
+	// One project holds at most three quarters of the slots.
+	s := newService(t, "OPENAI_BASE_URL="+model.URL, "OPENAI_API_KEY=sk", "COLONNADE_INVOKE_SLOTS_COUNT=512")
 	server := httptest.NewServer(s.Server.Handler())
 	defer server.Close()
 	var before, during runtime.MemStats
@@ -88,6 +89,7 @@ func TestManyStreamsInLittleMemory(t *testing.T) {
 	var done sync.WaitGroup
 	status := make([]int, streams)
 	ends := make([]string, streams)
+	ended := make(chan int, streams)
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: streams}}
 	for n := range streams {
 		done.Go(func() {
@@ -103,11 +105,22 @@ func TestManyStreamsInLittleMemory(t *testing.T) {
 			}
 			defer func() { _ = resp.Body.Close() }()
 			status[n] = resp.StatusCode
+			defer func() { ended <- resp.StatusCode }()
 			all, _ := io.ReadAll(resp.Body)
 			ends[n] = string(all[max(0, len(all)-400):])
 		})
 	}
-	at.Wait()
+	open := make(chan struct{})
+	go func() {
+		at.Wait()
+		close(open)
+	}()
+	select {
+	case <-open:
+	case code := <-ended:
+		close(release)
+		require.Fail(t, "a stream ended before all were open", "status %d", code)
+	}
 	runtime.ReadMemStats(&during)
 	close(release)
 	done.Wait()
