@@ -66,7 +66,6 @@ func SplitTime(nano int64) (micros int64, rest uint16) {
 	return nano / 1000, uint16(nano % 1000)
 }
 
-
 // TraceKey names a trace in ClickHouse.
 type TraceKey struct {
 	Project domain.ProjectID
