@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -110,16 +109,6 @@ type analyticsRequest struct {
 	Stats []string `json:"stats"`
 }
 
-// checkStats returns an error for a name that Stats does not have.
-func checkStats(stats []string) error {
-	for i, stat := range stats {
-		if !slices.Contains(analytics.Stats(), stat) {
-			return request.Invalid("value_error", "Input should be one of "+strings.Join(analytics.Stats(), ", "), stat, "body", "stats", i)
-		}
-	}
-	return nil
-}
-
 // question reads a request of either endpoint.
 func (a *Analytics) question(c *gin.Context, req *queryRequest) (q analytics.Question, nothing bool, err error) {
 	f := req.Focus
@@ -154,7 +143,7 @@ func (a *Analytics) query(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := checkStats(req.Stats); err != nil {
+	if err := analytics.CheckStats(req.Stats); err != nil {
 		return err
 	}
 	q, nothing, err := a.question(c, &req.queryRequest)
@@ -190,7 +179,7 @@ func (a *Analytics) fromQuery(c *gin.Context, req *analyticsRequest) error {
 			return err
 		}
 	}
-	return fromQuery(q, "bucket_by", &req.BucketBy, func(s string) (b bucketBy, err error) { return b, b.UnmarshalText([]byte(s)) })
+	return api.FromQuery(q, "bucket_by", &req.BucketBy, func(s string) (b bucketBy, err error) { return b, b.UnmarshalText([]byte(s)) })
 }
 
 // maxPathBytes is the longest path of a spec: with each of its numbers the path

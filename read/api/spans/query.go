@@ -3,11 +3,8 @@ package spans
 import (
 	"encoding/json"
 	"fmt"
-	"math"
-	"net/url"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -16,8 +13,8 @@ import (
 	"colonnade/domain/filter"
 	"colonnade/domain/filter/filterjson"
 	"colonnade/domain/request"
-	"colonnade/domain/trace"
 	"colonnade/read/api"
+	"colonnade/read/api/columns"
 )
 
 // focus is what a query lists.
@@ -72,9 +69,8 @@ type plan struct {
 	format format
 	where  filter.Expr
 	window domain.Window
-	// selected is nil for a query that returns whole spans; preview is the length of previews.
-	selected *selection
-	preview  int
+	// selected is nil for a query that returns whole spans.
+	selected *columns.Selection
 	// nothing tells that a saved query was not found: the list is empty (contract §3.1).
 	nothing bool
 }
@@ -176,30 +172,6 @@ func (s *Routes) window(w *api.Windowing, at []any) (domain.Window, error) {
 	return out, nil
 }
 
-// queryIDs reads ids from a query string: "trace_id" repeated, "trace_ids" joined by commas, or both; each once.
-func queryIDs[T comparable](c *gin.Context, name string, most int, parse func(string) (T, error)) ([]T, error) {
-	words := slices.Concat(c.QueryArray(name), c.QueryArray(name+"s"))
-	var ids []T
-	for _, word := range words {
-		for text := range strings.SplitSeq(word, ",") {
-			if text = strings.TrimSpace(text); text == "" {
-				continue
-			}
-			id, err := parse(text)
-			if err != nil {
-				return nil, err
-			}
-			if !slices.Contains(ids, id) {
-				ids = append(ids, id)
-			}
-			if len(ids) > most {
-				return nil, domain.E(domain.Rejected, "At most %d ids of %s can be fetched at once.", most, name)
-			}
-		}
-	}
-	return ids, nil
-}
-
 func legacyParameters() []domain.Parameter {
 	return []domain.Parameter{
 		{Name: "focus", Type: "string", Doc: "trace (the default) or span."},
@@ -223,13 +195,13 @@ func (s *Routes) requestFromQuery(c *gin.Context) (queryRequest, error) {
 		req.Filter = json.RawMessage(text)
 	}
 	for _, err := range []error{
-		fromQuery(q, "focus", &req.Focus, func(s string) (f focus, err error) { return f, f.UnmarshalText([]byte(s)) }),
-		fromQuery(q, "format", &req.Format, func(s string) (f format, err error) { return f, f.UnmarshalText([]byte(s)) }),
-		fromQuery(q, "oldest", &req.Oldest, momentOf),
-		fromQuery(q, "newest", &req.Newest, momentOf),
-		fromQuery(q, "limit", &req.Limit, pointerTo(strconv.Atoi)),
-		fromQuery(q, "interval", &req.Interval, pointerTo(strconv.Atoi)),
-		fromQuery(q, "rate", &req.Rate, pointerTo(number)),
+		api.FromQuery(q, "focus", &req.Focus, func(s string) (f focus, err error) { return f, f.UnmarshalText([]byte(s)) }),
+		api.FromQuery(q, "format", &req.Format, func(s string) (f format, err error) { return f, f.UnmarshalText([]byte(s)) }),
+		api.FromQuery(q, "oldest", &req.Oldest, api.ParseTime),
+		api.FromQuery(q, "newest", &req.Newest, api.ParseTime),
+		api.FromQuery(q, "limit", &req.Limit, api.PointerTo(strconv.Atoi)),
+		api.FromQuery(q, "interval", &req.Interval, api.PointerTo(strconv.Atoi)),
+		api.FromQuery(q, "rate", &req.Rate, api.PointerTo(api.ParseNumber)),
 	} {
 		if err != nil {
 			return req, err
@@ -246,41 +218,4 @@ func (s *Routes) requestFromQuery(c *gin.Context) (queryRequest, error) {
 		}
 	}
 	return req, nil
-}
-
-// number reads one that JSON could say as well, so no NaN.
-func number(s string) (float64, error) {
-	v, err := strconv.ParseFloat(s, 64)
-	if err == nil && (math.IsNaN(v) || math.IsInf(v, 0)) {
-		return 0, strconv.ErrSyntax
-	}
-	return v, err
-}
-
-func fromQuery[T any](q url.Values, name string, to *T, parse func(string) (T, error)) error {
-	text := q.Get(name)
-	if text == "" {
-		return nil
-	}
-	v, err := parse(text)
-	if err != nil {
-		return request.Invalid("value_error", "Input is not a valid "+name, text, "query", name)
-	}
-	*to = v
-	return nil
-}
-
-func pointerTo[T any](parse func(string) (T, error)) func(string) (*T, error) {
-	return func(s string) (*T, error) {
-		v, err := parse(s)
-		return &v, err
-	}
-}
-
-func momentOf(s string) (*time.Time, error) {
-	t, ok := trace.ParseBound(s)
-	if !ok {
-		return nil, domain.E(domain.Rejected, "Not a time.")
-	}
-	return &t, nil
 }

@@ -85,12 +85,12 @@ func (s *Routes) Mount(r api.Router) {
 	op.Query = []domain.Parameter{{Name: "explain", Type: "boolean", Doc: "true adds plan: the statements of the query with their rows, bytes and milliseconds. Needs the permission view_query_plan."}}
 	op.Method, op.Path, op.Tag = http.MethodPost, "/traces/query", "traces"
 	op.Summary = "Query traces: those of which some span matches the filter, each with all its spans as a tree."
-	op.Request, op.Response = columnsRequest{}, tracesReply{}
+	op.Request, op.Response = selectRequest{}, tracesReply{}
 	r.Handle(op, s.query(focusTrace))
 
 	op.Method, op.Path, op.Tag = http.MethodPost, "/spans/query", "spans"
 	op.Summary = "Query spans that match the filter."
-	op.Request, op.Response = columnsRequest{}, spansReply{}
+	op.Request, op.Response = selectRequest{}, spansReply{}
 	r.Handle(op, s.query(focusSpan))
 
 	op = view
@@ -164,7 +164,7 @@ const TokenPendingHeader = domain.TokenHeader + "-Pending"
 // query serves the canonical query endpoints.
 func (s *Routes) query(f focus) func(*gin.Context) error {
 	return func(c *gin.Context) error {
-		var req columnsRequest
+		var req selectRequest
 		if err := api.DecodeBody(c, &req, false); err != nil {
 			return err
 		}
@@ -237,7 +237,7 @@ func (s *Routes) answer(c *gin.Context, q plan, e envelope) error {
 	defer w.release()
 	switch {
 	case q.selected != nil:
-		if err := w.columns(&q, rowsOf(&q, spans.Items, traces.Items)); err != nil {
+		if err := w.columns(&q, spans.Items, traces.Items); err != nil {
 			return err
 		}
 		if q.focus == focusSpan {
@@ -255,7 +255,7 @@ func (s *Routes) answer(c *gin.Context, q plan, e envelope) error {
 }
 
 func (s *Routes) listTraces(c *gin.Context) error {
-	ids, err := queryIDs(c, "trace_id", s.cfg.MaxIDs, trace.ParseTraceID)
+	ids, err := api.QueryIDs(c, "trace_id", s.cfg.MaxIDs, trace.ParseTraceID)
 	if err != nil {
 		return err
 	}
@@ -294,11 +294,11 @@ func (s *Routes) oneTrace(e envelope) func(*gin.Context) error {
 }
 
 func (s *Routes) listSpans(c *gin.Context) error {
-	traceIDs, err := queryIDs(c, "trace_id", s.cfg.MaxIDs, trace.ParseTraceID)
+	traceIDs, err := api.QueryIDs(c, "trace_id", s.cfg.MaxIDs, trace.ParseTraceID)
 	if err != nil {
 		return err
 	}
-	spanIDs, err := queryIDs(c, "span_id", s.cfg.MaxIDs, trace.ParseSpanID)
+	spanIDs, err := api.QueryIDs(c, "span_id", s.cfg.MaxIDs, trace.ParseSpanID)
 	if err != nil {
 		return err
 	}

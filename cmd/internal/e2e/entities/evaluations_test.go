@@ -426,7 +426,7 @@ func TestEvaluationMetrics(t *testing.T) {
 	require.Equal(t, object{"judge-human": object{"x": 0.1}}, at(t, mine, 0, "data"))
 	edited := c.patch("/evaluations/metrics/", object{"metrics": []any{object{"id": at(t, mine, 0, "id"), "status": "failure"}}})
 	require.Equal(t, []any{"failure", at(t, mine, 0, "data")}, []any{at(t, edited, "metrics", 0, "status"), at(t, edited, "metrics", 0, "data")})
-	c.fails(http.StatusBadRequest, http.MethodPost, "/evaluations/metrics/", object{"metrics": []any{object{"run_id": run, "scenario_id": ids[0], "timestamp": moment}}})
+	c.fails(http.StatusUnprocessableEntity, http.MethodPost, "/evaluations/metrics/", object{"metrics": []any{object{"run_id": run, "scenario_id": ids[0], "timestamp": moment}}})
 	c.fails(http.StatusBadRequest, http.MethodPost, "/evaluations/metrics/", object{"metrics": []any{object{"run_id": run, "scenario_id": uuid.NewString()}}})
 	require.InDelta(t, 1, c.remove("/evaluations/metrics/", object{"metrics_ids": []any{at(t, mine, 0, "id"), uuid.NewString()}})["count"], 0)
 }

@@ -145,7 +145,11 @@ func archiveLife(t *testing.T, c client, f entity.Family, id, vid, rid string) {
 	require.EqualValues(t, 0, c.post(base+"/query", object{})["count"])
 	require.EqualValues(t, 1, c.post(base+"/query", object{"include_archived": true})["count"])
 	require.NotEmpty(t, at(t, c.get(base+"/"+id), name, "deleted_at"))
-	require.EqualValues(t, 0, c.put(base+"/"+id, object{name: object{"id": id, "name": "x"}})["count"])
+	if edit := (object{name: object{"id": id, "name": "x"}}); f.Name == string(entity.Workflow) {
+		c.fails(http.StatusNotFound, http.MethodPut, base+"/"+id, edit)
+	} else {
+		require.EqualValues(t, 0, c.put(base+"/"+id, edit)["count"])
+	}
 	require.EqualValues(t, 1, c.post(base+"/revisions/retrieve", object{revisionName + "_ref": object{"id": rid}})["count"])
 	conflict := c.fails(http.StatusConflict, http.MethodPost, base+"/", object{name: object{"slug": "thing"}})
 	require.Equal(t, object{"message": "A resource with slug 'thing' already exists in this project.", "conflict": object{"slug": "thing"}}, conflict)

@@ -1,4 +1,6 @@
-package spans
+// Package columns computes the reply to a query of spans or traces that selects fields: a
+// list of values for each field instead of whole spans. Source: deploy/docs/api.md, columns.
+package columns
 
 import (
 	"cmp"
@@ -8,7 +10,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"colonnade/domain"
 	"colonnade/domain/filter"
 	"colonnade/domain/jsonvalue"
 	"colonnade/domain/request"
@@ -16,70 +17,79 @@ import (
 	"colonnade/domain/trace"
 )
 
-// Bounds of a query with select. Source: deploy/docs/api.md, columns.
+// The bounds of a selection.
 const (
 	maxSelected    = 100
 	minPreview     = 32
 	maxPreview     = 4000
 	defaultPreview = 200
+	maxPathBytes   = 1024
 )
 
-// selection is what a query with select returns of each row.
-type selection struct {
+// Selection holds the fields that a query selects.
+type Selection struct {
 	names   []string
 	columns []column
+	// preview is the maximum length of a preview in characters.
+	preview int
 }
 
 // column returns the value of one field of a row, nil where the row has none.
 type column func(*row) any
 
-// row is a span of a list of spans, or a trace of a list of traces with its first root.
+// Row is a span of a list of spans, or a trace of a list of traces.
+type Row struct {
+	// Span is the span, or the first root of the trace.
+	Span *trace.Span
+	// Spans holds all spans of a trace, nil in a list of spans.
+	Spans []trace.Span
+	// Where is the filter of the query, nil for none.
+	Where filter.Expr
+}
+
 type row struct {
-	span *trace.Span
-	// spans holds all spans of a trace, nil in a list of spans.
-	spans []trace.Span
-	where filter.Expr
-	// preview is the maximum length of a preview in characters.
+	*Row
 	preview int
 }
 
-// selectFields checks select and preview. It returns nil if the query has no select.
-func selectFields(names []string, preview *int) (*selection, int, error) {
+// Parse returns the selection of a request's select and preview, nil if the request
+// selects nothing. preview may be nil. The error is Invalid.
+func Parse(names []string, preview *int) (*Selection, error) {
 	length := defaultPreview
 	if preview != nil {
 		if length = *preview; length < minPreview || length > maxPreview {
-			return nil, 0, request.Invalid("value_error", fmt.Sprintf("Input should be between %d and %d", minPreview, maxPreview), length, "body", "preview")
+			return nil, request.Invalid("value_error", fmt.Sprintf("Input should be between %d and %d", minPreview, maxPreview), length, "body", "preview")
 		}
 	}
 	if len(names) == 0 {
-		return nil, length, nil
+		return nil, nil //nolint:nilnil // a request without select is no error
 	}
 	if len(names) > maxSelected {
-		return nil, 0, request.Invalid("too_long", fmt.Sprintf("A query selects at most %d fields", maxSelected), len(names), "body", "select")
+		return nil, request.Invalid("too_long", fmt.Sprintf("A query selects at most %d fields", maxSelected), len(names), "body", "select")
 	}
-	out := &selection{}
+	out := &Selection{preview: length}
 	for i, name := range names {
 		of := columnOf(name)
 		if of == nil {
-			return nil, 0, request.Invalid("value_error", "Input is not a field that can be selected", name, "body", "select", i)
+			return nil, request.Invalid("value_error", "Input is not a field that can be selected", name, "body", "select", i)
 		}
 		out.names, out.columns = append(out.names, name), append(out.columns, of)
 	}
-	return out, length, nil
+	return out, nil
 }
 
 // columnOf returns the column of a field, nil for an unknown field.
 func columnOf(name string) column {
 	if of, ok := spanColumns()[name]; ok {
-		return func(r *row) any { return of(r.span) }
+		return func(r *row) any { return of(r.Span) }
 	}
 	switch name {
 	case "total.spans", "spans":
 		return func(r *row) any {
-			if r.spans == nil {
+			if r.Spans == nil {
 				return nil
 			}
-			return len(r.spans)
+			return len(r.Spans)
 		}
 	case "matched":
 		return (*row).matched
@@ -160,7 +170,7 @@ func spanColumns() map[string]func(*trace.Span) any {
 // attribute returns the column of an attribute's value.
 func attribute(keys ...string) column {
 	return func(r *row) any {
-		text := jsonvalue.LookupJSON(r.span.Attributes, keys)
+		text := jsonvalue.LookupJSON(r.Span.Attributes, keys)
 		if text == "" {
 			return nil
 		}
@@ -170,12 +180,12 @@ func attribute(keys ...string) column {
 
 // matched counts the spans of a trace for which the filter holds.
 func (r *row) matched() any {
-	if r.spans == nil {
+	if r.Spans == nil {
 		return nil
 	}
 	n := 0
-	for i := range r.spans {
-		if r.where == nil || filter.Match(r.where, &r.spans[i]) {
+	for i := range r.Spans {
+		if r.Where == nil || filter.Match(r.Where, &r.Spans[i]) {
 			n++
 		}
 	}
@@ -185,7 +195,7 @@ func (r *row) matched() any {
 // text returns the preview of a payload: the last message of the role where the payload
 // has messages below key, else the payload itself as text.
 func (r *row) text(payload, key, role string) any {
-	value, ok := jsonvalue.Lookup(r.span.Attributes, []string{semconv.Root, semconv.Data, payload})
+	value, ok := jsonvalue.Lookup(r.Span.Attributes, []string{semconv.Root, semconv.Data, payload})
 	if !ok || value == nil {
 		return nil
 	}
@@ -249,55 +259,19 @@ func cut(text string, n int) string {
 	return string([]rune(text)[:n])
 }
 
-// columns writes the selected fields of rows, one list for each field.
-func (w *writer) columns(q *plan, rows []row) error {
-	out := make(map[string][]any, len(q.selected.names))
-	for i, name := range q.selected.names {
+// AppendJSON appends an object with a list for each field, in the order of rows.
+func (s *Selection) AppendJSON(dst []byte, rows []Row) ([]byte, error) {
+	out := make(map[string][]any, len(s.names))
+	for i, name := range s.names {
 		values := make([]any, len(rows))
 		for k := range rows {
-			values[k] = q.selected.columns[i](&rows[k])
+			values[k] = s.columns[i](&row{&rows[k], s.preview})
 		}
 		out[name] = values
 	}
 	text, err := json.Marshal(out)
 	if err != nil {
-		return fmt.Errorf("api: writing columns: %w", err)
+		return dst, fmt.Errorf("columns: %w", err)
 	}
-	w.open(len(rows), "columns")
-	w.buf = append(w.buf, text...)
-	return nil
-}
-
-// rowsOf returns a row for each span, or for each trace with its first root.
-func rowsOf(q *plan, spans []trace.Span, traces [][]trace.Span) []row {
-	var rows []row
-	for i := range spans {
-		rows = append(rows, row{span: unwrapped(&spans[i]), where: q.where, preview: q.preview})
-	}
-	for _, all := range traces {
-		roots := tree(all)
-		if len(roots) > 0 {
-			rows = append(rows, row{span: roots[0].Span, spans: all, where: q.where, preview: q.preview})
-		}
-	}
-	return rows
-}
-
-// columnsRequest is the body of a query of spans or traces.
-type columnsRequest struct {
-	queryRequest
-	// Select names the fields to return; without it, whole spans are returned.
-	Select []string `json:"select"`
-	// Preview is the maximum length of previews in characters.
-	Preview *int `json:"preview" minimum:"32" maximum:"4000"`
-}
-
-func (r *columnsRequest) decide(p *plan) (err error) {
-	if p.selected, p.preview, err = selectFields(r.Select, r.Preview); err != nil {
-		return err
-	}
-	if p.selected != nil && p.format == formatOpenTelemetry {
-		return domain.E(domain.Rejected, "Give select or format, not both.")
-	}
-	return nil
+	return append(dst, text...), nil
 }
