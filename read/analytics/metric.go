@@ -39,8 +39,8 @@ type Metric struct {
 	P95           *float64 `json:"p95,omitempty"`
 	P99           *float64 `json:"p99,omitempty"`
 
-	// positive is the number of values above 0.
-	positive uint64
+	// Positive is the number of values above 0, from which Only sets CountPositive.
+	Positive uint64 `json:"-"`
 }
 
 // Bin is one of a histogram's. Its interval excludes its end, but for the last one's.
@@ -119,7 +119,7 @@ func between() [][3]string {
 // numeric fills in what is made of numbers; there is at least one. It sorts them.
 func (s Spec) numeric(m *Metric, values []float64) {
 	slices.Sort(values)
-	m.positive = countPositive(values)
+	m.Positive = countPositive(values)
 	lo, hi, sum := values[0], values[len(values)-1], total(values)
 	m.Sum, m.Mean = Finite(sum), Finite(mean(values, sum))
 	m.Min, m.Max, m.Range = &lo, &hi, Finite(hi-lo)

@@ -31,7 +31,7 @@ func (m Metric) Only(stats []string) Metric {
 	for _, stat := range stats {
 		switch stat {
 		case "count_positive":
-			out.CountPositive = &m.positive
+			out.CountPositive = &m.Positive
 		case "hist":
 			out.Hist = m.Hist
 		case "freq":
