@@ -115,7 +115,7 @@ func (r *Reader) Outline(ctx context.Context, project domain.ProjectID, id trace
 		var span trace.SpanID
 		var n uint64
 		err := rows.Scan(traces.ScanSpanID(&span), &n)
-		annotations[span] += int(n) //nolint:gosec // a count of rows
+		annotations[span] += int(n)
 		return err
 	})
 	if err != nil {
@@ -216,7 +216,7 @@ func outlineOf(id trace.TraceID, rows []outlineRow, annotations map[trace.SpanID
 }
 
 // fill appends rows to the columns.
-func (o *Outline) fill(rows []outlineRow, sums [][spanmetrics.Count]float64, at map[trace.SpanID]int, annotations map[trace.SpanID]int, start int64) {
+func (o *Outline) fill(rows []outlineRow, sums [][spanmetrics.Count]float64, at, annotations map[trace.SpanID]int, start int64) {
 	c := newColumns(len(rows))
 	names, types, models, services := newDictionary(), newDictionary(), newDictionary(), newDictionary()
 	for i := range rows {

@@ -91,7 +91,7 @@ func unbuilt(w http.ResponseWriter, r *http.Request) error {
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Cache-Control", "no-store")
 	h.Set("Content-Type", "text/html; charset=utf-8")
-	w.WriteHeader(http.StatusNotFound)
+	w.WriteHeader(http.StatusNotFound) //nolint:forbidigo // a page for a person, not an error of the API
 	if r.Method != http.MethodHead {
 		_, _ = io.WriteString(w, unbuiltPage)
 	}

@@ -114,7 +114,7 @@ func write(metrics map[string]any, c costs) {
 }
 
 // note writes where a cost comes from to ag.meta.cost.
-func note(ag map[string]any, noted map[string]any) {
+func note(ag, noted map[string]any) {
 	meta, ok := ag[semconv.Meta].(map[string]any)
 	if !ok {
 		if ag[semconv.Meta] != nil {

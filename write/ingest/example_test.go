@@ -32,7 +32,7 @@ func ExampleIngest_OTLP() {
 	if err != nil {
 		panic(err)
 	}
-	defer producer.Close()
+	defer func() { _ = producer.Close() }()
 	in, err := ingest.New(ingest.DefaultConfig(), producer, time.Now, log, registry)
 	if err != nil {
 		panic(err)

@@ -44,8 +44,11 @@ func TestSenders(t *testing.T) {
 				{"langfuse.observation.model.parameters", `{"temperature":0.2,"max_tokens":"Infinity"}`},
 				{"langfuse.observation.usage_details", `{"prompt_tokens":1200,"completion_tokens":80,"total_tokens":1280,"prompt_tokens_details":{"cached_tokens":1024},"completion_tokens_details":{"reasoning_tokens":40}}`},
 				{"langfuse.observation.metadata.step", "1"},
-				{"langfuse.trace.tags", []any{"beta"}}, {"langfuse.environment", "prod"}, {"langfuse.release", "r1"},
-				{"session.id", "s1"}, {"user.id", "u1"},
+				{"langfuse.trace.tags", []any{"beta"}},
+				{"langfuse.environment", "prod"},
+				{"langfuse.release", "r1"},
+				{"session.id", "s1"},
+				{"user.id", "u1"},
 			},
 			want: object{
 				"type":    object{"span": "chat"},
@@ -58,7 +61,9 @@ func TestSenders(t *testing.T) {
 		{
 			name: "langfuse with usage and cost set by hand",
 			in: []attribute{
-				{"langfuse.observation.type", "generation"}, {"langfuse.observation.input", "plain"}, {"langfuse.observation.output", "text"},
+				{"langfuse.observation.type", "generation"},
+				{"langfuse.observation.input", "plain"},
+				{"langfuse.observation.output", "text"},
 				{"langfuse.observation.model.name", "gpt-4o"},
 				{"langfuse.observation.usage_details", `{"input":100,"output":20,"cache_read_input_tokens":50}`},
 				{"langfuse.observation.cost_details", `{"input":0.001,"output":0.002}`},
@@ -76,8 +81,14 @@ func TestSenders(t *testing.T) {
 		{
 			name: "Spring AI, all values as text",
 			in: []attribute{
-				{"gen_ai.operation.name", "chat"}, {"gen_ai.request.model", "gpt-4o-mini"}, {"gen_ai.request.temperature", "0.2"}, {"gen_ai.response.model", "none"},
-				{"gen_ai.usage.input_tokens", "1200"}, {"gen_ai.usage.output_tokens", "80"}, {"gen_ai.usage.total_tokens", "1280"}, {"gen_ai.response.finish_reasons", `["STOP"]`},
+				{"gen_ai.operation.name", "chat"},
+				{"gen_ai.request.model", "gpt-4o-mini"},
+				{"gen_ai.request.temperature", "0.2"},
+				{"gen_ai.response.model", "none"},
+				{"gen_ai.usage.input_tokens", "1200"},
+				{"gen_ai.usage.output_tokens", "80"},
+				{"gen_ai.usage.total_tokens", "1280"},
+				{"gen_ai.response.finish_reasons", `["STOP"]`},
 			},
 			want: object{
 				"type": object{"span": "chat"}, "tokens": object{"prompt": int64(1200), "completion": int64(80), "total": int64(1280)}, "cost": 0.000228, "unsupported": nil,
@@ -96,10 +107,16 @@ func TestSenders(t *testing.T) {
 		{
 			name: "AI SDK call",
 			in: []attribute{
-				{"ai.operationId", "ai.generateText.doGenerate"}, {"ai.response.model", "gpt-4o-mini-2024-07-18"}, {"ai.model.provider", "openai.chat"},
-				{"gen_ai.system", "openai.chat"}, {"gen_ai.usage.input_tokens", 1200}, {"gen_ai.usage.output_tokens", 80}, {"ai.usage.cachedInputTokens", 1024},
+				{"ai.operationId", "ai.generateText.doGenerate"},
+				{"ai.response.model", "gpt-4o-mini-2024-07-18"},
+				{"ai.model.provider", "openai.chat"},
+				{"gen_ai.system", "openai.chat"},
+				{"gen_ai.usage.input_tokens", 1200},
+				{"gen_ai.usage.output_tokens", 80},
+				{"ai.usage.cachedInputTokens", 1024},
 				{"ai.prompt.messages", `[{"role":"user","content":[{"type":"text","text":"hi"}]},{"role":"assistant","content":[{"type":"tool-call","toolCallId":"c1","toolName":"f","input":{"a":1}}]},{"role":"tool","content":[{"type":"tool-result","toolCallId":"c1","toolName":"f","output":{"type":"text","value":"42"}}]}]`},
-				{"ai.response.text", "hello"}, {"ai.response.finishReason", "stop"},
+				{"ai.response.text", "hello"},
+				{"ai.response.finishReason", "stop"},
 			},
 			want: object{
 				"type": object{"span": "chat"}, "cost": 0.0001512,
@@ -116,8 +133,13 @@ func TestSenders(t *testing.T) {
 		{
 			name: "a model and usage without an operation",
 			in: []attribute{
-				{"gen_ai.system", "openai"}, {"gen_ai.request.model", "gpt-4o"}, {"gen_ai.usage.prompt_tokens", 1_000_000}, {"gen_ai.usage.completion_tokens", 0},
-				{"gen_ai.prompt.0.role", "user"}, {"gen_ai.prompt.0.content", "hi"}, {"llm.request.type", "something"},
+				{"gen_ai.system", "openai"},
+				{"gen_ai.request.model", "gpt-4o"},
+				{"gen_ai.usage.prompt_tokens", 1_000_000},
+				{"gen_ai.usage.completion_tokens", 0},
+				{"gen_ai.prompt.0.role", "user"},
+				{"gen_ai.prompt.0.content", "hi"},
+				{"llm.request.type", "something"},
 			},
 			want: object{"type": object{"span": "chat"}, "cost": 2.5, "data": object{"inputs": object{"prompt": []any{messageOf("user", "hi")}}}},
 		},
@@ -136,7 +158,11 @@ func TestSenders(t *testing.T) {
 		{
 			name: "LangSmith",
 			in: []attribute{
-				{"langsmith.span.kind", "llm"}, {"gen_ai.operation.name", "embeddings"}, {"gen_ai.request.model", "gpt-4o"}, {"langsmith.metadata.session_id", "s"}, {"langsmith.metadata.user_id", "u"},
+				{"langsmith.span.kind", "llm"},
+				{"gen_ai.operation.name", "embeddings"},
+				{"gen_ai.request.model", "gpt-4o"},
+				{"langsmith.metadata.session_id", "s"},
+				{"langsmith.metadata.user_id", "u"},
 				{"gen_ai.prompt", `{"messages":[[{"lc":1,"type":"constructor","id":["langchain","schema","messages","HumanMessage"],"kwargs":{"content":"hi","type":"human"}}]]}`},
 				{"gen_ai.completion", `{"generations":[[{"text":"yo"}]]}`},
 			},
@@ -152,8 +178,10 @@ func TestSenders(t *testing.T) {
 		{
 			name: "MLflow",
 			in: []attribute{
-				{"mlflow.spanType", `"CHAT_MODEL"`}, {"mlflow.spanInputs", `{"messages":[{"role":"user","content":"hi"}],"temperature":0.2,"model":"gpt-4o-mini"}`},
-				{"mlflow.spanOutputs", `{"choices":[{"finish_reason":"stop","message":{"role":"assistant","content":"yo"}}]}`}, {"mlflow.llm.model", `"gpt-4o-mini-2024-07-18"`},
+				{"mlflow.spanType", `"CHAT_MODEL"`},
+				{"mlflow.spanInputs", `{"messages":[{"role":"user","content":"hi"}],"temperature":0.2,"model":"gpt-4o-mini"}`},
+				{"mlflow.spanOutputs", `{"choices":[{"finish_reason":"stop","message":{"role":"assistant","content":"yo"}}]}`},
+				{"mlflow.llm.model", `"gpt-4o-mini-2024-07-18"`},
 				{"mlflow.chat.tokenUsage", `{"input_tokens":1200,"output_tokens":80,"total_tokens":1280,"cache_read_input_tokens":1024}`},
 			},
 			want: object{
@@ -164,8 +192,12 @@ func TestSenders(t *testing.T) {
 		{
 			name: "Google ADK",
 			in: []attribute{
-				{"gen_ai.system", "gcp.vertex.agent"}, {"gen_ai.request.model", "gemini-2.5-flash"}, {"gen_ai.usage.input_tokens", 1_000_000}, {"gen_ai.usage.output_tokens", 0},
-				{"gcp.vertex.agent.llm_request", `{"contents":[{"role":"user","parts":[{"text":"hi"}]}]}`}, {"gcp.vertex.agent.llm_response", `{"content":{"parts":[{"text":"yo"}],"role":"model"}}`},
+				{"gen_ai.system", "gcp.vertex.agent"},
+				{"gen_ai.request.model", "gemini-2.5-flash"},
+				{"gen_ai.usage.input_tokens", 1_000_000},
+				{"gen_ai.usage.output_tokens", 0},
+				{"gcp.vertex.agent.llm_request", `{"contents":[{"role":"user","parts":[{"text":"hi"}]}]}`},
+				{"gcp.vertex.agent.llm_response", `{"content":{"parts":[{"text":"yo"}],"role":"model"}}`},
 				{"gcp.vertex.agent.session_id", "s"},
 			},
 			want: object{
@@ -175,7 +207,8 @@ func TestSenders(t *testing.T) {
 		},
 		{
 			name: "haystack", in: []attribute{
-				{"haystack.component.type", "OpenAIChatGenerator"}, {"haystack.component.input", `{"messages":[{"role":"user","content":[{"text":"hi"}]}]}`},
+				{"haystack.component.type", "OpenAIChatGenerator"},
+				{"haystack.component.input", `{"messages":[{"role":"user","content":[{"text":"hi"}]}]}`},
 				{"haystack.component.output", `{"replies":[{"role":"assistant","content":[{"text":"yo"}],"meta":{"model":"gpt-4o-mini","usage":{"prompt_tokens":1200,"completion_tokens":80}}}]}`},
 			},
 			want: object{"type": object{"span": "chat"}, "cost": 0.000228, "tokens": object{"prompt": int64(1200), "completion": int64(80), "total": int64(1280)}},
@@ -207,23 +240,33 @@ func TestSenders(t *testing.T) {
 		{
 			name: "an empty answer does not replace a call",
 			in: []attribute{
-				{"gen_ai.operation.name", "chat"}, {"gen_ai.output.messages", `[{"role":"assistant","parts":[],"finish_reason":"tool_calls"}]`},
-				{"gen_ai.completion.0.role", "assistant"}, {"gen_ai.completion.0.function_call.name", "get_weather"}, {"gen_ai.completion.0.function_call.arguments", "{}"},
+				{"gen_ai.operation.name", "chat"},
+				{"gen_ai.output.messages", `[{"role":"assistant","parts":[],"finish_reason":"tool_calls"}]`},
+				{"gen_ai.completion.0.role", "assistant"},
+				{"gen_ai.completion.0.function_call.name", "get_weather"},
+				{"gen_ai.completion.0.function_call.arguments", "{}"},
 			},
 			want: object{"data": object{"outputs": object{"completion": []any{object{"role": "assistant", "tool_calls": []any{object{"type": "function", "function": object{"name": "get_weather", "arguments": "{}"}}}}}}}},
 		},
 		{
 			name: "a system instruction apart",
 			in: []attribute{
-				{"gen_ai.operation.name", "chat"}, {"gen_ai.system_instructions", `[{"type":"text","content":"You are a weather bot."}]`},
+				{"gen_ai.operation.name", "chat"},
+				{"gen_ai.system_instructions", `[{"type":"text","content":"You are a weather bot."}]`},
 				{"gen_ai.input.messages", `[{"role":"user","parts":[{"type":"text","content":"hi"}]}]`},
 			},
 			want: object{"data": object{"inputs": object{"prompt": []any{messageOf("system", "You are a weather bot."), messageOf("user", "hi")}}}},
 		},
 		{
 			name: "cost of LiteLLM", in: []attribute{
-				{"gen_ai.operation.name", "chat"}, {"gen_ai.request.model", "gpt-4o-mini"}, {"gen_ai.usage.input_tokens", 1200}, {"gen_ai.usage.output_tokens", 80},
-				{"gen_ai.cost.input_cost", 0.0001032}, {"gen_ai.cost.output_cost", 0.000048}, {"gen_ai.cost.total_cost", 0.0001512}, {"llm.user", "u"},
+				{"gen_ai.operation.name", "chat"},
+				{"gen_ai.request.model", "gpt-4o-mini"},
+				{"gen_ai.usage.input_tokens", 1200},
+				{"gen_ai.usage.output_tokens", 80},
+				{"gen_ai.cost.input_cost", 0.0001032},
+				{"gen_ai.cost.output_cost", 0.000048},
+				{"gen_ai.cost.total_cost", 0.0001512},
+				{"llm.user", "u"},
 			},
 			want: object{"cost": 0.0001512, "user": object{"id": "u"}, "meta.cost": object{"source": "reported"}},
 		},

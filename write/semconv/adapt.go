@@ -146,12 +146,12 @@ func (o *Overlay) put(key string, value any) {
 	o.entries = append(o.entries, wire.Attribute{Key: key, Value: convert.For(key, value)})
 }
 
-// putBelow puts a value whose key has a prefix under the target with the rest
-// of the key; it reports whether it has.
-func (o *Overlay) putBelow(target, key, prefix string, value any) bool {
+// putMetadata puts a value whose key has a prefix below ag.meta.metadata, under the rest of
+// the key; it reports whether the key has the prefix.
+func (o *Overlay) putMetadata(key, prefix string, value any) bool {
 	rest, ok := strings.CutPrefix(key, prefix)
 	if ok && rest != "" {
-		o.put(target+rest, value)
+		o.put("ag.meta.metadata."+rest, value)
 	}
 	return ok
 }

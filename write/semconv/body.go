@@ -108,7 +108,7 @@ func generations(value any) any {
 // contents returns the contents of Gemini's candidates.
 func contents(value any) any {
 	list, _ := value.([]any)
-	var out []any
+	out := make([]any, 0, len(list))
 	for _, e := range list {
 		candidate, _ := e.(map[string]any)
 		out = append(out, candidate["content"])

@@ -73,8 +73,8 @@ func translateLangfuse(o *Overlay) {
 		case "observation.metadata", "trace.metadata":
 			o.put("ag.meta.metadata", convert.Compound(value))
 		default:
-			_ = o.putBelow("ag.meta.metadata.", key, "observation.metadata.", convert.Compound(value)) ||
-				o.putBelow("ag.meta.metadata.", key, "trace.metadata.", convert.Compound(value))
+			_ = o.putMetadata(key, "observation.metadata.", convert.Compound(value)) ||
+				o.putMetadata(key, "trace.metadata.", convert.Compound(value))
 		}
 	}
 	if level == "ERROR" && f.failure == "" {

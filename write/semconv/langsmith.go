@@ -35,7 +35,7 @@ func translateLangSmith(o *Overlay) {
 				o.tag(strings.TrimSpace(tag))
 			}
 		default:
-			o.putBelow("ag.meta.metadata.", key, "metadata.", value)
+			o.putMetadata(key, "metadata.", value)
 		}
 	}
 }

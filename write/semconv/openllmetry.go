@@ -36,7 +36,7 @@ func translateOpenLLMetry(o *Overlay) {
 		case "gen_ai.prompt.name", "gen_ai.prompt.version":
 			// Names of a stored prompt in the current gen_ai conventions, no parts of a message.
 		default:
-			_ = o.putBelow("ag.meta.metadata.", key, "traceloop.association.properties.", value) ||
+			_ = o.putMetadata(key, "traceloop.association.properties.", value) ||
 				lists.below("prompt", key, "gen_ai.prompt.", value) ||
 				lists.below("completion", key, "gen_ai.completion.", value) ||
 				lists.below("functions", key, "llm.request.functions.", value) ||

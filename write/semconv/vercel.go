@@ -83,7 +83,7 @@ func translateVercel(o *Overlay) {
 				}
 				continue
 			}
-			_ = o.putBelow("ag.meta.metadata.", key, "telemetry.metadata.", value) || o.putBelow("ag.meta.metadata.", key, "settings.context.", value)
+			_ = o.putMetadata(key, "telemetry.metadata.", value) || o.putMetadata(key, "settings.context.", value)
 		}
 	}
 	out.place(f)

@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"github.com/gin-gonic/gin"
@@ -66,8 +67,8 @@ func Remote(trusted []netip.Prefix) func(r *http.Request) (address string, secur
 		}
 		// The last address that no trusted proxy has is the client: those before it may be its invention.
 		chain := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
-		for i := len(chain) - 1; i >= 0; i-- {
-			if hop := strings.TrimSpace(chain[i]); hop != "" {
+		for _, address := range slices.Backward(chain) {
+			if hop := strings.TrimSpace(address); hop != "" {
 				host = hop
 				if !within(trusted, hop) {
 					break

@@ -12,6 +12,7 @@ import (
 	"math"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -88,7 +89,7 @@ func Mount(r api.Router, d Deps) {
 		{Name: "limit", Type: "integer", Doc: "The largest number of rows, 50 by default."},
 	}
 	get("/rejected-spans/summary", "spans", "Rejected spans counted by stage and reason.", reasonsReply{}, bounds, d.reasons)
-	get("/rejected-spans", "spans", "Rejected spans, the latest first.", rejectedReply{}, append(bounds, domain.Parameter{Name: "next", Type: "string", Doc: "The cursor of the page before."}), d.rejected)
+	get("/rejected-spans", "spans", "Rejected spans, the latest first.", rejectedReply{}, slices.Concat(bounds, []domain.Parameter{{Name: "next", Type: "string", Doc: "The cursor of the page before."}}), d.rejected)
 }
 
 const (

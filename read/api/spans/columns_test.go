@@ -2,6 +2,7 @@ package spans_test
 
 import (
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -32,14 +33,18 @@ func TestColumns(t *testing.T) {
 		},
 	}
 	for _, tt := range []struct{ name, path, selected, want string }{
-		{"of traces", "/traces/query", `"span_name","spans","total.spans","matched","total.tokens","own.tokens","total.cost","total.errors","model","service","application","evaluator","attributes.customer.tier","preview.inputs","preview.outputs","duration_ms","start_time","parent_id","session_id","status_message"`,
+		{
+			"of traces", "/traces/query", `"span_name","spans","total.spans","matched","total.tokens","own.tokens","total.cost","total.errors","model","service","application","evaluator","attributes.customer.tier","preview.inputs","preview.outputs","duration_ms","start_time","parent_id","session_id","status_message"`,
 			`{"count":2,"columns":{"span_name":["root","judge"],"spans":[3,1],"total.spans":[3,1],"matched":[3,1],"total.tokens":[7,null],"own.tokens":[3,null],"total.cost":[0.25,null],
 			"total.errors":[null,null],"model":["gpt-4.1",null],"service":["planner",null],"application":["travel",null],"evaluator":[null,null],"attributes.customer.tier":["gold",null],
 			"preview.inputs":["Where to in May? It should be wa",null],"preview.outputs":["{\"city\":\"Paris\"}",null],"duration_ms":[2.5,0],
-			"start_time":["1970-01-01T00:00:00.000000001Z","1970-01-01T00:00:00.000000004Z"],"parent_id":[null,null],"session_id":["s",null],"status_message":[null,null]}}`},
-		{"of spans", "/spans/query", `"trace_id","span_id","parent_id","spans","matched"`,
+			"start_time":["1970-01-01T00:00:00.000000001Z","1970-01-01T00:00:00.000000004Z"],"parent_id":[null,null],"session_id":["s",null],"status_message":[null,null]}}`,
+		},
+		{
+			"of spans", "/spans/query", `"trace_id","span_id","parent_id","spans","matched"`,
 			`{"count":4,"columns":{"trace_id":["` + idOfA + `","` + idOfA + `","` + idOfA + `","` + idOfB + `"],"span_id":["0100000000000000","0200000000000000","0300000000000000","0400000000000000"],
-			"parent_id":[null,"0100000000000000","0100000000000000",null],"spans":[null,null,null,null],"matched":[null,null,null,null]}}`},
+			"parent_id":[null,"0100000000000000","0100000000000000",null],"spans":[null,null,null,null],"matched":[null,null,null,null]}}`,
+		},
 	} {
 		w := d.do(t, http.MethodPost, tt.path, `{"select":[`+tt.selected+`],"preview":32}`)
 		require.NoError(t, d.err, tt.name)
@@ -50,10 +55,7 @@ func TestColumns(t *testing.T) {
 func TestColumnsAreChecked(t *testing.T) {
 	t.Parallel()
 	d, _ := open(t, nil)
-	many := `"span_name"`
-	for range 100 {
-		many += `,"span_name"`
-	}
+	many := `"span_name"` + strings.Repeat(`,"span_name"`, 100)
 	for _, body := range []string{
 		`{"select":["score.quality"]}`, `{"select":["own.seconds"]}`, `{"select":["attributes"]}`, `{"select":["name"]}`, `{"select":[` + many + `]}`,
 		`{"select":["span_name"],"preview":31}`, `{"preview":4001}`, `{"select":["span_name"],"format":"opentelemetry"}`,

@@ -35,8 +35,8 @@ func Listed(name string) bool {
 // function that is with combinators. Names are compared without case.
 func CheckFunction(name string) error {
 	lower := strings.ToLower(name)
-	if sign, ok := functions()[lower]; ok {
-		if sign == '-' {
+	if Listed(lower) {
+		if functions()[lower] == '-' {
 			return refuse("The function %s is not allowed here.", name)
 		}
 		return nil

@@ -181,21 +181,23 @@ func (b *browsers) set(c *gin.Context, holder domain.Principal, address string, 
 	if err != nil {
 		return expires, err
 	}
-	cookie := http.Cookie{Value: token.Reveal(), Secure: secure}
+	maxAge := 0
 	if secure {
-		cookie.MaxAge = int(expires.Sub(b.deps.Now()).Seconds())
+		maxAge = int(expires.Sub(b.deps.Now()).Seconds())
 	}
-	return expires, b.write(c, cookie)
+	return expires, b.write(c, secure, token.Reveal(), maxAge)
 }
 
-// write sets the cookie, under the name that it has over TLS or plain HTTP.
-func (b *browsers) write(c *gin.Context, cookie http.Cookie) error {
-	name, err := b.deps.Cookie(c.Request.Context(), cookie.Secure)
+// write sets the cookie, under the name that it has over TLS or plain HTTP. maxAge is in
+// seconds; 0 sets a cookie that ends with the browser, a negative one removes it.
+func (b *browsers) write(c *gin.Context, secure bool, value string, maxAge int) error {
+	name, err := b.deps.Cookie(c.Request.Context(), secure)
 	if err != nil {
 		return err
 	}
-	cookie.Name, cookie.Path, cookie.HttpOnly, cookie.SameSite = name, "/", true, http.SameSiteStrictMode
-	http.SetCookie(c.Writer, &cookie)
+	http.SetCookie(c.Writer, &http.Cookie{ //nolint:gosec // over plain HTTP a browser keeps no secure cookie
+		Name: name, Value: value, Path: "/", MaxAge: maxAge, Secure: secure, HttpOnly: true, SameSite: http.SameSiteStrictMode,
+	})
 	c.Header("Cache-Control", "no-store")
 	return nil
 }
@@ -218,7 +220,7 @@ func (b *browsers) end(c *gin.Context) error {
 		return err
 	}
 	_, secure := b.deps.Remote(c.Request)
-	if err := b.write(c, http.Cookie{Secure: secure, MaxAge: -1}); err != nil {
+	if err := b.write(c, secure, "", -1); err != nil {
 		return err
 	}
 	c.Status(http.StatusNoContent)

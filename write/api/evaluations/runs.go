@@ -81,8 +81,10 @@ func (e runRoutes) mountRuns(r api.Router) {
 	ids := func(b runIDs) ([]uuid.UUID, error) { return b.IDs, nil }
 	of.mount(http.MethodPost, "/close", "Close evaluation runs to changes.", runIDs{}, many(closing, "runs", ids))
 	of.mount(http.MethodPost, "/open", "Open evaluation runs to changes again.", runIDs{}, many(e.runs.OpenRuns, "runs", ids))
-	of.operation(domain.Operation{Method: http.MethodPost, Path: "/evaluations/runs/:run_id/close", Summary: "Close an evaluation run to changes.", Response: of.single(),
-		Query: []domain.Parameter{{Name: "status", Type: "string", Doc: "The last status, such as success; the one that the run has stays without it."}}}, e.close)
+	of.operation(domain.Operation{
+		Method: http.MethodPost, Path: "/evaluations/runs/:run_id/close", Summary: "Close an evaluation run to changes.", Response: of.single(),
+		Query: []domain.Parameter{{Name: "status", Type: "string", Doc: "The last status, such as success; the one that the run has stays without it."}},
+	}, e.close)
 	of.operation(domain.Operation{Method: http.MethodPost, Path: "/evaluations/runs/:run_id/close/:status", Summary: "Close an evaluation run to changes, with a last status.", Response: of.single()}, e.close)
 	of.operation(domain.Operation{Method: http.MethodPost, Path: "/evaluations/runs/:run_id/open", Summary: "Open an evaluation run to changes again.", Response: of.single()}, e.open)
 }

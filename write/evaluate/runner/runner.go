@@ -95,11 +95,13 @@ func (r *Runner) Run(ctx context.Context) error {
 	}
 }
 
+func stopped(ctx context.Context) bool { return ctx.Err() != nil }
+
 // startOne takes a run and executes it in the background, if a slot is free and a run
 // waits that may have it.
 func (r *Runner) startOne(ctx context.Context, all *sync.WaitGroup, freed chan<- struct{}) (started bool, err error) {
 	held, more := r.slots.Held()
-	if stopped := ctx.Err() != nil; stopped || r.slots.Stats().InUse == r.cfg.MaxRuns {
+	if r.slots.Stats().InUse == r.cfg.MaxRuns || stopped(ctx) {
 		return false, nil
 	}
 	runner := uuid.New()

@@ -274,10 +274,14 @@ func TestMatch(t *testing.T) {
 		},
 		judgment{"no matchers", "match", `{}`, in, out, "", "'matchers'"},
 		judgment{"matchers that are none", "match", `{"matchers":[1]}`, in, out, "", "a list of objects"},
-		judgment{"unknown match", "match", `{"matchers":[{"key":"m","target":"outputs.city","match":"like"}]}`, in, out,
-			`{"m":{"success":false,"score":0.0,"error":"There is no match 'like': it is one of valid, exact, starts_with, ends_with, contains, regex, similarity, diff."},"score":0.0,"success":false}`, ""},
-		judgment{"no target", "match", `{"matchers":[{"key":"m","match":"valid"}]}`, in, out,
-			`{"m":{"success":false,"score":0.0,"error":"The matcher has no target."},"score":0.0,"success":false}`, ""},
+		judgment{
+			"unknown match", "match", `{"matchers":[{"key":"m","target":"outputs.city","match":"like"}]}`, in, out,
+			`{"m":{"success":false,"score":0.0,"error":"There is no match 'like': it is one of valid, exact, starts_with, ends_with, contains, regex, similarity, diff."},"score":0.0,"success":false}`, "",
+		},
+		judgment{
+			"no target", "match", `{"matchers":[{"key":"m","match":"valid"}]}`, in, out,
+			`{"m":{"success":false,"score":0.0,"error":"The matcher has no target."},"score":0.0,"success":false}`, "",
+		},
 		judgment{"unknown similarity", "match", `{"matchers":[{"target":"outputs.city","match":"similarity","similarity":"x"}]}`, in, out, "", "'similarity'"},
 		judgment{"unknown combination", "match", `{"matchers":[{"target":"outputs.city"}],"score":"median"}`, in, out, "", "'score'"},
 	)

@@ -85,15 +85,7 @@ UPDATE evaluation_metrics e SET flags = coalesce($3, e.flags), tags = coalesce($
 	data = coalesce($7, e.data), updated_at = $8, updated_by_id = $9
 WHERE e.project_id = $1 AND e.id = $2 RETURNING ` + schema.MetricsColumns
 
-// EditMetrics changes what the drafts give, in open runs; those that do not exist are left out.
-func (r *Runs) EditMetrics(ctx context.Context, caller domain.Principal, drafts []evaluation.MetricsDraft) (edited []evaluation.Metrics, err error) {
-	err = r.transact(ctx, caller, "editing metrics", len(drafts), func(c command) error {
-		edited, err = c.editMetrics(ctx, drafts)
-		return err
-	})
-	return edited, err
-}
-
+// editMetrics changes what the drafts give, in open runs; metrics that do not exist are left out.
 func (c command) editMetrics(ctx context.Context, drafts []evaluation.MetricsDraft) ([]evaluation.Metrics, error) {
 	ids := idsOf(drafts, func(d evaluation.MetricsDraft) uuid.UUID { return d.ID })
 	if err := c.partsOpen(ctx, "evaluation_metrics", "metrics_id", ids); err != nil {

@@ -62,6 +62,7 @@ func Number(value any) any {
 	return f
 }
 
+// Boolean returns the boolean that a text spells, and any other value unchanged.
 func Boolean(value any) any {
 	s, ok := value.(string)
 	if !ok {
