@@ -193,6 +193,12 @@ func elsewhere(op domain.Operation) string {
 	case "keys", "projects", "profile", "access", "organizations", "workspaces", "folders", "testcases":
 		return "entities.TestProjectsAreIsolated"
 	}
+	if strings.HasPrefix(op.Path, "/auth/session") || strings.HasPrefix(op.Path, "/auth/console") {
+		return "TestBrowserSessionOfTwoProjects"
+	}
+	if strings.HasPrefix(op.Path, "/sql/") {
+		return "sql.TestRunner"
+	}
 	if op.Path == "/spans/tail" {
 		return "TestLiveTail"
 	}

@@ -149,7 +149,7 @@ func TestInvokeFailures(t *testing.T) {
 	require.Equal(t, "7", s.do(http.MethodPost, runCompletion, prompted("limited", "")).Header.Get("Retry-After"))
 	require.Equal(t, http.StatusNotFound, s.do(http.MethodPost, "/services/nothing/v0/invoke", `{}`).Code)
 	require.Equal(t, http.StatusBadRequest, s.do(http.MethodPost, "/services/invoke", `{}`).Code)
-	require.Equal(t, http.StatusUnprocessableEntity, s.do(http.MethodPost, runCompletion, `{"unknown":1}`).Code)
+	require.Equal(t, http.StatusBadRequest, s.do(http.MethodPost, runCompletion, `{"unknown":1}`).Code, "an unknown member is ignored, and nothing says what to run")
 	require.Equal(t, http.StatusUnprocessableEntity, s.do(http.MethodPost, runCompletion, `{"session_id":"a b"}`).Code)
 	require.Equal(t, http.StatusForbidden, s.as("ours viewer", http.MethodPost, runCompletion, `{}`).Code)
 }

@@ -114,7 +114,7 @@ func TestEveryListIsStrict(t *testing.T) {
 	s := newService(t)
 	lists := 0
 	for _, op := range s.Server.Operations() {
-		if op.Method != http.MethodPost || !strings.HasSuffix(op.Path, "/query") {
+		if op.Method != http.MethodPost || !strings.HasSuffix(op.Path, "/query") || op.Path == "/sql/query" { // a statement, not a list
 			continue
 		}
 		lists++
