@@ -82,25 +82,33 @@ func (v *Evaluate) Edit(ctx context.Context, caller domain.Principal, draft eval
 	return v.reshape(ctx, caller, run, draft)
 }
 
-// reshape gives a run other data and removes the results of steps that are no more.
+// reshape changes the data of a run. Results of steps that it drops go with them, and the
+// metrics of their scenarios and of the run are computed again.
 func (v *Evaluate) reshape(ctx context.Context, caller domain.Principal, run *evaluation.Run, draft evaluation.RunDraft) (*evaluation.Run, error) {
 	if underWay(run) {
 		return nil, domain.E(domain.Conflict, "The evaluation is under way: stop it before its steps change.")
 	}
-	edited, err := first(v.deps.Runs.EditRuns(ctx, caller, []evaluation.RunDraft{draft}))
-	if err != nil || edited == nil {
-		return nil, err
-	}
-	var gone []string
+	var dropped []string
 	for _, s := range steps(run) {
-		if edited.Data.Step(s.Key) == nil {
-			gone = append(gone, s.Key)
+		if draft.Data.Step(s.Key) == nil {
+			dropped = append(dropped, s.Key)
 		}
 	}
-	if len(gone) == 0 {
-		return edited, nil
+	var scenarios []uuid.UUID
+	if len(dropped) > 0 { // read before the edit, which removes these results
+		results, err := v.deps.Runs.ResultsOf(ctx, caller.Project, run.ID, evaluation.Slice{Steps: dropped}, 0)
+		if err != nil {
+			return nil, err
+		}
+		for rows := range ByScenario(results) {
+			scenarios = append(scenarios, rows[0].ScenarioID)
+		}
 	}
-	return edited, v.prune(ctx, caller, run, evaluation.Slice{Steps: gone})
+	edited, err := first(v.deps.Runs.EditRuns(ctx, caller, []evaluation.RunDraft{draft}))
+	if err != nil || edited == nil || len(scenarios) == 0 {
+		return edited, err
+	}
+	return edited, v.RefreshMetrics(ctx, caller, run, scenarios)
 }
 
 func first[T any](all []T, err error) (*T, error) {

@@ -79,10 +79,6 @@ func (v *Evaluate) Prune(ctx context.Context, caller domain.Principal, id uuid.U
 	if run.Closed() {
 		return evaluation.ClosedConflict(run.ID, "", uuid.Nil)
 	}
-	return v.prune(ctx, caller, run, within)
-}
-
-func (v *Evaluate) prune(ctx context.Context, caller domain.Principal, run *evaluation.Run, within evaluation.Slice) error {
 	if within.Empty() {
 		return nil
 	}

@@ -49,7 +49,8 @@ func (v *Evaluate) data(ctx context.Context, caller domain.Principal, d Draft) (
 }
 
 // part finds the revision that a target names: by its own id, or as the latest
-// of a variant's or of an artifact's, which some clients send.
+// of a variant's or of an artifact's, which some clients send. A workflow of another role than
+// the family's is as good as missing.
 func (v *Evaluate) part(ctx context.Context, caller domain.Principal, f entity.Family, t evaluation.Target) (evaluation.Part, error) {
 	ref := domain.Reference{ID: t.ID}
 	for _, refs := range []entity.Refs{{Revision: ref}, {Variant: ref}, {Artifact: ref}} {
@@ -57,7 +58,7 @@ func (v *Evaluate) part(ctx context.Context, caller domain.Principal, f entity.F
 		if err != nil {
 			return evaluation.Part{}, err
 		}
-		if found.Revision == nil {
+		if found.Revision == nil || !f.Owns(found.Revision.ArtifactFlags) {
 			continue
 		}
 		part := evaluation.Part{Revision: found.Revision, Origin: t.Origin}

@@ -85,15 +85,16 @@ func JudgedTrace(id trace.TraceID, span trace.SpanID, data map[string]any) map[s
 	}
 }
 
-// Find gives references to a revision that can be run, as its traces will have
-// them. One that is not there is NotFound, one that people answer for Rejected.
+// Find returns references to a revision that can be run, as its traces will have them. A
+// revision that does not exist, or whose workflow has another role than the family's, is
+// NotFound; one that annotators answer for is Rejected.
 func (i *Invoke) Find(ctx context.Context, q entity.Retrieval) (entity.Entities, error) {
 	found, err := i.deps.Registry.Retrieve(ctx, domain.PrincipalFrom(ctx), q)
 	if err != nil {
 		return nil, err
 	}
 	r := found.Revision
-	if r == nil {
+	if r == nil || !q.Family.Owns(r.ArtifactFlags) { // a look-up by id finds revisions of every role
 		return nil, domain.E(domain.NotFound, "There is no such %s revision.", q.Family.Name)
 	}
 	uri, _ := r.Data["uri"].(string)
