@@ -120,7 +120,7 @@ function analytics(body) {
   return { count: buckets.length, buckets };
 }
 
-const ALL = ['view_spans', 'edit_spans', 'edit_traces', 'edit_queries', 'view_project', 'edit_project', 'edit_secrets', 'edit_api_keys', 'view_evaluations', 'edit_evaluations'];
+const ALL = ['view_spans', 'edit_spans', 'edit_traces', 'edit_queries', 'view_project', 'edit_project', 'edit_secrets', 'edit_api_keys', 'view_evaluations', 'edit_evaluations', 'run_evaluations', 'edit_testsets', 'view_testsets'];
 
 const session = {
   user: { id: '0190', username: 'ada', email: 'ada@example.com' }, version: '0.9.0', features: { tail: true, console: true }, expires_at: '2026-12-06T00:00:00Z',
@@ -134,26 +134,59 @@ const annotations = [
 ];
 
 
-const runs = ['r1', 'r2', 'r3'].map((id, i) => ({ id, name: `capitals v3 × support-bot v${6 + i}`, created_at: new Date(NOW - i * 7_200_000).toISOString(), status: i === 2 ? 'running' : 'finished', flags: {}, data: { repeats: 1 }, description: 'nightly' }));
+const reference = (slug, version) => ({ id: `01890a5d-0000-7000-8000-${hex(12)}`, slug, version });
+const STEPS = (version) => [
+  { key: 'testset-ab12', type: 'input', origin: 'custom', references: { testset: { slug: 'capitals' }, testset_revision: reference('ab12', '3') } },
+  { key: `application-v${version}`, type: 'invocation', origin: 'custom', references: { application: { slug: 'support-bot' }, application_revision: reference(`v${version}`, String(version)) }, inputs: [{ key: '__all_inputs__' }] },
+  { key: 'evaluator-exact', type: 'annotation', origin: 'auto', references: { evaluator: { slug: 'exact_match' }, evaluator_revision: { id: 'e1', slug: 'exact', version: '1' } }, inputs: [{ key: '__all_invocations__' }] },
+  { key: 'evaluator-judge', type: 'annotation', origin: 'auto', references: { evaluator: { slug: 'judge' }, evaluator_revision: { id: 'e2', slug: 'judge', version: '2' } }, inputs: [{ key: '__all_invocations__' }] },
+];
+const runs = ['r1', 'r2', 'r3', 'r4'].map((id, i) => ({ id, name: `capitals × support-bot v${6 + i}`, created_at: new Date(NOW - (4 - i) * 7_200_000).toISOString(), status: i === 2 ? 'running' : i === 3 ? 'errors' : 'success', flags: { is_active: i === 2 }, data: { repeats: 1, steps: STEPS(6 + i) }, description: 'nightly' }));
 
 const COUNTRIES = [['France', 'Paris'], ['Portugal', 'Lisbon'], ['Japan', 'Tokyo'], ['Kenya', 'Nairobi'], ['Peru', 'Lima'], ['Norway', 'Oslo'], ['Ghana', 'Accra'], ['Chile', 'Santiago']];
 
-function grid(ids) {
-  const rows = ids.flatMap((run, k) => Array.from({ length: 240 }, (_, i) => ({ run, k, i, country: COUNTRIES[i % 8] })));
+function grid(id, length = 240) {
+  const k = runs.findIndex((r) => r.id === id);
+  const rows = Array.from({ length }, (_, i) => ({ i, country: COUNTRIES[i % 8], waits: k === 2 && i > 150, failed: k === 3 && i % 40 === 17 }));
   const column = (of) => rows.map(of);
-  const right = (r) => (r.i * 7919 + r.k * 13) % 100 < (r.k ? 88 : 78);
-  return { count: rows.length, columns: {
-    run_id: column((r) => r.run), scenario_id: column((r) => `s${r.k}-${r.i}`), testcase_id: column((r) => `case-${r.i + (r.k && r.i > 236 ? 100 : 0)}`), repeat: column(() => 0), status: column((r) => (r.i === 17 ? 'error' : 'success')),
-    trace_id: column((r) => traces[(r.i + r.k * 200) % traces.length].trace_id), latency_ms: column((r) => 700 + ((r.i * 37) % 900) + r.k * 120), cost: column((r) => 0.0002 + ((r.i * 11) % 70) / 1e6),
-    'preview.inputs': column((r) => `country: ${r.country[0]}`), 'preview.expected': column((r) => r.country[1]), 'preview.outputs': column((r) => (right(r) ? `${r.country[1]} is the capital of ${r.country[0]}.` : 'I am not sure.')),
-    'exact_match.success': column(right), 'judge.score': column((r) => (right(r) ? 4 + (r.i % 2) : 1 + (r.i % 3))),
-  }, schemas: { 'judge.score': { type: 'number', 'x-better': 'higher' } } };
+  const app = `application-v${6 + k}`;
+  const right = (r) => (r.i * 7919 + k * 13) % 100 < (k ? 88 : 78);
+  const stage = (r) => (r.waits ? (r.i < 155 ? 'running' : 'queued') : 'success');
+  const done = (value) => (r) => (r.waits || r.failed ? null : value(r));
+  return { count: length, columns: {
+    run_id: column(() => id), scenario_id: column((r) => `s${k}-${r.i}`), testcase_id: column((r) => `case-${r.i + (k && r.i > 236 ? 100 : 0)}`), repeat: column(() => 0),
+    [`status.${app}`]: column((r) => (r.failed ? 'failure' : stage(r))), [`trace_id.${app}`]: column((r) => (r.waits ? null : traces[(r.i + k * 100) % traces.length].trace_id)),
+    latency_ms: column(done((r) => 700 + ((r.i * 37) % 900) + k * 120)), cost: column(done((r) => 0.0002 + ((r.i * 11) % 70) / 1e6)),
+    'preview.inputs': column((r) => `country: ${r.country[0]}, region: ${r.i % 3 ? 'north' : 'south'}`), 'preview.expected': column((r) => r.country[1]), 'preview.outputs': column(done((r) => (right(r) ? `${r.country[1]} is the capital of ${r.country[0]}.` : 'I am not sure.'))),
+    'status.evaluator-exact': column((r) => (r.failed ? 'cancelled' : stage(r))), 'evaluator-exact.success': column(done(right)),
+    'status.evaluator-judge': column((r) => (r.failed ? 'cancelled' : stage(r))), 'evaluator-judge.score': column(done((r) => (right(r) ? 4 + (r.i % 2) : 1 + (r.i % 3)))), 'evaluator-judge.reason': column(done((r) => (right(r) ? 'The capital is named.' : 'No capital is named.'))),
+  }, schemas: { 'evaluator-judge.score': { type: 'number', 'x-better': 'higher' } } };
+}
+
+const means = runs.map((r, i) => ({ run_id: r.id, data: {
+  [`application-v${6 + i}`]: { 'attributes.ag.metrics.costs.cumulative.total': { count: 240, sum: 0.056 + i * 0.004 }, 'attributes.ag.metrics.duration.cumulative': { count: 240, mean: 1120 + i * 120 } },
+  'evaluator-exact': { 'attributes.ag.data.outputs.success': { count: 240, freq: [{ value: true, count: 187, density: 0.78 + i * 0.03 }, { value: false, count: 53, density: 0.22 - i * 0.03 }] } },
+  'evaluator-judge': { 'attributes.ag.data.outputs.score': { count: 240, mean: 3.9 + i * 0.11 } },
+} }));
+
+function results(run, scenario) {
+  const k = runs.findIndex((r) => r.id === run);
+  const i = Number(scenario?.split('-')[1] ?? 0);
+  return STEPS(6 + k).map((step, s) => ({ id: hex(8), scenario_id: scenario, step_key: step.key, repeat_idx: 0, status: k === 3 && i % 40 === 17 ? (s === 1 ? 'failure' : s > 1 ? 'cancelled' : 'success') : 'success', ...(s > 0 && { trace_id: traces[(i + k * 100) % traces.length].trace_id, span_id: 'f3cc000000000000' }), ...(k === 3 && i % 40 === 17 && s === 1 && { error: { message: 'The application answered with 503.' } }) }));
 }
 
 export const routes = {
-  'POST /simple/evaluations/query': () => ({ count: 3, evaluations: runs }),
-  'GET /simple/evaluations/r1': () => ({ count: 1, evaluation: runs[0] }),
-  'POST /evaluations/grid': (body) => grid(body.run_ids),
+  'POST /evaluations/runs/query': (body) => ({ count: runs.length, runs: runs.toReversed().filter((r) => !body.run?.ids || body.run.ids.includes(r.id)) }),
+  'POST /evaluations/metrics/query': () => ({ count: means.length, metrics: means }),
+  'POST /evaluations/grid': (body) => grid(body.run_ids[0]),
+  'POST /applications/revisions/query': (body) => ({ count: 2, application_revisions: body.application_revision_refs.map((r, i) => ({ id: r.id, data: { parameters: { prompt: { messages: [{ role: 'system', content: i ? 'You are a careful and brief assistant.' : 'You are a careful assistant.' }] }, temperature: i ? 0.1 : 0.2 } } })) }),
+  'POST /simple/testsets/query': () => ({ count: 1, testsets: [{ id: 'ts', slug: 'capitals', name: 'Capitals', variant_id: 'tv', revision_id: 'tr3', version: '3', data: { testcase_ids: Array.from({ length: 240 }, (_, i) => `case-${i}`) } }] }),
+  'POST /testsets/revisions/log': () => ({ count: 2, testset_revisions: [{ id: 'tr3', version: '3', message: 'more countries' }, { id: 'tr2', version: '2', message: 'first' }] }),
+  'POST /testsets/revisions/commit': () => ({ count: 1, testset_revision: {} }),
+  'POST /testcases/query': () => ({ count: 2, testcases: [{ id: 'case-0', data: { country: 'France', answer: 'Paris' } }, { id: 'case-1', data: { country: 'Portugal', answer: 'Lisbon' } }] }),
+  'POST /simple/applications/query': () => ({ count: 2, applications: [{ id: 'ap', slug: 'support-bot', revision_id: 'ar7', version: '7', data: { schemas: { inputs: { properties: { country: {} }, required: ['country'] } } } }, { id: 'aq', slug: 'travel-planner', revision_id: 'aq2', version: '2', data: { parameters: { prompt: { messages: [{ role: 'user', content: 'Plan {{days}} days in {{city}}' }] } } } }] }),
+  'POST /applications/revisions/log': () => ({ count: 2, application_revisions: [{ id: 'ar7', version: '7', message: 'shorter answers' }, { id: 'ar6', version: '6' }] }),
+  'POST /simple/evaluations/': () => ({ count: 1, evaluation: { id: 'r3' } }),
   'GET /auth/session': () => session,
   'GET /readyz': () => ({ status: 'ok' }),
   'POST /auth/session': (body) => (body.key === 'wrong' ? [401, { detail: 'Unauthorized' }] : { session }),
@@ -198,6 +231,12 @@ export function serve({ fail = () => undefined, port = 0 } = {}) {
       const body = text ? JSON.parse(text) : {};
       const outlined = /^GET \/traces\/([0-9a-f]{32})\/outline$/.exec(key);
       if (outlined) return send(200, outline(outlined[1], outlined[1].startsWith('50000') ? 50_000 : outlined[1].startsWith('5000') ? 5000 : 42));
+      const run = /^GET \/evaluations\/runs\/(r\d)$/.exec(key);
+      if (run) return send(200, { count: 1, run: runs.find((r) => r.id === run[1]) });
+      const probe = /^POST \/simple\/evaluations\/(r\d)\/(probe|process|stop|start)$/.exec(key);
+      if (probe) return send(200, { count: 4, results: results(probe[1], body.scenario_ids?.[0]) });
+      const testcase = /^GET \/testcases\/case-(\d+)$/.exec(key);
+      if (testcase) return send(200, { count: 1, testcase: { id: `case-${testcase[1]}`, data: { country: COUNTRIES[testcase[1] % 8][0], answer: COUNTRIES[testcase[1] % 8][1] } } });
       const one = /^GET \/spans\/([0-9a-f]{32})\/([0-9a-f]{16})$/.exec(key);
       if (one) return send(200, { count: 1, span: span(one[1], one[2]) });
       const answer = routes[key]?.(body, url);

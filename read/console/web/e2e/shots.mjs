@@ -19,7 +19,7 @@ const all = [
   ['cost', `/ui/traces/${TRACE}#view=cost`],
   ['diff', `/ui/traces/${TRACE}#diff=${TRACE.replace('6d', '6e')}`],
   ['overview', '/ui/'], ['sessions', '/ui/sessions'], ['users', '/ui/users'], ['session', '/ui/sessions/session-rs'], ['feedback', '/ui/feedback'],
-  ['evaluations', '/ui/evaluations'], ['run', '/ui/evaluations/r1'], ['compare', '/ui/evaluations/compare#runs=r1,r2&base=r1'], ['settings', '/ui/settings/project'], ['health', '/ui/settings/health'], ['preferences', '/ui/settings/preferences'],
+  ['evaluations', '/ui/evaluations'], ['run', '/ui/evaluations/r1'], ['run-case', '/ui/evaluations/r4#sel=s3-17'], ['run-group', '/ui/evaluations/r3#group=region&show=pending'], ['trend', '/ui/evaluations#trend=1'], ['new', '/ui/evaluations/new#source=ts&apps=ap,aq&judges=1@human'], ['compare-case', '/ui/evaluations/compare#runs=r1,r2&base=r1&sel=case-3'], ['compare', '/ui/evaluations/compare#runs=r1,r2&base=r1'], ['settings', '/ui/settings/project'], ['health', '/ui/settings/health'], ['preferences', '/ui/settings/preferences'],
   ['empty', '/ui/traces#q=name:nothing-matches'],
   ['failing', '/ui/traces', undefined, (key) => (key === 'POST /traces/query' ? [500, { detail: 'ClickHouse: memory limit exceeded' }] : undefined)],
   ['sign-in', '/ui/traces', undefined, (key) => (key === 'GET /auth/session' ? [401, { detail: 'Unauthorized' }] : undefined)],

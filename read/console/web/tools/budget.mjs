@@ -33,7 +33,7 @@ function check(what, is, most) {
 
 const entry = Object.keys(manifest).find((key) => manifest[key].isEntry);
 const first = closure(entry);
-const pages = Object.keys(manifest).filter((key) => /^src\/page\/[^/]+\/page\.tsx$/.test(key));
+const pages = Object.keys(manifest).filter((key) => /^src\/page\/(?:[^/]+\/page|evaluations\/(?:list|run|compare|new))\.tsx$/.test(key));
 check('first load, JavaScript (the shell alone)', js(first), budget.first_load_js);
 for (const page of pages) {
   const all = closure(page, new Set(first));

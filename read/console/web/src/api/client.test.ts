@@ -122,14 +122,6 @@ describe('the client', () => {
     expect([conflict.failure, conflict.message, conflict.details.detail]).toEqual(['conflict', 'Taken.', { message: 'Taken.', conflict: { slug: 's' } }]);
   });
 
-  it('calls typed routes through the same path', async () => {
-    const t = client({ body: '{"count":0,"spans":[]}' });
-    const { data } = await t.client.typed.POST('/spans/query', { body: {} });
-    expect(data).toEqual({ count: 0, spans: [] });
-    expect(t.sent[0]!.url).toBe('http://x/api/spans/query');
-    expect(t.sent[0]!.headers.get('Colonnade-Project')).toBe('p-1');
-  });
-
   it('does not go on after an abort', async () => {
     const t = client('lost');
     const stop = new AbortController();

@@ -1,9 +1,7 @@
 // The only place that calls fetch. It adds project and token, repeats reads that
 // were lost, and turns every failure into an ApiError.
 
-import createClient from 'openapi-fetch';
 import { ApiError, fromResponse } from './errors';
-import type { paths } from './schema';
 import { Tokens } from './token';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
@@ -34,18 +32,7 @@ export interface Environment {
 const BACKOFF = [500, 1000, 2000];
 
 export class Client {
-  /** typed calls the routes of deploy/openapi.yaml with the types of their bodies and answers. */
-  readonly typed;
-
-  constructor(private readonly env: Environment) {
-    this.typed = createClient<paths>({
-      baseUrl: env.origin,
-      fetch: async (request) => {
-        const body = request.method === 'GET' || request.method === 'HEAD' ? undefined : await request.text();
-        return this.fetch(request.method as Method, request.url, { ...(body && { text: body }), signal: request.signal, reads: isRead(request.method, request.url) });
-      },
-    });
-  }
+  constructor(private readonly env: Environment) {}
 
   /** call sends JSON and reads JSON. */
   async call<T>(method: Method, route: string, options: Options = {}): Promise<T> {

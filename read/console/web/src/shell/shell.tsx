@@ -2,13 +2,12 @@ import { ChevronsLeft, ChevronsRight, CircleHelp, Command, LogOut, Monitor, Moon
 import { lazy, Suspense, useEffect, useState, type ReactNode } from 'react';
 import { useQuery } from '@tanstack/react-query';
 import { IconButton } from '../kit/button/button';
-import { Dialog } from '../kit/dialog/dialog';
 import { Link } from '../kit/link/link';
 import { Menu } from '../kit/menu/menu';
 import { RangePicker, ZonePicker } from '../kit/range/range';
 import { copy, toast, Toasts } from '../kit/toast/toast';
 import { refresh, useClock } from './clock';
-import { useKeys, useLayers } from './keys';
+import { useKeys } from './keys';
 import { PAGES } from './pages';
 import { address, CONSOLE, go, SERVICE } from './place';
 import { setPrefs, usePrefs } from './prefs';
@@ -17,6 +16,7 @@ import { useFragment } from '../url/use';
 import { encode, text } from '../url/state';
 import css from './shell.module.css';
 
+const Help = lazy(() => import('./help'));
 const Palette = lazy(() => import('../kit/palette/palette'));
 
 const projectKey = { p: text() };
@@ -82,7 +82,7 @@ export function Shell({ children }: { children: ReactNode }) {
       <main id="page" className={css['page']} tabIndex={-1}>{children}</main>
       <Toasts />
       {palette && <Suspense><Palette close={() => setPalette(false)} /></Suspense>}
-      {help && <Help close={() => setHelp(false)} />}
+      {help && <Suspense><Help close={() => setHelp(false)} /></Suspense>}
     </div>
   );
 }
@@ -114,35 +114,6 @@ function Ready() {
   if (!ready.data && !ready.error) return null;
   if (ready.data?.ok) return null;
   return <div className={css['banner']} role="alert">{ready.error ? 'The service does not answer.' : `The service is not ready. ${ready.data?.detail ?? ''}`} What is shown may be old.</div>;
-}
-
-function Help({ close }: { close: () => void }) {
-  const layers = useLayers();
-  const titles = [...new Set(layers.map((l) => l.title))].toReversed();
-  return (
-    <Dialog title="Keys of this page" onClose={close} wide>
-      <div className={css['keys']}>
-        {titles.map((title) => (
-          <section key={title}>
-            <h3>{title}</h3>
-            <dl>
-              {layers.filter((l) => l.title === title).flatMap((l) => Object.entries(l.bindings.current)).filter(([, b]) => !b.hidden).map(([key, b]) => (
-                <div key={key}><dt>{key.split(' ').map((k) => <kbd key={k}>{k.replace('Mod+', navigator.platform.startsWith('Mac') ? '⌘' : 'Ctrl ').replace('Arrow', '')}</kbd>)}</dt><dd>{b.about}</dd></div>
-              ))}
-            </dl>
-          </section>
-        ))}
-        <section>
-          <h3>In lists</h3>
-          <dl>
-            {[['j k', 'Next and previous row'], ['Home End', 'First and last row'], ['Enter', 'Open'], ['o', 'Open in a new tab'], ['x', 'Select'], ['Esc', 'Close the innermost']].map(([k, v]) => (
-              <div key={k}><dt>{k!.split(' ').map((one) => <kbd key={one}>{one}</kbd>)}</dt><dd>{v}</dd></div>
-            ))}
-          </dl>
-        </section>
-      </div>
-    </Dialog>
-  );
 }
 
 /** useTitle names the page for the browser: thing · screen · Colonnade. */

@@ -1,6 +1,6 @@
 import { X } from 'lucide-react';
 import { useState, type ReactNode } from 'react';
-import { Dialog as AriaDialog, Heading, Input, Label, Modal, ModalOverlay, Popover as AriaPopover, TextField, type PopoverProps } from 'react-aria-components';
+import { Dialog as AriaDialog, Heading, Input, Label, Modal, ModalOverlay, TextField } from 'react-aria-components';
 import { Button, IconButton } from '../button/button';
 import css from './dialog.module.css';
 
@@ -40,13 +40,5 @@ export function Confirm({ title, children, verb, count = 1, onConfirm, onClose }
         </TextField>
       )}
     </Dialog>
-  );
-}
-
-export function Popover({ label, children, ...rest }: Omit<PopoverProps, 'children' | 'className'> & { label: string; children: ReactNode }) {
-  return (
-    <AriaPopover {...rest} className={css['popover']!} offset={4}>
-      <AriaDialog aria-label={label} className={css['inner']!}>{children}</AriaDialog>
-    </AriaPopover>
   );
 }

@@ -5,7 +5,7 @@ import { setPrefs } from '../../shell/prefs';
 import { useKeys } from '../../shell/keys';
 import { now, parseTime, PRESETS, printIso, showRange, showTime, zoneLabel, zoneName } from '../../url/time';
 import { Button } from '../button/button';
-import { Popover } from '../dialog/dialog';
+import { Popover } from '../dialog/popover';
 import css from './range.module.css';
 
 export function RangePicker() {

@@ -1,74 +1,119 @@
-// The grid of runs in columns (S7), and what is computed of it.
+// What the pages of evaluations ask.
 
-import type { Compared, Paired } from '../../worker/stats';
+import { useMemo } from 'react';
+import { useQueries } from '@tanstack/react-query';
+import type { ApiError } from '../../api/errors';
+import type { Metric } from '../../api/types';
+import { client, projectId, useApi } from '../../shell/session';
+import type { Grid, Step } from './sheet';
 
-export interface Grid { count: number; columns: Record<string, readonly unknown[]>; windowing?: { next?: string }; schemas?: Record<string, { type?: string; 'x-better'?: 'higher' | 'lower' }> }
-
-export interface Evaluation { id: string; name?: string; version?: string; created_at: string; flags?: Record<string, boolean>; status?: string; data?: { status?: string; concurrency?: number; repeats?: number; testset_steps?: unknown; application_steps?: unknown; evaluator_steps?: unknown }; description?: string }
-
-/** Columns that every grid has; all others are outputs of evaluators, as <step>.<path>. */
-export const FIXED = ['run_id', 'scenario_id', 'testcase_id', 'repeat', 'status', 'trace_id', 'annotation_trace_id', 'latency_ms', 'cost', 'preview.inputs', 'preview.expected', 'preview.outputs'];
-
-export function scoresOf(grid: Grid): string[] {
-  return Object.entries(grid.columns).filter(([name, values]) => !FIXED.includes(name) && values.some((v) => typeof v === 'number' || typeof v === 'boolean')).map(([name]) => name);
+export interface Run {
+  id: string;
+  name?: string;
+  description?: string;
+  status?: string;
+  flags?: Record<string, boolean>;
+  created_at: string;
+  created_by_id?: string;
+  updated_at?: string;
+  data?: { steps?: Step[]; repeats?: number };
 }
 
-export const asNumber = (v: unknown): number | null => (typeof v === 'number' ? v : typeof v === 'boolean' ? Number(v) : null);
+export const stepsOf = (run: Run | undefined): readonly Step[] => run?.data?.steps ?? [];
 
-export interface Case { id: string; label: string; expected: string; rows: Record<string, number[]> }
+/** underWay reports whether a run still changes by itself. */
+export const underWay = (run: Run | undefined) => run?.status === 'running' || run?.status === 'queued' || (run?.status === 'pending' && run.flags?.['is_active'] === true);
 
-/** cases gathers rows of several runs by testcase: for each run the positions of its repeats. */
-export function cases(grid: Grid): Map<string, Case> {
-  const found = new Map<string, Case>();
-  const ids = grid.columns['testcase_id'] ?? [];
-  const runs = grid.columns['run_id'] ?? [];
-  ids.forEach((id, i) => {
-    if (typeof id !== 'string') return;
-    let one = found.get(id);
-    if (!one) {
-      one = { id, label: String(grid.columns['preview.inputs']?.[i] ?? id), expected: String(grid.columns['preview.expected']?.[i] ?? ''), rows: {} };
-      found.set(id, one);
+/** useRuns lists the latest runs, without those behind annotation queues. */
+export function useRuns() {
+  const found = useApi<{ runs?: Run[] }>('POST', '/evaluations/runs/query', { body: { windowing: { limit: 200, order: 'descending' } } });
+  const runs = useMemo(() => (found.data?.runs ?? []).filter((r) => !r.flags?.['is_queue']), [found.data]);
+  return { found, runs };
+}
+
+interface Metrics { metrics?: { run_id: string; data?: Record<string, Record<string, Metric>> }[] }
+
+const OUTPUTS = 'attributes.ag.data.outputs.';
+
+export interface Means { scores: Map<string, { mean: number; n: number }>; cost: number | null; latency: number | null; errors: number | null }
+
+/** useMeans asks for the metrics of whole runs: what each evaluator gave on average, and what the answers cost. */
+export function useMeans(runs: readonly Run[]) {
+  const ids = runs.map((r) => r.id);
+  const found = useApi<Metrics>('POST', '/evaluations/metrics/query', { body: { metrics: { run_ids: ids, scenario_ids: false }, windowing: { limit: 1000 } } }, { enabled: ids.length > 0 });
+  const means = useMemo(() => {
+    const all = new Map<string, Means>();
+    for (const row of found.data?.metrics ?? []) {
+      const run = runs.find((r) => r.id === row.run_id);
+      if (run) all.set(run.id, readMeans(row.data ?? {}, stepsOf(run)));
     }
-    (one.rows[String(runs[i])] ??= []).push(i);
-  });
-  return found;
+    return all;
+  }, [found.data, runs]);
+  return { found, means };
 }
 
-/** meanOf averages the repeats of a case; null where none has the value. */
-export function meanOf(values: readonly unknown[] | undefined, rows: readonly number[] | undefined): number | null {
-  let sum = 0;
-  let n = 0;
-  for (const i of rows ?? []) {
-    const v = asNumber(values?.[i]);
-    if (v === null) continue;
-    sum += v;
-    n++;
+export function readMeans(data: Record<string, Record<string, Metric>>, steps: readonly Step[]): Means {
+  const out: Means = { scores: new Map(), cost: null, latency: null, errors: null };
+  const add = (a: number | null, b: number | undefined) => (b === undefined ? a : (a ?? 0) + b);
+  for (const step of steps) {
+    const metrics = data[step.key] ?? {};
+    if (step.type === 'invocation') {
+      out.cost = add(out.cost, metrics['attributes.ag.metrics.costs.cumulative.total']?.sum);
+      out.latency ??= metrics['attributes.ag.metrics.duration.cumulative']?.mean ?? null;
+      out.errors = add(out.errors, metrics['attributes.ag.metrics.errors.cumulative']?.sum);
+    } else if (step.type === 'annotation') {
+      const slug = step.references['evaluator']?.slug ?? step.key;
+      for (const [path, metric] of Object.entries(metrics)) {
+        if (!path.startsWith(OUTPUTS)) continue;
+        const name = path.slice(OUTPUTS.length);
+        const yes = metric.freq?.find((f) => f.value === true)?.density;
+        const mean = metric.mean ?? yes ?? (metric.freq?.some((f) => f.value === false) ? 0 : undefined);
+        if (mean === undefined) continue;
+        out.scores.set(/^(?:score|success)$/.test(name) ? slug : `${slug}.${name}`, { mean, n: metric.count ?? 0 });
+      }
+    }
   }
-  return n ? sum / n : null;
+  return out;
 }
 
-/** pairs makes of a grid what the statistics take: for each score the cases that both runs have. */
-export function pairs(grid: Grid, base: string, other: string): { common: Case[]; only: number; scores: Paired[] } {
-  const all = [...cases(grid).values()];
-  const common = all.filter((c) => c.rows[base] && c.rows[other]);
-  const names = [...scoresOf(grid), 'latency_ms', 'cost'].filter((name) => grid.columns[name]);
-  const scores = names.map((name): Paired => ({
-    name, boolean: (grid.columns[name] ?? []).some((v) => typeof v === 'boolean'), higher: better(grid, name),
-    base: common.map((c) => meanOf(grid.columns[name], c.rows[base])), other: common.map((c) => meanOf(grid.columns[name], c.rows[other])),
-  }));
-  return { common, only: all.filter((c) => (c.rows[base] || c.rows[other]) && !(c.rows[base] && c.rows[other])).length, scores };
+const PAGE = 10_000;
+
+/** useGrids asks for the grids of runs, each with all its pages. */
+export function useGrids(runs: readonly string[], refetchInterval: number | false): { grids: (Grid | undefined)[]; error: ApiError | null; pending: boolean; again: () => void } {
+  const found = useQueries({
+    queries: runs.map((run) => ({
+      queryKey: [projectId(), 'POST', '/evaluations/grid', run],
+      queryFn: ({ signal }: { signal: AbortSignal }) => wholeGrid(run, signal),
+      refetchInterval, staleTime: refetchInterval ? 0 : 30_000,
+    })),
+  });
+  return {
+    grids: found.map((f) => f.data), error: (found.find((f) => f.error)?.error as ApiError | undefined) ?? null, pending: found.some((f) => f.isPending),
+    again: () => { for (const f of found) void f.refetch(); },
+  };
 }
 
-/** better says whether more is better; null if the evaluator does not define it. */
-export function better(grid: Grid, name: string): boolean | null {
-  if (name === 'latency_ms' || name === 'cost') return false;
-  const direction = grid.schemas?.[name]?.['x-better'];
-  return direction === 'lower' ? false : direction === 'higher' ? true : (grid.columns[name] ?? []).some((v) => typeof v === 'boolean') ? true : null;
+async function wholeGrid(run: string, signal: AbortSignal): Promise<Grid> {
+  let whole: Grid | undefined;
+  for (let next: string | undefined; ;) {
+    const page = await client.call<Grid>('POST', '/evaluations/grid', { body: { run_ids: [run], windowing: { limit: PAGE, ...(next && { next }) } }, signal });
+    whole = whole ? joined(whole, page) : page;
+    next = page.windowing?.next;
+    if (!next) return whole;
+  }
 }
 
-/** verdict says in a word whether the other run is better by a score, when chance alone is unlikely. */
-export function verdict(c: Compared, higher: boolean | null): 'better' | 'worse' | 'different' | 'same' {
-  if (c.adjusted === null || c.adjusted >= 0.05 || !c.delta) return 'same';
-  if (higher === null) return 'different';
-  return c.delta > 0 === higher ? 'better' : 'worse';
+/** joined puts the rows of one page behind those of another; a column that one lacks is null there. */
+export function joined(a: Grid, b: Grid): Grid {
+  const length = (g: Grid) => Math.max(0, ...Object.values(g.columns).map((c) => c.length));
+  const names = new Set([...Object.keys(a.columns), ...Object.keys(b.columns)]);
+  const none = (n: number) => Array.from({ length: n }, () => null);
+  return { count: a.count + b.count, schemas: { ...a.schemas, ...b.schemas }, columns: Object.fromEntries([...names].map((name) => [name, [...(a.columns[name] ?? none(length(a))), ...(b.columns[name] ?? none(length(b)))]])) };
+}
+
+export interface Result { id: string; scenario_id: string; step_key: string; repeat_idx: number; status: string; trace_id?: string; span_id?: string; testcase_id?: string; error?: { message?: string } }
+
+/** resultsOf returns the results of one case: their statuses, traces and errors. */
+export function useResults(run: string, scenario: string | undefined) {
+  return useApi<{ results?: Result[] }>('POST', `/simple/evaluations/${run}/probe`, { body: { scenario_ids: scenario ? [scenario] : [] } }, { enabled: scenario !== undefined, keep: false });
 }

@@ -1,28 +1,32 @@
-import { ArrowUpRight, ChevronLeft, ChevronRight, Copy, Download, MoreHorizontal, Trash2 } from 'lucide-react';
-import { useEffect, useMemo, useState } from 'react';
-import { useQueries } from '@tanstack/react-query';
-import type { Annotation, Outline, Span } from '../../api/types';
+import { ArrowUpRight, ChevronLeft, ChevronRight, Copy, Download, FolderPlus, GitCompareArrows, MoreHorizontal, Trash2 } from 'lucide-react';
+import { lazy, Suspense, useEffect, useMemo, useState } from 'react';
+import type { Annotation, Outline } from '../../api/types';
 import { Button, Choice, IconButton } from '../../kit/button/button';
-import { Confirm } from '../../kit/dialog/dialog';
 import { Link } from '../../kit/link/link';
 import { Menu } from '../../kit/menu/menu';
-import { readConversation, sameStart, type Message } from '../../kit/message/message';
-import { MarkdownSwitch, Messages } from '../../kit/message/view';
 import { Empty, Failure, Skeleton } from '../../kit/state/state';
 import { copy, toast } from '../../kit/toast/toast';
 import { Cost, Duration, Id, SpanType, Time, Tokens } from '../../kit/value/value';
 import { curl } from '../../shell/curl';
 import { useKeys } from '../../shell/keys';
 import { address, go } from '../../shell/place';
-import { client, may, projectId, queries, useApi } from '../../shell/session';
+import { client, may, queries, useApi } from '../../shell/session';
 import { useTitle } from '../../shell/shell';
-import { showCost, showCount, showDuration, showTokens } from '../../url/number';
+import { showCount, showTokens } from '../../url/number';
 import { flag, text, word, type Key } from '../../url/state';
 import { useUrlState } from '../../url/use';
 import { SpanView } from './span';
-import { align, buildTree, closedFrom, criticalPath, findNames, nameOf, shown, type Tree } from './tree';
+import { buildTree, closedFrom, criticalPath, findNames, nameOf, shown, type Tree } from './tree';
 import { TreeView } from './tree-view';
 import css from './page.module.css';
+
+const AddToTestset = lazy(() => import('../testsets/add').then((m) => ({ default: m.AddToTestset })));
+const DiffWith = lazy(() => import('./diff-with').then((m) => ({ default: m.DiffWith })));
+
+const Confirm = lazy(() => import('../../kit/dialog/dialog').then((m) => ({ default: m.Confirm })));
+const Conversation = lazy(() => import('./views').then((m) => ({ default: m.Conversation })));
+const CostView = lazy(() => import('./views').then((m) => ({ default: m.CostView })));
+const Diff = lazy(() => import('./views').then((m) => ({ default: m.Diff })));
 
 const zoomKey: Key<readonly [number, number] | null> = {
   initial: null,
@@ -74,6 +78,7 @@ function Loaded({ outline, at, inPanel }: { outline: Outline; at: string | undef
 
   const [closed, setClosed] = useState<ReadonlySet<number>>(() => (tree.spans.length > 2000 ? closedFrom(tree, 3) : new Set()));
   const [deleting, setDeleting] = useState(false);
+  const [asking, setAsking] = useState<'testset' | 'diff'>();
   const [asked, setAsked] = useState(0);
   const annotations = useApi<{ annotations?: Annotation[] }>('POST', '/annotations/query', { body: { annotation_links: [{ trace_id: outline.trace_id }] } });
 
@@ -102,6 +107,8 @@ function Loaded({ outline, at, inPanel }: { outline: Outline; at: string | undef
 
   useKeys('Trace', {
     ...(may('edit_spans') && { a: { about: 'Annotate the span', run: () => { setAsked((n) => n + 1); set({ tab: 'feedback', ...(state.view !== 'timeline' && { view: 'tree' }) }, 'replace'); } } }),
+    ...(may('edit_testsets') && { s: { about: 'Add the span to a testset', run: () => setAsking('testset') } }),
+    d: { about: 'Compare with another trace', run: () => setAsking('diff') },
     n: { about: 'Next of what was found', run: () => jump(1) },
     N: { about: 'Previous of what was found', run: () => jump(-1) },
     v: { about: 'Next view', run: () => { const all = ['tree', 'timeline', 'conversation', 'cost'] as const; set({ view: all[(all.indexOf(state.view) + 1) % 4]! }); } },
@@ -133,6 +140,8 @@ function Loaded({ outline, at, inPanel }: { outline: Outline; at: string | undef
             <Menu small icon={MoreHorizontal} label="With this trace" items={[
               { id: 'id', text: 'Copy the trace id', icon: Copy, run: () => void copy(outline.trace_id, 'Trace id') },
               { id: 'json', text: 'Download as JSON', icon: Download, run: () => void download().catch((e: unknown) => toast(String(e), { bad: true })) },
+              ...(may('edit_testsets') ? [{ id: 'testset', text: 'Add the span to a testset', icon: FolderPlus, keys: 's', run: () => setAsking('testset') }] : []),
+              { id: 'diff', text: 'Compare with…', icon: GitCompareArrows, keys: 'd', run: () => setAsking('diff') },
               ...(may('edit_traces') ? ['-' as const, { id: 'delete', text: 'Delete', icon: Trash2, bad: true, run: () => setDeleting(true) }] : []),
             ]} />
           </span>
@@ -165,22 +174,24 @@ function Loaded({ outline, at, inPanel }: { outline: Outline; at: string | undef
         </div>
       </header>
       <div className={css['body']} data-view={state.diff ? 'diff' : state.view}>
-        {state.diff ? <Diff tree={tree} other={state.diff} />
+        <Suspense fallback={<Skeleton />}>{state.diff ? <Diff tree={tree} other={state.diff} />
           : state.view === 'conversation' ? <Conversation tree={tree} />
             : state.view === 'cost' ? <CostView tree={tree} />
               : <>
                 <TreeView tree={tree} rows={rows} closed={closed} onClosed={setClosed} current={current} onCurrent={choose} hits={new Set(hits)} path={path} zoom={state.zoom} onZoom={(zoom) => set({ zoom }, 'replace')} wide={state.view === 'timeline'} />
                 <div className={css['span']}><SpanView tree={tree} row={current} tab={state.tab} onTab={(tab) => set({ tab }, 'replace')} annotations={annotations.data?.annotations ?? []} asked={asked} /></div>
-              </>}
+              </>}</Suspense>
       </div>
-      {deleting && <Confirm title="Delete this trace?" verb="Delete" onClose={() => setDeleting(false)} onConfirm={() => {
+      {asking === 'testset' && <Suspense><AddToTestset close={() => setAsking(undefined)} spans={[{ trace: outline.trace_id, span: outline.columns.span_id[tree.spans[current]!]! }]} /></Suspense>}
+      {asking === 'diff' && <Suspense><DiffWith id={outline.trace_id} name={name} start={outline.start} close={() => setAsking(undefined)} onChoose={(diff) => { setAsking(undefined); if (inPanel) go(address(`/traces/${outline.trace_id}`, `diff=${diff}`)); else set({ diff }); }} /></Suspense>}
+      {deleting && <Suspense><Confirm title="Delete this trace?" verb="Delete" onClose={() => setDeleting(false)} onConfirm={() => {
         setDeleting(false);
         client.call('DELETE', `/traces/${outline.trace_id}`).then(async () => {
           toast('The trace is deleted.');
           go(address('/traces'));
           await queries.invalidateQueries();
         }, (e: unknown) => toast(e instanceof Error ? e.message : String(e), { bad: true }));
-      }}><p>All {showCount(totals.spans)} spans go, with their payloads. This does not come back.</p></Confirm>}
+      }}><p>All {showCount(totals.spans)} spans go, with their payloads. This does not come back.</p></Confirm></Suspense>}
     </div>
   );
 }
@@ -197,120 +208,4 @@ function firstOf(tree: Tree): number {
     }
   }
   return best;
-}
-
-const CALLS = 30;
-
-/** Conversation is the run as the user saw it: messages of its model calls in order of time, a history that is sent again shown once. */
-function Conversation({ tree }: { tree: Tree }) {
-  const { outline } = tree;
-  const { type, span_id } = outline.columns;
-  const calls = useMemo(() => Array.from(span_id.keys()).filter((i) => ['chat', 'llm', 'completion'].includes(outline.dictionaries.type[type[i]!] ?? '')), [outline, type, span_id]);
-  const [count, setCount] = useState(CALLS);
-  const wanted = calls.length ? calls.slice(0, count) : [tree.spans[0]!];
-  const found = useQueries({
-    queries: wanted.map((i) => ({
-      queryKey: [projectId(), 'GET', `/spans/${outline.trace_id}/${span_id[i]}`, null, null],
-      queryFn: ({ signal }: { signal: AbortSignal }) => client.call<{ span?: Span }>('GET', `/spans/${outline.trace_id}/${span_id[i]}`, { signal }),
-      staleTime: Number.POSITIVE_INFINITY,
-    })),
-  });
-  if (found.some((f) => f.isPending)) return <Skeleton rows={10} widths={[80]} />;
-  const failed = found.find((f) => f.error);
-  if (failed?.error) return <Failure error={failed.error} retry={() => { for (const f of found) void f.refetch(); }} />;
-  let before: Message[] = [];
-  const parts = wanted.map((i, k) => {
-    const conversation = readConversation((found[k]!.data?.span?.attributes as { ag?: { data?: unknown } } | undefined)?.ag?.data);
-    if (!conversation) return null;
-    const same = sameStart(before, conversation.input);
-    before = [...conversation.input, ...conversation.output];
-    return { i, same, messages: [...conversation.input.slice(same), ...conversation.output] };
-  }).filter((p) => p !== null);
-  if (!parts.length) return <Empty title="There are no messages in this trace.">Inputs and outputs stand with each span, as JSON.</Empty>;
-  return (
-    <div className={css['conversation']}>
-      <div className={css['switch']}><MarkdownSwitch /></div>
-      {parts.map(({ i, same, messages }) => (
-        <div key={i}>
-          <p className={css['call']}>
-            <SpanType type={outline.dictionaries.type[type[i]!] ?? 'unknown'} /> {outline.dictionaries.name[outline.columns.name[i]!]}
-            {outline.columns.model[i]! >= 0 && <span>{outline.dictionaries.model[outline.columns.model[i]!]}</span>}
-            <span>{showDuration(outline.columns.duration_ns[i]! / 1e6)}</span>
-            {same > 0 && <span>{same} earlier {same === 1 ? 'message' : 'messages'}</span>}
-          </p>
-          <Messages label="Messages" messages={messages} />
-        </div>
-      ))}
-      {calls.length > count && <Button onPress={() => setCount(count + CALLS)}>{showCount(calls.length - count)} more calls</Button>}
-    </div>
-  );
-}
-
-function CostView({ tree }: { tree: Tree }) {
-  const { columns, dictionaries } = tree.outline;
-  const sums = (key: (i: number) => string | undefined) => {
-    const all = new Map<string, { calls: number; prompt: number; completion: number; cost: number }>();
-    for (let i = 0; i < columns.span_id.length; i++) {
-      const name = key(i);
-      if (name === undefined || (columns.cost[i] === null && columns.tokens_prompt[i] === null)) continue;
-      const sum = all.get(name) ?? { calls: 0, prompt: 0, completion: 0, cost: 0 };
-      sum.calls++;
-      sum.prompt += columns.tokens_prompt[i] ?? 0;
-      sum.completion += columns.tokens_completion[i] ?? 0;
-      sum.cost += columns.cost[i] ?? 0;
-      all.set(name, sum);
-    }
-    return [...all].toSorted((a, b) => b[1].cost - a[1].cost);
-  };
-  const groups = [['By model', sums((i) => (columns.model[i]! >= 0 ? dictionaries.model[columns.model[i]!] : undefined))], ['By span', sums((i) => dictionaries.name[columns.name[i]!])], ['By type', sums((i) => dictionaries.type[columns.type[i]!])]] as const;
-  if (!groups[2][1].length) return <Empty title="No model call is known in this trace, so there is no cost." />;
-  return (
-    <div className={css['cost']}>
-      {groups.map(([title, list]) => {
-        const most = Math.max(...list.map(([, s]) => s.cost), 1e-30);
-        return (
-          <section key={title}>
-            <h2>{title}</h2>
-            <table>
-              <thead><tr><th /><th>calls</th><th>prompt</th><th>completion</th><th>cost</th><th aria-label="share" /></tr></thead>
-              <tbody>{list.map(([name, s]) => (
-                <tr key={name}><th>{name}</th><td>{showCount(s.calls)}</td><td>{showTokens(s.prompt)}</td><td>{showTokens(s.completion)}</td><td>{showCost(s.cost)}</td>
-                  <td className={css['bar']}><span ref={(e) => { if (e) e.style.width = `${(s.cost / most) * 100}%`; }} /></td></tr>
-              ))}</tbody>
-            </table>
-          </section>
-        );
-      })}
-    </div>
-  );
-}
-
-function Diff({ tree, other }: { tree: Tree; other: string }) {
-  const found = useApi<Outline>('GET', `/traces/${other}/outline`, {}, { keep: false });
-  const right = useMemo(() => (found.data ? buildTree(found.data) : undefined), [found.data]);
-  const rows = useMemo(() => (right ? align(tree, right) : []), [tree, right]);
-  if (found.error) return <Failure error={found.error} retry={() => void found.refetch()} />;
-  if (!right) return <Skeleton />;
-  const ms = (t: Tree, row: number) => (row < 0 ? null : t.outline.columns.duration_ns[t.spans[row]!]! / 1e6);
-  const cost = (t: Tree, row: number) => (row < 0 ? null : (t.outline.columns.total_cost[t.spans[row]!] ?? null));
-  return (
-    <div className={css['diff']}>
-      <table>
-        <thead><tr><th>Span</th><th>this</th><th><Link to={`/traces/${other}`}>other</Link></th><th>difference</th><th>cost</th><th>other</th></tr></thead>
-        <tbody>
-          {rows.slice(0, 2000).map((r) => {
-            const a = ms(tree, r.a);
-            const b = ms(right, r.b);
-            const change = a !== null && b !== null ? b - a : null;
-            return (
-              <tr key={r.path} data-look={r.a < 0 ? 'added' : r.b < 0 ? 'removed' : change !== null && a && Math.abs(change) > a * 0.2 ? (change > 0 ? 'slower' : 'faster') : undefined}>
-                <th ref={(e) => { if (e) e.style.paddingLeft = `${12 + Math.min(r.depth, 20) * 14}px`; }}>{r.a < 0 ? '+ ' : r.b < 0 ? '− ' : ''}{r.name}</th>
-                <td>{showDuration(a)}</td><td>{showDuration(b)}</td><td>{change === null ? '' : `${change > 0 ? '+' : ''}${showDuration(change)}`}</td><td>{showCost(cost(tree, r.a))}</td><td>{showCost(cost(right, r.b))}</td>
-              </tr>
-            );
-          })}
-        </tbody>
-      </table>
-    </div>
-  );
 }

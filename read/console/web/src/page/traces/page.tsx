@@ -1,8 +1,7 @@
-import { Columns3, GitCompareArrows, Pause, Play, Radio, Star, Trash2 } from 'lucide-react';
+import { Columns3, FolderPlus, GitCompareArrows, MessageSquarePlus, Pause, Play, Radio, Star, Trash2 } from 'lucide-react';
 import { lazy, Suspense, useCallback, useMemo, useState } from 'react';
 import { Button, Choice } from '../../kit/button/button';
 import { Hist } from '../../kit/chart/hist';
-import { Confirm, Dialog } from '../../kit/dialog/dialog';
 import { Menu } from '../../kit/menu/menu';
 import { Split } from '../../kit/panel/panel';
 import { QueryBar } from '../../kit/query/bar';
@@ -19,11 +18,16 @@ import { showCount } from '../../url/number';
 import { condition, group, parse, print, type Query } from '../../url/query';
 import { flag, list, sort, text, widths, word } from '../../url/state';
 import { useUrlState } from '../../url/use';
-import { column, COLUMNS } from './columns';
+import { column } from './columns';
 import { filterOf, keyOf, useHistogram, useRows, type Row } from './data';
 import { useTail } from './tail';
 import css from './page.module.css';
 
+const AddToTestset = lazy(() => import('../testsets/add').then((m) => ({ default: m.AddToTestset })));
+const Annotate = lazy(() => import('./annotate').then((m) => ({ default: m.Annotate })));
+const Confirm = lazy(() => import('../../kit/dialog/dialog').then((m) => ({ default: m.Confirm })));
+const SaveDialog = lazy(() => import('./dialogs').then((m) => ({ default: m.SaveDialog })));
+const ColumnsDialog = lazy(() => import('./dialogs').then((m) => ({ default: m.ColumnsDialog })));
 const Trace = lazy(() => import('../trace/page'));
 
 const schema = {
@@ -41,7 +45,7 @@ export default function Traces() {
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
   const [current, setCurrent] = useState<string>();
   const [paused, setPaused] = useState(false);
-  const [asking, setAsking] = useState<'delete' | 'save' | 'columns'>();
+  const [asking, setAsking] = useState<'delete' | 'save' | 'columns' | 'testset' | 'annotate'>();
 
   const filter = useMemo(() => filterOf(q, focus), [q, focus]);
   const columns = useMemo(() => cols.map(column), [cols]);
@@ -85,12 +89,14 @@ export default function Traces() {
     ' ': { about: 'Look at the row without leaving the list', run: () => { const row = rows.find((r) => keyOf(r) === current) ?? rows[0]; if (row) set({ sel: sel ? '' : keyOf(row) }); } },
     'y c': { about: 'Copy as curl', run: () => void copy(curl(route, body), 'Request') },
     'y j': { about: 'Copy the filter as JSON', run: () => void copy(JSON.stringify(filter?.filtering ?? {}, null, 2), 'Filter') },
+    ...(selected.size > 0 && may('edit_testsets') && { s: { about: 'Add the selected ones to a testset', run: () => setAsking('testset') } }),
     l: { about: 'Follow live, or stop', run: () => set({ live: !live }) },
   });
 
   const total = bars.reduce((n, b) => n + b.count, 0);
   const [trace, span] = sel.split('.');
-  const ids = [...selected].map((key) => key.split('.')[0]!);
+  const spans = [...selected].map((key) => ({ trace: key.split('.')[0]!, span: key.split('.')[1]! }));
+  const ids = spans.map((s) => s.trace);
   const refused = pages.error && pages.error.failure === 'refused' ? { message: pages.error.message, ...(pages.error.details.mistakes?.[0] && { at: pages.error.details.mistakes[0].at }) } : undefined;
 
   return (
@@ -116,6 +122,8 @@ export default function Traces() {
               <span className={css['chosen']}>
                 {showCount(selected.size)} selected
                 {selected.size === 2 && <Button small icon={GitCompareArrows} onPress={() => go(address(`/traces/${ids[0]}`, `diff=${ids[1]}`))}>Compare</Button>}
+                {may('edit_testsets') && <Button small icon={FolderPlus} onPress={() => setAsking('testset')}>Testset</Button>}
+                {focus !== 'annotations' && may('edit_spans') && <Button small icon={MessageSquarePlus} onPress={() => setAsking('annotate')}>Annotate</Button>}
                 {focus === 'traces' && may('edit_traces') && <Button small icon={Trash2} onPress={() => setAsking('delete')}>Delete</Button>}
                 <Button small look="quiet" onPress={() => setSelected(new Set())}>Clear</Button>
               </span>
@@ -142,17 +150,21 @@ export default function Traces() {
                     footer={pages.isFetchingNextPage ? 'Loading more' : pages.hasNextPage ? '' : `All ${focus} of this range`} />
                 )}
         </div>
-        {asking === 'columns' && <ColumnsDialog cols={cols} onChange={(c) => set({ cols: c })} close={() => setAsking(undefined)} />}
-        {asking === 'save' && <SaveDialog q={q} cols={cols} focus={focus} filtering={filter?.filtering} close={() => setAsking(undefined)} />}
-        {asking === 'delete' && (
-          <Confirm title={`Delete ${showCount(ids.length)} ${ids.length === 1 ? 'trace' : 'traces'}?`} verb="Delete" count={ids.length} onClose={() => setAsking(undefined)} onConfirm={() => {
-            setAsking(undefined);
-            setSelected(new Set());
-            void removeAll(ids);
-          }}>
-            <p>All spans of {ids.length === 1 ? 'this trace' : 'these traces'} go, with their payloads. Annotations of them stay. This does not come back.</p>
-          </Confirm>
-        )}
+        <Suspense>
+          {asking === 'columns' && <ColumnsDialog cols={cols} onChange={(c) => set({ cols: c })} close={() => setAsking(undefined)} />}
+          {asking === 'save' && <SaveDialog q={q} cols={cols} focus={focus} filtering={filter?.filtering} close={() => setAsking(undefined)} />}
+          {asking === 'testset' && <AddToTestset close={() => setAsking(undefined)} spans={spans} />}
+          {asking === 'annotate' && <Annotate close={() => setAsking(undefined)} spans={spans} />}
+          {asking === 'delete' && (
+            <Confirm title={`Delete ${showCount(ids.length)} ${ids.length === 1 ? 'trace' : 'traces'}?`} verb="Delete" count={ids.length} onClose={() => setAsking(undefined)} onConfirm={() => {
+              setAsking(undefined);
+              setSelected(new Set());
+              void removeAll(ids);
+            }}>
+              <p>All spans of {ids.length === 1 ? 'this trace' : 'these traces'} go, with their payloads. Annotations of them stay. This does not come back.</p>
+            </Confirm>
+          )}
+        </Suspense>
       </div>
     </Split>
   );
@@ -201,61 +213,4 @@ function SavedMenu({ onChoose }: { onChoose: (state: SavedState) => void }) {
   const all = (saved.data?.queries ?? []).filter((s) => s.meta?.console);
   if (!all.length) return null;
   return <Menu small label="Saved queries" text="▾" items={all.map((s) => ({ id: s.id, text: s.name ?? s.slug ?? s.id, run: () => onChoose(s.meta!.console!) }))} />;
-}
-
-function SaveDialog({ q, cols, focus, filtering, close }: { q: string; cols: readonly string[]; focus: string; filtering: unknown; close: () => void }) {
-  const [name, setName] = useState('');
-  const save = async () => {
-    const slug = name.toLowerCase().replaceAll(/[^a-z0-9]+/g, '-').replaceAll(/^-|-$/g, '');
-    try {
-      await client.call('POST', '/simple/queries/', { body: { query: { slug, name, data: { ...(filtering ? { filtering } : {}), formatting: { focus: focus === 'traces' ? 'trace' : 'span' } }, meta: { console: { q, cols } } } } });
-      await queries.invalidateQueries({ predicate: (query) => query.queryKey[2] === '/simple/queries/query' });
-      toast(`Saved as ${name}.`);
-      close();
-    } catch (error) {
-      toast(error instanceof Error ? error.message : String(error), { bad: true });
-    }
-  };
-  return (
-    <Dialog title="Save this query" onClose={close} actions={<Button look="accent" isDisabled={!/[a-z0-9]/i.test(name)} onPress={() => void save()}>Save</Button>}>
-      <label className={css['field']}>Name<input autoFocus value={name} onChange={(e) => setName(e.target.value)} onKeyDown={(e) => { if (e.key === 'Enter' && name.trim()) void save(); }} /></label>
-      <p><code>{q || 'no filter'}</code></p>
-    </Dialog>
-  );
-}
-
-function ColumnsDialog({ cols, onChange, close }: { cols: readonly string[]; onChange: (cols: readonly string[]) => void; close: () => void }) {
-  const [other, setOther] = useState('');
-  const all = [...cols.filter((c) => !COLUMNS.some((k) => k.id === c)), ...COLUMNS.map((c) => c.id)];
-  const move = (id: string, by: number) => {
-    const next = [...cols];
-    const at = next.indexOf(id);
-    const to = at + by;
-    if (at < 0 || to < 0 || to >= next.length) return;
-    [next[at], next[to]] = [next[to]!, next[at]!];
-    onChange(next);
-  };
-  return (
-    <Dialog title="Columns" onClose={close}>
-      <ul className={css['columns']}>
-        {[...cols, ...all.filter((id) => !cols.includes(id))].map((id) => {
-          const on = cols.includes(id);
-          return (
-            <li key={id}>
-              <label><input type="checkbox" checked={on} onChange={() => onChange(on ? cols.filter((c) => c !== id) : [...cols, id])}
-                onKeyDown={(e) => { if (e.altKey && (e.key === 'ArrowUp' || e.key === 'ArrowDown')) { e.preventDefault(); move(id, e.key === 'ArrowUp' ? -1 : 1); } }} /> {column(id).name ?? column(id).title}</label>
-              {on && <span><button type="button" aria-label={`${id} earlier`} onClick={() => move(id, -1)}>↑</button><button type="button" aria-label={`${id} later`} onClick={() => move(id, 1)}>↓</button></span>}
-            </li>
-          );
-        })}
-      </ul>
-      <label className={css['field']}>Another attribute or score
-        <input placeholder="attributes.ag.data.inputs.country or score.judge" value={other} onChange={(e) => setOther(e.target.value)} onKeyDown={(e) => {
-          if (e.key !== 'Enter' || !/^(?:attributes|score)\../.test(other)) return;
-          onChange([...cols, other.trim()]);
-          setOther('');
-        }} />
-      </label>
-    </Dialog>
-  );
 }
