@@ -5,12 +5,19 @@ import { defineConfig } from 'vitest/config';
 // Browsers that know light-dark() and oklch: lower ones would make the build rewrite both.
 const browsers = ['chrome123', 'firefox120', 'safari17.5'];
 
+/** layers puts the order of the layers before each part of the styles: parts load in any order, and the first one decides. */
+const layers = {
+  name: 'layers',
+  enforce: 'pre' as const,
+  transform: (code: string, id: string) => (/\.module\.css$/.test(id) ? `@layer reset, tokens, base, components;\n${code}` : undefined),
+};
+
 const service = loadEnv('', '.', 'COLONNADE_HOST')['COLONNADE_HOST'] ?? 'http://127.0.0.1:8080';
 
 export default defineConfig({
   // Addresses of built files are relative: the service may stand below any prefix.
   base: './',
-  plugins: [react()],
+  plugins: [layers, react()],
   build: {
     outDir: '../dist',
     emptyOutDir: true,

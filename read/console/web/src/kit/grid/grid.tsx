@@ -1,5 +1,5 @@
 import { useVirtualizer } from '@tanstack/react-virtual';
-import { useCallback, useEffect, useId, useLayoutEffect, useMemo, useRef, type KeyboardEvent, type ReactNode } from 'react';
+import { useCallback, useEffect, useId, useLayoutEffect, useMemo, useRef, useState, type KeyboardEvent, type ReactNode } from 'react';
 import { isEditable } from '../../shell/keys';
 import css from './grid.module.css';
 
@@ -43,8 +43,10 @@ const ROW = 30;
 export function Grid<R>({ label, rows, columns, rowKey, at, onAt, onOpen, sort, onSort, onKey, onGroup, marked, dimmed }: Props<R>) {
   const box = useRef<HTMLDivElement>(null);
   const id = useId();
-  const frozen = useMemo(() => columns.filter((c) => c.frozen), [columns]);
-  const moving = useMemo(() => columns.filter((c) => !c.frozen), [columns]);
+  const narrow = useNarrow(box);
+  // On a phone frozen columns would leave no room for the others.
+  const frozen = useMemo(() => columns.filter((c) => c.frozen).slice(0, narrow ? 1 : undefined), [columns, narrow]);
+  const moving = useMemo(() => columns.filter((c) => !frozen.includes(c)), [columns, frozen]);
   const grouped = moving.some((c) => c.group);
   const head = grouped ? HEAD * 2 : HEAD;
   const left = useMemo(() => frozen.reduce((sum, c) => sum + c.width, 0), [frozen]);
@@ -101,7 +103,7 @@ export function Grid<R>({ label, rows, columns, rowKey, at, onAt, onOpen, sort, 
   const title = (c: GridColumn<R>, index: number, style: (e: HTMLElement | null) => void) => {
     const sorted = sort?.by === c.id ? (sort.descending ? 'descending' : 'ascending') : undefined;
     return (
-      <span key={c.id} role="columnheader" aria-colindex={index + 1} aria-sort={sorted ?? 'none'} className={css['cell']} data-right={c.right || undefined} data-frozen={c.frozen || undefined} ref={style} title={c.name}>
+      <span key={c.id} role="columnheader" aria-colindex={index + 1} aria-sort={sorted ?? 'none'} className={css['cell']} data-right={c.right || undefined} data-frozen={frozen.includes(c) || undefined} ref={style} title={c.name}>
         {c.sortable && onSort ? <button type="button" tabIndex={-1} onClick={() => onSort(c.id)}>{c.title}{sorted && <i aria-hidden="true">{sorted === 'descending' ? '↓' : '↑'}</i>}</button> : c.title}
       </span>
     );
@@ -139,7 +141,7 @@ export function Grid<R>({ label, rows, columns, rowKey, at, onAt, onOpen, sort, 
             const one = rows[line.index]!;
             const cell = (c: GridColumn<R>, index: number, style: (e: HTMLElement | null) => void) => (
               // oxlint-disable-next-line jsx-a11y/click-events-have-key-events -- the grid takes the keys of all its cells
-              <span key={c.id} id={`${id}-${line.index}-${index}`} role="gridcell" aria-colindex={index + 1} tabIndex={-1} className={css['cell']} ref={style} data-right={c.right || undefined} data-frozen={c.frozen || undefined}
+              <span key={c.id} id={`${id}-${line.index}-${index}`} role="gridcell" aria-colindex={index + 1} tabIndex={-1} className={css['cell']} ref={style} data-right={c.right || undefined} data-frozen={frozen.includes(c) || undefined}
                 data-at={(line.index === row && index === column) || undefined} aria-selected={line.index === row && index === column}
                 onClick={(event) => {
                   if (event.target instanceof Element && event.target.closest('a,button,input')) return;
@@ -160,6 +162,17 @@ export function Grid<R>({ label, rows, columns, rowKey, at, onAt, onOpen, sort, 
       </div>
     </div>
   );
+}
+
+function useNarrow(box: React.RefObject<HTMLDivElement | null>): boolean {
+  const [narrow, setNarrow] = useState(false);
+  useLayoutEffect(() => {
+    if (!box.current) return;
+    const observer = new ResizeObserver(([entry]) => setNarrow((entry?.contentRect.width ?? 1000) < 560));
+    observer.observe(box.current);
+    return () => observer.disconnect();
+  }, [box]);
+  return narrow;
 }
 
 /** groupsOf joins neighbouring columns of one group into one heading. */
