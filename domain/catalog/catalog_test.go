@@ -1,6 +1,7 @@
 package catalog_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -63,13 +64,13 @@ func TestTemplatesAreValid(t *testing.T) {
 		}
 		schemas, _ := template.Data["schemas"].(map[string]any)
 		if parameters, ok := schemas["parameters"].(map[string]any); ok {
-			fields, err := catalog.Validate(parameters, template.Data["parameters"])
+			fields, err := catalog.Validate(t.Context(), parameters, template.Data["parameters"])
 			require.NoError(t, err, template.Key)
 			require.Empty(t, fields, template.Key)
 		}
 	}
 	for _, typ := range c.Types() {
-		_, err := catalog.Validate(typ.Schema, nil)
+		_, err := catalog.Validate(t.Context(), typ.Schema, nil)
 		require.NoError(t, err, typ.Key)
 	}
 }
@@ -243,7 +244,7 @@ func TestAnInferredSchemaCanBeUsed(t *testing.T) {
 	for i := range 5000 {
 		value[strconv.Itoa(i)] = 1.0
 	}
-	fields, err := catalog.Validate(catalog.InferSchema(value), value)
+	fields, err := catalog.Validate(t.Context(), catalog.InferSchema(value), value)
 	require.NoError(t, err)
 	require.Empty(t, fields)
 }
@@ -267,7 +268,7 @@ func TestInferAndValidate(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			fields, err := catalog.Validate(schema, decode(tt.in), "body", "annotation", "data", "outputs")
+			fields, err := catalog.Validate(t.Context(), schema, decode(tt.in), "body", "annotation", "data", "outputs")
 			require.NoError(t, err)
 			require.Equal(t, tt.want == "", len(fields) == 0)
 			for _, f := range fields {
@@ -277,7 +278,7 @@ func TestInferAndValidate(t *testing.T) {
 			}
 		})
 	}
-	_, err := catalog.Validate(map[string]any{"type": "nonsense"}, nil)
+	_, err := catalog.Validate(t.Context(), map[string]any{"type": "nonsense"}, nil)
 	require.Error(t, err)
 }
 
@@ -325,22 +326,22 @@ func TestSchemasAreBounded(t *testing.T) {
 				tt.schema["allOf"] = slices.Repeat([]any{true}, 100_000)
 				tt.want = "parts"
 			}
-			_, err := catalog.Validate(tt.schema, tt.value)
+			_, err := catalog.Validate(t.Context(), tt.schema, tt.value)
 			require.ErrorContains(t, err, tt.want)
 		})
 	}
 	deep := chain(1200, itself, again)
-	fields, err := catalog.Validate(deep, nested)
+	fields, err := catalog.Validate(t.Context(), deep, nested)
 	require.NoError(t, err)
 	require.Empty(t, fields)
 
-	fields, err = catalog.Validate(map[string]any{"items": map[string]any{"type": "string"}}, slices.Repeat([]any{1.0}, 1000))
+	fields, err = catalog.Validate(t.Context(), map[string]any{"items": map[string]any{"type": "string"}}, slices.Repeat([]any{1.0}, 1000))
 	require.NoError(t, err)
 	require.Len(t, fields, 100, "the first are reported")
 
 	// Each of the places has the name in its way.
 	name := strings.Repeat("n", 1<<20)
-	fields, err = catalog.Validate(map[string]any{"additionalProperties": map[string]any{"items": map[string]any{"type": "string"}}},
+	fields, err = catalog.Validate(t.Context(), map[string]any{"additionalProperties": map[string]any{"items": map[string]any{"type": "string"}}},
 		map[string]any{name: slices.Repeat([]any{true}, 50_000)}, "data")
 	require.NoError(t, err)
 	require.Len(t, fields, 100)
@@ -353,11 +354,73 @@ func TestSchemasAreBounded(t *testing.T) {
 	for i := range 20 {
 		patterns["properties"].(map[string]any)[strconv.Itoa(i)] = map[string]any{"pattern": long}
 	}
-	_, err = catalog.Validate(patterns, "x")
+	_, err = catalog.Validate(t.Context(), patterns, "x")
 	require.ErrorContains(t, err, "regular expressions")
-	fields, err = catalog.Validate(map[string]any{"pattern": long + "c"}, strings.Repeat("ab", 1<<20))
+	_, err = catalog.Validate(t.Context(), map[string]any{"pattern": long + "c"}, strings.Repeat("ab", 1<<20))
+	require.Equal(t, domain.TooLarge, domain.KindOf(err), "a text that is too long to be looked through")
+}
+
+// All that a validation does is paid from one budget, whichever part of the schema does it.
+// Without it these take minutes to hours.
+func TestValidationHasOneBudget(t *testing.T) {
+	t.Parallel()
+	pattern := "(?:" + strings.Repeat("a?", 500) + "){20}b" // about 20 000 instructions
+	texts := slices.Repeat([]any{strings.Repeat("a", 1000)}, 100)
+	names := map[string]any{}
+	for i := range 5000 {
+		names["a"+strconv.Itoa(i)] = i
+	}
+	words := make([]any, 100_000)
+	for i := range words {
+		words[i] = "w" + strconv.Itoa(i)
+	}
+	ref := map[string]any{"$ref": "#/$defs/p"}
+	nested := any([]any{words})
+	text := map[string]any{"type": "string"}
+	for _, tt := range []struct {
+		name   string
+		schema map[string]any
+		value  any
+	}{
+		{"a pattern for each element", map[string]any{"items": map[string]any{"pattern": pattern}}, texts},
+		{"a pattern in many parts", map[string]any{"$defs": map[string]any{"p": map[string]any{"pattern": pattern}}, "allOf": slices.Repeat([]any{ref}, 100)}, texts[0]},
+		{"a pattern for each name", map[string]any{"patternProperties": map[string]any{pattern: true}}, names},
+		{"a pattern for each name of the names", map[string]any{"propertyNames": map[string]any{"pattern": pattern}}, names},
+		{"a list for each element", map[string]any{"items": map[string]any{"enum": words}}, words},
+		{"a constant in many parts", map[string]any{"$defs": map[string]any{"p": map[string]any{"const": words}}, "not": map[string]any{"anyOf": slices.Repeat([]any{ref}, 500)}}, words},
+		{"types that do not fit, for each element", map[string]any{"$defs": map[string]any{"p": text}, "items": map[string]any{"anyOf": slices.Repeat([]any{ref}, 1000)}}, slices.Repeat([]any{1.0}, 100_000)},
+		{"elements that are not alike, in many parts", map[string]any{"$defs": map[string]any{"p": map[string]any{"uniqueItems": true}}, "allOf": slices.Repeat([]any{ref}, 500)}, []any{nested, words}},
+		{"members that are left over, in many parts", map[string]any{"$defs": map[string]any{"p": true}, "allOf": slices.Repeat([]any{ref}, 1000), "unevaluatedProperties": true}, names},
+		{"any part by name", map[string]any{
+			"$dynamicAnchor": "p", "anyOf": slices.Repeat([]any{map[string]any{"required": []any{"c"}, "items": map[string]any{"$dynamicRef": "#p"}}}, 300), "items": map[string]any{"$dynamicRef": "#p"},
+		}, []any{[]any{[]any{slices.Repeat([]any{[]any{}}, 100)}}}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			_, err := catalog.Validate(t.Context(), tt.schema, tt.value)
+			require.Equal(t, domain.TooLarge, domain.KindOf(err), "%v", err)
+		})
+	}
+
+	// What people have stays far below.
+	rows := slices.Repeat([]any{map[string]any{"id": "0190", "score": 0.5, "tags": []any{"a", "b"}}}, 10_000)
+	fields, err := catalog.Validate(t.Context(), map[string]any{"type": "array", "items": map[string]any{
+		"type": "object", "required": []any{"id"}, "additionalProperties": false, "properties": map[string]any{
+			"id": map[string]any{"type": "string", "pattern": "^[0-9a-f-]{4,36}$"}, "score": map[string]any{"type": "number", "minimum": 0, "maximum": 1},
+			"tags": map[string]any{"type": "array", "items": map[string]any{"enum": []any{"a", "b", "c"}}},
+		},
+	}}, rows)
 	require.NoError(t, err)
-	require.Empty(t, fields, "a text that is too long to be looked through passes")
+	require.Empty(t, fields)
+}
+
+// A validation ends with the request that it is for.
+func TestValidationEndsWithItsRequest(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := catalog.Validate(ctx, map[string]any{"items": map[string]any{"pattern": "^(?:ab?){100}c"}}, slices.Repeat([]any{strings.Repeat("ab", 100)}, 400))
+	require.ErrorIs(t, err, context.Canceled)
 }
 
 func FuzzReadData(f *testing.F) {

@@ -77,7 +77,7 @@ func readSchemas(o *request.Object) map[string]any {
 		if value == nil {
 			continue
 		}
-		if _, err := compile(value); err != nil {
+		if err := usable(value); err != nil {
 			o.Fail("value_error.json_schema", "Not a valid JSON Schema: "+err.Error(), value, name)
 		}
 		schemas[name] = value
@@ -144,14 +144,14 @@ func promptOutputs(data entity.Document) map[string]any {
 	if format["type"] == "json_schema" {
 		asked, _ := format["json_schema"].(map[string]any)
 		schema, _ := asked["schema"].(map[string]any)
-		if _, err := compile(schema); err == nil && len(schema) > 0 {
+		if len(schema) > 0 && usable(schema) == nil {
 			return schema
 		}
 	}
 	response, _ := parameters["response"].(map[string]any)
 	if response["format"] == "json" {
 		schema, _ := response["schema"].(map[string]any)
-		if _, err := compile(schema); err == nil && len(schema) > 0 {
+		if len(schema) > 0 && usable(schema) == nil {
 			return schema
 		}
 	}

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -31,25 +32,33 @@ type expression struct {
 	source string
 	// pattern is nil where our engine cannot read it.
 	pattern *pattern.Pattern
+	// steps is the budget of the validation that it belongs to.
+	steps *steps
 }
 
 // String is the expression as it was written.
 func (e expression) String() string { return e.source }
 
 // MatchString lets pass what our engine cannot read: ECMA-262 has lookarounds
-// and back-references, and a schema is not wrong for using them. So it does with
-// a text that is too long to be looked through.
+// and back-references, and a schema is not wrong for using them.
 func (e expression) MatchString(s string) bool {
 	if e.pattern == nil {
 		return true
 	}
+	e.steps.spend((len(s) + 1) * e.pattern.Size())
 	matched, ok := e.pattern.Match(s)
-	return matched || !ok
+	if !ok {
+		panic(stopped{errSteps()})
+	}
+	return matched
 }
 
 // expressions compiles those of one schema, all of which together are no longer
 // than one may be.
-type expressions struct{ left int }
+type expressions struct {
+	left  int
+	steps *steps
+}
 
 func (e *expressions) compile(source string) (jsonschema.Regexp, error) {
 	p, err := pattern.Compile(source)
@@ -61,18 +70,15 @@ func (e *expressions) compile(source string) (jsonschema.Regexp, error) {
 		return expression{source: source}, nil //nolint:nilerr // see MatchString
 	}
 	e.left -= p.Size()
-	return expression{source: source, pattern: p}, nil
+	return expression{source, p, e.steps}, nil
 }
 
-// The bounds of a schema. Its parts refer to each other, so that each may lead
-// to several others over and over, and the library follows them by recursion,
-// as deep as they are times as deep as the value is: without bounds one schema
-// keeps a processor forever, or ends the process for want of a stack.
+// The bounds of a schema. The library follows its parts by recursion, as deep as they are
+// times as deep as the value is: without bounds one schema ends the process for want of a
+// stack. steps.go bounds what a validation costs.
 const (
 	// maxParts is how many objects and booleans a schema may be made of.
 	maxParts = 4000
-	// maxTries is how many of its parts are tried to check one value.
-	maxTries = 200_000
 	// maxFields is the number of invalid values that are reported.
 	maxFields = 100
 )
@@ -80,7 +86,6 @@ const (
 var (
 	errParts       = fmt.Errorf("a schema has at most %d parts", maxParts)
 	errExpressions = errors.New("the regular expressions of a schema are too long")
-	errTries       = errors.New("catalog: the value takes too many steps to be checked")
 )
 
 // parts counts what could be a schema, as far as the bound.
@@ -107,25 +112,38 @@ func parts(v any) int {
 	return n
 }
 
-func compile(schema any) (*jsonschema.Schema, error) {
+// compile reads a schema, whose patterns spend the steps of the validation.
+func compile(schema any, b *steps) (*jsonschema.Schema, error) {
 	if parts(schema) > maxParts {
 		return nil, errParts
 	}
 	c := jsonschema.NewCompiler()
 	c.UseLoader(closed{})
-	e := expressions{left: 2 * pattern.MaxSize} // the library compiles each twice
+	e := expressions{left: 2 * pattern.MaxSize, steps: b} // the library compiles each twice
 	c.UseRegexpEngine(e.compile)
-	if err := c.AddResource(schemaURL, schema); err != nil {
+	var s *jsonschema.Schema
+	err := b.guard(func() (err error) {
+		if err = c.AddResource(schemaURL, schema); err == nil {
+			s, err = c.Compile(schemaURL)
+		}
+		return err
+	})
+	switch {
+	case b.over != nil:
+		return nil, b.over
+	case err != nil:
 		return nil, plain(err)
-	}
-	s, err := c.Compile(schemaURL)
-	if err != nil {
-		return nil, plain(err)
-	}
-	if e.left < 0 {
+	case e.left < 0:
 		return nil, errExpressions
+	default:
+		return s, nil
 	}
-	return s, nil
+}
+
+// usable returns an error that says why a schema cannot be used.
+func usable(schema any) error {
+	_, err := compile(schema, newSteps(nil))
+	return err
 }
 
 // plain shortens the library's errors to a line that a caller can use.
@@ -154,37 +172,6 @@ func pathOf(loc []any) string {
 		words[i] = fmt.Sprint(l)
 	}
 	return "at " + strings.Join(words, ".") + ":"
-}
-
-// validate checks a value within the bound of tries. The library asks each
-// schema for the format of a value before it goes on to those below: there they
-// are counted.
-func validate(s *jsonschema.Schema, value any) (err error) {
-	tries := 0
-	reach(reflect.ValueOf(s), map[*jsonschema.Schema]bool{}, func(s *jsonschema.Schema) {
-		own := s.Format
-		counted := &jsonschema.Format{Validate: func(v any) error {
-			if tries++; tries > maxTries {
-				panic(errTries)
-			}
-			if own == nil {
-				return nil
-			}
-			return own.Validate(v)
-		}}
-		if own != nil {
-			counted.Name = own.Name
-		}
-		s.Format = counted
-	})
-	defer func() {
-		if reason := recover(); reason == errTries { //nolint:errorlint // the very value of the panic above
-			err = domain.E(domain.TooLarge, "The value takes too many steps to be checked against the schema.")
-		} else if reason != nil {
-			panic(reason)
-		}
-	}()
-	return s.Validate(value)
 }
 
 // reach calls f with every schema that leads from a value of the library's, once.
@@ -223,16 +210,20 @@ func reach(v reflect.Value, seen map[*jsonschema.Schema]bool, f func(*jsonschema
 	}
 }
 
-// Validate checks a value against a schema and gives the places where it does
+// Validate checks a value against a schema and returns the places where it does
 // not fit, below loc, the first hundred of them; none means that it fits. Errors
-// are Rejected for a schema that is none or has too much in it, and TooLarge for
-// a value that takes too many steps. Source: contract §4.3.
-func Validate(schema map[string]any, value any, loc ...any) ([]domain.Field, error) {
-	s, err := compile(schema)
-	if err != nil {
+// are Rejected for a schema that is none or has too much in it, TooLarge for
+// a value that takes too many steps, and that of ctx when it ends. Source: contract §4.3.
+func Validate(ctx context.Context, schema map[string]any, value any, loc ...any) ([]domain.Field, error) {
+	b := newSteps(ctx.Err)
+	s, err := compile(schema, b)
+	if err != nil && b.over == nil {
 		return nil, domain.E(domain.Rejected, "The schema cannot be used: %s.", err)
 	}
-	err = validate(s, value)
+	if err == nil {
+		b.count(s)
+		err = b.guard(func() error { return s.Validate(value) })
+	}
 	if err == nil {
 		return nil, nil
 	}

@@ -167,7 +167,7 @@ func (i *Invoke) handle(ctx context.Context, caller domain.Principal, req *Reque
 	if err != nil {
 		return call, nil, err
 	}
-	if err := judged(call, outputs); err != nil {
+	if err := judged(ctx, call, outputs); err != nil {
 		// Kept for whoever mends the evaluator, where nobody takes it for a verdict.
 		run.root.Set(outputs, "ag", "data", "internals", "refused")
 		return call, nil, err
@@ -191,12 +191,15 @@ func (i *Invoke) guarded(ctx context.Context, h handler.Handler, c *handler.Call
 
 // judged checks what an evaluator says against what it promises: an annotation
 // that does not fit its schema would break every table it appears in.
-func judged(c *handler.Call, outputs any) error {
+func judged(ctx context.Context, c *handler.Call, outputs any) error {
 	schema := handler.Object(c.Revision.Schemas["outputs"])
 	if len(c.Links) == 0 || len(schema) == 0 {
 		return nil
 	}
-	fields, err := catalog.Validate(schema, outputs, "data", "outputs")
+	fields, err := catalog.Validate(ctx, schema, outputs, "data", "outputs")
+	if err != nil && domain.KindOf(err) != domain.Rejected {
+		return handler.WithProblem(err, handler.InvalidOutputs)
+	}
 	if err != nil {
 		return handler.Fail(domain.Rejected, handler.InvalidParameters, "The evaluator's schema of outputs cannot be used: %s", err)
 	}

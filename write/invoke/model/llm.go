@@ -44,7 +44,7 @@ func (i *Client) llm(ctx context.Context, c *handler.Call) (any, error) {
 	if err != nil || response["format"] != "json" {
 		return value, err
 	}
-	return structured(value, handler.Object(response["schema"]))
+	return structured(ctx, value, handler.Object(response["schema"]))
 }
 
 // readLLM reads {llms, messages, template_format, response, tools}.
@@ -101,7 +101,7 @@ func responseFormat(response map[string]any) map[string]any {
 }
 
 // structured reads the JSON that a model was asked for.
-func structured(value any, schema map[string]any) (any, error) {
+func structured(ctx context.Context, value any, schema map[string]any) (any, error) {
 	text, ok := value.(string)
 	if !ok {
 		return value, nil
@@ -113,7 +113,10 @@ func structured(value any, schema map[string]any) (any, error) {
 	if len(schema) == 0 {
 		return parsed, nil
 	}
-	fields, err := catalog.Validate(schema, parsed)
+	fields, err := catalog.Validate(ctx, schema, parsed)
+	if err != nil && domain.KindOf(err) != domain.Rejected {
+		return nil, handler.WithProblem(err, handler.InvalidOutputs)
+	}
 	if err != nil {
 		return nil, handler.Fail(domain.Rejected, handler.InvalidParameter, "Invalid parameter: response.schema: %s", err)
 	}

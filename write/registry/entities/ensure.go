@@ -85,7 +85,7 @@ func (r *Registry) findOrCreate(ctx context.Context, s finder, caller domain.Pri
 		return nil, err
 	}
 	if j.Check {
-		if err := fits(&found, j); err != nil {
+		if err := fits(ctx, &found, j); err != nil {
 			return nil, err
 		}
 	}
@@ -108,13 +108,13 @@ func (r *Registry) inferred(f entity.Family, slug string, data map[string]any) S
 	return SimpleDraft{ArtifactDraft: ArtifactDraft{RecordFields: registry.RecordFields{Slug: slug, Name: &slug}}, Data: r.complete(f, document)}
 }
 
-func fits(revision *entity.Revision, j Judgment) error {
+func fits(ctx context.Context, revision *entity.Revision, j Judgment) error {
 	schemas, _ := revision.Data["schemas"].(map[string]any)
 	schema, _ := schemas["outputs"].(map[string]any)
 	if len(schema) == 0 {
 		return nil
 	}
-	fields, err := catalog.Validate(schema, j.Data["outputs"], append(append([]any{}, j.Loc...), "outputs")...)
+	fields, err := catalog.Validate(ctx, schema, j.Data["outputs"], append(append([]any{}, j.Loc...), "outputs")...)
 	if err != nil {
 		return fmt.Errorf("registry: the evaluator's schema: %w", err)
 	}
