@@ -137,7 +137,8 @@ CREATE INDEX console_links_expires ON console_links (expires_at);
 
 -- What a project lends to its invocations: keys of model providers, the key
 -- that signs requests to hooks, values of their headers. encrypted is AES-256-GCM
--- under a key that is not in this store, bound to the project and the name.
+-- under a key that is not in this store, bound to the project, the name and
+-- the hosts. hosts are those that may receive the value in a header.
 
 CREATE TABLE secrets
 (
@@ -145,6 +146,7 @@ CREATE TABLE secrets
     name          text        NOT NULL,
     description   text        NOT NULL,
     encrypted     bytea       NOT NULL,
+    hosts         text[]      NOT NULL,
     created_at    timestamptz NOT NULL,
     created_by_id uuid        NOT NULL,
     updated_at    timestamptz,

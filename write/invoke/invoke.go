@@ -80,9 +80,7 @@ type Deps struct {
 	// Stored shows what is judged by link alone; nil means that such requests
 	// are judged as they are.
 	Stored *ingest.Stored
-	// Secret gives the value of a project's stored secret by its name: that of
-	// a provider, or "hook" for the one that signs; false where there is none.
-	// Nil means that none are stored.
+	// Secret returns a project's stored secret; nil means that none are stored.
 	Secret handler.Secret
 	Log    *slog.Logger
 	Now    func() time.Time
@@ -121,7 +119,7 @@ func New(cfg Config, deps Deps) (*Invoke, error) {
 	if i.models, err = model.New(cfg.Models, i.sandbox, deps.Secret, deps.Registerer); err != nil {
 		return nil, err
 	}
-	i.hooks = webhook.New(cfg.Webhook, deps.Secret, deps.Now)
+	i.hooks = webhook.New(cfg.Webhook, deps.Secret, cfg.Models.Has, deps.Now)
 	if i.catalog, err = catalog.New(); err != nil {
 		return nil, err
 	}

@@ -67,11 +67,13 @@ func rootName(c *handler.Call) string {
 
 // publish publishes the trace, also after the caller has left. A trace that cannot
 // be published is reported in Reply.Lost; the outputs are returned nevertheless.
-func (i *Invoke) publish(ctx context.Context, run *running) {
+func (i *Invoke) publish(ctx context.Context, call *handler.Call, run *running) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), i.cfg.PublishTimeout)
 	defer cancel()
 	start := i.deps.Now()
-	receipt, err := i.deps.Ingest.JSON(ctx, source, run.rec.Finish(), nil)
+	spans := run.rec.Finish()
+	call.Redactor.Spans(spans)
+	receipt, err := i.deps.Ingest.JSON(ctx, source, spans, nil)
 	i.metrics.publish.Observe(i.deps.Now().Sub(start).Seconds())
 	if err != nil {
 		run.reply.Lost = fmt.Errorf("invoke: recording trace %s: %w", run.reply.TraceID, err)

@@ -99,10 +99,10 @@ func (i *Invoke) Run(ctx context.Context, req Request) (Reply, error) {
 	limited, cancel := context.WithTimeoutCause(ctx, i.cfg.Timeout, errTimeout)
 	defer cancel()
 	call, outputs, err := i.handle(limited, caller, &req, run)
-	err = explain(limited, err)
-	run.reply.Outputs = outputs
+	err = call.Redactor.Error(explain(limited, err))
+	run.reply.Outputs = call.Redactor.Value(outputs)
 	i.record(&req, call, run, err)
-	i.publish(ctx, run)
+	i.publish(ctx, call, run)
 	i.observe(call, run, err)
 	return run.reply, err
 }
@@ -144,7 +144,10 @@ func (i *Invoke) handle(ctx context.Context, caller domain.Principal, req *Reque
 	call := &handler.Call{
 		Caller: caller, URI: req.Handler, Parameters: req.Data.Parameters, Inputs: req.Data.Inputs, Outputs: req.Data.Outputs,
 		Trace: req.Data.Trace, Testcase: req.Data.Testcase, SessionID: run.reply.SessionID, References: req.References,
-		Links: req.Links, Secrets: req.Secrets, Span: run.root, Emit: req.Emit,
+		Links: req.Links, Secrets: req.Secrets, Redactor: &handler.Redactor{}, Span: run.root,
+	}
+	if req.Emit != nil {
+		call.Emit = func(delta any) error { return req.Emit(call.Redactor.Value(delta)) }
 	}
 	if req.Refused != nil {
 		return call, nil, req.Refused

@@ -8,11 +8,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
+	"colonnade/domain/credential"
 )
 
 // A sealed secret is: version, id of the key, nonce, AES-256-GCM of the value.
-// What it is bound to, project and name, is authenticated but not in it: a row
-// copied to another place does not open.
+// Its project, name and hosts are authenticated but not in it: a row that is copied
+// to another place, or gets other hosts, does not open.
 const (
 	sealVersion = 1
 	keyIDBytes  = 4
@@ -58,25 +60,25 @@ func newSeals(texts ...string) (seals, error) {
 // any tells whether there is a key to seal with.
 func (s seals) any() bool { return len(s) > 0 }
 
-func (s seals) seal(random io.Reader, at place, value string) ([]byte, error) {
+func (s seals) seal(random io.Reader, at place, secret credential.Secret) ([]byte, error) {
 	k := s[0]
 	sealed := append([]byte{sealVersion}, k.id[:]...)
 	nonce := make([]byte, k.aead.NonceSize())
 	if _, err := io.ReadFull(random, nonce); err != nil {
 		return nil, fmt.Errorf("vault: making a nonce: %w", err)
 	}
-	return k.aead.Seal(append(sealed, nonce...), nonce, []byte(value), at.bound()), nil
+	return k.aead.Seal(append(sealed, nonce...), nonce, []byte(secret.Value), at.bound(secret.Hosts)), nil
 }
 
 var errSeal = errors.New("vault: no key opens the secret")
 
-func (s seals) open(at place, sealed []byte) (string, error) {
+func (s seals) open(at place, hosts []string, sealed []byte) (string, error) {
 	for _, k := range s {
 		if len(sealed) < headBytes+k.aead.NonceSize() || sealed[0] != sealVersion || [keyIDBytes]byte(sealed[1:headBytes]) != k.id {
 			continue
 		}
 		nonce, text := sealed[headBytes:headBytes+k.aead.NonceSize()], sealed[headBytes+k.aead.NonceSize():]
-		value, err := k.aead.Open(nil, nonce, text, at.bound())
+		value, err := k.aead.Open(nil, nonce, text, at.bound(hosts))
 		if err != nil {
 			return "", errors.Join(errSeal, err)
 		}
@@ -85,5 +87,11 @@ func (s seals) open(at place, sealed []byte) (string, error) {
 	return "", errSeal
 }
 
-// bound is what a sealed secret belongs to.
-func (p place) bound() []byte { return append(p.project[:], p.name...) }
+// bound returns what an encrypted secret is bound to. Neither a name nor a host has a zero byte.
+func (p place) bound(hosts []string) []byte {
+	bound := append(p.project[:], p.name...)
+	for _, host := range hosts {
+		bound = append(append(bound, 0), host...)
+	}
+	return bound
+}

@@ -21,7 +21,9 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"colonnade/domain"
+	"colonnade/domain/credential"
 	"colonnade/domain/entity"
+	"colonnade/domain/request"
 	"colonnade/migrations/postgres"
 )
 
@@ -82,9 +84,9 @@ type place struct {
 
 // opened is a secret as it was a moment ago; ok is false where there was none.
 type opened struct {
-	value string
-	ok    bool
-	at    time.Time
+	secret credential.Secret
+	ok     bool
+	at     time.Time
 }
 
 // New makes an inert room.
@@ -105,17 +107,27 @@ const (
 	maxValue = 16 << 10
 	// maxSecrets a project, so that a list of them is one page.
 	maxSecrets = 1000
+	// maxHosts bounds the hosts of one secret.
+	maxHosts = 32
+	// minSent is the length from which a value that is sent in a header is long enough to be
+	// recognized in what the host replies.
+	minSent = 8
 	// maxKnown bounds the cache; it is emptied when it is full.
 	maxKnown = 4096
 )
 
 // Secret is what is stored.
-type Secret struct{ Name, Description, Value string }
+type Secret struct {
+	Name, Description, Value string
+	// Hosts may receive the value in a header, each as host or host:port.
+	Hosts []string
+}
 
 // Stored tells about a secret, but not what it is.
 type Stored struct {
 	Name        string    `json:"name"`
 	Description string    `json:"description,omitempty"`
+	Hosts       []string  `json:"hosts"`
 	CreatedAt   time.Time `json:"created_at"`
 	// UpdatedAt is nil until the first change.
 	UpdatedAt *time.Time `json:"updated_at,omitempty"`
@@ -123,21 +135,22 @@ type Stored struct {
 
 // Put stores a secret, in the place of an earlier one of that name.
 func (v *Vault) Put(ctx context.Context, caller domain.Principal, s Secret) (Stored, error) {
-	if err := v.check(s); err != nil {
+	hosts, err := v.check(s)
+	if err != nil {
 		return Stored{}, err
 	}
-	sealed, err := v.seals.seal(v.deps.Random, place{caller.Project, s.Name}, s.Value)
+	sealed, err := v.seals.seal(v.deps.Random, place{caller.Project, s.Name}, credential.Secret{Value: s.Value, Hosts: hosts})
 	if err != nil {
 		return Stored{}, err
 	}
 	rows, err := v.deps.Pool.Query(ctx, `
-INSERT INTO secrets (project_id, name, description, encrypted, created_at, created_by_id)
-SELECT $1, $2, $3, $4, $5, $6
-WHERE (SELECT count(*) FROM secrets WHERE project_id = $1 AND name <> $2) < $7
+INSERT INTO secrets (project_id, name, description, encrypted, hosts, created_at, created_by_id)
+SELECT $1, $2, $3, $4, $5, $6, $7
+WHERE (SELECT count(*) FROM secrets WHERE project_id = $1 AND name <> $2) < $8
 ON CONFLICT (project_id, name) DO UPDATE
-SET description = excluded.description, encrypted = excluded.encrypted, updated_at = excluded.created_at, updated_by_id = excluded.created_by_id
-RETURNING name, description, created_at, updated_at`,
-		uuid.UUID(caller.Project), s.Name, s.Description, sealed, v.deps.Now().UTC().Truncate(time.Microsecond), caller.User, maxSecrets)
+SET description = excluded.description, encrypted = excluded.encrypted, hosts = excluded.hosts, updated_at = excluded.created_at, updated_by_id = excluded.created_by_id
+RETURNING name, description, hosts, created_at, updated_at`,
+		uuid.UUID(caller.Project), s.Name, s.Description, sealed, hosts, v.deps.Now().UTC().Truncate(time.Microsecond), caller.User, maxSecrets)
 	if err != nil {
 		return Stored{}, classify(err, "storing a secret")
 	}
@@ -152,17 +165,32 @@ RETURNING name, description, created_at, updated_at`,
 	return stored, nil
 }
 
-func (v *Vault) check(s Secret) error {
+// check returns the hosts of a secret in the form in which they are stored.
+func (v *Vault) check(s Secret) ([]string, error) {
 	if !v.seals.any() {
-		return domain.E(domain.Rejected, "This deployment stores no secrets: COLONNADE_SECRETS_ENCRYPTION_KEY is not set.")
+		return nil, domain.E(domain.Rejected, "This deployment stores no secrets: COLONNADE_SECRETS_ENCRYPTION_KEY is not set.")
 	}
 	if err := entity.CheckSlug(s.Name, "path", "name"); err != nil {
-		return err
+		return nil, err
 	}
 	if len(s.Name) > maxName || s.Value == "" || len(s.Value) > maxValue || len(s.Description) > maxValue || !utf8.ValidString(s.Value) {
-		return domain.E(domain.Rejected, "A secret has a name of at most %d bytes and a value of 1 to %d.", maxName, maxValue)
+		return nil, domain.E(domain.Rejected, "A secret has a name of at most %d bytes and a value of 1 to %d.", maxName, maxValue)
 	}
-	return nil
+	if len(s.Hosts) > maxHosts {
+		return nil, domain.E(domain.Rejected, "A secret has at most %d hosts.", maxHosts)
+	}
+	if len(s.Hosts) > 0 && len(s.Value) < minSent {
+		return nil, domain.E(domain.Rejected, "A secret with hosts has a value of at least %d bytes.", minSent)
+	}
+	hosts := []string{} // stored as an empty list, never as NULL
+	for n, text := range s.Hosts {
+		host, err := credential.ParseHost(text)
+		if err != nil {
+			return nil, request.Invalid("value_error", "Value error, "+err.Error(), text, "body", "secret", "hosts", n)
+		}
+		hosts = append(hosts, host)
+	}
+	return hosts, nil
 }
 
 // Delete removes a secret; false when there was none.
@@ -175,30 +203,30 @@ func (v *Vault) Delete(ctx context.Context, caller domain.Principal, name string
 	return tag.RowsAffected() > 0, nil
 }
 
-// Open gives the value of a secret; false when the project has none of that
-// name. One that no key opens is an error: silence would use another's key.
-func (v *Vault) Open(ctx context.Context, project domain.ProjectID, name string) (string, bool, error) {
+// Open returns a secret; false when the project has none of that name. One that
+// no key opens is an error: silence would use another's key.
+func (v *Vault) Open(ctx context.Context, project domain.ProjectID, name string) (credential.Secret, bool, error) {
 	if !v.seals.any() {
-		return "", false, nil
+		return credential.Secret{}, false, nil
 	}
 	at := place{project, name}
 	now := v.deps.Now()
 	v.mu.Lock()
 	if o, ok := v.known[at]; ok && now.Sub(o.at) < v.cfg.CacheTTL {
 		v.mu.Unlock()
-		return o.value, o.ok, nil
+		return o.secret, o.ok, nil
 	}
 	v.mu.Unlock()
 	o := opened{at: now}
 	var sealed []byte
-	err := v.deps.Pool.QueryRow(ctx, `SELECT encrypted FROM secrets WHERE project_id = $1 AND name = $2`, uuid.UUID(project), name).Scan(&sealed)
+	err := v.deps.Pool.QueryRow(ctx, `SELECT encrypted, hosts FROM secrets WHERE project_id = $1 AND name = $2`, uuid.UUID(project), name).Scan(&sealed, &o.secret.Hosts)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
 	case err != nil:
-		return "", false, classify(err, "reading a secret")
+		return credential.Secret{}, false, classify(err, "reading a secret")
 	default:
-		if o.value, err = v.seals.open(at, sealed); err != nil {
-			return "", false, domain.Wrap(domain.Rejected, err, "The secret %q cannot be opened with the key of this deployment. Store it again.", name)
+		if o.secret.Value, err = v.seals.open(at, o.secret.Hosts, sealed); err != nil {
+			return credential.Secret{}, false, domain.Wrap(domain.Rejected, err, "The secret %q cannot be opened with the key of this deployment. Store it again.", name)
 		}
 		o.ok = true
 	}
@@ -208,7 +236,7 @@ func (v *Vault) Open(ctx context.Context, project domain.ProjectID, name string)
 		clear(v.known)
 	}
 	v.known[at] = o
-	return o.value, o.ok, nil
+	return o.secret, o.ok, nil
 }
 
 func (v *Vault) forget(at place) {

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -22,7 +23,8 @@ type hookCall struct {
 
 // Contract §6: a hook revision is run by a signed POST to its URL, and leaves a
 // trace like any other; an address of this machine is called only where the
-// configuration allows it.
+// configuration allows it. A secret goes to the hosts that it names, and what the
+// host sends back of it is in no reply and no trace.
 func TestInvokeHook(t *testing.T) {
 	t.Parallel()
 	calls := make(chan hookCall, 8)
@@ -30,26 +32,47 @@ func TestInvokeHook(t *testing.T) {
 		body, _ := io.ReadAll(r.Body)
 		calls <- hookCall{r.Header, string(body)}
 		w.Header().Set("Content-Type", "application/json")
-		_, _ = io.WriteString(w, `{"outputs":{"city":"Paris"}}`)
+		if strings.HasPrefix(r.URL.Path, "/refuse") {
+			http.Error(w, "unknown key "+r.Header.Get("X-Key"), http.StatusForbidden)
+			return
+		}
+		_, _ = io.WriteString(w, `{"outputs":{"city":"Paris","echo":"`+r.Header.Get("X-Key")+`"}}`)
 	}))
 	t.Cleanup(receiver.Close)
 	const byName = `{"data":{"inputs":{"country":"France"}},"references":{"application":{"slug":"hooked"}}}`
 	application := `{"application":{"slug":"hooked","name":"hooked","data":{"uri":"svc:custom:hook:v0","url":"` + receiver.URL + `/run"}}}`
 
 	s := newService(t, "COLONNADE_INVOKE_WEBHOOK_ALLOW_PRIVATE=true", "COLONNADE_SECRETS_ENCRYPTION_KEY=a key of more than thirty-two characters")
-	s.ok(http.StatusOK, http.MethodPost, "/simple/applications/", application)
+	withKey := func(slug, address string) string {
+		return `{"application":{"slug":"` + slug + `","name":"` + slug + `","data":{"uri":"svc:custom:hook:v0","url":"` + address + `","headers":{"X-Key":{"slug":"token"}}}}}`
+	}
+	s.ok(http.StatusOK, http.MethodPost, "/simple/applications/", withKey("hooked", receiver.URL+"/run"))
+	stored := s.ok(http.StatusOK, http.MethodPut, "/secrets/token", `{"secret":{"value":"token-12345","hosts":["`+strings.TrimPrefix(receiver.URL, "http://")+`"]}}`)
+	require.Equal(t, []any{strings.TrimPrefix(receiver.URL, "http://")}, stored.at("secret", "hosts"))
 	s.ok(http.StatusOK, http.MethodPut, "/secrets/hook", `{"secret":{"value":"to sign with"}}`)
 	got := s.ok(http.StatusOK, http.MethodPost, "/services/invoke", byName)
-	require.Equal(t, map[string]any{"city": "Paris"}, got.at("outputs"))
+	require.Equal(t, map[string]any{"city": "Paris", "echo": "***"}, got.at("outputs"))
 	call := <-calls
+	require.Equal(t, "token-12345", call.header.Get("X-Key"))
 	require.Contains(t, call.body, `"country":"France"`)
 	require.Contains(t, call.header.Get("traceparent"), got.at("trace_id"))
 	mac := hmac.New(sha256.New, []byte("to sign with"))
 	mac.Write([]byte(call.header.Get("X-Colonnade-Timestamp") + "." + call.body))
 	require.Equal(t, "v1="+hex.EncodeToString(mac.Sum(nil)), call.header.Get("X-Colonnade-Signature"))
 	root := s.traceOf(got)["hooked"]
-	require.Equal(t, map[string]any{"city": "Paris"}, at(root, "attributes", "ag", "data", "outputs"))
+	require.Equal(t, map[string]any{"city": "Paris", "echo": "***"}, at(root, "attributes", "ag", "data", "outputs"))
 	require.Equal(t, "hooked", at(root, "attributes", "ag", "references", "application", "slug"))
+
+	for _, tt := range []struct{ slug, url, says string }{
+		{"refused", receiver.URL + "/refuse", "unknown key ***"},
+		{"elsewhere", strings.Replace(receiver.URL, "127.0.0.1", "127.0.0.2", 1), `secret \"token\" may not be sent to 127.0.0.2`},
+	} {
+		s.ok(http.StatusOK, http.MethodPost, "/simple/applications/", withKey(tt.slug, tt.url))
+		got := s.do(http.MethodPost, "/services/invoke", strings.Replace(byName, "hooked", tt.slug, 1))
+		require.Contains(t, got.Text, tt.says)
+		require.NotContains(t, got.Text+asJSON(t, s.traceOf(got)), "token-12345")
+	}
+	require.Equal(t, "token-12345", (<-calls).header.Get("X-Key"), "of the host that refuses")
 
 	closed := newService(t)
 	closed.ok(http.StatusOK, http.MethodPost, "/simple/applications/", application)

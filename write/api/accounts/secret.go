@@ -17,7 +17,7 @@ func MountSecrets(r api.Router, v *secrets.Vault) {
 	s := secretRoutes{vault: v}
 	op := domain.Operation{Permission: domain.EditSecrets, Tag: "secrets", Path: "/secrets/:name"}
 	op.Method, op.Request, op.Response = http.MethodPut, secretRequest{}, secretReply{}
-	op.Summary = "Store a secret: a provider's key under the provider's name, the key that signs requests under \"hook\", values of headers."
+	op.Summary = "Store a secret: a provider's key under the provider's name, the key that signs requests under \"hook\", values of headers with the hosts that may receive them."
 	r.Handle(op, s.put)
 	op.Method, op.Request, op.Response = http.MethodDelete, nil, secretCount{}
 	op.Summary = "Delete a secret."
@@ -30,6 +30,9 @@ type secretRequest struct {
 	Secret struct {
 		Value       string `json:"value" request:"required"`
 		Description string `json:"description"`
+		// Hosts may receive the value in a header of a webhook, each as host or host:port; without
+		// a port it is 443.
+		Hosts []string `json:"hosts"`
 	} `json:"secret" request:"required"`
 }
 
@@ -53,7 +56,7 @@ func (s secretRoutes) put(c *gin.Context) error {
 		return hidden(err)
 	}
 	stored, err := s.vault.Put(c.Request.Context(), api.Caller(c), secrets.Secret{
-		Name: c.Param("name"), Description: b.Secret.Description, Value: b.Secret.Value,
+		Name: c.Param("name"), Description: b.Secret.Description, Value: b.Secret.Value, Hosts: b.Secret.Hosts,
 	})
 	if err != nil {
 		return err

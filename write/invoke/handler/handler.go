@@ -12,6 +12,7 @@ import (
 
 	"colonnade/domain"
 	"colonnade/domain/catalog"
+	"colonnade/domain/credential"
 	"colonnade/domain/entity"
 	"colonnade/domain/trace"
 )
@@ -19,17 +20,22 @@ import (
 // Version is that of the request and the reply. Source: contract §6.
 const Version = "2025.07.14"
 
-// Secret returns the value of a project's stored secret by its name: that of a
-// provider, or "hook" for the one that signs; false where there is none. A nil
+// Secret returns a project's stored secret by its name: that of a provider, "hook"
+// for the one that signs, or one that a header names; false where there is none. A nil
 // Secret has none.
-type Secret func(ctx context.Context, project domain.ProjectID, name string) (string, bool, error)
+type Secret func(ctx context.Context, project domain.ProjectID, name string) (credential.Secret, bool, error)
 
-// Of returns the secret of the caller's project.
-func (s Secret) Of(ctx context.Context, c *Call, name string) (string, bool, error) {
+// Of returns the secret of the caller's project. Its value is redacted from the trace, the
+// reply and the errors of the call.
+func (s Secret) Of(ctx context.Context, c *Call, name string) (credential.Secret, bool, error) {
 	if s == nil {
-		return "", false, nil
+		return credential.Secret{}, false, nil
 	}
-	return s(ctx, c.Caller.Project, name)
+	secret, ok, err := s(ctx, c.Caller.Project, name)
+	if err == nil && ok {
+		c.Redactor.Add(secret.Value)
+	}
+	return secret, ok, err
 }
 
 // Handler runs one call and gives its outputs, canonical JSON. It honours
@@ -64,6 +70,8 @@ type Call struct {
 	Links map[string]trace.Link
 	// Secrets are keys of providers that came with the request, by provider. They are never recorded.
 	Secrets map[string]string
+	// Redactor removes secrets from what the call leaves behind; nil removes none.
+	Redactor *Redactor
 	// Span is the root span: handlers add children and attributes to it.
 	Span *Span
 	// Emit hands a piece of the outputs to a caller that streams; nil when the

@@ -113,6 +113,12 @@ func (m Config) address(provider string) (string, bool) {
 	return address, true
 }
 
+// Has reports whether the table has a provider.
+func (m Config) Has(provider string) bool {
+	_, ok := m.address(provider)
+	return ok
+}
+
 // split takes the provider off a model's name; what is in front of the first
 // slash is one only if the table has it.
 func (m Config) split(model string) (provider, name string) {
@@ -151,6 +157,7 @@ func (i *Client) credentials(ctx context.Context, c *handler.Call, provider stri
 		return "", "", handler.Fail(domain.Rejected, handler.InvalidParameter, "There is no provider %q.", provider)
 	}
 	if key = c.Secrets[provider]; key != "" {
+		c.Redactor.Add(key)
 		return address, key, nil
 	}
 	stored, ok, err := i.secret.Of(ctx, c, provider)
@@ -158,9 +165,10 @@ func (i *Client) credentials(ctx context.Context, c *handler.Call, provider stri
 		return "", "", err
 	}
 	if ok {
-		return address, stored, nil
+		return address, stored.Value, nil
 	}
 	if key = i.cfg.Keys[provider]; key != "" {
+		c.Redactor.Add(key)
 		return address, key, nil
 	}
 	return "", "", &domain.Error{

@@ -86,7 +86,8 @@ func (h Config) client() *http.Client {
 			if len(via) > mostRedirects {
 				return errRedirects
 			}
-			if r.URL.Host != via[0].URL.Host || r.URL.Scheme == "http" && via[0].URL.Scheme != "http" {
+			downgraded := r.URL.Scheme == "http" && via[0].URL.Scheme != "http"
+			if r.URL.Host != via[0].URL.Host || downgraded {
 				// What the revision's headers and the signature prove is meant for the first host alone,
 				// and under TLS where it was asked for so.
 				for name := range r.Header {
@@ -97,6 +98,7 @@ func (h Config) client() *http.Client {
 					}
 				}
 			}
+			lentTo(r).fill(r, downgraded)
 			return h.check(r.URL.String())
 		},
 	}

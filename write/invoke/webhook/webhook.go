@@ -14,12 +14,8 @@ import (
 	"strconv"
 	"strings"
 
-	"golang.org/x/net/http/httpguts"
-
 	"colonnade/domain"
-	"colonnade/domain/entity"
 	"colonnade/domain/jsonvalue"
-	"colonnade/domain/request"
 	"colonnade/domain/trace"
 	"colonnade/write/invoke/handler"
 )
@@ -143,7 +139,8 @@ func (i *Client) exchange(ctx context.Context, c *handler.Call, span *handler.Sp
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, i.cfg.Timeout, errHookTimeout)
 	defer cancel()
-	r, err := i.hookPost(ctx, c, span, address, headers, body)
+	ctx, lent := withLent(ctx)
+	r, err := i.hookPost(ctx, c, span, lent, address, headers, body)
 	if err != nil {
 		return nil, err
 	}
@@ -170,7 +167,7 @@ func (i *Client) exchange(ctx context.Context, c *handler.Call, span *handler.Sp
 }
 
 // hookPost builds the request: the revision's headers, the trace, the signature.
-func (i *Client) hookPost(ctx context.Context, c *handler.Call, span *handler.Span, address string, headers map[string]any, body []byte) (*http.Request, error) {
+func (i *Client) hookPost(ctx context.Context, c *handler.Call, span *handler.Span, lent *lentHeaders, address string, headers map[string]any, body []byte) (*http.Request, error) {
 	if err := i.cfg.check(address); err != nil {
 		return nil, err
 	}
@@ -178,15 +175,8 @@ func (i *Client) hookPost(ctx context.Context, c *handler.Call, span *handler.Sp
 	if err != nil {
 		return nil, handler.Fail(domain.Rejected, handler.InvalidParameter, "Invalid parameter: the hook's url cannot be used")
 	}
-	for name, value := range headers {
-		text, err := i.headerValue(ctx, c, name, value)
-		if err != nil {
-			return nil, err
-		}
-		if reserved(name) || !httpguts.ValidHeaderFieldName(name) || !httpguts.ValidHeaderFieldValue(text) {
-			return nil, handler.Fail(domain.Rejected, handler.InvalidParameter, "Invalid parameter: the header %q cannot be set", name)
-		}
-		r.Header.Set(name, text)
+	if err := i.setHeaders(ctx, c, r, lent, headers); err != nil {
+		return nil, err
 	}
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Accept", "application/json")
@@ -198,13 +188,14 @@ func (i *Client) hookPost(ctx context.Context, c *handler.Call, span *handler.Sp
 	if err != nil {
 		return nil, err
 	}
+	key := secret.Value
 	if !ok {
-		secret = i.cfg.SigningKey
+		key = i.cfg.SigningKey
 	}
-	if secret != "" {
+	if key != "" {
 		at := strconv.FormatInt(i.now().Unix(), 10)
 		r.Header.Set(headerTimestamp, at)
-		r.Header.Set(headerSignature, Sign(secret, at, body))
+		r.Header.Set(headerSignature, Sign(key, at, body))
 	}
 	return r, nil
 }
@@ -215,36 +206,6 @@ func Sign(secret, timestamp string, body []byte) string {
 	mac.Write([]byte(timestamp + "."))
 	mac.Write(body)
 	return "v1=" + hex.EncodeToString(mac.Sum(nil))
-}
-
-// reserved are headers that are the connection's or ours.
-func reserved(name string) bool {
-	switch http.CanonicalHeaderKey(name) {
-	case "Host", "Content-Length", "Transfer-Encoding", "Connection", "Upgrade", "Te", "Trailer", "Proxy-Authorization", "Proxy-Connection",
-		"Keep-Alive", headerSignature, headerTimestamp, "Traceparent":
-		return true
-	default:
-		return false
-	}
-}
-
-// headerValue is the text of a header, or of the project's secret that it names by slug.
-func (i *Client) headerValue(ctx context.Context, c *handler.Call, name string, value any) (string, error) {
-	if text, ok := value.(string); ok {
-		return text, nil
-	}
-	o := request.ObjectOf(map[string]any{name: value}, "headers")
-	ref := entity.ReadReference(o, name)
-	if o.Err() == nil && ref.Slug != "" {
-		secret, ok, err := i.secret.Of(ctx, c, ref.Slug)
-		if err != nil {
-			return "", err
-		}
-		if ok {
-			return secret, nil
-		}
-	}
-	return "", handler.Fail(domain.Rejected, handler.InvalidSecrets, "The header %q names no secret of the project.", name)
 }
 
 var errHookTimeout = errors.New("invoke: the hook is out of time")

@@ -15,18 +15,19 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"colonnade/domain"
+	"colonnade/domain/credential"
 	"colonnade/domain/entity"
 	"colonnade/domain/trace"
 	"colonnade/write/invoke/handler"
 )
 
 // hooked returns a client with these secrets of the project.
-func hooked(cfg Config, secrets map[string]string) *Client {
-	secret := func(_ context.Context, _ domain.ProjectID, name string) (string, bool, error) {
+func hooked(cfg Config, secrets map[string]credential.Secret) *Client {
+	secret := func(_ context.Context, _ domain.ProjectID, name string) (credential.Secret, bool, error) {
 		value, ok := secrets[name]
 		return value, ok, nil
 	}
-	return New(cfg, secret, func() time.Time { return time.Unix(1700000000, 0) })
+	return New(cfg, secret, func(name string) bool { return name == "openai" }, func() time.Time { return time.Unix(1700000000, 0) })
 }
 
 // near is a call below a span of its own.
@@ -53,7 +54,9 @@ func TestHookGetsTheRequestSigned(t *testing.T) {
 	defer server.Close()
 	cfg := DefaultConfig()
 	cfg.AllowPrivate = true
-	i := hooked(cfg, map[string]string{"hook": "shared", "token": "t0ken"})
+	i := hooked(cfg, map[string]credential.Secret{
+		"hook": {Value: "shared"}, "token": {Value: "t0ken", Hosts: []string{strings.TrimPrefix(server.URL, "http://")}},
+	})
 	c := near(t, server.URL+"/run")
 	c.Revision.Headers = map[string]any{"X-Plain": "p", "X-Secret": map[string]any{"slug": "token"}}
 	outputs, err := i.hook(t.Context(), c)
