@@ -3,7 +3,6 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"maps"
 	"net/http"
@@ -18,7 +17,7 @@ import (
 )
 
 // TestDamagedLog inverts a byte of the embedded broker's log between two starts.
-// What is written afterwards becomes visible, and the log and /readyz name the
+// What is written afterwards becomes visible, and the log and /status name the
 // damage. (Every later write was acknowledged and never visible.)
 func TestDamagedLog(t *testing.T) {
 	t.Parallel()
@@ -58,22 +57,22 @@ func TestDamagedLog(t *testing.T) {
 			requireKept(t, client.New(s.base, key), accepted{spans: before.spans, token: after.token})
 			const problem = "the log of partition 0 of topic colonnade.spans.v1 is damaged"
 			require.Contains(t, s.out.String(), problem)
-			ready := readiness(t.Context(), t, s.base)
-			require.Len(t, ready.Problems, 1)
-			require.Contains(t, ready.Problems[0], problem)
+			var ready server.Ready
+			ask(t, client.New(s.base, ""), "/readyz", &ready)
+			require.Equal(t, 1, ready.Problems)
+			var state server.Readiness
+			ask(t, client.New(s.base, key), "/status", &state)
+			require.Len(t, state.Problems, 1)
+			require.Contains(t, state.Problems[0], problem)
 			require.NoError(t, s.stop())
 		})
 	}
 }
 
-func readiness(ctx context.Context, t *testing.T, base string) (body server.Readiness) {
+// ask decodes the reply of a route.
+func ask(t *testing.T, c *client.Client, path string, body any) {
 	t.Helper()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, base+"/readyz", nil)
+	reply, err := c.Do(t.Context(), http.MethodGet, path, "", nil)
 	require.NoError(t, err)
-	response, err := http.DefaultClient.Do(request)
-	require.NoError(t, err)
-	defer func() { require.NoError(t, response.Body.Close()) }()
-	require.Equal(t, http.StatusOK, response.StatusCode)
-	require.NoError(t, json.NewDecoder(response.Body).Decode(&body))
-	return body
+	require.NoError(t, json.Unmarshal(reply.Body, body))
 }

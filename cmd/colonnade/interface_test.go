@@ -362,7 +362,7 @@ func (s *service) spellings(t *testing.T) {
 	reply, err := c.Do(t.Context(), http.MethodPost, "/tracing/spans/query", "application/json", nil)
 	require.NoError(t, err)
 	require.NotEmpty(t, reply.Header.Get("Deprecation"))
-	for _, path := range []string{"/health", "/healthz", "/readyz", "/metrics"} {
+	for _, path := range []string{"/health", "/healthz", "/readyz", "/status"} {
 		_, err := c.Do(t.Context(), http.MethodGet, path, "", nil)
 		require.NoError(t, err, path)
 	}

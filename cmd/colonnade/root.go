@@ -106,7 +106,8 @@ func roleCommand(env environment, load func() (config.Loaded, error), name strin
 		Short: short + " (one role of serve)",
 		Long: "Runs " + long + `.
 
-Every role answers /healthz, /readyz and /metrics at COLONNADE_HTTP_ADDR. The stores
+Every role answers /healthz, /readyz and /status at COLONNADE_HTTP_ADDR, and /metrics at
+COLONNADE_HTTP_ADMIN_ADDR or, without it, with the administration key. The stores
 must be migrated: run "colonnade migrate" once per release.`,
 		Example: "  COLONNADE_HTTP_ADDR=0.0.0.0:8080 colonnade " + name + " --config /etc/colonnade.yaml",
 		Args:    cobra.NoArgs,

@@ -2,6 +2,9 @@ package otlp_test
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"net/http/httptest"
 	"testing"
 	"time"
 
@@ -16,6 +19,7 @@ import (
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/metadata"
@@ -86,6 +90,27 @@ func dial(t *testing.T, h *fixture) *grpc.ClientConn {
 func as(t *testing.T, key string) context.Context {
 	t.Helper()
 	return metadata.AppendToOutgoingContext(t.Context(), "authorization", key)
+}
+
+// With TLS the receiver takes the certificate of each connection from its configuration.
+func TestGRPCSpeaksTLS(t *testing.T) {
+	t.Parallel()
+	issued := httptest.NewTLSServer(nil) // for its certificate
+	defer issued.Close()
+	h := open(t, func(cfg *otlp.Config, _ *ingest.Config, _ *stream.Config) {
+		cfg.TLS = &tls.Config{MinVersion: tls.VersionTLS12, GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
+			return &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"h2"}, Certificates: issued.TLS.Certificates}, nil
+		}}
+	})
+	roots := x509.NewCertPool()
+	roots.AddCert(issued.Certificate())
+	conn, err := grpc.NewClient(h.grpcAddr, grpc.WithTransportCredentials(credentials.NewTLS(&tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12})))
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = conn.Close() })
+	_, err = collectorpb.NewTraceServiceClient(conn).Export(as(t, goodKey), request(pbSpan(1, 1)))
+	require.NoError(t, err)
+	_, err = collectorpb.NewTraceServiceClient(dial(t, h)).Export(as(t, goodKey), request(pbSpan(1, 1)))
+	require.Equal(t, codes.Unavailable, status.Code(err), "a client that speaks clear text")
 }
 
 func TestGRPCCodes(t *testing.T) {

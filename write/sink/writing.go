@@ -30,8 +30,14 @@ type writing struct {
 // before it is committed.
 func (w *worker) process(ctx context.Context, records []stream.Record, rng stream.Range, repeat bool) error {
 	start := w.sink.deps.Now()
+	oldest := start
+	if at := records[0].ReceivedAt; !at.IsZero() && at.Before(start) {
+		oldest = at
+	}
 	w.makingSince.Store(start.UnixNano())
 	defer w.makingSince.Store(0)
+	w.makingOldest.Store(oldest.UnixNano())
+	defer w.makingOldest.Store(0)
 	ctx, cancel := outlive(ctx, w.sink.cfg.DrainTimeout)
 	if err := w.makeRoom(); err != nil {
 		cancel()
@@ -46,9 +52,11 @@ func (w *worker) process(ctx context.Context, records []stream.Record, rng strea
 	b.progress = w.progress(rng.Last + 1)
 	w.writing = &writing{batch: b, repeat: repeat, start: start, done: make(chan error, 1)}
 	w.writingSince.Store(start.UnixNano())
+	w.writingOldest.Store(oldest.UnixNano())
 	go func(this *writing) {
 		defer cancel()
 		defer w.writingSince.Store(0)
+		defer w.writingOldest.Store(0)
 		this.done <- w.finish(ctx, this)
 	}(w.writing)
 	if b.removes() {

@@ -175,10 +175,10 @@ func (p *process) progress(line string) { _, _ = fmt.Fprintln(p.Out, line) }
 
 // listeners holds the open ports. They are opened first, so that a port in use is
 // reported at once.
-type listeners struct{ http, grpc net.Listener }
+type listeners struct{ http, grpc, admin net.Listener }
 
 func (l listeners) close() {
-	for _, listener := range []net.Listener{l.http, l.grpc} {
+	for _, listener := range []net.Listener{l.http, l.grpc, l.admin} {
 		if listener != nil {
 			_ = listener.Close() // its server has closed it, or none was started
 		}
@@ -190,12 +190,21 @@ func (p *process) listen(ctx context.Context) (l listeners, err error) {
 		return l, err
 	}
 	p.cfg.HTTP.Addr = l.http.Addr().String() // the port that the system chose for port 0
+	p.warnClearText(ctx, "http", p.cfg.HTTP.Addr, p.cfg.HTTP.TLS)
+	if p.cfg.HTTP.AdminAddr != "" {
+		if l.admin, err = listen(ctx, "metrics", "http.admin_addr", p.cfg.HTTP.AdminAddr); err != nil {
+			l.close()
+			return l, err
+		}
+		p.cfg.HTTP.AdminAddr = l.admin.Addr().String()
+	}
 	if p.Roles.Write && p.cfg.GRPC.Addr != "" {
 		if l.grpc, err = listen(ctx, "OTLP/gRPC", "grpc.addr", p.cfg.GRPC.Addr); err != nil {
 			l.close()
 			return l, err
 		}
 		p.cfg.GRPC.Addr = l.grpc.Addr().String()
+		p.warnClearText(ctx, "grpc", p.cfg.GRPC.Addr, p.cfg.GRPC.TLS)
 	}
 	p.cfg.Derive()
 	return l, nil

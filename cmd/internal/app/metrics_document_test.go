@@ -26,7 +26,7 @@ const metricsHead = `<!-- Code generated from the registered metrics by make gen
 
 # Metrics
 
-` + "`GET /metrics`" + ` answers in the Prometheus text format. A process has the metrics of its roles: write, sink, read. The
+` + "`GET /metrics`" + ` answers in the Prometheus text format ([where](operating.md#metrics)). A process has the metrics of its roles: write, sink, read. The
 metrics of Go's runtime (` + "`go_*`" + `) and of the process (` + "`process_*`" + `) are there as well. No label carries a trace id.
 An embedded service also has ` + "`colonnade_embedded_disk_free_bytes`" + `, the free bytes on the disk of its data directory.
 

@@ -35,6 +35,9 @@ func (p *process) run(ctx context.Context, s *Service, l listeners, engines *emb
 		})
 	}
 	publisher(func() error { return s.Server.Run(ctx, l.http) })
+	if l.admin != nil {
+		group.Go(func() error { return s.Server.RunAdmin(ctx, l.admin) })
+	}
 	if s.GRPC != nil {
 		publisher(func() error { return s.GRPC.Run(ctx, l.grpc) })
 	}

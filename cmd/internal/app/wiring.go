@@ -164,7 +164,7 @@ func (w *wiring) buildSink() error {
 	if err != nil {
 		return err
 	}
-	w.check("sink", w.Sink.Ready)
+	w.checks = append(w.checks, server.Check{Name: "sink", Probe: w.Sink.Ready, Lag: w.Sink.Lag})
 	return nil
 }
 
@@ -176,6 +176,9 @@ func (w *wiring) buildServer() (err error) {
 	deps := server.Deps{
 		Log: w.log, Registry: w.reg, Authenticate: w.access.Authenticate, RateHeaders: w.access.RateHeaders, Allows: access.Allows,
 		AuthKey: w.cfg.AuthKey, Checks: w.checks, Problems: w.problems, PublicURL: w.cfg.PublicURL, Now: w.Now,
+	}
+	if deps.TLS, err = w.secure("http", w.cfg.HTTP.TLS, "h2", "http/1.1"); err != nil {
+		return err
 	}
 	if w.cfg.Console.Enabled {
 		if w.console, err = console.New(); err != nil {
@@ -243,7 +246,11 @@ func (w *wiring) buildReceivers() (err error) {
 	}
 	receiver.Mount(w.Server)
 	if w.cfg.GRPC.Addr != "" {
-		w.GRPC, err = otlp.NewGRPC(w.cfg.OTLP, w.ingest, w.access.Authenticate, w.Now, w.log, w.reg)
+		cfg := w.cfg.OTLP
+		if cfg.TLS, err = w.secure("grpc", w.cfg.GRPC.TLS, "h2"); err != nil {
+			return err
+		}
+		w.GRPC, err = otlp.NewGRPC(cfg, w.ingest, w.access.Authenticate, w.Now, w.log, w.reg)
 	}
 	return err
 }

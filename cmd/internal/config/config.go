@@ -19,6 +19,7 @@ import (
 	"strings"
 	"time"
 
+	"colonnade/cmd/internal/listener"
 	"colonnade/cmd/internal/server"
 	"colonnade/migrations/schema"
 	"colonnade/read/access"
@@ -132,6 +133,8 @@ type Log struct {
 type GRPC struct {
 	// Addr is the host and port to listen on. An empty address disables the receiver.
 	Addr string
+	// TLS names the certificate of the listener; without one it speaks clear text.
+	TLS listener.TLS
 	// MaxConnections bounds the open connections of the listener. Zero means a
 	// share of the limit of open files.
 	MaxConnections int
@@ -348,6 +351,7 @@ func (c Config) Validate() error {
 	if c.GRPC.MaxConnections < 0 || c.GRPC.MaxConnectionsPerAddress < 0 {
 		errs = append(errs, errors.New("grpc.max_connections: must not be negative"))
 	}
+	section("grpc", c.GRPC.TLS.Validate())
 	section("otlp", c.OTLP.Validate())
 	section("ingest", c.Ingest.Validate())
 	section("traces_api", c.TracesAPI.Validate())
@@ -375,7 +379,7 @@ func (c Config) validateKafka() error {
 	return kafka.Validate()
 }
 
-// BaseURL returns PublicURL, or the HTTP address when it is empty, without a slash
+// BaseURL returns PublicURL, or the address of the API when it is empty, without a slash
 // at its end. A client cannot call an unspecified address such as 0.0.0.0, so
 // localhost replaces it.
 func (c Config) BaseURL() string {
@@ -387,6 +391,9 @@ func (c Config) BaseURL() string {
 		if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
 			addr = net.JoinHostPort("localhost", port)
 		}
+	}
+	if c.HTTP.TLS.Enabled() {
+		return "https://" + addr
 	}
 	return "http://" + addr
 }

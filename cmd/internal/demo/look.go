@@ -131,7 +131,7 @@ func pages(ctx context.Context, c *client.Client, token domain.Token, until time
 		}
 		if len(pending) > 0 {
 			if now().After(until) {
-				return nil, fmt.Errorf("demo: what was sent is not visible yet (positions %s): look at /readyz", pending)
+				return nil, fmt.Errorf("demo: what was sent is not visible yet (positions %s): look at /status", pending)
 			}
 			continue
 		}
@@ -174,7 +174,7 @@ Where to look next:
   annotations that scored low
     curl -sS %[1]s/api/spans/query %[3]s -d '{"filtering":{"conditions":[{"field":"trace_type","value":"annotation"},{"field":"attributes","key":"ag.data.outputs.score","operator":"lt","value":0.3}]}}'
 
-  health, lag and metrics
-    curl -sS %[1]s/readyz; curl -sS %[1]s/metrics
+  health and lag
+    curl -sS %[1]s/status %[3]s
 `, plan.BaseURL, traceID, header)
 }

@@ -3,6 +3,7 @@
 // which every other request, the stores and the health probe depend. HTTP and
 // gRPC use the same wrapper. It knows addresses and counts, no protocol: how
 // long an idle connection may live is a setting of the server behind it.
+// tls.go reads the certificates with which the servers speak TLS.
 // cmd/internal/app is its only caller.
 package listener
 

@@ -13,6 +13,12 @@ import (
 type Config struct {
 	// Addr is the host and port to listen on.
 	Addr string
+	// TLS names the certificate of the listener; without one it speaks clear text.
+	TLS listener.TLS
+	// AdminAddr is the host and port of a listener that serves /metrics, /healthz and /readyz
+	// without a credential and in clear text, for the network of the operator. When it is empty,
+	// /metrics is served at Addr and needs the administration key.
+	AdminAddr string
 	// MaxConnections bounds the open connections of the listener. Zero means a
 	// share of the limit of open files.
 	MaxConnections int
@@ -49,6 +55,12 @@ func (c Config) Validate() error {
 	var errs []error
 	if _, _, err := net.SplitHostPort(c.Addr); err != nil {
 		errs = append(errs, fmt.Errorf("addr: %w", err))
+	}
+	if _, _, err := net.SplitHostPort(c.AdminAddr); c.AdminAddr != "" && err != nil {
+		errs = append(errs, fmt.Errorf("admin_addr: %w", err))
+	}
+	if err := c.TLS.Validate(); err != nil {
+		errs = append(errs, err)
 	}
 	if c.MaxConnections < 0 || c.MaxConnectionsPerAddress < 0 {
 		errs = append(errs, errors.New("max_connections: must not be negative"))

@@ -17,22 +17,41 @@ import (
 // Check is one condition of readiness: a store that answers, a lag in bounds.
 type Check struct {
 	Name string
-	// Probe returns nil when the condition holds; its error is shown at /readyz.
+	// Probe returns nil when the condition holds; its error is shown at /status.
 	Probe func(ctx context.Context) error
+	// Lag returns for how long the oldest record has waited; nil where nothing waits.
+	Lag func() time.Duration
 }
 
 const probeTimeout = 2 * time.Second
 
-// CheckResult is one line of /readyz.
-type CheckResult struct {
+// CheckState is what /readyz tells everyone about a check.
+type CheckState struct {
+	// Status is ok or unavailable.
 	Status string `json:"status"`
+	// LagSeconds is for how long the oldest record has waited to become visible.
+	LagSeconds *float64 `json:"lag_seconds,omitempty"`
+}
+
+// Ready is the body of /readyz. Anyone may read it, so it holds no addresses and no errors.
+type Ready struct {
+	Status string                `json:"status"`
+	Checks map[string]CheckState `json:"checks"`
+	// Problems is the number of problems that GET /status describes.
+	Problems int `json:"problems,omitempty"`
+}
+
+// CheckResult is a check in the body of /status.
+type CheckResult struct {
+	CheckState
+
 	// Error says what does not hold; empty when all is well.
 	Error string `json:"error,omitempty"`
 	// DurationMS is how long the probe took, in milliseconds.
 	DurationMS float64 `json:"duration_ms"`
 }
 
-// Readiness is the body of /readyz.
+// Readiness is the body of /status.
 type Readiness struct {
 	Status string                 `json:"status"`
 	Checks map[string]CheckResult `json:"checks"`
@@ -41,36 +60,68 @@ type Readiness struct {
 }
 
 func (s *Server) mountProcess() {
-	public := func(path, summary string, response any) domain.Operation {
-		return domain.Operation{Method: http.MethodGet, Path: path, Permission: domain.Public, Summary: summary, Tag: "process", Response: response}
+	process := func(path string, permission domain.Permission, summary string, response any) domain.Operation {
+		return domain.Operation{Method: http.MethodGet, Path: path, Permission: permission, Summary: summary, Tag: "process", Response: response}
 	}
 	ok := func(c *gin.Context) error {
 		c.JSON(http.StatusOK, gin.H{"status": "ok"})
 		return nil
 	}
-	s.Handle(public("/health", "The service answers.", gin.H{}), ok)
-	s.Handle(public("/healthz", "The process is alive.", gin.H{}), ok)
-	s.Handle(public("/readyz", "The stores are reachable and the lag is in bounds.", Readiness{}), s.ready)
-	scrape := promhttp.HandlerFor(s.deps.Registry, promhttp.HandlerOpts{DisableCompression: true})
-	s.Handle(public("/metrics", "Prometheus metrics.", nil), func(c *gin.Context) error {
-		scrape.ServeHTTP(c.Writer, c.Request)
+	s.Handle(process("/health", domain.Public, "The service answers.", gin.H{}), ok)
+	s.Handle(process("/healthz", domain.Public, "The process is alive.", gin.H{}), ok)
+	s.Handle(process("/readyz", domain.Public, "The stores are reachable and the lag is in bounds.", Ready{}), s.ready)
+	s.Handle(process("/status", domain.ViewProject, "What /readyz checks, with errors, durations and problems.", Readiness{}), s.status)
+	s.Handle(process("/metrics", domain.Admin, "Prometheus metrics, where http.admin_addr does not serve them.", nil), func(c *gin.Context) error {
+		if s.cfg.AdminAddr != "" {
+			return errNoRoute
+		}
+		s.scrape().ServeHTTP(c.Writer, c.Request)
 		return nil
 	})
 }
 
+// scrape returns the handler of /metrics.
+func (s *Server) scrape() http.Handler {
+	return promhttp.HandlerFor(s.deps.Registry, promhttp.HandlerOpts{DisableCompression: true})
+}
+
+// admin returns the handler of Config.AdminAddr.
+func (s *Server) admin() http.Handler {
+	mux, engine := http.NewServeMux(), s.Handler()
+	mux.Handle("GET /metrics", s.scrape())
+	mux.Handle("GET /healthz", engine)
+	mux.Handle("GET /readyz", engine)
+	return mux
+}
+
 // ready answers /readyz.
 func (s *Server) ready(c *gin.Context) error {
-	body := s.Readiness(c.Request.Context())
-	status := http.StatusOK
-	if body.Status != "ok" {
-		status = http.StatusServiceUnavailable
+	state := s.Readiness(c.Request.Context())
+	body := Ready{Status: state.Status, Checks: make(map[string]CheckState, len(state.Checks)), Problems: len(state.Problems)}
+	for name, check := range state.Checks {
+		body.Checks[name] = check.CheckState
 	}
-	c.JSON(status, body)
+	code := http.StatusOK
+	if body.Status != statusOK {
+		code = http.StatusServiceUnavailable
+	}
+	c.JSON(code, body)
 	return nil
 }
 
-// Readiness is what /readyz answers, within probeTimeout. All checks are asked
-// at once, so that one slow store does not hide another.
+// status answers /status. Its own status is 200 in any state: the answer is the state.
+func (s *Server) status(c *gin.Context) error {
+	c.JSON(http.StatusOK, s.Readiness(c.Request.Context()))
+	return nil
+}
+
+const (
+	statusOK          = "ok"
+	statusUnavailable = "unavailable"
+)
+
+// Readiness returns the state of all checks within probeTimeout. All are asked at once, so
+// that one slow store does not hide another.
 func (s *Server) Readiness(ctx context.Context) Readiness {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
@@ -80,14 +131,14 @@ func (s *Server) Readiness(ctx context.Context) Readiness {
 		wg.Go(func() { results[i] = s.probe(ctx, check) })
 	}
 	wg.Wait()
-	body := Readiness{Status: "ok", Checks: map[string]CheckResult{}}
+	body := Readiness{Status: statusOK, Checks: map[string]CheckResult{}}
 	if s.deps.Problems != nil {
 		body.Problems = s.deps.Problems()
 	}
 	for i, check := range s.deps.Checks {
 		body.Checks[check.Name] = results[i]
 		if results[i].Error != "" {
-			body.Status = "unavailable"
+			body.Status = statusUnavailable
 		}
 	}
 	return body
@@ -121,9 +172,13 @@ func (s *Server) probe(ctx context.Context, check Check) CheckResult {
 	case <-ctx.Done():
 		err = errNoAnswer
 	}
-	result := CheckResult{Status: "ok", DurationMS: float64(s.deps.Now().Sub(start).Microseconds()) / 1000}
+	result := CheckResult{CheckState: CheckState{Status: statusOK}, DurationMS: float64(s.deps.Now().Sub(start).Microseconds()) / 1000}
+	if check.Lag != nil {
+		lag := check.Lag().Seconds()
+		result.LagSeconds = &lag
+	}
 	if err != nil {
-		result.Status, result.Error = "unavailable", err.Error()
+		result.Status, result.Error = statusUnavailable, err.Error()
 	}
 	return result
 }

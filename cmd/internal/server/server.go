@@ -10,6 +10,7 @@ package server
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -57,11 +58,13 @@ type Deps struct {
 	// AuthKey is the administration key; empty disables the administration
 	// routes (404). Source: contract §10.
 	AuthKey string
-	// Checks are asked by /readyz.
+	// Checks are asked by /readyz and /status.
 	Checks []Check
-	// Problems returns what /readyz reports although the service works; nil where nothing does.
+	// Problems returns what /status reports although the service works; nil where nothing does.
 	Problems func() []string
-	Now      func() time.Time
+	// TLS is the configuration of a listener that speaks TLS; nil means clear text.
+	TLS *tls.Config
+	Now func() time.Time
 }
 
 // Server mounts operations and serves them. It is an actor: Run serves until its context ends.
@@ -85,7 +88,7 @@ type Server struct {
 }
 
 // New makes an engine that answers the routes of the process itself: /health,
-// /healthz, /readyz, /metrics, /openapi.json, /docs and /ui.
+// /healthz, /readyz, /status, /metrics, /openapi.json, /docs and /ui.
 func New(cfg Config, deps Deps) (*Server, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("server: %w", err)
@@ -290,8 +293,18 @@ const slowReader = 5 * time.Minute
 // Run serves on the listener until ctx ends, then lets requests in flight
 // finish within the drain time and returns nil.
 func (s *Server) Run(ctx context.Context, listener net.Listener) error {
+	return s.run(ctx, listener, s.Handler(), s.deps.TLS)
+}
+
+// RunAdmin serves the listener of Config.AdminAddr until ctx ends.
+func (s *Server) RunAdmin(ctx context.Context, listener net.Listener) error {
+	return s.run(ctx, listener, s.admin(), nil)
+}
+
+func (s *Server) run(ctx context.Context, listener net.Listener, handler http.Handler, secured *tls.Config) error {
 	srv := &http.Server{
-		Handler:           s.Handler(),
+		Handler:           handler,
+		TLSConfig:         secured,
 		ReadHeaderTimeout: 10 * time.Second,
 		ReadTimeout:       s.cfg.RequestTimeout * 2,
 		WriteTimeout:      slowReader,
@@ -301,7 +314,13 @@ func (s *Server) Run(ctx context.Context, listener net.Listener) error {
 		BaseContext: func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
 	}
 	failed := make(chan error, 1)
-	go func() { failed <- srv.Serve(listener) }()
+	go func() {
+		if secured != nil {
+			failed <- srv.ServeTLS(listener, "", "")
+			return
+		}
+		failed <- srv.Serve(listener)
+	}()
 	select {
 	case err := <-failed:
 		return fmt.Errorf("server: serving %s: %w", listener.Addr(), err)

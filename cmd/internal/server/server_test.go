@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"io"
@@ -277,7 +278,7 @@ func TestAPanicIsA500(t *testing.T) {
 	w := s.do("GET", "/panics", "", nil)
 	require.Equal(t, 500, w.Code)
 	require.NotContains(t, w.Body.String(), "oh")
-	require.Contains(t, s.do("GET", "/metrics", "", nil).Body.String(), "colonnade_server_panics_total 1")
+	require.Contains(t, s.do("GET", "/metrics", "Access "+authKey, nil).Body.String(), "colonnade_server_panics_total 1")
 }
 
 func TestOTLPErrorsSpeakOTLP(t *testing.T) {
@@ -359,28 +360,69 @@ func TestRepliesAreCompressedFromAThousandBytes(t *testing.T) {
 	}
 }
 
+// Anyone may ask whether the service is ready; what the stores answer, which has addresses and
+// names in it, is for members of a project.
 func TestReadinessNamesWhatDoesNotHold(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, func(_ *server.Config, d *server.Deps) {
 		d.Checks = []server.Check{
 			{Name: "clickhouse", Probe: func(context.Context) error { return nil }},
-			{Name: "lag", Probe: func(context.Context) error { return errors.New("12 records behind") }},
+			{
+				Name: "sink", Probe: func(context.Context) error { return errors.New("dial tcp 10.0.0.7:9000: refused") },
+				Lag: func() time.Duration { return 1500 * time.Millisecond },
+			},
 		}
+		d.Problems = func() []string { return []string{"/data/kafka/0.dat is damaged"} }
 	})
 	w := s.do("GET", "/readyz", "", nil)
 	require.Equal(t, 503, w.Code)
+	require.JSONEq(t, `{"status":"unavailable","checks":{"clickhouse":{"status":"ok"},"sink":{"status":"unavailable","lag_seconds":1.5}},"problems":1}`, w.Body.String())
+	require.Equal(t, 401, s.do("GET", "/status", "", nil).Code)
+	require.Equal(t, 403, s.do("GET", "/status", "ApiKey nobody", nil).Code)
+	w = s.do("GET", "/status", "ApiKey viewer", nil)
+	require.Equal(t, 200, w.Code)
 	var got server.Readiness
 	require.NoError(t, json.Unmarshal(w.Body.Bytes(), &got))
 	for name, check := range got.Checks {
 		check.DurationMS = 0
 		got.Checks[name] = check
 	}
-	want := server.Readiness{Status: "unavailable", Checks: map[string]server.CheckResult{
-		"clickhouse": {Status: "ok"}, "lag": {Status: "unavailable", Error: "12 records behind"},
+	lag := 1.5
+	want := server.Readiness{Status: "unavailable", Problems: []string{"/data/kafka/0.dat is damaged"}, Checks: map[string]server.CheckResult{
+		"clickhouse": {CheckState: server.CheckState{Status: "ok"}},
+		"sink":       {CheckState: server.CheckState{Status: "unavailable", LagSeconds: &lag}, Error: "dial tcp 10.0.0.7:9000: refused"},
 	}}
 	require.Empty(t, cmp.Diff(want, got))
 	require.JSONEq(t, `{"status":"ok"}`, s.do("GET", "/api/health", "", nil).Body.String())
 	require.Equal(t, 200, s.do("GET", "/healthz", "", nil).Code)
+}
+
+// Metrics name the stores and how much each project writes: at the listener of the API they
+// need the administration key, unless a listener of the operator's network has them.
+func TestMetricsAreNotForEveryone(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	require.Equal(t, 401, s.do("GET", "/metrics", "", nil).Code)
+	require.Equal(t, 401, s.do("GET", "/metrics", "ApiKey owner", nil).Code)
+	require.Equal(t, 200, s.do("GET", "/metrics", "Access "+authKey, nil).Code)
+	s = newServer(t, func(_ *server.Config, d *server.Deps) { d.AuthKey = "" })
+	require.Equal(t, 404, s.do("GET", "/metrics", "", nil).Code)
+
+	s = newServer(t, func(c *server.Config, _ *server.Deps) { c.AdminAddr = "127.0.0.1:0" })
+	require.Equal(t, 404, s.do("GET", "/metrics", "Access "+authKey, nil).Code)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- s.RunAdmin(ctx, listener) }()
+	for path, want := range map[string]int{"/metrics": 200, "/healthz": 200, "/readyz": 200, "/status": 404, "/openapi.json": 404, "/admin/profiles/heap": 404} {
+		res, err := http.Get("http://" + listener.Addr().String() + path)
+		require.NoError(t, err)
+		require.NoError(t, res.Body.Close())
+		require.Equal(t, want, res.StatusCode, path)
+	}
+	stop()
+	require.NoError(t, <-ended)
 }
 
 func TestTheLogHoldsNoSecrets(t *testing.T) {
@@ -400,9 +442,47 @@ func TestMetricsAreByTemplate(t *testing.T) {
 	s.do("GET", "/things/1", "", nil)
 	s.do("GET", "/things/2", "", nil)
 	s.do("BREW", "/things/2", "", nil)
-	text := s.do("GET", "/metrics", "", nil).Body.String()
+	text := s.do("GET", "/metrics", "Access "+authKey, nil).Body.String()
 	require.Contains(t, text, `colonnade_server_requests_total{method="GET",route="/things/:id",status="200"} 2`)
 	require.Contains(t, text, `colonnade_server_requests_total{method="other",route="none",status="405"} 1`)
+}
+
+func TestTheListenerSpeaksTLS(t *testing.T) {
+	t.Parallel()
+	issued := httptest.NewTLSServer(nil) // for its certificate
+	defer issued.Close()
+	s := newServer(t, func(_ *server.Config, d *server.Deps) {
+		d.TLS = &tls.Config{MinVersion: tls.VersionTLS12, GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
+			return &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}, Certificates: issued.TLS.Certificates}, nil
+		}}
+	})
+	s.Handle(get("/secured", domain.Public), func(c *gin.Context) error {
+		c.String(http.StatusOK, "%t", c.Request.TLS != nil)
+		return nil
+	})
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- s.Run(ctx, listener) }()
+	client := issued.Client()
+	transport, ok := client.Transport.(*http.Transport)
+	require.True(t, ok)
+	for _, h2 := range []bool{false, true} {
+		transport.ForceAttemptHTTP2 = h2
+		res, err := client.Get("https://" + listener.Addr().String() + "/secured")
+		require.NoError(t, err)
+		text, err := io.ReadAll(res.Body)
+		require.NoError(t, errors.Join(err, res.Body.Close()))
+		require.Equal(t, "true", string(text))
+	}
+	res, err := http.Get("http://" + listener.Addr().String() + "/secured")
+	require.NoError(t, err)
+	require.NoError(t, res.Body.Close())
+	require.Equal(t, 400, res.StatusCode, "a client that speaks clear text")
+	client.CloseIdleConnections()
+	stop()
+	require.NoError(t, <-ended)
 }
 
 func TestAStopLetsRequestsFinish(t *testing.T) {
@@ -463,7 +543,7 @@ func TestOperationsAreRecorded(t *testing.T) {
 		require.NotEmpty(t, op.Permission)
 		paths = append(paths, op.Path)
 	}
-	require.Equal(t, []string{"/health", "/healthz", "/readyz", "/metrics", "/admin/profiles/:name", "/openapi.json", "/docs", "/docs/:file", "/a/"}, paths)
+	require.Equal(t, []string{"/health", "/healthz", "/readyz", "/status", "/metrics", "/admin/profiles/:name", "/openapi.json", "/docs", "/docs/:file", "/a/"}, paths)
 	require.Panics(t, func() { s.Handle(domain.Operation{Method: "GET", Path: "/open"}, says("")) })
 }
 

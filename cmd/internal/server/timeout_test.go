@@ -90,8 +90,8 @@ func TestReadinessAnswersWhileAProbeHangs(t *testing.T) {
 			start := time.Now()
 			w := s.do("GET", "/readyz", "", nil)
 			require.Equal(t, 503, w.Code)
-			require.Contains(t, w.Body.String(), "no answer within 2s")
 			require.Equal(t, 2*time.Second, time.Since(start))
+			require.Contains(t, s.do("GET", "/status", "ApiKey viewer", nil).Body.String(), "no answer within 2s")
 		}
 		require.EqualValues(t, 1, asked.Load())
 		close(hangs)

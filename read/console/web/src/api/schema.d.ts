@@ -2812,7 +2812,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Prometheus metrics. */
+        /** Prometheus metrics, where http.admin_addr does not serve them. */
         get: operations["get_metrics"];
         put?: never;
         post?: never;
@@ -5130,6 +5130,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/status": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What /readyz checks, with errors, durations and problems. */
+        get: operations["get_status"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/testcases/": {
         parameters: {
             query?: never;
@@ -7216,6 +7233,11 @@ export interface components {
         CheckResult: {
             duration_ms: number;
             error?: string;
+            lag_seconds?: number;
+            status: string;
+        };
+        CheckState: {
+            lag_seconds?: number;
             status: string;
         };
         ClickhouseStep: {
@@ -9768,6 +9790,13 @@ export interface components {
             checks: {
                 [key: string]: components["schemas"]["CheckResult"];
             };
+        Ready: {
+            checks: {
+                [key: string]: components["schemas"]["CheckState"];
+            };
+            problems?: number;
+            status: string;
+        };
             problems?: string[];
             status: string;
         };
@@ -10301,6 +10330,7 @@ export interface components {
             /** Format: date-time */
             created_at: string;
             description?: string;
+            hosts: string[];
             name: string;
             /** Format: date-time */
             updated_at?: string;
@@ -10319,6 +10349,7 @@ export interface components {
         SecretRequest: {
             secret: {
                 description?: string;
+                hosts?: string[];
                 value: string;
             };
         };
@@ -11364,6 +11395,7 @@ export interface components {
             /** Format: date-time */
             created_at: string;
             description?: string;
+            hosts: string[];
             name: string;
             /** Format: date-time */
             updated_at?: string;
@@ -18999,7 +19031,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Readiness"];
+                    "application/json": components["schemas"]["Ready"];
                 };
             };
             default: components["responses"]["Failed"];
@@ -21963,6 +21995,27 @@ export interface operations {
             };
             401: components["responses"]["Unauthenticated"];
             403: components["responses"]["Forbidden"];
+            default: components["responses"]["Failed"];
+        };
+    };
+    get_status: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Readiness"];
+                };
+            };
             default: components["responses"]["Failed"];
         };
     };

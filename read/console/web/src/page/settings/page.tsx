@@ -118,7 +118,7 @@ function NewKey({ close }: { close: () => void }) {
 
 function Secrets() {
   const found = useApi<{ secrets?: Secret[] }>('GET', '/secrets/');
-  const [editing, setEditing] = useState<string>();
+  const [editing, setEditing] = useState<Partial<Secret>>();
   const [removing, setRemoving] = useState<string>();
   const again = () => queries.invalidateQueries({ predicate: (q) => q.queryKey[2] === '/secrets/' });
   if (found.error) return <Failure error={found.error} retry={() => void found.refetch()} />;
@@ -126,15 +126,15 @@ function Secrets() {
   const all = found.data.secrets ?? [];
   return (
     <>
-      <p>Keys of model providers, by name. A value can be written and never read.</p>
-      {may('edit_secrets') && <Button icon={Plus} onPress={() => setEditing('')}>New secret</Button>}
+      <p>Keys of model providers by name, and values of headers of webhooks with the hosts that may receive them. A value can be written and never read.</p>
+      {may('edit_secrets') && <Button icon={Plus} onPress={() => setEditing({})}>New secret</Button>}
       {all.length === 0 ? <Empty title="This project has no secrets." /> : (
         <table className={css['table']}>
-          <thead><tr><th>Name</th><th>Description</th><th>Changed</th><th><span className="sr">Actions</span></th></tr></thead>
-          <tbody>{all.map((s) => <tr key={s.name}><td><code>{s.name}</code></td><td>{s.description ?? '–'}</td><td><Ago at={s.updated_at ?? s.created_at} /></td><td>{may('edit_secrets') && <><Button small look="quiet" onPress={() => setEditing(s.name)}>Replace</Button><Button small look="quiet" onPress={() => setRemoving(s.name)}>Delete</Button></>}</td></tr>)}</tbody>
+          <thead><tr><th>Name</th><th>Description</th><th>Hosts</th><th>Changed</th><th><span className="sr">Actions</span></th></tr></thead>
+          <tbody>{all.map((s) => <tr key={s.name}><td><code>{s.name}</code></td><td>{s.description ?? '–'}</td><td>{s.hosts.length > 0 ? s.hosts.join(', ') : '–'}</td><td><Ago at={s.updated_at ?? s.created_at} /></td><td>{may('edit_secrets') && <><Button small look="quiet" onPress={() => setEditing(s)}>Replace</Button><Button small look="quiet" onPress={() => setRemoving(s.name)}>Delete</Button></>}</td></tr>)}</tbody>
         </table>
       )}
-      {editing !== undefined && <SecretForm name={editing} close={() => { setEditing(undefined); void again(); }} />}
+      {editing !== undefined && <SecretForm given={editing} close={() => { setEditing(undefined); void again(); }} />}
       {removing !== undefined && <Confirm title={`Delete ${removing}?`} verb="Delete" onClose={() => setRemoving(undefined)} onConfirm={() => {
         client.call('DELETE', `/secrets/${encodeURIComponent(removing)}`).then(() => { toast('The secret is deleted.'); return again(); }, failed);
         setRemoving(undefined);
@@ -143,15 +143,17 @@ function Secrets() {
   );
 }
 
-function SecretForm({ name: given, close }: { name: string; close: () => void }) {
-  const [name, setName] = useState(given);
+function SecretForm({ given, close }: { given: Partial<Secret>; close: () => void }) {
+  const [name, setName] = useState(given.name ?? '');
   const [value, setValue] = useState('');
+  const [hosts, setHosts] = useState((given.hosts ?? []).join(' '));
   return (
-    <Dialog title={given ? `Replace ${given}` : 'New secret'} onClose={close} actions={<Button look="accent" isDisabled={!name || !value} onPress={() => {
-      client.call('PUT', `/secrets/${encodeURIComponent(name)}`, { body: { secret: { value } } }).then(() => { toast('Kept.'); close(); }, failed);
+    <Dialog title={given.name ? `Replace ${given.name}` : 'New secret'} onClose={close} actions={<Button look="accent" isDisabled={!name || !value} onPress={() => {
+      client.call('PUT', `/secrets/${encodeURIComponent(name)}`, { body: { secret: { value, description: given.description ?? '', hosts: hosts.split(/[\s,]+/).filter(Boolean) } } }).then(() => { toast('Kept.'); close(); }, failed);
     }}>Keep it</Button>}>
-      {!given && <label className={css['field']}>Name<input autoFocus value={name} placeholder="OPENAI_API_KEY" onChange={(e) => setName(e.target.value)} /></label>}
+      {!given.name && <label className={css['field']}>Name<input autoFocus value={name} placeholder="OPENAI_API_KEY" onChange={(e) => setName(e.target.value)} /></label>}
       <label className={css['field']}>Value<input type="password" autoComplete="off" value={value} onChange={(e) => setValue(e.target.value)} /></label>
+      <label className={css['field']}>Hosts that may receive it in a header<input value={hosts} placeholder="api.example.com hooks.internal:8080" onChange={(e) => setHosts(e.target.value)} /></label>
     </Dialog>
   );
 }
@@ -189,16 +191,32 @@ function Preferences() {
   );
 }
 
+function Checks({ status }: { status: Status }) {
+  return (
+    <section>
+      <h2>Checks</h2>
+      <table className={css['table']}>
+        <thead><tr><th>Check</th><th>State</th><th>Lag</th><th>Error</th></tr></thead>
+        <tbody>{Object.entries(status.checks).toSorted(([a], [b]) => a.localeCompare(b)).map(([name, c]) => <tr key={name}><td>{name}</td><td>{c.status}</td><td>{c.lag_seconds === undefined || c.lag_seconds === null ? '–' : `${c.lag_seconds.toFixed(1)} s`}</td><td>{c.error ?? '–'}</td></tr>)}</tbody>
+      </table>
+      {(status.problems ?? []).map((p) => <p key={p} className={css['bad']}>{p}</p>)}
+    </section>
+  );
+}
+
 interface Rejected { rejected_at: string; stage: string; reason: string; source?: string; name?: string; trace_id?: string }
+
+type Status = components['schemas']['Readiness'];
 
 function Health() {
   const { session } = useSession();
-  const ready = useApi<Record<string, unknown>>('GET', '/readyz');
+  const ready = useApi<Status>('GET', '/status');
   const summary = useApi<RejectedSummary>('GET', '/rejected-spans/summary');
   const rows = useApi<{ rejected_spans?: Rejected[] }>('GET', '/rejected-spans', { query: { limit: 100 } });
   return (
     <>
-      <Facts rows={[['Version', session?.version ?? '–'], ['Ready', ready.isPending ? 'asking' : ready.error ? <span key="r" className={css['bad']}>no: {ready.error.message}</span> : <span key="r" className={css['good']}>yes</span>]]} />
+      <Facts rows={[['Version', session?.version ?? '–'], ['Ready', ready.isPending ? 'asking' : ready.error ? <span key="r" className={css['bad']}>unknown: {ready.error.message}</span> : ready.data.status === 'ok' ? <span key="r" className={css['good']}>yes</span> : <span key="r" className={css['bad']}>no</span>]]} />
+      {ready.data && <Checks status={ready.data} />}
       <section>
         <header className={css['line']}><h2>Rejected spans</h2><Button small look="quiet" icon={RefreshCw} onPress={() => { void summary.refetch(); void rows.refetch(); void ready.refetch(); }}>Ask again</Button></header>
         {summary.error ? <Failure compact error={summary.error} retry={() => void summary.refetch()} /> : summary.isPending ? <Skeleton rows={3} /> : summary.data.reasons.length === 0 ? <Empty title="Every span was stored." /> : (
