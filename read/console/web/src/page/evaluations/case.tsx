@@ -15,7 +15,7 @@ import css from './page.module.css';
 
 interface Testcase { testcase?: { data?: Record<string, unknown> } }
 
-/** CasePanel shows one case in full: what went in, what was expected and given, what evaluators said, and both traces. */
+/** CasePanel shows one case in full: what went in, what was expected and given, the verdicts of evaluators, and both traces. */
 export function CasePanel({ run, sheet, one, n }: { run: Run; sheet: Sheet; one: Case; n: number }) {
   const results = useResults(run.id, one.scenario);
   const testcase = useApi<Testcase>('GET', `/testcases/${one.testcase}`, {}, { enabled: one.testcase !== '', staleTime: Number.POSITIVE_INFINITY, keep: false });

@@ -59,7 +59,7 @@ export function Run({ id }: { id: string }) {
     if (state.sel && row) set({ sel: row.one.key }, 'replace');
   };
   const traceOf = (row: Row | undefined) => sheet?.applications.map((a) => row && a.trace?.[row.one.rows[0]!]).find((t) => typeof t === 'string');
-  const act = (path: string, said: string, body?: unknown) => client.call('POST', `/simple/evaluations/${id}/${path}`, { ...(body !== undefined && { body }) }).then(() => { toast(said); return queries.invalidateQueries(); }, (e: unknown) => toast(e instanceof Error ? e.message : String(e), { bad: true }));
+  const act = (path: string, message: string, body?: unknown) => client.call('POST', `/simple/evaluations/${id}/${path}`, { ...(body !== undefined && { body }) }).then(() => { toast(message); return queries.invalidateQueries(); }, (e: unknown) => toast(e instanceof Error ? e.message : String(e), { bad: true }));
   const failed = sheet ? failures(sheet, steps) : [];
   const failedCases = failed.reduce((n, f) => n + f.scenario_ids.length, 0);
   const rerun = async () => { for (const part of failed) await act('process', `${showCount(part.scenario_ids.length)} cases run again.`, { ...part, overwrite: true }); };
