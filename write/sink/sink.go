@@ -227,12 +227,12 @@ func (s *Sink) Ready(context.Context) error {
 // Lag returns for how long the oldest record has waited that this process works on, from its
 // receipt; zero when all that was polled is visible.
 func (s *Sink) Lag() time.Duration {
-	now, lag := s.deps.Now(), time.Duration(0)
+	lag := time.Duration(0)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, w := range s.workers {
-		if at := w.waitingSince(); !at.IsZero() {
-			lag = max(lag, now.Sub(at))
+		if at := earlier(&w.writingOldest, &w.makingOldest); !at.IsZero() {
+			lag = max(lag, s.deps.Now().Sub(at))
 		}
 	}
 	return lag

@@ -61,9 +61,8 @@ type worker struct {
 	visible    atomic.Int64
 	// makingSince and writingSince are when the records of the batch that is being built, and
 	// of the one in flight, were polled, in Unix nanoseconds; 0 for none.
-	makingSince, writingSince atomic.Int64
-	// makingOldest and writingOldest are when their oldest records were received.
-	makingOldest, writingOldest atomic.Int64
+	makingSince, writingSince   atomic.Int64
+	makingOldest, writingOldest atomic.Int64 // when their oldest records were received
 }
 
 func newWorker(s *Sink, p *stream.Partition) *worker {
@@ -214,11 +213,7 @@ func (w *worker) clock() time.Time {
 // for none.
 func (w *worker) busySince() time.Time { return earlier(&w.writingSince, &w.makingSince) }
 
-// waitingSince returns when the oldest record was received that the worker has polled and not
-// committed, the zero time for none.
-func (w *worker) waitingSince() time.Time { return earlier(&w.writingOldest, &w.makingOldest) }
-
-// earlier returns the earlier of two times in Unix nanoseconds, of which 0 stands for none.
+// earlier returns the earlier of two times in Unix nanoseconds; 0 stands for none.
 func earlier(a, b *atomic.Int64) time.Time {
 	oldest := a.Load()
 	if at := b.Load(); oldest == 0 || at != 0 && at < oldest {

@@ -1,6 +1,7 @@
 package sink
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -30,10 +31,7 @@ type writing struct {
 // before it is committed.
 func (w *worker) process(ctx context.Context, records []stream.Record, rng stream.Range, repeat bool) error {
 	start := w.sink.deps.Now()
-	oldest := start
-	if at := records[0].ReceivedAt; !at.IsZero() && at.Before(start) {
-		oldest = at
-	}
+	oldest := cmp.Or(records[0].ReceivedAt, start)
 	w.makingSince.Store(start.UnixNano())
 	defer w.makingSince.Store(0)
 	w.makingOldest.Store(oldest.UnixNano())
