@@ -22,7 +22,7 @@ const readerName = "colonnade_reader"
 func readerTables() []string {
 	return []string{
 		schema.Spans, schema.SpanPayloads, schema.SpanPayloadNgrams, schema.SpanCumulative, schema.TraceIndex, schema.TraceTotals,
-		schema.TraceMetrics1m, schema.RollupWatermark, schema.AnnotationIndex, schema.EvaluationIndex, schema.AttributeKeys,
+		schema.TraceMetrics1m, schema.RollupWatermark, schema.AnnotationIndex, schema.EvaluationIndex, schema.RunResults, schema.AttributeKeys,
 		schema.RejectedSpans, schema.SinkProgress, schema.SinkHistory,
 	}
 }

@@ -438,6 +438,44 @@ CREATE INDEX evaluation_results_scenario ON evaluation_results (project_id, scen
 CREATE INDEX evaluation_results_trace ON evaluation_results (project_id, trace_id) WHERE trace_id IS NOT NULL;
 CREATE INDEX evaluation_results_hash ON evaluation_results (project_id, hash_id) WHERE hash_id IS NOT NULL;
 
+-- Results that run_results in ClickHouse does not hold as they are here. The trigger writes a
+-- row with every change of a result, in its transaction, whatever makes the change: a
+-- command, or the deletion of a scenario, a run or a project. write/registry/outbox
+-- publishes and deletes the rows. There is no foreign key, because the row of a deleted
+-- result outlives it. due_at is when a row is published next: later than the change while a
+-- publisher works on it, and where the trace of the result is awaited.
+CREATE TABLE evaluation_outbox
+(
+    project_id  uuid        NOT NULL,
+    run_id      uuid        NOT NULL,
+    scenario_id uuid        NOT NULL,
+    step_key    text        NOT NULL,
+    repeat_idx  integer     NOT NULL,
+    version     bigint      NOT NULL,
+    attempts    integer     NOT NULL DEFAULT 0,
+    due_at      timestamptz NOT NULL,
+    PRIMARY KEY (project_id, run_id, scenario_id, step_key, repeat_idx)
+);
+CREATE INDEX evaluation_outbox_due ON evaluation_outbox (due_at);
+
+CREATE FUNCTION enqueue_result() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    r evaluation_results;
+BEGIN
+    IF TG_OP = 'DELETE' THEN
+        r := OLD;
+    ELSE
+        r := NEW;
+    END IF;
+    INSERT INTO evaluation_outbox AS o (project_id, run_id, scenario_id, step_key, repeat_idx, version, due_at)
+    VALUES (r.project_id, r.run_id, r.scenario_id, r.step_key, r.repeat_idx, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint, clock_timestamp())
+    ON CONFLICT (project_id, run_id, scenario_id, step_key, repeat_idx) DO UPDATE
+    SET version = greatest(o.version + 1, EXCLUDED.version), attempts = 0, due_at = EXCLUDED.due_at;
+    RETURN NULL;
+END
+$$;
+CREATE TRIGGER evaluation_results_outbox AFTER INSERT OR UPDATE OR DELETE ON evaluation_results FOR EACH ROW EXECUTE FUNCTION enqueue_result();
+
 -- Of a run as a whole (scenario and timestamp null), of one scenario, or of
 -- one stretch of time.
 CREATE TABLE evaluation_metrics

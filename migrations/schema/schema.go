@@ -21,6 +21,7 @@ const (
 	RollupWatermark   = "rollup_watermark"
 	AnnotationIndex   = "annotation_index"
 	EvaluationIndex   = "evaluation_index"
+	RunResults        = "run_results"
 	AttributeKeys     = "attribute_keys"
 	RejectedSpans     = "rejected_spans"
 	Tombstones        = "tombstones"

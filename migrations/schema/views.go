@@ -18,6 +18,6 @@ func ViewsDatabase(project domain.ProjectID) string {
 // are made (migrations/views).
 func ViewNames() []string {
 	return []string{
-		"spans", "traces", "span_payloads", "messages", "tool_calls", "annotations", "sessions", "users", "metrics_1m", "fields", "rejected_spans",
+		"spans", "traces", "span_payloads", "messages", "tool_calls", "annotations", "evaluation_results", "sessions", "users", "metrics_1m", "fields", "rejected_spans",
 	}
 }

@@ -428,6 +428,45 @@ COMMENT 'results of evaluators by evaluator, revision and test case';
 CREATE TABLE IF NOT EXISTS `colonnade`.`evaluation_index` ON CLUSTER `main` AS `colonnade`.`evaluation_index_local`
 ENGINE = Distributed('main', 'colonnade', 'evaluation_index_local', cityHash64(trace_id));
 
+-- Results of evaluation runs with what the table of a run shows of their traces, so that a
+-- run of ten thousand testcases is one ordered read. Rows come from the outbox in Postgres
+-- (write/registry/outbox), which publishes a result again whenever it changes; a result
+-- without its trace's values yet is published first and replaced when the trace is visible.
+CREATE TABLE IF NOT EXISTS `colonnade`.`run_results_local` ON CLUSTER `main`
+(
+    project_id            UUID COMMENT 'project that owns the run',
+    run_id                UUID COMMENT 'evaluation run',
+    scenario_id           UUID COMMENT 'scenario of the run' CODEC(ZSTD(1)),
+    repeat                UInt32 COMMENT 'repeat of the step, from 0' CODEC(ZSTD(1)),
+    step                  LowCardinality(String) COMMENT 'key of the step',
+    version               UInt64 COMMENT 'Unix microseconds of the change in Postgres; the highest version of a result counts' CODEC(Delta, ZSTD(1)),
+    deleted               Bool COMMENT 'whether the result was deleted',
+    step_type             Enum8('none' = 0, 'input' = 1, 'invocation' = 2, 'annotation' = 3) COMMENT 'type of the step, none if the run has no such step',
+    step_position         UInt16 COMMENT 'position of the step in its run',
+    status                LowCardinality(String) COMMENT 'pending, queued, running, success, failure, errors or cancelled',
+    error                 String COMMENT 'why the step failed, empty without a failure' CODEC(ZSTD(1)),
+    testcase_id           UUID COMMENT 'testcase, zero without one' CODEC(ZSTD(1)),
+    trace_id              FixedString(16) COMMENT 'trace of the step, zero bytes without one' CODEC(NONE),
+    judged_trace_id       FixedString(16) COMMENT 'of an annotation the trace that it is about, zero bytes without one' CODEC(NONE),
+    evaluator             LowCardinality(String) COMMENT 'slug of the evaluator, empty for other steps',
+    application_revision  LowCardinality(String) COMMENT 'key of the application revision that the result is of or about, empty without one',
+    latency_ms            Float64 COMMENT 'duration of the root of the trace in milliseconds, NaN if absent' CODEC(ZSTD(1)),
+    cost                  Float64 COMMENT 'cost of the whole trace, NaN if absent' CODEC(ZSTD(1)),
+    inputs_preview        String COMMENT 'beginning of the inputs as text' CODEC(ZSTD(1)),
+    expected_preview      String COMMENT 'beginning of the expected output of the testcase as text' CODEC(ZSTD(1)),
+    outputs_preview       String COMMENT 'beginning of the outputs as text' CODEC(ZSTD(1)),
+    outputs               String COMMENT 'outputs of an annotation, JSON; empty for other steps and where they are large' CODEC(ZSTD(1)),
+    numbers               Map(LowCardinality(String), Float64) COMMENT 'numbers among the outputs of an annotation by dotted path' CODEC(ZSTD(1)),
+    strings               Map(LowCardinality(String), String) COMMENT 'strings among the outputs of an annotation by dotted path' CODEC(ZSTD(1)),
+    bools                 Map(LowCardinality(String), Bool) COMMENT 'booleans among the outputs of an annotation by dotted path' CODEC(ZSTD(1))
+)
+ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{shard}/{database}/{table}', '{replica}', version)
+ORDER BY (project_id, run_id, scenario_id, repeat, step)
+SETTINGS index_granularity = 1024, auto_statistics_types = '', enable_block_number_column = 1, enable_block_offset_column = 1, concurrent_part_removal_threshold = 10000, replicated_deduplication_window = 500, replicated_deduplication_window_seconds = 604800
+COMMENT 'results of evaluation runs, one row a result and version';
+CREATE TABLE IF NOT EXISTS `colonnade`.`run_results` ON CLUSTER `main` AS `colonnade`.`run_results_local`
+ENGINE = Distributed('main', 'colonnade', 'run_results_local', cityHash64(run_id));
+
 CREATE TABLE IF NOT EXISTS `colonnade`.`attribute_keys_local` ON CLUSTER `main`
 (
     project_id UUID COMMENT 'project in whose spans the path occurs',

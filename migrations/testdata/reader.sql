@@ -20,6 +20,8 @@ GRANT ON CLUSTER `main` SELECT ON `colonnade`.`annotation_index` TO colonnade_re
 GRANT ON CLUSTER `main` SELECT ON `colonnade`.`annotation_index_local` TO colonnade_reader;
 GRANT ON CLUSTER `main` SELECT ON `colonnade`.`evaluation_index` TO colonnade_reader;
 GRANT ON CLUSTER `main` SELECT ON `colonnade`.`evaluation_index_local` TO colonnade_reader;
+GRANT ON CLUSTER `main` SELECT ON `colonnade`.`run_results` TO colonnade_reader;
+GRANT ON CLUSTER `main` SELECT ON `colonnade`.`run_results_local` TO colonnade_reader;
 GRANT ON CLUSTER `main` SELECT ON `colonnade`.`attribute_keys` TO colonnade_reader;
 GRANT ON CLUSTER `main` SELECT ON `colonnade`.`attribute_keys_local` TO colonnade_reader;
 GRANT ON CLUSTER `main` SELECT ON `colonnade`.`rejected_spans` TO colonnade_reader;

@@ -241,6 +241,41 @@ FROM {{base "annotation_index"}} AS a FINAL
 WHERE project_id = {{project}} AND trace_type = 'annotation'
 COMMENT 'one row an annotation and link';
 
+CREATE OR REPLACE VIEW {{view "evaluation_results"}}{{on_cluster}}
+(
+    run_id               UUID COMMENT 'evaluation run; a condition on it chooses what is read',
+    scenario_id          UUID COMMENT 'scenario of the run: a testcase or a trace',
+    testcase_id          Nullable(UUID) COMMENT 'testcase, NULL without one; of the scenario it is that of the input step',
+    repeat               UInt32 COMMENT 'repeat of the step, from 0',
+    step                 LowCardinality(String) COMMENT 'key of the step',
+    step_type            Enum8('none' = 0, 'input' = 1, 'invocation' = 2, 'annotation' = 3) COMMENT 'input, invocation of an application, annotation by an evaluator, or none if the run has no such step',
+    evaluator            LowCardinality(String) COMMENT 'slug of the evaluator, else its id, empty for other steps',
+    application_revision LowCardinality(String) COMMENT 'revision of the application that the result is of or about, empty without one',
+    trace_id             String COMMENT 'trace of the application, also of an annotation; empty without one',
+    annotation_trace_id  String COMMENT 'trace of the annotation itself, empty for other steps',
+    score                Nullable(Float64) COMMENT 'the output named score, in any case',
+    success              Nullable(Bool) COMMENT 'the output named success, in any case',
+    outputs              String COMMENT 'outputs of an annotation, JSON; empty for other steps and where they are too large for here',
+    numbers              Map(LowCardinality(String), Float64) COMMENT 'numbers among the outputs by dotted path',
+    strings              Map(LowCardinality(String), String) COMMENT 'strings among the outputs by dotted path',
+    bools                Map(LowCardinality(String), Bool) COMMENT 'booleans among the outputs by dotted path',
+    latency_ms           Nullable(Float64) COMMENT 'duration of the trace of the step itself in milliseconds',
+    cost                 Nullable(Float64) COMMENT 'cost of the trace of the step itself, in the unit of the price table',
+    status               LowCardinality(String) COMMENT 'pending, queued, running, success, failure, errors or cancelled',
+    error                String COMMENT 'why the step failed, empty without a failure'
+)
+{{security}}
+AS
+SELECT run_id, scenario_id, {{id "r.testcase_id"}} AS testcase_id, repeat, step, r.step_type AS step_type, evaluator, application_revision,
+    multiIf(r.step_type = 'annotation' AND r.judged_trace_id != toFixedString('', 16), lower(hex(r.judged_trace_id)),
+        r.step_type != 'annotation' AND r.trace_id != toFixedString('', 16), lower(hex(r.trace_id)), '') AS trace_id,
+    if(r.step_type = 'annotation' AND r.trace_id != toFixedString('', 16), lower(hex(r.trace_id)), '') AS annotation_trace_id,
+    {{output "numbers" "score"}} AS score, {{output "bools" "success"}} AS success, outputs, numbers, strings, bools,
+    {{number "r.latency_ms"}} AS latency_ms, {{number "r.cost"}} AS cost, status, error
+FROM {{base "run_results"}} AS r FINAL
+WHERE project_id = {{project}} AND NOT deleted
+COMMENT 'one row a result of an evaluation run';
+
 CREATE OR REPLACE VIEW {{view "sessions"}}{{on_cluster}}
 (
     id     String COMMENT 'session',

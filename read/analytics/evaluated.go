@@ -64,7 +64,30 @@ type evaluation struct {
 
 // read takes the roots of some traces.
 func (e *evaluation) read(ctx context.Context, ids []trace.TraceID) error {
-	c := &collection{reader: e.reader, project: e.project}
+	return e.reader.roots(ctx, e.project, ids, func(root *trace.Span) error {
+		for _, t := range e.of[root.TraceID] {
+			if err := t.take(root); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// Roots calls each with every root of the traces that exist, in no particular order. Roots
+// have their payloads and the metrics of the whole trace.
+func (r *Reader) Roots(ctx context.Context, project domain.ProjectID, ids []trace.TraceID, each func(root *trace.Span) error) error {
+	for some := range slices.Chunk(unique(slices.Clone(ids)), tracesAtOnce) {
+		if err := r.roots(ctx, project, some, each); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// roots is Roots for so many traces as are read at once.
+func (r *Reader) roots(ctx context.Context, project domain.ProjectID, ids []trace.TraceID, each func(root *trace.Span) error) error {
+	c := &collection{reader: r, project: project}
 	roots, err := c.rootsOf(ctx, ids)
 	if err != nil {
 		return err
@@ -75,7 +98,7 @@ func (e *evaluation) read(ctx context.Context, ids []trace.TraceID) error {
 		for i, id := range chunk {
 			wanted[id], traces[i], spans[i] = true, id.trace, id.span
 		}
-		found, err := e.reader.traces.SpansByID(ctx, e.project, unique(traces), unique(spans))
+		found, err := r.traces.SpansByID(ctx, project, unique(traces), unique(spans))
 		if err != nil {
 			return err
 		}
@@ -83,10 +106,8 @@ func (e *evaluation) read(ctx context.Context, ids []trace.TraceID) error {
 			if !wanted[identity{found[i].TraceID, found[i].SpanID}] {
 				continue // the same span id in another one of the traces
 			}
-			for _, t := range e.of[found[i].TraceID] {
-				if err := t.take(&found[i]); err != nil {
-					return err
-				}
+			if err := each(&found[i]); err != nil {
+				return err
 			}
 		}
 	}

@@ -4,7 +4,10 @@ import (
 	"context"
 
 	"colonnade/domain"
+	"colonnade/domain/evaluation"
+	"colonnade/domain/trace"
 	"colonnade/read/analytics"
+	"colonnade/read/grid"
 	"colonnade/write/registry/evaluations"
 )
 
@@ -25,5 +28,13 @@ func measureRuns(reader *analytics.Reader) evaluations.Measure {
 			}
 		}
 		return out, err
+	}
+}
+
+// outcomes returns the function that reads what the table of an evaluation run shows of
+// traces.
+func outcomes(reader *analytics.Reader) func(context.Context, domain.ProjectID, []trace.TraceID) (map[trace.TraceID]evaluation.Outcome, error) {
+	return func(ctx context.Context, project domain.ProjectID, ids []trace.TraceID) (map[trace.TraceID]evaluation.Outcome, error) {
+		return grid.Outcomes(ctx, project, ids, reader.Roots)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	spansread "colonnade/read/api/spans"
 	"colonnade/read/browse"
 	readruns "colonnade/read/entities/runs"
+	"colonnade/read/grid"
 )
 
 // mountQueries mounts the endpoints that read.
@@ -25,6 +26,7 @@ func (w *wiring) mountQueries() error {
 	entitiesread.MountFolders(router, w.entities)
 	evaluationsread.MountRuns(router, readruns.New(w.entities))
 	evaluationsread.MountSimpleEvaluations(router, readruns.New(w.entities))
+	evaluationsread.MountGrid(router, evaluationsread.GridDeps{Grid: grid.New(w.traces), Runs: readruns.New(w.entities), Caller: w.spans.Caller})
 	entitiesread.MountTestcases(router, w.entities)
 	entitiesread.MountTestsetFiles(router, w.entities)
 	entitiesread.MountLegacy(router, w.entities)

@@ -47,6 +47,9 @@ func (p *process) run(ctx context.Context, s *Service, l listeners, engines *emb
 	if s.Views != nil {
 		group.Go(func() error { return s.Views.Run(ctx) })
 	}
+	if s.Outbox != nil {
+		group.Go(func() error { return s.Outbox.Run(ctx) })
+	}
 	if s.Tail != nil { // it ends the tails, for whose requests the server waits
 		group.Go(func() error { return s.Tail.Run(ctx) })
 	}

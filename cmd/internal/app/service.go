@@ -14,6 +14,7 @@ import (
 	"colonnade/write/otlp"
 	"colonnade/write/registry/accounts"
 	"colonnade/write/registry/evaluations"
+	"colonnade/write/registry/outbox"
 	"colonnade/write/registry/views"
 	"colonnade/write/sink"
 	"colonnade/write/stream"
@@ -25,7 +26,7 @@ type Service struct {
 	Stores Stores
 	Server *server.Server
 	Access *access.Access
-	// GRPC, Accounts, Runs, Runner and Views belong to the write role, Sink to the
+	// GRPC, Accounts, Runs, Runner, Views and Outbox belong to the write role, Sink to the
 	// sink role, Tail to the read role, Producer to the write and the sink role.
 	GRPC     *otlp.GRPC
 	Producer *stream.Producer
@@ -35,6 +36,7 @@ type Service struct {
 	Runs     *evaluations.Runs
 	Runner   *runner.Runner
 	Views    *views.Maker
+	Outbox   *outbox.Publisher
 
 	console *console.Console
 	limiter *listener.Limiter

@@ -99,6 +99,7 @@ func (p *process) build(service *Service) error {
 		{write, w.buildInvocations},
 		{write, w.buildEvaluations},
 		{write, w.buildViews},
+		{write, w.buildOutbox},
 
 		{read, w.mountQueries},
 		{read, w.buildTail},

@@ -2,12 +2,22 @@ package app
 
 import (
 	analystsql "colonnade/read/sql"
+	"colonnade/write/registry/outbox"
 	"colonnade/write/registry/views"
 )
 
 // buildViews keeps the databases of analysts' views.
 func (w *wiring) buildViews() error {
 	w.Views = views.New(views.Deps{Postgres: w.Stores.Postgres, ClickHouse: w.Stores.ClickHouse, Deployment: w.cfg.Deployment(), Log: w.log})
+	return nil
+}
+
+// buildOutbox publishes results of evaluation runs to ClickHouse.
+func (w *wiring) buildOutbox() error {
+	w.Outbox = outbox.New(outbox.Deps{
+		Postgres: w.Stores.Postgres, ClickHouse: w.Stores.ClickHouse, Deployment: w.cfg.Deployment(),
+		Entities: w.registry, Runs: w.Runs, Outcomes: outcomes(w.analytics), Log: w.log,
+	})
 	return nil
 }
 

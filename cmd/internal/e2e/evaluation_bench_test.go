@@ -5,6 +5,7 @@ package e2e_test
 import (
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -12,11 +13,12 @@ import (
 )
 
 // BenchmarkEvaluationReads is what a dashboard asks of an evaluation run of 500
-// scenarios among others like it: its summary, which is the metrics of the whole
-// run, those of each scenario, and the results.
+// scenarios among others like it: its table, its summary, which is the metrics of the
+// whole run, those of each scenario, and the results.
 func BenchmarkEvaluationReads(b *testing.B) {
 	const scenarios, runs = 500, 40
 	s := newService(b)
+	atWork(b, s.Outbox.Run)
 	subject := s.subject("words", `{"uri":"svc:custom:code:v0","runtime":"javascript","script":"function main(inputs) { return inputs.word }"}`)
 	judge := s.judge("words-judge", `{"uri":"svc:custom:code:v0","runtime":"javascript","script":"function evaluate(inputs, outputs) { return {score: outputs.length / 10, long: outputs.length > 3, size: outputs.length > 3 ? 'large' : 'small'} }",
 		"schemas":{"outputs":{"type":"object","properties":{"score":{"type":"number"},"long":{"type":"boolean"},"size":{"type":"string","enum":["small","large"]}}}}}`)
@@ -48,10 +50,16 @@ func BenchmarkEvaluationReads(b *testing.B) {
 			return `{"run_id":"` + run + `","scenario_id":"` + ids[i] + `","status":"success","data":` + string(data) + `}`
 		})+`]}`)
 	}
+	grid := `{"run_ids":["` + run + `"],"windowing":{"limit":500}}`
+	s.until("all results are published", func() bool {
+		rows, _ := s.grid(grid)
+		return len(rows) == scenarios && !slices.ContainsFunc(rows, func(r map[string]any) bool { return r["judge.score"] == nil })
+	})
 	for _, read := range []struct {
 		name, path, body string
 		count            int
 	}{
+		{"grid", "/evaluations/grid", grid, scenarios},
 		{"summary", "/evaluations/metrics/query", `{"metrics":{"run_id":"` + run + `","scenario_ids":false}}`, 1},
 		{"metrics of scenarios", "/evaluations/metrics/query", `{"metrics":{"run_id":"` + run + `","scenario_ids":true},"windowing":{"limit":500}}`, scenarios},
 		{"results", "/evaluations/results/query", `{"result":{"run_id":"` + run + `"},"windowing":{"limit":500}}`, scenarios},

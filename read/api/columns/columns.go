@@ -3,12 +3,10 @@
 package columns
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"colonnade/domain/filter"
 	"colonnade/domain/jsonvalue"
@@ -192,71 +190,13 @@ func (r *row) matched() any {
 	return n
 }
 
-// text returns the preview of a payload: the last message of the role where the payload
-// has messages below key, else the payload itself as text.
+// text returns the preview of a payload, nil without the payload.
 func (r *row) text(payload, key, role string) any {
 	value, ok := jsonvalue.Lookup(r.Span.Attributes, []string{semconv.Root, semconv.Data, payload})
 	if !ok || value == nil {
 		return nil
 	}
-	if object, ok := value.(map[string]any); ok {
-		if text := lastMessage(object[key], role); text != "" {
-			return cut(text, r.preview)
-		}
-		if text := lastMessage(object["messages"], role); text != "" {
-			return cut(text, r.preview)
-		}
-	}
-	if text, ok := value.(string); ok {
-		return cut(text, r.preview)
-	}
-	return cut(string(jsonvalue.Append(nil, value)), r.preview)
-}
-
-// lastMessage returns the text of the last message of a role, or of the last message with
-// text if none has that role; "" if messages is no list of messages with text.
-func lastMessage(messages any, role string) string {
-	list, _ := messages.([]any)
-	last, ofRole := "", ""
-	for _, m := range list {
-		message, _ := m.(map[string]any)
-		text := contentText(message["content"])
-		if text == "" {
-			continue
-		}
-		last = text
-		if message["role"] == role {
-			ofRole = text
-		}
-	}
-	return cmp.Or(ofRole, last)
-}
-
-// contentText returns the text of a message's content, which is a string or a list of parts.
-func contentText(content any) string {
-	switch content := content.(type) {
-	case string:
-		return content
-	case []any:
-		var parts []string
-		for _, part := range content {
-			if part, ok := part.(map[string]any); ok {
-				if text, ok := part["text"].(string); ok {
-					parts = append(parts, text)
-				}
-			}
-		}
-		return strings.Join(parts, " ")
-	}
-	return ""
-}
-
-// cut returns at most n characters of text.
-func cut(text string, n int) string {
-	if len(text) <= n || utf8.RuneCountInString(text) <= n {
-		return text
-	}
-	return string([]rune(text)[:n])
+	return trace.Preview(value, key, role, r.preview)
 }
 
 // AppendJSON appends an object with a list for each field, in the order of rows.

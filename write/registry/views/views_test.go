@@ -77,7 +77,7 @@ func TestViewsFollowProjects(t *testing.T) {
 
 	database := schema.ViewsDatabase(mine)
 	want := schema.ViewNames()
-	require.Len(t, want, 11)
+	require.Len(t, want, 12)
 	got := column(t, conn, "SELECT name FROM system.tables WHERE database = ?", database)
 	require.ElementsMatch(t, want, got)
 	require.Empty(t, column(t, conn, "SELECT concat(table, '.', name) FROM system.columns WHERE database = ? AND comment = ''", database))
@@ -94,6 +94,15 @@ func TestViewsFollowProjects(t *testing.T) {
 		require.Len(t, column(t, conn, "SELECT toString(count()) FROM "+schema.Quote(database)+"."+schema.Quote(name)), 1, name)
 	}
 	require.Equal(t, []string{"false NULL"}, column(t, conn, "SELECT concat(toString(finalized), ' ', ifNull(toString(spans), 'NULL')) FROM "+schema.Quote(database)+".traces"))
+
+	require.NoError(t, conn.Exec(t.Context(), `INSERT INTO run_results (project_id, run_id, scenario_id, repeat, step, version, deleted, step_type, status, trace_id, judged_trace_id, evaluator, latency_ms, cost, outputs, numbers, bools)
+		SELECT toUUID(p), toUUID('00000000-0000-0000-0000-00000000000a'), toUUID('00000000-0000-0000-0000-00000000000b'), 0, s, v, s = 'gone' AND v = 2, if(s = 'judge', 'annotation', 'invocation'), if(v = 1, 'running', 'success'),
+			unhex('00112233445566778899aabbccddeeff'), if(s = 'judge', unhex('ffeeddccbbaa99887766554433221100'), ''), 'exact', if(s = 'judge', NaN, 12), 0.5, '{}', map('Score', 0.75), map('success', true)
+		FROM (SELECT arrayJoin([?, ?]) AS p, arrayJoin([1, 2]) AS v, arrayJoin(['answer', 'judge', 'gone']) AS s)`, mine.String(), other.String()))
+	require.Empty(t, cmp.Diff(
+		[]string{"answer 00112233445566778899aabbccddeeff  12 success 0.75 true NULL", "judge ffeeddccbbaa99887766554433221100 00112233445566778899aabbccddeeff NULL success 0.75 true NULL"},
+		column(t, conn, `SELECT concat(step, ' ', trace_id, ' ', annotation_trace_id, ' ', ifNull(toString(latency_ms), 'NULL'), ' ', status, ' ', toString(score), ' ', toString(success), ' ', ifNull(toString(testcase_id), 'NULL'))
+			FROM `+schema.Quote(database)+".evaluation_results ORDER BY step")))
 
 	// Conditions on time and type choose granules through the view.
 	plan := column(t, conn, "SELECT explain FROM (EXPLAIN indexes = 1 SELECT count() FROM "+schema.Quote(database)+".traces WHERE trace_type = 'invocation' AND start_time > '2026-11-28 00:00:00')")

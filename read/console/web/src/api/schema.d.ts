@@ -1519,6 +1519,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/evaluations/grid": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * The table of evaluation runs by columns: a row for each scenario and repeat.
+         * @description Needs the permission view_evaluations.
+         */
+        post: operations["post_evaluations_grid"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/evaluations/metrics/": {
         parameters: {
             query?: never;
@@ -7284,25 +7304,6 @@ export interface components {
             rows: number;
             statistics: components["schemas"]["Statistics"];
         };
-        ColumnsRequest: {
-            filter?: unknown;
-            filtering?: unknown;
-            focus?: string;
-            format?: string;
-            interval?: number;
-            limit?: number;
-            /** Format: date-time */
-            newest?: string;
-            /** Format: date-time */
-            oldest?: string;
-            preview?: number;
-            query_ref?: components["schemas"]["DomainReference"];
-            query_revision_ref?: components["schemas"]["DomainReference"];
-            query_variant_ref?: components["schemas"]["DomainReference"];
-            rate?: number;
-            select?: string[];
-            windowing?: components["schemas"]["Windowing"];
-        };
         Concurrency: {
             batch_size?: number;
             max_retries?: number;
@@ -8539,6 +8540,37 @@ export interface components {
             workspaces?: {
                 [key: string]: components["schemas"]["WorkspaceDraft"];
             };
+        };
+        GridOrder: {
+            field: string;
+            order?: string;
+        };
+        GridReply: {
+            columns: {
+                [key: string]: unknown[];
+            };
+            count: number;
+            schemas?: {
+                [key: string]: unknown;
+            };
+            windowing?: components["schemas"]["GridWindowOutput"];
+        };
+        GridRequest: {
+            fields?: string[];
+            filtering?: unknown;
+            order_by?: components["schemas"]["GridOrder"];
+            run_ids: string[];
+            windowing?: components["schemas"]["GridWindow"];
+        };
+        GridWindow: {
+            limit?: number;
+            /** Format: uuid */
+            next?: string;
+        };
+        GridWindowOutput: {
+            limit?: number;
+            /** Format: uuid */
+            next?: string;
         };
         InspectReply: {
             references?: {
@@ -10352,6 +10384,25 @@ export interface components {
                 hosts?: string[];
                 value: string;
             };
+        };
+        SelectRequest: {
+            filter?: unknown;
+            filtering?: unknown;
+            focus?: string;
+            format?: string;
+            interval?: number;
+            limit?: number;
+            /** Format: date-time */
+            newest?: string;
+            /** Format: date-time */
+            oldest?: string;
+            preview?: number;
+            query_ref?: components["schemas"]["DomainReference"];
+            query_revision_ref?: components["schemas"]["DomainReference"];
+            query_variant_ref?: components["schemas"]["DomainReference"];
+            rate?: number;
+            select?: string[];
+            windowing?: components["schemas"]["Windowing"];
         };
         Session: {
             /** Format: date-time */
@@ -15312,6 +15363,34 @@ export interface operations {
             };
             401: components["responses"]["Unauthenticated"];
             403: components["responses"]["Forbidden"];
+            default: components["responses"]["Failed"];
+        };
+    };
+    post_evaluations_grid: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["GridRequest"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GridReply"];
+                };
+            };
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            422: components["responses"]["Invalid"];
             default: components["responses"]["Failed"];
         };
     };
@@ -21765,7 +21844,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["ColumnsRequest"];
+                "application/json": components["schemas"]["SelectRequest"];
             };
         };
         responses: {
@@ -23131,7 +23210,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["ColumnsRequest"];
+                "application/json": components["schemas"]["SelectRequest"];
             };
         };
         responses: {
