@@ -442,7 +442,7 @@ CREATE INDEX evaluation_results_hash ON evaluation_results (project_id, hash_id)
 -- row with every change of a result, in its transaction, whatever makes the change: a
 -- command, or the deletion of a scenario, a run or a project. write/registry/outbox
 -- publishes and deletes the rows. There is no foreign key, because the row of a deleted
--- result outlives it. due_at is when a row is published next: later than the change while a
+-- result stays without it. due_at is when a row is published next: later than the change while a
 -- publisher works on it, and where the trace of the result is awaited.
 CREATE TABLE evaluation_outbox
 (

@@ -1,6 +1,5 @@
 // Package analytics answers questions about many spans at once: statistics of
-// attribute values in buckets of time, and which sessions and users were
-// active. It implements the Analyst of read/api/spans.
+// attribute values in buckets of time. It implements the Analyst of read/api/spans.
 //
 // Every answer equals the same computation over the spans that read/traces
 // would return one by one; nothing is estimated. The store gathers values from

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"colonnade/read/activity"
 	readapi "colonnade/read/api"
 	browseread "colonnade/read/api/browse"
 	entitiesread "colonnade/read/api/entities"
@@ -16,7 +17,7 @@ func (w *wiring) mountQueries() error {
 	router := readapi.Bounded(w.Server)
 	w.spans.Mount(router)
 	w.spans.MountSimple(router)
-	spansread.NewAnalytics(w.spans, w.analytics).Mount(router)
+	spansread.NewAnalytics(w.spans, w.analytics, activity.New(w.traces)).Mount(router)
 	browseread.Mount(router, browseread.Deps{Reader: browse.New(w.traces, w.Now), Caller: w.spans.Caller})
 	entitiesread.MountAccess(router, w.access)
 	if w.cfg.Console.Enabled {

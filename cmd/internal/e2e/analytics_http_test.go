@@ -25,6 +25,7 @@ import (
 	"colonnade/cmd/internal/server"
 	"colonnade/domain"
 	"colonnade/domain/trace"
+	"colonnade/read/activity"
 	"colonnade/read/analytics"
 	browseread "colonnade/read/api/browse"
 	"colonnade/read/api/spans"
@@ -47,7 +48,7 @@ func (w *pipeline) served(t *testing.T, project domain.ProjectID, cfg analytics.
 	analyst, err := analytics.New(cfg, w.reader, time.Now)
 	require.NoError(t, err)
 	routes.Mount(engine)
-	spans.NewAnalytics(routes, analyst).Mount(engine)
+	spans.NewAnalytics(routes, analyst, activity.New(w.reader)).Mount(engine)
 	browseread.Mount(engine, browseread.Deps{Reader: browse.New(w.reader, time.Now), Caller: routes.Caller})
 	return engine.Handler()
 }

@@ -14,6 +14,7 @@ import (
 	"colonnade/domain"
 	"colonnade/domain/jsonvalue"
 	"colonnade/domain/request"
+	"colonnade/read/activity"
 	"colonnade/read/analytics"
 	"colonnade/read/analyticssql"
 	"colonnade/read/api"
@@ -26,19 +27,23 @@ type Analyst interface {
 	Query(ctx context.Context, project domain.ProjectID, q analytics.Question) (analytics.Answer, error)
 	// Totals gives every bucket of the window.
 	Totals(ctx context.Context, project domain.ProjectID, q analytics.Question) ([]analytics.TotalsBucket, error)
-	// Activity gives a page of sessions or users.
-	Activity(ctx context.Context, project domain.ProjectID, actor order.Actor, last bool, w domain.Window) (analytics.Active, error)
+}
+
+// Actors lists sessions and users; read/activity implements it.
+type Actors interface {
+	List(ctx context.Context, project domain.ProjectID, actor order.Actor, last bool, w domain.Window) (activity.Page, error)
 }
 
 // Analytics holds the routes of statistics, sessions and users.
 type Analytics struct {
 	spans   *Routes
 	analyst Analyst
+	actors  Actors
 }
 
 // NewAnalytics makes the routes. They read filters, windows and tokens as those of spans do.
-func NewAnalytics(spans *Routes, analyst Analyst) *Analytics {
-	return &Analytics{spans: spans, analyst: analyst}
+func NewAnalytics(spans *Routes, analyst Analyst, actors Actors) *Analytics {
+	return &Analytics{spans: spans, analyst: analyst, actors: actors}
 }
 
 // Mount mounts the routes of contract §3.6 and §3.7, the deprecated ones among them.

@@ -70,7 +70,7 @@ func (a *Analytics) activity(actor order.Actor, reply func([]string, *domain.Win
 		if err != nil {
 			return err
 		}
-		page, err := a.analyst.Activity(ctx, project, actor, req.Realtime, window)
+		page, err := a.actors.List(ctx, project, actor, req.Realtime, window)
 		if err != nil {
 			return err
 		}

@@ -1,4 +1,8 @@
-package analytics
+// Package activity lists the sessions and users of a project in the order of their activity.
+//
+// SQL is in read/analyticssql; statements run through read/traces. The endpoints are in
+// read/api/spans.
+package activity
 
 import (
 	"context"
@@ -11,10 +15,11 @@ import (
 	"colonnade/domain"
 	"colonnade/read/analyticssql"
 	"colonnade/read/order"
+	"colonnade/read/traces"
 )
 
-// Active is a page of ids in the order of their activity.
-type Active struct {
+// Page is a page of ids in the order of their activity.
+type Page struct {
 	IDs []string
 	// Next is the cursor of the page behind this one; the zero UUID where there is none.
 	Next uuid.UUID
@@ -24,10 +29,16 @@ type Active struct {
 	Until time.Time
 }
 
+// Reader lists sessions and users. It is safe for concurrent use.
+type Reader struct{ traces *traces.Reader }
+
+// New returns a reader that runs its statements through another.
+func New(reader *traces.Reader) *Reader { return &Reader{reader} }
+
 // maxTied bounds a page of one moment, for callers without a cursor.
 const maxTied = 100_000
 
-// Activity gives sessions or users in the order of their first span's start,
+// List returns sessions or users in the order of their first span's start,
 // or, with last, of their last one's: an order in which an id moves up while
 // it is active. The window bounds that time by the microsecond; the end it
 // begins with is exclusive. Ids of one microsecond are in the order of their
@@ -35,7 +46,7 @@ const maxTied = 100_000
 // who takes Until along and not Next gets at most maxTied ids of one moment
 // together, for a time does not part them; more are Rejected. Source: contract
 // §3.7, §0 row 4.
-func (r *Reader) Activity(ctx context.Context, project domain.ProjectID, actor order.Actor, last bool, w domain.Window) (Active, error) {
+func (r *Reader) List(ctx context.Context, project domain.ProjectID, actor order.Actor, last bool, w domain.Window) (Page, error) {
 	a := analyticssql.Activity{Project: project, Actor: actor, Last: last, Low: math.MinInt64, High: math.MaxInt64, Order: w.Order}
 	if a.Order != domain.Ascending {
 		a.Order = domain.Descending
@@ -44,30 +55,30 @@ func (r *Reader) Activity(ctx context.Context, project domain.ProjectID, actor o
 	if w.Next != uuid.Nil {
 		c, err := behind(a, w.Next)
 		if err != nil {
-			return Active{}, err
+			return Page{}, err
 		}
 		a.Behind = &c
 	}
 	if a.Low > a.High {
-		return Active{IDs: []string{}}, nil
+		return Page{IDs: []string{}}, nil
 	}
 	most := max(w.Limit, maxTied)
 	for limit := w.Limit; ; limit = min(limit*2, most) {
 		a.Limit = limit + 1
-		ids, places, err := r.activity(ctx, project, a)
+		ids, places, err := r.page(ctx, project, a)
 		if err != nil {
-			return Active{}, err
+			return Page{}, err
 		}
 		// The bound of such a page is next to its first moment, as Until is behind a
 		// page that parted it: whoever sends it without Next would not come past it.
 		whole := a.Behind == nil && bounded && len(places) > 0 && places[0].active == begin
 		switch n := cut(places, w.Limit, whole); {
 		case n > 0:
-			return activePage(a, ids[:n], places[:n+1]), nil
+			return pageOf(a, ids[:n], places[:n+1]), nil
 		case len(ids) <= limit: // that is the rest
-			return Active{IDs: ids}, nil
+			return Page{IDs: ids}, nil
 		case limit == most:
-			return Active{}, domain.E(domain.Rejected, "More than %d ids were active at one microsecond: ask for the next page with windowing.next as the page before gave it.", most)
+			return Page{}, domain.E(domain.Rejected, "More than %d ids were active at one microsecond: ask for the next page with windowing.next as the page before gave it.", most)
 		}
 	}
 }
@@ -107,7 +118,7 @@ func behind(a analyticssql.Activity, next uuid.UUID) (order.ActivityCursor, erro
 }
 
 // activePage is the ids of the places but the last, which is the first behind it.
-func activePage(a analyticssql.Activity, ids []string, places []place) Active {
+func pageOf(a analyticssql.Activity, ids []string, places []place) Page {
 	last := places[len(places)-2]
 	until := last.active
 	if places[len(places)-1].active == until { // a bound is exclusive, and there are more of this moment
@@ -116,7 +127,7 @@ func activePage(a analyticssql.Activity, ids []string, places []place) Active {
 		}
 	}
 	next := order.ActivityCursor{Actor: a.Actor, Last: a.Last, Order: a.Order, Active: last.active, SortHash: last.tie}
-	return Active{IDs: ids, Next: next.UUID(), Until: time.UnixMicro(until).UTC()}
+	return Page{IDs: ids, Next: next.UUID(), Until: time.UnixMicro(until).UTC()}
 }
 
 // place is where an id stands in the list, as a cursor tells it.
@@ -137,7 +148,7 @@ func cut(places []place, n int, whole bool) int {
 	return 0
 }
 
-func (r *Reader) activity(ctx context.Context, project domain.ProjectID, a analyticssql.Activity) (ids []string, places []place, err error) {
+func (r *Reader) page(ctx context.Context, project domain.ProjectID, a analyticssql.Activity) (ids []string, places []place, err error) {
 	ids = []string{}
 	err = r.traces.Run(ctx, project, "activity", a.Page(), func(rows driver.Rows) error {
 		var id string
