@@ -165,6 +165,68 @@ CREATE TABLE project_deletions
 );
 CREATE INDEX project_deletions_requested ON project_deletions (requested_at);
 
+-- How many days a project keeps its spans and their payloads, by their start; 0 keeps them.
+-- A project without a row keeps everything.
+CREATE TABLE project_retention
+(
+    project_id    uuid PRIMARY KEY REFERENCES projects ON DELETE CASCADE,
+    days          integer     NOT NULL CHECK (days >= 0),
+    payload_days  integer     NOT NULL CHECK (payload_days >= 0),
+    updated_at    timestamptz NOT NULL,
+    updated_by_id uuid        NOT NULL
+);
+
+-- What a project has sent: spans on a day (UTC), and bytes since it was created.
+-- payload_bytes is what was stored when received_bytes was measured_at_bytes.
+CREATE TABLE project_usage
+(
+    project_id        uuid PRIMARY KEY REFERENCES projects ON DELETE CASCADE,
+    day               date   NOT NULL,
+    spans             bigint NOT NULL,
+    received_bytes    bigint NOT NULL,
+    payload_bytes     bigint NOT NULL DEFAULT 0,
+    measured_at_bytes bigint NOT NULL DEFAULT 0,
+    measured_at       timestamptz
+);
+
+-- What each process asks for of the limits of a project: by the second, and at once. A row
+-- counts for three seconds; the rows of a process that ended are deleted by the others.
+CREATE TABLE limit_demands
+(
+    project_id     uuid             NOT NULL REFERENCES projects ON DELETE CASCADE,
+    process_id     uuid             NOT NULL,
+    spans          double precision NOT NULL,
+    reads          double precision NOT NULL,
+    sql_statements double precision NOT NULL,
+    invocations    double precision NOT NULL,
+    asked_at       timestamptz      NOT NULL,
+    PRIMARY KEY (project_id, process_id)
+);
+CREATE INDEX limit_demands_asked ON limit_demands (asked_at);
+
+-- What callers changed, and the statements of SQL that they ran: a row for each request,
+-- written before the request is served. status is that of its reply, null while it runs and
+-- where the process ended before it was known. Rows stay after their project is deleted. project_id is
+-- null for the administration key; user_id and key_prefix are null where there is none.
+CREATE TABLE audit_log
+(
+    id         uuid PRIMARY KEY,
+    at         timestamptz NOT NULL,
+    project_id uuid,
+    user_id    uuid,
+    key_prefix text,
+    session_id uuid,
+    address    text        NOT NULL,
+    action     text        NOT NULL,
+    resource   text        NOT NULL,
+    method     text        NOT NULL,
+    route      text        NOT NULL,
+    target     jsonb       NOT NULL,
+    status     integer
+);
+CREATE INDEX audit_log_project ON audit_log (project_id, id);
+CREATE INDEX audit_log_at ON audit_log (at);
+
 -- The lineage of everything that has history: an artifact has variants, a
 -- variant has immutable revisions. One set of tables for all kinds: workflows
 -- (applications and evaluators are workflows with a role in flags),

@@ -102,6 +102,19 @@ func BytesBefore(name string) string {
 	return strings.Join(before, " + ")
 }
 
+// ExpiringBytes is how many bytes of lengths are those of the payloads before the attributes,
+// which retention empties: inputs, outputs, parameters, internals and events.
+const ExpiringBytes = 5 * 4
+
+// NoLengths is the expression of the lengths of payloads that are empty.
+func NoLengths() string { return "unhex('" + strings.Repeat("00", ExpiringBytes) + "')" }
+
+// HasPayloads is the condition that a row of span_payloads_packed has payloads which
+// retention would empty.
+func HasPayloads() string {
+	return "substring(lengths, 1, " + strconv.Itoa(ExpiringBytes) + ") != " + NoLengths()
+}
+
 // textPlace is where a text is: its column, the lengths of those before it there, and its own.
 func textPlace(name string) (column string, before []string, length string) {
 	names := PayloadNames()
