@@ -61,6 +61,8 @@ const (
 	EditSecrets         Permission = "edit_secrets"
 	// QuerySQL covers statements of SQL over the views of the project.
 	QuerySQL Permission = "query_sql"
+	// ViewAudit covers the audit log of the project.
+	ViewAudit Permission = "view_audit"
 )
 
 // Principal is the caller of a request, as its credential states. The project of a key is the only

@@ -44,7 +44,7 @@ func needs(p Permission) (least int, ok bool) {
 		return rank(RoleEditor), true
 	case ViewKeys, EditKeys, ViewSecrets, QuerySQL, ViewQueryPlan:
 		return rank(RoleDeveloper), true
-	case GuardEnvironments, EditProject, EditSecrets:
+	case GuardEnvironments, EditProject, EditSecrets, ViewAudit:
 		return rank(RoleAdmin), true
 	default:
 		return 0, false
@@ -79,7 +79,7 @@ func (p Principal) Permissions() []Permission {
 		ViewSpans, QuerySQL, AddSpans, EditSpans, EditTraces, ViewApplications, EditApplications, ViewWorkflows, EditWorkflows,
 		ViewEvaluators, EditEvaluators, ViewEnvironments, EditEnvironments, DeployEnvironment, GuardEnvironments,
 		ViewQueries, EditQueries, ViewTestsets, EditTestsets, ViewEvaluations, RunEvaluations, EditEvaluations,
-		AnnotateEvaluations, RunService, ViewKeys, EditKeys, ViewProject, ViewQueryPlan, EditProject, ViewSecrets, EditSecrets,
+		AnnotateEvaluations, RunService, ViewKeys, EditKeys, ViewProject, ViewQueryPlan, EditProject, ViewSecrets, EditSecrets, ViewAudit,
 	} {
 		if p.Allows(permission) {
 			held = append(held, permission)

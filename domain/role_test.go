@@ -56,7 +56,7 @@ func TestLesserRole(t *testing.T) {
 // Every permission that a role may have is listed for the owner.
 func TestPermissionsAreListed(t *testing.T) {
 	t.Parallel()
-	require.Len(t, domain.Principal{Role: domain.RoleOwner}.Permissions(), 31)
+	require.Len(t, domain.Principal{Role: domain.RoleOwner}.Permissions(), 32)
 	require.Equal(t, []domain.Permission{domain.AddSpans}, domain.Principal{Role: domain.RoleOwner, Purpose: domain.PurposeIngest}.Permissions())
 	require.Contains(t, domain.Principal{Role: domain.RoleEditor}.Permissions(), domain.EditTraces)
 	require.NotContains(t, domain.Principal{Role: domain.RoleAnnotator}.Permissions(), domain.EditTraces)

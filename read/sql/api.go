@@ -84,6 +84,9 @@ func (r *Runner) Mount(router api.Router) {
 	})
 }
 
+// maxAuditedText bounds the bytes of a statement that its audit entry keeps.
+const maxAuditedText = 16 << 10
+
 func (r *Runner) query(c *gin.Context) error {
 	var req request
 	if err := api.DecodeBody(c, &req, false); err != nil {
@@ -93,6 +96,7 @@ func (r *Runner) query(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
+	domain.NoteTarget(c.Request.Context(), "query", req.Query[:min(len(req.Query), maxAuditedText)])
 	q := r.of(c.Request.Context(), req.Query)
 	q.Parameters = req.Parameters
 	if req.QueryID != nil {

@@ -30,6 +30,13 @@ func Reply(c *gin.Context, member string, record map[string]any) error {
 		c.PureJSON(http.StatusOK, gin.H{"count": 0})
 		return nil
 	}
+	named := map[string]any{}
+	for _, name := range []string{"id", "slug", "version"} {
+		if value, ok := record[name]; ok {
+			named[name] = value
+		}
+	}
+	domain.NoteTarget(c.Request.Context(), member, named)
 	c.PureJSON(http.StatusOK, gin.H{"count": 1, member: record})
 	return nil
 }

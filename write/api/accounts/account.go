@@ -111,9 +111,13 @@ func (a endpoints) create(c *gin.Context) error {
 		return err
 	}
 	reply := accountsReply{Accounts: map[string]accountReply{}, DryRun: batch.DryRun}
+	created := map[string]accountReply{}
 	for name, account := range made {
+		created[name] = accountJSON(account, false)
 		reply.Accounts[name] = accountJSON(account, !hidden[name] && !batch.DryRun)
 	}
+	domain.NoteTarget(c.Request.Context(), "dry_run", batch.DryRun)
+	domain.NoteTarget(c.Request.Context(), "created", created)
 	c.JSON(http.StatusOK, reply)
 	return nil
 }
@@ -201,6 +205,7 @@ func (a endpoints) delete(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
+	noteRemoved(c, q.DryRun, gone)
 	if q.DryRun {
 		c.JSON(http.StatusOK, removedReply{DryRun: true, Deleted: removedOut(gone)})
 		return nil

@@ -130,6 +130,9 @@ func (b *browsers) open(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
+	if !look {
+		domain.NoteCaller(ctx, holder)
+	}
 	reply := signedIn{User: user, Project: project, ProjectID: uuid.UUID(holder.Project)}
 	if !look {
 		expires, err := b.set(c, holder, address, secure)

@@ -74,6 +74,11 @@ func (a endpoints) createGraph(read func(body *request.Object) accounts.Graph) f
 		if err != nil {
 			return err
 		}
+		domain.NoteTarget(c.Request.Context(), "dry_run", dryRun)
+		domain.NoteTarget(c.Request.Context(), "created", graphJSON(made, false))
+		if only, ok := onlyProject(made); ok {
+			domain.NoteTarget(c.Request.Context(), "project_id", only)
+		}
 		c.JSON(http.StatusOK, graphReply{Accounts: []graphAccount{graphJSON(made, !dryRun && (reveal || body.Has("api_key")))}, DryRun: dryRun})
 		return nil
 	}
@@ -284,6 +289,20 @@ func graphJSON(made accounts.GraphMade, reveal bool) graphAccount {
 		return out
 	})
 	return reply
+}
+
+// onlyProject returns the project of memberships and keys that all are of one.
+func onlyProject(made accounts.GraphMade) (only uuid.UUID, ok bool) {
+	projects := map[uuid.UUID]bool{}
+	for _, m := range made.Members[accounts.InProject] {
+		projects[m.Of] = true
+	}
+	for _, k := range made.Keys {
+		projects[uuid.UUID(k.Project)] = true
+	}
+	for only = range projects {
+	}
+	return only, len(projects) == 1
 }
 
 func shown[M, J any](made map[string]M, show func(M) J) map[string]J {

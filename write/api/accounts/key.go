@@ -91,6 +91,7 @@ func (k keys) create(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
+	domain.NoteTarget(c.Request.Context(), "key", map[string]any{"key_prefix": key.Prefix, "name": q.Name, "role": q.Role, "purpose": q.Purpose})
 	c.JSON(http.StatusOK, key.Reveal())
 	return nil
 }
@@ -134,6 +135,7 @@ func (k keys) rotate(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
+	domain.NoteTarget(c.Request.Context(), "key", map[string]any{"key_prefix": key.Prefix})
 	c.JSON(http.StatusOK, keyRotated{Key: key.Reveal(), Previous: prefix, PreviousEndsAt: ends})
 	return nil
 }

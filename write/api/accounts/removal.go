@@ -103,6 +103,7 @@ func (a endpoints) remove(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
+	noteRemoved(c, q.DryRun, gone)
 	c.JSON(http.StatusOK, removedReply{DryRun: q.DryRun, Deleted: removedOut(gone)})
 	return nil
 }
@@ -125,6 +126,12 @@ func removalOf(body *request.Object) accounts.Removal {
 	body.Ignore("reason", "confirm")
 	body.FailUnknown()
 	return q
+}
+
+// noteRemoved adds to the audit entry what was removed.
+func noteRemoved(c *gin.Context, dryRun bool, gone accounts.Removed) {
+	domain.NoteTarget(c.Request.Context(), "dry_run", dryRun)
+	domain.NoteTarget(c.Request.Context(), "deleted", removedOut(gone))
 }
 
 func removedOut(gone accounts.Removed) removedEntities {
