@@ -61,6 +61,8 @@ type Pool struct {
 	kept int
 	// observe receives how long each caller waited for its slot.
 	observe func(time.Duration)
+	// allowed returns how many slots a project may hold at most; nil means no such bound.
+	allowed func(domain.ProjectID) int
 
 	mu      sync.Mutex // guards the rest
 	free    int
@@ -115,7 +117,7 @@ func (p *Pool) Acquire(ctx context.Context, project domain.ProjectID, class Clas
 	case <-w.granted:
 		return p.acquired(w, started), nil
 	case <-timer.C:
-		err = p.full()
+		err = p.full(project)
 	case <-ctx.Done():
 		err = context.Cause(ctx)
 	}
@@ -167,8 +169,15 @@ func (p *Pool) Held() (held map[domain.ProjectID]int, more bool) {
 }
 
 // full is the answer to a caller whose wait timed out.
-func (p *Pool) full() error {
+func (p *Pool) full(project domain.ProjectID) error {
 	const retryAfter = time.Second
+	if p.allowed != nil {
+		if most := p.allowed(project); most < p.cfg.Count {
+			e := domain.E(domain.TooMany, "At most %d %s of this project run at a time here, and none of them ended within %s. Send fewer requests at once, or try again in a second.", most, p.what, p.cfg.WaitTimeout)
+			e.RetryAfter = retryAfter
+			return e
+		}
+	}
 	e := domain.E(domain.TooMany, "At most %d %s run at a time, and none of these slots became free for the project within %s. Send fewer requests at once, or try again shortly.", p.cfg.Count, p.what, p.cfg.WaitTimeout)
 	e.RetryAfter = retryAfter
 	return e
@@ -196,6 +205,8 @@ func (p *Pool) grant() {
 // allows reports whether a slot is free for this work.
 func (p *Pool) allows(w *waiter) bool {
 	switch {
+	case p.allowed != nil && p.held[w.project] >= p.allowed(w.project):
+		return false
 	case p.held[w.project] == 0:
 		return p.free > 0
 	case w.class == Short:

@@ -1,6 +1,11 @@
 package slot
 
-import "time"
+import (
+	"maps"
+	"time"
+
+	"colonnade/domain"
+)
 
 // Stats describes the use of a pool.
 type Stats struct {
@@ -23,3 +28,26 @@ func (p *Pool) Stats() Stats {
 // Observe calls observe with the time that each later caller waited until it got a
 // slot. The caller uses it before the first slot is taken.
 func (p *Pool) Observe(observe func(waited time.Duration)) { p.observe = observe }
+
+// Limit bounds the slots of each project by what allowed returns at the time, besides what
+// the pool keeps for others. The caller uses it before the first slot is taken. allowed must
+// not call the pool.
+func (p *Pool) Limit(allowed func(domain.ProjectID) int) { p.allowed = allowed }
+
+// Recheck hands out slots that a limit which rose now allows.
+func (p *Pool) Recheck() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.grant()
+}
+
+// Demand returns how many slots each project holds or waits for.
+func (p *Pool) Demand() map[domain.ProjectID]int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	demand := maps.Clone(p.held)
+	for _, w := range p.waiting {
+		demand[w.project]++
+	}
+	return demand
+}

@@ -24,8 +24,11 @@ import (
 
 // Deps are what a Runner needs.
 type Deps struct {
-	Now func() time.Time
-	Log *slog.Logger
+	// Allowed returns how many statements of a project may run at once here, beside
+	// Config.MaxConcurrentPerProject; nil means that only that counts.
+	Allowed func(domain.ProjectID) int
+	Now     func() time.Time
+	Log     *slog.Logger
 }
 
 // Runner checks and runs statements. It is safe for concurrent use.
@@ -119,11 +122,34 @@ func (r *Runner) begin(q Query, cancel context.CancelFunc) error {
 			own++
 		}
 	}
-	if own >= r.cfg.MaxConcurrentPerProject || len(r.running) >= r.cfg.MaxConcurrent {
-		return &domain.Error{Kind: domain.TooMany, Message: "Too many statements are running: wait for one to end.", RetryAfter: 2 * time.Second}
+	most := r.cfg.MaxConcurrentPerProject
+	if r.deps.Allowed != nil {
+		most = min(most, r.deps.Allowed(q.Project))
+	}
+	const retryAfter = 2 * time.Second
+	if own >= most {
+		e := domain.E(domain.TooMany, "At most %d statements of this project run at a time here: wait for one to end, or try again in 2 seconds.", most)
+		e.RetryAfter = retryAfter
+		return e
+	}
+	if len(r.running) >= r.cfg.MaxConcurrent {
+		e := domain.E(domain.TooMany, "At most %d statements of all projects run at a time here: try again in 2 seconds.", r.cfg.MaxConcurrent)
+		e.RetryAfter = retryAfter
+		return e
 	}
 	r.running[q.ID] = &statement{q.Project, cancel}
 	return nil
+}
+
+// Demand returns how many statements of each project run.
+func (r *Runner) Demand() map[domain.ProjectID]int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	demand := map[domain.ProjectID]int{}
+	for _, s := range r.running {
+		demand[s.project]++
+	}
+	return demand
 }
 
 func (r *Runner) end(id string) {

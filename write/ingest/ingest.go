@@ -71,6 +71,8 @@ type Ingest struct {
 	metrics  metrics
 	budget   *Budget
 	batches  sync.Pool
+	// admit refuses spans of a project beyond its limits; nil admits all.
+	admit func(project domain.ProjectID, spans, bytes int) error
 }
 
 // New returns an Ingest that publishes through a producer.
@@ -88,6 +90,11 @@ func New(cfg Config, producer *stream.Producer, now func() time.Time, log *slog.
 
 // Budget returns the budget from which endpoints reserve memory while they read bodies.
 func (i *Ingest) Budget() *Budget { return i.budget }
+
+// Admit sets the function that refuses spans of a project beyond its limits, before they are
+// published. It receives how many spans a request has and the bytes of its body. The caller
+// uses it before the first request.
+func (i *Ingest) Admit(admit func(project domain.ProjectID, spans, bytes int) error) { i.admit = admit }
 
 // Receipt is the result of a request. Source: interface.md §2.8.
 type Receipt struct {
@@ -151,6 +158,11 @@ func (i *Ingest) take(ctx context.Context, source string, what request, body str
 	defer i.batches.Put(batch)
 	if err := batch.Scan(body); err != nil {
 		return Receipt{}, err
+	}
+	if i.admit != nil && what.op != stream.Delete {
+		if err := i.admit(caller.Project, len(batch.Spans), len(body)); err != nil {
+			return Receipt{}, err
+		}
 	}
 	parts, size, err := i.split(ctx, what, batch)
 	if err != nil {
