@@ -53,6 +53,9 @@ type Config struct {
 	CleanUpEvery time.Duration
 	// PurgeEvery is how often deleted projects are searched for; their spans are purged then.
 	PurgeEvery time.Duration
+	// ExpireEvery is how often spans and payloads that are older than the retention of their
+	// project are searched for. Days end at midnight UTC.
+	ExpireEvery time.Duration
 	// MaxBatchAge and MaxLag are the bounds of Ready: the age of the oldest batch that
 	// is not yet committed, and the number of records not yet polled.
 	MaxBatchAge time.Duration
@@ -82,6 +85,7 @@ func DefaultConfig() Config {
 		MaxClockSkew:     time.Minute,
 		CleanUpEvery:     time.Hour,
 		PurgeEvery:       5 * time.Second,
+		ExpireEvery:      time.Hour,
 		MaxBatchAge:      2 * time.Minute,
 		MaxLag:           2_000_000,
 	}
@@ -111,6 +115,7 @@ func (c Config) Validate() error {
 	positive("max_clock_skew", c.MaxClockSkew > 0)
 	positive("clean_up_every", c.CleanUpEvery > 0)
 	positive("purge_every", c.PurgeEvery > 0)
+	positive("expire_every", c.ExpireEvery > 0)
 	positive("max_batch_age", c.MaxBatchAge > 0)
 	positive("max_lag", c.MaxLag > 0)
 	if c.MaxLinger < c.MinLinger {

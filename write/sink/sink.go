@@ -72,7 +72,7 @@ import (
 	"colonnade/write/stream"
 )
 
-// Deps are what the sink works with; all but Erased are required.
+// Deps are what the sink works with; all but Erased and Retentions are required.
 type Deps struct {
 	// Store is a connection over HTTP (clickhouse.HTTP), which sends blocks as they are.
 	Store driver.Conn
@@ -82,7 +82,9 @@ type Deps struct {
 	Fitter   *normalize.Fitter
 	// Erased returns the projects that were deleted at or after a time; nil means that none
 	// ever is.
-	Erased     func(ctx context.Context, since time.Time) ([]domain.ProjectID, error)
+	Erased func(ctx context.Context, since time.Time) ([]domain.ProjectID, error)
+	// Retentions returns the projects that do not keep everything; nil means that all do.
+	Retentions func(ctx context.Context) ([]domain.Retention, error)
 	Now        func() time.Time
 	Log        *slog.Logger
 	Registerer prometheus.Registerer
@@ -123,8 +125,8 @@ func New(cfg Config, deps Deps) (*Sink, error) {
 	s.rollup = rollup.New(rollup.Config{Every: cfg.RollupEvery, InsertTimeout: cfg.InsertTimeout, MaxClockSkew: cfg.MaxClockSkew}, rollup.Deps{
 		DB: s.store, Topic: s.topic, Computes: s.ownsFirst, Now: deps.Now, Log: s.log, Registerer: deps.Registerer,
 	})
-	s.janitor = deletion.NewJanitor(deletion.JanitorConfig{Deployment: cfg.Deployment, CleanUpEvery: cfg.CleanUpEvery, PurgeEvery: cfg.PurgeEvery}, deletion.JanitorDeps{
-		Conn: deps.Store, DB: s.store, Deleted: deps.Erased, Works: s.ownsFirst, Now: deps.Now, Log: s.log, Registerer: deps.Registerer,
+	s.janitor = deletion.NewJanitor(deletion.JanitorConfig{Deployment: cfg.Deployment, CleanUpEvery: cfg.CleanUpEvery, PurgeEvery: cfg.PurgeEvery, ExpireEvery: cfg.ExpireEvery}, deletion.JanitorDeps{
+		Conn: deps.Store, DB: s.store, Deleted: deps.Erased, Retentions: deps.Retentions, Works: s.ownsFirst, Now: deps.Now, Log: s.log, Registerer: deps.Registerer,
 	})
 	s.spare <- rows.NewBuffer(s.keys.has)
 	return s, nil
@@ -141,6 +143,7 @@ func (s *Sink) Run(ctx context.Context) error {
 	wait.Go(func() { s.janitor.CleanUp(ctx) })
 	wait.Go(func() { s.rollup.Run(ctx) })
 	wait.Go(func() { s.janitor.Purge(ctx) })
+	wait.Go(func() { s.janitor.Expire(ctx) })
 	defer wait.Wait()
 	defer cancel()
 	for {

@@ -27,17 +27,19 @@ import (
 type JanitorConfig struct {
 	Deployment schema.Deployment
 	// CleanUpEvery is the time within which deleted rows leave the disk, PurgeEvery how
-	// often deleted projects are searched for.
-	CleanUpEvery, PurgeEvery time.Duration
+	// often deleted projects are searched for, ExpireEvery how often expired rows are.
+	CleanUpEvery, PurgeEvery, ExpireEvery time.Duration
 }
 
-// JanitorDeps are what a Janitor works with; all but Deleted are required.
+// JanitorDeps are what a Janitor works with; all but Deleted and Retentions are required.
 type JanitorDeps struct {
 	Conn driver.Conn
 	DB   *clickhouse.DB
 	// Deleted returns the projects that were deleted at or after a time; nil means that
 	// none ever is.
 	Deleted func(ctx context.Context, since time.Time) ([]domain.ProjectID, error)
+	// Retentions returns the projects that do not keep everything; nil means that all do.
+	Retentions func(ctx context.Context) ([]domain.Retention, error)
 	// Works reports whether this process is the one that removes.
 	Works      func() bool
 	Now        func() time.Time
@@ -51,6 +53,8 @@ type Janitor struct {
 	deps             JanitorDeps
 	log              *slog.Logger
 	cleanUps, purges *prometheus.CounterVec
+	// expiries counts the runs of expireAll, expired the rows that they deleted.
+	expiries, expired *prometheus.CounterVec
 	// cleanedAt is when deleted rows were last removed from disk.
 	cleanedAt time.Time
 }
@@ -62,6 +66,8 @@ func NewJanitor(cfg JanitorConfig, deps JanitorDeps) *Janitor {
 		cfg: cfg, deps: deps, log: deps.Log,
 		cleanUps: f.NewCounterVec(prometheus.CounterOpts{Name: "colonnade_sink_cleanups_total", Help: "Tables whose deleted rows were removed from disk, by outcome."}, []string{"outcome"}),
 		purges:   f.NewCounterVec(prometheus.CounterOpts{Name: "colonnade_sink_purges_total", Help: "Tables purged of the rows of deleted projects, by outcome."}, []string{"outcome"}),
+		expiries: f.NewCounterVec(prometheus.CounterOpts{Name: "colonnade_retention_runs_total", Help: "Runs of the deletion by retention, by outcome."}, []string{"outcome"}),
+		expired:  f.NewCounterVec(prometheus.CounterOpts{Name: "colonnade_retention_deleted_rows_total", Help: "Rows deleted by retention, by table; payloads are spans whose payloads were emptied."}, []string{"table"}),
 	}
 }
 
