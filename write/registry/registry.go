@@ -29,6 +29,9 @@ type Deps struct {
 	Now  func() time.Time
 	// Random feeds keys and generated slugs; crypto/rand.Reader in production.
 	Random io.Reader
+	// MaxEntities bounds the entities of a project, with their revisions and test cases; zero
+	// means no bound.
+	MaxEntities int64
 }
 
 // DB runs commands on Postgres. It is safe for concurrent use.
@@ -91,6 +94,21 @@ func (d *DB) Transact(ctx context.Context, doing string, command func(tx pgx.Tx)
 // Errors are classified as by Transact.
 func (d *DB) Query(ctx context.Context, doing string, read func(rows pgx.Rows, err error) error, sql string, args ...any) error {
 	return Classify(read(d.deps.Pool.Query(ctx, sql, args...)), doing)
+}
+
+// CheckQuota returns Forbidden where a project has as many entities as it may have.
+func (d *DB) CheckQuota(ctx context.Context, tx pgx.Tx, project domain.ProjectID) error {
+	if d.deps.MaxEntities == 0 {
+		return nil
+	}
+	var n int64
+	err := tx.QueryRow(ctx, `
+SELECT (SELECT count(*) FROM artifacts WHERE project_id = $1) + (SELECT count(*) FROM revisions WHERE project_id = $1) + (SELECT count(*) FROM testcases WHERE project_id = $1)`,
+		uuid.UUID(project)).Scan(&n)
+	if err == nil && n >= d.deps.MaxEntities {
+		return domain.E(domain.Forbidden, "This project may have %d entities, counting revisions and test cases, and has %d. Ask the operator for more.", d.deps.MaxEntities, n)
+	}
+	return err
 }
 
 // SQLSTATE codes that are more than an internal error.

@@ -47,6 +47,9 @@ func (r *Registry) createArtifact(ctx context.Context, tx pgx.Tx, caller domain.
 	if err := entity.CheckSlug(d.Slug, "body", f.Name, "slug"); err != nil {
 		return entity.Artifact{}, err
 	}
+	if err := r.db.CheckQuota(ctx, tx, caller.Project); err != nil {
+		return entity.Artifact{}, err
+	}
 	record, err := r.db.NewRecord(caller, f, d.RecordFields, d.ID)
 	if err != nil {
 		return entity.Artifact{}, err

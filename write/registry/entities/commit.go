@@ -108,6 +108,9 @@ func (r *Registry) commit(ctx context.Context, s finder, caller domain.Principal
 		return nil, err
 	}
 	revision.Flags = revisionFlags(f, revision.Data, v.ArtifactFlags, q.Flags)
+	if err := r.db.CheckQuota(ctx, s.tx, caller.Project); err != nil {
+		return nil, err
+	}
 	return revision, insertRevision(ctx, s.tx, caller.Project, revision)
 }
 

@@ -105,6 +105,9 @@ func (r *Registry) copyHistory(ctx context.Context, s finder, from *entity.Varia
 	if version >= maxForked {
 		return domain.E(domain.Rejected, "A fork copies at most %d revisions.", maxForked)
 	}
+	if err := r.db.CheckQuota(ctx, s.tx, s.project); err != nil {
+		return err
+	}
 	suffix, err := entity.NewSlug(r.db.Random())
 	if err != nil {
 		return err
