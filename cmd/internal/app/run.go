@@ -62,6 +62,11 @@ func (p *process) run(ctx context.Context, s *Service, l listeners, engines *emb
 		group.Go(func() error { return s.Sink.Run(untilPublished) })
 	}
 	group.Go(func() error { return s.Access.Run(untilPublished, p.log) })
+	group.Go(func() error { return s.Audit.Run(untilPublished) })
+	group.Go(func() error { return s.Leaser.Run(ctx) })
+	if s.Quotas != nil {
+		group.Go(func() error { return s.Quotas.Run(untilPublished) })
+	}
 	if engines != nil {
 		group.Go(func() error { return watchEngines(ctx, engines) })
 	}

@@ -10,8 +10,11 @@ import (
 	"colonnade/read/access"
 	"colonnade/read/console"
 	"colonnade/read/tail"
+	"colonnade/write/audit"
 	"colonnade/write/evaluate/runner"
+	"colonnade/write/lease"
 	"colonnade/write/otlp"
+	"colonnade/write/quota"
 	"colonnade/write/registry/accounts"
 	"colonnade/write/registry/evaluations"
 	"colonnade/write/registry/outbox"
@@ -26,8 +29,10 @@ type Service struct {
 	Stores Stores
 	Server *server.Server
 	Access *access.Access
-	// GRPC, Accounts, Runs, Runner, Views and Outbox belong to the write role, Sink to the
-	// sink role, Tail to the read role, Producer to the write and the sink role.
+	Audit  *audit.Log
+	Leaser *lease.Leaser
+	// GRPC, Accounts, Runs, Runner, Views, Outbox and Quotas belong to the write role,
+	// Sink to the sink role, Tail to the read role, Producer to the write and the sink role.
 	GRPC     *otlp.GRPC
 	Producer *stream.Producer
 	Sink     *sink.Sink
@@ -37,6 +42,7 @@ type Service struct {
 	Runner   *runner.Runner
 	Views    *views.Maker
 	Outbox   *outbox.Publisher
+	Quotas   *quota.Meter
 
 	console *console.Console
 	limiter *listener.Limiter

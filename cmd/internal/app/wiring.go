@@ -15,6 +15,7 @@ import (
 	"colonnade/cmd/internal/server"
 	"colonnade/domain"
 	"colonnade/domain/credential"
+	"colonnade/domain/limit"
 	"colonnade/read/access"
 	"colonnade/read/analytics"
 	spansread "colonnade/read/api/spans"
@@ -50,6 +51,7 @@ type wiring struct {
 	*process
 	*Service
 	checks []server.Check
+	limits *limit.Projects
 
 	access     *access.Access
 	normalizer *normalize.Fitter
@@ -88,6 +90,8 @@ func (p *process) build(service *Service) error {
 		{true, w.buildAccess},
 		{write || p.Roles.Sink, w.buildProducer},
 		{p.Roles.Sink, w.buildSink},
+		{true, w.buildLimits},
+		{true, w.buildAudit},
 		{true, w.buildServer},
 		{write || read, w.buildQueries},
 
@@ -102,6 +106,7 @@ func (p *process) build(service *Service) error {
 		{write, w.buildOutbox},
 
 		{read, w.mountQueries},
+		{read, w.mountProjects},
 		{read, w.buildTail},
 		{read, w.buildSQL},
 	} {
@@ -160,7 +165,7 @@ func (w *wiring) buildSink() error {
 	}
 	w.Sink, err = sink.New(w.cfg.Sink, sink.Deps{
 		Store: w.Stores.inserts, Consumer: consumer, Dead: w.Producer, Fitter: normalizer,
-		Erased: accounts.Erased(w.Stores.Postgres), Now: w.Now, Log: w.log, Registerer: w.reg,
+		Erased: accounts.Erased(w.Stores.Postgres), Retentions: accounts.Retentions(w.Stores.Postgres), Now: w.Now, Log: w.log, Registerer: w.reg,
 	})
 	if err != nil {
 		return err
@@ -177,6 +182,7 @@ func (w *wiring) buildServer() (err error) {
 	deps := server.Deps{
 		Log: w.log, Registry: w.reg, Authenticate: w.access.Authenticate, RateHeaders: w.access.RateHeaders, Allows: access.Allows,
 		AuthKey: w.cfg.AuthKey, Checks: w.checks, Problems: w.problems, PublicURL: w.cfg.PublicURL, Now: w.Now,
+		Read: w.admitRead, Audit: server.Audit{Begin: w.Audit.Begin, End: w.Audit.End},
 	}
 	if deps.TLS, err = w.secure("http", w.cfg.HTTP.TLS, "h2", "http/1.1"); err != nil {
 		return err
@@ -225,7 +231,9 @@ func (w *wiring) buildQueries() (err error) {
 // buildCommands changes accounts and entities in Postgres.
 func (w *wiring) buildCommands() (err error) {
 	cfg := w.cfg.Entities.Write
-	if w.commands, err = registry.New(cfg, registry.Deps{Pool: w.Stores.Postgres, Now: w.Now, Random: credential.Random()}); err != nil {
+	if w.commands, err = registry.New(cfg, registry.Deps{
+		Pool: w.Stores.Postgres, Now: w.Now, Random: credential.Random(), MaxEntities: w.cfg.Projects.Quotas.Entities,
+	}); err != nil {
 		return err
 	}
 	if w.registry, err = entities.New(w.commands, cfg.ServicesURL); err != nil {
@@ -240,6 +248,7 @@ func (w *wiring) buildReceivers() (err error) {
 	if w.ingest, err = ingest.New(w.cfg.Ingest, w.Producer, w.Now, w.log, w.pipeline("ingest")); err != nil {
 		return err
 	}
+	w.ingest.Admit(w.admitSpans())
 	w.router = writeapi.Metered(w.Server, w.ingest.Budget())
 	receiver, err := otlp.New(w.cfg.OTLP, w.ingest, w.Now, w.log, w.reg)
 	if err != nil {
@@ -260,6 +269,7 @@ func (w *wiring) buildReceivers() (err error) {
 func (w *wiring) mountCommands() error {
 	accountsapi.Mount(w.router, accountsapi.Deps{Registry: w.Accounts})
 	accountsapi.MountKeys(w.router, w.Accounts)
+	accountsapi.MountRetention(w.router, w.Accounts)
 	if err := w.mountBrowsers(); err != nil {
 		return err
 	}
@@ -314,6 +324,7 @@ func (w *wiring) buildInvocations() error {
 		return err
 	}
 	w.closers = append(w.closers, w.invoke)
+	w.limitInvocations()
 	invocations, sandbox := w.invoke.Slots()
 	if err := errors.Join(w.watchSlots("invoke", invocations), w.watchSlots("sandbox", sandbox)); err != nil {
 		return err

@@ -1,6 +1,8 @@
 package app
 
 import (
+	"colonnade/domain"
+	"colonnade/domain/limit"
 	analystsql "colonnade/read/sql"
 	"colonnade/write/registry/outbox"
 	"colonnade/write/registry/views"
@@ -23,6 +25,10 @@ func (w *wiring) buildOutbox() error {
 
 // buildSQL runs statements of analysts.
 func (w *wiring) buildSQL() error {
-	analystsql.New(w.cfg.SQL, analystsql.Deps{Now: w.Now, Log: w.log}).Mount(w.Server)
+	runner := analystsql.New(w.cfg.SQL, analystsql.Deps{
+		Now: w.Now, Log: w.log, Allowed: func(project domain.ProjectID) int { return w.limits.Allowed(project, limit.SQLStatements) },
+	})
+	w.limits.Count(limit.SQLStatements, runner.Demand)
+	runner.Mount(w.Server)
 	return nil
 }

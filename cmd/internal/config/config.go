@@ -79,6 +79,7 @@ type Config struct {
 	Invoke     invoke.Config
 	Evaluate   evaluate.Config
 	Secrets    secrets.Config
+	Projects   Projects
 	Embedded   Embedded
 }
 
@@ -94,30 +95,6 @@ type Read struct {
 type Entities struct {
 	Read  entities.Config
 	Write registry.Config
-}
-
-// Console configures the web console below /ui/.
-type Console struct {
-	// Enabled serves the console and its sessions.
-	Enabled bool
-	// SessionTTL is how long a browser stays signed in; over plain HTTP at most 12 hours.
-	SessionTTL time.Duration
-	// LinkTTL is how long a one-time link of `colonnade open` works.
-	LinkTTL time.Duration
-	// InsecureCookies allows to sign in over plain HTTP at an address that is not loopback.
-	InsecureCookies bool
-}
-
-// Validate returns an error that names every field that cannot work.
-func (c Console) Validate() error {
-	var errs []error
-	if c.SessionTTL < time.Minute {
-		errs = append(errs, errors.New("session_ttl: must be at least 1m"))
-	}
-	if c.LinkTTL <= 0 || c.LinkTTL > 24*time.Hour {
-		errs = append(errs, errors.New("link_ttl: must be positive and at most 24h"))
-	}
-	return errors.Join(errs...)
 }
 
 // Log sets the level and the format of the log.
@@ -226,6 +203,7 @@ func Default() Config {
 		Invoke:     invoke.DefaultConfig(),
 		Evaluate:   evaluate.DefaultConfig(),
 		Secrets:    secrets.DefaultConfig(),
+		Projects:   defaultProjects(),
 	}
 }
 
@@ -315,6 +293,7 @@ func (c Config) Validate() error {
 	section("invoke", c.Invoke.Validate())
 	section("evaluate", c.Evaluate.Validate())
 	section("secrets", c.Secrets.Validate())
+	section("projects", c.Projects.Validate())
 	section("embedded", c.Embedded.Validate())
 	return errors.Join(errs...)
 }

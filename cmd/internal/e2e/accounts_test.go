@@ -87,10 +87,11 @@ func (s *service) projectOf(t *testing.T, key string) domain.ProjectID {
 	return domain.ProjectID(id)
 }
 
-// projectTables are those of Postgres that hold something of a project; what says that it is gone is none.
+// projectTables returns the tables of Postgres that hold something of a project. Its deletion and its audit log stay
+// after it.
 func (s *service) projectTables(t *testing.T) []string {
 	t.Helper()
-	rows, err := s.Stores.Postgres.Query(t.Context(), `SELECT table_name FROM information_schema.columns WHERE table_schema = 'public' AND column_name = 'project_id' AND table_name <> 'project_deletions' ORDER BY 1`)
+	rows, err := s.Stores.Postgres.Query(t.Context(), `SELECT table_name FROM information_schema.columns WHERE table_schema = 'public' AND column_name = 'project_id' AND table_name NOT IN ('project_deletions', 'audit_log') ORDER BY 1`)
 	require.NoError(t, err)
 	tables, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	require.NoError(t, err)

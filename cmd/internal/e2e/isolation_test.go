@@ -190,6 +190,12 @@ func elsewhere(op domain.Operation) string {
 			return "entities.TestProjectsAreIsolated"
 		}
 	}
+	switch op.Path {
+	case "/projects/current/retention":
+		return "TestRetention"
+	case "/projects/current/usage":
+		return "TestQuotas"
+	}
 	switch op.Tag {
 	case "keys", "projects", "profile", "access", "organizations", "workspaces", "folders", "testcases":
 		return "entities.TestProjectsAreIsolated"
@@ -202,6 +208,9 @@ func elsewhere(op domain.Operation) string {
 	}
 	if strings.HasPrefix(op.Path, "/sql/") {
 		return "sql.TestRunner"
+	}
+	if op.Path == "/audit/query" {
+		return "TestAuditLog"
 	}
 	if op.Path == "/spans/tail" {
 		return "TestLiveTail"

@@ -42,6 +42,11 @@ func (s *Server) identify(r *http.Request, reply http.Header, permission domain.
 	if !principal.Purpose.Allows(permission) {
 		return nil, principal.Check(permission)
 	}
+	if s.deps.Read != nil && strings.HasPrefix(string(permission), "view_") {
+		if err := s.deps.Read(principal.Project); err != nil {
+			return nil, err
+		}
+	}
 	return domain.WithPrincipal(ctx, principal), nil
 }
 

@@ -28,6 +28,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/singleflight"
 
+	"colonnade/cmd/internal/listener"
 	"colonnade/cmd/internal/server/openapi"
 	"colonnade/domain"
 )
@@ -64,7 +65,11 @@ type Deps struct {
 	Problems func() []string
 	// TLS is the configuration of a listener that speaks TLS; nil means clear text.
 	TLS *tls.Config
-	Now func() time.Time
+	// Read refuses a request that reads beyond the limits of its project; nil refuses none.
+	Read func(domain.ProjectID) error
+	// Audit keeps what requests change; zero keeps nothing.
+	Audit Audit
+	Now   func() time.Time
 }
 
 // Server mounts operations and serves them. It is an actor: Run serves until its context ends.
@@ -76,8 +81,10 @@ type Server struct {
 	engine     *gin.Engine
 	operations []domain.Operation
 	origins    *http.CrossOriginProtection
-	document   document
-	recent     recent
+	// remote returns the address of a request's client.
+	remote   func(r *http.Request) (address string, secure bool)
+	document document
+	recent   recent
 	// probes are the checks being asked, by name.
 	probes singleflight.Group
 	zips   sync.Pool
@@ -103,6 +110,11 @@ func New(cfg Config, deps Deps) (*Server, error) {
 		engine: gin.New(), static: map[string][]string{}, origins: http.NewCrossOriginProtection(),
 		recent: recent{now: deps.Now, written: map[caller]written{}},
 	}
+	trusted, err := listener.ParseNetworks(cfg.TrustedProxies)
+	if err != nil {
+		return nil, fmt.Errorf("server: trusted_proxies: %w", err)
+	}
+	s.remote = Remote(trusted)
 	if deps.PublicURL != "" {
 		u, err := url.Parse(deps.PublicURL)
 		if err == nil {
@@ -194,7 +206,7 @@ func (s *Server) serve(c *gin.Context, op domain.Operation, schema func() (opena
 		return err
 	}
 	s.recent.recall(c)
-	err = h(c)
+	err = s.audited(c, op, h)
 	if op.Remember {
 		s.recent.remember(c)
 	}

@@ -56,6 +56,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/admin/audit/query": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** List what callers changed in all projects, and what the administration key changed, newest first. */
+        post: operations["post_admin_audit_query"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/admin/profiles/{name}": {
         parameters: {
             query?: never;
@@ -977,6 +994,26 @@ export interface paths {
          * @description Needs the permission edit_applications.
          */
         post: operations["post_applications_application_id_unarchive"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/audit/query": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * List what callers changed in this project and the SQL that they ran, newest first.
+         * @description Needs the permission view_audit.
+         */
+        post: operations["post_audit_query"];
         delete?: never;
         options?: never;
         head?: never;
@@ -2952,6 +2989,50 @@ export interface paths {
          * @description Needs the permission view_project.
          */
         get: operations["get_projects"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/projects/current/retention": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * For how many days this project keeps its spans and their payloads, and what that deletes in the next night.
+         * @description Needs the permission view_project.
+         */
+        get: operations["get_projects_current_retention"];
+        /**
+         * Set for how many days this project keeps its spans and their payloads; 0 keeps them. What is older is deleted each night (UTC).
+         * @description Needs the permission edit_project.
+         */
+        put: operations["put_projects_current_retention"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/projects/current/usage": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * What this project stores and has sent today, with its limits and quotas; 0 is none.
+         * @description Needs the permission view_project.
+         */
+        get: operations["get_projects_current_usage"];
         put?: never;
         post?: never;
         delete?: never;
@@ -7326,6 +7407,10 @@ export interface components {
             repeats: number;
             steps?: components["schemas"]["StepOutput"][];
         };
+        Deletes: {
+            payloads: number;
+            spans: number;
+        };
         Delta: {
             operations?: components["schemas"]["DeltaOperation"][] | null;
             remove?: string[] | null;
@@ -7354,6 +7439,29 @@ export interface components {
             /** Format: uuid */
             id?: string;
             ref?: string;
+        };
+        Entry: {
+            action: string;
+            address: string;
+            /** Format: date-time */
+            at: string;
+            email?: string;
+            /** Format: uuid */
+            id: string;
+            key_prefix?: string;
+            method: string;
+            /** Format: uuid */
+            project_id?: string;
+            resource: string;
+            route: string;
+            /** Format: uuid */
+            session_id?: string;
+            status?: number;
+            target: {
+                [key: string]: unknown;
+            };
+            /** Format: uuid */
+            user_id?: string;
         };
         Environment: {
             /** Format: date-time */
@@ -8356,6 +8464,12 @@ export interface components {
             count: number;
             fields: components["schemas"]["Field"][];
         };
+        Filter: {
+            actions?: string[];
+            key_prefixes?: string[];
+            resources?: string[];
+            user_ids?: string[];
+        };
         Folder: {
             /** Format: date-time */
             created_at: string;
@@ -8756,6 +8870,12 @@ export interface components {
             };
             windowing?: components["schemas"]["Window"];
         };
+        Limits: {
+            invocations: number;
+            reads_per_second: number;
+            spans_per_second: number;
+            sql_statements: number;
+        };
         Link: {
             span_id: string;
             trace_id: string;
@@ -8780,6 +8900,11 @@ export interface components {
         LinksReply: {
             count: number;
             links: components["schemas"]["Link"][];
+        };
+        List: {
+            count: number;
+            entries: components["schemas"]["Entry"][];
+            windowing?: components["schemas"]["Window"];
         };
         ListWindow: {
             limit?: number | null;
@@ -9339,6 +9464,10 @@ export interface components {
             slugs?: string[] | null;
             tags?: Record<string, never> | null;
         };
+        QueryInput: {
+            entry?: components["schemas"]["Filter"];
+            windowing?: components["schemas"]["Windowing"];
+        };
         QueryLog: {
             /** Format: uuid */
             artifact_id?: string | null;
@@ -9818,6 +9947,11 @@ export interface components {
             queue?: components["schemas"]["QueueFilter"];
             windowing?: components["schemas"]["Windowing"];
         };
+        Quotas: {
+            entities: number;
+            payload_bytes: number;
+            spans_per_day: number;
+        };
         Readiness: {
             checks: {
                 [key: string]: components["schemas"]["CheckResult"];
@@ -10124,6 +10258,14 @@ export interface components {
         ResultsQuery: {
             result?: components["schemas"]["ResultFilter"];
             windowing?: components["schemas"]["Windowing"];
+        };
+        Retention: {
+            days?: number;
+            payload_days?: number;
+        };
+        RetentionOutput: {
+            days: number;
+            payload_days: number;
         };
         RetrievalInfo: {
             references: {
@@ -12094,6 +12236,22 @@ export interface components {
             count: number;
             types: components["schemas"]["Type"][];
         };
+        Usage: {
+            day: string;
+            entities: number;
+            limits: components["schemas"]["Limits"];
+            payload_bytes: number;
+            quotas: components["schemas"]["Quotas"];
+            spans: number;
+            spans_today: number;
+        };
+        UsageRetention: {
+            days: number;
+            deletes: components["schemas"]["Deletes"];
+            payload_days: number;
+            /** Format: date-time */
+            updated_at?: string;
+        };
         UserJSON: {
             /** Format: date-time */
             created_at: string;
@@ -12762,6 +12920,34 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["RemovedReply"];
+                };
+            };
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            422: components["responses"]["Invalid"];
+            default: components["responses"]["Failed"];
+        };
+    };
+    post_admin_audit_query: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["QueryInput"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["List"];
                 };
             };
             401: components["responses"]["Unauthenticated"];
@@ -14389,6 +14575,34 @@ export interface operations {
             };
             401: components["responses"]["Unauthenticated"];
             403: components["responses"]["Forbidden"];
+            default: components["responses"]["Failed"];
+        };
+    };
+    post_audit_query: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["QueryInput"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["List"];
+                };
+            };
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            422: components["responses"]["Invalid"];
             default: components["responses"]["Failed"];
         };
     };
@@ -18280,6 +18494,85 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Project"][];
+                };
+            };
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            default: components["responses"]["Failed"];
+        };
+    };
+    get_projects_current_retention: {
+        parameters: {
+            query?: {
+                /** @description Count what this number of days would delete, instead of the project's. */
+                days?: number;
+                /** @description The same for payloads. */
+                payload_days?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UsageRetention"];
+                };
+            };
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            default: components["responses"]["Failed"];
+        };
+    };
+    put_projects_current_retention: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Retention"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RetentionOutput"];
+                };
+            };
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            422: components["responses"]["Invalid"];
+            default: components["responses"]["Failed"];
+        };
+    };
+    get_projects_current_usage: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Usage"];
                 };
             };
             401: components["responses"]["Unauthenticated"];
