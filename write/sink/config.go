@@ -51,11 +51,8 @@ type Config struct {
 	MaxClockSkew time.Duration
 	// CleanUpEvery is the time within which deleted rows leave the disk.
 	CleanUpEvery time.Duration
-	// PurgeEvery is how often deleted projects are searched for; their spans are purged then.
-	PurgeEvery time.Duration
-	// ExpireEvery is how often spans and payloads that are older than the retention of their
-	// project are searched for. Days end at midnight UTC.
-	ExpireEvery time.Duration
+	// PurgeEvery is how often spans of deleted projects are searched for, ExpireEvery how often expired ones.
+	PurgeEvery, ExpireEvery time.Duration
 	// MaxBatchAge and MaxLag are the bounds of Ready: the age of the oldest batch that
 	// is not yet committed, and the number of records not yet polled.
 	MaxBatchAge time.Duration
@@ -113,9 +110,7 @@ func (c Config) Validate() error {
 	positive("finalize_timeout", c.FinalizeTimeout > 0)
 	positive("rollup_every", c.RollupEvery > 0)
 	positive("max_clock_skew", c.MaxClockSkew > 0)
-	positive("clean_up_every", c.CleanUpEvery > 0)
-	positive("purge_every", c.PurgeEvery > 0)
-	positive("expire_every", c.ExpireEvery > 0)
+	positive("clean_up_every, purge_every, expire_every", min(c.CleanUpEvery, c.PurgeEvery, c.ExpireEvery) > 0)
 	positive("max_batch_age", c.MaxBatchAge > 0)
 	positive("max_lag", c.MaxLag > 0)
 	if c.MaxLinger < c.MinLinger {

@@ -80,8 +80,7 @@ type Deps struct {
 	Consumer *stream.Consumer
 	Dead     *stream.Producer
 	Fitter   *normalize.Fitter
-	// Erased returns the projects that were deleted at or after a time; nil means that none
-	// ever is.
+	// Erased returns the projects deleted at or after a time; nil means that none ever is.
 	Erased func(ctx context.Context, since time.Time) ([]domain.ProjectID, error)
 	// Retentions returns the projects that do not keep everything; nil means that all do.
 	Retentions func(ctx context.Context) ([]domain.Retention, error)
@@ -140,10 +139,8 @@ func (s *Sink) Run(ctx context.Context) error {
 	defer cancel()
 	var wait sync.WaitGroup
 	wait.Go(func() { s.watchLag(ctx) })
-	wait.Go(func() { s.janitor.CleanUp(ctx) })
 	wait.Go(func() { s.rollup.Run(ctx) })
-	wait.Go(func() { s.janitor.Purge(ctx) })
-	wait.Go(func() { s.janitor.Expire(ctx) })
+	wait.Go(func() { s.janitor.Run(ctx) })
 	defer wait.Wait()
 	defer cancel()
 	for {

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
@@ -59,7 +60,7 @@ type Janitor struct {
 	cleanedAt time.Time
 }
 
-// NewJanitor creates a janitor; nothing runs before Purge and CleanUp.
+// NewJanitor creates a janitor; nothing runs before Run.
 func NewJanitor(cfg JanitorConfig, deps JanitorDeps) *Janitor {
 	f := promauto.With(deps.Registerer)
 	return &Janitor{
@@ -69,6 +70,15 @@ func NewJanitor(cfg JanitorConfig, deps JanitorDeps) *Janitor {
 		expiries: f.NewCounterVec(prometheus.CounterOpts{Name: "colonnade_retention_runs_total", Help: "Runs of the deletion by retention, by outcome."}, []string{"outcome"}),
 		expired:  f.NewCounterVec(prometheus.CounterOpts{Name: "colonnade_retention_deleted_rows_total", Help: "Rows deleted by retention, by table; payloads are spans whose payloads were emptied."}, []string{"table"}),
 	}
+}
+
+// Run purges, expires and cleans up until ctx ends.
+func (j *Janitor) Run(ctx context.Context) {
+	var wait sync.WaitGroup
+	wait.Go(func() { j.CleanUp(ctx) })
+	wait.Go(func() { j.Purge(ctx) })
+	wait.Go(func() { j.Expire(ctx) })
+	wait.Wait()
 }
 
 // Purge removes the rows of deleted projects at intervals until ctx ends.

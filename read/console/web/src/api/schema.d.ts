@@ -3559,7 +3559,7 @@ export interface paths {
         };
         get?: never;
         /**
-         * Store a secret: a provider's key under the provider's name, the key that signs requests under "hook", values of headers.
+         * Store a secret: a provider's key under the provider's name, the key that signs requests under "hook", values of headers with the hosts that may receive them.
          * @description Needs the permission edit_secrets.
          */
         put: operations["put_secrets_name"];
@@ -5238,7 +5238,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What /readyz checks, with errors, durations and problems. */
+        /**
+         * What /readyz checks, with errors, durations and problems.
+         * @description Needs the permission view_project.
+         */
         get: operations["get_status"];
         put?: never;
         post?: never;
@@ -9956,14 +9959,14 @@ export interface components {
             checks: {
                 [key: string]: components["schemas"]["CheckResult"];
             };
+            problems?: string[];
+            status: string;
+        };
         Ready: {
             checks: {
                 [key: string]: components["schemas"]["CheckState"];
             };
             problems?: number;
-            status: string;
-        };
-            problems?: string[];
             status: string;
         };
         ReasonsReply: {
@@ -18333,6 +18336,8 @@ export interface operations {
                 };
                 content?: never;
             };
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
             default: components["responses"]["Failed"];
         };
     };
@@ -22388,6 +22393,8 @@ export interface operations {
                     "application/json": components["schemas"]["Readiness"];
                 };
             };
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
             default: components["responses"]["Failed"];
         };
     };
