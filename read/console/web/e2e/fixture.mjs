@@ -120,7 +120,7 @@ function analytics(body) {
   return { count: buckets.length, buckets };
 }
 
-const ALL = ['view_spans', 'edit_spans', 'edit_traces', 'edit_queries', 'view_project', 'edit_project', 'edit_secrets', 'edit_api_keys', 'view_evaluations', 'edit_evaluations', 'run_evaluations', 'edit_testsets', 'view_testsets'];
+const ALL = ['view_spans', 'edit_spans', 'edit_traces', 'edit_queries', 'view_project', 'edit_project', 'edit_secrets', 'edit_api_keys', 'view_evaluations', 'edit_evaluations', 'run_evaluations', 'edit_testsets', 'view_testsets', 'view_environments'];
 
 const session = {
   user: { id: '0190', username: 'ada', email: 'ada@example.com' }, version: '0.9.0', features: { tail: true, console: true }, expires_at: '2026-12-06T00:00:00Z',
@@ -176,6 +176,8 @@ function results(run, scenario) {
 }
 
 export const routes = {
+  'POST /simple/environments/query': () => ({ count: 1, environments: [{ id: 'env', slug: 'prod' }] }),
+  'POST /environments/revisions/log': () => ({ count: 1, environment_revisions: [{ id: 'er', version: '1', created_at: new Date(NOW - 30_000_000).toISOString(), data: { references: { 'support-bot.revision': { application: { slug: 'support-bot' }, application_revision: { version: '7' } } } } }] }),
   'POST /evaluations/runs/query': (body) => ({ count: runs.length, runs: runs.toReversed().filter((r) => !body.run?.ids || body.run.ids.includes(r.id)) }),
   'POST /evaluations/metrics/query': () => ({ count: means.length, metrics: means }),
   'POST /evaluations/grid': (body) => grid(body.run_ids[0]),

@@ -1,34 +1,30 @@
 import { useMemo, type ReactNode } from 'react';
 import type { Analytics, Bucket, Metric, RejectedSummary } from '../../api/types';
-import { SeriesChart, Spark, type Series } from '../../kit/chart/series';
+import { SeriesChart } from '../../kit/chart/series';
 import { Link } from '../../kit/link/link';
 import { QueryBar } from '../../kit/query/bar';
 import { Empty, Failure, Skeleton } from '../../kit/state/state';
 import { Ago } from '../../kit/value/value';
 import { useClock } from '../../shell/clock';
-import { address, go } from '../../shell/place';
 import { useApi } from '../../shell/session';
 import { useTitle } from '../../shell/shell';
-import { showChange, showCost, showCount, showDuration, showPercent, showScore, showTokens } from '../../url/number';
-import { condition, find, group, leaf, parse, print, toFilter, type Query } from '../../url/query';
-import { text, word } from '../../url/state';
+import { showChange, showCost, showCount, showDuration, showPercent, showTokens } from '../../url/number';
+import { condition, group, parse, toFilter } from '../../url/query';
+import { text } from '../../url/state';
 import { interval, MINUTE, parseIso, printIso } from '../../url/time';
 import { useUrlState } from '../../url/use';
+import { useDeploys } from './use-deploys';
 import { rowsOf } from '../traces/data';
+import { ofType } from '../traces/filter';
 import type { Columns } from '../../api/types';
 import css from './page.module.css';
 
-const schema = { q: text(), by: word(['model', 'app', 'user', 'env', 'service', 'name'], 'model') };
-const GROUP = { model: 'model', app: 'application', user: 'user_id', env: 'environment', service: 'service', name: 'span_name' } as const;
+const schema = { q: text() };
 
 const D = 'attributes.ag.metrics.duration.cumulative';
 const E = 'attributes.ag.metrics.errors.cumulative';
 const C = 'attributes.ag.metrics.costs.cumulative.total';
 const T = 'attributes.ag.metrics.tokens.cumulative';
-const OWN = 'attributes.ag.metrics.costs.incremental.total';
-const OWN_TOKENS = 'attributes.ag.metrics.tokens.incremental.total';
-const SCORE = 'attributes.ag.data.outputs.score';
-const TOP = 8;
 
 const numbers = (...paths: string[]) => paths.map((path) => ({ type: 'numeric/continuous', path }));
 
@@ -36,27 +32,28 @@ const numbers = (...paths: string[]) => paths.map((path) => ({ type: 'numeric/co
 export default function Overview() {
   useTitle('Overview');
   const clock = useClock();
-  const [{ q, by }, set] = useUrlState(schema);
+  const [{ q }, set] = useUrlState(schema);
   const parsed = useMemo(() => parse(q), [q]);
   const own = parsed.ok ? parsed.query : null;
-  const filtering = toFilter(own);
+  const filtering = toFilter(ofType(own, 'invocation'));
   const minutes = interval(clock.from, clock.to);
   const step = BigInt(minutes) * MINUTE;
   const windowing = { oldest: clock.oldest, newest: clock.newest, interval: minutes };
   const specs = numbers(D, E, C, `${T}.prompt`, `${T}.cached`, `${T}.completion`, `${T}.total`);
   const stats = ['count', 'count_positive', 'sum', 'p50', 'p95', 'p99'];
   const enabled = parsed.ok;
-  const f = filtering ? { filtering } : {};
+  const f = { filtering };
   const main = useApi<Analytics>('POST', '/spans/analytics/query', { body: { focus: 'trace', ...f, windowing, stats, specs } }, { enabled });
   const length = clock.to - clock.from;
   // Percentiles of intervals do not add up: those of the whole range are asked as one.
   const whole = useApi<Analytics>('POST', '/spans/analytics/query', { body: { focus: 'trace', ...f, windowing: { oldest: clock.oldest, newest: clock.newest }, stats, specs } }, { enabled });
   const before = useApi<Analytics>('POST', '/spans/analytics/query', { body: { focus: 'trace', ...f, windowing: { oldest: printIso(clock.from - length), newest: clock.oldest }, stats, specs } }, { enabled });
-  const grouped = useApi<Analytics>('POST', '/spans/analytics/query', { body: { focus: 'span', ...f, windowing, stats: ['count', 'sum'], group_by: [GROUP[by]], top: TOP, order_by: { path: OWN, stat: 'sum' }, specs: numbers(OWN, OWN_TOKENS, D) } }, { enabled });
-  const annotation: Query = condition('trace_type', 'is', 'annotation');
-  const scores = useApi<Analytics>('POST', '/spans/analytics/query', { body: { focus: 'span', filtering: toFilter(annotation), windowing, stats: ['count', 'mean'], group_by: ['evaluator'], top: 20, specs: numbers(SCORE) } });
   const rejected = useApi<RejectedSummary>('GET', '/rejected-spans/summary', { query: { oldest: clock.oldest, newest: clock.newest } });
-  const failing = toFilter(own ? group('and', [own, condition('status_code', 'is', 'STATUS_CODE_ERROR')]) : condition('status_code', 'is', 'STATUS_CODE_ERROR'));
+  const deploys = useDeploys();
+  const p95 = whole.data?.buckets[0]?.metrics[D]?.p95;
+  const slow = toFilter(ofType(own ? group('and', [own, condition('attributes', 'gte', p95 ?? 0, 'ag.metrics.duration.cumulative')]) : condition('attributes', 'gte', p95 ?? 0, 'ag.metrics.duration.cumulative'), 'invocation'));
+  const slowest = useApi<Columns>('POST', '/traces/query', { body: { filtering: slow && { ...slow, conditions: [...slow.conditions, condition('root', 'is', true)] }, windowing: { oldest: clock.oldest, newest: clock.newest, limit: 100 }, select: ['trace_id', 'span_name', 'start_time', 'duration_ms', 'preview.inputs'], preview: 80 } }, { enabled: enabled && p95 !== undefined });
+  const failing = toFilter(ofType(own ? group('and', [own, condition('status_code', 'is', 'STATUS_CODE_ERROR')]) : condition('status_code', 'is', 'STATUS_CODE_ERROR'), 'invocation'));
   const errors = useApi<Columns>('POST', '/traces/query', { body: { filtering: failing, windowing: { oldest: clock.oldest, newest: clock.newest, limit: 50 }, select: ['trace_id', 'span_name', 'status_message', 'start_time'] } }, { enabled });
 
   const buckets = main.data?.buckets ?? [];
@@ -64,20 +61,10 @@ export default function Overview() {
   const of = (path: string, stat: keyof Metric) => buckets.map((b) => (b.metrics[path]?.[stat] as number | undefined) ?? null);
   const now = useMemo(() => sums(whole.data?.buckets ?? []), [whole.data]);
   const past = useMemo(() => sums(before.data?.buckets ?? []), [before.data]);
-  const chart = { at, step, from: clock.from, to: clock.to, zone: clock.zone, onZoom: (from: bigint, to: bigint) => clock.setRange({ from, to }) };
-  const narrow = (name: string) => {
-    const field = find(by);
-    if (!field || name === 'the rest') return;
-    const c = condition(field.field, 'is', name, field.key);
-    go(address('/traces', `focus=spans&q=${encodeURIComponent(own ? `${print(own)} ${leaf(c)}` : leaf(c))}`));
-  };
-
-  const groups = useMemo(() => groupSeries(grouped.data?.buckets ?? [], OWN), [grouped.data]);
-  const groupAt = (grouped.data?.buckets ?? []).map((b) => parseIso(b.timestamp) ?? 0n);
-  const table = useMemo(() => groupTable(grouped.data?.buckets ?? []), [grouped.data]);
-  const scoreRows = useMemo(() => scoreTable(scores.data?.buckets ?? []), [scores.data]);
+  const chart = { at, step, from: clock.from, to: clock.to, zone: clock.zone, marks: deploys, onZoom: (from: bigint, to: bigint) => clock.setRange({ from, to }) };
+  const slowRows = useMemo(() => (slowest.data ? rowsOf(slowest.data) : []).toSorted((a, b) => Number(b['duration_ms']) - Number(a['duration_ms'])).slice(0, 8), [slowest.data]);
   const messages = useMemo(() => grouping(errors.data ? rowsOf(errors.data) : []), [errors.data]);
-  const ok = of(E, 'count').map((n, i) => (n === null ? null : n - (of(E, 'count_positive')[i] ?? 0)));
+  const ok = of(D, 'count').map((n, i) => (n === null ? null : n - (of(E, 'count_positive')[i] ?? 0)));
 
   return (
     <div className={css['page']}>
@@ -97,27 +84,16 @@ export default function Overview() {
         <div className={css['grid']}>
           <Block error={main.error} retry={() => void main.refetch()} loading={main.isPending}><SeriesChart {...chart} title="Traffic and errors" kind="stack" format={showCount} series={[{ name: 'errors', values: of(E, 'count_positive'), colour: 'bad' }, { name: 'without', values: ok, colour: 'series-1' }]} /></Block>
           <Block error={main.error} retry={() => void main.refetch()} loading={main.isPending}><SeriesChart {...chart} title="Latency" kind="line" format={showDuration} series={[{ name: 'p50', values: of(D, 'p50'), colour: 'series-3' }, { name: 'p95', values: of(D, 'p95'), colour: 'series-1' }, { name: 'p99', values: of(D, 'p99'), colour: 'series-4', dash: '4 3' }]} /></Block>
-          <Block error={grouped.error} retry={() => void grouped.refetch()} loading={grouped.isPending}>
-            <SeriesChart {...chart} at={groupAt} title="Cost by" kind="stack" format={showCost} series={groups} onPick={narrow}
-              extra={<select className={css['by']} aria-label="Cost by" value={by} onChange={(e) => set({ by: e.target.value as typeof by })}>{Object.keys(GROUP).map((k) => <option key={k}>{k}</option>)}</select>} />
-          </Block>
           <Block error={main.error} retry={() => void main.refetch()} loading={main.isPending}><SeriesChart {...chart} title="Tokens" kind="stack" format={showTokens} series={[
             { name: 'prompt', values: of(`${T}.prompt`, 'sum').map((n, i) => (n === null ? null : n - (of(`${T}.cached`, 'sum')[i] ?? 0))), colour: 'series-6' }, { name: 'cached', values: of(`${T}.cached`, 'sum'), colour: 'series-3' }, { name: 'completion', values: of(`${T}.completion`, 'sum'), colour: 'series-2' }]} /></Block>
-          <Block error={grouped.error} retry={() => void grouped.refetch()} loading={grouped.isPending}>
-            <h2>Top by cost</h2>
-            <table className={css['table']}>
-              <thead><tr><th>{by}</th><th>calls</th><th>tokens</th><th>cost</th><th>share</th></tr></thead>
-              <tbody>{table.map((r) => <tr key={r.name}><th><button type="button" onClick={() => narrow(r.name)}>{r.name}</button></th><td>{showCount(r.calls)}</td><td>{showTokens(r.tokens)}</td><td>{showCost(r.cost)}</td><td>{showPercent(r.share, 0)}</td></tr>)}</tbody>
-            </table>
-          </Block>
-          <Block error={scores.error} retry={() => void scores.refetch()} loading={scores.isPending}>
-            <h2>Scores</h2>
-            {scoreRows.length ? (
+          <Block error={slowest.error} retry={() => void slowest.refetch()} loading={slowest.isPending && p95 !== undefined}>
+            <h2>Slowest</h2>
+            {slowRows.length ? (
               <table className={css['table']}>
-                <thead><tr><th>evaluator</th><th>mean</th><th>n</th><th>over time</th></tr></thead>
-                <tbody>{scoreRows.map((r) => <tr key={r.name}><th><Link to="/traces" state={`focus=annotations&q=${encodeURIComponent(leaf(condition('attributes', 'is', r.name, 'ag.references.evaluator.slug')))}`}>{r.name}</Link></th><td>{showScore(r.mean)}</td><td>{showCount(r.n)}</td><td><Spark values={r.values} /></td></tr>)}</tbody>
+                <thead><tr><th>trace</th><th>duration</th><th>when</th></tr></thead>
+                <tbody>{slowRows.map((r) => <tr key={String(r['trace_id'])}><th><Link to={`/traces/${String(r['trace_id'])}`}>{String(r['span_name'])}</Link> <span className={css['dim']}>{String(r['preview.inputs'] ?? '')}</span></th><td>{showDuration(Number(r['duration_ms']))}</td><td><Ago at={String(r['start_time'])} /></td></tr>)}</tbody>
               </table>
-            ) : <p className={css['none']}>No evaluator gave a score in this range.</p>}
+            ) : <p className={css['none']}>No traces in this range.</p>}
           </Block>
           <Block error={errors.error} retry={() => void errors.refetch()} loading={errors.isPending}>
             <h2>Latest errors</h2>
@@ -158,39 +134,7 @@ function Block({ children, error, retry, loading }: { children: ReactNode; error
 
 function sums(buckets: readonly Bucket[]) {
   const sum = (path: string, stat: 'count' | 'sum' | 'count_positive') => buckets.reduce((n, b) => n + (b.metrics[path]?.[stat] ?? 0), 0);
-  return { count: sum(E, 'count') || sum(D, 'count'), bad: sum(E, 'count_positive'), tokens: sum(`${T}.total`, 'sum'), cost: sum(C, 'sum'), p50: buckets[0]?.metrics[D]?.p50 ?? null, p95: buckets[0]?.metrics[D]?.p95 ?? null };
-}
-
-const nameOf = (key: (string | null)[] | null) => (key === null ? 'the rest' : (key[0] ?? 'none'));
-
-function groupSeries(buckets: readonly Bucket[], path: string): Series[] {
-  const names = [...new Set(buckets.flatMap((b) => (b.groups ?? []).map((g) => nameOf(g.key))))].toSorted((a, b) => Number(a === 'the rest') - Number(b === 'the rest'));
-  return names.map((name, i) => ({ name, colour: name === 'the rest' ? 'line-strong' : `series-${(i % 8) + 1}`, values: buckets.map((b) => b.groups?.find((g) => nameOf(g.key) === name)?.metrics[path]?.sum ?? 0) }));
-}
-
-function groupTable(buckets: readonly Bucket[]) {
-  const all = new Map<string, { name: string; calls: number; tokens: number; cost: number }>();
-  for (const b of buckets) {
-    for (const g of b.groups ?? []) {
-      const name = nameOf(g.key);
-      const row = all.get(name) ?? { name, calls: 0, tokens: 0, cost: 0 };
-      row.calls += g.metrics[D]?.count ?? 0;
-      row.tokens += g.metrics[OWN_TOKENS]?.sum ?? 0;
-      row.cost += g.metrics[OWN]?.sum ?? 0;
-      all.set(name, row);
-    }
-  }
-  const sum = [...all.values()].reduce((n, r) => n + r.cost, 0);
-  return [...all.values()].map((r) => ({ ...r, share: sum ? r.cost / sum : null })).toSorted((a, b) => b.cost - a.cost);
-}
-
-function scoreTable(buckets: readonly Bucket[]) {
-  const names = [...new Set(buckets.flatMap((b) => (b.groups ?? []).filter((g) => g.key).map((g) => nameOf(g.key))))];
-  return names.map((name) => {
-    const values = buckets.map((b) => b.groups?.find((g) => nameOf(g.key) === name)?.metrics[SCORE]);
-    const n = values.reduce((sum, m) => sum + (m?.count ?? 0), 0);
-    return { name, n, mean: n ? values.reduce((sum, m) => sum + (m?.mean ?? 0) * (m?.count ?? 0), 0) / n : null, values: values.map((m) => m?.mean ?? null) };
-  });
+  return { count: sum(D, 'count'), bad: sum(E, 'count_positive'), tokens: sum(`${T}.total`, 'sum'), cost: sum(C, 'sum'), p50: buckets[0]?.metrics[D]?.p50 ?? null, p95: buckets[0]?.metrics[D]?.p95 ?? null };
 }
 
 function grouping(rows: readonly Record<string, unknown>[]) {

@@ -5,24 +5,14 @@ import type { Analytics, Columns, Windowing } from '../../api/types';
 import type { Bar } from '../../kit/chart/hist';
 import type { Clock } from '../../shell/clock';
 import { client, projectId, useApi } from '../../shell/session';
-import { group, parse, toFilter, type Group, type Query } from '../../url/query';
+import type { Group } from '../../url/query';
+import type { Focus } from './filter';
 import { interval, MINUTE, parseIso } from '../../url/time';
 
 export type Row = Record<string, unknown>;
-export type Focus = 'traces' | 'spans' | 'annotations';
 
 export const PAGE = 100;
 export const PREVIEW = 200;
-
-/** filterOf is the filter of a text and of the list it is for; undefined while the text cannot be read. */
-export function filterOf(q: string, focus: Focus): { filtering: Group | undefined } | undefined {
-  const parsed = parse(q);
-  if (!parsed.ok) return undefined;
-  const type: Query | null = focus === 'annotations' ? { field: 'trace_type', operator: 'is', value: 'annotation' } : null;
-  const own = parsed.query;
-  if (!type) return { filtering: toFilter(own) };
-  return { filtering: toFilter(own ? group('and', [own, type]) : type) };
-}
 
 /** rowsOf turns columns into rows. */
 export function rowsOf(page: Columns): Row[] {
@@ -60,17 +50,19 @@ export function useRows(focus: Focus, filtering: Group | undefined, select: read
 }
 
 const ERRORS = 'attributes.ag.metrics.errors.cumulative';
+/** Every span has a duration; errors are only there where some are. */
+const COUNTED = 'attributes.ag.metrics.duration.cumulative';
 
 export function useHistogram(focus: Focus, filtering: Group | undefined, clock: Clock, enabled: boolean) {
   const minutes = interval(clock.from, clock.to);
   const found = useApi<Analytics>('POST', '/spans/analytics/query', {
     body: {
       focus: focus === 'traces' ? 'trace' : 'span', ...(filtering && { filtering }), windowing: { oldest: clock.oldest, newest: clock.newest, interval: minutes },
-      stats: ['count', 'count_positive'], specs: [{ type: 'numeric/continuous', path: ERRORS }],
+      stats: ['count', 'count_positive'], specs: [COUNTED, ERRORS].map((path) => ({ type: 'numeric/continuous', path })),
     },
   }, { enabled });
   const bars = useMemo<Bar[]>(() => (found.data?.buckets ?? []).map((b) => ({
-    at: parseIso(b.timestamp) ?? 0n, count: b.metrics[ERRORS]?.count ?? 0, bad: b.metrics[ERRORS]?.count_positive ?? 0,
+    at: parseIso(b.timestamp) ?? 0n, count: b.metrics[COUNTED]?.count ?? 0, bad: b.metrics[ERRORS]?.count_positive ?? 0,
   })), [found.data]);
   return { found, bars, step: BigInt(minutes) * MINUTE };
 }

@@ -19,7 +19,8 @@ import { condition, group, parse, print, type Query } from '../../url/query';
 import { flag, list, sort, text, widths, word } from '../../url/state';
 import { useUrlState } from '../../url/use';
 import { column } from './columns';
-import { filterOf, keyOf, useHistogram, useRows, type Row } from './data';
+import { keyOf, useHistogram, useRows, type Row } from './data';
+import { filterOf } from './filter';
 import { useTail } from './tail';
 import css from './page.module.css';
 
