@@ -70,12 +70,12 @@ func chatSpan(convention string) *otlp.Span {
 func BenchmarkSpans(b *testing.B) {
 	for _, convention := range []string{"native", "history", "gen_ai", "openllmetry", "openinference", "vercel"} {
 		b.Run(convention, func(b *testing.B) {
-			fitter := newFitter(b)
+			normalizer := newNormalizer(b)
 			value := record(b, chatSpan(convention))
 			b.ReportAllocs()
 			b.SetBytes(int64(len(value)))
 			for b.Loop() {
-				spans, _, err := fitter.Spans(normalize.Meta{ReceivedAt: received}, value)
+				spans, _, err := normalizer.Spans(normalize.Meta{ReceivedAt: received}, value)
 				if err != nil || len(spans) != 1 {
 					b.Fatal(err)
 				}

@@ -53,7 +53,7 @@ func TestDocuments(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			spans, refused, err := newFitter(t).Spans(normalize.Meta{ReceivedAt: received}, record(t, newSpan(tt.in...)))
+			spans, refused, err := newNormalizer(t).Spans(normalize.Meta{ReceivedAt: received}, record(t, newSpan(tt.in...)))
 			require.NoError(t, err)
 			require.Empty(t, refused)
 			ag, _ := spans[0].Attributes["ag"].(object)

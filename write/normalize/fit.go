@@ -36,21 +36,21 @@ type Refusal struct {
 	Reason string
 }
 
-// Fitter makes canonical spans of records. It is safe for concurrent use.
-type Fitter struct {
+// Normalizer makes canonical spans of records. It is safe for concurrent use.
+type Normalizer struct {
 	prices  *cost.Prices
 	metrics metrics
 	scratch sync.Pool
 }
 
-// New makes a Fitter with the price table of the release; its metrics go to
+// New makes a Normalizer with the price table of the release; its metrics go to
 // registerer. It fails only on a table or a registration that is wrong.
-func New(registerer prometheus.Registerer) (*Fitter, error) {
+func New(registerer prometheus.Registerer) (*Normalizer, error) {
 	prices, err := cost.LoadPrices()
 	if err != nil {
 		return nil, fmt.Errorf("fit: load prices: %w", err)
 	}
-	f := &Fitter{prices: prices, metrics: newMetrics()}
+	f := &Normalizer{prices: prices, metrics: newMetrics()}
 	if err := errors.Join(f.metrics.register(registerer), registerer.Register(prices.Collector())); err != nil {
 		return nil, fmt.Errorf("fit: register metrics: %w", err)
 	}
@@ -65,7 +65,7 @@ func New(registerer prometheus.Registerer) (*Fitter, error) {
 // trace that a batch holds. Inputs, outputs and internals may be Documents. Resource maps and hashes are shared between spans and
 // are not to be changed. Strings of the spans share value's memory: nobody may
 // write to it any more, and who keeps one for long copies it.
-func (f *Fitter) Spans(meta Meta, value []byte) ([]trace.Span, []Refusal, error) {
+func (f *Normalizer) Spans(meta Meta, value []byte) ([]trace.Span, []Refusal, error) {
 	var spans []trace.Span
 	var refused []Refusal
 	w, _ := f.scratch.Get().(*fitting)

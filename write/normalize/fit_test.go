@@ -30,7 +30,7 @@ type attribute struct {
 
 var received = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 
-func newFitter(tb testing.TB) *normalize.Fitter {
+func newNormalizer(tb testing.TB) *normalize.Normalizer {
 	tb.Helper()
 	f, err := normalize.New(prometheus.NewRegistry())
 	require.NoError(tb, err)
@@ -108,7 +108,7 @@ func record(tb testing.TB, spans ...*otlp.Span) []byte {
 
 func fitOne(t *testing.T, span *otlp.Span) trace.Span {
 	t.Helper()
-	spans, refused, err := newFitter(t).Spans(normalize.Meta{Source: "otlp", ReceivedAt: received}, record(t, span))
+	spans, refused, err := newNormalizer(t).Spans(normalize.Meta{Source: "otlp", ReceivedAt: received}, record(t, span))
 	require.NoError(t, err)
 	require.Empty(t, refused)
 	require.Len(t, spans, 1)

@@ -137,7 +137,7 @@ func lost(in []attribute, out map[string]any) (missing []string) {
 // FuzzFit shows that fitting loses nothing, and that a fitted span which a
 // client sends again comes out the same.
 func FuzzFit(f *testing.F) {
-	fitter := newFitter(f)
+	normalizer := newNormalizer(f)
 	all := make([]byte, 0, 3*len(keys))
 	for i := range keys {
 		all = append(all, byte(i), 1, byte(i%16))
@@ -159,8 +159,8 @@ func FuzzFit(f *testing.F) {
 		s := script{data: data}
 		in := s.attributes()
 		sent := record(t, newSpan(in...))
-		first := fitRecord(t, fitter, sent)
-		if diff := cmp.Diff(first, fitRecord(t, fitter, sent)); diff != "" {
+		first := fitRecord(t, normalizer, sent)
+		if diff := cmp.Diff(first, fitRecord(t, normalizer, sent)); diff != "" {
 			t.Errorf("a replay differs (-first +replay):\n%s", diff)
 		}
 		require.Empty(t, lost(in, first.Attributes), "lost: %v", in)
@@ -174,7 +174,7 @@ func FuzzFit(f *testing.F) {
 		for _, k := range slices.Sorted(maps.Keys(first.Attributes)) {
 			again.Attributes = append(again.Attributes, keyValues([]attribute{{k, first.Attributes[k]}})...)
 		}
-		second := fitRecord(t, fitter, record(t, again))
+		second := fitRecord(t, normalizer, record(t, again))
 		if diff := cmp.Diff(first.Attributes, second.Attributes); diff != "" {
 			t.Errorf("fitted again (-first +second):\n%s\nof %v", diff, in)
 		}
@@ -193,27 +193,27 @@ func FuzzFit(f *testing.F) {
 	})
 }
 
-func fitRecord(t *testing.T, fitter *normalize.Fitter, value []byte) trace.Span {
+func fitRecord(t *testing.T, normalizer *normalize.Normalizer, value []byte) trace.Span {
 	t.Helper()
-	spans, refused, err := fitter.Spans(normalize.Meta{ReceivedAt: received}, value)
+	spans, refused, err := normalizer.Spans(normalize.Meta{ReceivedAt: received}, value)
 	require.NoError(t, err)
 	require.Empty(t, refused)
 	open(t, spans[0].Attributes)
 	return spans[0]
 }
 
-// FuzzRecord shows that no bytes make the fitter panic, and that what it keeps is whole.
+// FuzzRecord shows that no bytes make the normalizer panic, and that what it keeps is whole.
 func FuzzRecord(f *testing.F) {
-	fitter := newFitter(f)
+	normalizer := newNormalizer(f)
 	f.Add(record(f, newSpan(attribute{"ag.data.inputs", `@ag.type=json:{"a":1}`}, attribute{"f", math.Inf(1)})))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		spans, refused, err := fitter.Spans(normalize.Meta{ReceivedAt: received}, data)
+		spans, refused, err := normalizer.Spans(normalize.Meta{ReceivedAt: received}, data)
 		if err != nil {
 			require.Empty(t, spans)
 			return
 		}
 		for _, r := range refused {
-			require.NotContains(t, r.Reason, "could not be fitted", "a defect of the fitter")
+			require.NotContains(t, r.Reason, "could not be fitted", "a defect of the normalizer")
 		}
 		for i := range spans {
 			require.False(t, spans[i].TraceID.IsZero() || spans[i].SpanID.IsZero())

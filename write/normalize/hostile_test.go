@@ -112,7 +112,7 @@ func TestWhatASpanCostsIsInProportion(t *testing.T) {
 			t.Run(fmt.Sprintf("%s, %d", name, n), func(t *testing.T) {
 				t.Parallel()
 				sent := record(t, span)
-				spans, refused, err := newFitter(t).Spans(normalize.Meta{ReceivedAt: received}, sent)
+				spans, refused, err := newNormalizer(t).Spans(normalize.Meta{ReceivedAt: received}, sent)
 				require.NoError(t, err)
 				for _, r := range refused {
 					require.Regexp(t, "too long to keep them all|come to more than 32 times the span", r.Reason)

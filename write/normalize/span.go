@@ -17,7 +17,7 @@ import (
 
 // fitting is the work on one span, its memory reused for the next.
 type fitting struct {
-	f    *Fitter
+	f    *Normalizer
 	meta Meta
 
 	raw    wire.Span
@@ -42,7 +42,7 @@ type fitting struct {
 	translated trace.SpanType
 }
 
-func (w *fitting) begin(f *Fitter, meta Meta) { w.f, w.meta = f, meta }
+func (w *fitting) begin(f *Normalizer, meta Meta) { w.f, w.meta = f, meta }
 
 // end lets go of the record's memory.
 func (w *fitting) end() {

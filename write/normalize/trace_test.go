@@ -30,7 +30,7 @@ func linked(s *otlp.Span) *otlp.Span {
 
 func fitTrace(t *testing.T, spans ...*otlp.Span) (fitted []*trace.Span, typ trace.Type, declared bool) {
 	t.Helper()
-	got, refused, err := newFitter(t).Spans(normalize.Meta{ReceivedAt: received}, record(t, spans...))
+	got, refused, err := newNormalizer(t).Spans(normalize.Meta{ReceivedAt: received}, record(t, spans...))
 	require.NoError(t, err)
 	require.Empty(t, refused)
 	for i := range got {
@@ -142,10 +142,10 @@ func TestRefusals(t *testing.T) {
 		return s
 	}
 	registry := prometheus.NewRegistry()
-	fitter, err := normalize.New(registry)
+	normalizer, err := normalize.New(registry)
 	require.NoError(t, err)
 	user := uuid.MustParse("01890a5d-ac96-774b-bcce-b302099a8057")
-	spans, refused, err := fitter.Spans(normalize.Meta{ReceivedAt: received, User: user}, record(t,
+	spans, refused, err := normalizer.Spans(normalize.Meta{ReceivedAt: received, User: user}, record(t,
 		bad(func(s *otlp.Span) { s.TraceId = []byte{1} }),
 		bad(func(s *otlp.Span) { s.SpanId = nil }),
 		newSpan(),
@@ -175,7 +175,7 @@ func TestRefusals(t *testing.T) {
 	require.Equal(t, traceHex, refused[1].TraceID.String())
 	require.Equal(t, map[string]float64{"normalized": 1, "refused": 5}, counted(t, registry, "colonnade_normalize_spans_total"))
 
-	_, _, err = fitter.Spans(normalize.Meta{ReceivedAt: time.Time{}}, []byte{0x0a, 0xff})
+	_, _, err = normalizer.Spans(normalize.Meta{ReceivedAt: time.Time{}}, []byte{0x0a, 0xff})
 	require.Error(t, err, "a record that is no protobuf")
 }
 
@@ -202,7 +202,7 @@ func TestResourceAndScope(t *testing.T) {
 	unmarshal(t, data, withOrigin)
 	withOrigin.ResourceSpans[0].Resource = resource(attribute{"service.name", "api"}, attribute{"service", "x"}, attribute{"k8s.pod.0", 1})
 	withOrigin.ResourceSpans[0].ScopeSpans[0].Scope = scope("lib", "1.2", attribute{"a.b", "c"})
-	spans, _, err := newFitter(t).Spans(normalize.Meta{ReceivedAt: received}, marshal(t, withOrigin))
+	spans, _, err := newNormalizer(t).Spans(normalize.Meta{ReceivedAt: received}, marshal(t, withOrigin))
 	require.NoError(t, err)
 	for _, s := range spans {
 		require.Equal(t, object{"service": object{"name": "api"}, "service_": "x", "k8s": object{"pod": []any{int64(1)}}}, s.Resource)

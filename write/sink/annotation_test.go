@@ -30,14 +30,14 @@ func judgment(id byte, links ...byte) span {
 }
 
 // rowsOf counts what both tables hold, each row in its latest version.
-func (h *house) rowsOf(table, where string) uint64 {
+func (h *fixture) rowsOf(table, where string) uint64 {
 	h.t.Helper()
 	return one[uint64](h, "SELECT count() FROM "+table+" FINAL WHERE "+where)
 }
 
 func TestAnnotationsHaveRows(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, 2)
+	h := newFixture(t, 2)
 	h.start()
 	about := judgment(1, 8, 9, 8)
 	h.send(h.record(stream.Upsert, 1, about, span{trace: 1, span: 2, parent: 1, name: "child"}),
@@ -71,7 +71,7 @@ func trimmed(in []string) []string {
 // Large outputs are not copied, and those of a span with many links not for every link.
 func TestLargeOutputsAreNotCopied(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, 1)
+	h := newFixture(t, 1)
 	h.start()
 	large, wide := judgment(1, 7), judgment(2)
 	large.attributes["ag.data.outputs"] = `@ag.type=json:{"text":"` + strings.Repeat("x", 40<<10) + `","score":1}`
@@ -89,7 +89,7 @@ func TestLargeOutputsAreNotCopied(t *testing.T) {
 // trace is.
 func TestResultsOfAllThatNameAnEvaluator(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, 1)
+	h := newFixture(t, 1)
 	h.start()
 	child := judgment(2)
 	child.span, child.parent = 2, 1
@@ -117,29 +117,29 @@ func TestAnnotationsFollowTheirSpans(t *testing.T) {
 	}
 	tests := []struct {
 		name string
-		then func(h *house) stream.Record
+		then func(h *fixture) stream.Record
 		// want is what both tables hold of links to 8, 9 and of the trace.
 		eight, nine, all, results uint64
 	}{
-		{"the same again", func(h *house) stream.Record { return h.record(stream.Upsert, 1, judgment(1, 8)) }, 1, 0, 1, 1},
-		{"replaced", func(h *house) stream.Record { return h.record(stream.Upsert, 1, judgment(1, 9)) }, 0, 1, 1, 1},
-		{"replaced by less", func(h *house) stream.Record {
+		{"the same again", func(h *fixture) stream.Record { return h.record(stream.Upsert, 1, judgment(1, 8)) }, 1, 0, 1, 1},
+		{"replaced", func(h *fixture) stream.Record { return h.record(stream.Upsert, 1, judgment(1, 9)) }, 0, 1, 1, 1},
+		{"replaced by less", func(h *fixture) stream.Record {
 			return h.record(stream.Upsert, 1, span{trace: 1, span: 1, name: "plain"})
 		}, 0, 0, 0, 0},
-		{"edited", func(h *house) stream.Record { return h.record(stream.Edit, 1, judgment(1, 9)) }, 0, 1, 1, 1},
-		{"one span edited", func(h *house) stream.Record {
+		{"edited", func(h *fixture) stream.Record { return h.record(stream.Edit, 1, judgment(1, 9)) }, 0, 1, 1, 1},
+		{"one span edited", func(h *fixture) stream.Record {
 			r := h.record(stream.Edit, 1, judgment(1, 9))
 			r.Headers = map[string]string{stream.HeaderScope: stream.ScopeSpans}
 			return r
 		}, 0, 1, 1, 1},
-		{"deleted", func(h *house) stream.Record { return h.record(stream.Delete, 1) }, 0, 0, 0, 0},
-		{"one span deleted", func(h *house) stream.Record { return h.record(stream.Delete, 1, judgment(1)) }, 0, 0, 0, 0},
-		{"replaced by one without links", func(h *house) stream.Record { return h.record(stream.Upsert, 1, judgment(1)) }, 0, 0, 0, 1},
+		{"deleted", func(h *fixture) stream.Record { return h.record(stream.Delete, 1) }, 0, 0, 0, 0},
+		{"one span deleted", func(h *fixture) stream.Record { return h.record(stream.Delete, 1, judgment(1)) }, 0, 0, 0, 0},
+		{"replaced by one without links", func(h *fixture) stream.Record { return h.record(stream.Upsert, 1, judgment(1)) }, 0, 0, 0, 1},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			h := newHouse(t, 1)
+			h := newFixture(t, 1)
 			h.start()
 			other := judgment(2, 7)
 			h.send(h.record(stream.Upsert, 1, judgment(1, 8), span{trace: 1, span: 2, parent: 1, name: "child"}), h.record(stream.Upsert, 2, other))
@@ -160,33 +160,33 @@ func TestResultsFollowTheirSpans(t *testing.T) {
 	renamed.attributes["ag.refs.evaluator.slug"] = "other"
 	tests := []struct {
 		name string
-		then func(h *house) stream.Record
+		then func(h *fixture) stream.Record
 		want []string
 	}{
-		{"the same again", func(h *house) stream.Record { return h.record(stream.Upsert, 1, judgment(1)) }, []string{"quality"}},
-		{"replaced", func(h *house) stream.Record { return h.record(stream.Upsert, 1, renamed) }, []string{"other"}},
-		{"replaced by less", func(h *house) stream.Record {
+		{"the same again", func(h *fixture) stream.Record { return h.record(stream.Upsert, 1, judgment(1)) }, []string{"quality"}},
+		{"replaced", func(h *fixture) stream.Record { return h.record(stream.Upsert, 1, renamed) }, []string{"other"}},
+		{"replaced by less", func(h *fixture) stream.Record {
 			return h.record(stream.Upsert, 1, span{trace: 1, span: 1, name: "plain"})
 		}, nil},
-		{"edited", func(h *house) stream.Record { return h.record(stream.Edit, 1, renamed) }, []string{"other"}},
-		{"deleted", func(h *house) stream.Record { return h.record(stream.Delete, 1) }, nil},
-		{"one span deleted", func(h *house) stream.Record { return h.record(stream.Delete, 1, judgment(1)) }, nil},
+		{"edited", func(h *fixture) stream.Record { return h.record(stream.Edit, 1, renamed) }, []string{"other"}},
+		{"deleted", func(h *fixture) stream.Record { return h.record(stream.Delete, 1) }, nil},
+		{"one span deleted", func(h *fixture) stream.Record { return h.record(stream.Delete, 1, judgment(1)) }, nil},
 	}
 	for _, forgetting := range []bool{false, true} {
 		for _, tt := range tests {
 			t.Run(fmt.Sprint(tt.name, " forgotten ", forgetting), func(t *testing.T) {
 				t.Parallel()
-				h := newHouse(t, 1)
+				h := newFixture(t, 1)
 				if forgetting {
 					h.sink.RecentSpans = 1
 				}
 				h.start()
 				h.send(h.record(stream.Upsert, 1, judgment(1), span{trace: 1, span: 2, parent: 1, name: "child"}))
-				h.eventually("settled", func() bool { return one[uint64](h, "SELECT count() FROM trace_totals") == 1 })
+				h.eventually("finalized", func() bool { return one[uint64](h, "SELECT count() FROM trace_totals") == 1 })
 				for i := byte(3); i < 6; i++ {
 					h.send(h.record(stream.Upsert, i, span{trace: i, span: 1, name: "plain"}))
 				}
-				h.eventually("settled", func() bool { return one[uint64](h, "SELECT uniqExact(trace_id) FROM trace_totals") == 4 })
+				h.eventually("finalized", func() bool { return one[uint64](h, "SELECT uniqExact(trace_id) FROM trace_totals") == 4 })
 				h.send(tt.then(h))
 				h.eventually("rows as the span is", func() bool {
 					return slices.Equal(tt.want, h.strings("SELECT evaluator_key FROM evaluation_index FINAL WHERE trace_id = unhex('01000000000000000000000000000001')"))
@@ -198,7 +198,7 @@ func TestResultsFollowTheirSpans(t *testing.T) {
 
 func TestAnnotationsFollowTheTypeOfTheirTrace(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, 1)
+	h := newFixture(t, 1)
 	h.start()
 	h.send(h.record(stream.Upsert, 1, judgment(1, 8)))
 	require.Equal(t, uint64(1), h.rowsOf("annotation_index", "trace_type = 'annotation'"))
@@ -212,18 +212,18 @@ func TestAnnotationsFollowTheTypeOfTheirTrace(t *testing.T) {
 	require.Equal(t, uint64(1), h.rowsOf("evaluation_index", "trace_type = 'invocation'"))
 }
 
-// What a worker has forgotten is found when the trace is settled.
+// What a worker has forgotten is found when the trace is finalized.
 func TestForgottenAnnotationsAreCleanedUp(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, 1)
+	h := newFixture(t, 1)
 	h.sink.RecentSpans = 1
 	h.start()
 	h.send(h.record(stream.Upsert, 1, judgment(1, 8)))
-	h.eventually("settled", func() bool { return one[uint64](h, "SELECT count() FROM trace_totals") == 1 })
+	h.eventually("finalized", func() bool { return one[uint64](h, "SELECT count() FROM trace_totals") == 1 })
 	for i := byte(2); i < 6; i++ {
 		h.send(h.record(stream.Upsert, i, judgment(i, 7)))
 	}
-	h.eventually("settled", func() bool { return one[uint64](h, "SELECT uniqExact(trace_id) FROM trace_totals") == 5 })
+	h.eventually("finalized", func() bool { return one[uint64](h, "SELECT uniqExact(trace_id) FROM trace_totals") == 5 })
 	h.send(h.record(stream.Upsert, 1, judgment(1, 9)))
 	h.eventually("the row of the earlier version is gone", func() bool {
 		return h.rowsOf("annotation_index", "trace_id = unhex('01000000000000000000000000000001')") == 1
@@ -239,7 +239,7 @@ func TestAnnotationsExactlyOnce(t *testing.T) {
 	for _, forget := range []bool{false, true} {
 		t.Run(fmt.Sprint("forgotten ", forget), func(t *testing.T) {
 			t.Parallel()
-			h := newHouse(t, 1)
+			h := newFixture(t, 1)
 			token := h.publish(h.record(stream.Upsert, 1, judgment(1, 8)), h.record(stream.Upsert, 2, judgment(2, 8)),
 				h.record(stream.Edit, 2, judgment(2, 9)), h.record(stream.Delete, 3))
 			r := h.start()

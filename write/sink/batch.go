@@ -42,11 +42,11 @@ type batch struct {
 	doubtful bool
 	// stored are the spans of a doubtful batch that are stored, and all their rows.
 	stored map[*entry]bool
-	// doomed are the records, by their index, for which building rows panicked, in this
-	// attempt or in an earlier one. spoilt reports that one panicked in this attempt: there
+	// quarantined are the records, by their index, for which building rows panicked, in this
+	// attempt or in an earlier one. needsRebuild reports that one panicked in this attempt: there
 	// are incomplete rows, and the cache has spans that will not be stored.
-	doomed map[int]deadRecord
-	spoilt bool
+	quarantined  map[int]deadRecord
+	needsRebuild bool
 }
 
 // deadRecords returns the indexes of the records that cannot be processed.
@@ -127,9 +127,9 @@ const maxSpansOfRecord = 1 << schema.VersionShift
 // of one trace are released before the next. Traces that are edited or deleted, or have a
 // redriven record, come last, because ClickHouse is queried for what is left of them.
 //
-// It leaves out the doomed records. The caller builds a batch again that is spoilt.
-func (w *worker) build(ctx context.Context, records []stream.Record, rng stream.Range, doomed map[int]deadRecord) (*batch, error) {
-	b := &batch{rng: rng, records: records, byKey: map[rows.TraceKey]*group{}, builtAt: w.clock(), doomed: doomed}
+// It leaves out the quarantined records. The caller builds a batch that needs a rebuild again.
+func (w *worker) build(ctx context.Context, records []stream.Record, rng stream.Range, quarantined map[int]deadRecord) (*batch, error) {
+	b := &batch{rng: rng, records: records, byKey: map[rows.TraceKey]*group{}, builtAt: w.clock(), quarantined: quarantined}
 	w.rows.Reset()
 	for i := range records {
 		w.assign(b, i)
@@ -170,10 +170,10 @@ func (w *worker) assign(b *batch, i int) {
 	r := &b.records[i]
 	b.bytes += len(r.Value)
 	if r.Err != nil {
-		b.die(i, "envelope", r.Err)
+		b.deadLetter(i, "envelope", r.Err)
 		return
 	}
-	if d, ok := b.doomed[i]; ok {
+	if d, ok := b.quarantined[i]; ok {
 		b.dead = append(b.dead, d)
 		return
 	}
@@ -195,17 +195,17 @@ func (w *worker) assign(b *batch, i int) {
 	g.records = append(g.records, i)
 }
 
-func (b *batch) die(record int, stage string, err error) {
+func (b *batch) deadLetter(record int, stage string, err error) {
 	b.dead = append(b.dead, deadRecord{record, stage, err.Error()})
 }
 
-// doom notes a record whose rows cannot be built.
-func (b *batch) doom(record int, stage string, err error) {
-	if b.doomed == nil {
-		b.doomed = map[int]deadRecord{}
+// quarantine notes a record whose rows cannot be built.
+func (b *batch) quarantine(record int, stage string, err error) {
+	if b.quarantined == nil {
+		b.quarantined = map[int]deadRecord{}
 	}
-	b.doomed[record] = deadRecord{record, stage, err.Error()}
-	b.spoilt = true
+	b.quarantined[record] = deadRecord{record, stage, err.Error()}
+	b.needsRebuild = true
 }
 
 // collect decodes the records of a trace.
@@ -221,7 +221,7 @@ func (w *worker) spans(b *batch, g *group, i int) {
 	r := &b.records[i]
 	defer func() {
 		if p := recover(); p != nil {
-			b.doom(i, "fit", fmt.Errorf("sink: a record of trace %s cannot be read: %v", r.Trace, p))
+			b.quarantine(i, "fit", fmt.Errorf("sink: a record of trace %s cannot be read: %v", r.Trace, p))
 		}
 	}()
 	if r.Redriven && r.Operation != stream.Upsert && g.Past.Changed(rows.Micros(r.ReceivedAt)) {
@@ -232,7 +232,7 @@ func (w *worker) spans(b *batch, g *group, i int) {
 		w.drop(g.remove(r, nil))
 		return
 	}
-	spans, refused, err := w.sink.deps.Fitter.Spans(metaOf(r), r.Value)
+	spans, refused, err := w.sink.deps.Normalizer.Spans(metaOf(r), r.Value)
 	if err == nil && len(spans) > maxSpansOfRecord {
 		err = fmt.Errorf("sink: a record of %d spans", len(spans))
 	}
@@ -240,7 +240,7 @@ func (w *worker) spans(b *batch, g *group, i int) {
 		err = fmt.Errorf("sink: a record of trace %s with spans of another", r.Trace)
 	}
 	if err != nil {
-		b.die(i, "fit", err)
+		b.deadLetter(i, "fit", err)
 		return
 	}
 	for _, f := range refused {
@@ -368,7 +368,7 @@ func (b *batch) reject(i int) {
 	r := &b.records[i]
 	var rejection stream.Rejection
 	if err := json.Unmarshal(r.Value, &rejection); err != nil {
-		b.die(i, "reject", err)
+		b.deadLetter(i, "reject", err)
 		return
 	}
 	b.rejects = append(b.rejects, rows.RejectedSpan{

@@ -90,7 +90,7 @@ func llmTrace(t testing.TB, id uint64, n int, start time.Time) []byte {
 	return value
 }
 
-func fitter(t testing.TB) *normalize.Fitter {
+func normalizer(t testing.TB) *normalize.Normalizer {
 	t.Helper()
 	f, err := normalize.New(prometheus.NewRegistry())
 	require.NoError(t, err)
@@ -100,7 +100,7 @@ func fitter(t testing.TB) *normalize.Fitter {
 // BenchmarkRows is what a span costs after it is fitted: document, hash, maps, tokens, columns.
 func BenchmarkRows(b *testing.B) {
 	now := time.Now()
-	f := fitter(b)
+	f := normalizer(b)
 	var entries []*entry
 	bytes := 0
 	for id := range uint64(100) {
@@ -143,7 +143,7 @@ func BenchmarkRows(b *testing.B) {
 
 // BenchmarkFit is the part before the rows, for comparison.
 func BenchmarkFit(b *testing.B) {
-	f := fitter(b)
+	f := normalizer(b)
 	now := time.Now()
 	value := llmTrace(b, 1, 10, now)
 	b.ReportAllocs()

@@ -21,7 +21,7 @@ func (w *worker) decide(b *batch, g *group) {
 	defer func() {
 		if p := recover(); p != nil { // the panic does not show which record is at fault
 			for _, i := range g.records {
-				b.doom(i, "row", fmt.Errorf("sink: spans of trace %s cannot be made rows: %v", g.Key.Trace, p))
+				b.quarantine(i, "row", fmt.Errorf("sink: spans of trace %s cannot be made rows: %v", g.Key.Trace, p))
 			}
 		}
 	}()
@@ -49,7 +49,7 @@ func (w *worker) enter(b *batch, g *group, before *recent.Trace, e *entry) (k *r
 	k = before
 	defer func() {
 		if p := recover(); p != nil {
-			b.doom(e.record, "row", fmt.Errorf("sink: span %s of trace %s cannot be made a row: %v", e.Span.SpanID, e.Key.Trace, p))
+			b.quarantine(e.record, "row", fmt.Errorf("sink: span %s of trace %s cannot be made a row: %v", e.Span.SpanID, e.Key.Trace, p))
 		}
 	}()
 	if w.place(b, g, k, e) {
@@ -82,7 +82,7 @@ func (w *worker) revive(b *batch, entries []*entry) error {
 		if e.record != at { // entries of one record are usually adjacent
 			r := &b.records[e.record]
 			var err error
-			if spans, _, err = w.sink.deps.Fitter.Spans(metaOf(r), r.Value); err != nil {
+			if spans, _, err = w.sink.deps.Normalizer.Spans(metaOf(r), r.Value); err != nil {
 				return fmt.Errorf("sink: fit offset %d again: %w", r.Offset, err)
 			}
 			at = e.record

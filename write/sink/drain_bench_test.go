@@ -29,7 +29,7 @@ import (
 // (consumer, fit, rows) and in the store (inserts, merges, settling).
 func BenchmarkDrain(b *testing.B) {
 	const perRecord, records = 10, 20_000
-	h := newHouse(b, 4)
+	h := newFixture(b, 4)
 	for statement := range strings.SplitSeq(os.Getenv("BENCH_DDL"), ";") {
 		if strings.TrimSpace(statement) != "" {
 			require.NoError(b, h.conn.Exec(b.Context(), statement))
@@ -66,8 +66,8 @@ func BenchmarkDrain(b *testing.B) {
 		for one[uint64](h, "SELECT uniqExact(trace_id) FROM trace_totals") < records || one[uint64](h, "SELECT count() FROM system.merges") > 0 {
 			time.Sleep(200 * time.Millisecond)
 		}
-		b.ReportMetric(float64((processTime(b, pid)-there).Microseconds())/perRecord/records, "store-settled-cpu-us/span")
-		b.ReportMetric(time.Since(began).Seconds(), "settled-s")
+		b.ReportMetric(float64((processTime(b, pid)-there).Microseconds())/perRecord/records, "clickhouse-finalized-cpu-us/span")
+		b.ReportMetric(time.Since(began).Seconds(), "finalized-s")
 		r.stop()
 		restart := time.Now() // the next owner restores its memory first
 		again := h.start()
@@ -121,7 +121,7 @@ func prose(seed uint64, n int) string {
 }
 
 // llm is a record of an instrumented LLM application.
-func (h *house) llm(id uint64, n int, start time.Time) stream.Record {
+func (h *fixture) llm(id uint64, n int, start time.Time) stream.Record {
 	r := h.record(stream.Upsert, 0)
 	r.Trace = trace.TraceID{}
 	binary.BigEndian.PutUint64(r.Trace[:], id*0x9e3779b97f4a7c15)

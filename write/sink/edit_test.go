@@ -17,7 +17,7 @@ import (
 // keeps its creation, wherever the new version stands.
 func TestEditOfSomeSpans(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, 2)
+	h := newFixture(t, 2)
 	h.start()
 	h.send(h.record(stream.Upsert, 1, span{trace: 1, span: 1, name: "a"}, span{trace: 1, span: 2, parent: 1, name: "b"}))
 	created := one[string](h, "SELECT toString(created_at) FROM spans WHERE span_name = 'a'")
@@ -35,7 +35,7 @@ func TestEditOfSomeSpans(t *testing.T) {
 // what is written after a delete is new.
 func TestCreationWithinABatch(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, 2)
+	h := newFixture(t, 2)
 	h.start()
 	first, edited := h.record(stream.Upsert, 1, span{trace: 1, span: 1, name: "a"}), h.record(stream.Edit, 1, span{trace: 1, span: 1, name: "b"})
 	h.send(first, edited)
@@ -54,7 +54,7 @@ func TestCreationWithinABatch(t *testing.T) {
 func TestEditOfManySpans(t *testing.T) {
 	t.Parallel()
 	const many = 6000
-	h := newHouse(t, 1)
+	h := newFixture(t, 1)
 	h.start()
 	h.send(h.record(stream.Upsert, 1, span{trace: 1, span: 1, name: "root"}), h.many(stream.Upsert, many, "a"))
 	edit := h.many(stream.Edit, many, "b")
@@ -69,7 +69,7 @@ func TestEditOfManySpans(t *testing.T) {
 }
 
 // many is a record of n children of a trace's first span, all of one name.
-func (h *house) many(op stream.Operation, n int, name string) stream.Record {
+func (h *fixture) many(op stream.Operation, n int, name string) stream.Record {
 	r := h.record(op, 1)
 	id, parent := traceOf(1), spanOf(1)
 	scope := &tracepb.ScopeSpans{}

@@ -45,16 +45,16 @@ func spanTables() []string {
 // goes as well; another project keeps all of its own.
 func TestDeletedProjectsAreErased(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, 2)
+	h := newFixture(t, 2)
 	var deleted gone
 	h.erased, h.sink.PurgeEvery = deleted.since, 20*time.Millisecond
 	r := h.start()
-	doomed, other := h.project, domain.ProjectID(uuid.New())
+	removed, other := h.project, domain.ProjectID(uuid.New())
 	records := func(project domain.ProjectID, id byte) []stream.Record {
 		h.project = project
 		judged := h.record(stream.Upsert, id, span{trace: id, span: 1, name: "root", links: []byte{77}, attributes: map[string]any{"ag.meta.x": 1, "ag.refs.evaluator.slug": "judge", "ag.data.outputs": `@ag.type=json:{"score":1}`}})
 		refused := h.record(stream.Reject, id)
-		refused.Value = []byte(`{"stage":"door","reason":"no span id"}`)
+		refused.Value = []byte(`{"stage":"receive","reason":"no span id"}`)
 		return []stream.Record{judged, refused, h.record(stream.Delete, 100+id)}
 	}
 	count := func(table string, project domain.ProjectID) uint64 {
@@ -68,22 +68,22 @@ func TestDeletedProjectsAreErased(t *testing.T) {
 		}
 		return true
 	}
-	h.send(append(records(doomed, 1), records(other, 1)...)...)
-	h.eventually("both projects have rows in every table", func() bool { return full(doomed) && full(other) })
+	h.send(append(records(removed, 1), records(other, 1)...)...)
+	h.eventually("both projects have rows in every table", func() bool { return full(removed) && full(other) })
 
 	empty := func() bool {
 		for _, table := range spanTables() {
-			if count(table, doomed) > 0 {
+			if count(table, removed) > 0 {
 				return false
 			}
 		}
 		return true
 	}
-	deleted.add(doomed)
+	deleted.add(removed)
 	h.eventually("the project is erased", empty)
-	h.send(records(doomed, 2)...)
+	h.send(records(removed, 2)...)
 	h.eventually("what came later is erased", empty)
-	h.eventually("nothing is settled that is gone", func() bool { return r.count(t, "colonnade_sink_pending_traces") == 0 })
+	h.eventually("nothing is finalized that is gone", func() bool { return r.count(t, "colonnade_sink_pending_traces") == 0 })
 	h.eventually("and settling brought nothing back", empty)
 	require.True(t, full(other))
 	require.Positive(t, r.count(t, "colonnade_sink_purges_total"))

@@ -17,7 +17,7 @@ import (
 // corrects what the index says of it: a lookup by id never misses it.
 func TestIndexIsNeverWithoutATrace(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, 1)
+	h := newFixture(t, 1)
 	h.start()
 	const index = "SELECT count() FROM trace_index WHERE trace_id = unhex('01000000000000000000000000000001')"
 	h.send(h.record(stream.Upsert, 1, span{trace: 1, span: 1, name: "a", links: []byte{9}}))
@@ -45,7 +45,7 @@ func TestIndexIsNeverWithoutATrace(t *testing.T) {
 }
 
 // sums is what the store says that spans sum of tokens: their row in span_cumulative, or what is their own.
-func (h *house) sums() []string {
+func (h *fixture) sums() []string {
 	return h.strings(`SELECT concat(span_name, '=', toString(if(has, sum, own))) FROM (
 		SELECT span_name, tokens_total AS own, start_time, sort_hash FROM spans FINAL
 	) AS s LEFT JOIN (SELECT start_time, sort_hash, true AS has, tokens_total AS sum FROM span_cumulative FINAL) AS m USING (start_time, sort_hash) ORDER BY span_name`)
@@ -55,39 +55,39 @@ func (h *house) sums() []string {
 // parents, edits, deletes; from memory, from the store, and after a restart.
 func TestSumsFollowTheTrace(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, 1)
+	h := newFixture(t, 1)
 	r := h.start()
 	tokens := func(id, parent byte, start int64, n int) span {
 		return span{trace: 1, span: id, parent: parent, name: fmt.Sprint("s", id), start: start, attributes: map[string]any{"ag.metrics.unit.tokens.total": n}}
 	}
-	settled := func(want ...string) {
+	finalized := func(want ...string) {
 		t.Helper()
-		h.eventually("the trace is settled", func() bool {
+		h.eventually("the trace is finalized", func() bool {
 			return one[uint64](h, "SELECT max(version) FROM trace_totals") > one[uint64](h, "SELECT max(last_version) FROM trace_index") && len(h.sums()) == len(want)
 		})
 		require.Equal(t, want, h.sums())
 	}
 	h.send(h.record(stream.Upsert, 1, tokens(1, 0, 0, 0), tokens(2, 1, 1, 5), tokens(3, 2, 2, 7)))
-	settled("s1=12", "s2=12", "s3=7")
+	finalized("s1=12", "s2=12", "s3=7")
 	require.Equal(t, uint64(2), one[uint64](h, "SELECT count() FROM span_cumulative"), "leaves need no row")
 	require.NotZero(t, r.count(t, "colonnade_sink_finalize_source_traces_total"))
 	h.send(h.record(stream.Upsert, 1, tokens(4, 3, 3, 100)))
-	settled("s1=112", "s2=112", "s3=107", "s4=100")
+	finalized("s1=112", "s2=112", "s3=107", "s4=100")
 	h.send(h.record(stream.Upsert, 1, tokens(4, 1, 3, 100)))
-	settled("s1=112", "s2=12", "s3=7", "s4=100")
+	finalized("s1=112", "s2=12", "s3=7", "s4=100")
 
 	r.stop()
 	h.start()
 	h.send(h.record(stream.Upsert, 1, tokens(5, 4, 4, 1), tokens(3, 2, 50, 7)))
-	settled("s1=113", "s2=12", "s3=7", "s4=101", "s5=1")
+	finalized("s1=113", "s2=12", "s3=7", "s4=101", "s5=1")
 	h.send(h.record(stream.Delete, 1, span{trace: 1, span: 3}, span{trace: 1, span: 5}))
-	settled("s1=105", "s2=5", "s4=100")
+	finalized("s1=105", "s2=5", "s4=100")
 	edit := h.record(stream.Edit, 1, tokens(4, 2, 9, 10))
 	edit.Headers = map[string]string{stream.HeaderScope: stream.ScopeSpans}
 	h.send(edit)
-	settled("s1=15", "s2=15", "s4=10")
+	finalized("s1=15", "s2=15", "s4=10")
 	h.send(h.record(stream.Edit, 1, tokens(1, 0, 0, 3), tokens(6, 1, 0, 4)))
-	settled("s1=7", "s6=4")
+	finalized("s1=7", "s6=4")
 	require.InDelta(t, 7, one[float64](h, "SELECT tokens_total FROM trace_totals FINAL"), 0)
 	h.send(h.record(stream.Delete, 1))
 	require.Zero(t, one[uint64](h, "SELECT count() FROM span_cumulative"))
@@ -98,7 +98,7 @@ func TestSumsFollowTheTrace(t *testing.T) {
 // and deletes; a minute that lost spans says so at once.
 func TestMinutesFollowTheRoots(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, 1)
+	h := newFixture(t, 1)
 	h.sink.RollupEvery, h.sink.MaxClockSkew = 50*time.Millisecond, 10*time.Millisecond
 	h.start()
 	tokens := func(n, id, parent byte, start int64, tokens int) stream.Record {

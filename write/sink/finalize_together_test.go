@@ -19,12 +19,12 @@ import (
 	"colonnade/write/stream"
 )
 
-// What traces need when they are settled costs the store a few statements for
+// What traces need when they are finalized costs the store a few statements for
 // all of them, not some for each: a group of thousands must not hold up the stream.
 func TestTracesAreRepairedTogether(t *testing.T) {
 	t.Parallel()
 	const traces = 120
-	each := func(h *house, spans func(n byte) []span) (records []stream.Record) {
+	each := func(h *fixture, spans func(n byte) []span) (records []stream.Record) {
 		for n := byte(1); n <= traces; n++ {
 			records = append(records, h.record(stream.Upsert, n, spans(n)...))
 		}
@@ -32,7 +32,7 @@ func TestTracesAreRepairedTogether(t *testing.T) {
 	}
 	t.Run("types", func(t *testing.T) {
 		t.Parallel()
-		h := patientHouse(t)
+		h := patientFixture(t)
 		r := h.start()
 		h.send(each(h, func(n byte) []span {
 			first := span{trace: n, span: n, name: "root"}
@@ -51,7 +51,7 @@ func TestTracesAreRepairedTogether(t *testing.T) {
 			return []span{late}
 		})...)
 		h.eventually("every trace has one type", func() bool { return r.count(t, "colonnade_sink_moved_traces_total") == traces })
-		h.eventually("settled", func() bool { return h.settled() == traces })
+		h.eventually("finalized", func() bool { return h.finalized() == traces })
 		require.Equal(t, uint64(2*traces), one[uint64](h, "SELECT count() FROM spans"))
 		require.Equal(t, uint64(2*traces/3), one[uint64](h, "SELECT count() FROM spans WHERE trace_type = 'invocation'"))
 		require.Equal(t, uint64(2*traces*2/3), one[uint64](h, "SELECT count() FROM spans WHERE trace_type = 'annotation'"))
@@ -64,14 +64,14 @@ func TestTracesAreRepairedTogether(t *testing.T) {
 	for name, apart := range map[string]int64{"identifiers": 0, "identifiers of traces half an hour apart": -30 * 60 * 1000} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			h := patientHouse(t)
+			h := patientFixture(t)
 			r := h.start()
 			h.send(each(h, func(n byte) []span { return []span{{trace: n, span: n, name: "root", start: apart * int64(n)}} })...)
 			h.send(each(h, func(n byte) []span {
 				ids := map[string]any{"ag.session.id": "s'" + string('a'+rune(n%20)), "ag.user.id": "u"}
 				return []span{{trace: n, span: n + 1, parent: n, start: apart*int64(n) + 1, name: "child", attributes: ids}}
 			})...)
-			h.eventually("settled", func() bool { return h.settled() == traces })
+			h.eventually("finalized", func() bool { return h.finalized() == traces })
 			require.Equal(t, uint64(2*traces), one[uint64](h, "SELECT count() FROM spans"))
 			require.Equal(t, uint64(traces), one[uint64](h, "SELECT count() FROM spans WHERE span_name = 'root' AND user_id = 'u' AND session_id = 's\\'' || char(97 + reinterpretAsUInt8(substring(trace_id, 16, 1)) % 20) AND has(search_terms, '@session=' || session_id) AND has(search_terms, '@user=u')"))
 			for _, what := range []string{"find identifiers", "promote identifiers"} {
@@ -82,7 +82,7 @@ func TestTracesAreRepairedTogether(t *testing.T) {
 	for name, apart := range map[string]int64{"removed traces": 1, "removed traces half an hour apart": -30 * 60 * 1000} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			h := patientHouse(t)
+			h := patientFixture(t)
 			r := h.start()
 			h.send(each(h, func(n byte) []span {
 				return []span{{trace: n, span: n, name: "root", start: apart * int64(n), links: []byte{200}}}
@@ -112,10 +112,10 @@ func TestTracesAreRepairedTogether(t *testing.T) {
 	}
 	t.Run("replaced rows", func(t *testing.T) {
 		t.Parallel()
-		h := patientHouse(t)
+		h := patientFixture(t)
 		r := h.start()
 		h.send(each(h, func(n byte) []span { return []span{{trace: n, span: n, name: "root"}} })...)
-		h.eventually("settled", func() bool { return h.settled() == traces })
+		h.eventually("finalized", func() bool { return h.finalized() == traces })
 		r.stop() // the next one does not know that these are replaced
 		h.sink.RecentSpans = 1
 		r = h.start()
@@ -127,13 +127,13 @@ func TestTracesAreRepairedTogether(t *testing.T) {
 	})
 }
 
-// A group that the store cannot settle comes again in parts, also where fewer
+// A group that the store cannot finalize comes again in parts, also where fewer
 // traces were due than a group may hold, and the stream goes on before that.
 func TestAFailedGroupIsSettledInParts(t *testing.T) {
 	t.Parallel()
-	h := patientHouse(t)
-	said := &bytes.Buffer{}
-	h.log = slog.New(slog.NewJSONHandler(said, nil))
+	h := patientFixture(t)
+	logged := &bytes.Buffer{}
+	h.log = slog.New(slog.NewJSONHandler(logged, nil))
 	require.NoError(t, h.conn.Exec(t.Context(), "ALTER TABLE trace_totals ADD CONSTRAINT none CHECK spans = 0"))
 	r := h.start()
 	var records []stream.Record
@@ -144,7 +144,7 @@ func TestAFailedGroupIsSettledInParts(t *testing.T) {
 	h.eventually("a second attempt", func() bool { return r.count(t, "colonnade_sink_finalize_seconds") >= 2 })
 	r.stop()
 	var attempts []failedGroup
-	for decoder := json.NewDecoder(said); ; {
+	for decoder := json.NewDecoder(logged); ; {
 		var line failedGroup
 		err := decoder.Decode(&line)
 		if errors.Is(err, io.EOF) {
@@ -168,16 +168,16 @@ type failedGroup struct {
 	Traces  int       `json:"traces"`
 }
 
-// patientHouse gathers for long enough that traces are settled together.
-func patientHouse(t *testing.T) *house {
+// patientFixture gathers for long enough that traces are finalized together.
+func patientFixture(t *testing.T) *fixture {
 	t.Helper()
-	h := newHouse(t, 1)
+	h := newFixture(t, 1)
 	h.sink.MinLinger, h.sink.FinalizeAfter = 500*time.Millisecond, 3*time.Second
 	return h
 }
 
-// settled counts the traces of which the latest version is settled.
-func (h *house) settled() int {
+// finalized counts the traces of which the latest version is finalized.
+func (h *fixture) finalized() int {
 	h.t.Helper()
 	return int(one[uint64](h, `SELECT count() FROM (SELECT trace_id, max(version) AS v FROM trace_totals GROUP BY trace_id) AS r
 		INNER JOIN (SELECT trace_id, max(last_version) AS l FROM trace_index GROUP BY trace_id) AS i USING trace_id WHERE v > l`))

@@ -31,8 +31,8 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(embeddedtest.Main(m)) }
 
-// house is a topic and a database of a test's own, and what works on them.
-type house struct {
+// fixture is a topic and a database of a test's own, and what works on them.
+type fixture struct {
 	t       testing.TB
 	project domain.ProjectID
 	user    uuid.UUID
@@ -49,9 +49,9 @@ type house struct {
 	log *slog.Logger
 }
 
-func newHouse(t testing.TB, partitions int32) *house {
+func newFixture(t testing.TB, partitions int32) *fixture {
 	t.Helper()
-	h := &house{t: t, project: domain.ProjectID(uuid.New()), user: uuid.New(), log: embeddedtest.Log(t)}
+	h := &fixture{t: t, project: domain.ProjectID(uuid.New()), user: uuid.New(), log: embeddedtest.Log(t)}
 	h.url = migrationstest.Database(t)
 	h.stream = stream.DefaultConfig()
 	h.stream.Brokers, h.stream.Topic = embeddedtest.Kafka(t), embeddedtest.Topic(t)
@@ -85,19 +85,19 @@ type running struct {
 }
 
 // start runs a sink until stop or the test's end.
-func (h *house) start() *running {
+func (h *fixture) start() *running {
 	h.t.Helper()
 	registry := prometheus.NewRegistry()
 	consumer, err := stream.NewConsumer(h.stream, time.Now, h.log, registry)
 	require.NoError(h.t, err)
-	fitter, err := normalize.New(registry)
+	normalizer, err := normalize.New(registry)
 	require.NoError(h.t, err)
 	store := h.conn
 	if h.through != nil {
 		store = h.through
 	}
 	s, err := sink.New(h.sink, sink.Deps{
-		Store: store, Consumer: consumer, Dead: h.producer, Fitter: fitter, Erased: h.erased, Now: time.Now, Log: h.log, Registerer: registry,
+		Store: store, Consumer: consumer, Dead: h.producer, Normalizer: normalizer, Erased: h.erased, Now: time.Now, Log: h.log, Registerer: registry,
 	})
 	require.NoError(h.t, err)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -151,7 +151,7 @@ func traceOf(n byte) trace.TraceID { return trace.TraceID{0: 1, 15: n} }
 func spanOf(n byte) trace.SpanID   { return trace.SpanID{0: 2, 7: n} }
 
 // record makes a record of spans of one trace.
-func (h *house) record(op stream.Operation, id byte, spans ...span) stream.Record {
+func (h *fixture) record(op stream.Operation, id byte, spans ...span) stream.Record {
 	r := stream.Record{
 		Project: h.project, User: h.user, Trace: traceOf(id), Source: "otlp", Operation: op, ReceivedAt: time.Now().UTC(),
 	}
@@ -209,7 +209,7 @@ func anyValue(v any) *commonpb.AnyValue {
 }
 
 // publish sends records and gives their positions.
-func (h *house) publish(records ...stream.Record) domain.Token {
+func (h *fixture) publish(records ...stream.Record) domain.Token {
 	h.t.Helper()
 	token, err := h.producer.Publish(h.t.Context(), records)
 	require.NoError(h.t, err)
@@ -217,7 +217,7 @@ func (h *house) publish(records ...stream.Record) domain.Token {
 }
 
 // wait waits until the store shows that a token's positions are visible.
-func (h *house) wait(token domain.Token) {
+func (h *fixture) wait(token domain.Token) {
 	h.t.Helper()
 	h.eventually("the token becomes visible", func() bool {
 		visible := map[uint32]uint64{}
@@ -242,27 +242,27 @@ func (h *house) wait(token domain.Token) {
 }
 
 // send publishes and waits.
-func (h *house) send(records ...stream.Record) domain.Token {
+func (h *fixture) send(records ...stream.Record) domain.Token {
 	h.t.Helper()
 	token := h.publish(records...)
 	h.wait(token)
 	return token
 }
 
-func (h *house) eventually(what string, ok func() bool) {
+func (h *fixture) eventually(what string, ok func() bool) {
 	h.t.Helper()
 	require.Eventually(h.t, ok, 2*time.Minute, 20*time.Millisecond, what)
 }
 
 // one reads a single value.
-func one[T any](h *house, query string, args ...any) (v T) {
+func one[T any](h *fixture, query string, args ...any) (v T) {
 	h.t.Helper()
 	require.NoError(h.t, h.conn.QueryRow(h.t.Context(), query, args...).Scan(&v))
 	return v
 }
 
 // strings reads a column of text.
-func (h *house) strings(query string, args ...any) (out []string) {
+func (h *fixture) strings(query string, args ...any) (out []string) {
 	h.t.Helper()
 	rows, err := h.conn.Query(h.t.Context(), query, args...)
 	require.NoError(h.t, err)
@@ -278,13 +278,13 @@ func (h *house) strings(query string, args ...any) (out []string) {
 
 // rewind puts the group's commit back to the intent of a range, as a sink
 // leaves it that dies before its commit.
-func (h *house) rewind(rng stream.Range) {
+func (h *fixture) rewind(rng stream.Range) {
 	h.t.Helper()
 	h.committed(func(ctx context.Context, p *stream.Partition) error { return p.Intend(ctx, rng) })
 }
 
 // committed changes the group's commit of the one partition.
-func (h *house) committed(change func(context.Context, *stream.Partition) error) {
+func (h *fixture) committed(change func(context.Context, *stream.Partition) error) {
 	h.t.Helper()
 	consumer, err := stream.NewConsumer(h.stream, time.Now, h.log, prometheus.NewRegistry())
 	require.NoError(h.t, err)

@@ -35,8 +35,8 @@ func TestIdentifiersArePromotedAcrossBatches(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			h := newHouse(t, 1)
-			settled := func() uint64 {
+			h := newFixture(t, 1)
+			finalized := func() uint64 {
 				return one[uint64](h, "SELECT toUInt64(sum(spans)) FROM trace_totals FINAL WHERE trace_id = unhex('01000000000000000000000000000001')")
 			}
 			r := h.start()
@@ -50,7 +50,7 @@ func TestIdentifiersArePromotedAcrossBatches(t *testing.T) {
 					}
 				}
 				h.send(h.record(stream.Upsert, 1, spans...))
-				h.eventually("settled", func() bool { return settled() == uint64(i+1) })
+				h.eventually("finalized", func() bool { return finalized() == uint64(i+1) })
 			}
 			h.eventually("promoted", func() bool {
 				return one[string](h, "SELECT concat(session_id, ' ', user_id, ' ', agent_id) FROM spans WHERE parent_id = toFixedString('', 8) AND span_name = 'root'") == tt.want

@@ -47,7 +47,7 @@ func BenchmarkInsert(b *testing.B) {
 		require.NoError(b, conn.Exec(b.Context(), strings.Replace(ddl, from, to, 1)))
 	}
 	pid := embeddedtest.PID("clickhouse")
-	f := fitter(b)
+	f := normalizer(b)
 	s := clickhouse.New(conn, DefaultConfig().store(), prometheus.NewRegistry(), time.Now)
 	r := rows.NewBuffer(newKeySet(100_000).has)
 	var d rows.Content
@@ -111,11 +111,11 @@ func BenchmarkInsert(b *testing.B) {
 	var parts uint64
 	require.NoError(b, conn.QueryRow(b.Context(), "SELECT count() FROM system.parts WHERE active AND table = 'spans' AND database = currentDatabase()").Scan(&parts))
 	b.ReportMetric(float64(parts), "parts")
-	settled := processTime(b, pid)
+	finalized := processTime(b, pid)
 	for _, t := range []string{"spans", "span_payloads_packed", "trace_index"} {
 		require.NoError(b, conn.Exec(b.Context(), "OPTIMIZE TABLE "+t+" FINAL"))
 	}
-	b.ReportMetric(float64((processTime(b, pid)-settled).Microseconds())/float64(inserted), "finalmerge-cpu-us/row")
+	b.ReportMetric(float64((processTime(b, pid)-finalized).Microseconds())/float64(inserted), "finalmerge-cpu-us/row")
 	sizes, err := conn.Query(b.Context(), "SELECT table, sum(bytes_on_disk)::Float64 FROM system.parts WHERE active AND database = currentDatabase() GROUP BY table")
 	require.NoError(b, err)
 	for sizes.Next() {

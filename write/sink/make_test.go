@@ -22,11 +22,11 @@ import (
 // maker is a worker that makes batches and stores none.
 func maker(t *testing.T) *worker {
 	t.Helper()
-	fitter, err := normalize.New(prometheus.NewRegistry())
+	normalizer, err := normalize.New(prometheus.NewRegistry())
 	require.NoError(t, err)
 	cfg := DefaultConfig()
 	keys := newKeySet(maxAttributeKeys)
-	s := &Sink{cfg: cfg, deps: Deps{Fitter: fitter, Now: time.Now}, keys: keys, metrics: newMetrics(prometheus.NewRegistry())}
+	s := &Sink{cfg: cfg, deps: Deps{Normalizer: normalizer, Now: time.Now}, keys: keys, metrics: newMetrics(prometheus.NewRegistry())}
 	return &worker{sink: s, partition: &stream.Partition{}, metrics: s.metrics, memory: recent.New(cfg.DedupWindow), rows: rows.NewBuffer(keys.has)}
 }
 
@@ -91,7 +91,7 @@ func TestATraceThatPanicsDies(t *testing.T) {
 	w := maker(t)
 	b := &batch{records: make([]stream.Record, 3)}
 	w.decide(b, &group{records: []int{0, 2}, entries: []*entry{{}}}) // of no span
-	require.True(t, b.spoilt)
-	require.Len(t, b.doomed, 2)
-	require.Contains(t, b.doomed[2].reason, "cannot be made rows")
+	require.True(t, b.needsRebuild)
+	require.Len(t, b.quarantined, 2)
+	require.Contains(t, b.quarantined[2].reason, "cannot be made rows")
 }

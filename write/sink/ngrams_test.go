@@ -18,13 +18,13 @@ import (
 )
 
 // ngrams are the n-grams, or the digit n-grams, that the rows of a section have together.
-func (h *house) ngrams(column string, project domain.ProjectID, section uint64) []uint32 {
+func (h *fixture) ngrams(column string, project domain.ProjectID, section uint64) []uint32 {
 	h.t.Helper()
 	return one[[]uint32](h, "SELECT arraySort(bitmapToArray(groupBitmapOrState("+column+"))) FROM span_payload_ngrams WHERE project_id = ? AND stream_partition = 0 AND offset_block = ?", project.String(), section)
 }
 
 // expected are those of the documents as they are stored.
-func (h *house) expected(column string, project domain.ProjectID, section uint64) []uint32 {
+func (h *fixture) expected(column string, project domain.ProjectID, section uint64) []uint32 {
 	h.t.Helper()
 	out := []uint32{}
 	var set ngram.Set
@@ -44,7 +44,7 @@ func (h *house) expected(column string, project domain.ProjectID, section uint64
 // and of many, in one batch and in several, of each project and section.
 func TestNgramsAreThoseOfTheDocuments(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, 1)
+	h := newFixture(t, 1)
 	require.Equal(t, 1024, schema.BlockOffsets)
 	other := domain.ProjectID(uuid.New())
 	h.start()

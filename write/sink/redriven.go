@@ -84,7 +84,7 @@ func (b *batch) refuseGroup(g *group, stage string, err error) {
 	dead := b.deadRecords()
 	for _, i := range g.records {
 		if !dead[i] {
-			b.die(i, stage, err)
+			b.deadLetter(i, stage, err)
 		}
 	}
 	*g = group{Trace: deletion.Trace{Key: g.Key}}

@@ -20,20 +20,20 @@ func TestARedriveUndoesNothing(t *testing.T) {
 	for i, tt := range []struct {
 		name string
 		// died are the records that come back, meanwhile what came before that.
-		died, meanwhile func(h *house) []stream.Record
+		died, meanwhile func(h *fixture) []stream.Record
 		names, reasons  []string
 	}{
 		{
 			"nothing came since",
-			func(h *house) []stream.Record { return []stream.Record{h.pair(stream.Upsert, "old")} },
-			func(*house) []stream.Record { return nil },
+			func(h *fixture) []stream.Record { return []stream.Record{h.pair(stream.Upsert, "old")} },
+			func(*fixture) []stream.Record { return nil },
 			[]string{"old 1", "old 2"},
 			nil,
 		},
 		{
 			"a span was sent",
-			func(h *house) []stream.Record { return []stream.Record{h.pair(stream.Upsert, "old")} },
-			func(h *house) []stream.Record {
+			func(h *fixture) []stream.Record { return []stream.Record{h.pair(stream.Upsert, "old")} },
+			func(h *fixture) []stream.Record {
 				return []stream.Record{h.record(stream.Upsert, 1, span{trace: 1, span: 2, parent: 1, name: "new 2"})}
 			},
 			[]string{"new 2", "old 1"},
@@ -41,8 +41,8 @@ func TestARedriveUndoesNothing(t *testing.T) {
 		},
 		{
 			"some spans were edited",
-			func(h *house) []stream.Record { return []stream.Record{h.pair(stream.Upsert, "old")} },
-			func(h *house) []stream.Record {
+			func(h *fixture) []stream.Record { return []stream.Record{h.pair(stream.Upsert, "old")} },
+			func(h *fixture) []stream.Record {
 				return []stream.Record{h.some(h.record(stream.Edit, 1, span{trace: 1, span: 1, name: "new 1", start: 40}))}
 			},
 			[]string{"new 1", "old 2"},
@@ -50,8 +50,8 @@ func TestARedriveUndoesNothing(t *testing.T) {
 		},
 		{
 			"the trace was edited",
-			func(h *house) []stream.Record { return []stream.Record{h.pair(stream.Upsert, "old")} },
-			func(h *house) []stream.Record {
+			func(h *fixture) []stream.Record { return []stream.Record{h.pair(stream.Upsert, "old")} },
+			func(h *fixture) []stream.Record {
 				return []stream.Record{h.record(stream.Edit, 1, span{trace: 1, span: 1, name: "new 1"})}
 			},
 			[]string{"new 1"},
@@ -59,15 +59,15 @@ func TestARedriveUndoesNothing(t *testing.T) {
 		},
 		{
 			"the trace was deleted",
-			func(h *house) []stream.Record { return []stream.Record{h.pair(stream.Upsert, "old")} },
-			func(h *house) []stream.Record { return []stream.Record{h.record(stream.Delete, 1)} },
+			func(h *fixture) []stream.Record { return []stream.Record{h.pair(stream.Upsert, "old")} },
+			func(h *fixture) []stream.Record { return []stream.Record{h.record(stream.Delete, 1)} },
 			nil,
 			[]string{"2 of 2 spans were sent, edited or deleted since they were received."},
 		},
 		{
 			"the trace was deleted, and a span sent then",
-			func(h *house) []stream.Record { return []stream.Record{h.pair(stream.Upsert, "old")} },
-			func(h *house) []stream.Record {
+			func(h *fixture) []stream.Record { return []stream.Record{h.pair(stream.Upsert, "old")} },
+			func(h *fixture) []stream.Record {
 				return []stream.Record{h.record(stream.Delete, 1), h.record(stream.Upsert, 1, span{trace: 1, span: 1, name: "new 1"})}
 			},
 			[]string{"new 1"},
@@ -75,8 +75,8 @@ func TestARedriveUndoesNothing(t *testing.T) {
 		},
 		{
 			"a span was deleted",
-			func(h *house) []stream.Record { return []stream.Record{h.pair(stream.Upsert, "old")} },
-			func(h *house) []stream.Record {
+			func(h *fixture) []stream.Record { return []stream.Record{h.pair(stream.Upsert, "old")} },
+			func(h *fixture) []stream.Record {
 				return []stream.Record{h.record(stream.Delete, 1, span{trace: 1, span: 2, name: "any"})}
 			},
 			[]string{"old 1"},
@@ -84,15 +84,15 @@ func TestARedriveUndoesNothing(t *testing.T) {
 		},
 		{
 			"a delete comes back and a span was sent since",
-			func(h *house) []stream.Record { return []stream.Record{h.record(stream.Delete, 1)} },
-			func(h *house) []stream.Record { return []stream.Record{h.pair(stream.Upsert, "new")} },
+			func(h *fixture) []stream.Record { return []stream.Record{h.record(stream.Delete, 1)} },
+			func(h *fixture) []stream.Record { return []stream.Record{h.pair(stream.Upsert, "new")} },
 			[]string{"new 1", "new 2"},
 			[]string{"The trace was sent, edited or deleted since this delete was received."},
 		},
 		{
 			"an edit comes back and another came since",
-			func(h *house) []stream.Record { return []stream.Record{h.pair(stream.Edit, "old")} },
-			func(h *house) []stream.Record {
+			func(h *fixture) []stream.Record { return []stream.Record{h.pair(stream.Edit, "old")} },
+			func(h *fixture) []stream.Record {
 				return []stream.Record{h.some(h.record(stream.Edit, 1, span{trace: 1, span: 1, name: "new 1"}))}
 			},
 			[]string{"new 1"},
@@ -100,20 +100,20 @@ func TestARedriveUndoesNothing(t *testing.T) {
 		},
 		{
 			"two versions come back, and the later is the first",
-			func(h *house) []stream.Record {
+			func(h *fixture) []stream.Record {
 				early, late := h.pair(stream.Upsert, "early"), h.pair(stream.Upsert, "late")
 				return []stream.Record{late, early}
 			},
-			func(*house) []stream.Record { return nil },
+			func(*fixture) []stream.Record { return nil },
 			[]string{"late 1", "late 2"},
 			[]string{"2 of 2 spans were sent, edited or deleted since they were received."},
 		},
 		{
 			"an edit comes back with its deletes",
-			func(h *house) []stream.Record {
+			func(h *fixture) []stream.Record {
 				return []stream.Record{h.pair(stream.Upsert, "old"), h.record(stream.Delete, 1), h.pair(stream.Upsert, "again"), h.some(h.record(stream.Edit, 1, span{trace: 1, span: 1, name: "edited 1"}))}
 			},
-			func(*house) []stream.Record { return nil },
+			func(*fixture) []stream.Record { return nil },
 			[]string{"again 2", "edited 1"},
 			nil,
 		},
@@ -128,7 +128,7 @@ func TestARedriveUndoesNothing(t *testing.T) {
 			}
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
-				h := newHouse(t, 1)
+				h := newFixture(t, 1)
 				died, meanwhile := tt.died(h), tt.meanwhile(h)
 				require.NoError(t, h.producer.Dead(t.Context(), died, "store: no"))
 				var r *running
@@ -164,18 +164,18 @@ func TestARedriveUndoesNothing(t *testing.T) {
 }
 
 // pair is a record of a root and a child, of one name.
-func (h *house) pair(op stream.Operation, name string) stream.Record {
+func (h *fixture) pair(op stream.Operation, name string) stream.Record {
 	return h.record(op, 1, span{trace: 1, span: 1, name: name + " 1"}, span{trace: 1, span: 2, parent: 1, name: name + " 2"})
 }
 
 // some makes an edit one of the spans that it names.
-func (h *house) some(r stream.Record) stream.Record {
+func (h *fixture) some(r stream.Record) stream.Record {
 	r.Headers = map[string]string{stream.HeaderScope: stream.ScopeSpans}
 	return r
 }
 
 // redrive sends again what is dead.
-func (h *house) redrive(n int) {
+func (h *fixture) redrive(n int) {
 	h.t.Helper()
 	sent, err := stream.Redrive(h.t.Context(), h.stream, stream.RedriveOptions{}, time.Now, h.log)
 	require.NoError(h.t, err)

@@ -31,7 +31,7 @@ import (
 )
 
 // mixed are records of every kind, and what the store holds after them.
-func (h *house) mixed() []stream.Record {
+func (h *fixture) mixed() []stream.Record {
 	broken := h.record(stream.Upsert, 5)
 	broken.Value = []byte("\xff\xff")
 	refused := h.record(stream.Reject, 6)
@@ -47,7 +47,7 @@ func (h *house) mixed() []stream.Record {
 	}
 }
 
-func (h *house) checkMixed() {
+func (h *fixture) checkMixed() {
 	h.t.Helper()
 	require.Equal(h.t, []string{"a", "b2", "new"}, h.strings("SELECT span_name FROM spans ORDER BY span_name"))
 	require.Equal(h.t, uint64(3), one[uint64](h, "SELECT uniqExact(trace_id, span_id) FROM span_payloads_packed"))
@@ -58,7 +58,7 @@ func (h *house) checkMixed() {
 // A sink that died after its intent, and before anything else.
 func TestReplayFromTheIntent(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, 1)
+	h := newFixture(t, 1)
 	token := h.publish(h.mixed()...)
 	h.rewind(stream.Range{First: 0, Last: 4})
 	r := h.start()
@@ -83,12 +83,12 @@ func TestReplayBeforeTheCommit(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			h := newHouse(t, 1)
+			h := newFixture(t, 1)
 			token := h.publish(h.mixed()...)
 			r := h.start()
 			h.wait(token)
 			h.checkMixed()
-			h.eventually("settled", func() bool { return one[uint64](h, "SELECT uniqExact(trace_id) FROM trace_totals") == 2 })
+			h.eventually("finalized", func() bool { return one[uint64](h, "SELECT uniqExact(trace_id) FROM trace_totals") == 2 })
 			r.stop()
 			for _, statement := range tt.forget {
 				require.NoError(t, h.conn.Exec(t.Context(), statement))
@@ -107,7 +107,7 @@ func TestReplayBeforeTheCommit(t *testing.T) {
 // them with what came since, under a token that nobody knows.
 func TestRowsThatNoCommitNamesAreStoredOnce(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, 1)
+	h := newFixture(t, 1)
 	// Merges would hide what is there twice.
 	require.NoError(t, h.conn.Exec(t.Context(), "ALTER TABLE spans MODIFY SETTING max_bytes_to_merge_at_max_space_in_pool = 1"))
 	r := h.start()
@@ -122,11 +122,11 @@ func TestRowsThatNoCommitNamesAreStoredOnce(t *testing.T) {
 }
 
 // unanswered loses the answer of the first insert into each table, after after has run.
-func (h *house) unanswered(after func(table string)) (lost func() []string) {
+func (h *fixture) unanswered(after func(table string)) (lost func() []string) {
 	h.t.Helper()
 	var mu sync.Mutex
 	seen := map[string]bool{}
-	h.door(func(*http.Request, string) {}, func(table string) {
+	h.between(func(*http.Request, string) {}, func(table string) {
 		mu.Lock()
 		first := !seen[table]
 		seen[table] = true
@@ -143,9 +143,9 @@ func (h *house) unanswered(after func(table string)) (lost func() []string) {
 	}
 }
 
-// door puts a door between sinks and the store, which calls before and after at
+// between puts a proxy between sinks and the store, which calls before and after at
 // every insert into a table.
-func (h *house) door(before func(r *http.Request, table string), after func(table string)) {
+func (h *fixture) between(before func(r *http.Request, table string), after func(table string)) {
 	h.t.Helper()
 	store, err := url.Parse(h.url)
 	require.NoError(h.t, err)
@@ -163,25 +163,25 @@ func (h *house) door(before func(r *http.Request, table string), after func(tabl
 			return nil
 		},
 	}
-	door := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if table, ok := inserted(r); ok {
 			before(r, table)
 		}
 		proxy.ServeHTTP(w, r)
 	}))
-	h.t.Cleanup(door.Close)
+	h.t.Cleanup(server.Close)
 	through := *store
-	through.Host = strings.TrimPrefix(door.URL, "http://")
+	through.Host = strings.TrimPrefix(server.URL, "http://")
 	h.through = open(h.t, through.String())
 }
 
 // front puts before the store what may answer a statement in its place.
-func (h *house) front(answer func(w http.ResponseWriter, statement string) bool) {
+func (h *fixture) front(answer func(w http.ResponseWriter, statement string) bool) {
 	h.t.Helper()
 	store, err := url.Parse(h.url)
 	require.NoError(h.t, err)
 	proxy := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.Out.URL.Scheme, r.Out.URL.Host = "http", store.Host }}
-	door := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		statement := r.URL.Query().Get("query")
 		if statement == "" {
 			body, err := io.ReadAll(r.Body)
@@ -194,9 +194,9 @@ func (h *house) front(answer func(w http.ResponseWriter, statement string) bool)
 			proxy.ServeHTTP(w, r)
 		}
 	}))
-	h.t.Cleanup(door.Close)
+	h.t.Cleanup(server.Close)
 	through := *store
-	through.Host = strings.TrimPrefix(door.URL, "http://")
+	through.Host = strings.TrimPrefix(server.URL, "http://")
 	h.through = open(h.t, through.String())
 }
 
@@ -210,7 +210,7 @@ func outOfMemory(w http.ResponseWriter) {
 // remembered, is not done again.
 func TestAnInsertWithoutAnswerIsDoneOnce(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, 1)
+	h := newFixture(t, 1)
 	for _, table := range []string{"spans", "rejected_spans"} {
 		for _, setting := range []string{"non_replicated_deduplication_window = 0", "max_bytes_to_merge_at_max_space_in_pool = 1"} {
 			require.NoError(t, h.conn.Exec(t.Context(), "ALTER TABLE "+table+" MODIFY SETTING "+setting))
@@ -227,7 +227,7 @@ func TestAnInsertWithoutAnswerIsDoneOnce(t *testing.T) {
 // have its rows: they are stored all the same.
 func TestATokenWithoutItsRowsLosesNothing(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, 1)
+	h := newFixture(t, 1)
 	lost := h.unanswered(func(table string) {
 		if err := h.conn.Exec(context.Background(), "DELETE FROM "+table+" WHERE true SETTINGS lightweight_deletes_sync = 2"); err != nil {
 			t.Error(err)
@@ -244,7 +244,7 @@ func TestATokenWithoutItsRowsLosesNothing(t *testing.T) {
 // they do not see yet is waited for, not stored again.
 func TestALaggingReplicaIsWaitedFor(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, 1)
+	h := newFixture(t, 1)
 	h.sink.Deployment.Replicated = true
 	h.sink.MinBackoff, h.sink.MaxBackoff = time.Millisecond, 10*time.Millisecond
 	require.NoError(t, h.conn.Exec(t.Context(), "ALTER TABLE spans MODIFY SETTING max_bytes_to_merge_at_max_space_in_pool = 1"))
@@ -273,7 +273,7 @@ func TestALaggingReplicaIsWaitedFor(t *testing.T) {
 // Two sinks share the partitions; one leaves, and the other goes on.
 func TestRebalance(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, 4)
+	h := newFixture(t, 4)
 	first := h.start()
 	n := byte(0)
 	some := func() {
@@ -293,13 +293,13 @@ func TestRebalance(t *testing.T) {
 	some()
 	h.eventually("all is there", func() bool { return one[uint64](h, "SELECT count() FROM spans") >= 80 })
 	require.Equal(t, uint64(80), one[uint64](h, "SELECT count() FROM spans"))
-	h.eventually("all is settled", func() bool { return one[uint64](h, "SELECT uniqExact(trace_id) FROM trace_totals") == 80 })
+	h.eventually("all is finalized", func() bool { return one[uint64](h, "SELECT uniqExact(trace_id) FROM trace_totals") == 80 })
 }
 
-// Traces whose sink stopped before they were quiet are settled by the next one.
+// Traces whose sink stopped before they were quiet are finalized by the next one.
 func TestSettleAfterRestart(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, 1)
+	h := newFixture(t, 1)
 	quiet := h.sink.FinalizeAfter
 	h.sink.FinalizeAfter = 1 << 40 // not in this life
 	r := h.start()
@@ -308,12 +308,12 @@ func TestSettleAfterRestart(t *testing.T) {
 	require.Zero(t, one[uint64](h, "SELECT count() FROM trace_totals"))
 	h.sink.FinalizeAfter = quiet
 	h.start()
-	h.eventually("both are settled", func() bool { return one[uint64](h, "SELECT uniqExact(trace_id) FROM trace_totals") == 2 })
+	h.eventually("both are finalized", func() bool { return one[uint64](h, "SELECT uniqExact(trace_id) FROM trace_totals") == 2 })
 
 	// A late span opens its trace again; duplicates from elsewhere count once.
 	require.NoError(t, h.conn.Exec(t.Context(), "INSERT INTO spans SELECT * FROM spans WHERE span_name = 'a' SETTINGS insert_deduplicate = 0"))
 	h.send(h.record(stream.Upsert, 1, span{trace: 1, span: 2, parent: 1, name: "late", failed: true}))
-	h.eventually("settled again", func() bool {
+	h.eventually("finalized again", func() bool {
 		return one[uint64](h, "SELECT count() FROM trace_totals FINAL WHERE spans = 2") == 1
 	})
 }
@@ -322,7 +322,7 @@ func TestSettleAfterRestart(t *testing.T) {
 // other records, which the store must not take for repetitions.
 func TestATopicMadeAgainIsAnotherLog(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, 1)
+	h := newFixture(t, 1)
 	r := h.start()
 	refused := func(reason string) stream.Record {
 		r := h.record(stream.Reject, 6)
@@ -347,7 +347,7 @@ func TestATopicMadeAgainIsAnotherLog(t *testing.T) {
 // What is deleted or edited after that is gone, though its offsets are later.
 func TestRowsOfAnotherLogAreRemoved(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, 1)
+	h := newFixture(t, 1)
 	r := h.start()
 	before := make([]stream.Record, 4)
 	for i := range before {
@@ -356,14 +356,14 @@ func TestRowsOfAnotherLogAreRemoved(t *testing.T) {
 		before[i].ReceivedAt = before[i].ReceivedAt.Add(-time.Hour)
 	}
 	h.send(before...)
-	h.eventually("settled", func() bool { return h.settled() == len(before) })
+	h.eventually("finalized", func() bool { return h.finalized() == len(before) })
 	r.stop()
 	h.remakeTopic()
 	some := h.record(stream.Edit, 3, span{trace: 3, span: 1, name: "after"})
 	some.Headers = map[string]string{stream.HeaderScope: stream.ScopeSpans}
 	token := h.publish(h.record(stream.Delete, 1), h.record(stream.Delete, 4), h.record(stream.Edit, 2, span{trace: 2, span: 1, name: "after"}), some)
 	require.NoError(t, h.conn.Exec(t.Context(), "TRUNCATE TABLE sink_progress"))
-	h.sink.MaxClockSkew = time.Millisecond // the machine may have settled a moment ago
+	h.sink.MaxClockSkew = time.Millisecond // the machine may have finalized a moment ago
 	h.start()
 	h.wait(token)
 	const names = "SELECT toString(reinterpretAsUInt8(substring(trace_id, 16))) || ' ' || span_name FROM spans ORDER BY 1"
@@ -376,7 +376,7 @@ func TestRowsOfAnotherLogAreRemoved(t *testing.T) {
 }
 
 // remakeTopic deletes the topic and has a producer that makes it again.
-func (h *house) remakeTopic() {
+func (h *fixture) remakeTopic() {
 	h.t.Helper()
 	client, err := kgo.NewClient(embeddedtest.KafkaOptions(h.t)...)
 	require.NoError(h.t, err)
@@ -394,12 +394,12 @@ func (h *house) remakeTopic() {
 	h.t.Cleanup(func() { require.NoError(h.t, h.producer.Close()) })
 }
 
-// A log that ends before what is stored is another one, and that is said.
+// A log that ends before what is stored is another one, and that is logged as an error.
 func TestAShorterLogIsTold(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, 1)
-	said := &bytes.Buffer{}
-	h.log = slog.New(slog.NewTextHandler(said, nil))
+	h := newFixture(t, 1)
+	logged := &bytes.Buffer{}
+	h.log = slog.New(slog.NewTextHandler(logged, nil))
 	r := h.start()
 	for n := byte(1); n <= 3; n++ {
 		h.send(h.record(stream.Upsert, n, span{trace: n, span: 1, name: "before"}))
@@ -407,14 +407,14 @@ func TestAShorterLogIsTold(t *testing.T) {
 	r.stop()
 	r = h.start()
 	r.stop()
-	require.NotContains(t, said.String(), "because it was created again", "a log that goes on")
+	require.NotContains(t, logged.String(), "because it was created again", "a log that goes on")
 	h.remakeTopic()
 	token := h.publish(h.record(stream.Upsert, 4, span{trace: 4, span: 1, name: "after"}))
 	require.NoError(t, h.conn.Exec(t.Context(), "TRUNCATE TABLE sink_progress"))
 	r = h.start()
 	h.wait(token)
 	r.stop()
-	require.Contains(t, said.String(), "because it was created again")
-	require.Contains(t, said.String(), "next_offset=1 stored_until=2")
+	require.Contains(t, logged.String(), "because it was created again")
+	require.Contains(t, logged.String(), "next_offset=1 stored_until=2")
 	require.Equal(t, uint64(4), one[uint64](h, "SELECT count() FROM spans"))
 }

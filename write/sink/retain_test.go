@@ -22,7 +22,7 @@ func TestRowsKeepNoRecord(t *testing.T) {
 	func() {
 		value := llmTrace(t, 1, 10, now)
 		runtime.AddCleanup(&value[0], func(done chan struct{}) { close(done) }, gone)
-		spans, _, err := fitter(t).Spans(normalize.Meta{Source: "otlp", ReceivedAt: now}, value)
+		spans, _, err := normalizer(t).Spans(normalize.Meta{Source: "otlp", ReceivedAt: now}, value)
 		require.NoError(t, err)
 		for i := range spans {
 			e := &entry{Entry: rows.Entry{Key: rows.TraceKey{Project: domain.ProjectID{1}, Trace: spans[i].TraceID}, Span: &spans[i], PartitionWeek: rows.PartitionWeek(spans[i].Start, now), CreatedAt: now}}
@@ -35,7 +35,7 @@ func TestRowsKeepNoRecord(t *testing.T) {
 	}()
 	require.NotEmpty(t, r.Spans.FoundKeys, "keys with samples of their values")
 	require.Eventually(t, func() bool {
-		runtime.GC() // twice at least: the fitter's scratch is in a pool
+		runtime.GC() // twice at least: the normalizer's scratch is in a pool
 		select {
 		case <-gone:
 			return true

@@ -77,9 +77,9 @@ type Deps struct {
 	// Store is a connection over HTTP (clickhouse.HTTP), which sends blocks as they are.
 	Store driver.Conn
 	// Consumer is not shared; Dead publishes the records that cannot be processed.
-	Consumer *stream.Consumer
-	Dead     *stream.Producer
-	Fitter   *normalize.Fitter
+	Consumer   *stream.Consumer
+	Dead       *stream.Producer
+	Normalizer *normalize.Normalizer
 	// Erased returns the projects deleted at or after a time; nil means that none ever is.
 	Erased func(ctx context.Context, since time.Time) ([]domain.ProjectID, error)
 	// Retentions returns the projects that do not keep everything; nil means that all do.

@@ -17,7 +17,7 @@ import (
 
 func TestSpansBecomeRows(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, 2)
+	h := newFixture(t, 2)
 	r := h.start()
 	h.send(h.record(stream.Upsert, 1,
 		span{trace: 1, span: 1, name: "root", attributes: map[string]any{
@@ -39,7 +39,7 @@ func TestSpansBecomeRows(t *testing.T) {
 	require.Equal(t, 2, r.count(t, "colonnade_sink_spans_total"))
 	require.NoError(t, r.Ready(t.Context()))
 
-	h.eventually("the trace is settled", func() bool {
+	h.eventually("the trace is finalized", func() bool {
 		return one[uint64](h, "SELECT count() FROM trace_totals WHERE spans = 2 AND tokens_total = 10 AND isNaN(costs_total) AND root_name = 'root'") == 1
 	})
 }
@@ -48,7 +48,7 @@ func TestSpansBecomeRows(t *testing.T) {
 func TestShortSpansMakeMoreBatches(t *testing.T) {
 	t.Parallel()
 	const traces, spans = 10, 200
-	h := newHouse(t, 1)
+	h := newFixture(t, 1)
 	h.sink.BatchBytes, h.sink.MinLinger = 2*spans*512, h.sink.MaxLinger
 	var records []stream.Record
 	bytes := 0
@@ -70,7 +70,7 @@ func TestShortSpansMakeMoreBatches(t *testing.T) {
 
 func TestRetriesAreDropped(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, 2)
+	h := newFixture(t, 2)
 	r := h.start()
 	record := h.record(stream.Upsert, 1, span{trace: 1, span: 1, name: "a"}, span{trace: 1, span: 2, parent: 1, name: "b"})
 	h.send(record)
@@ -90,7 +90,7 @@ func TestRetriesAreDropped(t *testing.T) {
 
 func TestANewVersionReplaces(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, 2)
+	h := newFixture(t, 2)
 	h.start()
 	h.send(h.record(stream.Upsert, 1, span{trace: 1, span: 1, name: "first"}))
 	created := one[string](h, "SELECT toString(created_at) FROM spans")
@@ -107,7 +107,7 @@ func TestANewVersionReplaces(t *testing.T) {
 
 func TestEditReplacesTheTrace(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, 2)
+	h := newFixture(t, 2)
 	h.start()
 	h.send(h.record(stream.Upsert, 1,
 		span{trace: 1, span: 1, name: "a", links: []byte{9}}, span{trace: 1, span: 2, parent: 1, name: "b"}, span{trace: 1, span: 3, parent: 1, name: "c"}),
@@ -121,17 +121,17 @@ func TestEditReplacesTheTrace(t *testing.T) {
 	require.Equal(t, uint64(3), one[uint64](h, "SELECT count() FROM spans WHERE trace_type = 'invocation'"))
 	require.Equal(t, created, one[string](h, "SELECT toString(created_at) FROM spans WHERE span_name = 'a2'"))
 	require.Equal(t, uint32(2), one[uint32](h, "SELECT spans FROM trace_totals FINAL WHERE trace_id = unhex('01000000000000000000000000000001')"))
-	require.Equal(t, uint8(8), one[uint8](h, "SELECT max(finalized_flags) % 16 FROM trace_index WHERE trace_id = unhex('01000000000000000000000000000001')"), "settled, no type declared, no link")
+	require.Equal(t, uint8(8), one[uint8](h, "SELECT max(finalized_flags) % 16 FROM trace_index WHERE trace_id = unhex('01000000000000000000000000000001')"), "finalized, no type declared, no link")
 }
 
 func TestDelete(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, 2)
+	h := newFixture(t, 2)
 	h.start()
 	h.send(
 		h.record(stream.Upsert, 1, span{trace: 1, span: 1, name: "a"}, span{trace: 1, span: 2, parent: 1, name: "b"}),
 		h.record(stream.Upsert, 2, span{trace: 2, span: 1, name: "keep"}, span{trace: 2, span: 2, parent: 1, name: "drop"}))
-	h.eventually("both are settled", func() bool { return one[uint64](h, "SELECT uniqExact(trace_id) FROM trace_totals") == 2 })
+	h.eventually("both are finalized", func() bool { return one[uint64](h, "SELECT uniqExact(trace_id) FROM trace_totals") == 2 })
 
 	h.send(h.record(stream.Delete, 1), h.record(stream.Delete, 2, span{trace: 2, span: 2}))
 	require.Equal(t, []string{"keep"}, h.strings("SELECT span_name FROM spans"))
@@ -152,7 +152,7 @@ func TestDelete(t *testing.T) {
 // What was deleted leaves the disk, not only the view.
 func TestDeletedRowsLeaveTheDisk(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, 1)
+	h := newFixture(t, 1)
 	h.sink.CleanUpEvery = 100 * time.Millisecond
 	h.start()
 	h.send(
@@ -170,7 +170,7 @@ func TestDeletedRowsLeaveTheDisk(t *testing.T) {
 
 func TestLateLinksMoveATrace(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, 2)
+	h := newFixture(t, 2)
 	r := h.start()
 	h.send(h.record(stream.Upsert, 1, span{trace: 1, span: 1, name: "a", attributes: map[string]any{"ag.data.inputs": `{"q":1}`}}),
 		h.record(stream.Upsert, 2, span{trace: 2, span: 1, name: "declared", attributes: map[string]any{"ag.type.trace": "invocation"}}))
@@ -190,15 +190,15 @@ func TestLateLinksMoveATrace(t *testing.T) {
 
 func TestRejectsAndPoison(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, 2)
+	h := newFixture(t, 2)
 	r := h.start()
-	door := h.record(stream.Reject, 1)
-	door.Value = []byte(`{"stage":"scan","reason":"too deep","trace_id":"ab","span_id":"cd","span_name":"n","raw":"AAEC"}`)
+	refused := h.record(stream.Reject, 1)
+	refused.Value = []byte(`{"stage":"scan","reason":"too deep","trace_id":"ab","span_id":"cd","span_name":"n","raw":"AAEC"}`)
 	broken := h.record(stream.Upsert, 2)
 	broken.Value = []byte("\xff\xff\xff no protobuf")
 	zero := h.record(stream.Upsert, 3, span{trace: 3, span: 1, name: "good"}, span{trace: 3, span: 2, name: "good too"})
 	stray := h.record(stream.Upsert, 4, span{trace: 4, span: 1, name: "under its key"}, span{trace: 5, span: 1, name: "not under its key"})
-	h.send(door, broken, zero, stray)
+	h.send(refused, broken, zero, stray)
 	require.Equal(t, []string{"good", "good too"}, h.strings("SELECT span_name FROM spans ORDER BY span_name"))
 	require.Equal(t, []string{"fit", "fit", "scan"}, h.strings("SELECT stage FROM rejected_spans ORDER BY stage"))
 	require.Equal(t, uint64(1), one[uint64](h, "SELECT count() FROM rejected_spans WHERE reason LIKE '%a record of trace 01000000000000000000000000000004 with spans of another'"))
@@ -210,7 +210,7 @@ func TestRejectsAndPoison(t *testing.T) {
 // trace counts for the earlier ones, whatever lies between them.
 func TestRecordsOfATraceWithinABatch(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, 1)
+	h := newFixture(t, 1)
 	token := h.publish( // before the start: one batch
 		h.record(stream.Upsert, 1, span{trace: 1, span: 1, name: "first"}, span{trace: 1, span: 2, parent: 1, name: "early"}),
 		h.record(stream.Upsert, 2, span{trace: 2, span: 1, name: "to go"}),
@@ -230,10 +230,10 @@ func TestRecordsOfATraceWithinABatch(t *testing.T) {
 }
 
 // Documents of a version that another took the place of go when traces are
-// settled, whether or not the new version stands at the same place.
+// finalized, whether or not the new version stands at the same place.
 func TestOutdatedDocumentsGo(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, 2)
+	h := newFixture(t, 2)
 	h.start()
 	for _, outputs := range []string{"first", "second", "third"} {
 		h.send(h.record(stream.Upsert, 1, span{trace: 1, span: 1, name: "a", attributes: map[string]any{"ag.data.outputs": outputs}}, span{trace: 1, span: 2, parent: 1, name: "b"}))
@@ -250,7 +250,7 @@ func TestRefusedRowsAreHalved(t *testing.T) {
 	for _, table := range []string{"spans", "span_payloads_packed"} {
 		t.Run(table, func(t *testing.T) {
 			t.Parallel()
-			h := newHouse(t, 1)
+			h := newFixture(t, 1)
 			column := map[string]string{"spans": "span_name", "span_payloads_packed": "text"}[table]
 			require.NoError(t, h.conn.Exec(t.Context(), "ALTER TABLE "+table+" ADD CONSTRAINT no_poison CHECK position("+column+", 'poison') = 0"))
 			var records []stream.Record
@@ -280,7 +280,7 @@ const textsInHead = "reinterpretAsUInt32(substring(lengths, 25, 4)) + reinterpre
 // A head says of a span's metrics what its row of spans does, and nothing of those it has not.
 func TestHeadsHaveMetrics(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, 1)
+	h := newFixture(t, 1)
 	h.start()
 	h.wait(h.publish(
 		h.record(stream.Upsert, 1, span{trace: 1, span: 1, name: "measured", attributes: map[string]any{"ag.metrics.unit.tokens.prompt": 3, "ag.metrics.unit.costs.total": 0.25}}),
@@ -302,7 +302,7 @@ func TestHeadsHaveMetrics(t *testing.T) {
 // Rows that are made a second time, of records fitted again, are those of the first.
 func TestRowsMadeAgainAreTheSame(t *testing.T) {
 	t.Parallel()
-	first, again := newHouse(t, 1), newHouse(t, 1)
+	first, again := newFixture(t, 1), newFixture(t, 1)
 	again.project, again.user = first.project, first.user
 	tables := map[string]string{
 		"spans":                "span_name, trace_type, session_id, user_id, content_hash, version, attributes_string, attributes_number, attributes_bool, arraySort(search_terms), event_names, service, link_trace_ids, payload_bytes",
@@ -310,7 +310,7 @@ func TestRowsMadeAgainAreTheSame(t *testing.T) {
 		"annotation_index":     "trace_id, link_trace_id, outputs, numbers, evaluator_key",
 		"evaluation_index":     "trace_id, evaluator_key, start_time, version",
 	}
-	stored := func(h *house) map[string][]string {
+	stored := func(h *fixture) map[string][]string {
 		rows := map[string][]string{}
 		for table, columns := range tables {
 			rows[table] = h.strings("SELECT toString(tuple(" + columns + ")) AS row FROM " + table + " WHERE trace_id != unhex('0100000000000000000000000000006F') ORDER BY row")
@@ -320,7 +320,7 @@ func TestRowsMadeAgainAreTheSame(t *testing.T) {
 	for table := range tables {
 		require.NoError(t, again.conn.Exec(t.Context(), "ALTER TABLE "+table+" ADD CONSTRAINT no_poison CHECK trace_id != unhex('0100000000000000000000000000006F')"))
 	}
-	for _, h := range []*house{first, again} {
+	for _, h := range []*fixture{first, again} {
 		var records []stream.Record
 		for id := byte(1); id <= 7; id++ {
 			if id == 4 {
@@ -348,7 +348,7 @@ func TestRowsMadeAgainAreTheSame(t *testing.T) {
 // A store that is away is waited for and told of; nothing is committed meanwhile.
 func TestStoreAway(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, 1)
+	h := newFixture(t, 1)
 	h.sink.MaxBackoff, h.sink.MinBackoff, h.sink.DrainTimeout = 50*time.Millisecond, 10*time.Millisecond, 50*time.Millisecond
 	there := h.conn
 	h.conn = open(t, "http://127.0.0.1:1/none")

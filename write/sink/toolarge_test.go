@@ -16,7 +16,7 @@ import (
 )
 
 // tooLarge has the store run out of memory at statements that hold a text, while told.
-func (h *house) tooLarge(text string) *atomic.Bool {
+func (h *fixture) tooLarge(text string) *atomic.Bool {
 	var refuses atomic.Bool
 	refuses.Store(true)
 	h.front(func(w http.ResponseWriter, statement string) bool {
@@ -37,15 +37,15 @@ const (
 
 // A trace that the store cannot compute may be edited all the same: the stream
 // goes on, and the totals come when they can, from whoever owns the partition then.
-func TestAnEditOfATraceThatCannotBeSettled(t *testing.T) {
+func TestAnEditOfATraceThatCannotBeFinalized(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, 1)
+	h := newFixture(t, 1)
 	quiet := h.sink.FinalizeAfter
 	h.sink.FinalizeTimeout = 3 * time.Second
 	refuses := h.tooLarge(readsToSettle)
 	r := h.start()
 	h.send(h.record(stream.Upsert, 1, span{trace: 1, span: 1, name: "a"}, span{trace: 1, span: 2, parent: 1, name: "b"}, span{trace: 1, span: 3, parent: 1, name: "c"}))
-	h.eventually("settled from memory", func() bool { return h.settled() == 1 })
+	h.eventually("finalized from memory", func() bool { return h.finalized() == 1 })
 	r.stop() // and forgotten
 	h.sink.FinalizeAfter = time.Hour
 	r = h.start()
@@ -64,17 +64,17 @@ func TestAnEditOfATraceThatCannotBeSettled(t *testing.T) {
 	})
 }
 
-// What is left of a trace is settled by the next owner, too, where nothing of it
+// What is left of a trace is finalized by the next owner, too, where nothing of it
 // was written.
-func TestAPartialDeleteOfATraceThatCannotBeSettled(t *testing.T) {
+func TestAPartialDeleteOfATraceThatCannotBeFinalized(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, 1)
+	h := newFixture(t, 1)
 	quiet := h.sink.FinalizeAfter
 	h.sink.FinalizeTimeout, h.sink.MaxClockSkew = 3*time.Second, time.Millisecond
 	refuses := h.tooLarge(readsToSettle)
 	r := h.start()
 	h.send(h.record(stream.Upsert, 1, span{trace: 1, span: 1, name: "a"}, span{trace: 1, span: 2, parent: 1, name: "b"}))
-	h.eventually("settled from memory", func() bool { return h.settled() == 1 })
+	h.eventually("finalized from memory", func() bool { return h.finalized() == 1 })
 	r.stop()
 	h.sink.FinalizeAfter = time.Hour
 	r = h.start()
@@ -91,7 +91,7 @@ func TestAPartialDeleteOfATraceThatCannotBeSettled(t *testing.T) {
 // An edit of a trace whose spans the store cannot read is refused with a reason.
 func TestAnEditOfATraceThatCannotBeReadIsRefused(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, 1)
+	h := newFixture(t, 1)
 	h.sink.FinalizeTimeout = 3 * time.Second
 	h.tooLarge(readsToEdit)
 	h.start()
@@ -103,7 +103,7 @@ func TestAnEditOfATraceThatCannotBeReadIsRefused(t *testing.T) {
 }
 
 // rootsOfMinutes stores a root in each of so many minutes. The next sink computes all of them.
-func (h *house) rootsOfMinutes(minutes int) {
+func (h *fixture) rootsOfMinutes(minutes int) {
 	h.sink.RollupEvery, h.sink.MaxClockSkew = time.Hour, 10*time.Millisecond // this one computes none
 	records := make([]stream.Record, minutes)
 	for i := range records {
@@ -120,7 +120,7 @@ func (h *house) rootsOfMinutes(minutes int) {
 // for the same of them for ever, and statistics read spans meanwhile.
 func TestMinutesThatAreTooManyAtOnce(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, 1)
+	h := newFixture(t, 1)
 	h.sink.InsertTimeout, h.sink.MaxBackoff = time.Second, 100*time.Millisecond
 	const minutes, atOnce = 9, 2
 	var most atomic.Int64
@@ -147,7 +147,7 @@ func TestMinutesThatAreTooManyAtOnce(t *testing.T) {
 // are served, which once waited for it.
 func TestAMinuteThatIsTooMuch(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, 1)
+	h := newFixture(t, 1)
 	h.sink.InsertTimeout, h.sink.MaxBackoff = time.Second, 100*time.Millisecond
 	const minutes, bad = 9, 4
 	var able atomic.Bool
@@ -172,10 +172,10 @@ func TestAMinuteThatIsTooMuch(t *testing.T) {
 	h.eventually("and this one, too", func() bool { return one[uint64](h, roots, h.project.String()) == minutes+1 })
 }
 
-// A trace is settled when the store is back, however long that was away.
+// A trace is finalized when the store is back, however long that was away.
 func TestAnOutageAbandonsNoTrace(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, 1)
+	h := newFixture(t, 1)
 	h.sink.FinalizeTimeout, h.sink.MaxBackoff = 3*time.Second, 100*time.Millisecond
 	var away, begun atomic.Bool
 	h.front(func(w http.ResponseWriter, statement string) bool {
@@ -191,14 +191,14 @@ func TestAnOutageAbandonsNoTrace(t *testing.T) {
 	h.send(h.record(stream.Upsert, 1, span{trace: 1, span: 1, name: "a"}))
 	h.eventually("it was tried", func() bool { return r.count(t, "colonnade_sink_finalize_seconds") >= 2 })
 	away.Store(false)
-	h.eventually("settled", func() bool { return h.settled() == 1 })
+	h.eventually("finalized", func() bool { return h.finalized() == 1 })
 }
 
 // Documents that were replaced are removed when the store can: a replica that is
 // down holds up neither the stream nor the settling of traces.
 func TestRemovingDocumentsWaits(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, 1)
+	h := newFixture(t, 1)
 	h.sink.FinalizeTimeout, h.sink.MaxBackoff = 3*time.Second, 100*time.Millisecond
 	var there atomic.Bool
 	h.front(func(w http.ResponseWriter, statement string) bool {
@@ -211,7 +211,7 @@ func TestRemovingDocumentsWaits(t *testing.T) {
 	h.start()
 	h.send(h.record(stream.Upsert, 1, span{trace: 1, span: 1, name: "a"}))
 	h.send(h.record(stream.Upsert, 1, span{trace: 1, span: 1, name: "b"}))
-	h.eventually("settled", func() bool { return h.settled() == 1 })
+	h.eventually("finalized", func() bool { return h.finalized() == 1 })
 	h.send(h.record(stream.Upsert, 2, span{trace: 2, span: 1, name: "another"}))
 	require.Equal(t, uint64(3), one[uint64](h, "SELECT count() FROM span_payloads_packed"))
 	there.Store(true)

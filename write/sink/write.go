@@ -52,7 +52,7 @@ func (w *worker) write(ctx context.Context, b *batch, repeat bool) error {
 	if err := w.writeKeys(ctx, b); err != nil {
 		return err
 	}
-	if err := w.bury(ctx, b); err != nil {
+	if err := w.deadLetter(ctx, b); err != nil {
 		return err
 	}
 	if err := w.writeRejects(ctx, b, repeat); err != nil {
@@ -124,7 +124,7 @@ func (w *worker) halve(ctx context.Context, b *batch, table string, block *nativ
 	if rng.First == rng.Last {
 		for i := range b.records {
 			if b.records[i].Offset == rng.First {
-				b.die(i, "store", err)
+				b.deadLetter(i, "store", err)
 			}
 		}
 		if table == schema.SpanPayloads {
@@ -264,9 +264,9 @@ func (w *worker) writeKeys(ctx context.Context, b *batch) error {
 	return nil
 }
 
-// bury sends the records that cannot be processed to the dead-letter topic, and adds each to
+// deadLetter sends the records that cannot be processed to the dead-letter topic, and adds each to
 // the rejected spans.
-func (w *worker) bury(ctx context.Context, b *batch) error {
+func (w *worker) deadLetter(ctx context.Context, b *batch) error {
 	slices.SortFunc(b.dead, func(x, y deadRecord) int { return cmp.Compare(x.record, y.record) })
 	b.dead = slices.CompactFunc(b.dead, func(x, y deadRecord) bool { return x.record == y.record })
 	for _, d := range b.dead {

@@ -36,7 +36,7 @@ func (w *worker) process(ctx context.Context, records []stream.Record, rng strea
 	defer w.makingSince.Store(0)
 	w.makingOldest.Store(oldest.UnixNano())
 	defer w.makingOldest.Store(0)
-	ctx, cancel := outlive(ctx, w.sink.cfg.DrainTimeout)
+	ctx, cancel := drainContext(ctx, w.sink.cfg.DrainTimeout)
 	if err := w.makeRoom(); err != nil {
 		cancel()
 		return err
@@ -88,13 +88,13 @@ func (w *worker) make(ctx context.Context, records []stream.Record, rng stream.R
 	if landed := w.land(); err == nil {
 		err = landed
 	}
-	for err == nil && (w.refused || b.spoilt) {
+	for err == nil && (w.refused || b.needsRebuild) {
 		// The batch took spans for stored that are not, and left out what was sent again.
 		w.refused, w.memory = false, recent.New(w.sink.cfg.DedupWindow)
 		if err := w.restore(ctx, rng.First); err != nil {
 			return nil, err
 		}
-		b, err = w.build(ctx, records, rng, b.doomed)
+		b, err = w.build(ctx, records, rng, b.quarantined)
 	}
 	return b, err
 }
@@ -174,9 +174,9 @@ func (w *worker) land() error {
 	return nil
 }
 
-// outlive gives a context that goes on for a while after its parent's end: the
+// drainContext returns a context that ends d after its parent does: the
 // time to finish what is under way.
-func outlive(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+func drainContext(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
 	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() {
 		timer := time.NewTimer(d)

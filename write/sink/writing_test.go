@@ -14,13 +14,13 @@ import (
 )
 
 // held holds back the first insert into a table until release: begun is closed when it has come.
-func (h *house) held(table string) (begun chan struct{}, release func()) {
+func (h *fixture) held(table string) (begun chan struct{}, release func()) {
 	h.t.Helper()
 	h.sink.FinalizeAfter = time.Hour // settling waits for what is written
 	begun = make(chan struct{})
 	released := make(chan struct{})
 	var once sync.Once
-	h.door(func(r *http.Request, into string) {
+	h.between(func(r *http.Request, into string) {
 		if into == table {
 			once.Do(func() { close(begun) })
 			select {
@@ -35,7 +35,7 @@ func (h *house) held(table string) (begun chan struct{}, release func()) {
 }
 
 // made waits until rows of so many batches are made.
-func (h *house) made(r *running, batches int) {
+func (h *fixture) made(r *running, batches int) {
 	h.t.Helper()
 	h.eventually("rows are made", func() bool { return r.count(h.t, "colonnade_sink_build_seconds") == batches })
 }
@@ -44,7 +44,7 @@ func (h *house) made(r *running, batches int) {
 // stored before it is done.
 func TestRowsAreMadeWhileABatchIsWritten(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, 1)
+	h := newFixture(t, 1)
 	begun, release := h.held("spans")
 	r := h.start()
 	h.publish(h.record(stream.Upsert, 1, span{trace: 1, span: 1, name: "a"}))
@@ -61,7 +61,7 @@ func TestRowsAreMadeWhileABatchIsWritten(t *testing.T) {
 // Rows that were made while the store refused a record took its spans for stored.
 func TestASpanIsStoredThatWasRefusedWithAnother(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, 1)
+	h := newFixture(t, 1)
 	require.NoError(t, h.conn.Exec(t.Context(), "ALTER TABLE spans ADD CONSTRAINT no_poison CHECK position(span_name, 'poison') = 0"))
 	begun, release := h.held("spans")
 	r := h.start()
@@ -81,7 +81,7 @@ func TestASpanIsStoredThatWasRefusedWithAnother(t *testing.T) {
 // which that table has no rows.
 func TestASpanIsStoredThatDiedWithAnother(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, 1)
+	h := newFixture(t, 1)
 	require.NoError(t, h.conn.Exec(t.Context(), "ALTER TABLE annotation_index ADD CONSTRAINT none CHECK link_trace_id != unhex('01000000000000000000000000000009')"))
 	h.start()
 	fine := span{trace: 1, span: 1, name: "fine"}
@@ -95,7 +95,7 @@ func TestASpanIsStoredThatDiedWithAnother(t *testing.T) {
 // A delete removes what is on its way when it comes.
 func TestADeleteWaitsForWhatIsWritten(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, 1)
+	h := newFixture(t, 1)
 	begun, release := h.held("trace_index")
 	r := h.start()
 	h.publish(h.record(stream.Upsert, 1, span{trace: 1, span: 1, name: "a"}))

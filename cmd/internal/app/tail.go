@@ -46,7 +46,7 @@ func (w *wiring) buildTail() (err error) {
 // followed decodes the spans of the records that a follower polls.
 type followed struct {
 	*stream.Follower
-	normalizer *normalize.Fitter
+	normalizer *normalize.Normalizer
 }
 
 // Poll returns the records of wanted projects that carry spans. It copies their

@@ -54,7 +54,7 @@ type wiring struct {
 	limits *limit.Projects
 
 	access     *access.Access
-	normalizer *normalize.Fitter
+	normalizer *normalize.Normalizer
 	traces     *traces.Reader
 	analytics  *analytics.Reader
 	spans      *spansread.Routes
@@ -164,7 +164,7 @@ func (w *wiring) buildSink() error {
 		return err
 	}
 	w.Sink, err = sink.New(w.cfg.Sink, sink.Deps{
-		Store: w.Stores.inserts, Consumer: consumer, Dead: w.Producer, Fitter: normalizer,
+		Store: w.Stores.inserts, Consumer: consumer, Dead: w.Producer, Normalizer: normalizer,
 		Erased: accounts.Erased(w.Stores.Postgres), Retentions: accounts.Retentions(w.Stores.Postgres), Now: w.Now, Log: w.log, Registerer: w.reg,
 	})
 	if err != nil {
@@ -284,7 +284,7 @@ func (w *wiring) buildSpanCommands() (err error) {
 	if w.stored, err = ingest.NewStored(w.cfg.Commands, w.Stores.ClickHouse); err != nil {
 		return err
 	}
-	deps := spansapi.Deps{Ingest: w.ingest, Stored: w.stored, Fitter: w.normalizer, Now: w.Now}
+	deps := spansapi.Deps{Ingest: w.ingest, Stored: w.stored, Normalizer: w.normalizer, Now: w.Now}
 	if err := spansapi.Mount(w.router, w.cfg.TracesAPI, deps); err != nil {
 		return err
 	}

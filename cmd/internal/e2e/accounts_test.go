@@ -55,7 +55,7 @@ func TestDeletedAccounts(t *testing.T) {
 	raw := strings.NewReplacer("-", "").Replace(uuid.NewString())
 	late := stream.Record{
 		Project: project, User: uuid.New(), Trace: [16]byte{1, 2, 3}, Source: "otlp", Operation: stream.Reject, ReceivedAt: time.Now(),
-		Value: []byte(`{"stage":"door","reason":"late","trace_id":"` + raw + `"}`),
+		Value: []byte(`{"stage":"receive","reason":"late","trace_id":"` + raw + `"}`),
 	}
 	_, err := s.Producer.Publish(t.Context(), []stream.Record{late})
 	require.NoError(t, err)

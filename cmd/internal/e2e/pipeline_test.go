@@ -36,11 +36,11 @@ import (
 
 // pipeline is a producer, a sink and a reader on a topic and a database of their own.
 type pipeline struct {
-	t        testing.TB
-	conn     driver.Conn
-	producer *stream.Producer
-	fitter   *normalize.Fitter
-	reader   *traces.Reader
+	t          testing.TB
+	conn       driver.Conn
+	producer   *stream.Producer
+	normalizer *normalize.Normalizer
+	reader     *traces.Reader
 	// leaves counts the statements of rowsOf that ask the index of leaves.
 	leaves int
 }
@@ -62,7 +62,7 @@ func newPipeline(t testing.TB, tune ...func(*sink.Config)) *pipeline {
 	w.producer, err = stream.NewProducer(cfg, time.Now, log, registry)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, w.producer.Close()) })
-	w.fitter, err = normalize.New(registry)
+	w.normalizer, err = normalize.New(registry)
 	require.NoError(t, err)
 	consumer, err := stream.NewConsumer(cfg, time.Now, log, registry)
 	require.NoError(t, err)
@@ -71,7 +71,7 @@ func newPipeline(t testing.TB, tune ...func(*sink.Config)) *pipeline {
 	for _, change := range tune {
 		change(&sinking)
 	}
-	s, err := sink.New(sinking, sink.Deps{Store: conn, Consumer: consumer, Dead: w.producer, Fitter: w.fitter, Now: time.Now, Log: log, Registerer: registry})
+	s, err := sink.New(sinking, sink.Deps{Store: conn, Consumer: consumer, Dead: w.producer, Normalizer: w.normalizer, Now: time.Now, Log: log, Registerer: registry})
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1) // Run's one answer
@@ -100,7 +100,7 @@ func (w *pipeline) write(project domain.ProjectID, all ...*tracepb.TracesData) [
 		id := trace.TraceID(data.ResourceSpans[0].ScopeSpans[0].Spans[0].TraceId)
 		r := stream.Record{Project: project, User: uuid.UUID{1}, Trace: id, Source: "otlp", Operation: stream.Upsert, ReceivedAt: time.Now().UTC().Truncate(time.Microsecond), Value: value}
 		records = append(records, r)
-		spans, refused, err := w.fitter.Spans(normalize.Meta{Source: r.Source, ReceivedAt: r.ReceivedAt, User: r.User}, value)
+		spans, refused, err := w.normalizer.Spans(normalize.Meta{Source: r.Source, ReceivedAt: r.ReceivedAt, User: r.User}, value)
 		require.NoError(w.t, err)
 		require.Empty(w.t, refused)
 		pointers := make([]*trace.Span, len(spans))

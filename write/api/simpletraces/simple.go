@@ -136,7 +136,7 @@ func (s simples) identify(r *simple.Record) error {
 // shown is the record of a span as a read will show it, times and users of
 // creation aside: it is read from the span as it will be stored.
 func (s simples) shown(span *trace.Span) (simple.Record, error) {
-	fitted, err := spans.Normalize(s.deps.Fitter, []trace.Span{*span})
+	fitted, err := spans.Normalize(s.deps.Normalizer, []trace.Span{*span})
 	if err != nil {
 		return simple.Record{}, err
 	}

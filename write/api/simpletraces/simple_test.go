@@ -105,7 +105,7 @@ func FuzzSimpleBody(f *testing.F) {
 		}
 		r.TraceID, r.SpanID = trace.TraceID{1}, trace.SpanID{2}
 		span := simple.New(face, &r, 1)
-		s := simples{deps: Deps{Deps: spans.Deps{Fitter: fit}}, face: face}
+		s := simples{deps: Deps{Deps: spans.Deps{Normalizer: fit}}, face: face}
 		shown, err := s.shown(&span)
 		if err != nil {
 			refused(err)

@@ -138,7 +138,7 @@ func (r *spanReader) invalid() error {
 
 // Normalize gives spans as the sink will store them, with the cumulative metrics
 // of the spans at hand; times of creation are the store's and not set.
-func Normalize(f *normalize.Fitter, spans []trace.Span) ([]trace.Span, error) {
+func Normalize(f *normalize.Normalizer, spans []trace.Span) ([]trace.Span, error) {
 	data, err := wire.AppendBody(nil, spans)
 	if err != nil {
 		return nil, err

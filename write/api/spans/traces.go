@@ -49,9 +49,9 @@ type Deps struct {
 	Ingest *ingest.Ingest
 	// Stored is what commands look at before they write.
 	Stored *ingest.Stored
-	// Fitter fits spans for replies, as the sink will for the store. Its metrics are not the sink's.
-	Fitter *normalize.Fitter
-	Now    func() time.Time
+	// Normalizer fits spans for replies, as the sink will for the store. Its metrics are not the sink's.
+	Normalizer *normalize.Normalizer
+	Now        func() time.Time
 }
 
 // Mount mounts the endpoints of traces. Source: contract §1.11.
@@ -251,7 +251,7 @@ func (t traces) write(c *gin.Context, r *spanReader, publish func(context.Contex
 			s.Start, s.End = now, now // the reply and the store name one moment
 		}
 	}
-	fitted, err := Normalize(t.deps.Fitter, r.spans)
+	fitted, err := Normalize(t.deps.Normalizer, r.spans)
 	if err != nil {
 		return err
 	}

@@ -163,7 +163,7 @@ func TestBadSpans(t *testing.T) {
 	}
 }
 
-func fitter(t testing.TB) *normalize.Fitter {
+func normalizer(t testing.TB) *normalize.Normalizer {
 	t.Helper()
 	f, err := normalize.New(prometheus.NewRegistry())
 	require.NoError(t, err)
@@ -181,7 +181,7 @@ func TestMembersBesideTheAttributes(t *testing.T) {
 		{"trace_id":"`+traceA+`","span_id":"`+spanB+`","parent_id":"`+spanA+`","session_id":"s","start_time":1760000000123456,"end_time":1760000000123456789}]}`))
 	require.NoError(t, err)
 	require.Empty(t, r.refused)
-	spans, err := Normalize(fitter(t), r.spans)
+	spans, err := Normalize(normalizer(t), r.spans)
 	require.NoError(t, err)
 	root := spans[0]
 	require.Equal(t, []any{trace.Chat, trace.Annotation, "s", "u", "g"}, []any{root.SpanType, root.Type, root.SessionID, root.UserID, root.AgentID})
@@ -201,7 +201,7 @@ func TestAttributesGoBefore(t *testing.T) {
 	r, err := readSpans(t, []byte(`{"spans":[{"trace_id":"`+traceA+`","span_id":"`+spanA+`","span_type":"chat","trace_type":"annotation","session_id":"s",
 		"attributes":{"ag.type":{"trace":"invocation"},"ag":{"type":{"node":"tool"},"session":{"id":"t"}}}}]}`))
 	require.NoError(t, err)
-	spans, err := Normalize(fitter(t), r.spans)
+	spans, err := Normalize(normalizer(t), r.spans)
 	require.NoError(t, err)
 	require.Equal(t, []any{trace.Tool, trace.Invocation, "t"}, []any{spans[0].SpanType, spans[0].Type, spans[0].SessionID})
 }
@@ -327,7 +327,7 @@ func (g generator) trace() []trace.Span {
 
 // roundTrip writes a trace as the queries return it, in each of their shapes,
 // and reads it as the doors do: what is stored then is returned identically.
-func roundTrip(t testing.TB, f *normalize.Fitter, sent []trace.Span) {
+func roundTrip(t testing.TB, f *normalize.Normalizer, sent []trace.Span) {
 	t.Helper()
 	stored, err := Normalize(f, sent)
 	require.NoError(t, err)
@@ -360,7 +360,7 @@ func roundTrip(t testing.TB, f *normalize.Fitter, sent []trace.Span) {
 
 func TestRoundTrip(t *testing.T) {
 	t.Parallel()
-	f := fitter(t)
+	f := normalizer(t)
 	for seed := range uint64(400) {
 		roundTrip(t, f, generator{rand.New(rand.NewPCG(seed, 7))}.trace())
 	}
@@ -370,7 +370,7 @@ func FuzzRoundTrip(f *testing.F) {
 	for seed := range uint64(8) {
 		f.Add(seed, seed)
 	}
-	fit := fitter(f)
+	fit := normalizer(f)
 	f.Fuzz(func(t *testing.T, a, b uint64) { roundTrip(t, fit, generator{rand.New(rand.NewPCG(a, b))}.trace()) })
 }
 
@@ -381,7 +381,7 @@ func FuzzTraceBody(f *testing.F) {
 	f.Add([]byte(`{"traces":{"` + traceA + `":{"spans":{"a":{"span_id":"` + spanA + `","links":[{"trace_id":"` + traceA + `","span_id":"` + spanA + `"}],"events":[{"name":"e","timestamp":1760000000}]}}}}}`))
 	f.Add([]byte(`{"spans":[{"trace_id":"` + traceA + `","span_id":"` + spanA + `","references":[{"slug":"x","attributes":{"key":"query"}}],"session_id":"s","scope":{"name":"x"},"x":1}]}`))
 	f.Add([]byte(`{"count":0,"traces":[],"windowing":{}}`))
-	fit := fitter(f)
+	fit := normalizer(f)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		r, err := readSpans(t, data)
 		if err != nil {

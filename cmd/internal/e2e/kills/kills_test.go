@@ -112,13 +112,13 @@ func runSink(raw string, log *slog.Logger) error {
 	registry := prometheus.NewRegistry()
 	producer, err1 := stream.NewProducer(c.stream(), time.Now, log, registry)
 	consumer, err2 := stream.NewConsumer(c.stream(), time.Now, log, registry)
-	fitter, err3 := normalize.New(registry)
+	normalizer, err3 := normalize.New(registry)
 	if err := errors.Join(err1, err2, err3); err != nil {
 		return err
 	}
 	cfg := sink.DefaultConfig()
 	cfg.MinLinger, cfg.FinalizeAfter, cfg.MaxBackoff = 50*time.Millisecond, time.Second, time.Second
-	s, err := sink.New(cfg, sink.Deps{Store: conn, Consumer: consumer, Dead: producer, Fitter: fitter, Now: time.Now, Log: log, Registerer: registry})
+	s, err := sink.New(cfg, sink.Deps{Store: conn, Consumer: consumer, Dead: producer, Normalizer: normalizer, Now: time.Now, Log: log, Registerer: registry})
 	if err != nil {
 		return err
 	}

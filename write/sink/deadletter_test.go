@@ -20,7 +20,7 @@ import (
 // is behind it becomes visible.
 func TestARecordTooLargeForTheDeadTopicHoldsNothingUp(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, 1)
+	h := newFixture(t, 1)
 	h.publish(h.record(stream.Upsert, 1, span{trace: 1, span: 1, name: "before"}))
 	client, err := kgo.NewClient(append(embeddedtest.KafkaOptions(t), kgo.ProducerBatchMaxBytes(4<<20))...)
 	require.NoError(t, err)
