@@ -18,9 +18,12 @@ import (
 //go:embed views/project.sql
 var projectViews string
 
+//go:embed views/tools.sql
+var toolViews string
+
 // ViewsVersion returns the checksum of the views of analysts as this build makes them.
 func ViewsVersion() string {
-	sum := sha256.Sum256([]byte(projectViews))
+	sum := sha256.Sum256([]byte(projectViews + toolViews))
 	return hex.EncodeToString(sum[:])
 }
 
@@ -70,7 +73,11 @@ func renderViews(d Deployment, project domain.ProjectID) (string, error) {
 		"view": func(name string) string {
 			return schema.Quote(schema.ViewsDatabase(project)) + "." + schema.Quote(name)
 		},
-		"base":       d.Table,
+		"base":     d.Table,
+		"database": func() string { return literal(schema.ViewsDatabase(project)) },
+		"hidden": func(column string) string {
+			return "NOT startsWith(" + column + ", 'system_') AND NOT startsWith(" + column + ", 'information_schema_')"
+		},
 		"project":    func() string { return "toUUID(" + literal(project.String()) + ")" },
 		"on_cluster": d.OnCluster,
 		"global":     func() string { return global },
@@ -94,7 +101,7 @@ func renderViews(d Deployment, project domain.ProjectID) (string, error) {
 			}
 			return strings.Replace(column, "costs_", "cost_", 1)
 		},
-	}).Parse(projectViews)
+	}).Parse(projectViews + toolViews)
 	if err != nil {
 		return "", fmt.Errorf("migrations: parse the views: %w", err)
 	}

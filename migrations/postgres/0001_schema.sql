@@ -263,6 +263,8 @@ CREATE INDEX artifacts_page_application ON artifacts (project_id, id) WHERE kind
 CREATE INDEX artifacts_page_evaluator ON artifacts (project_id, id) WHERE kind = 'workflow' AND flags @> '{"is_evaluator": true}';
 CREATE INDEX artifacts_tags ON artifacts USING gin (tags jsonb_path_ops);
 CREATE INDEX artifacts_meta ON artifacts USING gin (meta jsonb_path_ops);
+-- What changed since a time is copied to ClickHouse every few seconds; so for revisions and runs.
+CREATE INDEX artifacts_changed ON artifacts (greatest(created_at, updated_at, deleted_at));
 CREATE INDEX artifacts_folder ON artifacts (project_id, folder_id) WHERE folder_id IS NOT NULL;
 
 -- next_version numbers the revisions: taking a number locks the variant until
@@ -327,6 +329,7 @@ CREATE UNIQUE INDEX revisions_slug ON revisions (project_id, kind, slug);
 CREATE UNIQUE INDEX revisions_version ON revisions (project_id, variant_id, version);
 CREATE INDEX revisions_page ON revisions (project_id, kind, id);
 CREATE INDEX revisions_artifact ON revisions (project_id, artifact_id, id);
+CREATE INDEX revisions_changed ON revisions (greatest(created_at, updated_at, deleted_at));
 
 -- What an environment points at, as intervals of its variant's versions: a
 -- reference holds from from_version on, until until_version (exclusive; null
@@ -435,6 +438,7 @@ CREATE TABLE evaluation_runs
     leased_until  timestamptz,
     PRIMARY KEY (project_id, id)
 );
+CREATE INDEX evaluation_runs_changed ON evaluation_runs (greatest(created_at, updated_at));
 CREATE INDEX evaluation_runs_status ON evaluation_runs (project_id, status, id);
 CREATE INDEX evaluation_runs_flags ON evaluation_runs USING gin (flags jsonb_path_ops);
 CREATE INDEX evaluation_runs_tags ON evaluation_runs USING gin (tags jsonb_path_ops);

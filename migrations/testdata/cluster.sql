@@ -585,3 +585,40 @@ SETTINGS auto_statistics_types = '', enable_block_number_column = 1, enable_bloc
 COMMENT 'views for analysts by project';
 CREATE TABLE IF NOT EXISTS `colonnade`.`project_views` ON CLUSTER `main` AS `colonnade`.`project_views_local`
 ENGINE = Distributed('main', 'colonnade', 'project_views_local', cityHash64(project_id));
+
+-- What analysts read of entities: a copy of Postgres that is seconds old
+-- (write/registry/entitycopy). Nothing of the service reads it.
+CREATE TABLE IF NOT EXISTS `colonnade`.`entities_local` ON CLUSTER `main`
+(
+    project_id     UUID COMMENT 'project that owns the entity',
+    kind           Enum8('artifact' = 1, 'revision' = 2, 'testcase' = 3, 'run' = 4) COMMENT 'which table of Postgres it comes from',
+    id             UUID COMMENT 'entity',
+    family         LowCardinality(String) COMMENT 'workflow, environment, query, testset or run',
+    is_application Bool COMMENT 'whether the artifact, or that of the revision, is an application',
+    is_evaluator   Bool COMMENT 'whether the artifact, or that of the revision, is an evaluator',
+    slug           String COMMENT 'slug, empty where the kind has none',
+    name           String COMMENT 'name, empty without one',
+    description    String COMMENT 'description, empty without one' CODEC(ZSTD(1)),
+    flags          String COMMENT 'flags, JSON' CODEC(ZSTD(1)),
+    tags           String COMMENT 'tags, JSON' CODEC(ZSTD(1)),
+    meta           String COMMENT 'meta, JSON' CODEC(ZSTD(1)),
+    parent_id      UUID COMMENT 'artifact of a revision, testset of a test case, else zero',
+    parent         String COMMENT 'slug of the parent',
+    variant_id     UUID COMMENT 'variant of a revision, else zero',
+    variant        String COMMENT 'slug of the variant',
+    version        Nullable(Int32) COMMENT 'version of a revision within its variant',
+    status         LowCardinality(String) COMMENT 'status of a run',
+    message        String COMMENT 'message of a revision' CODEC(ZSTD(1)),
+    data           String COMMENT 'data of a test case, references of a run, JSON' CODEC(ZSTD(1)),
+    created_at     DateTime64(6, 'UTC') COMMENT 'when it was created',
+    updated_at     Nullable(DateTime64(6, 'UTC')) COMMENT 'when it was changed last',
+    archived_at    Nullable(DateTime64(6, 'UTC')) COMMENT 'when it was archived',
+    changed_at     DateTime64(6, 'UTC') COMMENT 'the latest of these times',
+    deleted        Bool COMMENT 'whether Postgres no longer has it'
+)
+ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{shard}/{database}/{table}', '{replica}', changed_at)
+ORDER BY (project_id, kind, id)
+SETTINGS auto_statistics_types = '', enable_block_number_column = 1, enable_block_offset_column = 1, concurrent_part_removal_threshold = 10000, replicated_deduplication_window = 500, replicated_deduplication_window_seconds = 604800
+COMMENT 'entities as Postgres has them, for views of analysts';
+CREATE TABLE IF NOT EXISTS `colonnade`.`entities` ON CLUSTER `main` AS `colonnade`.`entities_local`
+ENGINE = Distributed('main', 'colonnade', 'entities_local', cityHash64(project_id));

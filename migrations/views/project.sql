@@ -372,3 +372,142 @@ SELECT rejected_at, stage, reason, source, trace_id, span_id, span_name AS name
 FROM {{base "rejected_spans"}}
 WHERE project_id = {{project}}
 COMMENT 'spans that were refused, and why';
+
+CREATE OR REPLACE VIEW {{view "applications"}}{{on_cluster}}
+(
+    id          UUID COMMENT 'application',
+    slug        String COMMENT 'slug, which spans name',
+    name        String COMMENT 'name, empty without one',
+    description String COMMENT 'description, empty without one',
+    tags        String COMMENT 'tags, JSON, empty without any',
+    meta        String COMMENT 'meta, JSON, empty without any',
+    created_at  DateTime64(6, 'UTC') COMMENT 'when it was created',
+    updated_at  Nullable(DateTime64(6, 'UTC')) COMMENT 'when it was changed last, NULL if never',
+    archived_at Nullable(DateTime64(6, 'UTC')) COMMENT 'when it was archived, NULL if it is live'
+)
+{{security}}
+AS
+SELECT id, slug, name, description, tags, meta, created_at, updated_at, archived_at
+FROM {{base "entities"}} FINAL
+WHERE project_id = {{project}} AND kind = 'artifact' AND family = 'workflow' AND is_application
+COMMENT 'one row an application, at most seconds old';
+
+CREATE OR REPLACE VIEW {{view "evaluators"}}{{on_cluster}}
+(
+    id          UUID COMMENT 'evaluator',
+    slug        String COMMENT 'slug, which spans name',
+    name        String COMMENT 'name, empty without one',
+    description String COMMENT 'description, empty without one',
+    tags        String COMMENT 'tags, JSON, empty without any',
+    meta        String COMMENT 'meta, JSON, empty without any',
+    created_at  DateTime64(6, 'UTC') COMMENT 'when it was created',
+    updated_at  Nullable(DateTime64(6, 'UTC')) COMMENT 'when it was changed last, NULL if never',
+    archived_at Nullable(DateTime64(6, 'UTC')) COMMENT 'when it was archived, NULL if it is live'
+)
+{{security}}
+AS
+SELECT id, slug, name, description, tags, meta, created_at, updated_at, archived_at
+FROM {{base "entities"}} FINAL
+WHERE project_id = {{project}} AND kind = 'artifact' AND family = 'workflow' AND is_evaluator
+COMMENT 'one row an evaluator, at most seconds old';
+
+CREATE OR REPLACE VIEW {{view "testsets"}}{{on_cluster}}
+(
+    id          UUID COMMENT 'testset',
+    slug        String COMMENT 'slug, which spans name',
+    name        String COMMENT 'name, empty without one',
+    description String COMMENT 'description, empty without one',
+    tags        String COMMENT 'tags, JSON, empty without any',
+    meta        String COMMENT 'meta, JSON, empty without any',
+    created_at  DateTime64(6, 'UTC') COMMENT 'when it was created',
+    updated_at  Nullable(DateTime64(6, 'UTC')) COMMENT 'when it was changed last, NULL if never',
+    archived_at Nullable(DateTime64(6, 'UTC')) COMMENT 'when it was archived, NULL if it is live'
+)
+{{security}}
+AS
+SELECT id, slug, name, description, tags, meta, created_at, updated_at, archived_at
+FROM {{base "entities"}} FINAL
+WHERE project_id = {{project}} AND kind = 'artifact' AND family = 'testset'
+COMMENT 'one row a testset, at most seconds old';
+
+CREATE OR REPLACE VIEW {{view "environments"}}{{on_cluster}}
+(
+    id          UUID COMMENT 'environment',
+    slug        String COMMENT 'slug, which spans name',
+    name        String COMMENT 'name, empty without one',
+    description String COMMENT 'description, empty without one',
+    tags        String COMMENT 'tags, JSON, empty without any',
+    meta        String COMMENT 'meta, JSON, empty without any',
+    created_at  DateTime64(6, 'UTC') COMMENT 'when it was created',
+    updated_at  Nullable(DateTime64(6, 'UTC')) COMMENT 'when it was changed last, NULL if never',
+    archived_at Nullable(DateTime64(6, 'UTC')) COMMENT 'when it was archived, NULL if it is live'
+)
+{{security}}
+AS
+SELECT id, slug, name, description, tags, meta, created_at, updated_at, archived_at
+FROM {{base "entities"}} FINAL
+WHERE project_id = {{project}} AND kind = 'artifact' AND family = 'environment'
+COMMENT 'one row an environment, at most seconds old';
+
+CREATE OR REPLACE VIEW {{view "revisions"}}{{on_cluster}}
+(
+    id          UUID COMMENT 'revision',
+    slug        String COMMENT 'slug of the revision',
+    kind        String COMMENT 'what it is a revision of: application, evaluator, environment, testset, query or workflow',
+    artifact_id UUID COMMENT 'application, evaluator, environment, testset or query',
+    artifact    String COMMENT 'slug of the artifact, which spans name',
+    variant_id  UUID COMMENT 'variant',
+    variant     String COMMENT 'slug of the variant',
+    version     Int32 COMMENT 'version within the variant, from 0 or 1 up',
+    message     String COMMENT 'message of the commit, empty without one',
+    name        String COMMENT 'name, empty without one',
+    description String COMMENT 'description, empty without one',
+    tags        String COMMENT 'tags, JSON, empty without any',
+    meta        String COMMENT 'meta, JSON, empty without any',
+    created_at  DateTime64(6, 'UTC') COMMENT 'when it was created',
+    updated_at  Nullable(DateTime64(6, 'UTC')) COMMENT 'when it was changed last, NULL if never',
+    archived_at Nullable(DateTime64(6, 'UTC')) COMMENT 'when it was archived, NULL if it is live'
+)
+{{security}}
+AS
+SELECT id, slug, multiIf(is_application, 'application', is_evaluator, 'evaluator', toString(family)) AS kind, parent_id AS artifact_id, parent AS artifact,
+    variant_id, variant, ifNull(e.version, 0) AS version, message, name, description, tags, meta, created_at, updated_at, archived_at
+FROM {{base "entities"}} AS e FINAL
+WHERE project_id = {{project}} AND e.kind = 'revision'
+COMMENT 'one row a revision, at most seconds old';
+
+CREATE OR REPLACE VIEW {{view "testcases"}}{{on_cluster}}
+(
+    id         UUID COMMENT 'test case',
+    testset_id UUID COMMENT 'testset of the test case',
+    testset    String COMMENT 'slug of the testset',
+    data       String COMMENT 'the fields of the test case, JSON',
+    tags       String COMMENT 'tags, JSON, empty without any',
+    meta       String COMMENT 'meta, JSON, empty without any',
+    created_at DateTime64(6, 'UTC') COMMENT 'when it was created'
+)
+{{security}}
+AS
+SELECT id, parent_id AS testset_id, parent AS testset, data, tags, meta, created_at
+FROM {{base "entities"}} FINAL
+WHERE project_id = {{project}} AND kind = 'testcase'
+COMMENT 'one row a test case, of whichever revision of its testset; at most seconds old';
+
+CREATE OR REPLACE VIEW {{view "runs"}}{{on_cluster}}
+(
+    id         UUID COMMENT 'evaluation run',
+    status     String COMMENT 'pending, queued, running, success, failure, errors or cancelled',
+    references String COMMENT 'what the steps refer to, JSON: a list of {name: {id, slug, version}}',
+    name        String COMMENT 'name, empty without one',
+    description String COMMENT 'description, empty without one',
+    tags        String COMMENT 'tags, JSON, empty without any',
+    meta        String COMMENT 'meta, JSON, empty without any',
+    created_at  DateTime64(6, 'UTC') COMMENT 'when it was created',
+    updated_at  Nullable(DateTime64(6, 'UTC')) COMMENT 'when it was changed last, NULL if never'
+)
+{{security}}
+AS
+SELECT id, status, data AS references, name, description, tags, meta, created_at, updated_at
+FROM {{base "entities"}} FINAL
+WHERE project_id = {{project}} AND kind = 'run' AND NOT deleted
+COMMENT 'one row an evaluation run, at most seconds old';

@@ -5,6 +5,7 @@ package views_test
 import (
 	"log/slog"
 	"os"
+	"slices"
 	"testing"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
@@ -77,10 +78,14 @@ func TestViewsFollowProjects(t *testing.T) {
 
 	database := schema.ViewsDatabase(mine)
 	want := schema.ViewNames()
-	require.Len(t, want, 12)
+	require.Len(t, want, 19)
 	got := column(t, conn, "SELECT name FROM system.tables WHERE database = ?", database)
-	require.ElementsMatch(t, want, got)
-	require.Empty(t, column(t, conn, "SELECT concat(table, '.', name) FROM system.columns WHERE database = ? AND comment = ''", database))
+	require.ElementsMatch(t, slices.Concat(want, schema.ToolViewNames()), got)
+	require.Empty(t, column(t, conn, "SELECT concat(table, '.', name) FROM system.columns WHERE database = ? AND comment = '' AND table NOT IN (?)", database, schema.ToolViewNames()))
+	for _, name := range schema.ToolViewNames() {
+		require.Len(t, column(t, conn, "SELECT toString(count()) FROM "+schema.Quote(database)+"."+schema.Quote(name)), 1, name)
+	}
+	require.ElementsMatch(t, want, column(t, conn, "SELECT table_name FROM "+schema.Quote(database)+".information_schema_tables"))
 
 	require.NoError(t, conn.Exec(t.Context(), `INSERT INTO spans (project_id, trace_type, start_time, start_ns, end_time, sort_hash, partition_week, trace_id, span_id, span_name, span_kind, status_code, version, duration_ms, errors, tokens_total, costs_total, application_id)
 		SELECT toUUID(p), 'invocation', '2026-11-28 10:00:00.000001', 7, '2026-11-28 10:00:01', 1, '2026-11-23', unhex('00112233445566778899aabbccddeeff'), unhex('0011223344556677'), p,

@@ -35,7 +35,7 @@ func (j *Janitor) CleanUp(ctx context.Context) {
 func (j *Janitor) cleanUp(ctx context.Context) error {
 	d := j.cfg.Deployment
 	began := j.deps.Now()
-	for _, table := range [...]string{schema.Spans, schema.SpanPayloads, schema.SpanPayloadNgrams, schema.TraceIndex, schema.TraceTotals, schema.SpanCumulative, schema.TraceMetrics1m, schema.RejectedSpans, schema.AnnotationIndex, schema.EvaluationIndex, schema.RunResults, schema.AttributeKeys, schema.Tombstones} {
+	for _, table := range [...]string{schema.Spans, schema.SpanPayloads, schema.SpanPayloadNgrams, schema.TraceIndex, schema.TraceTotals, schema.SpanCumulative, schema.TraceMetrics1m, schema.RejectedSpans, schema.AnnotationIndex, schema.EvaluationIndex, schema.RunResults, schema.AttributeKeys, schema.Tombstones, schema.Entities} {
 		hidden, err := j.deletedRows(ctx, table)
 		if err != nil {
 			return err

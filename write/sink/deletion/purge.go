@@ -141,7 +141,7 @@ func (j *Janitor) purge(ctx context.Context, projects []domain.ProjectID) error 
 	}
 	which := "project_id IN (" + strings.Join(quoted, ",") + ")"
 	for _, table := range [...]string{
-		schema.Spans, schema.AnnotationIndex, schema.EvaluationIndex, schema.SpanPayloads, schema.SpanPayloadNgrams, schema.SpanCumulative, schema.TraceMetrics1m, schema.TraceTotals, schema.TraceIndex, schema.RunResults, schema.AttributeKeys, schema.RejectedSpans, schema.Tombstones,
+		schema.Spans, schema.AnnotationIndex, schema.EvaluationIndex, schema.SpanPayloads, schema.SpanPayloadNgrams, schema.SpanCumulative, schema.TraceMetrics1m, schema.TraceTotals, schema.TraceIndex, schema.RunResults, schema.AttributeKeys, schema.RejectedSpans, schema.Tombstones, schema.Entities,
 	} {
 		held := false
 		err := j.deps.DB.Query(ctx, "look for rows of deleted projects", "SELECT 1 FROM "+j.deps.DB.Table(table)+" WHERE "+which+" LIMIT 1",
