@@ -143,6 +143,9 @@ type Operation struct {
 	// Timeout bounds the time of a request up to the last byte of its reply; zero means the
 	// default of the server. Routes that stream or wait for others set one.
 	Timeout time.Duration
+	// ClickHouse means that the route speaks ClickHouse's HTTP interface: the API key may be a
+	// password, and an error is a text with the code of an exception.
+	ClickHouse bool
 	// Stream means that the reply is an endless stream of events (text/event-stream): no timeout
 	// applies, and the handler itself ends it and sets the deadlines of the connection.
 	Stream bool

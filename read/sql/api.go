@@ -57,9 +57,13 @@ type schemaReply struct {
 	Views []SchemaView `json:"views"`
 }
 
+// replyTime is how long sending a file may take.
+const replyTime = 30 * time.Second
+
 // Mount mounts the endpoints of SQL.
 func (r *Runner) Mount(router api.Router) {
-	timeout := r.cfg.Timeout + 30*time.Second // a file takes time to send
+	timeout := r.cfg.Timeout + replyTime
+	r.mountClickHouse(router)
 	types := make([]string, 0, len(files()))
 	for _, f := range files() {
 		types = append(types, f.mediaType)
@@ -111,12 +115,12 @@ func (r *Runner) query(c *gin.Context) error {
 		return nil
 	}
 	q.Format, q.File = f.clickHouse, true
-	return r.Run(c.Request.Context(), q, func(id string, body io.Reader) error {
+	return r.Run(c.Request.Context(), q, func(reply Reply) error {
 		c.Header("Content-Type", f.mediaType)
 		c.Header("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": "result." + f.name}))
-		c.Header("Colonnade-Query-Id", id)
+		c.Header("Colonnade-Query-Id", reply.ID)
 		c.Status(http.StatusOK)
-		_, err := io.Copy(c.Writer, body)
+		_, err := io.Copy(c.Writer, reply.Body)
 		return err
 	})
 }
@@ -130,8 +134,8 @@ func (r *Runner) of(ctx context.Context, text string) Query {
 // Columns runs a statement and returns its result by columns.
 func (r *Runner) Columns(ctx context.Context, q Query) (out Columns, err error) {
 	q.Format, q.File = jsonFormat, false
-	err = r.Run(ctx, q, func(id string, body io.Reader) error {
-		out, err = readColumns(body, id, r.cfg.MaxRows)
+	err = r.Run(ctx, q, func(reply Reply) error {
+		out, err = readColumns(reply.Body, reply.ID, r.cfg.MaxRows)
 		return err
 	})
 	return out, err

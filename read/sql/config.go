@@ -2,6 +2,8 @@ package sql
 
 import (
 	"errors"
+	"fmt"
+	"net"
 	"net/url"
 	"time"
 )
@@ -10,6 +12,12 @@ import (
 type Config struct {
 	// Enabled serves SQL of analysts over the views of a project.
 	Enabled bool
+	// Viewers allows SQL to every member; without it, to developers, admins and owners.
+	Viewers bool
+	// Addr is the host and port of ClickHouse's HTTP interface for tools, which is also served
+	// below /sql/clickhouse/ of the API. The embedded service listens on 127.0.0.1:8123 unless
+	// this is set; empty means no listener.
+	Addr string
 	// ClickHouseURL is http:// or https:// with the user that runs the statements: it needs
 	// SELECT on the databases p_* and must have nothing else. The embedded service sets it;
 	// without it SQL answers 503.
@@ -26,6 +34,8 @@ type Config struct {
 	MaxRows int
 	// MaxFileRows bounds the rows of a file; a result beyond it is an error.
 	MaxFileRows int
+	// MaxToolRows bounds the rows of a reply of the ClickHouse interface; a result beyond it is an error.
+	MaxToolRows int
 	// MaxResultBytes bounds a reply; a result beyond it is an error.
 	MaxResultBytes int64
 }
@@ -34,7 +44,7 @@ type Config struct {
 func DefaultConfig() Config {
 	return Config{
 		Enabled: true, MaxConcurrent: 8, MaxConcurrentPerProject: 2, Timeout: time.Minute, MaxMemoryBytes: 1 << 30,
-		MaxRowsRead: 2_000_000_000, MaxBytesRead: 200_000_000_000, MaxRows: 10_000, MaxFileRows: 1_000_000, MaxResultBytes: 256 << 20,
+		MaxRowsRead: 2_000_000_000, MaxBytesRead: 200_000_000_000, MaxRows: 10_000, MaxFileRows: 1_000_000, MaxToolRows: 10_000_000, MaxResultBytes: 256 << 20,
 	}
 }
 
@@ -46,7 +56,12 @@ func (c Config) Validate() error {
 			errs = append(errs, errors.New("clickhouse_url: must begin with http:// or https://"))
 		}
 	}
-	if min(c.MaxConcurrent, c.MaxConcurrentPerProject, c.MaxRows, c.MaxFileRows) < 1 || min(c.MaxMemoryBytes, c.MaxRowsRead, c.MaxBytesRead, c.MaxResultBytes) < 1 || c.Timeout < time.Second {
+	if c.Addr != "" {
+		if _, _, err := net.SplitHostPort(c.Addr); err != nil {
+			errs = append(errs, fmt.Errorf("addr: %w", err))
+		}
+	}
+	if min(c.MaxConcurrent, c.MaxConcurrentPerProject, c.MaxRows, c.MaxFileRows, c.MaxToolRows) < 1 || min(c.MaxMemoryBytes, c.MaxRowsRead, c.MaxBytesRead, c.MaxResultBytes) < 1 || c.Timeout < time.Second {
 		errs = append(errs, errors.New("every limit must be positive, and timeout at least 1s"))
 	}
 	return errors.Join(errs...)

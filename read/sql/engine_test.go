@@ -16,6 +16,7 @@ import (
 
 	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
 	"colonnade/deploy/embedded/embeddedtest"
@@ -56,7 +57,9 @@ func newRunner(t *testing.T) (r *analystsql.Runner, mine domain.ProjectID, table
 	require.NoError(t, err)
 	cfg.ClickHouseURL, tables = address, strings.Trim(base.Path, "/")
 	cfg.MaxConcurrentPerProject = 8
-	return analystsql.New(cfg, analystsql.Deps{Now: time.Now, Log: slog.New(slog.DiscardHandler)}), mine, tables
+	r, err = analystsql.New(cfg, analystsql.Deps{Now: time.Now, Log: slog.New(slog.DiscardHandler), Registerer: prometheus.NewRegistry()})
+	require.NoError(t, err)
+	return r, mine, tables
 }
 
 func TestRunner(t *testing.T) {
@@ -85,7 +88,7 @@ func TestRunner(t *testing.T) {
 		_, err = columns("SELECT count() FROM numbers(10000000000)")
 		require.Equal(t, domain.Rejected, domain.KindOf(err), err)
 		require.ErrorContains(t, err, "narrow its range of start_time")
-		err = r.Run(t.Context(), analystsql.Query{Project: mine, Text: "SELECT number FROM numbers(2000000)", Format: "CSV", File: true}, func(string, io.Reader) error { return nil })
+		err = r.Run(t.Context(), analystsql.Query{Project: mine, Text: "SELECT number FROM numbers(2000000)", Format: "CSV", File: true}, func(analystsql.Reply) error { return nil })
 		require.Equal(t, domain.Rejected, domain.KindOf(err), err)
 		require.ErrorContains(t, err, "result is too large")
 	})
@@ -104,8 +107,8 @@ func TestRunner(t *testing.T) {
 	t.Run("files", func(t *testing.T) {
 		t.Parallel()
 		for format, begin := range map[string]string{"Parquet": "PAR1", "CSVWithNames": `"name"`, "JSONEachRow": `{"name":"mine"}`, "ArrowStream": "\xff\xff\xff\xff"} {
-			err := r.Run(t.Context(), analystsql.Query{Project: mine, Text: "SELECT name FROM spans", Format: format, File: true}, func(_ string, body io.Reader) error {
-				text, err := io.ReadAll(body)
+			err := r.Run(t.Context(), analystsql.Query{Project: mine, Text: "SELECT name FROM spans", Format: format, File: true}, func(reply analystsql.Reply) error {
+				text, err := io.ReadAll(reply.Body)
 				require.True(t, strings.HasPrefix(string(text), begin), "%s: %q", format, text)
 				return err
 			})
@@ -139,30 +142,38 @@ func TestRunner(t *testing.T) {
 	})
 	t.Run("attacks", func(t *testing.T) {
 		t.Parallel()
-		for _, text := range []string{
-			"SELECT * FROM " + tables + ".spans", "SELECT * FROM `" + tables + "`.`spans`", "SELECT * FROM system.tables", "SELECT * FROM \"system\".\"tables\"",
-			"SELECT * FROM information_schema.tables", "SELECT 1 WHERE 1 IN system.one", "SELECT 1 WHERE 1 NOT IN (system.one)", "SELECT 1 WHERE 1 GLOBAL IN system.one",
-			"WITH spans AS (SELECT * FROM " + tables + ".spans) SELECT * FROM spans", "SELECT (SELECT count() FROM " + tables + ".spans)",
-			"SELECT 1 UNION ALL SELECT count() FROM " + tables + ".spans", "SELECT * FROM merge('" + tables + "', '.*')", "SELECT * FROM merge(REGEXP('.*'), 'spans')",
-			"SELECT * FROM mergeTreeIndex('" + tables + "', 'spans')", "SELECT * FROM view(SELECT 1)", "SELECT * FROM viewExplain('', '', (SELECT 1))", "SELECT * FROM loop(" + tables + ".spans)",
-			"SELECT * FROM file('/etc/passwd', 'LineAsString')", "SELECT * FROM url('http://127.0.0.1/', 'LineAsString')", "SELECT * FROM remote('127.0.0.1', system.one)",
-			"SELECT * FROM postgresql('a', 'b', 'c', 'd', 'e')", "SELECT * FROM executable('a', 'TSV', 'x String')", "SELECT * FROM dictionary('a')", "SELECT * FROM cluster('default', system.one)",
-			"SELECT * FROM input('x String')", "SELECT * FROM format(TSV, 'a')", "SELECT * FROM generateRandom('x String')", "SELECT file('/etc/passwd')", "SELECT dictGet('a', 'b', 1)",
-			"SELECT joinGet('" + tables + ".spans', 'a', 1)", "SELECT hasColumnInTable('" + tables + "', 'spans', 'project_id')", "SELECT getSetting('readonly')", "SELECT sleep(3)", "SELECT sleepEachRow(1) FROM spans",
-			"SELECT currentUser()", "SELECT hostName()", "SELECT catboostEvaluate('/a', 1)", "SELECT * FROM spans SETTINGS max_rows_to_read = 0", "SELECT 1 SETTINGS readonly = 1",
-			"SELECT 1; DROP DATABASE " + tables, "DROP TABLE " + tables + ".spans", "ALTER TABLE spans DELETE WHERE 1", "SET readonly = 0", "SELECT 1 INTO OUTFILE '/tmp/x'",
-			"SELECT /* ; */ * FROM/**/" + tables + "/**/./**/spans", "SELECT * FROM {t:Identifier}", "SELECT * FROM $$a$$", "SELECT * FROM spans AS system, system.tables",
-			"SELECT count() FROM spans WHERE sleep(1) = 0", "SELECT * FROM spans ORDER BY sleep(1)", "SELECT * FROM spans LIMIT (SELECT count() FROM system.one)",
-			"SELECT row_number() OVER (PARTITION BY (SELECT count() FROM system.one)) FROM spans", "SELECT * FROM spans JOIN " + tables + ".spans AS b USING (trace_id)",
-			"SELECT * FROM spans ARRAY JOIN (SELECT groupArray(name) FROM " + tables + ".spans) AS n", "SELECT * APPLY(sleep) FROM numbers(1)", "SELECT arrayMap(x -> sleep(x), [1])",
-			"WITH RECURSIVE a AS (SELECT * FROM " + tables + ".spans) SELECT * FROM a", "SELECT sumState(1)", "SELECT CAST(unhex('00'), 'AggregateFunction(sum, UInt8)')",
-			"SELECT * FROM spans SAMPLE 1 OFFSET (SELECT count() FROM system.one)", "EXPLAIN SELECT 1", "EXPLAIN TABLE OVERRIDE mysql('a')", "SHOW DATABASES", "SHOW CREATE TABLE spans", "KILL QUERY WHERE 1",
-			"SELECT 1 FORMAT CSV SETTINGS readonly = 0", "SELECT 1 ORDER BY 1 INTERPOLATE (a AS sleep(1))", "SELECT count() FILTER (WHERE sleep(1) = 0) FROM spans",
-		} {
+		for _, text := range attacks(tables) {
 			out, err := columns(text)
 			require.Error(t, err, "%s: %v", text, out)
 			require.Contains(t, []domain.Kind{domain.Forbidden, domain.Rejected}, domain.KindOf(err), "%s: %v", text, err)
 			require.NotContains(t, err.Error(), "secret", text)
+		}
+	})
+	t.Run("attacks of tools", func(t *testing.T) {
+		t.Parallel()
+		answered := []string{}
+		for _, text := range append(attacks(tables), "SHOW TABLES FROM "+tables, "EXISTS "+tables+".spans", "DESCRIBE TABLE "+tables+".secrets",
+			"SELECT * FROM default.project_views", "SELECT count() FROM system_tables, information_schema.columns", "SELECT value FROM system.settings WHERE name ILIKE '%password%'") {
+			out, err := asTool(t, r, mine, text)
+			require.NotContains(t, out, "secret", text)
+			require.NotContains(t, out, tables, text)
+			if err != nil {
+				require.Contains(t, []domain.Kind{domain.Forbidden, domain.Rejected}, domain.KindOf(err), "%s: %v", text, err)
+				require.NotContains(t, err.Error(), "secret", text)
+				continue
+			}
+			answered = append(answered, text)
+		}
+		require.ElementsMatch(t, answeredForTools(tables), answered)
+	})
+	t.Run("no row of another project for tools", func(t *testing.T) {
+		t.Parallel()
+		random := rand.New(rand.NewPCG(3, 4))
+		for range 40 {
+			text := randomSelect(random, 2)
+			out, err := asTool(t, r, mine, text)
+			require.NoError(t, err, text)
+			require.NotContains(t, out, "secret", text)
 		}
 	})
 	t.Run("no row of another project", func(t *testing.T) {
@@ -233,4 +244,50 @@ func TestEveryFunctionIsListed(t *testing.T) {
 	var there uint64
 	require.NoError(t, conn.QueryRow(t.Context(), "SELECT count() FROM system.table_functions WHERE lower(name) IN (?)", guard.TableFunctions()).Scan(&there))
 	require.EqualValues(t, len(guard.TableFunctions()), there)
+}
+
+// attacks are statements that would leave the project's views.
+func attacks(tables string) []string {
+	return []string{
+		"SELECT * FROM " + tables + ".spans", "SELECT * FROM `" + tables + "`.`spans`", "SELECT * FROM system.tables", "SELECT * FROM \"system\".\"tables\"",
+		"SELECT * FROM information_schema.tables", "SELECT 1 WHERE 1 IN system.one", "SELECT 1 WHERE 1 NOT IN (system.one)", "SELECT 1 WHERE 1 GLOBAL IN system.one",
+		"WITH spans AS (SELECT * FROM " + tables + ".spans) SELECT * FROM spans", "SELECT (SELECT count() FROM " + tables + ".spans)",
+		"SELECT 1 UNION ALL SELECT count() FROM " + tables + ".spans", "SELECT * FROM merge('" + tables + "', '.*')", "SELECT * FROM merge(REGEXP('.*'), 'spans')",
+		"SELECT * FROM mergeTreeIndex('" + tables + "', 'spans')", "SELECT * FROM view(SELECT 1)", "SELECT * FROM viewExplain('', '', (SELECT 1))", "SELECT * FROM loop(" + tables + ".spans)",
+		"SELECT * FROM file('/etc/passwd', 'LineAsString')", "SELECT * FROM url('http://127.0.0.1/', 'LineAsString')", "SELECT * FROM remote('127.0.0.1', system.one)",
+		"SELECT * FROM postgresql('a', 'b', 'c', 'd', 'e')", "SELECT * FROM executable('a', 'TSV', 'x String')", "SELECT * FROM dictionary('a')", "SELECT * FROM cluster('default', system.one)",
+		"SELECT * FROM input('x String')", "SELECT * FROM format(TSV, 'a')", "SELECT * FROM generateRandom('x String')", "SELECT file('/etc/passwd')", "SELECT dictGet('a', 'b', 1)",
+		"SELECT joinGet('" + tables + ".spans', 'a', 1)", "SELECT hasColumnInTable('" + tables + "', 'spans', 'project_id')", "SELECT getSetting('readonly')", "SELECT sleep(3)", "SELECT sleepEachRow(1) FROM spans",
+		"SELECT currentUser()", "SELECT hostName()", "SELECT catboostEvaluate('/a', 1)", "SELECT * FROM spans SETTINGS max_rows_to_read = 0", "SELECT 1 SETTINGS readonly = 1",
+		"SELECT 1; DROP DATABASE " + tables, "DROP TABLE " + tables + ".spans", "ALTER TABLE spans DELETE WHERE 1", "SET readonly = 0", "SELECT 1 INTO OUTFILE '/tmp/x'",
+		"SELECT /* ; */ * FROM/**/" + tables + "/**/./**/spans", "SELECT * FROM {t:Identifier}", "SELECT * FROM $$a$$", "SELECT * FROM spans AS system, system.tables",
+		"SELECT count() FROM spans WHERE sleep(1) = 0", "SELECT * FROM spans ORDER BY sleep(1)", "SELECT * FROM spans LIMIT (SELECT count() FROM system.one)",
+		"SELECT row_number() OVER (PARTITION BY (SELECT count() FROM system.one)) FROM spans", "SELECT * FROM spans JOIN " + tables + ".spans AS b USING (trace_id)",
+		"SELECT * FROM spans ARRAY JOIN (SELECT groupArray(name) FROM " + tables + ".spans) AS n", "SELECT * APPLY(sleep) FROM numbers(1)", "SELECT arrayMap(x -> sleep(x), [1])",
+		"WITH RECURSIVE a AS (SELECT * FROM " + tables + ".spans) SELECT * FROM a", "SELECT sumState(1)", "SELECT CAST(unhex('00'), 'AggregateFunction(sum, UInt8)')",
+		"SELECT * FROM spans SAMPLE 1 OFFSET (SELECT count() FROM system.one)", "EXPLAIN SELECT 1", "EXPLAIN TABLE OVERRIDE mysql('a')", "SHOW DATABASES", "SHOW CREATE TABLE spans", "KILL QUERY WHERE 1",
+		"SELECT 1 FORMAT CSV SETTINGS readonly = 0", "SELECT 1 ORDER BY 1 INTERPOLATE (a AS sleep(1))", "SELECT count() FILTER (WHERE sleep(1) = 0) FROM spans",
+	}
+}
+
+// answeredForTools are the statements of attacks that have an answer for tools: what they ask
+// about the server is exchanged, and settings at their end are left out.
+func answeredForTools(tables string) []string {
+	return []string{
+		"SELECT * FROM system.tables", `SELECT * FROM "system"."tables"`, "SELECT * FROM information_schema.tables", "SELECT currentUser()", "SELECT hostName()",
+		"SELECT * FROM spans SETTINGS max_rows_to_read = 0", "SELECT 1 SETTINGS readonly = 1", "SELECT * FROM spans AS system, system.tables", "SHOW DATABASES",
+		"SELECT 1 FORMAT CSV SETTINGS readonly = 0", "SELECT count() FROM system_tables, information_schema.columns", "SELECT value FROM system.settings WHERE name ILIKE '%password%'",
+		"SHOW TABLES FROM " + tables, "EXISTS " + tables + ".spans",
+	}
+}
+
+// asTool returns what a tool gets.
+func asTool(t *testing.T, r *analystsql.Runner, project domain.ProjectID, text string) (out string, err error) {
+	t.Helper()
+	err = r.Run(t.Context(), analystsql.Query{Project: project, Text: text, Format: "TabSeparated", Tool: &analystsql.Tool{Settings: url.Values{}}}, func(reply analystsql.Reply) error {
+		body, err := io.ReadAll(reply.Body)
+		out = string(body)
+		return err
+	})
+	return out, err
 }

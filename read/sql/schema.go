@@ -14,7 +14,8 @@ import (
 // describeViews reads the columns of the current database, which is the project's.
 const describeViews = `SELECT t.name, t.comment, c.name, c.type, c.comment
 FROM system.tables AS t INNER JOIN system.columns AS c ON c.database = t.database AND c.table = t.name
-WHERE t.database = currentDatabase() AND c.database = currentDatabase() ORDER BY t.name, c.position`
+WHERE t.database = currentDatabase() AND c.database = currentDatabase()
+	AND NOT startsWith(t.name, 'system_') AND NOT startsWith(t.name, 'information_schema_') ORDER BY t.name, c.position`
 
 // schema answers GET /sql/schema by a statement of ours, which no check would let through.
 func (r *Runner) schema(c *gin.Context) error {
@@ -22,13 +23,13 @@ func (r *Runner) schema(c *gin.Context) error {
 	if !r.cfg.Enabled || r.cfg.ClickHouseURL == "" {
 		return domain.E(domain.NotFound, "SQL is not available here: sql.enabled and sql.clickhouse_url.")
 	}
-	body, err := r.send(ctx, r.of(ctx, ""), describeViews, "JSONCompactEachRow", true)
+	resp, err := r.send(ctx, r.of(ctx, ""), describeViews, "JSONCompactEachRow", r.file())
 	if err != nil {
 		return err
 	}
-	defer body.Close() //nolint:errcheck // it was read
+	defer resp.Body.Close() //nolint:errcheck // it was read
 	reply := schemaReply{Views: []SchemaView{}}
-	rows := json.NewDecoder(body)
+	rows := json.NewDecoder(resp.Body)
 	for {
 		var row [5]string
 		if err := rows.Decode(&row); err == io.EOF {

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"colonnade/domain"
 	"colonnade/migrations/schema"
@@ -26,9 +27,10 @@ import (
 type Deps struct {
 	// Allowed returns how many statements of a project may run at once here, beside
 	// Config.MaxConcurrentPerProject; nil means that only that counts.
-	Allowed func(domain.ProjectID) int
-	Now     func() time.Time
-	Log     *slog.Logger
+	Allowed    func(domain.ProjectID) int
+	Now        func() time.Time
+	Log        *slog.Logger
+	Registerer prometheus.Registerer
 }
 
 // Runner checks and runs statements. It is safe for concurrent use.
@@ -37,8 +39,13 @@ type Runner struct {
 	deps   Deps
 	client *http.Client
 
-	mu      sync.Mutex
+	metrics *metrics
+
+	mu      sync.Mutex            // guards the rest
 	running map[string]*statement // by id
+	waiting int                   // statements that wait for a slot
+	freed   chan struct{}         // closed when a slot is given back
+	known   *guard.Server         // the engine, once it was asked
 }
 
 // statement is one that is being checked or run.
@@ -48,9 +55,15 @@ type statement struct {
 }
 
 // New returns a Runner that connects with its first statement.
-func New(cfg Config, deps Deps) *Runner {
+func New(cfg Config, deps Deps) (*Runner, error) {
 	deps.Log = deps.Log.With(slog.String("component", "sql"))
-	return &Runner{cfg: cfg, deps: deps, client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: cfg.MaxConcurrent}}, running: map[string]*statement{}}
+	r := &Runner{
+		cfg: cfg, deps: deps, client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: cfg.MaxConcurrent, DisableCompression: true}},
+		running: map[string]*statement{}, freed: make(chan struct{}),
+	}
+	var err error
+	r.metrics, err = newMetrics(deps.Registerer, r)
+	return r, err
 }
 
 // Query is a statement of a caller.
@@ -64,15 +77,27 @@ type Query struct {
 	// Parameters are the values of {name:Type} as ClickHouse reads them from a query string.
 	Parameters map[string]string
 	// Format is a format of ClickHouse that holds whole results, and File whether its reply is a
-	// file. The FORMAT clause of the text is ignored.
+	// file. The FORMAT clause of the text is ignored, but for a tool's.
 	Format string
 	File   bool
+	// Tool is how a client of the ClickHouse interface asks; nil for other statements.
+	Tool *Tool
+}
+
+// Reply is the result of a statement.
+type Reply struct {
+	// ID is that of the statement.
+	ID string
+	// Format is the format of Body.
+	Format string
+	// Header are the headers of ClickHouse's reply.
+	Header http.Header
+	Body   io.Reader
 }
 
 // Run checks and runs a statement and calls use with the reply. What the statement may not
 // do is Forbidden, a limit that it reached Rejected with what to narrow.
-func (r *Runner) Run(ctx context.Context, q Query, use func(id string, body io.Reader) error) error {
-	began := r.deps.Now()
+func (r *Runner) Run(ctx context.Context, q Query, use func(Reply) error) error {
 	if !r.cfg.Enabled {
 		return domain.E(domain.NotFound, "SQL is switched off (sql.enabled).")
 	}
@@ -87,22 +112,30 @@ func (r *Runner) Run(ctx context.Context, q Query, use func(id string, body io.R
 	}
 	ctx, cancel := context.WithTimeout(ctx, r.cfg.Timeout)
 	defer cancel()
-	if err := r.begin(q, cancel); err != nil {
+	if err := r.begin(ctx, q, cancel); err != nil {
+		r.metrics.ended(outcomeBusy, 0)
 		return err
 	}
 	defer r.end(q.ID)
+	began := r.deps.Now()
 	err := r.run(ctx, q, use)
+	outcome := outcomeOf(err)
 	if ctx.Err() != nil && err != nil {
+		if errors.Is(ctx.Err(), context.Canceled) {
+			outcome = outcomeCancelled
+		}
 		err = domain.Wrap(domain.Rejected, err, "The statement was cancelled, or took longer than %s: narrow its range of start_time, or its columns.", r.cfg.Timeout)
 	}
-	r.record(ctx, q, began, err)
+	took := r.deps.Now().Sub(began)
+	r.metrics.ended(outcome, took)
+	r.record(ctx, q, took, err)
 	return err
 }
 
-func (r *Runner) record(ctx context.Context, q Query, began time.Time, err error) {
+func (r *Runner) record(ctx context.Context, q Query, took time.Duration, err error) {
 	attrs := []any{
 		slog.String("query_id", q.ID), slog.String("project", q.Project.String()), slog.String("by", q.By),
-		slog.String("text", q.Text), slog.Duration("took", r.deps.Now().Sub(began)),
+		slog.String("text", q.Text), slog.Duration("took", took),
 	}
 	if err != nil {
 		attrs = append(attrs, slog.String("refused", err.Error()))
@@ -110,11 +143,48 @@ func (r *Runner) record(ctx context.Context, q Query, began time.Time, err error
 	r.deps.Log.InfoContext(ctx, "statement of an analyst", attrs...)
 }
 
-func (r *Runner) begin(q Query, cancel context.CancelFunc) error {
+// begin takes a slot. A tool's statement waits for one, because a dashboard sends the
+// statements of all its panels at once and shows an error for each that is refused.
+func (r *Runner) begin(ctx context.Context, q Query, cancel context.CancelFunc) error {
+	for {
+		freed, err := r.tryBegin(q, cancel)
+		if freed == nil {
+			return err
+		}
+		if !r.waits(1) {
+			return err
+		}
+		select {
+		case <-freed:
+			r.waits(-1)
+		case <-ctx.Done():
+			r.waits(-1)
+			return err
+		}
+	}
+}
+
+// maxWaiting bounds the statements that wait for a slot.
+const maxWaiting = 100
+
+// waits counts a statement that begins (1) or ends (-1) to wait, and reports whether it may.
+func (r *Runner) waits(by int) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if by > 0 && r.waiting >= maxWaiting {
+		return false
+	}
+	r.waiting += by
+	return true
+}
+
+// tryBegin takes a slot or returns why not, for a tool with a channel that is closed when one
+// was given back.
+func (r *Runner) tryBegin(q Query, cancel context.CancelFunc) (freed <-chan struct{}, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if _, taken := r.running[q.ID]; taken {
-		return domain.E(domain.Conflict, "A statement with the id %s is running.", q.ID)
+		return nil, domain.E(domain.Conflict, "A statement with the id %s is running.", q.ID)
 	}
 	own := 0
 	for _, s := range r.running {
@@ -126,19 +196,19 @@ func (r *Runner) begin(q Query, cancel context.CancelFunc) error {
 	if r.deps.Allowed != nil {
 		most = min(most, r.deps.Allowed(q.Project))
 	}
-	const retryAfter = 2 * time.Second
-	if own >= most {
-		e := domain.E(domain.TooMany, "At most %d statements of this project run at a time here: wait for one to end, or try again in 2 seconds.", most)
-		e.RetryAfter = retryAfter
-		return e
+	if own < most && len(r.running) < r.cfg.MaxConcurrent {
+		r.running[q.ID] = &statement{q.Project, cancel}
+		return nil, nil
 	}
-	if len(r.running) >= r.cfg.MaxConcurrent {
-		e := domain.E(domain.TooMany, "At most %d statements of all projects run at a time here: try again in 2 seconds.", r.cfg.MaxConcurrent)
-		e.RetryAfter = retryAfter
-		return e
+	if q.Tool != nil {
+		freed = r.freed
 	}
-	r.running[q.ID] = &statement{q.Project, cancel}
-	return nil
+	e := domain.E(domain.TooMany, "At most %d statements of this project run at a time here: wait for one to end, or try again in 2 seconds.", most)
+	if own < most {
+		e = domain.E(domain.TooMany, "At most %d statements of all projects run at a time here: try again in 2 seconds.", r.cfg.MaxConcurrent)
+	}
+	e.RetryAfter = 2 * time.Second
+	return freed, e
 }
 
 // Demand returns how many statements of each project run.
@@ -156,6 +226,8 @@ func (r *Runner) end(id string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.running, id)
+	close(r.freed)
+	r.freed = make(chan struct{})
 }
 
 // Cancel ends a statement of the project that this process runs.
@@ -170,35 +242,61 @@ func (r *Runner) Cancel(project domain.ProjectID, id string) error {
 	return nil
 }
 
-func (r *Runner) run(ctx context.Context, q Query, use func(id string, body io.Reader) error) error {
-	s, err := guard.Parse(q.Text)
+func (r *Runner) run(ctx context.Context, q Query, use func(Reply) error) error {
+	l, text := r.columns(), q.Text
+	if q.File {
+		l = r.file()
+	}
+	if q.Tool != nil {
+		l = limits{rows: r.cfg.MaxToolRows, tool: q.Tool}
+		if q.Tool.greets(q.Text) {
+			return r.answer(ctx, q, hello, l, use)
+		}
+		server, err := r.server(ctx, q)
+		if err != nil {
+			return err
+		}
+		if text, err = guard.ForTools(q.Text, server); err != nil {
+			return refused(err)
+		}
+	}
+	s, err := guard.Parse(text)
 	if err != nil {
 		return refused(err)
 	}
-	text := s.SQL
-	if s.Describe == "" && !s.Tables {
-		if err := r.check(ctx, q, text); err != nil {
-			return err
-		}
-	} else if err := viewExists(s); err != nil {
-		return err
+	if q.Tool != nil && s.Format != "" {
+		q.Format = s.Format
 	}
-	body, err := r.send(ctx, q, text, q.Format, q.File)
+	text = s.SQL
+	switch {
+	case s.Tables:
+		text = "SELECT name FROM system_tables ORDER BY name"
+	case s.Describe != "":
+		err = viewExists(s.Describe, q.Tool)
+	default:
+		err = r.check(ctx, q, text)
+	}
 	if err != nil {
 		return err
 	}
-	defer body.Close() //nolint:errcheck // it was read
-	return use(q.ID, body)
+	return r.answer(ctx, q, text, l, use)
 }
 
-func viewExists(s guard.Statement) error {
-	if s.Tables {
+func (r *Runner) answer(ctx context.Context, q Query, text string, l limits, use func(Reply) error) error {
+	resp, err := r.send(ctx, q, text, q.Format, l)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close() //nolint:errcheck // it was read
+	r.metrics.read(resp.Header)
+	return use(Reply{ID: q.ID, Format: q.Format, Header: resp.Header, Body: resp.Body})
+}
+
+func viewExists(name string, tool *Tool) error {
+	if slices.Contains(schema.ViewNames(), name) || tool != nil && slices.Contains(schema.ToolViewNames(), name) {
 		return nil
 	}
-	if slices.Contains(schema.ViewNames(), s.Describe) {
-		return nil
-	}
-	return domain.E(domain.Forbidden, "The table %s is not one of this project: GET /sql/schema lists its views.", s.Describe)
+	return domain.E(domain.Forbidden, "The table %s is not one of this project: GET /sql/schema lists its views.", name)
 }
 
 // check asks ClickHouse for the syntax tree, which runs nothing, and only then for the query
@@ -215,19 +313,23 @@ func (r *Runner) check(ctx context.Context, q Query, text string) error {
 	if lines, err = r.explain(ctx, q, "EXPLAIN QUERY TREE run_passes = 1 ", text); err != nil {
 		return err
 	}
-	return refused(guard.CheckNames(lines, database, schema.ViewNames()))
+	views := schema.ViewNames()
+	if q.Tool != nil {
+		views = append(views, schema.ToolViewNames()...)
+	}
+	return refused(guard.CheckNames(lines, database, views))
 }
 
 // maxTreeBytes bounds the text of a tree.
 const maxTreeBytes = 16 << 20
 
 func (r *Runner) explain(ctx context.Context, q Query, head, text string) ([]string, error) {
-	body, err := r.send(ctx, q, head+text, "TabSeparated", false)
+	resp, err := r.send(ctx, q, head+text, "TabSeparated", limits{})
 	if err != nil {
 		return nil, shifted(err, len(head))
 	}
-	defer body.Close() //nolint:errcheck // it was read
-	tree, err := io.ReadAll(io.LimitReader(body, maxTreeBytes+1))
+	defer resp.Body.Close() //nolint:errcheck // it was read
+	tree, err := io.ReadAll(io.LimitReader(resp.Body, maxTreeBytes+1))
 	if err != nil {
 		return nil, domain.Wrap(domain.Unavailable, err, "ClickHouse did not reply.")
 	}

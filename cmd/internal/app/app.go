@@ -18,6 +18,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"colonnade/cmd/internal/config"
+	"colonnade/cmd/internal/listener"
 	"colonnade/deploy/embedded"
 )
 
@@ -175,37 +176,62 @@ func (p *process) progress(line string) { _, _ = fmt.Fprintln(p.Out, line) }
 
 // listeners holds the open ports. They are opened first, so that a port in use is
 // reported at once.
-type listeners struct{ http, grpc, admin net.Listener }
+type listeners struct{ http, grpc, admin, sql net.Listener }
 
 func (l listeners) close() {
-	for _, listener := range []net.Listener{l.http, l.grpc, l.admin} {
-		if listener != nil {
-			_ = listener.Close() // its server has closed it, or none was started
+	for _, open := range []net.Listener{l.http, l.grpc, l.admin, l.sql} {
+		if open != nil {
+			_ = open.Close() // its server has closed it, or none was started
 		}
 	}
 }
 
+// embeddedSQLAddr is where tools look for ClickHouse.
+const embeddedSQLAddr = "127.0.0.1:8123"
+
+// listenSQL opens the port for tools of ClickHouse. Nothing else depends on it, and tools know
+// one port: where that is taken, the service runs without it.
+func (p *process) listenSQL(ctx context.Context) net.Listener {
+	if p.Embedded && p.cfg.Sources["sql.addr"] == "" {
+		p.cfg.SQL.Addr = embeddedSQLAddr
+	}
+	if !p.Roles.Read || !p.cfg.SQL.Enabled || p.cfg.SQL.Addr == "" {
+		p.cfg.SQL.Addr = ""
+		return nil
+	}
+	l, err := listener.Open(ctx, "ClickHouse's HTTP interface", config.Variable("sql.addr"), p.cfg.SQL.Addr)
+	if err != nil {
+		p.log.ErrorContext(ctx, "no listener for tools of ClickHouse, use /sql/clickhouse/ of the API", slog.Any("error", err))
+		p.cfg.SQL.Addr = ""
+		return nil
+	}
+	p.cfg.SQL.Addr = l.Addr().String()
+	p.warnClearText(ctx, "http", p.cfg.SQL.Addr, p.cfg.HTTP.TLS)
+	return l
+}
+
 func (p *process) listen(ctx context.Context) (l listeners, err error) {
-	if l.http, err = listen(ctx, "the API", "http.addr", p.cfg.HTTP.Addr); err != nil {
+	if l.http, err = listener.Open(ctx, "the API", config.Variable("http.addr"), p.cfg.HTTP.Addr); err != nil {
 		return l, err
 	}
 	p.cfg.HTTP.Addr = l.http.Addr().String() // the port that the system chose for port 0
 	p.warnClearText(ctx, "http", p.cfg.HTTP.Addr, p.cfg.HTTP.TLS)
 	if p.cfg.HTTP.AdminAddr != "" {
-		if l.admin, err = listen(ctx, "metrics", "http.admin_addr", p.cfg.HTTP.AdminAddr); err != nil {
+		if l.admin, err = listener.Open(ctx, "metrics", config.Variable("http.admin_addr"), p.cfg.HTTP.AdminAddr); err != nil {
 			l.close()
 			return l, err
 		}
 		p.cfg.HTTP.AdminAddr = l.admin.Addr().String()
 	}
 	if p.Roles.Write && p.cfg.GRPC.Addr != "" {
-		if l.grpc, err = listen(ctx, "OTLP/gRPC", "grpc.addr", p.cfg.GRPC.Addr); err != nil {
+		if l.grpc, err = listener.Open(ctx, "OTLP/gRPC", config.Variable("grpc.addr"), p.cfg.GRPC.Addr); err != nil {
 			l.close()
 			return l, err
 		}
 		p.cfg.GRPC.Addr = l.grpc.Addr().String()
 		p.warnClearText(ctx, "grpc", p.cfg.GRPC.Addr, p.cfg.GRPC.TLS)
 	}
+	l.sql = p.listenSQL(ctx)
 	p.cfg.Derive()
 	return l, nil
 }

@@ -2,11 +2,8 @@ package app
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
-	"net"
-	"syscall"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -103,20 +100,4 @@ func UseEmbeddedBroker(cfg *config.Loaded) bool {
 		cfg.Kafka.Brokers, cfg.Kafka.SASL = []string{address}, stream.SASL(access)
 	}
 	return ok
-}
-
-// listen opens a port before slow steps begin, so that a port in use fails at once.
-func listen(ctx context.Context, what, setting, addr string) (net.Listener, error) {
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
-	if err == nil {
-		return listener, nil
-	}
-	if errors.Is(err, syscall.EADDRINUSE) {
-		return nil, fmt.Errorf("the port of %s, %s, is taken by another process: stop it, or choose another address with %s", what, addr, config.Variable(setting))
-	}
-	reason := err
-	if op, ok := errors.AsType[*net.OpError](err); ok {
-		reason = op.Err
-	}
-	return nil, fmt.Errorf("cannot listen on %s for %s (%s): %w", addr, what, config.Variable(setting), reason)
 }

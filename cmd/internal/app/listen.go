@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/netip"
 
 	"colonnade/cmd/internal/listener"
@@ -45,8 +46,10 @@ func (p *process) bound(limiter *listener.Limiter, l listeners) (listeners, erro
 		return l, fmt.Errorf("app: http.trusted_proxies: %w", err)
 	}
 	count := 1
-	if l.grpc != nil {
-		count++
+	for _, other := range []net.Listener{l.grpc, l.sql} {
+		if other != nil {
+			count++
+		}
 	}
 	share := listener.Share(listener.Files(), count)
 	config := func(name string, limit, perAddress int) listener.Config {
@@ -65,6 +68,11 @@ func (p *process) bound(limiter *listener.Limiter, l listeners) (listeners, erro
 	}
 	if l.http, err = limiter.Wrap(l.http, config("http", p.cfg.HTTP.MaxConnections, p.cfg.HTTP.MaxConnectionsPerAddress)); err != nil {
 		return l, fmt.Errorf("app: %w", err)
+	}
+	if l.sql != nil {
+		if l.sql, err = limiter.Wrap(l.sql, config("sql", 0, 0)); err != nil {
+			return l, fmt.Errorf("app: %w", err)
+		}
 	}
 	if l.grpc == nil {
 		return l, nil

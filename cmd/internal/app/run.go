@@ -13,6 +13,7 @@ import (
 
 	"colonnade/cmd/internal/server"
 	"colonnade/deploy/embedded"
+	analystsql "colonnade/read/sql"
 )
 
 // run starts the actors and waits for them. The actors that publish spans stop
@@ -38,6 +39,9 @@ func (p *process) run(ctx context.Context, s *Service, l listeners, engines *emb
 	if l.admin != nil {
 		group.Go(func() error { return s.Server.RunAdmin(ctx, l.admin) })
 	}
+	if l.sql != nil {
+		group.Go(func() error { return s.Server.RunBelow(ctx, analystsql.ClickHousePath, l.sql) })
+	}
 	if s.GRPC != nil {
 		publisher(func() error { return s.GRPC.Run(ctx, l.grpc) })
 	}
@@ -46,6 +50,7 @@ func (p *process) run(ctx context.Context, s *Service, l listeners, engines *emb
 	}
 	if s.Views != nil {
 		group.Go(func() error { return s.Views.Run(ctx) })
+		group.Go(func() error { return s.Entities.Run(ctx) })
 	}
 	if s.Outbox != nil {
 		group.Go(func() error { return s.Outbox.Run(ctx) })
@@ -149,6 +154,9 @@ func (p *process) announce(ctx context.Context, s *Service, key firstKey) {
 	}
 	if s.GRPC != nil {
 		text += "  OTLP/gRPC  " + p.cfg.GRPC.Addr + "\n"
+	}
+	if p.cfg.SQL.Addr != "" {
+		text += "  SQL        http://" + p.cfg.SQL.Addr + " for tools of ClickHouse, the password is the API key\n"
 	}
 	switch {
 	case key.path == "":

@@ -16,6 +16,7 @@ import (
 	"colonnade/write/otlp"
 	"colonnade/write/quota"
 	"colonnade/write/registry/accounts"
+	"colonnade/write/registry/entitycopy"
 	"colonnade/write/registry/evaluations"
 	"colonnade/write/registry/outbox"
 	"colonnade/write/registry/views"
@@ -31,7 +32,7 @@ type Service struct {
 	Access *access.Access
 	Audit  *audit.Log
 	Leaser *lease.Leaser
-	// GRPC, Accounts, Runs, Runner, Views, Outbox and Quotas belong to the write role,
+	// GRPC, Accounts, Runs, Runner, Views, Outbox, Entities and Quotas belong to the write role,
 	// Sink to the sink role, Tail to the read role, Producer to the write and the sink role.
 	GRPC     *otlp.GRPC
 	Producer *stream.Producer
@@ -43,6 +44,7 @@ type Service struct {
 	Views    *views.Maker
 	Outbox   *outbox.Publisher
 	Quotas   *quota.Meter
+	Entities *entitycopy.Copier
 
 	console *console.Console
 	limiter *listener.Limiter

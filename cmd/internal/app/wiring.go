@@ -180,7 +180,7 @@ func (w *wiring) buildServer() (err error) {
 		return err
 	}
 	deps := server.Deps{
-		Log: w.log, Registry: w.reg, Authenticate: w.access.Authenticate, RateHeaders: w.access.RateHeaders, Allows: access.Allows,
+		Log: w.log, Registry: w.reg, Authenticate: w.access.Authenticate, RateHeaders: w.access.RateHeaders, Allows: w.allows,
 		AuthKey: w.cfg.AuthKey, Checks: w.checks, Problems: w.problems, PublicURL: w.cfg.PublicURL, Now: w.Now,
 		Read: w.admitRead, Audit: server.Audit{Begin: w.Audit.Begin, End: w.Audit.End},
 	}

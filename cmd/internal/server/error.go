@@ -21,6 +21,7 @@ import (
 	rpcstatus "google.golang.org/genproto/googleapis/rpc/status"
 	"google.golang.org/protobuf/proto"
 
+	"colonnade/cmd/internal/server/exception"
 	"colonnade/domain"
 )
 
@@ -112,6 +113,12 @@ func (s *Server) renderErrors(c *gin.Context) {
 	}
 	if reply.status == http.StatusRequestTimeout {
 		c.Header("Connection", "close") // what else comes is the rest of this body
+	}
+	if value, _ := c.Get(operationKey); value != nil {
+		if op, ok := value.(domain.Operation); ok && op.ClickHouse {
+			c.Data(reply.status, "text/plain; charset=UTF-8", exception.Render(c.Writer.Header(), err, reply.message))
+			return
+		}
 	}
 	if isOTLP(c) && reply.status != http.StatusUnauthorized && reply.status != http.StatusForbidden {
 		s.writeRPCStatus(c, reply)

@@ -19,6 +19,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -29,6 +30,7 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"colonnade/cmd/internal/listener"
+	"colonnade/cmd/internal/server/exception"
 	"colonnade/cmd/internal/server/openapi"
 	"colonnade/domain"
 )
@@ -178,6 +180,9 @@ func (s *Server) serve(c *gin.Context, op domain.Operation, schema func() (opena
 	if op.Deprecated {
 		c.Header("Deprecation", "true")
 	}
+	if op.ClickHouse {
+		exception.UsePassword(c.Request)
+	}
 	if err := s.checkOrigin(c.Request); err != nil {
 		return err
 	}
@@ -311,6 +316,24 @@ func (s *Server) Run(ctx context.Context, listener net.Listener) error {
 // RunAdmin serves the listener of Config.AdminAddr until ctx ends.
 func (s *Server) RunAdmin(ctx context.Context, listener net.Listener) error {
 	return s.run(ctx, listener, s.admin(), nil)
+}
+
+// RunBelow is Run for a listener whose root is a path of the API, below which nothing else
+// is reached.
+func (s *Server) RunBelow(ctx context.Context, root string, listener net.Listener) error {
+	handler := s.Handler()
+	return s.run(ctx, listener, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		r.URL.Path, r.URL.RawPath = root+cleanPath(r.URL.Path), ""
+		handler.ServeHTTP(w, r)
+	}), s.deps.TLS)
+}
+
+// cleanPath returns a path without what would lead above its root.
+func cleanPath(p string) string {
+	if p = path.Clean("/" + p); p == "/" {
+		return ""
+	}
+	return p
 }
 
 func (s *Server) run(ctx context.Context, listener net.Listener, handler http.Handler, secured *tls.Config) error {
