@@ -18,6 +18,7 @@ BASE     ?= main
 SPANS    ?= 1000000
 TURNS    ?= 5
 BENCH_PAIR ?=
+FAIR_SHARE ?=
 # What compares many answers of the store with what they should be, one after the other:
 # there is nothing in it for the race detector, and statements take the time.
 MEANINGS := ^Test(LongLists|WalksAreOfOneMoment|Letters|LargeNumbers|EveryFilterRuns|SearchByNgrams|SearchAmongAll|SaidIsPagedWhole|WindowsEndWithSections|Sections.*|Common.*|BeyondAGuessedWindow|AnEdgeTeachesNothing|WhatNothingFinds|PartsAreKnownByWhatTheyHold)$$
@@ -28,7 +29,7 @@ export CGO_ENABLED ?= 0
 export GOFLAGS := $(strip $(GOFLAGS) -trimpath)
 
 .PHONY: help run demo load engines console build test test-console test-unit test-race test-kafka test-services imports vocabulary sizes lint fmt fuzz \
-	bench bench-compare bench-pair golden generate prices migrate up down vuln cover clean
+	bench bench-compare bench-pair fair-share outdated golden generate prices migrate up down vuln cover clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  \033[1m%-14s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -136,6 +137,14 @@ bench-compare: ## Compare the benchmarks of BASE with those of this tree, ten ru
 # SPANS=1000000, TURNS=5: about 15 minutes on an idle machine of 2 cores. More flags: BENCH_PAIR='-reads-limit 1.25'.
 bench-pair: engines ## Measure BASE and this tree in turns on the embedded engines; SPANS=, TURNS=, BENCH_PAIR=flags
 	$(GO) run ./cmd/internal/benchpair -base $(BASE) -spans $(SPANS) -turns $(TURNS) $(BENCH_PAIR)
+
+# About three minutes on an idle machine of 2 cores. More flags: FAIR_SHARE='-callers 64'.
+fair-share: engines ## Measure a light project beside 200 callers of a hostile one; FAIR_SHARE=flags
+	$(GO) run ./cmd/internal/fairshare $(FAIR_SHARE)
+
+# What the proxy serves now beside what go.mod has; indirect ones follow these.
+outdated: ## List the direct dependencies that have a newer version
+	@$(GO) list -m -u -f '{{if and .Update (not .Indirect)}}{{.Path}} {{.Version}} -> {{.Update.Version}}{{end}}' all
 
 golden: ## Rewrite the golden files; read the difference like code
 	$(GO) test -count 1 $$(grep -rl --include='*_test.go' --exclude-dir=node_modules 'flag.Bool("golden"' . | xargs -n1 dirname | sort -u) -golden
