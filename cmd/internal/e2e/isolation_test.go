@@ -72,7 +72,7 @@ func attempts(op domain.Operation) []attempt {
 		return []attempt{{query: "?trace_id={only}&trace_id={shared}", shows: true}, {query: "?trace_ids={only}", shows: true}}
 	case "GET /spans/":
 		return []attempt{{query: "?trace_id={only}", shows: true}, {query: "?span_id={span}", shows: true}, {query: "?trace_id={shared}&span_id={span}", shows: true}}
-	case "GET /traces/:trace_id/outline", "GET /spans/fields", "GET /rejected-spans", "GET /rejected-spans/summary":
+	case "GET /status", "GET /traces/:trace_id/outline", "GET /spans/fields", "GET /rejected-spans", "GET /rejected-spans/summary":
 		return []attempt{{}}
 	case "POST /spans/values":
 		return []attempt{{body: `{"field":"session_id","windowing":{` + windows + `}}`, shows: true}, {body: `{"field":"attributes","key":"ag.meta.word","windowing":{` + windows + `}}`, shows: true}}
