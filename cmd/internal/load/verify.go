@@ -3,10 +3,12 @@ package load
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"time"
 
+	"colonnade/cmd/internal/client"
 	"colonnade/domain/trace"
 )
 
@@ -70,6 +72,21 @@ func (r *Runner) verify(ctx context.Context, report *Report) (string, error) {
 	}
 }
 
+// readBack asks for spans. A request that the limit of the project refuses is sent again when
+// the service says.
+func (r *Runner) readBack(ctx context.Context, query map[string]any, reply any) error {
+	for {
+		_, err := r.client.Query(ctx, "/spans/query", query, nil, reply)
+		status, refused := errors.AsType[*client.StatusError](err)
+		if !refused || status.RetryAfter == 0 || status.Status != http.StatusTooManyRequests { //nolint:forbidigo // the status of a reply
+			return err
+		}
+		if wait(ctx, status.RetryAfter); ctx.Err() != nil {
+			return err
+		}
+	}
+}
+
 // verifyAll walks every span of the run through the query API.
 func (r *Runner) verifyAll(ctx context.Context, report *Report) (string, error) {
 	const page = 1000
@@ -87,7 +104,7 @@ func (r *Runner) verifyAll(ctx context.Context, report *Report) (string, error) 
 				Next string `json:"next"`
 			} `json:"windowing"`
 		}
-		if _, err := r.client.Query(ctx, "/spans/query", query, nil, &reply); err != nil {
+		if err := r.readBack(ctx, query, &reply); err != nil {
 			return "", err
 		}
 		for i := range reply.Spans {
