@@ -1,7 +1,8 @@
-// Package activity lists the sessions and users of a project in the order of their activity.
+// Package activity lists the sessions and users of a project, in the order of their activity
+// or of what their traces add up to.
 //
-// SQL is in read/analyticssql; statements run through read/traces. The endpoints are in
-// read/api/spans.
+// SQL is in read/analyticssql and read/statements; statements run through read/traces, sums
+// are computed by read/analytics. The endpoints are in read/api/spans.
 package activity
 
 import (
@@ -13,6 +14,7 @@ import (
 	"github.com/google/uuid"
 
 	"colonnade/domain"
+	"colonnade/read/analytics"
 	"colonnade/read/analyticssql"
 	"colonnade/read/order"
 	"colonnade/read/traces"
@@ -30,10 +32,13 @@ type Page struct {
 }
 
 // Reader lists sessions and users. It is safe for concurrent use.
-type Reader struct{ traces *traces.Reader }
+type Reader struct {
+	traces  *traces.Reader
+	analyst *analytics.Reader
+}
 
-// New returns a reader that runs its statements through another.
-func New(reader *traces.Reader) *Reader { return &Reader{reader} }
+// New returns a reader that runs its statements through another, and sums by an analyst.
+func New(reader *traces.Reader, analyst *analytics.Reader) *Reader { return &Reader{reader, analyst} }
 
 // maxTied bounds a page of one moment, for callers without a cursor.
 const maxTied = 100_000

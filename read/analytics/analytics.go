@@ -16,6 +16,8 @@ package analytics
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"time"
 
 	"colonnade/domain"
@@ -83,6 +85,8 @@ type Question struct {
 	Rate *float64
 	// Specs say what to make of the spans of a bucket.
 	Specs []Spec
+	// Grouping divides the spans of a bucket.
+	Grouping
 }
 
 // Bucket is the metrics of the spans in a stretch of time, by the paths of their specs.
@@ -91,6 +95,9 @@ type Bucket struct {
 	// Interval is the width in minutes.
 	Interval int
 	Metrics  map[string]Metric
+	// Groups are those of a question with a Grouping, the top ones in their order and then
+	// all others together.
+	Groups []Group
 }
 
 // Answer is the buckets that hold anything, chronological, and the window they are of.
@@ -110,42 +117,69 @@ func (r *Reader) Query(ctx context.Context, project domain.ProjectID, q Question
 	if err != nil {
 		return Answer{}, err
 	}
-	var measures []analyticssql.Measure
-	first := make([]int, len(q.Specs))
-	for i, s := range q.Specs {
-		first[i] = len(measures)
-		measures = append(measures, s.measures()...)
+	t := tabulation{cfg: r.cfg, question: q}
+	for _, s := range q.Specs {
+		t.first = append(t.first, len(t.measures))
+		t.measures = append(t.measures, s.measures()...)
 	}
 	answer := Answer{Buckets: []Bucket{}, Oldest: w.oldest, Newest: w.newest, Interval: w.minutes()}
-	if len(measures) == 0 {
+	if len(t.measures) == 0 {
 		return answer, nil
 	}
-	c := &collection{reader: r, project: project, question: q, window: w, measures: measures}
-	buckets, err := c.collect(ctx)
+	c := &collection{reader: r, project: project, question: q, window: w, measures: t.measures}
+	cells, err := c.collect(ctx)
 	if err != nil {
 		return Answer{}, err
 	}
-	entries := 0
-	for _, n := range sorted(buckets) {
-		b := Bucket{Timestamp: w.start(n), Interval: answer.Interval, Metrics: map[string]Metric{}}
-		for i, s := range q.Specs {
-			of := buckets[n].measures[first[i] : first[i]+len(s.measures())]
-			if err := s.few(of, r.cfg.MaxDistinct); err != nil {
-				return Answer{}, err
-			}
-			m, ok := s.metric(of)
-			if !ok {
-				continue
-			}
-			// Two spans of a bucket may ask for MaxBins: what is gathered does not bound what is made of it.
-			if entries += m.entries(); entries > maxEntries {
-				return Answer{}, domain.E(domain.Rejected, "The answer would have more than %d numbers. Narrow the query: fewer specs or bins, a longer interval, or a shorter window.", maxEntries)
-			}
-			b.Metrics[s.Path] = m
+	ranks, err := t.ranks(cells)
+	if err != nil {
+		return Answer{}, err
+	}
+	of := byBucket(cells)
+	for _, n := range slices.Sorted(maps.Keys(of)) {
+		b := Bucket{Timestamp: w.start(n), Interval: answer.Interval}
+		whole := t.merge(of[n]) // before metrics are made of the groups, which rearranges what they gathered
+		if b.Groups, err = t.groups(of[n], ranks); err != nil {
+			return Answer{}, err
+		}
+		if b.Metrics, err = t.metrics(whole); err != nil {
+			return Answer{}, err
 		}
 		if len(b.Metrics) > 0 {
 			answer.Buckets = append(answer.Buckets, b)
 		}
 	}
 	return answer, nil
+}
+
+// tabulation makes metrics of what was gathered.
+type tabulation struct {
+	cfg      Config
+	question Question
+	measures []analyticssql.Measure
+	// first are the positions of the first measure of each spec.
+	first []int
+	// entries counts the numbers of the answer.
+	entries int
+}
+
+// metrics returns the metrics of a bucket or of a group in it. It sorts the numbers.
+func (t *tabulation) metrics(b *bucket) (map[string]Metric, error) {
+	out := map[string]Metric{}
+	for i, s := range t.question.Specs {
+		of := b.measures[t.first[i] : t.first[i]+len(s.measures())]
+		if err := s.few(of, t.cfg.MaxDistinct); err != nil {
+			return nil, err
+		}
+		m, ok := s.metric(of)
+		if !ok {
+			continue
+		}
+		// Two spans of a bucket may ask for MaxBins: what is gathered does not bound what is made of it.
+		if t.entries += m.entries(); t.entries > maxEntries {
+			return nil, domain.E(domain.Rejected, "The answer would have more than %d numbers. Narrow the query: fewer specs or bins, a longer interval, or a shorter window.", maxEntries)
+		}
+		out[s.Path] = m
+	}
+	return out, nil
 }

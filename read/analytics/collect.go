@@ -22,7 +22,7 @@ type collection struct {
 	measures []analyticssql.Measure
 
 	analysis analyticssql.Analysis
-	buckets  map[int64]*bucket
+	buckets  map[cell]*bucket
 	// numbers, open, examined and summed count towards the bounds.
 	numbers, open, examined, summed int
 }
@@ -30,12 +30,12 @@ type collection struct {
 // steps is into how many stretches a window is cut to see where its rows lie.
 const steps = 512
 
-func (c *collection) collect(ctx context.Context) (map[int64]*bucket, error) {
+func (c *collection) collect(ctx context.Context) (map[cell]*bucket, error) {
 	condition, err := filtersql.Filter(c.question.Where)
 	if err != nil {
 		return nil, err
 	}
-	c.buckets = map[int64]*bucket{}
+	c.buckets = map[cell]*bucket{}
 	if c.project.IsZero() {
 		return nil, domain.E(domain.Unauthenticated, "Unauthorized")
 	}
@@ -45,7 +45,7 @@ func (c *collection) collect(ctx context.Context) (map[int64]*bucket, error) {
 	c.analysis = analyticssql.Analysis{
 		Project: c.project, Condition: condition, Rate: sqltext.NewRate(c.question.Rate), Axis: c.question.Axis,
 		Low: c.window.low, High: c.window.high, Origin: c.window.low, Width: c.window.width,
-		Roots: c.question.Roots, Measures: c.measures,
+		Roots: c.question.Roots, Measures: c.measures, GroupBy: c.question.GroupBy,
 	}
 	if c.analysis.Axis == 0 {
 		c.analysis.Axis = analyticssql.ByStart
@@ -113,10 +113,14 @@ func (c *collection) chunk(ctx context.Context, a analyticssql.Analysis) error {
 	var open []openRow
 	limit := c.reader.cfg.MaxCandidates
 	err := c.reader.traces.Run(ctx, c.project, "analytics_values", a.Values(limit+1), func(r driver.Rows) error {
-		var n int64
+		var at cell
 		var lacking []string
 		row := bucket{measures: make([]gathered, len(c.measures))}
-		into := append(make([]any, 0, 3+2*len(c.measures)), &n, &row.spans, &lacking)
+		into := append(make([]any, 0, 3+maxGroups+2*len(c.measures)), &at.n)
+		for i := range a.GroupBy {
+			into = append(into, &at.key[i])
+		}
+		into = append(into, &row.spans, &lacking)
 		for i, m := range c.measures {
 			into = append(into, row.measures[i].columns(m)...)
 		}
@@ -124,7 +128,7 @@ func (c *collection) chunk(ctx context.Context, a analyticssql.Analysis) error {
 			return err
 		}
 		for _, raw := range lacking {
-			o, err := c.openRow(n, raw)
+			o, err := c.openRow(at, raw)
 			if err != nil {
 				return err
 			}
@@ -133,7 +137,7 @@ func (c *collection) chunk(ctx context.Context, a analyticssql.Analysis) error {
 		if c.open+len(open) > limit {
 			return tooOpen(limit)
 		}
-		return c.add(n, &row)
+		return c.add(at, &row)
 	})
 	if err != nil || len(open) == 0 {
 		return err
@@ -143,8 +147,11 @@ func (c *collection) chunk(ctx context.Context, a analyticssql.Analysis) error {
 }
 
 // add takes what a statement gathered in a bucket.
-func (c *collection) add(n int64, row *bucket) error {
-	b := c.bucket(n)
+func (c *collection) add(at cell, row *bucket) error {
+	b := c.bucket(at)
+	if len(c.buckets) > maxCells {
+		return domain.E(domain.Rejected, "group_by finds more than %d groups in all buckets. Narrow the query: a longer interval, a shorter window, or a field of fewer values.", maxCells)
+	}
 	b.spans += row.spans
 	for i := range row.measures {
 		b.measures[i].add(&row.measures[i])
@@ -159,11 +166,11 @@ func (c *collection) add(n int64, row *bucket) error {
 	return nil
 }
 
-func (c *collection) bucket(n int64) *bucket {
-	b := c.buckets[n]
+func (c *collection) bucket(at cell) *bucket {
+	b := c.buckets[at]
 	if b == nil {
 		b = &bucket{measures: make([]gathered, len(c.measures))}
-		c.buckets[n] = b
+		c.buckets[at] = b
 	}
 	return b
 }

@@ -29,15 +29,15 @@ type (
 // openRow is a row with something open; see analyticssql.Analysis.Values.
 type openRow struct {
 	identity
-	bucket int64
-	sure   bool
-	lacks  []analyticssql.Decision
-	sent   []float64
+	at    cell
+	sure  bool
+	lacks []analyticssql.Decision
+	sent  []float64
 }
 
 // openRow reads the row's text.
-func (c *collection) openRow(bucket int64, raw string) (openRow, error) {
-	o := openRow{bucket: bucket, lacks: make([]analyticssql.Decision, len(c.measures)), sent: make([]float64, len(c.measures))}
+func (c *collection) openRow(at cell, raw string) (openRow, error) {
+	o := openRow{at: at, lacks: make([]analyticssql.Decision, len(c.measures)), sent: make([]float64, len(c.measures))}
 	n := len(o.trace) + len(o.span) + 1 + len(c.measures)
 	for _, m := range c.measures {
 		if m.Cumulative() {
@@ -125,7 +125,7 @@ func (c *collection) readDocuments(ctx context.Context, rows []openRow) error {
 		if s == nil || !c.matches(s) {
 			continue
 		}
-		b := c.bucket(r.bucket)
+		b := c.bucket(r.at)
 		if !r.sure {
 			b.spans++
 		}
@@ -174,7 +174,7 @@ func (c *collection) readSums(ctx context.Context, rows []openRow) error {
 		if s == nil {
 			continue
 		}
-		b := c.bucket(r.bucket)
+		b := c.bucket(r.at)
 		for i, m := range c.measures {
 			if r.lacks[i] != analyticssql.NeedsTotals {
 				continue

@@ -3,9 +3,7 @@ package analytics
 import (
 	"encoding/binary"
 	"fmt"
-	"maps"
 	"math"
-	"slices"
 
 	"colonnade/domain/jsonvalue"
 	"colonnade/domain/trace"
@@ -138,4 +136,10 @@ type bucket struct {
 	measures []gathered
 }
 
-func sorted(buckets map[int64]*bucket) []int64 { return slices.Sorted(maps.Keys(buckets)) }
+// add takes what another bucket gathered.
+func (b *bucket) add(o *bucket) {
+	b.spans += o.spans
+	for i := range o.measures {
+		b.measures[i].add(&o.measures[i])
+	}
+}

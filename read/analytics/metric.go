@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"colonnade/domain"
+	"colonnade/read/histogram"
 )
 
 // Metric is what a spec made of the values in a bucket. Source: contract §3.6.
@@ -26,7 +27,7 @@ type Metric struct {
 	// sign or the median is next to nothing.
 	IQRs map[string]float64 `json:"iqrs,omitempty"`
 	PSCs map[string]float64 `json:"pscs,omitempty"`
-	Hist []Bin              `json:"hist,omitempty"`
+	Hist []histogram.Bin    `json:"hist,omitempty"`
 	// Freq is how often each value stands there, the most frequent first; Uniq
 	// are the values in the same order.
 	Freq []Frequency `json:"freq,omitempty"`
@@ -41,15 +42,6 @@ type Metric struct {
 
 	// Positive is the number of values above 0, from which Only sets CountPositive.
 	Positive uint64 `json:"-"`
-}
-
-// Bin is one of a histogram's. Its interval excludes its end, but for the last one's.
-type Bin struct {
-	// Bin counts from one.
-	Bin      int        `json:"bin"`
-	Count    uint64     `json:"count"`
-	Interval [2]float64 `json:"interval"`
-	Density  float64    `json:"density"`
 }
 
 // Frequency is how often a value stands there, and its share.
@@ -133,7 +125,7 @@ func (s Spec) numeric(m *Metric, values []float64) {
 		}
 	}
 	m.PSCs = spreads(m.Pcts)
-	m.Hist = s.histogram(values)
+	m.Hist = histogram.Of(values, histogram.Options{Bins: s.Bins, Min: s.Min, Max: s.Max, Centered: s.Centered}, share)
 	if s.Type == Discrete {
 		m.Freq = frequencies(m.Count, runs(values))
 	}

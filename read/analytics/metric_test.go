@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"colonnade/domain/trace"
+	"colonnade/read/histogram"
 )
 
 func metricOf(t *testing.T, s Spec, values ...any) map[string]any {
@@ -138,7 +139,7 @@ func TestHistogram(t *testing.T) {
 			t.Parallel()
 			var intervals [][2]float64
 			var counts []uint64
-			for _, b := range tt.spec.histogram(tt.values) {
+			for _, b := range histogram.Of(tt.values, histogram.Options{Bins: tt.spec.Bins, Min: tt.spec.Min, Max: tt.spec.Max, Centered: tt.spec.Centered}, share) {
 				intervals, counts = append(intervals, b.Interval), append(counts, b.Count)
 			}
 			if tt.intervals != nil {

@@ -35,7 +35,7 @@ type stretch struct{ low, high int64 }
 func (c *collection) columns() ([]string, bool) {
 	q := &c.question
 	aligned := c.window.low%minuteMicros == 0 || c.window.width >= c.window.high-c.window.low
-	if !q.Roots || c.analysis.Axis != analyticssql.ByStart || q.Rate != nil || !aligned || !onlyTypes(q.Where) {
+	if !q.Roots || len(q.GroupBy) > 0 || c.analysis.Axis != analyticssql.ByStart || q.Rate != nil || !aligned || !onlyTypes(q.Where) {
 		return nil, false
 	}
 	out := make([]string, len(c.measures))
@@ -100,7 +100,7 @@ func (c *collection) minutes(ctx context.Context) ([]stretch, error) {
 		return whole, nil
 	}
 	for n, b := range buckets {
-		if err := c.add(n, b); err != nil {
+		if err := c.add(cell{n: n}, b); err != nil {
 			return nil, err
 		}
 	}

@@ -30,7 +30,7 @@ type TotalsBucket struct {
 
 // Totals answers in the legacy form: every bucket of the window, empty ones
 // too. Roots count with what they sum, other spans with what is theirs alone.
-// Specs of the question mean nothing here. Source: contract §3.6.
+// Specs and the grouping of the question mean nothing here. Source: contract §3.6.
 func (r *Reader) Totals(ctx context.Context, project domain.ProjectID, q Question) ([]TotalsBucket, error) {
 	w, err := windowOf(q, r.now())
 	if err != nil {
@@ -57,6 +57,7 @@ func (r *Reader) Totals(ctx context.Context, project domain.ProjectID, q Questio
 }
 
 func (r *Reader) totals(ctx context.Context, project domain.ProjectID, q Question, w window) (map[int64]Totals, error) {
+	q.Grouping = Grouping{}
 	kind := semconv.Incremental
 	if q.Roots {
 		kind = semconv.Cumulative
@@ -69,8 +70,8 @@ func (r *Reader) totals(ctx context.Context, project domain.ProjectID, q Questio
 	}}
 	buckets, err := c.collect(ctx)
 	out := make(map[int64]Totals, len(buckets))
-	for n, b := range buckets {
-		out[n] = Totals{Count: b.spans, Duration: b.measures[0].sum, Costs: b.measures[1].sum, Tokens: b.measures[2].sum}
+	for at, b := range buckets {
+		out[at.n] = Totals{Count: b.spans, Duration: b.measures[0].sum, Costs: b.measures[1].sum, Tokens: b.measures[2].sum}
 	}
 	return out, err
 }

@@ -12,6 +12,7 @@ import (
 	"colonnade/read/filtersql"
 	"colonnade/read/order"
 	"colonnade/read/sqltext"
+	"colonnade/read/statements"
 )
 
 // Axis is the time that assigns a span to a bucket.
@@ -46,8 +47,34 @@ type Analysis struct {
 	// Roots takes spans without parent only.
 	Roots    bool
 	Measures []Measure
+	// GroupBy divides the spans of a bucket.
+	GroupBy []Group
 	// Within restricts the spans to these offset blocks; nil for anywhere.
 	Within *sqltext.Blocks
+}
+
+// Group divides spans by a field of text.
+type Group struct {
+	// Column is a column that statements.TextColumn returned.
+	Column string
+	// Path is the path of an attribute, canonical; it stands in place of Column.
+	Path string
+}
+
+func (g Group) node() sqltext.Node {
+	if g.Path != "" {
+		return statements.AttributeText(g.Path)
+	}
+	return sqltext.Expr(g.Column)
+}
+
+// groups returns the names of the columns of groups, each after a comma.
+func (a Analysis) groups() string {
+	var text strings.Builder
+	for i := range a.GroupBy {
+		text.WriteString(", g" + strconv.Itoa(i))
+	}
+	return text.String()
 }
 
 // Decision is what a row lacks to decide a measure.
@@ -73,8 +100,8 @@ func (a Analysis) Volume(step int64) sqltext.Statement {
 }
 
 // Values returns the statement that asks for the values of the rows that decide
-// everything, and for the rows that do not. Its rows are bucket Int64, the number of spans that match for sure
-// UInt64, and an Array(String) of the undecided rows, at most limit of
+// everything, and for the rows that do not. Its rows are bucket Int64, a String for each
+// group, empty for spans without a value, the number of spans that match for sure UInt64, and an Array(String) of the undecided rows, at most limit of
 // a bucket: trace_id (16 bytes), span_id (8), 1 where the span matches for sure,
 // the Decision of each measure (1), and of each cumulative measure the value that a
 // client sent instead: a Float64 (8, little-endian), NaN where nothing.
@@ -90,13 +117,13 @@ func (a Analysis) Values(limit int) sqltext.Statement {
 			sent.WriteString(", reinterpretAsFixedString(toFloat64(" + name + "_sent))")
 		}
 	}
-	w.Put("SELECT bucket, countIf(sure), groupArrayIf(" + strconv.Itoa(limit) + ")(concat(trace_id, span_id, char(sure" + open.String() + ")" + sent.String() + "), " + a.undecided() + ")")
+	w.Put("SELECT bucket" + a.groups() + ", countIf(sure), groupArrayIf(" + strconv.Itoa(limit) + ")(concat(trace_id, span_id, char(sure" + open.String() + ")" + sent.String() + "), " + a.undecided() + ")")
 	for i, m := range a.Measures {
 		w.Put(", " + m.aggregate("m"+strconv.Itoa(i)))
 	}
 	w.Put(" FROM (")
 	a.rows(w)
-	w.Put(") GROUP BY bucket ORDER BY bucket")
+	w.Put(") GROUP BY bucket" + a.groups() + " ORDER BY bucket")
 	return w.Statement()
 }
 
@@ -117,6 +144,11 @@ func (a Analysis) rows(w *sqltext.Writer) {
 	w.Put("SELECT intDiv(toUnixTimestamp64Micro("+a.Axis.column()+") - ?, ?) AS bucket, trace_id, span_id, toUInt8(", a.Origin, a.Width)
 	a.Condition.Subset().Write(w, s)
 	w.Put(") AS sure")
+	for i, g := range a.GroupBy {
+		w.Put(", ")
+		g.node().Write(w, nil)
+		w.Put(" AS g" + strconv.Itoa(i))
+	}
 	for i, m := range a.Measures {
 		m.columns(a.Roots).write(w, "m"+strconv.Itoa(i), m.Cumulative())
 	}

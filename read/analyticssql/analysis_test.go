@@ -49,6 +49,9 @@ func TestAnalyticsGolden(t *testing.T) {
 	last.Last, last.Actor, last.Order = true, order.User, domain.Ascending
 	second := activity
 	second.Behind = &order.ActivityCursor{Actor: order.Session, Order: domain.Descending, Active: (low + high) / 2, SortHash: 7}
+	grouped := analysis(`{}`, false, analyticssql.ByStart, analyticssql.Numbers, "ag.metrics.costs.incremental.total")
+	grouped.GroupBy = []analyticssql.Group{{Column: "toString(model)"}, {Path: "ag.tags.t'1"}}
+	actors := analyticssql.Actors{Project: domain.ProjectID{1}, Actor: order.Session, IDs: []string{"s'1", "s2"}, Range: order.Starts(low, high)}
 	statements := []struct {
 		name string
 		sqltext.Statement
@@ -57,6 +60,9 @@ func TestAnalyticsGolden(t *testing.T) {
 		{"what a root sums", analysis(session, true, analyticssql.ByStart, analyticssql.Numbers, "ag.metrics.tokens.cumulative.total").Values(11)},
 		{"what other spans sum", analysis(session, false, analyticssql.ByStart, analyticssql.Sum, "ag.metrics.errors.cumulative").Values(11)},
 		{"columns and maps", analysis(`{}`, false, analyticssql.ByStart, analyticssql.Numbers, "ag.metrics.duration.cumulative", "ag.meta.score", "ag.meta.list.0").Values(11)},
+		{"groups", grouped.Values(11)},
+		{"times of sessions", actors.Times()},
+		{"models of sessions", actors.Models()},
 		{"words", analysis(`{}`, true, analyticssql.ByStart, analyticssql.Strings, "ag.type.trace", "ag.type.span", `top.a\.b`, "ag.meta.response.model").Values(11)},
 		{"objects", analysis(`{}`, true, analyticssql.ByStart, analyticssql.Objects, "ag.type", "ag.metrics.tokens.incremental", "ag.metrics.tokens").Values(11)},
 		{"elements", analysis(`{}`, true, analyticssql.ByStart, analyticssql.Elements, "ag.meta.tags").Values(11)},

@@ -85,10 +85,39 @@ func (r Rejected) Summary() sqltext.Statement {
 	return w.Statement()
 }
 
+// TextColumn returns the column of spans that holds a field of text, as a String; ok is
+// false for other fields.
+func TextColumn(field string) (column string, ok bool) {
+	switch field {
+	case "span_name", "status_message", "session_id", "user_id", "agent_id":
+		return field, true
+	case "model", "provider", "service", "span_type", "span_kind", "status_code", "trace_type":
+		return "toString(" + field + ")", true
+	case "application", "evaluator", "environment":
+		return "toString(" + field + "_slug)", true
+	default:
+		return "", false
+	}
+}
+
+// AttributeText returns the value of an attribute as text, empty where the maps hold none:
+// without a value, and for objects, lists and texts of more than 512 bytes.
+func AttributeText(path string) sqltext.Node { //nolint:iface // one of the kinds of a node
+	switch column, isNumber := schema.NumberColumn(path); {
+	case isNumber:
+		return sqltext.Expr("if(isNaN(" + column + "), '', toString(" + column + "))")
+	case path == schema.TraceTypePath:
+		return sqltext.Expr("toString(trace_type)")
+	case path == schema.SpanTypePath:
+		return sqltext.Expr("if(span_type_declared, toString(span_type), '')")
+	}
+	return sqltext.Expr("multiIf(mapContains(attributes_string, ?), attributes_string[?], mapContains(attributes_number, ?), toString(attributes_number[?]), mapContains(attributes_bool, ?), if(attributes_bool[?], 'true', 'false'), '')", path, path, path, path, path, path)
+}
+
 // Values chooses the values of a column or an attribute.
 type Values struct {
 	Project domain.ProjectID
-	// Column is a column of spans of type String or LowCardinality(String).
+	// Column is a column that TextColumn returned.
 	Column string
 	// Path is the dotted path of an attribute; it stands in place of Column.
 	Path string
@@ -106,7 +135,7 @@ func (v Values) Frequent() sqltext.Statement {
 	if v.Path == "" {
 		w.Put(v.Column)
 	} else {
-		w.Put("multiIf(mapContains(attributes_string, ?), attributes_string[?], mapContains(attributes_number, ?), toString(attributes_number[?]), mapContains(attributes_bool, ?), if(attributes_bool[?], 'true', 'false'), '')", v.Path, v.Path, v.Path, v.Path, v.Path, v.Path)
+		AttributeText(v.Path).Write(w, nil)
 	}
 	w.Put(" AS value FROM "+schema.Spans+" FINAL WHERE project_id = ? AND "+sqltext.AnyTraceType, v.Project.String())
 	w.AndStarts(v.Range)

@@ -3,6 +3,7 @@ package app
 import (
 	"colonnade/read/activity"
 	readapi "colonnade/read/api"
+	activityread "colonnade/read/api/activity"
 	browseread "colonnade/read/api/browse"
 	entitiesread "colonnade/read/api/entities"
 	evaluationsread "colonnade/read/api/evaluations"
@@ -17,7 +18,8 @@ func (w *wiring) mountQueries() error {
 	router := readapi.Bounded(w.Server)
 	w.spans.Mount(router)
 	w.spans.MountSimple(router)
-	spansread.NewAnalytics(w.spans, w.analytics, activity.New(w.traces)).Mount(router)
+	spansread.NewAnalytics(w.spans, w.analytics).Mount(router)
+	activityread.Mount(router, activityread.Deps{Actors: activity.New(w.traces, w.analytics), Window: w.spans.Window, Caller: w.spans.Caller})
 	browseread.Mount(router, browseread.Deps{Reader: browse.New(w.traces, w.Now), Caller: w.spans.Caller})
 	entitiesread.MountAccess(router, w.access)
 	if w.cfg.Console.Enabled {

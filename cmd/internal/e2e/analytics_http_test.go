@@ -27,6 +27,7 @@ import (
 	"colonnade/domain/trace"
 	"colonnade/read/activity"
 	"colonnade/read/analytics"
+	activityread "colonnade/read/api/activity"
 	browseread "colonnade/read/api/browse"
 	"colonnade/read/api/spans"
 	"colonnade/read/browse"
@@ -48,7 +49,8 @@ func (w *pipeline) served(t *testing.T, project domain.ProjectID, cfg analytics.
 	analyst, err := analytics.New(cfg, w.reader, time.Now)
 	require.NoError(t, err)
 	routes.Mount(engine)
-	spans.NewAnalytics(routes, analyst, activity.New(w.reader)).Mount(engine)
+	spans.NewAnalytics(routes, analyst).Mount(engine)
+	activityread.Mount(engine, activityread.Deps{Actors: activity.New(w.reader, analyst), Window: routes.Window, Caller: routes.Caller})
 	browseread.Mount(engine, browseread.Deps{Reader: browse.New(w.reader, time.Now), Caller: routes.Caller})
 	return engine.Handler()
 }
@@ -200,6 +202,19 @@ func TestAnalyticsOverHTTP(t *testing.T) {
 		got := jsonReply(t, h, "/spans/sessions/query", `{"windowing":{`+ever+`}}`)
 		require.Equal(t, []any{"s2", "s1"}, got["session_ids"])
 	})
+	t.Run("groups", func(t *testing.T) {
+		got := jsonReply(t, h, "/spans/analytics/query", `{`+window+`,"focus":"span","group_by":["session_id"],"top":1,"stats":["count"],"specs":[{"type":"numeric/continuous","path":"attributes.ag.metrics.duration.cumulative"}],
+			"order_by":{"path":"attributes.ag.metrics.duration.cumulative","stat":"count"}}`)
+		bucket, _ := got["buckets"].([]any)[0].(map[string]any)
+		counts := 0.0
+		for i, of := range bucket["groups"].([]any) {
+			group := of.(map[string]any)
+			require.Equal(t, i == 0, group["key"] != nil, "the others have no key")
+			counts += group["metrics"].(map[string]any)["attributes.ag.metrics.duration.cumulative"].(map[string]any)["count"].(float64)
+		}
+		require.Len(t, bucket["groups"], 2)
+		require.InDelta(t, bucket["metrics"].(map[string]any)["attributes.ag.metrics.duration.cumulative"].(map[string]any)["count"], counts, 0)
+	})
 	t.Run("sessions and users", func(t *testing.T) {
 		got := jsonReply(t, h, "/spans/sessions/query", `{}`)
 		require.Equal(t, map[string]any{"count": 2.0, "session_ids": []any{"s2", "s1"}}, got)
@@ -239,6 +254,13 @@ func TestAnalyticsOverHTTP(t *testing.T) {
 			{"/spans/analytics/query", `{"oldest":"2026-01-02T00:00:00Z","newest":"2026-01-01T00:00:00Z"}`, 400, "before"},
 			{"/spans/analytics/query", `{"filtering":{"conditions":[{"field":"nonsense","value":1}]}}`, 400, "nonsense"},
 			{"/spans/analytics/query", `{"windowing":{"rate":2}}`, 422, "between 0 and 1"},
+			{"/spans/analytics/query", `{"group_by":["start_time"]}`, 422, "group_by"},
+			{"/spans/analytics/query", `{"group_by":["model","model"]}`, 422, "group_by"},
+			{"/spans/analytics/query", `{"group_by":["model","service","user_id"]}`, 422, "at most 2"},
+			{"/spans/analytics/query", `{"group_by":["model"],"top":51}`, 422, "top"},
+			{"/spans/analytics/query", `{"top":5}`, 422, "group_by"},
+			{"/spans/analytics/query", `{"group_by":["model"],"order_by":{"path":"attributes.none","stat":"sum"}}`, 422, "specs"},
+			{"/spans/analytics/query", `{"group_by":["model"],"order_by":{"path":"attributes.ag.metrics.duration.cumulative","stat":"hist"}}`, 422, "count_positive"},
 			{"/tracing/spans/analytics", `{"specs":[]}`, 422, "extra_forbidden"},
 			{"/spans/sessions/query", ``, 422, "missing"},
 			{"/spans/users/query", `{"windowing":{"next":"01890a5d-ac96-774b-bcce-b302099a8057"}}`, 400, "not a cursor of this list"},

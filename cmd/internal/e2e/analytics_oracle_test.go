@@ -5,9 +5,11 @@ package e2e_test
 import (
 	"cmp"
 	"encoding/json"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -26,6 +28,7 @@ import (
 	"colonnade/read/analytics"
 	"colonnade/read/analyticssql"
 	"colonnade/read/sqltext"
+	"colonnade/read/statements"
 )
 
 // Every answer of the store equals the same computation over the spans in
@@ -55,6 +58,11 @@ func TestAnalyticsOracle(t *testing.T) {
 		opts := gocmp.Options{cmpopts.EquateApprox(1e-9, 1e-9), cmpopts.EquateEmpty()}
 		if diff := gocmp.Diff(want, plain(t, got), opts); diff != "" {
 			t.Fatalf("%s\n%+v (-want +got):\n%s", text, q, diff)
+		}
+		if len(q.GroupBy) > 0 {
+			if diff := gocmp.Diff(referenceGroups(corpus, stored, q, got.Interval), plainGroups(t, got), opts); diff != "" {
+				t.Fatalf("groups: %s\n%+v (-want +got):\n%s", text, q, diff)
+			}
 		}
 		totals, err := reader.Totals(t.Context(), project, q)
 		require.NoError(t, err, text)
@@ -110,6 +118,15 @@ func (g *generator) question(where filter.Expr) analytics.Question {
 			q.Specs = append(q.Specs, g.spec(p, pick(g, analytics.Continuous, analytics.Discrete)))
 		}
 	}
+	if g.IntN(2) == 0 {
+		q.Top = 1 + g.IntN(4)
+		for _, field := range g.Perm(len(groupFields()))[:1+g.IntN(2)] {
+			q.GroupBy = append(q.GroupBy, groupFields()[field].Group)
+		}
+		if len(q.Specs) > 0 && g.IntN(2) == 0 {
+			q.Path, q.Stat = q.Specs[0].Path, "count"
+		}
+	}
 	for range 1 + g.IntN(5) {
 		p := pick(g, paths...)
 		if !slices.ContainsFunc(q.Specs, func(s analytics.Spec) bool { return s.Path == "attributes."+p }) {
@@ -117,6 +134,107 @@ func (g *generator) question(where filter.Expr) analytics.Question {
 		}
 	}
 	return q
+}
+
+// groupField is a field that a question groups by, as SQL and as a span has it.
+type groupField struct {
+	analyticssql.Group
+	of func(*trace.Span) string
+}
+
+func groupFields() []groupField {
+	column := func(name string, of func(*trace.Span) string) groupField {
+		c, _ := statements.TextColumn(name)
+		return groupField{analyticssql.Group{Column: c}, of}
+	}
+	attribute := func(path string) groupField {
+		return groupField{analyticssql.Group{Path: path}, func(s *trace.Span) string {
+			switch v, _ := jsonvalue.Lookup(s.Attributes, jsonvalue.SplitPath(path)); v := v.(type) {
+			case string:
+				if len(v) <= 512 {
+					return v
+				}
+			case bool:
+				return strconv.FormatBool(v)
+			}
+			return ""
+		}}
+	}
+	return []groupField{
+		column("span_name", func(s *trace.Span) string { return s.Name }), column("status_code", func(s *trace.Span) string { return s.Status.String() }),
+		column("session_id", func(s *trace.Span) string { return s.SessionID }), column("span_type", func(s *trace.Span) string { return s.EffectiveType().String() }),
+		column("model", (*trace.Span).Model), column("service", (*trace.Span).Service),
+		attribute("ag.meta.customer"), attribute("ag.flags.f"), attribute("ag.tags.t"), attribute("ag.meta.system"), attribute("ag.type.span"),
+	}
+}
+
+// referenceGroups returns the metrics of each group by bucket and key, the groups beyond the
+// top ones under "rest".
+func referenceGroups(corpus []trace.Span, stored map[spanKey]int64, q analytics.Question, interval int) map[string]answer {
+	buckets := chosen(corpus, stored, q, interval)
+	keyOf := func(s *trace.Span) (key string) {
+		for _, g := range q.GroupBy {
+			i := slices.IndexFunc(groupFields(), func(f groupField) bool { return f.Group == g })
+			key += strconv.Quote(groupFields()[i].of(s))
+		}
+		return key
+	}
+	counts := map[string]int{}
+	for _, spans := range buckets {
+		for _, s := range spans {
+			_, has := jsonvalue.Lookup(s.Attributes, jsonvalue.SplitPath(strings.TrimPrefix(q.Path, "attributes.")))
+			if counts[keyOf(s)] += 0; q.Path == "" || has {
+				counts[keyOf(s)]++
+			}
+		}
+	}
+	keys := slices.SortedFunc(maps.Keys(counts), func(a, b string) int { return cmp.Or(counts[b]-counts[a], strings.Compare(a, b)) })
+	top := keys[:min(q.Top, len(keys))]
+	out := map[string]answer{}
+	for start, spans := range buckets {
+		groups := map[string][]trace.Span{}
+		for _, s := range spans {
+			key := keyOf(s)
+			if !slices.Contains(top, key) {
+				key = "rest"
+			}
+			groups[key] = append(groups[key], *s)
+		}
+		for key, of := range groups {
+			if metrics := reference(of, stored, q, interval)[start]; len(metrics) > 0 {
+				if out[start] == nil {
+					out[start] = answer{}
+				}
+				out[start][key] = metrics
+			}
+		}
+	}
+	return out
+}
+
+// plainGroups returns the groups of an answer as referenceGroups does.
+func plainGroups(t *testing.T, a analytics.Answer) map[string]answer {
+	t.Helper()
+	out := map[string]answer{}
+	for _, b := range a.Buckets {
+		start := b.Timestamp.Format(time.RFC3339Nano)
+		out[start] = answer{}
+		for _, g := range b.Groups {
+			key := ""
+			for _, v := range g.Key {
+				if v == nil {
+					v = new(string)
+				}
+				key += strconv.Quote(*v)
+			}
+			if g.Key == nil {
+				key = "rest"
+			}
+			of := analytics.Answer{Buckets: []analytics.Bucket{{Timestamp: b.Timestamp, Metrics: g.Metrics}}}
+			out[start][key] = plain(t, of)[start]
+		}
+	}
+	return out
 }
 
 func (g *generator) spec(path string, kind analytics.Type) analytics.Spec {

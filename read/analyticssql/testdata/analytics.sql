@@ -173,6 +173,93 @@ string 1970-01-01
 string 2026-03-02
 string 2026-03-09
 uint64 9223372036854775808
+-- groups
+SELECT bucket, g0, g1, countIf(sure), groupArrayIf(11)(concat(trace_id, span_id, char(sure, m0_open)), NOT sure OR m0_open > 0), arrayStringConcat(groupArrayIf(concat(reinterpretAsFixedString(toFloat64(m0_value)), ''), sure
+  AND m0_have
+  AND m0_open = 0))
+ FROM (SELECT intDiv(toUnixTimestamp64Micro(start_time) - ?, ?) AS bucket, trace_id, span_id,
+  toUInt8(1) AS sure, toString(model) AS g0, multiIf(mapContains(attributes_string, ?), attributes_string[?], mapContains(attributes_number, ?), toString(attributes_number[?]), mapContains(attributes_bool, ?), if(attributes_bool[?], 'true', 'false'), '') AS g1,
+  toUInt8(NOT isNaN(costs_total)) AS m0_have, costs_total AS m0_value,
+  toUInt8(multiIf(0, 2, 0, 1, 0)) AS m0_open
+ FROM (SELECT *
+ FROM spans FINAL WHERE project_id = ?
+  AND trace_type IN (?, ?)
+  AND (start_time >= '2026-03-04 00:00:00.000000'
+  AND start_time <= '2026-03-10 23:59:59.999999')
+  AND indexHint(partition_week IN (?, ?, ?))
+  AND xxHash64(trace_id) < ?) AS chosen)
+ GROUP BY bucket, g0, g1 ORDER BY bucket
+int64 1772582400000000
+int64 3600000000
+string ag.tags.t'1
+string ag.tags.t'1
+string ag.tags.t'1
+string ag.tags.t'1
+string ag.tags.t'1
+string ag.tags.t'1
+string 01890a5d-ac96-774b-bcce-b302099a8057
+string invocation
+string annotation
+string 1970-01-01
+string 2026-03-02
+string 2026-03-09
+uint64 9223372036854775808
+-- times of sessions
+SELECT session_id AS id, toUnixTimestamp64Micro(min(start_time)), toUnixTimestamp64Micro(max(start_time))
+ FROM spans FINAL WHERE project_id = ?
+  AND trace_type IN ('invocation', 'annotation', 'unknown')
+  AND session_id IN (?, ?)
+  AND (start_time >= '2026-03-04 00:00:00.000000'
+  AND start_time <= '2026-03-11 00:00:00.000000')
+  AND indexHint(partition_week IN (?, ?, ?))
+ GROUP BY id
+string 01000000-0000-0000-0000-000000000000
+string s'1
+string s2
+string 1970-01-01
+string 2026-03-02
+string 2026-03-09
+-- models of sessions
+SELECT id, arraySort(groupUniqArray(model_name))
+ FROM (SELECT trace_id, toString(model) AS model_name
+ FROM spans FINAL WHERE project_id = ?
+  AND trace_type IN ('invocation', 'annotation', 'unknown')
+  AND model != ''
+  AND (start_time >= '2026-03-03 00:00:00.000000'
+  AND start_time <= '2026-03-12 00:00:00.000000')
+  AND indexHint(partition_week IN (?, ?, ?))
+  AND trace_id IN (SELECT trace_id
+ FROM spans FINAL WHERE project_id = ?
+  AND trace_type IN ('invocation', 'annotation', 'unknown')
+  AND session_id IN (?, ?)
+  AND (start_time >= '2026-03-04 00:00:00.000000'
+  AND start_time <= '2026-03-11 00:00:00.000000')
+  AND indexHint(partition_week IN (?, ?, ?))
+  AND parent_id = '\x00\x00\x00\x00\x00\x00\x00\x00')) AS answers INNER JOIN (SELECT trace_id, session_id AS id
+ FROM spans FINAL WHERE project_id = ?
+  AND trace_type IN ('invocation', 'annotation', 'unknown')
+  AND session_id IN (?, ?)
+  AND (start_time >= '2026-03-04 00:00:00.000000'
+  AND start_time <= '2026-03-11 00:00:00.000000')
+  AND indexHint(partition_week IN (?, ?, ?))
+  AND parent_id = '\x00\x00\x00\x00\x00\x00\x00\x00') AS roots USING trace_id
+ GROUP BY id
+string 01000000-0000-0000-0000-000000000000
+string 1970-01-01
+string 2026-03-02
+string 2026-03-09
+string 01000000-0000-0000-0000-000000000000
+string s'1
+string s2
+string 1970-01-01
+string 2026-03-02
+string 2026-03-09
+string 01000000-0000-0000-0000-000000000000
+string s'1
+string s2
+string 1970-01-01
+string 2026-03-02
+string 2026-03-09
 -- words
 SELECT bucket, countIf(sure), groupArrayIf(11)(concat(trace_id, span_id, char(sure, m0_open, m1_open, m2_open, m3_open)), NOT sure OR m0_open > 0 OR m1_open > 0 OR m2_open > 0 OR m3_open > 0), sumMapIf(map(m0_value, toUInt64(1)), sure
   AND m0_have

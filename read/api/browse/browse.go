@@ -166,20 +166,6 @@ func (d Deps) fields(c *gin.Context) error {
 	return nil
 }
 
-// valueColumn returns the column of spans that holds a field of text; ok is false for other fields.
-func valueColumn(field string) (column string, ok bool) {
-	switch field {
-	case "span_name", "status_message", "session_id", "user_id", "agent_id", "model", "provider", "service":
-		return field, true
-	case "application", "evaluator", "environment":
-		return field + "_slug", true
-	case "span_type", "span_kind", "status_code", "trace_type":
-		return "toString(" + field + ")", true
-	default:
-		return "", false
-	}
-}
-
 func (d Deps) values(c *gin.Context) error {
 	var req valuesRequest
 	if err := api.DecodeBody(c, &req, false); err != nil {
@@ -197,7 +183,7 @@ func (d Deps) values(c *gin.Context) error {
 		return request.Invalid("less_than_equal", "Input should be less than or equal to 1000", v.Limit, "body", "windowing", "limit")
 	}
 	var known bool
-	v.Column, known = valueColumn(req.Field)
+	v.Column, known = statements.TextColumn(req.Field)
 	switch {
 	case req.Field == "attributes" && req.Key != "":
 		v.Path = req.Key

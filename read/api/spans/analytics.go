@@ -14,11 +14,10 @@ import (
 	"colonnade/domain"
 	"colonnade/domain/jsonvalue"
 	"colonnade/domain/request"
-	"colonnade/read/activity"
 	"colonnade/read/analytics"
 	"colonnade/read/analyticssql"
 	"colonnade/read/api"
-	"colonnade/read/order"
+	"colonnade/read/api/grouping"
 )
 
 // Analyst answers questions about many spans; read/analytics implements it.
@@ -29,24 +28,18 @@ type Analyst interface {
 	Totals(ctx context.Context, project domain.ProjectID, q analytics.Question) ([]analytics.TotalsBucket, error)
 }
 
-// Actors lists sessions and users; read/activity implements it.
-type Actors interface {
-	List(ctx context.Context, project domain.ProjectID, actor order.Actor, last bool, w domain.Window) (activity.Page, error)
-}
-
-// Analytics holds the routes of statistics, sessions and users.
+// Analytics holds the routes of statistics.
 type Analytics struct {
 	spans   *Routes
 	analyst Analyst
-	actors  Actors
 }
 
 // NewAnalytics makes the routes. They read filters, windows and tokens as those of spans do.
-func NewAnalytics(spans *Routes, analyst Analyst, actors Actors) *Analytics {
-	return &Analytics{spans: spans, analyst: analyst, actors: actors}
+func NewAnalytics(spans *Routes, analyst Analyst) *Analytics {
+	return &Analytics{spans: spans, analyst: analyst}
 }
 
-// Mount mounts the routes of contract §3.6 and §3.7, the deprecated ones among them.
+// Mount mounts the routes of contract §3.6, the deprecated ones among them.
 func (a *Analytics) Mount(r api.Router) {
 	op := domain.Operation{Method: http.MethodPost, Permission: domain.ViewSpans, Preview: true, Tag: "spans", Lazy: true}
 	op.Path, op.Query = "/spans/analytics/query", analyticsParameters()
@@ -62,8 +55,6 @@ func (a *Analytics) Mount(r api.Router) {
 	old.Summary = "Totals of every bucket of a window. Use /spans/analytics/query."
 	old.Request, old.Response, old.Query = queryRequest{}, totalsReply{}, legacyParameters()
 	r.Handle(old, a.totals)
-
-	a.mountActivity(r)
 }
 
 // metricSpec is a spec as requests carry it. Source: contract §3.6.
@@ -112,6 +103,7 @@ type analyticsRequest struct {
 	BucketBy bucketBy     `json:"bucket_by"`
 	// Stats names the numbers of each metric that the reply has; without it, all.
 	Stats []string `json:"stats"`
+	grouping.Request
 }
 
 // question reads a request of either endpoint.
@@ -156,6 +148,9 @@ func (a *Analytics) query(c *gin.Context) error {
 		return err
 	}
 	q.Specs = specs
+	if q.Grouping, err = req.Grouping(specs); err != nil {
+		return err
+	}
 	if req.BucketBy == byCreatedAt {
 		q.Axis = analyticssql.ByCreation
 	}
@@ -290,6 +285,7 @@ type (
 		// Interval is the bucket's width in minutes.
 		Interval int                         `json:"interval"`
 		Metrics  map[string]analytics.Metric `json:"metrics"`
+		Groups   []grouping.Group            `json:"groups,omitempty"`
 	}
 	// askedQuery is the query as it was understood: with the window and the interval that were taken.
 	askedQuery struct {
@@ -327,12 +323,8 @@ func totalsOf(t analytics.Totals) totals {
 func replyTo(a analytics.Answer, q analytics.Question, req *analyticsRequest) analyticsReply {
 	reply := analyticsReply{Count: len(a.Buckets), Buckets: []metricsBucket{}, Specs: []metricSpec{}}
 	for _, b := range a.Buckets {
-		if req.Stats != nil {
-			for path, metric := range b.Metrics {
-				b.Metrics[path] = metric.Only(req.Stats)
-			}
-		}
-		reply.Buckets = append(reply.Buckets, metricsBucket{b.Timestamp, b.Interval, b.Metrics})
+		req.choose(b.Metrics)
+		reply.Buckets = append(reply.Buckets, metricsBucket{b.Timestamp, b.Interval, b.Metrics, req.groups(b.Groups)})
 	}
 	for _, s := range q.Specs {
 		m := metricSpec{Type: metricType(s.Type), Path: s.Path, VMin: s.Min, VMax: s.Max}
@@ -361,4 +353,24 @@ func replyTo(a analytics.Answer, q analytics.Question, req *analyticsRequest) an
 		reply.Query.Filtering = unquote(req.Filter)
 	}
 	return reply
+}
+
+// choose leaves of each metric the numbers that the request names.
+func (r *analyticsRequest) choose(metrics map[string]analytics.Metric) {
+	if r.Stats == nil {
+		return
+	}
+	for path, metric := range metrics {
+		metrics[path] = metric.Only(r.Stats)
+	}
+}
+
+// groups returns the groups of a bucket as the reply has them.
+func (r *analyticsRequest) groups(of []analytics.Group) []grouping.Group {
+	var out []grouping.Group
+	for _, g := range of {
+		r.choose(g.Metrics)
+		out = append(out, grouping.Group{Key: g.Key, Metrics: g.Metrics})
+	}
+	return out
 }

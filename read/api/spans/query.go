@@ -112,7 +112,7 @@ func (s *Routes) plan(c *gin.Context, f focus, req *queryRequest) (plan, error) 
 	if p.where, err = filterjson.Parse(filtering, "body", loc); err != nil {
 		return p, err
 	}
-	p.window, err = s.window(w, at)
+	p.window, err = s.Window(w, at)
 	return p, err
 }
 
@@ -135,8 +135,8 @@ func (r *queryRequest) flatWindow() *api.Windowing {
 	return &api.Windowing{Newest: r.Newest, Oldest: r.Oldest, Limit: r.Limit, Interval: r.Interval, Rate: r.Rate}
 }
 
-// window checks a window and fills in what it leaves open.
-func (s *Routes) window(w *api.Windowing, at []any) (domain.Window, error) {
+// Window checks a window and fills in what it leaves open.
+func (s *Routes) Window(w *api.Windowing, at []any) (domain.Window, error) {
 	out := domain.Window{Limit: s.cfg.DefaultLimit, Order: domain.Descending, Rate: w.Rate}
 	wrong := func(kind, msg string, input any, name string) error {
 		return request.Invalid(kind, msg, input, slices.Concat(at, []any{name})...)
@@ -208,7 +208,7 @@ func (s *Routes) requestFromQuery(c *gin.Context) (queryRequest, error) {
 		}
 	}
 	if flat := req.flatWindow(); flat != nil {
-		if _, err := s.window(flat, []any{"query"}); err != nil {
+		if _, err := s.Window(flat, []any{"query"}); err != nil {
 			return req, err
 		}
 	}

@@ -116,7 +116,7 @@ func (s *Routes) SavedTraces(ctx context.Context, project domain.ProjectID, revi
 		most = min(most, *w.Limit)
 		w.Limit = nil
 	}
-	window, err := s.window(&w, []any{"windowing"})
+	window, err := s.Window(&w, []any{"windowing"})
 	if err != nil {
 		return nil, err
 	}

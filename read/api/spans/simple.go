@@ -101,7 +101,7 @@ func (s simples) list(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	window, err := s.window(&w, []any{"body", "windowing"})
+	window, err := s.Window(&w, []any{"body", "windowing"})
 	if err != nil {
 		return err
 	}

@@ -329,7 +329,7 @@ func TestWhereAQueryStringIsWrong(t *testing.T) {
 			d, m := open(t, nil)
 			s, err := spans.New(spans.DefaultConfig(), m, nil, time.Now)
 			require.NoError(t, err)
-			spans.NewAnalytics(s, nil, nil).Mount(d) // there is nobody to ask: all of it is refused before
+			spans.NewAnalytics(s, nil).Mount(d) // there is nobody to ask: all of it is refused before
 			d.do(t, http.MethodPost, tt.target, tt.body)
 			if tt.want == nil {
 				require.NoError(t, d.err)

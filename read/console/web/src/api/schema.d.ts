@@ -6805,7 +6805,9 @@ export interface components {
             options?: components["schemas"]["BatchOptions"];
         };
         ActivityRequest: {
+            order_by?: string;
             realtime?: boolean;
+            totals?: boolean;
             windowing?: components["schemas"]["Windowing"];
         };
         AnalyticsReply: {
@@ -6820,18 +6822,21 @@ export interface components {
             filtering?: unknown;
             focus?: string;
             format?: string;
+            group_by?: string[];
             interval?: number;
             limit?: number;
             /** Format: date-time */
             newest?: string;
             /** Format: date-time */
             oldest?: string;
+            order_by?: components["schemas"]["Order"];
             query_ref?: components["schemas"]["DomainReference"];
             query_revision_ref?: components["schemas"]["DomainReference"];
             query_variant_ref?: components["schemas"]["DomainReference"];
             rate?: number;
             specs?: components["schemas"]["MetricSpec"][];
             stats?: string[];
+            top?: number;
             windowing?: components["schemas"]["Windowing"];
         };
         AnnotationCreation: {
@@ -7316,6 +7321,14 @@ export interface components {
             count: number;
             density: number;
             interval: number[];
+        };
+        BrowseTotals: {
+            cost?: number;
+            errors?: number;
+            spans: number;
+            tokens_completion?: number;
+            tokens_prompt?: number;
+            tokens_total?: number;
         };
         BrowserSession: {
             address: string;
@@ -8689,6 +8702,12 @@ export interface components {
             /** Format: uuid */
             next?: string;
         };
+        Group: {
+            key: string[];
+            metrics: {
+                [key: string]: components["schemas"]["Metric"];
+            };
+        };
         InspectReply: {
             references?: {
                 [key: string]: components["schemas"]["ReferenceOutput"];
@@ -9052,6 +9071,7 @@ export interface components {
             version: string;
         };
         MetricsBucket: {
+            groups?: components["schemas"]["Group"][];
             interval: number;
             metrics: {
                 [key: string]: components["schemas"]["Metric"];
@@ -9153,6 +9173,10 @@ export interface components {
                 timestamps?: string[];
             };
         };
+        Order: {
+            path: string;
+            stat: string;
+        };
         Organization: {
             /** Format: date-time */
             created_at: string;
@@ -9207,7 +9231,7 @@ export interface components {
             running: boolean;
             /** Format: date-time */
             start: string;
-            totals: components["schemas"]["TotalsOutput"];
+            totals: components["schemas"]["BrowseTotals"];
             trace_id: string;
             trace_type: string;
         };
@@ -10567,6 +10591,7 @@ export interface components {
         SessionsReply: {
             count: number;
             session_ids: string[];
+            totals?: components["schemas"]["TotalsOutput"][];
             windowing?: components["schemas"]["Window"];
         };
         SignIn: {
@@ -12152,11 +12177,16 @@ export interface components {
         };
         TotalsOutput: {
             cost?: number;
-            errors?: number;
-            spans: number;
-            tokens_completion?: number;
-            tokens_prompt?: number;
-            tokens_total?: number;
+            errors: number;
+            /** Format: date-time */
+            first: string;
+            id: string;
+            /** Format: date-time */
+            last: string;
+            models: string[];
+            p95?: number;
+            tokens?: number;
+            traces: number;
         };
         TotalsReply: {
             buckets: components["schemas"]["TotalsBucket"][];
@@ -12275,6 +12305,7 @@ export interface components {
         };
         UsersReply: {
             count: number;
+            totals?: components["schemas"]["TotalsOutput"][];
             user_ids: string[];
             windowing?: components["schemas"]["Window"];
         };

@@ -1,9 +1,30 @@
-package analytics
+// Package histogram counts numbers in bins of equal width. read/analytics is its only caller.
+package histogram
 
 import (
 	"math"
 	"sort"
 )
+
+// Bin is one of a histogram's. Its interval excludes its end, but for the last one's.
+type Bin struct {
+	// Bin counts from one.
+	Bin      int        `json:"bin"`
+	Count    uint64     `json:"count"`
+	Interval [2]float64 `json:"interval"`
+	Density  float64    `json:"density"`
+}
+
+// Options are what a histogram is made by.
+type Options struct {
+	// Bins is the number of bins; zero means the square root of the number of values,
+	// rounded up.
+	Bins int
+	// Min and Max are the ends; nil means those of the values. Values beyond them are in no bin.
+	Min, Max *float64
+	// Centered lays the center of the first and of the last bin on the ends.
+	Centered bool
+}
 
 // bins are n bins of a histogram, equally wide, between two ends.
 type bins struct {
@@ -16,7 +37,7 @@ type bins struct {
 }
 
 // binsOf lays the bins for sorted values.
-func (s Spec) binsOf(values []float64) bins {
+func (s Options) binsOf(values []float64) bins {
 	b := bins{lo: values[0], hi: values[len(values)-1], n: s.Bins}
 	if s.Max != nil {
 		b.hi = *s.Max
@@ -67,9 +88,10 @@ func (b bins) of(v float64) int {
 	return sort.Search(b.n-1, func(i int) bool { return b.start(i+1) > v })
 }
 
-// histogram counts sorted values in bins; there is at least one.
-func (s Spec) histogram(values []float64) []Bin {
-	b := s.binsOf(values)
+// Of counts sorted values in bins; there is at least one value. Densities are what share
+// returns of the count of a bin and of all bins.
+func Of(values []float64, o Options, share func(part, of uint64) float64) []Bin {
+	b := o.binsOf(values)
 	out := make([]Bin, b.n)
 	for i := range out {
 		out[i].Bin, out[i].Interval = i+1, [2]float64{b.start(i), b.start(i + 1)}
