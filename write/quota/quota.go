@@ -196,6 +196,7 @@ func (m *Meter) Store(ctx context.Context) error {
 		for i, id := range ids {
 			u := m.projects[domain.ProjectID(id)]
 			u.spans, u.bytes = u.spans+spans[i], u.bytes+bytes[i]
+			u.today, u.payloads = u.today-spans[i], u.payloads-bytes[i] // they count once, as not stored
 		}
 		return fmt.Errorf("quota: storing usage: %w", err)
 	}
