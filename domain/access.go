@@ -77,6 +77,8 @@ type Principal struct {
 	Role string
 	// Purpose narrows the role; zero does not.
 	Purpose Purpose
+	// Revision is the revision that a ticket of PurposeHook may read; zero otherwise.
+	Revision uuid.UUID
 	// KeyPrefix identifies the API key in logs and rate limits, without its secret. Empty for
 	// other credentials.
 	KeyPrefix string
@@ -127,6 +129,9 @@ type Operation struct {
 	Query []Parameter
 	// Status is the status of success; zero means 200.
 	Status int
+	// Hook lets a ticket of PurposeHook use the operation. Its handler shows such a caller no
+	// revision but that of the ticket.
+	Hook bool
 	// Deprecated routes reply with a Deprecation header. Source: deploy/docs/api.md, Deprecated
 	// routes.
 	Deprecated bool

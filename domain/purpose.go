@@ -14,6 +14,9 @@ const (
 	PurposeRead Purpose = "read"
 	// PurposeSQL runs SQL and nothing else.
 	PurposeSQL Purpose = "sql"
+	// PurposeHook is that of the ticket which an application that runs elsewhere gets with a
+	// call: it adds spans, and uses the operations that are for hooks. No key has it.
+	PurposeHook Purpose = "hook"
 )
 
 // Purposes returns the purposes in the order in which messages list them.
@@ -40,7 +43,7 @@ func (p Purpose) Allows(permission Permission) bool {
 	switch p {
 	case "", PurposeFull:
 		return true
-	case PurposeIngest:
+	case PurposeIngest, PurposeHook:
 		return permission == AddSpans
 	case PurposeSQL:
 		return permission == QuerySQL

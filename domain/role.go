@@ -30,6 +30,29 @@ func rank(role string) int {
 	}
 }
 
+// Role describes a role to who gives it.
+type Role struct {
+	Name        string
+	Description string
+	Permissions []Permission
+}
+
+// Roles returns the roles, the one with most permissions first.
+func Roles() []Role {
+	roles := []Role{
+		{Name: RoleOwner, Description: "May do everything, and appoint other owners."},
+		{Name: RoleAdmin, Description: "May do everything in the project: members, keys, secrets, guarded environments."},
+		{Name: RoleDeveloper, Description: "May use keys, secrets and SQL, and all that an editor may."},
+		{Name: RoleEditor, Description: "May change applications, evaluators, testsets, evaluations and deployments."},
+		{Name: RoleAnnotator, Description: "May send spans, annotate, and run evaluations."},
+		{Name: RoleViewer, Description: "May look at everything but keys and secrets."},
+	}
+	for i := range roles {
+		roles[i].Permissions = Principal{Role: roles[i].Name}.Permissions()
+	}
+	return roles
+}
+
 // needs returns the rank of the lowest role that has a permission. No role has a permission that
 // is missing here, so a new permission that is forgotten fails closed. Admin is missing on
 // purpose: only the administration key has it.

@@ -29,8 +29,12 @@ var (
 type Ticket struct {
 	Project uuid.UUID `json:"project_id"`
 	User    uuid.UUID `json:"user_id"`
-	// KeyPrefix is the key that the ticket was issued for.
+	// KeyPrefix is the key that the ticket was issued for; empty for one of a member, which is
+	// always of a narrower Purpose.
 	KeyPrefix string `json:"key_prefix"`
+	// Purpose narrows what the key may do; Revision is the one that a hook may read.
+	Purpose  string    `json:"purpose,omitempty"`
+	Revision uuid.UUID `json:"revision_id,omitzero"`
 	// Expires is in seconds since the epoch.
 	Expires int64 `json:"exp"`
 }

@@ -116,7 +116,7 @@ func (a *Access) authenticateTicket(ctx context.Context, authorization, signed s
 	if err != nil {
 		return domain.Principal{}, refuse(err)
 	}
-	held, err := a.lookup(ctx, ticket.KeyPrefix)
+	held, err := a.ticketHolder(ctx, ticket)
 	if err != nil {
 		return domain.Principal{}, err
 	}
@@ -124,13 +124,33 @@ func (a *Access) authenticateTicket(ctx context.Context, authorization, signed s
 	if !held.alive(a.deps.Now()) || uuid.UUID(p.Project) != ticket.Project || p.User != ticket.User {
 		return domain.Principal{}, refuse(credential.ErrInvalidTicket)
 	}
+	if ticket.Purpose != "" && (p.Purpose == "" || p.Purpose == domain.PurposeFull) {
+		held.principal.Purpose, held.principal.Revision = domain.Purpose(ticket.Purpose), ticket.Revision
+	}
 	if end := time.Unix(ticket.Expires, 0).UTC(); p.Expires.IsZero() || end.Before(p.Expires) {
 		held.principal.Expires = end
 	}
 	return a.admit(held, authorization)
 }
 
+// ticketHolder returns the holder of the key that a ticket was made from, or the member that a
+// ticket of a hook was made for.
+func (a *Access) ticketHolder(ctx context.Context, t credential.Ticket) (holder, error) {
+	if t.KeyPrefix != "" {
+		return a.lookup(ctx, t.KeyPrefix)
+	}
+	if domain.Purpose(t.Purpose) != domain.PurposeHook {
+		return holder{}, nil
+	}
+	return a.lookupBy(ctx, t.Project.String()+" "+t.User.String(), func(ctx context.Context) (holder, error) { return a.readMember(ctx, t.Project, t.User) })
+}
+
 func (a *Access) admit(held holder, authorization string) (domain.Principal, error) {
+	if held.principal.KeyPrefix == "" {
+		p := held.principal
+		p.Credential = authorization
+		return p, nil
+	}
 	if wait := a.limiter.take(held.principal.KeyPrefix, a.deps.Now()); wait > 0 {
 		// The prefix alone, for RateHeaders: a principal without a project can read nothing.
 		return domain.Principal{KeyPrefix: held.principal.KeyPrefix}, tooMany(wait)
@@ -144,14 +164,14 @@ func (a *Access) admit(held holder, authorization string) (domain.Principal, err
 // IssuesTickets reports whether a secret for signing tickets is configured.
 func (a *Access) IssuesTickets() bool { return len(a.cfg.TicketSecret) > 0 }
 
-// Ticket signs a short-lived credential for the caller, which acts with the
-// same project and role while the caller's key lives. Source: contract §7.
+// Ticket signs a short-lived credential for the caller, which acts with the same project, role
+// and purpose while the caller's key lives, or while the caller is a member. Source: contract §7.
 func (a *Access) Ticket(p domain.Principal) (string, error) {
 	if len(a.cfg.TicketSecret) == 0 {
 		return "", errors.New("access: no secret to sign tickets with")
 	}
 	signed, err := credential.Ticket{
-		Project: uuid.UUID(p.Project), User: p.User, KeyPrefix: p.KeyPrefix,
+		Project: uuid.UUID(p.Project), User: p.User, KeyPrefix: p.KeyPrefix, Purpose: string(p.Purpose), Revision: p.Revision,
 		Expires: a.deps.Now().Add(credential.TicketLifetime).Unix(),
 	}.Sign(a.cfg.TicketSecret)
 	if err != nil {
@@ -163,6 +183,11 @@ func (a *Access) Ticket(p domain.Principal) (string, error) {
 // lookup returns the holder of a key as Postgres had it at most Config.CacheTTL ago.
 // Concurrent requests that miss the cache cause one query.
 func (a *Access) lookup(ctx context.Context, prefix string) (holder, error) {
+	return a.lookupBy(ctx, prefix, func(ctx context.Context) (holder, error) { return a.read(ctx, prefix) })
+}
+
+// lookupBy is lookup with any query; its results share the cache under the names that callers give.
+func (a *Access) lookupBy(ctx context.Context, prefix string, read func(ctx context.Context) (holder, error)) (holder, error) {
 	if c, ok := a.known.Get(prefix); ok && c.asked.After(a.deps.Now().Add(-a.cfg.CacheTTL)) {
 		return c.holder, nil
 	}
@@ -171,7 +196,7 @@ func (a *Access) lookup(ctx context.Context, prefix string) (holder, error) {
 		shared, cancel := context.WithTimeout(context.WithoutCancel(ctx), a.cfg.LookupTimeout)
 		defer cancel()
 		asked := a.deps.Now()
-		held, err := a.read(shared, prefix)
+		held, err := read(shared)
 		if err == nil {
 			a.known.Add(prefix, cached{held, asked})
 		}
@@ -214,6 +239,24 @@ func (a *Access) read(ctx context.Context, prefix string) (holder, error) {
 	p.Role = domain.LesserRole(member, key)
 	if held.expires != nil {
 		p.Expires = held.expires.UTC()
+	}
+	return held, nil
+}
+
+// readMember returns the holder that a member is without a key.
+func (a *Access) readMember(ctx context.Context, project, user uuid.UUID) (holder, error) {
+	var held holder
+	p := &held.principal
+	err := a.deps.Pool.QueryRow(ctx, `
+SELECT p.id, p.organization_id, p.workspace_id, m.user_id, m.role
+FROM memberships m
+JOIN projects p ON p.id = m.project_id
+WHERE m.project_id = $1 AND m.user_id = $2`, project, user).Scan((*uuid.UUID)(&p.Project), &p.Organization, &p.Workspace, &p.User, &p.Role)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return holder{}, nil
+	}
+	if err != nil {
+		return holder{}, fmt.Errorf("access: reading a member: %w", err)
 	}
 	return held, nil
 }

@@ -14,8 +14,10 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"colonnade/domain"
 	"colonnade/domain/catalog"
 	"colonnade/domain/slot"
 	"colonnade/write/ingest"
@@ -38,6 +40,10 @@ type Config struct {
 	ServicesURL string
 	Models      model.Config
 	Webhook     webhook.Config
+	// HookTicketHosts are hosts of hooks, each with or without a port, that get a credential with
+	// the call: it adds spans and reads the revision that is run, for 15 minutes. An application
+	// that an SDK serves asks for one.
+	HookTicketHosts []string
 	// Sandbox bounds code, and templates with loops.
 	Sandbox sandbox.Config
 }
@@ -82,8 +88,10 @@ type Deps struct {
 	Stored *ingest.Stored
 	// Secret returns a project's stored secret; nil means that none are stored.
 	Secret handler.Secret
-	Log    *slog.Logger
-	Now    func() time.Time
+	// HookTicket signs the credential that hooks of Config.HookTicketHosts get.
+	HookTicket func(caller domain.Principal, revision uuid.UUID) (string, error)
+	Log        *slog.Logger
+	Now        func() time.Time
 	// Random feeds ids; crypto/rand.Reader in production.
 	Random     io.Reader
 	Registerer prometheus.Registerer
@@ -119,7 +127,9 @@ func New(cfg Config, deps Deps) (*Invoke, error) {
 	if i.models, err = model.New(cfg.Models, i.sandbox, deps.Secret, deps.Registerer); err != nil {
 		return nil, err
 	}
-	i.hooks = webhook.New(cfg.Webhook, deps.Secret, cfg.Models.Has, deps.Now)
+	i.hooks = webhook.New(cfg.Webhook, webhook.Deps{
+		Secret: deps.Secret, Provider: cfg.Models.Has, Tickets: webhook.Tickets{Hosts: cfg.HookTicketHosts, Sign: deps.HookTicket}, Now: deps.Now,
+	})
 	if i.catalog, err = catalog.New(); err != nil {
 		return nil, err
 	}

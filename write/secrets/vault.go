@@ -1,10 +1,10 @@
 // Package secrets keeps what a project lends to its invocations: keys of model
 // providers, the key that signs requests to hooks, values of their headers.
-// They are sealed with a key of the configuration before they reach the store,
-// and no route ever shows one again.
+// They are encrypted with a key of the configuration before they reach Postgres.
+// The keys of model providers are returned to clients that may view secrets, so
+// that applications which run elsewhere call the models; no other value is.
 //
-// Callers: write/api, which stores them, and write/invoke, which uses them.
-// Their names are listed by read/access.
+// Callers: write/api, which stores and lists them, and write/invoke, which uses them.
 package secrets
 
 import (

@@ -114,8 +114,10 @@ func attempts(op domain.Operation) []attempt {
 		return []attempt{{body: `{"annotation":{` + edit + `}}`}}
 	case "PATCH /invocations/:trace_id":
 		return []attempt{{body: `{"invocation":{` + edit + `}}`}}
-	case "GET /secrets/":
+	case "GET /secrets/", "GET /secrets/:name":
 		return []attempt{{shows: true}}
+	case "POST /secrets/":
+		return []attempt{{body: `{"secret":{"kind":"provider_key","data":{"kind":"openai","provider":{"key":"ours"}}}}`}}
 	case "PUT /secrets/:name":
 		return []attempt{{body: `{"secret":{"value":"ours","description":"ours"}}`}}
 	case "DELETE /secrets/:name":
@@ -147,6 +149,10 @@ func attempts(op domain.Operation) []attempt {
 		}
 	case "POST /simple/queues/":
 		return []attempt{{body: `{"queue":{"data":{"kind":"traces","evaluators":["{evaluator}"]}}}`, refused: true}}
+	case "DELETE /simple/queues/:queue_id":
+		return []attempt{{}}
+	case "DELETE /simple/queues/":
+		return []attempt{{body: `{"queue_ids":["{queue}"]}`}}
 	case "POST /simple/queues/:queue_id/traces/":
 		return []attempt{{body: `{"trace_ids":["{only}"]}`}}
 	case "POST /simple/queues/:queue_id/testcases/":

@@ -278,7 +278,8 @@ func TestInvokeStopsAndBounds(t *testing.T) {
 	require.Contains(t, got.at("status", "message"), "took too long")
 }
 
-// A project's own key goes before that of the deployment; nobody sees it again.
+// A project's own key goes before that of the deployment. Developers list it with an API key,
+// so that applications elsewhere call the models with it.
 func TestSecretsOfProjects(t *testing.T) {
 	t.Parallel()
 	p := newProvider(t)
@@ -294,12 +295,17 @@ func TestSecretsOfProjects(t *testing.T) {
 	require.NotContains(t, asJSON(t, s.traceOf(got)), "sk-request")
 
 	listed := s.ok(http.StatusOK, http.MethodGet, "/secrets/", "")
-	require.InDelta(t, 1.0, listed.at("count"), 0)
-	require.NotContains(t, listed.Text+stored.Text, "sk-project")
+	var list []map[string]any
+	require.NoError(t, json.Unmarshal([]byte(listed.Text), &list), "a bare list: %s", listed.Text)
+	require.Len(t, list, 1)
+	require.Equal(t, "provider_key", list[0]["kind"])
+	require.Equal(t, map[string]any{"kind": "openai", "provider": map[string]any{"key": "sk-project"}}, list[0]["data"])
+	require.NotContains(t, stored.Text, "sk-project")
+	require.Equal(t, http.StatusForbidden, s.as("ours annotator", http.MethodGet, "/secrets/", "").Code)
 	var encrypted []byte
 	require.NoError(t, s.Stores.Postgres.QueryRow(t.Context(), `SELECT encrypted FROM secrets`).Scan(&encrypted))
 	require.NotContains(t, string(encrypted), "sk-project")
-	require.Zero(t, s.as("theirs owner", http.MethodGet, "/secrets/", "").at("count"))
+	require.JSONEq(t, "[]", s.as("theirs owner", http.MethodGet, "/secrets/", "").Text)
 	require.Equal(t, http.StatusForbidden, s.as("ours annotator", http.MethodPut, "/secrets/openai", `{"secret":{"value":"x"}}`).Code)
 	bad := s.do(http.MethodPut, "/secrets/openai", `{"secret":{"value":"sk-project","oops":"sk-project"}}`)
 	require.Equal(t, http.StatusUnprocessableEntity, bad.Code)
@@ -307,4 +313,42 @@ func TestSecretsOfProjects(t *testing.T) {
 	require.InDelta(t, 1.0, s.ok(http.StatusOK, http.MethodDelete, "/secrets/openai", "").at("count"), 0)
 	s.ok(http.StatusOK, http.MethodPost, runCompletion, prompted("gpt-4o-mini", ""))
 	require.Equal(t, "sk-environment", p.lastKey())
+}
+
+// The secrets of a project in the form of the reference's clients: by id, with a kind and data.
+func TestSecretsInTheFormOfTheReference(t *testing.T) {
+	t.Parallel()
+	s := newIdleService(t, "COLONNADE_SECRETS_ENCRYPTION_KEY="+strings.Repeat("k", 32))
+	for _, action := range []string{"view_secret", "view_secrets", "edit_secret"} {
+		s.ok(http.StatusOK, http.MethodGet, "/access/permissions/check?action="+action+"&resource_type=local_secrets", "")
+	}
+	made := s.ok(http.StatusOK, http.MethodPost, "/secrets/", `{"header":{"name":"Our key"},"secret":{"kind":"provider_key","data":{"kind":"groq","provider":{"key":"gsk-1"}}}}`)
+	require.NotContains(t, made.Text, "gsk-1")
+	require.Equal(t, "groq", made.at("slug"))
+	id, _ := made.at("id").(string)
+	for _, named := range []string{id, "groq"} {
+		got := s.ok(http.StatusOK, http.MethodGet, "/secrets/"+named, "")
+		require.Equal(t, id, got.at("id"))
+		require.Equal(t, "gsk-1", got.at("data", "provider", "key"))
+		require.Equal(t, "Our key", got.at("header", "description"))
+		require.NotNil(t, got.at("lifecycle", "created_at"))
+	}
+	require.Equal(t, http.StatusNotFound, s.as("theirs owner", http.MethodGet, "/secrets/"+id, "").Code)
+	s.ok(http.StatusOK, http.MethodPut, "/secrets/"+id, `{"secret":{"kind":"provider_key","data":{"kind":"groq","provider":{"key":"gsk-2"}}}}`)
+	require.Equal(t, "gsk-2", s.ok(http.StatusOK, http.MethodGet, "/secrets/groq", "").at("data", "provider", "key"))
+	s.ok(http.StatusBadRequest, http.MethodPut, "/secrets/"+id, `{"secret":{"kind":"provider_key","data":{"kind":"openai","provider":{"key":"x"}}}}`)
+
+	s.ok(http.StatusOK, http.MethodPut, "/secrets/hook", `{"secret":{"value":"signs"}}`)
+	s.ok(http.StatusOK, http.MethodPost, "/secrets/", `{"header":{"name":"token-of-a-header"},"secret":{"kind":"custom_secret","data":{"secret":{"format":"text","content":"hidden-text"}}}}`)
+	listed := s.ok(http.StatusOK, http.MethodGet, "/secrets/", "").Text
+	require.NotContains(t, listed, "signs")
+	require.NotContains(t, listed, "hidden-text")
+	require.Contains(t, listed, `"kind":"webhook_provider"`)
+	require.Contains(t, listed, `"kind":"custom_secret"`)
+	refused := s.ok(http.StatusBadRequest, http.MethodPost, "/secrets/", `{"header":{"name":"x"},"secret":{"kind":"custom_provider","data":{"kind":"azure","provider":{"url":"https://a.b"},"models":[]}}}`)
+	require.Contains(t, refused.Text, "custom_provider")
+	s.ok(http.StatusUnprocessableEntity, http.MethodPost, "/secrets/", `{"header":{"name":"x"},"secret":{"kind":"provider_key","data":{"kind":"openai"}}}`)
+
+	require.InDelta(t, 1, s.ok(http.StatusOK, http.MethodDelete, "/secrets/"+id, "").at("count"), 0)
+	s.ok(http.StatusNotFound, http.MethodGet, "/secrets/"+id, "")
 }

@@ -18,6 +18,7 @@ import (
 // hookCall is a request as a hook got it.
 type hookCall struct {
 	header http.Header
+	path   string
 	body   string
 }
 
@@ -30,7 +31,7 @@ func TestInvokeHook(t *testing.T) {
 	calls := make(chan hookCall, 8)
 	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
-		calls <- hookCall{r.Header, string(body)}
+		calls <- hookCall{r.Header, r.URL.Path, string(body)}
 		w.Header().Set("Content-Type", "application/json")
 		if strings.HasPrefix(r.URL.Path, "/refuse") {
 			http.Error(w, "unknown key "+r.Header.Get("X-Key"), http.StatusForbidden)
@@ -54,6 +55,8 @@ func TestInvokeHook(t *testing.T) {
 	require.Equal(t, map[string]any{"city": "Paris", "echo": "***"}, got.at("outputs"))
 	call := <-calls
 	require.Equal(t, "token-12345", call.header.Get("X-Key"))
+	require.Equal(t, "/run/invoke", call.path)
+	require.Empty(t, call.header.Get("Authorization"), "the caller's key is not sent on")
 	require.Contains(t, call.body, `"country":"France"`)
 	require.Contains(t, call.header.Get("traceparent"), got.at("trace_id"))
 	mac := hmac.New(sha256.New, []byte("to sign with"))
@@ -81,4 +84,58 @@ func TestInvokeHook(t *testing.T) {
 	require.Contains(t, refused.Text, "an address that hooks may not reach")
 	require.Equal(t, "STATUS_CODE_ERROR", at(closed.traceOf(refused)["hooked"], "status_code"))
 	require.Empty(t, calls)
+}
+
+// Contract §0 row 55: a hook of a host that is configured gets a credential with which it adds
+// spans and reads the revision that is run, and does nothing else.
+func TestTheCredentialOfAHook(t *testing.T) {
+	t.Parallel()
+	calls := make(chan hookCall, 8)
+	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		calls <- hookCall{r.Header, r.URL.Path, ""}
+		_, _ = io.WriteString(w, `{"data":{"outputs":1}}`)
+	}))
+	t.Cleanup(receiver.Close)
+	s := newService(t, "COLONNADE_INVOKE_WEBHOOK_ALLOW_PRIVATE=true", "COLONNADE_INVOKE_HOOK_TICKET_HOSTS=127.0.0.1",
+		"COLONNADE_ACCESS_TICKET_SECRET="+strings.Repeat("t", 32), "COLONNADE_SECRETS_ENCRYPTION_KEY="+strings.Repeat("k", 32))
+	made := s.ok(http.StatusOK, http.MethodPost, "/simple/applications/", `{"application":{"slug":"hooked","data":{"uri":"svc:custom:hook:v0","url":"`+receiver.URL+`/invoke"}}}`)
+	other := s.ok(http.StatusOK, http.MethodPost, "/simple/applications/", `{"application":{"slug":"other","data":{"uri":"svc:builtin:completion:v0"}}}`)
+	s.ok(http.StatusOK, http.MethodPost, "/services/invoke", `{"references":{"application":{"slug":"hooked"}},"data":{"inputs":{}}}`)
+	call := <-calls
+	require.Equal(t, "/invoke", call.path)
+	ticket := call.header.Get("Authorization")
+	require.Regexp(t, "^Secret ", ticket)
+
+	with := func(ticket, method, path, body string) reply {
+		return s.as("", method, path, body, "Authorization", ticket, "Content-Type", "application/json")
+	}
+	revision, _ := made.at("application", "revision_id").(string)
+	foreign, _ := other.at("application", "revision_id").(string)
+	check := with(ticket, http.MethodGet, "/access/permissions/check?action=run_service&resource_type=service", "")
+	require.Equal(t, http.StatusOK, check.Code, check.Text)
+	exchanged, _ := check.at("credentials").(string)
+	const span = `{"resourceSpans":[{"scopeSpans":[{"spans":[{"traceId":"5b8efff798038103d269b633813fc60c","spanId":"eee19b7ec3c1b174","name":"x","startTimeUnixNano":"1793527200000000000"}]}]}]}`
+	for name, ticket := range map[string]string{"as sent": ticket, "exchanged": exchanged} {
+		for _, tt := range []struct {
+			want               int
+			method, path, body string
+		}{
+			{http.StatusAccepted, http.MethodPost, "/otlp/v1/traces", span},
+			{http.StatusOK, http.MethodGet, "/applications/revisions/" + revision, ""},
+			{http.StatusOK, http.MethodGet, "/workflows/revisions/" + revision, ""},
+			{http.StatusForbidden, http.MethodGet, "/applications/revisions/" + foreign, ""},
+			{http.StatusOK, http.MethodPost, "/applications/revisions/retrieve", `{"application_ref":{"slug":"hooked"},"resolve":true}`},
+			{http.StatusForbidden, http.MethodPost, "/applications/revisions/retrieve", `{"application_ref":{"slug":"other"}}`},
+			{http.StatusForbidden, http.MethodPost, "/applications/revisions/query", `{}`},
+			{http.StatusForbidden, http.MethodGet, "/secrets/", ""},
+			{http.StatusForbidden, http.MethodPost, "/auth/links", ""},
+			{http.StatusForbidden, http.MethodGet, "/access/permissions/check?action=view_secret&resource_type=local_secrets", ""},
+			{http.StatusForbidden, http.MethodPost, "/traces/query", "{}"},
+			{http.StatusForbidden, http.MethodPost, "/services/invoke", "{}"},
+			{http.StatusForbidden, http.MethodPost, "/keys/", "{}"},
+		} {
+			got := with(ticket, tt.method, tt.path, tt.body)
+			require.Equal(t, tt.want, got.Code, "%s: %s %s: %s", name, tt.method, tt.path, got.Text)
+		}
+	}
 }

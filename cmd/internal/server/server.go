@@ -186,7 +186,7 @@ func (s *Server) serve(c *gin.Context, op domain.Operation, schema func() (opena
 	if err := s.checkOrigin(c.Request); err != nil {
 		return err
 	}
-	ctx, err := s.identify(c.Request, c.Writer.Header(), op.Permission)
+	ctx, err := s.identify(c.Request, c.Writer.Header(), op)
 	if err != nil {
 		return err
 	}

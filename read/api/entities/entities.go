@@ -6,11 +6,13 @@ package entities
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"net/http"
 
 	"github.com/gin-gonic/gin"
+	"github.com/google/uuid"
 
 	"colonnade/domain"
 	"colonnade/domain/entity"
@@ -55,7 +57,10 @@ func (l lineageRoutes) mountRecords() {
 	variant, revision := f.Member(entity.LevelVariant), f.Member(entity.LevelRevision)
 	get("/"+f.Plural+"/:"+f.Name+"_id", "One "+f.Name+", archived or not.", f.Name, entityschema.For(f).Record(entity.LevelArtifact), l.artifact)
 	get("/"+f.Plural+"/variants/:"+variant+"_id", "One variant, archived or not.", variant, entityschema.For(f).Record(entity.LevelVariant), l.variant)
-	get("/"+f.Plural+"/revisions/:"+revision+"_id", "One revision, archived or not.", revision, entityschema.For(f).Record(entity.LevelRevision), l.revision, l.viewParameters()...)
+	l.mount(domain.Operation{
+		Method: http.MethodGet, Path: "/" + f.Plural + "/revisions/:" + revision + "_id", Summary: "One revision, archived or not.",
+		Response: entityschema.One(revision, entityschema.For(f).Record(entity.LevelRevision)), Query: l.viewParameters(), Hook: f.Kind == entity.Workflow,
+	}, l.revision)
 	get("/simple/"+f.Plural+"/:"+f.Name+"_id", "One "+f.Name+" with its latest revision.", f.Name, entityschema.For(f).Simple(), l.simple)
 }
 
@@ -88,11 +93,22 @@ func (l lineageRoutes) revision(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := ofHook(c.Request.Context(), id); err != nil {
+		return err
+	}
 	found, err := l.findRevision(c, id)
 	if err != nil || found == nil {
 		return l.one(c, "", nil, err)
 	}
 	return l.one(c, l.family.Member(entity.LevelRevision), l.family.RevisionJSON(found), nil)
+}
+
+// ofHook refuses a hook's credential any revision but the one that the hook was called for.
+func ofHook(ctx context.Context, revision uuid.UUID) error {
+	if caller := domain.PrincipalFrom(ctx); caller.Purpose == domain.PurposeHook && revision != caller.Revision {
+		return domain.E(domain.Forbidden, "The credential of a hook may read the revision that it was called for, and no other.")
+	}
+	return nil
 }
 
 func (l lineageRoutes) simple(c *gin.Context) error {

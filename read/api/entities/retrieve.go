@@ -23,7 +23,10 @@ func (l lineageRoutes) mountRetrieve() {
 		l.mount(domain.Operation{Method: http.MethodPost, Path: path, Summary: summary, Request: request, Response: response}, h)
 	}
 	history := entityschema.List(f.Members(entity.LevelRevision), entityschema.For(f).Record(entity.LevelRevision), domain.Window{})
-	post(base+"/retrieve", "The revision that references lead to, directly or through an environment.", entityschema.For(f).Retrieve(), entityschema.For(f).Retrieved(), l.retrieve)
+	l.mount(domain.Operation{
+		Method: http.MethodPost, Path: base + "/retrieve", Summary: "The revision that references lead to, directly or through an environment.",
+		Request: entityschema.For(f).Retrieve(), Response: entityschema.For(f).Retrieved(), Hook: f.Kind == entity.Workflow,
+	}, l.retrieve)
 	l.mount(domain.Operation{
 		Method: http.MethodPost, Path: base + "/resolve", Summary: "A revision with its embeds replaced.", Limit: maxRevisionBytes,
 		Request: entityschema.For(f).Resolve(), Response: entityschema.For(f).Resolved(),
@@ -51,6 +54,9 @@ func (l lineageRoutes) retrieve(c *gin.Context) error {
 	found, err := l.findRetrieved(ctx, api.Project(c), q, view)
 	if err != nil || found.Revision == nil {
 		return l.one(c, "", nil, err)
+	}
+	if err := ofHook(ctx, found.Revision.ID); err != nil {
+		return err
 	}
 	reply := gin.H{"count": 1}
 	if resolve && found.Revision.Data != nil {

@@ -8,25 +8,51 @@ package webhook
 
 import (
 	"net/http"
+	"net/url"
+	"slices"
+	"strings"
 	"time"
 
+	"github.com/google/uuid"
+
+	"colonnade/domain"
 	"colonnade/write/invoke/handler"
 )
 
 // Client calls webhooks. It is safe for concurrent use.
 type Client struct {
-	cfg      Config
-	http     *http.Client
-	secret   handler.Secret
-	provider func(name string) bool
-	now      func() time.Time
+	cfg  Config
+	http *http.Client
+	deps Deps
 }
 
-// New returns a client. provider reports whether a secret of this name is the key of a
-// provider of models, which no header may hold.
-func New(cfg Config, secret handler.Secret, provider func(name string) bool, now func() time.Time) *Client {
-	return &Client{cfg: cfg, http: cfg.client(), secret: secret, provider: provider, now: now}
+// Deps are what a client calls.
+type Deps struct {
+	Secret handler.Secret
+	// Provider reports whether a secret of this name is the key of a provider of models, which
+	// no header may hold.
+	Provider func(name string) bool
+	Tickets  Tickets
+	Now      func() time.Time
 }
+
+// Tickets are the credentials of hooks. With the zero Tickets no hook gets one.
+type Tickets struct {
+	// Hosts get a ticket with the call; each is a host, with or without a port.
+	Hosts []string
+	// Sign returns the Authorization header with which a hook may add spans and read the revision
+	// for the caller, for some minutes; empty where the service signs no tickets.
+	Sign func(caller domain.Principal, revision uuid.UUID) (string, error)
+}
+
+func (t Tickets) covers(u *url.URL) bool {
+	return t.Sign != nil && slices.ContainsFunc(t.Hosts, func(host string) bool {
+		return strings.EqualFold(host, u.Host) || strings.EqualFold(host, u.Hostname())
+	})
+}
+
+// New returns a client.
+func New(cfg Config, deps Deps) *Client { return &Client{cfg: cfg, http: cfg.client(), deps: deps} }
 
 // Handlers returns the handlers by key and version.
 func (i *Client) Handlers() map[string]handler.Handler {

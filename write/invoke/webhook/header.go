@@ -81,11 +81,11 @@ func (i *Client) lend(ctx context.Context, c *handler.Call, r *http.Request, nam
 	if o.Err() != nil || ref.Slug == "" {
 		return credential.Secret{}, noSecret(name)
 	}
-	if ref.Slug == hookSecret || i.provider(ref.Slug) {
+	if ref.Slug == hookSecret || i.deps.Provider(ref.Slug) {
 		return credential.Secret{}, handler.Fail(domain.Rejected, handler.InvalidSecrets,
 			"The header %q names the secret %q, which is a key of a model provider or signs requests. Such a key is never sent in a header.", name, ref.Slug)
 	}
-	secret, ok, err := i.secret.Of(ctx, c, ref.Slug)
+	secret, ok, err := i.deps.Secret.Of(ctx, c, ref.Slug)
 	if err != nil {
 		return credential.Secret{}, err
 	}

@@ -14,6 +14,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/google/uuid"
+
 	"colonnade/domain"
 	"colonnade/domain/jsonvalue"
 	"colonnade/domain/trace"
@@ -36,11 +38,22 @@ func (i *Client) hook(ctx context.Context, c *handler.Call) (any, error) {
 	if c.Revision.URL == "" {
 		return nil, handler.Fail(domain.Rejected, handler.MissingParameter, "Missing parameter: the revision has no url")
 	}
-	value, err := i.post(ctx, c, c.Revision.URL, c.Revision.Headers, hookRequest(c))
+	value, err := i.post(ctx, c, invokeAddress(c.Revision.URL), c.Revision.Headers, hookRequest(c))
 	if err != nil {
 		return nil, err
 	}
 	return hookOutputs(value), nil
+}
+
+// invokeAddress returns where a hook is called: below its url at /invoke, as every application
+// is, or at the url itself if that ends so. Source: contract §0 row 55.
+func invokeAddress(address string) string {
+	const suffix = "/invoke"
+	u, err := url.Parse(address)
+	if err != nil || strings.HasSuffix(u.Path, suffix) {
+		return address
+	}
+	return u.JoinPath(suffix).String()
 }
 
 // hookRequest is what a hook gets: the request, as we would get it.
@@ -178,13 +191,16 @@ func (i *Client) hookPost(ctx context.Context, c *handler.Call, span *handler.Sp
 	if err := i.setHeaders(ctx, c, r, lent, headers); err != nil {
 		return nil, err
 	}
+	if err := i.setTicket(r, c); err != nil {
+		return nil, err
+	}
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Accept", "application/json")
 	r.Header.Set("User-Agent", "Colonnade")
 	if parent := span.Traceparent(); parent != "" {
 		r.Header.Set("Traceparent", parent)
 	}
-	secret, ok, err := i.secret.Of(ctx, c, hookSecret)
+	secret, ok, err := i.deps.Secret.Of(ctx, c, hookSecret)
 	if err != nil {
 		return nil, err
 	}
@@ -193,11 +209,34 @@ func (i *Client) hookPost(ctx context.Context, c *handler.Call, span *handler.Sp
 		key = i.cfg.SigningKey
 	}
 	if key != "" {
-		at := strconv.FormatInt(i.now().Unix(), 10)
+		at := strconv.FormatInt(i.deps.Now().Unix(), 10)
 		r.Header.Set(headerTimestamp, at)
 		r.Header.Set(headerSignature, Sign(key, at, body))
 	}
 	return r, nil
+}
+
+// setTicket adds the credential of a hook for the hosts that get one, unless the revision's
+// headers have another. The caller's own credential is never sent on.
+func (i *Client) setTicket(r *http.Request, c *handler.Call) error {
+	if r.Header.Get("Authorization") != "" || !i.deps.Tickets.covers(r.URL) {
+		return nil
+	}
+	var revision uuid.UUID
+	for _, name := range []string{"application_revision", "evaluator_revision", "workflow_revision"} {
+		if id := c.References[name].ID; id != uuid.Nil {
+			revision = id
+			break
+		}
+	}
+	ticket, err := i.deps.Tickets.Sign(c.Caller, revision)
+	if err != nil {
+		return err
+	}
+	if ticket != "" {
+		r.Header.Set("Authorization", ticket)
+	}
+	return nil
 }
 
 // Sign is the signature of a request to a hook, for who receives one.

@@ -27,7 +27,7 @@ func hooked(cfg Config, secrets map[string]credential.Secret) *Client {
 		value, ok := secrets[name]
 		return value, ok, nil
 	}
-	return New(cfg, secret, func(name string) bool { return name == "openai" }, func() time.Time { return time.Unix(1700000000, 0) })
+	return New(cfg, Deps{Secret: secret, Provider: func(name string) bool { return name == "openai" }, Now: func() time.Time { return time.Unix(1700000000, 0) }})
 }
 
 // near is a call below a span of its own.
@@ -62,7 +62,8 @@ func TestHookGetsTheRequestSigned(t *testing.T) {
 	outputs, err := i.hook(t.Context(), c)
 	require.NoError(t, err)
 	require.Equal(t, map[string]any{"answer": int64(42)}, outputs)
-	require.Equal(t, "/run", got.URL.Path)
+	require.Equal(t, "/run/invoke", got.URL.Path)
+	require.Empty(t, got.Header.Get("Authorization"))
 	require.Equal(t, "p", got.Header.Get("X-Plain"))
 	require.Equal(t, "t0ken", got.Header.Get("X-Secret"))
 	require.Equal(t, "1700000000", got.Header.Get("X-Colonnade-Timestamp"))
@@ -206,7 +207,7 @@ func TestHookIsBounded(t *testing.T) {
 	t.Parallel()
 	release := make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		switch r.URL.Path {
+		switch strings.TrimSuffix(r.URL.Path, "/invoke") {
 		case "/large":
 			_, _ = io.WriteString(w, strings.Repeat("x", 1<<20))
 		case "/slow":

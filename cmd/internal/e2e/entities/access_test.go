@@ -329,3 +329,22 @@ func TestNoSecretInLogs(t *testing.T) {
 		require.NotContains(t, log, strings.TrimLeft(key[strings.IndexByte(key, '.')+1:], "."))
 	}
 }
+
+// What the reference's clients ask about roles before they show members. Source: contract §0 row 62.
+func TestRolesAndPlans(t *testing.T) {
+	t.Parallel()
+	w := newService(t)
+	c := w.owner(t, "a@b.c", false)
+	roles := c.get("/workspaces/roles")
+	require.Equal(t, "owner", at(t, roles, "", 0, "role_name"))
+	require.NotEmpty(t, at(t, roles, "", 0, "role_description"))
+	require.Len(t, at(t, roles, ""), 6)
+	require.Subset(t, c.get("/workspaces/permissions")[""], []any{"view_spans", "run_service", "edit_project"})
+	for _, place := range []string{"organization", "workspace", "project"} {
+		require.Equal(t, "viewer", at(t, c.get("/access/roles"), place, 5, "role"))
+	}
+	require.Equal(t, object{"self_hosted": object{"name": "Self-hosted"}}, c.get("/access/plans"))
+	status, keys, _ := client{t: t, w: w}.do("GET", "/.well-known/jwks.json", nil)
+	require.Equal(t, http.StatusOK, status)
+	require.Equal(t, object{"keys": []any{}}, keys)
+}
