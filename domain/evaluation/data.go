@@ -220,6 +220,22 @@ type QueueData struct {
 	BatchOffset *int `json:"batch_offset,omitempty"`
 }
 
+// restrictions returns the members that are given, each of which narrows the queue.
+func (d *QueueData) restrictions() (members []string) {
+	for _, m := range []struct {
+		name  string
+		given bool
+	}{
+		{"user_ids", d.UserIDs != nil}, {"scenario_ids", d.ScenarioIDs != nil}, {"step_keys", d.StepKeys != nil},
+		{"batch_size", d.BatchSize != nil}, {"batch_offset", d.BatchOffset != nil},
+	} {
+		if m.given {
+			members = append(members, m.name)
+		}
+	}
+	return members
+}
+
 // Check tells what is unsound, with its location below loc.
 func (d *QueueData) Check(loc ...any) error {
 	var wrong problems

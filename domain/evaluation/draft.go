@@ -31,6 +31,8 @@ type RunDraft struct {
 	Name, Description *string
 	Flags             Flags
 	Data              *Data
+	// OwnQueue means that the caller creates the queue of the run, so that it gets no default one.
+	OwnQueue bool
 }
 
 // PartDraft is what scenarios, results and metrics share. RunID and When place a
@@ -74,6 +76,25 @@ type QueueDraft struct {
 	Flags             Flags
 	RunID             uuid.UUID
 	Data              *QueueData
+	// WithRun means that the run was made for the queue and goes with it.
+	WithRun bool
+}
+
+// CheckDefault refuses what a default queue cannot be: it holds all scenarios of its run, for
+// everybody, and stays the default one. now are the flags before an edit; nil for a new queue.
+func (d QueueDraft) CheckDefault(now Flags) error {
+	given, isGiven := d.Flags[IsDefault]
+	switch {
+	case now[IsDefault] && isGiven && !given:
+		return domain.E(domain.Conflict, "A default queue stays the default one; create another queue beside it.")
+	case !now[IsDefault] && !given || d.Data == nil:
+		return nil
+	}
+	var wrong problems
+	for _, member := range d.Data.restrictions() {
+		wrong.add("value_error", "A default queue has no "+member+": it holds all scenarios of its run, for everybody", nil, []any{"body", "queue", "data"}, member)
+	}
+	return wrong.err()
 }
 
 // Refresh asks for metrics to be computed again from the traces that results

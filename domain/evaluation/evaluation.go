@@ -132,4 +132,6 @@ type Queue struct {
 	Status      Status     `json:"status"`
 	RunID       uuid.UUID  `json:"run_id"`
 	Data        *QueueData `json:"data,omitempty"`
+	// DeletedAt is nil until the queue is archived.
+	DeletedAt *time.Time `json:"deleted_at,omitempty"`
 }

@@ -17,7 +17,9 @@ const (
 	IsActive Flag = "is_active"
 	// IsClosed means that neither the run nor its parts may be changed.
 	IsClosed Flag = "is_closed"
-	IsQueue  Flag = "is_queue"
+	// IsQueue means that people are asked for judgments, and that there is a queue in which they
+	// find them.
+	IsQueue Flag = "is_queue"
 	// IsCached means that traces of equal hashes are taken over from other runs.
 	IsCached Flag = "is_cached"
 	// IsSplit means that repeats fan out at the application, not at the evaluators.
@@ -48,8 +50,9 @@ func RunFlags() []Flag {
 // QueueFlags are those that every queue has.
 func QueueFlags() []Flag { return []Flag{IsSequential, IsDefault} }
 
-// Derived reports whether the flag is read off the steps: what a client says of it means nothing.
-func (f Flag) Derived() bool { return strings.HasPrefix(string(f), "has_") }
+// Derived reports whether the flag is read off the steps, or off the queues of the run: what a
+// client says of it means nothing.
+func (f Flag) Derived() bool { return f == IsQueue || strings.HasPrefix(string(f), "has_") }
 
 // Flags are the flags that were set or derived; a missing one is false.
 type Flags map[Flag]bool
@@ -71,7 +74,7 @@ func (f Flags) with(names []Flag, given Flags) Flags {
 func (d *Data) Flags(now, given Flags) Flags {
 	out := now.with(RunFlags(), given)
 	for _, f := range RunFlags() {
-		if f.Derived() {
+		if f.Derived() && f != IsQueue {
 			out[f] = false
 		}
 	}

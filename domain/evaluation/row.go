@@ -37,7 +37,7 @@ func (m *Metrics) Targets() []any {
 
 // Targets are the addresses that a row in the order of schema.QueueColumns is scanned into.
 func (q *Queue) Targets() []any {
-	return append(q.targets(), &q.Name, &q.Description, &q.Flags, &q.Status, &q.RunID, &q.Data)
+	return append(q.targets(), &q.Name, &q.Description, &q.Flags, &q.Status, &q.RunID, &q.Data, maybeMoment{&q.DeletedAt})
 }
 
 // TraceText reads a trace's id that stands as text; null is the zero id.

@@ -571,6 +571,8 @@ CREATE UNIQUE INDEX evaluation_metrics_place ON evaluation_metrics (project_id, 
 CREATE INDEX evaluation_metrics_run ON evaluation_metrics (project_id, run_id, id);
 CREATE INDEX evaluation_metrics_scenario ON evaluation_metrics (project_id, scenario_id, id) WHERE scenario_id IS NOT NULL;
 
+-- A run has at most one default queue that is not archived. with_run marks the queue of a run
+-- that was made for it and goes with it.
 CREATE TABLE evaluation_queues
 (
     project_id    uuid        NOT NULL,
@@ -583,11 +585,14 @@ CREATE TABLE evaluation_queues
     meta          jsonb,
     status        text        NOT NULL CHECK (status IN ('pending', 'queued', 'running', 'success', 'failure', 'errors', 'cancelled')),
     data          jsonb,
+    with_run      boolean     NOT NULL DEFAULT false,
     created_at    timestamptz NOT NULL,
     updated_at    timestamptz,
+    deleted_at    timestamptz,
     created_by_id uuid        NOT NULL,
     updated_by_id uuid,
     PRIMARY KEY (project_id, id),
     FOREIGN KEY (project_id, run_id) REFERENCES evaluation_runs ON DELETE CASCADE
 );
 CREATE INDEX evaluation_queues_run ON evaluation_queues (project_id, run_id, id);
+CREATE UNIQUE INDEX evaluation_queues_default ON evaluation_queues (project_id, run_id) WHERE (flags ->> 'is_default') = 'true' AND deleted_at IS NULL;

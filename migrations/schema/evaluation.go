@@ -14,5 +14,5 @@ const (
 	MetricsColumns = ScenarioColumns + `, e.scenario_id, e.data`
 
 	QueueColumns = `e.id, e.tags, e.meta, e.created_at, e.updated_at, e.created_by_id, e.updated_by_id,
-	e.name, e.description, e.flags, e.status, e.run_id, e.data`
+	e.name, e.description, e.flags, e.status, e.run_id, e.data, e.deleted_at`
 )

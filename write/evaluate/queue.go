@@ -27,21 +27,25 @@ func (v *Evaluate) CreateQueue(ctx context.Context, caller domain.Principal, d Q
 	if n := len(d.Data.UserIDs); d.Of.Repeats < n {
 		d.Of.Repeats = n
 	}
-	run := evaluation.RunDraft{Name: d.Name, Description: d.Description, Flags: evaluation.Flags{evaluation.IsQueue: true, evaluation.IsActive: false}}
+	run := evaluation.RunDraft{Name: d.Name, Description: d.Description, Flags: evaluation.Flags{evaluation.IsActive: false}, OwnQueue: true}
 	run.Tags, run.Meta = d.Tags, d.Meta
 	made, err := v.Create(ctx, caller, run, d.Of)
 	if err != nil {
 		return nil, nil, err
 	}
-	d.RunID = made.ID
+	d.RunID, d.WithRun = made.ID, true
 	for _, s := range made.Data.Steps {
 		if s.Type == evaluation.Annotation {
 			d.Data.StepKeys = append(d.Data.StepKeys, s.Key)
 		}
 	}
 	queue, err := first(v.deps.Runs.CreateQueues(ctx, caller, []evaluation.QueueDraft{d.QueueDraft}))
-	if err == nil && d.Of.Direct == "" {
+	switch {
+	case err != nil:
+	case d.Of.Direct == "":
 		made, err = v.Start(ctx, caller, made.ID)
+	default:
+		made, err = v.deps.Runs.Run(ctx, caller.Project, made.ID)
 	}
 	if err != nil {
 		_, undo := v.deps.Runs.DeleteRuns(ctx, caller, []uuid.UUID{d.RunID})

@@ -163,25 +163,7 @@ func (v *Evaluate) start(ctx context.Context, caller domain.Principal, id uuid.U
 	if _, err := v.mint(ctx, caller, run, items, results); err != nil {
 		return nil, err
 	}
-	if err := v.deal(ctx, caller, run); err != nil {
-		return nil, err
-	}
 	return v.enqueue(ctx, caller, run, evaluation.Slice{}, false)
-}
-
-// deal makes the queue of an evaluation that asks people: all of its scenarios, for everybody.
-func (v *Evaluate) deal(ctx context.Context, caller domain.Principal, run *evaluation.Run) error {
-	if run.Flags[evaluation.IsQueue] || !run.Flags[evaluation.HasHuman] {
-		return nil
-	}
-	queue := evaluation.QueueDraft{Name: run.Name, RunID: run.ID, Flags: evaluation.Flags{evaluation.IsDefault: true}, Data: &evaluation.QueueData{}}
-	if _, err := v.deps.Runs.CreateQueues(ctx, caller, []evaluation.QueueDraft{queue}); err != nil {
-		return err
-	}
-	edit := evaluation.RunDraft{Flags: evaluation.Flags{evaluation.IsQueue: true}}
-	edit.ID = run.ID
-	_, err := v.deps.Runs.EditRuns(ctx, caller, []evaluation.RunDraft{edit})
-	return err
 }
 
 // Process has computed what no result says yet of a slice of the scenarios that

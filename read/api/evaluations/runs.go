@@ -27,6 +27,13 @@ func MountRuns(r api.Router, reader *runs.Reader) {
 	e.get("scenario", "One scenario, with the traces that its results name.", evaluation.Scenario{}, e.scenario)
 	e.get("result", "One result.", evaluation.Result{}, e.result)
 	e.get("queue", "One queue.", evaluation.Queue{}, e.queue)
+	e.mount(domain.Operation{
+		Method: http.MethodGet, Path: "/evaluations/runs/:run_id/queues/default", Summary: "The queue in which people find what a run asks them.",
+		Response: entityschema.One("queue", evaluation.Queue{}),
+	}, e.defaultQueue)
+	e.mount(domain.Operation{
+		Method: http.MethodGet, Path: "/evaluations/metrics/:metrics_id", Summary: "The metrics of an id, as a list of one.", Response: entityschema.List("metrics", evaluation.Metrics{}, domain.Window{}),
+	}, e.metrics)
 	e.list("/runs/query", "List evaluation runs.", runsQuery{}, "runs", evaluation.Run{}, e.runList)
 	e.list("/scenarios/query", "List scenarios, with the traces that their results name.", scenariosQuery{}, "scenarios", evaluation.Scenario{}, e.scenarioList)
 	e.list("/results/query", "List results.", resultsQuery{}, "results", evaluation.Result{}, e.resultList)
@@ -136,6 +143,28 @@ func (e runRoutes) queue(c *gin.Context) error {
 	}
 	found, err := e.runs.Queue(c.Request.Context(), api.Project(c), id)
 	return replyOneOf(c, "queue", found, err)
+}
+
+func (e runRoutes) defaultQueue(c *gin.Context) error {
+	id, err := api.PathID(c, "run_id")
+	if err != nil {
+		return err
+	}
+	found, err := e.runs.DefaultQueue(c.Request.Context(), api.Project(c), id)
+	return replyOneOf(c, "queue", found, err)
+}
+
+func (e runRoutes) metrics(c *gin.Context) error {
+	id, err := api.PathID(c, "metrics_id")
+	if err != nil {
+		return err
+	}
+	found, err := e.runs.MetricsByID(c.Request.Context(), api.Project(c), id)
+	page := domain.Page[*evaluation.Metrics]{}
+	if found != nil {
+		page.Items = append(page.Items, found)
+	}
+	return replyPage(c, "metrics", domain.Window{}, page, err)
 }
 
 func (e runRoutes) runList(c *gin.Context) error {

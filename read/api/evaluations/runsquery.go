@@ -156,7 +156,7 @@ type (
 		RunIDs      []uuid.UUID                `json:"run_ids"`
 		UserID      *uuid.UUID                 `json:"user_id"`
 		UserIDs     []uuid.UUID                `json:"user_ids"`
-		// IncludeArchived changes nothing: queues are not archived.
+		// IncludeArchived shows default queues of runs that ask nobody any more as well.
 		IncludeArchived bool `json:"include_archived"`
 	}
 	queuesQuery struct {
@@ -217,6 +217,6 @@ func (b queuesQuery) query() (runs.QueueQuery, error) {
 	f := b.Queue
 	common, err := f.common(b.Windowing)
 	return runs.QueueQuery{
-		Common: common, Name: f.Name, Description: f.Description, Flags: f.Flags.Flags(), RunIDs: joined(f.RunID, f.RunIDs), UserIDs: joined(f.UserID, f.UserIDs),
+		Common: common, Name: f.Name, Description: f.Description, Flags: f.Flags.Flags(), RunIDs: joined(f.RunID, f.RunIDs), UserIDs: joined(f.UserID, f.UserIDs), Archived: f.IncludeArchived,
 	}, err
 }

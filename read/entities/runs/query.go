@@ -172,12 +172,17 @@ type QueueQuery struct {
 	RunIDs            []uuid.UUID
 	// UserIDs are people of whom one at least shares the queue's scenarios.
 	UserIDs []uuid.UUID
+	// Archived includes queues that are archived.
+	Archived bool
 }
 
 // Queues gives a page of queues, by creation.
 func (r *Reader) Queues(ctx context.Context, project domain.ProjectID, q QueueQuery) (domain.Page[*evaluation.Queue], error) {
 	b := named(q.where(from(schema.QueueColumns, "evaluation_queues", project)), q.Name, q.Description)
 	b = among(b, "e.run_id", q.RunIDs)
+	if !q.Archived {
+		b = b.Where("e.deleted_at IS NULL")
+	}
 	if len(q.Flags) > 0 {
 		b = b.Where("e.flags @> ?", q.Flags)
 	}

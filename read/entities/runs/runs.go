@@ -60,6 +60,21 @@ func (r *Reader) Queue(ctx context.Context, project domain.ProjectID, id uuid.UU
 	return one[evaluation.Queue](ctx, r, "reading an evaluation queue", schema.QueueColumns, "evaluation_queues", project, id)
 }
 
+// DefaultQueue returns the default queue of a run; nil when it has none that is not archived.
+func (r *Reader) DefaultQueue(ctx context.Context, project domain.ProjectID, run uuid.UUID) (*evaluation.Queue, error) {
+	found, err := entities.All[evaluation.Queue](ctx, r.registry, "reading the default queue of a run", `SELECT `+schema.QueueColumns+` FROM evaluation_queues e
+WHERE e.project_id = $1 AND e.run_id = $2 AND (e.flags ->> 'is_default') = 'true' AND e.deleted_at IS NULL`, uuid.UUID(project), run)
+	if err != nil || len(found) == 0 {
+		return nil, err
+	}
+	return &found[0], nil
+}
+
+// MetricsByID returns metrics; nil when there are none.
+func (r *Reader) MetricsByID(ctx context.Context, project domain.ProjectID, id uuid.UUID) (*evaluation.Metrics, error) {
+	return one[evaluation.Metrics](ctx, r, "reading metrics", schema.MetricsColumns, "evaluation_metrics", project, id)
+}
+
 // tied is a result's trace.
 type tied struct {
 	scenario uuid.UUID

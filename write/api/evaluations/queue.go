@@ -31,6 +31,21 @@ func (e simpleEvaluations) mountQueues() {
 	e.router.Handle(op, e.addTraces)
 	op.Path, op.Summary, op.Request = "/simple/queues/:queue_id/testcases/", "Add testcases to a queue of testcases, each once.", testcasesAddition{}
 	e.router.Handle(op, e.addTestcases)
+	e.mountQueueRemovals()
+}
+
+// mountQueueRemovals mounts the deletion of queues, one or many.
+func (e simpleEvaluations) mountQueueRemovals() {
+	id := map[string]any{"type": "string", "format": "uuid"}
+	op := domain.Operation{
+		Method: http.MethodDelete, Path: "/simple/queues/", Permission: domain.EditEvaluations, Tag: "evaluations", Preview: true,
+		Summary: "Delete queues, and the runs that were made for them; traces stay. A default queue goes with its run alone.",
+		Request: queueIDs{}, Response: entityschema.List("queue_ids", id, domain.Window{}),
+	}
+	e.router.Handle(op, many(e.deps.Runs.DeleteSimpleQueues, "queue_ids", func(b queueIDs) ([]uuid.UUID, error) { return b.IDs, nil }))
+	op.Path, op.Request, op.Response = "/simple/queues/:queue_id", nil, entityschema.One("queue_id", id)
+	op.Summary = "Delete a queue, and the run that was made for it; traces stay. A default queue goes with its run alone."
+	e.router.Handle(op, removeOne(e.deps.Runs.DeleteSimpleQueues, "queue_id"))
 }
 
 type queueCreation struct {

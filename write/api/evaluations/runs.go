@@ -197,7 +197,18 @@ func deletes[B any](s resource, request B, remove removal, ids func(B) []uuid.UU
 		Method: http.MethodDelete, Path: "/evaluations/" + s.members + "/", Summary: "Delete " + s.members + ", with all that belongs to them.",
 		Request: request, Response: entityschema.List(member+"s", uuids, domain.Window{}),
 	}, many(remove, member+"s", func(b B) ([]uuid.UUID, error) { return ids(b), nil }))
-	if s.name == s.members {
+	if s.name == s.members { // one of them is answered as a list, because the word has no singular
+		s.operation(domain.Operation{
+			Method: http.MethodDelete, Path: "/evaluations/" + s.members + "/:" + member, Summary: "Delete " + s.members + " by their id.",
+			Response: entityschema.List(member+"s", uuids, domain.Window{}),
+		}, func(c *gin.Context) error {
+			id, err := api.PathID(c, member)
+			if err != nil {
+				return err
+			}
+			gone, err := remove(c.Request.Context(), api.Caller(c), []uuid.UUID{id})
+			return replyMany(c, member+"s", gone, err)
+		})
 		return
 	}
 	s.operation(domain.Operation{

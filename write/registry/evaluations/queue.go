@@ -11,27 +11,41 @@ import (
 )
 
 const insertQueue = `
-INSERT INTO evaluation_queues AS e (project_id, run_id, id, name, description, flags, tags, meta, status, data, created_at, created_by_id)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) RETURNING ` + schema.QueueColumns
+INSERT INTO evaluation_queues AS e (project_id, run_id, id, name, description, flags, tags, meta, status, data, created_at, created_by_id, with_run)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) RETURNING ` + schema.QueueColumns
 
 // CreateQueues makes queues of open runs. Their data is checked by the caller (QueueData.Check).
 func (r *Runs) CreateQueues(ctx context.Context, caller domain.Principal, drafts []evaluation.QueueDraft) (made []evaluation.Queue, err error) {
 	err = r.transact(ctx, caller, "creating evaluation queues", len(drafts), func(c command) error {
-		if _, err := c.open(ctx, distinct(idsOf(drafts, func(d evaluation.QueueDraft) uuid.UUID { return d.RunID }))); err != nil {
+		runs, err := c.open(ctx, distinct(idsOf(drafts, func(d evaluation.QueueDraft) uuid.UUID { return d.RunID })))
+		if err != nil {
 			return err
 		}
 		rows := make([][]any, len(drafts))
 		for i, d := range drafts {
+			if err := d.CheckDefault(nil); err != nil {
+				return err
+			}
 			record, status, err := c.record(d.RecordDraft)
 			if err != nil {
 				return err
 			}
 			rows[i] = []any{
-				c.project(), d.RunID, record.ID, d.Name, d.Description, evaluation.QueueFlagsOf(nil, d.Flags), d.Tags, d.Meta, status, d.Data, record.CreatedAt, record.CreatedByID,
+				c.project(), d.RunID, record.ID, d.Name, d.Description, evaluation.QueueFlagsOf(nil, d.Flags), d.Tags, d.Meta, status, d.Data, record.CreatedAt, record.CreatedByID, d.WithRun,
 			}
 		}
 		made, err = update[evaluation.Queue](ctx, c, insertQueue, ordered(drafts, func(_, _ *evaluation.QueueDraft) int { return 0 }), func(i int) []any { return rows[i] })
-		return err
+		if err != nil {
+			return secondDefault(err)
+		}
+		for _, d := range drafts {
+			if d.WithRun {
+				if err := c.reconcileQueue(ctx, runs[d.RunID]); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
 	})
 	return made, err
 }
@@ -48,6 +62,9 @@ func (r *Runs) EditQueues(ctx context.Context, caller domain.Principal, drafts [
 		if err := c.partsOpen(ctx, "evaluation_queues", "queue_id", ids); err != nil {
 			return err
 		}
+		if err := c.checkDefaults(ctx, drafts); err != nil {
+			return err
+		}
 		edited, err = update[evaluation.Queue](ctx, c, updateQueue, ordered(drafts, byID), func(i int) []any {
 			d := &drafts[i]
 			flags := d.Flags
@@ -56,12 +73,7 @@ func (r *Runs) EditQueues(ctx context.Context, caller domain.Principal, drafts [
 			}
 			return []any{c.project(), d.ID, d.Name, d.Description, flags, d.Tags, d.Meta, given(d.Status), d.Data, c.now, c.caller.User}
 		})
-		return err
+		return secondDefault(err)
 	})
 	return edited, err
-}
-
-// DeleteQueues removes queues of open runs and gives the ids of those that were there.
-func (r *Runs) DeleteQueues(ctx context.Context, caller domain.Principal, ids []uuid.UUID) ([]uuid.UUID, error) {
-	return r.remove(ctx, caller, "evaluation_queues", "queue_id", ids)
 }

@@ -26,10 +26,21 @@ func (r *Runs) CreateRuns(ctx context.Context, caller domain.Principal, drafts [
 			}
 			made[i] = evaluation.Run{Record: record, Name: d.Name, Description: d.Description, Flags: d.Data.Flags(nil, d.Flags), Status: status, Data: d.Data}
 		}
-		return c.each(ctx, insertRun, len(made), func(i int) []any {
+		if err := c.each(ctx, insertRun, len(made), func(i int) []any {
 			m := &made[i]
 			return []any{c.project(), m.ID, m.Name, m.Description, m.Flags, m.Tags, m.Meta, m.Status, m.Data, m.Data.References(), m.CreatedAt, m.CreatedByID}
-		}, scanID)
+		}, scanID); err != nil {
+			return err
+		}
+		for i := range made {
+			if drafts[i].OwnQueue {
+				continue
+			}
+			if err := c.reconcileQueue(ctx, &made[i]); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 	return made, err
 }
@@ -175,6 +186,9 @@ func (r *Runs) changeRuns(ctx context.Context, caller domain.Principal, doing st
 				}
 			}
 			if err := c.dropSteps(ctx, run.ID, before, run.Data); err != nil {
+				return err
+			}
+			if err := c.reconcileQueue(ctx, run); err != nil {
 				return err
 			}
 			run.UpdatedAt, run.UpdatedByID = &c.now, &c.caller.User

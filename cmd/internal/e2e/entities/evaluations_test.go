@@ -93,7 +93,7 @@ func TestEvaluationRuns(t *testing.T) {
 	require.InDelta(t, 1, at(t, first, "data", "repeats"), 0)
 	require.Equal(t, c.account.User.ID.String(), first["created_by_id"])
 	require.Equal(t, object{
-		"is_live": true, "is_active": false, "is_closed": false, "is_queue": false, "is_cached": false, "is_split": false, "has_queries": false, "has_testsets": true, "has_traces": false,
+		"is_live": true, "is_active": false, "is_closed": false, "is_queue": true, "is_cached": false, "is_split": false, "has_queries": false, "has_testsets": true, "has_traces": false,
 		"has_testcases": false, "has_evaluators": true, "has_custom": false, "has_human": true, "has_auto": true,
 	}, first["flags"], "what the steps say is read off them")
 	id := text(t, first, "id")
@@ -552,15 +552,15 @@ func TestEvaluationQueues(t *testing.T) {
 	require.Equal(t, ids[1], at(t, page, "windowing", "next"))
 	c.fails(http.StatusBadRequest, http.MethodPost, "/evaluations/queues/"+queue+"/scenarios/query", object{"queue": object{"id": run}})
 
-	edited := objectAt(t, c.patch("/evaluations/queues/"+queue, object{"queue": object{"id": queue, "flags": object{"is_default": true}, "data": object{"scenario_ids": ids[:2]}}}), "queue")
-	require.Equal(t, object{"is_sequential": true, "is_default": true}, edited["flags"])
+	edited := objectAt(t, c.patch("/evaluations/queues/"+queue, object{"queue": object{"id": queue, "data": object{"scenario_ids": ids[:2]}}}), "queue")
+	require.Equal(t, object{"is_sequential": true, "is_default": false}, edited["flags"])
 	require.Equal(t, "Review", edited["name"])
 	require.Equal(t, ids[:2], mine(object{"queue": object{"user_id": ann}, "windowing": ascending}), "nobody shares it now")
 	for _, tt := range []struct {
 		filter object
 		want   float64
 	}{
-		{object{"run_id": run}, 1}, {object{"name": "VIEW"}, 1}, {object{"flags": object{"is_default": true}}, 1}, {object{"user_id": ann}, 0}, {object{"ids": []any{queue}, "include_archived": true}, 1}, {object{"run_ids": []any{}}, 0},
+		{object{"run_id": run}, 2}, {object{"name": "VIEW"}, 1}, {object{"flags": object{"is_default": true}}, 1}, {object{"user_id": ann}, 0}, {object{"ids": []any{queue}, "include_archived": true}, 1}, {object{"run_ids": []any{}}, 0},
 	} {
 		require.InDelta(t, tt.want, c.post("/evaluations/queues/query", object{"queue": tt.filter})["count"], 0, "%v", tt.filter)
 	}
@@ -716,4 +716,77 @@ func TestEvaluationsAsThePythonClientSendsThem(t *testing.T) {
 	require.InDelta(t, 1, c.post("/evaluations/metrics/query", object{"metrics": object{"run_id": run, "scenario_ids": false, "timestamps": false}})["count"], 0)
 	closed := objectAt(t, c.post("/preview/evaluations/runs/"+run+"/close/success", nil), "run")
 	require.Equal(t, "success", closed["status"])
+}
+
+// What people are asked is found in the default queue of the run, which follows its steps.
+// Source: contract §5.8.
+func TestDefaultQueues(t *testing.T) {
+	t.Parallel()
+	w := newService(t)
+	c := w.owner(t, "a@b.c", false)
+	input := object{"key": "input", "type": "input", "origin": "custom", "references": object{"testset": object{"id": uuid.NewString()}}}
+	judge := func(key, origin string) object {
+		return object{"key": key, "type": "annotation", "origin": origin, "references": object{"evaluator_revision": object{"id": uuid.NewString()}}, "inputs": []any{object{"key": "input"}}}
+	}
+	human, auto := judge("people", "human"), judge("machine", "auto")
+	create := func(flags object, steps ...any) object {
+		return objectAt(t, c.post("/evaluations/runs/", object{"runs": []any{object{"name": "asked", "flags": flags, "data": object{"steps": steps}}}}), "runs", 0)
+	}
+	edit := func(run object, flags object, steps ...any) object {
+		return objectAt(t, c.patch("/evaluations/runs/"+text(t, run, "id"), object{"run": object{"id": run["id"], "flags": flags, "data": object{"steps": steps}}}), "run")
+	}
+	queue := func(run object) any {
+		return c.get("/evaluations/runs/" + text(t, run, "id") + "/queues/default")["queue"]
+	}
+
+	run := create(object{}, input, human)
+	require.Equal(t, true, at(t, run, "flags", "is_queue"))
+	require.Equal(t, run, c.get("/evaluations/runs/" + text(t, run, "id"))["run"])
+	first := queue(run)
+	require.Equal(t, true, at(t, first, "flags", "is_default"))
+	require.Equal(t, "asked", at(t, first, "name"))
+	require.Equal(t, at(t, first, "id"), at(t, queue(edit(run, object{"is_queue": false}, input, human, auto)), "id"), "it stays while people are asked")
+
+	quiet := edit(run, object{"is_queue": true}, input, auto)
+	require.Equal(t, false, at(t, quiet, "flags", "is_queue"), "the flag is not the client's to set")
+	require.Nil(t, queue(run))
+	require.InDelta(t, 0, c.post("/evaluations/queues/query", object{"queue": object{"run_id": run["id"]}})["count"], 0)
+	archived := c.post("/evaluations/queues/query", object{"queue": object{"run_id": run["id"], "include_archived": true}})
+	require.NotEmpty(t, at(t, archived, "queues", 0, "deleted_at"))
+	require.Equal(t, true, at(t, edit(run, nil, input, human), "flags", "is_queue"))
+	require.Equal(t, at(t, first, "id"), at(t, queue(run), "id"), "it is revived")
+	plain := create(object{"is_queue": true}, input, auto)
+	require.Equal(t, false, at(t, plain, "flags", "is_queue"))
+	require.Nil(t, queue(plain))
+
+	// A default queue holds everything for everybody, is the only one, and stays.
+	restricted := object{"user_ids": []any{[]any{uuid.NewString()}}, "scenario_ids": []any{uuid.NewString()}, "step_keys": []any{"people"}, "batch_size": 5, "batch_offset": 0}
+	for member, value := range restricted {
+		c.fails(http.StatusUnprocessableEntity, "POST", "/evaluations/queues/", object{"queues": []any{object{"run_id": plain["id"], "flags": object{"is_default": true}, "data": object{member: value}}}})
+	}
+	c.fails(http.StatusConflict, "POST", "/evaluations/queues/", object{"queues": []any{object{"run_id": run["id"], "flags": object{"is_default": true}}}})
+	id := text(t, queue(run), "id")
+	c.fails(http.StatusConflict, "PATCH", "/evaluations/queues/"+id, object{"queue": object{"id": id, "flags": object{"is_default": false}}})
+	c.fails(http.StatusUnprocessableEntity, "PATCH", "/evaluations/queues/"+id, object{"queue": object{"id": id, "data": object{"batch_size": 5}}})
+	require.Equal(t, "renamed", at(t, c.patch("/evaluations/queues/"+id, object{"queue": object{"id": id, "name": "renamed", "flags": object{"is_default": true}}}), "queue", "name"))
+	other := text(t, c.post("/evaluations/queues/", object{"queues": []any{object{"run_id": run["id"], "data": object{"batch_size": 5}}}}), "queues", 0, "id")
+	c.fails(http.StatusConflict, "DELETE", "/evaluations/queues/"+id, nil)
+	c.fails(http.StatusConflict, "DELETE", "/evaluations/queues/", object{"queue_ids": []any{other, id}})
+	c.fails(http.StatusConflict, "PATCH", "/evaluations/queues/"+other, object{"queue": object{"id": other, "flags": object{"is_default": true}, "data": object{}}})
+	require.Equal(t, object{"count": 1.0, "queue_id": other}, c.remove("/evaluations/queues/"+other, nil))
+	promoted := text(t, c.post("/evaluations/queues/", object{"queues": []any{object{"run_id": plain["id"], "flags": object{"is_default": false}}}}), "queues", 0, "id")
+	require.Equal(t, true, at(t, c.patch("/evaluations/queues/"+promoted, object{"queue": object{"id": promoted, "flags": object{"is_default": true}}}), "queue", "flags", "is_default"))
+}
+
+func TestMetricsByID(t *testing.T) {
+	t.Parallel()
+	w := newService(t)
+	c := w.owner(t, "a@b.c", false)
+	run := c.makeRun("measured", object{})
+	made := c.post("/evaluations/metrics/", object{"metrics": []any{object{"run_id": at(t, run, "id"), "data": object{"step": object{"score": 1.0}}}}})
+	id := text(t, made, "metrics", 0, "id")
+	require.Equal(t, made, c.get("/evaluations/metrics/"+id))
+	require.Equal(t, object{"count": 1.0, "metrics_ids": []any{id}}, c.remove("/evaluations/metrics/"+id, nil))
+	require.Equal(t, object{"count": 0.0, "metrics": []any{}}, c.get("/evaluations/metrics/"+id))
+	require.Equal(t, object{"count": 0.0, "metrics_ids": []any{}}, c.remove("/evaluations/metrics/"+id, nil))
 }
