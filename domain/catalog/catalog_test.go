@@ -441,3 +441,59 @@ func FuzzReadData(f *testing.F) {
 		require.Equal(t, stored, c.Complete(stored, "http://h"), "completing twice changes nothing")
 	})
 }
+
+// A judge begins with one of several presets, each of which is a whole evaluator.
+func TestPresetsOfTheJudge(t *testing.T) {
+	t.Parallel()
+	judge, ok := newCatalog(t).Template(entity.FlagEvaluator, "auto_ai_critique")
+	require.True(t, ok)
+	presets := judge.Presets()
+	require.GreaterOrEqual(t, len(presets), 10)
+	schemas, _ := judge.Data["schemas"].(map[string]any)
+	keys := map[string]bool{}
+	for _, p := range presets {
+		require.False(t, keys[p.Key], p.Key)
+		keys[p.Key] = true
+		require.NotEmpty(t, p.Name+p.Description, p.Key)
+		require.Equal(t, judge.Data["uri"], p.Data["uri"], p.Key)
+		fields, err := catalog.Validate(schemas["parameters"].(map[string]any), p.Data["parameters"])
+		require.NoError(t, err, p.Key)
+		require.Empty(t, fields, p.Key)
+		parameters, _ := p.Data["parameters"].(map[string]any)
+		asked, _ := parameters["json_schema"].(map[string]any)
+		fields, err = catalog.Validate(asked["schema"].(map[string]any), map[string]any{"score": 1.0, "success": true, "reason": "why"})
+		require.NoError(t, err, p.Key)
+		require.Empty(t, fields, p.Key)
+	}
+	require.True(t, keys["hallucination"])
+}
+
+func TestSettingsOfTemplates(t *testing.T) {
+	t.Parallel()
+	c := newCatalog(t)
+	for key, direct := range map[string]bool{"auto_exact_match": true, "auto_contains_json": true, "auto_regex_test": false, "auto_contains_any": false, "feedback": false} {
+		template, ok := c.Template(entity.FlagEvaluator, key)
+		require.True(t, ok, key)
+		require.Equal(t, direct, template.DirectUse(), key)
+		require.NotNil(t, template.Settings(), key)
+	}
+	exact, _ := c.Template(entity.FlagEvaluator, "auto_exact_match")
+	require.Equal(t, map[string]catalog.Setting{
+		"correct_answer_key": {Label: "Correct Answer Key", Type: "string", Default: "correct_answer", GroundTruthKey: true},
+	}, exact.Settings())
+}
+
+func TestTheTypeOfModels(t *testing.T) {
+	t.Parallel()
+	for _, typ := range newCatalog(t).Types() {
+		if typ.Key != "model" {
+			continue
+		}
+		require.Equal(t, "grouped_choice", typ.Schema["x-ag-type"])
+		choices, _ := typ.Schema["choices"].(map[string]any)
+		require.Contains(t, choices["openai"], "gpt-4o-mini")
+		require.Contains(t, choices["anthropic"], "anthropic/claude-sonnet-4-5")
+		return
+	}
+	require.Fail(t, "there is no type model")
+}

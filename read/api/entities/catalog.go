@@ -23,7 +23,7 @@ func (l lineageRoutes) mountCatalog() {
 	get(base+"/templates/:template_key/presets/", "The presets of a template.", presetsReply{}, l.presets)
 	get(base+"/templates/:template_key/presets/:preset_key", "One preset.", presetReply{}, l.preset)
 	if l.family.Role == entity.FlagEvaluator {
-		get("/simple/"+l.family.Plural+"/templates", "The templates that evaluators begin with.", templatesReply{}, l.templates)
+		get("/simple/"+l.family.Plural+"/templates", "The templates that evaluators begin with, each with its settings.", simpleTemplatesReply{}, l.simpleTemplates)
 	}
 }
 
@@ -40,6 +40,16 @@ type (
 	templatesReply struct {
 		Count     int                `json:"count"`
 		Templates []catalog.Template `json:"templates"`
+	}
+	simpleTemplatesReply struct {
+		Count     int              `json:"count"`
+		Templates []simpleTemplate `json:"templates"`
+	}
+	simpleTemplate struct {
+		catalog.Template
+		// DirectUse tells whether an evaluator works without any setting.
+		DirectUse        bool                       `json:"direct_use"`
+		SettingsTemplate map[string]catalog.Setting `json:"settings_template"`
 	}
 	templateReply struct {
 		Count    int               `json:"count"`
@@ -74,6 +84,16 @@ func (l lineageRoutes) typ(c *gin.Context) error {
 func (l lineageRoutes) templates(c *gin.Context) error {
 	templates := l.registry.Catalog().Templates(l.family.Role)
 	c.PureJSON(http.StatusOK, templatesReply{Count: len(templates), Templates: templates})
+	return nil
+}
+
+func (l lineageRoutes) simpleTemplates(c *gin.Context) error {
+	templates := l.registry.Catalog().Templates(l.family.Role)
+	out := make([]simpleTemplate, len(templates))
+	for i, t := range templates {
+		out[i] = simpleTemplate{t, t.DirectUse(), t.Settings()}
+	}
+	c.PureJSON(http.StatusOK, simpleTemplatesReply{Count: len(out), Templates: out})
 	return nil
 }
 

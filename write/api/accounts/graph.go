@@ -24,7 +24,7 @@ func (a endpoints) mountGraph(r api.Router) {
 	}{
 		{"", "Create people, organizations, workspaces, projects, memberships and keys, all or none; each may refer to the others by their names here.", graphRequest{}, readGraph},
 		{"users/", "Create a person, who is a member of nothing yet.", userRequest{}, readOneUser},
-		{"organizations/", "Create an organization of a person, who is named or created with it.", organizationRequest{}, readOneOrganization},
+		{"organizations/", "Create an organization of a person, who is named, or given by e-mail and created if nobody has it.", organizationRequest{}, readOneOrganization},
 		{"workspaces/", "Create a workspace of an organization.", workspaceRequest{}, readOneWorkspace},
 		{"projects/", "Create a project of a workspace; the organization's owner is its first member.", projectRequest{}, readOneProject},
 		{"organizations/memberships/", "Give a person a role in each project that an organization has now.", organizationMemberRequest{}, readOneMember(accounts.InOrganization)},
@@ -136,7 +136,9 @@ func readOneOrganization(body *request.Object) accounts.Graph {
 		return organizationOf(o, !created)
 	})}
 	if created {
-		g.Users = map[string]accounts.UserDraft{oneUser: userDraft(body.Object("owner"))}
+		owner := userDraft(body.Object("owner"))
+		owner.Existing = true
+		g.Users = map[string]accounts.UserDraft{oneUser: owner}
 		g.Organizations[oneOrganization] = accounts.OrganizationDraft{Name: g.Organizations[oneOrganization].Name, Owner: accounts.Ref{Local: oneUser}}
 	}
 	return g

@@ -59,6 +59,12 @@ func (b *builder) user(ctx context.Context, name string, d UserDraft) (User, err
 	}
 	tag, err := b.tx.Exec(ctx, `INSERT INTO users (id, email, username, created_at) VALUES ($1, $2, $3, $4) ON CONFLICT (lower(email)) DO NOTHING`,
 		u.ID, u.Email, u.Username, u.CreatedAt)
+	if err == nil && tag.RowsAffected() == 0 && d.Existing {
+		err = b.tx.QueryRow(ctx, `SELECT id, email, username, created_at FROM users WHERE lower(email) = lower($1) FOR KEY SHARE`, email).
+			Scan(&u.ID, &u.Email, &u.Username, &u.CreatedAt)
+		b.ids[[2]string{"user", name}] = u.ID
+		return u, err
+	}
 	if err == nil && tag.RowsAffected() == 0 {
 		err = &domain.Error{Kind: domain.Conflict, Message: "This e-mail address already has an account.", Detail: map[string]any{
 			"message":  "A user with email '" + email + "' already exists.",

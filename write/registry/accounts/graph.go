@@ -38,7 +38,11 @@ type Ref struct {
 }
 
 // UserDraft asks for a person; an empty Username means the e-mail's local part.
-type UserDraft struct{ Email, Username string }
+type UserDraft struct {
+	Email, Username string
+	// Existing takes the person who has this e-mail already, as they are.
+	Existing bool
+}
 
 // OrganizationDraft asks for an organization.
 type OrganizationDraft struct {
