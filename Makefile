@@ -9,6 +9,7 @@ TOOL     := $(GO) tool -modfile=deploy/tools/go.mod
 ENGINES  := deploy/embedded/engines
 FETCHED  := $(ENGINES)/node_modules/.fetched
 CONSOLE  := read/console/web
+SDK      := cmd/internal/e2e/testdata/sdk
 FUZZTIME ?= 60s
 PRICES   ?= write/cost/prices.json
 # Tests mostly wait for what they wrote to be seen: two at a time for each core keep it busy.
@@ -28,7 +29,7 @@ export CGO_ENABLED ?= 0
 # everything would be compiled twice.
 export GOFLAGS := $(strip $(GOFLAGS) -trimpath)
 
-.PHONY: help run demo load engines console build test test-console test-unit test-race test-kafka test-services imports vocabulary sizes lint fmt fuzz \
+.PHONY: help run demo load engines console build test test-console test-sdk test-unit test-race test-kafka test-services imports vocabulary sizes lint fmt fuzz \
 	bench bench-compare bench-pair fair-share outdated golden generate prices migrate up down vuln cover clean
 
 help: ## List the targets
@@ -73,6 +74,10 @@ test: engines ## Run every test: unit, integration and end to end, on the embedd
 test-console: engines $(CONSOLE)/.built ## Drive the console in a real Chromium: every screen, both themes; pictures in bin/console-shots
 	@deploy/tools/fetch-chromium
 	TEST_CONSOLE=required $(GO) test -tags embedded,console -count 1 -timeout 8m -run '^TestConsoleInBrowser$$' ./cmd/internal/e2e
+
+test-sdk: engines ## Run the reference's Python SDK against the embedded service: spans, managers, testsets, evaluations, hooks
+	@deploy/tools/fetch-sdk bin/sdk $(SDK)/requirements.txt
+	COLONNADE_TEST_PYTHON=$(CURDIR)/bin/sdk/bin/python $(GO) test -tags embedded,sdk -count 1 -timeout 5m -run '^TestReferenceSDK$$' ./cmd/internal/e2e
 
 test-unit: ## Run the tests that need no engine
 	$(GO) test ./...
