@@ -456,12 +456,12 @@ func TestPresetsOfTheJudge(t *testing.T) {
 		keys[p.Key] = true
 		require.NotEmpty(t, p.Name+p.Description, p.Key)
 		require.Equal(t, judge.Data["uri"], p.Data["uri"], p.Key)
-		fields, err := catalog.Validate(schemas["parameters"].(map[string]any), p.Data["parameters"])
+		fields, err := catalog.Validate(t.Context(), schemas["parameters"].(map[string]any), p.Data["parameters"])
 		require.NoError(t, err, p.Key)
 		require.Empty(t, fields, p.Key)
 		parameters, _ := p.Data["parameters"].(map[string]any)
 		asked, _ := parameters["json_schema"].(map[string]any)
-		fields, err = catalog.Validate(asked["schema"].(map[string]any), map[string]any{"score": 1.0, "success": true, "reason": "why"})
+		fields, err = catalog.Validate(t.Context(), asked["schema"].(map[string]any), map[string]any{"score": 1.0, "success": true, "reason": "why"})
 		require.NoError(t, err, p.Key)
 		require.Empty(t, fields, p.Key)
 	}

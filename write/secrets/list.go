@@ -34,11 +34,11 @@ LIMIT $2`, uuid.UUID(project), maxSecrets)
 		return nil, classify(err, "listing secrets")
 	}
 	found, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (r Revealed, err error) {
-		var sealed []byte
-		if err := row.Scan(&r.Name, &r.Description, &r.Hosts, &r.CreatedAt, &r.UpdatedAt, &sealed); err != nil {
+		var encrypted []byte
+		if err := row.Scan(&r.Name, &r.Description, &r.Hosts, &r.CreatedAt, &r.UpdatedAt, &encrypted); err != nil {
 			return r, err
 		}
-		if value, err := v.seals.open(place{project, r.Name}, r.Hosts, sealed); err == nil {
+		if value, err := v.seals.open(place{project, r.Name}, r.Hosts, encrypted); err == nil {
 			r.Value = value
 		}
 		return r, nil

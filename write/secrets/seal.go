@@ -38,19 +38,19 @@ func newSeals(texts ...string) (seals, error) {
 		}
 		key, err := hkdf.Key(sha256.New, []byte(text), nil, "colonnade secrets v1", 32)
 		if err != nil {
-			return nil, fmt.Errorf("vault: deriving a key: %w", err)
+			return nil, fmt.Errorf("secrets: deriving a key: %w", err)
 		}
 		id, err := hkdf.Key(sha256.New, []byte(text), nil, "colonnade secrets v1 id", keyIDBytes)
 		if err != nil {
-			return nil, fmt.Errorf("vault: naming a key: %w", err)
+			return nil, fmt.Errorf("secrets: naming a key: %w", err)
 		}
 		block, err := aes.NewCipher(key)
 		if err != nil {
-			return nil, fmt.Errorf("vault: %w", err)
+			return nil, fmt.Errorf("secrets: %w", err)
 		}
 		aead, err := cipher.NewGCM(block)
 		if err != nil {
-			return nil, fmt.Errorf("vault: %w", err)
+			return nil, fmt.Errorf("secrets: %w", err)
 		}
 		s = append(s, sealKey{id: [keyIDBytes]byte(id), aead: aead})
 	}
@@ -65,12 +65,12 @@ func (s seals) seal(random io.Reader, at place, secret credential.Secret) ([]byt
 	sealed := append([]byte{sealVersion}, k.id[:]...)
 	nonce := make([]byte, k.aead.NonceSize())
 	if _, err := io.ReadFull(random, nonce); err != nil {
-		return nil, fmt.Errorf("vault: making a nonce: %w", err)
+		return nil, fmt.Errorf("secrets: making a nonce: %w", err)
 	}
 	return k.aead.Seal(append(sealed, nonce...), nonce, []byte(secret.Value), at.bound(secret.Hosts)), nil
 }
 
-var errSeal = errors.New("vault: no key opens the secret")
+var errSeal = errors.New("secrets: no key opens the secret")
 
 func (s seals) open(at place, hosts []string, sealed []byte) (string, error) {
 	for _, k := range s {

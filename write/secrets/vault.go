@@ -92,7 +92,7 @@ type opened struct {
 // New makes an inert room.
 func New(cfg Config, deps Deps) (*Vault, error) {
 	if err := cfg.Validate(); err != nil {
-		return nil, fmt.Errorf("vault: %w", err)
+		return nil, fmt.Errorf("secrets: %w", err)
 	}
 	s, err := newSeals(cfg.EncryptionKey, cfg.PreviousEncryptionKey)
 	if err != nil {
@@ -246,7 +246,7 @@ func (v *Vault) forget(at place) {
 }
 
 func classify(err error, doing string) error {
-	wrapped := fmt.Errorf("vault: %s: %w", doing, err)
+	wrapped := fmt.Errorf("secrets: %s: %w", doing, err)
 	switch {
 	case postgres.Unreachable(err):
 		return domain.Wrap(domain.Unavailable, wrapped, "The store of secrets does not answer. Please try again.")

@@ -18,7 +18,7 @@ import (
 // MountSecrets mounts the endpoints of what a project lends to its invocations. The lists are
 // here and not on the read side, because this side alone has the key that decrypts a value.
 func MountSecrets(r api.Router, v *secrets.Vault) {
-	s := secretRoutes{vault: v}
+	s := secretRoutes{secrets: v}
 	op := domain.Operation{Permission: domain.ViewSecrets, Tag: "secrets", Path: "/secrets/", Method: http.MethodGet}
 	op.Response = []secretRecord{}
 	op.Summary = "List the secrets of this project. The keys of model providers come with their values, except in a browser session: an application that runs elsewhere calls the models with them."
@@ -36,7 +36,7 @@ func MountSecrets(r api.Router, v *secrets.Vault) {
 	r.Handle(op, s.remove)
 }
 
-type secretRoutes struct{ vault *secrets.Vault }
+type secretRoutes struct{ secrets *secrets.Vault }
 
 // secretRequest has two forms: a value and its description, or a kind with its data and a
 // header, which the reference's clients send.
@@ -166,7 +166,7 @@ func reveals(caller domain.Principal) bool { return caller.Browser == uuid.Nil }
 
 func (s secretRoutes) list(c *gin.Context) error {
 	caller := api.Caller(c)
-	found, err := s.vault.List(c.Request.Context(), caller.Project)
+	found, err := s.secrets.List(c.Request.Context(), caller.Project)
 	if err != nil {
 		return err
 	}
@@ -181,7 +181,7 @@ func (s secretRoutes) list(c *gin.Context) error {
 
 func (s secretRoutes) get(c *gin.Context) error {
 	caller := api.Caller(c)
-	found, ok, err := s.vault.Find(c.Request.Context(), caller.Project, c.Param("name"))
+	found, ok, err := s.secrets.Find(c.Request.Context(), caller.Project, c.Param("name"))
 	if err != nil {
 		return err
 	}
@@ -216,7 +216,7 @@ func (s secretRoutes) put(c *gin.Context) error {
 	if b.Secret.Value == "" {
 		return request.Invalid("missing", "Field required", nil, "body", "secret", "value")
 	}
-	stored, err := s.vault.Put(c.Request.Context(), api.Caller(c), secrets.Secret{Name: name, Description: b.Secret.Description, Value: b.Secret.Value, Hosts: b.Secret.Hosts})
+	stored, err := s.secrets.Put(c.Request.Context(), api.Caller(c), secrets.Secret{Name: name, Description: b.Secret.Description, Value: b.Secret.Value, Hosts: b.Secret.Hosts})
 	if err != nil {
 		return err
 	}
@@ -230,7 +230,7 @@ func (s secretRoutes) named(c *gin.Context) (string, error) {
 	if _, err := uuid.Parse(given); err != nil {
 		return given, nil
 	}
-	found, ok, err := s.vault.Find(c.Request.Context(), api.Caller(c).Project, given)
+	found, ok, err := s.secrets.Find(c.Request.Context(), api.Caller(c).Project, given)
 	if err != nil || !ok {
 		return given, err
 	}
@@ -292,7 +292,7 @@ func (s secretRoutes) store(c *gin.Context, b secretRequest, name string) error 
 		return domain.E(domain.Rejected, "Secrets of the kind %q are not supported: store a provider_key, a webhook_provider or a custom_secret.", b.Secret.Kind)
 	}
 	caller := api.Caller(c)
-	stored, err := s.vault.Put(c.Request.Context(), caller, secret)
+	stored, err := s.secrets.Put(c.Request.Context(), caller, secret)
 	if err != nil {
 		return err
 	}
@@ -305,7 +305,7 @@ func (s secretRoutes) remove(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	found, err := s.vault.Delete(c.Request.Context(), api.Caller(c), name)
+	found, err := s.secrets.Delete(c.Request.Context(), api.Caller(c), name)
 	if err != nil {
 		return err
 	}
