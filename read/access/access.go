@@ -180,6 +180,16 @@ func (a *Access) Ticket(p domain.Principal) (string, error) {
 	return "Secret " + signed, nil
 }
 
+// HookTicket is Ticket for a hook that the caller runs, which may add spans and read the revision,
+// and nothing else. It is empty where no secret for signing is configured.
+func (a *Access) HookTicket(caller domain.Principal, revision uuid.UUID) (string, error) {
+	if !a.IssuesTickets() {
+		return "", nil
+	}
+	caller.Purpose, caller.Revision = domain.PurposeHook, revision
+	return a.Ticket(caller)
+}
+
 // lookup returns the holder of a key as Postgres had it at most Config.CacheTTL ago.
 // Concurrent requests that miss the cache cause one query.
 func (a *Access) lookup(ctx context.Context, prefix string) (holder, error) {

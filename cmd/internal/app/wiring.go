@@ -317,7 +317,7 @@ func (w *wiring) buildInvocations() error {
 		return err
 	}
 	w.invoke, err = invoke.New(w.cfg.Invoke, invoke.Deps{
-		Registry: w.registry, Ingest: prompt, Stored: w.stored, Secret: secrets.Open, HookTicket: w.hookTicket,
+		Registry: w.registry, Ingest: prompt, Stored: w.stored, Secret: secrets.Open, HookTicket: w.access.HookTicket,
 		Log: w.log, Now: w.Now, Random: credential.Random(), Registerer: w.reg,
 	})
 	if err != nil {
@@ -331,15 +331,6 @@ func (w *wiring) buildInvocations() error {
 	}
 	invokeapi.Mount(w.router, invokeapi.Deps{Invoke: w.invoke, Timeout: w.replyTimeout(w.cfg.Invoke.Timeout), Status: server.StatusOf})
 	return nil
-}
-
-// hookTicket signs the credential of a hook, with which it can do less than the caller.
-func (w *wiring) hookTicket(caller domain.Principal, revision uuid.UUID) (string, error) {
-	if !w.access.IssuesTickets() {
-		return "", nil
-	}
-	caller.Purpose, caller.Revision = domain.PurposeHook, revision
-	return w.access.Ticket(caller)
 }
 
 // buildPromptIngest publishes the traces of invocations, whose callers wait for
