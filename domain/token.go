@@ -8,6 +8,7 @@ import (
 )
 
 // TokenHeader is the header with a Token, in replies to writes and in reads that must see them.
+// Clients get and send it encrypted; handlers see the text of String.
 const TokenHeader = "Colonnade-Token"
 
 // Token is the position of a write in the topic: one position for each partition that the write

@@ -54,7 +54,7 @@ func TestDamagedLog(t *testing.T) {
 			sending.await(5)
 			after := sending.ended()
 			maps.Copy(before.spans, after.spans)
-			requireKept(t, client.New(s.base, key), accepted{spans: before.spans, token: after.token})
+			requireKept(t, client.New(s.base, key), accepted{spans: before.spans, tokens: after.tokens})
 			const problem = "the log of partition 0 of topic colonnade.spans.v1 is damaged"
 			require.Contains(t, s.out.String(), problem)
 			var ready server.Ready

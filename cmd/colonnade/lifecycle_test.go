@@ -17,7 +17,6 @@ import (
 
 	"colonnade/cmd/internal/client"
 	"colonnade/cmd/internal/load"
-	"colonnade/domain"
 	"colonnade/domain/trace"
 )
 
@@ -66,8 +65,8 @@ func TestFirstStartKeepsAKeyInItsFile(t *testing.T) {
 
 // accepted is what the service has promised to keep.
 type accepted struct {
-	spans map[trace.TraceID]int
-	token domain.Token
+	spans  map[trace.TraceID]int
+	tokens []string
 }
 
 // sender sends in the background until it is stopped or the service is gone.
@@ -101,9 +100,11 @@ func (s *sender) ended() accepted {
 	return <-s.result
 }
 
-func (s *sender) run(t *testing.T, c *client.Client, g *load.Generator) accepted {
+func (s *sender) run(t *testing.T, c *client.Client, g *load.Generator) (a accepted) {
 	t.Helper()
-	a := accepted{spans: map[trace.TraceID]int{}}
+	a.spans = map[trace.TraceID]int{}
+	var tokens client.Tokens
+	defer func() { a.tokens = tokens.All() }()
 	for index := uint64(0); ; {
 		var body []byte
 		made := map[trace.TraceID]int{}
@@ -113,15 +114,15 @@ func (s *sender) run(t *testing.T, c *client.Client, g *load.Generator) accepted
 			made[one.ID] = one.Spans
 			index++
 		}
-		receipt, err := c.Send(t.Context(), body)
+		carried := tokens.Carry()
+		receipt, err := c.Send(t.Context(), body, carried)
 		if err != nil {
+			tokens.Add(carried)
 			close(s.receipts)
 			return a // cut off: whether it was taken is unknown, so nothing is promised
 		}
 		maps.Copy(a.spans, made)
-		for _, p := range receipt.Token {
-			a.token = a.token.Add(p)
-		}
+		tokens.Add(receipt.Token)
 		select {
 		case s.receipts <- struct{}{}:
 		case <-s.stop:
@@ -137,16 +138,24 @@ func requireKept(t *testing.T, c *client.Client, a accepted) {
 	require.NotEmpty(t, a.spans)
 	found := map[string]map[string]bool{}
 	window := map[string]any{"limit": 1000}
-	token := a.token
+	tokens := append([]string{}, a.tokens...)
 	for deadline := time.Now().Add(time.Minute); ; {
 		var page spansReply
+		token := ""
+		if len(tokens) > 0 {
+			token = tokens[0]
+		}
 		pending, err := c.Query(t.Context(), "/spans/query", map[string]any{"windowing": window}, token, &page)
 		require.NoError(t, err)
-		if len(pending) > 0 {
-			require.True(t, time.Now().Before(deadline), "positions %s do not become visible", pending)
+		if pending != "" {
+			require.True(t, time.Now().Before(deadline), "what was sent does not become visible")
 			continue
 		}
-		token = nil
+		if len(tokens) > 1 {
+			tokens = tokens[1:]
+			continue
+		}
+		tokens = nil
 		for _, span := range page.Spans {
 			id, _ := span["trace_id"].(string)
 			if found[id] == nil {
@@ -187,9 +196,7 @@ func TestKillKeepsWhatWasAccepted(t *testing.T) {
 	merged := accepted{spans: map[trace.TraceID]int{}}
 	for _, a := range all {
 		maps.Copy(merged.spans, a.spans)
-		for _, p := range a.token {
-			merged.token = merged.token.Add(p)
-		}
+		merged.tokens = append(merged.tokens, a.tokens...)
 	}
 	requireKept(t, client.New(s.base, key), merged)
 	require.NoError(t, s.stop())

@@ -72,7 +72,7 @@ func (s *service) anotherLanguage(t *testing.T) {
 		find := func(conditions ...any) []map[string]any {
 			var reply spansReply
 			body := map[string]any{"filtering": map[string]any{"conditions": append(conditions, map[string]any{"field": "session_id", "value": "node " + name})}}
-			_, err := c.Query(t.Context(), "/spans/query", body, nil, &reply)
+			_, err := c.Query(t.Context(), "/spans/query", body, "", &reply)
 			require.NoError(t, err)
 			return reply.Spans
 		}
@@ -90,7 +90,7 @@ func (s *service) anotherLanguage(t *testing.T) {
 		var chats spansReply
 		_, err := c.Query(t.Context(), "/spans/query", map[string]any{"filtering": map[string]any{"conditions": []any{
 			condition("attributes", "gen_ai.request.model", "gpt-4o-mini"), map[string]any{"field": "span_type", "value": "chat"}, byID,
-		}}}, nil, &chats)
+		}}}, "", &chats)
 		require.NoError(t, err)
 		require.Equal(t, 1, chats.Count, name)
 		chat := chats.Spans[0]
@@ -104,7 +104,7 @@ func (s *service) anotherLanguage(t *testing.T) {
 		var failed spansReply
 		_, err = c.Query(t.Context(), "/spans/query", map[string]any{"filtering": map[string]any{"conditions": []any{
 			map[string]any{"field": "status_code", "value": "STATUS_CODE_ERROR"}, byID,
-		}}}, nil, &failed)
+		}}}, "", &failed)
 		require.NoError(t, err)
 		require.Equal(t, 1, failed.Count, name)
 		require.Equal(t, "execute_tool forecast", failed.Spans[0]["span_name"])

@@ -92,13 +92,15 @@ CREATE INDEX api_keys_project ON api_keys (project_id, created_at);
 CREATE INDEX api_keys_member ON api_keys (project_id, user_id);
 
 -- The installation has one id, by which the cookies of two services on one machine
--- differ: cookies ignore ports.
+-- differ: cookies ignore ports. token_key encrypts the positions of writes in the tokens
+-- that clients get, and nothing else.
 CREATE TABLE installation
 (
     id         uuid        NOT NULL,
-    created_at timestamptz NOT NULL
+    created_at timestamptz NOT NULL,
+    token_key  bytea       NOT NULL
 );
-INSERT INTO installation VALUES (gen_random_uuid(), now());
+INSERT INTO installation VALUES (gen_random_uuid(), now(), uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()));
 
 -- A browser that is signed in acts as the keys that were given to it, one for each
 -- project; it ends with its last key. digest is the SHA-256 of the cookie's token.

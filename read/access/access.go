@@ -46,6 +46,7 @@ type Access struct {
 	// browsers caches browser sessions by the digest of their token.
 	browsers    *lru.Cache[string, cachedBrowser]
 	plainCookie atomic.Pointer[string]
+	tokens      atomic.Pointer[credential.Positions]
 	used        uses
 }
 

@@ -55,6 +55,24 @@ func (a *Access) PlainCookie(ctx context.Context) (string, error) {
 	return name, nil
 }
 
+// Tokens returns the cipher of the tokens of writes. Its key is the installation's, so that
+// all processes read the tokens of each other.
+func (a *Access) Tokens(ctx context.Context) (credential.Positions, error) {
+	if known := a.tokens.Load(); known != nil {
+		return *known, nil
+	}
+	var key []byte
+	if err := a.deps.Pool.QueryRow(ctx, `SELECT token_key FROM installation`).Scan(&key); err != nil {
+		return credential.Positions{}, domain.Wrap(domain.Unavailable, fmt.Errorf("access: reading the key of tokens: %w", err), "The store of API keys does not answer. Please try again.")
+	}
+	p, err := credential.NewPositions(key)
+	if err != nil {
+		return p, err
+	}
+	a.tokens.Store(&p)
+	return p, nil
+}
+
 // BrowserToken returns the token of the request's cookie; false when it has none.
 func (a *Access) BrowserToken(r *http.Request) (credential.Token, bool, error) {
 	if len(r.Header["Cookie"]) == 0 {

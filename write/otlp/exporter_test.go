@@ -126,9 +126,7 @@ func TestGRPCCodes(t *testing.T) {
 		require.NoError(t, err)
 		require.EqualValues(t, 1, r.GetPartialSuccess().GetRejectedSpans())
 		require.Contains(t, r.GetPartialSuccess().GetErrorMessage(), "trace_id")
-		token, err := domain.ParseToken(header.Get(domain.TokenHeader)[0])
-		require.NoError(t, err)
-		require.NotEmpty(t, token)
+		require.Regexp(t, `^encrypted \d+:\d+$`, header.Get(domain.TokenHeader)[0])
 	}
 	large := pbSpan(1, 1, func(s *tracepb.Span) { s.TraceState = string(make([]byte, 2<<20)) })
 	tests := []struct {

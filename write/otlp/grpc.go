@@ -28,12 +28,16 @@ import (
 // Authenticate returns the caller for the value of the authorization header.
 type Authenticate func(ctx context.Context, authorization string) (domain.Principal, error)
 
+// EncryptToken returns a token as clients get it; empty for none.
+type EncryptToken func(ctx context.Context, token domain.Token) string
+
 // GRPC is the gRPC receiver: TraceService.Export and the health service on a listener of
 // their own.
 type GRPC struct {
 	cfg          Config
 	ingest       *ingest.Ingest
 	authenticate Authenticate
+	encrypt      EncryptToken
 	now          func() time.Time
 	log          *slog.Logger
 	metrics      metrics
@@ -42,12 +46,12 @@ type GRPC struct {
 }
 
 // NewGRPC returns the gRPC receiver.
-func NewGRPC(cfg Config, ing *ingest.Ingest, authenticate Authenticate, now func() time.Time, log *slog.Logger, reg prometheus.Registerer) (*GRPC, error) {
+func NewGRPC(cfg Config, ing *ingest.Ingest, authenticate Authenticate, encrypt EncryptToken, now func() time.Time, log *slog.Logger, reg prometheus.Registerer) (*GRPC, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
 	return &GRPC{
-		cfg: cfg, ingest: ing, authenticate: authenticate, now: now, log: log.With(slog.String("component", "otlp")),
+		cfg: cfg, ingest: ing, authenticate: authenticate, encrypt: encrypt, now: now, log: log.With(slog.String("component", "otlp")),
 		metrics: newMetrics(reg, "grpc"), calls: make(chan struct{}, cfg.MaxCalls),
 	}, nil
 }
@@ -147,7 +151,7 @@ func (g *GRPC) export(stream grpc.ServerStream) error {
 	if err != nil {
 		return unreadable(err, receipt)
 	}
-	if token := receipt.Token.String(); token != "" {
+	if token := g.encrypt(ctx, receipt.Token); token != "" {
 		if err := stream.SetHeader(metadata.Pairs(domain.TokenHeader, token)); err != nil {
 			return err
 		}

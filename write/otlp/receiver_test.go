@@ -71,6 +71,9 @@ func authenticate(_ context.Context, authorization string) (domain.Principal, er
 	}
 }
 
+// encryptToken stands for the encryption of the server.
+func encryptToken(_ context.Context, token domain.Token) string { return "encrypted " + token.String() }
+
 // requireNothingInFlight looks at what the requests that have ended hold of the memory.
 func (h *fixture) requireNothingInFlight(t *testing.T) {
 	t.Helper()
@@ -111,7 +114,7 @@ func open(t *testing.T, edit ...func(*otlp.Config, *ingest.Config, *stream.Confi
 	h.http = httptest.NewServer(engine)
 	t.Cleanup(h.http.Close)
 
-	g, err := otlp.NewGRPC(h.cfg, h.ingest, authenticate, time.Now, log, reg)
+	g, err := otlp.NewGRPC(h.cfg, h.ingest, authenticate, encryptToken, time.Now, log, reg)
 	require.NoError(t, err)
 	l, err := net.Listen("tcp", h.cfg.GRPCAddr)
 	require.NoError(t, err)

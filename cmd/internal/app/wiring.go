@@ -180,7 +180,7 @@ func (w *wiring) buildServer() (err error) {
 		return err
 	}
 	deps := server.Deps{
-		Log: w.log, Registry: w.reg, Authenticate: w.access.Authenticate, RateHeaders: w.access.RateHeaders, Allows: w.allows,
+		Log: w.log, Registry: w.reg, Authenticate: w.access.Authenticate, Tokens: w.access.Tokens, RateHeaders: w.access.RateHeaders, Allows: w.allows,
 		AuthKey: w.cfg.AuthKey, Checks: w.checks, Problems: w.problems, PublicURL: w.cfg.PublicURL, Now: w.Now,
 		Read: w.admitRead, Audit: server.Audit{Begin: w.Audit.Begin, End: w.Audit.End},
 	}
@@ -260,7 +260,7 @@ func (w *wiring) buildReceivers() (err error) {
 		if cfg.TLS, err = w.secure("grpc", w.cfg.GRPC.TLS, "h2"); err != nil {
 			return err
 		}
-		w.GRPC, err = otlp.NewGRPC(cfg, w.ingest, w.access.Authenticate, w.Now, w.log, w.reg)
+		w.GRPC, err = otlp.NewGRPC(cfg, w.ingest, w.access.Authenticate, w.Server.EncryptToken, w.Now, w.log, w.reg)
 	}
 	return err
 }
@@ -329,7 +329,7 @@ func (w *wiring) buildInvocations() error {
 	if err := errors.Join(w.watchSlots("invoke", invocations), w.watchSlots("sandbox", sandbox)); err != nil {
 		return err
 	}
-	invokeapi.Mount(w.router, invokeapi.Deps{Invoke: w.invoke, Timeout: w.replyTimeout(w.cfg.Invoke.Timeout), Status: server.StatusOf})
+	invokeapi.Mount(w.router, invokeapi.Deps{Invoke: w.invoke, Timeout: w.replyTimeout(w.cfg.Invoke.Timeout), EncryptToken: w.Server.EncryptToken, Status: server.StatusOf})
 	return nil
 }
 

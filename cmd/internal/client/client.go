@@ -23,7 +23,7 @@ import (
 	"colonnade/domain"
 )
 
-// PendingHeader names the positions of a token that a query did not wait out.
+// PendingHeader holds a token of the writes that a query did not wait out.
 const PendingHeader = "Colonnade-Token-Pending"
 
 // Client calls one service with one key.
@@ -172,12 +172,18 @@ func (c *Client) Events(ctx context.Context, path string, do func(name string, d
 // Accepted is the answer to spans that were taken in.
 type Accepted struct {
 	Count int
-	Token domain.Token
+	// Token names what was written, for the service alone.
+	Token string
 }
 
-// Send posts an ExportTraceServiceRequest.
-func (c *Client) Send(ctx context.Context, body []byte) (Accepted, error) {
-	reply, err := c.Do(ctx, http.MethodPost, "/otlp/v1/traces", "application/x-protobuf", body)
+// Send posts an ExportTraceServiceRequest. The token of the reply names what the tokens of
+// carried name as well; empty carries none.
+func (c *Client) Send(ctx context.Context, body []byte, carried string) (Accepted, error) {
+	var headers []string
+	if carried != "" {
+		headers = []string{domain.TokenHeader, carried}
+	}
+	reply, err := c.Do(ctx, http.MethodPost, "/otlp/v1/traces", "application/x-protobuf", body, headers...)
 	if err != nil {
 		return Accepted{}, err
 	}
@@ -187,22 +193,22 @@ func (c *Client) Send(ctx context.Context, body []byte) (Accepted, error) {
 	if err := json.Unmarshal(reply.Body, &parsed); err != nil {
 		return Accepted{}, fmt.Errorf("client: reading a receipt: %w", err)
 	}
-	token, err := domain.ParseToken(reply.Header.Get(domain.TokenHeader))
-	return Accepted{Count: parsed.Count, Token: token}, err
+	return Accepted{Count: parsed.Count, Token: reply.Header.Get(domain.TokenHeader)}, nil
 }
 
-// Query posts a query and reads the reply into out. pending is what of the token was not yet visible.
-func (c *Client) Query(ctx context.Context, path string, query any, token domain.Token, out any) (pending domain.Token, err error) {
+// Query posts a query and reads the reply into out. pending is a token of what of the token was
+// not yet visible; empty tokens name nothing.
+func (c *Client) Query(ctx context.Context, path string, query any, token string, out any) (pending string, err error) {
 	body, err := json.Marshal(query)
 	if err != nil {
-		return nil, fmt.Errorf("client: %w", err)
+		return "", fmt.Errorf("client: %w", err)
 	}
-	reply, err := c.Do(ctx, http.MethodPost, path, "application/json", body, domain.TokenHeader, token.String())
+	reply, err := c.Do(ctx, http.MethodPost, path, "application/json", body, domain.TokenHeader, token)
 	if err != nil {
-		return nil, err
+		return "", err
 	}
 	if err := json.Unmarshal(reply.Body, out); err != nil {
-		return nil, fmt.Errorf("client: reading the reply of %s: %w", path, err)
+		return "", fmt.Errorf("client: reading the reply of %s: %w", path, err)
 	}
-	return domain.ParseToken(reply.Header.Get(PendingHeader))
+	return reply.Header.Get(PendingHeader), nil
 }

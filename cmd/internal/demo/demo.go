@@ -11,7 +11,6 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http"
-	"sync"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -36,8 +35,8 @@ type Plan struct {
 // Run sends, queries and prints.
 func Run(ctx context.Context, plan Plan, out io.Writer, now func() time.Time) error {
 	began := now()
-	receipts := &tokens{}
-	provider, err := newProvider(ctx, plan, receipts)
+	written := &receipts{}
+	provider, err := newProvider(ctx, plan, written)
 	if err != nil {
 		return err
 	}
@@ -58,7 +57,7 @@ func Run(ctx context.Context, plan Plan, out io.Writer, now func() time.Time) er
 	_, _ = fmt.Fprintf(out, "%d spans in %d traces accepted after %.1f s.\n", s.spans, s.traces, sent.Sub(began).Seconds())
 
 	c := client.New(plan.BaseURL, plan.Key)
-	found, err := look(ctx, c, s.run, receipts.all(), now().Add(30*time.Second), now)
+	found, err := look(ctx, c, s.run, written.tokens.All(), now().Add(30*time.Second), now)
 	if err != nil {
 		return err
 	}
@@ -72,12 +71,12 @@ func Run(ctx context.Context, plan Plan, out io.Writer, now func() time.Time) er
 }
 
 // newProvider is what an instrumented product sets up.
-func newProvider(ctx context.Context, plan Plan, receipts *tokens) (*sdktrace.TracerProvider, error) {
+func newProvider(ctx context.Context, plan Plan, sent *receipts) (*sdktrace.TracerProvider, error) {
 	exporter, err := otlptracehttp.New(ctx,
 		otlptracehttp.WithEndpointURL(plan.BaseURL+"/api/otlp/v1/traces"),
 		otlptracehttp.WithHeaders(map[string]string{"Authorization": "ApiKey " + plan.Key}),
 		otlptracehttp.WithCompression(otlptracehttp.GzipCompression),
-		otlptracehttp.WithHTTPClient(&http.Client{Transport: receipts, Timeout: 30 * time.Second}),
+		otlptracehttp.WithHTTPClient(&http.Client{Transport: sent, Timeout: 30 * time.Second}),
 	)
 	if err != nil {
 		return nil, fmt.Errorf("demo: making the exporter: %w", err)
@@ -88,32 +87,22 @@ func newProvider(ctx context.Context, plan Plan, receipts *tokens) (*sdktrace.Tr
 	), nil
 }
 
-// tokens collects the receipts' tokens, so that the queries see everything that was sent.
-type tokens struct {
-	mu   sync.Mutex
-	seen domain.Token
-}
+// receipts collects the tokens of the replies to an exporter, so that the queries see
+// everything that was sent.
+type receipts struct{ tokens client.Tokens }
 
 // RoundTrip passes a request on and keeps the token of its reply.
-func (t *tokens) RoundTrip(r *http.Request) (*http.Response, error) {
+func (t *receipts) RoundTrip(r *http.Request) (*http.Response, error) {
+	carried := t.tokens.Carry()
+	if carried != "" {
+		r = r.Clone(r.Context())
+		r.Header.Set(domain.TokenHeader, carried)
+	}
 	res, err := http.DefaultTransport.RoundTrip(r)
-	if err != nil {
-		return nil, err
+	if err != nil || res.Header.Get(domain.TokenHeader) == "" {
+		t.tokens.Add(carried)
+		return res, err
 	}
-	token, err := domain.ParseToken(res.Header.Get(domain.TokenHeader))
-	if err != nil {
-		return nil, errors.Join(err, res.Body.Close())
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for _, p := range token {
-		t.seen = t.seen.Add(p)
-	}
+	t.tokens.Add(res.Header.Get(domain.TokenHeader))
 	return res, nil
-}
-
-func (t *tokens) all() domain.Token {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.seen
 }

@@ -3,6 +3,7 @@ package demo
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -11,7 +12,6 @@ import (
 	"time"
 
 	"colonnade/cmd/internal/client"
-	"colonnade/domain"
 )
 
 // findings are what the queries returned.
@@ -69,17 +69,17 @@ func is(field, key, value any) map[string]any {
 }
 
 // look reads the root spans of this demo's runs and all its annotations.
-func look(ctx context.Context, c *client.Client, run string, token domain.Token, until time.Time, now func() time.Time) (*findings, error) {
+func look(ctx context.Context, c *client.Client, run string, tokens []string, until time.Time, now func() time.Time) (*findings, error) {
 	f := &findings{products: map[string]*productRow{}, evaluators: map[string]*evaluatorRow{}}
 	mine := is("attributes", "ag.tags.demo", run)
-	runs, err := pages(ctx, c, token, until, now, mine, is("trace_type", nil, "invocation"), is("parent_id", nil, nil))
+	runs, err := pages(ctx, c, tokens, until, now, mine, is("trace_type", nil, "invocation"), is("parent_id", nil, nil))
 	if err != nil {
 		return nil, err
 	}
 	for i := range runs {
 		f.addRun(&runs[i])
 	}
-	notes, err := pages(ctx, c, token, until, now, mine, is("trace_type", nil, "annotation"))
+	notes, err := pages(ctx, c, tokens, until, now, mine, is("trace_type", nil, "annotation"))
 	if err != nil {
 		return nil, err
 	}
@@ -112,9 +112,9 @@ func (f *findings) addRun(s *span) {
 	row.dollar += s.Attributes.AG.Metrics.Costs.Cumulative.Total
 }
 
-// pages walks all pages of a query. The token makes the first page wait for
+// pages walks all pages of a query. The tokens make the first page wait for
 // what was sent; while some of it is pending, the page is asked for again.
-func pages(ctx context.Context, c *client.Client, token domain.Token, until time.Time, now func() time.Time, conditions ...map[string]any) ([]span, error) {
+func pages(ctx context.Context, c *client.Client, tokens []string, until time.Time, now func() time.Time, conditions ...map[string]any) ([]span, error) {
 	var all []span
 	window := map[string]any{"limit": 100}
 	query := map[string]any{"filtering": map[string]any{"operator": "and", "conditions": conditions}, "windowing": window}
@@ -125,17 +125,23 @@ func pages(ctx context.Context, c *client.Client, token domain.Token, until time
 				Next string `json:"next"`
 			} `json:"windowing"`
 		}
+		token := ""
+		if len(tokens) > 0 {
+			token = tokens[0]
+		}
 		pending, err := c.Query(ctx, "/api/spans/query", query, token, &reply)
 		if err != nil {
 			return nil, err
 		}
-		if len(pending) > 0 {
-			if now().After(until) {
-				return nil, fmt.Errorf("demo: what was sent is not visible yet (positions %s): look at /status", pending)
-			}
+		if pending != "" && now().After(until) {
+			return nil, errors.New("demo: what was sent is not visible yet: look at /status")
+		}
+		if pending == "" && len(tokens) > 0 {
+			tokens = tokens[1:]
+		}
+		if pending != "" || len(tokens) > 0 {
 			continue
 		}
-		token = nil
 		all = append(all, reply.Spans...)
 		if reply.Windowing.Next == "" {
 			return all, nil

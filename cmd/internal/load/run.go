@@ -15,7 +15,6 @@ import (
 	"golang.org/x/time/rate"
 
 	"colonnade/cmd/internal/client"
-	"colonnade/domain"
 )
 
 // Plan says how much is sent, how fast, and how it is checked.
@@ -88,16 +87,16 @@ type Runner struct {
 	met atomic.Bool
 
 	// fresh hands the latest receipt to a probe; a receipt that no probe waits for is not timed.
-	fresh chan receipt
+	fresh  chan receipt
+	tokens client.Tokens
 
 	mu     sync.Mutex
-	token  domain.Token
 	delays []time.Duration
 	kept   []sample
 }
 
 type receipt struct {
-	token domain.Token
+	token string
 	id    string
 	at    time.Time
 }
@@ -211,14 +210,16 @@ func (r *Runner) send(ctx, after context.Context) error {
 	}
 	for range r.plan.Connections {
 		group.Go(func() error {
-			return r.sender(making, limiter, func(body []byte) (client.Accepted, error) { return r.deliver(ctx, after, body) })
+			return r.sender(making, limiter, func(body []byte, carried string) (client.Accepted, error) {
+				return r.deliver(ctx, after, body, carried)
+			})
 		})
 	}
 	return group.Wait()
 }
 
 // sender makes a request, delivers it, and goes on until ctx ends.
-func (r *Runner) sender(ctx context.Context, limiter *rate.Limiter, deliver func(body []byte) (client.Accepted, error)) error {
+func (r *Runner) sender(ctx context.Context, limiter *rate.Limiter, deliver func(body []byte, carried string) (client.Accepted, error)) error {
 	var body []byte
 	for ctx.Err() == nil {
 		body = body[:0]
@@ -242,8 +243,10 @@ func (r *Runner) sender(ctx context.Context, limiter *rate.Limiter, deliver func
 				return nil //nolint:nilerr // the plan's time is over
 			}
 		}
-		accepted, err := deliver(body)
+		carried := r.tokens.Carry()
+		accepted, err := deliver(body, carried)
 		if err != nil {
+			r.tokens.Add(carried)
 			return err
 		}
 		if accepted.Count != spans {
@@ -256,7 +259,10 @@ func (r *Runner) sender(ctx context.Context, limiter *rate.Limiter, deliver func
 		if r.requests.Add(1)%8 == 1 {
 			r.keep(last)
 		}
-		r.remember(accepted.Token)
+		r.tokens.Add(accepted.Token)
+		if carried != "" {
+			continue // its token names other writes as well, which a probe must not wait for
+		}
 		select {
 		case r.fresh <- receipt{accepted.Token, last.id, r.now()}:
 		default:
@@ -295,10 +301,10 @@ const (
 // deliver sends one request again and again until it is taken: the same bytes,
 // as a client's retry is. What it began it ends, though the plan's time be over;
 // when ctx ends, the attempt under way is the last, and has until after ends.
-func (r *Runner) deliver(ctx, after context.Context, body []byte) (client.Accepted, error) {
+func (r *Runner) deliver(ctx, after context.Context, body []byte, carried string) (client.Accepted, error) {
 	began := r.now()
 	for attempt := 0; ; attempt++ {
-		accepted, err := r.client.Send(after, body)
+		accepted, err := r.client.Send(after, body, carried)
 		if err == nil {
 			r.met.Store(true)
 			return accepted, nil
@@ -322,14 +328,6 @@ func (r *Runner) deliver(ctx, after context.Context, body []byte) (client.Accept
 			return accepted, fmt.Errorf("load: ended with a request that was not taken: %w", err)
 		}
 		r.retries.Add(1)
-	}
-}
-
-func (r *Runner) remember(token domain.Token) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, p := range token {
-		r.token = r.token.Add(p)
 	}
 }
 
@@ -373,7 +371,7 @@ func (r *Runner) timeToVisible(ctx context.Context, fresh receipt) (time.Duratio
 			Count int `json:"count"`
 		}
 		pending, err := r.client.Query(ctx, "/spans/query", query, fresh.token, &reply)
-		if err == nil && len(pending) == 0 && reply.Count > 0 {
+		if err == nil && pending == "" && reply.Count > 0 {
 			return r.now().Sub(fresh.at), true
 		}
 		if err != nil {
@@ -387,23 +385,25 @@ func (r *Runner) timeToVisible(ctx context.Context, fresh receipt) (time.Duratio
 func (r *Runner) awaitVisible(ctx context.Context) error {
 	deadline := r.now().Add(10 * time.Minute)
 	query := map[string]any{"windowing": map[string]any{"limit": 1}}
-	for {
+	for tokens := r.tokens.All(); len(tokens) > 0; {
 		var reply struct{}
-		pending, err := r.client.Query(ctx, "/spans/query", query, r.token, &reply)
-		if err == nil && len(pending) == 0 {
-			return nil
+		pending, err := r.client.Query(ctx, "/spans/query", query, tokens[0], &reply)
+		if err == nil && pending == "" {
+			tokens = tokens[1:]
+			continue
 		}
 		if r.now().After(deadline) {
-			return errors.Join(fmt.Errorf("load: after 10 minutes the positions %s are not visible", pending), err)
+			return errors.Join(errors.New("load: after 10 minutes some writes are not visible"), err)
 		}
 		if ctx.Err() != nil {
 			return errors.Join(errors.New("load: ended before everything was visible"), err)
 		}
-		r.show("waiting until everything is visible, %d partitions behind ...", len(pending))
+		r.show("waiting until everything is visible ...")
 		if err != nil {
 			wait(ctx, time.Second)
 		}
 	}
+	return nil
 }
 
 func (r *Runner) showProgress(ctx context.Context) {

@@ -76,7 +76,7 @@ func (r *Runner) verify(ctx context.Context, report *Report) (string, error) {
 // the service says.
 func (r *Runner) readBack(ctx context.Context, query map[string]any, reply any) error {
 	for {
-		_, err := r.client.Query(ctx, "/spans/query", query, nil, reply)
+		_, err := r.client.Query(ctx, "/spans/query", query, "", reply)
 		status, refused := errors.AsType[*client.StatusError](err)
 		if !refused || status.RetryAfter == 0 || status.Status != http.StatusTooManyRequests { //nolint:forbidigo // the status of a reply
 			return err

@@ -32,7 +32,9 @@ import (
 	"colonnade/cmd/internal/listener"
 	"colonnade/cmd/internal/server/exception"
 	"colonnade/cmd/internal/server/openapi"
+	"colonnade/cmd/internal/server/token"
 	"colonnade/domain"
+	"colonnade/domain/credential"
 )
 
 // Deps are what the engine needs from the rooms and from the process.
@@ -50,6 +52,8 @@ type Deps struct {
 	Browser func(r *http.Request, project string) (p domain.Principal, found bool, err error)
 	// Console serves the web console below /ui; nil means that there is none.
 	Console func(w http.ResponseWriter, r *http.Request) error
+	// Tokens returns the cipher of the tokens of writes.
+	Tokens func(ctx context.Context) (credential.Positions, error)
 	// PublicURL is the origin of the service where a proxy changes the Host header; empty
 	// compares with that header.
 	PublicURL string
@@ -86,7 +90,7 @@ type Server struct {
 	// remote returns the address of a request's client.
 	remote   func(r *http.Request) (address string, secure bool)
 	document document
-	recent   recent
+	tokens   *token.Translator
 	// probes are the checks being asked, by name.
 	probes singleflight.Group
 	zips   sync.Pool
@@ -110,7 +114,7 @@ func New(cfg Config, deps Deps) (*Server, error) {
 	s := &Server{
 		cfg: cfg, deps: deps, log: deps.Log.With(slog.String("component", "server")), metrics: m,
 		engine: gin.New(), static: map[string][]string{}, origins: http.NewCrossOriginProtection(),
-		recent: recent{now: deps.Now, written: map[caller]written{}},
+		tokens: token.New(deps.Tokens, deps.Now, deps.Log.With(slog.String("component", "server"))),
 	}
 	trusted, err := listener.ParseNetworks(cfg.TrustedProxies)
 	if err != nil {
@@ -210,12 +214,7 @@ func (s *Server) serve(c *gin.Context, op domain.Operation, schema func() (opena
 	if err := refuseDryRun(c, op, schema); err != nil {
 		return err
 	}
-	s.recent.recall(c)
-	err = s.audited(c, op, h)
-	if op.Remember {
-		s.recent.remember(c)
-	}
-	return err
+	return s.tokens.Serve(c, op.Remember, func(c *gin.Context) error { return s.audited(c, op, h) })
 }
 
 // extendDeadlines moves the connection's deadlines behind the end of the request. A
@@ -264,6 +263,11 @@ func (t tooLong) Close() error { return nil }
 
 // Operations are all routes in the order they were mounted, without their aliases.
 func (s *Server) Operations() []domain.Operation { return slices.Clone(s.operations) }
+
+// EncryptToken returns the token of a write as clients get it; empty for none.
+func (s *Server) EncryptToken(ctx context.Context, token domain.Token) string {
+	return s.tokens.Encrypt(ctx, token)
+}
 
 // Handler serves every mounted operation.
 func (s *Server) Handler() http.Handler {

@@ -27,9 +27,13 @@ import (
 
 	"colonnade/cmd/internal/server"
 	"colonnade/domain"
+	"colonnade/domain/credential"
 )
 
-const authKey = "the administration key"
+const (
+	authKey  = "the administration key"
+	tokenKey = "the key of tokens"
+)
 
 type fixture struct {
 	*server.Server
@@ -49,6 +53,7 @@ func newServer(t *testing.T, change ...func(*server.Config, *server.Deps)) fixtu
 			return domain.Principal{Project: domain.ProjectID(uuid.Max), Role: role, KeyPrefix: "prefix00", Credential: header}, nil
 		},
 		Allows: domain.Allows, AuthKey: authKey, Now: time.Now,
+		Tokens: func(context.Context) (credential.Positions, error) { return credential.NewPositions([]byte(tokenKey)) },
 	}
 	for _, c := range change {
 		c(&cfg, &deps)

@@ -4,6 +4,7 @@
 package invoke
 
 import (
+	"context"
 	"encoding/json"
 	"io"
 	"maps"
@@ -28,6 +29,8 @@ type Deps struct {
 	Invoke *invoke.Invoke
 	// Timeout is how long an invocation may take, its trace included.
 	Timeout time.Duration
+	// EncryptToken returns a token as clients get it.
+	EncryptToken func(ctx context.Context, token domain.Token) string
 	// Status is the one that an error is answered with: the body names it, too.
 	Status func(err error) int
 }
@@ -220,7 +223,7 @@ func (i invocations) invoke(c *gin.Context) error {
 	if !ok {
 		req.Refused = errNotAcceptable(c)
 	}
-	out := &invokeWriter{EventStream: api.NewEventStream(c, media), c: c, status: i.deps.Status}
+	out := &invokeWriter{EventStream: api.NewEventStream(c, media), c: c, status: i.deps.Status, encrypt: i.deps.EncryptToken}
 	req.Begun = out.begin
 	if stream {
 		req.Emit = out.delta

@@ -1,6 +1,7 @@
 package invoke
 
 import (
+	"context"
 	"errors"
 	"net/http"
 
@@ -42,6 +43,8 @@ type invokeWriter struct {
 	*api.EventStream
 	c      *gin.Context
 	status func(error) int
+	// encrypt returns a token as clients get it; the engine does it for the header.
+	encrypt func(ctx context.Context, token domain.Token) string
 }
 
 // begin names the trace before there is anything else to say.
@@ -70,8 +73,8 @@ func (w *invokeWriter) token(r invoke.Reply, envelope map[string]any) {
 		return
 	}
 	w.c.Header(domain.TokenHeader, token)
-	if w.Started() {
-		envelope["token"] = token
+	if text := w.encrypt(w.c.Request.Context(), r.Token); w.Started() && text != "" {
+		envelope["token"] = text
 	}
 }
 

@@ -1,4 +1,4 @@
-package server
+package token
 
 import (
 	"net/http"
@@ -12,7 +12,7 @@ import (
 )
 
 // A client that does not send the token of its writes back still reads them:
-// for a short time the engine remembers the last token of each caller and adds
+// for a short time the service remembers the last token of each caller and adds
 // it to requests that carry none. The memory is this process's; with several
 // processes a client that wants to be sure sends the token.
 const (
@@ -60,11 +60,10 @@ func (r *recent) recall(c *gin.Context) {
 	}
 }
 
-// remember keeps the token of a reply.
-func (r *recent) remember(c *gin.Context) {
-	who, ok := callerOf(c.Request)
-	token, err := domain.ParseToken(c.Writer.Header().Get(domain.TokenHeader))
-	if !ok || err != nil || len(token) == 0 {
+// remember keeps the token of the reply to a request.
+func (r *recent) remember(request *http.Request, token domain.Token) {
+	who, ok := callerOf(request)
+	if !ok || len(token) == 0 {
 		return
 	}
 	r.mu.Lock()
