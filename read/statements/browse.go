@@ -20,6 +20,42 @@ func AnnotationCounts(project domain.ProjectID, id trace.TraceID) sqltext.Statem
 	return w.Statement()
 }
 
+// Scores chooses the scores that evaluators gave to traces.
+type Scores struct {
+	Project    domain.ProjectID
+	Traces     []trace.TraceID
+	Evaluators []string
+	// Spans asks for the means of each span instead of the whole trace.
+	Spans bool
+}
+
+// outputOf returns the value of a map of outputs whose key is a name in any case, and
+// whether there is one.
+func outputOf(column, name string) (has, value string) {
+	is := "k -> lower(k) = '" + name + "', mapKeys(" + column + ")"
+	return "arrayExists(" + is + ")", column + "[arrayFirst(" + is + ")]"
+}
+
+// Means returns the statement of the mean scores: of the outputs named score, else of success
+// as a number. Its rows are link_trace_id, the span FixedString(8), zero bytes unless Spans
+// is set, the key of the evaluator and the mean Float64.
+func (s Scores) Means() sqltext.Statement {
+	w := new(sqltext.Writer)
+	span := "toFixedString('', 8)"
+	if s.Spans {
+		span = "link_span_id"
+	}
+	hasScore, score := outputOf("numbers", "score")
+	hasSuccess, success := outputOf("bools", "success")
+	w.Put("SELECT link_trace_id, annotated, toString(evaluator_key), avg(score) FROM (SELECT DISTINCT trace_id, span_id, link_trace_id, "+span+" AS annotated, evaluator_key, multiIf("+
+		hasScore+", "+score+", "+hasSuccess+", toFloat64("+success+"), nan) AS score FROM "+schema.AnnotationIndex+" FINAL WHERE project_id = ? AND trace_type = 'annotation' AND ", s.Project.String())
+	sqltext.IDs("link_trace_id", s.Traces).Write(w, nil)
+	w.Put(" AND ")
+	sqltext.Among("evaluator_key", s.Evaluators).Write(w, nil)
+	w.Put(") WHERE NOT isNaN(score) GROUP BY link_trace_id, annotated, evaluator_key")
+	return w.Statement()
+}
+
 // AttributePaths returns the statement of the attribute paths that begin with a prefix,
 // in their order. Its rows are path String, type Int8, sample String and seen_at, one
 // for each type of a path.

@@ -16,11 +16,13 @@ import (
 // mountQueries mounts the endpoints that read.
 func (w *wiring) mountQueries() error {
 	router := readapi.Bounded(w.Server)
+	finder := browse.New(w.traces, w.Now)
+	w.spans.UseScores(finder.Scores)
 	w.spans.Mount(router)
 	w.spans.MountSimple(router)
 	spansread.NewAnalytics(w.spans, w.analytics).Mount(router)
 	activityread.Mount(router, activityread.Deps{Actors: activity.New(w.traces, w.analytics), Window: w.spans.Window, Caller: w.spans.Caller})
-	browseread.Mount(router, browseread.Deps{Reader: browse.New(w.traces, w.Now), Caller: w.spans.Caller})
+	browseread.Mount(router, browseread.Deps{Reader: finder, Caller: w.spans.Caller})
 	entitiesread.MountAccess(router, w.access)
 	if w.cfg.Console.Enabled {
 		w.mountSession(router)

@@ -232,3 +232,48 @@ func TestRejectedSpans(t *testing.T) {
 	require.Equal(t, 4, summary.Count)
 	require.Equal(t, http.StatusUnprocessableEntity, fetch(t, h, "/rejected-spans?next=x", "").Code)
 }
+
+// The scores of a trace are those of all annotations on any of its spans, those of a span
+// are of the annotations on it; an annotation without a score counts with its success.
+func TestScoresInColumns(t *testing.T) {
+	t.Parallel()
+	s := newService(t)
+	id, token := newTraceID(), ""
+	send := func(path, body string) {
+		t.Helper()
+		sent := s.do(http.MethodPost, path, body)
+		require.Less(t, sent.Code, 300, sent.Text)
+		token = sent.Header.Get("Colonnade-Token")
+	}
+	send("/traces/", `{"trace":{"trace_id":"`+id+`","spans":{"top":{"span_id":"00000000000000a1","span_name":"top","start_time":"2026-11-01T10:00:00Z",
+		"spans":{"below":{"span_id":"00000000000000a2","parent_id":"00000000000000a1","span_name":"below","start_time":"2026-11-01T10:00:01Z"}}}}}}`)
+	annotate := func(evaluator, span, outputs string) {
+		t.Helper()
+		send("/annotations/", `{"annotation":{"data":{"outputs":`+outputs+`},"references":{"evaluator":{"slug":"`+evaluator+`"}},"links":{"invocation":{"trace_id":"`+id+`","span_id":"`+span+`"}}}}`)
+		require.Equal(t, http.StatusOK, s.as("ours owner", http.MethodPost, "/spans/query", `{"windowing":{"limit":1}}`, "Colonnade-Token", token).Code)
+	}
+	annotate("quality", "00000000000000a1", `{"score":0.5}`)
+	annotate("quality", "00000000000000a1", `{"Score":1,"success":false}`)
+	annotate("quality", "00000000000000a2", `{"score":0}`)
+	annotate("passed", "00000000000000a2", `{"success":true}`)
+	annotate("words", "00000000000000a1", `{"comment":"fine"}`)
+	columns := func(path string) map[string]any {
+		t.Helper()
+		r := s.ok(http.StatusOK, http.MethodPost, path, `{"select":["span_id","score.quality","score.passed","score.words","score.nobody"],"filtering":{"conditions":[{"field":"trace_id","operator":"in","value":["`+id+`"]}]}}`)
+		out, _ := r.at("columns").(map[string]any)
+		return out
+	}
+	none := []any{nil}
+	require.Equal(t, map[string]any{"span_id": []any{"00000000000000a1"}, "score.quality": []any{0.5}, "score.passed": []any{1.0}, "score.words": none, "score.nobody": none}, columns("/traces/query"))
+	spans := columns("/spans/query")
+	for i, id := range spans["span_id"].([]any) {
+		want := map[any][2]any{"00000000000000a1": {0.75, nil}, "00000000000000a2": {0.0, 1.0}}[id]
+		require.Equal(t, want, [2]any{spans["score.quality"].([]any)[i], spans["score.passed"].([]any)[i]}, id)
+	}
+	require.Len(t, spans["span_id"], 2)
+	roots := s.ok(http.StatusOK, http.MethodPost, "/spans/query", `{"select":["span_name"],"filtering":{"conditions":[{"field":"trace_id","operator":"in","value":["`+id+`"]},{"field":"root","value":true}]}}`)
+	require.Equal(t, []any{"top"}, roots.at("columns", "span_name"))
+	theirs := s.as("theirs owner", http.MethodPost, "/traces/query", `{"select":["score.quality"]}`)
+	require.Equal(t, http.StatusOK, theirs.Code, theirs.Text)
+	require.InDelta(t, 0, theirs.at("count"), 0)
+}

@@ -395,6 +395,8 @@ func operators(field string) []string {
 	switch field {
 	case "trace_id", "span_id", "parent_id", "trace_type", "span_type", "span_kind", "status_code":
 		return slices.Concat(comparison, listed)
+	case "root":
+		return comparison
 	case "created_by_id", "updated_by_id", "deleted_by_id":
 		return slices.Concat(comparison, listed, existing)
 	case "links", "references", "events":
@@ -411,7 +413,7 @@ func operators(field string) []string {
 }
 
 var fields = []string{
-	"trace_id", "span_id", "parent_id", "trace_type", "span_type", "span_kind", "status_code", "span_name", "status_message", "session_id", "user_id", "agent_id",
+	"trace_id", "span_id", "parent_id", "root", "trace_type", "span_type", "span_kind", "status_code", "span_name", "status_message", "session_id", "user_id", "agent_id",
 	"start_time", "end_time", "created_at", "updated_at", "deleted_at", "created_by_id", "updated_by_id", "deleted_by_id", "attributes", "resource", "scope", "links", "references", "events", "hashes", "content",
 }
 
@@ -516,6 +518,8 @@ func (g *generator) operand(field, op string, s *trace.Span, c object) any {
 			return nil
 		}
 		return s.ParentID.String()
+	case "root":
+		return pick(g, s.IsRoot(), true, false)
 	case "trace_type":
 		return pick(g, "invocation", "annotation", "unknown")
 	case "span_type":

@@ -30,6 +30,8 @@ func takes(field string) (groups group, key keyRule) {
 	switch field {
 	case "trace_id", "span_id", "parent_id", "trace_type", "span_type", "span_kind", "status_code":
 		return comparison | list, noKey
+	case "root":
+		return comparison, noKey
 	case "span_name", "status_message", "session_id", "user_id", "agent_id",
 		"start_time", "end_time", "created_at", "updated_at", "deleted_at":
 		return comparison | numeric | textual | list | existence, noKey
@@ -161,6 +163,15 @@ func (c *condition) leaf() (filter.Expr, error) {
 	case "parent_id":
 		in, err := nullable(c, trace.ParseSpanID)
 		return filter.ParentID{In: in}, err
+	case "root":
+		root, ok := c.value.(bool)
+		if !ok {
+			return nil, c.bad(c.value, "true and false")
+		}
+		if root {
+			return filter.ParentID{In: []trace.SpanID{{}}}, nil
+		}
+		return filter.Not{Expr: filter.ParentID{In: []trace.SpanID{{}}}}, nil
 	case "trace_type":
 		in, err := values(c, word(c, trace.ParseType))
 		return filter.TraceType{In: in}, err

@@ -49,6 +49,9 @@ func TestParse(t *testing.T) {
 		{"roots", `{"conditions":[{"field":"parent_id","operator":"is","value":null}]}`, filter.ParentID{In: []trace.SpanID{{}}}},
 		{"roots, null dropped", `{"conditions":[{"field":"parent_id","operator":"is"}]}`, filter.ParentID{In: []trace.SpanID{{}}}},
 		{"roots or children of one", `{"conditions":[{"field":"parent_id","operator":"in","value":[null,"` + idS + `"]}]}`, filter.ParentID{In: []trace.SpanID{{}, spanID}}},
+		{"roots by name", `{"conditions":[{"field":"root","value":true}]}`, filter.ParentID{In: []trace.SpanID{{}}}},
+		{"not roots", `{"conditions":[{"field":"root","operator":"is","value":false}]}`, filter.Not{Expr: filter.ParentID{In: []trace.SpanID{{}}}}},
+		{"not not roots", `{"conditions":[{"field":"root","operator":"is_not","value":false}]}`, filter.ParentID{In: []trace.SpanID{{}}}},
 		{"enums", `{"conditions":[{"field":"trace_type","value":"annotation"},{"field":"span_type","value":"LLM"},{"field":"span_kind","value":"SPAN_KIND_SERVER"},{"field":"status_code","operator":"not_in","value":["STATUS_CODE_OK"]}]}`, filter.And{
 			filter.TraceType{In: []trace.Type{trace.Annotation}},
 			filter.SpanType{In: []trace.SpanType{trace.LLM}},

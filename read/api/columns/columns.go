@@ -5,6 +5,7 @@ package columns
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -30,7 +31,15 @@ type Selection struct {
 	columns []column
 	// preview is the maximum length of a preview in characters.
 	preview int
+	// evaluators are those whose scores are selected.
+	evaluators []string
 }
+
+// Evaluators returns the evaluators whose scores are selected, each once.
+func (s *Selection) Evaluators() []string { return s.evaluators }
+
+// scorePrefix begins the field of the score that an evaluator gave.
+const scorePrefix = "score."
 
 // column returns the value of one field of a row, nil where the row has none.
 type column func(*row) any
@@ -43,6 +52,8 @@ type Row struct {
 	Spans []trace.Span
 	// Where is the filter of the query, nil for none.
 	Where filter.Expr
+	// Scores are those that evaluators gave to the row, by their names.
+	Scores map[string]float64
 }
 
 type row struct {
@@ -72,6 +83,9 @@ func Parse(names []string, preview *int) (*Selection, error) {
 			return nil, request.Invalid("value_error", "Input is not a field that can be selected", name, "body", "select", i)
 		}
 		out.names, out.columns = append(out.names, name), append(out.columns, of)
+		if evaluator, ok := strings.CutPrefix(name, scorePrefix); ok && !slices.Contains(out.evaluators, evaluator) {
+			out.evaluators = append(out.evaluators, evaluator)
+		}
 	}
 	return out, nil
 }
@@ -95,6 +109,14 @@ func columnOf(name string) column {
 		return func(r *row) any { return r.text(semconv.Inputs, "prompt", "user") }
 	case "preview.outputs":
 		return func(r *row) any { return r.text(semconv.Outputs, "completion", "assistant") }
+	}
+	if evaluator, ok := strings.CutPrefix(name, scorePrefix); ok && evaluator != "" && len(name) <= maxPathBytes {
+		return func(r *row) any {
+			if score, ok := r.Scores[evaluator]; ok {
+				return score
+			}
+			return nil
+		}
 	}
 	if kind, of, ok := strings.Cut(name, "."); ok && (kind == "own" || kind == "total") {
 		sums := map[string]string{"own": "incremental", "total": "cumulative"}

@@ -57,7 +57,7 @@ func TestColumnsAreChecked(t *testing.T) {
 	d, _ := open(t, nil)
 	many := `"span_name"` + strings.Repeat(`,"span_name"`, 100)
 	for _, body := range []string{
-		`{"select":["score.quality"]}`, `{"select":["own.seconds"]}`, `{"select":["attributes"]}`, `{"select":["name"]}`, `{"select":[` + many + `]}`,
+		`{"select":["score."]}`, `{"select":["own.seconds"]}`, `{"select":["attributes"]}`, `{"select":["name"]}`, `{"select":[` + many + `]}`,
 		`{"select":["span_name"],"preview":31}`, `{"preview":4001}`, `{"select":["span_name"],"format":"opentelemetry"}`,
 	} {
 		for _, path := range []string{"/traces/query", "/spans/query"} {

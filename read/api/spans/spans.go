@@ -23,6 +23,7 @@ import (
 	"colonnade/domain/filter"
 	"colonnade/domain/trace"
 	"colonnade/read/api"
+	"colonnade/read/api/columns"
 )
 
 // Config bounds what one request may ask for.
@@ -59,6 +60,7 @@ type Routes struct {
 	cfg     Config
 	reader  Reader
 	saved   SavedQuery
+	scores  Scores
 	now     func() time.Time
 	buffers sync.Pool
 }
@@ -233,11 +235,17 @@ func (s *Routes) answer(c *gin.Context, q plan, e envelope) error {
 	if err != nil {
 		return err
 	}
+	var rows []columns.Row
+	if q.selected != nil {
+		if rows, err = s.rows(ctx, project, &q, spans.Items, traces.Items); err != nil {
+			return err
+		}
+	}
 	w := s.reply(c)
 	defer w.release()
 	switch {
 	case q.selected != nil:
-		if err := w.columns(&q, spans.Items, traces.Items); err != nil {
+		if err := w.columns(&q, rows); err != nil {
 			return err
 		}
 		if q.focus == focusSpan {
