@@ -20,7 +20,11 @@ import (
 )
 
 // target is a running service and the key to call it with.
-type target struct{ url, key string }
+type target struct {
+	url, key string
+	// keyFile holds the key; empty where it was given otherwise.
+	keyFile string
+}
 
 // targetFlags let a client command be pointed elsewhere; without them it finds
 // the service of the configuration and the key that its first start kept.
@@ -40,7 +44,8 @@ func (t *target) find(env environment, cfg config.Loaded) error {
 		return nil
 	}
 	var err error
-	t.key, err = client.StoredKey(cfg.KeyPath())
+	t.keyFile = cfg.KeyPath()
+	t.key, err = client.StoredKey(t.keyFile)
 	return err
 }
 
@@ -81,7 +86,7 @@ and prints a table and where to look next.`,
 		if err := to.find(env, cfg); err != nil {
 			return err
 		}
-		plan.BaseURL, plan.Key = to.url, to.key
+		plan.BaseURL, plan.Key, plan.KeyFile = to.url, to.key, to.keyFile
 		return demo.Run(cmd.Context(), plan, cmd.OutOrStdout(), env.now)
 	}
 	return cmd

@@ -25,6 +25,9 @@ import (
 // Plan says where to and how much.
 type Plan struct {
 	BaseURL, Key string
+	// KeyFile is the file that holds the key; empty means that the caller has it elsewhere. The
+	// printed commands read it there, because the output may be a journal that others read.
+	KeyFile string
 	// Traces is the number of agent runs; about six in ten are scored by an annotation trace.
 	Traces int
 	// Over is how far back the runs began.

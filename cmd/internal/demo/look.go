@@ -167,9 +167,16 @@ func (f *findings) print(out io.Writer) {
 }
 
 func whereNext(out io.Writer, plan Plan, traceID string) {
-	header := "-H 'Authorization: ApiKey " + plan.Key + "' -H 'Content-Type: application/json'"
+	const header = `-H "Authorization: ApiKey $COLONNADE_API_KEY" -H 'Content-Type: application/json'`
+	key := "your API key"
+	if plan.KeyFile != "" {
+		key = "$(cat '" + plan.KeyFile + "')"
+	}
 	_, _ = fmt.Fprintf(out, `
 Where to look next:
+
+  first, the key
+    export COLONNADE_API_KEY="%[4]s"
 
   one trace as a tree
     curl -sS %[1]s/api/traces/%[2]s %[3]s
@@ -182,5 +189,5 @@ Where to look next:
 
   health and lag
     curl -sS %[1]s/status %[3]s
-`, plan.BaseURL, traceID, header)
+`, plan.BaseURL, traceID, header, key)
 }

@@ -234,6 +234,7 @@ func (i *Client) setTicket(r *http.Request, c *handler.Call) error {
 		return err
 	}
 	if ticket != "" {
+		c.Redactor.Add(strings.TrimPrefix(ticket, "Secret "))
 		r.Header.Set("Authorization", ticket)
 	}
 	return nil
