@@ -5,6 +5,7 @@ import (
 	"net/url"
 
 	"colonnade/domain/entity"
+	"colonnade/domain/pattern"
 	"colonnade/domain/request"
 )
 
@@ -44,9 +45,27 @@ func ReadData(o *request.Object) entity.Document {
 	}
 	if o.Has("parameters") {
 		data["parameters"] = o.Map("parameters")
+		checkPattern(o.Object("parameters"), data)
 	}
 	o.FailUnknown()
 	return data
+}
+
+// checkPattern refuses a regular expression of an evaluator that nothing here can match.
+func checkPattern(parameters *request.Object, data entity.Document) {
+	uri, _ := data["uri"].(string)
+	u, err := ParseURI(uri)
+	if err != nil || !u.Managed() || u.Key != "auto_regex_test" {
+		return
+	}
+	given, _ := data["parameters"].(map[string]any)
+	source, ok := given["regex_pattern"].(string)
+	if !ok {
+		return
+	}
+	if _, err := pattern.CompilePython(source, false); err != nil {
+		parameters.Fail("value_error", "Invalid regular expression: "+err.Error(), source, "regex_pattern")
+	}
 }
 
 func isHTTP(address string) bool {

@@ -2,6 +2,8 @@
 // language is RE2's: a match takes no more steps than the text has characters
 // times the pattern has instructions. Both bounds are here: how long a pattern
 // may be, and how many steps a match may take. Nobody can stop one that runs.
+// Patterns of evaluators are in Python's language, of which some need
+// backtracking (python.go); their matches have a bound of time.
 //
 // Callers: domain/catalog (patterns of schemas) and write/invoke (evaluators,
 // filters of JSONPaths). Not here: what a match means.

@@ -14,7 +14,7 @@ func (i *Invoke) handlers() map[string]handler.Handler {
 	all := map[string]handler.Handler{}
 	maps.Copy(all, i.models.Handlers())
 	maps.Copy(all, i.hooks.Handlers())
-	maps.Copy(all, evaluators.New(i.sandbox, i.models.Embed).Handlers())
+	maps.Copy(all, evaluators.New(i.sandbox, i.models.Embed, i.deps.Now).Handlers())
 	return all
 }
 

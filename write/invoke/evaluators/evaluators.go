@@ -8,6 +8,7 @@ package evaluators
 
 import (
 	"context"
+	"time"
 
 	"colonnade/write/invoke/handler"
 	"colonnade/write/invoke/sandbox"
@@ -17,14 +18,15 @@ import (
 type Evaluators struct {
 	sandbox *sandbox.Sandbox
 	embed   Embed
+	now     func() time.Time
 }
 
 // Embed returns the embeddings of texts by a model.
 type Embed func(ctx context.Context, c *handler.Call, model string, texts []string) ([][]float64, error)
 
 // New returns the evaluators; code runs in the sandbox.
-func New(code *sandbox.Sandbox, embed Embed) *Evaluators {
-	return &Evaluators{sandbox: code, embed: embed}
+func New(code *sandbox.Sandbox, embed Embed, now func() time.Time) *Evaluators {
+	return &Evaluators{sandbox: code, embed: embed, now: now}
 }
 
 // Handlers returns the handlers by key and version.

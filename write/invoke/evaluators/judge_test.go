@@ -81,7 +81,7 @@ const (
 func TestSimpleEvaluators(t *testing.T) {
 	t.Parallel()
 	const key = `{"correct_answer_key":"correct_answer"}`
-	judgeAll(t, &Evaluators{}, []judgment{
+	judgeAll(t, &Evaluators{now: time.Now}, []judgment{
 		{"same text", "auto_exact_match", key, `{"correct_answer":"Paris"}`, `"Paris"`, yes, ""},
 		{"other text", "auto_exact_match", key, `{"correct_answer":"Paris"}`, `"paris"`, no, ""},
 		{"same object", "auto_exact_match", key, `{"correct_answer":{"a":1,"b":[2]}}`, `{"b":[2],"a":1.0}`, yes, ""},
@@ -98,7 +98,9 @@ func TestSimpleEvaluators(t *testing.T) {
 		{"an object as JSON", "auto_regex_test", `{"regex_pattern":"\"a\":1"}`, ``, `{"a":1}`, yes, ""},
 		{"no pattern", "auto_regex_test", `{}`, ``, `"x"`, "", "'regex_pattern'"},
 		{"bad pattern", "auto_regex_test", `{"regex_pattern":"("}`, ``, `"x"`, "", "Invalid regular expression"},
-		{"a pattern of another language", "auto_regex_test", `{"regex_pattern":"(?=x)"}`, ``, `"x"`, "", "Invalid regular expression"},
+		{"look-ahead", "auto_regex_test", `{"regex_pattern":"(?=x)"}`, ``, `"x"`, `{"success":true}`, ""},
+		{"no pattern", "auto_regex_test", `{"regex_pattern":"(?=x"}`, ``, `"x"`, "", "Invalid regular expression"},
+		{"a pattern that takes too long", "auto_regex_test", `{"regex_pattern":"^(?=(x+x+)+y)"}`, ``, `"` + strings.Repeat("x", 64) + `zy"`, "", "takes more than 100ms"},
 		{"a pattern that unfolds", "auto_regex_test", `{"regex_pattern":"(` + strings.Repeat("ab?", 100) + `){1000}"}`, ``, `"x"`, "", "longer than 50000"},
 		{"bad outputs", "auto_regex_test", `{"regex_pattern":"x"}`, ``, `5`, "", "Invalid outputs"},
 
@@ -175,7 +177,7 @@ func TestSimpleEvaluators(t *testing.T) {
 
 func TestMock(t *testing.T) {
 	t.Parallel()
-	judgeAll(t, &Evaluators{}, []judgment{
+	judgeAll(t, &Evaluators{now: time.Now}, []judgment{
 		{"echo", "mock", `{"key":"echo"}`, `{"a":"b"}`, ``, `{"a":"b"}`, ""},
 		{"echo of nothing", "mock", `{"key":"echo"}`, ``, ``, `{}`, ""},
 		{"static", "mock", `{"key":"static","kwargs":{"output":{"answer":"world"}}}`, ``, ``, `{"answer":"world"}`, ""},
@@ -210,7 +212,7 @@ func TestMock(t *testing.T) {
 func TestMockStreams(t *testing.T) {
 	t.Parallel()
 	var got []any
-	_, err := (&Evaluators{}).mock(t.Context(), &handler.Call{Parameters: objectIn(t, `{"key":"events"}`), Emit: func(delta any) error {
+	_, err := (&Evaluators{now: time.Now}).mock(t.Context(), &handler.Call{Parameters: objectIn(t, `{"key":"events"}`), Emit: func(delta any) error {
 		got = append(got, delta.(map[string]any)["type"])
 		return nil
 	}})
@@ -222,7 +224,7 @@ func TestMockDelayEndsWithItsCaller(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := (&Evaluators{}).mock(ctx, &handler.Call{Parameters: objectIn(t, `{"key":"delay","kwargs":{"seconds":60}}`)})
+	_, err := (&Evaluators{now: time.Now}).mock(ctx, &handler.Call{Parameters: objectIn(t, `{"key":"delay","kwargs":{"seconds":60}}`)})
 	require.ErrorIs(t, err, context.Canceled)
 }
 
@@ -285,7 +287,7 @@ func TestMatch(t *testing.T) {
 		judgment{"unknown similarity", "match", `{"matchers":[{"target":"outputs.city","match":"similarity","similarity":"x"}]}`, in, out, "", "'similarity'"},
 		judgment{"unknown combination", "match", `{"matchers":[{"target":"outputs.city"}],"score":"median"}`, in, out, "", "'score'"},
 	)
-	judgeAll(t, &Evaluators{}, table)
+	judgeAll(t, &Evaluators{now: time.Now}, table)
 }
 
 func withSandbox(t testing.TB, change func(*sandbox.Config)) *Evaluators {
@@ -385,7 +387,7 @@ func TestComparisonsAreBounded(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("ab", 1<<19)
 	c := &handler.Call{Parameters: objectIn(t, `{"correct_answer_key":"c"}`), Inputs: map[string]any{"c": "x" + long + "y"}, Outputs: "y" + strings.Repeat("ba", 1<<19) + "x"}
-	_, err := (&Evaluators{}).levenshtein(t.Context(), c)
+	_, err := (&Evaluators{now: time.Now}).levenshtein(t.Context(), c)
 	require.ErrorContains(t, err, "too long")
 	require.Equal(t, domain.TooLarge, domain.KindOf(err))
 
@@ -397,7 +399,7 @@ func TestComparisonsAreBounded(t *testing.T) {
 	_, err = sharedRatio(t.Context(), words, shuffled)
 	require.ErrorContains(t, err, "too long")
 
-	_, err = (&Evaluators{}).regexTest(t.Context(), &handler.Call{Parameters: map[string]any{"regex_pattern": "(?:" + strings.Repeat("a?", 500) + "){20}y"}, Outputs: long})
+	_, err = (&Evaluators{now: time.Now}).regexTest(t.Context(), &handler.Call{Parameters: map[string]any{"regex_pattern": "(?:" + strings.Repeat("a?", 500) + "){20}y"}, Outputs: long})
 	require.Equal(t, domain.TooLarge, domain.KindOf(err))
 
 	canceled, cancel := context.WithCancel(t.Context())
@@ -419,7 +421,7 @@ func TestJudgmentsEndWithTheirTime(t *testing.T) {
 		"auto_contains_any:v0": {"substrings": list}, "auto_contains_all:v0": {"substrings": list},
 		"json_multi_field_match:v0": {"fields": list, "correct_answer_key": "c"},
 	} {
-		_, err := (&Evaluators{}).Handlers()[key](canceled, &handler.Call{Parameters: parameters, Inputs: map[string]any{"c": map[string]any{}}, Outputs: "text"})
+		_, err := (&Evaluators{now: time.Now}).Handlers()[key](canceled, &handler.Call{Parameters: parameters, Inputs: map[string]any{"c": map[string]any{}}, Outputs: "text"})
 		require.ErrorIs(t, err, context.Canceled, key)
 	}
 	m := &matching{ctx: canceled, paths: template.NewPaths(nil)}
@@ -429,7 +431,7 @@ func TestJudgmentsEndWithTheirTime(t *testing.T) {
 
 func BenchmarkEvaluators(b *testing.B) {
 	answer := strings.Repeat("The capital of France is Paris, on the river Seine. ", 20)
-	handlers := (&Evaluators{}).Handlers()
+	handlers := (&Evaluators{now: time.Now}).Handlers()
 	for _, bb := range []struct{ key, parameters string }{
 		{"auto_exact_match", `{"correct_answer_key":"c"}`},
 		{"auto_regex_test", `{"regex_pattern":"capital of (\\w+) is (\\w+)$"}`},

@@ -35,7 +35,7 @@ func (i *Evaluators) match(ctx context.Context, c *handler.Call) (any, error) {
 	if c.Testcase != nil {
 		looked["testcase"] = c.Testcase
 	}
-	m := &matching{ctx: ctx, invoke: i, call: c, paths: template.NewPaths(looked)}
+	m := &matching{ctx: ctx, invoke: i, call: c, paths: template.NewPaths(looked), patterns: i.patterns()}
 	children, err := m.all(list, "matchers")
 	if err != nil {
 		return nil, err
@@ -57,6 +57,8 @@ type matching struct {
 	ctx    context.Context // it lives as long as one call
 	invoke *Evaluators
 	call   *handler.Call
+	// patterns bounds the time of all regular expressions of the tree.
+	patterns *patterns
 	// paths look into {inputs, outputs, trace, testcase}.
 	paths *template.Paths
 }
@@ -198,11 +200,10 @@ func (m *matching) compare(spec map[string]any, actual any) (score float64, prob
 		}
 		return yes(holds)
 	case "regex":
-		p, err := compilePattern(matchText(reference), sensitive)
-		if err != nil {
-			return 0, err.Error(), nil //nolint:nilerr // it is the verdict of this matcher
+		holds, err := m.patterns.match(matchText(reference), sensitive, matchText(actual))
+		if handler.ProblemOf(err) == handler.RegexPattern {
+			return 0, err.Error(), nil // it is the verdict of this matcher
 		}
-		holds, err := matches(p, matchText(actual))
 		if err != nil {
 			return 0, "", err
 		}

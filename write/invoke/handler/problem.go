@@ -29,6 +29,7 @@ const (
 	PromptCompletion  Problem = "v0:workflows:prompt-completion-error"
 	HookClient        Problem = "v0:workflows:custom-hook-client-error"
 	HookServer        Problem = "v0:workflows:custom-hook-server-error"
+	RegexPattern      Problem = "v0:workflows:regex-pattern-error"
 	CodeFailed        Problem = "v0:workflows:code-error"
 	UnknownHandler    Problem = "v0:interface:invalid-uri"
 	// Unknown is what a reply names for every other error.

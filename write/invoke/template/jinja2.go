@@ -27,13 +27,14 @@ func renderJinja2(w *writer, source string, vars map[string]any) (err error) {
 			err = domain.E(domain.Rejected, "Jinja2 template error: %v", r)
 		}
 	}()
+	shown, _ := pythonic(vars).(map[string]any)
 	cfg := config.New()
 	cfg.KeepTrailingNewline = false
-	t, err := exec.NewTemplate(rootName, cfg, only{source: source}, environment())
+	t, err := exec.NewTemplate(rootName, cfg, only{source: integerPowers(source)}, environment())
 	if err != nil {
 		return domain.Wrap(domain.Rejected, err, "Jinja2 template error: %s", reason(err))
 	}
-	if err := t.Execute(w, exec.NewContext(vars)); err != nil {
+	if err := t.Execute(w, exec.NewContext(shown)); err != nil {
 		return domain.Wrap(domain.Rejected, err, "Jinja2 template error: %s", reason(err))
 	}
 	return nil
@@ -53,9 +54,9 @@ func environment() *exec.Environment {
 		}
 	}
 	return &exec.Environment{
-		Context:           exec.EmptyContext().Update(builtins.GlobalFunctions).Update(builtins.GlobalVariables),
+		Context:           exec.EmptyContext().Update(builtins.GlobalFunctions).Update(builtins.GlobalVariables).Update(exec.NewContext(map[string]any{powerFunction: integerPower})),
 		Filters:           builtins.Filters,
-		Tests:             builtins.Tests,
+		Tests:             pythonTests(),
 		ControlStructures: exec.NewControlStructureSet(structures),
 		Methods:           builtins.Methods,
 	}

@@ -13,7 +13,7 @@ import (
 )
 
 const vars = `{
-	"country": "France", "n": 3, "x": 1.5, "yes": true, "none": null, "empty": "", "html": "<b>&\"</b>",
+	"country": "France", "n": 3, "x": 1.5, "yes": true, "none": null, "nix": null, "nixes": [1, null, "a"], "nested": {"k": null}, "empty": "", "html": "<b>&\"</b>",
 	"geo": {"capital": "Paris", "rivers": ["Seine", "Loire"], "a.b": 1}, "dotted.key": "literal",
 	"list": [{"q": "one"}, {"q": "two"}], "sneaky": "{{country}} {country} {% raw %} {{$.n}}",
 	"slash/key": "s", "tilde~key": "t", "inputs": {"country": "France"}
@@ -77,6 +77,9 @@ func TestRender(t *testing.T) {
 		{"jinja2 filter", template.Jinja2, "{{ country|upper }} {{ geo.rivers|join(', ') }}", "FRANCE Seine, Loire"},
 		{"jinja2 missing is empty", template.Jinja2, "[{{ nowhere }}]", "[]"},
 		{"jinja2 escapes nothing", template.Jinja2, "{{ html }}", `<b>&"</b>`},
+		{"jinja2 None", template.Jinja2, "{{ nix }} {{ nixes }} {{ nix|default('d') }} {{ nix|default('d', true) }} {{ nowhere|default('d') }} {% if nix is none and not nix and nix is defined %}y{% endif %}", "None [1, None, 'a'] None d d y"},
+		{"jinja2 None in an object", template.Jinja2, "{{ nested }} {{ nested.k is none }}", "{'k': None} True"},
+		{"jinja2 powers", template.Jinja2, "{{ 2**3 }} {{ n ** 2 }} {{ 2**0.5 > 1.4 }} {{ '2**3' }}", "8 9 True 2**3"},
 		{"jinja2 JSONPath", template.Jinja2, "{{ $.geo.rivers[1] }} {{ n }}", "Loire 3"},
 		{"jinja2 value is not read again", template.Jinja2, "{{ sneaky }}", "{{country}} {country} {% raw %} {{$.n}}"},
 	} {
