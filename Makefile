@@ -79,6 +79,9 @@ test-sdk: engines ## Run the reference's Python SDK against the embedded service
 	@deploy/tools/fetch-sdk bin/sdk $(SDK)/requirements.txt
 	COLONNADE_TEST_PYTHON=$(CURDIR)/bin/sdk/bin/python $(GO) test -tags embedded,sdk -count 1 -timeout 5m -run '^TestReferenceSDK$$' ./cmd/internal/e2e
 
+test-analysts: engines ## Read the demo with real clients of analysts: clickhouse-connect and pandas, DuckDB, JDBC (Python 3.11, Java 17, Maven)
+	COLONNADE_TEST_ANALYSTS=$$(deploy/tools/fetch-analysts) $(GO) test -tags embedded,analysts -count 1 -timeout 8m -run '^TestClientsOfAnalysts$$' ./cmd/internal/e2e
+
 test-unit: ## Run the tests that need no engine
 	$(GO) test ./...
 
@@ -113,6 +116,7 @@ lint: ## Vet, lint, and look for what nothing calls but tests
 	$(GO) mod tidy -diff
 	$(GO) vet ./...
 	$(GO) vet -tags embedded ./...
+	$(GO) vet -tags embedded,analysts ./cmd/internal/e2e
 	$(GO) vet -tags apachekafka ./deploy/kafka-test
 	$(TOOL) golangci-lint run ./...
 	@all=$$($(TOOL) deadcode -tags embedded ./cmd/...); dead=$$(grep -vE '\.PID$$|: (Key|Token)\.(Go)?String$$' <<< "$$all" || true); \

@@ -31,7 +31,7 @@ with tempfile.TemporaryDirectory() as folder:
          "-d", json.dumps({"query": "SELECT * FROM traces WHERE trace_type = 'invocation'", "format": "parquet"})],
         check=True,
     )
-    parquet = duckdb.sql("SELECT count(*), sum(cost), count(DISTINCT session_id) FROM read_parquet('" + path + "')").fetchone()
+    parquet = duckdb.sql("SELECT count(*), sum(cost), count(DISTINCT session_id) FROM read_parquet('" + path + "')").fetchall()[0]
 
 print(json.dumps({
     "traces": len(frame),

@@ -48,6 +48,17 @@ func TestDemoForAnalysts(t *testing.T) {
 	conn := a.demonstrate(t, 40)
 	from, to := time.Now().UTC().Add(-5*time.Hour).Truncate(time.Second), time.Now().UTC().Add(-time.Hour).Truncate(time.Second)
 	t.Run("figures", func(t *testing.T) { a.sameFigures(t, conn, from, to) })
+	t.Run("examples of the document", func(t *testing.T) {
+		text, err := os.ReadFile("../../../deploy/docs/sql.md")
+		require.NoError(t, err)
+		examples := regexp.MustCompile("(?s)```sql\\n(SELECT.*?)```").FindAllStringSubmatch(string(text), -1)
+		require.Greater(t, len(examples), 5)
+		for _, example := range examples {
+			body, err := json.Marshal(map[string]any{"query": example[1], "parameters": map[string]string{"trace": newTraceID()}})
+			require.NoError(t, err)
+			a.with(t).ok(http.StatusOK, "POST", "/sql/query", string(body))
+		}
+	})
 	for _, name := range []string{"overview", "evaluations"} {
 		d := readDashboard(t, name)
 		for _, p := range d.Panels {
