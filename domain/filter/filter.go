@@ -20,7 +20,7 @@ import (
 )
 
 // Expr is a node of the tree: And, Or, Not, or a leaf, which is one of TraceID,
-// SpanID, ParentID, TraceType, SpanType, SpanKind, StatusCode, Text, Time,
+// SpanID, ParentID, Root, TraceType, SpanType, SpanKind, StatusCode, Text, Time,
 // TimeText, User, Attribute, Link, Reference, Event, Hash and Content. The set
 // is closed. A nil Expr holds for every span.
 type Expr interface{ isExpr() }
@@ -40,8 +40,11 @@ type TraceID struct{ In []trace.TraceID }
 // SpanID holds for these spans.
 type SpanID struct{ In []trace.SpanID }
 
-// ParentID holds for children of these spans; the zero id in the list selects roots.
+// ParentID holds for children of these spans; the zero id in the list selects spans without a parent.
 type ParentID struct{ In []trace.SpanID }
+
+// Root holds for the roots of what is stored (trace.Span.Root).
+type Root struct{}
 
 // TraceType holds for spans of traces of these types.
 type TraceType struct{ In []trace.Type }
@@ -254,6 +257,7 @@ func (Not) isExpr()        {}
 func (TraceID) isExpr()    {}
 func (SpanID) isExpr()     {}
 func (ParentID) isExpr()   {}
+func (Root) isExpr()       {}
 func (TraceType) isExpr()  {}
 func (SpanType) isExpr()   {}
 func (SpanKind) isExpr()   {}

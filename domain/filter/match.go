@@ -14,7 +14,8 @@ import (
 
 // Match reports whether the filter holds for the span. It is the reference meaning of every node
 // and test. It reads the span as it is given: attributes that are stored elsewhere (ag.type.trace
-// and the metrics, including the cumulative ones) count if the caller put them there.
+// and the metrics, including the cumulative ones) count if the caller put them there, and so does
+// trace.Span.Root.
 func Match(e Expr, s *trace.Span) bool {
 	m := matcher{span: s}
 	return m.holds(e)
@@ -44,6 +45,8 @@ func (m *matcher) holds(e Expr) bool {
 		return slices.Contains(e.In, s.SpanID)
 	case ParentID:
 		return slices.Contains(e.In, s.ParentID)
+	case Root:
+		return s.Root
 	case TraceType:
 		return slices.Contains(e.In, s.Type)
 	case SpanType:

@@ -37,7 +37,7 @@ func sample(t *testing.T) *trace.Span {
 		"service":"x"}`)
 	require.NoError(t, err)
 	return &trace.Span{
-		TraceID: tid, SpanID: sid, ParentID: trace.SpanID{9}, Type: trace.Invocation, Kind: trace.KindServer, Status: trace.StatusError,
+		TraceID: tid, SpanID: sid, ParentID: trace.SpanID{9}, Root: true, Type: trace.Invocation, Kind: trace.KindServer, Status: trace.StatusError,
 		Name: "Chat GPT", StatusMessage: "timed out", SessionID: "s-1", UserID: "", AgentID: "agent",
 		Start: start.UnixNano(), End: start.Add(1500 * time.Millisecond).UnixNano(), Attributes: attributes,
 		References: []trace.Reference{
@@ -65,6 +65,8 @@ const holding = `
 "field":"parent_id","value":"0900000000000000"
 "field":"parent_id","operator":"is_not","value":null
 "field":"parent_id","operator":"in","value":[null,"0900000000000000"]
+"field":"root","value":true
+"field":"root","operator":"is_not","value":false
 "field":"trace_type","value":"invocation"
 "field":"trace_type","operator":"not_in","value":["annotation","unknown"]
 "field":"span_type","value":"task"
@@ -208,6 +210,7 @@ const holding = `
 // What no value that is missing, and no value of another type, matches.
 const failing = `
 "field":"parent_id","value":null
+"field":"root","value":false
 "field":"span_type","value":"unknown"
 "field":"span_name","operator":"startswith","value":"chat","options":{"case_sensitive":true}
 "field":"span_name","operator":"matches","value":"chat","options":{"exact_match":true}

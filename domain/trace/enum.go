@@ -104,6 +104,17 @@ func (t SpanType) String() string {
 	}
 }
 
+// IsModelCall reports whether a span of this type is one call of a model. Queries and
+// reranks are priced as well, but report what lies below them.
+func (t SpanType) IsModelCall() bool {
+	switch t {
+	case LLM, Chat, Completion, Embedding:
+		return true
+	default:
+		return false
+	}
+}
+
 // ParseSpanType parses the value on the wire, in any case.
 func ParseSpanType(s string) (SpanType, bool) {
 	s = strings.ToLower(s)

@@ -16,8 +16,11 @@ import (
 type Span struct {
 	TraceID TraceID
 	SpanID  SpanID
-	// ParentID is zero for a root span.
+	// ParentID is zero for a span without a parent.
 	ParentID SpanID
+	// Root is whether the span is a root of what is stored: it has no parent, or its parent
+	// was not stored when its trace was finalized. It is not part of the JSON form.
+	Root bool
 	// Type is the type of the whole trace, the same on all its spans.
 	Type Type
 	// SpanType is zero if the client declared none; it then reads as task, and attributes.ag.type
@@ -54,7 +57,7 @@ type Span struct {
 	Version uint64
 }
 
-// IsRoot reports whether the span has no parent.
+// IsRoot reports whether the span has no parent; see Root.
 func (s *Span) IsRoot() bool { return s.ParentID.IsZero() }
 
 // EffectiveType returns the span type that readers see: task if none was declared.

@@ -41,6 +41,10 @@ func MetricColumns() string {
 	return out.String()
 }
 
+// TraitColumns are the columns of spans from which the roll-up of metrics takes what it
+// needs beside them (spanmetrics.Traits).
+const TraitColumns = "span_type, response_hash, failure_hash"
+
 // The duration of a span has a column as metrics have, and no sum.
 const (
 	DurationColumn = "duration_ms"

@@ -16,7 +16,7 @@ CREATE OR REPLACE VIEW {{view "spans"}}{{on_cluster}}
     trace_id              String COMMENT '32 hexadecimal digits',
     span_id               String COMMENT '16 hexadecimal digits',
     parent_id             Nullable(String) COMMENT 'span_id of the parent as sent; NULL without one',
-    is_root               Bool COMMENT 'whether the span has no parent',
+    is_root               Bool COMMENT 'whether the span is a root of what is stored: it has no parent, or its parent was not stored when the trace was finalized',
     name                  String COMMENT 'span name as sent',
     trace_type            Enum8('invocation' = 1, 'annotation' = 2, 'unknown' = 3) COMMENT 'invocation or annotation, of the whole trace',
     span_type             Enum8('task' = 1, 'workflow' = 2, 'agent' = 3, 'chain' = 4, 'tool' = 5, 'llm' = 6, 'chat' = 7, 'completion' = 8, 'embedding' = 9, 'query' = 10, 'rerank' = 11, 'unknown' = 12) COMMENT 'type of the span, task if none was declared',
@@ -62,7 +62,7 @@ CREATE OR REPLACE VIEW {{view "spans"}}{{on_cluster}}
 {{security}}
 AS
 SELECT lower(hex(s.trace_id)) AS trace_id, lower(hex(s.span_id)) AS span_id,
-    if(s.parent_id = toFixedString('', 8), NULL, lower(hex(s.parent_id))) AS parent_id, (s.parent_id = toFixedString('', 8))::Bool AS is_root,
+    if(s.parent_id = toFixedString('', 8), NULL, lower(hex(s.parent_id))) AS parent_id, s.is_root AS is_root,
     span_name AS name, trace_type, span_type, lower(substring(toString(span_kind), 11)) AS kind, lower(substring(toString(status_code), 13)) AS status,
     status_message AS message, start_time, start_ns, end_time, end_ns, {{number "duration_ms"}} AS duration_ms, {{number "errors"}} AS errors,
     {{number "tokens_prompt"}} AS tokens_prompt, {{number "tokens_completion"}} AS tokens_completion, {{number "tokens_total"}} AS tokens_total,
@@ -118,7 +118,7 @@ FROM
     SELECT trace_id, span_id, span_name, trace_type, status_code, start_time, end_time, duration_ms, model, application_slug, application_revision_id,
         environment_slug, session_id, user_id, service, partition_week
     FROM {{base "spans"}} FINAL
-    WHERE project_id = {{project}} AND parent_id = toFixedString('', 8)
+    WHERE project_id = {{project}} AND is_root
 ) AS s
 {{global}}LEFT JOIN
 (

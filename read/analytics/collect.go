@@ -185,7 +185,7 @@ func (c *collection) distinct(g *gathered, m analyticssql.Measure) error {
 
 // matches tells whether a span that was read belongs to the question.
 func (c *collection) matches(s *span) bool {
-	if c.question.Roots && !s.IsRoot() {
+	if c.question.Roots && !s.Root {
 		return false
 	}
 	at := s.Start / 1000

@@ -10,7 +10,6 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
 	"colonnade/domain"
-	"colonnade/domain/semconv"
 	"colonnade/domain/trace"
 	"colonnade/domain/trace/spanmetrics"
 	"colonnade/read/analyticssql"
@@ -162,15 +161,9 @@ func (c *collection) readSums(ctx context.Context, rows []openRow) error {
 	if err != nil {
 		return err
 	}
-	byTrace := map[trace.TraceID][]*span{}
-	for _, s := range spans {
-		byTrace[s.TraceID] = append(byTrace[s.TraceID], s)
-	}
-	for _, of := range byTrace {
-		spanmetrics.Cumulate(of)
-	}
+	summed := cumulative(spans)
 	for _, r := range rows {
-		s := spans[r.identity]
+		s := summed[r.identity]
 		if s == nil {
 			continue
 		}
@@ -190,34 +183,58 @@ func (c *collection) readSums(ctx context.Context, rows []openRow) error {
 	return nil
 }
 
-// metricsOf reads all spans of traces as spanmetrics.Cumulate needs them.
-func (c *collection) metricsOf(ctx context.Context, ids []trace.TraceID) (map[identity]*span, error) {
-	out := map[identity]*span{}
+// metricRow is a span as its trace is summed from it.
+type metricRow struct {
+	version uint64
+	spanmetrics.Incremental
+}
+
+// metricsOf reads all spans of traces as spanmetrics.Sum needs them.
+func (c *collection) metricsOf(ctx context.Context, ids []trace.TraceID) (map[identity]metricRow, error) {
+	out := map[identity]metricRow{}
 	bounds, err := c.bounds(ctx, ids)
 	if err != nil || len(bounds) == 0 {
 		return out, err
 	}
 	err = c.reader.traces.Run(ctx, c.project, "analytics_sums", statements.OfTraces(c.project, statements.Metrics, bounds, nil), func(r driver.Rows) error {
-		var s span
+		var m metricRow
+		var id identity
 		var start int64
 		var nano uint16
-		var v [7]float64
-		if err := r.Scan(traces.ScanTraceID(&s.TraceID), traces.ScanSpanID(&s.SpanID), traces.ScanSpanID(&s.ParentID), &s.Version, &start, &nano,
-			&v[0], &v[1], &v[2], &v[3], &v[4], &v[5], &v[6]); err != nil {
+		var typ int8
+		v := &m.Metrics
+		if err := r.Scan(traces.ScanTraceID(&id.trace), traces.ScanSpanID(&m.ID), traces.ScanSpanID(&m.Parent), &m.version, &start, &nano,
+			&typ, &m.Response, (*uint64)(&m.Failure), &v[0], &v[1], &v[2], &v[3], &v[4], &v[5], &v[6]); err != nil {
 			return err
 		}
 		if c.summed++; c.summed > c.reader.cfg.MaxTraceSpans {
 			return domain.E(domain.Rejected, "More than %d spans would have to be read to sum their traces. Narrow the query: a shorter window, a windowing.rate below 1, or incremental metrics in place of cumulative ones.", c.reader.cfg.MaxTraceSpans)
 		}
-		s.Start = start*1000 + int64(nano)
-		id := identity{s.TraceID, s.SpanID}
-		if old := out[id]; old == nil || old.Version < s.Version {
-			s.Attributes = incremental(v)
-			out[id] = &s
+		id.span, m.Start, m.Type = m.ID, start*1000+int64(nano), trace.SpanType(typ) //nolint:gosec // an enum's number
+		if old, there := out[id]; !there || old.version < m.version {
+			out[id] = m
 		}
 		return nil
 	})
 	return out, err
+}
+
+// cumulative returns spans of whole traces that have nothing but their cumulative metrics.
+func cumulative(rows map[identity]metricRow) map[identity]*span {
+	byTrace := map[trace.TraceID][]spanmetrics.Incremental{}
+	for id := range rows {
+		byTrace[id.trace] = append(byTrace[id.trace], rows[id].Incremental)
+	}
+	out := make(map[identity]*span, len(rows))
+	for id, of := range byTrace {
+		sums := spanmetrics.Sum(of)
+		for i := range of {
+			s := &span{}
+			spanmetrics.SetCumulative(s, sums.Spans[i])
+			out[identity{id, of[i].ID}] = s
+		}
+	}
+	return out
 }
 
 // bounds looks up where traces lie, those that are still there.
@@ -229,22 +246,4 @@ func (c *collection) bounds(ctx context.Context, ids []trace.TraceID) (out []sta
 		return err
 	})
 	return out, err
-}
-
-// incremental are the attributes of errors, and of the parts of tokens and costs; NaN is absence.
-func incremental(v [7]float64) map[string]any {
-	metrics := map[string]any{}
-	if !math.IsNaN(v[0]) {
-		metrics[semconv.Errors] = map[string]any{semconv.Incremental: v[0]}
-	}
-	for i, vector := range []string{semconv.Tokens, semconv.Costs} {
-		parts := map[string]any{}
-		for j, name := range []string{semconv.Prompt, semconv.Completion, semconv.Total} {
-			if n := v[1+3*i+j]; !math.IsNaN(n) {
-				parts[name] = n
-			}
-		}
-		metrics[vector] = map[string]any{semconv.Incremental: parts}
-	}
-	return map[string]any{semconv.Root: map[string]any{semconv.Metrics: metrics}}
 }

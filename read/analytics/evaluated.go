@@ -119,7 +119,7 @@ func (c *collection) rootsOf(ctx context.Context, ids []trace.TraceID) ([]identi
 	spans, err := c.metricsOf(ctx, ids)
 	var roots []identity
 	for id, s := range spans {
-		if s.IsRoot() {
+		if s.Parent.IsZero() {
 			roots = append(roots, id)
 		}
 	}

@@ -7,7 +7,6 @@ import (
 
 	"colonnade/domain"
 	"colonnade/domain/semconv"
-	"colonnade/domain/trace"
 	"colonnade/migrations/schema"
 	"colonnade/read/filtersql"
 	"colonnade/read/order"
@@ -44,7 +43,7 @@ type Analysis struct {
 	Low, High int64
 	// Origin and Width make the buckets: bucket n begins at Origin + n*Width. Microseconds.
 	Origin, Width int64
-	// Roots takes spans without parent only.
+	// Roots takes the roots of what is stored only.
 	Roots    bool
 	Measures []Measure
 	// GroupBy divides the spans of a bucket.
@@ -176,7 +175,7 @@ func (a Analysis) usesTotals() bool {
 	return false
 }
 
-// totals selects the sums of the roots of traces that are one tree and were finalized
+// totals selects the sums of the roots of traces that have one root and were finalized
 // after their last change.
 func (a Analysis) totals(w *sqltext.Writer) {
 	of := func() {
@@ -231,7 +230,7 @@ func (a Analysis) where(w *sqltext.Writer) {
 		nodes = append(nodes, n.Node())
 	}
 	if a.Roots {
-		nodes = append(nodes, sqltext.IDs("parent_id", []trace.SpanID{{}}))
+		nodes = append(nodes, sqltext.Expr("is_root"))
 	}
 	n := sqltext.And(append(nodes, a.Rate.Node(), a.Condition.ValueHint(), a.Condition.Superset())...)
 	if n == sqltext.Constant(true) {

@@ -44,7 +44,7 @@ type Outline struct {
 	Columns      Columns      `json:"columns"`
 }
 
-// Totals are the sums over all spans of a trace.
+// Totals are what a trace has in total, each call of a model once.
 type Totals struct {
 	Spans            int      `json:"spans"`
 	Errors           *float64 `json:"errors"`
@@ -94,13 +94,13 @@ type Columns struct {
 // outlineRow is a row of statements.Outline.
 type outlineRow struct {
 	spanmetrics.Incremental
-	version                      uint64
-	end, created                 int64
-	traceType, typ, kind, status int8
-	name, model, service         string
-	links                        uint16
-	events                       int
-	bytes                        uint32
+	version                 uint64
+	end, created            int64
+	traceType, kind, status int8
+	name, model, service    string
+	links                   uint16
+	events                  int
+	bytes                   uint32
 }
 
 // Outline returns spans of a trace from a position on, at most limit of them; nil if the
@@ -170,10 +170,13 @@ func scanOutline(rows driver.Rows) (row outlineRow, err error) {
 	var start int64
 	var startNano, endNano uint16
 	var events []string
+	var typ int8
 	v := &row.Metrics
 	err = rows.Scan(traces.ScanTraceID(&id), traces.ScanSpanID(&row.ID), traces.ScanSpanID(&row.Parent), &row.version, &start, &startNano, &row.end, &endNano, &row.created,
-		&row.traceType, &row.typ, &row.kind, &row.status, &row.name, &row.model, &row.service, &row.links, &events, &row.bytes,
+		&row.traceType, &row.kind, &row.status, &row.name, &row.model, &row.service, &row.links, &events, &row.bytes,
+		&typ, &row.Response, (*uint64)(&row.Failure),
 		&v[0], &v[1], &v[2], &v[3], &v[4], &v[5], &v[6])
+	row.Type = trace.SpanType(typ) //nolint:gosec // an enum's number
 	row.Start, row.end, row.events = start*1000+int64(startNano), row.end*1000+int64(endNano), len(events)
 	return row, err
 }
@@ -183,19 +186,19 @@ func outlineOf(id trace.TraceID, rows []outlineRow, annotations map[trace.SpanID
 	slices.SortFunc(rows, func(a, b outlineRow) int {
 		return cmp.Or(cmp.Compare(a.Start, b.Start), bytes.Compare(a.ID[:], b.ID[:]))
 	})
-	edges, own := make([]trace.Edge, len(rows)), make([][spanmetrics.Count]float64, len(rows))
+	own := make([]spanmetrics.Incremental, len(rows))
 	at := make(map[trace.SpanID]int, len(rows))
 	end, created := rows[0].end, rows[0].created
 	for i := range rows {
-		edges[i], own[i], at[rows[i].ID] = rows[i].Edge, rows[i].Metrics, i
+		own[i], at[rows[i].ID] = rows[i].Incremental, i
 		end, created = max(end, rows[i].end), max(created, rows[i].created)
 	}
-	sums, _ := spanmetrics.Sum(edges, own)
+	sums := spanmetrics.Sum(own)
 	start := rows[0].Start
 	o := &Outline{
 		TraceID: id.String(), TraceType: trace.Type(rows[0].traceType).String(), Complete: true, //nolint:gosec // an enum's number
 		Start: time.Unix(0, start).UTC(), End: time.Unix(0, end).UTC(), Running: now.Sub(time.UnixMicro(created)) < runningFor,
-		Totals: totalsOf(own, len(rows)),
+		Totals: totalsOf(own, &sums),
 	}
 	if n := annotations[trace.SpanID{}]; n > 0 { // those of the trace as a whole stand at its first top
 		for i := range rows {
@@ -211,7 +214,7 @@ func outlineOf(id trace.TraceID, rows []outlineRow, annotations map[trace.SpanID
 		to = from + limit
 		o.Complete, o.Next = false, &to
 	}
-	o.fill(rows[from:to], sums[from:to], at, annotations, start)
+	o.fill(rows[from:to], sums.Spans[from:to], at, annotations, start)
 	return o
 }
 
@@ -230,7 +233,7 @@ func (o *Outline) fill(rows []outlineRow, sums [][spanmetrics.Count]float64, at,
 			}
 		}
 		c.SpanID, c.Parent, c.Orphan = append(c.SpanID, r.ID.String()), append(c.Parent, parent), append(c.Orphan, orphan)
-		span := trace.Span{SpanType: trace.SpanType(r.typ)} //nolint:gosec // an enum's number
+		span := trace.Span{SpanType: r.Incremental.Type}
 		c.Name, c.Type = append(c.Name, names.index(r.name)), append(c.Type, types.index(span.EffectiveType().String()))
 		c.Kind, c.Status = append(c.Kind, int(r.kind)), append(c.Status, int(r.status))
 		c.StartNS, c.DurationNS = append(c.StartNS, r.Start-start), append(c.DurationNS, r.end-r.Start)
@@ -255,26 +258,15 @@ func newColumns(n int) Columns {
 	}
 }
 
-// totalsOf sums the metrics of all spans; a metric that no span has is absent.
-func totalsOf(own [][spanmetrics.Count]float64, spans int) Totals {
-	var sums [spanmetrics.Count]*float64
-	for i := range own {
-		for k, v := range own[i] {
-			if math.IsNaN(v) {
-				continue
-			}
-			if sums[k] == nil {
-				sums[k] = new(float64)
-			}
-			*sums[k] += v
+// totalsOf returns the totals of a trace; a metric that no span has is absent.
+func totalsOf(own []spanmetrics.Incremental, sums *spanmetrics.Sums) Totals {
+	var totals [spanmetrics.Count]*float64
+	for k, has := range spanmetrics.HasAny(own) {
+		if has {
+			totals[k] = number(sums.Totals[k])
 		}
 	}
-	for k, s := range sums {
-		if s != nil {
-			sums[k] = number(*s)
-		}
-	}
-	return Totals{spans, sums[0], sums[1], sums[2], sums[3], sums[6]}
+	return Totals{len(own), totals[0], totals[1], totals[2], totals[3], totals[6]}
 }
 
 // number returns nil for a number that JSON does not have.

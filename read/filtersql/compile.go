@@ -25,6 +25,8 @@ func compile(e filter.Expr) (pair, error) {
 		return exactly(sqltext.IDs("span_id", e.In)), nil
 	case filter.ParentID:
 		return exactly(sqltext.IDs("parent_id", e.In)), nil
+	case filter.Root:
+		return exactly(sqltext.Expr("is_root")), nil
 	case filter.TraceType:
 		return exactly(sqltext.Among("trace_type", sqltext.Names(e.In))), nil
 	case filter.SpanType:

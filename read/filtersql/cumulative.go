@@ -42,7 +42,7 @@ type pendingTraces struct{}
 func (pendingTraces) Write(w *sqltext.Writer, s *sqltext.Scope) {
 	const from = "(SELECT ifNull(min(until), toDateTime64(0, 6, 'UTC')) - INTERVAL 1 MINUTE FROM (SELECT max(finalized_until) AS until FROM " + schema.SinkProgress + " GROUP BY topic, stream_partition))"
 	w.Put("(trace_id IN (SELECT trace_id FROM (SELECT trace_id, max(last_version) AS written FROM "+schema.TraceIndex+" WHERE project_id = ? AND last_write_at >= "+from+" GROUP BY trace_id) AS touched"+
-		" LEFT ANY JOIN (SELECT trace_id, max(version) AS settled FROM "+schema.TraceTotals+" WHERE project_id = ? AND finalized_at >= "+from+" GROUP BY trace_id) AS done USING (trace_id) WHERE settled < written))", s.Project, s.Project)
+		" LEFT ANY JOIN (SELECT trace_id, max(version) AS finalized FROM "+schema.TraceTotals+" WHERE project_id = ? AND finalized_at >= "+from+" GROUP BY trace_id) AS done USING (trace_id) WHERE finalized < written))", s.Project, s.Project)
 }
 
 // sum compiles a test of a cumulative value: the sum where there is one, else the value
@@ -67,8 +67,9 @@ func (a AttributePath) sum(t filter.Test) (pair, error) {
 		return sqltext.Or(below, sqltext.And(sqltext.Not(hasCumulative{own, sqltext.Constant(true)}), alone))
 	}
 	in, sure := sqltext.Or(cancelled, test.superset), sqltext.And(number, test.superset)
-	if _, ordered := t.(filter.Number); !ordered && beyond(t) { // sums there are rounded
-		in, sure = sqltext.Constant(true), sqltext.Constant(false)
+	if _, ordered := t.(filter.Number); !ordered && beyond(t) { // sums that large are rounded
+		rounded := sqltext.Expr("abs("+own+") >= ?", float64(maxExact))
+		in, sure = sqltext.Or(in, rounded), sqltext.And(sure, sqltext.Not(rounded))
 	}
 	over := value(hasCumulative{own, in}, sent.superset)
 	under := sqltext.Node(sqltext.Constant(false))

@@ -63,7 +63,7 @@ func TestAnnotationStatements(t *testing.T) {
 		{
 			"a scan of places", statements.Scan{Project: project, Condition: condition, Range: everything, Positions: []order.Position{{Start: 1700000000000000, SortHash: 4}, {Start: 5, SortHash: 6}}, Limit: 3}.Keys(),
 			sqltext.Statement{
-				SQL: "SELECT trace_type, start_time, sort_hash, trace_id, span_id, stream_partition, version, created_at, payload_bytes FROM spans WHERE project_id = ? AND trace_type = ? AND " +
+				SQL: "SELECT trace_type, start_time, sort_hash, trace_id, span_id, stream_partition, version, created_at, payload_bytes, is_root, is_rewritten FROM spans WHERE project_id = ? AND trace_type = ? AND " +
 					`((start_time, sort_hash) IN (('2023-11-14 22:13:20.000000', 4), ('1970-01-01 00:00:00.000005', 6)) AND indexOf(search_terms, ?) > 0 AND parent_id = '\x00\x00\x00\x00\x00\x00\x00\x00' AND trace_type = ?)` +
 					" ORDER BY start_time DESC, sort_hash DESC LIMIT 3",
 				Args: []any{project.String(), "annotation", "@ref.evaluator.slug=q", "annotation"}, StartsFirst: true,

@@ -51,7 +51,8 @@ type Columns uint8
 // and times as numbers, times in Unix microseconds.
 const (
 	// Metrics: trace_id, span_id, parent_id, version UInt64, start_time, start_ns
-	// UInt16, and the Float64 of errors, three of tokens, three of costs.
+	// UInt16, the traits span_type, response_hash UInt64 and failure_hash UInt64, and the
+	// Float64 of errors, three of tokens, three of costs.
 	Metrics Columns = iota + 1
 	// Sums, of finalized traces: trace_id, span_id, version UInt64, and the sums over
 	// the span and all spans below it, as in Metrics; NaN is 0.
@@ -60,28 +61,32 @@ const (
 	Sizes
 	// Keys: as of Scan.Keys.
 	Keys
-	// Skeleton: Keys, then parent_id, start_ns UInt16, span_name, and the metrics of
-	// Metrics.
+	// Skeleton: Keys, then parent_id, start_ns UInt16, span_name, and the traits and
+	// metrics of Metrics.
 	Skeleton
+	// Identifiers: trace_id, span_id, version UInt64, session_id, user_id and agent_id.
+	Identifiers
 	// Outline, for a trace without its payloads: trace_id, span_id, parent_id, version
 	// UInt64, start_time, start_ns UInt16, end_time, end_ns UInt16, created_at, trace_type,
-	// span_type, span_kind, status_code Int8, span_name, model, service, link_count UInt16,
-	// event_names Array(String), payload_bytes UInt32, and the metrics of Metrics.
+	// span_kind, status_code Int8, span_name, model, service, link_count UInt16,
+	// event_names Array(String), payload_bytes UInt32, and the traits and metrics of Metrics.
 	Outline
 )
 
 func (c Columns) text() (columns, table, tail string) {
 	switch c {
 	case Metrics:
-		return "trace_id, span_id, parent_id, version, start_time, start_ns, " + schema.MetricColumns(), schema.Spans, ""
+		return "trace_id, span_id, parent_id, version, start_time, start_ns, " + schema.TraitColumns + ", " + schema.MetricColumns(), schema.Spans, ""
 	case Cumulative:
 		return "trace_id, span_id, version, " + schema.MetricColumns(), schema.SpanCumulative, ""
+	case Identifiers:
+		return "trace_id, span_id, version, session_id, user_id, agent_id", schema.Spans, ""
 	case Sizes:
 		return "trace_id, count(), sum(payload_bytes)", schema.Spans, " GROUP BY trace_id"
 	case Outline:
-		return "trace_id, span_id, parent_id, version, start_time, start_ns, end_time, end_ns, created_at, trace_type, span_type, span_kind, status_code, span_name, model, service, link_count, event_names, payload_bytes, " + schema.MetricColumns(), schema.Spans, ""
+		return "trace_id, span_id, parent_id, version, start_time, start_ns, end_time, end_ns, created_at, trace_type, span_kind, status_code, span_name, model, service, link_count, event_names, payload_bytes, " + schema.TraitColumns + ", " + schema.MetricColumns(), schema.Spans, ""
 	case Skeleton:
-		return keyColumns + ", parent_id, start_ns, span_name, " + schema.MetricColumns(), schema.Spans, ""
+		return keyColumns + ", parent_id, start_ns, span_name, " + schema.TraitColumns + ", " + schema.MetricColumns(), schema.Spans, ""
 	default:
 		return keyColumns, schema.Spans, ""
 	}

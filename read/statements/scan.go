@@ -61,7 +61,7 @@ type Scan struct {
 }
 
 // keyColumns are what a Scan's statement selects, in this order: see Keys.
-const keyColumns = "trace_type, start_time, sort_hash, trace_id, span_id, stream_partition, version, created_at, payload_bytes"
+const keyColumns = "trace_type, start_time, sort_hash, trace_id, span_id, stream_partition, version, created_at, payload_bytes, is_root, is_rewritten"
 
 // Keys returns the statement of a scan: an ordered read for each type, one after the
 // other. The caller merges the rows into one order and takes the first Limit: in

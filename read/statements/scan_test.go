@@ -100,7 +100,7 @@ func TestNarrow(t *testing.T) {
 				require.False(t, other.Plain())
 			}
 			require.Equal(t, sqltext.Statement{
-				SQL: "SELECT trace_type, start_time, sort_hash, trace_id, span_id, stream_partition, version, created_at, payload_bytes FROM spans PREWHERE project_id = ? AND " +
+				SQL: "SELECT trace_type, start_time, sort_hash, trace_id, span_id, stream_partition, version, created_at, payload_bytes, is_root, is_rewritten FROM spans PREWHERE project_id = ? AND " +
 					"(start_time >= '1970-01-01 00:00:00.000005' AND start_time <= '1970-01-01 00:00:00.000006') AND indexHint((partition_week <= ? OR partition_week = '1970-01-01')) ORDER BY start_time DESC, sort_hash DESC LIMIT 7",
 				Args: []any{"01000000-0000-0000-0000-000000000000", "1970-01-01"}, MaxRows: 8, OneStep: true, StartsFirst: true, OneThread: true,
 			}, scan.Narrow(8))

@@ -109,6 +109,11 @@ func (r *Reader) beside(ctx context.Context, project domain.ProjectID, rows []ke
 	if err := group.Wait(); err != nil {
 		return nil, nil, err
 	}
+	if texts {
+		if err := r.setIdentifiers(ctx, project, rows, b.spans); err != nil {
+			return nil, nil, err
+		}
+	}
 	for id, k := range b.rows {
 		if _, there := b.spans[id]; texts && !there { // it was replaced meanwhile
 			b.partial[k.trace] = true
@@ -226,7 +231,7 @@ func (b *beside) take(d *documentRow, texts bool) error {
 		if err != nil {
 			return err
 		}
-		b.spans[d.identity] = s.of(k.Type)
+		b.spans[d.identity] = s.of(k.Type, k.root)
 	}
 	if old := b.heads[d.identity]; old != nil && old.version >= d.version {
 		return nil
@@ -239,6 +244,6 @@ func (b *beside) take(d *documentRow, texts bool) error {
 	if err != nil {
 		return err
 	}
-	b.heads[d.identity] = &metricRow{d.version, spanmetrics.Incremental{Edge: trace.Edge{ID: d.span, Parent: h.Span.ParentID, Start: h.Span.Start}, Metrics: h.Metrics}}
+	b.heads[d.identity] = &metricRow{d.version, spanmetrics.Incremental{Edge: trace.Edge{ID: d.span, Parent: h.Span.ParentID, Start: h.Span.Start}, Traits: h.Traits, Metrics: h.Metrics}}
 	return nil
 }

@@ -19,7 +19,7 @@ import (
 // measured is a span with tokens and a document.
 func measured(traceN, n uint64, parent trace.SpanID, start time.Time, tokens int64) trace.Span {
 	s := span(traceN, n, start)
-	s.ParentID = parent
+	s.ParentID, s.SpanType = parent, trace.Chat
 	s.Attributes["ag"].(map[string]any)["metrics"] = map[string]any{"tokens": map[string]any{"incremental": map[string]any{"total": tokens}}}
 	s.Attributes["ag"].(map[string]any)["data"] = map[string]any{"outputs": "a needle"}
 	return s

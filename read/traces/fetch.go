@@ -151,7 +151,7 @@ func (r *Reader) fetchVersions(ctx context.Context, project domain.ProjectID, ro
 		err := r.documents(ctx, bound{bytes: maxBytes}, &read, statements.Payloads(project, versions), func(s stored) error {
 			id := identity{s.Span.TraceID, s.Span.SpanID}
 			if k := wanted[id]; k != nil && k.version == s.Span.Version {
-				found[id] = s.of(k.Type)
+				found[id] = s.of(k.Type, k.root)
 			}
 			return nil
 		})
@@ -159,7 +159,7 @@ func (r *Reader) fetchVersions(ctx context.Context, project domain.ProjectID, ro
 			return err
 		}
 	}
-	return nil
+	return r.setIdentifiers(ctx, project, rows, found)
 }
 
 // again looks up what stands now where these rows were, in the latest versions.
@@ -239,12 +239,12 @@ func (r *Reader) whole(ctx context.Context, project domain.ProjectID, ids []trac
 	}
 	w := r.wholes(project, limit)
 	if len(ids) == 0 {
-		return w.all(), nil
+		return w.all(ctx)
 	}
 	if err := r.documents(ctx, limit, &w.bytes, statements.PayloadsByTraceID(project, ids), w.take); err != nil {
 		return nil, err
 	}
-	return w.all(), nil
+	return w.all(ctx)
 }
 
 // load gives whole traces that lie within bounds, spans ascending, with their type
@@ -254,11 +254,11 @@ func (r *Reader) load(ctx context.Context, project domain.ProjectID, bounds []st
 	if err := w.read(ctx, bounds); err != nil {
 		return nil, err
 	}
-	return w.traces(bounds), nil
+	return w.traces(ctx, bounds)
 }
 
-// wholes are whole traces being read. They are what their documents say, and need
-// no other table: a trace is an annotation as soon as a span of it says so.
+// wholes are whole traces being read. They are what their documents say, and need no
+// other table but for completeRoots: a trace is an annotation as soon as a span of it says so.
 type wholes struct {
 	r       *Reader
 	project domain.ProjectID
@@ -303,23 +303,23 @@ func (w *wholes) take(s stored) error {
 }
 
 // traces are those of them that are among these.
-func (w *wholes) traces(of []statements.Bounds) map[trace.TraceID][]trace.Span {
+func (w *wholes) traces(ctx context.Context, of []statements.Bounds) (map[trace.TraceID][]trace.Span, error) {
 	out := make(map[trace.TraceID][]trace.Span, len(of))
 	for _, b := range of {
 		if spans := w.found[b.Trace]; spans != nil {
 			out[b.Trace] = assemble(spans)
 		}
 	}
-	return out
+	return out, w.r.completeRoots(ctx, w.project, out)
 }
 
 // all are all that were read.
-func (w *wholes) all() map[trace.TraceID][]trace.Span {
+func (w *wholes) all(ctx context.Context) (map[trace.TraceID][]trace.Span, error) {
 	out := make(map[trace.TraceID][]trace.Span, len(w.found))
 	for id, spans := range w.found {
 		out[id] = assemble(spans)
 	}
-	return out
+	return out, w.r.completeRoots(ctx, w.project, out)
 }
 
 // atOnce cuts a list of traces into what one lookup names; a trace of more
@@ -356,7 +356,7 @@ func assemble(of map[trace.SpanID]stored) []trace.Span {
 	t := trace.TypeOf(declared, linked)
 	spans := make([]trace.Span, 0, len(of))
 	for _, s := range of {
-		spans = append(spans, s.of(t))
+		spans = append(spans, s.of(t, s.Span.IsRoot()))
 	}
 	slices.SortFunc(spans, byStart)
 	pointers := make([]*trace.Span, len(spans))

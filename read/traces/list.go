@@ -491,7 +491,7 @@ func (l *list) load(ctx context.Context, n int) (map[trace.TraceID][]trace.Span,
 	if err := whole.read(ctx, unread(own, all)); err != nil {
 		return nil, err
 	}
-	return whole.traces(all), nil
+	return whole.traces(ctx, all)
 }
 
 // loadFitting is load for as many of the first n places as fit into a page.

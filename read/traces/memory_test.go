@@ -31,6 +31,7 @@ func (s *store) largeTrace(spans int) trace.TraceID {
 			one.ParentID = all[n/100].SpanID
 		}
 		one.Name = fmt.Sprint("step ", n%7)
+		one.SpanType = []trace.SpanType{trace.Agent, trace.Chat, trace.Chat}[n%3]
 		one.Attributes["text"] = strings.Repeat("text ", 60)
 		ag := one.Attributes["ag"].(map[string]any)
 		ag["metrics"].(map[string]any)["tokens"] = map[string]any{"incremental": map[string]any{"total": int64(n)}}

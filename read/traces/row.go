@@ -37,6 +37,9 @@ type keyRow struct {
 	// created is when the span was received, in Unix milliseconds.
 	created int64
 	bytes   uint32
+	// root is trace.Span.Root; rewritten tells that the row alone has the session, user
+	// and agent.
+	root, rewritten bool
 }
 
 // bytesOf is how long the documents of rows are.
@@ -73,7 +76,7 @@ type keyScan struct {
 
 func newKeyScan() *keyScan {
 	k := new(keyScan)
-	k.to = []any{&k.traceType, &k.row.Start, &k.row.SortHash, traceOf(&k.row.trace), spanOf(&k.row.span), &k.row.partition, &k.row.version, &k.created, &k.row.bytes}
+	k.to = []any{&k.traceType, &k.row.Start, &k.row.SortHash, traceOf(&k.row.trace), spanOf(&k.row.span), &k.row.partition, &k.row.version, &k.created, &k.row.bytes, &k.row.root, &k.row.rewritten}
 	return k
 }
 
@@ -239,11 +242,11 @@ func (l *lastRead[T]) of(text string, parse func(string) (T, error)) (T, error) 
 	return value, err
 }
 
-// of gives the whole span of a trace of a type: with what is derived from its
-// documents because it is stored nowhere by itself.
-func (s *stored) of(t trace.Type) trace.Span {
+// of gives the whole span of a trace of a type, a root or not: with what is derived from
+// its documents because it is stored nowhere by itself.
+func (s *stored) of(t trace.Type, root bool) trace.Span {
 	span := s.Span
-	span.Type = t
+	span.Type, span.Root = t, root
 	// The type is that of the whole trace; the document's was right when it was written.
 	member(member(span.Attributes, semconv.Root), semconv.Type)[semconv.TypeTrace] = t.String()
 	span.References = references(span.Attributes)

@@ -33,6 +33,7 @@ import (
 	"colonnade/domain/ngram"
 	"colonnade/domain/trace"
 	"colonnade/domain/trace/payload"
+	"colonnade/domain/trace/spanmetrics"
 	"colonnade/domain/trace/tracejson"
 	"colonnade/migrations/migrationstest"
 	"colonnade/migrations/schema"
@@ -107,8 +108,8 @@ func (s *store) insert(spans ...trace.Span) {
 
 func (s *store) insertInto(project domain.ProjectID, spans ...trace.Span) {
 	s.t.Helper()
-	const core = "INSERT INTO spans (project_id, trace_type, start_time, sort_hash, partition_week, trace_id, span_id, parent_id, start_ns, end_time, end_ns, version, created_at, updated_at, created_by_id, updated_by_id, " +
-		"span_type, span_type_declared, span_kind, status_code, span_name, status_message, session_id, user_id, agent_id, duration_ms, errors, tokens_prompt, tokens_completion, tokens_total, costs_prompt, costs_completion, costs_total, service, " +
+	const core = "INSERT INTO spans (project_id, trace_type, start_time, sort_hash, partition_week, trace_id, span_id, parent_id, is_root, start_ns, end_time, end_ns, version, created_at, updated_at, created_by_id, updated_by_id, " +
+		"span_type, span_type_declared, span_kind, status_code, span_name, status_message, response_hash, failure_hash, session_id, user_id, agent_id, duration_ms, errors, tokens_prompt, tokens_completion, tokens_total, costs_prompt, costs_completion, costs_total, service, " +
 		"link_count, link_trace_ids, link_span_ids, event_names, hash_id, attributes_string, attributes_enum, attributes_number, attributes_bool, attributes_unindexed, search_terms, payload_bytes)"
 	var batch, payloads, index, annotations, results [][]any
 	for i := range spans {
@@ -144,8 +145,8 @@ func (s *store) insertInto(project domain.ProjectID, spans ...trace.Span) {
 			hash = sp.Hashes[0].ID
 		}
 		batch = append(batch, []any{
-			p, sp.Type.String(), start, tie, week, string(sp.TraceID[:]), string(sp.SpanID[:]), string(sp.ParentID[:]), uint16(sp.Start % 1000), end, uint16(sp.End % 1000),
-			sp.Version, sp.CreatedAt, zero(sp.UpdatedAt), sp.CreatedBy, sp.UpdatedBy, sp.EffectiveType().String(), sp.SpanType != 0, sp.Kind.String(), sp.Status.String(), sp.Name, sp.StatusMessage,
+			p, sp.Type.String(), start, tie, week, string(sp.TraceID[:]), string(sp.SpanID[:]), string(sp.ParentID[:]), sp.Root || sp.IsRoot(), uint16(sp.Start % 1000), end, uint16(sp.End % 1000),
+			sp.Version, sp.CreatedAt, zero(sp.UpdatedAt), sp.CreatedBy, sp.UpdatedBy, sp.EffectiveType().String(), sp.SpanType != 0, sp.Kind.String(), sp.Status.String(), sp.Name, sp.StatusMessage, spanmetrics.TraitsOf(sp).Response, uint64(spanmetrics.TraitsOf(sp).Failure),
 			sp.SessionID, sp.UserID, sp.AgentID, l.column("duration_ms"), l.column("errors"), l.column("tokens_prompt"), l.column("tokens_completion"), l.column("tokens_total"),
 			l.column("costs_prompt"), l.column("costs_completion"), l.column("costs_total"), name,
 			uint16(len(sp.Links)), linkTraces, linkSpans, names, hash, l.str, l.labels, l.num, l.bools, l.long, l.kv, uint32(len(text) + len(head)),
@@ -316,7 +317,7 @@ func documents(s *trace.Span) (text, head, lengths string) {
 	add(&head, links)
 	add(&head, resource)
 	add(&head, scope)
-	of := payload.Header{Span: *s}
+	of := payload.Header{Span: *s, Traits: spanmetrics.TraitsOf(s)}
 	own := newLeaves(s)
 	for i, name := range []string{"errors", "tokens_prompt", "tokens_completion", "tokens_total", "costs_prompt", "costs_completion", "costs_total"} {
 		of.Metrics[i] = own.column(name)

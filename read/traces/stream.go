@@ -70,12 +70,12 @@ func (r *Reader) stream(ctx context.Context, project domain.ProjectID, id trace.
 	}
 	edges := make([]trace.Edge, len(k.rows))
 	names := make([]string, len(k.rows))
-	metrics := make([][spanmetrics.Count]float64, len(k.rows))
-	for i, row := range k.rows {
-		edges[i], names[i], metrics[i] = row.edge, row.name, row.metrics
+	metrics := make([]spanmetrics.Incremental, len(k.rows))
+	for i := range k.rows {
+		edges[i], names[i], metrics[i] = k.rows[i].own.Edge, k.rows[i].name, k.rows[i].own
 	}
 	tree := trace.NewSkeleton(edges, names)
-	sums, _ := spanmetrics.Sum(edges, metrics)
+	sums := spanmetrics.Sum(metrics).Spans
 	s := &spanStream{r: r, ctx: ctx, project: project, lease: memory.LeaseOf(ctx)}
 	for _, i := range tracejson.Order(tree) {
 		row := k.rows[i].keyRow
@@ -98,9 +98,8 @@ type skeleton struct {
 
 type skeletonRow struct {
 	keyRow
-	edge    trace.Edge
-	name    string
-	metrics [spanmetrics.Count]float64
+	name string
+	own  spanmetrics.Incremental
 }
 
 // skeleton reads the latest version of each span of a trace. A trace is an annotation
@@ -109,9 +108,10 @@ func (r *Reader) skeleton(ctx context.Context, project domain.ProjectID, bounds 
 	scan := newKeyScan()
 	var row skeletonRow
 	var nano uint16
-	to := append(scan.to, spanOf(&row.edge.Parent), &nano, &row.name)
-	for i := range row.metrics {
-		to = append(to, &row.metrics[i])
+	var typ int8
+	to := append(scan.to, spanOf(&row.own.Parent), &nano, &row.name, &typ, &row.own.Response, (*uint64)(&row.own.Failure))
+	for i := range row.own.Metrics {
+		to = append(to, &row.own.Metrics[i])
 	}
 	at := map[trace.SpanID]int{}
 	names := map[string]string{}
@@ -120,7 +120,7 @@ func (r *Reader) skeleton(ctx context.Context, project domain.ProjectID, bounds 
 			return err
 		}
 		row.keyRow = scan.done()
-		row.edge.ID, row.edge.Start = row.span, row.Start*1000+int64(nano)
+		row.own.ID, row.own.Start, row.own.Type = row.span, row.Start*1000+int64(nano), trace.SpanType(typ) //nolint:gosec // an enum's number
 		if known, ok := names[row.name]; ok {
 			row.name = known
 		} else {

@@ -218,9 +218,10 @@ func (r *Reader) metricsWithin(ctx context.Context, project domain.ProjectID, bo
 		var id identity
 		var start int64
 		var nano uint16
+		var typ int8
 		v := &m.Metrics
-		err := rows.Scan(traceOf(&id.trace), spanOf(&m.ID), spanOf(&m.Parent), &m.version, &start, &nano, &v[0], &v[1], &v[2], &v[3], &v[4], &v[5], &v[6])
-		m.Start, id.span = start*1000+int64(nano), m.ID
+		err := rows.Scan(traceOf(&id.trace), spanOf(&m.ID), spanOf(&m.Parent), &m.version, &start, &nano, &typ, &m.Response, (*uint64)(&m.Failure), &v[0], &v[1], &v[2], &v[3], &v[4], &v[5], &v[6])
+		m.Start, id.span, m.Type = start*1000+int64(nano), m.ID, trace.SpanType(typ) //nolint:gosec // an enum's number
 		if old := out[id]; old == nil || old.version < m.version {
 			out[id] = &m
 		}

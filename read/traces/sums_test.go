@@ -58,6 +58,7 @@ func TestSettledSums(t *testing.T) {
 			root, leaf := span(1, 1, at), span(1, 2, at)
 			leaf.ParentID = root.SpanID
 			for _, one := range []*trace.Span{&root, &leaf} {
+				one.SpanType = trace.Chat
 				one.Attributes["ag"].(map[string]any)["metrics"] = map[string]any{"tokens": map[string]any{"incremental": map[string]any{"total": int64(15)}}}
 				one.Attributes["ag"].(map[string]any)["data"] = map[string]any{"outputs": "a needle"}
 			}

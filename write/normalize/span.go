@@ -99,6 +99,7 @@ func (w *fitting) identify() error {
 	copy(s.TraceID[:], raw.TraceID)
 	copy(s.SpanID[:], raw.SpanID)
 	copy(s.ParentID[:], raw.ParentID)
+	s.Root = s.IsRoot()
 	if s.TraceID.IsZero() || s.SpanID.IsZero() {
 		return rejected("The trace_id or span_id is all zeros.")
 	}

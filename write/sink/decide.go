@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"colonnade/domain/trace"
+	"colonnade/domain/trace/spanmetrics"
 	"colonnade/migrations/schema"
 	"colonnade/write/normalize"
 	"colonnade/write/sink/plan"
@@ -56,7 +57,7 @@ func (w *worker) enter(b *batch, g *group, before *recent.Trace, e *entry) (k *r
 		k = w.memory.Touch(g.Key, b.builtAt, g.ReceivedAt)
 		k.Declared, k.Linked, k.HasEvaluator = g.declared, g.linked, g.judging
 		k.NoteIdentifiers(e.Span)
-		w.memory.Put(k, e.known(), e.facts(w.rows.Spans.LastNumbers))
+		w.memory.Put(k, e.known(), e.facts(w.rows.Spans.LastNumbers, w.rows.Spans.LastTraits))
 		g.written = append(g.written, e)
 	}
 	e.release()
@@ -147,18 +148,16 @@ func (w *worker) place(b *batch, g *group, k *recent.Trace, e *entry) bool {
 	return true
 }
 
-// facts returns the metrics of an entry, whose numbers are those of its row.
-func (e *entry) facts(numbers [schema.NumberCount]float64) recent.SpanMetrics {
+// facts returns the metrics of an entry, whose numbers and traits are those of its row.
+func (e *entry) facts(numbers [schema.NumberCount]float64, traits spanmetrics.Traits) recent.SpanMetrics {
 	f := recent.SpanMetrics{
 		ID: e.Span.SpanID, Parent: e.Span.ParentID, TraceType: e.Span.Type, Declared: e.Declared,
-		Linked:  len(e.Span.Links) > 0,
+		Linked: len(e.Span.Links) > 0, Root: e.Span.IsRoot(), NotRoot: !e.Span.IsRoot(), Traits: traits,
 		StartNS: e.StartNS, PartitionWeek: e.PartitionWeek, Start: e.Start, Created: rows.Micros(e.CreatedAt), SortHash: e.SortHash, Version: e.Version,
 	}
 	f.End, _ = rows.SplitTime(e.Span.End)
-	copy(f.Own[:], numbers[1:]) // the first is the duration
-	if e.Span.IsRoot() {
-		f.Name = strings.Clone(e.Span.Name) // a clone, because the name would keep the record in memory until the trace is finalized
-	}
+	copy(f.Own[:], numbers[1:])         // the first is the duration
+	f.Name = strings.Clone(e.Span.Name) // a clone, because the name would keep the record in memory until the trace is finalized
 	return f
 }
 

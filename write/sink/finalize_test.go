@@ -58,7 +58,7 @@ func TestSumsFollowTheTrace(t *testing.T) {
 	h := newFixture(t, 1)
 	r := h.start()
 	tokens := func(id, parent byte, start int64, n int) span {
-		return span{trace: 1, span: id, parent: parent, name: fmt.Sprint("s", id), start: start, attributes: map[string]any{"ag.metrics.unit.tokens.total": n}}
+		return span{trace: 1, span: id, parent: parent, name: fmt.Sprint("s", id), start: start, attributes: map[string]any{"ag.type.span": "chat", "ag.metrics.unit.tokens.total": n}}
 	}
 	finalized := func(want ...string) {
 		t.Helper()
@@ -102,7 +102,7 @@ func TestMinutesFollowTheRoots(t *testing.T) {
 	h.sink.RollupEvery, h.sink.MaxClockSkew = 50*time.Millisecond, 10*time.Millisecond
 	h.start()
 	tokens := func(n, id, parent byte, start int64, tokens int) stream.Record {
-		return h.record(stream.Upsert, n, span{trace: n, span: id, parent: parent, name: "s", start: start, attributes: map[string]any{"ag.metrics.unit.tokens.total": tokens}})
+		return h.record(stream.Upsert, n, span{trace: n, span: id, parent: parent, name: "s", start: start, attributes: map[string]any{"ag.type.span": "chat", "ag.metrics.unit.tokens.total": tokens}})
 	}
 	minutes := func(want string) {
 		t.Helper()

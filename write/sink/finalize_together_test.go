@@ -74,7 +74,7 @@ func TestTracesAreRepairedTogether(t *testing.T) {
 			h.eventually("finalized", func() bool { return h.finalized() == traces })
 			require.Equal(t, uint64(2*traces), one[uint64](h, "SELECT count() FROM spans"))
 			require.Equal(t, uint64(traces), one[uint64](h, "SELECT count() FROM spans WHERE span_name = 'root' AND user_id = 'u' AND session_id = 's\\'' || char(97 + reinterpretAsUInt8(substring(trace_id, 16, 1)) % 20) AND has(search_terms, '@session=' || session_id) AND has(search_terms, '@user=u')"))
-			for _, what := range []string{"find identifiers", "promote identifiers"} {
+			for _, what := range []string{"find identifiers", "promote roots"} {
 				require.LessOrEqual(t, r.statements(t, what), traces/5, what)
 			}
 		})

@@ -29,7 +29,7 @@ var summedPaths = []string{
 }
 
 // metered is a trace of which more spans have metrics: of their own, sent in
-// place of sums, and such that cancel each other out.
+// place of sums, and such that cancel each other out; some calls name one response.
 func (g *generator) metered(n uint64) *tracepb.TracesData {
 	data := g.trace(n)
 	for _, s := range data.ResourceSpans[0].ScopeSpans[0].Spans {
@@ -46,6 +46,9 @@ func (g *generator) metered(n uint64) *tracepb.TracesData {
 		}
 		if g.IntN(6) == 0 {
 			some["ag.metrics.costs.cumulative.total"] = pick[any](g, 0.125, 4)
+		}
+		if g.IntN(3) == 0 {
+			some["ag.meta.response.id"] = pick[any](g, "r1", "r2")
 		}
 		s.Attributes = append(s.Attributes, keyValues(some)...)
 	}

@@ -207,7 +207,8 @@ func scanKey(rows driver.Rows) (k spanKey, err error) {
 	var tie, version uint64
 	var traceID, spanID string
 	var bytes, partition uint32
-	if err = rows.Scan(&kind, &start, &tie, &traceID, &spanID, &partition, &version, &created, &bytes); err != nil {
+	var root, rewritten bool
+	if err = rows.Scan(&kind, &start, &tie, &traceID, &spanID, &partition, &version, &created, &bytes, &root, &rewritten); err != nil {
 		return k, err
 	}
 	return spanKey{trace.TraceID([]byte(traceID)), trace.SpanID([]byte(spanID))}, nil

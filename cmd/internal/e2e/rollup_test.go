@@ -121,7 +121,9 @@ func TestMinutesOfATraceInSeveralProjects(t *testing.T) {
 	reader, err := analytics.New(analytics.DefaultConfig(), w.reader, time.Now)
 	require.NoError(t, err)
 	at := time.Now().UTC().Add(-time.Hour).Truncate(time.Minute)
-	tokens := func(n int) map[string]any { return map[string]any{"ag.metrics.tokens.incremental.total": n} }
+	tokens := func(n int) map[string]any {
+		return map[string]any{"ag.type.span": "chat", "ag.metrics.tokens.incremental.total": n}
+	}
 	projects := []domain.ProjectID{domain.ProjectID(uuid.New()), domain.ProjectID(uuid.New()), domain.ProjectID(uuid.New())}
 	for i, project := range projects {
 		for n := range uint64(8) {

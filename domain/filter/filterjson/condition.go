@@ -164,14 +164,7 @@ func (c *condition) leaf() (filter.Expr, error) {
 		in, err := nullable(c, trace.ParseSpanID)
 		return filter.ParentID{In: in}, err
 	case "root":
-		root, ok := c.value.(bool)
-		if !ok {
-			return nil, c.bad(c.value, "true and false")
-		}
-		if root {
-			return filter.ParentID{In: []trace.SpanID{{}}}, nil
-		}
-		return filter.Not{Expr: filter.ParentID{In: []trace.SpanID{{}}}}, nil
+		return c.root()
 	case "trace_type":
 		in, err := values(c, word(c, trace.ParseType))
 		return filter.TraceType{In: in}, err
@@ -202,6 +195,18 @@ func (c *condition) leaf() (filter.Expr, error) {
 		return c.content()
 	default:
 		return nil, rejected("Unknown filter field: %s.", shorten(c.field))
+	}
+}
+
+func (c *condition) root() (filter.Expr, error) {
+	is, ok := c.value.(bool)
+	switch {
+	case !ok:
+		return nil, c.bad(c.value, "it takes true or false")
+	case is:
+		return filter.Root{}, nil
+	default:
+		return negate(filter.Root{}), nil
 	}
 }
 

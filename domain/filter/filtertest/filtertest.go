@@ -34,7 +34,7 @@ type Generator struct {
 func New(r *rand.Rand, spans []trace.Span, fields ...string) *Generator {
 	if len(fields) == 0 {
 		fields = []string{
-			"trace_id", "span_id", "parent_id", "trace_type", "span_type", "span_kind", "status_code",
+			"trace_id", "span_id", "parent_id", "root", "trace_type", "span_type", "span_kind", "status_code",
 			"span_name", "status_message", "session_id", "user_id", "agent_id", "start_time", "end_time", "created_at", "updated_at",
 			"created_by_id", "updated_by_id", "deleted_at", "attributes", "attributes", "attributes", "attributes", "resource", "scope",
 			"links", "references", "events", "hashes", "content",
@@ -82,6 +82,8 @@ func (g *Generator) condition() map[string]any {
 		g.compared(c, s.SpanID.String())
 	case "parent_id":
 		g.compared(c, orNull(s.ParentID.String(), s.IsRoot()))
+	case "root":
+		c["operator"], c["value"] = pick(g, "is", "is_not"), s.Root == (g.rand.IntN(2) == 0)
 	case "trace_type":
 		g.compared(c, s.Type.String())
 	case "span_type":

@@ -27,6 +27,8 @@ type Header struct {
 	Hash uuid.UUID
 	// Metrics are the incremental metrics in the order of spanmetrics.Sum, NaN for an absent one.
 	Metrics [spanmetrics.Count]float64
+	// Traits are those of the span; its type is that of Span.
+	Traits spanmetrics.Traits
 }
 
 // format is the first byte of a header. Another layout gets another number.
@@ -41,8 +43,9 @@ const fixedBytes = 1 + 8 + 4*8 + 3*16 + 4 + 5*4
 // and updated i64, Unix microseconds, 0 if unknown; created by, updated by, hash, 16
 // bytes each; declared trace type, span type (0 if none was declared), kind
 // and status u8; five lengths u32; the strings of those lengths: name, status
-// message, session, user, agent; a byte that has bit k set if metric k is present;
-// those metrics, f64, ascending.
+// message, session, user, agent; a byte that has bit k set if metric k is present and
+// bit 7 if a trait is; those metrics, f64, ascending; the response and the failure of
+// the traits, u64 each.
 func AppendHeader(dst []byte, h *Header) []byte {
 	s := &h.Span
 	dst = append(dst, format)
@@ -68,8 +71,16 @@ func AppendHeader(dst []byte, h *Header) []byte {
 			dst = binary.LittleEndian.AppendUint64(dst, math.Float64bits(v))
 		}
 	}
+	if t := h.Traits; t.Response != 0 || t.Failure != 0 {
+		dst[at] |= hasTraits
+		dst = binary.LittleEndian.AppendUint64(dst, t.Response)
+		dst = binary.LittleEndian.AppendUint64(dst, uint64(t.Failure))
+	}
 	return dst
 }
+
+// hasTraits is the bit of the presence byte for traits.
+const hasTraits = 1 << spanmetrics.Count
 
 func microsOf(t time.Time) int64 {
 	if t.IsZero() {
@@ -113,35 +124,40 @@ func ParseHeader(text string) (h Header, err error) {
 		}
 		*to = take(lengths[i])
 	}
-	metrics, ok := metricsOf(rest)
-	if !ok {
+	if !h.parseNumbers(rest) {
 		return Header{}, errHeader
 	}
-	h.Metrics = metrics
+	h.Traits.Type = s.SpanType
 	return h, nil
 }
 
-// metricsOf parses the metrics of a header. It reports false if they are cut off,
-// followed by more, or AppendHeader would not write them.
-func metricsOf(text string) (out [spanmetrics.Count]float64, ok bool) {
-	if text == "" || text[0]>>spanmetrics.Count != 0 {
-		return out, false
+// parseNumbers parses the metrics and traits of a header. It reports false if they are
+// cut off, followed by more, or AppendHeader would not write them.
+func (h *Header) parseNumbers(text string) bool {
+	if text == "" {
+		return false
 	}
-	present, rest := text[0], text[1:]
-	for k := range out {
-		out[k] = math.NaN()
-		if present&(1<<k) == 0 {
-			continue
-		}
+	present, rest, ok := text[0], text[1:], true
+	number := func() (n uint64) {
 		if len(rest) < 8 {
-			return out, false
+			ok = false
+			return 0
 		}
-		out[k], rest = math.Float64frombits(binary.LittleEndian.Uint64([]byte(rest[:8]))), rest[8:]
-		if math.IsNaN(out[k]) {
-			return out, false
+		n, rest = binary.LittleEndian.Uint64([]byte(rest[:8])), rest[8:]
+		return n
+	}
+	for k := range h.Metrics {
+		h.Metrics[k] = math.NaN()
+		if present&(1<<k) != 0 {
+			h.Metrics[k] = math.Float64frombits(number())
+			ok = ok && !math.IsNaN(h.Metrics[k])
 		}
 	}
-	return out, rest == ""
+	if present&hasTraits != 0 {
+		h.Traits.Response, h.Traits.Failure = number(), spanmetrics.Failure(number())
+		ok = ok && (h.Traits.Response != 0 || h.Traits.Failure != 0)
+	}
+	return ok && rest == ""
 }
 
 func timeOf(micros int64) time.Time {

@@ -2,6 +2,7 @@ package payload
 
 import (
 	"math"
+	"strings"
 	"testing"
 	"time"
 
@@ -22,6 +23,7 @@ func header() Header {
 			CreatedBy: uuid.UUID{1, 15: 2}, UpdatedBy: uuid.UUID{3, 15: 4},
 		},
 		Declared: trace.Annotation, Hash: uuid.UUID{5, 15: 6},
+		Traits: spanmetrics.Traits{Type: trace.Chat, Response: 1<<63 + 5, Failure: 7},
 	}
 }
 
@@ -33,6 +35,8 @@ func TestHeader(t *testing.T) {
 	early.Span.Start, early.Span.End = -5, -1
 	stored := early
 	stored.Span.Start, stored.Span.End = 0, 0
+	plain := header()
+	plain.Traits.Response, plain.Traits.Failure = 0, 0
 	for _, tt := range []struct {
 		name           string
 		header, parsed Header
@@ -40,6 +44,7 @@ func TestHeader(t *testing.T) {
 		{"nothing", Header{}, Header{}},
 		{"everything", header(), header()},
 		{"metrics", measured, measured},
+		{"no traits but the type", plain, plain},
 		{"before 1970", early, stored},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -81,6 +86,8 @@ func TestHeaderRejectsOtherText(t *testing.T) {
 		require.Error(t, err)
 		_, err = ParseHeader("\x03" + text[1:])
 		require.Error(t, err)
+		_, err = ParseHeader(text[:len(text)-16] + strings.Repeat("\x00", 16))
+		require.Error(t, err, "traits that are none")
 	}
 }
 

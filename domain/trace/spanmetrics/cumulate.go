@@ -2,46 +2,38 @@ package spanmetrics
 
 import (
 	"math"
-	"slices"
 
 	"colonnade/domain/trace"
 )
 
-// Cumulate writes the cumulative metrics into the attributes of the spans of a trace: for
-// errors and for the prompt, completion and total of tokens and costs, the
-// incremental value of the span plus those of all spans below it. The spans may come in any order.
-// Orphans sum themselves and the spans below them, and no span counts twice, even
-// in a cycle (see trace.BuildTree). A sum is written if it is not zero; otherwise the
-// value that a client sent stays. Whole numbers have whole sums.
+// Cumulate writes the cumulative metrics into the attributes of the spans of a trace:
+// errors, and prompt, completion and total of tokens and costs, of the span and all
+// spans below it by the rule of cumulative. The spans may come in any order. Orphans
+// are tops, and no span counts twice, even in a cycle (see trace.BuildTree). A sum is
+// written if it is not zero; otherwise the value that a client sent stays. Whole numbers
+// have whole sums.
 func Cumulate(spans []*trace.Span) { CumulateAmong(spans, nil) }
 
-// Incremental is the place of a span in its trace, and its incremental metrics in the order of
-// Sum: NaN if there is none; whole errors and tokens are whole numbers, costs are not.
+// Incremental is the place of a span in its trace, its traits, and its incremental metrics
+// in the order of Sum: NaN if there is none; whole errors and tokens are whole numbers,
+// costs are not.
 type Incremental struct {
 	trace.Edge
+	Traits
 	Metrics [Count]float64
 }
 
 // CumulateAmong is Cumulate for some spans of a trace; others are the remaining ones.
 func CumulateAmong(spans []*trace.Span, others []Incremental) {
-	edges := make([]trace.Edge, 0, len(spans)+len(others))
-	sums := make([]metrics, len(spans)+len(others))
-	for i, s := range spans {
-		edges = append(edges, trace.EdgeOf(s))
-		sums[i] = incremental(s.Attributes)
+	n := len(spans) + len(others)
+	edges, traits, sums := make([]trace.Edge, 0, n), make([]Traits, 0, n), make([]metrics, 0, n)
+	for _, s := range spans {
+		edges, traits, sums = append(edges, trace.EdgeOf(s)), append(traits, TraitsOf(s)), append(sums, incremental(s.Attributes))
 	}
 	for i := range others {
-		edges = append(edges, others[i].Edge)
-		for k, n := range sums[len(spans)+i].all() {
-			*n = metric(k, others[i].Metrics[k])
-		}
+		edges, traits, sums = append(edges, others[i].Edge), append(traits, others[i].Traits), append(sums, metricsOf(&others[i].Metrics))
 	}
-	order, parents := trace.Forest(edges)
-	for _, i := range childrenFirst(order, parents) {
-		if p := parents[i]; p >= 0 {
-			sums[p].add(&sums[i])
-		}
-	}
+	rollUp(edges, traits, sums)
 	for i, s := range spans {
 		sums[i].write(s)
 	}
@@ -51,34 +43,47 @@ func CumulateAmong(spans []*trace.Span, others []Incremental) {
 // total of tokens, then those of costs.
 const Count = 1 + 2*partCount
 
-// Sum is Cumulate for numbers alone. It takes the incremental metrics of the spans
-// of one trace, NaN if there is none, and returns the cumulative ones, 0 if there is nothing to
-// sum; they equal those of Cumulate exactly as long as whole numbers stay below 2^53.
-// oneTree reports whether the spans form a single tree: one root, every parent among
-// the spans, no cycle. The sums of the root are then the totals of the trace.
-func Sum(edges []trace.Edge, incremental [][Count]float64) (sums [][Count]float64, oneTree bool) {
-	order, parents := trace.Forest(edges)
-	sums = make([][Count]float64, len(incremental))
-	roots := 0
-	for i := range incremental {
-		for k, v := range incremental[i] {
-			if !math.IsNaN(v) {
-				sums[i][k] = v
-			}
-		}
-		if parents[i] < 0 {
-			roots++
-			oneTree = edges[i].Parent.IsZero()
-		}
+// Sums are the cumulative metrics of the spans of a trace; 0 if there is nothing to sum.
+type Sums struct {
+	// Spans are in the order in which the spans were given.
+	Spans [][Count]float64
+	// Totals are those of the trace: of all its tops together.
+	Totals [Count]float64
+	// Tops are the positions of the spans at the top of their trees, ascending by start. The
+	// sums of a single one are the totals.
+	Tops []int32
+}
+
+// Sum is Cumulate for numbers alone. Its sums equal those of Cumulate exactly as long as
+// whole numbers stay below 2^53.
+func Sum(spans []Incremental) Sums {
+	n := len(spans)
+	edges, traits, sums := make([]trace.Edge, n), make([]Traits, n), make([]metrics, n)
+	for i := range spans {
+		edges[i], traits[i], sums[i] = spans[i].Edge, spans[i].Traits, metricsOf(&spans[i].Metrics)
 	}
-	for _, i := range childrenFirst(order, parents) {
-		if p := parents[i]; p >= 0 {
-			for k, v := range sums[i] {
-				sums[p][k] += v
-			}
-		}
+	totals, tops := rollUp(edges, traits, sums)
+	out := Sums{Spans: make([][Count]float64, n), Totals: totals.floats(), Tops: tops}
+	for i := range sums {
+		out.Spans[i] = sums[i].floats()
 	}
-	return sums, oneTree && roots == 1
+	return out
+}
+
+// metricsOf returns the metrics of numbers in the order of Sum.
+func metricsOf(numbers *[Count]float64) (out metrics) {
+	for k, n := range out.all() {
+		*n = metric(k, numbers[k])
+	}
+	return out
+}
+
+// floats returns the metrics in the order of Sum.
+func (s *metrics) floats() (out [Count]float64) {
+	for k, n := range s.all() {
+		out[k] = asFloat(*n)
+	}
+	return out
 }
 
 // SetCumulative writes the cumulative metrics of one span, which Sum returned, into its
@@ -96,28 +101,12 @@ func SetCumulative(s *trace.Span, sums [Count]float64) {
 	out.write(s)
 }
 
-// childrenFirst orders every child before its parent, whatever their start times are.
-func childrenFirst(order, parents []int) []int {
-	children := make([]int, len(parents))
-	for _, p := range parents {
-		if p >= 0 {
-			children[p]++
+// HasAny reports which metrics a span of the trace has: a total of 0 for others means absence.
+func HasAny(spans []Incremental) (has [Count]bool) {
+	for i := range spans {
+		for k, v := range spans[i].Metrics {
+			has[k] = has[k] || !math.IsNaN(v)
 		}
 	}
-	queue := make([]int, 0, len(order))
-	// From the latest to the earliest, so that equal input adds in equal order:
-	// sums of floats depend on it.
-	for _, i := range slices.Backward(order) {
-		if children[i] == 0 {
-			queue = append(queue, i)
-		}
-	}
-	for at := 0; at < len(queue); at++ {
-		if p := parents[queue[at]]; p >= 0 {
-			if children[p]--; children[p] == 0 {
-				queue = append(queue, p)
-			}
-		}
-	}
-	return queue
+	return has
 }

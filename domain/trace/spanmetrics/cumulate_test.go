@@ -37,9 +37,10 @@ func metrics(t *testing.T, s *trace.Span, text string) {
 func TestCumulate(t *testing.T) {
 	t.Parallel()
 	in := spansOf(t, "root:1:0:1 chain:2:1:2 chat:3:2:3 chat:4:2:1 orphan:5:9:4 idle:6:1:5")
+	in[2].SpanType, in[3].SpanType = trace.Chat, trace.Chat
 	metrics(t, &in[0], `{"tokens":{"cumulative":{"total":999,"prompt":7,"cached":4}},"costs":{}}`)
 	metrics(t, &in[2], `{"tokens":{"incremental":{"prompt":10,"completion":5,"total":15}},"costs":{"incremental":{"total":0.25}},"errors":{"incremental":1}}`)
-	metrics(t, &in[3], `{"tokens":{"incremental":{"completion":2.5,"total":4}},"costs":{"incremental":{"total":0.5}},"errors":{"incremental":0}}`)
+	metrics(t, &in[3], `{"tokens":{"incremental":{"completion":2.5,"total":2.5}},"costs":{"incremental":{"total":0.5}},"errors":{"incremental":0}}`)
 	metrics(t, &in[4], `{"tokens":{"incremental":{"total":100}}}`)
 	metrics(t, &in[5], `{"tokens":{"cumulative":{"total":3}}}`)
 	all := make([]*trace.Span, 0, len(in))
@@ -48,10 +49,10 @@ func TestCumulate(t *testing.T) {
 	}
 	spanmetrics.Cumulate(all)
 	want := []string{
-		`{"costs":{"cumulative":{"total":0.75}},"errors":{"cumulative":1},"tokens":{"cumulative":{"cached":4,"completion":7.5,"prompt":10,"total":19}}}`,
-		`{"costs":{"cumulative":{"total":0.75}},"errors":{"cumulative":1},"tokens":{"cumulative":{"completion":7.5,"prompt":10,"total":19}}}`,
+		`{"costs":{"cumulative":{"total":0.75}},"errors":{"cumulative":1},"tokens":{"cumulative":{"cached":4,"completion":7.5,"prompt":10,"total":17.5}}}`,
+		`{"costs":{"cumulative":{"total":0.75}},"errors":{"cumulative":1},"tokens":{"cumulative":{"completion":7.5,"prompt":10,"total":17.5}}}`,
 		`{"costs":{"cumulative":{"total":0.25},"incremental":{"total":0.25}},"errors":{"cumulative":1,"incremental":1},"tokens":{"cumulative":{"completion":5,"prompt":10,"total":15},"incremental":{"completion":5,"prompt":10,"total":15}}}`,
-		`{"costs":{"cumulative":{"total":0.5},"incremental":{"total":0.5}},"errors":{"incremental":0},"tokens":{"cumulative":{"completion":2.5,"total":4},"incremental":{"completion":2.5,"total":4}}}`,
+		`{"costs":{"cumulative":{"total":0.5},"incremental":{"total":0.5}},"errors":{"incremental":0},"tokens":{"cumulative":{"completion":2.5,"total":2.5},"incremental":{"completion":2.5,"total":2.5}}}`,
 		`{"tokens":{"cumulative":{"total":100},"incremental":{"total":100}}}`,
 		`{"tokens":{"cumulative":{"total":3}}}`,
 	}
@@ -63,7 +64,7 @@ func TestCumulate(t *testing.T) {
 	}
 }
 
-// Whatever the shape of the trace, its roots together hold the sum of all spans.
+// Whatever the shape of the trace, its roots together hold the sum of all model calls.
 func TestCumulateLosesNothing(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(1, 2))
@@ -72,7 +73,7 @@ func TestCumulateLosesNothing(t *testing.T) {
 		in := make([]trace.Span, n)
 		all := make([]*trace.Span, n)
 		for i := range in {
-			in[i] = trace.Span{SpanID: trace.SpanID{byte(i + 1)}, ParentID: trace.SpanID{byte(r.IntN(n + 2))}, Start: int64(r.IntN(5))}
+			in[i] = trace.Span{SpanID: trace.SpanID{byte(i + 1)}, ParentID: trace.SpanID{byte(r.IntN(n + 2))}, SpanType: trace.Chat, Start: int64(r.IntN(5))}
 			metrics(t, &in[i], `{"tokens":{"incremental":{"total":1}}}`)
 			all[i] = &in[i]
 		}

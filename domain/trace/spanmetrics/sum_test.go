@@ -27,8 +27,9 @@ func TestOneTree(t *testing.T) {
 		{"a chain, the leaf first", [][2]byte{{3, 2}, {2, 1}, {1, 0}}, true},
 		{"branches", [][2]byte{{1, 0}, {2, 1}, {3, 1}, {4, 2}, {5, 4}, {6, 5}}, true},
 		{"two roots", [][2]byte{{1, 0}, {2, 0}}, false},
-		{"no root", [][2]byte{{2, 1}}, false},
-		{"an orphan", [][2]byte{{1, 0}, {3, 2}}, false},
+		{"one orphan", [][2]byte{{2, 1}}, true},
+		{"below an orphan", [][2]byte{{3, 2}, {2, 1}, {4, 2}}, true},
+		{"an orphan beside the root", [][2]byte{{1, 0}, {3, 2}}, false},
 		{"its own parent", [][2]byte{{1, 0}, {2, 2}}, false},
 		{"a cycle beside the root", [][2]byte{{1, 0}, {2, 3}, {3, 4}, {4, 2}, {5, 1}}, false},
 		{"below a cycle", [][2]byte{{1, 0}, {2, 3}, {3, 2}, {4, 2}}, false},
@@ -36,12 +37,11 @@ func TestOneTree(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			edges := make([]trace.Edge, len(tt.in))
+			in := make([]spanmetrics.Incremental, len(tt.in))
 			for i, e := range tt.in {
-				edges[i] = trace.Edge{ID: trace.SpanID{7: e[0]}, Parent: trace.SpanID{7: e[1]}}
+				in[i].Edge = trace.Edge{ID: trace.SpanID{7: e[0]}, Parent: trace.SpanID{7: e[1]}}
 			}
-			_, got := spanmetrics.Sum(edges, make([][spanmetrics.Count]float64, len(edges)))
-			require.Equal(t, tt.want, got)
+			require.Equal(t, tt.want, len(spanmetrics.Sum(in).Tops) == 1)
 		})
 	}
 }
@@ -53,22 +53,23 @@ func TestSumEqualsCumulate(t *testing.T) {
 	paths, at := metricPaths(), metricAt
 	for range 500 {
 		n := 1 + r.IntN(40)
-		all, edges, own := make([]*trace.Span, n), make([]trace.Edge, n), make([][spanmetrics.Count]float64, n)
+		all, own := make([]*trace.Span, n), make([]spanmetrics.Incremental, n)
 		for i := range n {
 			s := &trace.Span{SpanID: trace.SpanID{byte(i + 1)}, ParentID: trace.SpanID{byte(r.IntN(n + 2))}, Start: int64(r.IntN(5)), Attributes: map[string]any{}}
+			characterize(r, s)
 			for k, path := range paths {
-				own[i][k] = math.NaN()
+				own[i].Metrics[k] = math.NaN()
 				switch r.IntN(3) {
 				case 0:
-					own[i][k] = float64(r.IntN(1000))
-					set(s.Attributes, at(path, "incremental"), int64(own[i][k]))
+					own[i].Metrics[k] = float64(r.IntN(1000))
+					set(s.Attributes, at(path, "incremental"), int64(own[i].Metrics[k]))
 				case 1:
-					own[i][k] = r.NormFloat64()
-					set(s.Attributes, at(path, "incremental"), own[i][k])
+					own[i].Metrics[k] = r.NormFloat64()
+					set(s.Attributes, at(path, "incremental"), own[i].Metrics[k])
 				default: // none
 				}
 			}
-			all[i], edges[i] = s, trace.Edge{ID: s.SpanID, Parent: s.ParentID, Start: s.Start}
+			all[i], own[i].Edge, own[i].Traits = s, trace.EdgeOf(s), spanmetrics.TraitsOf(s)
 		}
 		spanmetrics.Cumulate(all)
 		want := make([][spanmetrics.Count]float64, n)
@@ -82,8 +83,22 @@ func TestSumEqualsCumulate(t *testing.T) {
 				}
 			}
 		}
-		got, _ := spanmetrics.Sum(edges, own)
-		require.Empty(t, cmp.Diff(want, got))
+		require.Empty(t, cmp.Diff(want, spanmetrics.Sum(own).Spans))
+	}
+}
+
+// characterize gives a span what the roll-up reads beside metrics.
+func characterize(r *rand.Rand, s *trace.Span) {
+	types := []trace.SpanType{0, trace.Agent, trace.Tool, trace.Chat, trace.Chat, trace.Embedding}
+	s.SpanType = types[r.IntN(len(types))]
+	if r.IntN(3) == 0 {
+		set(s.Attributes, []string{"ag", "meta", "response", "id"}, string(rune('a'+r.IntN(4))))
+	}
+	if r.IntN(3) == 0 {
+		s.Status, s.StatusMessage = trace.StatusError, string(rune('a'+r.IntN(2)))
+		if r.IntN(3) == 0 {
+			s.Events = []trace.Event{{Name: "exception"}}
+		}
 	}
 }
 
@@ -94,35 +109,35 @@ func TestSetCumulative(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	for range 500 {
 		n := 1 + r.IntN(12)
-		all, alone, edges, own := make([]*trace.Span, n), make([]*trace.Span, n), make([]trace.Edge, n), make([][spanmetrics.Count]float64, n)
+		all, alone, own := make([]*trace.Span, n), make([]*trace.Span, n), make([]spanmetrics.Incremental, n)
 		for i := range n {
 			span := func() *trace.Span {
-				return &trace.Span{SpanID: trace.SpanID{byte(i + 1)}, ParentID: trace.SpanID{byte(r.IntN(i + 1))}, Attributes: map[string]any{}}
+				return &trace.Span{SpanID: trace.SpanID{byte(i + 1)}, ParentID: trace.SpanID{byte(r.IntN(i + 1))}, SpanType: trace.Chat, Attributes: map[string]any{}}
 			}
 			all[i], alone[i] = span(), span()
 			alone[i].ParentID = all[i].ParentID
 			for k, path := range metricPaths() {
-				own[i][k] = math.NaN()
+				own[i].Metrics[k] = math.NaN()
 				if r.IntN(3) == 0 {
 					continue
 				}
 				value := any(int64(r.IntN(5) - 2)) // many cancel each other out
-				own[i][k] = float64(value.(int64))
+				own[i].Metrics[k] = float64(value.(int64))
 				if path[0] == "costs" {
-					value = own[i][k]
+					value = own[i].Metrics[k]
 				}
 				for _, s := range []*trace.Span{all[i], alone[i]} {
 					set(s.Attributes, metricAt(path, "incremental"), value)
 					set(s.Attributes, metricAt(path, "cumulative"), "sent")
 				}
 			}
-			edges[i] = trace.Edge{ID: all[i].SpanID, Parent: all[i].ParentID}
+			own[i].Edge, own[i].Traits = trace.EdgeOf(all[i]), spanmetrics.TraitsOf(all[i])
 		}
 		spanmetrics.Cumulate(all)
-		sums, _ := spanmetrics.Sum(edges, own)
+		sums := spanmetrics.Sum(own).Spans
 		for i := range n {
 			for k, v := range sums[i] {
-				if v == 0 && own[i][k] != 0 {
+				if v == 0 && own[i].Metrics[k] != 0 {
 					sums[i][k] = math.NaN() // as the sink says it
 				}
 			}
@@ -185,8 +200,12 @@ func TestCumulateAmong(t *testing.T) {
 			}
 			one, other := span(), span()
 			one.ParentID = trace.SpanID{byte(r.IntN(n + 2))}
-			other.ParentID = one.ParentID
-			own := spanmetrics.Incremental{Edge: trace.Edge{ID: one.SpanID, Parent: one.ParentID, Start: one.Start}}
+			characterize(r, one)
+			other.ParentID, other.SpanType, other.Status, other.StatusMessage, other.Events = one.ParentID, one.SpanType, one.Status, one.StatusMessage, one.Events
+			if id, ok := jsonvalue.Lookup(one.Attributes, []string{"ag", "meta", "response", "id"}); ok {
+				set(other.Attributes, []string{"ag", "meta", "response", "id"}, id)
+			}
+			own := spanmetrics.Incremental{Edge: trace.EdgeOf(one), Traits: spanmetrics.TraitsOf(one)}
 			for k, path := range metricPaths() {
 				own.Metrics[k] = math.NaN()
 				var value any
@@ -280,7 +299,7 @@ func BenchmarkCumulateAmong(b *testing.B) {
 			spans = append(spans, &trace.Span{SpanID: edge.ID, ParentID: edge.Parent, Start: edge.Start, Attributes: metrics()})
 			continue
 		}
-		others = append(others, spanmetrics.Incremental{Edge: edge, Metrics: [spanmetrics.Count]float64{math.NaN(), 500, 60, 560, .1, .2, .3}})
+		others = append(others, spanmetrics.Incremental{Edge: edge, Traits: spanmetrics.Traits{Type: trace.Chat}, Metrics: [spanmetrics.Count]float64{math.NaN(), 500, 60, 560, .1, .2, .3}})
 	}
 	b.ReportAllocs()
 	for b.Loop() {

@@ -33,7 +33,7 @@ SELECT bucket, countIf(sure), groupArrayIf(11)(concat(trace_id, span_id, char(su
   AND start_time <= '2026-03-10 23:59:59.999999')
   AND indexHint(partition_week IN (?, ?, ?))
   AND (has(search_terms, ?)
-  AND parent_id = '\x00\x00\x00\x00\x00\x00\x00\x00'
+  AND is_root
   AND xxHash64(trace_id) < ?)) AS chosen
  LEFT ANY JOIN (SELECT of_trace, 1 AS is_settled, t.2 AS total_errors, t.3 AS total_tokens_prompt, t.4 AS total_tokens_completion, t.5 AS total_tokens_total, t.6 AS total_costs_prompt, t.7 AS total_costs_completion, t.8 AS total_costs_total
  FROM (SELECT trace_id AS of_trace, max(version) AS settled_version, argMax(tuple(one_tree, errors, tokens_prompt, tokens_completion, tokens_total, costs_prompt, costs_completion, costs_total), (version, finalized_at)) AS t
@@ -45,7 +45,7 @@ SELECT bucket, countIf(sure), groupArrayIf(11)(concat(trace_id, span_id, char(su
   AND start_time <= '2026-03-10 23:59:59.999999')
   AND indexHint(partition_week IN (?, ?, ?))
   AND (has(search_terms, ?)
-  AND parent_id = '\x00\x00\x00\x00\x00\x00\x00\x00'
+  AND is_root
   AND xxHash64(trace_id) < ?))
  GROUP BY trace_id) AS settled INNER ANY JOIN (SELECT trace_id, max(last_version) AS written_version
  FROM trace_index WHERE project_id = ?
@@ -56,7 +56,7 @@ SELECT bucket, countIf(sure), groupArrayIf(11)(concat(trace_id, span_id, char(su
   AND start_time <= '2026-03-10 23:59:59.999999')
   AND indexHint(partition_week IN (?, ?, ?))
   AND (has(search_terms, ?)
-  AND parent_id = '\x00\x00\x00\x00\x00\x00\x00\x00'
+  AND is_root
   AND xxHash64(trace_id) < ?))
  GROUP BY trace_id) AS written ON of_trace = written.trace_id WHERE t.1 = 1
   AND settled_version >= written_version) AS totals ON trace_id = of_trace)
@@ -288,7 +288,7 @@ SELECT bucket, countIf(sure), groupArrayIf(11)(concat(trace_id, span_id, char(su
   AND (start_time >= '2026-03-04 00:00:00.000000'
   AND start_time <= '2026-03-10 23:59:59.999999')
   AND indexHint(partition_week IN (?, ?, ?))
-  AND (parent_id = '\x00\x00\x00\x00\x00\x00\x00\x00'
+  AND (is_root
   AND xxHash64(trace_id) < ?)) AS chosen)
  GROUP BY bucket ORDER BY bucket
 int64 1772582400000000
@@ -351,7 +351,7 @@ SELECT bucket, countIf(sure), groupArrayIf(11)(concat(trace_id, span_id, char(su
   AND (start_time >= '2026-03-04 00:00:00.000000'
   AND start_time <= '2026-03-10 23:59:59.999999')
   AND indexHint(partition_week IN (?, ?, ?))
-  AND (parent_id = '\x00\x00\x00\x00\x00\x00\x00\x00'
+  AND (is_root
   AND xxHash64(trace_id) < ?)) AS chosen)
  GROUP BY bucket ORDER BY bucket
 int64 1772582400000000
@@ -421,7 +421,7 @@ SELECT bucket, countIf(sure), groupArrayIf(11)(concat(trace_id, span_id, char(su
   AND (start_time >= '2026-03-04 00:00:00.000000'
   AND start_time <= '2026-03-10 23:59:59.999999')
   AND indexHint(partition_week IN (?, ?, ?))
-  AND (parent_id = '\x00\x00\x00\x00\x00\x00\x00\x00'
+  AND (is_root
   AND xxHash64(trace_id) < ?)) AS chosen)
  GROUP BY bucket ORDER BY bucket
 int64 1772582400000000
@@ -462,7 +462,7 @@ SELECT bucket, countIf(sure), groupArrayIf(11)(concat(trace_id, span_id, char(su
   AND trace_type IN (?, ?)
   AND (created_at >= '2026-03-04 00:00:00.000000'
   AND created_at <= '2026-03-10 23:59:59.999999')
-  AND (parent_id = '\x00\x00\x00\x00\x00\x00\x00\x00'
+  AND (is_root
   AND xxHash64(trace_id) < ?
   AND (start_time, stream_partition, version) IN (SELECT start_time, stream_partition, version
  FROM span_payloads_packed WHERE project_id = ?

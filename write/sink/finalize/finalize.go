@@ -1,6 +1,6 @@
 // Package finalize computes what a trace and its spans sum once the trace received no
-// span for a while (each span once, in its latest version), gives its spans one type,
-// and finds the rows that newer versions left behind. It returns the changes as values
+// span for a while (each span once, in its latest version), finds its roots, gives its
+// spans one type, and finds the rows that newer versions left behind. It returns the changes as values
 // of write/sink/plan; finalizing a trace twice changes nothing, and a late span makes
 // the trace pending again.
 //
@@ -61,8 +61,6 @@ type Traces struct {
 	next  int64
 	found []total
 	index map[rows.TraceKey]clickhouse.IndexedTrace
-	// unnamed are the traces whose roots may lack identifiers.
-	unnamed []rows.TraceKey
 }
 
 // Read reads the spans of these traces; all of the stream below next is stored. Traces
@@ -96,7 +94,7 @@ func (s Source) Read(ctx context.Context, keys []rows.TraceKey, next int64) (*Tr
 }
 
 // Stages returns the stages in their order: one type for all rows, superseded rows, the
-// flags of trace_index, superseded annotations, identifiers of roots, totals. A stage
+// flags of trace_index, superseded annotations, roots and their identifiers, totals. A stage
 // reads what the one before left in ClickHouse, and notes in the cache what the one
 // before changed: its steps must be executed before the next stage is called.
 func (t *Traces) Stages() []func(context.Context) ([]plan.Step, error) {
@@ -122,12 +120,12 @@ func (t *Traces) conditions(keys []rows.TraceKey) []string {
 // totals returns the inserts of span_cumulative and trace_totals. From here on the
 // traces are not finalized for the first time.
 func (t *Traces) totals(context.Context) ([]plan.Step, error) {
-	for _, key := range t.unnamed {
-		t.from.Cache.Trace(key).Restored = false
-	}
 	for i := range t.found {
 		if k := t.from.Cache.Trace(t.found[i].key); k != nil {
 			k.Whole, k.Metrics = false, nil
+			if t.found[i].identified {
+				k.Restored = false
+			}
 		}
 	}
 	version := finalizedVersion(t.next)

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
@@ -22,6 +23,11 @@ import (
 	"colonnade/write/sink/rows"
 )
 
+// A root is a span without a parent, from its insertion on, or a span whose parent is not
+// stored when its trace is finalized, and not before: children are exported before their
+// parents. The finalizer writes the rows of the few spans again that become a root, and
+// those that are none any more because their parent came.
+//
 // A root without a session, user or agent has the one of the first span of its trace that
 // names one. Within a batch write/normalize copies it. If the spans
 // come in several batches the finalization does, for the few traces that need it: it does
@@ -46,20 +52,40 @@ func identifierPaths() [recent.Identifiers]string {
 	}
 }
 
-// identify gives the roots of traces the identifiers that their descendants name.
+// maxRerooted bounds the spans that one statement names because they become roots, or are
+// none any more. With more of them all rows of their traces are read.
+const maxRerooted = 1000
+
+// identify makes spans the roots that they are, and gives roots the identifiers that their
+// descendants name.
 func (t *Traces) identify(ctx context.Context) ([]plan.Step, error) {
-	t.unnamed = t.where(func(x *total) bool {
+	var keys []rows.TraceKey
+	var changed []trace.SpanID
+	byKey := map[rows.TraceKey]*total{}
+	for i := range t.found {
+		x := &t.found[i]
+		spans, orphans := x.rerooted()
 		k := t.from.Cache.Trace(x.key)
-		return k != nil && k.MayPromote(t.index[x.key].CreatedAt)
-	})
+		if len(spans) == 0 && !orphans && (k == nil || !k.MayPromote(t.index[x.key].CreatedAt)) {
+			continue
+		}
+		x.identified, byKey[x.key] = true, x
+		keys, changed = append(keys, x.key), append(changed, spans...)
+	}
+	among := ""
+	if len(changed) > maxRerooted {
+		among = " OR true"
+	} else if len(changed) > 0 {
+		among = " OR " + clickhouse.OfSpans(changed)
+	}
 	var due []promotion
-	for which := range clickhouse.AnyOf(t.conditions(t.unnamed)) {
-		byTrace, err := t.identified(ctx, which)
+	for which := range clickhouse.AnyOf(t.conditions(keys)) {
+		byTrace, err := t.identified(ctx, which, among)
 		if err != nil {
 			return nil, err
 		}
 		for key, spans := range byTrace {
-			due = append(due, promotions(key, spans)...)
+			due = append(due, promotions(byKey[key], spans)...)
 		}
 	}
 	return t.promote(due), nil
@@ -68,7 +94,7 @@ func (t *Traces) identify(ctx context.Context) ([]plan.Step, error) {
 // identifiedSpan is a stored row of a root, or of a span that names an identifier.
 type identifiedSpan struct {
 	id        trace.SpanID
-	root      bool
+	root      bool // as the row says
 	traceType trace.Type
 	version   uint64
 	start     int64 // microseconds
@@ -77,18 +103,18 @@ type identifiedSpan struct {
 	own, shown [recent.Identifiers]string
 }
 
-// identified reads the roots of traces and the spans that name identifiers. An identifier
-// that is too long for attributes_string is only in the column of a root, and stays.
-func (t *Traces) identified(ctx context.Context, which string) (map[rows.TraceKey][]identifiedSpan, error) {
+// identified reads the roots of traces, the spans that name identifiers, and those of a
+// further condition. An identifier that is too long for attributes_string is only in the column of a root, and stays.
+func (t *Traces) identified(ctx context.Context, which, among string) (map[rows.TraceKey][]identifiedSpan, error) {
 	paths, columns := identifierPaths(), identifierColumns()
 	var own, named strings.Builder
 	for i := range recent.Identifiers {
 		fmt.Fprintf(&own, ", if(has(attributes_unindexed, '%[1]s'), %[2]s, attributes_string['%[1]s'])", paths[i], columns[i])
 		fmt.Fprintf(&named, " OR attributes_string['%s'] != ''", paths[i])
 	}
-	statement := fmt.Sprintf(`SELECT project_id, trace_id, span_id, toUInt8(parent_id = toFixedString('', 8)), toInt8(trace_type), version, toUnixTimestamp64Micro(start_time), start_ns, session_id, user_id, agent_id%s
-FROM %s WHERE trace_type IN ('invocation', 'annotation', 'unknown') AND (%s) AND (parent_id = toFixedString('', 8)%s)`,
-		own.String(), t.from.DB.Table(schema.Spans), which, named.String())
+	statement := fmt.Sprintf(`SELECT project_id, trace_id, span_id, toUInt8(is_root), toInt8(trace_type), version, toUnixTimestamp64Micro(start_time), start_ns, session_id, user_id, agent_id%s
+FROM %s WHERE trace_type IN ('invocation', 'annotation', 'unknown') AND (%s) AND (is_root%s%s)`,
+		own.String(), t.from.DB.Table(schema.Spans), which, named.String(), among)
 	found := map[rows.TraceKey][]identifiedSpan{}
 	err := t.from.DB.Query(ctx, "find identifiers", statement, func() { clear(found) }, func(result driver.Rows) error {
 		var project uuid.UUID
@@ -109,16 +135,22 @@ FROM %s WHERE trace_type IN ('invocation', 'annotation', 'unknown') AND (%s) AND
 	return found, err
 }
 
-// promotion is a row of a root, and the identifiers that its columns should have.
+// promotion is a row of a span that is a root or was one: whether it is one, and the
+// identifiers that its columns should have.
 type promotion struct {
 	key  rows.TraceKey
 	row  identifiedSpan
+	root bool
 	want [recent.Identifiers]string
 }
 
-// promotions returns the roots of one trace whose identifiers differ from what they would
-// be if all spans had come in one batch.
-func promotions(key rows.TraceKey, spans []identifiedSpan) (due []promotion) {
+// promotions returns the rows of one trace that do not say whether they are roots, and the
+// roots whose identifiers differ from what they would be if all spans had come in one batch.
+func promotions(t *total, spans []identifiedSpan) (due []promotion) {
+	tops := make(map[trace.SpanID]bool, len(t.tops))
+	for _, i := range t.tops {
+		tops[t.spans[i].ID] = true
+	}
 	latest := map[trace.SpanID]uint64{}
 	for _, s := range spans {
 		latest[s.id] = max(latest[s.id], s.version)
@@ -130,30 +162,32 @@ func promotions(key rows.TraceKey, spans []identifiedSpan) (due []promotion) {
 	var named [recent.Identifiers]string
 	for _, s := range spans {
 		for i := range named {
-			if !s.root {
+			if !tops[s.id] {
 				named[i] = cmp.Or(named[i], s.own[i])
 			}
 		}
 	}
 	for _, s := range spans {
-		want := s.own
+		var want [recent.Identifiers]string // of a span that is no root
 		for i := range want {
-			want[i] = cmp.Or(want[i], named[i])
+			if tops[s.id] {
+				want[i] = cmp.Or(s.own[i], named[i])
+			}
 		}
-		if s.root && s.shown != want {
-			due = append(due, promotion{key, s, want})
+		if s.root != tops[s.id] || tops[s.id] && s.shown != want {
+			due = append(due, promotion{t.key, s, tops[s.id], want})
 		}
 	}
 	return due
 }
 
-// promote returns the steps that insert rows of roots again with their identifiers and
-// delete the others. A crash between the two leaves both, of equal versions; the next
-// finalization deletes those that have other identifiers.
+// promote returns the steps that insert rows again as they should be and delete the
+// others. A crash between the two leaves both, of equal versions; the next finalization
+// deletes those that differ.
 func (t *Traces) promote(due []promotion) (steps []plan.Step) {
 	for len(due) > 0 {
 		n, statement, replaced := promoting(t.from.DB.Table(schema.Spans), due)
-		steps = append(steps, plan.Statement{What: "promote identifiers", SQL: statement}, plan.Delete{Table: schema.Spans, Where: replaced})
+		steps = append(steps, plan.Statement{What: "promote roots", SQL: statement}, plan.Delete{Table: schema.Spans, Where: replaced})
 		due = due[n:]
 	}
 	return steps
@@ -164,11 +198,11 @@ func (t *Traces) promote(due []promotion) (steps []plan.Step) {
 const promotingBytes = clickhouse.ConditionBytes / 2
 
 // promoting returns the statement that inserts the first n of these rows again, and the
-// condition on the rows that it replaces: those with other identifiers. A version and a
-// span name one row of a partition.
+// condition on the rows that it replaces: those that differ. A version and a span name one
+// row of a partition.
 func promoting(table string, due []promotion) (n int, statement, replaced string) {
 	columns, tokens := identifierColumns(), identifierTokens()
-	var places, rows, shown []string
+	var places, rows, shown, roots []string
 	var wanted [recent.Identifiers][]string
 	for size := 0; n < len(due) && n < clickhouse.TracesAtOnce && size < promotingBytes; n++ {
 		p := &due[n]
@@ -181,9 +215,11 @@ func promoting(table string, due []promotion) (n int, statement, replaced string
 		row := fmt.Sprintf("%d,%s", p.row.version, clickhouse.BytesLiteral(p.row.id[:]))
 		places = append(places, fmt.Sprintf("('%s','%s',%s,%s,%s)", p.key.Project, p.row.traceType, clickhouse.TimeLiteral(p.row.start), clickhouse.BytesLiteral(p.key.Trace[:]), row))
 		rows = append(rows, "("+row+")")
-		shown = append(shown, "("+row+","+strings.Join(ids[:], ",")+")")
+		root := strconv.FormatBool(p.root)
+		roots = append(roots, root)
+		shown = append(shown, "("+row+","+root+","+strings.Join(ids[:], ",")+")")
 	}
-	replaced = fmt.Sprintf("(project_id, trace_type, start_time, trace_id, version, span_id) IN (%s) AND (version, span_id, %s) NOT IN (%s)",
+	replaced = fmt.Sprintf("(project_id, trace_type, start_time, trace_id, version, span_id) IN (%s) AND (version, span_id, is_root, %s) NOT IN (%s)",
 		strings.Join(places, ","), strings.Join(columns[:], ", "), strings.Join(shown, ","))
 	var lists, replace, prefixes, added [recent.Identifiers]string
 	for i := range recent.Identifiers {
@@ -193,8 +229,8 @@ func promoting(table string, due []promotion) (n int, statement, replaced string
 		prefixes[i] = "startsWith(x, " + clickhouse.Quote(tokens[i]) + ")"
 		added[i] = fmt.Sprintf("if(%[1]s = '', [], [%[2]s || %[1]s])", id, clickhouse.Quote(tokens[i]))
 	}
-	statement = fmt.Sprintf(`INSERT INTO %[1]s WITH %[2]s, indexOf(CAST([%[3]s], 'Array(Tuple(UInt64, FixedString(8)))'), (t.version, t.span_id)) AS at
-SELECT t.* REPLACE (%[4]s, arrayConcat(arrayFilter(x -> NOT (%[5]s), t.search_terms), %[6]s) AS search_terms) FROM (SELECT * FROM %[1]s WHERE %[7]s LIMIT 1 BY version, span_id) AS t`,
-		table, strings.Join(lists[:], ", "), strings.Join(rows, ","), strings.Join(replace[:], ", "), strings.Join(prefixes[:], " OR "), strings.Join(added[:], ", "), replaced)
+	statement = fmt.Sprintf(`INSERT INTO %[1]s WITH %[2]s, [%[8]s] AS wanted_roots, indexOf(CAST([%[3]s], 'Array(Tuple(UInt64, FixedString(8)))'), (t.version, t.span_id)) AS at
+SELECT t.* REPLACE (wanted_roots[at] AS is_root, true AS is_rewritten, %[4]s, arrayConcat(arrayFilter(x -> NOT (%[5]s), t.search_terms), %[6]s) AS search_terms) FROM (SELECT * FROM %[1]s WHERE %[7]s LIMIT 1 BY version, span_id) AS t`,
+		table, strings.Join(lists[:], ", "), strings.Join(rows, ","), strings.Join(replace[:], ", "), strings.Join(prefixes[:], " OR "), strings.Join(added[:], ", "), replaced, strings.Join(roots, ","))
 	return n, statement, replaced
 }

@@ -77,7 +77,7 @@ func (s Source) firstVersions(ctx context.Context, keys []rows.TraceKey) (map[ro
 }
 
 // spanBytes is the length in bytes of a span in the answer of the statement below.
-const spanBytes = 8 + 8 + 8 + 2 + 8 + 2 + 8 + 8 + 8 + 3 + 8*spanmetrics.Count
+const spanBytes = 8 + 8 + 8 + 2 + 8 + 2 + 8 + 8 + 8 + 5 + 2*8 + 8*spanmetrics.Count
 
 // stored reads the latest versions of the spans of traces and returns their totals.
 func (s Source) stored(ctx context.Context, keys []rows.TraceKey, index map[rows.TraceKey]clickhouse.IndexedTrace) (found []total, err error) {
@@ -92,14 +92,15 @@ func (s Source) stored(ctx context.Context, keys []rows.TraceKey, index map[rows
 }
 
 func (s Source) storedWhere(ctx context.Context, which string) (found []total, err error) {
-	statement := fmt.Sprintf(`SELECT project_id, trace_id, max(keys) > 1, groupBitOr(types), argMinIf(s.name, (s.start, s.start_ns, span_id), s.parent = toFixedString('', 8)),
-  arrayStringConcat(groupArray(concat(span_id, s.parent, reinterpretAsFixedString(toUnixTimestamp64Micro(s.start)), reinterpretAsFixedString(s.start_ns), reinterpretAsFixedString(toUnixTimestamp64Micro(s.end)), reinterpretAsFixedString(toUInt16(s.partition_week)),
-    reinterpretAsFixedString(toUnixTimestamp64Micro(s.created)), reinterpretAsFixedString(s.sort_hash), reinterpretAsFixedString(v), char(s.type, s.declared, s.links > 0),
-    reinterpretAsFixedString(s.errors), reinterpretAsFixedString(s.tokens_prompt), reinterpretAsFixedString(s.tokens_completion), reinterpretAsFixedString(s.tokens_total), reinterpretAsFixedString(s.costs_prompt), reinterpretAsFixedString(s.costs_completion), reinterpretAsFixedString(s.costs_total))))
+	statement := fmt.Sprintf(`SELECT project_id, trace_id, max(keys) > 1, groupBitOr(types), arrayMap(x -> x.1, groupArray((s.name, concat(span_id, s.parent, reinterpretAsFixedString(toUnixTimestamp64Micro(s.start)), reinterpretAsFixedString(s.start_ns), reinterpretAsFixedString(toUnixTimestamp64Micro(s.end)), reinterpretAsFixedString(toUInt16(s.partition_week)),
+    reinterpretAsFixedString(toUnixTimestamp64Micro(s.created)), reinterpretAsFixedString(s.sort_hash), reinterpretAsFixedString(v), char(s.type, s.declared, s.links > 0, s.span_type, roots),
+    reinterpretAsFixedString(s.response), reinterpretAsFixedString(s.failure),
+    reinterpretAsFixedString(s.errors), reinterpretAsFixedString(s.tokens_prompt), reinterpretAsFixedString(s.tokens_completion), reinterpretAsFixedString(s.tokens_total), reinterpretAsFixedString(s.costs_prompt), reinterpretAsFixedString(s.costs_completion), reinterpretAsFixedString(s.costs_total)))) AS packed), arrayStringConcat(arrayMap(x -> x.2, packed))
 FROM (
   SELECT project_id, trace_id, span_id, max(version) AS v, uniqExact(trace_type, start_time) AS keys, groupBitOr(toUInt8(bitShiftLeft(1, toInt8(trace_type)))) AS types,
-    argMax(CAST((toInt8(trace_type), toInt8(trace_type_declared), link_count, start_time, start_ns, end_time, partition_week, sort_hash, parent_id, if(parent_id = toFixedString('', 8), span_name, ''), errors, tokens_prompt, tokens_completion, tokens_total, costs_prompt, costs_completion, costs_total, created_at),
-      'Tuple(type Int8, declared Int8, links UInt16, start DateTime64(6, \'UTC\'), start_ns UInt16, end DateTime64(6, \'UTC\'), partition_week Date, sort_hash UInt64, parent FixedString(8), name String, errors Float64, tokens_prompt Float64, tokens_completion Float64, tokens_total Float64, costs_prompt Float64, costs_completion Float64, costs_total Float64, created DateTime64(6, \'UTC\'))'), version) AS s
+    argMax(toUInt8(is_root), (version, is_root)) + 2 * argMax(toUInt8(NOT is_root), (version, NOT is_root)) AS roots,
+    argMax(CAST((toInt8(trace_type), toInt8(trace_type_declared), link_count, start_time, start_ns, end_time, partition_week, sort_hash, parent_id, span_name, toInt8(span_type), response_hash, failure_hash, errors, tokens_prompt, tokens_completion, tokens_total, costs_prompt, costs_completion, costs_total, created_at),
+      'Tuple(type Int8, declared Int8, links UInt16, start DateTime64(6, \'UTC\'), start_ns UInt16, end DateTime64(6, \'UTC\'), partition_week Date, sort_hash UInt64, parent FixedString(8), name String, span_type Int8, response UInt64, failure UInt64, errors Float64, tokens_prompt Float64, tokens_completion Float64, tokens_total Float64, costs_prompt Float64, costs_completion Float64, costs_total Float64, created DateTime64(6, \'UTC\'))'), version) AS s
   FROM %s WHERE trace_type IN ('invocation', 'annotation', 'unknown') AND (%s)
   GROUP BY project_id, trace_id, span_id
 ) GROUP BY project_id, trace_id`,
@@ -107,18 +108,21 @@ FROM (
 	err = s.DB.Query(ctx, "read spans to finalize", statement, func() { found = found[:0] }, func(result driver.Rows) error {
 		var t total
 		var project uuid.UUID
-		var id, rootName, packed string
+		var id, packed string
+		var names []string
 		var stale uint8
-		if err := result.Scan(&project, &id, &stale, &t.types, &rootName, &packed); err != nil {
+		if err := result.Scan(&project, &id, &stale, &t.types, &names, &packed); err != nil {
 			return err
 		}
 		spans, err := readSpans(packed)
 		if err != nil {
 			return err
 		}
+		for i := range spans {
+			spans[i].Name = names[i]
+		}
 		t.key, t.stale = rows.TraceKey{Project: domain.ProjectID(project), Trace: clickhouse.TraceID(id)}, stale != 0
 		t.add(spans)
-		t.rootName = rootName
 		found = append(found, t)
 		return nil
 	})
@@ -147,8 +151,10 @@ func readSpans(packed string) ([]recent.SpanMetrics, error) {
 		f.End, f.PartitionWeek = int64(number()), short() //nolint:gosec // the bits are the value
 		f.Created = int64(number())                       //nolint:gosec // the bits are the value
 		f.SortHash, f.Version = number(), number()
-		flags := take(3)
+		flags := take(5)
 		f.TraceType, f.Declared, f.Linked = trace.Type(flags[0]), trace.Type(flags[1]), flags[2] != 0
+		f.Root, f.NotRoot = flags[4]&1 != 0, flags[4]&2 != 0
+		f.Traits = spanmetrics.Traits{Type: trace.SpanType(flags[3]), Response: number(), Failure: spanmetrics.Failure(number())}
 		for k := range f.Own {
 			f.Own[k] = math.Float64frombits(number())
 		}

@@ -22,19 +22,21 @@ type total struct {
 	clickhouse.Bounds
 	declared, resolved trace.Type
 	linked, stale      bool
-	oneTree            bool
 	types              uint8 // a bit for each trace type that a row has
 	maxEnd, created    int64
-	root               trace.SpanID
-	rootName           string
 	version            uint64
-	// values are the sums over all spans, NaN for a metric that no span has.
+	// values are the totals of the trace, NaN for a metric that no span has.
 	values [spanmetrics.Count]float64
 	spans  []recent.SpanMetrics
 	sums   [][spanmetrics.Count]float64
+	// tops are the positions of the roots of what is stored among spans, ascending by start;
+	// there is at least one.
+	tops []int32
 	// first reports that the trace was not finalized before, so that no rows of it in
 	// span_cumulative need to be replaced.
 	first bool
+	// identified reports that its roots have their identifiers now.
+	identified bool
 }
 
 // add computes the total of the spans of a trace; there is at least one span.
@@ -45,32 +47,48 @@ func (t *total) add(spans []recent.SpanMetrics) {
 		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.StartNS, b.StartNS), bytes.Compare(a.ID[:], b.ID[:]))
 	})
 	t.spans, t.Bounds, t.created = spans, clickhouse.NoBounds(), math.MaxInt64
-	edges, own := make([]trace.Edge, len(spans)), make([][spanmetrics.Count]float64, len(spans))
-	for i := range t.values {
-		t.values[i] = math.NaN()
-	}
-	rooted := false
+	own := make([]spanmetrics.Incremental, len(spans))
 	for i := range spans {
 		f := &spans[i]
 		t.declared, t.linked = max(t.declared, f.Declared), t.linked || f.Linked
 		t.Add(f.Start, f.Start, f.PartitionWeek, f.PartitionWeek)
 		t.maxEnd, t.created, t.version = max(t.maxEnd, f.End), min(t.created, f.Created), max(t.version, f.Version)
-		if f.Parent.IsZero() && !rooted {
-			rooted, t.root, t.rootName = true, f.ID, f.Name
-		}
-		edges[i], own[i] = trace.Edge{ID: f.ID, Parent: f.Parent, Start: f.Start*1000 + int64(f.StartNS)}, f.Own
-		for k, v := range f.Own {
-			switch {
-			case math.IsNaN(v):
-			case math.IsNaN(t.values[k]):
-				t.values[k] = v
-			default:
-				t.values[k] += v
-			}
-		}
+		own[i] = spanmetrics.Incremental{Edge: trace.Edge{ID: f.ID, Parent: f.Parent, Start: f.Start*1000 + int64(f.StartNS)}, Traits: f.Traits, Metrics: f.Own}
 	}
 	t.resolved = trace.TypeOf(t.declared, t.linked)
-	t.sums, t.oneTree = spanmetrics.Sum(edges, own)
+	sums := spanmetrics.Sum(own)
+	t.sums, t.values, t.tops = sums.Spans, sums.Totals, sums.Tops
+	for k, has := range spanmetrics.HasAny(own) {
+		if !has {
+			t.values[k] = math.NaN()
+		}
+	}
+}
+
+// root returns the first root, of those without a parent if there are any.
+func (t *total) root() *recent.SpanMetrics {
+	for _, i := range t.tops {
+		if t.spans[i].Parent.IsZero() {
+			return &t.spans[i]
+		}
+	}
+	return &t.spans[t.tops[0]]
+}
+
+// rerooted returns the spans whose rows say of whether they are roots what does not hold,
+// and whether any root has a parent.
+func (t *total) rerooted() (changed []trace.SpanID, orphans bool) {
+	top := make([]bool, len(t.spans))
+	for _, i := range t.tops {
+		top[i] = true
+		orphans = orphans || !t.spans[i].Parent.IsZero()
+	}
+	for i := range t.spans {
+		if f := &t.spans[i]; top[i] && f.NotRoot || !top[i] && f.Root {
+			changed = append(changed, f.ID)
+		}
+	}
+	return changed, orphans
 }
 
 // sumsMore reports whether the sum of a span differs from its own value.
@@ -147,15 +165,16 @@ func totalsRows(found []total, version uint64, finalizedAt time.Time) *native.Bl
 		project.UUID(t.key.Project)
 		id.Bytes(t.key.Trace[:])
 		traceType.Uint8(uint8(t.resolved))
-		start.Int64(t.MinStart)
+		first := t.root()
+		start.Int64(first.Start)
 		end.Int64(t.maxEnd)
-		root.Bytes(t.root[:])
-		name.Append(t.rootName)
+		root.Bytes(first.ID[:])
+		name.Append(first.Name)
 		spans.Uint32(uint32(len(t.spans))) //nolint:gosec // a trace of more does not fit into memory
 		for k, value := range t.values {
 			metrics[k].Float64(value)
 		}
-		oneTree.Bool(t.oneTree)
+		oneTree.Bool(len(t.tops) == 1)
 		versions.Uint64(version)
 		at.Int64(rows.Micros(finalizedAt))
 	}

@@ -8,15 +8,19 @@ import (
 
 // SpanMetrics is what the finalizer needs of a span, in its latest version.
 type SpanMetrics struct {
-	ID, Parent             trace.SpanID
-	TraceType, Declared    trace.Type
-	Linked                 bool
+	ID, Parent          trace.SpanID
+	TraceType, Declared trace.Type
+	Linked              bool
+	// Root and NotRoot are whether its stored rows say that it is a root, and that it is
+	// none; after a crash of the finalizer one may say this and another that.
+	Root, NotRoot          bool
 	StartNS, PartitionWeek uint16
 	Start, End, Created    int64 // microseconds
 	SortHash, Version      uint64
+	Traits                 spanmetrics.Traits
 	// Own holds the incremental metrics in the order of spanmetrics.Sum, NaN where there is none.
 	Own  [spanmetrics.Count]float64
-	Name string // of a root
+	Name string
 }
 
 // Identifiers is the number of ids that are propagated to the root: session, user, agent.

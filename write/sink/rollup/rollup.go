@@ -226,7 +226,7 @@ func (r *Rollup) watermarks(ctx context.Context) (old, next int64, err error) {
 func (r *Rollup) allBuckets(ctx context.Context) (map[Bucket]bool, error) {
 	due := map[Bucket]bool{}
 	return due, r.bucketsWhere(ctx, "find all rollup buckets", "SELECT DISTINCT project_id, intDiv(toUnixTimestamp64Micro(start_time), 60000000) FROM "+
-		r.db.Table(schema.Spans)+" WHERE parent_id = toFixedString('', 8)", due)
+		r.db.Table(schema.Spans)+" WHERE is_root", due)
 }
 
 func (r *Rollup) bucketsWhere(ctx context.Context, what, statement string, into map[Bucket]bool) error {
@@ -322,7 +322,7 @@ SELECT project_id, minute, trace_type, %[3]d, false, undecided, roots, duration%
   FROM (
     SELECT project_id, toStartOfMinute(toDateTime(start_time, 'UTC')) AS at_minute, trace_type, span_type, span_type_declared, duration_ms,
       hasAny(attributes_unindexed, [%[6]s]) AS open%[7]s
-    FROM (SELECT * FROM %[8]s FINAL WHERE %[9]s AND parent_id = toFixedString('', 8)) AS root
+    FROM (SELECT * FROM %[8]s FINAL WHERE %[9]s AND is_root) AS root
     LEFT ANY JOIN (SELECT project_id AS of_project, trace_type AS of_type, start_time AS at_start, sort_hash AS at_hash, true AS summed%[10]s FROM %[11]s FINAL WHERE %[9]s) AS sums
       ON project_id = of_project AND trace_type = of_type AND start_time = at_start AND sort_hash = at_hash
   ) GROUP BY project_id, minute, trace_type

@@ -34,7 +34,7 @@ func (r *Buffer) Reset() {
 // Append adds the rows of a span, whose content was rendered before.
 func (r *Buffer) Append(e *Entry, partition int32, d *Content) {
 	r.Spans.append(e, partition, d)
-	r.Payloads.append(e, partition, d, r.Spans.LastNumbers)
+	r.Payloads.append(e, partition, d, r.Spans.LastNumbers, r.Spans.LastTraits)
 	r.Annotations.Append(e, d)
 }
 

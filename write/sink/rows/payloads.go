@@ -41,8 +41,8 @@ func newPayloadColumns() *PayloadColumns {
 	return c
 }
 
-// append adds the row of a span; numbers are the number columns of its row of spans.
-func (c *PayloadColumns) append(e *Entry, partition int32, d *Content, numbers [schema.NumberCount]float64) {
+// append adds the row of a span; numbers and traits are those of its row of spans.
+func (c *PayloadColumns) append(e *Entry, partition int32, d *Content, numbers [schema.NumberCount]float64, traits spanmetrics.Traits) {
 	s := e.Span
 	c.project.UUID(e.Key.Project)
 	c.partition.Uint32(uint32(partition)) //nolint:gosec // a partition's number is never negative
@@ -65,7 +65,7 @@ func (c *PayloadColumns) append(e *Entry, partition int32, d *Content, numbers [
 	c.lengths.Bytes(lengths[:])
 	var metrics [spanmetrics.Count]float64
 	copy(metrics[:], numbers[1:]) // the first is the duration
-	head := payload.Header{Span: *s, Declared: e.Declared, Metrics: metrics}
+	head := payload.Header{Span: *s, Declared: e.Declared, Metrics: metrics, Traits: traits}
 	head.Span.CreatedAt, head.Span.UpdatedAt, head.Span.CreatedBy, head.Span.UpdatedBy = e.CreatedAt, e.UpdatedAt, e.CreatedBy, e.UpdatedBy
 	if len(s.Hashes) > 0 {
 		head.Hash = s.Hashes[0].ID

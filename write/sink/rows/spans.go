@@ -8,6 +8,7 @@ import (
 
 	"colonnade/domain"
 	"colonnade/domain/trace"
+	"colonnade/domain/trace/spanmetrics"
 	"colonnade/migrations/schema"
 	"colonnade/write/sink/internal/native"
 )
@@ -50,21 +51,23 @@ func (b *Columns) LowCardinality(name string) *native.Dictionary {
 // spanColumns holds the rows of the table spans. Source: migrations/clickhouse/0001_schema.sql.
 type spanColumns struct {
 	Columns
-	project, traceType, start, sortHash, partitionWeek, trace, span, parent *native.Fixed
-	startNS, end, endNS, version, partition, hash                           *native.Fixed
-	createdAt, updatedAt, createdBy, updatedBy                              *native.Fixed
-	spanType, declared, traceDeclared, kind, status, hashID                 *native.Fixed
-	name, message, session, user, agent                                     *native.String
-	service, model, provider                                                *native.Dictionary
-	application, variant, revision, evaluator, evaluatorRevision            *native.Fixed
-	testsetRevision, testcase                                               *native.Fixed
-	applicationSlug, evaluatorSlug, environmentSlug                         *native.Dictionary
-	linkCount, linkTrace, linkSpan, linkTraceElems, linkSpanElems           *native.Fixed
-	linkTraces, linkSpans                                                   *native.List
-	eventElems                                                              *native.Dictionary
-	events                                                                  *native.List
-	payloadBytes                                                            *native.Fixed
+	project, traceType, start, sortHash, partitionWeek, trace, span, parent, root *native.Fixed
+	startNS, end, endNS, version, partition, hash, response, failure              *native.Fixed
+	createdAt, updatedAt, createdBy, updatedBy                                    *native.Fixed
+	spanType, declared, traceDeclared, kind, status, hashID                       *native.Fixed
+	name, message, session, user, agent                                           *native.String
+	service, model, provider                                                      *native.Dictionary
+	application, variant, revision, evaluator, evaluatorRevision                  *native.Fixed
+	testsetRevision, testcase                                                     *native.Fixed
+	applicationSlug, evaluatorSlug, environmentSlug                               *native.Dictionary
+	linkCount, linkTrace, linkSpan, linkTraceElems, linkSpanElems                 *native.Fixed
+	linkTraces, linkSpans                                                         *native.List
+	eventElems                                                                    *native.Dictionary
+	events                                                                        *native.List
+	payloadBytes                                                                  *native.Fixed
 	attributeColumns
+	// LastTraits are those of the last row.
+	LastTraits spanmetrics.Traits
 }
 
 func newSpanColumns(recorded func(AttributeKey) bool) *spanColumns {
@@ -77,6 +80,7 @@ func newSpanColumns(recorded func(AttributeKey) bool) *spanColumns {
 	c.trace = c.Fixed("trace_id", TypeTraceID, 16)
 	c.span = c.Fixed("span_id", TypeSpanID, 8)
 	c.parent = c.Fixed("parent_id", TypeSpanID, 8)
+	c.root = c.Fixed("is_root", "Bool", 1)
 	c.startNS = c.Fixed("start_ns", "UInt16", 2)
 	c.end = c.Fixed("end_time", TypeTime, 8)
 	c.endNS = c.Fixed("end_ns", "UInt16", 2)
@@ -94,6 +98,8 @@ func newSpanColumns(recorded func(AttributeKey) bool) *spanColumns {
 	c.status = c.Fixed("status_code", TypeEnum, 1)
 	c.name = c.Text("span_name")
 	c.message = c.Text("status_message")
+	c.response = c.Fixed("response_hash", "UInt64", 8)
+	c.failure = c.Fixed("failure_hash", "UInt64", 8)
 	c.session = c.Text("session_id")
 	c.user = c.Text("user_id")
 	c.agent = c.Text("agent_id")
@@ -150,6 +156,7 @@ func (c *spanColumns) append(e *Entry, partition int32, d *Content) {
 	c.trace.Bytes(s.TraceID[:])
 	c.span.Bytes(s.SpanID[:])
 	c.parent.Bytes(s.ParentID[:])
+	c.root.Bool(s.IsRoot())
 	c.startNS.Uint16(e.StartNS)
 	end, endNS := SplitTime(s.End)
 	c.end.Int64(end)
@@ -168,6 +175,9 @@ func (c *spanColumns) append(e *Entry, partition int32, d *Content) {
 	c.status.Uint8(uint8(s.Status))
 	c.name.Append(s.Name)
 	c.message.Append(s.StatusMessage)
+	c.LastTraits = spanmetrics.TraitsOf(s)
+	c.response.Uint64(c.LastTraits.Response)
+	c.failure.Uint64(uint64(c.LastTraits.Failure))
 	c.session.Append(s.SessionID)
 	c.user.Append(s.UserID)
 	c.agent.Append(s.AgentID)

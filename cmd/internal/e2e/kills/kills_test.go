@@ -364,6 +364,7 @@ func (f *faults) record(n uint64) (stream.Record, error) {
 			StartTimeUnixNano: uint64(now.UnixNano()), EndTimeUnixNano: uint64(now.UnixNano()) + 1e6,
 			Attributes: []*commonpb.KeyValue{
 				{Key: "ag.data.outputs", Value: &commonpb.AnyValue{Value: &commonpb.AnyValue_StringValue{StringValue: fmt.Sprintf("output %d of %d, which is long enough to be some text", i, n)}}},
+				{Key: "ag.type.span", Value: &commonpb.AnyValue{Value: &commonpb.AnyValue_StringValue{StringValue: "chat"}}},
 				{Key: "ag.metrics.unit.tokens.total", Value: &commonpb.AnyValue{Value: &commonpb.AnyValue_IntValue{IntValue: 1}}},
 			},
 		}
