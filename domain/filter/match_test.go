@@ -38,7 +38,7 @@ func sample(t *testing.T) *trace.Span {
 	require.NoError(t, err)
 	return &trace.Span{
 		TraceID: tid, SpanID: sid, ParentID: trace.SpanID{9}, Root: true, Type: trace.Invocation, Kind: trace.KindServer, Status: trace.StatusError,
-		Name: "Chat GPT", StatusMessage: "timed out", SessionID: "s-1", UserID: "", AgentID: "agent",
+		Name: "Chat GPT", StatusMessage: "timed out", Identifiers: trace.Identifiers{SessionID: "s-1", AgentID: "agent"},
 		Start: start.UnixNano(), End: start.Add(1500 * time.Millisecond).UnixNano(), Attributes: attributes,
 		References: []trace.Reference{
 			{Key: "application", Reference: domain.Reference{ID: uuid.MustParse(idU), Slug: "my-app"}},

@@ -33,8 +33,7 @@ type Span struct {
 	Start, End    int64
 	Status        Status
 	StatusMessage string
-	// SessionID, UserID and AgentID are promoted from ag.session.id, ag.user.id and ag.agent.id; empty means none.
-	SessionID, UserID, AgentID string
+	Identifiers
 	// Attributes is the nested tree, with the data of the service under "ag". Never nil after
 	// normalization.
 	Attributes map[string]any
@@ -56,6 +55,9 @@ type Span struct {
 	// part of the JSON form.
 	Version uint64
 }
+
+// Identifiers are promoted from ag.session.id, ag.user.id and ag.agent.id; empty means none.
+type Identifiers struct{ SessionID, UserID, AgentID string }
 
 // IsRoot reports whether the span has no parent; see Root.
 func (s *Span) IsRoot() bool { return s.ParentID.IsZero() }

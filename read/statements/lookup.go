@@ -187,6 +187,31 @@ func timeRanges(traces []Bounds) []order.Range {
 	return joined
 }
 
+// Unread returns what of all is not in own, which one lookup of payloads read; that lookup
+// left out what starts in other weeks than own.
+func Unread(own, all []Bounds) []Bounds {
+	if len(own) == 0 {
+		return all
+	}
+	lo, hi := own[0].Min, own[0].Max
+	read := make(map[trace.TraceID][]uint64, len(own))
+	for _, o := range own {
+		lo, hi = min(lo, o.Min), max(hi, o.Max)
+		read[o.Trace] = o.Records
+	}
+	weeks := order.Starts(lo, hi).Weeks()
+	var out []Bounds
+	for _, t := range all {
+		if weeks.Low.Start <= t.Min && t.Max <= weeks.High.Start {
+			t.Records = slices.DeleteFunc(slices.Clone(t.Records), func(n uint64) bool { return slices.Contains(read[t.Trace], n) })
+		}
+		if len(t.Records) > 0 {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
 // SpansNamed returns the lookup of keys by span ids alone, through their index; limit bounds the rows.
 func SpansNamed(project domain.ProjectID, spans []trace.SpanID, limit int) sqltext.Statement {
 	w := new(sqltext.Writer)

@@ -16,7 +16,6 @@ import (
 	"colonnade/migrations/schema"
 	"colonnade/read/clickhouse"
 	"colonnade/read/memory"
-	"colonnade/read/order"
 	"colonnade/read/sqltext"
 	"colonnade/read/statements"
 )
@@ -110,7 +109,7 @@ func (r *Reader) beside(ctx context.Context, project domain.ProjectID, rows []ke
 		return nil, nil, err
 	}
 	if texts {
-		if err := r.setIdentifiers(ctx, project, rows, b.spans); err != nil {
+		if err := setIdentifiers(ctx, r, project, rows, b.spans); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -163,38 +162,13 @@ func recordsOf(rows []keyRow) []statements.Bounds {
 func (b *beside) others(own, all []statements.Bounds) []statements.Bounds {
 	var out []statements.Bounds
 	left := b.r.limitsBeside.records
-	for _, t := range unread(own, all) {
+	for _, t := range statements.Unread(own, all) {
 		switch n := len(t.Records); {
 		case b.partial[t.Trace]:
 		case n > left:
 			b.partial[t.Trace] = true
 		default:
 			left -= n
-			out = append(out, t)
-		}
-	}
-	return out
-}
-
-// unread gives what of all is not in own, which was read in one lookup; that left out
-// what starts in other weeks than own.
-func unread(own, all []statements.Bounds) []statements.Bounds {
-	if len(own) == 0 {
-		return all
-	}
-	lo, hi := own[0].Min, own[0].Max
-	read := make(map[trace.TraceID][]uint64, len(own))
-	for _, o := range own {
-		lo, hi = min(lo, o.Min), max(hi, o.Max)
-		read[o.Trace] = o.Records
-	}
-	weeks := order.Starts(lo, hi).Weeks()
-	var out []statements.Bounds
-	for _, t := range all {
-		if weeks.Low.Start <= t.Min && t.Max <= weeks.High.Start {
-			t.Records = slices.DeleteFunc(slices.Clone(t.Records), func(n uint64) bool { return slices.Contains(read[t.Trace], n) })
-		}
-		if len(t.Records) > 0 {
 			out = append(out, t)
 		}
 	}

@@ -159,7 +159,7 @@ func (r *Reader) fetchVersions(ctx context.Context, project domain.ProjectID, ro
 			return err
 		}
 	}
-	return r.setIdentifiers(ctx, project, rows, found)
+	return setIdentifiers(ctx, r, project, rows, found)
 }
 
 // again looks up what stands now where these rows were, in the latest versions.
@@ -310,7 +310,7 @@ func (w *wholes) traces(ctx context.Context, of []statements.Bounds) (map[trace.
 			out[b.Trace] = assemble(spans)
 		}
 	}
-	return out, w.r.completeRoots(ctx, w.project, out)
+	return out, completeRoots(ctx, w.r, w.project, out)
 }
 
 // all are all that were read.
@@ -319,7 +319,7 @@ func (w *wholes) all(ctx context.Context) (map[trace.TraceID][]trace.Span, error
 	for id, spans := range w.found {
 		out[id] = assemble(spans)
 	}
-	return out, w.r.completeRoots(ctx, w.project, out)
+	return out, completeRoots(ctx, w.r, w.project, out)
 }
 
 // atOnce cuts a list of traces into what one lookup names; a trace of more

@@ -488,7 +488,7 @@ func (l *list) load(ctx context.Context, n int) (map[trace.TraceID][]trace.Span,
 	if err := group.Wait(); err != nil {
 		return nil, err
 	}
-	if err := whole.read(ctx, unread(own, all)); err != nil {
+	if err := whole.read(ctx, statements.Unread(own, all)); err != nil {
 		return nil, err
 	}
 	return whole.traces(ctx, all)

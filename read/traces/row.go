@@ -1,10 +1,8 @@
 package traces
 
 import (
-	"cmp"
 	"encoding/binary"
 	"errors"
-	"slices"
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
@@ -35,11 +33,9 @@ type keyRow struct {
 	partition uint32
 	version   uint64
 	// created is when the span was received, in Unix milliseconds.
-	created int64
-	bytes   uint32
-	// root is trace.Span.Root; rewritten tells that the row alone has the session, user
-	// and agent.
-	root, rewritten bool
+	created         int64
+	bytes           uint32
+	root, rewritten bool // rewritten: the row alone has the identifiers
 }
 
 // bytesOf is how long the documents of rows are.
@@ -249,7 +245,7 @@ func (s *stored) of(t trace.Type, root bool) trace.Span {
 	span.Type, span.Root = t, root
 	// The type is that of the whole trace; the document's was right when it was written.
 	member(member(span.Attributes, semconv.Root), semconv.Type)[semconv.TypeTrace] = t.String()
-	span.References = references(span.Attributes)
+	span.References = trace.ReferencesOf(span.Attributes)
 	if s.Hash != uuid.Nil {
 		span.Hashes = []trace.Hash{{ID: s.Hash, Attributes: map[string]any{"key": "indirect"}}}
 	}
@@ -265,29 +261,4 @@ func member(object map[string]any, key string) map[string]any {
 		object[key] = m
 	}
 	return m
-}
-
-// references derives the list of references from ag.references, which the sink
-// has conformed to the schema. Source: contract §1.4.
-func references(attributes map[string]any) []trace.Reference {
-	v, _ := jsonvalue.Lookup(attributes, []string{semconv.Root, semconv.References})
-	object, _ := v.(map[string]any)
-	var out []trace.Reference
-	for key, v := range object {
-		entry, ok := v.(map[string]any)
-		if !ok || !semconv.ReferenceKey(key) {
-			continue
-		}
-		r := trace.Reference{Key: key}
-		if text, ok := entry[semconv.ID].(string); ok {
-			r.ID, _ = uuid.Parse(text) // a malformed one never got past the fitting
-		}
-		r.Slug, _ = entry[semconv.Slug].(string)
-		r.Version, _ = entry[semconv.Version].(string)
-		if r.Reference != (domain.Reference{}) {
-			out = append(out, r)
-		}
-	}
-	slices.SortFunc(out, func(a, b trace.Reference) int { return cmp.Compare(a.Key, b.Key) })
-	return out
 }

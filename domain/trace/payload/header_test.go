@@ -17,7 +17,7 @@ func header() Header {
 	return Header{
 		Span: trace.Span{
 			ParentID: trace.SpanID{1, 2, 3, 0, 0, 0, 0, 8}, SpanType: trace.Chat, Kind: trace.KindClient, Status: trace.StatusError,
-			Name: "chat gpt", StatusMessage: "429 \x00 too many", SessionID: "s", UserID: "Zoë", AgentID: "a-1",
+			Name: "chat gpt", StatusMessage: "429 \x00 too many", Identifiers: trace.Identifiers{SessionID: "s", UserID: "Zoë", AgentID: "a-1"},
 			Start: 1<<60 + 123456789, End: 1<<60 + 223456789,
 			CreatedAt: time.UnixMicro(1_700_000_000_123_456).UTC(), UpdatedAt: time.UnixMicro(1_700_000_001_000_001).UTC(),
 			CreatedBy: uuid.UUID{1, 15: 2}, UpdatedBy: uuid.UUID{3, 15: 4},

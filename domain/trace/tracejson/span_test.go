@@ -21,7 +21,7 @@ func randomSpan(r *rand.Rand) trace.Span {
 	s := trace.Span{
 		Type: trace.Type(r.IntN(4)), Kind: trace.Kind(r.IntN(6)), Status: trace.Status(r.IntN(3)),
 		Name: jsonvaluetest.Text(r), Start: int64(r.Uint64()), End: int64(r.Uint64()),
-		StatusMessage: jsonvaluetest.Text(r), SessionID: jsonvaluetest.Text(r), UserID: jsonvaluetest.Text(r), AgentID: jsonvaluetest.Text(r),
+		StatusMessage: jsonvaluetest.Text(r), Identifiers: trace.Identifiers{SessionID: jsonvaluetest.Text(r), UserID: jsonvaluetest.Text(r), AgentID: jsonvaluetest.Text(r)},
 		Attributes: jsonvaluetest.Object(r, 3), CreatedAt: time.UnixMicro(r.Int64N(1e16)).UTC(),
 	}
 	for _, id := range [][]byte{s.TraceID[:], s.SpanID[:], s.ParentID[:]} {

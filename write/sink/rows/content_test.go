@@ -170,7 +170,7 @@ func TestHash(t *testing.T) {
 	t.Parallel()
 	base := func() *trace.Span {
 		return &trace.Span{
-			Name: "n", Start: 1, End: 2, Type: trace.Invocation, CreatedAt: time.Unix(1, 0), Version: 3, SessionID: "promoted",
+			Name: "n", Start: 1, End: 2, Type: trace.Invocation, CreatedAt: time.Unix(1, 0), Version: 3, Identifiers: trace.Identifiers{SessionID: "promoted"},
 			Attributes: map[string]any{"ag": map[string]any{"type": map[string]any{"trace": "invocation"}, "data": map[string]any{"inputs": "x"}}, "z": "y"},
 		}
 	}

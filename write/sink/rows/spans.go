@@ -51,21 +51,28 @@ func (b *Columns) LowCardinality(name string) *native.Dictionary {
 // spanColumns holds the rows of the table spans. Source: migrations/clickhouse/0001_schema.sql.
 type spanColumns struct {
 	Columns
-	project, traceType, start, sortHash, partitionWeek, trace, span, parent, root *native.Fixed
-	startNS, end, endNS, version, partition, hash, response, failure              *native.Fixed
-	createdAt, updatedAt, createdBy, updatedBy                                    *native.Fixed
-	spanType, declared, traceDeclared, kind, status, hashID                       *native.Fixed
-	name, message, session, user, agent                                           *native.String
-	service, model, provider                                                      *native.Dictionary
-	application, variant, revision, evaluator, evaluatorRevision                  *native.Fixed
-	testsetRevision, testcase                                                     *native.Fixed
-	applicationSlug, evaluatorSlug, environmentSlug                               *native.Dictionary
-	linkCount, linkTrace, linkSpan, linkTraceElems, linkSpanElems                 *native.Fixed
-	linkTraces, linkSpans                                                         *native.List
-	eventElems                                                                    *native.Dictionary
-	events                                                                        *native.List
-	payloadBytes                                                                  *native.Fixed
+	project, traceType, start, sortHash, partitionWeek, trace, span *native.Fixed
+	startNS, end, endNS, version, partition, hash                   *native.Fixed
+	createdAt, updatedAt, createdBy, updatedBy                      *native.Fixed
+	declared, traceDeclared, kind, status, hashID                   *native.Fixed
+	name, message, session, user, agent                             *native.String
+	service, model, provider                                        *native.Dictionary
+	application, variant, revision, evaluator, evaluatorRevision    *native.Fixed
+	testsetRevision, testcase                                       *native.Fixed
+	applicationSlug, evaluatorSlug, environmentSlug                 *native.Dictionary
+	linkCount, linkTrace, linkSpan, linkTraceElems, linkSpanElems   *native.Fixed
+	linkTraces, linkSpans                                           *native.List
+	eventElems                                                      *native.Dictionary
+	events                                                          *native.List
+	payloadBytes                                                    *native.Fixed
+	treeColumns
 	attributeColumns
+}
+
+// treeColumns hold the place of a span in its tree and what the roll-up of metrics reads
+// beside them.
+type treeColumns struct {
+	parent, root, spanType, response, failure *native.Fixed
 	// LastTraits are those of the last row.
 	LastTraits spanmetrics.Traits
 }
