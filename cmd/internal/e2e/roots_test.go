@@ -73,7 +73,7 @@ func TestTracesUnderAForeignParent(t *testing.T) {
 	reader, err := analytics.New(analytics.DefaultConfig(), w.reader, time.Now)
 	require.NoError(t, err)
 	for actor, want := range map[order.Actor][]string{order.Session: {"sess-o", "sess-r"}, order.User: {"u-o", "u-r"}} {
-		active, err := activity.New(w.reader).List(t.Context(), project, actor, false, domain.Window{Limit: 10})
+		active, err := activity.New(w.reader, reader).List(t.Context(), project, actor, false, domain.Window{Limit: 10})
 		require.NoError(t, err)
 		require.ElementsMatch(t, want, active.IDs)
 	}
