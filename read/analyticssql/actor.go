@@ -2,7 +2,6 @@ package analyticssql
 
 import (
 	"colonnade/domain"
-	"colonnade/domain/trace"
 	"colonnade/migrations/schema"
 	"colonnade/read/order"
 	"colonnade/read/sqltext"
@@ -44,7 +43,7 @@ func (a Actors) Models() sqltext.Statement {
 		w.Put("SELECT " + columns + " FROM " + schema.Spans + " FINAL")
 		a.where(w)
 		w.Put(" AND ")
-		sqltext.IDs("parent_id", []trace.SpanID{{}}).Write(w, nil)
+		w.Put("is_root")
 	}
 	w.Put("SELECT id, arraySort(groupUniqArray(model_name)) FROM (SELECT trace_id, toString(model) AS model_name FROM "+schema.Spans+" FINAL WHERE project_id = ? AND "+sqltext.AnyTraceType+" AND model != ''", a.Project.String())
 	w.AndStarts(order.Starts(a.Range.Low.Start-dayMicros, a.Range.High.Start+dayMicros))

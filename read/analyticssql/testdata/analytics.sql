@@ -235,14 +235,14 @@ SELECT id, arraySort(groupUniqArray(model_name))
   AND (start_time >= '2026-03-04 00:00:00.000000'
   AND start_time <= '2026-03-11 00:00:00.000000')
   AND indexHint(partition_week IN (?, ?, ?))
-  AND parent_id = '\x00\x00\x00\x00\x00\x00\x00\x00')) AS answers INNER JOIN (SELECT trace_id, session_id AS id
+  AND is_root)) AS answers INNER JOIN (SELECT trace_id, session_id AS id
  FROM spans FINAL WHERE project_id = ?
   AND trace_type IN ('invocation', 'annotation', 'unknown')
   AND session_id IN (?, ?)
   AND (start_time >= '2026-03-04 00:00:00.000000'
   AND start_time <= '2026-03-11 00:00:00.000000')
   AND indexHint(partition_week IN (?, ?, ?))
-  AND parent_id = '\x00\x00\x00\x00\x00\x00\x00\x00') AS roots USING trace_id
+  AND is_root) AS roots USING trace_id
  GROUP BY id
 string 01000000-0000-0000-0000-000000000000
 string 1970-01-01
