@@ -269,6 +269,7 @@ func (w *wiring) buildReceivers() (err error) {
 func (w *wiring) mountCommands() error {
 	accountsapi.Mount(w.router, accountsapi.Deps{Registry: w.Accounts})
 	accountsapi.MountKeys(w.router, w.Accounts)
+	accountsapi.MountMembers(w.router, w.Accounts)
 	accountsapi.MountRetention(w.router, w.Accounts)
 	if err := w.mountBrowsers(); err != nil {
 		return err

@@ -47,6 +47,7 @@ func MountAccess(r api.Router, a *access.Access) {
 		Summary: "The workspace of the key's project.", Response: access.Workspace{},
 	}, single(a.Workspace, func(w access.Workspace) uuid.UUID { return w.ID }, "workspace_id", "Workspace not found"))
 	h.mountRoles(r)
+	h.mountMembers(r)
 	r.Handle(domain.Operation{
 		Method: http.MethodGet, Path: "/profile/", Permission: domain.ViewProject, Tag: "profile",
 		Summary: "The person behind the key.", Response: access.Profile{},
@@ -87,17 +88,26 @@ func (h accessRoutes) projects(c *gin.Context) error {
 
 func (h accessRoutes) project(c *gin.Context) error {
 	caller := domain.PrincipalFrom(c.Request.Context())
-	if name := c.Param("project_id"); name != "current" {
-		id, err := uuid.Parse(name)
-		if err != nil || domain.ProjectID(id) != caller.Project {
-			return domain.E(domain.NotFound, "Project not found")
-		}
+	if err := ownProject(c); err != nil {
+		return err
 	}
 	current, err := h.access.Current(c.Request.Context(), caller)
 	if err != nil {
 		return err
 	}
 	c.JSON(http.StatusOK, current)
+	return nil
+}
+
+// ownProject refuses any project but the caller's, which the word current means as well.
+func ownProject(c *gin.Context) error {
+	name := c.Param("project_id")
+	if name == "current" {
+		return nil
+	}
+	if id, err := uuid.Parse(name); err != nil || domain.ProjectID(id) != api.Project(c) {
+		return domain.E(domain.NotFound, "Project not found")
+	}
 	return nil
 }
 

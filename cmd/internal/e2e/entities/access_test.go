@@ -348,3 +348,62 @@ func TestRolesAndPlans(t *testing.T) {
 	require.Equal(t, http.StatusOK, status)
 	require.Equal(t, object{"keys": []any{}}, keys)
 }
+
+// Owners and admins decide about the members of their project, each up to their own role.
+func TestMembersOfAProject(t *testing.T) {
+	t.Parallel()
+	w := newService(t)
+	owner, other := w.owner(t, "owner@b.c", false), w.owner(t, "other@b.c", false)
+	const path = "/projects/current/members"
+	admin, editor := owner.as(domain.RoleAdmin), owner.as(domain.RoleEditor)
+	own := owner.account.User.ID.String()
+	require.Equal(t, own, at(t, owner.get(path), "members", 0, "user_id"))
+	require.Equal(t, owner.get(path), owner.get("/projects/"+owner.account.Project.ID.String()+"/members"))
+	other.fails(http.StatusNotFound, http.MethodGet, "/projects/"+owner.account.Project.ID.String()+"/members", nil)
+
+	made := admin.post(path, object{"email": "new@b.c", "role": "editor"})
+	guest := client{t: t, w: w, header: "ApiKey " + text(t, made, "key")}
+	id := text(t, made, "member", "user_id")
+	require.Equal(t, "editor", guest.get("/projects/current")["user_role"])
+	require.Equal(t, "new@b.c", at(t, guest.get(path), "members", 1, "email"))
+	admin.fails(http.StatusConflict, http.MethodPost, path, object{"email": "New@b.c", "role": "viewer"})
+	existing := admin.post(path, object{"email": "other@b.c", "role": "viewer"})
+	require.NotContains(t, existing, "key", "nobody else gets a key of theirs")
+	require.Equal(t, "other", at(t, existing, "member", "username"))
+
+	admin.expect(http.StatusOK, http.MethodPatch, path+"/"+id, object{"role": "viewer"})
+	w.eventually(t, func() bool { return guest.get("/projects/current")["user_role"] == "viewer" })
+	for _, refused := range []struct {
+		who          client
+		status       int
+		method, path string
+		body         any
+	}{
+		{editor, 403, "POST", path, object{"email": "x@b.c", "role": "viewer"}},
+		{guest, 403, "DELETE", path + "/" + own, nil},
+		{admin, 403, "POST", path, object{"email": "x@b.c", "role": "owner"}},
+		{admin, 403, "PATCH", path + "/" + id, object{"role": "owner"}},
+		{admin, 403, "PATCH", path + "/" + own, object{"role": "viewer"}},
+		{admin, 403, "DELETE", path + "/" + own, nil},
+		{owner, 400, "DELETE", path + "/" + own, nil},
+		{owner, 400, "POST", path, object{"email": "x@b.c", "role": "king"}},
+		{owner, 400, "POST", path, object{"email": "nonsense", "role": "viewer"}},
+		{owner, 422, "POST", path, object{"email": "x@b.c"}},
+		{owner, 404, "PATCH", path + "/" + owner.account.Project.ID.String(), object{"role": "viewer"}},
+		{other, 404, "DELETE", "/projects/" + owner.account.Project.ID.String() + "/members/" + id, nil},
+		{admin, 403, "POST", "/organizations/" + owner.account.Organization.ID.String() + "/transfer/" + id, nil},
+		{other, 404, "POST", "/organizations/" + owner.account.Organization.ID.String() + "/transfer/" + id, nil},
+	} {
+		refused.who.fails(refused.status, refused.method, refused.path, refused.body)
+	}
+
+	moved := owner.post("/organizations/"+owner.account.Organization.ID.String()+"/transfer/"+id, nil)
+	require.Equal(t, id, moved["owner_user_id"])
+	w.eventually(t, func() bool { return guest.get("/projects/current")["user_role"] == "owner" })
+	w.eventually(t, func() bool { return owner.get("/projects/current")["user_role"] == "admin" })
+	guest.expect(http.StatusOK, http.MethodDelete, path+"/"+own, nil)
+	w.eventually(t, func() bool {
+		status, _, _ := owner.do(http.MethodGet, "/projects/current", nil)
+		return status == http.StatusUnauthorized
+	})
+}

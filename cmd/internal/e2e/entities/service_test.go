@@ -113,6 +113,7 @@ func newService(tb testing.TB, change ...func(*access.Config)) *service {
 	questions := readapi.Bounded(w.server)
 	accountsapi.Mount(w.server, accountsapi.Deps{Registry: w.accounts})
 	accountsapi.MountKeys(w.server, w.accounts)
+	accountsapi.MountMembers(w.server, w.accounts)
 	entitiesapi.Mount(w.server, w.write)
 	entitiesapi.MountFolders(w.server, folders.New(w.db))
 	entitiesapi.MountTestsetFiles(w.server, w.write)
