@@ -29,7 +29,8 @@ import (
 // TestInterface walks interface.md over the wire, against one running service.
 func TestInterface(t *testing.T) {
 	t.Parallel()
-	s := start(t, onServices(t), "serve")
+	// The readers of load never pause, which a project may not for long.
+	s := start(t, append(onServices(t), "COLONNADE_PROJECTS_LIMITS_READS_PER_SECOND=0"), "serve")
 	t.Run("§4.1 spans go in and come out", s.spansGoInAndComeOut)
 	t.Run("§4.1 every encoding of OTLP", s.everyEncoding)
 	t.Run("§4.1 official exporters", s.officialExporters)
@@ -42,6 +43,7 @@ func TestInterface(t *testing.T) {
 	t.Run("contract §10 accounts", s.accounts)
 	t.Run("contract §1.1 every spelling of paths", s.spellings)
 	t.Run("keys", s.keys)
+	t.Run("retention", s.retention)
 	t.Run("demo", s.demoRuns)
 	t.Run("load", s.loadRuns)
 }
@@ -371,6 +373,16 @@ func (s *service) say(t *testing.T, key string, args ...string) string {
 	out, err := command(t.Context(), t, []string{"COLONNADE_HOST=" + s.base, "COLONNADE_API_KEY=" + key}, args...).CombinedOutput()
 	require.NoError(t, err, string(out))
 	return string(out)
+}
+
+func (s *service) retention(t *testing.T) {
+	t.Parallel()
+	key := s.account(t)
+	require.Equal(t, "Spans     are kept; the next night deletes 0\nPayloads  are kept; the next night deletes those of 0 spans\n", s.say(t, key, "retention"))
+	require.Contains(t, s.say(t, key, "retention", "--days", "90"), "are kept for 90 days")
+	require.Contains(t, s.say(t, key, "retention"), "Spans     are kept;", "it was only shown")
+	s.say(t, key, "retention", "--days", "90", "--payload-days", "14", "--set")
+	require.Equal(t, "Spans     are kept for 90 days; the next night deletes 0\nPayloads  are kept for 14 days; the next night deletes those of 0 spans\n", s.say(t, key, "retention"))
 }
 
 func (s *service) keys(t *testing.T) {

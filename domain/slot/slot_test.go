@@ -203,3 +203,33 @@ func TestNoProjectStarves(t *testing.T) {
 		require.Zero(t, p.Stats().InUse)
 	})
 }
+
+// A project takes no more slots than its limit allows at the time, and waiters take the
+// others when the limit rises.
+func TestLimit(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := pool(8)
+		most := 1
+		p.Limit(func(domain.ProjectID) int { return most })
+		release, err := p.Acquire(t.Context(), project('a'), slot.Long)
+		require.NoError(t, err)
+		_, err = p.Acquire(t.Context(), project('a'), slot.Short)
+		require.Equal(t, domain.TooMany, domain.KindOf(err))
+		require.EqualError(t, err, "At most 1 queries of this project run at a time here, and none of them ended within 5s. Send fewer requests at once, or try again in a second.")
+		_, err = p.Acquire(t.Context(), project('b'), slot.Long)
+		require.NoError(t, err)
+
+		granted := make(chan error, 1) // the one answer
+		go func() {
+			_, err := p.Acquire(t.Context(), project('a'), slot.Long)
+			granted <- err
+		}()
+		synctest.Wait()
+		require.Equal(t, map[domain.ProjectID]int{project('a'): 2, project('b'): 1}, p.Demand())
+		most = 2
+		p.Recheck()
+		require.NoError(t, <-granted)
+		release()
+	})
+}
