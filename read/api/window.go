@@ -19,7 +19,7 @@ type Windowing struct {
 	Limit    *int       `json:"limit" minimum:"1"`
 	Order    ListOrder  `json:"order"`
 	Interval *int       `json:"interval" minimum:"1"`
-	Rate     *float64   `json:"rate"`
+	Rate     *float64   `json:"rate" minimum:"0" maximum:"1"`
 }
 
 // Page returns the window of a list of entities. Source: contract §3.4.
@@ -45,6 +45,9 @@ func (w *Windowing) Page() (domain.Window, error) {
 	}
 	if w.Interval != nil && *w.Interval < 1 {
 		return out, request.Invalid("greater_than_equal", "Input should be greater than or equal to 1", *w.Interval, "body", "windowing", "interval")
+	}
+	if w.Rate != nil && !(*w.Rate >= 0 && *w.Rate <= 1) { // not the other way round: NaN
+		return out, request.Invalid("value_error", "Input should be between 0 and 1", *w.Rate, "body", "windowing", "rate")
 	}
 	out.Order = domain.Order(w.Order)
 	return out, nil

@@ -60,7 +60,7 @@ type queryRequest struct {
 	Newest   *time.Time      `json:"newest" request:"bound"`
 	Limit    *int            `json:"limit" minimum:"1"`
 	Interval *int            `json:"interval" minimum:"1"`
-	Rate     *float64        `json:"rate"`
+	Rate     *float64        `json:"rate" minimum:"0" maximum:"1"`
 }
 
 // plan is a request understood.

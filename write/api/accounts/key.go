@@ -42,7 +42,7 @@ type (
 		ExpiresAt time.Time `json:"expires_at"`
 	}
 	keyRotation struct {
-		OverlapSeconds int `json:"overlap_seconds"`
+		OverlapSeconds int `json:"overlap_seconds" minimum:"0" maximum:"2592000"`
 	}
 	keyRotated struct {
 		Key string `json:"key"`

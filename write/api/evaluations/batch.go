@@ -61,7 +61,7 @@ type evaluationRequest struct {
 		TestsetRef             *domain.Reference  `json:"testset_ref"`
 		TestsetVariantRef      *domain.Reference  `json:"testset_variant_ref"`
 		TestsetRevisionRef     *domain.Reference  `json:"testset_revision_ref"`
-		Concurrency            int                `json:"concurrency"`
+		Concurrency            int                `json:"concurrency" minimum:"1"`
 		Tags                   map[string]any     `json:"tags"`
 		Meta                   map[string]any     `json:"meta"`
 	} `json:"evaluation"`

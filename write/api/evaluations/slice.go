@@ -70,7 +70,7 @@ type (
 		Keys []string `json:"step_keys" request:"required"`
 	}
 	scenariosAddition struct {
-		Count     int             `json:"count" request:"required"`
+		Count     int             `json:"count" request:"required" minimum:"1"`
 		Timestamp *time.Time      `json:"timestamp"`
 		Interval  json.RawMessage `json:"interval"`
 	}

@@ -233,10 +233,12 @@ func isOpen(t reflect.Type) bool {
 	return ok && f.Tag.Get("request") == "open"
 }
 
-// withMinimum adds the bound that a field's tag names. The handler checks it.
-func withMinimum(schema object, f reflect.StructField) object {
-	if least, err := strconv.Atoi(f.Tag.Get("minimum")); err == nil {
-		schema["minimum"] = least
+// withBounds adds the bounds that a field's tags name. The handler checks them.
+func withBounds(schema object, f reflect.StructField) object {
+	for _, bound := range [...]string{"minimum", "maximum"} {
+		if n, err := strconv.Atoi(f.Tag.Get(bound)); err == nil {
+			schema[bound] = n
+		}
 	}
 	return schema
 }
@@ -258,7 +260,7 @@ func (s *schemas) collect(t reflect.Type, d direction, properties object, requir
 		case name == "":
 			name = f.Name
 		}
-		properties[name] = withMinimum(s.schema(f.Type, d), f)
+		properties[name] = withBounds(s.schema(f.Type, d), f)
 		omitted := strings.Contains(options, "omitempty") || strings.Contains(options, "omitzero")
 		if d == ofRequest && f.Tag.Get("request") == "required" || d == ofResponse && !omitted && f.Type.Kind() != reflect.Pointer {
 			*required = append(*required, name)
