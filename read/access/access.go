@@ -75,23 +75,25 @@ func unauthenticated() *domain.Error {
 	return &domain.Error{Kind: domain.Unauthenticated, Message: "Unauthorized", Detail: map[string]any{"message": "Unauthorized"}}
 }
 
-// Authenticate returns the principal of "ApiKey <key>", a bare key, or "Secret <ticket>".
+// Authenticate returns the principal of an API key ("ApiKey <key>", a bare key, "Bearer
+// <key>", or Basic with the key as the password) or of a ticket ("Secret <ticket>").
 // Errors are Unauthenticated, TooMany if the key exceeds its rate (the principal then has
 // the key's prefix and nothing else), and Unavailable if Postgres does not answer. Source: contract §7.
 func (a *Access) Authenticate(ctx context.Context, authorization string) (domain.Principal, error) {
-	scheme, value, ok := strings.Cut(strings.TrimSpace(authorization), " ")
-	switch {
-	case ok && strings.EqualFold(scheme, "Secret"):
-		return a.authenticateTicket(ctx, authorization, strings.TrimSpace(value))
-	case ok && !strings.EqualFold(scheme, "ApiKey"):
-		return domain.Principal{}, unauthenticated()
-	case !ok:
-		value = scheme
-	default:
+	scheme, value := splitScheme(authorization)
+	if scheme == "secret" {
+		return a.authenticateTicket(ctx, authorization, value)
 	}
-	key, ok := credential.ParseKey(strings.TrimSpace(value))
+	text, ok := apiKeyOf(scheme, value)
 	if !ok {
 		return domain.Principal{}, unauthenticated()
+	}
+	key, ok := credential.ParseKey(strings.TrimSpace(text))
+	if !ok {
+		return domain.Principal{}, unauthenticated()
+	}
+	if scheme != "" {
+		authorization = "ApiKey " + key.Reveal()
 	}
 	held, err := a.lookup(ctx, key.Prefix)
 	if err != nil {

@@ -5,6 +5,7 @@ package access_test
 import (
 	"context"
 	"crypto/rand"
+	"encoding/base64"
 	"errors"
 	"log/slog"
 	"os"
@@ -120,7 +121,11 @@ func TestAuthenticate(t *testing.T) {
 		{"a wrong secret", "ApiKey " + forged, ""},
 		{"an unknown key", "ApiKey " + other.Reveal(), ""},
 		{"an expired key", "ApiKey " + expired.Reveal(), ""},
-		{"another scheme", "Bearer " + key.Reveal(), ""},
+		{"Bearer", "Bearer " + key.Reveal(), "editor"},
+		{"the password of Basic", "Basic " + base64.StdEncoding.EncodeToString([]byte("anything:"+key.Reveal())), "editor"},
+		{"an escaped blank", "ApiKey%20" + key.Reveal(), "editor"},
+		{"Basic with a wrong secret", "Basic " + base64.StdEncoding.EncodeToString([]byte("anything:"+forged)), ""},
+		{"another scheme", "Digest " + key.Reveal(), ""},
 		{"the administration key's scheme", "Access " + key.Reveal(), ""},
 		{"a ticket where none is issued", "Secret a.b.c", ""},
 	}
@@ -138,6 +143,9 @@ func TestAuthenticate(t *testing.T) {
 	require.Equal(t, w.user, p.User)
 	require.Equal(t, key.Prefix, p.KeyPrefix)
 	require.Equal(t, "ApiKey "+key.Reveal(), p.Credential)
+	p, err = a.Authenticate(t.Context(), "Bearer "+key.Reveal())
+	require.NoError(t, err)
+	require.Equal(t, "ApiKey "+key.Reveal(), p.Credential, "calls on behalf of the caller have one form")
 }
 
 func TestRevocationIsSeenWithinASecond(t *testing.T) {
