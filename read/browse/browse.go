@@ -1,5 +1,6 @@
 // Package browse reads what people need to find their way: the outline of a trace,
-// the attributes that occur and their frequent values, and the spans that were refused.
+// the attributes that occur and their frequent values, the models without a price, and
+// the spans that were refused.
 // None of these reads needs a payload.
 //
 // SQL is in read/statements; statements run through read/traces. The endpoints
@@ -85,6 +86,31 @@ func (r *Reader) Values(ctx context.Context, v statements.Values) ([]Value, erro
 	err := r.run.Run(ctx, v.Project, "attribute_values", v.Frequent(), func(rows driver.Rows) error {
 		var one Value
 		err := rows.Scan(&one.Value, &one.Count)
+		out = append(out, one)
+		return err
+	})
+	return out, err
+}
+
+// UnpricedModel is a model whose calls have tokens and no cost.
+type UnpricedModel struct {
+	Model    string `json:"model"`
+	Provider string `json:"provider,omitempty"`
+	// Spans counts its calls without a cost, Tokens the tokens of these.
+	Spans  uint64  `json:"spans"`
+	Tokens float64 `json:"tokens"`
+	// SeenAt is the start of the last of them.
+	SeenAt time.Time `json:"seen_at"`
+}
+
+// Unpriced returns the models without a price, the most frequent first.
+func (r *Reader) Unpriced(ctx context.Context, u statements.Unpriced) ([]UnpricedModel, error) {
+	out := []UnpricedModel{}
+	err := r.run.Run(ctx, u.Project, "unpriced_models", u.Models(), func(rows driver.Rows) error {
+		var one UnpricedModel
+		var seen int64
+		err := rows.Scan(&one.Model, &one.Provider, &one.Spans, &one.Tokens, &seen)
+		one.SeenAt = time.UnixMicro(seen).UTC()
 		out = append(out, one)
 		return err
 	})

@@ -182,3 +182,22 @@ func (v Values) Frequent() sqltext.Statement {
 	w.Put(" GROUP BY value ORDER BY spans DESC, value LIMIT " + strconv.Itoa(v.Limit))
 	return w.Statement()
 }
+
+// Unpriced chooses the models whose calls have tokens and no cost.
+type Unpriced struct {
+	Project domain.ProjectID
+	Range   order.Range
+	Limit   int
+}
+
+// Models returns the statement of these models, the most frequent first. Its rows are the
+// model, the provider, the number of spans UInt64, their tokens Float64 and the start of
+// the last one. Source: deploy/docs/api.md, prices.
+func (u Unpriced) Models() sqltext.Statement {
+	w := new(sqltext.Writer)
+	w.Put("SELECT model, provider, count() AS spans, sum(ifNotFinite(tokens_total, ifNotFinite(tokens_prompt, 0) + ifNotFinite(tokens_completion, 0))), max(start_time) FROM "+schema.Spans+" FINAL WHERE project_id = ? AND "+sqltext.AnyTraceType, u.Project.String())
+	w.AndStarts(u.Range)
+	w.Put(" AND span_type IN ('llm', 'chat', 'completion', 'embedding', 'query', 'rerank') AND model != '' AND isNaN(costs_total)" +
+		" AND NOT (isNaN(tokens_prompt) AND isNaN(tokens_completion)) GROUP BY model, provider ORDER BY spans DESC, model, provider LIMIT " + strconv.Itoa(u.Limit))
+	return w.Statement()
+}

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"colonnade/domain/price"
 	"colonnade/domain/semconv"
 	"colonnade/domain/trace"
 )
@@ -21,42 +22,70 @@ type Sender struct {
 }
 
 // charge writes what the span cost: what the sender reports, else what its
-// tokens cost by the table. Where neither is known, what the client wrote itself
-// stands. Source: contract §1.6, §0 rows 18, 35 and 36.
+// tokens cost by the table, or the reverse where the table is preferred. Where neither
+// is known, what the client wrote itself stands. Source: contract §1.6, §0 rows 18, 35
+// and 36.
 func (p *Prices) charge(s *trace.Span, ag, metrics map[string]any, sender Sender) {
-	tokens := member(member(metrics, semconv.Tokens), semconv.Incremental)
-	u := usageOf(tokens)
+	if wasReported(ag, metrics) {
+		return
+	}
+	u := usageOf(member(member(metrics, semconv.Tokens), semconv.Incremental))
+	own, isReported := costs{}, false
 	if len(sender.Reported) > 0 {
-		if costs, ok := reported(sender.Reported, u); ok {
-			write(metrics, costs)
-			note(ag, map[string]any{"source": "reported"})
-			return
-		}
+		own, isReported = reported(sender.Reported, u)
+	}
+	if isReported && p.cfg.Prefer == PreferReported {
+		write(metrics, own)
+		note(ag, map[string]any{"source": PreferReported})
+		return
+	}
+	byTable, noted, ok := p.byTable(s, ag, u)
+	if isReported && !ok {
+		write(metrics, own)
+		note(ag, map[string]any{"source": PreferReported})
+		return
+	}
+	if len(sender.Reported) > 0 {
 		kept := make(map[string]any, len(sender.Reported))
 		for k, v := range sender.Reported {
 			kept[k] = v
 		}
 		note(ag, map[string]any{"reported": kept})
 	}
+	if ok {
+		write(metrics, byTable)
+		note(ag, noted)
+	}
+}
+
+// wasReported reports whether a span has a reported cost from an earlier normalization:
+// an edited span comes without the attributes that its sender reported it by.
+func wasReported(ag, metrics map[string]any) bool {
+	source, _ := member(member(ag, semconv.Meta), "cost")["source"].(string)
+	return source == PreferReported && member(member(metrics, semconv.Costs), semconv.Incremental)[semconv.Total] != nil
+}
+
+// byTable returns what the tokens of a model call cost by the table, and what is noted
+// about it. It counts the calls whose model the table does not have.
+func (p *Prices) byTable(s *trace.Span, ag map[string]any, u usage) (c costs, noted map[string]any, ok bool) {
 	if !charged(s.SpanType) || !u.known {
-		return
+		return costs{}, nil, false
 	}
 	provider, model := modelOf(ag)
 	if model == "" {
-		return
+		return costs{}, nil, false
 	}
-	price, entry, ok := p.Of(provider, model)
+	found, entry, ok := p.Of(provider, model)
 	if !ok {
-		p.miss(model)
-		return
+		p.missing.Add(1)
+		return costs{}, nil, false
 	}
-	costs, fallback := price.cost(u)
-	write(metrics, costs)
-	noted := map[string]any{"source": "table", "version": p.date, "entry": entry}
+	c, fallback := costOf(found, u)
+	noted = map[string]any{"source": PreferTable, "version": p.date, "entry": entry}
 	if fallback != nil {
 		noted["fallback"] = fallback
 	}
-	note(ag, noted)
+	return c, noted, true
 }
 
 // costs are the two sides of a cost and their total.
@@ -161,12 +190,12 @@ func modelOf(ag map[string]any) (provider, model string) {
 	return provider, model
 }
 
-// cost prices each token once, at the rate of its kind; fallback names the kinds
+// costOf prices each token once, at the rate of its kind; fallback names the kinds
 // without a rate of their own. Source: contract §0 rows 18 and 38.
-func (p Price) cost(u usage) (c costs, fallback []any) {
-	rates := p.in(u.prompt)
+func costOf(p price.Price, u usage) (c costs, fallback []any) {
+	rates := p.In(u.prompt)
 	prompt, completion := rate(rates.Prompt, 0), rate(rates.Completion, 0)
-	charge := func(kind string, tokens float64, own *float64, whole float64) float64 {
+	at := func(kind string, tokens float64, own *float64, whole float64) float64 {
 		if tokens > 0 && own == nil {
 			fallback = append(fallback, kind)
 		}
@@ -180,13 +209,13 @@ func (p Price) cost(u usage) (c costs, fallback []any) {
 	}
 	plain := max(u.prompt-u.read-u.created-u.audioIn, 0)
 	c.prompt = plain*prompt +
-		charge(semconv.CacheRead, u.read, rates.CacheRead, prompt) +
-		charge(semconv.CacheCreation, u.created-long, written, prompt) +
-		charge("cache_creation_1h", long, oneHour, prompt) +
-		charge("audio_input", u.audioIn, rates.AudioInput, prompt)
+		at(semconv.CacheRead, u.read, rates.CacheRead, prompt) +
+		at(semconv.CacheCreation, u.created-long, written, prompt) +
+		at("cache_creation_1h", long, oneHour, prompt) +
+		at("audio_input", u.audioIn, rates.AudioInput, prompt)
 	spoken := min(u.audioOut, u.completion)
 	thought := min(u.reasoning, u.completion-spoken)
-	c.completion = (u.completion-spoken-thought)*completion + charge("audio_output", spoken, rates.AudioOutput, completion)
+	c.completion = (u.completion-spoken-thought)*completion + at("audio_output", spoken, rates.AudioOutput, completion)
 	if rates.Reasoning != nil {
 		c.completion += thought * *rates.Reasoning
 	} else {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/stretchr/testify/require"
 
 	"colonnade/domain/trace"
@@ -34,7 +35,7 @@ func TestDurationAndErrors(t *testing.T) {
 		{"an event, another name", start, []trace.Event{{Name: "x"}}, object{"duration": object{}, "errors": object{"incremental": int64(0)}}},
 		{"two exceptions", start, []trace.Event{{Name: "exception"}, {Name: "x"}, {Name: "exception"}}, object{"duration": object{}, "errors": object{"incremental": int64(2)}}},
 	}
-	prices, err := cost.LoadPrices()
+	prices, err := cost.LoadPrices(cost.DefaultConfig())
 	require.NoError(t, err)
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -138,7 +139,7 @@ func TestCosts(t *testing.T) {
 		{"an llm span is priced", trace.LLM, model("gpt-4o"), object{"prompt": int64(1000)}, nil, object{"prompt": 0.0025, "completion": 0.0, "total": 0.0025}},
 		{"nor one without a type", 0, model("gpt-4o"), object{"prompt": int64(1000)}, nil, nil},
 	}
-	prices, err := cost.LoadPrices()
+	prices, err := cost.LoadPrices(cost.DefaultConfig())
 	require.NoError(t, err)
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -162,7 +163,7 @@ func TestCosts(t *testing.T) {
 
 func TestPrices(t *testing.T) {
 	t.Parallel()
-	prices, err := cost.LoadPrices()
+	prices, err := cost.LoadPrices(cost.DefaultConfig())
 	require.NoError(t, err)
 	require.Contains(t, prices.Source(), "litellm")
 	require.Regexp(t, `^\d{4}-\d{2}-\d{2}$`, prices.Date())
@@ -177,7 +178,7 @@ func TestPrices(t *testing.T) {
 // TestNamesOfModels is the lookup of contract §0 row 38, each name with its entry.
 func TestNamesOfModels(t *testing.T) {
 	t.Parallel()
-	prices, err := cost.LoadPrices()
+	prices, err := cost.LoadPrices(cost.DefaultConfig())
 	require.NoError(t, err)
 	for _, tt := range []struct{ provider, model, want string }{
 		{"", "gpt-4o", "gpt-4o"},
@@ -321,7 +322,7 @@ func TestSenders(t *testing.T) {
 			object{"reported": object{"total": -1.0}},
 		},
 	}
-	prices, err := cost.LoadPrices()
+	prices, err := cost.LoadPrices(cost.DefaultConfig())
 	require.NoError(t, err)
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -338,19 +339,67 @@ func TestSenders(t *testing.T) {
 			}
 		})
 	}
-	require.Equal(t, []cost.Missing{{Model: "ours-2", Spans: 2}}, func() []cost.Missing {
-		fresh, err := cost.LoadPrices()
-		require.NoError(t, err)
-		for range 2 {
-			ag := object{"meta": object{"response": object{"model": "ours-2"}}}
-			cost.Incremental(&trace.Span{SpanType: trace.Chat}, ag, metrics(object{"incremental": object{"prompt": int64(1)}}, object{}), fresh, cost.Sender{})
-		}
-		return fresh.Missing()
-	}())
+}
+
+// TestPreference checks which cost counts where both are known. Source: contract §0 row 36.
+func TestPreference(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name, prefer, model string
+		reported            map[string]float64
+		want                float64
+		source              object
+	}{
+		{"reported, both known", cost.PreferReported, "gpt-4o", map[string]float64{"total": 9}, 9, object{"source": "reported"}},
+		{"table, both known", cost.PreferTable, "gpt-4o", map[string]float64{"total": 9}, 0.0025, object{"source": "table", "version": "2026-11-29", "entry": "gpt-4o", "reported": object{"total": 9.0}}},
+		{"table, the model is unknown", cost.PreferTable, "ours-1", map[string]float64{"total": 9}, 9, object{"source": "reported"}},
+		{"table, none reported", cost.PreferTable, "gpt-4o", nil, 0.0025, object{"source": "table", "version": "2026-11-29", "entry": "gpt-4o"}},
+		{"table, neither known", cost.PreferTable, "ours-1", map[string]float64{"total": -1}, 0, object{"reported": object{"total": -1.0}}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			prices, err := cost.LoadPrices(cost.Config{Prefer: tt.prefer})
+			require.NoError(t, err)
+			ag := object{"meta": object{"response": object{"model": tt.model}}}
+			costs := object{}
+			cost.Incremental(&trace.Span{SpanType: trace.Chat}, ag, metrics(object{"incremental": object{"prompt": int64(1000)}}, costs), prices, cost.Sender{Reported: tt.reported})
+			own, _ := costs["incremental"].(object)
+			total, _ := own["total"].(float64)
+			require.InDelta(t, tt.want, total, 1e-12)
+			require.Empty(t, cmp.Diff(tt.source, ag["meta"].(object)["cost"])) //nolint:errcheck // of a literal above
+		})
+	}
+	require.Error(t, cost.Config{Prefer: "cheapest"}.Validate())
+}
+
+// A span that is normalized again, as an edit does, keeps the cost that its sender reported.
+func TestAnEditKeepsTheReportedCost(t *testing.T) {
+	t.Parallel()
+	prices, err := cost.LoadPrices(cost.DefaultConfig())
+	require.NoError(t, err)
+	ag := object{"meta": object{"response": object{"model": "gpt-4o"}}}
+	costs := object{}
+	for _, sender := range []cost.Sender{{Reported: map[string]float64{"total": 9}}, {}} {
+		cost.Incremental(&trace.Span{SpanType: trace.Chat}, ag, metrics(object{"incremental": object{"prompt": int64(1000)}}, costs), prices, sender)
+		require.Empty(t, cmp.Diff(object{"incremental": object{"prompt": 9.0, "completion": 0.0, "total": 9.0}}, costs))
+	}
+}
+
+// TestSpansWithoutAPrice counts the calls of models that the table does not have.
+func TestSpansWithoutAPrice(t *testing.T) {
+	t.Parallel()
+	prices, err := cost.LoadPrices(cost.DefaultConfig())
+	require.NoError(t, err)
+	for _, model := range []string{"ours-2", "gpt-4o", "ours-3"} {
+		ag := object{"meta": object{"response": object{"model": model}}}
+		cost.Incremental(&trace.Span{SpanType: trace.Chat}, ag, metrics(object{"incremental": object{"prompt": int64(1)}}, object{}), prices, cost.Sender{})
+	}
+	require.InDelta(t, 2, testutil.ToFloat64(prices.Collector()), 0)
 }
 
 func BenchmarkPriceLookup(b *testing.B) {
-	prices, err := cost.LoadPrices()
+	prices, err := cost.LoadPrices(cost.DefaultConfig())
 	require.NoError(b, err)
 	b.ReportAllocs()
 	for b.Loop() {

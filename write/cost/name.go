@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+
+	"colonnade/domain/price"
 )
 
 // maxRemembered bounds the names whose entries are remembered: clients name models freely.
@@ -40,13 +42,13 @@ func (p *Prices) index() {
 // Of returns a model's price and the entry of the table that has it. provider,
 // which may be empty, is what telemetry calls the provider or system: the table
 // has some models only under its name. Source: contract §0 row 38.
-func (p *Prices) Of(provider, model string) (price Price, entry string, ok bool) {
+func (p *Prices) Of(provider, model string) (found price.Price, entry string, ok bool) {
 	key := model
 	if provider != "" {
 		key = provider + "\x00" + model
 	}
-	if found, is := p.found.Load(key); is {
-		entry, _ = found.(string)
+	if known, is := p.found.Load(key); is {
+		entry, _ = known.(string)
 	} else {
 		entry = p.resolve(provider, model)
 		if p.known.n.Load() < maxRemembered {
@@ -54,8 +56,16 @@ func (p *Prices) Of(provider, model string) (price Price, entry string, ok bool)
 			p.found.Store(strings.Clone(key), entry)
 		}
 	}
-	price, ok = p.models[entry]
-	return price, entry, ok
+	found, ok = p.models[entry]
+	return found, entry, ok
+}
+
+// Find returns what Of returns and remembers nothing: the names in requests of readers
+// must not take the place of those in spans.
+func (p *Prices) Find(provider, model string) (found price.Price, entry string, ok bool) {
+	entry = p.resolve(provider, model)
+	found, ok = p.models[entry]
+	return found, entry, ok
 }
 
 // resolve finds the entry of a model: by its name, without prefixes of gateways,

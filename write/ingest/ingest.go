@@ -273,6 +273,20 @@ func (i *Ingest) rejections(records []stream.Record, p domain.Principal, source 
 	return records
 }
 
+// Refuse records as rejected what had been accepted before.
+func (i *Ingest) Refuse(ctx context.Context, source, stage string, refused []wire.Refusal) error {
+	caller, err := i.caller(ctx)
+	if err != nil {
+		return err
+	}
+	records := make([]stream.Record, 0, len(refused))
+	for _, f := range refused {
+		records = append(records, i.rejection(caller, source, stage, f))
+	}
+	_, err = i.producer.Publish(ctx, records)
+	return err
+}
+
 func (i *Ingest) rejection(p domain.Principal, source, stage string, f wire.Refusal) stream.Record {
 	const mostRaw, mostName = 4 << 10, 256
 	value := stream.Rejection{

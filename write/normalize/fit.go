@@ -45,8 +45,8 @@ type Normalizer struct {
 
 // New makes a Normalizer with the price table of the release; its metrics go to
 // registerer. It fails only on a table or a registration that is wrong.
-func New(registerer prometheus.Registerer) (*Normalizer, error) {
-	prices, err := cost.LoadPrices()
+func New(cfg cost.Config, registerer prometheus.Registerer) (*Normalizer, error) {
+	prices, err := cost.LoadPrices(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("fit: load prices: %w", err)
 	}

@@ -16,6 +16,7 @@ import (
 
 	"colonnade/domain/jsonvalue"
 	"colonnade/domain/trace"
+	"colonnade/write/cost"
 	"colonnade/write/normalize"
 )
 
@@ -32,7 +33,7 @@ var received = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 
 func newNormalizer(tb testing.TB) *normalize.Normalizer {
 	tb.Helper()
-	f, err := normalize.New(prometheus.NewRegistry())
+	f, err := normalize.New(cost.DefaultConfig(), prometheus.NewRegistry())
 	require.NoError(tb, err)
 	return f
 }

@@ -12,6 +12,7 @@ import (
 
 	"colonnade/domain/jsonvalue"
 	"colonnade/domain/trace"
+	"colonnade/write/cost"
 	"colonnade/write/normalize"
 )
 
@@ -142,7 +143,7 @@ func TestRefusals(t *testing.T) {
 		return s
 	}
 	registry := prometheus.NewRegistry()
-	normalizer, err := normalize.New(registry)
+	normalizer, err := normalize.New(cost.DefaultConfig(), registry)
 	require.NoError(t, err)
 	user := uuid.MustParse("01890a5d-ac96-774b-bcce-b302099a8057")
 	spans, refused, err := normalizer.Spans(normalize.Meta{ReceivedAt: received, User: user}, record(t,

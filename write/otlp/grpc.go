@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	collectorlogs "go.opentelemetry.io/proto/otlp/collector/logs/v1"
+	collectormetrics "go.opentelemetry.io/proto/otlp/collector/metrics/v1"
 	collectorpb "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc"
@@ -19,6 +21,7 @@ import (
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"colonnade/domain"
@@ -31,28 +34,31 @@ type Authenticate func(ctx context.Context, authorization string) (domain.Princi
 // EncryptToken returns a token as clients get it; empty for none.
 type EncryptToken func(ctx context.Context, token domain.Token) string
 
-// GRPC is the gRPC receiver: TraceService.Export and the health service on a listener of
-// their own.
+// GRPC is the gRPC receiver: the Export calls of the trace, metrics and logs services, and
+// the health service, on a listener of their own.
 type GRPC struct {
 	cfg          Config
 	ingest       *ingest.Ingest
+	logs         Logs
 	authenticate Authenticate
 	encrypt      EncryptToken
 	now          func() time.Time
 	log          *slog.Logger
 	metrics      metrics
+	ignored      *ignored
 	// calls has room for MaxCalls messages, which take memory before their size is known to the budget.
 	calls chan struct{}
 }
 
 // NewGRPC returns the gRPC receiver.
-func NewGRPC(cfg Config, ing *ingest.Ingest, authenticate Authenticate, encrypt EncryptToken, now func() time.Time, log *slog.Logger, reg prometheus.Registerer) (*GRPC, error) {
+func NewGRPC(cfg Config, ing *ingest.Ingest, logs Logs, authenticate Authenticate, encrypt EncryptToken, now func() time.Time, log *slog.Logger, reg prometheus.Registerer) (*GRPC, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
+	log = log.With(slog.String("component", "otlp"))
 	return &GRPC{
-		cfg: cfg, ingest: ing, authenticate: authenticate, encrypt: encrypt, now: now, log: log.With(slog.String("component", "otlp")),
-		metrics: newMetrics(reg, "grpc"), calls: make(chan struct{}, cfg.MaxCalls),
+		cfg: cfg, ingest: ing, logs: logs, authenticate: authenticate, encrypt: encrypt, now: now, log: log,
+		metrics: newMetrics(reg, "grpc"), ignored: newIgnored(reg, log, now), calls: make(chan struct{}, cfg.MaxCalls),
 	}, nil
 }
 
@@ -73,7 +79,9 @@ func (g *GRPC) Run(ctx context.Context, listener net.Listener) error {
 		opts = append(opts, grpc.Creds(credentials.NewTLS(g.cfg.TLS)))
 	}
 	server := grpc.NewServer(opts...)
-	server.RegisterService(g.service(), nil) //nolint:contextcheck // a call brings its own context
+	for _, service := range g.services() {
+		server.RegisterService(service, nil) //nolint:contextcheck // a call brings its own context
+	}
 	state := health.NewServer()
 	state.SetServingStatus(collectorpb.TraceService_ServiceDesc.ServiceName, healthpb.HealthCheckResponse_SERVING)
 	healthpb.RegisterHealthServer(server, state)
@@ -103,22 +111,31 @@ func (g *GRPC) Run(ctx context.Context, listener net.Listener) error {
 	return nil
 }
 
-// service describes TraceService with a handler that runs before the message is read, so
-// that a caller without permission costs no memory. On the wire it is the same unary method.
-func (g *GRPC) service() *grpc.ServiceDesc {
-	return &grpc.ServiceDesc{
-		ServiceName: collectorpb.TraceService_ServiceDesc.ServiceName,
-		Streams: []grpc.StreamDesc{{
-			StreamName: "Export",
-			Handler:    func(_ any, stream grpc.ServerStream) error { return g.handle(stream) },
-		}},
-		Metadata: collectorpb.TraceService_ServiceDesc.Metadata,
+// services describes the services with handlers that run before the message is read, so
+// that a caller without permission costs no memory. On the wire they are the same unary methods.
+func (g *GRPC) services() []*grpc.ServiceDesc {
+	describe := func(like grpc.ServiceDesc, take taker) *grpc.ServiceDesc {
+		return &grpc.ServiceDesc{
+			ServiceName: like.ServiceName, Metadata: like.Metadata,
+			Streams: []grpc.StreamDesc{{
+				StreamName: "Export",
+				Handler:    func(_ any, stream grpc.ServerStream) error { return g.handle(stream, take) },
+			}},
+		}
+	}
+	return []*grpc.ServiceDesc{
+		describe(collectorpb.TraceService_ServiceDesc, g.takeSpans),
+		describe(collectormetrics.MetricsService_ServiceDesc, g.takeMetrics),
+		describe(collectorlogs.LogsService_ServiceDesc, g.takeLogs),
 	}
 }
 
-func (g *GRPC) handle(stream grpc.ServerStream) error {
+// taker publishes what a message holds and returns the reply.
+type taker = func(ctx context.Context, stream grpc.ServerStream, text string) (proto.Message, error)
+
+func (g *GRPC) handle(stream grpc.ServerStream, take taker) error {
 	start := g.now()
-	err := g.export(stream)
+	err := g.export(stream, take)
 	g.metrics.observe("protobuf", err, g.now().Sub(start))
 	if err != nil {
 		return toStatus(err)
@@ -126,7 +143,7 @@ func (g *GRPC) handle(stream grpc.ServerStream) error {
 	return nil
 }
 
-func (g *GRPC) export(stream grpc.ServerStream) error {
+func (g *GRPC) export(stream grpc.ServerStream, take taker) error {
 	ctx, err := g.identify(stream.Context())
 	if err != nil {
 		return err
@@ -147,16 +164,39 @@ func (g *GRPC) export(stream grpc.ServerStream) error {
 		return err
 	}
 	defer g.ingest.Budget().Release(int64(len(m.data)))
-	receipt, err := g.ingest.OTLP(ctx, source, m.data, nil)
+	reply, err := take(ctx, stream, m.data)
 	if err != nil {
-		return unreadable(err, receipt)
+		return err
+	}
+	return stream.SendMsg(reply)
+}
+
+func (g *GRPC) takeSpans(ctx context.Context, stream grpc.ServerStream, text string) (proto.Message, error) {
+	receipt, err := g.ingest.OTLP(ctx, source, text, nil)
+	if err != nil {
+		return nil, unreadable(err, receipt)
 	}
 	if token := g.encrypt(ctx, receipt.Token); token != "" {
 		if err := stream.SetHeader(metadata.Pairs(domain.TokenHeader, token)); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return stream.SendMsg(response(receipt))
+	return response(receipt), nil
+}
+
+func (g *GRPC) takeMetrics(ctx context.Context, _ grpc.ServerStream, text string) (proto.Message, error) {
+	n, err := countMetrics(text)
+	g.ignored.note(ctx, signalMetrics, n)
+	return new(collectormetrics.ExportMetricsServiceResponse), err
+}
+
+func (g *GRPC) takeLogs(ctx context.Context, _ grpc.ServerStream, text string) (proto.Message, error) {
+	budget := g.ingest.Budget()
+	if err := budget.Acquire(int64(len(text))); err != nil { // the message with its objects
+		return nil, err
+	}
+	defer budget.Release(int64(len(text)))
+	return new(collectorlogs.ExportLogsServiceResponse), takeLogs(ctx, g.logs, g.ignored, text)
 }
 
 // receive reads the message within ReadTimeout: a client that sends nothing must not occupy

@@ -39,6 +39,9 @@ type Config struct {
 	MaxWireBytes, MaxBodyBytes int64
 	// SuccessStatus is the status of an accepted request: 202, or 200 for strict OTLP clients.
 	SuccessStatus int
+	// ProtobufReplyAgents are beginnings of User-Agent whose clients get a protobuf reply to a
+	// protobuf request: they report an error for the JSON reply that all others get.
+	ProtobufReplyAgents []string
 	// GRPCAddr is the address of the gRPC listener; empty means no listener.
 	GRPCAddr string
 	// MaxMessageBytes bounds a gRPC message, compressed and decompressed.
@@ -62,7 +65,8 @@ type Config struct {
 func DefaultConfig() Config {
 	return Config{
 		MaxWireBytes: 10 << 20, MaxBodyBytes: 64 << 20, SuccessStatus: statusAccepted,
-		GRPCAddr: "127.0.0.1:4317", MaxMessageBytes: 16 << 20, MaxCalls: 64, ReadTimeout: 20 * time.Second,
+		ProtobufReplyAgents: []string{"OTel-OTLP-Exporter-JavaScript"},
+		GRPCAddr:            "127.0.0.1:4317", MaxMessageBytes: 16 << 20, MaxCalls: 64, ReadTimeout: 20 * time.Second,
 		RetryAfter: time.Second, DrainTimeout: 20 * time.Second,
 		MaxConnectionIdle: 2 * time.Minute, MaxConnectionAge: 30 * time.Minute,
 	}
@@ -100,25 +104,30 @@ type Router interface {
 type Receiver struct {
 	cfg     Config
 	ingest  *ingest.Ingest
+	logs    Logs
 	now     func() time.Time
 	log     *slog.Logger
 	metrics metrics
+	ignored *ignored
 }
 
 // New returns the HTTP receiver.
-func New(cfg Config, ing *ingest.Ingest, now func() time.Time, log *slog.Logger, reg prometheus.Registerer) (*Receiver, error) {
+func New(cfg Config, ing *ingest.Ingest, logs Logs, now func() time.Time, log *slog.Logger, reg prometheus.Registerer) (*Receiver, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	return &Receiver{cfg: cfg, ingest: ing, now: now, log: log.With(slog.String("component", "otlp")), metrics: newMetrics(reg, "http")}, nil
+	log = log.With(slog.String("component", "otlp"))
+	return &Receiver{cfg: cfg, ingest: ing, logs: logs, now: now, log: log, metrics: newMetrics(reg, "http"), ignored: newIgnored(reg, log, now)}, nil
 }
 
 // Mount registers the routes. /otlp/v1/traces is the documented path; an exporter that is
-// configured with a bare address sends to /v1/traces.
+// configured with a bare address sends to /v1/traces, and the Langfuse SDK to
+// /api/public/otel/v1/traces, whose /api the server strips.
 func (d *Receiver) Mount(r Router) {
-	for _, path := range []string{"/otlp/v1/traces", "/v1/traces"} {
+	for _, prefix := range []string{"/otlp", "", "/public/otel"} {
+		d.mountSignals(r, prefix)
 		r.Handle(domain.Operation{
-			Method: "POST", Path: path, Permission: domain.AddSpans, Tag: "otlp",
+			Method: "POST", Path: prefix + "/v1/traces", Permission: domain.AddSpans, Tag: "otlp",
 			Summary:  "Take spans in, as OTLP protobuf or OTLP/JSON, plain or compressed with gzip, zlib or zstd.",
 			Consumes: []string{contentProtobuf, contentJSON},
 			Response: exportReply{}, Status: d.cfg.SuccessStatus, Limit: d.cfg.MaxWireBytes,
@@ -159,7 +168,7 @@ func (d *Receiver) export(c *gin.Context) error {
 		if err != nil {
 			return unreadable(err, receipt)
 		}
-		d.reply(c, receipt)
+		d.reply(c, encoding, receipt)
 		return nil
 	}()
 	d.metrics.observe(encoding, err, d.now().Sub(start))
@@ -197,13 +206,14 @@ const (
 	contentProtobuf = "application/x-protobuf"
 )
 
-// reply answers in JSON, which every exporter reads or ignores, or in protobuf where the
-// client asks for it. Source: deploy/docs/api.md.
-func (d *Receiver) reply(c *gin.Context, receipt ingest.Receipt) {
+// reply answers in JSON, which most exporters read or ignore, or in protobuf where the
+// client asks for it or is known to need it. Source: deploy/docs/api.md.
+func (d *Receiver) reply(c *gin.Context, encoding string, receipt ingest.Receipt) {
 	if token := receipt.Token.String(); token != "" {
 		c.Header(domain.TokenHeader, token)
 	}
-	if wantsProtobuf(c.Request.Header.Values("Accept")) {
+	if wantsProtobuf(c.Request.Header.Values("Accept")) || encoding == "protobuf" && hasAgent(c.GetHeader("User-Agent"), d.cfg.ProtobufReplyAgents) {
+		c.Header("Colonnade-Count", strconv.Itoa(receipt.Count))
 		data, err := proto.Marshal(response(receipt))
 		if err != nil { // only text that is not UTF-8 fails
 			data = nil

@@ -25,6 +25,7 @@ import (
 
 	"colonnade/domain"
 	"colonnade/write/ingest"
+	"colonnade/write/logevents"
 	"colonnade/write/otlp"
 	"colonnade/write/stream"
 )
@@ -37,8 +38,10 @@ type fixture struct {
 	grpcAddr string
 	ingest   *ingest.Ingest
 	stream   stream.Config
-	cfg      otlp.Config
-	reg      *prometheus.Registry
+	// logs is the configuration of the topic of log records.
+	logs stream.Config
+	cfg  otlp.Config
+	reg  *prometheus.Registry
 	// status is what the engine makes of the last error's kind.
 	lastError atomic.Pointer[domain.Error]
 }
@@ -106,7 +109,12 @@ func open(t *testing.T, edit ...func(*otlp.Config, *ingest.Config, *stream.Confi
 	h.ingest, err = ingest.New(icfg, p, time.Now, log, reg)
 	require.NoError(t, err)
 
-	receiver, err := otlp.New(h.cfg, h.ingest, time.Now, log, reg)
+	h.logs = logevents.DefaultConfig().Kafka(h.stream)
+	producer, err := stream.NewProducer(h.logs, time.Now, log, prometheus.NewRegistry())
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = producer.Close() })
+	logs := ingest.NewLogs(producer, time.Now)
+	receiver, err := otlp.New(h.cfg, h.ingest, logs, time.Now, log, reg)
 	require.NoError(t, err)
 	gin.SetMode(gin.TestMode)
 	engine := gin.New()
@@ -114,7 +122,7 @@ func open(t *testing.T, edit ...func(*otlp.Config, *ingest.Config, *stream.Confi
 	h.http = httptest.NewServer(engine)
 	t.Cleanup(h.http.Close)
 
-	g, err := otlp.NewGRPC(h.cfg, h.ingest, authenticate, encryptToken, time.Now, log, reg)
+	g, err := otlp.NewGRPC(h.cfg, h.ingest, logs, authenticate, encryptToken, time.Now, log, reg)
 	require.NoError(t, err)
 	l, err := net.Listen("tcp", h.cfg.GRPCAddr)
 	require.NoError(t, err)
@@ -169,7 +177,13 @@ func (r router) Handle(op domain.Operation, h func(*gin.Context) error) {
 // records reads n records off the log.
 func (h *fixture) records(t *testing.T, n int) []stream.Record {
 	t.Helper()
-	c, err := stream.NewConsumer(h.stream, time.Now, slog.New(slog.DiscardHandler), prometheus.NewRegistry())
+	return consume(t, h.stream, n)
+}
+
+// consume reads n records off the topic of a configuration.
+func consume(t *testing.T, cfg stream.Config, n int) []stream.Record {
+	t.Helper()
+	c, err := stream.NewConsumer(cfg, time.Now, slog.New(slog.DiscardHandler), prometheus.NewRegistry())
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	found := make(chan stream.Record)

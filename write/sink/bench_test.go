@@ -18,6 +18,7 @@ import (
 
 	"colonnade/domain"
 	"colonnade/domain/trace"
+	"colonnade/write/cost"
 	"colonnade/write/normalize"
 	"colonnade/write/sink/rows"
 )
@@ -92,7 +93,7 @@ func llmTrace(t testing.TB, id uint64, n int, start time.Time) []byte {
 
 func normalizer(t testing.TB) *normalize.Normalizer {
 	t.Helper()
-	f, err := normalize.New(prometheus.NewRegistry())
+	f, err := normalize.New(cost.DefaultConfig(), prometheus.NewRegistry())
 	require.NoError(t, err)
 	return f
 }

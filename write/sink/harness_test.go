@@ -24,6 +24,7 @@ import (
 	"colonnade/domain"
 	"colonnade/domain/trace"
 	"colonnade/migrations/migrationstest"
+	"colonnade/write/cost"
 	"colonnade/write/normalize"
 	"colonnade/write/sink"
 	"colonnade/write/stream"
@@ -90,7 +91,7 @@ func (h *fixture) start() *running {
 	registry := prometheus.NewRegistry()
 	consumer, err := stream.NewConsumer(h.stream, time.Now, h.log, registry)
 	require.NoError(h.t, err)
-	normalizer, err := normalize.New(registry)
+	normalizer, err := normalize.New(cost.DefaultConfig(), registry)
 	require.NoError(h.t, err)
 	store := h.conn
 	if h.through != nil {

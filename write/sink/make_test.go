@@ -13,6 +13,7 @@ import (
 
 	"colonnade/domain"
 	"colonnade/domain/trace"
+	"colonnade/write/cost"
 	"colonnade/write/normalize"
 	"colonnade/write/sink/recent"
 	"colonnade/write/sink/rows"
@@ -22,7 +23,7 @@ import (
 // maker is a worker that makes batches and stores none.
 func maker(t *testing.T) *worker {
 	t.Helper()
-	normalizer, err := normalize.New(prometheus.NewRegistry())
+	normalizer, err := normalize.New(cost.DefaultConfig(), prometheus.NewRegistry())
 	require.NoError(t, err)
 	cfg := DefaultConfig()
 	keys := newKeySet(maxAttributeKeys)

@@ -10,7 +10,6 @@ import (
 	"github.com/google/uuid"
 
 	"colonnade/cmd/internal/listener"
-	"colonnade/cmd/internal/server"
 	"colonnade/domain"
 	"colonnade/read/access"
 	readapi "colonnade/read/api"
@@ -49,7 +48,7 @@ func (w *wiring) mountBrowsers() error {
 			}
 			return p.Browser, err
 		},
-		Remote: server.Remote(trusted),
+		Remote: listener.Remote(trusted),
 		Cookie: func(ctx context.Context, secure bool) (string, error) {
 			if secure {
 				return access.SecureCookie, nil

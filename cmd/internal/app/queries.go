@@ -11,10 +11,15 @@ import (
 	"colonnade/read/browse"
 	readruns "colonnade/read/entities/runs"
 	"colonnade/read/grid"
+	"colonnade/write/cost"
 )
 
 // mountQueries mounts the endpoints that read.
 func (w *wiring) mountQueries() error {
+	prices, err := cost.LoadPrices(w.cfg.Cost)
+	if err != nil {
+		return err
+	}
 	router := readapi.Bounded(w.Server)
 	finder := browse.New(w.traces, w.Now)
 	w.spans.UseScores(finder.Scores)
@@ -22,7 +27,7 @@ func (w *wiring) mountQueries() error {
 	w.spans.MountSimple(router)
 	spansread.NewAnalytics(w.spans, w.analytics).Mount(router)
 	activityread.Mount(router, activityread.Deps{Actors: activity.New(w.traces, w.analytics), Window: w.spans.Window, Caller: w.spans.Caller})
-	browseread.Mount(router, browseread.Deps{Reader: finder, Caller: w.spans.Caller})
+	browseread.Mount(router, browseread.Deps{Reader: finder, Prices: prices, Caller: w.spans.Caller})
 	entitiesread.MountAccess(router, w.access)
 	if w.cfg.Console.Enabled {
 		w.mountSession(router)

@@ -48,6 +48,9 @@ func (p *process) run(ctx context.Context, s *Service, l listeners, engines *emb
 	if s.Runner != nil { // invocations publish traces
 		publisher(func() error { return s.Runner.Run(ctx) })
 	}
+	if s.LogEvents != nil { // it publishes edits of spans
+		publisher(func() error { return s.LogEvents.Run(ctx) })
+	}
 	if s.Views != nil {
 		group.Go(func() error { return s.Views.Run(ctx) })
 		group.Go(func() error { return s.Entities.Run(ctx) })

@@ -13,6 +13,7 @@ import (
 	"colonnade/write/audit"
 	"colonnade/write/evaluate/runner"
 	"colonnade/write/lease"
+	"colonnade/write/logevents"
 	"colonnade/write/otlp"
 	"colonnade/write/quota"
 	"colonnade/write/registry/accounts"
@@ -37,14 +38,16 @@ type Service struct {
 	GRPC     *otlp.GRPC
 	Producer *stream.Producer
 	Sink     *sink.Sink
-	Tail     *tail.Hub
-	Accounts *accounts.Registry
-	Runs     *evaluations.Runs
-	Runner   *runner.Runner
-	Views    *views.Maker
-	Outbox   *outbox.Publisher
-	Quotas   *quota.Meter
-	Entities *entitycopy.Copier
+	// LogEvents belongs to the sink role.
+	LogEvents *logevents.Joiner
+	Tail      *tail.Hub
+	Accounts  *accounts.Registry
+	Runs      *evaluations.Runs
+	Runner    *runner.Runner
+	Views     *views.Maker
+	Outbox    *outbox.Publisher
+	Quotas    *quota.Meter
+	Entities  *entitycopy.Copier
 
 	console *console.Console
 	limiter *listener.Limiter

@@ -12,7 +12,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"colonnade/cmd/internal/listener"
+	"colonnade/cmd/internal/measure"
 	"colonnade/cmd/internal/server"
+	"colonnade/cmd/internal/slotmetrics"
 	"colonnade/domain"
 	"colonnade/domain/credential"
 	"colonnade/domain/limit"
@@ -27,6 +29,7 @@ import (
 	entitiesapi "colonnade/write/api/entities"
 	evaluationsapi "colonnade/write/api/evaluations"
 	invokeapi "colonnade/write/api/invoke"
+	"colonnade/write/api/langfuse"
 	"colonnade/write/api/simpletraces"
 	spansapi "colonnade/write/api/spans"
 	"colonnade/write/evaluate"
@@ -104,6 +107,7 @@ func (p *process) build(service *Service) error {
 		{write, w.buildEvaluations},
 		{write, w.buildViews},
 		{write, w.buildOutbox},
+		{p.Roles.Sink, w.buildLogEvents},
 
 		{read, w.mountQueries},
 		{read, w.mountProjects},
@@ -159,7 +163,7 @@ func (w *wiring) buildSink() error {
 		return err
 	}
 	w.closers = append(w.closers, consumer)
-	normalizer, err := normalize.New(w.reg)
+	normalizer, err := normalize.New(w.cfg.Cost, w.reg)
 	if err != nil {
 		return err
 	}
@@ -203,13 +207,13 @@ func (w *wiring) buildServer() (err error) {
 func (w *wiring) buildQueries() (err error) {
 	// Replies and live tails need a normalizer that counts nothing: the metrics of
 	// normalization describe what the sink stores.
-	if w.normalizer, err = normalize.New(prometheus.NewRegistry()); err != nil {
+	if w.normalizer, err = normalize.New(w.cfg.Cost, prometheus.NewRegistry()); err != nil {
 		return err
 	}
 	if w.traces, err = traces.New(w.cfg.Read.Store, w.Stores.queries, w.Now, w.reg); err != nil {
 		return err
 	}
-	if err = w.watchSlots("read", w.traces.Slots()); err != nil {
+	if err = slotmetrics.Register(w.reg, "read", w.traces.Slots()); err != nil {
 		return err
 	}
 	if w.Sink != nil && !w.cfg.ClickHouse.Replicated { // another replica may lag behind the sink's inserts
@@ -250,7 +254,13 @@ func (w *wiring) buildReceivers() (err error) {
 	}
 	w.ingest.Admit(w.admitSpans())
 	w.router = writeapi.Metered(w.Server, w.ingest.Budget())
-	receiver, err := otlp.New(w.cfg.OTLP, w.ingest, w.Now, w.log, w.reg)
+	producer, err := stream.NewProducer(w.cfg.LogEvents.Kafka(w.cfg.Kafka), w.Now, w.log, w.pipeline("logs"))
+	if err != nil {
+		return err
+	}
+	w.closers = append(w.closers, producer)
+	logs := ingest.NewLogs(producer, w.Now)
+	receiver, err := otlp.New(w.cfg.OTLP, w.ingest, logs, w.Now, w.log, w.reg)
 	if err != nil {
 		return err
 	}
@@ -260,7 +270,7 @@ func (w *wiring) buildReceivers() (err error) {
 		if cfg.TLS, err = w.secure("grpc", w.cfg.GRPC.TLS, "h2"); err != nil {
 			return err
 		}
-		w.GRPC, err = otlp.NewGRPC(cfg, w.ingest, w.access.Authenticate, w.Server.EncryptToken, w.Now, w.log, w.reg)
+		w.GRPC, err = otlp.NewGRPC(cfg, w.ingest, logs, w.access.Authenticate, w.Server.EncryptToken, w.Now, w.log, w.reg)
 	}
 	return err
 }
@@ -289,13 +299,14 @@ func (w *wiring) buildSpanCommands() (err error) {
 	if err := spansapi.Mount(w.router, w.cfg.TracesAPI, deps); err != nil {
 		return err
 	}
+	langfuse.Mount(w.router, langfuse.Deps{Ingest: w.ingest, Entities: w.registry, Now: w.Now, Random: credential.Random()})
 	simpletraces.Mount(w.router, simpletraces.Deps{Deps: deps, Entities: w.registry, Random: credential.Random()})
 	return nil
 }
 
 // buildRuns changes evaluation runs and their results in Postgres.
 func (w *wiring) buildRuns() error {
-	w.Runs = evaluations.New(w.commands, w.registry, evaluations.Spans{Wait: w.traces.Wait, Measure: measureRuns(w.analytics)})
+	w.Runs = evaluations.New(w.commands, w.registry, evaluations.Spans{Wait: w.traces.Wait, Measure: measure.Runs(w.analytics)})
 	evaluationsapi.MountRuns(w.router, w.Runs)
 	return nil
 }
@@ -327,7 +338,7 @@ func (w *wiring) buildInvocations() error {
 	w.closers = append(w.closers, w.invoke)
 	w.limitInvocations()
 	invocations, sandbox := w.invoke.Slots()
-	if err := errors.Join(w.watchSlots("invoke", invocations), w.watchSlots("sandbox", sandbox)); err != nil {
+	if err := errors.Join(slotmetrics.Register(w.reg, "invoke", invocations), slotmetrics.Register(w.reg, "sandbox", sandbox)); err != nil {
 		return err
 	}
 	invokeapi.Mount(w.router, invokeapi.Deps{Invoke: w.invoke, Timeout: w.replyTimeout(w.cfg.Invoke.Timeout), EncryptToken: w.Server.EncryptToken, Status: server.StatusOf})
@@ -367,7 +378,7 @@ func (w *wiring) buildEvaluations() (err error) {
 	if err != nil {
 		return err
 	}
-	if err := w.watchSlots("evaluate", w.Runner.Slots()); err != nil {
+	if err := slotmetrics.Register(w.reg, "evaluate", w.Runner.Slots()); err != nil {
 		return err
 	}
 	evaluationsapi.MountBatch(w.router, evaluationsapi.BatchDeps{

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"colonnade/cmd/internal/measure"
 	"colonnade/domain"
 	"colonnade/domain/limit"
 	"colonnade/read/access"
@@ -21,7 +22,7 @@ func (w *wiring) buildViews() error {
 func (w *wiring) buildOutbox() error {
 	w.Outbox = outbox.New(outbox.Deps{
 		Postgres: w.Stores.Postgres, ClickHouse: w.Stores.ClickHouse, Deployment: w.cfg.Deployment(),
-		Entities: w.registry, Runs: w.Runs, Outcomes: outcomes(w.analytics), Log: w.log,
+		Entities: w.registry, Runs: w.Runs, Outcomes: measure.Outcomes(w.analytics), Log: w.log,
 	})
 	return nil
 }

@@ -28,14 +28,10 @@ import (
 	analystsql "colonnade/read/sql"
 	"colonnade/read/tail"
 	"colonnade/read/traces"
-	spansapi "colonnade/write/api/spans"
 	"colonnade/write/evaluate"
-	"colonnade/write/ingest"
 	"colonnade/write/invoke"
-	"colonnade/write/otlp"
 	"colonnade/write/registry"
 	"colonnade/write/secrets"
-	"colonnade/write/sink"
 	"colonnade/write/stream"
 )
 
@@ -65,22 +61,18 @@ type Config struct {
 	Kafka      stream.Config
 	ClickHouse ClickHouse
 	Postgres   Postgres
-	OTLP       otlp.Config
-	Ingest     ingest.Config
-	TracesAPI  spansapi.Config
-	Commands   ingest.StoredConfig
-	Sink       sink.Config
-	Read       Read
-	Analytics  analytics.Config
-	Tail       tail.Config
-	SQL        analystsql.Config
-	Access     access.Config
-	Entities   Entities
-	Invoke     invoke.Config
-	Evaluate   evaluate.Config
-	Secrets    secrets.Config
-	Projects   Projects
-	Embedded   Embedded
+	Ingestion
+	Read      Read
+	Analytics analytics.Config
+	Tail      tail.Config
+	SQL       analystsql.Config
+	Access    access.Config
+	Entities  Entities
+	Invoke    invoke.Config
+	Evaluate  evaluate.Config
+	Secrets   secrets.Config
+	Projects  Projects
+	Embedded  Embedded
 }
 
 // Read bounds the queries of spans and traces.
@@ -189,11 +181,7 @@ func Default() Config {
 		ClickHouse: ClickHouse{MaxOpenConns: 32, DialTimeout: 5 * time.Second},
 		Postgres:   Postgres{MaxConns: 16},
 		Kafka:      kafka,
-		OTLP:       otlp.DefaultConfig(),
-		Ingest:     ingest.DefaultConfig(),
-		TracesAPI:  spansapi.DefaultConfig(),
-		Commands:   ingest.DefaultStoredConfig(),
-		Sink:       sink.DefaultConfig(),
+		Ingestion:  defaultIngestion(),
 		Read:       Read{Limits: spans.DefaultConfig(), Store: traces.DefaultConfig()},
 		Analytics:  analytics.DefaultConfig(),
 		Tail:       tail.DefaultConfig(),
@@ -277,11 +265,7 @@ func (c Config) Validate() error {
 		errs = append(errs, errors.New("grpc.max_connections: must not be negative"))
 	}
 	section("grpc", c.GRPC.TLS.Validate())
-	section("otlp", c.OTLP.Validate())
-	section("ingest", c.Ingest.Validate())
-	section("traces_api", c.TracesAPI.Validate())
-	section("commands", c.Commands.Validate())
-	section("sink", c.Sink.Validate())
+	c.Ingestion.validate(section)
 	section("read.limits", c.Read.Limits.Validate())
 	section("read.store", c.Read.Store.Validate())
 	section("analytics", c.Analytics.Validate())

@@ -73,6 +73,12 @@ func (d *document) section(name string, v reflect.Value, prefix string) {
 	}
 	var sections []below
 	for field, value := range v.Fields() {
+		if field.Anonymous {
+			for f, section := range value.Fields() {
+				sections = append(sections, below{prefix + snake(f.Name), section})
+			}
+			continue
+		}
 		setting := prefix + snake(field.Name)
 		switch {
 		case !field.IsExported() || derived(setting):

@@ -174,6 +174,10 @@ func leavesOf(v reflect.Value, prefix string) []leaf {
 		if !field.IsExported() {
 			continue
 		}
+		if field.Anonymous { // its sections are those of the struct that embeds it
+			all = append(all, leavesOf(value, prefix)...)
+			continue
+		}
 		name := prefix + snake(field.Name)
 		if derived(name) {
 			continue

@@ -31,6 +31,7 @@ import (
 	browseread "colonnade/read/api/browse"
 	"colonnade/read/api/spans"
 	"colonnade/read/browse"
+	"colonnade/write/cost"
 	"colonnade/write/stream"
 )
 
@@ -51,7 +52,9 @@ func (w *pipeline) served(t *testing.T, project domain.ProjectID, cfg analytics.
 	routes.Mount(engine)
 	spans.NewAnalytics(routes, analyst).Mount(engine)
 	activityread.Mount(engine, activityread.Deps{Actors: activity.New(w.reader, analyst), Window: routes.Window, Caller: routes.Caller})
-	browseread.Mount(engine, browseread.Deps{Reader: browse.New(w.reader, time.Now), Caller: routes.Caller})
+	prices, err := cost.LoadPrices(cost.DefaultConfig())
+	require.NoError(t, err)
+	browseread.Mount(engine, browseread.Deps{Reader: browse.New(w.reader, time.Now), Prices: prices, Caller: routes.Caller})
 	return engine.Handler()
 }
 

@@ -5,6 +5,7 @@ package e2e_test
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
@@ -276,4 +277,61 @@ func TestScoresInColumns(t *testing.T) {
 	theirs := s.as("theirs owner", http.MethodPost, "/traces/query", `{"select":["score.quality"]}`)
 	require.Equal(t, http.StatusOK, theirs.Code, theirs.Text)
 	require.InDelta(t, 0, theirs.at("count"), 0)
+}
+
+// The price table is listed with its version, a name resolves as it does for spans, and the
+// models of calls without a cost are named.
+func TestPrices(t *testing.T) {
+	t.Parallel()
+	readsOnly(t)
+	w := newPipeline(t)
+	project := domain.ProjectID(uuid.New())
+	h := w.served(t, project, analytics.DefaultConfig())
+	list := func(path string) (reply struct {
+		Version, Source string
+		Count           int
+		Prices          []struct {
+			Model      string
+			Prompt     *float64
+			Completion *float64
+		}
+		Models []browse.UnpricedModel
+	}) {
+		out := fetch(t, h, path, "")
+		require.Equal(t, http.StatusOK, out.Code, "%s: %s", path, out.Body)
+		require.NoError(t, json.Unmarshal(out.Body.Bytes(), &reply))
+		return reply
+	}
+	whole := list("/prices")
+	require.Greater(t, whole.Count, 1000)
+	require.Len(t, whole.Prices, whole.Count)
+	require.Regexp(t, `^\d{4}-\d{2}-\d{2}$`, whole.Version)
+	require.Contains(t, whole.Source, "litellm")
+	for name, want := range map[string]string{"gpt-4o": "gpt-4o", "ft:gpt-4o-mini-2024-07-18:acme::abc": "ft:gpt-4o-mini-2024-07-18", "anthropic/claude-sonnet-4.5": "claude-sonnet-4-5"} {
+		one := list("/prices?model=" + url.QueryEscape(name))
+		require.Equal(t, 1, one.Count, name)
+		require.Equal(t, want, one.Prices[0].Model)
+		require.NotNil(t, one.Prices[0].Prompt)
+	}
+	require.Equal(t, 1, list("/prices?model=mistral-large-latest&provider=mistral_ai").Count)
+	require.Zero(t, list("/prices?model=nothing-of-this-name").Count)
+
+	start := time.Now().UTC().Add(-time.Hour)
+	call := func(n uint64, at time.Time, more map[string]any) *tracepb.TracesData {
+		attributes := map[string]any{"ag.type.span": "chat", "ag.metrics.tokens.incremental.prompt": 7}
+		maps.Copy(attributes, more)
+		return simple(n, n, 0, at, 1, attributes)
+	}
+	model := func(name string) map[string]any { return map[string]any{"ag.meta.response.model": name} }
+	w.write(project,
+		call(1, start, model("ours-1")), call(2, start.Add(time.Second), model("ours-1")),
+		call(3, start, model("gpt-4o")), call(4, start.Add(-48*time.Hour), model("ours-of-old")),
+		call(5, start, map[string]any{"ag.meta.response.model": "ours-paid", "ag.metrics.costs.incremental.total": 0.5}),
+		call(6, start, map[string]any{"ag.meta.response.model": "ours-agent", "ag.type.span": "agent"}),
+		call(7, start, nil))
+	missing := list("/prices/missing").Models
+	require.Len(t, missing, 1, "%v", missing)
+	require.Equal(t, browse.UnpricedModel{Model: "ours-1", Spans: 2, Tokens: 14, SeenAt: start.Add(time.Second).Truncate(time.Microsecond)}, missing[0])
+	require.Len(t, list("/prices/missing?oldest="+url.QueryEscape(start.Add(-72*time.Hour).Format(time.RFC3339))).Models, 2)
+	require.Equal(t, http.StatusUnprocessableEntity, fetch(t, h, "/prices/missing?oldest=x", "").Code)
 }

@@ -72,8 +72,10 @@ func attempts(op domain.Operation) []attempt {
 		return []attempt{{query: "?trace_id={only}&trace_id={shared}", shows: true}, {query: "?trace_ids={only}", shows: true}}
 	case "GET /spans/":
 		return []attempt{{query: "?trace_id={only}", shows: true}, {query: "?span_id={span}", shows: true}, {query: "?trace_id={shared}&span_id={span}", shows: true}}
-	case "GET /status", "GET /traces/:trace_id/outline", "GET /spans/fields", "GET /rejected-spans", "GET /rejected-spans/summary":
+	case "GET /status", "GET /traces/:trace_id/outline", "GET /spans/fields", "GET /rejected-spans", "GET /rejected-spans/summary", "GET /prices":
 		return []attempt{{}}
+	case "GET /prices/missing":
+		return []attempt{{}, {query: "?oldest=2026-10-01T00:00:00Z", shows: true}}
 	case "POST /spans/values":
 		return []attempt{{body: `{"field":"session_id","windowing":{` + windows + `}}`, shows: true}, {body: `{"field":"attributes","key":"ag.meta.word","windowing":{` + windows + `}}`, shows: true}}
 	case "GET /otlp/v1/traces": // tells collectors that it is there
@@ -100,8 +102,18 @@ func attempts(op domain.Operation) []attempt {
 		return []attempt{{body: `{"traces":{"{only}":{"spans":{"ours":` + span + `}}}}`}}
 	case "PUT /tracing/traces/:trace_id":
 		return []attempt{{body: `{"traces":{"{path}":{"spans":{"ours":` + span + `}}}}`}}
-	case "POST /otlp/v1/traces", "POST /v1/traces":
+	case "POST /otlp/v1/traces", "POST /v1/traces", "POST /public/otel/v1/traces":
 		return []attempt{{body: otlp}}
+	case "POST /otlp/v1/metrics", "POST /v1/metrics", "POST /public/otel/v1/metrics":
+		return []attempt{{body: `{"resourceMetrics":[]}`}}
+	case "POST /otlp/v1/logs", "POST /v1/logs", "POST /public/otel/v1/logs":
+		return []attempt{{body: `{"resourceLogs":[{"scopeLogs":[{"logRecords":[{"traceId":"{only}","spanId":"{span}","eventName":"gen_ai.choice","body":{"stringValue":"ours"}}]}]}]}`}}
+	case "POST /public/scores":
+		return []attempt{{body: `{"traceId":"{only}","observationId":"{span}","name":"{evaluator}","value":1}`}}
+	case "POST /public/ingestion":
+		return []attempt{{body: `{"batch":[{"id":"1","type":"score-create","body":{"traceId":"{only}","name":"ours","value":1}}]}`}}
+	case "GET /public/projects":
+		return []attempt{{}}
 	case "POST /simple/traces/":
 		return []attempt{{body: `{"trace":{` + simple + `}}`}}
 	case "POST /annotations/":
@@ -335,7 +347,7 @@ func (s *service) fill(t *testing.T, who, word, shared, only string) names {
 	for i, id := range []string{shared, only} {
 		call(http.StatusAccepted, "POST", "/traces/", fmt.Sprintf(`{"trace":{"trace_id":%[1]q,"spans":{"%[2]s":{"span_id":"1000000000000001","start_time":"2026-11-01T10:0%[3]d:00Z","end_time":"2026-11-01T10:0%[3]d:01Z",
 			"links":[{"trace_id":%[4]q,"span_id":"1000000000000001"}],"references":[{"id":%[5]q,"slug":"%[2]s-judge","attributes":{"key":"evaluator"}}],
-			"attributes":{"ag":{"session":{"id":"%[2]s-session"},"user":{"id":"%[2]s-user"},"meta":{"word":"%[2]s"},"data":{"inputs":{"text":"%[2]s"},"outputs":"%[2]s"},"metrics":{"tokens":{"incremental":{"total":10}}}}}}}}}`,
+			"attributes":{"ag":{"session":{"id":"%[2]s-session"},"user":{"id":"%[2]s-user"},"type":{"span":"chat"},"meta":{"word":"%[2]s","response":{"model":"%[2]s"}},"data":{"inputs":{"text":"%[2]s"},"outputs":"%[2]s"},"metrics":{"tokens":{"incremental":{"prompt":10,"total":10}}}}}}}}}`,
 			id, word, i, only, n["evaluator"]))
 	}
 	r = call(http.StatusOK, "POST", "/annotations/", `{"annotation":{"data":{"outputs":{"note":"`+word+`"}},"references":{"evaluator":{"id":"`+n["evaluator"]+`"}},"links":{"invocation":{"trace_id":"`+only+`","span_id":"1000000000000001"}}}}`)

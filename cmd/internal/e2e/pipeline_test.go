@@ -29,6 +29,7 @@ import (
 	"colonnade/migrations/migrationstest"
 	"colonnade/read/order"
 	"colonnade/read/traces"
+	"colonnade/write/cost"
 	"colonnade/write/normalize"
 	"colonnade/write/sink"
 	"colonnade/write/stream"
@@ -62,7 +63,7 @@ func newPipeline(t testing.TB, tune ...func(*sink.Config)) *pipeline {
 	w.producer, err = stream.NewProducer(cfg, time.Now, log, registry)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, w.producer.Close()) })
-	w.normalizer, err = normalize.New(registry)
+	w.normalizer, err = normalize.New(cost.DefaultConfig(), registry)
 	require.NoError(t, err)
 	consumer, err := stream.NewConsumer(cfg, time.Now, log, registry)
 	require.NoError(t, err)

@@ -3,8 +3,8 @@
 // which every other request, the stores and the health probe depend. HTTP and
 // gRPC use the same wrapper. It knows addresses and counts, no protocol: how
 // long an idle connection may live is a setting of the server behind it.
-// tls.go reads the certificates with which the servers speak TLS.
-// cmd/internal/app is its only caller.
+// tls.go reads the certificates with which the servers speak TLS, remote.go finds
+// the client behind proxies. cmd/internal/app and cmd/internal/server are its callers.
 package listener
 
 import (

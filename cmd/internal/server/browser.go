@@ -2,10 +2,7 @@ package server
 
 import (
 	"mime"
-	"net"
 	"net/http"
-	"net/netip"
-	"slices"
 	"strings"
 
 	"github.com/gin-gonic/gin"
@@ -54,44 +51,6 @@ func (s *Server) authenticate(r *http.Request) (domain.Principal, error) {
 	return s.deps.Authenticate(r.Context(), authorization)
 }
 
-// Remote returns the address of the client of a request, and whether the client speaks TLS.
-// What X-Forwarded-For and X-Forwarded-Proto say counts from trusted proxies only.
-func Remote(trusted []netip.Prefix) func(r *http.Request) (address string, secure bool) {
-	return func(r *http.Request) (string, bool) {
-		host, _, err := net.SplitHostPort(r.RemoteAddr)
-		if err != nil {
-			return r.RemoteAddr, r.TLS != nil
-		}
-		if !within(trusted, host) {
-			return host, r.TLS != nil
-		}
-		// The last address that no trusted proxy has is the client: those before it may be its invention.
-		chain := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
-		for _, address := range slices.Backward(chain) {
-			if hop := strings.TrimSpace(address); hop != "" {
-				host = hop
-				if !within(trusted, hop) {
-					break
-				}
-			}
-		}
-		return host, r.TLS != nil || strings.EqualFold(r.Header.Get("X-Forwarded-Proto"), "https")
-	}
-}
-
-func within(networks []netip.Prefix, address string) bool {
-	ip, err := netip.ParseAddr(address)
-	if err != nil {
-		return false
-	}
-	for _, network := range networks {
-		if network.Contains(ip.Unmap()) {
-			return true
-		}
-	}
-	return false
-}
-
 // consoleRoot is where the console lives.
 const consoleRoot = "/ui"
 
@@ -111,7 +70,7 @@ func (s *Server) mountConsole() {
 	}
 	start := domain.Operation{Method: http.MethodGet, Path: "/", Permission: domain.Public, Summary: "Send a browser to the web console.", Tag: "console", Status: http.StatusFound}
 	redirect := func(c *gin.Context) error {
-		c.Header("Vary", "Accept")
+		c.Writer.Header().Add("Vary", "Accept")
 		if !prefersHTML(c.GetHeader("Accept")) {
 			return domain.E(domain.NotFound, "The routes are listed at /openapi.json; the console for browsers is at /ui/.")
 		}

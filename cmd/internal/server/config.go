@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"colonnade/cmd/internal/listener"
+	"colonnade/cmd/internal/server/cors"
 )
 
 // Config sets the address of the HTTP listener and bounds its requests.
@@ -36,6 +37,12 @@ type Config struct {
 	DrainTimeout time.Duration
 	// GzipMinBytes is the size from which a reply is compressed. Source: contract §9.
 	GzipMinBytes int
+	// CORSOrigins are the origins whose pages may send spans from a browser, such as
+	// https://app.example.com, or * for every page. A key in a page is public: it must be
+	// of purpose ingest.
+	CORSOrigins []string
+	// CORSReads lets these pages read too, by keys of purpose read or sql.
+	CORSReads bool
 }
 
 // DefaultConfig listens on loopback alone.
@@ -47,6 +54,7 @@ func DefaultConfig() Config {
 		DrainTimeout:   20 * time.Second,
 		GzipMinBytes:   1000,
 		TrustedProxies: []string{},
+		CORSOrigins:    []string{},
 	}
 }
 
@@ -67,6 +75,9 @@ func (c Config) Validate() error {
 	}
 	if _, err := listener.ParseNetworks(c.TrustedProxies); err != nil {
 		errs = append(errs, fmt.Errorf("trusted_proxies: %w", err))
+	}
+	if err := cors.CheckOrigins(c.CORSOrigins); err != nil {
+		errs = append(errs, err)
 	}
 	if c.MaxBodyBytes <= 0 {
 		errs = append(errs, errors.New("max_body_bytes: must be positive"))

@@ -293,7 +293,10 @@ func fieldsSentence(e *domain.Error) string {
 }
 
 // isOTLP tells whether the route speaks OTLP, whose errors are google.rpc.Status messages. Source: contract §1.1.
-func isOTLP(c *gin.Context) bool { return strings.HasSuffix(c.FullPath(), "/v1/traces") }
+func isOTLP(c *gin.Context) bool {
+	path := c.FullPath()
+	return strings.HasSuffix(path, "/v1/traces") || strings.HasSuffix(path, "/v1/metrics") || strings.HasSuffix(path, "/v1/logs")
+}
 
 // writeRPCStatus answers in the encoding of the request, as OTLP/HTTP asks; a
 // JSON client also finds "detail", as on every other route.

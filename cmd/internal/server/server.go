@@ -30,8 +30,10 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"colonnade/cmd/internal/listener"
+	"colonnade/cmd/internal/server/cors"
 	"colonnade/cmd/internal/server/exception"
 	"colonnade/cmd/internal/server/openapi"
+	"colonnade/cmd/internal/server/rehearsal"
 	"colonnade/cmd/internal/server/token"
 	"colonnade/domain"
 	"colonnade/domain/credential"
@@ -98,6 +100,10 @@ type Server struct {
 	// another verb is 405 and never falls to a sibling route with a parameter:
 	// GET /traces/query is no trace id (contract §3.1).
 	static map[string][]string
+	// permissions has the permission of each route, by method and path.
+	permissions map[string]domain.Permission
+	// pages is what pages of other origins may do.
+	pages cors.Policy
 }
 
 // New makes an engine that answers the routes of the process itself: /health,
@@ -113,18 +119,20 @@ func New(cfg Config, deps Deps) (*Server, error) {
 	gin.SetMode(gin.ReleaseMode)
 	s := &Server{
 		cfg: cfg, deps: deps, log: deps.Log.With(slog.String("component", "server")), metrics: m,
-		engine: gin.New(), static: map[string][]string{}, origins: http.NewCrossOriginProtection(),
+		engine: gin.New(), static: map[string][]string{}, permissions: map[string]domain.Permission{}, origins: http.NewCrossOriginProtection(),
 		tokens: token.New(deps.Tokens, deps.Now, deps.Log.With(slog.String("component", "server"))),
+		pages:  cors.Policy{Origins: cfg.CORSOrigins, Reads: cfg.CORSReads},
 	}
 	trusted, err := listener.ParseNetworks(cfg.TrustedProxies)
 	if err != nil {
 		return nil, fmt.Errorf("server: trusted_proxies: %w", err)
 	}
-	s.remote = Remote(trusted)
+	s.remote = listener.Remote(trusted)
 	if deps.PublicURL != "" {
 		u, err := url.Parse(deps.PublicURL)
 		if err == nil {
-			err = s.origins.AddTrustedOrigin(u.Scheme + "://" + u.Host)
+			s.pages.Own = u.Scheme + "://" + u.Host
+			err = s.origins.AddTrustedOrigin(s.pages.Own)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("server: public_url: %w", err)
@@ -133,8 +141,8 @@ func New(cfg Config, deps Deps) (*Server, error) {
 	s.engine.RedirectTrailingSlash = false
 	s.engine.HandleMethodNotAllowed = true
 	s.engine.ContextWithFallback = true
-	s.engine.Use(s.observe, s.compress, s.renderErrors, s.recoverPanic)
-	s.engine.NoRoute(fails(errNoRoute))
+	s.engine.Use(s.observe, s.allowPages, s.compress, s.renderErrors, s.recoverPanic)
+	s.engine.NoRoute(s.noRoute)
 	s.engine.NoMethod(fails(errNoMethod))
 	s.mountProcess()
 	s.mountProfiles()
@@ -165,6 +173,7 @@ func (s *Server) mount(op domain.Operation, path string, h func(*gin.Context) er
 	if !strings.ContainsAny(path, ":*") {
 		s.static[path] = append(s.static[path], op.Method)
 	}
+	s.permissions[op.Method+" "+path] = op.Permission
 	schema := openapi.RequestOf(op)
 	s.engine.Handle(op.Method, path, func(c *gin.Context) {
 		if err := s.serve(c, op, schema, h); err != nil {
@@ -194,6 +203,9 @@ func (s *Server) serve(c *gin.Context, op domain.Operation, schema func() (opena
 	if err != nil {
 		return err
 	}
+	if err := s.pages.CheckPage(c.Request, domain.PrincipalFrom(ctx)); err != nil {
+		return err
+	}
 	limit := op.Limit
 	if limit == 0 {
 		limit = s.cfg.MaxBodyBytes
@@ -211,7 +223,7 @@ func (s *Server) serve(c *gin.Context, op domain.Operation, schema func() (opena
 		defer cancel()
 	}
 	c.Request = c.Request.WithContext(ctx)
-	if err := refuseDryRun(c, op, schema); err != nil {
+	if err := rehearsal.Refuse(c, op, schema); err != nil {
 		return err
 	}
 	return s.tokens.Serve(c, op.Remember, func(c *gin.Context) error { return s.audited(c, op, h) })
@@ -267,45 +279,6 @@ func (s *Server) Operations() []domain.Operation { return slices.Clone(s.operati
 // EncryptToken returns the token of a write as clients get it; empty for none.
 func (s *Server) EncryptToken(ctx context.Context, token domain.Token) string {
 	return s.tokens.Encrypt(ctx, token)
-}
-
-// Handler serves every mounted operation.
-func (s *Server) Handler() http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		normalise(r)
-		s.engine.ServeHTTP(w, r)
-	})
-}
-
-// normalise strips leading /api segments and one trailing slash, so that
-// every spelling of a route is the same to the router. Source: contract §1.1.
-func normalise(r *http.Request) {
-	path := r.URL.Path
-	for {
-		rest, ok := strings.CutPrefix(path, "/api")
-		if !ok || rest != "" && rest[0] != '/' {
-			break
-		}
-		path = rest
-	}
-	if path == "" {
-		path = "/"
-	}
-	if isConsole(path) {
-		if _, raw, ok := strings.Cut(r.URL.RawPath, consoleRoot+"/"); ok {
-			r.URL.RawPath = consoleRoot + "/" + raw
-		}
-		r.URL.Path = path
-		return
-	}
-	r.URL.Path, r.URL.RawPath = withoutSlash(path), ""
-}
-
-func withoutSlash(path string) string {
-	if len(path) > 1 {
-		return strings.TrimSuffix(path, "/")
-	}
-	return path
 }
 
 // slowReader is the longest that a client which reads slowly holds a page in memory.

@@ -1,6 +1,6 @@
 // Package browse holds the endpoints by which people find their way: the outline of a
-// trace, the attributes that occur and their values, and rejected spans. The
-// reads themselves are in read/browse.
+// trace, the attributes that occur and their values, prices of models, and rejected
+// spans. The reads themselves are in read/browse.
 package browse
 
 import (
@@ -31,6 +31,8 @@ import (
 // Deps are what the endpoints need.
 type Deps struct {
 	Reader *browse.Reader
+	// Prices is the table by which spans are charged.
+	Prices PriceTable
 	// Caller returns the project of a request once the write is visible whose token the
 	// request carries.
 	Caller func(c *gin.Context) (context.Context, domain.ProjectID, error)
@@ -88,6 +90,7 @@ func Mount(r api.Router, d Deps) {
 		{Name: "reason", Type: "string", Doc: "The reason, in full."},
 		{Name: "limit", Type: "integer", Doc: "The largest number of rows, 50 by default."},
 	}
+	d.mountPrices(r)
 	get("/rejected-spans/summary", "spans", "Rejected spans counted by stage and reason.", reasonsReply{}, bounds, d.reasons)
 	get("/rejected-spans", "spans", "Rejected spans, the latest first.", rejectedReply{}, slices.Concat(bounds, []domain.Parameter{{Name: "next", Type: "string", Doc: "The cursor of the page before."}}), d.rejected)
 }
@@ -268,21 +271,27 @@ func rejectedQuery(q url.Values) (out statements.Rejected, err error) {
 	if out.Limit, err = integer(q, "limit", defaultLimit, 1, maxLimit); err != nil {
 		return out, err
 	}
-	for name, to := range map[string]*int64{"oldest": &out.Low, "newest": &out.High} {
+	return out, timeBounds(q, &out.Low, &out.High)
+}
+
+// timeBounds parses oldest and newest into an inclusive range of Unix microseconds, which
+// stays as it is where they are absent.
+func timeBounds(q url.Values, low, high *int64) error {
+	for name, to := range map[string]*int64{"oldest": low, "newest": high} {
 		text := q.Get(name)
 		if text == "" {
 			continue
 		}
 		at, ok := trace.ParseBound(text)
 		if !ok {
-			return out, request.Invalid("value_error", "Input is not a valid "+name, text, "query", name)
+			return request.Invalid("value_error", "Input is not a valid "+name, text, "query", name)
 		}
 		*to = at.UnixMicro()
 	}
 	if q.Get("newest") != "" {
-		out.High--
+		*high--
 	}
-	return out, nil
+	return nil
 }
 
 // integer parses a number of the query string within bounds.

@@ -27,6 +27,10 @@ func MountAccess(r api.Router, a *access.Access) {
 		Summary: "List the projects that this key sees: its own.", Response: []access.Project{},
 	}, h.projects)
 	r.Handle(domain.Operation{
+		Method: http.MethodGet, Path: "/public/projects", Permission: domain.Authenticated, Tag: "langfuse",
+		Summary: "The project of the key, as the Langfuse SDK asks for it to check the key. The address is /api/public/projects.", Response: foreignProjects{},
+	}, h.foreignProjects)
+	r.Handle(domain.Operation{
 		Method: http.MethodGet, Path: "/projects/:project_id", Permission: domain.ViewProject, Tag: "projects",
 		Summary: "One project; the word current means that of the key.", Response: access.Project{},
 	}, h.project)
@@ -83,6 +87,34 @@ func (h accessRoutes) projects(c *gin.Context) error {
 		return err
 	}
 	c.JSON(http.StatusOK, []access.Project{current})
+	return nil
+}
+
+type (
+	// foreignProjects is a list of projects in the form of Langfuse's public API.
+	foreignProjects struct {
+		Data []foreignProject `json:"data"`
+	}
+	foreignProject struct {
+		ID           string              `json:"id"`
+		Name         string              `json:"name"`
+		Organization foreignOrganization `json:"organization"`
+		Metadata     map[string]any      `json:"metadata"`
+	}
+	foreignOrganization struct {
+		ID   string `json:"id"`
+		Name string `json:"name"`
+	}
+)
+
+func (h accessRoutes) foreignProjects(c *gin.Context) error {
+	p, err := h.access.Current(c.Request.Context(), domain.PrincipalFrom(c.Request.Context()))
+	if err != nil {
+		return err
+	}
+	c.JSON(http.StatusOK, foreignProjects{[]foreignProject{{
+		ID: p.ProjectID.String(), Name: p.ProjectName, Organization: foreignOrganization{p.OrganizationID.String(), p.OrganizationName}, Metadata: map[string]any{},
+	}}})
 	return nil
 }
 

@@ -13,6 +13,7 @@ import (
 	"colonnade/domain/trace"
 	"colonnade/write/api"
 	"colonnade/write/api/spans"
+	"colonnade/write/cost"
 	"colonnade/write/normalize"
 )
 
@@ -84,7 +85,7 @@ func FuzzSimpleBody(f *testing.F) {
 	f.Add([]byte(`{"annotation":{"kind":"play","data":{"score":1,"inputs":[1]},"references":{},"links":{}}}`), uint8(2))
 	f.Add([]byte(`{"invocation":{"data":{"outputs":"x"},"references":{"application":{"slug":"x"}},"links":null}}`), uint8(3))
 	f.Add([]byte(`{"trace":{"tags":null,"data":{"outputs":2},"trace_id":"`+traceA+`"}}`), uint8(1))
-	fit, err := normalize.New(prometheus.NewRegistry())
+	fit, err := normalize.New(cost.DefaultConfig(), prometheus.NewRegistry())
 	require.NoError(f, err)
 	f.Fuzz(func(t *testing.T, data []byte, n uint8) {
 		face := simple.Face(1 + n%3)

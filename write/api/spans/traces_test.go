@@ -16,6 +16,7 @@ import (
 	"colonnade/domain/jsonvalue"
 	"colonnade/domain/trace"
 	"colonnade/domain/trace/tracejson"
+	"colonnade/write/cost"
 	"colonnade/write/normalize"
 	"colonnade/write/otlp/wire"
 )
@@ -165,7 +166,7 @@ func TestBadSpans(t *testing.T) {
 
 func normalizer(t testing.TB) *normalize.Normalizer {
 	t.Helper()
-	f, err := normalize.New(prometheus.NewRegistry())
+	f, err := normalize.New(cost.DefaultConfig(), prometheus.NewRegistry())
 	require.NoError(t, err)
 	return f
 }

@@ -39,6 +39,7 @@ import (
 	"colonnade/domain"
 	"colonnade/domain/trace"
 	"colonnade/migrations"
+	"colonnade/write/cost"
 	"colonnade/write/normalize"
 	"colonnade/write/sink"
 	"colonnade/write/stream"
@@ -112,7 +113,7 @@ func runSink(raw string, log *slog.Logger) error {
 	registry := prometheus.NewRegistry()
 	producer, err1 := stream.NewProducer(c.stream(), time.Now, log, registry)
 	consumer, err2 := stream.NewConsumer(c.stream(), time.Now, log, registry)
-	normalizer, err3 := normalize.New(registry)
+	normalizer, err3 := normalize.New(cost.DefaultConfig(), registry)
 	if err := errors.Join(err1, err2, err3); err != nil {
 		return err
 	}

@@ -19,7 +19,7 @@ import (
 	"strconv"
 	"strings"
 
-	"colonnade/write/cost"
+	"colonnade/domain/price"
 )
 
 const list = "litellm/model_prices_and_context_window_backup.json"
@@ -68,7 +68,7 @@ func run(wheel, date, out string) error {
 type entry map[string]json.RawMessage
 
 // rates reads the rates that the list has under these names with a suffix.
-func (e entry) rates(suffix string) cost.Rates {
+func (e entry) rates(suffix string) price.Rates {
 	read := func(name string) *float64 {
 		var f *float64
 		if json.Unmarshal(e[name+suffix], &f) != nil || f == nil || *f < 0 {
@@ -76,7 +76,7 @@ func (e entry) rates(suffix string) cost.Rates {
 		}
 		return f
 	}
-	return cost.Rates{
+	return price.Rates{
 		Prompt: read("input_cost_per_token"), Completion: read("output_cost_per_token"),
 		CacheRead: read("cache_read_input_token_cost"), CacheCreation: read("cache_creation_input_token_cost"), CacheCreation1h: read("cache_creation_input_token_cost_above_1hr"),
 		Reasoning: read("output_cost_per_reasoning_token"), AudioInput: read("input_cost_per_audio_token"), AudioOutput: read("output_cost_per_audio_token"),
@@ -84,8 +84,8 @@ func (e entry) rates(suffix string) cost.Rates {
 }
 
 // price reads the whole price of one model.
-func (e entry) price() cost.Price {
-	p := cost.Price{Rates: e.rates("")}
+func (e entry) price() price.Price {
+	p := price.Price{Rates: e.rates("")}
 	suffixes := map[float64]string{}
 	for name := range e {
 		_, suffix, ok := strings.Cut(name, "_above_")
@@ -96,11 +96,11 @@ func (e entry) price() cost.Price {
 		}
 	}
 	for _, above := range slices.Sorted(maps.Keys(suffixes)) {
-		if rates := e.rates(suffixes[above]); rates != (cost.Rates{}) {
-			p.Tiers = append(p.Tiers, cost.Tier{Above: above, Rates: rates})
+		if rates := e.rates(suffixes[above]); rates != (price.Rates{}) {
+			p.Tiers = append(p.Tiers, price.Tier{Above: above, Rates: rates})
 		}
 	}
-	if batch := e.rates("_batches"); batch != (cost.Rates{}) {
+	if batch := e.rates("_batches"); batch != (price.Rates{}) {
 		p.Batch = &batch
 	}
 	return p

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 
-	"colonnade/write/cost"
+	"colonnade/domain/price"
 )
 
 const sampleList = `{
@@ -44,20 +44,20 @@ func TestRefresh(t *testing.T) {
 	require.NoError(t, err)
 	var got struct {
 		Source, Date string
-		Models       map[string]cost.Price
+		Models       map[string]price.Price
 	}
 	require.NoError(t, json.Unmarshal(text, &got))
 	require.Contains(t, got.Source, "litellm 1.2.3")
 	require.Equal(t, "2026-01-02", got.Date)
 	f := func(v float64) *float64 { return &v }
-	want := map[string]cost.Price{
+	want := map[string]price.Price{
 		"m": {
-			Rates: cost.Rates{Prompt: f(2e-6), Completion: f(4e-6), CacheRead: f(5e-7), Reasoning: f(5e-6)},
-			Tiers: []cost.Tier{{Above: 200_000, Rates: cost.Rates{Prompt: f(4e-6)}}},
-			Batch: &cost.Rates{Completion: f(1e-6)},
+			Rates: price.Rates{Prompt: f(2e-6), Completion: f(4e-6), CacheRead: f(5e-7), Reasoning: f(5e-6)},
+			Tiers: []price.Tier{{Above: 200_000, Rates: price.Rates{Prompt: f(4e-6)}}},
+			Batch: &price.Rates{Completion: f(1e-6)},
 		},
-		"dear/m": {Rates: cost.Rates{Prompt: f(3e-6), Completion: f(4e-6), CacheCreation: f(4e-6)}},
-		"lone/x": {Rates: cost.Rates{Prompt: f(1e-8)}},
+		"dear/m": {Rates: price.Rates{Prompt: f(3e-6), Completion: f(4e-6), CacheCreation: f(4e-6)}},
+		"lone/x": {Rates: price.Rates{Prompt: f(1e-8)}},
 	}
 	if diff := cmp.Diff(want, got.Models); diff != "" {
 		t.Errorf("prices (-want +got):\n%s", diff)

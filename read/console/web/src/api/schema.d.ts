@@ -21,6 +21,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/.well-known/jwks.json": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The public keys of service credentials: none, because these are signed with a shared secret. */
+        get: operations["get_well_known_jwks_json"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/access/permissions/check": {
         parameters: {
             query?: never;
@@ -30,6 +47,40 @@ export interface paths {
         };
         /** Ask whether the caller may do something, and get a short-lived credential to do it with. */
         get: operations["get_access_permissions_check"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/access/plans": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The plans. There is one, without limits of its own. */
+        get: operations["get_access_plans"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/access/roles": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The roles that a member may have in an organization, a workspace or a project, with their permissions. */
+        get: operations["get_access_roles"];
         put?: never;
         post?: never;
         delete?: never;
@@ -151,7 +202,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Create an organization of a person, who is named or created with it. */
+        /** Create an organization of a person, who is named, or given by e-mail and created if nobody has it. */
         post: operations["post_admin_simple_accounts_organizations"];
         delete?: never;
         options?: never;
@@ -1648,6 +1699,30 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/evaluations/metrics/{metrics_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The metrics of an id, as a list of one.
+         * @description Needs the permission view_evaluations.
+         */
+        get: operations["get_evaluations_metrics_metrics_id"];
+        put?: never;
+        post?: never;
+        /**
+         * Delete metrics by their id.
+         * @description Needs the permission annotate_evaluations.
+         */
+        delete: operations["delete_evaluations_metrics_metrics_id"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/evaluations/queues/": {
         parameters: {
             query?: never;
@@ -1994,6 +2069,26 @@ export interface paths {
          * @description Needs the permission edit_evaluations.
          */
         post: operations["post_evaluations_runs_run_id_open"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/evaluations/runs/{run_id}/queues/default": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The queue in which people find what a run asks them.
+         * @description Needs the permission view_evaluations.
+         */
+        get: operations["get_evaluations_runs_run_id_queues_default"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -2936,6 +3031,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/otlp/v1/logs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Take log records: events of model calls join their spans, others are counted and not kept.
+         * @description Needs the permission add_spans.
+         */
+        post: operations["post_otlp_v1_logs"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/otlp/v1/metrics": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Take metrics, which are counted and not kept, so that no exporter reports an error.
+         * @description Needs the permission add_spans.
+         */
+        post: operations["post_otlp_v1_metrics"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/otlp/v1/traces": {
         parameters: {
             query?: never;
@@ -2951,6 +3086,43 @@ export interface paths {
          * @description Needs the permission add_spans.
          */
         post: operations["post_otlp_v1_traces"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/prices": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The price table by which spans are charged, with its version; with model, the entry that a name resolves to, if any. */
+        get: operations["get_prices"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/prices/missing": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The models without a price among the calls of the last 24 hours or of a window, the most frequent first.
+         * @description Needs the permission view_spans.
+         */
+        get: operations["get_prices_missing"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -3055,6 +3227,123 @@ export interface paths {
         get: operations["get_projects_project_id"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/public/ingestion": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Take the scores among the events of the Langfuse SDK. The address is /api/public/ingestion.
+         * @description Needs the permission add_spans.
+         */
+        post: operations["post_public_ingestion"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/public/otel/v1/logs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Take log records: events of model calls join their spans, others are counted and not kept.
+         * @description Needs the permission add_spans.
+         */
+        post: operations["post_public_otel_v1_logs"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/public/otel/v1/metrics": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Take metrics, which are counted and not kept, so that no exporter reports an error.
+         * @description Needs the permission add_spans.
+         */
+        post: operations["post_public_otel_v1_metrics"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/public/otel/v1/traces": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Take spans in, as OTLP protobuf or OTLP/JSON, plain or compressed with gzip, zlib or zstd.
+         * @description Needs the permission add_spans.
+         */
+        post: operations["post_public_otel_v1_traces"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/public/projects": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The project of the key, as the Langfuse SDK asks for it to check the key. The address is /api/public/projects. */
+        get: operations["get_public_projects"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/public/scores": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Take a score of the Langfuse SDK, which becomes an annotation. The address is /api/public/scores.
+         * @description Needs the permission add_spans.
+         */
+        post: operations["post_public_scores"];
         delete?: never;
         options?: never;
         head?: never;
@@ -3538,12 +3827,16 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List the secrets of this project, without their values.
+         * List the secrets of this project. The keys of model providers come with their values, except in a browser session: an application that runs elsewhere calls the models with them.
          * @description Needs the permission view_secrets.
          */
         get: operations["get_secrets"];
         put?: never;
-        post?: never;
+        /**
+         * Store the key of a model provider, or a text under header.name.
+         * @description Needs the permission edit_secrets.
+         */
+        post: operations["post_secrets"];
         delete?: never;
         options?: never;
         head?: never;
@@ -3557,15 +3850,19 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        get?: never;
         /**
-         * Store a secret: a provider's key under the provider's name, the key that signs requests under "hook", values of headers with the hosts that may receive them.
+         * One secret, by its name or id.
+         * @description Needs the permission view_secrets.
+         */
+        get: operations["get_secrets_name"];
+        /**
+         * Store a secret: a provider's key under the provider's name, the key that signs requests under "hook", values of headers with the hosts that may receive them. A body with secret.kind is answered as by POST.
          * @description Needs the permission edit_secrets.
          */
         put: operations["put_secrets_name"];
         post?: never;
         /**
-         * Delete a secret.
+         * Delete a secret, by its name or id.
          * @description Needs the permission edit_secrets.
          */
         delete: operations["delete_secrets_name"];
@@ -4355,7 +4652,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * The templates that evaluators begin with.
+         * The templates that evaluators begin with, each with its settings.
          * @description Needs the permission view_evaluators.
          */
         get: operations["get_simple_evaluators_templates"];
@@ -4549,7 +4846,11 @@ export interface paths {
          * @description Needs the permission edit_evaluations.
          */
         post: operations["post_simple_queues"];
-        delete?: never;
+        /**
+         * Delete queues, and the runs that were made for them; traces stay. A default queue goes with its run alone.
+         * @description Needs the permission edit_evaluations.
+         */
+        delete: operations["delete_simple_queues"];
         options?: never;
         head?: never;
         patch?: never;
@@ -4589,7 +4890,11 @@ export interface paths {
         get: operations["get_simple_queues_queue_id"];
         put?: never;
         post?: never;
-        delete?: never;
+        /**
+         * Delete a queue, and the run that was made for it; traces stay. A default queue goes with its run alone.
+         * @description Needs the permission edit_evaluations.
+         */
+        delete: operations["delete_simple_queues_queue_id"];
         options?: never;
         head?: never;
         patch?: never;
@@ -5163,6 +5468,64 @@ export interface paths {
          * @description Needs the permission view_spans.
          */
         get: operations["get_spans_trace_id_span_id"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/sql/clickhouse/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Run a statement of a tool as ClickHouse's HTTP interface does.
+         * @description Needs the permission query_sql.
+         */
+        get: operations["get_sql_clickhouse"];
+        put?: never;
+        /**
+         * Run a statement of a tool as ClickHouse's HTTP interface does.
+         * @description Needs the permission query_sql.
+         */
+        post: operations["post_sql_clickhouse"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/sql/clickhouse/ping": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Whether the interface answers. */
+        get: operations["get_sql_clickhouse_ping"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/sql/clickhouse/replicas_status": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Whether the interface answers, as for a replica. */
+        get: operations["get_sql_clickhouse_replicas_status"];
         put?: never;
         post?: never;
         delete?: never;
@@ -6109,6 +6472,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/logs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Take log records: events of model calls join their spans, others are counted and not kept.
+         * @description Needs the permission add_spans.
+         */
+        post: operations["post_v1_logs"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/metrics": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Take metrics, which are counted and not kept, so that no exporter reports an error.
+         * @description Needs the permission add_spans.
+         */
+        post: operations["post_v1_metrics"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/traces": {
         parameters: {
             query?: never;
@@ -6722,6 +7125,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/workspaces/permissions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The permissions that roles are made of.
+         * @description Needs the permission view_project.
+         */
+        get: operations["get_workspaces_permissions"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/workspaces/roles": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The roles that a member may have.
+         * @description Needs the permission view_project.
+         */
+        get: operations["get_workspaces_roles"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/workspaces/{workspace_id}": {
         parameters: {
             query?: never;
@@ -7310,11 +7753,18 @@ export interface components {
             formatting: components["schemas"]["AskedFormatting"];
             windowing: components["schemas"]["Window"];
         };
+        Batch: {
+            batch?: components["schemas"]["Event"][];
+        };
         BatchOptions: {
             create_api_keys?: boolean;
             dry_run?: boolean;
             return_api_keys?: boolean;
             seed_defaults?: boolean;
+        };
+        BatchReply: {
+            errors: components["schemas"]["Failure"][];
+            successes: components["schemas"]["Success"][];
         };
         Bin: {
             bin: number;
@@ -8457,6 +8907,12 @@ export interface components {
             readonly workflow_variant_slug?: unknown;
         };
         Event: {
+            body?: unknown;
+            id?: string;
+            timestamp?: string;
+            type?: string;
+        };
+        EventOutput: {
             attributes?: {
                 [key: string]: unknown;
             };
@@ -8468,6 +8924,12 @@ export interface components {
             count: number;
             links: components["schemas"]["Link"][];
             partialSuccess?: components["schemas"]["PartialSuccess"];
+        };
+        Failure: {
+            error: string;
+            id: string;
+            message: string;
+            status: number;
         };
         Field: {
             path: string;
@@ -8608,6 +9070,21 @@ export interface components {
             slug?: string | null;
             slugs?: string[] | null;
             tags?: Record<string, never> | null;
+        };
+        ForeignOrganization: {
+            id: string;
+            name: string;
+        };
+        ForeignProject: {
+            id: string;
+            metadata: {
+                [key: string]: unknown;
+            };
+            name: string;
+            organization: components["schemas"]["ForeignOrganization"];
+        };
+        ForeignProjects: {
+            data: components["schemas"]["ForeignProject"][];
         };
         Frequency: {
             count: number;
@@ -8848,6 +9325,9 @@ export interface components {
         };
         KeyRotation: {
             overlap_seconds?: number;
+        };
+        KeySet: {
+            keys: Record<string, never>[];
         };
         LegacyConfig: {
             application_lifecycle?: components["schemas"]["LegacyLifecycle"] | null;
@@ -9173,6 +9653,19 @@ export interface components {
                 timestamps?: string[];
             };
         };
+        ModelPrice: {
+            audio_input?: number;
+            audio_output?: number;
+            batch?: components["schemas"]["Rates"];
+            cache_creation?: number;
+            cache_creation_1h?: number;
+            cache_read?: number;
+            completion?: number;
+            model: string;
+            prompt?: number;
+            reasoning?: number;
+            tiers?: components["schemas"]["Tier"][];
+        };
         Order: {
             path: string;
             stat: string;
@@ -9276,6 +9769,9 @@ export interface components {
             ref?: string;
             slug?: string;
         };
+        Plan: {
+            name: string;
+        };
         Preset: {
             categories: string[];
             data: unknown;
@@ -9293,6 +9789,13 @@ export interface components {
         PresetsReply: {
             count: number;
             presets: components["schemas"]["Preset"][];
+        };
+        PricesReply: {
+            count: number;
+            prices: components["schemas"]["ModelPrice"][];
+            source: string;
+            unit: string;
+            version: string;
         };
         ProcessBody: {
             overwrite?: boolean;
@@ -9824,6 +10327,8 @@ export interface components {
             /** Format: uuid */
             created_by_id: string;
             data?: components["schemas"]["QueueDataOutput"];
+            /** Format: date-time */
+            deleted_at?: string;
             description?: string;
             flags: {
                 [key: string]: boolean;
@@ -9978,6 +10483,16 @@ export interface components {
             entities: number;
             payload_bytes: number;
             spans_per_day: number;
+        };
+        Rates: {
+            audio_input?: number;
+            audio_output?: number;
+            cache_creation?: number;
+            cache_creation_1h?: number;
+            cache_read?: number;
+            completion?: number;
+            prompt?: number;
+            reasoning?: number;
         };
         Readiness: {
             checks: {
@@ -10302,6 +10817,15 @@ export interface components {
                 key: string;
             };
         };
+        Role: {
+            description: string;
+            permissions: string[];
+            role: string;
+        };
+        RoleName: {
+            role_description: string;
+            role_name: string;
+        };
         RowWindow: {
             limit?: number | null;
             /** Format: uuid */
@@ -10527,32 +11051,101 @@ export interface components {
             name?: string;
             version?: string;
         };
-        Secret: {
-            /** Format: date-time */
-            created_at: string;
-            description?: string;
-            hosts: string[];
-            name: string;
-            /** Format: date-time */
-            updated_at?: string;
+        Score: {
+            comment?: string;
+            configId?: string;
+            dataType?: string;
+            datasetRunId?: string;
+            environment?: string;
+            id?: string;
+            metadata?: unknown;
+            name?: string;
+            observationId?: string;
+            sessionId?: string;
+            source?: string;
+            timestamp?: string;
+            traceId?: string;
+            value?: unknown;
+        };
+        ScoreReply: {
+            id: string;
         };
         SecretCount: {
             count: number;
         };
-        SecretList: {
-            count: number;
-            secrets: components["schemas"]["Secret"][];
+        SecretData: {
+            kind?: string;
+            provider?: components["schemas"]["SecretProvider"];
+            secret?: components["schemas"]["SecretText"];
+        };
+        SecretDataGiven: {
+            kind?: string;
+            model_keys?: unknown;
+            models?: unknown;
+            provider?: {
+                extras?: unknown;
+                key?: string;
+                url?: unknown;
+                version?: unknown;
+            };
+            provider_slug?: unknown;
+            secret?: components["schemas"]["SecretTextInput"];
+        };
+        SecretHeader: {
+            description?: string;
+            name?: string;
+        };
+        SecretHeaderInput: {
+            description?: string;
+            name?: string;
+        };
+        SecretLifecycle: {
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            updated_at?: string;
+        };
+        SecretProvider: {
+            key: string;
+        };
+        SecretRecord: {
+            /** Format: date-time */
+            created_at: string;
+            data: components["schemas"]["SecretData"];
+            description?: string;
+            header: components["schemas"]["SecretHeader"];
+            hosts: string[];
+            /** Format: uuid */
+            id: string;
+            kind: string;
+            lifecycle: components["schemas"]["SecretLifecycle"];
+            name: string;
+            slug: string;
+            /** Format: date-time */
+            updated_at?: string;
         };
         SecretReply: {
             count: number;
             secret: components["schemas"]["Stored"];
         };
         SecretRequest: {
+            header?: components["schemas"]["SecretHeaderInput"];
             secret: {
+                data?: components["schemas"]["SecretDataGiven"];
                 description?: string;
                 hosts?: string[];
-                value: string;
+                kind?: string;
+                value?: string;
             };
+            slug?: string;
+        };
+        SecretText: {
+            content: string;
+            format: string;
+        };
+        SecretTextInput: {
+            content?: string;
+            format?: string;
         };
         SelectRequest: {
             filter?: unknown;
@@ -10594,10 +11187,21 @@ export interface components {
             totals?: components["schemas"]["TotalsOutput"][];
             windowing?: components["schemas"]["Window"];
         };
+        Setting: {
+            default?: unknown;
+            description?: string;
+            ground_truth_key?: boolean;
+            label: string;
+            options?: unknown[];
+            type: string;
+        };
         SignIn: {
             key?: string;
             link?: string;
             look?: boolean;
+        };
+        SignalReply: {
+            partialSuccess?: Record<string, never>;
         };
         SignedIn: {
             /** Format: date-time */
@@ -11218,6 +11822,24 @@ export interface components {
             queue?: components["schemas"]["SimpleQueueFilter"];
             windowing?: components["schemas"]["Windowing"];
         };
+        SimpleTemplate: {
+            categories: string[];
+            data: unknown;
+            description: string;
+            direct_use: boolean;
+            flags: {
+                [key: string]: boolean;
+            };
+            key: string;
+            name?: string;
+            settings_template: {
+                [key: string]: components["schemas"]["Setting"];
+            };
+        };
+        SimpleTemplatesReply: {
+            count: number;
+            templates: components["schemas"]["SimpleTemplate"][];
+        };
         SimpleTestset: {
             /** Format: date-time */
             created_at: string;
@@ -11538,7 +12160,7 @@ export interface components {
             created_by_id?: string;
             /** Format: date-time */
             end_time: string;
-            events?: components["schemas"]["Event"][];
+            events?: components["schemas"]["EventOutput"][];
             hashes?: components["schemas"]["Part"][];
             links?: components["schemas"]["SpansLink"][];
             parent_id?: string;
@@ -11620,6 +12242,10 @@ export interface components {
             name: string;
             /** Format: date-time */
             updated_at?: string;
+        };
+        Success: {
+            id: string;
+            status: number;
         };
         Template: {
             categories: string[];
@@ -12162,6 +12788,17 @@ export interface components {
             readonly workflow_slug?: unknown;
             readonly workflow_variant_slug?: unknown;
         };
+        Tier: {
+            above: number;
+            audio_input?: number;
+            audio_output?: number;
+            cache_creation?: number;
+            cache_creation_1h?: number;
+            cache_read?: number;
+            completion?: number;
+            prompt?: number;
+            reasoning?: number;
+        };
         Totals: {
             costs?: number;
             count: number;
@@ -12268,6 +12905,18 @@ export interface components {
         TypesReply: {
             count: number;
             types: components["schemas"]["Type"][];
+        };
+        UnpricedModel: {
+            model: string;
+            provider?: string;
+            /** Format: date-time */
+            seen_at: string;
+            spans: number;
+            tokens: number;
+        };
+        UnpricedReply: {
+            count: number;
+            models: components["schemas"]["UnpricedModel"][];
         };
         Usage: {
             day: string;
@@ -12873,6 +13522,27 @@ export interface operations {
             default: components["responses"]["Failed"];
         };
     };
+    get_well_known_jwks_json: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["KeySet"];
+                };
+            };
+            default: components["responses"]["Failed"];
+        };
+    };
     get_access_permissions_check: {
         parameters: {
             query?: {
@@ -12900,6 +13570,54 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["PermissionCheck"];
+                };
+            };
+            401: components["responses"]["Unauthenticated"];
+            default: components["responses"]["Failed"];
+        };
+    };
+    get_access_plans: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        [key: string]: components["schemas"]["Plan"];
+                    };
+                };
+            };
+            401: components["responses"]["Unauthenticated"];
+            default: components["responses"]["Failed"];
+        };
+    };
+    get_access_roles: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        [key: string]: components["schemas"]["Role"][];
+                    };
                 };
             };
             401: components["responses"]["Unauthenticated"];
@@ -15834,6 +16552,64 @@ export interface operations {
             default: components["responses"]["Failed"];
         };
     };
+    get_evaluations_metrics_metrics_id: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                metrics_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        count: number;
+                        metrics: components["schemas"]["Metrics"][];
+                        windowing?: components["schemas"]["Window"];
+                    };
+                };
+            };
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            default: components["responses"]["Failed"];
+        };
+    };
+    delete_evaluations_metrics_metrics_id: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                metrics_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        count: number;
+                        metrics_ids: string[];
+                        windowing?: components["schemas"]["Window"];
+                    };
+                };
+            };
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            default: components["responses"]["Failed"];
+        };
+    };
     post_evaluations_queues: {
         parameters: {
             query?: never;
@@ -16698,6 +17474,34 @@ export interface operations {
                     "application/json": {
                         count: number;
                         run?: components["schemas"]["Run"];
+                    };
+                };
+            };
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            default: components["responses"]["Failed"];
+        };
+    };
+    get_evaluations_runs_run_id_queues_default: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                run_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        count: number;
+                        queue?: components["schemas"]["Queue"];
                     };
                 };
             };
@@ -18443,6 +19247,62 @@ export interface operations {
             default: components["responses"]["Failed"];
         };
     };
+    post_otlp_v1_logs: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": unknown;
+                "application/x-protobuf": unknown;
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SignalReply"];
+                };
+            };
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            default: components["responses"]["Failed"];
+        };
+    };
+    post_otlp_v1_metrics: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": unknown;
+                "application/x-protobuf": unknown;
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SignalReply"];
+                };
+            };
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            default: components["responses"]["Failed"];
+        };
+    };
     get_otlp_v1_traces: {
         parameters: {
             query?: never;
@@ -18484,6 +19344,63 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ExportReply"];
+                };
+            };
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            default: components["responses"]["Failed"];
+        };
+    };
+    get_prices: {
+        parameters: {
+            query?: {
+                /** @description The name of a model, as a span has it. */
+                model?: string;
+                /** @description The provider of the model, as a span has it: some models are in the table only under its name. */
+                provider?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PricesReply"];
+                };
+            };
+            401: components["responses"]["Unauthenticated"];
+            default: components["responses"]["Failed"];
+        };
+    };
+    get_prices_missing: {
+        parameters: {
+            query?: {
+                /** @description Lower bound on the start of the spans, inclusive. */
+                oldest?: string;
+                /** @description Upper bound on the start of the spans, exclusive. */
+                newest?: string;
+                /** @description The largest number of models, 50 by default. */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UnpricedReply"];
                 };
             };
             401: components["responses"]["Unauthenticated"];
@@ -18638,6 +19555,168 @@ export interface operations {
             };
             401: components["responses"]["Unauthenticated"];
             403: components["responses"]["Forbidden"];
+            default: components["responses"]["Failed"];
+        };
+    };
+    post_public_ingestion: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Batch"];
+            };
+        };
+        responses: {
+            /** @description Multi-Status */
+            207: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BatchReply"];
+                };
+            };
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            422: components["responses"]["Invalid"];
+            default: components["responses"]["Failed"];
+        };
+    };
+    post_public_otel_v1_logs: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": unknown;
+                "application/x-protobuf": unknown;
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SignalReply"];
+                };
+            };
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            default: components["responses"]["Failed"];
+        };
+    };
+    post_public_otel_v1_metrics: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": unknown;
+                "application/x-protobuf": unknown;
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SignalReply"];
+                };
+            };
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            default: components["responses"]["Failed"];
+        };
+    };
+    post_public_otel_v1_traces: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": unknown;
+                "application/x-protobuf": unknown;
+            };
+        };
+        responses: {
+            /** @description Accepted */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ExportReply"];
+                };
+            };
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            default: components["responses"]["Failed"];
+        };
+    };
+    get_public_projects: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ForeignProjects"];
+                };
+            };
+            401: components["responses"]["Unauthenticated"];
+            default: components["responses"]["Failed"];
+        };
+    };
+    post_public_scores: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Score"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ScoreReply"];
+                };
+            };
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            422: components["responses"]["Invalid"];
             default: components["responses"]["Failed"];
         };
     };
@@ -19530,7 +20609,60 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["SecretList"];
+                    "application/json": components["schemas"]["SecretRecord"][];
+                };
+            };
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            default: components["responses"]["Failed"];
+        };
+    };
+    post_secrets: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SecretRequest"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SecretRecord"];
+                };
+            };
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            422: components["responses"]["Invalid"];
+            default: components["responses"]["Failed"];
+        };
+    };
+    get_secrets_name: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SecretRecord"];
                 };
             };
             401: components["responses"]["Unauthenticated"];
@@ -20892,7 +22024,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["TemplatesReply"];
+                    "application/json": components["schemas"]["SimpleTemplatesReply"];
                 };
             };
             401: components["responses"]["Unauthenticated"];
@@ -21239,6 +22371,38 @@ export interface operations {
             default: components["responses"]["Failed"];
         };
     };
+    delete_simple_queues: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["QueueIDs"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        count: number;
+                        queue_ids: string[];
+                        windowing?: components["schemas"]["Window"];
+                    };
+                };
+            };
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            422: components["responses"]["Invalid"];
+            default: components["responses"]["Failed"];
+        };
+    };
     post_simple_queues_query: {
         parameters: {
             query?: never;
@@ -21291,6 +22455,35 @@ export interface operations {
                     "application/json": {
                         count: number;
                         queue?: components["schemas"]["SimpleQueue"];
+                    };
+                };
+            };
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            default: components["responses"]["Failed"];
+        };
+    };
+    delete_simple_queues_queue_id: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                queue_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        count: number;
+                        /** Format: uuid */
+                        queue_id?: string;
                     };
                 };
             };
@@ -22325,6 +23518,120 @@ export interface operations {
             };
             401: components["responses"]["Unauthenticated"];
             403: components["responses"]["Forbidden"];
+            default: components["responses"]["Failed"];
+        };
+    };
+    get_sql_clickhouse: {
+        parameters: {
+            query?: {
+                /** @description The statement, or its beginning; the body follows it. Without one the reply is Ok. A parameter param_name is the value of {name:Type} in it. */
+                query?: string;
+                /** @description The format where the statement names none; TabSeparated without either. */
+                default_format?: string;
+                /** @description The id of the statement. */
+                query_id?: string;
+                /** @description The API key, where neither Authorization nor X-ClickHouse-Key has it. The user is anything. */
+                password?: string;
+                /** @description Ignored: the key fixes the database. */
+                database?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": unknown;
+                };
+            };
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            default: components["responses"]["Failed"];
+        };
+    };
+    post_sql_clickhouse: {
+        parameters: {
+            query?: {
+                /** @description The statement, or its beginning; the body follows it. Without one the reply is Ok. A parameter param_name is the value of {name:Type} in it. */
+                query?: string;
+                /** @description The format where the statement names none; TabSeparated without either. */
+                default_format?: string;
+                /** @description The id of the statement. */
+                query_id?: string;
+                /** @description The API key, where neither Authorization nor X-ClickHouse-Key has it. The user is anything. */
+                password?: string;
+                /** @description Ignored: the key fixes the database. */
+                database?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "text/plain": unknown;
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": unknown;
+                };
+            };
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            default: components["responses"]["Failed"];
+        };
+    };
+    get_sql_clickhouse_ping: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/plain": unknown;
+                };
+            };
+            default: components["responses"]["Failed"];
+        };
+    };
+    get_sql_clickhouse_replicas_status: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/plain": unknown;
+                };
+            };
             default: components["responses"]["Failed"];
         };
     };
@@ -24090,6 +25397,62 @@ export interface operations {
             default: components["responses"]["Failed"];
         };
     };
+    post_v1_logs: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": unknown;
+                "application/x-protobuf": unknown;
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SignalReply"];
+                };
+            };
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            default: components["responses"]["Failed"];
+        };
+    };
+    post_v1_metrics: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": unknown;
+                "application/x-protobuf": unknown;
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SignalReply"];
+                };
+            };
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            default: components["responses"]["Failed"];
+        };
+    };
     post_v1_traces: {
         parameters: {
             query?: never;
@@ -25136,6 +26499,52 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Workspace"][];
+                };
+            };
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            default: components["responses"]["Failed"];
+        };
+    };
+    get_workspaces_permissions: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": string[];
+                };
+            };
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            default: components["responses"]["Failed"];
+        };
+    };
+    get_workspaces_roles: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RoleName"][];
                 };
             };
             401: components["responses"]["Unauthenticated"];

@@ -1,4 +1,6 @@
-package app
+// Package slotmetrics registers the metrics of pools of slots, which belong to the domain
+// and register none. cmd/internal/app is the only caller.
+package slotmetrics
 
 import (
 	"fmt"
@@ -9,9 +11,8 @@ import (
 	"colonnade/domain/slot"
 )
 
-// watchSlots registers the metrics of a pool, whose name becomes their label. Pools
-// belong to the domain, which registers no metrics.
-func (p *process) watchSlots(name string, pool *slot.Pool) error {
+// Register registers the metrics of a pool, whose name becomes their label.
+func Register(reg prometheus.Registerer, name string, pool *slot.Pool) error {
 	labels := prometheus.Labels{"pool": name}
 	waits := prometheus.NewHistogram(prometheus.HistogramOpts{
 		Name: "colonnade_slot_wait_seconds", Help: "Time until a slot was free, of those who got one.", ConstLabels: labels,
@@ -27,8 +28,8 @@ func (p *process) watchSlots(name string, pool *slot.Pool) error {
 		prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "colonnade_slots_refused_total", Help: "Callers refused with 429 because no slot became free in time.", ConstLabels: labels},
 			func() float64 { return float64(pool.Stats().Refused) }),
 	} {
-		if err := p.reg.Register(c); err != nil {
-			return fmt.Errorf("app: registering metrics: %w", err)
+		if err := reg.Register(c); err != nil {
+			return fmt.Errorf("slotmetrics: %w", err)
 		}
 	}
 	return nil

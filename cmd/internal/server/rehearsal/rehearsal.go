@@ -1,4 +1,6 @@
-package server
+// Package rehearsal refuses requests that ask for a rehearsal (dry_run) of an operation that
+// does not know it, at any depth of their bodies. The HTTP server is the only caller.
+package rehearsal
 
 import (
 	"bytes"
@@ -28,11 +30,11 @@ const (
 	maxBodyDepth = 128
 )
 
-// refuseDryRun returns the error of a request that asks an operation for a
+// Refuse returns the error of a request that asks an operation for a
 // rehearsal it does not know. Where the operation has a JSON body, the error
 // comes at the end of that body, from the reader that the handler reads: what
 // is read stays within the bounds of memory that the handler has put around it.
-func refuseDryRun(c *gin.Context, op domain.Operation, schema func() (openapi.Request, error)) error {
+func Refuse(c *gin.Context, op domain.Operation, schema func() (openapi.Request, error)) error {
 	declared := slices.ContainsFunc(op.Query, func(p domain.Parameter) bool { return p.Name == dryRun })
 	if c.Request.URL.Query().Has(dryRun) && !declared {
 		return request.Invalid("extra_forbidden", "Extra inputs are not permitted", c.Query(dryRun), "query", dryRun)

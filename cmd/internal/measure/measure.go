@@ -1,4 +1,6 @@
-package app
+// Package measure lets the write side compute metrics from stored traces: it adapts readers
+// to the functions that evaluations ask for. cmd/internal/app is the only caller.
+package measure
 
 import (
 	"context"
@@ -11,9 +13,9 @@ import (
 	"colonnade/write/registry/evaluations"
 )
 
-// measureRuns returns the function that computes the metrics of evaluation runs
+// Runs returns the function that computes the metrics of evaluation runs
 // from the traces that their results name.
-func measureRuns(reader *analytics.Reader) evaluations.Measure {
+func Runs(reader *analytics.Reader) evaluations.Measure {
 	return func(ctx context.Context, project domain.ProjectID, lots []evaluations.StepTraces) ([]map[string]any, error) {
 		requested := make([]analytics.Evaluated, len(lots))
 		for i, of := range lots {
@@ -31,9 +33,9 @@ func measureRuns(reader *analytics.Reader) evaluations.Measure {
 	}
 }
 
-// outcomes returns the function that reads what the table of an evaluation run shows of
+// Outcomes returns the function that reads what the table of an evaluation run shows of
 // traces.
-func outcomes(reader *analytics.Reader) func(context.Context, domain.ProjectID, []trace.TraceID) (map[trace.TraceID]evaluation.Outcome, error) {
+func Outcomes(reader *analytics.Reader) func(context.Context, domain.ProjectID, []trace.TraceID) (map[trace.TraceID]evaluation.Outcome, error) {
 	return func(ctx context.Context, project domain.ProjectID, ids []trace.TraceID) (map[trace.TraceID]evaluation.Outcome, error) {
 		return grid.Outcomes(ctx, project, ids, reader.Roots)
 	}
