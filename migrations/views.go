@@ -63,6 +63,16 @@ func DropViews(ctx context.Context, conn driver.Conn, d Deployment, project doma
 	return nil
 }
 
+// spansView is a view of the table spans.
+type spansView struct{ Name, Final, Comment string }
+
+func spansViews() []spansView {
+	return []spansView{
+		{"spans", " FINAL", "one row a span"},
+		{"spans_raw", "", "spans as they are stored, for sums over long ranges: a span that was sent again or edited may be here twice until ClickHouse merges, for minutes or longer"},
+	}
+}
+
 func renderViews(d Deployment, project domain.ProjectID) (string, error) {
 	global := ""
 	if d.Cluster != "" {
@@ -91,6 +101,7 @@ func renderViews(d Deployment, project domain.ProjectID) (string, error) {
 			key := "arrayFirst(k -> lower(k) = " + literal(name) + ", mapKeys(" + column + "))"
 			return "if(arrayExists(k -> lower(k) = " + literal(name) + ", mapKeys(" + column + ")), " + column + "[" + key + "], NULL)"
 		},
+		"spans":     spansViews,
 		"payloads":  payloads,
 		"sums":      func() []string { return strings.Split(schema.MetricColumns(), ", ") },
 		"quantiles": func() []string { return []string{"50", "95", "99"} },

@@ -21,7 +21,7 @@ func ViewsDatabase(project domain.ProjectID) string {
 // are made (migrations/views).
 func ViewNames() []string {
 	return []string{
-		"spans", "traces", "span_payloads", "messages", "tool_calls", "annotations", "evaluation_results", "sessions", "users", "metrics_1m", "fields", "rejected_spans",
+		"spans", "spans_raw", "traces", "span_payloads", "messages", "tool_calls", "annotations", "evaluation_results", "sessions", "users", "metrics_1m", "fields", "rejected_spans",
 		"applications", "evaluators", "testsets", "environments", "revisions", "testcases", "runs",
 	}
 }

@@ -8,10 +8,13 @@
 -- read; start_time has microseconds for that reason, and start_ns the rest. Joins have
 -- start_time among their keys: ClickHouse then applies a condition on it to both sides.
 --
+-- spans_raw is spans without FINAL, which takes more than three times as long over long
+-- ranges (deploy/docs/decisions/0014-spans-raw.md).
+--
 -- The placeholders: `view` is the name of a view, `base` that of a table, `project` the
 -- literal of the project's id, `number` an absent number as NULL, `total` also a sum of 0, `id` an absent UUID as
 -- NULL, `global` makes a join of two Distributed tables one of all shards.
-CREATE OR REPLACE VIEW {{view "spans"}}{{on_cluster}}
+{{range spans}}CREATE OR REPLACE VIEW {{view .Name}}{{on_cluster}}
 (
     trace_id              String COMMENT '32 hexadecimal digits',
     span_id               String COMMENT '16 hexadecimal digits',
@@ -73,11 +76,11 @@ SELECT lower(hex(s.trace_id)) AS trace_id, lower(hex(s.span_id)) AS span_id,
     {{id "testset_revision_id"}} AS testset_revision_id, {{id "testcase_id"}} AS testcase_id, session_id, user_id, agent_id,
     arrayMap((link_trace, link_span) -> (lower(hex(link_trace)), lower(hex(link_span))), link_trace_ids, link_span_ids)::Array(Tuple(trace_id String, span_id String)) AS links, event_names AS events,
     attributes_string, attributes_number, attributes_bool, created_at, partition_week
-FROM {{base "spans"}} AS s FINAL
+FROM {{base "spans"}} AS s{{.Final}}
 WHERE project_id = {{project}}
-COMMENT 'one row a span';
+COMMENT '{{.Comment}}';
 
-CREATE OR REPLACE VIEW {{view "traces"}}{{on_cluster}}
+{{end}}CREATE OR REPLACE VIEW {{view "traces"}}{{on_cluster}}
 (
     trace_id          String COMMENT '32 hexadecimal digits',
     name              String COMMENT 'name of the first root',

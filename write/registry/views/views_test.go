@@ -78,7 +78,7 @@ func TestViewsFollowProjects(t *testing.T) {
 
 	database := schema.ViewsDatabase(mine)
 	want := schema.ViewNames()
-	require.Len(t, want, 19)
+	require.Len(t, want, 20)
 	got := column(t, conn, "SELECT name FROM system.tables WHERE database = ?", database)
 	require.ElementsMatch(t, slices.Concat(want, schema.ToolViewNames()), got)
 	require.Empty(t, column(t, conn, "SELECT concat(table, '.', name) FROM system.columns WHERE database = ? AND comment = '' AND table NOT IN (?)", database, schema.ToolViewNames()))
