@@ -198,7 +198,7 @@ func (r *Runner) tryBegin(q Query, cancel context.CancelFunc) (freed <-chan stru
 	}
 	if own < most && len(r.running) < r.cfg.MaxConcurrent {
 		r.running[q.ID] = &statement{q.Project, cancel}
-		return nil, nil
+		return nil, nil //nolint:nilnil // no error, and nothing to wait for
 	}
 	if q.Tool != nil {
 		freed = r.freed
