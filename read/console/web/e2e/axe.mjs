@@ -5,7 +5,8 @@ import { serve } from './fixture.mjs';
 
 const axe = readFileSync(new URL('../node_modules/axe-core/axe.min.js', import.meta.url), 'utf8');
 const TRACE = '6d6644c5e1f1a7f2b7a2c0c1d2e3f4a5';
-const paths = ['/ui/', '/ui/traces', `/ui/traces/${TRACE}`, `/ui/traces/${TRACE}#view=conversation`, '/ui/sessions', '/ui/sessions/session-rs', '/ui/feedback', '/ui/settings/project', '/ui/settings/preferences', '/ui/settings/health', '/ui/evaluations', '/ui/evaluations/r1', '/ui/evaluations/compare#runs=r1,r2&base=r1'];
+// live.mjs looks at every screen of the demo; here are those that need more than the demo has.
+const paths = [`/ui/traces/${TRACE}`, '/ui/evaluations/r4#sel=s3-17', '/ui/evaluations/r3#group=region', '/ui/evaluations/compare#runs=r1,r2&base=r1&sel=case-3', '/ui/evaluations/new#source=ts&apps=ap,aq&judges=1@human', `/ui/traces/${TRACE}#diff=${TRACE.replace('6d', '6e')}`];
 const browser = await launch();
 const { server, url } = await serve();
 let found = 0;

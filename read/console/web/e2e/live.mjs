@@ -62,23 +62,98 @@ await again.getByRole('heading', { name: 'Preferences' }).waitFor({ state: 'atta
 assert.ok((await (await again.request.get(`${url}/auth/session`)).json()).projects[0].permissions.includes('edit_traces'), 'the link is of the owner');
 await used.close();
 
-// The screens whose routes the service has; fixture.mjs stands in for the routes of the others.
-const paths = {
-  evaluations: '/ui/evaluations', project: '/ui/settings/project', keys: '/ui/settings/keys', secrets: '/ui/settings/secrets',
-  browsers: '/ui/settings/sessions', preferences: '/ui/settings/preferences',
+// The failing run of the demo, and the evaluation that the test made.
+const api = async (path, body) => {
+  const reply = await page.request.post(url + path, { headers: { Authorization: `ApiKey ${process.env.COLONNADE_TEST_KEY}` }, data: body });
+  assert.equal(reply.status(), 200, `${path}: ${await reply.text()}`);
+  return reply.json();
 };
-for (const [theme, width] of [['light', 1440], ['dark', 1440], ['light', 390], ['dark', 390]]) {
+const invocation = { field: 'trace_type', operator: 'is', value: 'invocation' };
+const failing = { field: 'status_code', operator: 'is', value: 'STATUS_CODE_ERROR' };
+const found = await api('/traces/query', { filtering: { conditions: [invocation, failing] }, windowing: { limit: 1 }, select: ['trace_id', 'session_id', 'user_id'] });
+const { trace_id: [trace], session_id: [session], user_id: [user] } = found.columns;
+const runs = (await api('/evaluations/runs/query', { windowing: { order: 'ascending' } })).runs;
+
+// Find, explain and annotate the failing run: at most 12 clicks.
+place = 'by clicks';
+let clicks = 0;
+const click = async (locator) => { clicks++; await locator.click(); };
+await page.goto(`${url}/ui/`);
+await click(page.getByRole('main').getByRole('link', { name: 'Errors' }));
+await click(page.getByRole('grid', { name: 'traces' }).getByRole('row').nth(1));
+const panel = page.getByRole('complementary', { name: 'Trace' });
+await panel.getByText(/did not answer within 30 s/).first().waitFor();
+await click(panel.getByRole('tab', { name: /Feedback/ }));
+await click(panel.getByRole('button', { name: 'Annotate' }));
+await click(panel.getByRole('button', { name: 'no' }));
+await click(panel.getByRole('button', { name: /Send/ }));
+await panel.getByRole('tab', { name: 'Feedback 1' }).waitFor();
+console.log(`the failing run is found, explained and annotated with ${clicks} clicks`);
+assert.ok(clicks <= 12, `${clicks} clicks`);
+
+// The same with at most 25 keys.
+place = 'by keys';
+let keys = 0;
+const press = async (...all) => { for (const key of all) { keys++; await page.keyboard.press(key); } };
+await page.goto(`${url}/ui/settings/preferences`);
+await page.getByRole('heading', { name: 'Preferences' }).waitFor();
+await press('g', 't');
+await page.getByRole('grid', { name: 'traces' }).waitFor();
+await press('/', ...'status:err');
+await page.getByRole('option', { name: 'error' }).waitFor();
+await press('Tab', 'Enter', 'Escape');
+await page.getByRole('button', { name: 'Remove status:error' }).waitFor();
+await page.waitForFunction(() => document.querySelectorAll('[role=grid] [aria-label=error]').length > 2);
+await press(' ');
+await panel.getByText(/did not answer within 30 s/).first().waitFor();
+await press('a');
+await panel.getByRole('form', { name: 'Annotation' }).waitFor();
+await press('2', 'Control+Enter');
+await panel.getByRole('tab', { name: 'Feedback 2' }).waitFor();
+console.log(`and with ${keys} keys`);
+assert.ok(keys <= 25, `${keys} keys`);
+
+// The number of traces and of those with errors is the same on the overview, in the list and by API.
+place = 'numbers';
+await page.goto(`${url}/ui/traces#t=30d`);
+await page.getByRole('status').filter({ hasText: /^\d.* traces/ }).first().waitFor();
+const listed = Number((await page.getByRole('status').filter({ hasText: /^\d.* traces/ }).first().textContent()).replaceAll(/\D/g, ''));
+await page.goto(`${url}/ui/#t=30d`);
+await page.getByRole('definition').first().waitFor();
+const shown = (await page.getByRole('definition').allTextContents()).map((t) => Number(t.replace(/[▲▼].*/, '').replaceAll(/[^\d.]/g, '')));
+let byApi = 0;
+let badByApi = 0;
+for (let next; ;) {
+  const list = await api('/traces/query', { filtering: { conditions: [invocation] }, windowing: { limit: 500, ...next }, select: ['trace_id', 'total.errors'] });
+  byApi += list.count;
+  badByApi += list.columns['total.errors'].filter((n) => n > 0).length;
+  next = list.windowing?.next ? list.windowing : undefined;
+  if (!next) break;
+}
+assert.deepEqual([listed, shown[0]], [byApi, byApi], 'list, overview and API count the same traces');
+assert.ok(Math.abs(shown[1] - (badByApi / byApi) * 100) < 0.06, `errors: ${shown[1]} % on the overview, ${badByApi} of ${byApi} by API`);
+
+const paths = {
+  overview: '/ui/', traces: '/ui/traces', spans: '/ui/traces#focus=spans&q=type:chat', annotations: '/ui/traces#focus=annotations',
+  trace: `/ui/traces/${trace}`, timeline: `/ui/traces/${trace}#view=timeline&path=1`, conversation: `/ui/traces/${trace}#view=conversation`, cost: `/ui/traces/${trace}#view=cost`,
+  sessions: '/ui/sessions', session: `/ui/sessions/${session}`, users: '/ui/users', user: `/ui/users/${user}`, feedback: '/ui/feedback',
+  evaluations: '/ui/evaluations#trend=1', run: `/ui/evaluations/${runs[0].id}`, compare: `/ui/evaluations/compare#runs=${runs[0].id},${runs[1].id}`, new: '/ui/evaluations/new',
+  project: '/ui/settings/project', keys: '/ui/settings/keys', secrets: '/ui/settings/secrets', browsers: '/ui/settings/sessions', preferences: '/ui/settings/preferences', health: '/ui/settings/health',
+};
+for (const [theme, width] of [['light', 1440], ['dark', 390]]) {
   const context = await open(theme, width);
   await context.addCookies(await first.cookies());
   const page = await context.newPage();
   watch(page, () => `${place} ${theme} ${width}`);
   for (const [name, path] of Object.entries(paths)) {
     place = name;
+    if (width < 600 && ['spans', 'annotations', 'cost', 'user', 'users', 'secrets', 'browsers', 'project'].includes(name)) continue; // as their neighbours
     await page.goto('about:blank');
     await page.goto(url + path);
     await page.waitForLoadState('networkidle');
     await page.locator('h1').first().waitFor({ state: 'attached' });
     await page.screenshot({ path: `${shots}${name}-${theme}-${width}.png` });
+    for (const text of await page.getByRole('alert').allInnerTexts()) complain(`${name} ${theme} ${width} shows: ${text.replaceAll('\n', ' ')}`);
     // The policy would refuse the script of axe as well: it comes as an isolated evaluation.
     await page.evaluate(axe);
     const { violations } = await page.evaluate(() => globalThis.axe.run(document));
@@ -86,6 +161,18 @@ for (const [theme, width] of [['light', 1440], ['dark', 1440], ['light', 390], [
   }
   await context.close();
 }
+
+// Two runs are compared case by case, and what failed is run again.
+place = 'evaluation';
+await page.goto(`${url}/ui/evaluations/compare#runs=${runs[0].id},${runs[1].id}`);
+await page.getByText('12 cases in common').waitFor();
+await page.getByRole('row').filter({ hasText: 'exact' }).getByText(/^\+0\.36/).waitFor();
+await page.goto(`${url}/ui/evaluations/${runs[0].id}#show=failed`);
+await page.getByText('1 of 12 cases').waitFor();
+await page.getByRole('gridcell', { name: 'failed' }).click();
+await page.getByRole('complementary', { name: 'Case' }).getByText(/no map of Nepal/).first().waitFor();
+await page.getByRole('button', { name: 'Again what failed' }).click();
+await page.getByText('1 cases run again.').waitFor();
 
 // Signing out leads to the field of the key, in every tab.
 place = 'sign out';

@@ -34,7 +34,8 @@ export function CasePanel({ run, sheet, one, n }: { run: Run; sheet: Sheet; one:
       <section><h3>inputs</h3>{data ? <JsonView value={data} compact label="Inputs" /> : testcase.isPending && one.testcase ? <Skeleton rows={2} widths={[60]} /> : <p className={css['text']}>{one.inputs || '–'}</p>}</section>
       {one.expected && <section><h3>expected</h3><p className={css['text']}>{one.expected}</p></section>}
       {results.error && <Failure compact error={results.error} retry={() => void results.refetch()} />}
-      {steps.filter((s) => s.type === 'invocation').map((step) => {
+      {results.isPending && <Skeleton rows={5} widths={[60]} />}
+      {!results.isPending && steps.filter((s) => s.type === 'invocation').map((step) => {
         const app = sheet.applications.find((a) => a.key === step.key);
         const judges = steps.filter((s) => s.type === 'annotation' && (sheet.applications.length < 2 || s.inputs?.some((input) => input.key === step.key)));
         return (

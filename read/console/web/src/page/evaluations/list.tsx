@@ -82,7 +82,7 @@ function columnsOf(means: ReadonlyMap<string, Means>): Column<Run>[] {
     },
     { id: 'latency', title: 'Latency', width: 90, right: true, minor: true, cell: (r) => <Duration ms={means.get(r.id)?.latency} /> },
     { id: 'cost', title: 'Cost', width: 96, right: true, minor: true, cell: (r) => <Cost value={means.get(r.id)?.cost} /> },
-    { id: 'started', title: 'Started', width: 120, cell: (r) => <Ago at={r.created_at} /> },
+    { id: 'started', title: 'Started', width: 136, cell: (r) => <Ago at={r.created_at} /> },
   ];
 }
 

@@ -203,7 +203,7 @@ export function sideOf(sheet: Sheet, application?: string): Side {
     directions.set(s.name, directionOf(s.values, s.schema));
   }
   for (const [name, values] of [['latency', app?.latency], ['cost', app?.cost]] as const) {
-    if (!values) continue;
+    if (!values?.some((v) => typeof v === 'number')) continue;
     columns.set(name, values);
     directions.set(name, false);
   }

@@ -52,7 +52,7 @@ export default function Overview() {
   const deploys = useDeploys();
   const p95 = whole.data?.buckets[0]?.metrics[D]?.p95;
   const slow = toFilter(ofType(own ? group('and', [own, condition('attributes', 'gte', p95 ?? 0, 'ag.metrics.duration.cumulative')]) : condition('attributes', 'gte', p95 ?? 0, 'ag.metrics.duration.cumulative'), 'invocation'));
-  const slowest = useApi<Columns>('POST', '/traces/query', { body: { filtering: slow && { ...slow, conditions: [...slow.conditions, condition('root', 'is', true)] }, windowing: { oldest: clock.oldest, newest: clock.newest, limit: 100 }, select: ['trace_id', 'span_name', 'start_time', 'duration_ms', 'preview.inputs'], preview: 80 } }, { enabled: enabled && p95 !== undefined });
+  const slowest = useApi<Columns>('POST', '/traces/query', { body: { filtering: slow, windowing: { oldest: clock.oldest, newest: clock.newest, limit: 100 }, select: ['trace_id', 'span_name', 'start_time', 'duration_ms', 'preview.inputs'], preview: 80 } }, { enabled: enabled && p95 !== undefined });
   const failing = toFilter(ofType(own ? group('and', [own, condition('status_code', 'is', 'STATUS_CODE_ERROR')]) : condition('status_code', 'is', 'STATUS_CODE_ERROR'), 'invocation'));
   const errors = useApi<Columns>('POST', '/traces/query', { body: { filtering: failing, windowing: { oldest: clock.oldest, newest: clock.newest, limit: 50 }, select: ['trace_id', 'span_name', 'status_message', 'start_time'] } }, { enabled });
 

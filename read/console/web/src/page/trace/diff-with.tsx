@@ -14,10 +14,10 @@ import css from './diff-with.module.css';
 export function DiffWith({ id, name, start, onChoose, close }: { id: string; name: string; start: string; onChoose: (trace: string) => void; close: () => void }) {
   const [text, setText] = useState('');
   const found = useApi<Columns>('POST', '/traces/query', { body: {
-    filtering: group('and', [condition('span_name', 'is', name), condition('trace_type', 'is', 'invocation'), condition('root', 'is', true)]),
-    windowing: { newest: start, limit: 20, order: 'descending' }, select: ['trace_id', 'start_time', 'duration_ms', 'status_code', 'preview.inputs'], preview: 120,
+    filtering: group('and', [condition('span_name', 'is', name), condition('trace_type', 'is', 'invocation')]),
+    windowing: { newest: start, limit: 20, order: 'descending' }, select: ['trace_id', 'span_name', 'start_time', 'duration_ms', 'status_code', 'preview.inputs'], preview: 120,
   } });
-  const rows = useMemo(() => (found.data ? rowsOf(found.data) : []).filter((r) => r['trace_id'] !== id), [found.data, id]);
+  const rows = useMemo(() => (found.data ? rowsOf(found.data) : []).filter((r) => r['trace_id'] !== id && r['span_name'] === name), [found.data, id, name]);
   const pasted = text.trim().toLowerCase().replaceAll('-', '');
   return (
     <Dialog title={`Compare ${name} with`} onClose={close} actions={<Button look="accent" isDisabled={!/^[0-9a-f]{32}$/.test(pasted)} onPress={() => onChoose(pasted)}>Compare</Button>}>
