@@ -175,6 +175,10 @@ function results(run, scenario) {
   return STEPS(6 + k).map((step, s) => ({ id: hex(8), scenario_id: scenario, step_key: step.key, repeat_idx: 0, status: k === 3 && i % 40 === 17 ? (s === 1 ? 'failure' : s > 1 ? 'cancelled' : 'success') : 'success', ...(s > 0 && { trace_id: traces[(i + k * 100) % traces.length].trace_id, span_id: 'f3cc000000000000' }), ...(k === 3 && i % 40 === 17 && s === 1 && { error: { message: 'The application answered with 503.' } }) }));
 }
 
+const SESSIONS = Array.from({ length: 40 }, (_, i) => `session-${(i * 7919 + 1000).toString(36)}`);
+const USERS = ['ada', 'grace', 'linus', 'barbara', 'ken', 'edsger', 'margaret', 'alan', 'donald', 'frances', 'john', 'radia'];
+const totals = (ids) => ids.map((id, i) => ({ id, first: new Date(NOW - (i + 2) * 3_600_000).toISOString(), last: new Date(NOW - i * 600_000).toISOString(), traces: 3 + (i % 9), errors: i % 4 === 1 ? 1 : 0, tokens: 1200 + i * 340, cost: 0.002 * (i + 1), p95: 900 + i * 70, models: [MODELS[i % 4]] }));
+
 export const routes = {
   'POST /simple/environments/query': () => ({ count: 1, environments: [{ id: 'env', slug: 'prod' }] }),
   'POST /environments/revisions/log': () => ({ count: 1, environment_revisions: [{ id: 'er', version: '1', created_at: new Date(NOW - 30_000_000).toISOString(), data: { references: { 'support-bot.revision': { application: { slug: 'support-bot' }, application_revision: { version: '7' } } } } }] }),
@@ -202,8 +206,8 @@ export const routes = {
   'POST /annotations/query': () => ({ count: annotations.length, annotations }),
   'POST /annotations/': (body) => { annotations.push({ ...body.annotation, trace_id: hex(32), created_at: new Date(NOW).toISOString() }); return { count: 1, annotation: body.annotation }; },
   'GET /spans/fields': () => ({ fields: [{ path: 'ag.data.inputs.country', type: 'string' }] }),
-  'POST /spans/sessions/query': () => ({ count: 40, session_ids: Array.from({ length: 40 }, (_, i) => `session-${(i * 7919 + 1000).toString(36)}`) }),
-  'POST /spans/users/query': () => ({ count: 12, user_ids: ['ada', 'grace', 'linus', 'barbara', 'ken', 'edsger', 'margaret', 'alan', 'donald', 'frances', 'john', 'radia'] }),
+  'POST /spans/sessions/query': () => ({ count: 40, session_ids: SESSIONS, totals: totals(SESSIONS) }),
+  'POST /spans/users/query': () => ({ count: 12, user_ids: USERS, totals: totals(USERS) }),
   'GET /rejected-spans/summary': () => ({ count: 37, reasons: [{ stage: 'receive', reason: 'trace id of zeros', count: 21 }, { stage: 'sink', reason: 'attribute beyond 1 MiB', count: 16 }] }),
   'GET /rejected-spans': () => ({ count: 2, rejected_spans: [{ rejected_at: '2026-11-29T01:00:00Z', stage: 'receive', reason: 'trace id of zeros', source: 'otlp', name: 'chat' }] }),
 };

@@ -32,6 +32,12 @@ const first = await open('light', 1440);
 let place = 'link';
 const page = await first.newPage();
 watch(page, () => place);
+process.once('uncaughtException', async (error) => {
+  console.log(`! ${place}: ${error.message}\n${error.stack.split('\n').find((line) => line.includes('live.mjs'))}`);
+  console.log(await page.getByRole('status').allInnerTexts().catch(() => []));
+  await page.screenshot({ path: `${shots}failure.png` }).catch(() => undefined);
+  process.exit(1);
+});
 await page.goto(`${url}/ui/settings/preferences#${token}`);
 await page.getByRole('heading', { name: 'Preferences' }).waitFor({ state: 'attached' });
 assert.ok(!page.url().includes('open='), 'the token left the address');
@@ -70,9 +76,12 @@ const api = async (path, body) => {
 };
 const invocation = { field: 'trace_type', operator: 'is', value: 'invocation' };
 const failing = { field: 'status_code', operator: 'is', value: 'STATUS_CODE_ERROR' };
-const found = await api('/traces/query', { filtering: { conditions: [invocation, failing] }, windowing: { limit: 1 }, select: ['trace_id', 'session_id', 'user_id'] });
+const found = await api('/traces/query', { filtering: { conditions: [invocation, failing, { field: 'session_id', operator: 'exists' }] }, windowing: { limit: 1 }, select: ['trace_id', 'session_id', 'user_id'] });
 const { trace_id: [trace], session_id: [session], user_id: [user] } = found.columns;
 const runs = (await api('/evaluations/runs/query', { windowing: { order: 'ascending' } })).runs;
+
+// What the latest failing run says of its failure.
+const WHY = /no map of Nepal|did not answer within 30 s/;
 
 // Find, explain and annotate the failing run: at most 12 clicks.
 place = 'by clicks';
@@ -82,10 +91,10 @@ await page.goto(`${url}/ui/`);
 await click(page.getByRole('main').getByRole('link', { name: 'Errors' }));
 await click(page.getByRole('grid', { name: 'traces' }).getByRole('row').nth(1));
 const panel = page.getByRole('complementary', { name: 'Trace' });
-await panel.getByText(/did not answer within 30 s/).first().waitFor();
+await panel.getByText(WHY).first().waitFor();
 await click(panel.getByRole('tab', { name: /Feedback/ }));
 await click(panel.getByRole('button', { name: 'Annotate' }));
-await click(panel.getByRole('button', { name: 'no' }));
+await click(panel.getByRole('button', { name: '✗ no' }));
 await click(panel.getByRole('button', { name: /Send/ }));
 await panel.getByRole('tab', { name: 'Feedback 1' }).waitFor();
 console.log(`the failing run is found, explained and annotated with ${clicks} clicks`);
@@ -105,7 +114,7 @@ await press('Tab', 'Enter', 'Escape');
 await page.getByRole('button', { name: 'Remove status:error' }).waitFor();
 await page.waitForFunction(() => document.querySelectorAll('[role=grid] [aria-label=error]').length > 2);
 await press(' ');
-await panel.getByText(/did not answer within 30 s/).first().waitFor();
+await panel.getByText(WHY).first().waitFor();
 await press('a');
 await panel.getByRole('form', { name: 'Annotation' }).waitFor();
 await press('2', 'Control+Enter');

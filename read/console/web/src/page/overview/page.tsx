@@ -1,4 +1,4 @@
-import { useMemo, type ReactNode } from 'react';
+import { useMemo } from 'react';
 import type { Analytics, Bucket, Metric, RejectedSummary } from '../../api/types';
 import { SeriesChart } from '../../kit/chart/series';
 import { Link } from '../../kit/link/link';
@@ -10,16 +10,18 @@ import { useApi } from '../../shell/session';
 import { useTitle } from '../../shell/shell';
 import { showChange, showCost, showCount, showDuration, showPercent, showTokens } from '../../url/number';
 import { condition, group, parse, toFilter } from '../../url/query';
-import { text } from '../../url/state';
+import { text, word } from '../../url/state';
 import { interval, MINUTE, parseIso, printIso } from '../../url/time';
 import { useUrlState } from '../../url/use';
+import { Block } from './block';
+import { ByChart, Scores, TopTable, useGroups } from './groups';
 import { useDeploys } from './use-deploys';
 import { rowsOf } from '../traces/data';
 import { ofType } from '../traces/filter';
 import type { Columns } from '../../api/types';
 import css from './page.module.css';
 
-const schema = { q: text() };
+const schema = { q: text(), by: word(['model', 'app', 'user', 'env', 'service', 'name'], 'model') };
 
 const D = 'attributes.ag.metrics.duration.cumulative';
 const E = 'attributes.ag.metrics.errors.cumulative';
@@ -32,7 +34,7 @@ const numbers = (...paths: string[]) => paths.map((path) => ({ type: 'numeric/co
 export default function Overview() {
   useTitle('Overview');
   const clock = useClock();
-  const [{ q }, set] = useUrlState(schema);
+  const [{ q, by }, set] = useUrlState(schema);
   const parsed = useMemo(() => parse(q), [q]);
   const own = parsed.ok ? parsed.query : null;
   const filtering = toFilter(ofType(own, 'invocation'));
@@ -50,6 +52,7 @@ export default function Overview() {
   const before = useApi<Analytics>('POST', '/spans/analytics/query', { body: { focus: 'trace', ...f, windowing: { oldest: printIso(clock.from - length), newest: clock.oldest }, stats, specs } }, { enabled });
   const rejected = useApi<RejectedSummary>('GET', '/rejected-spans/summary', { query: { oldest: clock.oldest, newest: clock.newest } });
   const deploys = useDeploys();
+  const groups = useGroups(own, by, enabled);
   const p95 = whole.data?.buckets[0]?.metrics[D]?.p95;
   const slow = toFilter(ofType(own ? group('and', [own, condition('attributes', 'gte', p95 ?? 0, 'ag.metrics.duration.cumulative')]) : condition('attributes', 'gte', p95 ?? 0, 'ag.metrics.duration.cumulative'), 'invocation'));
   const slowest = useApi<Columns>('POST', '/traces/query', { body: { filtering: slow, windowing: { oldest: clock.oldest, newest: clock.newest, limit: 100 }, select: ['trace_id', 'span_name', 'start_time', 'duration_ms', 'preview.inputs'], preview: 80 } }, { enabled: enabled && p95 !== undefined });
@@ -84,8 +87,11 @@ export default function Overview() {
         <div className={css['grid']}>
           <Block error={main.error} retry={() => void main.refetch()} loading={main.isPending}><SeriesChart {...chart} title="Traffic and errors" kind="stack" format={showCount} series={[{ name: 'errors', values: of(E, 'count_positive'), colour: 'bad' }, { name: 'without', values: ok, colour: 'series-1' }]} /></Block>
           <Block error={main.error} retry={() => void main.refetch()} loading={main.isPending}><SeriesChart {...chart} title="Latency" kind="line" format={showDuration} series={[{ name: 'p50', values: of(D, 'p50'), colour: 'series-3' }, { name: 'p95', values: of(D, 'p95'), colour: 'series-1' }, { name: 'p99', values: of(D, 'p99'), colour: 'series-4', dash: '4 3' }]} /></Block>
+          <ByChart groups={groups} by={by} onBy={(next) => set({ by: next })} query={own} marks={deploys} />
           <Block error={main.error} retry={() => void main.refetch()} loading={main.isPending}><SeriesChart {...chart} title="Tokens" kind="stack" format={showTokens} series={[
             { name: 'prompt', values: of(`${T}.prompt`, 'sum').map((n, i) => (n === null ? null : n - (of(`${T}.cached`, 'sum')[i] ?? 0))), colour: 'series-6' }, { name: 'cached', values: of(`${T}.cached`, 'sum'), colour: 'series-3' }, { name: 'completion', values: of(`${T}.completion`, 'sum'), colour: 'series-2' }]} /></Block>
+          <TopTable groups={groups} by={by} query={own} />
+          <Scores groups={groups} />
           <Block error={slowest.error} retry={() => void slowest.refetch()} loading={slowest.isPending && p95 !== undefined}>
             <h2>Slowest</h2>
             {slowRows.length ? (
@@ -126,10 +132,6 @@ function Card({ title, value, change, badUp, to, state }: { title: string; value
       <dd>{value}{change && <small data-look={badUp ? (change.up ? 'bad' : 'good') : undefined} title="against the range before">{change.text}</small>}</dd>
     </div>
   );
-}
-
-function Block({ children, error, retry, loading }: { children: ReactNode; error?: Error | null; retry?: () => void; loading?: boolean }) {
-  return <section className={css['block']}>{error ? <Failure compact error={error} {...(retry && { retry })} /> : loading ? <Skeleton rows={5} widths={[40, 20, 20]} /> : children}</section>;
 }
 
 function sums(buckets: readonly Bucket[]) {

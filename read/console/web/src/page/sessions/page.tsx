@@ -4,7 +4,7 @@ import { Button } from '../../kit/button/button';
 import { Link } from '../../kit/link/link';
 import { Empty, Failure, Skeleton } from '../../kit/state/state';
 import { Table, type Column } from '../../kit/table/table';
-import { SpanType, Status, Time } from '../../kit/value/value';
+import { Ago, Cost, Duration, SpanType, Status, Time, Tokens } from '../../kit/value/value';
 import { useClock } from '../../shell/clock';
 import { useKeys } from '../../shell/keys';
 import { address, go } from '../../shell/place';
@@ -12,14 +12,17 @@ import { useApi } from '../../shell/session';
 import { useTitle } from '../../shell/shell';
 import { showCost, showCount, showDuration, showTokens } from '../../url/number';
 import { condition, group, toFilter } from '../../url/query';
+import { sort } from '../../url/state';
+import { useUrlState } from '../../url/use';
 import { parseIso } from '../../url/time';
 import { rowsOf } from '../traces/data';
 import css from './page.module.css';
 
 type Of = 'session' | 'user';
 
-interface Row { id: string }
-interface Reply { count: number; session_ids?: string[]; user_ids?: string[]; windowing?: Windowing }
+/** What the service sums up of a session or a user within the range. */
+interface Totals { id: string; first?: string; last?: string; traces?: number; errors?: number; tokens?: number | null; cost?: number | null; p95?: number | null; models?: string[] }
+interface Reply { count: number; session_ids?: string[]; user_ids?: string[]; totals?: Totals[]; windowing?: Windowing }
 
 /** Sessions lists conversations, or people, and shows one of them. */
 export default function Sessions({ of, id }: { of: Of; id?: string | undefined }) {
@@ -27,20 +30,35 @@ export default function Sessions({ of, id }: { of: Of; id?: string | undefined }
   return id === undefined ? <List of={of} /> : <One of={of} id={decodeURIComponent(location.pathname.split('/').at(-1)!)} />;
 }
 
-const columnsOf = (of: Of): Column<Row>[] => [
+const columnsOf = (of: Of): Column<Totals>[] => [
   { id: 'id', title: of === 'session' ? 'Session' : 'User', width: 200, grow: true, cell: (r) => <Link to={`/${of}s/${encodeURIComponent(r.id)}`}>{r.id}</Link> },
+  { id: 'last', title: 'Last', width: 110, cell: (r) => <Ago at={r.last} /> },
+  { id: 'first', title: 'First', width: 110, minor: true, cell: (r) => <Ago at={r.first} /> },
+  { id: 'traces', title: 'Traces', width: 76, right: true, sort: 'server', cell: (r) => showCount(r.traces) },
+  { id: 'errors', title: 'Errors', width: 76, right: true, minor: true, sort: 'server', cell: (r) => (r.errors ? <span className={css['bad']}>▲ {showCount(r.errors)}</span> : showCount(r.errors)) },
+  { id: 'tokens', title: 'Tokens', width: 84, right: true, minor: true, sort: 'server', cell: (r) => <Tokens value={r.tokens} /> },
+  { id: 'cost', title: 'Cost', width: 96, right: true, sort: 'server', cell: (r) => <Cost value={r.cost} /> },
+  { id: 'p95', title: 'p95', width: 90, right: true, minor: true, sort: 'server', cell: (r) => <Duration ms={r.p95} /> },
+  { id: 'models', title: 'Models', width: 180, grow: true, minor: true, cell: (r) => r.models?.join(', ') || '–' },
 ];
+
+const listSchema = { sort: sort({ by: 'last', descending: true }) };
 
 function List({ of }: { of: Of }) {
   const title = of === 'session' ? 'Sessions' : 'Users';
   useTitle(title);
   const clock = useClock();
+  const [{ sort: order }, set] = useUrlState(listSchema);
   const [current, setCurrent] = useState<string>();
   const [filter, setFilter] = useState('');
+  const byActivity = order.by === 'last';
   const found = useApi<Reply>('POST', `/spans/${of}s/query`, { body: {
-    realtime: true, windowing: { oldest: clock.oldest, newest: clock.newest, limit: 200, order: 'descending' },
+    realtime: true, totals: true, ...(!byActivity && { order_by: order.by }), windowing: { oldest: clock.oldest, newest: clock.newest, limit: 200, order: order.descending ? 'descending' : 'ascending' },
   } });
-  const rows = useMemo<Row[]>(() => (found.data?.session_ids ?? found.data?.user_ids ?? []).map((id) => ({ id })).filter((r) => r.id.toLowerCase().includes(filter.toLowerCase())), [found.data, filter]);
+  const rows = useMemo<Totals[]>(() => {
+    const totals = new Map((found.data?.totals ?? []).map((t) => [t.id, t]));
+    return (found.data?.session_ids ?? found.data?.user_ids ?? []).map((id) => totals.get(id) ?? { id }).filter((r) => r.id.toLowerCase().includes(filter.toLowerCase()));
+  }, [found.data, filter]);
   const columns = useMemo(() => columnsOf(of), [of]);
   return (
     <div className={css['page']}>
@@ -53,8 +71,9 @@ function List({ of }: { of: Of }) {
           : found.isPending ? <Skeleton rows={14} />
             : rows.length === 0 ? <Empty title={filter ? `No ${of} is called so.` : `No ${of}s in this range.`} actions={filter ? <Button onPress={() => setFilter('')}>All {of}s</Button> : <Button onPress={() => clock.setRange({ last: '30d' })}>Last 30 days</Button>}>{!filter && (of === 'session' ? 'A trace belongs to a session where its spans carry session.id.' : 'A trace belongs to a user where its spans carry user.id.')}</Empty>
               : <Table label={title} rows={rows} columns={columns} rowKey={(r) => r.id} current={current} onCurrent={setCurrent} dimmed={found.isPlaceholderData}
+                sort={order} onSort={(by) => set({ sort: { by, descending: order.by === by ? !order.descending : true } })}
                 onOpen={(r, { newTab }) => (newTab ? window.open(address(`/${of}s/${encodeURIComponent(r.id)}`), '_blank', 'noopener') : go(address(`/${of}s/${encodeURIComponent(r.id)}`)))}
-                footer={`${found.data.windowing?.next ? 'The first ' : ''}${showCount(rows.length)} ${of}s by their last activity in this range`} />}
+                footer={`${found.data.windowing?.next ? 'The first ' : ''}${showCount(rows.length)} ${of}s${byActivity ? ' by their last activity' : ''} in this range`} />}
       </div>
     </div>
   );

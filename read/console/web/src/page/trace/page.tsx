@@ -80,7 +80,7 @@ function Loaded({ outline, at, inPanel }: { outline: Outline; at: string | undef
   const [deleting, setDeleting] = useState(false);
   const [asking, setAsking] = useState<'testset' | 'diff'>();
   const [asked, setAsked] = useState(0);
-  const annotations = useApi<{ annotations?: Annotation[] }>('POST', '/annotations/query', { body: { annotation_links: [{ trace_id: outline.trace_id }] } });
+  const annotations = useApi<{ annotations?: Annotation[] }>('POST', '/annotations/query', { body: { annotation: { links: [{ trace_id: outline.trace_id }] } } });
 
   const index = outline.columns.span_id.indexOf(state.span);
   const current = index >= 0 ? tree.rows[index]! : firstOf(tree);
