@@ -124,6 +124,7 @@ assert.ok(keys <= 25, `${keys} keys`);
 
 // The number of traces and of those with errors is the same on the overview, in the list and by API.
 place = 'numbers';
+await page.goto('about:blank');
 await page.goto(`${url}/ui/traces#t=30d`);
 await page.getByRole('status').filter({ hasText: /^\d.* traces/ }).first().waitFor();
 const listed = Number((await page.getByRole('status').filter({ hasText: /^\d.* traces/ }).first().textContent()).replaceAll(/\D/g, ''));
