@@ -9,10 +9,10 @@ let failed = 0;
 async function run(name) {
   const began = Date.now();
   const child = spawn(process.execPath, [new URL(`${name}.mjs`, import.meta.url).pathname], { stdio: ['ignore', 'pipe', 'pipe'] });
-  let said = '';
-  for (const stream of [child.stdout, child.stderr]) stream.on('data', (text) => (said += text));
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (text) => (output += text));
   const status = await new Promise((done) => child.on('close', done));
-  console.log(`${said}${name}: ${status === 0 ? 'holds' : 'FAILS'} after ${((Date.now() - began) / 1000).toFixed(0)} s`);
+  console.log(`${output}${name}: ${status === 0 ? 'holds' : 'FAILS'} after ${((Date.now() - began) / 1000).toFixed(0)} s`);
   if (status !== 0) failed++;
 }
 
