@@ -3031,6 +3031,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/organizations/{organization_id}/transfer/{user_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Make a member the owner of the organization and of its projects; the owner until now stays as an admin.
+         * @description Needs the permission edit_project.
+         */
+        post: operations["post_organizations_organization_id_transfer_user_id"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/otlp/v1/logs": {
         parameters: {
             query?: never;
@@ -3231,6 +3251,54 @@ export interface paths {
         options?: never;
         head?: never;
         patch?: never;
+        trace?: never;
+    };
+    "/projects/{project_id}/members": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the members of this project with their roles.
+         * @description Needs the permission view_project.
+         */
+        get: operations["get_projects_project_id_members"];
+        put?: never;
+        /**
+         * Make a person a member of this project. One who has no account gets one, and the reply shows their first key, once.
+         * @description Needs the permission edit_project.
+         */
+        post: operations["post_projects_project_id_members"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/projects/{project_id}/members/{user_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * End a membership; the member's keys of this project end with it.
+         * @description Needs the permission edit_project.
+         */
+        delete: operations["delete_projects_project_id_members_user_id"];
+        options?: never;
+        head?: never;
+        /**
+         * Give a member another role, of at most the caller's own.
+         * @description Needs the permission edit_project.
+         */
+        patch: operations["patch_projects_project_id_members_user_id"];
         trace?: never;
     };
     "/public/ingestion": {
@@ -9442,10 +9510,27 @@ export interface components {
             key: string;
             path: string;
         };
+        Member: {
+            /** Format: date-time */
+            created_at: string;
+            email: string;
+            role: string;
+            /** Format: uuid */
+            user_id: string;
+            username: string;
+        };
+        MemberCreation: {
+            email: string;
+            role: string;
+            username?: string;
+        };
         MemberDraft: {
             project_ref: components["schemas"]["EntityRef"];
             role: string;
             user_ref: components["schemas"]["PersonRef"];
+        };
+        MemberEdition: {
+            role: string;
         };
         MemberKeyJSON: {
             /** Format: date-time */
@@ -9463,6 +9548,29 @@ export interface components {
         MemberKeyRequest: {
             api_key: components["schemas"]["KeyDraft"];
             options?: components["schemas"]["BatchOptions"];
+        };
+        MemberList: {
+            count: number;
+            members: components["schemas"]["Member"][];
+        };
+        MemberRecord: {
+            /** Format: date-time */
+            created_at: string;
+            email?: string;
+            role: string;
+            /** Format: uuid */
+            user_id: string;
+            username?: string;
+        };
+        MemberRemoved: {
+            count: number;
+            /** Format: uuid */
+            user_id: string;
+        };
+        MemberReply: {
+            count: number;
+            key?: string;
+            member: components["schemas"]["MemberRecord"];
         };
         MemberRequest: {
             membership: components["schemas"]["MemberDraft"];
@@ -19247,6 +19355,32 @@ export interface operations {
             default: components["responses"]["Failed"];
         };
     };
+    post_organizations_organization_id_transfer_user_id: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                organization_id: string;
+                user_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OrganizationJSON"];
+                };
+            };
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            default: components["responses"]["Failed"];
+        };
+    };
     post_otlp_v1_logs: {
         parameters: {
             query?: never;
@@ -19555,6 +19689,118 @@ export interface operations {
             };
             401: components["responses"]["Unauthenticated"];
             403: components["responses"]["Forbidden"];
+            default: components["responses"]["Failed"];
+        };
+    };
+    get_projects_project_id_members: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                project_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemberList"];
+                };
+            };
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            default: components["responses"]["Failed"];
+        };
+    };
+    post_projects_project_id_members: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                project_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["MemberCreation"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemberReply"];
+                };
+            };
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            422: components["responses"]["Invalid"];
+            default: components["responses"]["Failed"];
+        };
+    };
+    delete_projects_project_id_members_user_id: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                project_id: string;
+                user_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemberRemoved"];
+                };
+            };
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            default: components["responses"]["Failed"];
+        };
+    };
+    patch_projects_project_id_members_user_id: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                project_id: string;
+                user_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["MemberEdition"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemberReply"];
+                };
+            };
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            422: components["responses"]["Invalid"];
             default: components["responses"]["Failed"];
         };
     };
