@@ -2,6 +2,7 @@ package evaluation
 
 import (
 	"math"
+	"slices"
 
 	"colonnade/domain/jsonvalue"
 	"colonnade/domain/trace"
@@ -56,7 +57,7 @@ func (o *Outcome) SetOutputs(outputs any) {
 func (o *Outcome) add(value any, keys ...string) {
 	if members, ok := value.(map[string]any); ok {
 		for name, member := range members {
-			o.add(member, append(keys[:len(keys):len(keys)], name)...)
+			o.add(member, append(slices.Clip(keys), name)...)
 		}
 		return
 	}

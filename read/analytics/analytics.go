@@ -131,10 +131,7 @@ func (r *Reader) Query(ctx context.Context, project domain.ProjectID, q Question
 	if err != nil {
 		return Answer{}, err
 	}
-	ranks, err := t.ranks(cells)
-	if err != nil {
-		return Answer{}, err
-	}
+	ranks := t.ranks(cells)
 	of := byBucket(cells)
 	for _, n := range slices.Sorted(maps.Keys(of)) {
 		b := Bucket{Timestamp: w.start(n), Interval: answer.Interval}

@@ -67,10 +67,11 @@ func (t *tabulation) merge(groups map[key]*bucket) *bucket {
 	return whole
 }
 
-// ranks returns the top groups over the whole window, the first with rank 0.
-func (t *tabulation) ranks(cells map[cell]*bucket) (map[key]int, error) {
+// ranks returns the top groups over the whole window, the first with rank 0; nil for a
+// question without groups.
+func (t *tabulation) ranks(cells map[cell]*bucket) map[key]int {
 	if len(t.question.GroupBy) == 0 {
-		return nil, nil
+		return nil
 	}
 	whole := map[key]*bucket{}
 	for at, b := range cells {
@@ -107,7 +108,7 @@ func (t *tabulation) ranks(cells map[cell]*bucket) (map[key]int, error) {
 	for i, r := range all[:min(t.question.Top, len(all))] {
 		ranks[r.key] = i
 	}
-	return ranks, nil
+	return ranks
 }
 
 func rank(has bool) int {

@@ -213,7 +213,7 @@ func (g *Grid) names() []string {
 
 // outputs returns the columns of the outputs of a step.
 func (s *step) outputs() []string {
-	var names []string
+	names := make([]string, 0, len(s.paths))
 	for _, path := range slices.Sorted(maps.Keys(s.paths)) {
 		names = append(names, outputName(s.key, path))
 	}
@@ -258,6 +258,6 @@ func addProperties(to map[string]any, schema any, step string, keys ...string) {
 		return
 	}
 	for name, property := range properties {
-		addProperties(to, property, step, append(keys[:len(keys):len(keys)], name)...)
+		addProperties(to, property, step, append(slices.Clip(keys), name)...)
 	}
 }

@@ -26,8 +26,9 @@ import (
 )
 
 const (
-	// MaxRuns and MaxCells bound what is read for a grid: 200 000 results take about 100 MB.
-	MaxRuns  = 20
+	// MaxRuns bounds the runs of a grid.
+	MaxRuns = 20
+	// MaxCells bounds the results of one run: so many take about 100 MB.
 	MaxCells = 200_000
 	// MaxRows bounds a page.
 	MaxRows = 10_000
@@ -198,10 +199,7 @@ func (g *Grid) know(c *cell) {
 
 // ordered returns the steps in the order of their runs.
 func (g *Grid) ordered() []*step {
-	var all []*step
-	for _, s := range g.steps {
-		all = append(all, s)
-	}
+	all := slices.Collect(maps.Values(g.steps))
 	slices.SortFunc(all, func(a, b *step) int {
 		return cmp.Or(cmp.Compare(a.position, b.position), cmp.Compare(a.key, b.key))
 	})

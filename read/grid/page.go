@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/binary"
 	"hash/fnv"
+	"maps"
 	"slices"
 	"strings"
 
@@ -262,10 +263,7 @@ func (g *Grid) named(of any, columns map[string]column, loc []any) (any, error) 
 	if known {
 		columns[name] = column
 	}
-	out := map[string]any{}
-	for member, value := range object {
-		out[member] = value
-	}
+	out := maps.Clone(object)
 	out["field"], out["key"] = "attributes", jsonvalue.JoinPath(name)
 	return out, nil
 }

@@ -138,7 +138,7 @@ func TextColumn(field string) (column string, ok bool) {
 
 // AttributeText returns the value of an attribute as text, empty where the maps hold none:
 // without a value, and for objects, lists and texts of more than 512 bytes.
-func AttributeText(path string) sqltext.Node { //nolint:iface // one of the kinds of a node
+func AttributeText(path string) sqltext.Node {
 	switch column, isNumber := schema.NumberColumn(path); {
 	case isNumber:
 		return sqltext.Expr("if(isNaN(" + column + "), '', toString(" + column + "))")

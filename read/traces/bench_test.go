@@ -25,6 +25,10 @@ import (
 	"colonnade/domain/trace"
 	"colonnade/migrations"
 	"colonnade/migrations/schema"
+	"colonnade/read/activity"
+	"colonnade/read/analytics"
+	"colonnade/read/analyticssql"
+	"colonnade/read/order"
 	"colonnade/read/traces"
 )
 
@@ -253,6 +257,17 @@ func BenchmarkReads(b *testing.B) {
 		w.Oldest = w.Newest.Add(-24 * time.Hour)
 		return w
 	}
+	analyst, err := analytics.New(analytics.DefaultConfig(), reader, func() time.Time { return benchNow })
+	require.NoError(b, err)
+	actors := activity.New(reader, analyst)
+	grouped := func(i int) (int, error) {
+		w := day(i)
+		answer, err := analyst.Query(b.Context(), benchProject, analytics.Question{
+			Roots: true, Oldest: w.Oldest, Newest: w.Newest, Interval: 60, Specs: analytics.DefaultSpecs()[:4],
+			Grouping: analytics.Grouping{GroupBy: []analyticssql.Group{{Column: "toString(model)"}}, Top: 8},
+		})
+		return len(answer.Buckets), err
+	}
 	var next uuid.UUID // where the second page begins
 	for _, bench := range []struct {
 		name string
@@ -286,6 +301,20 @@ func BenchmarkReads(b *testing.B) {
 			next = page.Next
 			return err
 		}},
+		{"roots of a day by model", grouped, nil},
+		{"50 sessions of a day with totals", func(i int) (int, error) {
+			w := day(i)
+			page, err := actors.List(b.Context(), benchProject, order.Session, true, w)
+			if err != nil {
+				return 0, err
+			}
+			found, err := actors.Totals(b.Context(), benchProject, order.Session, page.IDs, w)
+			return len(found), err
+		}, nil},
+		{"50 sessions of a day by cost", func(i int) (int, error) {
+			found, _, err := actors.Ranked(b.Context(), benchProject, order.Session, activity.ByCost, day(i))
+			return len(found), err
+		}, nil},
 		{"trace by id", func(i int) (int, error) {
 			found, err := reader.TracesByID(b.Context(), benchProject, []trace.TraceID{known[i%len(known)].TraceID})
 			return len(found), err

@@ -32,7 +32,7 @@ type orderBy activity.OrderBy
 
 // UnmarshalText parses the word on the wire.
 func (o *orderBy) UnmarshalText(b []byte) error {
-	var known []orderBy
+	known := make([]orderBy, 0, len(activity.Orders()))
 	for _, by := range activity.Orders() {
 		known = append(known, orderBy(by))
 	}

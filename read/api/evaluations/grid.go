@@ -144,9 +144,6 @@ func (r *gridRequest) query() (grid.Query, error) {
 
 // schemas returns the schemas of those columns that are outputs with one.
 func (d GridDeps) schemas(ctx context.Context, project domain.ProjectID, of []uuid.UUID, columns map[string][]any) (map[string]any, error) {
-	if len(columns) == 0 {
-		return nil, nil
-	}
 	outputs, err := d.Runs.OutputSchemas(ctx, project, of)
 	if err != nil {
 		return nil, err

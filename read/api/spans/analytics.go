@@ -367,7 +367,7 @@ func (r *analyticsRequest) choose(metrics map[string]analytics.Metric) {
 
 // groups returns the groups of a bucket as the reply has them.
 func (r *analyticsRequest) groups(of []analytics.Group) []grouping.Group {
-	var out []grouping.Group
+	out := make([]grouping.Group, 0, len(of))
 	for _, g := range of {
 		r.choose(g.Metrics)
 		out = append(out, grouping.Group{Key: g.Key, Metrics: g.Metrics})

@@ -60,7 +60,7 @@ func (p *Publisher) outcomes(ctx context.Context, project domain.ProjectID, ids 
 	if len(ids) == 1 {
 		p.deps.Log.WarnContext(ctx, "a trace of an evaluation run cannot be read, its result is published without outputs",
 			slog.String("trace_id", ids[0].String()), slog.Any("error", err))
-		return nil, nil
+		return map[trace.TraceID]evaluation.Outcome{}, nil
 	}
 	all := map[trace.TraceID]evaluation.Outcome{}
 	for half := range slices.Chunk(ids, (len(ids)+1)/2) {

@@ -197,7 +197,7 @@ func TestPublishes(t *testing.T) {
 	seen := false
 	p := publisher(s.pool, s.conn, func(ctx context.Context, project domain.ProjectID, ids []trace.TraceID) (map[trace.TraceID]evaluation.Outcome, error) {
 		if !seen {
-			return nil, nil
+			return map[trace.TraceID]evaluation.Outcome{}, nil
 		}
 		return visible(ctx, project, ids)
 	})
@@ -251,7 +251,7 @@ func TestEveryResultAcrossKills(t *testing.T) {
 	raw, err := json.Marshal(s.child)
 	require.NoError(t, err)
 	start := func() *exec.Cmd {
-		cmd := exec.CommandContext(t.Context(), os.Args[0]) //nolint:gosec // this test's own binary
+		cmd := exec.CommandContext(t.Context(), os.Args[0])
 		cmd.Env = append(os.Environ(), childVariable+"="+string(raw))
 		cmd.Stderr = os.Stderr
 		out, err := cmd.StdoutPipe()
