@@ -206,18 +206,20 @@ func (s *service) light(ctx context.Context, window time.Duration) (m measured, 
 	return m, nil
 }
 
-// memory returns the resident memory of the process, without its engines. Source: proc(5).
+// memory returns the resident memory of the process, without its engines and without the
+// pages of its executable, which memory_limit_bytes does not count either. Source: proc(5).
 func (s *service) memory() (int64, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", s.cmd.Process.Pid))
 	if err != nil {
 		return 0, err
 	}
 	fields := strings.Fields(string(text))
-	if len(fields) < 2 {
+	if len(fields) < 3 {
 		return 0, fmt.Errorf("no memory of a process: %q", text)
 	}
-	pages, err := strconv.ParseInt(fields[1], 10, 64)
-	return pages * int64(os.Getpagesize()), err
+	resident, err := strconv.ParseInt(fields[1], 10, 64)
+	shared, also := strconv.ParseInt(fields[2], 10, 64)
+	return (resident - shared) * int64(os.Getpagesize()), errors.Join(err, also)
 }
 
 // attack is the hostile project at work.
