@@ -76,7 +76,7 @@ func (a *authority) pool() *x509.CertPool {
 
 // handshake connects a client to a server over a pipe and returns the number of the server's
 // certificate.
-func handshake(t *testing.T, server *tls.Config, client *tls.Config) (serial int64, protocol string, err error) {
+func handshake(t *testing.T, server, client *tls.Config) (serial int64, protocol string, err error) {
 	t.Helper()
 	near, far := net.Pipe()
 	defer func() { _, _ = near.Close(), far.Close() }()
@@ -139,7 +139,7 @@ func TestTLSFilesAreReadAgain(t *testing.T) {
 	keep(cert, key)
 	require.Equal(t, first+1, connect())
 	require.Contains(t, log.String(), "TLS files were read again")
-	_, _, err = handshake(t, server, &tls.Config{RootCAs: ca.pool(), MaxVersion: tls.VersionTLS11}) //nolint:gosec // a client that is too old
+	_, _, err = handshake(t, server, &tls.Config{RootCAs: ca.pool(), MaxVersion: tls.VersionTLS11})
 	require.Error(t, err)
 }
 
