@@ -124,8 +124,8 @@ func traceOf(id, padding string, names ...string) string {
 			parent = fmt.Sprintf(`"parentSpanId":"%016x",`, 1)
 		}
 		spans = append(spans, fmt.Sprintf(`{"traceId":"%s","spanId":"%016x",%s"name":"%s","kind":2,"startTimeUnixNano":"%d","endTimeUnixNano":"%d","attributes":[
-			{"key":"gen_ai.usage.input_tokens","value":{"intValue":"3"}},{"key":"padding","value":{"stringValue":"%s"}}]}`,
-			id, i+1, parent, name, time.Now().UnixNano()+int64(i), time.Now().UnixNano()+int64(i)+5, padding))
+			{"key":"gen_ai.operation.name","value":{"stringValue":"chat"}},{"key":"gen_ai.usage.input_tokens","value":{"intValue":"%d"}},{"key":"padding","value":{"stringValue":"%s"}}]}`,
+			id, i+1, parent, name, time.Now().UnixNano()+int64(i), time.Now().UnixNano()+int64(i)+5, 3+i, padding))
 	}
 	return `{"resourceSpans":[{"scopeSpans":[{"spans":[` + strings.Join(spans, ",") + `]}]}]}`
 }
