@@ -106,8 +106,8 @@ func TestAnalyticsOverHTTP(t *testing.T) {
 	const total, session, user = "ag.metrics.tokens.incremental.total", "ag.session.id", "ag.user.id"
 	w.write(
 		project,
-		simple(1, 1, 0, at(0), 1, attributes{total: 1, session: "s1", user: "u1", "ag.type.span": "workflow"}),
-		simple(1, 2, 1, at(0), 1, attributes{total: 9, "ag.flags.ok": true}, "exception", "other"),
+		simple(1, 1, 0, at(0), 1, attributes{session: "s1", user: "u1", "ag.type.span": "workflow"}),
+		simple(1, 2, 1, at(0), 1, attributes{total: 10, "ag.flags.ok": true}, "exception", "other"),
 		simple(2, 3, 0, at(1.5), 3, attributes{total: 30, session: "s2", user: "u1", "ag.meta.tags": []any{"a", "b"}}),
 		simple(3, 4, 0, at(10), 2, attributes{session: "s1", "ag.flags.ok": false}),
 	)
@@ -187,7 +187,7 @@ func TestAnalyticsOverHTTP(t *testing.T) {
 		got = jsonReply(t, h, "/preview/tracing/spans/analytics", `{`+window+`,"focus":"span"}`)
 		bucket := got["buckets"].([]any)[0].(map[string]any)
 		require.Equal(t, map[string]any{"count": 4.0, "duration": 7000.0, "costs": 0.0, "tokens": 40.0}, bucket["total"])
-		require.Equal(t, map[string]any{"count": 1.0, "duration": 1000.0, "costs": 0.0, "tokens": 9.0}, bucket["errors"])
+		require.Equal(t, map[string]any{"count": 1.0, "duration": 1000.0, "costs": 0.0, "tokens": 10.0}, bucket["errors"])
 	})
 	t.Run("all of time", func(t *testing.T) {
 		const ever = `"oldest":"0001-01-01T00:00:00Z","newest":"9999-12-31T23:59:59.999999Z"`
@@ -302,7 +302,7 @@ func TestAnalyticsOfAbsurdNumbers(t *testing.T) {
 		return time.Now().UTC().Truncate(24 * time.Hour).Add(-24*time.Hour + time.Duration(minutes)*time.Minute)
 	}
 	costs := func(v float64) map[string]any {
-		return map[string]any{"ag.metrics.costs.incremental.total": v, "ag.meta.score": v}
+		return map[string]any{"ag.type.span": "chat", "ag.metrics.costs.incremental.total": v, "ag.meta.score": v}
 	}
 	w.write(
 		project,
