@@ -32,7 +32,7 @@ func (w *wiring) mountQueries() error {
 	if w.cfg.Console.Enabled {
 		w.mountSession(router)
 	}
-	entitiesread.MountRegistry(router, w.entities)
+	entitiesread.MountRegistry(router, w.entities, w.spans.RunSaved)
 	entitiesread.MountFolders(router, w.entities)
 	evaluationsread.MountRuns(router, readruns.New(w.entities))
 	evaluationsread.MountSimpleEvaluations(router, readruns.New(w.entities))

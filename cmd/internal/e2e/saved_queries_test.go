@@ -191,3 +191,42 @@ func column(list any, member string) []string {
 	}
 	return out
 }
+
+// A saved query runs when it is retrieved with what it finds.
+func TestSavedQueriesAreRunWhenRetrieved(t *testing.T) {
+	t.Parallel()
+	s := newService(t)
+	q := s.saveQueries(t)
+	var ids []any
+	for minute := range 3 {
+		id := newTraceID()
+		ids = append(ids, id)
+		s.ok(http.StatusAccepted, "POST", "/traces/", fmt.Sprintf(`{"trace":{"trace_id":%q,"spans":{"failed":{"span_id":"1000000000000001","start_time":"2026-11-01T10:0%d:00Z","status_code":"STATUS_CODE_ERROR"}}}}`, id, minute))
+	}
+	s.ok(http.StatusAccepted, "POST", "/traces/", `{"trace":{"trace_id":"`+newTraceID()+`","spans":{"fine":{"span_id":"1000000000000001","start_time":"2026-11-01T10:00:00Z"}}}}`)
+	retrieve := func(who, body string) reply {
+		r := s.as(who, "POST", "/queries/revisions/retrieve", body)
+		require.Equal(t, http.StatusOK, r.Code, r.Text)
+		return r
+	}
+	of := func(revision, more string) string {
+		return `{"query_revision_ref":{"id":"` + revision + `"}` + more + `}`
+	}
+	require.Nil(t, retrieve("ours owner", of(q.first, "")).at("query_revision", "data", "trace_ids"), "it does not run unasked")
+	found := retrieve("ours owner", of(q.first, `,"include_trace_ids":true`))
+	require.Equal(t, ids, found.at("query_revision", "data", "trace_ids"))
+	require.Nil(t, found.at("query_revision", "data", "traces"))
+	require.NotNil(t, found.at("query_revision", "data", "filtering"))
+
+	page := retrieve("ours owner", of(q.first, `,"include_traces":true,"windowing":{"limit":2}`))
+	require.Equal(t, ids[:2], page.at("query_revision", "data", "trace_ids"))
+	require.Equal(t, []string{ids[0].(string), ids[1].(string)}, column(page.at("query_revision", "data", "traces"), "trace_id"))
+	next, _ := page.at("windowing", "next").(string)
+	require.NotEmpty(t, next, page.Text)
+	rest := retrieve("ours owner", of(q.first, `,"include_trace_ids":true,"windowing":{"next":"`+next+`"}`))
+	require.Equal(t, ids[2:], rest.at("query_revision", "data", "trace_ids"))
+
+	require.Zero(t, retrieve("theirs owner", of(q.first, `,"include_traces":true`)).at("count"))
+	s.ok(http.StatusUnprocessableEntity, "POST", "/queries/revisions/retrieve", of(q.first, `,"include_traces":true,"windowing":{"limit":0}`))
+	s.ok(http.StatusUnprocessableEntity, "POST", "/applications/revisions/retrieve", `{"application_ref":{"slug":"x"},"include_traces":true}`)
+}

@@ -1,6 +1,9 @@
 package entityschema
 
-import "colonnade/domain/entity"
+import (
+	"colonnade/domain"
+	"colonnade/domain/entity"
+)
 
 // draftMembers are what every new or edited record may say of itself.
 func (f Family) draftMembers(create bool) []member {
@@ -131,6 +134,11 @@ func (f Family) Retrieve() Schema {
 	if f.Kind == entity.Testset {
 		groups = append(groups, []member{{"windowing", windowOfRows(), false}})
 	}
+	if f.Kind == entity.Query {
+		groups = append(groups, []member{
+			{"include_trace_ids", boolean(), false}, {"include_traces", boolean(), false}, {"windowing", requestSchema("ListWindow", windowMembers()), false},
+		})
+	}
 	return requestSchema("", groups...)
 }
 
@@ -154,12 +162,16 @@ func (f Family) Retrieved() Schema {
 		{"references", mapOf(referenceReply()), true},
 		{"selector", Schema{Schema: objectOf(false, [][]member{{{"key", text(), true}}})}, false},
 	})
-	return replySchema("", []member{
+	members := []member{
 		{"count", whole(0), true},
 		{f.Member(entity.LevelRevision), f.Record(entity.LevelRevision), false},
 		{"retrieval_info", info, false},
 		{"resolution_info", entity.ResolutionInfo{}, false},
-	})
+	}
+	if f.Kind == entity.Query {
+		members = append(members, member{"windowing", domain.Window{}, false})
+	}
+	return replySchema("", members)
 }
 
 // Resolved is the reply of resolve. A revision that was sent comes back as it was, resolved.

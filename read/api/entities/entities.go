@@ -25,9 +25,9 @@ import (
 // MountRegistry mounts the questions about every family: applications,
 // workflows, evaluators, environments, queries, testsets, and the catalog.
 // Source: contract §5.
-func MountRegistry(r api.Router, reader *entities.Registry) {
+func MountRegistry(r api.Router, reader *entities.Registry, run api.RunQuery) {
 	for _, f := range entity.Families() {
-		l := lineageRoutes{family: f, registry: reader, router: r}
+		l := lineageRoutes{family: f, registry: reader, router: r, run: run}
 		l.mountRecords()
 		l.mountLists()
 		l.mountRetrieve()
@@ -42,6 +42,8 @@ type lineageRoutes struct {
 	family   entity.Family
 	registry *entities.Registry
 	router   api.Router
+	// run runs saved queries.
+	run api.RunQuery
 }
 
 func (l lineageRoutes) mount(op domain.Operation, h func(*gin.Context) error) {

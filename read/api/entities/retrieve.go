@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/gin-gonic/gin"
+	"github.com/google/uuid"
 
 	"colonnade/domain"
 	"colonnade/domain/entity"
@@ -46,6 +47,10 @@ func (l lineageRoutes) retrieve(c *gin.Context) error {
 	if l.family.Kind == entity.Testset {
 		view.ReadWindow(body.Object("windowing"))
 	}
+	finding, err := l.readFinding(body)
+	if err != nil {
+		return err
+	}
 	body.FailUnknown()
 	if err := body.Err(); err != nil {
 		return err
@@ -66,6 +71,16 @@ func (l lineageRoutes) retrieve(c *gin.Context) error {
 		}
 		found.Revision.Data = data
 		reply["resolution_info"] = info
+	}
+	if finding != nil {
+		traces, err := finding.run(c, l.run, found.Revision)
+		if err != nil {
+			return err
+		}
+		defer traces.Release()
+		if traces.Window.Next != uuid.Nil {
+			reply["windowing"] = traces.Window
+		}
 	}
 	reply[l.family.Member(entity.LevelRevision)] = l.family.RevisionJSON(found.Revision)
 	reply["retrieval_info"] = l.retrievalInfo(found)

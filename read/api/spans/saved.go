@@ -6,12 +6,14 @@ import (
 	"slices"
 	"time"
 
+	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
 
 	"colonnade/domain"
 	"colonnade/domain/filter/filterjson"
 	"colonnade/domain/request"
 	"colonnade/domain/trace"
+	"colonnade/domain/trace/tracejson"
 	"colonnade/read/api"
 )
 
@@ -57,7 +59,7 @@ func (s *Routes) savedQuery(ctx context.Context, project domain.ProjectID, f foc
 			return saved, false, domain.Wrap(domain.Rejected, err, "The %s of the saved query cannot be read.", name)
 		}
 	}
-	if stored := saved.formatting.Focus; stored != "" && stored != f {
+	if stored := saved.formatting.Focus; stored != "" && f != "" && stored != f {
 		return saved, false, domain.E(domain.Conflict, "The saved query has focus %s, this endpoint %s.", stored, f)
 	}
 	if req.Format == "" {
@@ -92,6 +94,71 @@ func echoes[T any](given, stored *T, same func(a, b T) bool) bool {
 }
 
 func equal[T comparable](a, b T) bool { return a == b }
+
+// RunSaved is the api.RunQuery of these routes. A query of spans finds their traces.
+func (s *Routes) RunSaved(c *gin.Context, revision uuid.UUID, w *api.Windowing, whole bool) (found api.FoundTraces, err error) {
+	ctx, project, err := s.Caller(c)
+	if err != nil {
+		return found, err
+	}
+	saved, ok, err := s.savedQuery(ctx, project, "", &queryRequest{QueryRevisionRef: &domain.Reference{ID: revision}})
+	if err != nil || !ok {
+		return found, err
+	}
+	ctx, found.Release = s.reader.Lease(ctx)
+	defer func() {
+		if err != nil {
+			found.Release()
+		}
+	}()
+	page, window, err := s.tracesOf(ctx, project, saved, w, whole)
+	if err != nil {
+		return found, err
+	}
+	found.IDs, found.Window = saved.traces, page.Following(window)
+	if saved.traces == nil {
+		found.IDs = []trace.TraceID{}
+		for _, spans := range page.Items {
+			found.IDs = append(found.IDs, spans[0].TraceID)
+		}
+	}
+	if !whole {
+		return found, nil
+	}
+	found.Traces = append(found.Traces, '[')
+	for i, spans := range page.Items {
+		if i > 0 {
+			found.Traces = append(found.Traces, ',')
+		}
+		found.Traces = tracejson.AppendTrace(found.Traces, spans[0].TraceID, tree(spans))
+	}
+	found.Traces = append(found.Traces, ']')
+	return found, nil
+}
+
+// tracesOf returns a page of what a saved query finds, or, if they are asked for, the traces that
+// it names.
+func (s *Routes) tracesOf(ctx context.Context, project domain.ProjectID, saved savedData, w *api.Windowing, whole bool) (page domain.Page[[]trace.Span], window domain.Window, err error) {
+	if saved.traces != nil {
+		if whole {
+			page.Items, err = s.reader.TracesByID(ctx, project, saved.traces)
+		}
+		return page, window, err
+	}
+	filtering, err := saved.over(w)
+	if err != nil {
+		return page, window, err
+	}
+	where, err := filterjson.Parse(filtering, "filtering")
+	if err != nil {
+		return page, window, err
+	}
+	if window, err = s.Window(w, []any{"body", "windowing"}); err != nil {
+		return page, window, err
+	}
+	page, err = s.reader.Traces(ctx, project, where, window)
+	return page, window, err
+}
 
 // SavedTraces gives the ids of the traces that a saved query of a project
 // finds now, or that it names: as many as its window says, and most at

@@ -118,7 +118,7 @@ func newService(tb testing.TB, change ...func(*access.Config)) *service {
 	entitiesapi.MountFolders(w.server, folders.New(w.db))
 	entitiesapi.MountTestsetFiles(w.server, w.write)
 	entitiesread.MountAccess(questions, w.access)
-	entitiesread.MountRegistry(questions, w.read)
+	entitiesread.MountRegistry(questions, w.read, nil)
 	entitiesread.MountFolders(questions, w.read)
 	evaluationsapi.MountRuns(w.server, evaluations.New(w.db, w.write, counted()))
 	evaluationsread.MountRuns(questions, readruns.New(w.read))
