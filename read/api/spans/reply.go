@@ -7,17 +7,15 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
 
 	"colonnade/domain"
-	"colonnade/domain/jsonvalue"
-	"colonnade/domain/semconv"
 	"colonnade/domain/trace"
 	"colonnade/domain/trace/tracejson"
+	"colonnade/read/api"
 	"colonnade/read/clickhouse"
 )
 
@@ -106,7 +104,7 @@ func (w *writer) spans(spans []trace.Span) {
 	w.buf = append(w.buf, '[')
 	for i := range spans {
 		w.next(i)
-		w.buf = tracejson.AppendSpan(w.buf, unwrapped(&spans[i]))
+		w.buf = tracejson.AppendSpan(w.buf, api.Unwrapped(&spans[i]))
 	}
 	w.buf = append(w.buf, ']')
 }
@@ -123,7 +121,7 @@ func (w *writer) flat(traces [][]trace.Span) {
 	for _, spans := range traces {
 		for i := range spans {
 			w.next(n)
-			w.buf = tracejson.AppendSpan(w.buf, unwrapped(&spans[i]))
+			w.buf = tracejson.AppendSpan(w.buf, api.Unwrapped(&spans[i]))
 			n++
 		}
 	}
@@ -146,7 +144,7 @@ func (w *writer) span(spans []trace.Span) {
 		return
 	}
 	w.open(1, "span")
-	w.buf = tracejson.AppendSpan(w.buf, unwrapped(&spans[0]))
+	w.buf = tracejson.AppendSpan(w.buf, api.Unwrapped(&spans[0]))
 }
 
 func (w *writer) traces(traces [][]trace.Span, e envelope) {
@@ -171,7 +169,7 @@ func (w *writer) traces(traces [][]trace.Span, e envelope) {
 			w.buf = append(w.buf, '"')
 			w.buf = append(w.buf, spans[0].TraceID.String()...)
 			w.buf = append(w.buf, `":{"spans":`...)
-			w.buf = append(tracejson.AppendTree(w.buf, tree(spans)), '}')
+			w.buf = append(tracejson.AppendTree(w.buf, api.Tree(spans)), '}')
 		} else {
 			w.trace(spans)
 		}
@@ -180,14 +178,7 @@ func (w *writer) traces(traces [][]trace.Span, e envelope) {
 }
 
 func (w *writer) trace(spans []trace.Span) {
-	w.buf = tracejson.AppendTrace(w.buf, spans[0].TraceID, tree(spans))
-}
-
-func tree(spans []trace.Span) []*trace.Node {
-	for i := range spans {
-		unwrapped(&spans[i])
-	}
-	return trace.BuildTree(spans)
+	w.buf = tracejson.AppendTrace(w.buf, spans[0].TraceID, api.Tree(spans))
 }
 
 // end closes the envelope, with the window when there is another page, and sends the rest.
@@ -209,22 +200,6 @@ func (w *writer) end(window domain.Window) error {
 		return fmt.Errorf("api: sending a reply: %w", w.err)
 	}
 	return nil
-}
-
-// unwrapped takes outputs out of {"__default__": outputs}, the form in which
-// instrumented functions send what is no object. Source: contract §1.10.
-func unwrapped(s *trace.Span) *trace.Span {
-	ag, _ := s.Attributes[semconv.Root].(map[string]any)
-	data, _ := ag[semconv.Data].(map[string]any)
-	value := data[semconv.Outputs]
-	if d, unread := value.(jsonvalue.Raw); unread && strings.HasPrefix(string(d), `{"__default__":`) {
-		value = d.Value()
-	}
-	outputs, _ := value.(map[string]any)
-	if v, ok := outputs["__default__"]; ok && len(outputs) == 1 {
-		data[semconv.Outputs] = v
-	}
-	return s
 }
 
 // What the API page shows of the replies; the replies themselves are appended text.

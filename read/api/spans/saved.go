@@ -130,7 +130,7 @@ func (s *Routes) RunSaved(c *gin.Context, revision uuid.UUID, w *api.Windowing, 
 		if i > 0 {
 			found.Traces = append(found.Traces, ',')
 		}
-		found.Traces = tracejson.AppendTrace(found.Traces, spans[0].TraceID, tree(spans))
+		found.Traces = tracejson.AppendTrace(found.Traces, spans[0].TraceID, api.Tree(spans))
 	}
 	found.Traces = append(found.Traces, ']')
 	return found, nil

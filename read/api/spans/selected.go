@@ -5,6 +5,7 @@ import (
 
 	"colonnade/domain"
 	"colonnade/domain/trace"
+	"colonnade/read/api"
 	"colonnade/read/api/columns"
 	"colonnade/read/browse"
 	"colonnade/read/statements"
@@ -40,11 +41,11 @@ func (s *Routes) UseScores(of Scores) { s.scores = of }
 func (s *Routes) rows(ctx context.Context, project domain.ProjectID, q *plan, spans []trace.Span, traces [][]trace.Span) (rows []columns.Row, err error) {
 	var of []browse.Annotated
 	for i := range spans {
-		rows = append(rows, columns.Row{Span: unwrapped(&spans[i]), Where: q.where})
+		rows = append(rows, columns.Row{Span: api.Unwrapped(&spans[i]), Where: q.where})
 		of = append(of, browse.Annotated{Trace: spans[i].TraceID, Span: spans[i].SpanID})
 	}
 	for _, all := range traces {
-		if roots := tree(all); len(roots) > 0 {
+		if roots := api.Tree(all); len(roots) > 0 {
 			rows = append(rows, columns.Row{Span: roots[0].Span, Spans: all, Where: q.where})
 			of = append(of, browse.Annotated{Trace: all[0].TraceID})
 		}

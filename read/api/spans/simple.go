@@ -92,7 +92,7 @@ func (s simples) recordOf(found [][]trace.Span, id trace.SpanID) (simple.Record,
 // record is what a span holds, which is looked into for it.
 func (s simples) record(span *trace.Span) (simple.Record, bool) {
 	jsonvalue.Expand(span.Attributes)
-	return simple.Read(s.face, unwrapped(span))
+	return simple.Read(s.face, api.Unwrapped(span))
 }
 
 // list gives a page of the records that a query asks for.

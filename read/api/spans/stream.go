@@ -76,7 +76,7 @@ func (w *writer) stream(t *trace.Stream, e envelope) error {
 		if err != nil {
 			return err
 		}
-		w.buf = tracejson.AppendOpenSpan(w.buf, unwrapped(span))
+		w.buf = tracejson.AppendOpenSpan(w.buf, api.Unwrapped(span))
 		if len(w.buf) >= flushBytes {
 			w.flush()
 		}
