@@ -296,5 +296,5 @@ func (m *Meter) count(ctx context.Context, project uuid.UUID, payloadDays int) (
 	if err != nil {
 		return 0, fmt.Errorf("quota: counting payloads: %w", err)
 	}
-	return int64(n), nil //nolint:gosec // a sum of lengths of what is stored is far below
+	return int64(n), nil
 }

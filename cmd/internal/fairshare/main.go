@@ -70,7 +70,7 @@ func run(ctx context.Context, args []string, out, progress io.Writer) (err error
 	if o.dir, err = os.MkdirTemp("", "fairshare-"); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(o.dir)) }()
+	defer func() { err = errors.Join(err, os.RemoveAll(o.dir)) }() //nolint:gosec // the folder that this program made
 	if o.binary == "" {
 		o.binary = filepath.Join(o.dir, "colonnade")
 		build := exec.CommandContext(ctx, "go", "build", "-tags", "embedded", "-trimpath", "-o", o.binary, "./cmd/colonnade") //nolint:gosec // our own tree

@@ -35,8 +35,10 @@ type service struct {
 	hostileKey, lightKey string
 	cmd                  *exec.Cmd
 	log                  *os.File
-	done                 chan error
-	client               *http.Client
+	// done is closed when the process has ended, with err as its error.
+	done   chan struct{}
+	err    error
+	client *http.Client
 }
 
 func start(ctx context.Context, o options) (*service, error) {
@@ -51,20 +53,25 @@ func start(ctx context.Context, o options) (*service, error) {
 			return nil, err
 		}
 	}
-	s := &service{binary: o.binary, data: filepath.Join(o.dir, "data"), url: "http://" + ports[0], done: make(chan error, 1),
-		client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: o.callers + 1, DisableCompression: true}}}
+	s := &service{
+		binary: o.binary, data: filepath.Join(o.dir, "data"), url: "http://" + ports[0], done: make(chan struct{}),
+		client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: o.callers + 1, DisableCompression: true}},
+	}
 	var err error
 	if s.log, err = os.Create(filepath.Join(o.dir, "log")); err != nil {
 		return nil, err
 	}
-	s.cmd = exec.Command(s.binary, "serve", "--embedded") //nolint:noctx // stop ends it in order
+	s.cmd = exec.Command(s.binary, "serve", "--embedded") //nolint:noctx,gosec // the build to measure; stop ends it in order
 	s.cmd.Env = append(environment(), "COLONNADE_DATA_DIR="+s.data, "COLONNADE_HTTP_ADDR="+ports[0], "COLONNADE_GRPC_ADDR="+ports[1], "COLONNADE_AUTH_KEY="+adminKey,
 		"COLONNADE_PROJECTS_LIMITS_SPANS_PER_SECOND=0", "COLONNADE_PROJECTS_LIMITS_READS_PER_SECOND=0")
 	s.cmd.Stdout, s.cmd.Stderr = s.log, s.log
 	if err := s.cmd.Start(); err != nil {
 		return nil, errors.Join(err, s.log.Close())
 	}
-	go func() { s.done <- s.cmd.Wait() }()
+	go func() {
+		s.err = s.cmd.Wait()
+		close(s.done)
+	}()
 	if err := s.awaitReady(ctx); err != nil {
 		return nil, errors.Join(err, s.stop())
 	}
@@ -93,9 +100,8 @@ func (s *service) awaitReady(ctx context.Context) error {
 	defer cancel()
 	for s.ready(ctx) != nil {
 		select {
-		case err := <-s.done:
-			s.done <- err
-			return fmt.Errorf("the service ended while it started: %w", err)
+		case <-s.done:
+			return fmt.Errorf("the service ended while it started: %w", s.err)
 		case <-ctx.Done():
 			return fmt.Errorf("the service is not ready: %w", context.Cause(ctx))
 		case <-time.After(100 * time.Millisecond):
@@ -147,7 +153,7 @@ func (s *service) fill(ctx context.Context, traces int) error {
 
 // call sends a request and reads its reply.
 func (s *service) call(ctx context.Context, method, path, key, body string) (int, []byte, error) {
-	req, err := http.NewRequestWithContext(ctx, method, s.url+path, strings.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, method, s.url+path, strings.NewReader(body)) //nolint:gosec // the service that this program started
 	if err != nil {
 		return 0, nil, err
 	}
@@ -155,7 +161,7 @@ func (s *service) call(ctx context.Context, method, path, key, body string) (int
 	if key != "" {
 		req.Header.Set("Authorization", "ApiKey "+key)
 	}
-	reply, err := s.client.Do(req)
+	reply, err := s.client.Do(req) //nolint:gosec // the service that this program started
 	if err != nil {
 		return 0, nil, err
 	}
@@ -179,7 +185,7 @@ func (s *service) light(ctx context.Context, window time.Duration) (m measured, 
 		if err == nil && status != want {
 			err = fmt.Errorf("%s is %d: %.300s", path, status, text)
 		}
-		*times = append(*times, time.Since(began)) //nolint:forbidigo // it measures
+		*times = append(*times, time.Since(began))
 		return err
 	}
 	for n, end := 0, time.Now().Add(window); time.Now().Before(end); n++ { //nolint:forbidigo // it measures
@@ -209,7 +215,7 @@ func (s *service) light(ctx context.Context, window time.Duration) (m measured, 
 // memory returns the resident memory of the process, without its engines and without the
 // pages of its executable, which memory_limit_bytes does not count either. Source: proc(5).
 func (s *service) memory() (int64, error) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", s.cmd.Process.Pid))
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", s.cmd.Process.Pid)) //nolint:gosec // of /proc
 	if err != nil {
 		return 0, err
 	}
@@ -258,7 +264,7 @@ func (s *service) startAttack(ctx context.Context, callers int) *attack {
 					a.failed.Store(&err)
 				case status == http.StatusOK:
 					a.served.Add(1)
-				case status == http.StatusTooManyRequests, status == http.StatusServiceUnavailable, status == http.StatusBadRequest: // a limit of the statement
+				case status == http.StatusTooManyRequests, status == http.StatusServiceUnavailable, status == http.StatusBadRequest: //nolint:forbidigo // statuses of replies; 400 is a limit of the statement
 					a.refused.Add(1)
 				default:
 					err = fmt.Errorf("%s is %d: %.300s", r.path, status, text)
