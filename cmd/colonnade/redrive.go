@@ -10,19 +10,20 @@ import (
 
 	"colonnade/cmd/internal/app"
 	"colonnade/cmd/internal/config"
-	"colonnade/write/stream"
+	"colonnade/write/stream/redrive"
 )
 
 func redriveCommand(env environment, load func() (config.Loaded, error)) *cobra.Command {
 	var dryRun bool
 	cmd := &cobra.Command{
 		Use:   "redrive",
-		Short: "Send the records of the dead topic through the sink again",
-		Long: `Records that could not be decoded or stored wait in the dead topic, with the reason.
-Once the cause is mended, redrive moves them back, each exactly once. What was sent,
-edited or deleted since they were received stays so; the table rejected_spans tells what was
-left out. Records that die again are left for the next time. The broker is that of COLONNADE_KAFKA_BROKERS, or of
-the embedded service whose data directory this is.`,
+		Short: "Send dead-lettered records through the sink again",
+		Long: `Records that could not be decoded or stored are in the dead-letter topic, with the reason.
+Once the cause is mended, redrive sends them again, each exactly once. Spans that were sent,
+edited or deleted since then stay as they are; the table rejected_spans names the records
+that were left out for that. Records that are dead-lettered again are left for the next
+redrive. The broker is that of COLONNADE_KAFKA_BROKERS, or that of the embedded service with
+this data directory.`,
 		Example: `  colonnade redrive --dry-run
   COLONNADE_KAFKA_BROKERS=127.0.0.1:9092 colonnade redrive`,
 		Args: cobra.NoArgs,
@@ -34,8 +35,8 @@ the embedded service whose data directory this is.`,
 			if len(cfg.Kafka.Brokers) == 0 && !app.UseEmbeddedBroker(&cfg) {
 				return errors.New("there is no broker: set COLONNADE_KAFKA_BROKERS, or COLONNADE_DATA_DIR to that of an embedded service")
 			}
-			progress := func(r stream.Redriven) { _, _ = fmt.Fprintf(cmd.ErrOrStderr(), "\r%d of %d", r.Done, r.Total) }
-			done, err := stream.Redrive(cmd.Context(), cfg.Kafka, stream.RedriveOptions{DryRun: dryRun, Progress: progress}, env.now, newLog(cmd.ErrOrStderr(), cfg.Log))
+			progress := func(r redrive.Result) { _, _ = fmt.Fprintf(cmd.ErrOrStderr(), "\r%d of %d", r.Done, r.Total) }
+			done, err := redrive.Run(cmd.Context(), cfg.Kafka, redrive.Options{DryRun: dryRun, Progress: progress}, env.now, newLog(cmd.ErrOrStderr(), cfg.Log))
 			if done.Done > 0 {
 				_, _ = fmt.Fprintln(cmd.ErrOrStderr())
 			}

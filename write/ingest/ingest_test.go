@@ -28,6 +28,7 @@ import (
 	"colonnade/write/ingest"
 	"colonnade/write/otlp/wire"
 	"colonnade/write/stream"
+	"colonnade/write/stream/consumer"
 )
 
 var topics atomic.Int64
@@ -84,13 +85,13 @@ func caller(t *testing.T) context.Context {
 // records reads n records off the one partition.
 func (h fixture) records(t *testing.T, n int) []stream.Record {
 	t.Helper()
-	c, err := stream.NewConsumer(h.cfg, time.Now, slog.New(slog.DiscardHandler), prometheus.NewRegistry())
+	c, err := consumer.New(h.cfg, time.Now, slog.New(slog.DiscardHandler), prometheus.NewRegistry())
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	found := make(chan []stream.Record, 1)
 	done := make(chan error, 1)
 	go func() {
-		done <- c.Run(ctx, func(ctx context.Context, p *stream.Partition) error {
+		done <- c.Run(ctx, func(ctx context.Context, p *consumer.Partition) error {
 			batch, err := p.PollTo(ctx, int64(n-1))
 			if err != nil {
 				return err

@@ -24,6 +24,7 @@ import (
 	"colonnade/write/ingest"
 	"colonnade/write/normalize"
 	"colonnade/write/stream"
+	"colonnade/write/stream/consumer"
 )
 
 // Source is the source of records of log records, and of the edits that they cause.
@@ -73,7 +74,7 @@ func (c Config) Kafka(spans stream.Config) stream.Config {
 
 // Deps are the components that Joiner calls.
 type Deps struct {
-	Consumer *stream.Consumer
+	Consumer *consumer.Consumer
 	Ingest   *ingest.Ingest
 	Stored   *ingest.Stored
 	// Normalize returns the spans of a TracesData message in their canonical form.
@@ -104,7 +105,7 @@ func New(cfg Config, deps Deps) (*Joiner, error) {
 
 // Run consumes until ctx ends.
 func (j *Joiner) Run(ctx context.Context) error {
-	return j.deps.Consumer.Run(ctx, func(ctx context.Context, p *stream.Partition) error {
+	return j.deps.Consumer.Run(ctx, func(ctx context.Context, p *consumer.Partition) error {
 		w := worker{Joiner: j, partition: p, pending: map[place]*waiting{}, offsets: map[int64]int{}}
 		defer w.forget()
 		return w.run(ctx)
@@ -128,7 +129,7 @@ type waiting struct {
 // worker joins the log records of one partition.
 type worker struct {
 	*Joiner
-	partition *stream.Partition
+	partition *consumer.Partition
 	pending   map[place]*waiting
 	bytes     int
 	// offsets counts the waiting events of each record; next is the offset after the last

@@ -28,6 +28,7 @@ import (
 	"colonnade/write/logevents"
 	"colonnade/write/otlp"
 	"colonnade/write/stream"
+	"colonnade/write/stream/consumer"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -183,13 +184,13 @@ func (h *fixture) records(t *testing.T, n int) []stream.Record {
 // consume reads n records off the topic of a configuration.
 func consume(t *testing.T, cfg stream.Config, n int) []stream.Record {
 	t.Helper()
-	c, err := stream.NewConsumer(cfg, time.Now, slog.New(slog.DiscardHandler), prometheus.NewRegistry())
+	c, err := consumer.New(cfg, time.Now, slog.New(slog.DiscardHandler), prometheus.NewRegistry())
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	found := make(chan stream.Record)
 	done := make(chan error, 1)
 	go func() {
-		done <- c.Run(ctx, func(ctx context.Context, p *stream.Partition) error {
+		done <- c.Run(ctx, func(ctx context.Context, p *consumer.Partition) error {
 			for {
 				batch, err := p.Poll(ctx, 1<<20, time.Millisecond)
 				if err != nil {

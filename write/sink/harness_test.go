@@ -28,6 +28,7 @@ import (
 	"colonnade/write/normalize"
 	"colonnade/write/sink"
 	"colonnade/write/stream"
+	"colonnade/write/stream/consumer"
 )
 
 func TestMain(m *testing.M) { os.Exit(embeddedtest.Main(m)) }
@@ -89,7 +90,7 @@ type running struct {
 func (h *fixture) start() *running {
 	h.t.Helper()
 	registry := prometheus.NewRegistry()
-	consumer, err := stream.NewConsumer(h.stream, time.Now, h.log, registry)
+	member, err := consumer.New(h.stream, time.Now, h.log, registry)
 	require.NoError(h.t, err)
 	normalizer, err := normalize.New(cost.DefaultConfig(), registry)
 	require.NoError(h.t, err)
@@ -98,7 +99,7 @@ func (h *fixture) start() *running {
 		store = h.through
 	}
 	s, err := sink.New(h.sink, sink.Deps{
-		Store: store, Consumer: consumer, Dead: h.producer, Normalizer: normalizer, Erased: h.erased, Now: time.Now, Log: h.log, Registerer: registry,
+		Store: store, Consumer: member, Dead: h.producer, Normalizer: normalizer, Erased: h.erased, Now: time.Now, Log: h.log, Registerer: registry,
 	})
 	require.NoError(h.t, err)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -109,7 +110,7 @@ func (h *fixture) start() *running {
 		if err := <-done; err != nil {
 			h.t.Error(err)
 		}
-		if err := consumer.Close(); err != nil {
+		if err := member.Close(); err != nil {
 			h.t.Error(err)
 		}
 	})
@@ -281,19 +282,19 @@ func (h *fixture) strings(query string, args ...any) (out []string) {
 // leaves it that dies before its commit.
 func (h *fixture) rewind(rng stream.Range) {
 	h.t.Helper()
-	h.committed(func(ctx context.Context, p *stream.Partition) error { return p.Intend(ctx, rng) })
+	h.committed(func(ctx context.Context, p *consumer.Partition) error { return p.Intend(ctx, rng) })
 }
 
 // committed changes the group's commit of the one partition.
-func (h *fixture) committed(change func(context.Context, *stream.Partition) error) {
+func (h *fixture) committed(change func(context.Context, *consumer.Partition) error) {
 	h.t.Helper()
-	consumer, err := stream.NewConsumer(h.stream, time.Now, h.log, prometheus.NewRegistry())
+	member, err := consumer.New(h.stream, time.Now, h.log, prometheus.NewRegistry())
 	require.NoError(h.t, err)
 	ctx, cancel := context.WithCancel(h.t.Context())
-	require.NoError(h.t, consumer.Run(ctx, func(ctx context.Context, p *stream.Partition) error {
+	require.NoError(h.t, member.Run(ctx, func(ctx context.Context, p *consumer.Partition) error {
 		err := change(ctx, p)
 		cancel()
 		return err
 	}))
-	require.NoError(h.t, consumer.Close())
+	require.NoError(h.t, member.Close())
 }

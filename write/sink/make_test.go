@@ -18,6 +18,7 @@ import (
 	"colonnade/write/sink/recent"
 	"colonnade/write/sink/rows"
 	"colonnade/write/stream"
+	"colonnade/write/stream/consumer"
 )
 
 // maker is a worker that makes batches and stores none.
@@ -28,7 +29,7 @@ func maker(t *testing.T) *worker {
 	cfg := DefaultConfig()
 	keys := newKeySet(maxAttributeKeys)
 	s := &Sink{cfg: cfg, deps: Deps{Normalizer: normalizer, Now: time.Now}, keys: keys, metrics: newMetrics(prometheus.NewRegistry())}
-	return &worker{sink: s, partition: &stream.Partition{}, metrics: s.metrics, memory: recent.New(cfg.DedupWindow), rows: rows.NewBuffer(keys.has)}
+	return &worker{sink: s, partition: &consumer.Partition{}, metrics: s.metrics, memory: recent.New(cfg.DedupWindow), rows: rows.NewBuffer(keys.has)}
 }
 
 // sent is a record of one trace that has spans of these numbers, each with one attribute.

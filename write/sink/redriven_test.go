@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"colonnade/write/stream"
+	"colonnade/write/stream/redrive"
 )
 
 // TestARedriveUndoesNothing: what was sent, edited or deleted after a record was
@@ -177,7 +178,7 @@ func (h *fixture) some(r stream.Record) stream.Record {
 // redrive sends again what is dead.
 func (h *fixture) redrive(n int) {
 	h.t.Helper()
-	sent, err := stream.Redrive(h.t.Context(), h.stream, stream.RedriveOptions{}, time.Now, h.log)
+	sent, err := redrive.Run(h.t.Context(), h.stream, redrive.Options{}, time.Now, h.log)
 	require.NoError(h.t, err)
 	require.Equal(h.t, int64(n), sent.Done)
 }

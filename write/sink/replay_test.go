@@ -28,6 +28,7 @@ import (
 
 	"colonnade/deploy/embedded/embeddedtest"
 	"colonnade/write/stream"
+	"colonnade/write/stream/consumer"
 )
 
 // mixed are records of every kind, and what the store holds after them.
@@ -113,7 +114,7 @@ func TestRowsThatNoCommitNamesAreStoredOnce(t *testing.T) {
 	r := h.start()
 	h.send(h.record(stream.Upsert, 1, span{trace: 1, span: 1, name: "a"}), h.record(stream.Upsert, 2, span{trace: 2, span: 1, name: "b"}))
 	r.stop()
-	h.committed(func(ctx context.Context, p *stream.Partition) error { return p.Commit(ctx, 0) })
+	h.committed(func(ctx context.Context, p *consumer.Partition) error { return p.Commit(ctx, 0) })
 	token := h.publish(h.record(stream.Upsert, 3, span{trace: 3, span: 1, name: "c"}))
 	require.NoError(t, h.conn.Exec(t.Context(), "TRUNCATE TABLE sink_progress"))
 	h.start()

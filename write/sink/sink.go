@@ -70,6 +70,7 @@ import (
 	"colonnade/write/sink/rollup"
 	"colonnade/write/sink/rows"
 	"colonnade/write/stream"
+	"colonnade/write/stream/consumer"
 )
 
 // Deps are what the sink works with; all but Erased and Retentions are required.
@@ -77,7 +78,7 @@ type Deps struct {
 	// Store is a connection over HTTP (clickhouse.HTTP), which sends blocks as they are.
 	Store driver.Conn
 	// Consumer is not shared; Dead publishes the records that cannot be processed.
-	Consumer   *stream.Consumer
+	Consumer   *consumer.Consumer
 	Dead       *stream.Producer
 	Normalizer *normalize.Normalizer
 	// Erased returns the projects deleted at or after a time; nil means that none ever is.
@@ -157,7 +158,7 @@ func (s *Sink) Run(ctx context.Context) error {
 }
 
 // work is one assignment of a partition.
-func (s *Sink) work(ctx context.Context, p *stream.Partition) error {
+func (s *Sink) work(ctx context.Context, p *consumer.Partition) error {
 	w := newWorker(s, p)
 	s.mu.Lock()
 	s.workers[p.Number()] = w

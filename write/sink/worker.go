@@ -14,6 +14,7 @@ import (
 	"colonnade/write/sink/recent"
 	"colonnade/write/sink/rows"
 	"colonnade/write/stream"
+	"colonnade/write/stream/consumer"
 )
 
 // errFenced reports a commit that the broker refused because this member no longer owns the partition.
@@ -27,7 +28,7 @@ const fencedPatience = 30 * time.Second
 // builds only the rows of the next batch while one is in flight (writing.go).
 type worker struct {
 	sink      *Sink
-	partition *stream.Partition
+	partition *consumer.Partition
 	label     string
 	log       *slog.Logger
 	metrics   *metrics
@@ -65,7 +66,7 @@ type worker struct {
 	makingOldest, writingOldest atomic.Int64 // when their oldest records were received
 }
 
-func newWorker(s *Sink, p *stream.Partition) *worker {
+func newWorker(s *Sink, p *consumer.Partition) *worker {
 	p.WeighBy(weigh)
 	label := strconv.Itoa(int(p.Number()))
 	return &worker{

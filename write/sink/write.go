@@ -226,8 +226,7 @@ func (w *worker) storedVersions(ctx context.Context, rng stream.Range, entries [
 	return stored, err
 }
 
-// storedFrom returns the last offset from first on of which the table spans has rows, -1 for
-// none.
+// storedFrom returns the last offset from first on that the table spans has, -1 for none.
 func (w *worker) storedFrom(ctx context.Context, first int64) (last int64, err error) {
 	statement := fmt.Sprintf("SELECT count(), max(version) FROM %s WHERE stream_partition = %s AND version >= %d", w.store.Table(schema.Spans), w.label, clickhouse.VersionOf(first))
 	last = -1
@@ -290,8 +289,7 @@ func (w *worker) deadLetter(ctx context.Context, b *batch) error {
 	return nil
 }
 
-// rejectOf returns the row of a dead-lettered record; one without a receipt has the time of
-// its batch.
+// rejectOf returns the row of a dead-lettered record. Without a receipt it has the batch's time.
 func rejectOf(r *stream.Record, stage, reason string, builtAt time.Time) rows.RejectedSpan {
 	row := rows.RejectedSpan{Project: r.Project, At: r.ReceivedAt, Source: r.Source, Stage: stage, Reason: reason, Raw: r.Value, Offset: r.Offset}
 	if row.At.IsZero() {
@@ -344,8 +342,7 @@ func (w *worker) writeRejects(ctx context.Context, b *batch, repeat bool) error 
 	return w.store.Insert(ctx, clickhouse.Insertion{Table: schema.RejectedSpans, Block: block, Token: w.token(schema.RejectedSpans, b.rng), PossiblyDuplicate: b.doubtful, Missing: rest})
 }
 
-// storedReject identifies a rejected span, also among those of another topic with the same
-// offset.
+// storedReject identifies a rejected span, also one of another topic with the same offset.
 type storedReject struct {
 	offset                         uint64
 	stage, reason, traceID, spanID string

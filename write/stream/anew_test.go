@@ -13,12 +13,13 @@ import (
 
 	"colonnade/domain"
 	"colonnade/write/stream"
+	"colonnade/write/stream/streamtest"
 )
 
 // end is how many records partition 0 of a topic was given.
 func end(t *testing.T, cfg stream.Config, topic string) int64 {
 	t.Helper()
-	ends, err := admin(t, cfg).ListEndOffsets(t.Context(), topic)
+	ends, err := streamtest.Admin(t, cfg).ListEndOffsets(t.Context(), topic)
 	require.NoError(t, err)
 	found, ok := ends.Lookup(topic, 0)
 	require.True(t, ok)
@@ -45,17 +46,17 @@ func unknown(c *kfake.Cluster, topic string) {
 // the topic would take it for a repetition and acknowledge what it does not have.
 func TestATopicThatIsUnknownForAMomentKeepsWhatIsAcknowledged(t *testing.T) {
 	t.Parallel()
-	c, cfg := ownBroker(t)
+	c, cfg := streamtest.OwnBroker(t)
 	reg := prometheus.NewRegistry()
-	p, err := stream.NewProducer(cfg, time.Now, quiet(), reg)
+	p, err := stream.NewProducer(cfg, time.Now, streamtest.Quiet(), reg)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = p.Close() })
-	_, err = p.Publish(t.Context(), records(1))
+	_, err = p.Publish(t.Context(), streamtest.Records(1))
 	require.NoError(t, err)
 	for n := range int64(3) {
 		unknown(c, cfg.Topic)
 		require.Error(t, p.Ready(t.Context()))
-		token, err := p.Publish(t.Context(), []stream.Record{record(99)})
+		token, err := p.Publish(t.Context(), []stream.Record{streamtest.Record(99)})
 		require.NoError(t, err)
 		require.Equal(t, domain.Token{{Partition: 0, Offset: n + 1}}, token)
 		require.Equal(t, n+2, end(t, cfg, cfg.Topic), "an acknowledged record is not in the log")
@@ -69,40 +70,40 @@ func TestATopicThatIsUnknownForAMomentKeepsWhatIsAcknowledged(t *testing.T) {
 // goes on, with the numbers of the batches it has.
 func TestATopicMadeAnewLeavesTheOtherWhole(t *testing.T) {
 	t.Parallel()
-	cfg := config(t, shared(t)...)
+	cfg := streamtest.Config(t, streamtest.Shared(t)...)
 	cfg.Partitions, cfg.PublishTimeout = 1, 3*time.Second
-	p := producer(t, cfg)
-	_, err := p.Publish(t.Context(), records(1))
+	p := streamtest.Producer(t, cfg)
+	_, err := p.Publish(t.Context(), streamtest.Records(1))
 	require.NoError(t, err)
-	require.NoError(t, p.Dead(t.Context(), []stream.Record{record(1)}, "one"))
-	deleteTopic(t, cfg)
+	require.NoError(t, p.Dead(t.Context(), []stream.Record{streamtest.Record(1)}, "one"))
+	streamtest.DeleteTopic(t, cfg)
 	require.Eventually(t, func() bool {
-		_, err = p.Publish(t.Context(), []stream.Record{record(7)})
+		_, err = p.Publish(t.Context(), []stream.Record{streamtest.Record(7)})
 		return err == nil
 	}, time.Minute, time.Millisecond)
-	require.NoError(t, p.Dead(t.Context(), []stream.Record{record(2)}, "two"))
+	require.NoError(t, p.Dead(t.Context(), []stream.Record{streamtest.Record(2)}, "two"))
 	require.Equal(t, int64(2), end(t, cfg, cfg.DeadTopic()), "a dead record is nowhere")
 }
 
 func makeTopic(t *testing.T, cfg stream.Config, limit string) {
 	t.Helper()
-	created, err := admin(t, cfg).CreateTopic(t.Context(), 1, 1, map[string]*string{"max.message.bytes": &limit}, cfg.Topic)
+	created, err := streamtest.Admin(t, cfg).CreateTopic(t.Context(), 1, 1, map[string]*string{"max.message.bytes": &limit}, cfg.Topic)
 	require.NoError(t, err)
 	require.NoError(t, created.Err)
 }
 
-// TestTheTopicsLimitIsKnownBeforeTheFirstRecord: what a door makes of a request
+// TestTheTopicsLimitIsKnownBeforeTheFirstRecord: what a receiver makes of a request
 // must fit the topic, also in a process that has not sent anything yet.
 func TestTheTopicsLimitIsKnownBeforeTheFirstRecord(t *testing.T) {
 	t.Parallel()
-	cfg := config(t, shared(t)...)
+	cfg := streamtest.Config(t, streamtest.Shared(t)...)
 	makeTopic(t, cfg, "1048588")
-	p := producer(t, cfg)
+	p := streamtest.Producer(t, cfg)
 	most := p.MaxValueBytes(t.Context())
 	require.Less(t, most, 1<<20)
-	r := record(1)
+	r := streamtest.Record(1)
 	r.Value = make([]byte, most)
-	_, err := p.Publish(t.Context(), []stream.Record{r, record(2)})
+	_, err := p.Publish(t.Context(), []stream.Record{r, streamtest.Record(2)})
 	require.NoError(t, err)
 }
 
@@ -110,18 +111,18 @@ func TestTheTopicsLimitIsKnownBeforeTheFirstRecord(t *testing.T) {
 // was. The same request makes smaller ones, so it is not the request that is too large.
 func TestATopicThatShrankAsksForTheSameAgain(t *testing.T) {
 	t.Parallel()
-	cfg := config(t, shared(t)...)
+	cfg := streamtest.Config(t, streamtest.Shared(t)...)
 	cfg.PublishTimeout = 3 * time.Second
 	makeTopic(t, cfg, "1048588")
-	p := producer(t, cfg)
-	large := record(1)
+	p := streamtest.Producer(t, cfg)
+	large := streamtest.Record(1)
 	large.Value = make([]byte, p.MaxValueBytes(t.Context()))
 	_, err := p.Publish(t.Context(), []stream.Record{large})
 	require.NoError(t, err)
-	deleteTopic(t, cfg)
+	streamtest.DeleteTopic(t, cfg)
 	makeTopic(t, cfg, "524288")
 	require.Eventually(t, func() bool { // the client learns of it by its first record
-		_, err = p.Publish(t.Context(), []stream.Record{record(2)})
+		_, err = p.Publish(t.Context(), []stream.Record{streamtest.Record(2)})
 		return err == nil
 	}, time.Minute, time.Millisecond)
 	require.Less(t, p.MaxValueBytes(t.Context()), len(large.Value))

@@ -13,8 +13,9 @@ import (
 	"github.com/twmb/franz-go/pkg/sasl/scram"
 )
 
-// options are what all clients of one configuration share.
-func options(cfg Config, now func() time.Time, log *slog.Logger) ([]kgo.Opt, error) {
+// ClientOptions returns what all Kafka clients of one configuration have in common. now is
+// the clock by which repeated messages of the client are left out of the log.
+func ClientOptions(cfg Config, now func() time.Time, log *slog.Logger) ([]kgo.Opt, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
@@ -53,7 +54,8 @@ func mechanism(s SASL) (sasl.Mechanism, error) {
 	}
 }
 
-func compression(name string) (kgo.CompressionCodec, error) {
+// Compression returns the codec of Config.Compression.
+func Compression(name string) (kgo.CompressionCodec, error) {
 	switch name {
 	case "none":
 		return kgo.NoCompression(), nil
@@ -70,22 +72,21 @@ func compression(name string) (kgo.CompressionCodec, error) {
 	}
 }
 
-// clientLog passes the Kafka client's warnings on; it says at most what an operator can act on.
+// clientLog logs the warnings and errors of the Kafka client.
 type clientLog struct {
-	log  *slog.Logger
-	told *told
+	log     *slog.Logger
+	repeats *Repeats
 }
 
 func newClientLog(log *slog.Logger, now func() time.Time) kgo.Logger {
-	return clientLog{log, newTold(now)}
+	return clientLog{log, NewRepeats(now)}
 }
 
-// Level is the least severe level the client formats at all.
+// Level returns the least severe level that the client formats.
 func (clientLog) Level() kgo.LogLevel { return kgo.LogLevelWarn }
 
-// Log is the client's entry, with its text as an attribute. One that was logged just
-// before, but for counts of attempts, is not: while a broker is away the client says so
-// every second.
+// Log logs a message of the client with its text as an attribute. Messages that differ only
+// in counts of attempts are repetitions: while a broker is away, the client has one a second.
 func (l clientLog) Log(level kgo.LogLevel, msg string, keyvals ...any) {
 	severity := slog.LevelWarn
 	if level == kgo.LogLevelError {
@@ -98,56 +99,61 @@ func (l clientLog) Log(level kgo.LogLevel, msg string, keyvals ...any) {
 		attrs = append(attrs, slog.Any(fmt.Sprint(keyvals[i]), keyvals[i+1]))
 		switch keyvals[i] {
 		case "attempt", "backoff", "consecutive_errors":
-		default: // its partition, broker or topic: another one is other news
+		default: // a message about another partition, broker or topic is no repetition
 			what = append(what, keyvals[i], keyvals[i+1])
 		}
 	}
-	if before, ok := l.told.again(fmt.Sprintln(what...)); ok {
+	if before, ok := l.repeats.Allow(fmt.Sprintln(what...)); ok {
 		l.log.LogAttrs(context.Background(), severity, "kafka client", append(attrs, slog.Int("not_logged_before", before))...)
 	}
 }
 
 const (
-	// tellEvery is how often the same error is logged: a broker may answer each of many fetches a second with it.
-	tellEvery = 5 * time.Second
-	// mostTold bounds the different errors that are remembered.
-	mostTold = 64
+	// repeatEvery is how often the same error is logged: a broker may answer each of many
+	// fetches a second with it.
+	repeatEvery = 5 * time.Second
+	// maxRepeats bounds the memory of different errors.
+	maxRepeats = 64
 )
 
-// told are the errors that were logged lately, by what they say. All callers may share one.
-type told struct {
+// Repeats keeps repeated errors out of the log. It is safe for concurrent use.
+type Repeats struct {
 	now  func() time.Time
 	mu   sync.Mutex // guards last
-	last map[string]*telling
+	last map[string]*repeated
 }
 
-// telling is when an error was last logged, and how often it came since.
-type telling struct {
-	at   time.Time
-	more int
+// repeated is when an error was last logged, and how often it occurred since.
+type repeated struct {
+	at    time.Time
+	count int
 }
 
-func newTold(now func() time.Time) *told { return &told{now: now, last: map[string]*telling{}} }
+// NewRepeats returns a Repeats that has seen no error.
+func NewRepeats(now func() time.Time) *Repeats {
+	return &Repeats{now: now, last: map[string]*repeated{}}
+}
 
-// again says whether an error is to be logged now, and how many of its like were not.
-func (t *told) again(what string) (before int, ok bool) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	now := t.now()
-	last := t.last[what]
+// Allow reports whether an error is to be logged now: at most once in five seconds. before is
+// how many equal ones were not logged.
+func (r *Repeats) Allow(text string) (before int, ok bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := r.now()
+	last := r.last[text]
 	switch {
 	case last == nil:
-		if len(t.last) >= mostTold {
-			clear(t.last)
+		if len(r.last) >= maxRepeats {
+			clear(r.last)
 		}
-		t.last[what] = &telling{at: now}
+		r.last[text] = &repeated{at: now}
 		return 0, true
-	case now.Sub(last.at) < tellEvery:
-		last.more++
+	case now.Sub(last.at) < repeatEvery:
+		last.count++
 		return 0, false
 	default:
-		before = last.more
-		last.at, last.more = now, 0
+		before = last.count
+		last.at, last.count = now, 0
 		return before, true
 	}
 }

@@ -32,12 +32,12 @@ func TestClientLogOfAnOutage(t *testing.T) {
 		log.Log(kgo.LogLevelWarn, "received OFFSET_OUT_OF_RANGE while consuming", "topic", "t", "partition", partition)
 	}
 
-	said := strings.Split(strings.TrimSpace(lines.String()), "\n")
-	require.Len(t, said, 7)
+	logged := strings.Split(strings.TrimSpace(lines.String()), "\n")
+	require.Len(t, logged, 7)
 	for i, want := range []string{
 		"consecutive_errors=0 backoff=1s not_logged_before=0", "consecutive_errors=5 backoff=6s not_logged_before=4", "consecutive_errors=10 backoff=11s not_logged_before=4",
 		"no route to host", "level=WARN", "partition=0", "partition=1",
 	} {
-		require.Contains(t, said[i], want)
+		require.Contains(t, logged[i], want)
 	}
 }

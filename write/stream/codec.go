@@ -16,11 +16,14 @@ import (
 )
 
 // codecVersion is the version of the envelope: key and headers. A reader
-// refuses what it does not know, so that a newer writer's records wait in the
-// dead topic instead of being misread.
+// refuses what it does not know, so that the records of a newer writer
+// wait in the dead-letter topic instead of being misread.
 const codecVersion = "1"
 
-// The headers. They are text, so that any Kafka tool shows them.
+// HeaderDeadReason is the header with the reason why a record was dead-lettered.
+const HeaderDeadReason = "dead_reason"
+
+// The other headers. They are text, so that any Kafka tool shows them.
 const (
 	headerVersion    = "colonnade-version"
 	headerProject    = "project"
@@ -29,12 +32,11 @@ const (
 	headerOperation  = "operation"
 	headerReceivedAt = "received_at" // Unix nanoseconds, decimal
 
-	headerDeadReason    = "dead_reason"
 	headerDeadPartition = "dead_partition"
 	headerDeadOffset    = "dead_offset"
 
-	// headerRedriven marks a record that came back from the dead topic with its
-	// position there, partition:offset.
+	// headerRedriven marks a record that was sent again from the dead-letter topic; its value is
+	// the position there, partition:offset.
 	headerRedriven = "redriven"
 )
 
@@ -42,18 +44,18 @@ const (
 // value; it is kept free below every message limit.
 const envelopeBytes = 2 << 10
 
-// reserved tells whether a header name is this package's own.
+// reserved reports whether a header name is this package's own.
 func reserved(name string) bool {
 	switch name {
 	case headerVersion, headerProject, headerUser, headerSource, headerOperation, headerReceivedAt,
-		headerDeadReason, headerDeadPartition, headerDeadOffset, headerRedriven:
+		HeaderDeadReason, headerDeadPartition, headerDeadOffset, headerRedriven:
 		return true
 	default:
 		return false
 	}
 }
 
-// encode makes the Kafka record. The key is the trace id as 32 hex digits, the
+// encode returns the Kafka record. The key is the trace id as 32 hex digits, the
 // form in which OpenTelemetry's own Kafka exporter keys by trace.
 func encode(r *Record, topic string) (*kgo.Record, error) {
 	if !r.Operation.valid() {
@@ -93,8 +95,8 @@ func encode(r *Record, topic string) (*kgo.Record, error) {
 	return &kgo.Record{Topic: topic, Key: key, Value: r.Value, Headers: headers}, nil
 }
 
-// decode reads a Kafka record. What cannot be read is told in Err, never lost.
-func decode(k *kgo.Record) Record {
+// Decode returns the record of a Kafka record. One that cannot be decoded has its Err.
+func Decode(k *kgo.Record) Record {
 	r := Record{Partition: k.Partition, Offset: k.Offset, Value: k.Value}
 	if err := decodeEnvelope(&r, k); err != nil {
 		raw := &Raw{Key: k.Key}
@@ -129,8 +131,8 @@ func decodeEnvelope(r *Record, k *kgo.Record) error {
 			r.ReceivedAt = time.Unix(0, nanos).UTC()
 		case headerRedriven:
 			r.Redriven = true
-		case headerDeadReason, headerDeadPartition, headerDeadOffset:
-			// They say where the record was before, and nothing about it.
+		case HeaderDeadReason, headerDeadPartition, headerDeadOffset:
+			// They name the record's position in a topic that it has left.
 		default:
 			if r.Headers == nil {
 				r.Headers = make(map[string]string, 1)
@@ -164,5 +166,22 @@ func decodeEnvelope(r *Record, k *kgo.Record) error {
 	return nil
 }
 
-// maxValueBytes is the largest value that fits a message limit.
+// maxValueBytes returns the largest value that fits a message limit.
 func maxValueBytes(limit int) int { return max(min(limit, math.MaxInt32)-envelopeBytes, 0) }
+
+// Revive returns a record of the dead-letter topic as it was before, for a topic.
+func Revive(k *kgo.Record, topic string) *kgo.Record {
+	alive := &kgo.Record{Topic: topic, Key: k.Key, Value: k.Value}
+	for _, h := range k.Headers {
+		switch h.Key {
+		case HeaderDeadReason, headerDeadPartition, headerDeadOffset, headerRedriven:
+		default:
+			alive.Headers = append(alive.Headers, h)
+		}
+	}
+	position := strconv.AppendInt(nil, int64(k.Partition), 10)
+	position = append(position, ':')
+	position = strconv.AppendInt(position, k.Offset, 10)
+	alive.Headers = append(alive.Headers, kgo.RecordHeader{Key: headerRedriven, Value: position})
+	return alive
+}

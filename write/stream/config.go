@@ -78,11 +78,12 @@ func DefaultConfig() Config {
 	}
 }
 
-// DeadTopic is where records go that cannot be processed.
+// DeadTopic returns the name of the dead-letter topic, for records that cannot be processed.
 func (c Config) DeadTopic() string { return c.Topic + ".dead" }
 
-// redriveGroup is the consumer group whose commits are how far the dead topic was redriven.
-func (c Config) redriveGroup() string { return c.Group + ".redrive" }
+// RedriveGroup returns the consumer group whose commits are how far the dead-letter topic was
+// redriven.
+func (c Config) RedriveGroup() string { return c.Group + ".redrive" }
 
 // Validate returns an error that names every field that cannot work.
 func (c Config) Validate() error {
@@ -115,7 +116,7 @@ func (c Config) Validate() error {
 	if c.SessionTimeout <= 0 {
 		bad("session timeout", "must be positive")
 	}
-	if _, err := compression(c.Compression); err != nil {
+	if _, err := Compression(c.Compression); err != nil {
 		errs = append(errs, err)
 	}
 	if _, err := mechanism(c.SASL); err != nil {

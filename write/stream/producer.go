@@ -17,8 +17,8 @@ import (
 	"colonnade/domain"
 )
 
-// Producer writes records to the log. It is safe for concurrent use and
-// connects on first use, so that a door can open before its broker does.
+// Producer writes records to Kafka. It is safe for concurrent use and connects on first
+// use, so that receivers can start before the broker does.
 type Producer struct {
 	cfg     Config
 	log     *slog.Logger
@@ -26,23 +26,24 @@ type Producer struct {
 	metrics producerMetrics
 	admin   *kgo.Client
 
-	// preparing has room for the one caller that looks after the topics; the others wait no longer than they may.
+	// preparing holds the one caller that prepares the topics; the others wait until their
+	// contexts end.
 	preparing chan struct{}
-	// prepared holds while the topics are known to be what client was made for.
+	// prepared reports that the topics are those that client was made for.
 	prepared atomic.Bool
-	// client is nil until they first did exist.
+	// client is nil until the topics first existed.
 	client atomic.Pointer[kgo.Client]
-	// topics are those that client was made for; whoever is preparing has it alone.
-	topics found
-	// limit is the largest message the topic takes, as far as it is known, promised
-	// the largest value that MaxValueBytes ever gave.
+	// topics are those that client was made for; preparing guards it.
+	topics Topics
+	// limit is the largest message that the topic accepts, as far as it is known; promised
+	// the largest value that MaxValueBytes ever returned.
 	limit, promised atomic.Int64
 }
 
-// NewProducer makes a producer; nothing is sent until it is used.
+// NewProducer returns a producer; nothing is sent until it is used.
 func NewProducer(cfg Config, now func() time.Time, log *slog.Logger, reg prometheus.Registerer) (*Producer, error) {
 	log = log.With(slog.String("component", "stream"))
-	opts, err := options(cfg, now, log)
+	opts, err := ClientOptions(cfg, now, log)
 	if err != nil {
 		return nil, err
 	}
@@ -55,33 +56,33 @@ func NewProducer(cfg Config, now func() time.Time, log *slog.Logger, reg prometh
 	return p, nil
 }
 
-// MaxValueBytes is the largest Value that Publish takes. The first call asks the
-// broker, no longer than a caller is told to wait when it does not answer. It
-// shrinks when the topic is made anew with a smaller limit, or where the broker did not answer.
+// MaxValueBytes returns the largest Value that Publish accepts. The first call asks the
+// broker, for at most RetryAfter. The limit shrinks when the topic is created again with a
+// smaller one, and may shrink after a call that the broker did not answer.
 func (p *Producer) MaxValueBytes(ctx context.Context) int {
 	if p.client.Load() == nil {
 		ctx, cancel := context.WithTimeout(ctx, min(p.cfg.RetryAfter, p.cfg.PublishTimeout))
 		defer cancel()
-		_, _ = p.prepare(ctx) // Publish tells
+		_, _ = p.prepare(ctx) // Publish returns the error
 	}
-	most := maxValueBytes(int(p.limit.Load()))
-	for before := p.promised.Load(); before < int64(most) && !p.promised.CompareAndSwap(before, int64(most)); {
+	largest := maxValueBytes(int(p.limit.Load()))
+	for before := p.promised.Load(); before < int64(largest) && !p.promised.CompareAndSwap(before, int64(largest)); {
 		before = p.promised.Load()
 	}
-	return most
+	return largest
 }
 
-// Publish writes the records and answers once the broker has made all of them
-// durable. The token names the last offset in every partition it touched.
+// Publish writes the records and returns once the broker has made all of them durable. The
+// token names the last offset in every partition that has one of them.
 //
-// On any error the caller must treat nothing as accepted. Some records may still
-// be, or later become, part of the log. What is sent again stands behind them and
-// replaces them; what is equal the sink leaves out while it remembers it. Of an edit
-// of several records the first may stand alone until then.
+// After an error the caller must treat no record as accepted, although some may be in the
+// topic or still get there. The records of a second attempt follow them and replace them;
+// the sink leaves out those that are equal. Until then an edit of several records may be
+// visible in part.
 //
-// Errors are TooLarge for a record over MaxValueBytes and otherwise Unavailable
-// with RetryAfter, also for a record that MaxValueBytes allowed before it shrank:
-// the same request makes smaller ones.
+// Errors are TooLarge for a record over MaxValueBytes and otherwise Unavailable with
+// RetryAfter, also for a record that MaxValueBytes allowed before the limit shrank: the same
+// request then makes smaller records.
 func (p *Producer) Publish(ctx context.Context, records []Record) (domain.Token, error) {
 	return p.publish(ctx, records, func(r *Record) (*kgo.Record, error) {
 		if err := p.fits(r); err != nil {
@@ -91,8 +92,8 @@ func (p *Producer) Publish(ctx context.Context, records []Record) (domain.Token,
 	})
 }
 
-// errShrunk is a record that was made for a topic that took larger ones.
-var errShrunk = errors.New("stream: the topic takes smaller records than before")
+// errShrunk reports a record that was made when the topic accepted larger ones.
+var errShrunk = errors.New("stream: the topic accepts smaller records than before")
 
 func (p *Producer) fits(r *Record) error {
 	switch n := len(r.Value); {
@@ -105,8 +106,8 @@ func (p *Producer) fits(r *Record) error {
 	}
 }
 
-// Dead writes consumed records to the dead topic, each exactly as it came (also
-// one that could not be decoded), with the reason and its position beside it.
+// Dead writes consumed records to the dead-letter topic, each exactly as it was consumed
+// (also one that could not be decoded), with headers for the reason and its position.
 func (p *Producer) Dead(ctx context.Context, records []Record, reason string) error {
 	_, err := p.publish(ctx, records, func(r *Record) (*kgo.Record, error) {
 		k, err := envelope(r, p.cfg.DeadTopic())
@@ -114,7 +115,7 @@ func (p *Producer) Dead(ctx context.Context, records []Record, reason string) er
 			return nil, err
 		}
 		k.Headers = append(k.Headers,
-			kgo.RecordHeader{Key: headerDeadReason, Value: []byte(bounded(reason))},
+			kgo.RecordHeader{Key: HeaderDeadReason, Value: []byte(bounded(reason))},
 			kgo.RecordHeader{Key: headerDeadPartition, Value: strconv.AppendInt(nil, int64(r.Partition), 10)},
 			kgo.RecordHeader{Key: headerDeadOffset, Value: strconv.AppendInt(nil, r.Offset, 10)})
 		return k, nil
@@ -122,23 +123,23 @@ func (p *Producer) Dead(ctx context.Context, records []Record, reason string) er
 	return err
 }
 
-// bounded keeps a reason below what envelopeBytes leaves free.
+// bounded cuts a reason, so that it fits into envelopeBytes.
 func bounded(reason string) string {
-	const most = 512
-	if len(reason) > most {
-		return reason[:most]
+	const maxBytes = 512
+	if len(reason) > maxBytes {
+		return reason[:maxBytes]
 	}
 	return reason
 }
 
-// envelope is the record as it came off the log: its own key and headers.
+// envelope returns a record as it was consumed, with its own key and headers.
 func envelope(r *Record, topic string) (*kgo.Record, error) {
 	if r.Raw == nil {
 		return encode(r, topic)
 	}
 	k := &kgo.Record{Topic: topic, Key: r.Raw.Key, Value: r.Value}
 	for _, h := range r.Raw.Headers {
-		if h.Key != headerDeadReason && h.Key != headerDeadPartition && h.Key != headerDeadOffset {
+		if h.Key != HeaderDeadReason && h.Key != headerDeadPartition && h.Key != headerDeadOffset {
 			k.Headers = append(k.Headers, kgo.RecordHeader(h))
 		}
 	}
@@ -169,7 +170,7 @@ func (p *Producer) publish(ctx context.Context, records []Record, encode func(*R
 	select {
 	case <-call.finished:
 	case <-ctx.Done():
-		// The client keeps what may already be with the broker and cancels the rest.
+		// The client keeps the records that the broker may already have, and cancels the others.
 		return nil, p.failed(context.Cause(ctx))
 	}
 	if call.err != nil {
@@ -183,7 +184,7 @@ func (p *Producer) publish(ctx context.Context, records []Record, encode func(*R
 	return call.token, nil
 }
 
-// call gathers the outcome of one Publish.
+// call collects the results of one Publish.
 type call struct {
 	mu       sync.Mutex
 	left     int
@@ -207,8 +208,8 @@ func (c *call) done(k *kgo.Record, err error) {
 	}
 }
 
-// prepare gives the producing client once the topics exist. Its batch bound
-// must fit the topic's limit, which only the broker knows: hence not in NewProducer.
+// prepare returns the producing client once the topics exist. Its largest batch must fit the
+// topic's limit, which only the broker knows, so that NewProducer cannot make it.
 func (p *Producer) prepare(ctx context.Context) (*kgo.Client, error) {
 	if p.prepared.Load() {
 		return p.client.Load(), nil
@@ -222,7 +223,7 @@ func (p *Producer) prepare(ctx context.Context) (*kgo.Client, error) {
 	if p.prepared.Load() {
 		return p.client.Load(), nil
 	}
-	topics, err := ensureTopics(ctx, p.admin, p.cfg, p.log)
+	topics, err := EnsureTopics(ctx, p.admin, p.cfg, p.log)
 	if err != nil {
 		return nil, err
 	}
@@ -236,19 +237,18 @@ func (p *Producer) prepare(ctx context.Context) (*kgo.Client, error) {
 	return client, nil
 }
 
-// replace puts a client for these topics in the place of the one before, if there
-// was one. The client could be told to forget the topics that are gone. It would
-// then number its batches anew under the same producer id, and a topic that has
-// those numbers (since it was the other that was made anew, or none) would take them
-// for repetitions: acknowledged, and in no log. A new client has an id of its own.
-func (p *Producer) replace(ctx context.Context, topics found) (*kgo.Client, error) {
+// replace makes a client for these topics and closes the former one. A client that only
+// forgot the deleted topics would number its batches from zero under the same producer id: a
+// topic that still exists would take them for repetitions, acknowledge them and drop them. A
+// new client has a producer id of its own.
+func (p *Producer) replace(ctx context.Context, topics Topics) (*kgo.Client, error) {
 	client, err := p.connect(topics.limits)
 	if err != nil {
 		return nil, err
 	}
-	p.limit.Store(int64(topics.main)) // first: who finds the client finds its limit
+	p.limit.Store(int64(topics.main)) // before the client, which is used with its limit
 	if before := p.client.Swap(client); before != nil {
-		before.Close() // who still waits for it is told to send the same again
+		before.Close() // calls that wait for it fail with Unavailable
 	}
 	if made := p.topics.mainID; made != topics.mainID && made != [16]byte{} {
 		p.log.LogAttrs(ctx, slog.LevelError, "topic was created again, its records are lost", slog.String("topic", p.cfg.Topic))
@@ -258,25 +258,25 @@ func (p *Producer) replace(ctx context.Context, topics found) (*kgo.Client, erro
 	return client, nil
 }
 
-func (p *Producer) connect(found limits) (*kgo.Client, error) {
-	opts, err := options(p.cfg, p.now, p.log)
+func (p *Producer) connect(topics limits) (*kgo.Client, error) {
+	opts, err := ClientOptions(p.cfg, p.now, p.log)
 	if err != nil {
 		return nil, err
 	}
-	codec, err := compression(p.cfg.Compression)
+	codec, err := Compression(p.cfg.Compression)
 	if err != nil {
 		return nil, err
 	}
 	client, err := kgo.NewClient(append(opts,
 		kgo.RequiredAcks(kgo.AllISRAcks()),
-		kgo.RecordPartitioner(kgo.StickyKeyPartitioner(nil)), // Kafka's own murmur2, so that any producer puts a trace where we do
+		kgo.RecordPartitioner(kgo.StickyKeyPartitioner(nil)), // Kafka's own murmur2, so that any producer chooses the same partition for a trace
 		kgo.ProducerBatchCompression(codec),
 		kgo.ProducerLinger(p.cfg.Linger),
-		kgo.ProducerBatchMaxBytesFn(found.batchBytes(p.cfg)),
+		kgo.ProducerBatchMaxBytesFn(topics.BatchBytes(p.cfg)),
 		kgo.MaxBufferedBytes(p.cfg.MaxBufferedBytes),
-		kgo.MaxBufferedRecords(1<<20), // bytes are the bound that counts
-		// A record that nobody waits for any more leaves the buffer, unless the
-		// broker may already have it: giving that up would break idempotence.
+		kgo.MaxBufferedRecords(1<<20), // MaxBufferedBytes is reached first
+		// A record whose Publish has ended leaves the buffer, unless the broker may already
+		// have it: to give that one up would break idempotence.
 		kgo.RecordDeliveryTimeout(p.cfg.PublishTimeout),
 		kgo.ProduceRequestTimeout(p.cfg.PublishTimeout),
 		kgo.ProducerOnDataLossDetected(p.dataLost),
@@ -293,28 +293,28 @@ func (p *Producer) dataLost(topic string, partition int32) {
 		slog.String("topic", topic), slog.Int("partition", int(partition)))
 }
 
-// failed counts and classifies why a call could not publish.
+// failed counts and classifies the error of a call.
 func (p *Producer) failed(err error) error {
 	classified := p.classify(err)
 	p.metrics.failures.WithLabelValues(domain.KindOf(classified).String()).Inc()
 	return classified
 }
 
-// classify tells what a caller may do: what the broker does not take now may be sent again later.
+// classify returns the error for the caller: all but a record that is too large may be sent again.
 func (p *Producer) classify(err error) error {
 	switch {
 	case errors.Is(err, kerr.MessageTooLarge):
-		p.prepared.Store(false) // the limit may be another by now: the next call asks
-		return domain.Wrap(domain.TooLarge, err, "A span is larger than the stream takes.")
+		p.prepared.Store(false) // the limit may have changed: the next call asks
+		return domain.Wrap(domain.TooLarge, err, "A span is larger than Kafka accepts.")
 	case errors.Is(err, kerr.UnknownTopicOrPartition), errors.Is(err, kerr.UnknownTopicID):
-		p.prepared.Store(false) // gone, or this broker does not know of it yet: the next call looks
+		p.prepared.Store(false) // deleted, or not known to this broker yet: the next call asks
 	}
-	e := domain.Wrap(domain.Unavailable, err, "The span stream does not answer; send the same request again.")
+	e := domain.Wrap(domain.Unavailable, err, "Kafka does not answer; send the same request again.")
 	e.RetryAfter = p.cfg.RetryAfter
 	return e
 }
 
-// Ready tells whether the broker answers and every partition has a leader.
+// Ready returns an error unless the broker answers and every partition has a leader.
 func (p *Producer) Ready(ctx context.Context) error {
 	if _, err := p.prepare(ctx); err != nil {
 		return p.classify(err)

@@ -1,17 +1,13 @@
-// Package stream is the log of spans: what a record is, how it is written to
-// Kafka, and how it is read back in ranges that a restart reproduces. It is the
-// only package that imports franz-go, but for the embedded broker (deploy/embedded).
+// Package stream writes spans to Kafka. Only it, its sub-packages and the embedded broker
+// (deploy/embedded) import franz-go.
 //
-// Here: the record codec (versioned), Producer, Consumer with one Partition for
-// each assigned partition, the dead topic and its Redrive, and the creation of
-// the topics. Not here: what a record's value means (write/otlp/wire, write/normalize) and
-// what is done with it (write/sink). Callers: write/ingest and write/sink.
+// Here: records and their versioned encoding, the Producer with the dead-letter topic, the
+// creation of the topics, and what the clients of the sub-packages have in common. Not here:
+// reading (write/stream/consumer), sending dead-lettered records again (write/stream/redrive),
+// and the meaning of a record's value (write/otlp/wire, write/normalize).
 //
-// Delivery. Publish answers only after all in-sync replicas have the records
-// (acks=all, idempotent). A consumer names the range it is about to make
-// durable in the metadata of its commit (Intend), makes it durable, and then
-// moves the offset (Commit): whoever owns the partition after a crash finds the
-// range in Intended and repeats exactly it. Source: design §3.
+// Publish returns after all in-sync replicas have the records (acks=all, idempotent).
+// Source: design §3.
 package stream
 
 import (
@@ -23,7 +19,7 @@ import (
 	"colonnade/domain/trace"
 )
 
-// Operation says what a record asks of the store.
+// Operation is how a record changes the stored spans.
 type Operation string
 
 // The operations. Source: design §3.2, §3.7.
@@ -34,7 +30,7 @@ const (
 	Edit Operation = "edit"
 	// Delete removes the spans its value names, or the whole trace when the value is empty.
 	Delete Operation = "delete"
-	// Reject reports a span refused at the door; its value is a Rejection.
+	// Reject reports a span that a receiver refused; its value is a Rejection.
 	Reject Operation = "reject"
 )
 
@@ -45,12 +41,12 @@ const (
 	ScopeSpans  = "spans"
 )
 
-// valid tells whether the operation is one of the four.
+// valid reports whether the operation is one of the four.
 func (o Operation) valid() bool {
 	return o == Upsert || o == Edit || o == Delete || o == Reject
 }
 
-// Record is one message of the log: spans of one trace from one request.
+// Record is one message of the topic: spans of one trace from one request.
 type Record struct {
 	// Partition and Offset are set when consumed.
 	Partition int32
@@ -61,22 +57,22 @@ type Record struct {
 	// Trace is the key, so that a trace lives in one partition. It is zero only
 	// for a Reject whose trace id could not be read.
 	Trace trace.TraceID
-	// Source names the door: otlp, json, simple, invoke ...
+	// Source names the receiver: otlp, json, simple, invoke ...
 	Source    string
 	Operation Operation
-	// ReceivedAt is when the door took the request; deterministic processing
-	// calls it "now". Nanosecond precision, UTC.
+	// ReceivedAt is when the request was received, in UTC with nanoseconds. Processing takes
+	// it for the current time, so that a repetition has the same result.
 	ReceivedAt time.Time
-	// Redriven tells that a consumed record comes from the dead topic: much may have
-	// been done to its trace since ReceivedAt.
+	// Redriven reports that a consumed record comes from the dead-letter topic: its trace may
+	// have changed since ReceivedAt.
 	Redriven bool
 	// Headers are additional ones; names that this package uses itself are refused. Nil means none.
 	Headers map[string]string
 	// Value is an OTLP TracesData holding spans of Trace; for Reject it is a Rejection as JSON.
 	Value []byte
 
-	// Err tells why a consumed record's key or headers cannot be decoded; then
-	// only Partition, Offset, Value and Raw are set. Such a record belongs in the dead topic.
+	// Err is why a consumed record's key or headers cannot be decoded; then only Partition,
+	// Offset, Value and Raw are set. Such a record belongs in the dead-letter topic.
 	Err error
 	// Raw is the record's envelope as it came, kept only beside Err.
 	Raw *Raw
@@ -94,8 +90,8 @@ type Header struct {
 	Value []byte
 }
 
-// Rejection is the value of a Reject record: a span refused at the door. The
-// ids are hex, empty where they could not be read.
+// Rejection is the value of a Reject record: a span that a receiver refused. The ids are
+// hex, empty where they could not be read.
 type Rejection struct {
 	// Stage is where it was refused: "scan" or "json".
 	Stage    string `json:"stage"`
@@ -107,5 +103,5 @@ type Rejection struct {
 	Raw []byte `json:"raw"`
 }
 
-// Range is a run of offsets, both ends inclusive.
+// Range is a range of offsets, both ends inclusive.
 type Range struct{ First, Last int64 }

@@ -26,32 +26,35 @@ const (
 // default is one, which may be the only one that has the record.
 const manyReplicas = 3
 
-// limits are the largest messages that the topic and its dead topic take.
+// retryPause is the pause before an unreachable broker is asked again.
+const retryPause = time.Second
+
+// limits are the largest messages that the topic and its dead-letter topic accept, in bytes.
 type limits struct{ main, dead int }
 
-// found are the topics as the broker has them.
-type found struct {
+// Topics are the topics as the broker has them.
+type Topics struct {
 	limits
-	// mainID and deadID are the broker's ids of the topics, others once a topic is
-	// deleted and made again; zero where the broker gives none.
+	// mainID and deadID are the broker's ids of the topics: a topic that is deleted and
+	// created again has another one. Zero where the broker has none.
 	mainID, deadID [16]byte
 }
 
-// ensureTopics creates the topic and its dead topic where they are missing and
-// gives what they are and take, at most what is configured. Topics that exist are
-// left as they are: they belong to the operator.
-func ensureTopics(ctx context.Context, cl *kgo.Client, cfg Config, log *slog.Logger) (found, error) {
+// EnsureTopics creates the topic and its dead-letter topic where they are missing, and
+// returns their ids and limits, at most those that are configured. Topics that exist are
+// left as they are, because they belong to the operator.
+func EnsureTopics(ctx context.Context, cl *kgo.Client, cfg Config, log *slog.Logger) (Topics, error) {
 	wanted := limits{main: cfg.MaxRecordBytes + envelopeBytes, dead: cfg.MaxRecordBytes + 2*envelopeBytes}
 	main, err := ensureTopic(ctx, cl, cfg, cfg.Topic, cfg.Partitions, cfg.Retention, wanted.main)
 	if err != nil {
-		return found{}, err
+		return Topics{}, err
 	}
-	// A dead record is a whole record with its reason beside it.
+	// A dead-lettered record has its reason beside all that it had before.
 	dead, err := ensureTopic(ctx, cl, cfg, cfg.DeadTopic(), 1, cfg.DeadLetterRetention, wanted.dead)
 	if err != nil {
-		return found{}, err
+		return Topics{}, err
 	}
-	f := found{limits: limits{main: main.limit, dead: dead.limit}, mainID: main.id, deadID: dead.id}
+	f := Topics{limits: limits{main: main.limit, dead: dead.limit}, mainID: main.id, deadID: dead.id}
 	if main.replicas >= manyReplicas && main.inSync < 2 {
 		log.WarnContext(ctx, "one broker alone may acknowledge a record: set min.insync.replicas of the topic to 2",
 			slog.String("topic", cfg.Topic), slog.Int("replicas", main.replicas), slog.Int("min_insync_replicas", main.inSync))
@@ -64,8 +67,8 @@ func ensureTopics(ctx context.Context, cl *kgo.Client, cfg Config, log *slog.Log
 	return f, nil
 }
 
-// batchBytes is how large a batch may get; a single record may be as large.
-func (l limits) batchBytes(cfg Config) func(topic string) int32 {
+// BatchBytes returns the largest batch of a topic, which may be a single record.
+func (l limits) BatchBytes(cfg Config) func(topic string) int32 {
 	return func(topic string) int32 {
 		if topic == cfg.DeadTopic() {
 			return int32(l.dead) //nolint:gosec // Validate bounds it by 1 GiB
@@ -74,7 +77,7 @@ func (l limits) batchBytes(cfg Config) func(topic string) int32 {
 	}
 }
 
-// topicState is what a topic is.
+// topicState is a topic as the broker has it.
 type topicState struct {
 	// id is the broker's, zero where it gives none.
 	id [16]byte
@@ -83,9 +86,9 @@ type topicState struct {
 	limit, replicas, inSync int
 }
 
-// ensureTopic creates a topic where it is missing and gives what it is.
+// ensureTopic creates a topic where it is missing and returns its state.
 func ensureTopic(ctx context.Context, cl *kgo.Client, cfg Config, topic string, partitions int32, retention time.Duration, limit int) (topicState, error) {
-	there, err := describe(ctx, cl, topic)
+	there, err := DescribeTopic(ctx, cl, topic)
 	if errors.Is(err, kerr.UnknownTopicOrPartition) {
 		there, err = createTopic(ctx, cl, cfg, topic, partitions, retention, limit)
 	}
@@ -99,7 +102,7 @@ func ensureTopic(ctx context.Context, cl *kgo.Client, cfg Config, topic string, 
 	return s, s.readSettings(ctx, kadm.NewClient(cl), topic)
 }
 
-// createTopic ends when the brokers agree that the topic is there.
+// createTopic creates a topic and waits until the brokers agree that it exists.
 func createTopic(ctx context.Context, cl *kgo.Client, cfg Config, topic string, partitions int32, retention time.Duration, limit int) (kmsg.MetadataResponseTopic, error) {
 	settings := map[string]*string{settingMaxMessage: new(strconv.Itoa(limit))}
 	if retention > 0 {
@@ -157,9 +160,10 @@ func (s *topicState) readSettings(ctx context.Context, adm *kadm.Client, topic s
 	return nil
 }
 
-// describe asks the broker itself: the client's own list may still lack a topic
-// that was just created.
-func describe(ctx context.Context, cl *kgo.Client, topic string) (kmsg.MetadataResponseTopic, error) {
+// DescribeTopic asks the broker for a topic and its partitions: the client's own list may
+// still lack a topic that was just created. The error wraps kerr.UnknownTopicOrPartition for
+// a topic that does not exist.
+func DescribeTopic(ctx context.Context, cl *kgo.Client, topic string) (kmsg.MetadataResponseTopic, error) {
 	req := kmsg.NewPtrMetadataRequest()
 	t := kmsg.NewMetadataRequestTopic()
 	t.Topic = &topic
@@ -177,9 +181,9 @@ func describe(ctx context.Context, cl *kgo.Client, topic string) (kmsg.MetadataR
 	return resp.Topics[0], nil
 }
 
-// ready describes the topic; it is an error if a partition has no leader.
+// ready describes the topic; a partition without a leader is an error.
 func ready(ctx context.Context, cl *kgo.Client, topic string) (kmsg.MetadataResponseTopic, error) {
-	t, err := describe(ctx, cl, topic)
+	t, err := DescribeTopic(ctx, cl, topic)
 	if err != nil {
 		return t, err
 	}
@@ -191,11 +195,11 @@ func ready(ctx context.Context, cl *kgo.Client, topic string) (kmsg.MetadataResp
 	return t, nil
 }
 
-// committed gives the group's commit of each partition that has one. It waits
-// for transactions that are being ended: a broker may answer the end of a
-// transaction before the commits in it are to be seen.
-func committed(ctx context.Context, cl *kgo.Client, group, topic string, partitions []int32) (map[int32]int64, error) {
-	t, err := describe(ctx, cl, topic)
+// Committed returns the offset that a group has committed of each partition that has one. It
+// waits for transactions that are ending, because a broker may report the end of a
+// transaction before its commits are visible.
+func Committed(ctx context.Context, cl *kgo.Client, group, topic string, partitions []int32) (map[int32]int64, error) {
+	t, err := DescribeTopic(ctx, cl, topic)
 	if err != nil {
 		return nil, err
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"colonnade/write/stream"
+	"colonnade/write/stream/streamtest"
 )
 
 // TestARecordIsOnTwoBrokersWhenItIsAcknowledged, where there are three or more: topics
@@ -37,7 +38,7 @@ func TestARecordIsOnTwoBrokersWhenItIsAcknowledged(t *testing.T) {
 			c, err := kfake.NewCluster(kfake.NumBrokers(tt.brokers))
 			require.NoError(t, err)
 			t.Cleanup(c.Close)
-			cfg := config(t, c.ListenAddrs()...)
+			cfg := streamtest.Config(t, c.ListenAddrs()...)
 			cfg.ReplicationFactor = tt.replication
 			client, err := kgo.NewClient(kgo.SeedBrokers(cfg.Brokers...))
 			require.NoError(t, err)
@@ -50,7 +51,7 @@ func TestARecordIsOnTwoBrokersWhenItIsAcknowledged(t *testing.T) {
 			var log bytes.Buffer
 			p, err := stream.NewProducer(cfg, time.Now, slog.New(slog.NewTextHandler(&log, nil)), prometheus.NewRegistry())
 			require.NoError(t, err)
-			_, err = p.Publish(t.Context(), records(1))
+			_, err = p.Publish(t.Context(), streamtest.Records(1))
 			require.NoError(t, err)
 			require.NoError(t, p.Close())
 

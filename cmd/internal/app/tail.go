@@ -14,6 +14,7 @@ import (
 	"colonnade/read/tail"
 	"colonnade/write/normalize"
 	"colonnade/write/stream"
+	"colonnade/write/stream/consumer"
 )
 
 // buildTail follows the topic for live tails. It is the one part of the read side
@@ -24,7 +25,7 @@ func (w *wiring) buildTail() (err error) {
 			if len(w.cfg.Kafka.Brokers) == 0 {
 				return nil, domain.E(domain.Unavailable, "There is no topic to follow: kafka.brokers is not set.")
 			}
-			f, err := stream.Follow(ctx, w.cfg.Kafka, w.Now, w.log)
+			f, err := consumer.Follow(ctx, w.cfg.Kafka, w.Now, w.log)
 			return followed{f, w.normalizer}, err
 		},
 		Progress: w.traces.Progress, Log: w.log, Registerer: w.reg,
@@ -45,7 +46,7 @@ func (w *wiring) buildTail() (err error) {
 
 // followed decodes the spans of the records that a follower polls.
 type followed struct {
-	*stream.Follower
+	*consumer.Follower
 	normalizer *normalize.Normalizer
 }
 

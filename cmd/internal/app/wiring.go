@@ -46,6 +46,7 @@ import (
 	"colonnade/write/secrets"
 	"colonnade/write/sink"
 	"colonnade/write/stream"
+	"colonnade/write/stream/consumer"
 )
 
 // wiring constructs a Service. Its fields are components that several of its
@@ -158,17 +159,17 @@ func (w *wiring) buildProducer() (err error) {
 
 // buildSink consumes records from Kafka and inserts their rows into ClickHouse.
 func (w *wiring) buildSink() error {
-	consumer, err := stream.NewConsumer(w.cfg.Kafka, w.Now, w.log, w.reg)
+	member, err := consumer.New(w.cfg.Kafka, w.Now, w.log, w.reg)
 	if err != nil {
 		return err
 	}
-	w.closers = append(w.closers, consumer)
+	w.closers = append(w.closers, member)
 	normalizer, err := normalize.New(w.cfg.Cost, w.reg)
 	if err != nil {
 		return err
 	}
 	w.Sink, err = sink.New(w.cfg.Sink, sink.Deps{
-		Store: w.Stores.inserts, Consumer: consumer, Dead: w.Producer, Normalizer: normalizer,
+		Store: w.Stores.inserts, Consumer: member, Dead: w.Producer, Normalizer: normalizer,
 		Erased: accounts.Erased(w.Stores.Postgres), Retentions: accounts.Retentions(w.Stores.Postgres), Now: w.Now, Log: w.log, Registerer: w.reg,
 	})
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"colonnade/write/ingest"
 	"colonnade/write/logevents"
 	"colonnade/write/normalize"
-	"colonnade/write/stream"
+	"colonnade/write/stream/consumer"
 )
 
 // buildLogEvents joins log records to their spans. In a process of the write role too it
@@ -14,12 +14,12 @@ import (
 func (w *wiring) buildLogEvents() (err error) {
 	// A registry of its own: the metrics of a consumer have no labels that would tell the
 	// topic of log records from that of spans.
-	consumer, err := stream.NewConsumer(w.cfg.LogEvents.Kafka(w.cfg.Kafka), w.Now, w.log, prometheus.NewRegistry())
+	member, err := consumer.New(w.cfg.LogEvents.Kafka(w.cfg.Kafka), w.Now, w.log, prometheus.NewRegistry())
 	if err != nil {
 		return err
 	}
-	w.closers = append(w.closers, consumer)
-	deps := logevents.Deps{Consumer: consumer, Ingest: w.ingest, Stored: w.stored, Now: w.Now, Log: w.log, Registerer: w.reg}
+	w.closers = append(w.closers, member)
+	deps := logevents.Deps{Consumer: member, Ingest: w.ingest, Stored: w.stored, Now: w.Now, Log: w.log, Registerer: w.reg}
 	if deps.Ingest == nil {
 		if deps.Ingest, err = ingest.New(w.cfg.Ingest, w.Producer, w.Now, w.log, w.pipeline("logs")); err != nil {
 			return err

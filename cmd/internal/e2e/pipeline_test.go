@@ -33,6 +33,7 @@ import (
 	"colonnade/write/normalize"
 	"colonnade/write/sink"
 	"colonnade/write/stream"
+	"colonnade/write/stream/consumer"
 )
 
 // pipeline is a producer, a sink and a reader on a topic and a database of their own.
@@ -65,14 +66,14 @@ func newPipeline(t testing.TB, tune ...func(*sink.Config)) *pipeline {
 	t.Cleanup(func() { require.NoError(t, w.producer.Close()) })
 	w.normalizer, err = normalize.New(cost.DefaultConfig(), registry)
 	require.NoError(t, err)
-	consumer, err := stream.NewConsumer(cfg, time.Now, log, registry)
+	member, err := consumer.New(cfg, time.Now, log, registry)
 	require.NoError(t, err)
 	sinking := sink.DefaultConfig()
 	sinking.MinLinger = 20 * time.Millisecond
 	for _, change := range tune {
 		change(&sinking)
 	}
-	s, err := sink.New(sinking, sink.Deps{Store: conn, Consumer: consumer, Dead: w.producer, Normalizer: w.normalizer, Now: time.Now, Log: log, Registerer: registry})
+	s, err := sink.New(sinking, sink.Deps{Store: conn, Consumer: member, Dead: w.producer, Normalizer: w.normalizer, Now: time.Now, Log: log, Registerer: registry})
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1) // Run's one answer
@@ -80,7 +81,7 @@ func newPipeline(t testing.TB, tune ...func(*sink.Config)) *pipeline {
 	t.Cleanup(func() {
 		cancel()
 		require.NoError(t, <-done)
-		require.NoError(t, consumer.Close())
+		require.NoError(t, member.Close())
 	})
 	reading := traces.DefaultConfig()
 	reading.Topic, reading.WaitTimeout = cfg.Topic, 2*time.Minute

@@ -43,6 +43,7 @@ import (
 	"colonnade/write/normalize"
 	"colonnade/write/sink"
 	"colonnade/write/stream"
+	"colonnade/write/stream/consumer"
 )
 
 // faultsVariable makes a test process a sink: it holds a faultsChild.
@@ -112,14 +113,14 @@ func runSink(raw string, log *slog.Logger) error {
 	}
 	registry := prometheus.NewRegistry()
 	producer, err1 := stream.NewProducer(c.stream(), time.Now, log, registry)
-	consumer, err2 := stream.NewConsumer(c.stream(), time.Now, log, registry)
+	member, err2 := consumer.New(c.stream(), time.Now, log, registry)
 	normalizer, err3 := normalize.New(cost.DefaultConfig(), registry)
 	if err := errors.Join(err1, err2, err3); err != nil {
 		return err
 	}
 	cfg := sink.DefaultConfig()
 	cfg.MinLinger, cfg.FinalizeAfter, cfg.MaxBackoff = 50*time.Millisecond, time.Second, time.Second
-	s, err := sink.New(cfg, sink.Deps{Store: conn, Consumer: consumer, Dead: producer, Normalizer: normalizer, Now: time.Now, Log: log, Registerer: registry})
+	s, err := sink.New(cfg, sink.Deps{Store: conn, Consumer: member, Dead: producer, Normalizer: normalizer, Now: time.Now, Log: log, Registerer: registry})
 	if err != nil {
 		return err
 	}
@@ -481,10 +482,10 @@ func (f *faults) stored() (n uint64) {
 
 // lag is how much of what was sent no progress covers.
 func (f *faults) lag() int64 {
-	consumer, err := stream.NewConsumer(f.child.stream(), time.Now, slog.New(slog.DiscardHandler), prometheus.NewRegistry())
+	member, err := consumer.New(f.child.stream(), time.Now, slog.New(slog.DiscardHandler), prometheus.NewRegistry())
 	require.NoError(f, err)
-	defer func() { require.NoError(f, consumer.Close()) }()
-	lag, err := consumer.Lag(f.Context())
+	defer func() { require.NoError(f, member.Close()) }()
+	lag, err := member.Lag(f.Context())
 	if err != nil {
 		return 1
 	}

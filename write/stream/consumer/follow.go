@@ -1,4 +1,4 @@
-package stream
+package consumer
 
 import (
 	"context"
@@ -10,34 +10,35 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"colonnade/write/stream"
 )
 
 // growEvery is how often a Follower looks for partitions that were added.
 const growEvery = 30 * time.Second
 
-// How long leaders of partitions are waited for, and how long first.
+// A Follower waits for leaders of the partitions for leaderTimeout in all; the first pause is
+// firstLeaderPause.
 const (
-	leaderPatience   = 10 * time.Second
+	leaderTimeout    = 10 * time.Second
 	firstLeaderPause = 50 * time.Millisecond
 )
 
-// Follower reads the log for itself alone, from its end: without a group,
-// without commits, and so without effect on who else reads. What came before
-// it opened, and what comes after it closed, it does not see. It is for one
-// goroutine.
+// Follower reads the records that are published while it is open, from the ends of the
+// partitions. It has no group and commits nothing, so that it does not affect other readers.
+// It is for one goroutine.
 type Follower struct {
-	cfg    Config
+	cfg    stream.Config
 	now    func() time.Time
 	client *kgo.Client
-	// known is how many partitions are read, lookedAt when they were counted.
-	known    int
-	lookedAt time.Time
+	// partitions is how many partitions are read, countedAt when they were counted.
+	partitions int
+	countedAt  time.Time
 }
 
-// Follow opens a follower. When it returns, every record that is published
-// from then on will be read.
-func Follow(ctx context.Context, cfg Config, now func() time.Time, log *slog.Logger) (*Follower, error) {
-	opts, err := options(cfg, now, log.With(slog.String("component", "stream")))
+// Follow opens a follower, which reads every record that is published after Follow returned.
+func Follow(ctx context.Context, cfg stream.Config, now func() time.Time, log *slog.Logger) (*Follower, error) {
+	opts, err := stream.ClientOptions(cfg, now, log.With(slog.String("component", "stream")))
 	if err != nil {
 		return nil, err
 	}
@@ -46,7 +47,7 @@ func Follow(ctx context.Context, cfg Config, now func() time.Time, log *slog.Log
 		kgo.FetchMaxPartitionBytes(4<<20),
 		kgo.FetchMaxBytes(16<<20),
 		kgo.FetchMaxWait(500*time.Millisecond),
-		kgo.ConsumeResetOffset(kgo.NewOffset().AtEnd()), // never what is old
+		kgo.ConsumeResetOffset(kgo.NewOffset().AtEnd()), // no records from before Follow
 	)...)
 	if err != nil {
 		return nil, fmt.Errorf("stream: make a following client: %w", err)
@@ -59,14 +60,14 @@ func Follow(ctx context.Context, cfg Config, now func() time.Time, log *slog.Log
 	return f, nil
 }
 
-// begin finds the ends. A topic that was just made has no leaders for a moment,
-// and one whose broker was lost for a moment more: these are waited for.
+// begin finds the ends of the partitions. It waits for their leaders, which a topic lacks for
+// a short time after it was created or its broker was lost.
 func (f *Follower) begin(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, leaderPatience)
+	ctx, cancel := context.WithTimeout(ctx, leaderTimeout)
 	defer cancel()
 	for pause := firstLeaderPause; ; pause = min(2*pause, time.Second) {
 		err := f.grow(ctx)
-		if err == nil && f.known > 0 {
+		if err == nil && f.partitions > 0 {
 			return nil
 		}
 		if err == nil {
@@ -82,10 +83,10 @@ func (f *Follower) begin(ctx context.Context) error {
 	}
 }
 
-// grow begins to read partitions: at first all from their ends, later those
-// that were added, from their starts.
+// grow begins to read partitions: first all of them from their ends, later those that were
+// added, from their starts.
 func (f *Follower) grow(ctx context.Context) error {
-	f.lookedAt = f.now()
+	f.countedAt = f.now()
 	ends, err := kadm.NewClient(f.client).ListEndOffsets(ctx, f.cfg.Topic)
 	if err == nil {
 		err = ends.Error()
@@ -96,24 +97,23 @@ func (f *Follower) grow(ctx context.Context) error {
 	add := map[int32]kgo.Offset{}
 	for number, end := range ends[f.cfg.Topic] {
 		switch {
-		case f.known == 0:
+		case f.partitions == 0:
 			add[number] = kgo.NewOffset().At(end.Offset)
-		case int(number) >= f.known:
+		case int(number) >= f.partitions:
 			add[number] = kgo.NewOffset().AtStart()
 		}
 	}
 	if len(add) > 0 {
 		f.client.AddConsumePartitions(map[string]map[int32]kgo.Offset{f.cfg.Topic: add})
-		f.known += len(add)
+		f.partitions += len(add)
 	}
 	return nil
 }
 
-// Poll gives the next records, also those that did not decode, with their Err;
-// none when ctx ends first. An error means that records may have been lost to
-// this follower: it is of no more use.
-func (f *Follower) Poll(ctx context.Context) ([]Record, error) {
-	if f.now().Sub(f.lookedAt) > growEvery {
+// Poll returns the next records; those that cannot be decoded have their Err. It returns none
+// if ctx ends first. After an error the follower may have missed records and must be closed.
+func (f *Follower) Poll(ctx context.Context) ([]stream.Record, error) {
+	if f.now().Sub(f.countedAt) > growEvery {
 		if err := f.grow(ctx); err != nil && ctx.Err() == nil {
 			return nil, err
 		}
@@ -125,17 +125,17 @@ func (f *Follower) Poll(ctx context.Context) ([]Record, error) {
 			failed = fmt.Errorf("stream: follow partition %d: %w", partition, err)
 		}
 	})
-	var records []Record
-	fetches.EachRecord(func(r *kgo.Record) { records = append(records, decode(r)) })
+	var records []stream.Record
+	fetches.EachRecord(func(r *kgo.Record) { records = append(records, stream.Decode(r)) })
 	return records, failed
 }
 
-// Pause stops reading partitions ahead of Resume; what was fetched of them waits.
+// Pause stops reading partitions until Resume; records that were fetched of them wait.
 func (f *Follower) Pause(partitions ...int32) {
 	f.client.PauseFetchPartitions(map[string][]int32{f.cfg.Topic: partitions})
 }
 
-// Resume goes on reading partitions.
+// Resume continues to read partitions.
 func (f *Follower) Resume(partitions ...int32) {
 	f.client.ResumeFetchPartitions(map[string][]int32{f.cfg.Topic: partitions})
 }

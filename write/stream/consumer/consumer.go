@@ -1,4 +1,15 @@
-package stream
+// Package consumer reads the topic of spans as a member of a consumer group, in ranges that a
+// restart reproduces.
+//
+// A worker names the range that it is about to make durable in the metadata of its commit
+// (Partition.Intend), makes it durable, and then moves the offset (Partition.Commit). After a
+// crash the next owner of the partition finds the range in Partition.Intended and repeats
+// exactly it. Source: design §3.
+//
+// Here: Consumer, a member of the group with one Partition for each assigned partition; and
+// Follower, which reads new records without a group. Not here: records (write/stream) and
+// what is done with them (write/sink, read/tail).
+package consumer
 
 import (
 	"context"
@@ -17,33 +28,34 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"colonnade/domain"
+	"colonnade/write/stream"
 )
 
-// errWorkEnded is a worker that went home while its partition was still assigned.
-var errWorkEnded = errors.New("stream: the worker ended before its partition was given up")
+// errWorkEnded reports a worker that returned while its partition was still assigned.
+var errWorkEnded = errors.New("stream: the worker ended before its partition was revoked")
 
-// retryPause is the pause before asking an unreachable broker again.
+// retryPause is the pause before an unreachable broker is asked again.
 const retryPause = time.Second
 
-// Consumer reads the log as a member of the group.
+// Consumer is a member of the consumer group.
 type Consumer struct {
-	cfg     Config
+	cfg     stream.Config
 	log     *slog.Logger
 	now     func() time.Time
-	metrics consumerMetrics
+	metrics metrics
 	admin   *kgo.Client
-	// stuck are the partitions whose commits fail, unread those whose fetches do.
-	stuck, unread *stuck
-	// joined is when the group took this member in, in nanoseconds since 1970; 0 while it is not a member.
+	// commits are the partitions whose commits fail, fetches those whose fetches do.
+	commits, fetches *failures
+	// joined is when the group accepted this member, in Unix nanoseconds; 0 while it is no member.
 	joined atomic.Int64
 	// owned is the number of partitions that have a worker.
 	owned atomic.Int32
 }
 
-// NewConsumer makes a consumer; it joins the group in Run.
-func NewConsumer(cfg Config, now func() time.Time, log *slog.Logger, reg prometheus.Registerer) (*Consumer, error) {
+// New returns a consumer, which joins the group in Run.
+func New(cfg stream.Config, now func() time.Time, log *slog.Logger, reg prometheus.Registerer) (*Consumer, error) {
 	log = log.With(slog.String("component", "stream"))
-	opts, err := options(cfg, now, log)
+	opts, err := stream.ClientOptions(cfg, now, log)
 	if err != nil {
 		return nil, err
 	}
@@ -52,18 +64,17 @@ func NewConsumer(cfg Config, now func() time.Time, log *slog.Logger, reg prometh
 		return nil, fmt.Errorf("stream: make a client: %w", err)
 	}
 	return &Consumer{
-		cfg: cfg, log: log, now: now, metrics: newConsumerMetrics(reg), admin: admin,
-		stuck: newStuck(now, "got on"), unread: newStuck(now, "been readable"),
+		cfg: cfg, log: log, now: now, metrics: newMetrics(reg), admin: admin,
+		commits: newFailures(now, "committed an offset"), fetches: newFailures(now, "been readable"),
 	}, nil
 }
 
-// Run joins the group and runs work once for each assigned partition, each in
-// its own goroutine, until ctx ends or a worker fails. The worker's context
-// ends when the partition is taken away or ctx ends; the partition is given up
-// only after the worker has returned, and until then (unless the broker has
-// already thrown this member out) it may still Intend and Commit with a
-// context of its own: that is how a batch under way is finished. Run returns
-// the first worker's error, or nil when ctx ended.
+// Run joins the group and runs work once for each assigned partition, each in its own
+// goroutine, until ctx ends or a worker fails. The worker's context ends when the partition
+// is revoked or ctx ends. The partition is released only after the worker has returned: until
+// then it may still Intend and Commit with a context of its own, to finish the batch in
+// flight, unless the broker has removed this member from the group. Run returns the first
+// worker's error, or nil when ctx ended.
 func (c *Consumer) Run(ctx context.Context, work func(ctx context.Context, p *Partition) error) error {
 	var wait sync.WaitGroup
 	defer wait.Wait()
@@ -84,7 +95,7 @@ func (c *Consumer) Run(ctx context.Context, work func(ctx context.Context, p *Pa
 		switch err := c.join(ctx, topic.TopicID, work); {
 		case errors.Is(err, errReplaced):
 			c.log.WarnContext(ctx, "broker does not know this member, it joins the group again")
-			select { // one that does so again and again is not to be stormed
+			select { // a broker that does so repeatedly must not be flooded with requests
 			case <-time.After(retryPause / 5):
 			case <-ctx.Done():
 				return nil
@@ -95,16 +106,17 @@ func (c *Consumer) Run(ctx context.Context, work func(ctx context.Context, p *Pa
 	}
 }
 
-// errTopicGone ends a membership: the client would ask for the deleted topic's id for ever.
+// errTopicGone ends a session, because the client would go on asking for the deleted topic's id.
 var errTopicGone = errors.New("stream: the broker does not know the topic")
 
-// join is one membership of the group; it ends with ctx (nil), a worker's error, errTopicGone or errReplaced.
+// join runs one session in the group. It returns nil when ctx ends, a worker's error,
+// errTopicGone or errReplaced.
 func (c *Consumer) join(ctx context.Context, topic [16]byte, work func(ctx context.Context, p *Partition) error) error {
 	running, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	s := &session{
 		Consumer: c, topic: topic, work: work, running: running, fail: stop,
-		workers: make(map[int32]*worker), told: newTold(c.now),
+		workers: make(map[int32]*worker), repeats: stream.NewRepeats(c.now),
 	}
 	if err := s.open(); err != nil {
 		return err
@@ -113,7 +125,7 @@ func (c *Consumer) join(ctx context.Context, topic [16]byte, work func(ctx conte
 	for running.Err() == nil {
 		fetches := s.client.PollRecords(running, -1)
 		s.dispatch(fetches)
-		if fetches.NumRecords() == 0 { // an error, or nothing: no reason to hurry
+		if fetches.NumRecords() == 0 { // an error or nothing: do not poll in a busy loop
 			select {
 			case <-time.After(retryPause / 100):
 			case <-running.Done():
@@ -130,12 +142,13 @@ func (c *Consumer) join(ctx context.Context, topic [16]byte, work func(ctx conte
 	return context.Cause(running)
 }
 
-// waitForTopics makes sure that the topics exist; it asks until they do, or ctx ends (not ok).
+// waitForTopics creates the topics where they are missing and waits until they exist; ok is
+// false if ctx ends first.
 func (c *Consumer) waitForTopics(ctx context.Context) (topic kmsg.MetadataResponseTopic, ok bool) {
 	for {
-		_, err := ensureTopics(ctx, c.admin, c.cfg, c.log)
+		_, err := stream.EnsureTopics(ctx, c.admin, c.cfg, c.log)
 		if err == nil {
-			if topic, err = describe(ctx, c.admin, c.cfg.Topic); err == nil {
+			if topic, err = stream.DescribeTopic(ctx, c.admin, c.cfg.Topic); err == nil {
 				return topic, true
 			}
 		}
@@ -151,9 +164,9 @@ func (c *Consumer) waitForTopics(ctx context.Context) (topic kmsg.MetadataRespon
 	}
 }
 
-// Lag returns how many offsets the group has not committed, for each partition. A
-// partition that was never committed counts from the start of the log, and so does
-// one whose commit lies beyond its end: the log is not the one that was committed.
+// Lag returns how many offsets the group has not committed, for each partition. A partition
+// without a commit counts from its start, and so does one whose commit is beyond its end,
+// because the topic was created again since that commit.
 func (c *Consumer) Lag(ctx context.Context) (map[int32]int64, error) {
 	adm := kadm.NewClient(c.admin)
 	ends, err := adm.ListEndOffsets(ctx, c.cfg.Topic)
@@ -164,7 +177,7 @@ func (c *Consumer) Lag(ctx context.Context) (map[int32]int64, error) {
 	if err != nil {
 		return nil, fmt.Errorf("stream: list start offsets: %w", err)
 	}
-	commits, err := committed(ctx, c.admin, c.cfg.Group, c.cfg.Topic, slices.Collect(maps.Keys(ends[c.cfg.Topic])))
+	commits, err := stream.Committed(ctx, c.admin, c.cfg.Group, c.cfg.Topic, slices.Collect(maps.Keys(ends[c.cfg.Topic])))
 	if err != nil {
 		return nil, err
 	}
@@ -185,22 +198,21 @@ func (c *Consumer) Lag(ctx context.Context) (map[int32]int64, error) {
 	return lag, nil
 }
 
-// Ready returns an error of kind Unavailable while the group does not get on: this
-// member has not been given its partitions, commits or fetches of a partition have
-// failed for some seconds, or one that was assigned cannot be begun. It asks nobody.
+// Ready returns an error of kind Unavailable while this member has no partitions, or while
+// the commits or fetches of a partition have failed for some seconds. It sends no request.
 func (c *Consumer) Ready() error {
-	if err := errors.Join(c.stuck.ready(), c.unread.ready()); err != nil {
+	if err := errors.Join(c.commits.ready(), c.fetches.ready()); err != nil {
 		return err
 	}
 	joined := c.joined.Load()
-	// A member that is given nothing may be one too many, or wait for the session of an earlier owner to end.
+	// A member without partitions may be one too many, or wait until the session of a former owner ends.
 	if joined == 0 || c.owned.Load() == 0 && c.now().Sub(time.Unix(0, joined)) < c.cfg.SessionTimeout {
 		return domain.E(domain.Unavailable, "The sink waits for its partitions.")
 	}
 	return nil
 }
 
-// Topic is the topic it reads.
+// Topic returns the name of the topic that it reads.
 func (c *Consumer) Topic() string { return c.cfg.Topic }
 
 // Close disconnects; call it after Run has returned.
@@ -209,7 +221,7 @@ func (c *Consumer) Close() error {
 	return nil
 }
 
-// session is one membership of the group.
+// session is one membership of the group, from joining to leaving.
 type session struct {
 	*Consumer
 	client *kgo.Client
@@ -222,8 +234,8 @@ type session struct {
 	mu      sync.Mutex
 	workers map[int32]*worker
 
-	// told are the errors of fetches that were logged lately.
-	told *told
+	// repeats are the errors of fetches that were logged lately.
+	repeats *stream.Repeats
 }
 
 // worker is one partition and the goroutine that works on it.
@@ -234,7 +246,7 @@ type worker struct {
 }
 
 func (s *session) open() error {
-	opts, err := options(s.cfg, s.now, s.log)
+	opts, err := stream.ClientOptions(s.cfg, s.now, s.log)
 	if err != nil {
 		return err
 	}
@@ -243,18 +255,18 @@ func (s *session) open() error {
 	s.client, err = kgo.NewClient(append(opts,
 		kgo.ConsumerGroup(s.cfg.Group),
 		kgo.ConsumeTopics(s.cfg.Topic),
-		kgo.Balancers(kgo.CooperativeStickyBalancer()), // the other partitions go on while one moves
+		kgo.Balancers(kgo.CooperativeStickyBalancer()), // the other partitions are processed while one moves
 		kgo.DisableAutoCommit(),
 		kgo.SessionTimeout(s.cfg.SessionTimeout),
 		kgo.HeartbeatInterval(s.cfg.SessionTimeout/5),
 		kgo.RebalanceTimeout(time.Minute), // a worker may need that long to finish its batch
-		// Redrive writes in transactions; what it took back must not be read.
+		// Redrive writes in transactions; records of an aborted one must not be read.
 		kgo.FetchIsolationLevel(kgo.ReadCommitted()),
 		kgo.FetchMaxPartitionBytes(4<<20),
 		kgo.FetchMaxBytes(32<<20),
 		kgo.FetchMaxWait(500*time.Millisecond),
 		kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()),
-		// Where the log lost what was read, resume a little earlier, never at the end: nothing is skipped.
+		// Where the broker lost records, resume a minute earlier and never at the end, so that none is skipped.
 		kgo.ConsumeResetOffset(kgo.RewindOffset(time.Minute)),
 		kgo.OnPartitionsAssigned(func(context.Context, *kgo.Client, map[string][]int32) { s.joined.CompareAndSwap(0, s.now().UnixNano()) }),
 		kgo.OnOffsetsFetched(s.assigned),
@@ -270,7 +282,7 @@ func (s *session) open() error {
 	return nil
 }
 
-// dispatch hands fetched records to the partitions' queues.
+// dispatch adds fetched records to the queues of the partitions.
 func (s *session) dispatch(fetches kgo.Fetches) {
 	at := s.now()
 	fetches.EachError(s.fetchError)
@@ -282,11 +294,11 @@ func (s *session) dispatch(fetches kgo.Fetches) {
 		w := s.workers[f.Partition]
 		s.mu.Unlock()
 		if w == nil {
-			return // taken away meanwhile; its next owner reads them
+			return // the partition was revoked; its next owner reads them
 		}
 		s.checkStart(w.partition, f.LogStartOffset, f.Records[0].Offset)
 		w.partition.push(f.Records, at)
-		s.unread.over(f.Partition)
+		s.fetches.succeeded(f.Partition)
 		s.metrics.records.Add(float64(len(f.Records)))
 		for _, r := range f.Records {
 			s.metrics.bytes.Add(float64(len(r.Value)))

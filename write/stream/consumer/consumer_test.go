@@ -1,8 +1,7 @@
-package stream_test
+package consumer_test
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"sync"
@@ -13,54 +12,17 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"colonnade/domain"
-	"colonnade/domain/trace"
 	"colonnade/write/stream"
+	"colonnade/write/stream/consumer"
+	"colonnade/write/stream/streamtest"
 )
-
-func record(n int) stream.Record {
-	var id trace.TraceID
-	binary.BigEndian.PutUint64(id[8:], uint64(n)+1)
-	return stream.Record{
-		Project: domain.ProjectID(uuid.UUID{1}), User: uuid.UUID{2}, Trace: id, Source: "otlp", Operation: stream.Upsert,
-		ReceivedAt: time.Unix(1_700_000_000, int64(n)).UTC(), Headers: map[string]string{"colour": "blue"},
-		Value: fmt.Appendf(nil, "value %d", n),
-	}
-}
-
-func records(n int) []stream.Record {
-	rs := make([]stream.Record, n)
-	for i := range rs {
-		rs[i] = record(i)
-	}
-	return rs
-}
-
-// running is a consumer under way.
-type running struct {
-	cancel context.CancelFunc
-	done   chan error
-}
-
-func run(t *testing.T, c *stream.Consumer, work func(context.Context, *stream.Partition) error) *running {
-	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
-	r := &running{cancel: cancel, done: make(chan error, 1)}
-	go func() { r.done <- c.Run(ctx, work) }()
-	return r
-}
-
-func (r *running) stop(t *testing.T) {
-	t.Helper()
-	r.cancel()
-	require.NoError(t, <-r.done)
-}
 
 func TestABatchIsBoundedByWeight(t *testing.T) {
 	t.Parallel()
-	cfg := config(t, shared(t)...)
+	cfg := streamtest.Config(t, streamtest.Shared(t)...)
 	cfg.Partitions = 1
-	p := producer(t, cfg)
-	rs := records(14)
+	p := streamtest.Producer(t, cfg)
+	rs := streamtest.Records(14)
 	_, err := p.Publish(t.Context(), rs[:12])
 	require.NoError(t, err)
 
@@ -68,7 +30,7 @@ func TestABatchIsBoundedByWeight(t *testing.T) {
 	began := time.Now()
 	var lengths []int
 	all := make(chan struct{})
-	r := run(t, consumer(t, cfg), func(ctx context.Context, part *stream.Partition) error {
+	r := run(t, newConsumer(t, cfg), func(ctx context.Context, part *consumer.Partition) error {
 		part.WeighBy(func([]byte) int { return 10 })
 		if _, err := part.PollTo(ctx, 1); err != nil { // before anything was weighed
 			return err
@@ -114,9 +76,9 @@ func TestABatchIsBoundedByWeight(t *testing.T) {
 
 func TestRecordsComeBackAsTheyWent(t *testing.T) {
 	t.Parallel()
-	cfg := config(t, shared(t)...)
-	p := producer(t, cfg)
-	want := records(20)
+	cfg := streamtest.Config(t, streamtest.Shared(t)...)
+	p := streamtest.Producer(t, cfg)
+	want := streamtest.Records(20)
 	want = append(want, stream.Record{
 		Project: domain.ProjectID(uuid.UUID{1}), Operation: stream.Reject, ReceivedAt: time.Unix(5, 0).UTC(), Source: "otlp", Value: []byte(`{}`),
 	})
@@ -127,8 +89,8 @@ func TestRecordsComeBackAsTheyWent(t *testing.T) {
 	var mu sync.Mutex
 	got := make(map[string]stream.Record)
 	all := make(chan struct{})
-	c := consumer(t, cfg)
-	r := run(t, c, func(ctx context.Context, p *stream.Partition) error {
+	c := newConsumer(t, cfg)
+	r := run(t, c, func(ctx context.Context, p *consumer.Partition) error {
 		for {
 			batch, err := p.Poll(ctx, 1<<20, 10*time.Millisecond)
 			if err != nil {
@@ -167,14 +129,14 @@ func TestRecordsComeBackAsTheyWent(t *testing.T) {
 // TestACrashedRangeIsRepeatedExactly ends a worker between Intend and Commit.
 func TestACrashedRangeIsRepeatedExactly(t *testing.T) {
 	t.Parallel()
-	cfg := config(t, shared(t)...)
+	cfg := streamtest.Config(t, streamtest.Shared(t)...)
 	cfg.Partitions = 1
-	p := producer(t, cfg)
-	_, err := p.Publish(t.Context(), records(10))
+	p := streamtest.Producer(t, cfg)
+	_, err := p.Publish(t.Context(), streamtest.Records(10))
 	require.NoError(t, err)
 
 	crash := errors.New("crash")
-	r := run(t, consumer(t, cfg), func(ctx context.Context, p *stream.Partition) error {
+	r := run(t, newConsumer(t, cfg), func(ctx context.Context, p *consumer.Partition) error {
 		batch, err := p.PollTo(ctx, 2)
 		if err != nil {
 			return err
@@ -191,7 +153,7 @@ func TestACrashedRangeIsRepeatedExactly(t *testing.T) {
 		return crash
 	})
 	require.ErrorIs(t, <-r.done, crash)
-	_, err = p.Publish(t.Context(), records(10))
+	_, err = p.Publish(t.Context(), streamtest.Records(10))
 	require.NoError(t, err)
 
 	type seen struct {
@@ -201,8 +163,8 @@ func TestACrashedRangeIsRepeatedExactly(t *testing.T) {
 		values   []string
 	}
 	found := make(chan seen, 1)
-	c := consumer(t, cfg)
-	r = run(t, c, func(ctx context.Context, p *stream.Partition) error {
+	c := newConsumer(t, cfg)
+	r = run(t, c, func(ctx context.Context, p *consumer.Partition) error {
 		s := seen{next: p.Next()}
 		s.intended, s.pending = p.Intended()
 		batch, err := p.PollTo(ctx, s.intended.Last)
@@ -233,10 +195,10 @@ func TestACrashedRangeIsRepeatedExactly(t *testing.T) {
 // records flow: no record may be committed by two owners at a time or be left out.
 func TestRebalanceMovesPartitionsWhole(t *testing.T) {
 	t.Parallel()
-	cfg := config(t, shared(t)...)
+	cfg := streamtest.Config(t, streamtest.Shared(t)...)
 	cfg.Partitions = 4
-	p := producer(t, cfg)
-	_, err := p.Publish(t.Context(), records(100))
+	p := streamtest.Producer(t, cfg)
+	_, err := p.Publish(t.Context(), streamtest.Records(100))
 	require.NoError(t, err)
 
 	var mu sync.Mutex
@@ -244,8 +206,8 @@ func TestRebalanceMovesPartitionsWhole(t *testing.T) {
 	seen := make(map[string]int)
 	joined := make(chan string, 100)
 	complete := make(chan struct{}, 100)
-	work := func(name string) func(context.Context, *stream.Partition) error {
-		return func(ctx context.Context, part *stream.Partition) error {
+	work := func(name string) func(context.Context, *consumer.Partition) error {
+		return func(ctx context.Context, part *consumer.Partition) error {
 			mu.Lock()
 			if other := owner[part.Number()]; other != "" {
 				mu.Unlock()
@@ -284,15 +246,15 @@ func TestRebalanceMovesPartitionsWhole(t *testing.T) {
 			}
 		}
 	}
-	one := run(t, consumer(t, cfg), work("one"))
+	one := run(t, newConsumer(t, cfg), work("one"))
 	<-complete
-	two := run(t, consumer(t, cfg), work("two"))
+	two := run(t, newConsumer(t, cfg), work("two"))
 	for name := range joined {
 		if name == "two" {
 			break
 		}
 	}
-	more := records(200)[100:]
+	more := streamtest.Records(200)[100:]
 	_, err = p.Publish(t.Context(), more)
 	require.NoError(t, err)
 	for n := 0; n < 200; {
@@ -302,7 +264,7 @@ func TestRebalanceMovesPartitionsWhole(t *testing.T) {
 		mu.Unlock()
 	}
 	two.stop(t)
-	_, err = p.Publish(t.Context(), records(300)[200:])
+	_, err = p.Publish(t.Context(), streamtest.Records(300)[200:])
 	require.NoError(t, err)
 	for n := 0; n < 300; {
 		<-complete
@@ -316,47 +278,18 @@ func TestRebalanceMovesPartitionsWhole(t *testing.T) {
 	}
 }
 
-func TestUnreachableBrokerIsUnavailable(t *testing.T) {
-	t.Parallel()
-	cfg := config(t, "127.0.0.1:1")
-	cfg.PublishTimeout = 200 * time.Millisecond
-	p := producer(t, cfg)
-	_, err := p.Publish(t.Context(), records(3))
-	require.Equal(t, domain.Unavailable, domain.KindOf(err))
-	e, ok := errors.AsType[*domain.Error](err)
-	require.True(t, ok)
-	require.Equal(t, cfg.RetryAfter, e.RetryAfter)
-	require.Error(t, p.Ready(t.Context()))
-}
-
-func TestALargeRecordIsTooLarge(t *testing.T) {
-	t.Parallel()
-	cfg := config(t, shared(t)...)
-	cfg.MaxRecordBytes = 2 << 20
-	p := producer(t, cfg)
-	require.NoError(t, p.Ready(t.Context()))
-	fits := record(0)
-	fits.Value = make([]byte, p.MaxValueBytes(t.Context()))
-	_, err := p.Publish(t.Context(), []stream.Record{fits})
-	require.NoError(t, err)
-	large := record(0)
-	large.Value = make([]byte, p.MaxValueBytes(t.Context())+4096)
-	_, err = p.Publish(t.Context(), []stream.Record{large})
-	require.Equal(t, domain.TooLarge, domain.KindOf(err))
-}
-
 // TestBrokerKilled kills the broker between writes and while a consumer owns
 // partitions; everything acknowledged is read, in order, once it is back.
 func TestBrokerKilled(t *testing.T) {
 	t.Parallel()
-	b := startBroker(t)
-	cfg := config(t, b.addr)
+	b := streamtest.StartBroker(t)
+	cfg := streamtest.Config(t, b.Addr)
 	cfg.PublishTimeout = 2 * time.Second
-	p := producer(t, cfg)
+	p := streamtest.Producer(t, cfg)
 	var mu sync.Mutex
 	seen := make(map[string]bool)
 	progress := make(chan struct{}, 1000)
-	r := run(t, consumer(t, cfg), func(ctx context.Context, part *stream.Partition) error {
+	r := run(t, newConsumer(t, cfg), func(ctx context.Context, part *consumer.Partition) error {
 		if r, ok := part.Intended(); ok {
 			if _, err := part.PollTo(ctx, r.Last); err != nil {
 				return err
@@ -383,13 +316,13 @@ func TestBrokerKilled(t *testing.T) {
 	acknowledged := 0
 	for round := range 3 {
 		if round > 0 {
-			b.kill(t)
-			_, err := p.Publish(t.Context(), records(1))
+			b.Kill(t)
+			_, err := p.Publish(t.Context(), streamtest.Records(1))
 			require.Equal(t, domain.Unavailable, domain.KindOf(err))
-			b.start(t)
+			b.Start(t)
 		}
 		for i := range 5 {
-			batch := records(acknowledged + 20)[acknowledged:]
+			batch := streamtest.Records(acknowledged + 20)[acknowledged:]
 			_, err := p.Publish(t.Context(), batch)
 			for tries := 0; err != nil && tries < 10; tries++ { // as a client does
 				require.Equal(t, domain.Unavailable, domain.KindOf(err), i)
@@ -406,59 +339,4 @@ func TestBrokerKilled(t *testing.T) {
 		}
 	}
 	r.stop(t)
-}
-
-func TestRedriveSendsEachOnce(t *testing.T) {
-	t.Parallel()
-	cfg := config(t, shared(t)...)
-	cfg.Partitions = 1
-	p := producer(t, cfg)
-	_, err := p.Publish(t.Context(), records(7))
-	require.NoError(t, err)
-	read := func(upTo int) []stream.Record {
-		var got []stream.Record
-		full := make(chan struct{})
-		r := run(t, consumer(t, cfg), func(ctx context.Context, part *stream.Partition) error {
-			for len(got) < upTo {
-				batch, err := part.Poll(ctx, 1<<20, time.Millisecond)
-				if err != nil {
-					return err
-				}
-				got = append(got, batch...)
-				if err := part.Commit(ctx, part.Next()); err != nil {
-					return err
-				}
-			}
-			close(full)
-			<-ctx.Done()
-			return nil
-		})
-		<-full
-		r.stop(t)
-		return got
-	}
-	first := read(7)
-	require.NoError(t, p.Dead(t.Context(), first[:4], "no such column"))
-	require.NoError(t, p.Dead(t.Context(), first[4:6], "too deep"))
-
-	want := stream.Redriven{Total: 6, Done: 6, Reasons: map[string]int64{"no such column": 4, "too deep": 2}}
-	dry, err := stream.Redrive(t.Context(), cfg, stream.RedriveOptions{DryRun: true}, time.Now, quiet())
-	require.NoError(t, err)
-	require.Equal(t, want, dry)
-	var reports []stream.Redriven
-	sent, err := stream.Redrive(t.Context(), cfg, stream.RedriveOptions{Progress: func(r stream.Redriven) { reports = append(reports, r) }}, time.Now, quiet())
-	require.NoError(t, err)
-	require.Equal(t, want, sent)
-	require.Equal(t, want, reports[len(reports)-1])
-	again, err := stream.Redrive(t.Context(), cfg, stream.RedriveOptions{}, time.Now, quiet())
-	require.NoError(t, err)
-	require.Zero(t, again.Total)
-
-	second := read(6)
-	require.Len(t, second, 6)
-	for i, got := range second {
-		want := first[i]
-		want.Offset, want.Redriven = got.Offset, true
-		require.Equal(t, want, got)
-	}
 }

@@ -1,4 +1,4 @@
-package stream_test
+package consumer_test
 
 import (
 	"context"
@@ -14,6 +14,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"colonnade/write/stream"
+	"colonnade/write/stream/consumer"
+	"colonnade/write/stream/streamtest"
 )
 
 // A broker that was restarted forgets who is in the group. A member that is
@@ -24,9 +26,9 @@ func TestAForgottenMemberReadsAnewWhereItStands(t *testing.T) {
 	c, err := kfake.NewCluster(kfake.NumBrokers(1))
 	require.NoError(t, err)
 	t.Cleanup(c.Close)
-	cfg := config(t, c.ListenAddrs()...)
+	cfg := streamtest.Config(t, c.ListenAddrs()...)
 	cfg.Partitions = 1
-	_, err = producer(t, cfg).Publish(t.Context(), records(10))
+	_, err = streamtest.Producer(t, cfg).Publish(t.Context(), streamtest.Records(10))
 	require.NoError(t, err)
 
 	taken, forgotten := make(chan struct{}), make(chan struct{})
@@ -34,7 +36,7 @@ func TestAForgottenMemberReadsAnewWhereItStands(t *testing.T) {
 	type position struct{ next, first int64 }
 	anew := make(chan position, 1)
 	var workers atomic.Int64
-	r := run(t, consumer(t, cfg), func(ctx context.Context, p *stream.Partition) error {
+	r := run(t, newConsumer(t, cfg), func(ctx context.Context, p *consumer.Partition) error {
 		if workers.Add(1) == 1 {
 			batch, err := p.PollTo(ctx, 4)
 			if err != nil {
@@ -61,7 +63,7 @@ func TestAForgottenMemberReadsAnewWhereItStands(t *testing.T) {
 	})
 	<-taken
 
-	// The member is told to join again. Before it has done so the broker knows it
+	// The broker makes the member join again. Before it has done so the broker knows it
 	// no more, and another has read up to offset 7.
 	client, err := kgo.NewClient(kgo.SeedBrokers(cfg.Brokers...))
 	require.NoError(t, err)

@@ -1,4 +1,4 @@
-package stream
+package consumer
 
 import (
 	"context"
@@ -13,10 +13,10 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// assigned starts a worker for each partition that was added, from the commits
-// the broker answered. An error makes the client join again after a pause, so it is
-// never lost: the client itself would leave out a partition whose commit it cannot
-// have, and nobody would read it until the next rebalance.
+// assigned starts a worker for each added partition at the offset that the broker has for it.
+// An error makes the client join again after a pause. Without that, the client would leave
+// out a partition whose commit it cannot fetch, and no member would read it until the next
+// rebalance.
 func (s *session) assigned(ctx context.Context, client *kgo.Client, resp *kmsg.OffsetFetchResponse) error {
 	if err := s.refusedCommits(resp); err != nil {
 		return err
@@ -33,17 +33,17 @@ func (s *session) assigned(ctx context.Context, client *kgo.Client, resp *kmsg.O
 	}
 	for _, group := range resp.Groups {
 		for _, topic := range group.Topics {
-			// One topic is all we consume; newer brokers name it by id only.
+			// It is the only topic of this group; newer brokers name it by its id alone.
 			for _, commit := range topic.Partitions {
 				start, ok1 := starts.Lookup(s.cfg.Topic, commit.Partition)
 				end, ok2 := ends.Lookup(s.cfg.Topic, commit.Partition)
 				if !ok1 || !ok2 || start.Err != nil || end.Err != nil {
-					return fmt.Errorf("stream: partition %d does not tell its bounds: %w", commit.Partition, errors.Join(start.Err, end.Err))
+					return fmt.Errorf("stream: partition %d has no bounds: %w", commit.Partition, errors.Join(start.Err, end.Err))
 				}
-				s.end([]int32{commit.Partition}) // an assignment that was not finished
+				s.end([]int32{commit.Partition}) // a former assignment that was not completed
 				p := s.partition(ctx, commit, start.Offset, end.Offset)
 				p.member = member
-				s.stuck.over(p.number)
+				s.commits.succeeded(p.number)
 				s.start(p) //nolint:contextcheck // a worker lives longer than this callback
 			}
 		}
@@ -51,15 +51,15 @@ func (s *session) assigned(ctx context.Context, client *kgo.Client, resp *kmsg.O
 	return nil
 }
 
-// refusedCommits tells of the partitions whose commit the broker did not give.
+// refusedCommits returns an error that names the partitions whose commit the broker did not return.
 func (s *session) refusedCommits(resp *kmsg.OffsetFetchResponse) error {
 	var refused error
 	for _, group := range resp.Groups {
 		for _, topic := range group.Topics {
 			for _, commit := range topic.Partitions {
 				if err := kerr.ErrorForCode(commit.ErrorCode); err != nil {
-					err = fmt.Errorf("stream: the commit of partition %d is not to be had: %w", commit.Partition, err)
-					s.stuck.failed(commit.Partition, err)
+					err = fmt.Errorf("stream: fetching the commit of partition %d failed: %w", commit.Partition, err)
+					s.commits.failed(commit.Partition, err)
 					refused = errors.Join(refused, err)
 				}
 			}
@@ -68,7 +68,8 @@ func (s *session) refusedCommits(resp *kmsg.OffsetFetchResponse) error {
 	return refused
 }
 
-// partition reads a commit: where to go on and what was under way.
+// partition returns a partition with the offset at which it continues and the range that was
+// being made durable.
 func (s *session) partition(ctx context.Context, commit kmsg.OffsetFetchResponseGroupTopicPartition, start, end int64) *Partition {
 	p := &Partition{consumer: s, number: commit.Partition, next: commit.Offset, epoch: commit.LeaderEpoch, arrived: make(chan struct{}, 1)}
 	if commit.Offset < 0 {
@@ -101,11 +102,12 @@ func (s *session) partition(ctx context.Context, commit kmsg.OffsetFetchResponse
 	return p
 }
 
+// revoked stops the workers of partitions that the group takes from this member.
 func (s *session) revoked(_ context.Context, _ *kgo.Client, partitions map[string][]int32) {
 	s.end(partitions[s.cfg.Topic])
 }
 
-// checkStart finds records that retention removed before they were read.
+// checkStart reports records that retention deleted before they were read.
 func (s *session) checkStart(p *Partition, logStart, first int64) {
 	next := p.tail()
 	if next < logStart && first >= logStart {
@@ -113,7 +115,7 @@ func (s *session) checkStart(p *Partition, logStart, first int64) {
 	}
 }
 
-// lost makes a loss visible: offsets from (inclusive) to (exclusive) are gone.
+// lost counts and logs the loss of the offsets from (inclusive) to (exclusive).
 func (s *session) lost(ctx context.Context, what string, partition int32, from, to int64) {
 	s.metrics.losses.Inc()
 	s.metrics.lost.Add(float64(max(to-from, 0)))
@@ -121,9 +123,8 @@ func (s *session) lost(ctx context.Context, what string, partition int32, from, 
 		slog.Int("partition", int(partition)), slog.Int64("from", from), slog.Int64("to", to))
 }
 
-// fetchError logs every error that a fetch carried. The client goes on after all
-// of them, at once: a partition that cannot be read is fetched again only after a
-// pause. A loss counts as an error.
+// fetchError logs an error of a fetch and pauses the partition, which the client would fetch
+// again at once.
 func (s *session) fetchError(topic string, partition int32, err error) {
 	if s.running.Err() != nil || errors.Is(err, context.Canceled) {
 		return
@@ -133,7 +134,7 @@ func (s *session) fetchError(topic string, partition int32, err error) {
 		return
 	}
 	s.metrics.errors.Inc()
-	if before, ok := s.told.again(err.Error()); ok {
+	if before, ok := s.repeats.Allow(err.Error()); ok {
 		s.log.LogAttrs(s.running, slog.LevelError, "fetch failed, the client fetches again", slog.String("topic", topic),
 			slog.Int("partition", int(partition)), slog.Any("error", err), slog.Int("not_logged_before", before))
 	}
@@ -143,7 +144,7 @@ func (s *session) fetchError(topic string, partition int32, err error) {
 	case errors.Is(err, kerr.UnknownTopicID), errors.Is(err, kerr.UnknownTopicOrPartition):
 		s.fail(errTopicGone)
 	case topic == s.cfg.Topic:
-		s.unread.failed(partition, err)
+		s.fetches.failed(partition, err)
 		s.mu.Lock()
 		w := s.workers[partition]
 		s.mu.Unlock()
@@ -153,22 +154,22 @@ func (s *session) fetchError(topic string, partition int32, err error) {
 	}
 }
 
-// commit commits one partition's offset and metadata, again and again until the
-// broker takes it, the context ends, or this member no longer may.
+// commit commits an offset and metadata of a partition. It tries until the broker accepts
+// them, the context ends, or this member can no longer commit for the partition.
 func (s *session) commit(ctx context.Context, p *Partition, kind string, offset int64, metadata string) error {
 	start := s.now()
 	for {
-		s.stuck.begin(p.number)
+		s.commits.begin(p.number)
 		err := s.commitOnce(ctx, p, offset, metadata)
 		if err == nil {
-			s.stuck.over(p.number)
+			s.commits.succeeded(p.number)
 			s.metrics.commits.WithLabelValues(kind, "ok").Inc()
 			s.metrics.commitTime.Observe(s.now().Sub(start).Seconds())
 			return nil
 		}
 		s.metrics.commits.WithLabelValues(kind, "error").Inc()
-		s.stuck.failed(p.number, err)
-		if thrownOut(err) && !p.ending.Load() {
+		s.commits.failed(p.number, err)
+		if removed(err) && !p.ending.Load() {
 			s.fail(errReplaced)
 		}
 		if ctx.Err() != nil || fenced(err) {
@@ -211,20 +212,18 @@ func (s *session) commitOnce(ctx context.Context, p *Partition, offset int64, me
 	return failure
 }
 
-// errReplaced is a commit for a partition that was assigned to another member:
-// to this client, before a broker that had forgotten the group told it in the
-// middle of joining again to begin as somebody new. The client does, and keeps
-// its partitions while it joins; so the broker would take its commits, although
-// the partitions may have had another owner meanwhile. All it has is void: it
-// leaves and comes back, and reads anew where each partition stands.
-var errReplaced = errors.New("stream: the broker took this member for a new one")
+// errReplaced reports a commit for a partition that was assigned to this client under another
+// member id. A broker that has lost the group makes the client join as a new member, and the
+// client keeps its partitions meanwhile. The broker would accept its commits, although the
+// partitions may have had another owner. So the session ends, and the next one reads the
+// offset of each partition again.
+var errReplaced = errors.New("stream: the broker replaced this member by a new one")
 
-// thrownOut tells whether the broker refused a commit because it does not know
-// this member in this generation, as after its restart. The client joins again by
-// itself then, and is given the partitions it had; since nothing changed by its own
-// account it tells nobody, and their workers would wait for ever for what they
-// lost. A partition that is just being given up has been told already.
-func thrownOut(err error) bool {
+// removed reports whether the broker refused a commit because it does not know this member in
+// this generation, for example after a restart of the broker. The client then joins again by
+// itself and is assigned the same partitions, so that it calls none of our functions: the
+// workers would wait forever for the records that they lost. So the session must end.
+func removed(err error) bool {
 	for _, reason := range []error{errReplaced, kerr.IllegalGeneration, kerr.UnknownMemberID, kerr.FencedMemberEpoch, kerr.StaleMemberEpoch} {
 		if errors.Is(err, reason) {
 			return true
@@ -233,8 +232,8 @@ func thrownOut(err error) bool {
 	return false
 }
 
-// fenced tells whether no commit of this membership is possible any more: the
-// partition is lost, or about to be.
+// fenced reports whether no commit of this session can succeed any more, because the partition
+// is lost or about to be.
 func fenced(err error) bool {
 	for _, fatal := range []error{
 		kerr.IllegalGeneration, kerr.UnknownMemberID, kerr.FencedInstanceID, kerr.FencedMemberEpoch,

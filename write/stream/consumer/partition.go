@@ -1,4 +1,4 @@
-package stream
+package consumer
 
 import (
 	"context"
@@ -9,42 +9,42 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"colonnade/write/stream"
 )
 
-// Partition is one assigned partition, in the hands of one worker. Its methods
-// are for that worker alone, which may poll while it commits, but calls neither
-// of both twice at a time.
+// Partition is one assigned partition. Its methods are for the worker of the partition
+// alone. Poll and Commit may run at the same time, but two Polls or two Commits may not.
 type Partition struct {
 	consumer *session
 	number   int32
-	// member is who the broker assigned it to.
+	// member is the id of the member that the broker assigned it to.
 	member   string
-	intended Range
+	intended stream.Range
 	pending  bool // intended holds a range
-	// ending holds once the partition is being given up.
+	// ending reports that the partition is being released.
 	ending atomic.Bool
 
 	mu sync.Mutex
-	// epoch is the leader epoch to commit with; the broker compares it to find lost
-	// records. That of a later record than the commit's finds them as well.
+	// epoch is the leader epoch to commit with, by which the broker finds lost records. The
+	// epoch of a record after the committed one finds them as well.
 	epoch int32
-	// queue holds fetched records that Poll has not given out, bytes is what they
-	// take in memory.
+	// queue holds fetched records that Poll has not returned, bytes is their size in memory.
 	queue []fetched
 	bytes int
-	// weigh tells what a record counts for in Poll; the first weighed of the queue
-	// count for weight.
+	// weigh returns the weight of a record in Poll. The first weighed records of the queue
+	// weigh weight together.
 	weigh           func(value []byte) int
 	weighed, weight int
-	// next is the offset that Poll gives out next.
+	// next is the offset of the record that Poll returns next.
 	next int64
-	// paused holds while the queue is full.
+	// paused reports that the queue is full.
 	paused bool
-	// held ends the pause after a fetch that failed; nil outside of one. failures is
-	// how many failed, one after the other.
+	// held ends the pause after a failed fetch; nil outside of a pause. failures is how many
+	// fetches failed, one after the other.
 	held     *time.Timer
 	failures int
-	// arrived has room for one signal: the queue is not empty.
+	// arrived has a value once records were added to the queue.
 	arrived chan struct{}
 }
 
@@ -54,17 +54,16 @@ type fetched struct {
 	weight int // set by weighQueue
 }
 
-// recordBytes is about what a fetched record takes in memory beside its value.
+// recordBytes is about the memory of a fetched record without its value.
 const recordBytes = 512
 
 func (f *fetched) bytes() int { return len(f.record.Value) + recordBytes }
 
-// Number is the partition's number.
+// Number returns the number of the partition.
 func (p *Partition) Number() int32 { return p.number }
 
-// Log names the log that the partition is of: a topic that is deleted and made
-// again under its name is another, whose offsets begin anew. It is empty where
-// the broker gives topics no ids.
+// Log returns the id of the topic: a topic that is deleted and created again under its name
+// has another one, and its offsets begin at zero. Empty where the broker gives topics no ids.
 func (p *Partition) Log() string {
 	id := uuid.UUID(p.consumer.topic)
 	if id == uuid.Nil {
@@ -73,27 +72,26 @@ func (p *Partition) Log() string {
 	return id.String()
 }
 
-// Intended is the range that the previous owner, or this one before a crash,
-// was making durable when it ended. It must be repeated exactly, with PollTo,
-// before anything else. ok is false where nothing is pending.
-func (p *Partition) Intended() (r Range, ok bool) { return p.intended, p.pending }
+// Intended returns the range that the former owner, or this process before a crash, was making
+// durable when it ended. The range must be repeated exactly, with PollTo, before any other
+// record is processed. ok is false where no range is pending.
+func (p *Partition) Intended() (r stream.Range, ok bool) { return p.intended, p.pending }
 
-// Next is the offset of the record that Poll gives out next.
+// Next returns the offset of the record that Poll returns next.
 func (p *Partition) Next() int64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.next
 }
 
-// WeighBy sets what Poll counts a record for by its value: at least 1. Without it
-// that is the value's length. Call it before the first Poll.
+// WeighBy sets the weight of a record in Poll by its value, at least 1; the default is the
+// length of the value. It must be called before the first Poll.
 func (p *Partition) WeighBy(weigh func(value []byte) int) { p.weigh = weigh }
 
-// Poll waits for a record and then gathers until records of that weight are
-// there, or linger has passed since the first was fetched. A batch holds at least
-// one record, ascending offsets, and records that did not decode, with their Err.
-// The error is the context's.
-func (p *Partition) Poll(ctx context.Context, weight int, linger time.Duration) ([]Record, error) {
+// Poll waits for a record, and then until records of that weight were fetched or linger has
+// passed since the first was. A batch has at least one record, and its offsets ascend.
+// Records that cannot be decoded have their Err. The error is that of the context.
+func (p *Partition) Poll(ctx context.Context, weight int, linger time.Duration) ([]stream.Record, error) {
 	var timer *time.Timer
 	var expired <-chan time.Time
 	for {
@@ -118,11 +116,11 @@ func (p *Partition) Poll(ctx context.Context, weight int, linger time.Duration) 
 	return p.take(func(sum int, _ int64) bool { return sum < weight }), nil
 }
 
-// PollTo waits for and gives the records from Next through last, however large
-// they are together. Offsets that the log no longer holds are left out: their
-// loss was reported when it was found.
-func (p *Partition) PollTo(ctx context.Context, last int64) ([]Record, error) {
-	var records []Record
+// PollTo waits for the records from Next through last and returns them, whatever their size.
+// Offsets that the topic no longer has are left out, because their loss was reported when it
+// was found.
+func (p *Partition) PollTo(ctx context.Context, last int64) ([]stream.Record, error) {
+	var records []stream.Record
 	for p.Next() <= last {
 		batch := p.take(func(_ int, offset int64) bool { return offset <= last })
 		records = append(records, batch...)
@@ -141,9 +139,8 @@ func (p *Partition) PollTo(ctx context.Context, last int64) ([]Record, error) {
 	return records, nil
 }
 
-// peek tells when the oldest queued record was fetched (zero: there is none)
-// and whether a batch is complete: records of that weight are there, or the log
-// jumped back.
+// peek returns when the oldest queued record was fetched, the zero time for none, and whether
+// the queue has records of that weight.
 func (p *Partition) peek(weight int) (first time.Time, full bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -151,11 +148,11 @@ func (p *Partition) peek(weight int) (first time.Time, full bool) {
 		return time.Time{}, false
 	}
 	p.weighQueue()
-	// weight is that of the whole queue, also behind a jump: a shorter batch is harmless.
+	// The queue may have more records than the batch, which ends where offsets do not ascend: a shorter batch does no harm.
 	return p.queue[0].at, p.weight >= weight
 }
 
-// weighQueue weighs what was fetched since it was last called.
+// weighQueue weighs the records that were fetched since its last call.
 func (p *Partition) weighQueue() {
 	for ; p.weighed < len(p.queue); p.weighed++ {
 		f := &p.queue[p.weighed]
@@ -166,19 +163,18 @@ func (p *Partition) weighQueue() {
 	}
 }
 
-// beyond tells whether the queue begins after an offset.
+// beyond reports whether the queue begins after an offset.
 func (p *Partition) beyond(last int64) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return len(p.queue) > 0 && p.queue[0].record.Offset > last
 }
 
-// take removes records from the queue while more says so of the weight and the
-// offset so far, but never across a jump back: a range must be ascending to be
-// named by its ends.
-func (p *Partition) take(more func(weight int, offset int64) bool) []Record {
+// take removes records from the queue while more returns true for the weight so far and the
+// next offset. It stops where the offsets do not ascend, because a range is named by its ends.
+func (p *Partition) take(more func(weight int, offset int64) bool) []stream.Record {
 	p.mu.Lock()
-	p.weighQueue() // also what came since peek
+	p.weighQueue() // records may have been added since peek
 	n, bytes, weight := 0, 0, 0
 	for n < len(p.queue) {
 		f := &p.queue[n]
@@ -206,19 +202,19 @@ func (p *Partition) take(more func(weight int, offset int64) bool) []Record {
 		}
 	}
 	if len(p.queue) == 0 {
-		p.queue = nil // lets go of the fetched buffers
+		p.queue = nil // so that the fetched buffers can be collected
 	}
 	p.mu.Unlock()
 
 	p.consumer.metrics.buffered.Sub(float64(bytes))
-	records := make([]Record, n)
+	records := make([]stream.Record, n)
 	for i, f := range taken {
-		records[i] = decode(f.record)
+		records[i] = stream.Decode(f.record)
 	}
 	return records
 }
 
-// push adds fetched records and stops fetching when the worker is far behind.
+// push adds fetched records to the queue, and pauses fetching while it is full.
 func (p *Partition) push(records []*kgo.Record, at time.Time) {
 	p.mu.Lock()
 	bytes := 0
@@ -241,7 +237,7 @@ func (p *Partition) push(records []*kgo.Record, at time.Time) {
 	}
 }
 
-// drop empties the queue of a partition that is given up.
+// drop empties the queue of a partition that is released.
 func (p *Partition) drop() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -257,18 +253,18 @@ func (p *Partition) drop() {
 }
 
 const (
-	// firstHold is the pause after a fetch that failed. It doubles with each that
-	// follows, up to maxHold: a partition that can be read again is so within seconds.
+	// firstHold is the pause after a failed fetch. It doubles with each further failure, up to
+	// maxHold, so that a partition is read again within seconds after it recovers.
 	firstHold = 100 * time.Millisecond
 	maxHold   = 5 * time.Second
 )
 
-// hold stops fetching for a while.
+// hold pauses fetching after a failed fetch.
 func (p *Partition) hold() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.ending.Load() {
-		return // drop has been, or is about to be
+		return // drop was called, or is about to be
 	}
 	pause := min(firstHold<<min(p.failures, 8), maxHold)
 	p.failures++
@@ -279,6 +275,7 @@ func (p *Partition) hold() {
 	p.held = time.AfterFunc(pause, p.release)
 }
 
+// release ends the pause of hold.
 func (p *Partition) release() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -291,18 +288,17 @@ func (p *Partition) release() {
 	}
 }
 
-// Intend commits r.First as the offset, with the range in the commit's
-// metadata. Call it before making the range durable; after a crash the next
-// owner finds it in Intended.
-func (p *Partition) Intend(ctx context.Context, r Range) error {
+// Intend commits r.First as the offset, with the range in the commit's metadata. It must be
+// called before the range is made durable: after a crash the next owner finds it in Intended.
+func (p *Partition) Intend(ctx context.Context, r stream.Range) error {
 	if r.Last < r.First || r.First < 0 {
 		return fmt.Errorf("stream: %d-%d is no range", r.First, r.Last)
 	}
 	return p.consumer.commit(ctx, p, "intend", r.First, formatIntent(r))
 }
 
-// Commit moves the group's offset: everything before next is durable. Call it
-// after durability.
+// Commit moves the group's offset to next. It must be called after everything before next is
+// durable.
 func (p *Partition) Commit(ctx context.Context, next int64) error {
 	return p.consumer.commit(ctx, p, "commit", next, "")
 }
@@ -313,7 +309,7 @@ func (p *Partition) leaderEpoch() int32 {
 	return p.epoch
 }
 
-// tail is the offset the next fetched record should have.
+// tail returns the offset that the next fetched record should have.
 func (p *Partition) tail() int64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()

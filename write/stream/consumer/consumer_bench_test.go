@@ -1,4 +1,4 @@
-package stream_test
+package consumer_test
 
 import (
 	"context"
@@ -11,6 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"colonnade/write/stream"
+	"colonnade/write/stream/consumer"
+	"colonnade/write/stream/streamtest"
 )
 
 // Spans of about 2 KB, eight to a record, half of their text as random as prose is.
@@ -21,7 +23,7 @@ const (
 
 func prose(r *rand.Rand, n int) []byte {
 	words := strings.Fields(`the of and to in is that for it as was with be by on not he his but at are this have from or had an they which one
-		you were her all she there would their we him been has when who will more no if out so said what up its about into than them can only
+		you were her all she there would their we him been has when who will more no if out so what up its about into than them can only
 		gen_ai.request.model gpt-4o assistant user content temperature "role": {"key": retrieval capital France history Paris tokens`)
 	var b strings.Builder
 	for b.Len() < n {
@@ -37,16 +39,16 @@ func BenchmarkPublish(b *testing.B) {
 	const callers, perCall = 32, 8
 	for _, codec := range []string{"none", "lz4", "snappy", "zstd"} {
 		b.Run(codec, func(b *testing.B) {
-			broker := startBroker(b)
-			cfg := config(b, broker.addr)
+			broker := streamtest.StartBroker(b)
+			cfg := streamtest.Config(b, broker.Addr)
 			cfg.Compression = codec
-			p := producer(b, cfg)
+			p := streamtest.Producer(b, cfg)
 			require.NoError(b, p.Ready(b.Context()))
 			r := rand.New(rand.NewPCG(1, 2))
 			calls := make([][]stream.Record, callers)
 			for i := range calls {
 				for j := range perCall {
-					rec := record(i*perCall + j)
+					rec := streamtest.Record(i*perCall + j)
 					rec.Value = prose(r, benchSpans*benchSpanBytes)
 					calls[i] = append(calls[i], rec)
 				}
@@ -72,11 +74,11 @@ func BenchmarkPublish(b *testing.B) {
 // BenchmarkConsume reads what was published, as the sink does, to the end.
 func BenchmarkConsume(b *testing.B) {
 	const total = 4000
-	broker := startBroker(b)
-	cfg := config(b, broker.addr)
-	p := producer(b, cfg)
+	broker := streamtest.StartBroker(b)
+	cfg := streamtest.Config(b, broker.Addr)
+	p := streamtest.Producer(b, cfg)
 	r := rand.New(rand.NewPCG(1, 2))
-	all := records(total)
+	all := streamtest.Records(total)
 	for i := range all {
 		all[i].Value = prose(r, benchSpans*benchSpanBytes)
 	}
@@ -91,11 +93,11 @@ func BenchmarkConsume(b *testing.B) {
 		round++
 		cfg.Group = cfg.Topic + strings.Repeat("x", round)
 		left := make(chan int, total)
-		c := consumer(b, cfg)
+		c := newConsumer(b, cfg)
 		ctx, cancel := context.WithCancel(b.Context())
 		done := make(chan error, 1)
 		go func() {
-			done <- c.Run(ctx, func(ctx context.Context, p *stream.Partition) error {
+			done <- c.Run(ctx, func(ctx context.Context, p *consumer.Partition) error {
 				for {
 					batch, err := p.Poll(ctx, 8<<20, 50*time.Millisecond)
 					if err != nil {

@@ -1,25 +1,25 @@
-package stream_test
+package consumer_test
 
 import (
+	"colonnade/write/stream/consumer"
+	"colonnade/write/stream/streamtest"
 	"context"
 	"log/slog"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"colonnade/write/stream"
 )
 
 // A follower sees what is published after it opened, all of it and nothing
 // else, and disturbs no group.
 func TestAFollowerSeesWhatComes(t *testing.T) {
 	t.Parallel()
-	cfg := config(t, shared(t)...)
-	p := producer(t, cfg)
-	_, err := p.Publish(t.Context(), records(30))
+	cfg := streamtest.Config(t, streamtest.Shared(t)...)
+	p := streamtest.Producer(t, cfg)
+	_, err := p.Publish(t.Context(), streamtest.Records(30))
 	require.NoError(t, err)
-	f, err := stream.Follow(t.Context(), cfg, time.Now, slog.New(slog.DiscardHandler))
+	f, err := consumer.Follow(t.Context(), cfg, time.Now, slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	defer f.Close()
 
@@ -29,7 +29,7 @@ func TestAFollowerSeesWhatComes(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, got, "what was there before")
 
-	all := records(60)
+	all := streamtest.Records(60)
 	token, err := p.Publish(t.Context(), all[30:])
 	require.NoError(t, err)
 	seen := map[string]bool{}
@@ -52,7 +52,7 @@ func TestAFollowerSeesWhatComes(t *testing.T) {
 		f.Pause(at.Partition)
 	}
 
-	_, err = p.Publish(t.Context(), records(1))
+	_, err = p.Publish(t.Context(), streamtest.Records(1))
 	require.NoError(t, err)
 	paused, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
@@ -66,11 +66,11 @@ func TestAFollowerSeesWhatComes(t *testing.T) {
 		got, err = f.Poll(t.Context())
 		require.NoError(t, err)
 	}
-	require.Equal(t, record(0).Trace, got[0].Trace)
+	require.Equal(t, streamtest.Record(0).Trace, got[0].Trace)
 }
 
 func TestATopicThatIsNotThereCannotBeFollowed(t *testing.T) {
 	t.Parallel()
-	_, err := stream.Follow(t.Context(), config(t, shared(t)...), time.Now, slog.New(slog.DiscardHandler))
+	_, err := consumer.Follow(t.Context(), streamtest.Config(t, streamtest.Shared(t)...), time.Now, slog.New(slog.DiscardHandler))
 	require.Error(t, err)
 }

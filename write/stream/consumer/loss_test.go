@@ -1,8 +1,7 @@
-package stream_test
+package consumer_test
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"strings"
 	"sync"
@@ -20,39 +19,19 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"colonnade/write/stream"
+	"colonnade/write/stream/consumer"
+	"colonnade/write/stream/streamtest"
 )
-
-func admin(t *testing.T, cfg stream.Config) *kadm.Client {
-	t.Helper()
-	cl, err := kgo.NewClient(kgo.SeedBrokers(cfg.Brokers...))
-	require.NoError(t, err)
-	t.Cleanup(cl.Close)
-	return kadm.NewClient(cl)
-}
-
-// deleteTopic ends when the topic is gone: a broker deletes it after it has
-// answered, and a producer that still finds it does not make it again. Its
-// client is its own, since one remembers for a while that a topic is unknown.
-func deleteTopic(t *testing.T, cfg stream.Config) {
-	t.Helper()
-	adm := admin(t, cfg)
-	_, err := adm.DeleteTopic(t.Context(), cfg.Topic)
-	require.NoError(t, err)
-	require.Eventually(t, func() bool {
-		topics, err := adm.ListTopics(t.Context(), cfg.Topic)
-		return err == nil && errors.Is(topics[cfg.Topic].Err, kerr.UnknownTopicOrPartition)
-	}, time.Minute, 10*time.Millisecond)
-}
 
 // offsets runs a consumer of one partition until it has read up to so many
 // records, commits, and gives their offsets.
 func offsets(t *testing.T, cfg stream.Config, reg *prometheus.Registry, n int) []int64 {
 	t.Helper()
-	c, err := stream.NewConsumer(cfg, time.Now, quiet(), reg)
+	c, err := consumer.New(cfg, time.Now, streamtest.Quiet(), reg)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = c.Close() })
 	found := make(chan []int64, 1)
-	r := run(t, c, func(ctx context.Context, p *stream.Partition) error {
+	r := run(t, c, func(ctx context.Context, p *consumer.Partition) error {
 		var got []int64
 		for len(got) < n {
 			batch, err := p.Poll(ctx, 1, time.Millisecond)
@@ -91,10 +70,10 @@ colonnade_stream_lost_records_total `+records+`
 // are counted, and reading goes on at the first that is left, not at the end.
 func TestRetentionBeforeReadingIsSeen(t *testing.T) {
 	t.Parallel()
-	cfg := config(t, shared(t)...)
+	cfg := streamtest.Config(t, streamtest.Shared(t)...)
 	cfg.Partitions = 1
-	p := producer(t, cfg)
-	_, err := p.Publish(t.Context(), records(10))
+	p := streamtest.Producer(t, cfg)
+	_, err := p.Publish(t.Context(), streamtest.Records(10))
 	require.NoError(t, err)
 	reg := prometheus.NewRegistry()
 	require.Equal(t, []int64{0, 1}, offsets(t, cfg, reg, 2))
@@ -102,7 +81,7 @@ func TestRetentionBeforeReadingIsSeen(t *testing.T) {
 
 	removed := make(kadm.Offsets)
 	removed.AddOffset(cfg.Topic, 0, 5, -1)
-	_, err = admin(t, cfg).DeleteRecords(t.Context(), removed)
+	_, err = streamtest.Admin(t, cfg).DeleteRecords(t.Context(), removed)
 	require.NoError(t, err)
 	reg = prometheus.NewRegistry()
 	require.Equal(t, []int64{5, 6, 7}, offsets(t, cfg, reg, 3))
@@ -113,19 +92,19 @@ func TestRetentionBeforeReadingIsSeen(t *testing.T) {
 // beyond a topic that was deleted and made again.
 func TestALogThatBeganAnewIsReadFromItsBeginning(t *testing.T) {
 	t.Parallel()
-	cfg := config(t, shared(t)...)
+	cfg := streamtest.Config(t, streamtest.Shared(t)...)
 	cfg.Partitions = 1
-	_, err := producer(t, cfg).Publish(t.Context(), records(10))
+	_, err := streamtest.Producer(t, cfg).Publish(t.Context(), streamtest.Records(10))
 	require.NoError(t, err)
 	require.Len(t, offsets(t, cfg, prometheus.NewRegistry(), 10), 10)
 
-	deleteTopic(t, cfg)
-	// The group's commits outlive the topic on a broker that does not tie them to its id.
-	require.NoError(t, producer(t, cfg).Ready(t.Context()))
+	streamtest.DeleteTopic(t, cfg)
+	// The group's commits remain after the topic on a broker that does not tie them to its id.
+	require.NoError(t, streamtest.Producer(t, cfg).Ready(t.Context()))
 	committed := make(kadm.Offsets)
 	committed.AddOffset(cfg.Topic, 0, 10, -1)
-	require.NoError(t, admin(t, cfg).CommitAllOffsets(t.Context(), cfg.Group, committed))
-	_, err = producer(t, cfg).Publish(t.Context(), records(4))
+	require.NoError(t, streamtest.Admin(t, cfg).CommitAllOffsets(t.Context(), cfg.Group, committed))
+	_, err = streamtest.Producer(t, cfg).Publish(t.Context(), streamtest.Records(4))
 	require.NoError(t, err)
 
 	reg := prometheus.NewRegistry()
@@ -136,9 +115,9 @@ func TestALogThatBeganAnewIsReadFromItsBeginning(t *testing.T) {
 // TestAnUnreadableRecordIsGivenOutWithItsError and survives the dead topic byte for byte.
 func TestAnUnreadableRecordIsGivenOutWithItsError(t *testing.T) {
 	t.Parallel()
-	cfg := config(t, shared(t)...)
+	cfg := streamtest.Config(t, streamtest.Shared(t)...)
 	cfg.Partitions = 1
-	p := producer(t, cfg)
+	p := streamtest.Producer(t, cfg)
 	require.NoError(t, p.Ready(t.Context()))
 	cl, err := kgo.NewClient(kgo.SeedBrokers(cfg.Brokers...))
 	require.NoError(t, err)
@@ -147,7 +126,7 @@ func TestAnUnreadableRecordIsGivenOutWithItsError(t *testing.T) {
 	require.NoError(t, cl.ProduceSync(t.Context(), foreign).FirstErr())
 
 	found := make(chan stream.Record, 1)
-	r := run(t, consumer(t, cfg), func(ctx context.Context, part *stream.Partition) error {
+	r := run(t, newConsumer(t, cfg), func(ctx context.Context, part *consumer.Partition) error {
 		batch, err := part.Poll(ctx, 1, time.Millisecond)
 		if err != nil {
 			return err
@@ -182,17 +161,17 @@ func TestAnUnreadableRecordIsGivenOutWithItsError(t *testing.T) {
 // in it, but neither side stays stuck.
 func TestATopicDeletedUnderwayComesBack(t *testing.T) {
 	t.Parallel()
-	cfg := config(t, shared(t)...)
+	cfg := streamtest.Config(t, streamtest.Shared(t)...)
 	cfg.Partitions, cfg.PublishTimeout = 1, 2*time.Second
-	p := producer(t, cfg)
-	_, err := p.Publish(t.Context(), records(3))
+	p := streamtest.Producer(t, cfg)
+	_, err := p.Publish(t.Context(), streamtest.Records(3))
 	require.NoError(t, err)
 	found := make(chan string, 100)
 	reg := prometheus.NewRegistry()
-	c, err := stream.NewConsumer(cfg, time.Now, quiet(), reg)
+	c, err := consumer.New(cfg, time.Now, streamtest.Quiet(), reg)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = c.Close() })
-	r := run(t, c, func(ctx context.Context, part *stream.Partition) error {
+	r := run(t, c, func(ctx context.Context, part *consumer.Partition) error {
 		for {
 			batch, err := part.Poll(ctx, 1, time.Millisecond)
 			if err != nil {
@@ -209,7 +188,7 @@ func TestATopicDeletedUnderwayComesBack(t *testing.T) {
 	for range 3 {
 		<-found
 	}
-	_, err = admin(t, cfg).DeleteTopic(t.Context(), cfg.Topic)
+	_, err = streamtest.Admin(t, cfg).DeleteTopic(t.Context(), cfg.Topic)
 	require.NoError(t, err)
 	lost := func() error {
 		return testutil.GatherAndCompare(reg, strings.NewReader(`
@@ -231,7 +210,7 @@ colonnade_stream_data_loss_total 1
 			}
 		}
 	}
-	late := record(99)
+	late := streamtest.Record(99)
 	begun := time.Now()
 	for tries := 0; ; {
 		require.Less(t, time.Since(begun), time.Minute, "the topic stays")
@@ -254,9 +233,9 @@ func TestARepeatedErrorIsLoggedNowAndThen(t *testing.T) {
 	c, err := kfake.NewCluster(kfake.NumBrokers(1))
 	require.NoError(t, err)
 	defer c.Close()
-	cfg := config(t, c.ListenAddrs()...)
+	cfg := streamtest.Config(t, c.ListenAddrs()...)
 	cfg.Partitions = 1
-	_, err = producer(t, cfg).Publish(t.Context(), records(1))
+	_, err = streamtest.Producer(t, cfg).Publish(t.Context(), streamtest.Records(1))
 	require.NoError(t, err)
 	var answered atomic.Int64
 	enough := make(chan struct{})
@@ -280,10 +259,10 @@ func TestARepeatedErrorIsLoggedNowAndThen(t *testing.T) {
 		return resp, nil, true
 	})
 	var text lines
-	consumer, err := stream.NewConsumer(cfg, func() time.Time { return time.Unix(1, 0) }, slog.New(slog.NewTextHandler(&text, nil)), prometheus.NewRegistry())
+	stuck, err := consumer.New(cfg, func() time.Time { return time.Unix(1, 0) }, slog.New(slog.NewTextHandler(&text, nil)), prometheus.NewRegistry())
 	require.NoError(t, err)
-	defer func() { _ = consumer.Close() }()
-	r := run(t, consumer, func(ctx context.Context, _ *stream.Partition) error {
+	defer func() { _ = stuck.Close() }()
+	r := run(t, stuck, func(ctx context.Context, _ *consumer.Partition) error {
 		<-ctx.Done()
 		return nil
 	})

@@ -1,4 +1,4 @@
-package stream_test
+package consumer_test
 
 import (
 	"context"
@@ -16,20 +16,11 @@ import (
 
 	"colonnade/domain"
 	"colonnade/write/stream"
+	"colonnade/write/stream/consumer"
+	"colonnade/write/stream/streamtest"
 )
 
-// ownBroker is one of its own, whose answers a test may change, with a topic of one partition.
-func ownBroker(t *testing.T) (*kfake.Cluster, stream.Config) {
-	t.Helper()
-	k, err := kfake.NewCluster(kfake.NumBrokers(1))
-	require.NoError(t, err)
-	t.Cleanup(k.Close)
-	cfg := config(t, k.ListenAddrs()...)
-	cfg.Partitions = 1
-	return k, cfg
-}
-
-// refuseOffsets answers requests for commits with an error while refuse says so.
+// refuseOffsets answers requests for commits with an error while refuse returns true.
 func refuseOffsets(c *kfake.Cluster, code int16, refuse func() bool) {
 	c.ControlKey(int16(kmsg.OffsetFetch), func(r kmsg.Request) (kmsg.Response, error, bool) {
 		c.KeepControl()
@@ -80,9 +71,9 @@ type clock struct{ nanos atomic.Int64 }
 func (c *clock) now() time.Time          { return time.Unix(1e9, c.nanos.Load()) }
 func (c *clock) forward(d time.Duration) { c.nanos.Add(int64(d)) }
 
-func watched(t *testing.T, cfg stream.Config, clock *clock) *stream.Consumer {
+func watched(t *testing.T, cfg stream.Config, clock *clock) *consumer.Consumer {
 	t.Helper()
-	c, err := stream.NewConsumer(cfg, clock.now, quiet(), prometheus.NewRegistry())
+	c, err := consumer.New(cfg, clock.now, streamtest.Quiet(), prometheus.NewRegistry())
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = c.Close() })
 	return c
@@ -93,15 +84,15 @@ func watched(t *testing.T, cfg stream.Config, clock *clock) *stream.Consumer {
 // has one afterwards.
 func TestAPartitionWhoseCommitIsRefusedIsTakenAgain(t *testing.T) {
 	t.Parallel()
-	k, cfg := ownBroker(t)
-	_, err := producer(t, cfg).Publish(t.Context(), records(3))
+	k, cfg := streamtest.OwnBroker(t)
+	_, err := streamtest.Producer(t, cfg).Publish(t.Context(), streamtest.Records(3))
 	require.NoError(t, err)
 	var allowed atomic.Bool
 	refuseOffsets(k, kerr.TopicAuthorizationFailed.Code, func() bool { return !allowed.Load() })
 	clock := &clock{}
 	c := watched(t, cfg, clock)
 	began := make(chan struct{}, 1)
-	r := run(t, c, func(ctx context.Context, _ *stream.Partition) error {
+	r := run(t, c, func(ctx context.Context, _ *consumer.Partition) error {
 		began <- struct{}{}
 		<-ctx.Done()
 		return nil
@@ -122,17 +113,17 @@ func TestAPartitionWhoseCommitIsRefusedIsTakenAgain(t *testing.T) {
 
 // TestAMemberThatIsThrownOutBeginsAnew: a broker was killed and knows the group's
 // generation no more. The client joins again by itself and keeps its partitions; their
-// workers must be told all the same, or they wait for it.
+// workers must be notified all the same, or they wait for it.
 func TestAMemberThatIsThrownOutBeginsAnew(t *testing.T) {
 	t.Parallel()
-	k, cfg := ownBroker(t)
-	_, err := producer(t, cfg).Publish(t.Context(), records(3))
+	k, cfg := streamtest.OwnBroker(t)
+	_, err := streamtest.Producer(t, cfg).Publish(t.Context(), streamtest.Records(3))
 	require.NoError(t, err)
 	var refused atomic.Int64
 	refuseCommits(k, kerr.IllegalGeneration.Code, func() bool { return refused.Add(1) == 1 })
 	var workers atomic.Int64
 	done := make(chan struct{})
-	r := run(t, consumer(t, cfg), func(ctx context.Context, p *stream.Partition) error {
+	r := run(t, newConsumer(t, cfg), func(ctx context.Context, p *consumer.Partition) error {
 		first := workers.Add(1) == 1
 		if _, err := p.PollTo(ctx, 2); err != nil {
 			return err
@@ -147,7 +138,7 @@ func TestAMemberThatIsThrownOutBeginsAnew(t *testing.T) {
 	select {
 	case <-done:
 	case <-time.After(30 * time.Second):
-		require.Fail(t, "the worker was not told that it has lost its partition")
+		require.Fail(t, "the worker was not notified that it has lost its partition")
 	}
 	r.stop(t)
 	require.Equal(t, int64(2), workers.Load())
@@ -156,8 +147,8 @@ func TestAMemberThatIsThrownOutBeginsAnew(t *testing.T) {
 // TestCommitsThatAreRefusedForLongShow: nothing that is read becomes visible meanwhile.
 func TestCommitsThatAreRefusedForLongShow(t *testing.T) {
 	t.Parallel()
-	k, cfg := ownBroker(t)
-	_, err := producer(t, cfg).Publish(t.Context(), records(3))
+	k, cfg := streamtest.OwnBroker(t)
+	_, err := streamtest.Producer(t, cfg).Publish(t.Context(), streamtest.Records(3))
 	require.NoError(t, err)
 	var refused atomic.Int64
 	var allowed atomic.Bool
@@ -165,7 +156,7 @@ func TestCommitsThatAreRefusedForLongShow(t *testing.T) {
 	clock := &clock{}
 	c := watched(t, cfg, clock)
 	done := make(chan error, 1)
-	r := run(t, c, func(ctx context.Context, p *stream.Partition) error {
+	r := run(t, c, func(ctx context.Context, p *consumer.Partition) error {
 		if _, err := p.PollTo(ctx, 2); err != nil {
 			return err
 		}
@@ -187,8 +178,8 @@ func TestCommitsThatAreRefusedForLongShow(t *testing.T) {
 // that grows (it was at once, without end), and the consumer is not ready meanwhile.
 func TestAPartitionThatCannotBeReadShows(t *testing.T) {
 	t.Parallel()
-	k, cfg := ownBroker(t)
-	_, err := producer(t, cfg).Publish(t.Context(), records(3))
+	k, cfg := streamtest.OwnBroker(t)
+	_, err := streamtest.Producer(t, cfg).Publish(t.Context(), streamtest.Records(3))
 	require.NoError(t, err)
 	var mu sync.Mutex
 	var refused []time.Time
@@ -219,7 +210,7 @@ func TestAPartitionThatCannotBeReadShows(t *testing.T) {
 	clock := &clock{}
 	c := watched(t, cfg, clock)
 	done := make(chan error, 1)
-	r := run(t, c, func(ctx context.Context, p *stream.Partition) error {
+	r := run(t, c, func(ctx context.Context, p *consumer.Partition) error {
 		_, err := p.PollTo(ctx, 2)
 		done <- err
 		<-ctx.Done()
@@ -244,11 +235,11 @@ func TestAPartitionThatCannotBeReadShows(t *testing.T) {
 // and one that is given none only when no earlier owner can be waited for.
 func TestReadyWaitsForPartitions(t *testing.T) {
 	t.Parallel()
-	_, cfg := ownBroker(t)
+	_, cfg := streamtest.OwnBroker(t)
 	clock := &clock{}
 	c, second := watched(t, cfg, clock), watched(t, cfg, clock)
 	require.ErrorContains(t, c.Ready(), "The sink waits for its partitions.")
-	work := func(ctx context.Context, _ *stream.Partition) error {
+	work := func(ctx context.Context, _ *consumer.Partition) error {
 		<-ctx.Done()
 		return nil
 	}
