@@ -367,7 +367,7 @@ func TestPreference(t *testing.T) {
 			own, _ := costs["incremental"].(object)
 			total, _ := own["total"].(float64)
 			require.InDelta(t, tt.want, total, 1e-12)
-			require.Empty(t, cmp.Diff(tt.source, ag["meta"].(object)["cost"])) //nolint:errcheck // of a literal above
+			require.Empty(t, cmp.Diff(tt.source, ag["meta"].(object)["cost"]))
 		})
 	}
 	require.Error(t, cost.Config{Prefer: "cheapest"}.Validate())

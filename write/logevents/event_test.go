@@ -96,7 +96,7 @@ func TestEventsBecomeInputsAndOutputs(t *testing.T) {
 				require.Equal(t, i == 0 || len(span.Events) > 1, changed)
 			}
 			require.Len(t, span.Events, tt.events)
-			got := span.Attributes["ag"].(members)["data"] //nolint:errcheck // a test that would panic
+			got := span.Attributes["ag"].(members)["data"]
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("ag.data (-want +got):\n%s", diff)
 			}

@@ -79,8 +79,8 @@ func (g *GRPC) Run(ctx context.Context, listener net.Listener) error {
 		opts = append(opts, grpc.Creds(credentials.NewTLS(g.cfg.TLS)))
 	}
 	server := grpc.NewServer(opts...)
-	for _, service := range g.services() {
-		server.RegisterService(service, nil) //nolint:contextcheck // a call brings its own context
+	for _, service := range g.services() { //nolint:contextcheck // a call brings its own context
+		server.RegisterService(service, nil)
 	}
 	state := health.NewServer()
 	state.SetServingStatus(collectorpb.TraceService_ServiceDesc.ServiceName, healthpb.HealthCheckResponse_SERVING)

@@ -127,12 +127,11 @@ func (d *Receiver) signal(c *gin.Context, take func(c *gin.Context, b *body, tex
 }
 
 func (d *Receiver) takeMetrics(c *gin.Context, _ *body, text string, isJSON bool) error {
-	n, err := 0, error(nil)
+	count := countMetrics
 	if isJSON {
-		n, err = otlpjson.CountMetrics(text)
-	} else {
-		n, err = countMetrics(text)
+		count = otlpjson.CountMetrics
 	}
+	n, err := count(text)
 	d.ignored.note(c.Request.Context(), signalMetrics, n)
 	return err
 }

@@ -87,7 +87,7 @@ func TestSignalsBesideTraces(t *testing.T) {
 		{"logs that are no JSON", "/v1/logs", "application/json", []byte(`{"resourceLogs":[{"scopeLogs":[{"logRecords":[{"traceId":"x"}]}]}]}`), 400, ""},
 	}
 	for _, tt := range tests {
-		reply, body := h.send(t, tt.path, tt.body, "Content-Type", tt.contentType)
+		reply, body := h.send(t, tt.path, tt.body, "Content-Type", tt.contentType) //nolint:bodyclose // send closes it
 		require.Equal(t, tt.status, reply.StatusCode, "%s: %s", tt.name, body)
 		if tt.status == http.StatusOK {
 			require.Equal(t, tt.want, string(body), tt.name)
@@ -144,7 +144,7 @@ func TestFormOfTheReceipt(t *testing.T) {
 		{"asked for", "curl/8", "application/x-protobuf", "application/x-protobuf", body, true},
 	}
 	for _, tt := range tests {
-		reply, data := h.send(t, "/v1/traces", tt.body, "User-Agent", tt.agent, "Accept", tt.accept, "Content-Type", tt.contentType)
+		reply, data := h.send(t, "/v1/traces", tt.body, "User-Agent", tt.agent, "Accept", tt.accept, "Content-Type", tt.contentType) //nolint:bodyclose // send closes it
 		require.Equal(t, http.StatusAccepted, reply.StatusCode, tt.name)
 		if !tt.protobuf {
 			require.Contains(t, string(data), `{"count":`, tt.name)

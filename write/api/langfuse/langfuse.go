@@ -34,6 +34,9 @@ import (
 // source is what the records of these endpoints name as their source.
 const source = "langfuse"
 
+// refusedEvent is the status within a reply of an event that is not served.
+const refusedEvent = 400
+
 // maxEvents bounds the events of one request.
 const maxEvents = 1000
 
@@ -160,7 +163,7 @@ func (d Deps) postBatch(c *gin.Context) error {
 			if kind == domain.Internal || kind == domain.Unavailable {
 				return err
 			}
-			reply.Errors = append(reply.Errors, failure{e.ID, http.StatusBadRequest, err.Error(), "Bad Request"})
+			reply.Errors = append(reply.Errors, failure{e.ID, refusedEvent, err.Error(), "Bad Request"})
 			continue
 		}
 		reply.Successes = append(reply.Successes, success{e.ID, http.StatusCreated})
