@@ -182,13 +182,13 @@ func TestServiceMonitoring(t *testing.T) {
 	require.NoError(t, err)
 	rules, err := os.ReadFile("../../../deploy/prometheus/rules.yaml")
 	require.NoError(t, err)
-	text := string(rules)
+	texts := []string{string(rules)}
 	for _, p := range readDashboard(t, "service").Panels {
 		for _, target := range p.Targets {
-			text += "\n" + target.Expr
+			texts = append(texts, target.Expr)
 		}
 	}
-	names := regexp.MustCompile(`\bcolonnade_[a-z0-9_]+`).FindAllString(text, -1)
+	names := regexp.MustCompile(`\bcolonnade_[a-z0-9_]+`).FindAllString(strings.Join(texts, "\n"), -1)
 	require.Greater(t, len(names), 25)
 	for _, name := range names {
 		require.Contains(t, string(known), "| `"+strings.TrimSuffix(name, "_bucket")+"` |")
