@@ -9,7 +9,7 @@ const browsers = ['chrome123', 'firefox120', 'safari17.5'];
 const layers = {
   name: 'layers',
   enforce: 'pre' as const,
-  transform: (code: string, id: string) => (/\.module\.css$/.test(id) ? `@layer reset, tokens, base, components;\n${code}` : undefined),
+  transform: (code: string, id: string) => (id.endsWith('.module.css') ? `@layer reset, tokens, base, components;\n${code}` : undefined),
 };
 
 const service = loadEnv('', '.', 'COLONNADE_HOST')['COLONNADE_HOST'] ?? 'http://127.0.0.1:8080';
@@ -33,9 +33,7 @@ export default defineConfig({
         chunkFileNames: 'assets/[name]-[hash].js',
         codeSplitting: {
           groups: [
-            { name: 'uplot', test: /node_modules\/uplot/ },
             { name: 'markdown', test: /node_modules\/(marked|dompurify)/ },
-            { name: 'editor', test: /node_modules\/(@codemirror|@lezer|style-mod|w3c-keyname|crelt)/ },
             { name: 'react', test: /node_modules\/(react|react-dom|scheduler)\// },
           ],
         },

@@ -21,7 +21,7 @@ for (const [name, path] of Object.entries(screens)) {
   await page.waitForLoadState('networkidle');
   await page.locator('h1').first().waitFor({ state: 'attached' });
   // Parts load after the page: the tree is that of two looks that see the same.
-  const look = async () => `${(await page.locator('body').ariaSnapshot()).replaceAll(url, 'http://service').replaceAll(/\d+(?:[\u2009\u202f .,:/-]*\d+)*/g, '0')}\n`;
+  const look = async () => `${(await page.locator('body').ariaSnapshot()).replaceAll(url, 'http://service').replaceAll(/\d+(?:[\u2009\u202f .,:/-]*\d+)*/g, '0').replaceAll(/(second|minute|hour|day)s? ago/g, '$1s ago')}\n`;
   let tree = '';
   for (let before = ''; ; before = tree) {
     await page.clock.runFor(300);

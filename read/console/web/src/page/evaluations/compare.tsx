@@ -216,7 +216,7 @@ function Pair({ base, other, id, outputs }: { base: Column; other: Column; id: s
       <section>
         <h3>scores</h3>
         <table className={css['small']}>
-          <thead><tr><th /><th>{base.name}</th><th>{other.name}</th></tr></thead>
+          <thead><tr><th><span className="sr">Score</span></th><th>{base.name}</th><th>{other.name}</th></tr></thead>
           <tbody>{names.map((name) => <tr key={name}><th>{name}</th>{[base, other].map((c, i) => <td key={i}>{show(name, meanOf(c.side.columns.get(name), c.side.cases.get(id)?.rows))}</td>)}</tr>)}</tbody>
         </table>
       </section>

@@ -126,7 +126,7 @@ export default function New() {
           <label>Cases at a time<input type="number" min={1} max={64} value={state.batch} onChange={(e) => set({ batch: Math.min(64, Math.max(1, Number(e.target.value) || 1)) }, 'replace')} /></label>
         </div>
       </section>
-      {problems.length > 0 && <ul className={css['problems']} role="alert">{problems.map((p) => <li key={p}>{p}</li>)}</ul>}
+      {problems.length > 0 && <div className={css['problems']} role="alert">{problems.map((p) => <p key={p}>{p}</p>)}</div>}
       <footer>
         <Estimate rows={count} apps={chosenApps.map((a) => revisionOf(a.ref, a.entity)).filter(Boolean)} repeats={state.repeats} judges={chosenJudges.filter((j) => j.origin === 'auto').length} />
         <Button look="accent" isDisabled={!complete || busy} onPress={() => void start()}>Start</Button>

@@ -17,7 +17,7 @@ import { showCount } from '../../url/number';
 import css from './page.module.css';
 
 type Key = components['schemas']['Key'];
-type Secret = components['schemas']['Secret'];
+type Secret = components['schemas']['SecretRecord'];
 
 const TABS = [['project', 'Project'], ['keys', 'Keys'], ['secrets', 'Secrets'], ['sessions', 'Sessions'], ['preferences', 'Preferences'], ['health', 'Health']] as const;
 
