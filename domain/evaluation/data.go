@@ -226,8 +226,11 @@ func (d *QueueData) restrictions() (members []string) {
 		name  string
 		given bool
 	}{
-		{"user_ids", d.UserIDs != nil}, {"scenario_ids", d.ScenarioIDs != nil}, {"step_keys", d.StepKeys != nil},
-		{"batch_size", d.BatchSize != nil}, {"batch_offset", d.BatchOffset != nil},
+		{"user_ids", d.UserIDs != nil},
+		{"scenario_ids", d.ScenarioIDs != nil},
+		{"step_keys", d.StepKeys != nil},
+		{"batch_size", d.BatchSize != nil},
+		{"batch_offset", d.BatchOffset != nil},
 	} {
 		if m.given {
 			members = append(members, m.name)

@@ -233,7 +233,7 @@ func (o *Outline) fill(rows []outlineRow, sums [][spanmetrics.Count]float64, at,
 			}
 		}
 		c.SpanID, c.Parent, c.Orphan = append(c.SpanID, r.ID.String()), append(c.Parent, parent), append(c.Orphan, orphan)
-		span := trace.Span{SpanType: r.Incremental.Type}
+		span := trace.Span{SpanType: r.Type}
 		c.Name, c.Type = append(c.Name, names.index(r.name)), append(c.Type, types.index(span.EffectiveType().String()))
 		c.Kind, c.Status = append(c.Kind, int(r.kind)), append(c.Status, int(r.status))
 		c.StartNS, c.DurationNS = append(c.StartNS, r.Start-start), append(c.DurationNS, r.end-r.Start)

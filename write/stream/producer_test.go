@@ -5,11 +5,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"colonnade/domain"
 	"colonnade/write/stream"
 	"colonnade/write/stream/streamtest"
-
-	"github.com/stretchr/testify/require"
 )
 
 func TestUnreachableBrokerIsUnavailable(t *testing.T) {

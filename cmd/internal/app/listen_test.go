@@ -18,8 +18,12 @@ func TestClearTextWarns(t *testing.T) {
 		files listener.TLS
 		warns bool
 	}{
-		{"127.0.0.1:8080", listener.TLS{}, false}, {"[::1]:8080", listener.TLS{}, false}, {"[::ffff:127.0.0.1]:8080", listener.TLS{}, false},
-		{"0.0.0.0:8080", listener.TLS{}, true}, {"[::]:8080", listener.TLS{}, true}, {"192.168.0.7:8080", listener.TLS{}, true},
+		{"127.0.0.1:8080", listener.TLS{}, false},
+		{"[::1]:8080", listener.TLS{}, false},
+		{"[::ffff:127.0.0.1]:8080", listener.TLS{}, false},
+		{"0.0.0.0:8080", listener.TLS{}, true},
+		{"[::]:8080", listener.TLS{}, true},
+		{"192.168.0.7:8080", listener.TLS{}, true},
 		{"0.0.0.0:8080", listener.TLS{Cert: "cert.pem", Key: "key.pem"}, false},
 	} {
 		var log bytes.Buffer

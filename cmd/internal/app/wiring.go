@@ -383,7 +383,7 @@ func (w *wiring) buildEvaluations() (err error) {
 		return err
 	}
 	evaluationsapi.MountBatch(w.router, evaluationsapi.BatchDeps{
-		Runner: w.Runner, Timeout: w.replyTimeout(w.cfg.Evaluate.Timeout), Status: server.StatusOf,
+		Runner: w.Runner, Timeout: w.replyTimeout(w.cfg.Evaluate.Timeout), Status: server.StatusOf, EncryptToken: w.Server.EncryptToken,
 	})
 	evaluationsapi.MountSimple(w.router, evaluationsapi.SimpleDeps{Evaluate: manager, Runs: w.Runs})
 	return nil

@@ -265,7 +265,7 @@ func (c Config) Validate() error {
 		errs = append(errs, errors.New("grpc.max_connections: must not be negative"))
 	}
 	section("grpc", c.GRPC.TLS.Validate())
-	c.Ingestion.validate(section)
+	c.validate(section)
 	section("read.limits", c.Read.Limits.Validate())
 	section("read.store", c.Read.Store.Validate())
 	section("analytics", c.Analytics.Validate())

@@ -173,10 +173,12 @@ func groupFields() []groupField {
 func referenceGroups(corpus []trace.Span, stored map[spanKey]int64, q analytics.Question, interval int) map[string]answer {
 	buckets := chosen(corpus, stored, q, interval)
 	keyOf := func(s *trace.Span) (key string) {
+		var keySb176 strings.Builder
 		for _, g := range q.GroupBy {
 			i := slices.IndexFunc(groupFields(), func(f groupField) bool { return f.Group == g })
-			key += strconv.Quote(groupFields()[i].of(s))
+			keySb176.WriteString(strconv.Quote(groupFields()[i].of(s)))
 		}
+		key += keySb176.String()
 		return key
 	}
 	counts := map[string]int{}
@@ -221,12 +223,14 @@ func plainGroups(t *testing.T, a analytics.Answer) map[string]answer {
 		out[start] = answer{}
 		for _, g := range b.Groups {
 			key := ""
+			var keySb224 strings.Builder
 			for _, v := range g.Key {
 				if v == nil {
 					v = new(string)
 				}
-				key += strconv.Quote(*v)
+				keySb224.WriteString(strconv.Quote(*v))
 			}
+			key += keySb224.String()
 			if g.Key == nil {
 				key = "rest"
 			}

@@ -296,7 +296,8 @@ func TestPrices(t *testing.T) {
 			Completion *float64
 		}
 		Models []browse.UnpricedModel
-	}) {
+	},
+	) {
 		out := fetch(t, h, path, "")
 		require.Equal(t, http.StatusOK, out.Code, "%s: %s", path, out.Body)
 		require.NoError(t, json.Unmarshal(out.Body.Bytes(), &reply))

@@ -179,8 +179,12 @@ func TestTLSConfig(t *testing.T) {
 		in listener.TLS
 		ok bool
 	}{
-		{listener.TLS{}, true}, {listener.TLS{Cert: "c", Key: "k"}, true}, {listener.TLS{Cert: "c", Key: "k", ClientCA: "a"}, true},
-		{listener.TLS{Cert: "c"}, false}, {listener.TLS{Key: "k"}, false}, {listener.TLS{ClientCA: "a"}, false},
+		{listener.TLS{}, true},
+		{listener.TLS{Cert: "c", Key: "k"}, true},
+		{listener.TLS{Cert: "c", Key: "k", ClientCA: "a"}, true},
+		{listener.TLS{Cert: "c"}, false},
+		{listener.TLS{Key: "k"}, false},
+		{listener.TLS{ClientCA: "a"}, false},
 	} {
 		require.Equal(t, tt.ok, tt.in.Validate() == nil, "%+v", tt.in)
 	}

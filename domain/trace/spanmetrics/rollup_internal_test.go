@@ -26,7 +26,7 @@ func TestCumulativeOfOneSpan(t *testing.T) {
 		change(&b)
 		return b
 	}
-	alone, other := Failure(10|statusAlone), Failure(10)
+	alone, other := 10|statusAlone, Failure(10)
 	for _, tt := range []struct {
 		name   string
 		traits Traits
@@ -48,24 +48,38 @@ func TestCumulativeOfOneSpan(t *testing.T) {
 		{"a call below that has the same counts", Traits{Type: trace.Chat}, numbers(2400, 160, 9, 9, 0), calls, calls.sums, calls.calls},
 		{"a call below that has the same prompt alone", Traits{Type: trace.LLM}, numbers(2400, 161, 0, 0, 0), calls, numbers(4800, 321, 1, 2, 0), usageOf(4800, 321)},
 		{
-			"no call below, the same counts", Traits{Type: trace.Completion}, numbers(2400, 160, 1, 2, 0), with(calls, func(b *below) { b.hasCall, b.calls = false, usage{} }),
+			"no call below, the same counts",
+			Traits{Type: trace.Completion},
+			numbers(2400, 160, 1, 2, 0), with(calls, func(b *below) { b.hasCall, b.calls = false, usage{} }),
 			numbers(4800, 320, 2, 4, 0), usageOf(2400, 160),
 		},
 		{
-			"the same response", Traits{Type: trace.Chat, Response: 5}, numbers(1000, 50, 9, 9, 0), with(calls, func(b *below) { b.sameResponse = true }),
+			"the same response",
+			Traits{Type: trace.Chat, Response: 5},
+			numbers(1000, 50, 9, 9, 0), with(calls, func(b *below) { b.sameResponse = true }),
 			calls.sums, calls.calls,
 		},
 		{
-			"the same response, and no usage below", Traits{Type: trace.Chat, Response: 5}, numbers(1000, 50, 1, 2, 0), below{hasCall: true, sameResponse: true},
+			"the same response, and no usage below",
+			Traits{Type: trace.Chat, Response: 5},
+			numbers(1000, 50, 1, 2, 0),
+			below{hasCall: true, sameResponse: true},
 			numbers(1000, 50, 1, 2, 0), usageOf(1000, 50),
 		},
 		{
-			"the same embedding", Traits{Type: trace.Embedding}, numbers(12, 0, 1, 0, 0), below{sums: numbers(12, 0, 1, 0, 0), calls: usageOf(12, 0), hasCall: true},
+			"the same embedding",
+			Traits{Type: trace.Embedding},
+			numbers(12, 0, 1, 0, 0),
+			below{sums: numbers(12, 0, 1, 0, 0), calls: usageOf(12, 0), hasCall: true},
 			numbers(12, 0, 1, 0, 0), usageOf(12, 0),
 		},
 		{
-			"calls without usage are not alike", Traits{Type: trace.Chat}, numbers(0, 0, 1, 2, 0), below{sums: numbers(0, 0, 1, 2, 0), hasCall: true},
-			numbers(0, 0, 2, 4, 0), usage{},
+			"calls without usage are not alike",
+			Traits{Type: trace.Chat},
+			numbers(0, 0, 1, 2, 0),
+			below{sums: numbers(0, 0, 1, 2, 0), hasCall: true},
+			numbers(0, 0, 2, 4, 0),
+			usage{},
 		},
 		{"errors add up", Traits{Type: trace.Agent}, numbers(0, 0, 0, 0, 1), below{sums: numbers(0, 0, 0, 0, 2), sameFailure: true}, numbers(0, 0, 0, 0, 3), usage{}},
 		{"the error of a call below reaches the status", Traits{Failure: alone}, numbers(0, 0, 0, 0, 1), below{sums: numbers(0, 0, 0, 0, 2), sameFailure: true}, numbers(0, 0, 0, 0, 2), usage{}},

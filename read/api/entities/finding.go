@@ -38,6 +38,9 @@ func (l lineageRoutes) readFinding(body *request.Object) (*finding, error) {
 		if err := request.Decode(text, &given); err != nil {
 			return nil, err
 		}
+		if _, err := given.Windowing.Page(); err != nil { // bounds are checked whether or not the query runs
+			return nil, err
+		}
 	}
 	if !ids && !whole {
 		return nil, nil //nolint:nilnil // nothing is to be run

@@ -49,7 +49,7 @@ type (
 )
 
 func roleNames() []roleName {
-	var out []roleName
+	out := make([]roleName, 0, len(domain.Roles()))
 	for _, r := range domain.Roles() {
 		out = append(out, roleName{r.Name, r.Description})
 	}
@@ -57,7 +57,7 @@ func roleNames() []roleName {
 }
 
 func rolesJSON() []role {
-	var out []role
+	out := make([]role, 0, len(domain.Roles()))
 	for _, r := range domain.Roles() {
 		out = append(out, role{r.Name, r.Description, r.Permissions})
 	}

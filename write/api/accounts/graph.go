@@ -302,7 +302,8 @@ func onlyProject(made accounts.GraphMade) (only uuid.UUID, ok bool) {
 	for _, k := range made.Keys {
 		projects[uuid.UUID(k.Project)] = true
 	}
-	for only = range projects {
+	for id := range projects {
+		only = id
 	}
 	return only, len(projects) == 1
 }

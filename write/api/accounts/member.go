@@ -74,11 +74,11 @@ func own(c *gin.Context) error {
 }
 
 func (m members) add(c *gin.Context) error {
-	if err := own(c); err != nil {
-		return err
-	}
 	var b memberCreation
 	if err := api.Decode(c, &b); err != nil {
+		return err
+	}
+	if err := own(c); err != nil {
 		return err
 	}
 	added, err := m.registry.AddMember(c.Request.Context(), api.Caller(c), accounts.MemberRequest{Email: b.Email, Username: b.Username, Role: b.Role})
@@ -97,15 +97,15 @@ func (m members) add(c *gin.Context) error {
 }
 
 func (m members) change(c *gin.Context) error {
+	var b memberEdition
+	if err := api.Decode(c, &b); err != nil {
+		return err
+	}
 	if err := own(c); err != nil {
 		return err
 	}
 	user, err := api.PathID(c, "user_id")
 	if err != nil {
-		return err
-	}
-	var b memberEdition
-	if err := api.Decode(c, &b); err != nil {
 		return err
 	}
 	changed, err := m.registry.ChangeMember(c.Request.Context(), api.Caller(c), user, b.Role)

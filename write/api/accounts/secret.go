@@ -228,7 +228,7 @@ func (s secretRoutes) put(c *gin.Context) error {
 func (s secretRoutes) named(c *gin.Context) (string, error) {
 	given := c.Param("name")
 	if _, err := uuid.Parse(given); err != nil {
-		return given, nil
+		return given, nil //nolint:nilerr // a name that is no id
 	}
 	found, ok, err := s.secrets.Find(c.Request.Context(), api.Caller(c).Project, given)
 	if err != nil || !ok {

@@ -1,6 +1,7 @@
 package evaluations
 
 import (
+	"context"
 	"maps"
 	"net/http"
 	"time"
@@ -22,7 +23,9 @@ type BatchDeps struct {
 	Runner *runner.Runner
 	// Timeout is how long a run may take, its traces included.
 	Timeout time.Duration
-	// Status is the one that an error would be answered with.
+	// EncryptToken returns a token as clients get it.
+	EncryptToken func(ctx context.Context, token domain.Token) string
+	// Status returns the status code of the reply to an error.
 	Status func(err error) int
 }
 
@@ -130,16 +133,17 @@ func (e batchEndpoint) run(c *gin.Context) error {
 		request.Begun, request.Progress = w.begun, w.progress
 	}
 	reply, err := e.deps.Runner.RunBatch(c.Request.Context(), request)
+	token := e.deps.EncryptToken(c.Request.Context(), reply.Token)
 	if err != nil {
 		if !w.Started() {
 			return err
 		}
-		return w.event(map[string]any{"type": "error", "status": w.status(err), "evaluation": w.evaluation(reply), "token": reply.Token.String()})
+		return w.event(map[string]any{"type": "error", "status": w.status(err), "evaluation": w.evaluation(reply), "token": token})
 	}
-	if token := reply.Token.String(); token != "" {
-		c.Header(domain.TokenHeader, token)
+	if positions := reply.Token.String(); positions != "" {
+		c.Header(domain.TokenHeader, positions) // encrypted by cmd/internal/server/token
 	}
-	whole := map[string]any{"count": int64(1), "evaluation": w.evaluation(reply), "token": reply.Token.String()}
+	whole := map[string]any{"count": int64(1), "evaluation": w.evaluation(reply), "token": token}
 	if stream {
 		whole["type"] = "done"
 		return w.event(whole)

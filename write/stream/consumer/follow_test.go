@@ -1,14 +1,15 @@
 package consumer_test
 
 import (
-	"colonnade/write/stream/consumer"
-	"colonnade/write/stream/streamtest"
 	"context"
 	"log/slog"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"colonnade/write/stream/consumer"
+	"colonnade/write/stream/streamtest"
 )
 
 // A follower sees what is published after it opened, all of it and nothing

@@ -6,12 +6,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
+
 	"colonnade/write/stream"
 	"colonnade/write/stream/consumer"
 	"colonnade/write/stream/streamtest"
-
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/stretchr/testify/require"
 )
 
 func TestMain(m *testing.M) { os.Exit(streamtest.Main(m)) }

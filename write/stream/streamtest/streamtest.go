@@ -61,7 +61,7 @@ func serveBroker(dir, port string) int {
 		return 1
 	}
 	defer c.Close()
-	fmt.Println("ready")
+	_, _ = fmt.Fprintln(os.Stdout, "ready")
 	ended := make(chan os.Signal, 1)
 	signal.Notify(ended, syscall.SIGTERM)
 	<-ended
@@ -78,7 +78,7 @@ type Broker struct {
 // StartBroker starts a broker that ends with the test.
 func StartBroker(t testing.TB) *Broker {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	addr := l.Addr().String()
 	require.NoError(t, l.Close())
@@ -93,7 +93,7 @@ func StartBroker(t testing.TB) *Broker {
 // Start starts the broker again after Kill.
 func (b *Broker) Start(t testing.TB) {
 	t.Helper()
-	b.cmd = exec.Command(os.Args[0])
+	b.cmd = exec.Command(os.Args[0]) //nolint:gosec // this test again
 	b.cmd.Env = append(os.Environ(), brokerDir+"="+b.dir, brokerPort+"="+b.port)
 	b.cmd.Stderr = os.Stderr
 	out, err := b.cmd.StdoutPipe()
@@ -140,6 +140,8 @@ func Config(t testing.TB, brokers ...string) stream.Config {
 }
 
 // topics numbers the topics of this process.
+//
+//nolint:gochecknoglobals // the tests of a package have no other common ground
 var topics atomic.Int64
 
 // Quiet returns a log that discards everything.
@@ -148,7 +150,7 @@ func Quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
 // Producer returns a producer that is closed with the test.
 func Producer(t testing.TB, cfg stream.Config) *stream.Producer {
 	t.Helper()
-	p, err := stream.NewProducer(cfg, time.Now, Quiet(), prometheus.NewRegistry())
+	p, err := stream.NewProducer(cfg, time.Now, Quiet(), prometheus.NewRegistry()) //nolint:forbidigo // for tests alone
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = p.Close() })
 	return p
@@ -157,7 +159,7 @@ func Producer(t testing.TB, cfg stream.Config) *stream.Producer {
 // Record returns a record of the nth trace.
 func Record(n int) stream.Record {
 	var id trace.TraceID
-	binary.BigEndian.PutUint64(id[8:], uint64(n)+1)
+	binary.BigEndian.PutUint64(id[8:], uint64(n)+1) //nolint:gosec // tests count upwards from zero
 	return stream.Record{
 		Project: domain.ProjectID(uuid.UUID{1}), User: uuid.UUID{2}, Trace: id, Source: "otlp", Operation: stream.Upsert,
 		ReceivedAt: time.Unix(1_700_000_000, int64(n)).UTC(), Headers: map[string]string{"colour": "blue"},

@@ -732,7 +732,7 @@ func TestDefaultQueues(t *testing.T) {
 	create := func(flags object, steps ...any) object {
 		return objectAt(t, c.post("/evaluations/runs/", object{"runs": []any{object{"name": "asked", "flags": flags, "data": object{"steps": steps}}}}), "runs", 0)
 	}
-	edit := func(run object, flags object, steps ...any) object {
+	edit := func(run, flags object, steps ...any) object {
 		return objectAt(t, c.patch("/evaluations/runs/"+text(t, run, "id"), object{"run": object{"id": run["id"], "flags": flags, "data": object{"steps": steps}}}), "run")
 	}
 	queue := func(run object) any {

@@ -20250,6 +20250,8 @@ export interface operations {
                     environment_revision_ref?: components["schemas"]["ReferenceInput"] | null;
                     environment_variant_ref?: components["schemas"]["ReferenceInput"] | null;
                     error_policy?: ("exception" | "placeholder" | "keep") | null;
+                    include_trace_ids?: boolean | null;
+                    include_traces?: boolean | null;
                     key?: string | null;
                     max_depth?: number | null;
                     max_embeds?: number | null;
@@ -20257,6 +20259,7 @@ export interface operations {
                     query_revision_ref?: components["schemas"]["ReferenceInput"] | null;
                     query_variant_ref?: components["schemas"]["ReferenceInput"] | null;
                     resolve?: boolean | null;
+                    windowing?: components["schemas"]["ListWindow"] | null;
                 };
             };
         };
@@ -20272,6 +20275,7 @@ export interface operations {
                         query_revision?: components["schemas"]["QueryRevision"];
                         resolution_info?: components["schemas"]["ResolutionInfo"];
                         retrieval_info?: components["schemas"]["RetrievalInfo"];
+                        windowing?: components["schemas"]["Window"];
                     };
                 };
             };
