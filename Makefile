@@ -91,10 +91,10 @@ test-race: engines ## Run under the race detector what loads no engine, and sink
 
 # -short leaves out the tests that only read the stores. The package that kills brokers
 # has a node of its own, which is started again on the same data after each kill.
-test-kafka: engines ## Run stream, sink and end-to-end tests against a real Apache Kafka (Java 17 and Maven), and kill it
+test-kafka: engines ## Run the tests of stream, sink and processes against a real Apache Kafka (Java 17 and Maven), and kill it
 	$(GO) test -tags apachekafka -count 1 ./deploy/kafka-test
 	$(GO) run ./deploy/kafka-test -- $(GO) test -tags embedded -vet=off -count 1 -short -timeout 30m -parallel $(PARALLEL) \
-		./write/stream/... ./write/sink/... ./cmd/internal/app ./cmd/internal/e2e ./cmd/colonnade/...
+		./write/stream/... ./write/sink/... ./cmd/internal/app ./cmd/colonnade/...
 	$(GO) run ./deploy/kafka-test -- $(GO) test -tags embedded -vet=off -count 1 -timeout 15m ./cmd/internal/e2e/kills
 
 test-services: ## Run the tests against the stores of COLONNADE_TEST_{KAFKA_BROKERS,CLICKHOUSE_URL,POSTGRES_URL}

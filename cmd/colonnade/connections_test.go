@@ -25,7 +25,7 @@ func TestIdleConnectionsSilenceNothing(t *testing.T) {
 	t.Parallel()
 	s := &service{t: t, out: newOutput(), done: make(chan error, 1)}
 	env := append(embeddedtest.KafkaSettings(t),
-		"COLONNADE_HTTP_ADDR=127.0.0.1:0", "COLONNADE_GRPC_ADDR=127.0.0.1:0", "COLONNADE_AUTH_KEY="+adminKey, "COLONNADE_DATA_DIR="+t.TempDir(),
+		"COLONNADE_HTTP_ADDR=127.0.0.1:0", "COLONNADE_GRPC_ADDR=127.0.0.1:0", "COLONNADE_SQL_ADDR=", "COLONNADE_AUTH_KEY="+adminKey, "COLONNADE_DATA_DIR="+t.TempDir(),
 		"COLONNADE_KAFKA_TOPIC="+embeddedtest.Topic(t),
 		"COLONNADE_CLICKHOUSE_URL="+migrationstest.Database(t), "COLONNADE_POSTGRES_URL="+embeddedtest.PostgresDatabase(t),
 	)

@@ -277,7 +277,7 @@ func TestMistakesAtTheStartAreOneSentence(t *testing.T) {
 	}{
 		{"taken HTTP port", []string{data, "COLONNADE_HTTP_ADDR=" + taken.Addr().String()}, []string{"serve", "--embedded"}, "is taken by another process: stop it, or choose another address with COLONNADE_HTTP_ADDR"},
 		{"taken gRPC port", []string{data, "COLONNADE_HTTP_ADDR=127.0.0.1:0", "COLONNADE_GRPC_ADDR=" + taken.Addr().String()}, []string{"serve", "--embedded"}, "choose another address with COLONNADE_GRPC_ADDR"},
-		{"no engines", []string{data, "COLONNADE_HTTP_ADDR=127.0.0.1:0", "COLONNADE_GRPC_ADDR=", "COLONNADE_ENGINES_DIR=/nowhere"}, []string{"serve", "--embedded"}, "make engines"},
+		{"no engines", []string{data, "COLONNADE_HTTP_ADDR=127.0.0.1:0", "COLONNADE_GRPC_ADDR=", "COLONNADE_SQL_ADDR=", "COLONNADE_ENGINES_DIR=/nowhere"}, []string{"serve", "--embedded"}, "make engines"},
 		{"no stores", []string{"COLONNADE_HTTP_ADDR=127.0.0.1:0", "COLONNADE_GRPC_ADDR="}, []string{"serve"}, "set COLONNADE_CLICKHOUSE_URL, COLONNADE_KAFKA_BROKERS, COLONNADE_POSTGRES_URL, or run colonnade serve --embedded"},
 		{"both kinds of stores", []string{"COLONNADE_HTTP_ADDR=127.0.0.1:0", "COLONNADE_GRPC_ADDR=", "COLONNADE_POSTGRES_URL=postgres://x/y"}, []string{"serve", "--embedded"}, "brings its own stores"},
 		{"an unknown role", nil, []string{"serve", "--roles", "write,drink"}, `unknown role "drink"`},

@@ -95,7 +95,7 @@ func start(t *testing.T, env []string, args ...string) *service {
 func launch(t *testing.T, env []string, args ...string) *service {
 	t.Helper()
 	s := &service{t: t, out: newOutput(), done: make(chan error, 1)}
-	env = append([]string{"COLONNADE_HTTP_ADDR=127.0.0.1:0", "COLONNADE_GRPC_ADDR=127.0.0.1:0", "COLONNADE_AUTH_KEY=" + adminKey}, env...)
+	env = append([]string{"COLONNADE_HTTP_ADDR=127.0.0.1:0", "COLONNADE_GRPC_ADDR=127.0.0.1:0", "COLONNADE_SQL_ADDR=127.0.0.1:0", "COLONNADE_AUTH_KEY=" + adminKey}, env...)
 	s.cmd = command(context.WithoutCancel(t.Context()), t, env, args...)
 	s.cmd.Stdout, s.cmd.Stderr = s.out, s.out
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}

@@ -35,6 +35,9 @@ func TestDryRunChangesNothing(t *testing.T) {
 	known := s.rehearsals()
 	places := 0
 	for _, op := range s.Server.Operations() {
+		if strings.HasPrefix(op.Path, "/sql/clickhouse/") {
+			continue // replies in the form of ClickHouse; TestClickHouseInterface has its refusals
+		}
 		name, path := op.Method+" "+op.Path, fillPath(op.Path)
 		s.refusesDryRun(op, path+"?dry_run=true", "", []any{"query", "dry_run"})
 		item := d.Paths[regexp.MustCompile(`[:*]([a-z_]+)`).ReplaceAllString(op.Path, "{$1}")][strings.ToLower(op.Method)]

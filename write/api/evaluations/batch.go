@@ -133,7 +133,8 @@ func (e batchEndpoint) run(c *gin.Context) error {
 		request.Begun, request.Progress = w.begun, w.progress
 	}
 	reply, err := e.deps.Runner.RunBatch(c.Request.Context(), request)
-	token := e.deps.EncryptToken(c.Request.Context(), reply.Token)
+	// What was written is named to a client that has gone, too: its stream may still have a reader.
+	token := e.deps.EncryptToken(context.WithoutCancel(c.Request.Context()), reply.Token)
 	if err != nil {
 		if !w.Started() {
 			return err
