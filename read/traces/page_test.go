@@ -295,6 +295,7 @@ func TestCumulativeMetrics(t *testing.T) {
 	var all []trace.Span
 	for n := range uint64(6) {
 		one := span(1, n+1, now.Add(-time.Hour).Add(time.Duration(n)*time.Minute))
+		one.SpanType = trace.Chat
 		if n > 0 {
 			one.ParentID = all[n-1].SpanID
 		}

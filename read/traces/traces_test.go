@@ -170,6 +170,7 @@ func TestSpansOfALargeTrace(t *testing.T) {
 	var all []trace.Span
 	for n := range uint64(1200) {
 		one := span(1, n+1, now.Add(-time.Hour+time.Duration(n)*time.Millisecond))
+		one.SpanType = trace.Chat
 		if n > 0 {
 			one.ParentID = all[0].SpanID
 		}
