@@ -189,9 +189,6 @@ func (p *Projects) Allowed(id domain.ProjectID, r Resource) int {
 	return max(1, int(e.share[r]))
 }
 
-// Limit returns the limit of a resource over all processes; zero means none.
-func (p *Projects) Limit(r Resource) int { return int(p.cfg.Of(r)) }
-
 // Refused returns how many requests were refused for a rate.
 func (p *Projects) Refused(r Resource) uint64 {
 	p.mu.Lock()
