@@ -38,16 +38,24 @@ const (
 	ActionRevoke  = "revoke"
 )
 
+// Methods of HTTP, which domain does not import.
+const (
+	methodGet    = "GET"
+	methodHead   = "HEAD"
+	methodPost   = "POST"
+	methodDelete = "DELETE"
+)
+
 // Action returns what the audit log calls a request of this operation. It is empty for an
 // operation that the log leaves out: one that reads, adds spans or results, or invokes. A
 // permission that is missing here is logged.
-func (o Operation) Action() string { //nolint:usestdlibvars // domain imports no HTTP
+func (o Operation) Action() string {
 	words := strings.Split(strings.Trim(o.Path, "/"), "/")
 	switch {
-	case o.Method == "GET" || o.Method == "HEAD":
+	case o.Method == methodGet || o.Method == methodHead:
 		return ""
 	case words[0] == "auth" && words[1] != "links":
-		if o.Method == "POST" {
+		if o.Method == methodPost {
 			return ActionSignIn
 		}
 		return ActionSignOut
@@ -61,11 +69,11 @@ func (o Operation) Action() string { //nolint:usestdlibvars // domain imports no
 	verb := verbOf(words)
 	switch o.Permission {
 	case EditSpans, EditTraces:
-		if o.Method == "POST" {
+		if o.Method == methodPost {
 			return ""
 		}
 	case AnnotateEvaluations: // members and evaluations add and edit results all the time
-		if o.Method != "DELETE" && verb != "remove" && verb != "prune" {
+		if o.Method != methodDelete && verb != "remove" && verb != "prune" {
 			return ""
 		}
 	case DeployEnvironment:
@@ -77,9 +85,9 @@ func (o Operation) Action() string { //nolint:usestdlibvars // domain imports no
 		return ActionDeploy
 	case verb != "":
 		return verb
-	case o.Method == "POST":
+	case o.Method == methodPost:
 		return "create"
-	case o.Method != "DELETE":
+	case o.Method != methodDelete:
 		return "change"
 	case o.Tag == "keys" || slices.Contains(words, "api-keys"):
 		return ActionRevoke

@@ -172,14 +172,13 @@ func groupFields() []groupField {
 // top ones under "rest".
 func referenceGroups(corpus []trace.Span, stored map[spanKey]int64, q analytics.Question, interval int) map[string]answer {
 	buckets := chosen(corpus, stored, q, interval)
-	keyOf := func(s *trace.Span) (key string) {
-		var keySb176 strings.Builder
+	keyOf := func(s *trace.Span) string {
+		var key strings.Builder
 		for _, g := range q.GroupBy {
 			i := slices.IndexFunc(groupFields(), func(f groupField) bool { return f.Group == g })
-			keySb176.WriteString(strconv.Quote(groupFields()[i].of(s)))
+			key.WriteString(strconv.Quote(groupFields()[i].of(s)))
 		}
-		key += keySb176.String()
-		return key
+		return key.String()
 	}
 	counts := map[string]int{}
 	for _, spans := range buckets {
@@ -222,15 +221,14 @@ func plainGroups(t *testing.T, a analytics.Answer) map[string]answer {
 		start := b.Timestamp.Format(time.RFC3339Nano)
 		out[start] = answer{}
 		for _, g := range b.Groups {
-			key := ""
-			var keySb224 strings.Builder
+			var quoted strings.Builder
 			for _, v := range g.Key {
 				if v == nil {
 					v = new(string)
 				}
-				keySb224.WriteString(strconv.Quote(*v))
+				quoted.WriteString(strconv.Quote(*v))
 			}
-			key += keySb224.String()
+			key := quoted.String()
 			if g.Key == nil {
 				key = "rest"
 			}

@@ -84,13 +84,7 @@ func (s *service) gridOracle(id string, testcases map[string]map[string]any) []m
 				case "annotation":
 					outputs := at(root, "attributes", "ag", "data", "outputs")
 					for _, path := range [][]string{{"score"}, {"success"}, {"detail", "size"}} {
-						name := key
-						var nameSb87 strings.Builder
-						for _, p := range path {
-							nameSb87.WriteString("." + p)
-						}
-						name += nameSb87.String()
-						row[name] = at(outputs, path...)
+						row[key+"."+strings.Join(path, ".")] = at(outputs, path...)
 					}
 				}
 			}

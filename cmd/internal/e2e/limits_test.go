@@ -37,13 +37,11 @@ func TestLimitsOfProjects(t *testing.T) {
 
 	send := func(who string) reply {
 		id := newTraceID()
-		spans := ""
-		var spansSb40 strings.Builder
-		for i := range 29 {
-			spansSb40.WriteString(fmt.Sprintf(`,"s%d":{"span_id":"%016x","start_time":"2026-11-01T10:00:00Z"}`, i, i+2))
+		spans := make([]string, 29)
+		for i := range spans {
+			spans[i] = fmt.Sprintf(`"s%d":{"span_id":"%016x","start_time":"2026-11-01T10:00:00Z"}`, i, i+2)
 		}
-		spans += spansSb40.String()
-		return s.as(who, "POST", "/traces/", `{"trace":{"trace_id":"`+id+`","spans":{"root":{"span_id":"0000000000000001","start_time":"2026-11-01T10:00:00Z","spans":{`+spans[1:]+`}}}}}`)
+		return s.as(who, "POST", "/traces/", `{"trace":{"trace_id":"`+id+`","spans":{"root":{"span_id":"0000000000000001","start_time":"2026-11-01T10:00:00Z","spans":{`+strings.Join(spans, ",")+`}}}}}`)
 	}
 	sent := send("ours owner")
 	require.Equal(t, http.StatusAccepted, sent.Code, "a batch is not cut: %s", sent.Text)

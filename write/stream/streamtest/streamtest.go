@@ -4,6 +4,7 @@ package streamtest
 
 import (
 	"bufio"
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -93,7 +94,7 @@ func StartBroker(t testing.TB) *Broker {
 // Start starts the broker again after Kill.
 func (b *Broker) Start(t testing.TB) {
 	t.Helper()
-	b.cmd = exec.Command(os.Args[0]) //nolint:gosec // this test again
+	b.cmd = exec.CommandContext(context.WithoutCancel(t.Context()), os.Args[0]) //nolint:gosec // this test again; Kill ends it
 	b.cmd.Env = append(os.Environ(), brokerDir+"="+b.dir, brokerPort+"="+b.port)
 	b.cmd.Stderr = os.Stderr
 	out, err := b.cmd.StdoutPipe()
