@@ -59,6 +59,14 @@ func (w *worker) postpone(t *waiting) {
 	t.pause = min(2*t.pause, w.cfg.MaxPollInterval)
 }
 
+// The stages under which rejected events are recorded.
+const (
+	// stageLate is that of events that came after the time for them, or whose span did not come.
+	stageLate = "late_event"
+	// stageEvent is that of events that cannot join their span.
+	stageEvent = "event"
+)
+
 // joinTrace joins the events of a trace to those of its spans that are stored, and rejects
 // those that came too late. It returns the events that wait on, all that are left where it
 // fails.
@@ -66,7 +74,7 @@ func (w *worker) joinTrace(ctx context.Context, at place, events []event, stored
 	late, events := split(events, func(e *event) bool {
 		return !finalized.IsZero() && e.receivedAt.After(finalized.Add(w.cfg.JoinWindow))
 	})
-	if err := w.reject(ctx, late, "the event came after its trace was finalized and the time for late events was over"); err != nil {
+	if err := w.reject(ctx, stageLate, late, "the event came after its trace was finalized and the time for late events was over"); err != nil {
 		return append(events, late...), err
 	}
 	if stored {
@@ -76,7 +84,7 @@ func (w *worker) joinTrace(ctx context.Context, at place, events []event, stored
 	}
 	now := w.deps.Now()
 	expired, events := split(events, func(e *event) bool { return now.Sub(e.receivedAt) > w.cfg.JoinWindow })
-	if err := w.reject(ctx, expired, "the span of the event did not come"); err != nil {
+	if err := w.reject(ctx, stageLate, expired, "the span of the event did not come"); err != nil {
 		return append(events, expired...), err
 	}
 	return events, nil
@@ -123,24 +131,28 @@ func (w *worker) joinSpans(ctx context.Context, at place, events []event) (rest 
 			return events, err
 		}
 		changed, err := addEvents(w.deps.Normalize, &span, bySpan[id])
-		if err != nil {
-			return events, err
-		}
-		if changed {
+		if err == nil && changed {
 			sender := domain.WithPrincipal(ctx, domain.Principal{Project: at.project, User: bySpan[id][0].user})
-			if _, err := w.deps.Ingest.Replace(sender, turn, Source, []trace.Span{span}); err != nil {
+			_, err = w.deps.Ingest.Replace(sender, turn, Source, []trace.Span{span})
+		}
+		switch {
+		case domain.KindOf(err).Permanent(): // tried again it would fail again, and hold up the partition
+			if err := w.reject(ctx, stageEvent, bySpan[id], "the event cannot join its span: "+err.Error()); err != nil {
 				return events, err
 			}
+		case err != nil:
+			return events, err
+		default:
+			w.metrics.events.WithLabelValues("joined").Add(float64(len(bySpan[id])))
+			w.done(bySpan[id])
 		}
-		w.metrics.events.WithLabelValues("joined").Add(float64(len(bySpan[id])))
-		w.done(bySpan[id])
 		_, events = split(events, func(e *event) bool { return e.span == id })
 	}
 	return events, nil
 }
 
 // reject records events that join no span.
-func (w *worker) reject(ctx context.Context, events []event, reason string) error {
+func (w *worker) reject(ctx context.Context, stage string, events []event, reason string) error {
 	if len(events) == 0 {
 		return nil
 	}
@@ -149,10 +161,10 @@ func (w *worker) reject(ctx context.Context, events []event, reason string) erro
 		refused = append(refused, wire.Refusal{Trace: e.trace, Span: e.span, Name: e.Name, Reason: reason, Raw: e.raw})
 	}
 	sender := domain.WithPrincipal(ctx, domain.Principal{Project: events[0].project, User: events[0].user})
-	if err := w.deps.Ingest.Refuse(sender, Source, "late_event", refused); err != nil {
+	if err := w.deps.Ingest.Refuse(sender, Source, stage, refused); err != nil {
 		return err
 	}
-	w.metrics.events.WithLabelValues("late").Add(float64(len(events)))
+	w.metrics.events.WithLabelValues(stage).Add(float64(len(events)))
 	w.done(events)
 	return nil
 }

@@ -5,7 +5,8 @@
 // inputs and outputs. It may run before or after the span comes, and again after a crash: an event
 // that the span has already is left out.
 //
-// An event that comes too late, or whose span does not come, is recorded as rejected.
+// An event that comes too late, whose span does not come, or that does not fit into its span
+// is recorded as rejected.
 // Source: contract §0 row 42; deploy/docs/api.md, log records.
 package logevents
 
@@ -195,6 +196,9 @@ func (w *worker) add(ctx context.Context, r *stream.Record) {
 		w.metrics.events.WithLabelValues("unreadable").Inc()
 		w.log.WarnContext(ctx, "a record of log records is unreadable, it is left out", slog.Int64("offset", r.Offset), slog.Any("error", err))
 		return
+	}
+	if len(events) == 0 {
+		return // an entry without events would keep the group's offset where it is
 	}
 	at := place{r.Project, r.Trace}
 	t := w.pending[at]

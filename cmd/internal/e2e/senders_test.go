@@ -135,3 +135,29 @@ func TestLateLogRecords(t *testing.T) {
 		return len(list) == 1 && at(list[0], "trace_id") == id && at(list[0], "name") == "gen_ai.choice"
 	})
 }
+
+// An event with which its span is larger than a record may be is rejected, and the ones after
+// it join their spans: it would hold up its partition for good.
+func TestLogRecordThatDoesNotFit(t *testing.T) {
+	t.Parallel()
+	s := newService(t, "COLONNADE_KAFKA_PARTITIONS=1", "COLONNADE_KAFKA_MAX_RECORD_BYTES=65536",
+		"COLONNADE_LOG_EVENTS_POLL_INTERVAL=20ms", "COLONNADE_LOG_EVENTS_MAX_POLL_INTERVAL=20ms", "COLONNADE_LOG_EVENTS_MAX_PENDING_BYTES=65536")
+	atWork(t, s.LogEvents.Run)
+	const spanID = "1000000000000001"
+	send := func(id, text string) {
+		s.ok(http.StatusAccepted, "POST", "/otlp/v1/traces", `{"resourceSpans":[{"scopeSpans":[{"spans":[{"traceId":"`+id+`","spanId":"`+spanID+`","name":"chat","startTimeUnixNano":"1793527200000000000",
+			"endTimeUnixNano":"1793527201000000000","attributes":[{"key":"note","value":{"stringValue":"`+text+`"}}]}]}]}]}`)
+		s.ok(http.StatusOK, "POST", "/v1/logs", `{"resourceLogs":[{"scopeLogs":[{"logRecords":[{"traceId":"`+id+`","spanId":"`+spanID+`","eventName":"gen_ai.choice","timeUnixNano":"1793527200900000000","body":{"stringValue":"`+text+`"}}]}]}]}`)
+	}
+	large, small := newTraceID(), newTraceID()
+	send(large, strings.Repeat("x", 40_000))
+	eventually(t, "the large one is rejected", func() bool {
+		list, _ := s.ok(http.StatusOK, "GET", "/rejected-spans?stage=event", "").at("rejected_spans").([]any)
+		return len(list) == 1 && at(list[0], "trace_id") == large
+	})
+	send(small, "short")
+	eventually(t, "the small one joins its span", func() bool {
+		list, _ := at(s.do("GET", "/spans/"+small+"/"+spanID, "").at("span"), "events").([]any)
+		return len(list) == 1
+	})
+}
