@@ -122,11 +122,7 @@ func (c *Copier) copyChanges(ctx context.Context, s source, newest time.Time) er
 	if !newest.IsZero() {
 		since = newest.Add(-overlap)
 	}
-	for k, at := range c.copied {
-		if k.kind == s.kind && at.Before(since) {
-			delete(c.copied, k)
-		}
-	}
+	c.forget(s.kind, since)
 	rows, err := c.deps.Postgres.Query(ctx, s.sql, since)
 	if err != nil {
 		return registry.Classify(err, "reading entities of kind "+s.kind)
@@ -153,8 +149,20 @@ func (c *Copier) copyChanges(ctx context.Context, s source, newest time.Time) er
 		for _, r := range batch {
 			c.copied[r.key(s.kind)] = r.ChangedAt
 		}
+		if len(batch) > 0 { // the first copy of an installation has millions of rows
+			c.forget(s.kind, batch[len(batch)-1].ChangedAt.Add(-overlap))
+		}
 	}
 	return registry.Classify(rows.Err(), "reading entities of kind "+s.kind)
+}
+
+// forget drops the rows of a kind that changed before a time.
+func (c *Copier) forget(kind string, before time.Time) {
+	for k, at := range c.copied {
+		if k.kind == kind && at.Before(before) {
+			delete(c.copied, k)
+		}
+	}
 }
 
 // insert writes rows of a kind.
