@@ -11,7 +11,10 @@ package outbox
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
@@ -111,13 +114,19 @@ func (p *Publisher) Publish(ctx context.Context) (published int, err error) {
 			of[r.project] = append(of[r.project], r)
 		}
 	}
+	// The rows of a project that cannot be completed wait for the end of their lease, so that
+	// they do not hold up those of others.
+	var failed error
+	unread := map[domain.ProjectID]bool{}
 	for project, some := range of {
 		if err := p.complete(ctx, project, some); err != nil {
-			return 0, err
+			unread[project] = true
+			failed = errors.Join(failed, fmt.Errorf("outbox: complete the results of project %s: %w", uuid.UUID(project), err))
 		}
 	}
+	rows = slices.DeleteFunc(rows, func(r row) bool { return unread[r.project] && !r.orphan && !r.deleted })
 	if err := p.insert(ctx, rows); err != nil {
-		return 0, err
+		return 0, errors.Join(failed, err)
 	}
-	return len(rows), p.release(ctx, rows)
+	return len(rows), errors.Join(failed, p.release(ctx, rows))
 }

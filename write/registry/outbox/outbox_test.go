@@ -126,6 +126,14 @@ func open(t *testing.T) *stores {
 	s.conn, err = connect(s.ClickHouse)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = s.conn.Close() })
+	s.caller = s.project(t)
+	s.runs, _ = commands(s.pool)
+	return s
+}
+
+// project adds a project and returns its owner.
+func (s *stores) project(t *testing.T) domain.Principal {
+	t.Helper()
 	id := uuid.New()
 	for _, sql := range []string{
 		`INSERT INTO users (id, email, username, created_at) VALUES ($1, gen_random_uuid()::text || '@example.com', 'u', now())`,
@@ -136,9 +144,7 @@ func open(t *testing.T) *stores {
 		_, err := s.pool.Exec(t.Context(), sql, id)
 		require.NoError(t, err)
 	}
-	s.caller = domain.Principal{Project: domain.ProjectID(id), User: id}
-	s.runs, _ = commands(s.pool)
-	return s
+	return domain.Principal{Project: domain.ProjectID(id), User: id}
 }
 
 // run makes a run of one step with scenarios.
@@ -239,6 +245,38 @@ func TestPublishes(t *testing.T) {
 	pass(2)
 	require.Zero(t, s.waiting(t))
 	require.Len(t, s.published(t, run), 2, "the purge of a deleted project removes them")
+}
+
+// The results of a project whose traces cannot be read do not hold up those of another.
+func TestAProjectThatFailsHoldsUpNoOther(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	other := *s
+	other.caller = s.project(t)
+	failing := s.caller.Project
+	p := publisher(s.pool, s.conn, func(ctx context.Context, project domain.ProjectID, ids []trace.TraceID) (map[trace.TraceID]evaluation.Outcome, error) {
+		if project == failing {
+			return nil, domain.E(domain.Unavailable, "not now")
+		}
+		return visible(ctx, project, ids)
+	})
+	one := trace.TraceID{1}
+	runs := map[*stores]uuid.UUID{}
+	for _, of := range []*stores{s, &other} {
+		run, scenarios := of.run(t, 2)
+		runs[of] = run
+		_, err := of.runs.SetResults(t.Context(), of.caller, []evaluation.ResultDraft{result(run, scenarios[0], evaluation.Success, one), result(run, scenarios[1], evaluation.Success, one)})
+		require.NoError(t, err)
+	}
+	n, err := p.Publish(t.Context())
+	require.ErrorContains(t, err, uuid.UUID(failing).String())
+	require.Equal(t, 2, n)
+	for _, text := range other.published(t, runs[&other]) {
+		require.Equal(t, "success 1 "+one.String(), text)
+	}
+	require.Len(t, other.published(t, runs[&other]), 2)
+	require.Empty(t, s.published(t, runs[s]))
+	require.Equal(t, 2, s.waiting(t), "those of the other project")
 }
 
 // No result is missing in ClickHouse, and none is out of date, however often publishers are
