@@ -28,8 +28,10 @@ import (
 const (
 	// MaxRuns bounds the runs of a grid.
 	MaxRuns = 20
-	// MaxCells bounds the results of one run: so many take about 100 MB.
+	// MaxCells bounds the results of one run: so many take about 100 MB of memory.
 	MaxCells = 200_000
+	// MaxGridCells bounds the results of all runs of a grid.
+	MaxGridCells = 400_000
 	// MaxRows bounds a page.
 	MaxRows = 10_000
 )
@@ -86,11 +88,12 @@ type Grid struct {
 }
 
 // Read returns the whole table of runs: in the order of runs, then of scenarios as they were
-// made, then of repeats. Runs that do not exist have no rows. More than MaxCells results of one run are Rejected.
+// made, then of repeats. Runs that do not exist have no rows. More than MaxCells results of one run, or
+// MaxGridCells of all of them, are Rejected.
 func (r *Reader) Read(ctx context.Context, project domain.ProjectID, runs []uuid.UUID) (*Grid, error) {
 	g := &Grid{steps: map[string]*step{}}
 	var of []*cell // of the scenario that is read
-	cells, last := 0, uuid.Nil
+	cells, all, last := 0, 0, uuid.Nil
 	err := r.run.Run(ctx, project, "run_results", statements.RunResults(project, runs), func(rows driver.Rows) error {
 		c := &cell{}
 		err := rows.Scan(&c.run, &c.scenario, &c.repeat, &c.step, &c.stepType, &c.position, &c.status, &c.failure, &c.testcase, traces.ScanTraceID(&c.trace),
@@ -103,6 +106,9 @@ func (r *Reader) Read(ctx context.Context, project domain.ProjectID, runs []uuid
 		}
 		if cells++; cells > MaxCells {
 			return domain.E(domain.Rejected, "The evaluation run %s has more than %d results: a grid shows no run of that size.", c.run, MaxCells)
+		}
+		if all++; all > MaxGridCells {
+			return domain.E(domain.Rejected, "These evaluation runs have more than %d results together: ask for fewer runs.", MaxGridCells)
 		}
 		if len(of) > 0 && of[0].scenario != c.scenario {
 			g.add(of)
